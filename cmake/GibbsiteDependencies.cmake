@@ -1,0 +1,20 @@
+# Finds every dependency (Debian packages: `make deps`) and gives each an imported target.
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(PkgConfig REQUIRED)
+find_package(fmt REQUIRED)
+find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+find_package(Boost 1.74 REQUIRED)
+find_package(nlohmann_json 3 REQUIRED)
+find_package(tomlplusplus 3 REQUIRED)
+find_package(CLI11 2 REQUIRED)
+find_package(FastFloat REQUIRED)
+find_package(hwy CONFIG REQUIRED)
+pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium)
+
+# libcsv ships neither a CMake package nor a pkg-config file.
+find_path(CSV_INCLUDE_DIR csv.h REQUIRED)
+find_library(CSV_LIBRARY csv REQUIRED)
+add_library(csv::csv INTERFACE IMPORTED)
+target_include_directories(csv::csv SYSTEM INTERFACE ${CSV_INCLUDE_DIR})
+target_link_libraries(csv::csv INTERFACE ${CSV_LIBRARY})

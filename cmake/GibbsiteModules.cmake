@@ -1,0 +1,79 @@
+# Helpers: a module library, the generated list of losses, a test per module, a test per backend.
+
+# Flags of our own code; dependencies are system headers.
+add_library(gibbsite_flags INTERFACE)
+target_compile_options(gibbsite_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wno-psabi
+  $<$<BOOL:${GIBBSITE_WERROR}>:-Werror>)
+if(GIBBSITE_SANITIZE)
+  add_compile_options(-fsanitize=${GIBBSITE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${GIBBSITE_SANITIZE})
+endif()
+
+# gibbsite_module(NAME [EXTRA folder...] LINK lib...): host/NAME/**.cpp (and host/EXTRA/**.cpp)
+function(gibbsite_module name)
+  cmake_parse_arguments(arg "" "" "LINK;EXTRA" ${ARGN})
+  set(globs ${CMAKE_CURRENT_SOURCE_DIR}/host/${name}/*.cpp)
+  foreach(folder IN LISTS arg_EXTRA)
+    list(APPEND globs ${CMAKE_CURRENT_SOURCE_DIR}/host/${folder}/*.cpp)
+  endforeach()
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${globs})
+  if(NOT sources)
+    message(WARNING "module ${name} has no sources yet")
+    file(WRITE ${CMAKE_BINARY_DIR}/empty_${name}.cpp "")
+    set(sources ${CMAKE_BINARY_DIR}/empty_${name}.cpp)
+  endif()
+  add_library(gibbsite_${name} STATIC ${sources})
+  add_library(gibbsite::${name} ALIAS gibbsite_${name})
+  target_include_directories(gibbsite_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include
+                             PRIVATE ${PROJECT_SOURCE_DIR}/host)
+  target_link_libraries(gibbsite_${name} PUBLIC ${arg_LINK} PRIVATE gibbsite_flags)
+  target_compile_definitions(gibbsite_${name} PRIVATE GIBBSITE_VERSION="${PROJECT_VERSION}")
+endfunction()
+
+# Every include/gibbsite/model/losses/NAME.hpp becomes a registered loss: adding one is adding a file.
+function(gibbsite_loss_list)
+  file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include
+       ${PROJECT_SOURCE_DIR}/include/gibbsite/model/losses/*.hpp)
+  set(includes "")
+  set(entries "")
+  foreach(header IN LISTS headers)
+    get_filename_component(loss ${header} NAME_WE)
+    string(APPEND includes "#include \"${header}\"\n")
+    list(APPEND entries "gibbsite::losses::${loss}")
+  endforeach()
+  list(JOIN entries ", " entries)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/loss_list.hpp CONTENT
+"// Generated from include/gibbsite/model/losses/.
+#pragma once
+${includes}
+namespace gibbsite {
+template <class... L> struct LossList {};
+using CompiledLosses = LossList<${entries}>;
+}
+")
+  include_directories(${PROJECT_BINARY_DIR}/generated)
+endfunction()
+
+# gibbsite_test(NAME SOURCES ... [LINK ...] [DEFINE ...]): one GoogleTest program, one ctest per case.
+function(gibbsite_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK;DEFINE" ${ARGN})
+  add_executable(test_${name} ${arg_SOURCES})
+  target_link_libraries(test_${name} PRIVATE ${arg_LINK} gibbsite_flags GTest::gmock GTest::gtest_main)
+  target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/host)
+  target_compile_definitions(test_${name} PRIVATE
+    GIBBSITE_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared"
+    GIBBSITE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+    GIBBSITE_CLI="$<TARGET_FILE:gibbsite_cli>"
+    ${arg_DEFINE})
+  gtest_discover_tests(test_${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+endfunction()
+
+# One source, one program per backend: x_reference, x_cpu, ...
+function(add_backend_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  foreach(backend reference cpu)
+    gibbsite_test(${name}_${backend} SOURCES ${arg_SOURCES} LINK ${arg_LINK}
+                  DEFINE GIBBSITE_TEST_BACKEND="${backend}")
+  endforeach()
+endfunction()

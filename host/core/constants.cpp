@@ -1,0 +1,46 @@
+#include "gibbsite/core/constants.hpp"
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/wide.hpp"
+
+namespace gibbsite {
+namespace {
+
+// sup ||x||^2, exact in 50 digits.
+Wide full_row_norm_squared(const ProblemConstants& c) {
+  const Wide r = c.row_norm;
+  return c.intercept ? Wide(r * r + 1) : Wide(r * r);
+}
+
+}  // namespace
+
+double ProblemConstants::full_row_norm_up() const {
+  return intercept ? round_up(sqrt(full_row_norm_squared(*this))) : row_norm;
+}
+
+double ProblemConstants::lipschitz_up() const {
+  if (!intercept && max_abs_residual == 1.0) return row_norm;
+  return round_up(Wide(max_abs_residual) * sqrt(full_row_norm_squared(*this)));
+}
+
+double ProblemConstants::sensitivity_up(double beta, Adjacency adjacency,
+                                        std::uint64_t rows_per_person) const {
+  const int gradients = adjacency == Adjacency::replace_one ? 2 : 1;
+  return round_up(Wide(rows_per_person) * gradients * Wide(beta) * Wide(lipschitz_up()));
+}
+
+double ProblemConstants::smoothness_up(double beta, double prior_precision) const {
+  return round_up(Wide(beta) * Wide(rows) * Wide(curvature) * full_row_norm_squared(*this) +
+                  Wide(prior_precision));
+}
+
+void ProblemConstants::validate() const {
+  if (rows < 1) throw BadInput("rows: must be at least 1, got 0; give the public number of rows");
+  if (features < 1)
+    throw BadInput("features: must be at least 1, got 0; give the number of features");
+  require_finite_positive(row_norm, "row_norm");
+  require_finite_positive(max_abs_residual, "max_abs_residual");
+  require_finite_positive(curvature, "curvature");
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,40 @@
+#include "gibbsite/model/loss.hpp"
+
+#include <tuple>
+#include <string>
+
+#include "gibbsite/core/error.hpp"
+#include "loss_list.hpp"
+
+namespace gibbsite {
+namespace {
+
+template <class... F>
+std::vector<const Loss*> instances(LossList<F...>) {
+  static const std::tuple<LossOf<F>...> losses;
+  return std::apply([](const auto&... l) { return std::vector<const Loss*>{&l...}; }, losses);
+}
+
+const std::vector<const Loss*>& all_losses() {
+  static const auto all = instances(CompiledLosses{});
+  return all;
+}
+
+}  // namespace
+
+const Loss& loss_named(std::string_view name) {
+  std::string known;
+  for (const Loss* loss : all_losses()) {
+    if (loss->name() == name) return *loss;
+    known += (known.empty() ? "" : ", ") + std::string(loss->name());
+  }
+  throw BadInput("loss: no loss is called '" + std::string(name) + "'; there is: " + known);
+}
+
+std::vector<std::string_view> loss_names() {
+  std::vector<std::string_view> names;
+  for (const Loss* loss : all_losses()) names.push_back(loss->name());
+  return names;
+}
+
+}  // namespace gibbsite

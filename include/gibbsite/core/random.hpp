@@ -1,0 +1,53 @@
+#pragma once
+// Counter-based noise: the normal of (chain, step, coordinate) is a pure function of the key, so a
+// run can be stopped, resumed, moved between backends and compared step by step.
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace gibbsite {
+
+/// Which generator turns a key and a counter into bits.
+enum class NoiseKind {
+  chacha20,  ///< RFC 8439, through libsodium: certified runs, keyed by the operating system
+  philox,    ///< Philox4x32-10 (Salmon et al. 2011): reproducible, uncertified runs
+};
+std::string_view to_string(NoiseKind kind);
+
+/// Key of a run's noise. Whoever knows it can remove the noise: never log it.
+struct Key {
+  NoiseKind kind = NoiseKind::chacha20;
+  std::array<std::uint8_t, 32> bytes{};
+
+  /// 256 bits from the operating system, for ChaCha20. Throws Error when it gives none.
+  static Key from_os();
+  /// Philox keyed by a user's seed: reproducible, and no guarantee may rest on it.
+  static Key from_seed(std::uint64_t seed);
+};
+
+/// One Philox4x32-10 block (Salmon, Moraes, Dror, Shaw, SC 2011): counter, key -> 4 words.
+std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> counter,
+                                           std::array<std::uint32_t, 2> key);
+
+/// out[i] = 64-bit word i of the stream (chain, step). ChaCha20: RFC 8439 block function with nonce
+/// (chain, step) little-endian in 4 + 8 bytes and block counter i / 8. Philox: counter
+/// {i / 2, step low, step high, chain}, key = seed.
+void fill_words(const Key& key, std::uint32_t chain, std::uint64_t step,
+                std::span<std::uint64_t> out);
+
+/// Two independent N(0,1) from two uniform words by Box-Muller in double: the radius is
+/// sqrt(-2 log((w0 + 1/2) 2^-64)), the angle 2 pi (w1 >> 11) 2^-53. Largest magnitude 9.48.
+std::array<double, 2> box_muller(std::uint64_t radius_word, std::uint64_t angle_word);
+
+/// Largest |normal| that box_muller can return, rounded up: sqrt(2 * 65 log 2) = 9.4925...
+inline constexpr double max_abs_normal = 9.4926;
+
+/// out[j] = N(0,1) of (chain, step, coordinate j): words (2p, 2p+1) give coordinates (2p, 2p+1).
+/// Pure: no state, thread safe.
+void fill_normals(const Key& key, std::uint32_t chain, std::uint64_t step, std::span<double> out);
+
+/// Step number reserved for the start of a chain drawn at random (schedules that need one).
+inline constexpr std::uint64_t start_step = ~std::uint64_t{0};
+
+}  // namespace gibbsite

@@ -1,0 +1,73 @@
+#pragma once
+// Private rows in memory, and the readers that make them. `privacy` and `schedule` never see this.
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gibbsite/core/matrix_view.hpp"
+#include "gibbsite/data/schema.hpp"
+
+namespace gibbsite {
+
+/// What the reader changed. Private: for the curator's eyes, never released.
+struct IngestCounts {
+  std::uint64_t clamped_cells = 0;  ///< numbers outside their public range
+  std::uint64_t missing_cells = 0;
+  std::uint64_t other_cells = 0;   ///< levels mapped to "(other)"
+  std::uint64_t clipped_rows = 0;  ///< rows scaled down to row_norm
+};
+
+/// Rows of a table after scaling, encoding and clipping.
+struct Dataset {
+  Schema schema;
+  std::vector<float>
+      x;  ///< [n x d] row-major; every row without the intercept has norm <= row_norm
+          ///< in exact arithmetic, the intercept (if any) is the last column
+  std::vector<float> y;  ///< [n], -1 or +1; empty when the file had no label column
+  IngestCounts counts;
+
+  [[nodiscard]] std::uint64_t rows() const;
+  [[nodiscard]] std::uint64_t features() const { return schema.features(); }
+  [[nodiscard]] bool labelled() const { return !y.empty(); }
+  [[nodiscard]] MatrixView<const float> view() const;
+};
+
+/// How to read.
+struct ReadOptions {
+  /// fit needs labels of exactly two classes; predict and evaluate do not.
+  enum class Labels {
+    required_two_classes,
+    required,
+    optional
+  } labels = Labels::required_two_classes;
+  bool ignore_extra_columns =
+      false;               ///< predict and evaluate: columns not in the schema are skipped
+  std::string label_path;  ///< .npy only: the file of y
+  /// Called with (bytes read, bytes in all) now and then; return false to stop (throws
+  /// Interrupted).
+  std::function<bool(std::uint64_t, std::uint64_t)> progress;
+};
+
+/// CSV with a header line through libcsv; streamed, so the text is never held in memory. Quotes,
+/// CRLF, a byte order mark, blanks around cells and blank lines are accepted. Throws BadInput
+/// "FILE:LINE: ..." on a missing or empty file, a header without rows, a ragged row, an unknown or
+/// missing column, a cell that is not a finite number, a level that is not in the schema (unless
+/// `other`), labels of one class or three.
+Dataset read_csv(const std::string& path, const Schema& schema, const ReadOptions& options = {});
+/// LIBSVM/svmlight text "label index:value ...", indices from 1, increasing. Column k of the schema
+/// is index k. Absent indices are the number 0 before scaling.
+Dataset read_libsvm(const std::string& path, const Schema& schema, const ReadOptions& options = {});
+/// NumPy .npy, float32 or float64, C order: X [n x k] with column j of the schema in column j, and
+/// y [n] in options.label_path, compared as a number with schema.positive.
+Dataset read_npy(const std::string& path, const Schema& schema, const ReadOptions& options = {});
+/// By the file's extension: .npy; .svm, .libsvm, .svmlight; anything else is CSV.
+Dataset read_table(const std::string& path, const Schema& schema, const ReadOptions& options = {});
+
+/// Scales `row` (no intercept) down until its norm in exact arithmetic is <= row_norm. Returns
+/// whether it changed. A row of zeros is left alone.
+bool clip_row_to_norm(std::span<float> row, double row_norm);
+
+}  // namespace gibbsite

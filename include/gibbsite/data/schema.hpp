@@ -1,0 +1,61 @@
+#pragma once
+// The public domain of a table, written by a person: ranges, levels, row norm. Never derived from
+// data.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gibbsite/core/constants.hpp"
+
+namespace gibbsite {
+
+enum class ColumnType { number, category, ignore };
+
+struct Column {
+  std::string name;
+  ColumnType type = ColumnType::ignore;
+  double lo = 0, hi = 1;  ///< number: public range; cells are clamped, then scaled to [0,1]
+  std::vector<std::string> levels;  ///< category: one-hot, in this order
+  bool other = false;               ///< category: levels not listed become one more, "(other)"
+};
+
+/// Rows as the model sees them: columns in the schema's order (numbers one feature, categories one
+/// per level, then "(missing)" when `missing` is set and not a listed level, then "(other)"), then
+/// the intercept.
+struct Schema {
+  std::string label;            ///< name of the column to predict
+  std::string positive;         ///< its positive class (y = +1); every other is y = -1
+  std::string negative;         ///< name of the other class; empty: "not <positive>"
+  double row_norm = 1.0;        ///< R: rows are scaled down to this norm
+  bool intercept = false;       ///< append a constant feature 1
+  bool has_missing = false;     ///< `missing` was given
+  std::string missing;          ///< how a missing cell reads
+  std::vector<Column> columns;  ///< in the order of the schema file
+
+  [[nodiscard]] std::string negative_name() const;
+  /// d, the intercept included.
+  [[nodiscard]] std::size_t features() const;
+  /// "age", "workclass=Private", "workclass=(other)", ..., "(intercept)" [d].
+  [[nodiscard]] std::vector<std::string> feature_names() const;
+  /// Largest norm a row can have before it is scaled down: sqrt(columns used). When it is <=
+  /// row_norm no row is ever clipped and coefficients convert exactly to the units of the columns.
+  [[nodiscard]] double max_unclipped_norm() const;
+  operator FeatureSpace() const;  // NOLINT: a schema is the space its rows live in
+  /// Throws BadInput "SOURCE: what; what to do" on row_norm <= 0, no columns, lo >= hi, duplicate
+  /// levels, a label that is also a feature, and so on.
+  void validate(const std::string& source) const;
+};
+
+/// Reads a schema from TOML (docs/formats.md). Throws BadInput "FILE:LINE: ..." on a syntax error,
+/// an unknown key, a wrong type or an illegal value.
+Schema read_schema(const std::string& path);
+/// The same from text; `source` names it in errors.
+Schema parse_schema(const std::string& toml, const std::string& source);
+/// TOML text that parse_schema reads back to an equal schema.
+std::string to_toml(const Schema& schema);
+/// A schema to fill in, from the header line alone: every column listed with the three choices in
+/// comments. The text says why the tool does not look at the rows. Throws BadInput on a missing or
+/// empty file.
+std::string schema_template(const std::string& csv_path);
+
+}  // namespace gibbsite

@@ -1,0 +1,63 @@
+#pragma once
+// The GLM interface: a loss l(theta; x, y) = f(x^T theta, y) through f alone.
+//
+// To add a loss, add one file include/gibbsite/model/losses/NAME.hpp that defines
+// `struct gibbsite::losses::NAME` with the members of losses/logistic.hpp; the build finds it and
+// every backend can run it. Its constants are what the certificate rests on: cite or prove them.
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace gibbsite {
+
+/// A loss over blocks of logits. Implementations are stateless.
+class Loss {
+ public:
+  virtual ~Loss() = default;
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  /// sup |f'(z, y)| over all z and legal y.
+  [[nodiscard]] virtual double max_abs_residual() const = 0;
+  /// phi = sup f''(z, y).
+  [[nodiscard]] virtual double curvature() const = 0;
+  /// Sum of f(z[i], y[i]).
+  [[nodiscard]] virtual double value_sum(std::span<const double> z,
+                                         std::span<const float> y) const = 0;
+  /// r[i] = f'(z[i], y[i]).
+  virtual void residuals(std::span<const double> z, std::span<const float> y,
+                         std::span<double> r) const = 0;
+  /// w[i] = f''(z[i], y[i]); for Newton's method and tests.
+  virtual void curvatures(std::span<const double> z, std::span<const float> y,
+                          std::span<double> w) const = 0;
+};
+
+/// Turns a struct of three scalar functions and two constants into a Loss, inlined per block.
+template <class F>
+class LossOf final : public Loss {
+ public:
+  [[nodiscard]] std::string_view name() const override { return F::name; }
+  [[nodiscard]] double max_abs_residual() const override { return F::max_abs_residual; }
+  [[nodiscard]] double curvature() const override { return F::curvature; }
+  [[nodiscard]] double value_sum(std::span<const double> z,
+                                 std::span<const float> y) const override {
+    double sum = 0;
+    for (std::size_t i = 0; i < z.size(); ++i) sum += F::value(z[i], static_cast<double>(y[i]));
+    return sum;
+  }
+  void residuals(std::span<const double> z, std::span<const float> y,
+                 std::span<double> r) const override {
+    for (std::size_t i = 0; i < z.size(); ++i) r[i] = F::residual(z[i], static_cast<double>(y[i]));
+  }
+  void curvatures(std::span<const double> z, std::span<const float> y,
+                  std::span<double> w) const override {
+    for (std::size_t i = 0; i < z.size(); ++i) w[i] = F::second(z[i], static_cast<double>(y[i]));
+  }
+};
+
+/// The loss of that name. Throws BadInput listing the names there are.
+const Loss& loss_named(std::string_view name);
+/// Names of every loss that was compiled in.
+std::vector<std::string_view> loss_names();
+
+}  // namespace gibbsite

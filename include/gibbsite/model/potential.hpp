@@ -1,0 +1,62 @@
+#pragma once
+// U(theta) = beta sum_i l(theta; x_i, y_i) + (m/2) ||theta - theta0||^2 (THEORY, Notation).
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "gibbsite/core/constants.hpp"
+#include "gibbsite/core/matrix_view.hpp"
+#include "gibbsite/model/loss.hpp"
+
+namespace gibbsite {
+
+/// A loss and a Gaussian prior N(theta0, I/m). Public: knows no data.
+struct Model {
+  const Loss* loss = nullptr;
+  std::optional<double> prior_precision;  ///< m >= 0; absent: the schedule chooses it
+  std::vector<double> center;             ///< theta0 [d]; empty means 0
+
+  /// The public constants of this model on n rows of that space (a Schema converts to it).
+  /// Throws BadInput on m < 0, non-finite m, or a center of the wrong length.
+  [[nodiscard]] ProblemConstants constants(const FeatureSpace& space, std::uint64_t rows) const;
+};
+
+struct GlmOptions {
+  std::optional<double> prior_precision;
+  std::vector<double> center;
+};
+
+/// Logistic regression, labels -1 and +1.
+Model logistic_regression(const GlmOptions& options = {});
+/// A GLM with the loss of that name. Throws BadInput on an unknown one; "probit" is refused with
+/// the reason (not Lipschitz, THEORY 1).
+Model glm(std::string_view loss, const GlmOptions& options = {});
+
+/// U on one data set. Views only: the data must outlive it. This is the readable definition that
+/// the backends are tested against; plain double sums.
+struct Potential {
+  const Loss* loss = nullptr;
+  MatrixView<const float> x;         ///< [n x d] row-major
+  std::span<const float> y;          ///< [n]
+  double beta = 1.0;                 ///< inverse temperature
+  double prior_precision = 1.0;      ///< m
+  std::span<const double> center{};  ///< theta0 [d]; empty means 0
+
+  [[nodiscard]] double value(std::span<const double> theta) const;
+  /// out[d] = grad U(theta).
+  void gradient(std::span<const double> theta, std::span<double> out) const;
+};
+
+/// An approximate minimiser of U and the norm of the gradient there.
+struct Minimum {
+  std::vector<double> theta;  ///< [d]
+  double gradient_norm = 0;   ///< ||grad U(theta)||, rounding error of its evaluation not included
+  int iterations = 0;
+};
+
+/// Newton's method with backtracking on the dense Hessian (d up to a few thousand). Stops when
+/// ||grad U|| <= tolerance, or when rounding stops progress: read gradient_norm.
+/// Throws BadInput when m = 0 and the minimum is not attained within 100 iterations.
+Minimum minimise(const Potential& potential, double tolerance);
+
+}  // namespace gibbsite

@@ -1,0 +1,31 @@
+#pragma once
+// From a budget to beta for exact Gibbs sampling: the four calibrations of THEORY 2.
+#include <string_view>
+
+#include "gibbsite/privacy/budget.hpp"
+
+namespace gibbsite {
+
+enum class Calibration {
+  gdp,          ///< mu = S / sqrt(m): Gopi, Lee, Liu 2022; the tightest, and the default
+  minami_cor8,  ///< Minami et al., NIPS 2016, Cor. 8
+  minami_thm7,  ///< Minami et al., NIPS 2016, Thm 7, inverting eq. 6
+  geumlek_rdp,  ///< Geumlek, Song, Chaudhuri 2017, Thm 16/17 with the tight RDP conversion
+};
+std::string_view to_string(Calibration calibration);         // "gdp", "minami-cor8", ...
+Calibration calibration_from_string(std::string_view name);  // throws BadInput listing the names
+
+/// Largest beta such that one exact draw of the Gibbs posterior is (epsilon, delta)-DP by that
+/// theorem, rounded down. `lipschitz` = L (already times rows_per_person), m > 0. replace-one:
+/// gradient difference 2 beta L; add-remove: beta L, so beta is twice as large. Throws BadInput on
+/// arguments out of range.
+double calibrate_beta_down(Calibration calibration, double epsilon, double delta, double lipschitz,
+                           double prior_precision, Adjacency adjacency);
+
+/// Pure epsilon-DP by the exponential mechanism (THEORY 2, Thm 4 of Dimitrakakis et al.): largest
+/// beta with (4 beta A, 0)-DP when |l| <= A, rounded down.
+double exponential_beta_bounded_loss_down(double epsilon, double max_abs_loss);
+/// Largest beta with (2 beta Delta, 0)-DP when |l(theta,x1) - l(theta,x2)| <= Delta, rounded down.
+double exponential_beta_loss_gap_down(double epsilon, double loss_gap);
+
+}  // namespace gibbsite

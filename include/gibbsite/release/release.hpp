@@ -1,0 +1,54 @@
+#pragma once
+// The model file: coefficients, the whole schema, the certificate. `predict` needs nothing else.
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gibbsite/data/schema.hpp"
+#include "gibbsite/release/certificate.hpp"
+#include "gibbsite/sampler/sample.hpp"
+
+namespace gibbsite {
+
+/// A released model. Coefficients lie on the public grid.
+struct Release {
+  std::string loss;
+  Schema schema;
+  std::vector<std::vector<double>> draws;  ///< [draws][d]
+  nlohmann::json certificate;
+};
+
+/// Rounds the draws to the release grid and attaches the certificate.
+Release release(const Run& run, const Plan& plan);
+
+nlohmann::json to_json(const Release& release);
+/// Throws BadInput "SOURCE: ..." on anything that is not a gibbsite-release/1 file.
+Release release_from_json(const nlohmann::json& json, const std::string& source);
+
+/// Written whole or not at all (temporary file in the same folder, then rename; a path that is not
+/// a regular file is written directly). Throws BadInput when it cannot be.
+void write_release(const std::string& path, const Release& release);
+Release read_release(const std::string& path);
+
+/// Coefficients in the units of the original columns, valid for rows that are not scaled down.
+struct OriginalUnits {
+  double intercept = 0;
+  std::vector<std::pair<std::string, double>> slopes;  ///< per number column, or per level
+  bool exact = false;  ///< no row can be clipped, so it holds for every row
+};
+OriginalUnits original_units(const Schema& schema, std::span<const double> theta);
+
+/// P(y = +1) for rows [n x d]: the mean over the released draws of sigmoid(x.theta).
+std::vector<double> predict_probabilities(const Release& release, MatrixView<const float> x);
+
+struct Evaluation {
+  std::uint64_t rows = 0;
+  double accuracy = 0;  ///< fraction
+  double log_loss = 0;  ///< nats per row
+  double auc = 0;       ///< ties count one half; NaN when there is one class
+  double majority = 0;  ///< fraction of the larger class
+};
+Evaluation evaluate(std::span<const double> probabilities, std::span<const float> labels);
+
+}  // namespace gibbsite

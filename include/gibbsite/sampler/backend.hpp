@@ -1,0 +1,60 @@
+#pragma once
+// The interface every backend implements: it holds the data and advances an ensemble.
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gibbsite/core/matrix_view.hpp"
+#include "gibbsite/model/loss.hpp"
+#include "gibbsite/sampler/ensemble.hpp"
+
+namespace gibbsite {
+
+/// A data set and a loss, resident on a backend.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  [[nodiscard]] virtual std::size_t rows() const = 0;
+  [[nodiscard]] virtual std::size_t features() const = 0;
+
+  /// Advances every unfinished chain by min(steps, T - step) Langevin steps. Bitwise reproducible
+  /// for one backend, machine and thread count, however a run is cut into calls.
+  virtual void advance(Ensemble& ensemble, std::uint64_t steps) = 0;
+
+  /// out[C x d] = sum_i grad l(theta_c; x_i, y_i) for each row of theta [C x d]: the loss alone, no
+  /// beta, no prior. Sums keep to accumulation_depth (schedule/map_error.hpp).
+  virtual void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) = 0;
+
+  /// out[C] = sum_i l(theta_c; x_i, y_i). Reads private data: diagnostics only.
+  virtual void loss_values(MatrixView<const double> theta, std::span<double> out) = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  /// "double on float storage; AVX-512; 2 threads": one line for people.
+  [[nodiscard]] virtual std::string description() const = 0;
+  /// Takes the data in. The views must outlive the engine. Throws BadInput on zero rows, zero
+  /// columns or labels of the wrong length.
+  virtual std::unique_ptr<Engine> load(MatrixView<const float> x, std::span<const float> y,
+                                       const Loss& loss) = 0;
+};
+
+/// What `gibbsite devices` lists.
+struct BackendInfo {
+  std::string name;  ///< "reference", "cpu", "cuda"
+  bool available = false;
+  std::string description;  ///< or why it is not available
+};
+std::vector<BackendInfo> list_backends();
+
+/// "auto" (the fastest one available), "reference", "cpu", "cuda". An explicit name never falls
+/// back. Throws BadInput on an unknown name, NotCompiled / NoDevice / CudaError when it cannot be
+/// used.
+std::unique_ptr<Backend> make_backend(std::string_view name);
+
+}  // namespace gibbsite

@@ -1,0 +1,51 @@
+#pragma once
+// Chains as plain state: {theta, step} and what drives them. No hidden generator.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gibbsite/core/random.hpp"
+
+namespace gibbsite {
+
+/// What one chain targets and how it moves. Chains of one ensemble may differ in every field.
+struct ChainSpec {
+  double inverse_temperature = 1.0;  ///< beta
+  double prior_precision = 1.0;      ///< m
+  double step_size = 1e-3;           ///< h
+  std::uint64_t iterations = 1;      ///< T: the chain stops there
+  std::vector<double> center;        ///< theta0 [d]; empty means 0
+  Key key;                           ///< noise key
+  std::uint32_t stream = 0;          ///< chain number in the noise stream
+};
+
+/// C chains on one data set.
+struct Ensemble {
+  std::size_t features = 0;         ///< d
+  std::vector<ChainSpec> specs;     ///< [C]
+  std::vector<double> theta;        ///< [C x d] row-major
+  std::vector<std::uint64_t> step;  ///< [C] steps done
+
+  [[nodiscard]] std::size_t chains() const { return specs.size(); }
+  [[nodiscard]] std::span<double> chain(std::size_t c) {
+    return {theta.data() + c * features, features};
+  }
+  [[nodiscard]] std::span<const double> chain(std::size_t c) const {
+    return {theta.data() + c * features, features};
+  }
+  /// Every chain has done its T steps.
+  [[nodiscard]] bool finished() const;
+};
+
+/// Chains at their public start: theta0 of each spec, step 0. Throws BadInput when a spec is out of
+/// range (h <= 0, beta < 0, m < 0, T = 0, center of the wrong length) or there is no chain.
+Ensemble start(std::vector<ChainSpec> specs, std::size_t features);
+
+/// One Langevin step of one chain, given the gradient of the *loss sum* at theta:
+///   theta <- theta - h (beta g + m (theta - theta0)) + sqrt(2h) xi(key, stream, step)
+/// In place; pure in (theta, spec, step, g). `noise` is scratch [d].
+void langevin_update(const ChainSpec& spec, std::uint64_t step,
+                     std::span<const double> loss_gradient, std::span<double> theta,
+                     std::span<double> noise);
+
+}  // namespace gibbsite

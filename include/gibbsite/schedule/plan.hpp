@@ -1,0 +1,75 @@
+#pragma once
+// From public constants and a budget to a schedule. Pure: it never sees data.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gibbsite/core/constants.hpp"
+#include "gibbsite/privacy/budget.hpp"
+#include "gibbsite/privacy/calibrate.hpp"
+
+namespace gibbsite {
+
+enum class CertificateKind { automatic, path, dalalyan };
+std::string_view to_string(CertificateKind kind);                // "auto", "path", "dalalyan"
+CertificateKind certificate_from_string(std::string_view name);  // throws BadInput
+
+/// What a user may fix; the rest is chosen from public numbers.
+struct PlanOptions {
+  CertificateKind certificate = CertificateKind::automatic;
+  Calibration calibration = Calibration::gdp;
+  std::optional<double> tv;          ///< gamma of a TV certificate; default: 1 % of delta's worth
+  std::optional<double> step_size;   ///< h
+  std::optional<double> iterations;  ///< T
+  /// Seconds that one pass over the data takes on this machine, for `seconds`; absent: not
+  /// predicted.
+  std::optional<double> seconds_per_pass;
+};
+
+/// One certificate with its schedule: a row of `plan`'s table. Every number is public.
+struct CertificatePlan {
+  CertificateKind kind = CertificateKind::path;
+  Calibration calibration = Calibration::gdp;
+  double beta = 0;                ///< inverse temperature
+  double prior_precision = 0;     ///< m, the strong convexity of U
+  double step_size = 0;           ///< h
+  double iterations = 0;          ///< T: whole, may exceed 2^64
+  double sensitivity = 0;         ///< S
+  double smoothness = 0;          ///< M
+  double map_error = 0;           ///< e
+  double mu = 0;                  ///< GDP parameter of all draws together
+  double tv_gap = 0;              ///< gamma of all draws together
+  double epsilon = 0, delta = 0;  ///< the guarantee: delta >= delta(epsilon; mu) + (1+e^eps) tv_gap
+  double passes = 0;              ///< gradients over the whole data, all draws
+  double seconds = 0;             ///< predicted; NaN when there is no measurement
+  bool feasible = false;          ///< can be run in this universe (T <= 1e12) and meets the budget
+  std::string why;                ///< why it was chosen, or why it is out of reach and what is not
+};
+
+struct Plan {
+  ProblemConstants constants;
+  Budget budget;
+  std::vector<CertificatePlan> certificates;  ///< path, dalalyan
+  std::size_t chosen = 0;                     ///< index into certificates
+
+  [[nodiscard]] const CertificatePlan& certificate() const { return certificates[chosen]; }
+};
+
+/// Plans every certificate and chooses one: the one asked for, or the cheapest that meets the
+/// budget. Throws BadInput on an illegal request, Infeasible when the certificate asked for cannot
+/// give the guarantee (the message says what would).
+Plan plan(const ProblemConstants& constants, const Budget& budget, const PlanOptions& options = {});
+
+/// The (T, m, a) that the default rule picks, h = a / (M + m) (docs/default-rule.md).
+struct DefaultChoice {
+  double iterations = 1;
+  double prior_precision = 0;
+  double relative_step = 1;
+};
+/// `prior_precision` and `iterations` are kept when the user fixed them.
+DefaultChoice default_rule(const ProblemConstants& constants, const Budget& budget, double mu,
+                           std::optional<double> prior_precision, std::optional<double> iterations);
+
+}  // namespace gibbsite
