@@ -29,9 +29,9 @@ double ProblemConstants::sensitivity_up(double beta, Adjacency adjacency,
   return round_up(Wide(rows_per_person) * gradients * Wide(beta) * Wide(lipschitz_up()));
 }
 
-double ProblemConstants::smoothness_up(double beta, double prior_precision) const {
+double ProblemConstants::smoothness_up(double beta, double strong_convexity) const {
   return round_up(Wide(beta) * Wide(rows) * Wide(curvature) * full_row_norm_squared(*this) +
-                  Wide(prior_precision));
+                  Wide(strong_convexity));
 }
 
 void ProblemConstants::validate() const {
@@ -41,6 +41,7 @@ void ProblemConstants::validate() const {
   require_finite_positive(row_norm, "row_norm");
   require_finite_positive(max_abs_residual, "max_abs_residual");
   require_finite_positive(curvature, "curvature");
+  if (prior_precision) require_finite_nonnegative(*prior_precision, "prior_precision");
 }
 
 }  // namespace gibbsite

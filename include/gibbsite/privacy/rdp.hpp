@@ -12,5 +12,8 @@ double rdp_epsilon_up(double alpha, double rho, double delta);
 /// min over alpha > 1 of rdp_epsilon_up(alpha, alpha * rho_per_alpha, delta): the curve of a
 /// mechanism that is (alpha, alpha rho)-RDP for every alpha. Rounded up.
 double linear_rdp_epsilon_up(double rho_per_alpha, double delta);
+/// Its inverse: largest rho such that (alpha, alpha rho)-RDP for every alpha > 1 implies (epsilon,
+/// delta)-DP by that conversion, rounded down. epsilon > 0.
+double linear_rdp_rho_down(double epsilon, double delta);
 
 }  // namespace gibbsite

@@ -1,0 +1,187 @@
+#include "gibbsite/privacy/gdp.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <boost/math/constants/constants.hpp>
+#include <boost/math/special_functions/erf.hpp>
+#include <boost/math/tools/fraction.hpp>
+#include <boost/math/tools/roots.hpp>
+#include <boost/multiprecision/cpp_bin_float.hpp>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/wide.hpp"
+
+namespace gibbsite {
+namespace {
+
+// 34 digits with the exponent range of Wide: fast first approximations to the inverses. Nothing a
+// caller sees rests on it.
+using Quad =
+    boost::multiprecision::number<boost::multiprecision::cpp_bin_float<
+                                      113, boost::multiprecision::digit_base_2, void, std::int32_t>,
+                                  boost::multiprecision::et_off>;
+
+template <class T>
+T sqrt_two() {
+  return boost::math::constants::root_two<T>();
+}
+
+// Phi(-x)
+template <class T>
+T normal_upper_tail(const T& x) {
+  return boost::math::erfc(T(x / sqrt_two<T>())) / 2;
+}
+
+// Phi(-x) / phi(x) = 1/(x + 1/(x + 2/(x + 3/(x + ...)))), for x > 8.
+template <class T>
+T mills_ratio(const T& x) {
+  auto term = [&x, k = 0]() mutable { return std::pair<T, T>(T(k++), x); };
+  struct Terms {
+    using result_type = std::pair<T, T>;
+    decltype(term)& next;
+    result_type operator()() { return next(); }
+  } terms{term};
+  return 1 / boost::math::tools::continued_fraction_b(terms, std::numeric_limits<T>::digits);
+}
+
+/// delta(eps; mu) with a bound on the error of its evaluation.
+template <class T>
+struct Delta {
+  T value;
+  T error;
+};
+
+// With x = eps/mu - mu/2 and y = eps/mu + mu/2, e^eps phi(y) = phi(x), so
+//   delta = Phi(-x) - e^eps Phi(-y) = phi(x) [R(x) - R(y)],  R(x) = Phi(-x) / phi(x).
+// R keeps full relative accuracy in tails where Phi underflows.
+//
+// Each term has a relative error below 1e-42 in Wide: 1e-45 from erfc and the continued fraction,
+// and x^2 1e-50 from exp(-x^2/2), which only matters above 1e-300 (x < 38). The subtraction loses
+// about log10(eps/mu^2 + 1/mu) digits: at the root for delta in [1e-15, 0.1] and eps in [1e-3, 100]
+// at most 5 of them, and 35 only when mu < 1e-35. The bound follows the terms, so the result is
+// an upper bound for every mu.
+template <class T>
+Delta<T> delta_of(const T& epsilon, const T& mu) {
+  const T x = epsilon / mu - mu / 2;
+  const T y = epsilon / mu + mu / 2;
+  const T density = exp(T(-x * x / 2)) / (sqrt_two<T>() * boost::math::constants::root_pi<T>());
+  const T first = x > 8 ? T(density * mills_ratio(x)) : normal_upper_tail(x);
+  const T second = y > 8 ? T(density * mills_ratio(y)) : T(exp(epsilon) * normal_upper_tail(y));
+  return {T(first - second), T((first + second) * T(1e-42))};
+}
+
+double delta_up(double epsilon, double mu) {
+  if (mu == 0) return 0;
+  const Delta<Wide> delta = delta_of<Wide>(epsilon, mu);
+  // Below the smallest double, or of unknown sign after cancellation: still never 0.
+  const Wide bound =
+      std::max(Wide(delta.value + delta.error), Wide(std::numeric_limits<double>::denorm_min()));
+  return std::min(1.0, round_up(bound));
+}
+
+// Largest finite double >= 0 at which `holds`, which turns from true (assumed at 0) to false once.
+// Walks over the bit patterns of the positive doubles, in steps that double, from `guess`: two
+// evaluations when the guess is right, about 120 when it is useless.
+template <class Predicate>
+double last_that(double guess, Predicate holds) {
+  constexpr auto infinity = std::bit_cast<std::uint64_t>(std::numeric_limits<double>::infinity());
+  auto at = [&](std::uint64_t bits) {
+    return bits == 0 || (bits < infinity && holds(std::bit_cast<double>(bits)));
+  };
+  std::uint64_t yes = std::bit_cast<std::uint64_t>(guess);
+  std::uint64_t no = yes;
+  std::uint64_t step = 1;
+  if (at(yes)) {
+    for (no = yes + 1; at(no); no = std::min(infinity, yes + step)) yes = no, step *= 2;
+  } else {
+    for (yes = no - 1; !at(yes); yes = no > step ? no - step : 0) no = yes, step *= 2;
+  }
+  while (no - yes > 1) {
+    const std::uint64_t middle = yes + (no - yes) / 2;
+    (at(middle) ? yes : no) = middle;
+  }
+  return std::bit_cast<double>(yes);
+}
+
+// Root of f between lo and hi to about double precision; the end nearest to it when rounding
+// hides the change of sign.
+template <class F>
+double approximate_root(F f, Quad lo, Quad hi) {
+  const Quad f_lo = f(lo);
+  const Quad f_hi = f(hi);
+  if (!(f_lo * f_hi < 0)) {
+    return static_cast<double>(abs(f_lo) < abs(f_hi) ? lo : hi);
+  }
+  std::uintmax_t iterations = 100;
+  const auto close = [](const Quad& a, const Quad& b) {
+    return abs(a - b) <= abs(a) * Quad(1e-18);
+  };
+  const auto [a, b] = boost::math::tools::toms748_solve(f, lo, hi, f_lo, f_hi, close, iterations);
+  return static_cast<double>(a);
+}
+
+void require_delta(double delta) { require_between(delta, 0, 1, "delta"); }
+
+}  // namespace
+
+double gdp_delta_up(double epsilon, double mu) {
+  require_finite_nonnegative(epsilon, "epsilon");
+  require_finite_nonnegative(mu, "mu");
+  return delta_up(epsilon, mu);
+}
+
+double gdp_epsilon_up(double mu, double delta) {
+  require_finite_nonnegative(mu, "mu");
+  require_delta(delta);
+  if (delta_up(0, mu) <= delta) return 0;
+  // delta <= Phi(-x) <= exp(-x^2/2) at x = eps/mu - mu/2 bounds the root from above.
+  const Quad m = mu;
+  const Quad target = log(Quad(delta));
+  const Quad hi = m * m / 2 + m * sqrt(Quad(-2 * target));
+  const double guess = approximate_root(
+      [&](const Quad& epsilon) { return Quad(log(delta_of(epsilon, m).value) - target); }, Quad(0),
+      hi);
+  const double too_small =
+      last_that(guess, [&](double epsilon) { return delta_up(epsilon, mu) > delta; });
+  return std::nextafter(too_small, std::numeric_limits<double>::infinity());
+}
+
+double gdp_mu_down(double epsilon, double delta) {
+  require_finite_nonnegative(epsilon, "epsilon");
+  require_delta(delta);
+  const Quad e = epsilon;
+  const Quad target = log(Quad(delta));
+  const auto excess = [&](const Quad& log_mu) {
+    return Quad(log(delta_of(e, Quad(exp(log_mu))).value) - target);
+  };
+  // Two lower bounds: mu^2/2 + mu t = eps (Chernoff, t^2 = 2 log 1/delta), and
+  // delta <= Phi(mu/2) - Phi(-mu/2) <= mu / sqrt(2 pi).
+  const Quad t = sqrt(Quad(-2 * target));
+  const Quad lower = std::max(Quad(2 * e / (t + sqrt(t * t + 2 * e))), Quad(Quad(delta) * 2.5));
+  const Quad lo = log(lower);
+  Quad hi = lo + 1;
+  while (excess(hi) < 0) hi += 1;
+  const double guess = static_cast<double>(exp(Quad(approximate_root(excess, lo, hi))));
+  return last_that(guess, [&](double mu) { return delta_up(epsilon, mu) <= delta; });
+}
+
+double gdp_compose_up(std::span<const double> mus) {
+  Wide sum = 0;
+  for (const double mu : mus) {
+    require_finite_nonnegative(mu, "mu");
+    sum += Wide(mu) * Wide(mu);
+  }
+  return round_up(sqrt(sum));
+}
+
+double gdp_split_down(double total, unsigned long long draws) {
+  require_finite_nonnegative(total, "mu");
+  if (draws < 1) throw BadInput("draws: must be at least 1, got 0; give the number of releases");
+  return round_down(Wide(total) / sqrt(Wide(draws)));
+}
+
+}  // namespace gibbsite
