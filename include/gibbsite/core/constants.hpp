@@ -27,6 +27,7 @@ struct ProblemConstants {
   double max_abs_residual = 1.0;          ///< sup |f'|
   double curvature = 0.25;                ///< phi = sup f'' along the linear predictor
   std::optional<double> prior_precision;  ///< m, when the model fixes it; else the schedule does
+  double center_norm = 0;                 ///< ||theta0||, rounded up
 
   /// sup ||x|| with the intercept: R, or sqrt(R^2 + 1) rounded up.
   [[nodiscard]] double full_row_norm_up() const;
@@ -36,7 +37,7 @@ struct ProblemConstants {
   [[nodiscard]] double sensitivity_up(double beta, Adjacency adjacency,
                                       std::uint64_t rows_per_person) const;
   /// M = beta n phi R^2 + m with the intercept in R, rounded up (THEORY, Notation).
-  [[nodiscard]] double smoothness_up(double beta, double prior_precision) const;
+  [[nodiscard]] double smoothness_up(double beta, double strong_convexity) const;
 
   /// Throws BadInput naming the field that is out of range.
   void validate() const;

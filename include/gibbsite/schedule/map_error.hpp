@@ -15,15 +15,17 @@ inline constexpr std::uint64_t row_block = 1024;
 /// threads).
 std::uint64_t accumulation_depth(std::uint64_t rows);
 
-/// ||theta_k - theta0|| for every k <= T, whatever the data and the noise bits, rounded up:
-/// each step adds at most h beta n L + sqrt(2 h d) max_abs_normal and contracts by |1 - h m|.
-double iterate_norm_up(const ProblemConstants& constants, double beta, double prior_precision,
-                       double step_size, double iterations);
+/// What a computed step can do, from public numbers (docs/map-error.md derives it).
+struct MapBounds {
+  double map_error = 0;  ///< e: ||computed map - exact map|| at every theta that can be reached
+  double iterate_norm =
+      0;  ///< ||theta_k - theta0|| for every k <= T, whatever the data and the bits
+};
 
-/// e: bound on ||computed map - exact map|| in double arithmetic on float storage at every theta
-/// that can be reached, rounded up (docs/map-error.md derives it). Enters the sensitivity as S h +
-/// 2 e.
-double map_error_up(const ProblemConstants& constants, double beta, double prior_precision,
-                    double step_size, double iterations);
+/// Double arithmetic on float storage, chain started within `start_norm` of theta0; rounded up.
+/// e enters the sensitivity as S h + 2 e (THEORY 5). map_error is +inf when n, d or T is so large
+/// that rounding could feed on itself.
+MapBounds map_bounds_up(const ProblemConstants& constants, double beta, double prior_precision,
+                        double step_size, double iterations, double start_norm = 0);
 
 }  // namespace gibbsite

@@ -20,13 +20,14 @@ double path_mu_started_up(double sensitivity, double strong_convexity, double sm
 /// A path schedule at one (beta, m, h, T) with everything that the certificate needs.
 struct PathCertificate {
   double beta = 0, prior_precision = 0, step_size = 0, iterations = 0;
-  double sensitivity = 0;  ///< S, without the map error
-  double smoothness = 0;   ///< M
-  double map_error = 0;    ///< e
-  double mu = 0;           ///< of one draw, map error included
+  double sensitivity = 0;   ///< S, without the map error
+  double smoothness = 0;    ///< M
+  double map_error = 0;     ///< e
+  double iterate_norm = 0;  ///< bound on ||theta_k - theta0||
+  double mu = 0;            ///< of one draw, map error included
 };
 
-/// Evaluates the certificate: S + 2e/h in place of S. Throws Infeasible when h > 2/M.
+/// Evaluates the certificate: S + 2e/h in place of S. Throws BadInput when h > 2/M.
 PathCertificate path_certificate(const ProblemConstants& constants, const Budget& budget,
                                  double beta, double prior_precision, double step_size,
                                  double iterations);

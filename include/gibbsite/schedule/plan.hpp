@@ -62,6 +62,15 @@ struct Plan {
 /// give the guarantee (the message says what would).
 Plan plan(const ProblemConstants& constants, const Budget& budget, const PlanOptions& options = {});
 
+/// The errors of a Dalalyan schedule as it is run (docs/dalalyan.md), rounded up.
+struct DalalyanError {
+  double map_error = 0;     ///< e
+  double iterate_norm = 0;  ///< bound on ||theta_k - theta0||
+  double total = 0;         ///< TV of one draw: mixing + discretisation + map error
+};
+/// From the certificate's beta, m, M, h, T and start_gradient_norm. m > 0.
+DalalyanError dalalyan_error(const ProblemConstants& constants, const CertificatePlan& certificate);
+
 /// The (T, m, a) that the default rule picks, h = a / (M + m) (docs/default-rule.md).
 struct DefaultChoice {
   double iterations = 1;

@@ -1,0 +1,161 @@
+#include "gibbsite/schedule/plan.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+#include "gibbsite/schedule/path.hpp"
+
+namespace gibbsite {
+namespace {
+
+using ::testing::HasSubstr;
+
+ProblemConstants problem(std::uint64_t rows, std::uint64_t features, bool intercept = false) {
+  ProblemConstants c;
+  c.rows = rows;
+  c.features = features;
+  c.intercept = intercept;
+  return c;
+}
+
+// Over sizes, budgets, adjacencies and calibrations: what is claimed follows from the numbers
+// alone.
+TEST(Plan, EveryFeasiblePathKeepsItsBudget) {
+  int planned = 0;
+  for (const std::uint64_t rows : {1ULL, 100ULL, 32561ULL, 1'000'000'000ULL}) {
+    for (const double epsilon : {1e-3, 1.0, 100.0}) {
+      for (const double delta : {1e-15, 1e-6, 0.1}) {
+        for (const std::uint64_t draws : {1ULL, 7ULL}) {
+          for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
+            const Budget budget{epsilon, delta, adjacency, 2, draws};
+            const auto c = problem(rows, 20, true);
+            const Plan p = plan(c, budget);
+            const auto& chosen = require_feasible(p);
+            EXPECT_EQ(chosen.kind, CertificateKind::path);
+            const auto again = path_certificate(c, budget, chosen.beta, chosen.prior_precision,
+                                                chosen.step_size, chosen.iterations);
+            EXPECT_LE(again.mu * std::sqrt(static_cast<double>(draws)), chosen.mu * (1 + 1e-15));
+            EXPECT_LE(gdp_delta_up(epsilon, chosen.mu), delta);
+            EXPECT_GT(gdp_delta_up(epsilon, chosen.mu * 1.0001), delta * 0.999)
+                << "budget left unused";
+            EXPECT_EQ(chosen.passes, chosen.iterations * static_cast<double>(draws));
+            ++planned;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(planned, 144);
+}
+
+TEST(Plan, IsPureInItsPublicNumbers) {
+  const Plan a = plan(problem(5000, 9), Budget{}), b = plan(problem(5000, 9), Budget{});
+  EXPECT_EQ(a.certificate().beta, b.certificate().beta);
+  EXPECT_EQ(a.certificate().step_size, b.certificate().step_size);
+}
+
+TEST(Plan, KeepsWhatTheUserFixed) {
+  auto c = problem(5000, 9);
+  c.prior_precision = 2.5;
+  const Plan p = plan(c, Budget{}, {.iterations = 77});
+  EXPECT_EQ(p.certificate().prior_precision, 2.5);
+  EXPECT_EQ(p.certificate().iterations, 77);
+  const Plan fixed = plan(c, Budget{}, {.step_size = 1e-3});
+  EXPECT_EQ(fixed.certificate().step_size, 1e-3);
+}
+
+TEST(Plan, WeakerCalibrationsNeverPromiseMore) {
+  auto c = problem(5000, 9);
+  c.prior_precision = 1.0;
+  for (const auto calibration :
+       {Calibration::minami_cor8, Calibration::minami_thm7, Calibration::geumlek_rdp}) {
+    const Plan p = plan(c, Budget{}, {.calibration = calibration});
+    const auto& chosen = require_feasible(p);
+    EXPECT_LE(gdp_delta_up(1.0, chosen.mu), 1e-6);
+    EXPECT_LT(gdp_delta_up(1.0, chosen.mu), 0.5e-6) << "these calibrations are loose";
+  }
+  c.prior_precision = 0.0;
+  EXPECT_THROW(plan(c, Budget{}, {.calibration = Calibration::minami_cor8}), BadInput);
+}
+
+TEST(Plan, DalalyanBeyondReachSpeaksInYears) {
+  const Plan p = plan(problem(32561, 108), Budget{}, {.seconds_per_pass = 0.01});
+  const auto& row = p.certificates[1];
+  EXPECT_EQ(row.kind, CertificateKind::dalalyan);
+  EXPECT_FALSE(row.feasible);
+  EXPECT_GT(row.iterations, 0x1p64);
+  EXPECT_TRUE(std::isfinite(row.iterations));
+  EXPECT_THAT(row.why, HasSubstr("years"));
+  EXPECT_THAT(row.why, HasSubstr("path certificate is in reach"));
+  const Plan asked =
+      plan(problem(32561, 108), Budget{}, {.certificate = CertificateKind::dalalyan});
+  EXPECT_THROW(require_feasible(asked), Infeasible);
+}
+
+// A loose TV target on a tiny problem can be run: (epsilon, delta(mu) + (1+e^eps) gamma) <= delta.
+TEST(Plan, DalalyanInReachKeepsItsTotalGuarantee) {
+  auto c = problem(3, 1);
+  c.prior_precision = 1.0;
+  const Budget budget{.epsilon = 1.0, .delta = 0.1};
+  const Plan p = plan(c, budget, {.certificate = CertificateKind::dalalyan, .tv = 0.005});
+  const auto& row = require_feasible(p);
+  EXPECT_LT(row.iterations, 1e9);
+  EXPECT_LE(gdp_delta_up(1.0, row.mu) + (1 + std::exp(1.0)) * row.tv_gap, 0.1 * (1 + 1e-12));
+  EXPECT_LE(dalalyan_error(c, row).total, row.tv_gap);
+}
+
+TEST(Plan, ATvGapThatCostsMoreThanDeltaIsNamed) {
+  const Plan p = plan(problem(100, 2), Budget{}, {.tv = 0.01});
+  EXPECT_FALSE(p.certificates[1].feasible);
+  EXPECT_THAT(p.certificates[1].why, HasSubstr("ask for --tv below 2.69e-07"));
+}
+
+void expect_bad(const PlanOptions& options, const std::string& name,
+                std::optional<double> m = std::nullopt) {
+  auto c = problem(100, 2);
+  c.prior_precision = m;
+  try {
+    plan(c, Budget{}, options);
+    FAIL() << name << " was accepted";
+  } catch (const BadInput& error) {
+    EXPECT_THAT(error.what(), HasSubstr(name));
+  }
+}
+
+TEST(Plan, RefusesBadRequests) {
+  expect_bad({.tv = 0.5}, "--tv");
+  expect_bad({.tv = -1.0}, "--tv");
+  expect_bad({.step_size = 0.0}, "--step-size");
+  expect_bad({.iterations = 0.0}, "--iterations");
+  expect_bad({.iterations = 1.5}, "--iterations");
+  expect_bad({.iterations = std::nan("")}, "--iterations");
+  expect_bad({}, "--prior-precision", -1.0);
+  expect_bad({}, "--prior-precision", INFINITY);
+  expect_bad({.certificate = CertificateKind::dalalyan, .iterations = 5.0}, "--certificate");
+  EXPECT_THROW(certificate_from_string("proximal"), Infeasible);
+  EXPECT_THROW(certificate_from_string("magic"), BadInput);
+}
+
+TEST(DefaultRule, IsFiniteAndLegalEverywhere) {
+  for (const std::uint64_t rows : {1ULL, 50ULL, 1'000'000'000ULL}) {
+    for (const std::uint64_t features : {1ULL, 100ULL, 1'000'000ULL}) {
+      for (const double mu : {1e-6, 0.2, 30.0}) {
+        const auto choice =
+            default_rule(problem(rows, features), Budget{}, mu, std::nullopt, std::nullopt);
+        EXPECT_GE(choice.iterations, 1);
+        EXPECT_LE(choice.iterations, 5000);
+        EXPECT_EQ(choice.iterations, std::floor(choice.iterations));
+        EXPECT_GT(choice.relative_step, 0);
+        EXPECT_LT(choice.relative_step, 2);
+        EXPECT_GE(choice.prior_precision, 0);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gibbsite
