@@ -1,0 +1,90 @@
+#include "gibbsite/core/file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "gibbsite/core/error.hpp"
+
+namespace gibbsite {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const std::string& path, int error) {
+  const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+  const bool no_folder = error == ENOENT || error == ENOTDIR;
+  throw BadInput(fmt::format("{}: cannot write: {}; {}", path,
+                             std::generic_category().message(error),
+                             full        ? "free space or choose another path"
+                             : no_folder ? "create the folder first or choose another path"
+                                         : "choose another path"));
+}
+
+// Writes everything and syncs; returns 0 or the error.
+int write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno != EINTR) return errno;
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  // A pipe or a terminal cannot be synced and says EINVAL or EROFS.
+  if (::fsync(fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP) return errno;
+  return 0;
+}
+
+// /dev/stdout and its kin name an open descriptor: replacing what is behind it would cut it off.
+bool names_a_descriptor(const std::string& path) {
+  return path == "/dev/stdout" || path == "/dev/stderr" || path.starts_with("/dev/fd/") ||
+         path.starts_with("/proc/");
+}
+
+void write_directly(const std::string& path, std::string_view text) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (fd < 0) fail(path, errno);
+  int error = write_all(fd, text);
+  if (::close(fd) != 0 && error == 0) error = errno;
+  if (error != 0) fail(path, error);
+}
+
+}  // namespace
+
+void write_file_atomically(const std::string& path, std::string_view text, unsigned mode) {
+  std::error_code ignored;
+  const auto status = fs::status(path, ignored);
+  if (names_a_descriptor(path) || (fs::exists(status) && !fs::is_regular_file(status))) {
+    return write_directly(path, text);
+  }
+  // A symbolic link stays one: what it points to is replaced.
+  const std::string target = fs::is_symlink(path, ignored) && fs::exists(status)
+                                 ? fs::canonical(path, ignored).string()
+                                 : path;
+  std::string temporary;
+  int fd = -1;
+  for (int attempt = 0; fd < 0; ++attempt) {
+    temporary = fmt::format("{}.tmp-{}-{}", target, ::getpid(), attempt);
+    fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd < 0 && (errno != EEXIST || attempt == 1000)) fail(path, errno);
+  }
+  int error = write_all(fd, text);
+  if (::close(fd) != 0 && error == 0) error = errno;
+  if (error == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
+  if (error != 0) {
+    ::unlink(temporary.c_str());
+    fail(path, error);
+  }
+  // The rename itself survives a power cut once the folder is synced; not every folder allows it.
+  const auto folder = fs::path(target).parent_path();
+  const int dir = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (dir >= 0) {
+    ::fsync(dir);
+    ::close(dir);
+  }
+}
+
+}  // namespace gibbsite
