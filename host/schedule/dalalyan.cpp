@@ -16,8 +16,11 @@ void require_dalalyan(double d, double m, double M, double tv) {
   if (!(m <= M)) throw BadInput("--prior-precision: exceeds the smoothness; lower it");
 }
 
-// Whole numbers above 2^53 are doubles already.
-double ceil_up(const Wide& x) { return round_up(Wide(ceil(Wide(x - x * wide_slack)))); }
+// A count below 2^53 is a double already; a larger one is rounded up.
+double ceil_up(const Wide& x) {
+  const Wide whole = ceil(x);
+  return whole < Wide(0x1p53) ? static_cast<double>(whole) : round_up(whole);
+}
 
 }  // namespace
 

@@ -18,12 +18,12 @@
 namespace gibbsite {
 namespace {
 
-constexpr double unlimited_steps = 0x1p53;          // beyond it a double does not count steps
-constexpr double longest_run_seconds = 30 * 86400;  // a month: longer is out of reach
-constexpr double longest_run_passes = 1e9;          // when no speed is known
-constexpr double default_tv_share = 0.01;           // of delta, reserved for gamma (THEORY 3)
-constexpr double schedule_share = 0.999;            // of gamma; the rest is for map error
-constexpr double stationary_tolerance = 1e-3;       // c^T when the stationary law is what is wanted
+constexpr double unlimited_steps = 0x1p53;              // beyond it a double does not count steps
+constexpr double longest_run_seconds = 30 * 86400;      // a month: longer is out of reach
+constexpr double longest_run_passes = 1e9;              // when no speed is known
+constexpr double default_tv_share = 0.01;               // of delta, reserved for gamma (THEORY 3)
+constexpr std::array schedule_shares{0.999, 0.9, 0.5};  // of gamma; the rest is for map error
+constexpr double stationary_tolerance = 1e-3;  // c^T when the stationary law is what is wanted
 
 double budget_lipschitz_up(const ProblemConstants& constants, const Budget& budget) {
   return round_up(Wide(constants.lipschitz_up()) * Wide(budget.rows_per_person));
@@ -153,14 +153,17 @@ CertificatePlan plan_dalalyan(const ProblemConstants& constants, const Budget& b
   out.start_gradient_norm = 1e-3 * std::sqrt(m);
 
   const double tv = out.tv_gap / static_cast<double>(budget.draws);
-  const DalalyanSchedule schedule =
-      dalalyan_schedule(static_cast<double>(constants.features), m, out.smoothness,
-                        schedule_share * tv, out.start_gradient_norm);
-  out.step_size = schedule.step_size;
-  out.iterations = schedule.iterations;
+  DalalyanError error;
+  for (const double share : schedule_shares) {
+    const DalalyanSchedule schedule =
+        dalalyan_schedule(static_cast<double>(constants.features), m, out.smoothness, share * tv,
+                          out.start_gradient_norm);
+    out.step_size = schedule.step_size;
+    out.iterations = schedule.iterations;
+    error = dalalyan_error(constants, out);
+    if (error.total <= tv) break;
+  }
   count_passes(out, budget, options);
-
-  const DalalyanError error = dalalyan_error(constants, out);
   out.map_error = error.map_error;
   out.iterate_norm = error.iterate_norm;
   if (!(error.total <= tv)) {
@@ -179,9 +182,6 @@ CertificatePlan plan_dalalyan(const ProblemConstants& constants, const Budget& b
 void validate(const ProblemConstants& constants, const Budget& budget, const PlanOptions& options) {
   constants.validate();
   budget.validate();
-  if (constants.prior_precision) {
-    require_finite_nonnegative(*constants.prior_precision, "--prior-precision");
-  }
   if (options.tv) require_between(*options.tv, 0, 0.5, "--tv");
   if (options.step_size) require_finite_positive(*options.step_size, "--step-size");
   if (options.iterations &&

@@ -22,8 +22,8 @@ struct Model {
 };
 
 struct GlmOptions {
-  std::optional<double> prior_precision;
-  std::vector<double> center;
+  std::optional<double> prior_precision{};
+  std::vector<double> center{};
 };
 
 /// Logistic regression, labels -1 and +1.
@@ -56,7 +56,7 @@ struct Minimum {
 
 /// Newton's method with backtracking on the dense Hessian (d up to a few thousand). Stops when
 /// ||grad U|| <= tolerance, or when rounding stops progress: read gradient_norm.
-/// Throws BadInput when m = 0 and the minimum is not attained within 100 iterations.
+/// Throws BadInput when m = 0 and the loss has no minimum (separable classes).
 Minimum minimise(const Potential& potential, double tolerance);
 
 }  // namespace gibbsite

@@ -20,27 +20,29 @@ CertificateKind certificate_from_string(std::string_view name);  // throws BadIn
 struct PlanOptions {
   CertificateKind certificate = CertificateKind::automatic;
   Calibration calibration = Calibration::gdp;
-  std::optional<double> tv;          ///< gamma of a TV certificate; default: 1 % of delta's worth
-  std::optional<double> step_size;   ///< h
-  std::optional<double> iterations;  ///< T
+  std::optional<double> tv{};          ///< gamma of a TV certificate; default: 1 % of delta's worth
+  std::optional<double> step_size{};   ///< h
+  std::optional<double> iterations{};  ///< T
   /// Seconds that one pass over the data takes on this machine, for `seconds`; absent: not
   /// predicted.
-  std::optional<double> seconds_per_pass;
+  std::optional<double> seconds_per_pass{};
 };
 
 /// One certificate with its schedule: a row of `plan`'s table. Every number is public.
 struct CertificatePlan {
   CertificateKind kind = CertificateKind::path;
   Calibration calibration = Calibration::gdp;
-  double beta = 0;                ///< inverse temperature
-  double prior_precision = 0;     ///< m, the strong convexity of U
-  double step_size = 0;           ///< h
-  double iterations = 0;          ///< T: whole, may exceed 2^64
-  double sensitivity = 0;         ///< S
-  double smoothness = 0;          ///< M
-  double map_error = 0;           ///< e
-  double mu = 0;                  ///< GDP parameter of all draws together
-  double tv_gap = 0;              ///< gamma of all draws together
+  double beta = 0;                 ///< inverse temperature
+  double prior_precision = 0;      ///< m, the strong convexity of U
+  double step_size = 0;            ///< h
+  double iterations = 0;           ///< T: whole, may exceed 2^64
+  double sensitivity = 0;          ///< S
+  double smoothness = 0;           ///< M
+  double map_error = 0;            ///< e
+  double iterate_norm = 0;         ///< bound on ||theta_k - theta0||, for the release grid
+  double start_gradient_norm = 0;  ///< dalalyan: ||grad U(theta_hat)|| <= this at the start
+  double mu = 0;                   ///< GDP parameter of all draws together
+  double tv_gap = 0;               ///< gamma of all draws together
   double epsilon = 0, delta = 0;  ///< the guarantee: delta >= delta(epsilon; mu) + (1+e^eps) tv_gap
   double passes = 0;              ///< gradients over the whole data, all draws
   double seconds = 0;             ///< predicted; NaN when there is no measurement
@@ -61,6 +63,9 @@ struct Plan {
 /// budget. Throws BadInput on an illegal request, Infeasible when the certificate asked for cannot
 /// give the guarantee (the message says what would).
 Plan plan(const ProblemConstants& constants, const Budget& budget, const PlanOptions& options = {});
+
+/// The chosen certificate; throws Infeasible with its `why` when it is out of reach.
+const CertificatePlan& require_feasible(const Plan& plan);
 
 /// The errors of a Dalalyan schedule as it is run (docs/dalalyan.md), rounded up.
 struct DalalyanError {
