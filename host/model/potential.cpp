@@ -1,0 +1,175 @@
+#include "gibbsite/model/potential.hpp"
+
+#include <fmt/format.h>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "gibbsite/core/error.hpp"
+
+namespace gibbsite {
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+Eigen::Index index(std::size_t n) { return static_cast<Eigen::Index>(n); }
+
+std::span<double> view(VectorXd& v) { return {v.data(), static_cast<std::size_t>(v.size())}; }
+std::span<const double> view(const VectorXd& v) {
+  return {v.data(), static_cast<std::size_t>(v.size())};
+}
+
+// z[i] = x_i^T theta.
+std::vector<double> logits(MatrixView<const float> x, std::span<const double> theta) {
+  std::vector<double> z(x.rows);
+  for (std::size_t i = 0; i < x.rows; ++i) {
+    const auto row = x.row(i);
+    z[i] = std::inner_product(row.begin(), row.end(), theta.begin(), 0.0);
+  }
+  return z;
+}
+
+// grad^2 U = beta X^T diag(f''(z)) X + m I, over blocks of rows.
+MatrixXd hessian(const Potential& u, std::span<const double> theta) {
+  constexpr std::size_t block = 1024;
+  const auto z = logits(u.x, theta);
+  std::vector<double> curvature(u.x.rows);
+  u.loss->curvatures(z, u.y, curvature);
+  const auto d = index(u.x.cols);
+  MatrixXd h = MatrixXd::Zero(d, d);
+  for (std::size_t first = 0; first < u.x.rows; first += block) {
+    const auto n = index(std::min(block, u.x.rows - first));
+    const Eigen::Map<const RowMajor> rows(u.x.row(first).data(), n, d);
+    const Eigen::Map<const VectorXd> w(curvature.data() + first, n);
+    const MatrixXd scaled = (w.array() * u.beta).sqrt().matrix().asDiagonal() * rows.cast<double>();
+    h.selfadjointView<Eigen::Lower>().rankUpdate(scaled.transpose());
+  }
+  h.diagonal().array() += u.prior_precision;
+  return h;
+}
+
+// With m = 0 a minimum exists only when the loss alone attains one. Where it does not (the classes
+// can be separated), the gradient fades out along a direction in which Newton's step keeps moving
+// the logits by about 1; near a minimum the step vanishes with the gradient.
+bool step_moves_logits(const Potential& u, const VectorXd& step) {
+  const auto moved = logits(u.x, view(step));
+  return std::any_of(moved.begin(), moved.end(), [](double z) { return !(std::fabs(z) <= 0.5); });
+}
+
+}  // namespace
+
+ProblemConstants Model::constants(const FeatureSpace& space, std::uint64_t rows) const {
+  if (prior_precision) require_finite_nonnegative(*prior_precision, "prior_precision");
+  if (!center.empty() && center.size() != space.features) {
+    throw BadInput(fmt::format("center: has {} coordinates, the rows have {}; give one per feature",
+                               center.size(), space.features));
+  }
+  if (!std::all_of(center.begin(), center.end(), [](double c) { return std::isfinite(c); })) {
+    throw BadInput("center: has a coordinate that is not finite; give finite numbers");
+  }
+  ProblemConstants constants;
+  constants.rows = rows;
+  constants.features = space.features;
+  constants.row_norm = space.row_norm;
+  constants.intercept = space.intercept;
+  constants.loss = loss->name();
+  constants.max_abs_residual = loss->max_abs_residual();
+  constants.curvature = loss->curvature();
+  constants.prior_precision = prior_precision;
+  constants.validate();
+  return constants;
+}
+
+Model logistic_regression(const GlmOptions& options) { return glm("logistic", options); }
+
+Model glm(std::string_view loss, const GlmOptions& options) {
+  if (loss == "probit") {
+    throw BadInput(
+        "loss: probit is refused: its gradient is not bounded (the likelihood is not Lipschitz), "
+        "so "
+        "no budget buys a guarantee; use logistic");
+  }
+  return {&loss_named(loss), options.prior_precision, options.center};
+}
+
+double Potential::value(std::span<const double> theta) const {
+  double prior = 0;
+  for (std::size_t j = 0; j < theta.size(); ++j) {
+    const double from_center = theta[j] - (center.empty() ? 0.0 : center[j]);
+    prior += from_center * from_center;
+  }
+  return beta * loss->value_sum(logits(x, theta), y) + prior_precision / 2 * prior;
+}
+
+void Potential::gradient(std::span<const double> theta, std::span<double> out) const {
+  const auto z = logits(x, theta);
+  std::vector<double> r(x.rows);
+  loss->residuals(z, y, r);
+  std::fill(out.begin(), out.end(), 0.0);
+  for (std::size_t i = 0; i < x.rows; ++i) {
+    const auto row = x.row(i);
+    for (std::size_t j = 0; j < out.size(); ++j) out[j] += r[i] * static_cast<double>(row[j]);
+  }
+  for (std::size_t j = 0; j < out.size(); ++j) {
+    const double from_center = theta[j] - (center.empty() ? 0.0 : center[j]);
+    out[j] = beta * out[j] + prior_precision * from_center;
+  }
+}
+
+Minimum minimise(const Potential& u, double tolerance) {
+  require_finite_nonnegative(tolerance, "tolerance");
+  const bool flat = u.prior_precision == 0;
+  // Without a prior and without a minimum each step adds about 1 to the margin; 25 is where the
+  // curvature left, exp(-25), nears the ridge below.
+  const int most_iterations = flat ? 25 : 100;
+  const auto d = index(u.x.cols);
+  VectorXd theta = VectorXd::Zero(d), gradient(d), trial_gradient(d);
+  if (!u.center.empty() && !flat) theta = Eigen::Map<const VectorXd>(u.center.data(), d);
+  u.gradient(view(theta), view(gradient));
+  double value = u.value(view(theta));
+
+  int iteration = 0;
+  bool attained = false;
+  for (; iteration < most_iterations; ++iteration) {
+    if (!flat && gradient.norm() <= tolerance) break;
+
+    MatrixXd h = hessian(u, view(theta));
+    // Collinear features make H singular at m = 0; the ridge leaves those directions alone and
+    // slows none of the others.
+    if (flat) h.diagonal().array() += 1e-13 * h.diagonal().maxCoeff();
+    const VectorXd step = -h.selfadjointView<Eigen::Lower>().ldlt().solve(gradient);
+    attained = !flat || !step_moves_logits(u, step);
+    if (attained && gradient.norm() <= tolerance) break;
+
+    // Armijo's rule while U resolves the decrease it asks for; closer to the minimum a full step is
+    // good when it makes the gradient smaller, and rounding has stopped progress when it does not.
+    const double slope = gradient.dot(step);
+    const bool resolved = -slope > 1e-12 * std::fabs(value);
+    VectorXd trial = theta + step;
+    double trial_value = u.value(view(trial));
+    for (double t = 1; resolved && t > 1e-10 && !(trial_value <= value + 1e-4 * t * slope);) {
+      t /= 2;
+      trial = theta + t * step;
+      trial_value = u.value(view(trial));
+    }
+    u.gradient(view(trial), view(trial_gradient));
+    const bool better = resolved ? trial_value < value : trial_gradient.norm() < gradient.norm();
+    if (!better) break;
+    theta = trial;
+    value = trial_value;
+    gradient = trial_gradient;
+  }
+  if (flat && !attained) {
+    throw BadInput(
+        "prior_precision: 0, and the loss has no minimum (the classes can be separated); give a "
+        "prior precision above 0");
+  }
+  return {{theta.begin(), theta.end()}, gradient.norm(), iteration};
+}
+
+}  // namespace gibbsite
