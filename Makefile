@@ -1,0 +1,35 @@
+# gibbsite: `make demo` and `make test` do everything from a fresh Debian machine; `make help` lists the rest.
+SHELL := /bin/bash
+JOBS ?= $(shell nproc)
+BUILD ?= build/release
+CMAKE_FLAGS ?=
+
+.PHONY: help deps build demo test check format format-check bench clean
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 16
+
+deps: ## install the Debian packages that are missing
+	@scripts/install-deps
+
+build: deps ## build a release in build/release
+	@scripts/build release
+
+demo: build ## the main job on data/berkeley.csv: plan, fit, predict, evaluate, verify
+	@scripts/demo $(BUILD)/bin/gibbsite
+
+test: build ## build and run every test
+	@cd $(BUILD) && ctest --output-on-failure --parallel $(JOBS)
+
+format: ## clang-format everything
+	@scripts/format
+
+format-check: deps ## fail when a file is not formatted
+	@scripts/format --check
+
+bench: build ## run the benchmarks; results under bench/results
+	@scripts/bench $(BUILD)
+
+clean: ## remove every build
+	rm -rf build
