@@ -19,9 +19,12 @@ struct RunFacts {
 /// is marked void: guarantee.void = true, with the reason.
 nlohmann::json certificate_json(const Plan& plan, const RunFacts& facts);
 
+/// What `plan --json` prints (docs/formats.md): the constants, every certificate, the chosen one.
+nlohmann::json plan_json(const Plan& plan);
+
 /// Public grid 2^-k that a coefficient is rounded to: 2^(floor(log2 sqrt(2h)) - 15), never below 16
-/// accumulated map errors.
-double release_grid(const ProblemConstants& constants, const CertificatePlan& certificate);
+/// accumulated map errors e min(T, 1/(1-c)). Throws Infeasible when the map error is not finite.
+double release_grid(const CertificatePlan& certificate);
 
 /// The outcome of `verify`.
 struct Verification {
@@ -32,10 +35,11 @@ struct Verification {
 };
 
 /// Recomputes every number of a model file from its public constants; any edit that strengthens the
-/// claim fails. `model` is the whole model.json.
+/// claim fails (docs/certificate.md lists what may change). `model` is the whole model.json, whatever
+/// it holds: malformed parts are failures, not errors.
 Verification verify(const nlohmann::json& model);
 
-/// The certificate in words, several lines, for a person.
+/// The certificate in words, several lines, for a person. Throws BadInput when a field is missing.
 std::string in_words(const nlohmann::json& certificate);
 
 }  // namespace gibbsite

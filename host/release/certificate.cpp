@@ -1,0 +1,214 @@
+#include "gibbsite/release/certificate.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/wide.hpp"
+#include "release/model_json.hpp"
+
+namespace gibbsite {
+namespace {
+
+using nlohmann::json;
+
+// A whole number reads as one up to 2^53; beyond, a double does not count in ones.
+json whole(double value) {
+  return value <= 0x1p53 ? json(static_cast<std::uint64_t>(value)) : json(value);
+}
+
+json constants_json(const ProblemConstants& c) {
+  json out = {{"rows", c.rows},           {"features", c.features},
+              {"row_norm", c.row_norm},   {"intercept", c.intercept},
+              {"loss", c.loss},           {"max_abs_residual", c.max_abs_residual},
+              {"curvature", c.curvature}, {"lipschitz", c.lipschitz_up()}};
+  if (c.center_norm != 0) out["center_norm"] = c.center_norm;
+  return out;
+}
+
+// What a reader has to believe, because no program can check it.
+json assumptions_json(const Plan& plan, const RunFacts& facts) {
+  const std::uint64_t k = plan.budget.rows_per_person;
+  json out = json::array();
+  out.push_back(
+      fmt::format("one person has at most {} {} of the table", k, k == 1 ? "row" : "rows"));
+  if (plan.budget.adjacency == Adjacency::replace_one) {
+    out.push_back(
+        "neighbouring tables have the same number of rows, which is public; one person's rows are "
+        "replaced by any others");
+  } else {
+    out.push_back(
+        "neighbouring tables differ by the presence of one person; constants.rows is a cap that "
+        "was chosen without looking at the table");
+  }
+  out.push_back(
+      "the schema (columns, ranges, levels, classes, row norm), the budget and every option were "
+      "chosen without looking at the table");
+  out.push_back(
+      "the rows of different people are independent: nobody's data decides whether or how another "
+      "person's row is in the table");
+  out.push_back(
+      "nothing else about the run is released: no screen output, diagnostics, checkpoint or run "
+      "time");
+  out.push_back(
+      "every other release about the same people composes with this one and is accounted for "
+      "elsewhere");
+  if (facts.noise == NoiseKind::chacha20) {
+    out.push_back(
+        "the noise key came from the operating system's generator, was never disclosed, and "
+        "ChaCha20 cannot be told from uniform bits");
+  } else {
+    out.push_back("none of the above helps: the noise follows from a seed that somebody knows");
+  }
+  out.push_back(
+      "the program computed what its documentation says, in IEEE 754 double precision rounding to "
+      "nearest");
+  if (plan.certificate().kind == CertificateKind::dalalyan) {
+    out.push_back(
+        "the chain started from a minimiser whose gradient norm is at most "
+        "mechanism.start_gradient_norm");
+  }
+  return out;
+}
+
+double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+
+}  // namespace
+
+json certificate_json(const Plan& plan, const RunFacts& facts) {
+  const CertificatePlan& c = plan.certificate();
+  const bool is_void = facts.noise != NoiseKind::chacha20;
+  const auto claim = [&](double value) { return is_void ? json(nullptr) : json(value); };
+
+  json guarantee = {{"epsilon", claim(c.epsilon)},
+                    {"delta", claim(c.delta)},
+                    {"gdp_mu", claim(c.mu)},
+                    {"adjacency", to_string(plan.budget.adjacency)},
+                    {"rows_per_person", plan.budget.rows_per_person}};
+  if (is_void) {
+    guarantee["void"] = true;
+    guarantee["reason"] =
+        "the noise follows from a user's seed, so whoever knows or guesses it can remove it; fit "
+        "without --seed for a guarantee";
+  }
+  json mechanism = {{"certificate", to_string(c.kind)},
+                    {"calibration", to_string(c.calibration)},
+                    {"beta", c.beta},
+                    {"prior_precision", c.prior_precision},
+                    {"step_size", c.step_size},
+                    {"iterations", whole(c.iterations)},
+                    {"tv_gap", c.tv_gap},
+                    {"draws", plan.budget.draws}};
+  if (c.start_gradient_norm != 0) mechanism["start_gradient_norm"] = c.start_gradient_norm;
+  json constants = constants_json(plan.constants);
+  constants["sensitivity"] = c.sensitivity;
+  constants["strong_convexity"] = c.prior_precision;
+  constants["smoothness"] = c.smoothness;
+  return {{"guarantee", guarantee},
+          {"mechanism", mechanism},
+          {"constants", constants},
+          {"numerics",
+           {{"arithmetic", "double"},
+            {"map_error", c.map_error},
+            {"noise", to_string(facts.noise)},
+            {"release_grid", release_grid(c)}}},
+          {"assumptions", assumptions_json(plan, facts)},
+          {"theorem", c.kind == CertificateKind::path ? "docs/path.md" : "docs/dalalyan.md"},
+          {"software", {{"version", GIBBSITE_VERSION}, {"backend", facts.backend}}}};
+}
+
+json plan_json(const Plan& plan) {
+  json certificates = json::array();
+  for (const CertificatePlan& c : plan.certificates) {
+    certificates.push_back({{"certificate", to_string(c.kind)},
+                            {"calibration", to_string(c.calibration)},
+                            {"beta", c.beta},
+                            {"prior_precision", c.prior_precision},
+                            {"step_size", c.step_size},
+                            {"iterations", whole(c.iterations)},
+                            {"gdp_mu", c.mu},
+                            {"tv_gap", c.tv_gap},
+                            {"epsilon", c.epsilon},
+                            {"delta", c.delta},
+                            {"passes", whole(c.passes)},
+                            {"seconds", c.seconds},  // NaN is written as null
+                            {"feasible", c.feasible},
+                            {"why", c.why}});
+  }
+  return {{"constants", constants_json(plan.constants)},
+          {"certificates", certificates},
+          {"chosen", to_string(plan.certificate().kind)}};
+}
+
+double release_grid(const CertificatePlan& c) {
+  if (!std::isfinite(c.map_error) || !(c.step_size > 0)) {
+    throw Infeasible(
+        "release grid: the rounding error of this run is not bounded; ask for fewer iterations");
+  }
+  const Wide h = c.step_size;
+  // floor(log2 sqrt(2h)) = floor(floor(log2(2h)) / 2).
+  const int noise_exponent = std::ilogb(c.step_size) + 1;
+  const int noise = (noise_exponent >= 0 ? noise_exponent : noise_exponent - 1) / 2 - 15;
+  const Wide slow = h * Wide(c.prior_precision);
+  const Wide fast = 2 - h * Wide(c.smoothness);
+  const Wide gap = slow < fast ? slow : fast;  // 1 - c, when positive
+  Wide steps = c.iterations;
+  if (gap > 0 && gap * steps > 1) steps = 1 / gap;
+  int accumulated = 0;
+  const double error = round_up(Wide(16) * Wide(c.map_error) * steps);
+  const double fraction = std::frexp(error, &accumulated);
+  if (fraction == 0.5) --accumulated;
+  return std::ldexp(1.0, error > 0 ? std::max(noise, accumulated) : noise);
+}
+
+std::string in_words(const json& certificate) {
+  const std::string source = "certificate";
+  const json& guarantee = field(certificate, "guarantee", source);
+  const json& mechanism = field(certificate, "mechanism", source);
+  const json& constants = field(certificate, "constants", source);
+  if (guarantee.contains("void")) {
+    return "No guarantee: this model is void as a private release.\n" +
+           text_field(guarantee, "reason", source) + ".\n";
+  }
+  const double epsilon = number_field(guarantee, "epsilon", source);
+  const double delta = number_field(guarantee, "delta", source);
+  const double mu = number_field(guarantee, "gdp_mu", source);
+  const double tv = number_field(mechanism, "tv_gap", source);
+  const std::uint64_t k = count_field(guarantee, "rows_per_person", source);
+  const std::uint64_t draws = count_field(mechanism, "draws", source);
+  const std::string adjacency = text_field(guarantee, "adjacency", source);
+  const std::string kind = text_field(mechanism, "certificate", source);
+  const std::string rows = k == 1 ? "one row" : fmt::format("up to {} rows", k);
+  // Equal prior odds: the best guess is right with probability 1/2 + TV/2, TV <= 2 Phi(mu/2) - 1 +
+  // 2 gamma.
+  const double guess = std::min(1.0, normal_cdf(mu / 2) + tv);
+  std::string out = fmt::format(
+      "(ε, δ) = ({:.4g}, {:.4g}), {}, {} per person.\n"
+      "Whoever sees this model, even knowing every other row of the table, learns little about any "
+      "one person:\n",
+      epsilon, delta, adjacency, rows);
+  out += fmt::format(
+      "asked {}, at even odds, the best possible\nguess is right at most {:.1f} % of the time; "
+      "without the model it is right 50 % of the time.\n",
+      adjacency == "replace-one" ? "which of two versions of that person's data was in the table"
+                                 : "whether that person was in the table at all",
+      std::ceil(guess * 1000) / 10);
+  out +=
+      kind == "path"
+          ? fmt::format("It holds whether or not the chain of {:.10g} noisy steps has converged",
+                        number_field(mechanism, "iterations", source))
+          : fmt::format("It rests on a draw within {:.3g} (total variation) of the exact law", tv);
+  out += draws == 1 ? ".\n" : fmt::format(", for all {} released draws together.\n", draws);
+  out += fmt::format("Public, and so not protected: the schema, the options, and the {} {:.10g}.\n",
+                     adjacency == "replace-one" ? "number of rows," : "cap on the number of rows,",
+                     number_field(constants, "rows", source));
+  out +=
+      "Not covered: anything else that leaves the curator's hands (screen output, accuracy on the "
+      "private table,\nrun time), and a schema or options chosen by looking at the data. Another "
+      "model of the same people costs again.\n";
+  return out;
+}
+
+}  // namespace gibbsite

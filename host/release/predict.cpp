@@ -1,0 +1,89 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/release/release.hpp"
+
+namespace gibbsite {
+namespace {
+
+double sigmoid(double z) {
+  const double e = std::exp(-std::fabs(z));
+  return (z >= 0 ? 1.0 : e) / (1.0 + e);
+}
+
+// Area under the ROC curve: the chance that a positive outranks a negative, ties one half. From the
+// rank sum of the positives, tied scores sharing their mean rank.
+double area_under_curve(std::span<const double> scores, std::span<const float> labels) {
+  std::vector<std::size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return scores[a] < scores[b]; });
+  double rank_sum = 0, positives = 0;
+  for (std::size_t i = 0; i < order.size();) {
+    std::size_t end = i;
+    double tied_positives = 0;
+    while (end < order.size() && scores[order[end]] == scores[order[i]]) {
+      tied_positives += labels[order[end++]] > 0 ? 1 : 0;
+    }
+    rank_sum += tied_positives * (static_cast<double>(i + end + 1) / 2);
+    positives += tied_positives;
+    i = end;
+  }
+  const double negatives = static_cast<double>(scores.size()) - positives;
+  if (positives == 0 || negatives == 0) return std::numeric_limits<double>::quiet_NaN();
+  return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives);
+}
+
+}  // namespace
+
+std::vector<double> predict_probabilities(const Release& release, MatrixView<const float> x) {
+  std::vector<double> out(x.rows, 0.0);
+  for (const auto& theta : release.draws) {
+    if (theta.size() != x.cols) {
+      throw BadInput(
+          fmt::format("model: has {} coefficients, but the rows have {} features; use "
+                      "the schema of the model",
+                      theta.size(), x.cols));
+    }
+  }
+  // reads X once: n*d floats
+  for (std::size_t i = 0; i < x.rows; ++i) {
+    const auto row = x.row(i);
+    for (const auto& theta : release.draws) {
+      double z = 0;
+      for (std::size_t j = 0; j < row.size(); ++j) z += static_cast<double>(row[j]) * theta[j];
+      out[i] += sigmoid(z);
+    }
+    out[i] /= static_cast<double>(release.draws.size());
+  }
+  return out;
+}
+
+Evaluation evaluate(std::span<const double> probabilities, std::span<const float> labels) {
+  if (probabilities.size() != labels.size() || labels.empty()) {
+    throw BadInput("evaluate: needs one label per row and at least one row; give a labelled table");
+  }
+  Evaluation out;
+  out.rows = labels.size();
+  const auto n = static_cast<double>(labels.size());
+  double right = 0, positives = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const bool positive = labels[i] > 0;
+    positives += positive ? 1 : 0;
+    right += (probabilities[i] >= 0.5) == positive ? 1 : 0;
+    // A probability that rounds to 0 or 1 counts as 2^-53 away from it.
+    const double p = positive ? probabilities[i] : 1 - probabilities[i];
+    out.log_loss -= std::log(std::max(p, 0x1p-53)) / n;
+  }
+  out.accuracy = right / n;
+  out.majority = std::max(positives, n - positives) / n;
+  out.auc = area_under_curve(probabilities, labels);
+  return out;
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,175 @@
+#include "gibbsite/release/release.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/file.hpp"
+#include "gibbsite/model/loss.hpp"
+#include "release/model_json.hpp"
+
+namespace gibbsite {
+namespace {
+
+using nlohmann::json;
+
+// To the nearest multiple of a power of two: exact in double.
+double to_grid(double value, double grid) {
+  if (!std::isfinite(value)) {
+    throw BadInput("coefficients: one is not finite; report this, no legal run leaves such a draw");
+  }
+  return std::nearbyint(value / grid) * grid + 0.0;  // + 0.0 turns -0 into 0
+}
+
+std::vector<double> numbers(const json& list, std::size_t length, const std::string& source) {
+  if (!list.is_array() || list.size() != length) {
+    throw BadInput(fmt::format(
+        "{}: model.coefficients: must be {} numbers, one per feature; use the file as written",
+        source, length));
+  }
+  std::vector<double> out;
+  for (const json& value : list) {
+    if (!value.is_number() || !std::isfinite(value.get<double>())) {
+      throw BadInput(source +
+                     ": model.coefficients: must be finite numbers; use the file as "
+                     "written");
+    }
+    out.push_back(value.get<double>());
+  }
+  return out;
+}
+
+// A name given twice would show a reader one value and a program the other.
+json parse_strict(const std::string& text, const std::string& source) {
+  std::vector<std::set<std::string>> names;
+  std::string repeated;
+  bool deep = false;
+  const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
+    deep = deep || depth > 32;
+    if (event == json::parse_event_t::object_start) names.emplace_back();
+    if (event == json::parse_event_t::object_end) names.pop_back();
+    if (event == json::parse_event_t::key &&
+        !names.back().insert(parsed.get_ref<const std::string&>()).second) {
+      repeated = parsed.get<std::string>();
+    }
+    return !deep;
+  };
+  json out;
+  try {
+    out = json::parse(text, watch);
+  } catch (const json::exception& error) {
+    const std::string what = error.what();  // "[json.exception....] parse error at line ..."
+    throw BadInput(fmt::format("{}: is not JSON: {}; give a model.json that fit wrote", source,
+                               what.substr(std::min(what.find("] ") + 2, what.size()))));
+  }
+  if (deep) throw BadInput(source + ": is nested too deeply; give a model.json that fit wrote");
+  if (!repeated.empty()) {
+    throw BadInput(fmt::format("{}: gives the name '{}' twice; use the file as it was written",
+                               source, repeated));
+  }
+  return out;
+}
+
+}  // namespace
+
+Release release(const Run& run, const Plan& plan) {
+  const double grid = release_grid(plan.certificate());
+  Release out{run.loss, run.schema, run.draws, {}};
+  for (auto& draw : out.draws) {
+    for (double& value : draw) value = to_grid(value, grid);
+  }
+  out.certificate = certificate_json(plan, {run.noise, run.backend});
+  out.certificate["model_digest"] = model_digest(model_json(out));
+  return out;
+}
+
+json to_json(const Release& release) {
+  return {{"format", release_format},
+          {"model", model_json(release)},
+          {"certificate", release.certificate}};
+}
+
+Release release_from_json(const json& object, const std::string& source) {
+  if (!object.is_object() || !object.contains("format") || object["format"] != release_format) {
+    throw BadInput(fmt::format("{}: is not a {} file; give a model.json that fit wrote", source,
+                               release_format));
+  }
+  const json& model = field(object, "model", source);
+  const json& certificate = field(object, "certificate", source);
+  if (!model.is_object() || !certificate.is_object()) {
+    throw BadInput(source + ": model and certificate must be objects; give a file that fit wrote");
+  }
+  Release out;
+  out.loss = text_field(model, "loss", source);
+  static_cast<void>(loss_named(out.loss));  // throws when this program does not know it
+  out.schema = schema_from_json(field(model, "preprocessing", source), source);
+  const json& coefficients = field(model, "coefficients", source);
+  const std::size_t d = out.schema.features();
+  if (coefficients.is_array() && !coefficients.empty() && coefficients[0].is_array()) {
+    for (const json& draw : coefficients) out.draws.push_back(numbers(draw, d, source));
+  } else {
+    out.draws.push_back(numbers(coefficients, d, source));
+  }
+  out.certificate = certificate;
+  return out;
+}
+
+void write_release(const std::string& path, const Release& release) {
+  write_file_atomically(path, to_json(release).dump(2) + "\n");
+}
+
+json read_release_json(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file || std::filesystem::is_directory(path)) {
+    throw BadInput(path + ": cannot read; check the path and its permissions");
+  }
+  std::ostringstream text;
+  text << file.rdbuf();
+  json out = parse_strict(text.str(), path);
+  if (!out.is_object() || !out.contains("format") || out["format"] != release_format ||
+      !out.contains("model") || !out["model"].is_object() || !out.contains("certificate") ||
+      !out["certificate"].is_object()) {
+    throw BadInput(fmt::format("{}: is not a {} file; give a model.json that fit wrote", path,
+                               release_format));
+  }
+  return out;
+}
+
+Release read_release(const std::string& path) {
+  return release_from_json(read_release_json(path), path);
+}
+
+OriginalUnits original_units(const Schema& schema, std::span<const double> theta) {
+  if (theta.size() != schema.features()) {
+    throw BadInput(
+        fmt::format("coefficients: got {}, but the schema has {} features; give one per "
+                    "feature",
+                    theta.size(), schema.features()));
+  }
+  OriginalUnits out;
+  out.exact = schema.max_unclipped_norm() <= schema.row_norm;
+  if (schema.intercept) out.intercept = theta.back();
+  const std::vector<std::string> names = schema.feature_names();
+  std::size_t j = 0;
+  for (const Column& column : schema.columns) {
+    // x = (cell - lo) / (hi - lo): slope theta / (hi - lo), shift -theta lo / (hi - lo).
+    if (column.type == ColumnType::number) {
+      const double slope = theta[j] / (column.hi - column.lo);
+      out.intercept -= slope * column.lo;
+      out.slopes.emplace_back(names[j++], slope);
+    } else {
+      for (std::size_t k = schema.features_of(column); k > 0; --k, ++j) {
+        out.slopes.emplace_back(names[j], theta[j]);
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace gibbsite
