@@ -157,5 +157,50 @@ TEST(DefaultRule, IsFiniteAndLegalEverywhere) {
   }
 }
 
+// Values of an independent implementation; a change of the rule must come with new measurements.
+TEST(DefaultRule, ReproducesItsReferenceValues) {
+  struct Case {
+    std::uint64_t rows, features;
+    double epsilon, delta, row_norm;
+    bool intercept;
+    double iterations, relative_step, beta, step_size;
+  };
+  const double adult_delta = 1.0 / (32561.0 * 32561.0);
+  const Case cases[] = {
+      {32561, 108, 0.1, adult_delta, 1, false, 73, 1, 0.0220241102288742, 0.00557781216363387},
+      {32561, 108, 1, adult_delta, 1, false, 544, 1.9, 0.129939867257766, 0.00179627753813118},
+      {32561, 109, 0.5, adult_delta, 1, true, 500, 1.31184460907264, 0.0542612616747459,
+       0.00148499423827511},
+      {32561, 109, 2, adult_delta, 1, true, 1689, 1.9, 0.156227276296205, 0.000747014447145371},
+      {1, 1, 1, 1e-6, 1, false, 1, 0.0354876752474817, 0.197353600350437, 0.719270896187694},
+      {1000000, 1, 2, 1e-12, 1, false, 5000, 1.9, 1.16363630016563, 6.53125035624813e-06},
+      {1000, 10, 100, 1e-6, 3, true, 2862, 1.9, 2.40147759682799, 0.000316471825930773},
+  };
+  for (const Case& c : cases) {
+    ProblemConstants constants = problem(c.rows, c.features, c.intercept);
+    constants.row_norm = c.row_norm;
+    const Budget budget{.epsilon = c.epsilon, .delta = c.delta};
+    const double mu = gdp_mu_down(c.epsilon, c.delta);
+    const auto choice = default_rule(constants, budget, mu, std::nullopt, std::nullopt);
+    EXPECT_EQ(choice.iterations, c.iterations) << c.rows << " rows, epsilon " << c.epsilon;
+    EXPECT_NEAR(choice.relative_step, c.relative_step, 1e-9 * c.relative_step);
+    EXPECT_EQ(choice.prior_precision, 0);
+    // The map error costs beta up to its share of the sensitivity.
+    const auto found = plan(constants, budget).certificate();
+    EXPECT_NEAR(found.beta, c.beta, 2e-5 * c.beta);
+    EXPECT_LE(found.beta, c.beta * (1 + 1e-12));
+    EXPECT_NEAR(found.step_size, c.step_size, 2e-5 * c.step_size);
+  }
+}
+
+TEST(DefaultRule, KnowsWhatAPersonCosts) {
+  const auto at = [](const Budget& budget) {
+    return default_rule(problem(32561, 108), budget, 0.1, std::nullopt, std::nullopt);
+  };
+  const Budget one;
+  EXPECT_LT(at({.rows_per_person = 3}).iterations, at(one).iterations);
+  EXPECT_GT(at({.adjacency = Adjacency::add_remove}).iterations, at(one).iterations);
+}
+
 }  // namespace
 }  // namespace gibbsite
