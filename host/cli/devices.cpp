@@ -1,0 +1,24 @@
+#include <fmt/format.h>
+
+#include "command.hpp"
+#include "gibbsite/sampler/backend.hpp"
+#include "text.hpp"
+
+namespace gibbsite::cli {
+namespace {
+
+void define(CLI::App& app) {
+  app.callback([] {
+    std::vector<std::vector<std::string>> lines{{"backend", "available", ""}};
+    for (const BackendInfo& info : list_backends()) {
+      lines.push_back({info.name, info.available ? "yes" : "no", info.description});
+    }
+    fmt::print("{}", table(lines));
+  });
+}
+
+const Register command{
+    {7, "devices", "List the backends and what they can use here", "gibbsite devices", define}};
+
+}  // namespace
+}  // namespace gibbsite::cli

@@ -1,0 +1,184 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+
+#include "command.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/release/release.hpp"
+#include "gibbsite/sampler/sample.hpp"
+#include "interrupt.hpp"
+#include "options.hpp"
+#include "progress.hpp"
+#include "speed.hpp"
+#include "text.hpp"
+
+namespace gibbsite::cli {
+namespace {
+
+// Said before the long work, not after it.
+void require_writable(const std::string& path, const char* option) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    throw BadInput(fmt::format("{}: {} is a folder; give a file", option, path));
+  }
+  const bool special = fs::exists(path, ignored) && !fs::is_regular_file(path, ignored);
+  const fs::path parent = fs::path(path).parent_path();
+  const std::string place = special ? path : parent.empty() ? "." : parent.string();
+  if (access(place.c_str(), W_OK) != 0) {
+    throw BadInput(
+        fmt::format("{}: cannot write to {}; create it or choose another", option, place));
+  }
+}
+
+std::string ingest_report(const IngestCounts& counts) {
+  return fmt::format(
+      "private, for the curator only, do not publish: {} cells clamped to their range, {} missing, "
+      "{} of another level, {} rows scaled down\n",
+      counts.clamped_cells, counts.missing_cells, counts.other_cells, counts.clipped_rows);
+}
+
+// By size; every one of at most 20.
+std::string coefficient_report(const Release& release) {
+  constexpr std::size_t most = 20;
+  const std::vector<std::string> names = release.schema.feature_names();
+  const std::vector<double>& theta = release.draws.front();
+  std::vector<std::size_t> order(theta.size());
+  for (std::size_t j = 0; j < order.size(); ++j) order[j] = j;
+  const bool all = order.size() <= most;
+  if (!all) {
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return std::fabs(theta[a]) > std::fabs(theta[b]);
+    });
+    order.resize(most);
+  }
+  std::vector<std::vector<std::string>> lines;
+  for (const std::size_t j : order) lines.push_back({names[j], fmt::format("{:+.4f}", theta[j])});
+  return fmt::format("Coefficients{}{}: above 0 speaks for {} = {}\n",
+                     release.draws.size() == 1 ? "" : " of the first draw",
+                     all ? "" : fmt::format(" (the {} largest of {})", most, theta.size()),
+                     release.schema.label, release.schema.positive) +
+         table(lines);
+}
+
+struct FitCommand {
+  TableArguments table;
+  PlanArguments plan;
+  std::string schema, out, backend = "auto", checkpoint;
+  std::optional<std::uint64_t> seed;
+  bool quiet = false, progress = false;
+
+  void say(const std::string& text) const {
+    if (quiet) return;
+    fmt::print("{}", text);
+    std::fflush(stdout);
+  }
+
+  void run() const {
+    // What can go wrong without the data goes wrong first.
+    const Budget budget = plan.budget();
+    PlanOptions options = plan.options();
+    const auto engine_maker = make_backend(backend);
+    require_writable(out, "--out");
+    if (!checkpoint.empty()) require_writable(checkpoint, "--checkpoint");
+    const Schema domain = read_schema(schema);
+    if (seed) {
+      fmt::print(
+          stderr,
+          "gibbsite: warning: --seed {}: the noise is reproducible, so this model carries no "
+          "guarantee; its certificate is void\n",
+          *seed);
+    }
+    catch_interrupts();
+
+    const Dataset data = read(domain);
+    const ProblemConstants constants = plan.constants(domain, data.rows());
+    say(describe(constants, budget) + "\n" + ingest_report(data.counts));
+
+    options.seconds_per_pass = seconds_per_pass(*engine_maker, constants, budget.draws);
+    const Plan made = gibbsite::plan(constants, budget, options);
+    const CertificatePlan& certificate = require_feasible(made);
+    say(plan_line(certificate) + "\n" +
+        fmt::format("backend {}: {}\n", engine_maker->name(), engine_maker->description()));
+
+    const Release model = release(sample_plan(data, made, *engine_maker), made);
+    write_release(out, model);
+    if (!checkpoint.empty()) std::filesystem::remove(checkpoint);  // it holds the noise key
+    say(report(model));
+  }
+
+  [[nodiscard]] Dataset read(const Schema& domain) const {
+    Progress bar("reading", quiet, interval());
+    ReadOptions options;
+    options.progress = [&bar](std::uint64_t done, std::uint64_t total) {
+      bar.update(done, total);
+      return !stop_flag().load();
+    };
+    return table.read(domain, options);
+  }
+
+  [[nodiscard]] Run sample_plan(const Dataset& data, const Plan& made,
+                                Backend& engine_maker) const {
+    const Key key = seed ? Key::from_seed(*seed) : Key::from_os();
+    Progress bar("sampling", quiet, interval());
+    SampleOptions options;
+    options.checkpoint = checkpoint;
+    options.stop = &stop_flag();
+    options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
+    const Model model =
+        logistic_regression({.prior_precision = plan.prior_precision, .center = {}});
+    return sample(model, data, made, engine_maker, key, options);
+  }
+
+  [[nodiscard]] double interval() const { return progress ? 1 : 5; }
+
+  [[nodiscard]] std::string report(const Release& model) const {
+    return fmt::format(
+        "\n{}\n{}\nWritten: {}\nNext:\n"
+        "  gibbsite predict --model {} --data NEW.csv --probabilities\n"
+        "  gibbsite verify {}\n",
+        in_words(model.certificate), coefficient_report(model), out, out, out);
+  }
+};
+
+void define(CLI::App& app) {
+  const auto command = std::make_shared<FitCommand>();
+  command->table.add_to(app, true);
+  app.add_option("--schema", command->schema, "public schema of the table (TOML)")
+      ->type_name("FILE")
+      ->required();
+  app.add_option("--out", command->out, "the model file; written whole or not at all")
+      ->type_name("FILE")
+      ->required();
+  command->plan.add_to(app);
+  app.add_option("--backend", command->backend, "auto, reference, cpu or cuda")->type_name("NAME");
+  app.add_option("--checkpoint", command->checkpoint,
+                 "file to continue from and to save to (mode 0600: it holds the noise key)")
+      ->type_name("FILE");
+  add_count(app, "--seed", command->seed,
+            "reproducible noise, no guarantee: the certificate is void", 0);
+  auto* quiet = app.add_flag("--quiet", command->quiet, "print nothing but warnings and errors");
+  app.add_flag("--progress", command->progress,
+               "off a terminal, a line of progress every second instead of every five")
+      ->excludes(quiet);
+  app.add_option_function<std::string>(
+         "--ledger",
+         [](const std::string&) {
+           throw BadInput("--ledger: not in this version; keep account of the budget yourself");
+         },
+         "")
+      ->group("");
+  app.callback([command] { command->run(); });
+}
+
+const Register command{{2, "fit", "Fit a model on a private table and certify it",
+                        "gibbsite fit --data table.csv --schema table.toml --epsilon 1 --delta "
+                        "1e-6 --out model.json",
+                        define}};
+
+}  // namespace
+}  // namespace gibbsite::cli

@@ -1,0 +1,131 @@
+#include "options.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/model/potential.hpp"
+#include "interrupt.hpp"
+
+namespace gibbsite::cli {
+
+double parse_number(const std::string& text, const std::string& name) {
+  double value = 0;
+  const char* begin = text.data() + (text.starts_with("+") ? 1 : 0);
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(begin, end, value);
+  const bool too_large = error == std::errc::result_out_of_range;
+  if (stop != end || begin == end || (error != std::errc{} && !too_large)) {
+    throw BadInput(
+        fmt::format("{}: '{}' is not a number; give one, such as 0.5 or 1e-6", name, text));
+  }
+  if (too_large || !std::isfinite(value)) {
+    throw BadInput(fmt::format("{}: {} is not a finite number in range; give one", name, text));
+  }
+  return value;
+}
+
+std::uint64_t parse_count(const std::string& text, const std::string& name, std::uint64_t least) {
+  const double value = parse_number(text, name);
+  if (!(value >= static_cast<double>(least) && value <= 0x1p53 && value == std::floor(value))) {
+    throw BadInput(fmt::format("{}: must be a whole number, {} or above, got {}; give one", name,
+                               least, text));
+  }
+  return static_cast<std::uint64_t>(value);
+}
+
+CLI::Option* add_number(CLI::App& app, const std::string& name, std::optional<double>& value,
+                        const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          name, [&value, name](const std::string& text) { value = parse_number(text, name); }, help)
+      ->type_name("NUMBER");
+}
+
+CLI::Option* add_count(CLI::App& app, const std::string& name, std::optional<std::uint64_t>& value,
+                       const std::string& help, std::uint64_t least) {
+  return app
+      .add_option_function<std::string>(
+          name,
+          [&value, name, least](const std::string& text) {
+            value = parse_count(text, name, least);
+          },
+          help)
+      ->type_name("COUNT");
+}
+
+void TableArguments::add_to(CLI::App& app, bool required) {
+  app.add_option("--data", data, "table: CSV with a header, .svm/.libsvm/.svmlight or .npy")
+      ->type_name("FILE")
+      ->required(required);
+  app.add_option("--labels", labels, "labels of a .npy table")->type_name("FILE");
+}
+
+Dataset TableArguments::read(const Schema& schema, ReadOptions options) const {
+  options.label_path = labels;
+  if (!options.progress) {
+    options.progress = [](std::uint64_t, std::uint64_t) { return !stop_flag().load(); };
+  }
+  return read_table(data, schema, options);
+}
+
+void PlanArguments::add_to(CLI::App& app) {
+  add_number(app, "--epsilon", epsilon, "privacy budget ε, above 0")->required();
+  add_number(app, "--delta", delta, "privacy budget δ, between 0 and 1; far below 1/rows")
+      ->required();
+  add_number(app, "--prior-precision", prior_precision,
+             "precision m of the prior; chosen from public numbers when absent");
+  app.add_option("--certificate", certificate, "auto, path or dalalyan")->type_name("NAME");
+  add_number(app, "--tv", tv,
+             "total variation gap γ of a TV certificate; default: 1 % of δ's worth");
+  add_number(app, "--step-size", step_size, "step size h");
+  add_count(app, "--iterations", iterations, "number of steps T");
+  app.add_option("--calibration", calibration, "gdp, minami-cor8, minami-thm7 or geumlek-rdp")
+      ->type_name("NAME");
+  app.add_option("--adjacency", adjacency, "replace-one, or add-remove with --rows-cap")
+      ->type_name("NAME");
+  add_count(app, "--rows-cap", rows_cap, "add-remove: public upper bound on the number of rows");
+  add_count(app, "--rows-per-person", rows_per_person, "most rows one person has; default 1");
+  add_count(app, "--draws", draws, "draws to release; they share the budget; default 1");
+}
+
+Budget PlanArguments::budget() const {
+  Budget out{*epsilon, *delta, adjacency_from_string(adjacency), rows_per_person.value_or(1),
+             draws.value_or(1)};
+  out.validate();
+  const bool needs_cap = out.adjacency == Adjacency::add_remove;
+  if (needs_cap && !rows_cap) {
+    throw BadInput(
+        "--adjacency add-remove: the number of rows is private then; give a public upper bound "
+        "with --rows-cap");
+  }
+  if (!needs_cap && rows_cap) {
+    throw BadInput("--rows-cap: has a meaning under --adjacency add-remove only; leave it out");
+  }
+  return out;
+}
+
+PlanOptions PlanArguments::options() const {
+  PlanOptions out;
+  out.certificate = certificate_from_string(certificate);
+  out.calibration = calibration_from_string(calibration);
+  out.tv = tv;
+  out.step_size = step_size;
+  if (iterations) out.iterations = static_cast<double>(*iterations);
+  return out;
+}
+
+ProblemConstants PlanArguments::constants(const FeatureSpace& space, std::uint64_t rows) const {
+  if (rows_cap && rows > *rows_cap) {
+    throw BadInput(
+        fmt::format("--rows-cap: the table has more than {} rows; give a public bound "
+                    "that holds",
+                    *rows_cap));
+  }
+  return logistic_regression({.prior_precision = prior_precision, .center = {}})
+      .constants(space, rows_cap.value_or(rows));
+}
+
+}  // namespace gibbsite::cli

@@ -1,0 +1,47 @@
+#pragma once
+// Options that several sub-commands share.
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "gibbsite/data/dataset.hpp"
+#include "gibbsite/schedule/plan.hpp"
+
+namespace gibbsite::cli {
+
+/// A finite number; throws BadInput "NAME: ..." on anything else, 1e400 included.
+double parse_number(const std::string& text, const std::string& name);
+/// A whole number from `least` to 2^53; 1e6 is one.
+std::uint64_t parse_count(const std::string& text, const std::string& name, std::uint64_t least);
+
+CLI::Option* add_number(CLI::App& app, const std::string& name, std::optional<double>& value,
+                        const std::string& help);
+CLI::Option* add_count(CLI::App& app, const std::string& name, std::optional<std::uint64_t>& value,
+                       const std::string& help, std::uint64_t least = 1);
+
+/// Where rows come from.
+struct TableArguments {
+  std::string data, labels;
+
+  void add_to(CLI::App& app, bool required);
+  /// Reads it with those options (label_path and the stop flag are filled in here).
+  [[nodiscard]] Dataset read(const Schema& schema, ReadOptions options) const;
+};
+
+/// Budget and schedule: everything after the data in `gibbsite plan`.
+struct PlanArguments {
+  std::optional<double> epsilon, delta, prior_precision, tv, step_size;
+  std::optional<std::uint64_t> iterations, rows_cap, rows_per_person, draws;
+  std::string certificate = "auto", calibration = "gdp", adjacency = "replace-one";
+
+  void add_to(CLI::App& app);
+  /// Both throw BadInput or Infeasible on values that no data could make right.
+  [[nodiscard]] Budget budget() const;
+  [[nodiscard]] PlanOptions options() const;
+  /// Public constants: the table's rows under replace-one, the cap under add-remove. Throws
+  /// BadInput when the table has more rows than the cap.
+  [[nodiscard]] ProblemConstants constants(const FeatureSpace& space, std::uint64_t rows) const;
+};
+
+}  // namespace gibbsite::cli

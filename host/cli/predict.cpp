@@ -1,0 +1,71 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "command.hpp"
+#include "gibbsite/core/file.hpp"
+#include "gibbsite/release/release.hpp"
+#include "options.hpp"
+
+namespace gibbsite::cli {
+namespace {
+
+// RFC 4180: quotes where a comma, a quote or a line end asks for them.
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + '"';
+}
+
+struct PredictCommand {
+  TableArguments table;
+  std::string model, out;
+  bool probabilities = false;
+
+  void run() const {
+    const Release release = read_release(model);
+    const Dataset data = table.read(release.schema, {.labels = ReadOptions::Labels::optional,
+                                                     .ignore_extra_columns = true,
+                                                     .label_path = {},
+                                                     .progress = {}});
+    const std::vector<double> positive = predict_probabilities(release, data.view());
+    const std::string names[] = {csv_cell(release.schema.negative_name()),
+                                 csv_cell(release.schema.positive)};
+    fmt::memory_buffer text;
+    const auto end = std::back_inserter(text);
+    fmt::format_to(end, "prediction{}\n", probabilities ? ",probability" : "");
+    for (const double p : positive) {
+      fmt::format_to(end, "{}", names[p >= 0.5 ? 1 : 0]);
+      if (probabilities) fmt::format_to(end, ",{}", p);
+      text.push_back('\n');
+    }
+    if (out.empty()) {
+      std::fwrite(text.data(), 1, text.size(), stdout);
+    } else {
+      write_file_atomically(out, {text.data(), text.size()});
+    }
+  }
+};
+
+void define(CLI::App& app) {
+  const auto command = std::make_shared<PredictCommand>();
+  app.add_option("--model", command->model, "model file that fit wrote")
+      ->type_name("FILE")
+      ->required();
+  command->table.add_to(app, true);
+  app.add_option("--out", command->out, "CSV to write; standard output when absent")
+      ->type_name("FILE");
+  app.add_flag("--probabilities", command->probabilities,
+               "add the probability of the positive class");
+  app.callback([command] { command->run(); });
+}
+
+const Register command{{3, "predict", "Predict the class of every row of a table",
+                        "gibbsite predict --model model.json --data new.csv --out predictions.csv "
+                        "--probabilities",
+                        define}};
+
+}  // namespace
+}  // namespace gibbsite::cli

@@ -1,0 +1,119 @@
+#include "text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace gibbsite::cli {
+namespace {
+
+// Code points of a UTF-8 text; every one used here is one column wide.
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+std::string digits(double value) { return fmt::format("{:.4g}", value); }
+
+}  // namespace
+
+std::string human_time(double seconds) {
+  if (std::isnan(seconds)) return "?";
+  struct Unit {
+    double seconds;
+    const char* name;
+  };
+  constexpr std::array<Unit, 6> units{{{365.25 * 86400, "years"},
+                                       {86400, "days"},
+                                       {3600, "h"},
+                                       {60, "min"},
+                                       {1, "s"},
+                                       {1e-3, "ms"}}};
+  for (const Unit& unit : units) {
+    if (seconds >= 0.95 * unit.seconds)
+      return fmt::format("{:.2g} {}", seconds / unit.seconds, unit.name);
+  }
+  return "under 1 ms";
+}
+
+std::string human_count(double count) {
+  if (!(count < 1e7)) return fmt::format("{:.3g}", count);
+  std::string out = fmt::format("{:.0f}", count);
+  for (auto i = static_cast<std::ptrdiff_t>(out.size()) - 3; i > 0; i -= 3) {
+    out.insert(static_cast<std::size_t>(i), 1, ',');
+  }
+  return out;
+}
+
+std::string table(const std::vector<std::vector<std::string>>& lines) {
+  std::vector<std::size_t> widths;
+  for (const auto& line : lines) {
+    widths.resize(std::max(widths.size(), line.size()));
+    for (std::size_t j = 0; j < line.size(); ++j) widths[j] = std::max(widths[j], width(line[j]));
+  }
+  std::string out;
+  for (const auto& line : lines) {
+    std::string text = " ";
+    for (std::size_t j = 0; j < line.size(); ++j) {
+      text += ' ';
+      text += line[j];
+      if (j + 1 < line.size()) text += std::string(widths[j] - width(line[j]) + 1, ' ');
+    }
+    text += '\n';
+    out += text;
+  }
+  return out;
+}
+
+std::string describe(const ProblemConstants& constants, const Budget& budget) {
+  const bool replace = budget.adjacency == Adjacency::replace_one;
+  return fmt::format("{} {}, {} features, row norm {:.4g}{}; {}, {} {} per person, {} {}",
+                     replace ? human_count(static_cast<double>(constants.rows))
+                             : "at most " + human_count(static_cast<double>(constants.rows)),
+                     constants.rows == 1 ? "row" : "rows", constants.features, constants.row_norm,
+                     constants.intercept ? " and an intercept" : "", to_string(budget.adjacency),
+                     budget.rows_per_person, budget.rows_per_person == 1 ? "row" : "rows",
+                     budget.draws, budget.draws == 1 ? "draw" : "draws");
+}
+
+std::string plan_table(const Plan& plan) {
+  std::vector<std::vector<std::string>> lines{{"", "certificate", "T", "step size h", "β",
+                                               "prior m", "μ", "TV gap", "(ε, δ)", "passes",
+                                               "time on this machine"}};
+  for (std::size_t i = 0; i < plan.certificates.size(); ++i) {
+    const CertificatePlan& c = plan.certificates[i];
+    const std::string name(to_string(c.kind));
+    if (!(c.iterations > 0)) {  // it could not be planned at all
+      lines.push_back(
+          {" ", name, "-", "-", "-", digits(c.prior_precision), "-", "-", "-", "-", "-"});
+      continue;
+    }
+    lines.push_back({i == plan.chosen && c.feasible ? "→" : " ", name, human_count(c.iterations),
+                     digits(c.step_size), digits(c.beta), digits(c.prior_precision), digits(c.mu),
+                     digits(c.tv_gap), fmt::format("({:.4g}, {:.4g})", c.epsilon, c.delta),
+                     human_count(c.passes), human_time(c.seconds)});
+  }
+  std::string out = describe(plan.constants, plan.budget) + "\n\n" + table(lines) + "\n";
+  for (std::size_t i = 0; i < plan.certificates.size(); ++i) {
+    const CertificatePlan& c = plan.certificates[i];
+    out += fmt::format("{} {}: {}\n",
+                       !c.feasible        ? "out of reach:"
+                       : i == plan.chosen ? "chosen:"
+                                          : "also possible:",
+                       to_string(c.kind), c.why);
+  }
+  return out;
+}
+
+std::string plan_line(const CertificatePlan& c) {
+  return fmt::format(
+      "certificate {} ({}): {} steps of {:.3g}, β = {:.4g}, prior precision {:.4g}, "
+      "μ = {:.4g}, (ε, δ) = ({:.4g}, {:.4g}), about {}",
+      to_string(c.kind), to_string(c.calibration), human_count(c.iterations), c.step_size, c.beta,
+      c.prior_precision, c.mu, c.epsilon, c.delta, human_time(c.seconds));
+}
+
+}  // namespace gibbsite::cli

@@ -1,0 +1,26 @@
+#pragma once
+// Numbers and tables for people.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gibbsite/data/dataset.hpp"
+#include "gibbsite/schedule/plan.hpp"
+
+namespace gibbsite::cli {
+
+/// "0.6 s", "3.2 h", "3.1e+09 years"; "?" for NaN.
+std::string human_time(double seconds);
+/// Whole numbers with thousands separators up to 10 million, then 3 digits.
+std::string human_count(double count);
+/// Columns padded to their widest cell, two blanks between, UTF-8; the first line is the header.
+std::string table(const std::vector<std::vector<std::string>>& lines);
+
+/// "4,526 rows, 9 features, ...": the public problem in one line.
+std::string describe(const ProblemConstants& constants, const Budget& budget);
+/// The certificates side by side, and below which was chosen and why.
+std::string plan_table(const Plan& plan);
+/// One line on the certificate that will be run.
+std::string plan_line(const CertificatePlan& certificate);
+
+}  // namespace gibbsite::cli
