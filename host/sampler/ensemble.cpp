@@ -1,0 +1,57 @@
+#include "gibbsite/sampler/ensemble.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "gibbsite/core/error.hpp"
+
+namespace gibbsite {
+
+bool Ensemble::finished() const {
+  for (std::size_t c = 0; c < chains(); ++c) {
+    if (step[c] < specs[c].iterations) return false;
+  }
+  return true;
+}
+
+Ensemble start(std::vector<ChainSpec> specs, std::size_t features) {
+  if (specs.empty()) throw BadInput("chains: there is none; give at least one");
+  Ensemble ensemble;
+  ensemble.features = features;
+  for (const ChainSpec& spec : specs) {
+    require_finite_nonnegative(spec.inverse_temperature, "inverse_temperature");
+    require_finite_nonnegative(spec.prior_precision, "prior_precision");
+    require_finite_positive(spec.step_size, "step_size");
+    if (spec.iterations < 1) throw BadInput("iterations: must be at least 1, got 0; give one");
+    if (!spec.center.empty() && spec.center.size() != features) {
+      throw BadInput(
+          fmt::format("center: has {} coordinates, the rows have {}; give one per feature",
+                      spec.center.size(), features));
+    }
+    if (!std::all_of(spec.center.begin(), spec.center.end(),
+                     [](double v) { return std::isfinite(v); })) {
+      throw BadInput("center: has a coordinate that is not finite; give finite numbers");
+    }
+    ensemble.theta.insert(ensemble.theta.end(), spec.center.begin(), spec.center.end());
+    if (spec.center.empty()) ensemble.theta.resize(ensemble.theta.size() + features, 0.0);
+  }
+  ensemble.step.assign(specs.size(), 0);
+  ensemble.specs = std::move(specs);
+  return ensemble;
+}
+
+void langevin_update(const ChainSpec& spec, std::uint64_t step,
+                     std::span<const double> loss_gradient, std::span<double> theta,
+                     std::span<double> noise) {
+  const double h = spec.step_size, beta = spec.inverse_temperature, m = spec.prior_precision;
+  const double noise_scale = std::sqrt(2 * h);
+  fill_normals(spec.key, spec.stream, step, noise);
+  for (std::size_t j = 0; j < theta.size(); ++j) {
+    const double from_center = theta[j] - (spec.center.empty() ? 0.0 : spec.center[j]);
+    theta[j] = theta[j] - h * (beta * loss_gradient[j] + m * from_center) + noise_scale * noise[j];
+  }
+}
+
+}  // namespace gibbsite
