@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "command.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/model/potential.hpp"
 #include "gibbsite/release/release.hpp"
 #include "options.hpp"
 #include "text.hpp"
@@ -12,10 +14,35 @@
 namespace gibbsite::cli {
 namespace {
 
+// The ordinary fit on the same rows, as a yardstick: the maximum likelihood estimate with a ridge
+// just large enough that it exists. It holds no privacy at all and is never written.
+Evaluation evaluate_non_private(const Release& release, const Dataset& data) {
+  constexpr std::size_t most_features = 2000;  // Newton's method on a dense Hessian
+  if (data.features() > most_features) {
+    throw BadInput(fmt::format(
+        "--beside-non-private: the table has {} features, at most {} are fitted; leave it out",
+        data.features(), most_features));
+  }
+  const Potential potential{.loss = &loss_named(release.loss),
+                            .x = data.view(),
+                            .y = data.y,
+                            .beta = 1,
+                            .prior_precision = 1e-3,
+                            .center = {}};
+  Release yardstick{release.loss, release.schema, {}, {}};
+  yardstick.draws = {minimise(potential, 1e-6).theta};
+  return evaluate(predict_probabilities(yardstick, data.view()), data.y);
+}
+
+std::string percent(double fraction) { return fmt::format("{:.2f} %", 100 * fraction); }
+std::string area(double auc) {
+  return std::isnan(auc) ? "- (one class)" : fmt::format("{:.4f}", auc);
+}
+
 struct EvaluateCommand {
   TableArguments table;
   std::string model;
-  bool json = false;
+  bool json = false, beside = false;
 
   void run() const {
     const Release release = read_release(model);
@@ -36,13 +63,20 @@ struct EvaluateCommand {
                              .dump(2));
       return;
     }
-    fmt::print("{}", gibbsite::cli::table(
-                         {{"rows", human_count(static_cast<double>(result.rows))},
-                          {"accuracy", fmt::format("{:.2f} %", 100 * result.accuracy)},
-                          {"majority class", fmt::format("{:.2f} %", 100 * result.majority)},
-                          {"log-loss", fmt::format("{:.4f} nats per row", result.log_loss)},
-                          {"AUC", std::isnan(result.auc) ? "- (one class only)"
-                                                         : fmt::format("{:.4f}", result.auc)}}));
+    std::vector<std::vector<std::string>> lines{
+        {fmt::format("{} rows", human_count(static_cast<double>(result.rows))), "this model",
+         "majority class"},
+        {"accuracy", percent(result.accuracy), percent(result.majority)},
+        {"log-loss", fmt::format("{:.4f}", result.log_loss), ""},
+        {"AUC", area(result.auc), ""}};
+    if (beside) {
+      const Evaluation yardstick = evaluate_non_private(release, data);
+      lines[0].emplace_back("NOT PRIVATE fit of these rows");
+      lines[1].push_back(percent(yardstick.accuracy));
+      lines[2].push_back(fmt::format("{:.4f}", yardstick.log_loss));
+      lines[3].push_back(area(yardstick.auc));
+    }
+    fmt::print("{}", gibbsite::cli::table(lines));
   }
 };
 
@@ -52,7 +86,10 @@ void define(CLI::App& app) {
       ->type_name("FILE")
       ->required();
   command->table.add_to(app, true);
-  app.add_flag("--json", command->json, "print JSON");
+  auto* json = app.add_flag("--json", command->json, "print JSON");
+  app.add_flag("--beside-non-private", command->beside,
+               "fit the same rows without privacy, for comparison; nothing of it is kept")
+      ->excludes(json);
   app.callback([command] { command->run(); });
 }
 
