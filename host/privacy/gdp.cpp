@@ -38,13 +38,16 @@ T normal_upper_tail(const T& x) {
 
 // Phi(-x) / phi(x) = 1/(x + 1/(x + 2/(x + 3/(x + ...)))), for x > 8.
 template <class T>
+struct MillsFraction {
+  using result_type = std::pair<T, T>;
+  T x;
+  int k = 0;
+  result_type operator()() { return {T(k++), x}; }
+};
+
+template <class T>
 T mills_ratio(const T& x) {
-  auto term = [&x, k = 0]() mutable { return std::pair<T, T>(T(k++), x); };
-  struct Terms {
-    using result_type = std::pair<T, T>;
-    decltype(term)& next;
-    result_type operator()() { return next(); }
-  } terms{term};
+  MillsFraction<T> terms{x};
   return 1 / boost::math::tools::continued_fraction_b(terms, std::numeric_limits<T>::digits);
 }
 
@@ -59,11 +62,11 @@ struct Delta {
 //   delta = Phi(-x) - e^eps Phi(-y) = phi(x) [R(x) - R(y)],  R(x) = Phi(-x) / phi(x).
 // R keeps full relative accuracy in tails where Phi underflows.
 //
-// Each term has a relative error below 1e-42 in Wide: 1e-45 from erfc and the continued fraction,
-// and x^2 1e-50 from exp(-x^2/2), which only matters above 1e-300 (x < 38). The subtraction loses
-// about log10(eps/mu^2 + 1/mu) digits: at the root for delta in [1e-15, 0.1] and eps in [1e-3, 100]
-// at most 5 of them, and 35 only when mu < 1e-35. The bound follows the terms, so the result is
-// an upper bound for every mu.
+// For |x| < 40 each term has a relative error below 1e-42 in Wide: 1e-45 from erfc and the
+// continued fraction, x^2 1e-50 from exp(-x^2/2). The subtraction loses about log10(eps/mu^2 +
+// 1/mu) digits: at the root for delta in [1e-15, 0.1] and eps in [1e-3, 100] at most 5 of them, and
+// 25 only when mu < 1e-25. The bound follows the terms, so the result is an upper bound for every
+// mu.
 template <class T>
 Delta<T> delta_of(const T& epsilon, const T& mu) {
   const T x = epsilon / mu - mu / 2;
@@ -76,11 +79,15 @@ Delta<T> delta_of(const T& epsilon, const T& mu) {
 
 double delta_up(double epsilon, double mu) {
   if (mu == 0) return 0;
+  constexpr double smallest = std::numeric_limits<double>::denorm_min();
+  const Wide x = Wide(epsilon) / mu - Wide(mu) / 2;
+  if (x > 40) return smallest;  // delta <= Phi(-x) <= exp(-x^2/2) < 1e-347
+  if (x < -40) return 1;        // delta >= Phi(-x) - phi(x) > 1 - 1e-347
   const Delta<Wide> delta = delta_of<Wide>(epsilon, mu);
-  // Below the smallest double, or of unknown sign after cancellation: still never 0.
-  const Wide bound =
-      std::max(Wide(delta.value + delta.error), Wide(std::numeric_limits<double>::denorm_min()));
-  return std::min(1.0, round_up(bound));
+  // d delta / d mu = phi(x) <= 1/sqrt(2 pi), which bounds delta when the cancellation is total.
+  const Wide slope_bound = mu / (sqrt_two<Wide>() * boost::math::constants::root_pi<Wide>());
+  const Wide bound = std::min(Wide(delta.value + delta.error), slope_bound);
+  return bound < smallest ? smallest : std::min(1.0, round_up(bound));
 }
 
 // Largest finite double >= 0 at which `holds`, which turns from true (assumed at 0) to false once.
@@ -138,13 +145,13 @@ double gdp_epsilon_up(double mu, double delta) {
   require_finite_nonnegative(mu, "mu");
   require_delta(delta);
   if (delta_up(0, mu) <= delta) return 0;
-  // delta <= Phi(-x) <= exp(-x^2/2) at x = eps/mu - mu/2 bounds the root from above.
+  // With x = eps/mu - mu/2: delta is 1 at x = -40, and delta <= Phi(-x) <= exp(-x^2/2) for x > 0.
   const Quad m = mu;
   const Quad target = log(Quad(delta));
+  const Quad lo = std::max(Quad(m * m / 2 - 40 * m), Quad(0));
   const Quad hi = m * m / 2 + m * sqrt(Quad(-2 * target));
   const double guess = approximate_root(
-      [&](const Quad& epsilon) { return Quad(log(delta_of(epsilon, m).value) - target); }, Quad(0),
-      hi);
+      [&](const Quad& epsilon) { return Quad(log(delta_of(epsilon, m).value) - target); }, lo, hi);
   const double too_small =
       last_that(guess, [&](double epsilon) { return delta_up(epsilon, mu) > delta; });
   return std::nextafter(too_small, std::numeric_limits<double>::infinity());

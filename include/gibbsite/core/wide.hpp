@@ -9,13 +9,13 @@
 
 namespace gibbsite {
 
-/// 50 decimal digits, no overflow or underflow in any range used here.
+/// 50 decimal digits, exponents to 10^(6e8): no overflow or underflow in any range used here.
 using Wide = boost::multiprecision::number<boost::multiprecision::cpp_bin_float_50::backend_type,
                                            boost::multiprecision::et_off>;
 
 /// Relative error granted to an evaluation in Wide: far above 50-digit rounding (1e-50 per
-/// operation, and the cancellation in delta(epsilon; mu) loses fewer than 15 digits in the range
-/// supported), far below a double's (1.1e-16).
+/// operation; a subtraction may cancel up to 18 digits), far below a double's (1.1e-16).
+/// delta(epsilon; mu) can cancel more and carries its own error bound (privacy/gdp).
 inline const Wide wide_slack{"1e-30"};
 
 /// Smallest double >= x (x evaluated with relative error <= 1e-30); +inf on overflow.
