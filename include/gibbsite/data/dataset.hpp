@@ -37,28 +37,32 @@ struct Dataset {
 
 /// How to read.
 struct ReadOptions {
-  /// fit needs labels of exactly two classes; predict and evaluate do not.
+  /// fit needs labels of exactly two classes, evaluate needs labels, predict does not: with
+  /// `optional` a table without a label column, or with a label that is neither class, is read as
+  /// unlabelled (y empty).
   enum class Labels {
     required_two_classes,
     required,
     optional
   } labels = Labels::required_two_classes;
   bool ignore_extra_columns =
-      false;               ///< predict and evaluate: columns not in the schema are skipped
-  std::string label_path;  ///< .npy only: the file of y
-  /// Called with (bytes read, bytes in all) now and then; return false to stop (throws
-  /// Interrupted).
-  std::function<bool(std::uint64_t, std::uint64_t)> progress;
+      false;                    ///< predict and evaluate: columns not in the schema are skipped
+  std::string label_path = {};  ///< .npy only: the file of y
+  /// Called with (bytes read, bytes in all; 0 when unknown) every 4 MiB or sooner; return false to
+  /// stop (throws Interrupted).
+  std::function<bool(std::uint64_t, std::uint64_t)> progress = {};
 };
 
 /// CSV with a header line through libcsv; streamed, so the text is never held in memory. Quotes,
 /// CRLF, a byte order mark, blanks around cells and blank lines are accepted. Throws BadInput
 /// "FILE:LINE: ..." on a missing or empty file, a header without rows, a ragged row, an unknown or
 /// missing column, a cell that is not a finite number, a level that is not in the schema (unless
-/// `other`), labels of one class or three.
+/// `other`), labels of one class or three, more rows than memory holds. Columns of type "ignore"
+/// may be absent.
 Dataset read_csv(const std::string& path, const Schema& schema, const ReadOptions& options = {});
 /// LIBSVM/svmlight text "label index:value ...", indices from 1, increasing. Column k of the schema
-/// is index k. Absent indices are the number 0 before scaling.
+/// is index k. Absent indices are the number 0 before scaling. In a category the number's shortest
+/// text ("3") is the level. Labels are compared as numbers where they are numbers.
 Dataset read_libsvm(const std::string& path, const Schema& schema, const ReadOptions& options = {});
 /// NumPy .npy, float32 or float64, C order: X [n x k] with column j of the schema in column j, and
 /// y [n] in options.label_path, compared as a number with schema.positive.
@@ -66,8 +70,10 @@ Dataset read_npy(const std::string& path, const Schema& schema, const ReadOption
 /// By the file's extension: .npy; .svm, .libsvm, .svmlight; anything else is CSV.
 Dataset read_table(const std::string& path, const Schema& schema, const ReadOptions& options = {});
 
-/// Scales `row` (no intercept) down until its norm in exact arithmetic is <= row_norm. Returns
-/// whether it changed. A row of zeros is left alone.
+/// Scales `row` (no intercept) down so that its norm in exact arithmetic is <= row_norm, and not
+/// below row_norm (1 - 1.3e-7); a row that is inside already keeps its bits (docs/data.md,
+/// Clipping). Returns whether it changed. Throws BadInput when a value is not finite or row_norm is
+/// not positive.
 bool clip_row_to_norm(std::span<float> row, double row_norm);
 
 }  // namespace gibbsite

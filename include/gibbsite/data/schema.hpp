@@ -15,8 +15,8 @@ struct Column {
   std::string name;
   ColumnType type = ColumnType::ignore;
   double lo = 0, hi = 1;  ///< number: public range; cells are clamped, then scaled to [0,1]
-  std::vector<std::string> levels;  ///< category: one-hot, in this order
-  bool other = false;               ///< category: levels not listed become one more, "(other)"
+  std::vector<std::string> levels = {};  ///< category: one-hot, in this order
+  bool other = false;                    ///< category: levels not listed become one more, "(other)"
 };
 
 /// Rows as the model sees them: columns in the schema's order (numbers one feature, categories one
@@ -33,12 +33,18 @@ struct Schema {
   std::vector<Column> columns;  ///< in the order of the schema file
 
   [[nodiscard]] std::string negative_name() const;
+  /// Whether this category has a "(missing)" feature: `missing` was given and is not a listed
+  /// level.
+  [[nodiscard]] bool has_missing_level(const Column& column) const;
+  /// How many features a column becomes: 1 for a number, 0 when ignored.
+  [[nodiscard]] std::size_t features_of(const Column& column) const;
   /// d, the intercept included.
   [[nodiscard]] std::size_t features() const;
   /// "age", "workclass=Private", "workclass=(other)", ..., "(intercept)" [d].
   [[nodiscard]] std::vector<std::string> feature_names() const;
-  /// Largest norm a row can have before it is scaled down: sqrt(columns used). When it is <=
-  /// row_norm no row is ever clipped and coefficients convert exactly to the units of the columns.
+  /// Largest norm a row can have before it is scaled down: sqrt(columns used), rounded up. When it
+  /// is <= row_norm no row is ever clipped and coefficients convert exactly to the units of the
+  /// columns.
   [[nodiscard]] double max_unclipped_norm() const;
   operator FeatureSpace() const;  // NOLINT: a schema is the space its rows live in
   /// Throws BadInput "SOURCE: what; what to do" on row_norm <= 0, no columns, lo >= hi, duplicate
@@ -46,7 +52,7 @@ struct Schema {
   void validate(const std::string& source) const;
 };
 
-/// Reads a schema from TOML (docs/formats.md). Throws BadInput "FILE:LINE: ..." on a syntax error,
+/// Reads a schema from TOML (docs/data.md). Throws BadInput "FILE:LINE: ..." on a syntax error,
 /// an unknown key, a wrong type or an illegal value.
 Schema read_schema(const std::string& path);
 /// The same from text; `source` names it in errors.
@@ -54,8 +60,8 @@ Schema parse_schema(const std::string& toml, const std::string& source);
 /// TOML text that parse_schema reads back to an equal schema.
 std::string to_toml(const Schema& schema);
 /// A schema to fill in, from the header line alone: every column listed with the three choices in
-/// comments. The text says why the tool does not look at the rows. Throws BadInput on a missing or
-/// empty file.
+/// comments. The text says why the tool does not look at the rows; parse_schema refuses it until
+/// every column has its range, its levels or "ignore". Throws BadInput on a missing or empty file.
 std::string schema_template(const std::string& csv_path);
 
 }  // namespace gibbsite

@@ -1,0 +1,86 @@
+// Clipping: the stored float row has norm <= R in exact arithmetic (docs/data.md, Clipping).
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/data/dataset.hpp"
+
+namespace gibbsite {
+
+namespace {
+
+/// sum_i row[i]^2 in double, rounded: the square of a float is exact in double, so only the d
+/// additions round. Eight lanes so that it vectorises.
+double sum_of_squares(std::span<const float> row) {
+  double lane[8] = {};
+  std::size_t i = 0;
+  for (; i + 8 <= row.size(); i += 8)
+    for (std::size_t k = 0; k < 8; ++k) {
+      const double v = row[i + k];
+      lane[k] += v * v;
+    }
+  for (std::size_t k = 0; i < row.size(); ++i, ++k) {
+    const double v = row[i];
+    lane[k] += v * v;
+  }
+  return ((lane[0] + lane[4]) + (lane[1] + lane[5])) + ((lane[2] + lane[6]) + (lane[3] + lane[7]));
+}
+
+/// Whether sum_i row[i]^2 <= norm^2 exactly: the sign of an exact sum of doubles by Shewchuk's
+/// Grow-Expansion (1997, Theorem 10): components that do not overlap, the last one decides.
+/// Needs norm^2 in [1e-200, 1e300].
+bool inside_exactly(std::span<const float> row, double norm) {
+  std::vector<double> parts;
+  const auto add = [&parts](double b) {
+    std::size_t kept = 0;
+    for (const double a : parts) {
+      const double s = a + b;  // TwoSum: s + error = a + b exactly
+      const double bb = s - a;
+      const double error = (a - (s - bb)) + (b - bb);
+      if (error != 0) parts[kept++] = error;
+      b = s;
+    }
+    parts.resize(kept);
+    if (b != 0) parts.push_back(b);
+  };
+  const double square = norm * norm;
+  add(-square);
+  add(-std::fma(norm, norm, -square));
+  for (const float v : row)
+    if (v != 0) add(static_cast<double>(v) * static_cast<double>(v));
+  return parts.empty() || parts.back() < 0;
+}
+
+}  // namespace
+
+bool clip_row_to_norm(std::span<float> row, double row_norm) {
+  // The features of a Schema lie in [0,1] and its row_norm in [1e-6, 1e6]; the proof needs no more
+  // than this.
+  if (!(row_norm >= 1e-30 && row_norm <= 1e30))
+    throw BadInput("row_norm: must be between 1e-30 and 1e30; fix the schema");
+  const double sum = sum_of_squares(row);
+  if (!(sum < std::numeric_limits<double>::infinity()))
+    throw BadInput("row: every value must be finite; fix the row");
+  // u = 2^-53. sum (1 - 2(d+4)u) <= S <= sum (1 + 2(d+4)u) for the exact S, products rounded.
+  const double slack = static_cast<double>(row.size() + 4) * 0x1p-52;
+  const double square = row_norm * row_norm;  // relative error u, inside the slack
+  const double upper = sum * (1 + slack);
+  if (upper <= square) return false;
+  if (sum * (1 - slack) <= square && inside_exactly(row, row_norm)) return false;
+  // S <= upper; quotient, root and both products round by at most u each: the factor 1 - 8u leaves
+  // norm <= R (1 - 3u), and each value is then rounded toward zero.
+  const double scale = row_norm / std::sqrt(upper) * (1 - 0x1p-50);
+  for (float& v : row) {
+    const double exact = static_cast<double>(v) * scale;
+    const auto nearest = static_cast<float>(exact);
+    const bool away = std::abs(static_cast<double>(nearest)) > std::abs(exact);
+    v = std::bit_cast<float>(std::bit_cast<std::uint32_t>(nearest) -
+                             static_cast<std::uint32_t>(away));
+  }
+  return true;
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,236 @@
+// CSV: libcsv finds the cells, fast_float the numbers; the text passes through in chunks.
+#include "data/csv.hpp"
+
+#include <csv.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <set>
+
+#include "data/input.hpp"
+#include "data/rows.hpp"
+#include "data/text.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/data/dataset.hpp"
+
+namespace gibbsite {
+
+namespace {
+
+constexpr std::size_t longest_cell = std::size_t{1} << 20;
+
+/// Feeds a file through libcsv line by line, so that the line of a record is known. Handler has
+/// cell(string_view) and row(), which returns whether to go on. libcsv drops blanks around
+/// unquoted cells, blank lines, and takes LF, CRLF and CR.
+template <class Handler>
+class CsvReader {
+ public:
+  CsvReader(Input& input, Handler& handler) : input_(input), handler_(handler) {
+    csv_init(&parser_, CSV_STRICT | CSV_STRICT_FINI);  // strict: a stray quote is an error
+    csv_set_blk_size(&parser_, std::size_t{1} << 16);
+  }
+  ~CsvReader() { csv_free(&parser_); }
+  CsvReader(const CsvReader&) = delete;
+  CsvReader& operator=(const CsvReader&) = delete;
+
+  void read() {
+    std::uint64_t line = 1;
+    for (std::string_view piece = input_.next_piece(); !piece.empty();
+         piece = input_.next_piece()) {
+      if (between_rows_) line_ = line;
+      const std::size_t done =
+          csv_parse(&parser_, piece.data(), piece.size(), on_cell, on_row, this);
+      if (error_) std::rethrow_exception(error_);
+      if (!go_on_) return;
+      if (done != piece.size())
+        fail(
+            "a quote inside an unquoted cell, or text after a closing quote; double the quotes "
+            "inside a quoted cell");
+      if (parser_.entry_pos > longest_cell)
+        fail("a cell is longer than 1 MiB; is a closing quote missing?");
+      if (piece.back() == '\n') ++line;
+    }
+    const int status = csv_fini(&parser_, on_cell, on_row, this);
+    if (error_) std::rethrow_exception(error_);
+    if (status != 0)
+      fail("a quoted cell has no closing quote before the end of the file; close it");
+  }
+
+  /// "FILE:LINE" of the line where the current record starts.
+  [[nodiscard]] std::string where() const { return fmt::format("{}:{}", input_.path(), line_); }
+  [[noreturn]] void fail(const std::string& what) const { throw BadInput(where() + ": " + what); }
+
+ private:
+  // No exception may pass through libcsv's C code: keep the first one until csv_parse returns.
+  static void on_cell(void* text, std::size_t size, void* self_pointer) {
+    auto& self = *static_cast<CsvReader*>(self_pointer);
+    if (!self.go_on_) return;
+    self.between_rows_ = false;
+    try {
+      self.handler_.cell({static_cast<const char*>(text), size});
+    } catch (...) {
+      self.stop();
+    }
+  }
+  static void on_row(int, void* self_pointer) {
+    auto& self = *static_cast<CsvReader*>(self_pointer);
+    if (!self.go_on_) return;
+    self.between_rows_ = true;
+    try {
+      self.go_on_ = self.handler_.row();
+    } catch (...) {
+      self.stop();
+    }
+  }
+  void stop() {
+    error_ = std::current_exception();
+    go_on_ = false;
+  }
+
+  Input& input_;
+  Handler& handler_;
+  csv_parser parser_{};
+  std::exception_ptr error_;
+  bool go_on_ = true, between_rows_ = true;
+  std::uint64_t line_ = 1;
+};
+
+void check_header(const std::vector<std::string>& header, const std::string& where) {
+  std::set<std::string_view> seen;
+  for (const std::string& name : header)
+    if (!seen.insert(name).second)
+      throw BadInput(
+          fmt::format("{}: column {} occurs twice in the header; rename one", where, quoted(name)));
+}
+
+struct HeaderHandler {
+  std::vector<std::string> header;
+  void cell(std::string_view text) { header.emplace_back(text); }
+  static bool row() { return false; }
+};
+
+/// The first record names the columns, the others are rows.
+class TableHandler {
+ public:
+  TableHandler(Input& input, const Schema& schema, const ReadOptions& options)
+      : schema_(schema),
+        options_(options),
+        rows_(schema, options, input, [this] { return where(); }) {}
+
+  void cell(std::string_view text) {
+    if (in_header_) {
+      header_.emplace_back(text);
+      return;
+    }
+    if (cell_ == 0) rows_.begin_row();
+    const Target target = cell_ < targets_.size() ? targets_[cell_] : Target();
+    ++cell_;
+    if (bad_cell_) return;
+    try {
+      if (target.encoding != nullptr)
+        rows_.set(*target.encoding, text);
+      else if (target.is_label)
+        rows_.set_label(text);
+    } catch (...) {
+      bad_cell_ = std::current_exception();  // unless the row is ragged, which explains it
+    }
+  }
+
+  bool row() {
+    if (in_header_) {
+      match_header();
+      in_header_ = false;
+      return true;
+    }
+    if (cell_ != targets_.size())
+      rows_.fail(
+          fmt::format("{} cells where the header has {}; fix the row (a cell with a comma "
+                      "needs quotes)",
+                      cell_, targets_.size()));
+    if (bad_cell_) std::rethrow_exception(bad_cell_);
+    cell_ = 0;
+    rows_.end_row();
+    return true;
+  }
+
+  RowBuilder& rows() { return rows_; }
+  [[nodiscard]] bool has_header() const { return !in_header_; }
+  std::function<std::string()> where;
+
+ private:
+  /// What becomes of a column of the file.
+  struct Target {
+    const Encoding* encoding = nullptr;
+    bool is_label = false;
+  };
+
+  void match_header() {
+    check_header(header_, where());
+    std::map<std::string_view, const Encoding*> known;
+    for (const Encoding& e : rows_.encodings()) known.emplace(e.name, &e);
+    bool labelled = false;
+    for (const std::string& name : header_) {
+      Target target;
+      const auto found = known.find(name);
+      if (name == schema_.label) {
+        target.is_label = labelled = true;
+      } else if (found != known.end()) {
+        if (found->second->type != ColumnType::ignore) target.encoding = found->second;
+        known.erase(found);
+      } else if (!options_.ignore_extra_columns) {
+        const bool one = header_.size() == 1 && name.find_first_of(";\t|") != std::string::npos;
+        rows_.fail(fmt::format("column {} is not in the schema; {}", quoted(name),
+                               one ? "cells must be separated by commas"
+                                   : "add it under [columns], as {type = \"ignore\"} to skip it"));
+      }
+      targets_.push_back(target);
+    }
+    for (const auto& [name, encoding] : known)
+      if (encoding->type != ColumnType::ignore)
+        rows_.fail(
+            fmt::format("the header lacks column {} of the schema; add it, or remove it "
+                        "from the schema",
+                        quoted(name)));
+    if (!labelled)
+      rows_.set_unlabelled(
+          fmt::format("the header lacks the label column {}; add it, or fix "
+                      "`label` in the schema",
+                      quoted(schema_.label)));
+  }
+
+  const Schema& schema_;
+  const ReadOptions& options_;
+  RowBuilder rows_;
+  std::vector<std::string> header_;
+  std::vector<Target> targets_;
+  bool in_header_ = true;
+  std::size_t cell_ = 0;
+  std::exception_ptr bad_cell_;
+};
+
+}  // namespace
+
+std::vector<std::string> read_csv_header(const std::string& path) {
+  Input input(path, {});
+  HeaderHandler handler;
+  CsvReader reader(input, handler);
+  reader.read();
+  if (handler.header.empty()) throw BadInput(path + ": no header line; give a table with one");
+  check_header(handler.header, reader.where());
+  return std::move(handler.header);
+}
+
+Dataset read_csv(const std::string& path, const Schema& schema, const ReadOptions& options) {
+  Input input(path, options.progress);
+  TableHandler table(input, schema, options);
+  CsvReader reader(input, table);
+  table.where = [&reader] { return reader.where(); };
+  if (const std::uint64_t lines = input.count_lines(); lines > 0) table.rows().reserve(lines);
+  reader.read();
+  if (!table.has_header()) throw BadInput(path + ": no header line; give a table with one");
+  return table.rows().finish();
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,129 @@
+#include "data/input.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <limits>
+
+#include "gibbsite/core/error.hpp"
+
+namespace gibbsite {
+
+namespace {
+constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
+constexpr std::uint64_t progress_bytes = std::uint64_t{4} << 20;
+}  // namespace
+
+Input::Input(const std::string& path, Progress progress)
+    : path_(path), progress_(std::move(progress)), chunk_(chunk_bytes) {
+  fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);  // NOLINT: POSIX
+  if (fd_ < 0)
+    throw BadInput(fmt::format("{}: cannot open: {}; check the path", path, std::strerror(errno)));
+  try {
+    struct stat info {};
+    if (::fstat(fd_, &info) == 0 && S_ISREG(info.st_mode))
+      size_ = static_cast<std::uint64_t>(info.st_size);
+    if (!fill()) throw BadInput(path + ": the file is empty; check the path");
+    const std::string_view head(first_,
+                                std::min<std::size_t>(8, static_cast<std::size_t>(last_ - first_)));
+    for (const std::string_view magic : {"\x1f\x8b", "PK\x03\x04", "\x28\xb5\x2f\xfd",
+                                         "\xfd"
+                                         "7zXZ"})
+      if (head.starts_with(magic))
+        throw BadInput(path + ": the file is compressed; decompress it first");
+    if (head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff"))
+      throw BadInput(path + ": the file is UTF-16 text; save it as UTF-8");
+    if (head.starts_with("\xef\xbb\xbf")) first_ += 3;
+  } catch (...) {
+    ::close(fd_);
+    throw;
+  }
+}
+
+Input::~Input() { ::close(fd_); }
+
+bool Input::fill() {
+  ssize_t got = 0;
+  do {
+    got = ::read(fd_, chunk_.data(), chunk_.size());
+  } while (got < 0 && errno == EINTR);
+  if (got < 0)
+    throw BadInput(fmt::format("{}: cannot read: {}; check the file", path_, std::strerror(errno)));
+  first_ = chunk_.data();
+  last_ = first_ + got;
+  bytes_read_ += static_cast<std::uint64_t>(got);
+  if (progress_ && (got == 0 || bytes_read_ - reported_ >= progress_bytes)) {
+    reported_ = bytes_read_;
+    if (!progress_(bytes_read_, size_)) throw Interrupted(path_ + ": reading was stopped");
+  }
+  return got > 0;
+}
+
+std::string_view Input::next_piece() {
+  if (first_ == last_ && !fill()) return {};
+  const auto left = static_cast<std::size_t>(last_ - first_);
+  const auto* const newline = static_cast<const char*>(std::memchr(first_, '\n', left));
+  const std::string_view piece(
+      first_, newline != nullptr ? static_cast<std::size_t>(newline - first_) + 1 : left);
+  first_ += piece.size();
+  return piece;
+}
+
+std::size_t Input::read(char* out, std::size_t n) {
+  std::size_t done = 0;
+  while (done < n && (first_ != last_ || fill())) {
+    const std::size_t part = std::min(n - done, static_cast<std::size_t>(last_ - first_));
+    std::memcpy(out + done, first_, part);
+    first_ += part;
+    done += part;
+  }
+  return done;
+}
+
+std::uint64_t Input::count_lines() const {
+  if (size_ == 0) return 0;
+  std::uint64_t lines = 1;  // the last one may lack its newline
+  std::vector<char> buffer(chunk_bytes);
+  for (std::uint64_t at = 0;;) {
+    const ssize_t got = ::pread(fd_, buffer.data(), buffer.size(), static_cast<off_t>(at));
+    if (got <= 0) return lines;  // a read error comes up again in fill()
+    lines += static_cast<std::uint64_t>(std::count(buffer.begin(), buffer.begin() + got, '\n'));
+    at += static_cast<std::uint64_t>(got);
+  }
+}
+
+std::uint64_t available_memory() {
+  std::uint64_t available = 0;
+  std::ifstream meminfo("/proc/meminfo");
+  for (std::string key, unit; meminfo >> key >> available && std::getline(meminfo, unit);)
+    if (key == "MemAvailable:") break;
+  if (!meminfo) return 0;
+  available *= 1024;
+  // A container's own limit (cgroup v2, v1); "max" fails to parse as a number.
+  for (const char* file :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"})
+    if (std::uint64_t limit = 0; std::ifstream(file) >> limit)
+      available = std::min(available, limit);
+  return available;
+}
+
+void require_memory(const std::string& path, std::uint64_t rows, std::uint64_t features) {
+  const double needed = static_cast<double>(rows) * (static_cast<double>(features) + 1) * 4;
+  const std::uint64_t available = available_memory();
+  constexpr double gib = 1024.0 * 1024 * 1024;
+  if (needed > static_cast<double>(std::numeric_limits<std::ptrdiff_t>::max()) ||
+      (available > 0 && needed > static_cast<double>(available)))
+    throw BadInput(fmt::format(
+        "{}: {} rows of {} features need {:.1f} GiB of memory and {:.1f} GiB are available; use a "
+        "machine with more memory, or fewer rows, levels or columns",
+        path, rows, features, needed / gib, static_cast<double>(available) / gib));
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,50 @@
+#pragma once
+// A file of rows, read front to back in chunks.
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gibbsite {
+
+class Input {
+ public:
+  using Progress = std::function<bool(std::uint64_t, std::uint64_t)>;
+
+  /// Opens the file. Throws BadInput when it is missing, empty, a directory, compressed or UTF-16.
+  Input(const std::string& path, Progress progress);
+  ~Input();
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// Bytes of a regular file; 0 for a pipe.
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+  /// Lines in all of a regular file (an upper bound on its rows); 0 for a pipe.
+  [[nodiscard]] std::uint64_t count_lines() const;
+
+  /// The next bytes up to and including a newline, or to the end of the chunk; empty at the end of
+  /// the file. Valid until the next call. A byte order mark at the start is dropped.
+  std::string_view next_piece();
+  /// Exactly n bytes, or fewer at the end of the file.
+  std::size_t read(char* out, std::size_t n);
+
+ private:
+  bool fill();
+
+  std::string path_;
+  Progress progress_;
+  int fd_ = -1;
+  std::uint64_t size_ = 0, bytes_read_ = 0, reported_ = 0;
+  std::vector<char> chunk_;
+  const char *first_ = nullptr, *last_ = nullptr;  // what of the chunk is not handed out yet
+};
+
+/// Bytes that this process may still use, or 0 when unknown.
+std::uint64_t available_memory();
+
+/// Throws BadInput with the numbers when n rows of d floats (and a label) do not fit in memory.
+void require_memory(const std::string& path, std::uint64_t rows, std::uint64_t features);
+
+}  // namespace gibbsite

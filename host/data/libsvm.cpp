@@ -1,0 +1,118 @@
+// LIBSVM / svmlight text: "label index:value ... # comment", indices from 1 and increasing.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "data/input.hpp"
+#include "data/rows.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/data/dataset.hpp"
+
+namespace gibbsite {
+
+namespace {
+
+constexpr std::string_view blanks = " \t\r\n\v\f";
+constexpr std::size_t longest_line = std::size_t{1} << 28;
+
+/// The next word of `line`, which loses it; empty at the end.
+std::string_view next_word(std::string_view& line) {
+  const std::size_t start = std::min(line.find_first_not_of(blanks), line.size());
+  const std::size_t end = std::min(line.find_first_of(blanks, start), line.size());
+  const std::string_view word = line.substr(start, end - start);
+  line.remove_prefix(end);
+  return word;
+}
+
+class LibsvmReader {
+ public:
+  LibsvmReader(Input& input, const Schema& schema, const ReadOptions& options)
+      : input_(input),
+        rows_(schema, options, input,
+              [this] { return fmt::format("{}:{}", input_.path(), line_); }),
+        values_(schema.columns.size()) {
+    rows_.compare_labels_as_numbers();
+  }
+
+  Dataset read() {
+    if (const std::uint64_t lines = input_.count_lines(); lines > 0) rows_.reserve(lines);
+    std::string joined;  // a line that does not lie in one chunk
+    for (std::string_view piece = input_.next_piece(); !piece.empty();
+         piece = input_.next_piece()) {
+      const bool whole = piece.back() == '\n';
+      if (whole && joined.empty()) {
+        read_line(piece);
+        continue;
+      }
+      joined += piece;
+      if (joined.size() > longest_line)
+        rows_.fail("the line is longer than 256 MiB; is it LIBSVM text?");
+      if (whole) {
+        read_line(joined);
+        joined.clear();
+      }
+    }
+    if (!joined.empty()) read_line(joined);
+    return rows_.finish();
+  }
+
+ private:
+  void read_line(std::string_view line) {
+    line = line.substr(0, line.find('#'));
+    std::string_view word = next_word(line);
+    if (!word.empty()) {
+      rows_.begin_row();
+      if (word.find(':') != std::string_view::npos) {
+        rows_.set_unlabelled("the line has no label before its first index; add it");
+      } else {
+        rows_.set_label(word);
+        word = next_word(line);
+      }
+      std::fill(values_.begin(), values_.end(), 0.0);
+      for (std::uint64_t last = 0; !word.empty(); word = next_word(line))
+        last = read_pair(word, last);
+      for (std::size_t k = 0; k < values_.size(); ++k)
+        if (const Encoding& e = rows_.encodings()[k]; e.type != ColumnType::ignore)
+          rows_.set(e, values_[k]);
+      rows_.end_row();
+    }
+    ++line_;
+  }
+
+  /// Reads "index:value" after index `last`; returns the index.
+  std::uint64_t read_pair(std::string_view word, std::uint64_t last) {
+    const std::size_t colon = word.find(':');
+    const char* const end = word.data() + std::min(colon, word.size());
+    std::uint64_t index = 0;
+    const auto [stop, error] = std::from_chars(word.data(), end, index);
+    if (word.starts_with("qid:"))
+      rows_.fail("qid marks a ranking problem, which is not supported; remove it");
+    if (colon == std::string_view::npos || stop != end || error != std::errc())
+      rows_.fail(quoted(word) + " is not index:value; fix the line");
+    if (index <= last)
+      rows_.fail(fmt::format("index {} is out of order; indices start at 1 and increase", index));
+    if (index > values_.size())
+      rows_.fail(
+          fmt::format("index {} is beyond the {} columns of the schema; add columns "
+                      "(count = N) or fix the line",
+                      index, values_.size()));
+    if (!parse_number(word.substr(colon + 1), values_[index - 1]))
+      rows_.fail(quoted(word) + ": the value is not a number; fix the line");
+    return index;
+  }
+
+  Input& input_;
+  std::uint64_t line_ = 1;
+  RowBuilder rows_;
+  std::vector<double> values_;  // of all columns, in the schema's order
+};
+
+}  // namespace
+
+Dataset read_libsvm(const std::string& path, const Schema& schema, const ReadOptions& options) {
+  Input input(path, options.progress);
+  return LibsvmReader(input, schema, options).read();
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,113 @@
+#pragma once
+// From cells to the rows of a Dataset: what CSV, LIBSVM and .npy have in common.
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "data/input.hpp"
+#include "data/text.hpp"
+#include "gibbsite/data/dataset.hpp"
+
+namespace gibbsite {
+
+/// How the cells of one column become features.
+struct Encoding {
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+  static constexpr std::size_t none = ~std::size_t{0};
+
+  std::string name;
+  ColumnType type = ColumnType::ignore;
+  double lo = 0, hi = 1;
+  std::size_t first = 0;                                                       ///< first feature
+  std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> levels;  ///< to features
+  std::size_t missing = none;  ///< feature of a missing cell
+  std::size_t other = none;    ///< feature of a level that is not listed
+};
+
+/// Fills a Dataset row by row: begin_row, set(...) for each column and set_label, end_row.
+class RowBuilder {
+ public:
+  /// Errors begin with what `where` returns: the file and the line or row.
+  RowBuilder(const Schema& schema, const ReadOptions& options, const Input& input,
+             std::function<std::string()> where);
+
+  /// Takes room for this many rows; throws BadInput when memory cannot hold them.
+  void reserve(std::uint64_t rows);
+
+  /// One per column of the schema, in its order.
+  [[nodiscard]] const std::vector<Encoding>& encodings() const { return encodings_; }
+
+  void begin_row() {
+    const std::size_t start = data_.x.size();
+    if (start + features_ > data_.x.capacity()) reserve(2 * data_.rows() + 1024);
+    data_.x.resize(start + features_);
+    row_ = data_.x.data() + start;
+  }
+  void set(const Encoding& encoding, std::string_view cell);
+  void set(const Encoding& encoding, double value);
+  void set_label(std::string_view text);
+  void set_label(double value) { add_label(std::isnan(value) ? "" : number_text(value)); }
+  /// The file holds no labels; throws BadInput when they are required.
+  void set_unlabelled(const std::string& why);
+  /// Before the first label: LIBSVM and .npy compare numbers as numbers ("+1" is "1.0").
+  void compare_labels_as_numbers();
+  /// Appends the intercept and clips.
+  void end_row();
+
+  /// The data set. Throws BadInput when it has no rows, or one class where two are required.
+  Dataset finish();
+
+  /// Throws BadInput "WHERE: what".
+  [[noreturn]] void fail(const std::string& what) const;
+
+ private:
+  [[noreturn]] void fail(const Encoding& encoding, const std::string& what) const;
+  [[noreturn]] void fail_number(const Encoding& encoding, std::string_view cell) const;
+  void set_in_range(const Encoding& e, double value) {
+    const double inside = value < e.lo ? e.lo : value > e.hi ? e.hi : value;
+    data_.counts.clamped_cells += inside != value ? 1 : 0;
+    row_[e.first] = static_cast<float>((inside - e.lo) / (e.hi - e.lo));
+  }
+  void add_label(std::string_view label);
+  void set_missing(const Encoding& encoding);
+  void set_level(const Encoding& encoding, std::string_view cell);
+
+  Dataset data_;
+  std::size_t features_;
+  std::vector<Encoding> encodings_;
+  std::optional<double> missing_number_;  // `missing` as a number, when it is one ("nan" is)
+  bool may_clip_;
+  float* row_ = nullptr;
+
+  ReadOptions::Labels labels_;
+  bool labelled_ = true, labels_are_numbers_ = false;
+  std::string positive_, negative_;  // as compared; negative_ is empty until known
+  std::uint64_t positives_ = 0;
+
+  std::string path_;
+  std::function<std::string()> where_;
+};
+
+inline void RowBuilder::set(const Encoding& e, std::string_view cell) {
+  if (data_.schema.has_missing && cell == data_.schema.missing) {
+    set_missing(e);
+  } else if (e.type == ColumnType::number) {
+    double value = 0;
+    if (!parse_number(cell, value) || !std::isfinite(value)) fail_number(e, cell);
+    set_in_range(e, value);
+  } else {
+    set_level(e, cell);
+  }
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,298 @@
+// Schema <-> TOML through toml++.
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "data/csv.hpp"
+#include "data/input.hpp"
+#include "data/schema_check.hpp"
+#include "data/text.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/data/schema.hpp"
+
+namespace gibbsite {
+
+namespace {
+
+constexpr std::string_view types_text = "\"number\", \"category\" or \"ignore\"";
+
+class SchemaReader {
+ public:
+  explicit SchemaReader(const std::string& source) { lines_.source = source; }
+
+  Schema read(const std::string& text) {
+    toml::table root;
+    try {
+      root = toml::parse(std::string_view(text), std::string_view(lines_.source));
+    } catch (const toml::parse_error& error) {
+      fail(error.source(), fmt::format("not valid TOML: {}", error.description()));
+    }
+    for (const auto& [key, node] : root) read_key(key, node);
+    for (const char* key : {"label", "positive", "columns"})
+      if (!root.contains(key))
+        throw BadInput(fmt::format("{}: `{}` is missing; add it", lines_.source, key));
+    check_schema(schema_, lines_);
+    return std::move(schema_);
+  }
+
+ private:
+  [[noreturn]] void fail(const toml::source_region& at, const std::string& what) const {
+    throw BadInput(fmt::format("{}:{}: {}", lines_.source, at.begin.line, what));
+  }
+
+  [[noreturn]] void wrong_type(const toml::node& node, std::string_view name,
+                               std::string_view wanted) const {
+    std::string got;
+    node.visit([&](const auto& value) {
+      using T = std::decay_t<decltype(value)>;
+      if constexpr (toml::is_table<T>)
+        got = "a table";
+      else if constexpr (toml::is_array<T>)
+        got = "an array";
+      else if constexpr (toml::is_string<T>)
+        got = "a string";
+      else if constexpr (toml::is_boolean<T>)
+        got = "true or false";
+      else if constexpr (toml::is_number<T>)
+        got = "a number";
+      else
+        got = "a date or time";
+    });
+    fail(node.source(), fmt::format("{} must be {}, got {}; fix the schema", name, wanted, got));
+  }
+
+  std::string read_string(const toml::node& node, std::string_view name) const {
+    if (!node.is_string()) wrong_type(node, name, "a string in quotes");
+    return node.as_string()->get();
+  }
+
+  bool read_bool(const toml::node& node, std::string_view name) const {
+    if (!node.is_boolean()) wrong_type(node, name, "true or false");
+    return node.as_boolean()->get();
+  }
+
+  double read_number(const toml::node& node, std::string_view name) const {
+    if (node.is_integer()) return static_cast<double>(node.as_integer()->get());
+    if (!node.is_floating_point()) wrong_type(node, name, "a number");
+    return node.as_floating_point()->get();
+  }
+
+  void read_key(const toml::key& key, const toml::node& node) {
+    const std::string_view name = key.str();
+    lines_.keys.emplace(name, key.source().begin.line);
+    if (name == "label") {
+      schema_.label = read_string(node, name);
+    } else if (name == "positive") {
+      schema_.positive = read_string(node, name);
+    } else if (name == "negative") {
+      schema_.negative = read_string(node, name);
+      if (schema_.negative.empty()) fail(key.source(), "negative is empty; name the other class");
+    } else if (name == "row_norm") {
+      schema_.row_norm = read_number(node, name);
+    } else if (name == "intercept") {
+      schema_.intercept = read_bool(node, name);
+    } else if (name == "missing") {
+      schema_.has_missing = true;
+      schema_.missing = read_string(node, name);
+    } else if (name == "columns") {
+      if (!node.is_table()) wrong_type(node, name, "a table [columns]");
+      read_columns(*node.as_table());
+    } else {
+      fail(key.source(), fmt::format("unknown key {}; known are label, positive, negative, "
+                                     "row_norm, intercept, missing and [columns]",
+                                     quoted(name)));
+    }
+  }
+
+  void read_columns(const toml::table& table) {
+    // toml++ sorts a table by key; the order of the columns is that of the file.
+    std::vector<std::pair<const toml::key*, const toml::node*>> entries;
+    for (const auto& [key, node] : table) entries.emplace_back(&key, &node);
+    std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+      return a.first->source().begin < b.first->source().begin;
+    });
+    for (const auto& [key, node] : entries) read_column(*key, *node);
+  }
+
+  void read_column(const toml::key& key, const toml::node& node) {
+    const std::string_view name = key.str();
+    const toml::source_region& at = key.source();
+    const std::string here = fmt::format("column {}", quoted(name));
+    if (!node.is_table()) wrong_type(node, here, "a table such as {type = \"ignore\"}");
+    const toml::table& table = *node.as_table();
+    const toml::node* const type = table.get("type");
+    if (type == nullptr)
+      fail(at, fmt::format("{} has no type; give {} (a name with a dot needs quotes)", here,
+                           types_text));
+
+    Column column;
+    column.name = name;
+    const std::string type_name = read_string(*type, here + ": type");
+    if (type_name == "number")
+      column.type = ColumnType::number;
+    else if (type_name == "category")
+      column.type = ColumnType::category;
+    else if (type_name != "ignore")
+      fail(type->source(),
+           fmt::format("{}: type {} must be {}", here, quoted(type_name), types_text));
+
+    std::int64_t count = 0;  // 0: a single column
+    for (const auto& [k, value] : table) {
+      const std::string option = fmt::format("{}: {}", here, k.str());
+      if (k == "type") continue;
+      if (k == "count") {
+        if (!value.is_integer()) wrong_type(value, option, "a whole number");
+        count = value.as_integer()->get();
+        if (count < 1 || count > max_count)
+          fail(value.source(), fmt::format("{} must be from 1 to {}, got {}; {}", option, max_count,
+                                           count, "fix the schema"));
+      } else if (k == "range" && column.type == ColumnType::number) {
+        const toml::array* const range = value.as_array();
+        if (range == nullptr || range->size() != 2)
+          fail(value.source(),
+               option + " must be [lowest, highest]: two numbers known without the data");
+        column.lo = read_number((*range)[0], option);
+        column.hi = read_number((*range)[1], option);
+      } else if (k == "levels" && column.type == ColumnType::category) {
+        if (!value.is_array()) wrong_type(value, option, "a list [\"...\", \"...\"]");
+        for (const toml::node& level : *value.as_array())
+          column.levels.push_back(read_string(level, option));
+      } else if (k == "other" && column.type == ColumnType::category) {
+        column.other = read_bool(value, option);
+      } else {
+        fail(k.source(), fmt::format("{}: unknown key {} for a column of type \"{}\"; {}", here,
+                                     quoted(k.str()), type_name, "remove it"));
+      }
+    }
+    if (column.type == ColumnType::number && !table.contains("range"))
+      fail(at, here +
+                   " is a number without a range; add range = [lowest, highest], two numbers "
+                   "known without the data");
+    if (column.type == ColumnType::category && !table.contains("levels"))
+      fail(at, here +
+                   " is a category without levels; add levels = [\"...\", \"...\"], known "
+                   "without the data");
+    if (count == 0) add_column(column, at);
+    for (std::int64_t i = 1; i <= count; ++i) {
+      column.name = fmt::format("{}{}", name, i);
+      add_column(column, at);
+    }
+  }
+
+  void add_column(const Column& column, const toml::source_region& at) {
+    schema_.columns.push_back(column);
+    lines_.columns.push_back(at.begin.line);
+  }
+
+  static constexpr std::int64_t max_count = 10'000'000;
+  Schema schema_;
+  SchemaLines lines_;
+};
+
+/// A TOML basic string.
+std::string toml_string(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\')
+      out += fmt::format("\\{}", c);
+    else if (byte < 0x20 || byte == 0x7f)
+      out += fmt::format("\\u{:04X}", byte);
+    else
+      out += c;
+  }
+  return out + '"';
+}
+
+std::string toml_key(std::string_view name) {
+  const bool bare = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  });
+  return bare ? std::string(name) : toml_string(name);
+}
+
+}  // namespace
+
+Schema parse_schema(const std::string& toml, const std::string& source) {
+  return SchemaReader(source).read(toml);
+}
+
+Schema read_schema(const std::string& path) {
+  Input input(path, nullptr);
+  std::string text;
+  for (std::string_view piece = input.next_piece(); !piece.empty(); piece = input.next_piece())
+    text += piece;
+  return parse_schema(text, path);
+}
+
+std::string to_toml(const Schema& schema) {
+  std::string out;
+  out += fmt::format("label = {}\n", toml_string(schema.label));
+  out += fmt::format("positive = {}\n", toml_string(schema.positive));
+  if (!schema.negative.empty()) out += fmt::format("negative = {}\n", toml_string(schema.negative));
+  out += fmt::format("row_norm = {}\n", schema.row_norm);
+  out += fmt::format("intercept = {}\n", schema.intercept);
+  if (schema.has_missing) out += fmt::format("missing = {}\n", toml_string(schema.missing));
+  out += "\n[columns]\n";
+  for (const Column& column : schema.columns) {
+    out += toml_key(column.name) + " = {type = ";
+    if (column.type == ColumnType::number) {
+      out += fmt::format("\"number\", range = [{}, {}]", column.lo, column.hi);
+    } else if (column.type == ColumnType::category) {
+      std::vector<std::string> levels;
+      for (const std::string& level : column.levels) levels.push_back(toml_string(level));
+      out += fmt::format("\"category\", levels = [{}], other = {}", fmt::join(levels, ", "),
+                         column.other);
+    } else {
+      out += "\"ignore\"";
+    }
+    out += "}\n";
+  }
+  return out;
+}
+
+std::string schema_template(const std::string& csv_path) {
+  const std::vector<std::string> header = read_csv_header(csv_path);
+  std::string out =
+      R"(# A schema, to be filled in by a person. It becomes part of the released model.
+#
+# Only the header line of the table was read, on purpose: the guarantee protects the rows, and ranges,
+# levels or classes picked from the rows would tell about them outside of the privacy budget. Write
+# what is known without this table: a codebook, a form, a law, common sense. Too wide a range costs a
+# little accuracy; values outside of it are moved to its ends.
+
+label = ""          # the column to predict; remove its lines under [columns]
+positive = ""       # the class whose probability the model gives
+# negative = ""     # the other class; then any third one is an error
+row_norm = 1.0      # rows longer than this are scaled down to it
+intercept = false   # true appends a constant feature, so rows get longer: sqrt(row_norm^2 + 1)
+# missing = ""      # how a missing cell reads, such as "?" or "NA"; "" is an empty cell
+
+# One line per column, of three kinds. Complete the first, or use one of the other two in its place:
+#   number    cells are moved into [lowest, highest], then scaled to [0, 1]
+#   category  one feature per level; other = true adds one more for levels that are not listed
+#   ignore    not used
+[columns]
+)";
+  for (const std::string& name : header) {
+    const std::string key = toml_key(name);
+    out += fmt::format(
+        "{0} = {{type = \"number\", range = []}}\n"
+        "# {0} = {{type = \"category\", levels = [\"\", \"\"], other = false}}\n"
+        "# {0} = {{type = \"ignore\"}}\n",
+        key);
+  }
+  try {
+    (void)toml::parse(out);
+  } catch (const toml::parse_error& error) {
+    throw BadInput(
+        fmt::format("{}:1: the header cannot be written as TOML: {}; save the file as UTF-8",
+                    csv_path, error.description()));
+  }
+  return out;
+}
+
+}  // namespace gibbsite

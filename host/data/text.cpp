@@ -1,0 +1,29 @@
+#include "data/text.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdint>
+
+namespace gibbsite {
+
+std::string quoted(std::string_view text) {
+  constexpr std::size_t longest = 60;
+  std::string out = "'";
+  for (const char c : text.substr(0, longest)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f)
+      out += fmt::format("\\x{:02x}", byte);
+    else
+      out += c;
+  }
+  return out + (text.size() > longest ? "...'" : "'");
+}
+
+std::string number_text(double value) {
+  if (std::abs(value) < 0x1p53 && value == std::trunc(value))
+    return fmt::format("{}", static_cast<std::int64_t>(value));
+  return fmt::format("{}", value);
+}
+
+}  // namespace gibbsite

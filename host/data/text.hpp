@@ -1,0 +1,24 @@
+#pragma once
+// Text in error messages, and numbers in text.
+#include <fast_float/fast_float.h>
+
+#include <string>
+#include <string_view>
+
+namespace gibbsite {
+
+/// 'text' for an error message: one line, control bytes escaped, long text cut.
+std::string quoted(std::string_view text);
+
+/// The whole of `text` as a number; "nan" and "inf" are numbers here, and 1e400 is inf.
+inline bool parse_number(std::string_view text, double& value) {
+  const char* first = text.data();
+  const char* const last = first + text.size();
+  if (text.size() > 1 && first[0] == '+' && first[1] != '-') ++first;  // fast_float takes no plus
+  return first != last && fast_float::from_chars(first, last, value).ptr == last;
+}
+
+/// Shortest text of a number: "3", "-1", "0.5"; -0 is "0".
+std::string number_text(double value);
+
+}  // namespace gibbsite

@@ -1,0 +1,301 @@
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <random>
+#include <thread>
+
+#include "support.hpp"
+
+namespace gibbsite {
+namespace {
+
+using test::expect_bad_input;
+using testing::ElementsAre;
+using Labels = ReadOptions::Labels;
+
+class Csv : public test::DataTest {
+ public:
+  // x in [0, 10], colour one of two; no clipping.
+  Schema schema = parse_schema(R"(label = "y"
+positive = "yes"
+row_norm = 2
+[columns]
+x = {type = "number", range = [0, 10]}
+colour = {type = "category", levels = ["red", "dark, blue"]}
+note = {type = "ignore"}
+)",
+                               "s.toml");
+
+  Dataset read(std::string_view text, const ReadOptions& options = {}) const {
+    return read_csv(write("t.csv", text), schema, options);
+  }
+  void expect_error(std::string_view text, const std::vector<std::string>& parts,
+                    const ReadOptions& options = {}) const {
+    SCOPED_TRACE(text);
+    expect_bad_input([&] { (void)read(text, options); }, parts);
+  }
+};
+
+TEST_F(Csv, ReadsAndEncodes) {
+  const Dataset data = read("x,colour,note,y\n5,red,a,yes\n2.5,\"dark, blue\",b,no\n");
+  EXPECT_EQ(data.rows(), 2U);
+  EXPECT_EQ(data.features(), 3U);
+  EXPECT_THAT(data.x, ElementsAre(0.5F, 1, 0, 0.25F, 0, 1));
+  EXPECT_THAT(data.y, ElementsAre(1, -1));
+  EXPECT_EQ(data.view()(1, 2), 1.0F);
+  EXPECT_EQ(data.counts.clamped_cells + data.counts.missing_cells + data.counts.other_cells +
+                data.counts.clipped_rows,
+            0U);
+}
+
+TEST_F(Csv, ManyWaysToWriteTheSameTable) {
+  const Dataset plain = read("x,colour,note,y\n5,red,a,yes\n2.5,\"dark, blue\",b,no\n");
+  for (const char* text : {
+           "x,colour,note,y\r\n5,red,a,yes\r\n2.5,\"dark, blue\",b,no\r\n",  // CRLF
+           "x,colour,note,y\n5,red,a,yes\n2.5,\"dark, blue\",b,no",          // no last newline
+           "x,colour,note,y\r5,red,a,yes\r2.5,\"dark, blue\",b,no",          // CR
+           "\xef\xbb\xbfx,colour,note,y\n5,red,a,yes\n2.5,\"dark, blue\",b,no\n",      // BOM
+           " x ,\tcolour, note,y \n 5, red ,a,\tyes\n2.5 , \"dark, blue\" ,b, no \n",  // blanks
+           "\n\nx,colour,note,y\n\n5,red,a,yes\n  \n\r\n2.5,\"dark, blue\",b,no\n\n",  // blank
+                                                                                       // lines
+           "\"x\",\"colour\",\"note\",\"y\"\n\"5\",\"red\",\"\",\"yes\"\n\"+2.5\",\"dark, "
+           "blue\",,\"no\"\n",
+           "x,colour,note,y\n5.0e0,red,\"a \"\"b\"\"\nc, d\",yes\n25e-1,\"dark, blue\",b,no\n",
+           "y,note,x,colour\nyes,a,5,red\nno,b,2.5,\"dark, blue\"\n",  // another order
+           "y,x,colour\nyes,5,red\nno,2.5,\"dark, blue\"\n",           // without the ignored one
+       }) {
+    SCOPED_TRACE(text);
+    const Dataset data = read(text);
+    EXPECT_EQ(data.x, plain.x);
+    EXPECT_EQ(data.y, plain.y);
+  }
+}
+
+TEST_F(Csv, EscapedQuotesAndNewlinesAreText) {
+  schema.columns[1].levels = {"a \"b\"", "two\nlines", " blank "};
+  const Dataset data =
+      read("x,colour,y\n0,\"a \"\"b\"\"\",yes\n0,\"two\nlines\",no\n0,\" blank \",no\n");
+  EXPECT_THAT(data.x, ElementsAre(0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1));
+}
+
+TEST_F(Csv, ClampsFillsAndCounts) {
+  schema.has_missing = true;
+  schema.missing = "?";
+  schema.columns[1].other = true;
+  schema.intercept = true;
+  schema.row_norm = 1;
+  const Dataset data =
+      read("x,colour,y\n-3,?,yes\n11,green,no\n?,red,no\n10,\"dark, blue\",no\n0,red,no\n");
+  EXPECT_EQ(data.features(), 6U);  // x, red, dark blue, (missing), (other), (intercept)
+  const float h = 0.70710677F;     // the float below sqrt(1/2)
+  EXPECT_THAT(std::vector<float>(data.x.begin(), data.x.begin() + 12),
+              ElementsAre(0, 0, 0, 1, 0, 1, h, 0, 0, 0, h, 1));
+  EXPECT_NEAR(data.view()(2, 0) / data.view()(2, 1), 0.5, 1e-6);  // the middle of the range
+  EXPECT_EQ(data.view()(4, 1), 1.0F);
+  EXPECT_EQ(data.counts.clamped_cells, 2U);
+  EXPECT_EQ(data.counts.missing_cells, 2U);
+  EXPECT_EQ(data.counts.other_cells, 1U);
+  EXPECT_EQ(data.counts.clipped_rows, 3U);
+}
+
+TEST_F(Csv, EmptyCellsAreMissingOnlyWhenTheSchemaSaysSo) {
+  expect_error("x,colour,y\n,red,yes\n", {"t.csv:2:", "'x'", "empty", "missing = \"\""});
+  schema.columns[1].other = true;  // not even then is an empty cell a level
+  expect_error("x,colour,y\n1,,yes\n", {"t.csv:2:", "'colour'", "empty", "missing = \"\""});
+  schema.has_missing = true;
+  schema.missing = "";
+  const Dataset data = read("x,colour,y\n,red,yes\n1,,no\n");
+  EXPECT_EQ(data.counts.missing_cells, 2U);
+  EXPECT_EQ(data.x[0], 0.5F);
+  EXPECT_EQ(data.view()(1, 3), 1.0F);
+}
+
+TEST_F(Csv, MissingThatIsAListedLevelIsThatLevel) {
+  schema.has_missing = true;
+  schema.missing = "red";
+  const Dataset data = read("x,colour,y\n1,red,yes\n1,\"dark, blue\",no\n");
+  EXPECT_EQ(data.features(), 3U);
+  EXPECT_EQ(data.x[1], 1.0F);
+  EXPECT_EQ(data.counts.missing_cells, 1U);
+}
+
+TEST_F(Csv, RefusesFilesThatAreNoTable) {
+  expect_bad_input([&] { (void)read_csv(path("none.csv"), schema); },
+                   {"none.csv: ", "No such file"});
+  expect_bad_input([&] { (void)read_csv(path("."), schema); }, {"directory"});
+  expect_error("", {"t.csv: ", "empty"});
+  expect_error("\n \n\n", {"t.csv: ", "no header"});
+  expect_error("x,colour,y\n", {"t.csv: ", "no rows"});
+  expect_error("\x1f\x8b\x08", {"t.csv: ", "compressed"});
+  expect_error("\xff\xfex", {"t.csv: ", "UTF-16"});
+}
+
+TEST_F(Csv, RefusesBadHeaders) {
+  expect_error("x,colour,z,y\n1,red,2,yes\n", {"t.csv:1:", "'z'", "not in the schema", "ignore"});
+  expect_error("x,y\n1,yes\n", {"t.csv:1:", "lacks column 'colour'"});
+  expect_error("x,colour\n1,red\n", {"t.csv:1:", "label column 'y'"});
+  expect_error("x,colour,x,y\n1,red,2,yes\n", {"t.csv:1:", "'x'", "twice"});
+  expect_error("x;colour;y\n1;red;yes\n", {"t.csv:1:", "separated by commas"});
+  EXPECT_EQ(read("x,colour,z,y\n1,red,2,yes\n1,red,2,no\n", {.ignore_extra_columns = true}).rows(),
+            2U);
+}
+
+TEST_F(Csv, RefusesRaggedRows) {
+  expect_error("x,colour,y\n1,red,yes\n1,red\n", {"t.csv:3:", "2 cells", "header has 3"});
+  // The row is ragged, not its second cell a bad level.
+  expect_error("x,colour,y\n1,dark, blue,yes\n", {"t.csv:2:", "4 cells", "header has 3", "quotes"});
+}
+
+TEST_F(Csv, RefusesCellsThatAreNoFiniteNumber) {
+  for (const char* cell : {"nan", "NaN", "inf", "-inf", "1e400", "-1e400", "infinity"})
+    expect_error(std::string("x,colour,y\n1,red,no\n") + cell + ",red,yes\n",
+                 {"t.csv:3:", "column 'x'", cell, "not a finite number"});
+  for (const char* cell : {"abc", "1x", "0x10", "+-1", "++1", "1 2", "--1", "+", "1,5", "1_000"})
+    expect_error(std::string("x,colour,y\n\"") + cell + "\",red,yes\n",
+                 {"t.csv:2:", "column 'x'", cell, "not a finite number"});
+  EXPECT_EQ(read("x,colour,y\n1e-400,red,no\n+1e1,red,yes\n").x[3], 1.0F);
+}
+
+TEST_F(Csv, RefusesALevelThatIsNotInTheSchema) {
+  expect_error("x,colour,y\n1,green,yes\n",
+               {"t.csv:2:", "'colour'", "level 'green'", "other = true"});
+  expect_error("x,colour,y\n1,Red,yes\n", {"t.csv:2:", "level 'Red'"});
+}
+
+TEST_F(Csv, RefusesMalformedQuotes) {
+  expect_error("x,colour,y\n1,re\"d,yes\n", {"t.csv:2:", "quote"});
+  expect_error("x,colour,y\n1,\"red\"s,yes\n", {"t.csv:2:", "quote"});
+  expect_error("x,colour,y\n1,red,yes\n1,\"red,yes\n1,red,no\n", {"t.csv:3:", "no closing quote"});
+  expect_error("x,colour,y\n1,\"" + std::string(3 << 20, 'a'), {"t.csv:2:", "1 MiB", "quote"});
+}
+
+TEST_F(Csv, LineNumbersCountNewlinesInsideCells) {
+  expect_error(
+      "x,colour,note,y\r\n1,red,\"a\r\nb\nc\",yes\r\n\r\n1,red,a,no\r\n1,green,\"\n\",no\r\n",
+      {"t.csv:7:", "green"});
+  // Errors of a record are at the line where it starts, also across chunks of the reader.
+  std::string text = "x,colour,note,y\n";
+  for (int i = 0; i < 100000; ++i) text += "1,red,\"\n\",no\n";
+  expect_error(text + "1,red,\"\n\",maybe,\n", {"t.csv:200002:", "5 cells"});
+}
+
+TEST_F(Csv, LabelsOfOneClassOrThree) {
+  expect_error("x,colour,y\n1,red,yes\n1,red,yes\n", {"t.csv: ", "every label is 'yes'"});
+  expect_error("x,colour,y\n1,red,no\n1,red,no\n", {"t.csv: ", "every label is 'no'", "'yes'"});
+  expect_error("x,colour,y\n1,red,no\n1,red,yes\n1,red,maybe\n",
+               {"t.csv:4:", "third class 'maybe'", "'yes'", "'no'"});
+  expect_error("x,colour,y\n1,red,no\n1,red,\n", {"t.csv:3:", "label is missing"});
+  schema.negative = "no";
+  expect_error("x,colour,y\n1,red,maybe\n", {"t.csv:2:", "'maybe' is neither 'yes' nor 'no'"});
+  EXPECT_THAT(read("x,colour,y\n1,red,no\n1,red, yes \n").y, ElementsAre(-1, 1));
+}
+
+TEST_F(Csv, LabelsMayBeOptional) {
+  const ReadOptions required{.labels = Labels::required}, optional{.labels = Labels::optional};
+  EXPECT_THAT(read("x,colour,y\n1,red,yes\n", required).y, ElementsAre(1));
+  expect_error("x,colour\n1,red\n", {"label column 'y'"}, required);
+  expect_error("x,colour,y\n1,red,\n", {"label is missing"}, required);
+  EXPECT_THAT(read("x,colour,y\n1,red,yes\n1,red,no\n", optional).y, ElementsAre(1, -1));
+  for (const char* text : {"x,colour\n1,red\n1,red\n", "x,colour,y\n1,red,yes\n1,red,\n",
+                           "x,colour,y\n1,red,yes\n1,red,no\n1,red,maybe\n"}) {
+    const Dataset data = read(text, optional);
+    EXPECT_FALSE(data.labelled());
+    EXPECT_GE(data.rows(), 2U);
+  }
+}
+
+TEST_F(Csv, ErrorsStayOnOneLineAndShort) {
+  expect_error("x,colour,y\n1,\"a\n\x1b[31m" + std::string(1000, 'b') + "\",yes\n",
+               {"\\x0a\\x1b", "..."});
+}
+
+TEST_F(Csv, ProgressIsReportedAndCanStop) {
+  std::string text = "x,colour,y\n";
+  while (text.size() < (std::size_t{20} << 20)) text += "1.2345678,red,yes\n1.2345678,red,no\n";
+  std::uint64_t last = 0, calls = 0;
+  const Dataset data = read(text, {.progress = [&](std::uint64_t done, std::uint64_t all) {
+                              EXPECT_EQ(all, text.size());
+                              EXPECT_LE(done - last, std::uint64_t{5} << 20);
+                              last = done;
+                              ++calls;
+                              return true;
+                            }});
+  EXPECT_EQ(last, text.size());
+  EXPECT_GE(calls, 5U);
+  EXPECT_THROW(read(text, {.progress = [](std::uint64_t, std::uint64_t) { return false; }}),
+               Interrupted);
+}
+
+TEST_F(Csv, ReadsAPipe) {
+  const std::string pipe = path("pipe.csv");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&] {
+    std::ofstream out(pipe);
+    out << "x,colour,y\n";
+    for (int i = 0; i < 10000; ++i) out << "5,red,yes\n5,red,no\n";
+  });
+  const Dataset data = read_csv(pipe, schema);
+  writer.join();
+  EXPECT_EQ(data.rows(), 20000U);
+  EXPECT_EQ(data.x[3 * 19999], 0.5F);
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+
+TEST_F(Csv, TheTextIsNotHeldInMemory) {
+  if (sanitized) GTEST_SKIP() << "resident memory means nothing under a sanitizer";
+  const std::string file = path("long.csv");
+  {
+    std::ofstream out(file);
+    out << "x,colour,note,y\n";
+    const std::string note(180, 'n');
+    for (int i = 0; i < 200000; ++i)
+      out << i % 10 << ",red," << note << (i % 2 ? ",yes\n" : ",no\n");
+  }
+  ASSERT_GT(std::filesystem::file_size(file), 36U << 20);
+  // In a child, whose peak starts at its present size. The rows need 200000 * 4 * 4 B = 3.2 MB.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    rusage before{}, after{};
+    ::getrusage(RUSAGE_SELF, &before);
+    const Dataset data = read_csv(file, schema);
+    ::getrusage(RUSAGE_SELF, &after);
+    const long grown_kib = after.ru_maxrss - before.ru_maxrss;
+    ::_exit(data.rows() == 200000 && grown_kib < 8 * 1024 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << "reading 37 MB of text took more than 8 MiB of memory";
+}
+
+TEST_F(Csv, RandomBytesNeverCrash) {
+  const std::string alphabet =
+      "0123456789.,,,,\"\"\n\n\r -+e;xyesnoredcolour?#:\t\\\0\xef\xbb\xbf\xff";
+  std::mt19937_64 random(7);
+  int read_rows = 0;
+  for (int trial = 0; trial < 3000; ++trial) {
+    std::string text = trial % 3 == 0 ? "" : "x,colour,y\n1,red,yes\n2,red,no\n";
+    for (std::uint64_t i = random() % 200; i > 0; --i)
+      text += trial % 2 == 0 ? static_cast<char>(random()) : alphabet[random() % alphabet.size()];
+    if (trial % 5 == 0)  // legal rows with one byte changed
+      text = "x,colour,y\n1,red,yes\n2.25,\"red\",no\n3e0,\"dark, blue\",no\n";
+    if (trial % 5 == 0) text[random() % text.size()] = alphabet[random() % alphabet.size()];
+    try {
+      const Dataset data = read(text, {.labels = Labels::optional});
+      ++read_rows;
+      for (const float v : data.x) EXPECT_TRUE(v >= 0 && v <= 1);
+      EXPECT_TRUE(data.y.empty() || data.y.size() == data.rows()) << testing::PrintToString(text);
+    } catch (const BadInput& error) {
+      EXPECT_EQ(std::string_view(error.what()).find('\n'), std::string_view::npos);
+    }
+  }
+  EXPECT_GT(read_rows, 50);
+}
+
+}  // namespace
+}  // namespace gibbsite

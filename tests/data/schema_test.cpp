@@ -1,0 +1,252 @@
+#include "gibbsite/data/schema.hpp"
+
+#include <boost/multiprecision/cpp_int.hpp>
+#include <cmath>
+
+#include "support.hpp"
+
+namespace gibbsite {
+namespace {
+
+using test::expect_bad_input;
+using testing::ElementsAre;
+
+const std::string example = R"(label = "income"            # column to predict
+positive = ">50K"
+row_norm = 1.0
+intercept = true
+missing = "?"
+
+[columns]
+workclass = {type = "category", levels = ["Private", "State-gov"], other = true}
+age       = {type = "number", range = [17, 90]}
+fnlwgt    = {type = "ignore"}
+sex       = {type = "category", levels = ["Female", "?"]}
+)";
+
+TEST(Schema, ReadsTheExampleInTheOrderOfTheFile) {
+  const Schema s = parse_schema(example, "s.toml");
+  EXPECT_EQ(s.label, "income");
+  EXPECT_EQ(s.positive, ">50K");
+  EXPECT_EQ(s.negative_name(), "not >50K");
+  EXPECT_EQ(s.row_norm, 1.0);
+  EXPECT_TRUE(s.intercept && s.has_missing);
+  ASSERT_EQ(s.columns.size(), 4U);
+  EXPECT_EQ(s.columns[1].lo, 17);
+  EXPECT_EQ(s.columns[1].hi, 90);
+  // "?" is a level of sex, so sex has no "(missing)" of its own.
+  EXPECT_THAT(s.feature_names(),
+              ElementsAre("workclass=Private", "workclass=State-gov", "workclass=(missing)",
+                          "workclass=(other)", "age", "sex=Female", "sex=?", "(intercept)"));
+  EXPECT_EQ(s.features(), 8U);
+  const FeatureSpace space = s;
+  EXPECT_EQ(space.features, 8U);
+  EXPECT_EQ(space.row_norm, 1.0);
+  EXPECT_TRUE(space.intercept);
+}
+
+TEST(Schema, DefaultsAreThoseOfTheHeader) {
+  const Schema s = parse_schema(
+      "label='y'\npositive='1'\nnegative='0'\n[columns]\nx={type='number',range=[0,1]}", "s");
+  EXPECT_EQ(s.row_norm, 1.0);
+  EXPECT_FALSE(s.intercept);
+  EXPECT_FALSE(s.has_missing);
+  EXPECT_EQ(s.negative_name(), "0");
+  EXPECT_EQ(s.features(), 1U);
+}
+
+TEST(Schema, CountMakesManyColumns) {
+  const Schema s = parse_schema(
+      "label='y'\npositive='1'\n[columns]\nx={type='number',range=[0,255],count=12}\n"
+      "z={type='category',levels=['0','1'],count=2}",
+      "s");
+  ASSERT_EQ(s.columns.size(), 14U);
+  EXPECT_EQ(s.columns[0].name, "x1");
+  EXPECT_EQ(s.columns[11].name, "x12");
+  EXPECT_EQ(s.columns[13].name, "z2");
+  EXPECT_EQ(s.columns[11].hi, 255);
+  EXPECT_EQ(s.features(), 16U);
+}
+
+TEST(Schema, MaxUnclippedNormIsNeverBelowTheRoot) {
+  using Exact = boost::multiprecision::cpp_rational;
+  Schema s = parse_schema(
+      "label='y'\npositive='1'\n[columns]\nx={type='ignore'}\nz={type='number',range=[0,1]}", "s");
+  for (int used = 1; used < 300; ++used) {
+    const Exact norm(s.max_unclipped_norm());
+    EXPECT_GE(norm * norm, used);
+    EXPECT_NEAR(s.max_unclipped_norm(), std::sqrt(used), 1e-14);
+    s.columns.push_back({.name = std::to_string(used), .type = ColumnType::number});
+  }
+}
+
+bool operator==(const Column& a, const Column& b) {
+  return a.name == b.name && a.type == b.type && a.lo == b.lo && a.hi == b.hi &&
+         a.levels == b.levels && a.other == b.other;
+}
+
+TEST(Schema, ToTomlReadsBackEqual) {
+  Schema s = parse_schema(example, "s");
+  s.row_norm = 1.4142135623730951;
+  s.negative = "<=50K \"quoted\" \\ back";
+  s.columns.push_back({.name = "odd name.with \"dots\"\tand \x01",
+                       .type = ColumnType::number,
+                       .lo = -1e-7 / 3,
+                       .hi = 1e300});
+  s.columns.push_back({.name = "", .type = ColumnType::ignore});
+  s.columns.push_back({.name = "Straße",
+                       .type = ColumnType::category,
+                       .levels = {"", "New York", "\xe2\x82\xac", "a\nb"},
+                       .other = true});
+  const Schema back = parse_schema(to_toml(s), "s");
+  EXPECT_EQ(back.label, s.label);
+  EXPECT_EQ(back.positive, s.positive);
+  EXPECT_EQ(back.negative, s.negative);
+  EXPECT_EQ(back.row_norm, s.row_norm);
+  EXPECT_EQ(back.intercept, s.intercept);
+  EXPECT_EQ(back.has_missing, s.has_missing);
+  EXPECT_EQ(back.missing, s.missing);
+  ASSERT_EQ(back.columns.size(), s.columns.size());
+  for (std::size_t j = 0; j < s.columns.size(); ++j)
+    EXPECT_TRUE(back.columns[j] == s.columns[j]) << s.columns[j].name;
+}
+
+/// Each replaces one line of a good schema, and says the line and what the error must name.
+struct Fault {
+  const char *from, *to;
+  std::vector<std::string> error;
+};
+
+TEST(Schema, RefusesEachFaultWithItsLine) {
+  const std::vector<Fault> faults = {
+      {"label = \"income\"", "label = \"\"", {"s.toml:1:", "label is empty"}},
+      {"label = \"income\"", "label = 3", {"s.toml:1:", "label", "string", "number"}},
+      {"label = \"income\"", "label = \"age\"", {"s.toml:9:", "'age'", "is the label"}},
+      {"label = \"income\"", "", {"s.toml:", "`label` is missing"}},
+      {"positive = \">50K\"", "positive = \"\"", {"s.toml:2:", "positive"}},
+      {"positive = \">50K\"", "positive = true", {"s.toml:2:", "positive", "true or false"}},
+      {"positive = \">50K\"", "", {"s.toml:", "`positive` is missing"}},
+      {"intercept = true", "negative = \">50K\"", {"s.toml:4:", "negative"}},
+      {"intercept = true", "negative = \"\"", {"s.toml:4:", "negative"}},
+      {"intercept = true", "intercept = 1", {"s.toml:4:", "intercept", "true or false"}},
+      {"intercept = true", "intersept = true", {"s.toml:4:", "unknown key 'intersept'"}},
+      {"row_norm = 1.0", "row_norm = 0", {"s.toml:3:", "row_norm", "positive"}},
+      {"row_norm = 1.0", "row_norm = -1", {"s.toml:3:", "row_norm"}},
+      {"row_norm = 1.0", "row_norm = nan", {"s.toml:3:", "row_norm"}},
+      {"row_norm = 1.0", "row_norm = inf", {"s.toml:3:", "row_norm"}},
+      {"row_norm = 1.0", "row_norm = \"1\"", {"s.toml:3:", "row_norm", "a number", "a string"}},
+      {"missing = \"?\"", "missing = 7", {"s.toml:5:", "missing", "string"}},
+      {"missing = \"?\"", "missing = \"", {"s.toml:5:", "TOML"}},
+      {"[17, 90]", "[90, 17]", {"s.toml:9:", "'age'", "range", "lower first"}},
+      {"[17, 90]", "[17, 17]", {"s.toml:9:", "'age'", "range"}},
+      {"[17, 90]", "[17, inf]", {"s.toml:9:", "'age'", "finite"}},
+      {"[17, 90]", "[nan, 90]", {"s.toml:9:", "'age'", "finite"}},
+      {"[17, 90]", "[-1e308, 1e308]", {"s.toml:9:", "'age'", "range"}},
+      {"[17, 90]", "[17]", {"s.toml:9:", "'age'", "two numbers"}},
+      {"[17, 90]", "[\"a\", \"b\"]", {"s.toml:9:", "'age'", "a number"}},
+      {"[17, 90]", "17", {"s.toml:9:", "'age'", "two numbers"}},
+      {", range = [17, 90]", "", {"s.toml:9:", "'age'", "without a range"}},
+      {", range = [17, 90]", ", range = [17, 90], levels = [\"a\"]", {"s.toml:9:", "'levels'"}},
+      {", range = [17, 90]", ", range = [17, 90], count = 0", {"s.toml:9:", "count"}},
+      {", range = [17, 90]", ", range = [17, 90], count = 2.0", {"s.toml:9:", "count"}},
+      {"type = \"number\", range = [17, 90]", "range = [17, 90]", {"s.toml:9:", "no type"}},
+      {"type = \"number\"", "type = \"real\"", {"s.toml:9:", "'real'", "\"category\""}},
+      {"type = \"number\"", "type = 1", {"s.toml:9:", "type", "string"}},
+      {"{type = \"number\", range = [17, 90]}", "\"number\"", {"s.toml:9:", "'age'", "table"}},
+      {"age       =", "sex.age =", {"s.toml:"}},
+      {"age       =", "fnlwgt =", {"s.toml:10:", "TOML"}},
+      {"[\"Private\", \"State-gov\"]", "[\"a\", \"b\", \"a\"]", {"s.toml:8:", "'a'", "twice"}},
+      {"[\"Private\", \"State-gov\"]", "[]", {"s.toml:8:", "levels is empty"}},
+      {"[\"Private\", \"State-gov\"]", "[1, 2]", {"s.toml:8:", "levels", "string"}},
+      {"[\"Private\", \"State-gov\"]", "\"Private\"", {"s.toml:8:", "levels", "list"}},
+      {"[\"Private\", \"State-gov\"]", "[\"(other)\"]", {"s.toml:7:", "two features"}},
+      {", levels = [\"Private\", \"State-gov\"]", "", {"s.toml:8:", "without levels"}},
+      {"other = true", "other = \"yes\"", {"s.toml:8:", "other", "true or false"}},
+      {"other = true", "others = true", {"s.toml:8:", "'others'"}},
+  };
+  for (const Fault& fault : faults) {
+    SCOPED_TRACE(std::string(fault.from) + " -> " + fault.to);
+    std::string text = example;
+    const std::size_t at = text.find(fault.from);
+    ASSERT_NE(at, std::string::npos);
+    text.replace(at, std::strlen(fault.from), fault.to);
+    expect_bad_input([&] { parse_schema(text, "s.toml"); }, fault.error);
+  }
+}
+
+TEST(Schema, RefusesTablesThatUseNoColumn) {
+  const std::string head = "label='y'\npositive='1'\nintercept=true\n";
+  expect_bad_input([&] { parse_schema(head, "s"); }, {"s: `columns` is missing"});
+  expect_bad_input([&] { parse_schema(head + "[columns]", "s"); }, {"s:4:", "no column is used"});
+  expect_bad_input([&] { parse_schema(head + "[columns]\na={type='ignore'}", "s"); },
+                   {"s:4:", "no column is used"});
+  expect_bad_input([&] { parse_schema(head + "columns=3", "s"); }, {"s:4:", "columns", "table"});
+}
+
+TEST(Schema, ValidateNamesItsSource) {
+  Schema s = parse_schema(example, "s");
+  s.row_norm = 0;
+  expect_bad_input([&] { s.validate("model.json"); }, {"model.json: row_norm"});
+  s = parse_schema(example, "s");
+  s.columns.push_back(s.columns[0]);
+  expect_bad_input([&] { s.validate("model.json"); }, {"model.json: column 'workclass'", "twice"});
+}
+
+using SchemaFile = test::DataTest;
+
+TEST_F(SchemaFile, ReadsAFileAndNamesItInErrors) {
+  EXPECT_EQ(read_schema(write("s.toml", "\xef\xbb\xbf" + example)).features(), 8U);
+  expect_bad_input([&] { (void)read_schema(path("none.toml")); },
+                   {path("none.toml"), "No such file"});
+  expect_bad_input([&] { (void)read_schema(write("t.toml", "label = [")); }, {"t.toml:1:"});
+  expect_bad_input([&] { (void)read_schema(path(".")); }, {"directory"});
+}
+
+TEST_F(SchemaFile, TemplateComesFromTheHeaderAlone) {
+  const std::string header = "age,\"work \"\"class\"\"\",\"two\nlines\", capital.gain ,,income\r\n";
+  const std::string a = schema_template(write("a.csv", header + "1,2,3,4,5,6\n7,8,9,10,11,12\n"));
+  EXPECT_EQ(a, schema_template(write("b.csv", header + "not \"even\" CSV\n\xff\xfe\"")));
+  EXPECT_EQ(a, schema_template(write("c.csv", header)));
+  EXPECT_NE(a, schema_template(write("d.csv", "other,income\n1,2\n")));
+  EXPECT_EQ(a.find("12"), std::string::npos);
+  EXPECT_THAT(a, testing::HasSubstr("Only the header line"));
+}
+
+TEST_F(SchemaFile, TemplateMustBeFilledInAndThenReads) {
+  std::string text = schema_template(
+      write("a.csv", "age,\"work \"\"class\"\"\",\"two\nlines\",capital.gain,,income\n"));
+  const auto replace = [&text](const std::string& from, const std::string& to) {
+    const std::size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << from << " in\n" << text;
+    text.replace(at, from.size(), to);
+  };
+  const auto parse = [&] { return parse_schema(text, "t.toml"); };
+  expect_bad_input(parse, {"t.toml:", "range", "two numbers"});
+  for (const char* key : {"age", R"("work \"class\"")", R"("two\u000Alines")", R"("capital.gain")"})
+    replace(std::string(key) + " = {type = \"number\", range = []}",
+            std::string(key) + " = {type = \"number\", range = [0, 1]}");
+  replace("\"\" = {type = \"number\", range = []}\n", "");
+  replace("# \"\" = {type = \"ignore\"}", "\"\" = {type = \"ignore\"}");
+  replace("income = {type = \"number\", range = []}\n", "");
+  expect_bad_input(parse, {"t.toml:", "label is empty"});
+  replace("label = \"\"", "label = \"income\"");
+  expect_bad_input(parse, {"t.toml:", "positive is empty"});
+  replace("positive = \"\"", "positive = \">50K\"");
+  const Schema s = parse();
+  EXPECT_EQ(s.features(), 4U);
+  EXPECT_THAT(s.feature_names(),
+              ElementsAre("age", "work \"class\"", "two\nlines", "capital.gain"));
+}
+
+TEST_F(SchemaFile, TemplateRefusesBadHeaders) {
+  expect_bad_input([&] { (void)schema_template(path("none.csv")); }, {"none.csv", "No such file"});
+  expect_bad_input([&] { (void)schema_template(write("e.csv", "")); }, {"e.csv", "empty"});
+  expect_bad_input([&] { (void)schema_template(write("b.csv", "\n \n")); }, {"no header"});
+  expect_bad_input([&] { (void)schema_template(write("d.csv", "a,b,a\n")); },
+                   {"d.csv:1:", "'a'", "twice"});
+  expect_bad_input([&] { (void)schema_template(write("q.csv", "a,\"b\n")); }, {"quote"});
+  expect_bad_input([&] { (void)schema_template(write("l.csv", "a,caf\xe9\n")); }, {"UTF-8"});
+}
+
+}  // namespace
+}  // namespace gibbsite
