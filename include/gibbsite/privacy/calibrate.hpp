@@ -8,7 +8,7 @@ namespace gibbsite {
 
 enum class Calibration {
   gdp,          ///< mu = S / sqrt(m): Gopi, Lee, Liu 2022; the tightest, and the default
-  minami_cor8,  ///< Minami et al., NIPS 2016, Cor. 8
+  minami_cor8,  ///< Minami et al., NIPS 2016, Cor. 8, capped at gdp (docs/calibrations.md)
   minami_thm7,  ///< Minami et al., NIPS 2016, Thm 7, inverting eq. 6
   geumlek_rdp,  ///< Geumlek, Song, Chaudhuri 2017, Thm 16/17 with the tight RDP conversion
 };
