@@ -42,6 +42,17 @@ std::string ingest_report(const IngestCounts& counts) {
       counts.clamped_cells, counts.missing_cells, counts.other_cells, counts.clipped_rows);
 }
 
+// A coefficient as a bar to the left or to the right of a line.
+std::string bar(double value, double largest) {
+  constexpr double half = 20;
+  const auto length =
+      static_cast<std::size_t>(largest > 0 ? std::lround(half * std::fabs(value) / largest) : 0);
+  std::string blocks;
+  for (std::size_t i = 0; i < length; ++i) blocks += "█";
+  return value < 0 ? std::string(static_cast<std::size_t>(half) - length, ' ') + blocks + "│"
+                   : std::string(static_cast<std::size_t>(half), ' ') + "│" + blocks;
+}
+
 // By size; every one of at most 20.
 std::string coefficient_report(const Release& release) {
   constexpr std::size_t most = 20;
@@ -56,8 +67,12 @@ std::string coefficient_report(const Release& release) {
     });
     order.resize(most);
   }
+  double largest = 0;
+  for (const std::size_t j : order) largest = std::max(largest, std::fabs(theta[j]));
   std::vector<std::vector<std::string>> lines;
-  for (const std::size_t j : order) lines.push_back({names[j], fmt::format("{:+.4f}", theta[j])});
+  for (const std::size_t j : order) {
+    lines.push_back({names[j], fmt::format("{:+.4f}", theta[j]), bar(theta[j], largest)});
+  }
   return fmt::format("Coefficients{}{}: above 0 speaks for {} = {}\n",
                      release.draws.size() == 1 ? "" : " of the first draw",
                      all ? "" : fmt::format(" (the {} largest of {})", most, theta.size()),

@@ -26,17 +26,13 @@ std::string human_time(double seconds) {
     double seconds;
     const char* name;
   };
-  constexpr std::array<Unit, 6> units{{{365.25 * 86400, "years"},
-                                       {86400, "days"},
-                                       {3600, "h"},
-                                       {60, "min"},
-                                       {1, "s"},
-                                       {1e-3, "ms"}}};
+  constexpr std::array<Unit, 5> units{
+      {{365.25 * 86400, "years"}, {86400, "days"}, {3600, "h"}, {60, "min"}, {1, "s"}}};
   for (const Unit& unit : units) {
     if (seconds >= 0.95 * unit.seconds)
       return fmt::format("{:.2g} {}", seconds / unit.seconds, unit.name);
   }
-  return "under 1 ms";
+  return seconds < 0.001 ? "under 1 ms" : fmt::format("{:.0f} ms", 1000 * seconds);
 }
 
 std::string human_count(double count) {
