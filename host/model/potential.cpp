@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/wide.hpp"
 
 namespace gibbsite {
 namespace {
@@ -81,6 +82,9 @@ ProblemConstants Model::constants(const FeatureSpace& space, std::uint64_t rows)
   constants.max_abs_residual = loss->max_abs_residual();
   constants.curvature = loss->curvature();
   constants.prior_precision = prior_precision;
+  Wide center_squared = 0;
+  for (const double c : center) center_squared += Wide(c) * Wide(c);
+  constants.center_norm = round_up(sqrt(center_squared));
   constants.validate();
   return constants;
 }

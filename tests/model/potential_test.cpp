@@ -192,7 +192,7 @@ TEST(Minimise, ComesHomeFromAFarCentre) {
 }
 
 TEST(Model, ConstantsArePublicNumbers) {
-  const Model model = logistic_regression({.prior_precision = 2.0, .center = {0, 0, 1}});
+  const Model model = logistic_regression({.prior_precision = 2.0, .center = {0, 3, 4}});
   const auto c = model.constants({.features = 3, .row_norm = 1.5, .intercept = true}, 77);
   EXPECT_EQ(c.rows, 77u);
   EXPECT_EQ(c.features, 3u);
@@ -202,6 +202,8 @@ TEST(Model, ConstantsArePublicNumbers) {
   EXPECT_EQ(c.max_abs_residual, 1.0);
   EXPECT_EQ(c.curvature, 0.25);
   EXPECT_EQ(c.prior_precision, 2.0);
+  EXPECT_GE(c.center_norm, 5.0);  // rounded up
+  EXPECT_LE(c.center_norm, 5.0 + 1e-15);
   EXPECT_FALSE(logistic_regression().constants({.features = 3}, 1).prior_precision.has_value());
 }
 

@@ -1,0 +1,329 @@
+// Every backend against a long-double oracle and against the reference backend, step by step.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+#include <omp.h>
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include "gibbsite/sampler/backend.hpp"
+#include "gibbsite/schedule/map_error.hpp"
+
+namespace gibbsite {
+namespace {
+
+// Roundings: u, and gamma_k of k of them (Higham 2002, Lemma 3.1).
+constexpr double u = std::numeric_limits<double>::epsilon() / 2;
+double gamma_of(double k) { return k * u / (1 - k * u); }
+
+struct Problem {
+  std::size_t n, d;
+  std::vector<float> x, y;
+  [[nodiscard]] MatrixView<const float> view() const { return {x.data(), n, d}; }
+};
+
+// Rows in [-1,1]^d with odd ones planted: a row of zeros, duplicate rows, a constant column, a
+// column of zeros, one of tiny and one of large numbers.
+Problem make_problem(std::size_t n, std::size_t d, unsigned seed) {
+  std::mt19937 gen(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  Problem p{n, d, std::vector<float>(n * d), std::vector<float>(n)};
+  for (float& v : p.x) v = uniform(gen);
+  for (float& v : p.y) v = uniform(gen) < 0 ? -1.0f : 1.0f;
+  for (std::size_t i = 0; i < n; ++i) {
+    float* row = &p.x[i * d];
+    if (d > 1) row[d - 1] = 1.0f;
+    if (d > 4) {
+      row[1] = 0.0f;
+      row[2] *= 1e-20f;
+      row[d - 2] *= 1e3f;
+    }
+    if (i % 11 == 5) std::fill_n(row, d, 0.0f);
+    if (i % 7 == 3) std::copy_n(&p.x[(i - 1) * d], d, row);
+  }
+  return p;
+}
+
+// Chains that differ in every field, noise of both kinds.
+Ensemble make_ensemble(std::size_t chains, std::size_t d) {
+  std::vector<ChainSpec> specs(chains);
+  for (std::size_t c = 0; c < chains; ++c) {
+    const auto k = static_cast<double>(c);
+    specs[c].inverse_temperature = 0.1 + 0.01 * k;
+    specs[c].prior_precision = c % 5 == 4 ? 0.0 : 0.5 + std::fmod(0.1 * k, 3);
+    specs[c].step_size = 1e-3 / (1 + std::fmod(k, 7));
+    specs[c].iterations = 2 + c % 4;
+    if (c % 3 == 1) specs[c].center.assign(d, 0.2 * std::sin(k));
+    specs[c].key = Key::from_seed(c / 2);
+    if (c % 2 == 1) specs[c].key.kind = NoiseKind::chacha20;
+    specs[c].stream = static_cast<std::uint32_t>(c % 3);
+  }
+  Ensemble e = start(std::move(specs), d);
+  std::mt19937 gen(static_cast<unsigned>(chains + d));
+  std::normal_distribution<double> normal(0, 1);
+  for (std::size_t c = 0; c < chains; ++c) {
+    for (double& v : e.chain(c)) v += normal(gen) * (c % 6 == 5 ? 300 : 1);  // logits of +-800
+  }
+  return e;
+}
+
+struct Gradient {
+  std::vector<double> exact;  // [d], rounded once from 64-bit significands
+  std::vector<double> bound;  // [d], of what a backend promises (docs/map-error.md, steps 1-3)
+};
+
+//   |g_j - exact| <= sum_i |x_ij| ( gamma_{D+1} |r_i|      additions, and the product
+//                                  + gamma_16 |r_i|        exp and the operations of the residual
+//                                  + phi gamma_d sum_k |x_ik theta_k| )       the logit
+// with the magnitudes of this very problem. What underflows costs at most the smallest normal.
+Gradient oracle(const Problem& p, std::span<const double> theta) {
+  const double depth = static_cast<double>(accumulation_depth(p.n)) + 1;
+  const auto d = static_cast<double>(p.d);
+  std::vector<long double> exact(p.d, 0);
+  Gradient g{std::vector<double>(p.d), std::vector<double>(p.d, 0)};
+  for (std::size_t i = 0; i < p.n; ++i) {
+    long double z = 0;
+    double magnitude = 0;
+    for (std::size_t j = 0; j < p.d; ++j) {
+      z += static_cast<long double>(p.x[i * p.d + j]) * theta[j];
+      magnitude += std::fabs(static_cast<double>(p.x[i * p.d + j]) * theta[j]);
+    }
+    const long double r = -p.y[i] / (1 + std::exp(z * p.y[i]));
+    const double residual_bound =
+        (gamma_of(depth) + gamma_of(16)) * static_cast<double>(std::fabs(r)) +
+        0.25 * gamma_of(d) * magnitude + std::numeric_limits<double>::min();
+    for (std::size_t j = 0; j < p.d; ++j) {
+      exact[j] += r * p.x[i * p.d + j];
+      g.bound[j] += std::fabs(static_cast<double>(p.x[i * p.d + j])) * residual_bound;
+    }
+  }
+  for (std::size_t j = 0; j < p.d; ++j) {
+    g.exact[j] = static_cast<double>(exact[j]);
+    g.bound[j] += u * std::fabs(g.exact[j]);  // rounding of `exact`
+  }
+  return g;
+}
+
+std::unique_ptr<Engine> load(const Problem& p, const char* backend = GIBBSITE_TEST_BACKEND) {
+  return make_backend(backend)->load(p.view(), p.y, loss_named("logistic"));
+}
+
+void expect_gradients_within_bound(const Problem& p, const Ensemble& e, Engine& engine) {
+  std::vector<double> out(e.theta.size(), std::numeric_limits<double>::quiet_NaN());
+  engine.loss_gradients({e.theta.data(), e.chains(), p.d}, {out.data(), e.chains(), p.d});
+  for (std::size_t c = 0; c < e.chains(); ++c) {
+    const Gradient g = oracle(p, e.chain(c));
+    for (std::size_t j = 0; j < p.d; ++j) {
+      ASSERT_TRUE(std::fabs(out[c * p.d + j] - g.exact[j]) <= g.bound[j])
+          << "chain " << c << " coordinate " << j << ": " << out[c * p.d + j] << " for "
+          << g.exact[j] << ", bound " << g.bound[j];
+    }
+  }
+}
+
+struct Shape {
+  std::size_t n, d, chains;
+};
+// Every size of {1, 2, 7, 31, 32, 33, 1000} as n, as d and as C; d > n; several 1024-row blocks,
+// whole and broken, so that trees, threads and panels are in play.
+constexpr Shape shapes[] = {
+    {1, 1, 1},         {1, 1000, 2},         {1, 33, 1000},  {2, 2, 33},    {2, 1000, 7},
+    {2, 7, 32},        {7, 1, 31},           {7, 31, 1},     {7, 32, 2},    {7, 7, 7},
+    {31, 33, 33},      {31, 2, 1000},        {31, 1000, 1},  {32, 32, 32},  {32, 7, 1},
+    {32, 1, 2},        {33, 31, 7},          {33, 1000, 31}, {33, 2, 1},    {1000, 1, 33},
+    {1000, 2, 7},      {1000, 7, 2},         {1000, 31, 31}, {1000, 32, 1}, {1000, 33, 32},
+    {1000, 1000, 1},   {1024, 9, 1},         {1025, 8, 3},   {5000, 33, 1}, {4097, 17, 2},
+    {3 * 1024, 5, 70}, {7 * 1024 + 1, 3, 1},
+};
+
+class OfShape : public testing::TestWithParam<Shape> {};
+INSTANTIATE_TEST_SUITE_P(Shapes, OfShape, testing::ValuesIn(shapes), [](const auto& p) {
+  return fmt::format("n{}_d{}_C{}", p.param.n, p.param.d, p.param.chains);
+});
+
+TEST_P(OfShape, LossGradientIsWithinItsBound) {
+  const auto [n, d, chains] = GetParam();
+  const Problem p = make_problem(n, d, 1);
+  expect_gradients_within_bound(p, make_ensemble(chains, d), *load(p));
+}
+
+// One step from the same state in both backends: the gradients differ by at most two bounds, each
+// update by 8 roundings of its parts (docs/map-error.md, step 4).
+TEST_P(OfShape, AgreesWithTheReferenceStepByStep) {
+  const auto [n, d, chains] = GetParam();
+  const Problem p = make_problem(n, d, 2);
+  const auto engine = load(p), reference = load(p, "reference");
+  Ensemble here = make_ensemble(chains, d);
+  std::vector<double> noise(d);
+  for (int steps = 0; steps < 2; ++steps) {
+    const Ensemble before = here;
+    Ensemble there = here;
+    engine->advance(here, 1);
+    reference->advance(there, 1);
+    EXPECT_EQ(here.step, there.step);
+    for (std::size_t c = 0; c < chains; ++c) {
+      const ChainSpec& spec = here.specs[c];
+      const Gradient g = oracle(p, before.chain(c));
+      fill_normals(spec.key, spec.stream, before.step[c], noise);
+      const double h = spec.step_size, beta = spec.inverse_temperature, m = spec.prior_precision;
+      for (std::size_t j = 0; j < d; ++j) {
+        const double theta = before.chain(c)[j];
+        const double center = spec.center.empty() ? 0 : spec.center[j];
+        const double parts = std::fabs(theta) + h * beta * std::fabs(g.exact[j]) +
+                             h * m * (std::fabs(theta) + std::fabs(center)) +
+                             std::sqrt(2 * h) * std::fabs(noise[j]);
+        const double bound = 2 * (h * beta * g.bound[j] + gamma_of(8) * parts) * (1 + 1e-9);
+        ASSERT_TRUE(std::fabs(here.chain(c)[j] - there.chain(c)[j]) <= bound)
+            << "chain " << c << " coordinate " << j;
+      }
+    }
+    if (n * d * chains > 300'000) return;  // one step says it
+  }
+}
+
+TEST_P(OfShape, LossValueIsWithinItsBound) {
+  const auto [n, d, chains] = GetParam();
+  const Problem p = make_problem(n, d, 3);
+  const Ensemble e = make_ensemble(std::min<std::size_t>(chains, 3), d);
+  std::vector<double> values(e.chains());
+  load(p)->loss_values({e.theta.data(), e.chains(), d}, values);
+  for (std::size_t c = 0; c < e.chains(); ++c) {
+    long double exact = 0;
+    double bound = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      long double z = 0;
+      double magnitude = 0;
+      for (std::size_t j = 0; j < d; ++j) {
+        const long double term = static_cast<long double>(p.x[i * d + j]) * e.chain(c)[j];
+        z += term;
+        magnitude += static_cast<double>(std::fabs(term));
+      }
+      const long double t = -z * p.y[i];
+      const long double f = (t > 0 ? t : 0) + std::log1p(std::exp(-std::fabs(t)));
+      exact += f;
+      // |f'| <= 1 passes the logit's error on; n additions and 8 roundings of f.
+      bound += gamma_of(static_cast<double>(d)) * magnitude +
+               gamma_of(static_cast<double>(n) + 8) * static_cast<double>(f);
+    }
+    EXPECT_TRUE(std::fabs(values[c] - exact) <= bound) << c;
+  }
+}
+
+// Chains are independent of how a run is cut, of the run, of the number of threads, of their place.
+TEST_P(OfShape, BitsDoNotDependOnCutsRunsOrThreads) {
+  const auto [n, d, chains] = GetParam();
+  const Problem p = make_problem(n, d, 4);
+  const Ensemble begin = make_ensemble(chains, d);
+  Ensemble whole = begin;
+  const auto engine = load(p);
+  engine->advance(whole, 1000);
+  EXPECT_TRUE(whole.finished());
+
+  const int threads = omp_get_max_threads();
+  for (const int t : {1, 2, 3, 7}) {
+    omp_set_num_threads(t);
+    Ensemble cut = begin;
+    const auto another = load(p);
+    if (t == 2) {
+      another->advance(cut, 1);
+      another->advance(cut, 0);
+      another->advance(cut, 2);
+      another->advance(cut, 1);
+    }
+    another->advance(cut, 1000);
+    EXPECT_EQ(cut.theta, whole.theta) << t << " threads";
+    EXPECT_EQ(cut.step, whole.step);
+  }
+  omp_set_num_threads(threads);
+  // The engine holds no state of the run.
+  Ensemble again = begin;
+  engine->advance(again, 1000);
+  EXPECT_EQ(again.theta, whole.theta);
+}
+
+TEST_P(OfShape, PermutingChainsPermutesResults) {
+  const auto [n, d, chains] = GetParam();
+  const Problem p = make_problem(n, d, 5);
+  Ensemble straight = make_ensemble(chains, d), reversed = straight;
+  std::reverse(reversed.specs.begin(), reversed.specs.end());
+  for (std::size_t c = 0; c < chains; ++c) {
+    std::ranges::copy(straight.chain(c), reversed.chain(chains - 1 - c).begin());
+  }
+  const auto engine = load(p);
+  engine->advance(straight, 1000);
+  engine->advance(reversed, 1000);
+  for (std::size_t c = 0; c < chains; ++c) {
+    const auto a = straight.chain(c), b = reversed.chain(chains - 1 - c);
+    ASSERT_TRUE(std::equal(a.begin(), a.end(), b.begin())) << c;
+  }
+}
+
+TEST(Engine, FinishedChainsRest) {
+  const Problem p = make_problem(50, 9, 6);
+  const auto engine = load(p);
+  Ensemble e = make_ensemble(9, 9);  // T = 2, 3, 4, 5, 2, ...
+  for (std::uint64_t k = 1; k <= 6; ++k) {
+    const Ensemble before = e;
+    engine->advance(e, 1);
+    for (std::size_t c = 0; c < e.chains(); ++c) {
+      EXPECT_EQ(e.step[c], std::min(k, e.specs[c].iterations));
+      const bool rests = before.step[c] == e.specs[c].iterations;
+      EXPECT_EQ(std::ranges::equal(before.chain(c), e.chain(c)), rests) << k << " " << c;
+    }
+  }
+}
+
+// Chains that differ in one field only must part ways: no field is ignored or shared.
+TEST(Engine, EveryFieldOfAChainCounts) {
+  const Problem p = make_problem(50, 9, 7);
+  const ChainSpec base{.inverse_temperature = 0.5,
+                       .prior_precision = 0.5,
+                       .step_size = 0.01,
+                       .iterations = 3,
+                       .center = {},
+                       .key = Key::from_seed(1),
+                       .stream = 0};
+  std::vector<ChainSpec> specs(8, base);
+  specs[1].inverse_temperature = 0.6;
+  specs[2].prior_precision = 0.6;
+  specs[3].step_size = 0.02;
+  specs[4].iterations = 4;
+  specs[5].center.assign(9, 0.5);
+  specs[6].key = Key::from_seed(2);
+  specs[7].stream = 1;
+  Ensemble e = start(specs, 9);
+  for (double& v : e.theta) v = 0.1;  // the same place, whatever the centre
+  load(p)->advance(e, 10);
+  for (std::size_t a = 0; a < specs.size(); ++a) {
+    for (std::size_t b = a + 1; b < specs.size(); ++b) {
+      EXPECT_FALSE(std::ranges::equal(e.chain(a), e.chain(b))) << a << " " << b;
+    }
+  }
+}
+
+// The same promise on every instruction set this machine can run.
+TEST(Engine, EveryInstructionSetKeepsTheBound) {
+  if (std::string(GIBBSITE_TEST_BACKEND) != "cpu") GTEST_SKIP() << "only the cpu backend has SIMD";
+  const std::int64_t supported = hwy::SupportedTargets();
+  std::vector<std::string> seen;
+  for (std::int64_t rest = supported; rest != 0; rest &= rest - 1) {
+    hwy::SetSupportedTargetsForTest(rest & -rest);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    seen.push_back(make_backend("cpu")->description());
+    for (const auto& [n, d, chains] :
+         {Shape{33, 1, 1}, {33, 3, 1}, {33, 31, 1}, {33, 32, 5}, {40, 9, 33}, {2050, 17, 3}}) {
+      const Problem p = make_problem(n, d, 8);
+      expect_gradients_within_bound(p, make_ensemble(chains, d), *load(p));
+    }
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  EXPECT_FALSE(seen.empty());
+  RecordProperty("instruction_sets", testing::PrintToString(seen));
+}
+
+}  // namespace
+}  // namespace gibbsite

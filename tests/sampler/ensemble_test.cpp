@@ -1,0 +1,95 @@
+#include "gibbsite/sampler/ensemble.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "gibbsite/core/error.hpp"
+
+namespace gibbsite {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+TEST(Ensemble, StartsAtThePublicCentre) {
+  const Ensemble e = start({{.center = {1, 2}}, {.center = {}}, {.center = {-3, 4}}}, 2);
+  EXPECT_EQ(e.chains(), 3u);
+  EXPECT_THAT(e.theta, ElementsAre(1, 2, 0, 0, -3, 4));
+  EXPECT_THAT(e.step, ElementsAre(0, 0, 0));
+  EXPECT_FALSE(e.finished());
+}
+
+TEST(Ensemble, IsFinishedWhenEveryChainIs) {
+  Ensemble e = start({{.iterations = 2}, {.iterations = 5}}, 1);
+  e.step = {2, 4};
+  EXPECT_FALSE(e.finished());
+  e.step = {2, 5};
+  EXPECT_TRUE(e.finished());
+}
+
+TEST(Ensemble, RefusesWhatCannotRun) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto refused = [](const ChainSpec& spec, const char* name) {
+    EXPECT_THAT([&] { start({spec}, 2); }, ThrowsMessage<BadInput>(HasSubstr(name)));
+  };
+  for (const double h : {0.0, -1.0, inf, nan}) refused({.step_size = h}, "step_size");
+  for (const double b : {-1.0, inf, nan}) {
+    refused({.inverse_temperature = b}, "inverse_temperature");
+    refused({.prior_precision = b}, "prior_precision");
+  }
+  refused({.iterations = 0}, "iterations");
+  refused({.center = {1}}, "center");
+  refused({.center = {1, nan}}, "center");
+  EXPECT_THAT([] { start({}, 2); }, ThrowsMessage<BadInput>(HasSubstr("chains")));
+}
+
+// theta - h (beta g + m (theta - theta0)) + sqrt(2h) xi, at most 8 roundings of each part.
+TEST(LangevinUpdate, IsTheFormula) {
+  constexpr double u = std::numeric_limits<double>::epsilon() / 2;
+  const std::size_t d = 13;
+  for (const bool centred : {false, true}) {
+    ChainSpec spec{.inverse_temperature = 0.3,
+                   .prior_precision = 0.7,
+                   .step_size = 0.011,
+                   .center = std::vector<double>(centred ? d : 0, 2.5),
+                   .key = Key::from_seed(8),
+                   .stream = 3};
+    std::vector<double> theta(d), gradient(d), noise(d), xi(d), scratch(d);
+    for (std::size_t j = 0; j < d; ++j) {
+      theta[j] = std::cos(static_cast<double>(j));
+      gradient[j] = 100 * std::sin(static_cast<double>(j));
+    }
+    fill_normals(spec.key, 3, 41, xi);
+    const auto before = theta;
+    langevin_update(spec, 41, gradient, theta, scratch);
+    for (std::size_t j = 0; j < d; ++j) {
+      const long double from_center = before[j] - static_cast<long double>(centred ? 2.5 : 0.0);
+      const long double drift = 0.011 * static_cast<long double>(0.3) * gradient[j];
+      const long double prior = 0.011 * static_cast<long double>(0.7) * from_center;
+      const long double kick = std::sqrt(2 * static_cast<long double>(0.011)) * xi[j];
+      const long double exact = before[j] - drift - prior + kick;
+      const long double bound = 8 * u *
+                                (std::fabs(static_cast<long double>(before[j])) + std::fabs(drift) +
+                                 std::fabs(prior) + std::fabs(kick));
+      EXPECT_TRUE(std::fabs(theta[j] - exact) <= bound) << j;
+    }
+    // Pure: the same arguments give the same bits; another step or stream gives other noise.
+    auto again = before, other = before;
+    langevin_update(spec, 41, gradient, again, scratch);
+    EXPECT_EQ(again, theta);
+    langevin_update(spec, 42, gradient, other, scratch);
+    EXPECT_NE(other, theta);
+    other = before;
+    spec.stream = 4;
+    langevin_update(spec, 41, gradient, other, scratch);
+    EXPECT_NE(other, theta);
+  }
+}
+
+}  // namespace
+}  // namespace gibbsite
