@@ -9,8 +9,8 @@
 #include <map>
 #include <set>
 
+#include "data/encoder.hpp"
 #include "data/input.hpp"
-#include "data/rows.hpp"
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/dataset.hpp"
@@ -155,7 +155,7 @@ class TableHandler {
     return true;
   }
 
-  RowBuilder& rows() { return rows_; }
+  RowEncoder& rows() { return rows_; }
   [[nodiscard]] bool has_header() const { return !in_header_; }
   std::function<std::string()> where;
 
@@ -202,7 +202,7 @@ class TableHandler {
 
   const Schema& schema_;
   const ReadOptions& options_;
-  RowBuilder rows_;
+  RowEncoder rows_;
   std::vector<std::string> header_;
   std::vector<Target> targets_;
   bool in_header_ = true;

@@ -23,7 +23,7 @@ Dataset read_table(const std::string& path, const Schema& schema, const ReadOpti
   if (extension == ".npy") return read_npy(path, schema, options);
   if (!options.label_path.empty())
     throw BadInput(options.label_path +
-                   ": a file of labels goes with a .npy table only; this one has its own labels");
+                   ": a file of labels goes with a .npy table only; this table has its own");
   constexpr std::array libsvm = {".svm", ".libsvm", ".svmlight"};
   if (std::find(libsvm.begin(), libsvm.end(), extension) != libsvm.end())
     return read_libsvm(path, schema, options);

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "data/encoder.hpp"
 #include "data/input.hpp"
-#include "data/rows.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/dataset.hpp"
 
@@ -104,7 +104,7 @@ class LibsvmReader {
 
   Input& input_;
   std::uint64_t line_ = 1;
-  RowBuilder rows_;
+  RowEncoder rows_;
   std::vector<double> values_;  // of all columns, in the schema's order
 };
 

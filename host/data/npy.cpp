@@ -7,8 +7,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "data/encoder.hpp"
 #include "data/input.hpp"
-#include "data/rows.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/dataset.hpp"
 
@@ -140,7 +140,7 @@ class NpyFile {
 Dataset read_npy(const std::string& path, const Schema& schema, const ReadOptions& options) {
   NpyFile x(path, options.progress);
   std::uint64_t row = 0;
-  RowBuilder rows(schema, options, x.input(),
+  RowEncoder rows(schema, options, x.input(),
                   [&] { return fmt::format("{}: row {}", path, row + 1); });
   rows.compare_labels_as_numbers();
   if (!x.is_float()) x.fail("values must be '<f4' or '<f8'; " + NpyFile::convert());
@@ -161,7 +161,7 @@ Dataset read_npy(const std::string& path, const Schema& schema, const ReadOption
     if (!vector || y->shape()[0] != n)
       y->fail(fmt::format("labels must be a vector of {} values, one per row of {}", n, path));
   } else if (options.labels != ReadOptions::Labels::optional) {
-    x.fail("a .npy table holds no labels; give the .npy file of the labels too");
+    x.fail("a .npy table holds no labels; give theirs with --labels FILE.npy");
   } else {
     rows.set_unlabelled("");
   }

@@ -66,7 +66,7 @@ TEST(Clip, RandomRowsOfEveryLength) {
         double sum = 0;
         for (float& v : row) sum += std::pow(v = uniform(random), 2);
         for (float& v : row) v = static_cast<float>(v * size / std::sqrt(sum));
-        SCOPED_TRACE(testing::Message() << "d " << d << " norm " << norm);
+        SCOPED_TRACE(::testing::Message() << "d " << d << " norm " << norm);
         changed += check(row, norm) ? 1 : 0;
       }
   EXPECT_GT(changed, rows / 4);  // both outcomes are tested

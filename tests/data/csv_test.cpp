@@ -11,7 +11,7 @@ namespace gibbsite {
 namespace {
 
 using test::expect_bad_input;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 using Labels = ReadOptions::Labels;
 
 class Csv : public test::DataTest {
@@ -289,7 +289,7 @@ TEST_F(Csv, RandomBytesNeverCrash) {
       const Dataset data = read(text, {.labels = Labels::optional});
       ++read_rows;
       for (const float v : data.x) EXPECT_TRUE(v >= 0 && v <= 1);
-      EXPECT_TRUE(data.y.empty() || data.y.size() == data.rows()) << testing::PrintToString(text);
+      EXPECT_TRUE(data.y.empty() || data.y.size() == data.rows()) << ::testing::PrintToString(text);
     } catch (const BadInput& error) {
       EXPECT_EQ(std::string_view(error.what()).find('\n'), std::string_view::npos);
     }

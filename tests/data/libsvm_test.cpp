@@ -6,7 +6,7 @@ namespace gibbsite {
 namespace {
 
 using test::expect_bad_input;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 using Labels = ReadOptions::Labels;
 
 class Libsvm : public test::DataTest {

@@ -9,7 +9,7 @@ namespace {
 using test::bytes_of;
 using test::expect_bad_input;
 using test::npy;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 using Labels = ReadOptions::Labels;
 
 class Npy : public test::DataTest {

@@ -9,7 +9,7 @@ namespace gibbsite {
 namespace {
 
 using test::expect_bad_input;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 const std::string example = R"(label = "income"            # column to predict
 positive = ">50K"
@@ -209,7 +209,7 @@ TEST_F(SchemaFile, TemplateComesFromTheHeaderAlone) {
   EXPECT_EQ(a, schema_template(write("c.csv", header)));
   EXPECT_NE(a, schema_template(write("d.csv", "other,income\n1,2\n")));
   EXPECT_EQ(a.find("12"), std::string::npos);
-  EXPECT_THAT(a, testing::HasSubstr("Only the header line"));
+  EXPECT_THAT(a, ::testing::HasSubstr("Only the header line"));
 }
 
 TEST_F(SchemaFile, TemplateMustBeFilledInAndThenReads) {

@@ -2,7 +2,6 @@
 // Files for one test, and what every error must look like.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -13,19 +12,14 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/dataset.hpp"
+#include "support/temp_dir.hpp"
 
 namespace gibbsite::test {
 
 /// A folder that goes with the test; `write` puts a file in it and returns its path.
-class DataTest : public testing::Test {
+class DataTest : public ::testing::Test {
  public:
-  DataTest() {
-    std::string name = testing::TempDir() + "gibbsite-data-XXXXXX";
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~DataTest() override { std::filesystem::remove_all(folder_); }
-
-  [[nodiscard]] std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_.path(name); }
   [[nodiscard]] std::string write(const std::string& name, std::string_view bytes) const {
     std::filesystem::remove(path(name));  // ext4 syncs a file that is emptied and written anew
     std::ofstream(path(name), std::ios::binary) << bytes;
@@ -33,7 +27,7 @@ class DataTest : public testing::Test {
   }
 
  private:
-  std::string folder_;
+  gibbsite::testing::TempDir folder_;
 };
 
 /// The message of the BadInput that `call` throws: one line that contains every one of `parts`.
@@ -41,11 +35,11 @@ template <class Call>
 void expect_bad_input(Call&& call, const std::vector<std::string>& parts) {
   try {
     call();
-    ADD_FAILURE() << "nothing was thrown; expected: " << testing::PrintToString(parts);
+    ADD_FAILURE() << "nothing was thrown; expected: " << ::testing::PrintToString(parts);
   } catch (const BadInput& error) {
     const std::string what = error.what();
     EXPECT_EQ(what.find('\n'), std::string::npos) << what;
-    for (const std::string& part : parts) EXPECT_THAT(what, testing::HasSubstr(part));
+    for (const std::string& part : parts) EXPECT_THAT(what, ::testing::HasSubstr(part));
   }
 }
 

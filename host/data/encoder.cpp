@@ -1,4 +1,4 @@
-#include "data/rows.hpp"
+#include "data/encoder.hpp"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ std::string canonical(std::string_view text) {
 }
 }  // namespace
 
-RowBuilder::RowBuilder(const Schema& schema, const ReadOptions& options, const Input& input,
+RowEncoder::RowEncoder(const Schema& schema, const ReadOptions& options, const Input& input,
                        std::function<std::string()> where)
     : features_(schema.features()),
       may_clip_(schema.max_unclipped_norm() > schema.row_norm),
@@ -46,7 +46,7 @@ RowBuilder::RowBuilder(const Schema& schema, const ReadOptions& options, const I
     missing_number_ = value;
 }
 
-void RowBuilder::reserve(std::uint64_t rows) {
+void RowEncoder::reserve(std::uint64_t rows) {
   require_memory(path_, rows, features_);
   try {
     data_.x.reserve(rows * features_);  // address space only, until rows are written
@@ -57,19 +57,19 @@ void RowBuilder::reserve(std::uint64_t rows) {
   }
 }
 
-void RowBuilder::fail(const std::string& what) const { throw BadInput(where_() + ": " + what); }
+void RowEncoder::fail(const std::string& what) const { throw BadInput(where_() + ": " + what); }
 
-void RowBuilder::fail(const Encoding& e, const std::string& what) const {
+void RowEncoder::fail(const Encoding& e, const std::string& what) const {
   fail(fmt::format("column {}: {}", quoted(e.name), what));
 }
 
-void RowBuilder::fail_number(const Encoding& e, std::string_view cell) const {
+void RowEncoder::fail_number(const Encoding& e, std::string_view cell) const {
   if (cell.empty()) fail(e, "the cell is empty; fill it, or set missing = \"\" in the schema");
   fail(e, fmt::format("{} is not a finite number; fix the cell{}", quoted(cell),
                       data_.schema.has_missing ? "" : ", or set `missing` in the schema"));
 }
 
-void RowBuilder::set(const Encoding& e, double value) {
+void RowEncoder::set(const Encoding& e, double value) {
   if (missing_number_ &&
       (value == *missing_number_ || (std::isnan(value) && std::isnan(*missing_number_))))
     set_missing(e);
@@ -81,7 +81,7 @@ void RowBuilder::set(const Encoding& e, double value) {
     set_level(e, number_text(value));
 }
 
-void RowBuilder::set_missing(const Encoding& e) {
+void RowEncoder::set_missing(const Encoding& e) {
   ++data_.counts.missing_cells;
   if (e.type == ColumnType::number)
     row_[e.first] = 0.5F;
@@ -89,7 +89,7 @@ void RowBuilder::set_missing(const Encoding& e) {
     row_[e.missing] = 1.0F;
 }
 
-void RowBuilder::set_level(const Encoding& e, std::string_view cell) {
+void RowEncoder::set_level(const Encoding& e, std::string_view cell) {
   const auto level = e.levels.find(cell);
   if (level != e.levels.end()) {
     row_[level->second] = 1.0F;
@@ -104,25 +104,25 @@ void RowBuilder::set_level(const Encoding& e, std::string_view cell) {
   row_[e.other] = 1.0F;
 }
 
-void RowBuilder::compare_labels_as_numbers() {
+void RowEncoder::compare_labels_as_numbers() {
   labels_are_numbers_ = true;
   positive_ = canonical(positive_);
   negative_ = canonical(negative_);
 }
 
-void RowBuilder::set_unlabelled(const std::string& why) {
+void RowEncoder::set_unlabelled(const std::string& why) {
   if (labels_ != ReadOptions::Labels::optional) fail(why);
   labelled_ = false;
 }
 
-void RowBuilder::set_label(std::string_view text) {
+void RowEncoder::set_label(std::string_view text) {
   if (labels_are_numbers_)
     add_label(canonical(text));
   else
     add_label(text);
 }
 
-void RowBuilder::add_label(std::string_view label) {
+void RowEncoder::add_label(std::string_view label) {
   if (!labelled_) return;
   const Schema& schema = data_.schema;
   const bool missing = label.empty() || (schema.has_missing && label == schema.missing);
@@ -143,14 +143,14 @@ void RowBuilder::add_label(std::string_view label) {
   }
 }
 
-void RowBuilder::end_row() {
+void RowEncoder::end_row() {
   std::size_t used = features_;
   if (data_.schema.intercept) row_[--used] = 1.0F;
   if (may_clip_ && clip_row_to_norm({row_, used}, data_.schema.row_norm))
     ++data_.counts.clipped_rows;
 }
 
-Dataset RowBuilder::finish() {
+Dataset RowEncoder::finish() {
   const std::uint64_t rows = data_.rows();
   if (rows == 0) throw BadInput(path_ + ": the table has no rows; give at least two");
   if (!labelled_) data_.y.clear();

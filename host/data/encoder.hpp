@@ -35,10 +35,10 @@ struct Encoding {
 };
 
 /// Fills a Dataset row by row: begin_row, set(...) for each column and set_label, end_row.
-class RowBuilder {
+class RowEncoder {
  public:
   /// Errors begin with what `where` returns: the file and the line or row.
-  RowBuilder(const Schema& schema, const ReadOptions& options, const Input& input,
+  RowEncoder(const Schema& schema, const ReadOptions& options, const Input& input,
              std::function<std::string()> where);
 
   /// Takes room for this many rows; throws BadInput when memory cannot hold them.
@@ -98,7 +98,7 @@ class RowBuilder {
   std::function<std::string()> where_;
 };
 
-inline void RowBuilder::set(const Encoding& e, std::string_view cell) {
+inline void RowEncoder::set(const Encoding& e, std::string_view cell) {
   if (data_.schema.has_missing && cell == data_.schema.missing) {
     set_missing(e);
   } else if (e.type == ColumnType::number) {
