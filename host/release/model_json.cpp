@@ -167,8 +167,16 @@ json model_json(const Release& release) {
           {"preprocessing", schema_json(release.schema)}};
 }
 
-std::string model_digest(const json& model) {
-  const std::string text = model.dump();
+std::string file_digest(json file) {
+  json& certificate = file["certificate"];
+  if (certificate.is_object()) {
+    certificate.erase("digest");
+    json& guarantee = certificate["guarantee"];
+    for (const char* claim : {"epsilon", "delta", "gdp_mu"}) {
+      if (guarantee.is_object()) guarantee.erase(claim);
+    }
+  }
+  const std::string text = file.dump();
   std::array<unsigned char, 32> digest{};
   crypto_generichash(digest.data(), digest.size(),
                      reinterpret_cast<const unsigned char*>(text.data()), text.size(), nullptr, 0);

@@ -16,9 +16,11 @@ inline constexpr std::string_view release_format = "gibbsite-release/1";
 
 /// The "model" object: loss, classes, features, coefficients, preprocessing, original_units.
 nlohmann::json model_json(const Release& release);
-/// "blake2b-256:" and the digest of the compact dump (names sorted): ties a certificate to its
-/// model.
-std::string model_digest(const nlohmann::json& model);
+/// "blake2b-256:" and the digest of the compact dump (names sorted) of the whole file but for
+/// itself and guarantee's epsilon, delta and gdp_mu, which may be claimed weaker than they are.
+/// Ties the certificate to its model and shows careless edits; it is no signature, anybody can
+/// compute it.
+std::string file_digest(nlohmann::json file);
 
 nlohmann::json schema_json(const Schema& schema);
 /// Throws BadInput "SOURCE: ..." on a missing, unknown or ill-typed field, and what
