@@ -38,7 +38,6 @@ void ProblemConstants::validate() const {
   if (rows < 1) throw BadInput("rows: must be at least 1, got 0; give the public number of rows");
   if (features < 1)
     throw BadInput("features: must be at least 1, got 0; give the number of features");
-  require_finite_nonnegative(center_norm, "center_norm");
   require_finite_positive(row_norm, "row_norm");
   require_finite_positive(max_abs_residual, "max_abs_residual");
   require_finite_positive(curvature, "curvature");
