@@ -25,7 +25,8 @@ using quadrature::Slope;
 
 /// A row of a logistic regression in two parameters, the second one frozen at a public value:
 /// z = x theta + offset. With a far negative offset the gradient is saturated, which is what lets
-/// two rows reach the gradient difference 2 beta L; in one free dimension they stop at 1.06 beta L.
+/// two rows reach the gradient difference 2 beta L; in one free dimension they stop at 1.052 beta
+/// L.
 struct Row {
   double x = 1, y = 1, offset = 0;
 };
