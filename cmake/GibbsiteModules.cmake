@@ -66,7 +66,8 @@ function(gibbsite_test name)
     GIBBSITE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     GIBBSITE_CLI="$<TARGET_FILE:gibbsite_cli>"
     ${arg_DEFINE})
-  gtest_discover_tests(test_${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+  gtest_discover_tests(test_${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600
+                       ENVIRONMENT OMP_WAIT_POLICY=PASSIVE)
 endfunction()
 
 # One source, one program per backend: x_reference, x_cpu, ...
