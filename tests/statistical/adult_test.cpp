@@ -22,7 +22,7 @@ namespace {
 struct Promise {
   double epsilon, plain, with_intercept;  // mean accuracy in %
 };
-#if defined(__SANITIZE_ADDRESS__) || !defined(NDEBUG)
+#if defined(GIBBSITE_SANITIZED) || !defined(NDEBUG)
 constexpr std::size_t seeds = 2;  // slow builds check the machinery, not the figures
 const std::vector<Promise> promises{{0.1, 78.0, 77.5}};
 #else
