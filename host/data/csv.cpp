@@ -124,7 +124,6 @@ class TableHandler {
       header_.emplace_back(text);
       return;
     }
-    if (cell_ == 0) rows_.begin_row();
     const Target target = cell_ < targets_.size() ? targets_[cell_] : Target();
     ++cell_;
     if (bad_cell_) return;

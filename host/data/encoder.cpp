@@ -33,6 +33,11 @@ RowEncoder::RowEncoder(const Schema& schema, const ReadOptions& options, const I
     e.lo = column.lo;
     e.hi = column.hi;
     e.first = next;
+    e.slot = values_.size();
+    if (column.type != ColumnType::ignore) {
+      values_.push_back(0.0F);
+      positions_.push_back(e.first);
+    }
     for (const std::string& level : column.levels) e.levels.emplace(level, next++);
     if (schema.has_missing_level(column))
       e.missing = next++;
@@ -84,15 +89,15 @@ void RowEncoder::set(const Encoding& e, double value) {
 void RowEncoder::set_missing(const Encoding& e) {
   ++data_.counts.missing_cells;
   if (e.type == ColumnType::number)
-    row_[e.first] = 0.5F;
+    values_[e.slot] = 0.5F;
   else
-    row_[e.missing] = 1.0F;
+    set_one(e, e.missing);
 }
 
 void RowEncoder::set_level(const Encoding& e, std::string_view cell) {
   const auto level = e.levels.find(cell);
   if (level != e.levels.end()) {
-    row_[level->second] = 1.0F;
+    set_one(e, level->second);
     return;
   }
   if (cell.empty()) fail(e, "the cell is empty; fill it, or set missing = \"\" in the schema");
@@ -101,7 +106,7 @@ void RowEncoder::set_level(const Encoding& e, std::string_view cell) {
                         "other = true",
                         quoted(cell)));
   ++data_.counts.other_cells;
-  row_[e.other] = 1.0F;
+  set_one(e, e.other);
 }
 
 void RowEncoder::compare_labels_as_numbers() {
@@ -144,10 +149,13 @@ void RowEncoder::add_label(std::string_view label) {
 }
 
 void RowEncoder::end_row() {
-  std::size_t used = features_;
-  if (data_.schema.intercept) row_[--used] = 1.0F;
-  if (may_clip_ && clip_row_to_norm({row_, used}, data_.schema.row_norm))
-    ++data_.counts.clipped_rows;
+  if (may_clip_ && clip_row_to_norm(values_, data_.schema.row_norm)) ++data_.counts.clipped_rows;
+  const std::size_t start = data_.x.size();
+  if (start + features_ > data_.x.capacity()) reserve(2 * data_.rows() + 1024);
+  data_.x.resize(start + features_);
+  float* const row = data_.x.data() + start;
+  for (std::size_t k = 0; k < values_.size(); ++k) row[positions_[k]] = values_[k];
+  if (data_.schema.intercept) row[features_ - 1] = 1.0F;
 }
 
 Dataset RowEncoder::finish() {

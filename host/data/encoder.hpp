@@ -28,13 +28,15 @@ struct Encoding {
   std::string name;
   ColumnType type = ColumnType::ignore;
   double lo = 0, hi = 1;
-  std::size_t first = 0;                                                       ///< first feature
+  std::size_t slot = 0;   ///< among the columns that are used
+  std::size_t first = 0;  ///< first feature
   std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> levels;  ///< to features
   std::size_t missing = none;  ///< feature of a missing cell
   std::size_t other = none;    ///< feature of a level that is not listed
 };
 
-/// Fills a Dataset row by row: begin_row, set(...) for each column and set_label, end_row.
+/// Fills a Dataset row by row: set(...) for every column that is not ignored and set_label in any
+/// order, then end_row.
 class RowEncoder {
  public:
   /// Errors begin with what `where` returns: the file and the line or row.
@@ -44,15 +46,9 @@ class RowEncoder {
   /// Takes room for this many rows; throws BadInput when memory cannot hold them.
   void reserve(std::uint64_t rows);
 
-  /// One per column of the schema, in its order.
+  /// One per column of the schema, in its order; none of the ignored ones may be set.
   [[nodiscard]] const std::vector<Encoding>& encodings() const { return encodings_; }
 
-  void begin_row() {
-    const std::size_t start = data_.x.size();
-    if (start + features_ > data_.x.capacity()) reserve(2 * data_.rows() + 1024);
-    data_.x.resize(start + features_);
-    row_ = data_.x.data() + start;
-  }
   void set(const Encoding& encoding, std::string_view cell);
   void set(const Encoding& encoding, double value);
   void set_label(std::string_view text);
@@ -61,7 +57,7 @@ class RowEncoder {
   void set_unlabelled(const std::string& why);
   /// Before the first label: LIBSVM and .npy compare numbers as numbers ("+1" is "1.0").
   void compare_labels_as_numbers();
-  /// Appends the intercept and clips.
+  /// Clips the row, appends the intercept and stores it.
   void end_row();
 
   /// The data set. Throws BadInput when it has no rows, or one class where two are required.
@@ -76,7 +72,11 @@ class RowEncoder {
   void set_in_range(const Encoding& e, double value) {
     const double inside = value < e.lo ? e.lo : value > e.hi ? e.hi : value;
     data_.counts.clamped_cells += inside != value ? 1 : 0;
-    row_[e.first] = static_cast<float>((inside - e.lo) / (e.hi - e.lo));
+    values_[e.slot] = static_cast<float>((inside - e.lo) / (e.hi - e.lo));
+  }
+  void set_one(const Encoding& e, std::size_t feature) {
+    values_[e.slot] = 1.0F;
+    positions_[e.slot] = feature;
   }
   void add_label(std::string_view label);
   void set_missing(const Encoding& encoding);
@@ -87,7 +87,9 @@ class RowEncoder {
   std::vector<Encoding> encodings_;
   std::optional<double> missing_number_;  // `missing` as a number, when it is one ("nan" is)
   bool may_clip_;
-  float* row_ = nullptr;
+  // A column that is used is one nonzero of the row: its value and its feature [columns used].
+  std::vector<float> values_;
+  std::vector<std::size_t> positions_;
 
   ReadOptions::Labels labels_;
   bool labelled_ = true, labels_are_numbers_ = false;

@@ -62,7 +62,6 @@ class LibsvmReader {
     line = line.substr(0, line.find('#'));
     std::string_view word = next_word(line);
     if (!word.empty()) {
-      rows_.begin_row();
       if (word.find(':') != std::string_view::npos) {
         rows_.set_unlabelled("the line has no label before its first index; add it");
       } else {

@@ -171,7 +171,6 @@ Dataset read_npy(const std::string& path, const Schema& schema, const ReadOption
   std::vector<double> label(1);
   for (; row < n; ++row) {
     x.read(values);
-    rows.begin_row();
     for (std::size_t j = 0; j < values.size(); ++j)
       if (const Encoding& e = rows.encodings()[j]; e.type != ColumnType::ignore)
         rows.set(e, values[j]);
