@@ -1,8 +1,8 @@
 // One pass over X per step for all chains. For a sub-block of rows that stays in cache: the logits
 // of every chain, their residuals, and X^T r added to the sum of the sub-block's 1024-row block;
-// the sums of blocks are added pairwise (pairwise.hpp). So the bits of a run depend on the
-// machine's instruction set and on nothing else: not on the number of threads, not on how a run is
-// cut.
+// the sums of blocks are added pairwise (pairwise.hpp). So the bits of a chain depend on the
+// machine's instruction set and on whether it runs alone, not on the number of threads, not on how
+// a run is cut.
 //
 //   1 chain:    reads n*d floats, 4*n*d flops: bound by memory (kernels.hpp, lanes along features)
 //   C chains:   4*n*d*C flops on panels of chains: bound by FMA and, per (row, chain), one exp
