@@ -122,7 +122,6 @@ struct FitCommand {
 
     const Release model = release(sample_plan(data, made, *engine_maker), made);
     write_release(out, model);
-    if (!checkpoint.empty()) std::filesystem::remove(checkpoint);  // it holds the noise key
     say(report(model));
   }
 

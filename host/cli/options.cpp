@@ -108,6 +108,10 @@ Budget PlanArguments::budget() const {
 }
 
 PlanOptions PlanArguments::options() const {
+  // Before the table is read, not after.
+  if (prior_precision) require_finite_nonnegative(*prior_precision, "--prior-precision");
+  if (step_size) require_finite_positive(*step_size, "--step-size");
+  if (tv) require_between(*tv, 0, 0.5, "--tv");
   PlanOptions out;
   out.certificate = certificate_from_string(certificate);
   out.calibration = calibration_from_string(calibration);

@@ -43,6 +43,7 @@ struct PlanCommand {
       throw BadInput(
           "--data: is missing; give --data and --schema, or --rows, --features and --row-norm");
     }
+    require_finite_positive(*row_norm, "--row-norm");
     FeatureSpace space{*features + (intercept ? 1 : 0), *row_norm, intercept};
     return plan.constants(space, rows.value_or(0));
   }

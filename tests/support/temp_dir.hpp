@@ -30,7 +30,7 @@ class TempDir {
     return name.empty() ? path_.string() : (path_ / name).string();
   }
   /// Writes a file and returns its path.
-  [[nodiscard]] std::string write(const std::string& name, const std::string& text) const {
+  std::string write(const std::string& name, const std::string& text) const {
     std::ofstream(path(name), std::ios::binary) << text;
     return path(name);
   }

@@ -1,0 +1,68 @@
+#pragma once
+// A small private table, its schema, and a folder to run the built program in.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "support/process.hpp"
+#include "support/temp_dir.hpp"
+
+namespace gibbsite::testing {
+
+class Cli : public ::testing::Test {
+ protected:
+  static constexpr int rows = 120;
+
+  static std::string csv() {
+    std::string out = "age,work,income\n";
+    for (int i = 0; i < rows; ++i) {
+      const int age = 18 + (i * 37) % 60;
+      const char* work = i % 3 == 0 ? "Private" : i % 3 == 1 ? "\"State, gov\"" : "?";
+      out += std::to_string(age) + "," + work + "," + (age + 7 * (i % 5) > 55 ? ">50K" : "<=50K") +
+             "\n";
+    }
+    return out;
+  }
+  static std::string schema() {
+    return "label = \"income\"\npositive = \">50K\"\nnegative = \"<=50K\"\nrow_norm = 1.5\n"
+           "intercept = true\nmissing = \"?\"\n\n[columns]\n"
+           "age = {type = \"number\", range = [17, 90]}\n"
+           "work = {type = \"category\", levels = [\"Private\", \"State, gov\"]}\n";
+  }
+
+  void SetUp() override {
+    folder.write("table.csv", csv());
+    folder.write("table.toml", schema());
+  }
+
+  [[nodiscard]] Outcome gibbsite(std::vector<std::string> arguments, rlim_t file_limit = 0) const {
+    arguments.insert(arguments.begin(), GIBBSITE_CLI);
+    return run(arguments, folder.path(), file_limit);
+  }
+  /// fit on the small table at epsilon 1, delta 1e-6, and more options.
+  [[nodiscard]] static std::vector<std::string> fit(const std::vector<std::string>& more) {
+    std::vector<std::string> out{"fit",       "--data", "table.csv", "--schema", "table.toml",
+                                 "--epsilon", "1",      "--delta",   "1e-6"};
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
+  }
+  /// That status, and one line on stderr that says `what`.
+  static void expect_error(const Outcome& outcome, int status, const std::string& what) {
+    EXPECT_EQ(outcome.status, status) << outcome.err;
+    EXPECT_THAT(outcome.err, ::testing::StartsWith("gibbsite: "));
+    EXPECT_THAT(outcome.err, ::testing::HasSubstr(what));
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    EXPECT_THAT(outcome.err, ::testing::EndsWith("\n"));
+  }
+  [[nodiscard]] nlohmann::json json(const std::string& name) const {
+    return nlohmann::json::parse(folder.read(name));
+  }
+
+  TempDir folder;
+};
+
+}  // namespace gibbsite::testing

@@ -1,0 +1,105 @@
+// Ctrl-C leaves a checkpoint or nothing, never half a model; a checkpoint goes on to the same bits.
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "cli/cli.hpp"
+
+namespace gibbsite::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Interrupt : public Cli {
+ protected:
+  [[nodiscard]] std::vector<std::string> command(const std::vector<std::string>& more) const {
+    std::vector<std::string> out = fit(more);
+    out.insert(out.begin(), GIBBSITE_CLI);
+    return out;
+  }
+  /// Iterations that last about `seconds` on this machine, sanitizers included.
+  [[nodiscard]] std::string iterations_for(double seconds) const {
+    const auto plan = nlohmann::json::parse(
+        gibbsite({"plan", "--data", "table.csv", "--schema", "table.toml", "--epsilon", "1",
+                  "--delta", "1e-6", "--iterations", "1000", "--json"})
+            .out);
+    const double pass = plan["certificates"][0]["seconds"].get<double>() / 1000;
+    return std::to_string(std::max(1000L, static_cast<long>(seconds / pass)));
+  }
+  static bool sampling(const Process& process) {
+    return process.out_so_far().find("\nbackend ") != std::string::npos;
+  }
+};
+
+TEST_F(Interrupt, WithoutACheckpointLeavesNothing) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    Process process(command({"--out", "model.json", "--iterations", iterations_for(600)}),
+                    folder.path());
+    ASSERT_TRUE(process.wait_until([&] { return sampling(process); })) << process.err_so_far();
+    process.send(signal);
+    expect_error(process.wait(), 130, "--checkpoint");
+    EXPECT_EQ(folder.names(), (std::vector<std::string>{"table.csv", "table.toml"}));
+  }
+}
+
+TEST_F(Interrupt, WithACheckpointGoesOnToTheSameBits) {
+  // Seeded, so that a run without interruption can be compared.
+  const std::string iterations = iterations_for(1.5);
+  const std::vector<std::string> options{"--out",    "model.json", "--iterations",
+                                         iterations, "--seed",     "11"};
+  std::vector<std::string> kept = options;
+  kept.insert(kept.end(), {"--checkpoint", "run.ckpt"});
+  {
+    Process process(command(kept), folder.path());
+    ASSERT_TRUE(process.wait_until([&] { return sampling(process); })) << process.err_so_far();
+    ASSERT_TRUE(
+        process.wait_until([&] { return std::filesystem::exists(folder.path("run.ckpt")); }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    process.send(SIGINT);
+    const Outcome outcome = process.wait();
+    ASSERT_EQ(outcome.status, 130) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("run.ckpt"));
+  }
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"run.ckpt", "table.csv", "table.toml"}));
+  struct stat status {};
+  ASSERT_EQ(stat(folder.path("run.ckpt").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600U);  // it holds the key
+
+  ASSERT_EQ(run(command(kept), folder.path()).status, 0);
+  const std::string resumed = folder.read("model.json");
+  // The key is gone with the checkpoint.
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"model.json", "table.csv", "table.toml"}));
+  ASSERT_EQ(run(command(options), folder.path()).status, 0);
+  EXPECT_EQ(folder.read("model.json"), resumed);
+}
+
+TEST_F(Interrupt, ACertifiedRunGoesOnToAValidModel) {
+  const std::vector<std::string> options{"--out",           "model.json",   "--iterations",
+                                         iterations_for(1), "--checkpoint", "run.ckpt"};
+  Process process(command(options), folder.path());
+  ASSERT_TRUE(process.wait_until([&] { return sampling(process); })) << process.err_so_far();
+  process.send(SIGINT);
+  const Outcome outcome = process.wait();
+  ASSERT_EQ(outcome.status, 130) << outcome.err;
+  ASSERT_EQ(run(command(options), folder.path()).status, 0);
+  EXPECT_EQ(gibbsite({"verify", "model.json"}).status, 0);
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"model.json", "table.csv", "table.toml"}));
+}
+
+// A checkpoint of one table cannot carry its noise over to another.
+TEST_F(Interrupt, ACheckpointOfAnotherTableIsRefused) {
+  const std::vector<std::string> options{
+      "--out", "model.json", "--iterations", iterations_for(600), "--checkpoint", "run.ckpt"};
+  Process process(command(options), folder.path());
+  ASSERT_TRUE(process.wait_until([&] { return sampling(process); })) << process.err_so_far();
+  process.send(SIGINT);
+  ASSERT_EQ(process.wait().status, 130);
+  std::string other = csv();
+  other.replace(other.find("18,Private"), 2, "19");
+  folder.write("table.csv", other);
+  expect_error(run(command(options), folder.path()), 2, "run.ckpt");
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"run.ckpt", "table.csv", "table.toml"}));
+}
+
+}  // namespace
+}  // namespace gibbsite::testing

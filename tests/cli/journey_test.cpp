@@ -1,0 +1,259 @@
+// What a person does: plan, fit, predict, evaluate, verify, and the contracts of their output.
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "cli/cli.hpp"
+
+namespace gibbsite::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Journey = Cli;
+
+std::set<std::string> names(const nlohmann::json& object) {
+  std::set<std::string> out;
+  for (const auto& item : object.items()) out.insert(item.key());
+  return out;
+}
+
+TEST_F(Journey, OfTheReadmeOnBerkeley) {
+  const std::string data = std::string(GIBBSITE_SOURCE_DIR) + "/data/berkeley.csv";
+  const std::string domain = std::string(GIBBSITE_SOURCE_DIR) + "/data/berkeley.toml";
+  const Outcome plan =
+      gibbsite({"plan", "--data", data, "--schema", domain, "--epsilon", "1", "--delta", "1e-6"});
+  ASSERT_EQ(plan.status, 0) << plan.err;
+  for (const char* word : {"4,526 rows", "certificate", "passes", "time on this machine", "path",
+                           "dalalyan", "years", "(1, 1e-06)", "chosen: path"}) {
+    EXPECT_THAT(plan.out, HasSubstr(word));
+  }
+  const Outcome fit = gibbsite({"fit", "--data", data, "--schema", domain, "--epsilon", "1",
+                                "--delta", "1e-6", "--out", "model.json"});
+  ASSERT_EQ(fit.status, 0) << fit.err;
+  for (const char* word :
+       {"4,526 rows", "private, for the curator only", "backend cpu", "(ε, δ) = (1, 1e-06)",
+        "gender=Female", "department=A", "Not covered", "gibbsite predict --model model.json"}) {
+    EXPECT_THAT(fit.out, HasSubstr(word));
+  }
+  const Outcome predict = gibbsite({"predict", "--model", "model.json", "--data", data, "--out",
+                                    "predictions.csv", "--probabilities"});
+  ASSERT_EQ(predict.status, 0) << predict.err;
+  const std::string predictions = folder.read("predictions.csv");
+  EXPECT_EQ(std::count(predictions.begin(), predictions.end(), '\n'), 4527);
+  EXPECT_THAT(predictions, ::testing::StartsWith("prediction,probability\n"));
+
+  const Outcome evaluate =
+      gibbsite({"evaluate", "--model", "model.json", "--data", data, "--json"});
+  ASSERT_EQ(evaluate.status, 0) << evaluate.err;
+  EXPECT_THAT(evaluate.err, HasSubstr("the certificate does not cover them"));
+  const auto figures = nlohmann::json::parse(evaluate.out);
+  EXPECT_EQ(names(figures),
+            (std::set<std::string>{"rows", "accuracy", "log_loss", "auc", "majority"}));
+  EXPECT_EQ(figures["rows"], 4526);
+  EXPECT_NEAR(figures["majority"].get<double>(), 2771.0 / 4526, 1e-12);
+  // The mu of this budget is 0.24 and the non-private fit reaches 0.69; noise cannot bring a model
+  // that sees the departments below the majority but with a chance far below 1e-6.
+  EXPECT_GT(figures["accuracy"].get<double>(), figures["majority"].get<double>());
+  EXPECT_GT(figures["auc"].get<double>(), 0.65);
+
+  const Outcome verify = gibbsite({"verify", "model.json"});
+  EXPECT_EQ(verify.status, 0) << verify.err;
+  EXPECT_THAT(verify.out, HasSubstr("\nVALID"));
+  EXPECT_EQ(folder.names(),
+            (std::vector<std::string>{"model.json", "predictions.csv", "table.csv", "table.toml"}));
+}
+
+TEST_F(Journey, EveryCommandHasHelpWithAnExample) {
+  for (const char* command :
+       {"plan", "fit", "predict", "evaluate", "verify", "schema", "devices"}) {
+    const Outcome help = gibbsite({command, "--help"});
+    EXPECT_EQ(help.status, 0) << command;
+    EXPECT_EQ(help.err, "");
+    EXPECT_THAT(help.out, HasSubstr(std::string("Example:\n  gibbsite ") + command));
+  }
+  const Outcome help = gibbsite({"--help"});
+  EXPECT_EQ(help.status, 0);
+  EXPECT_THAT(help.out, HasSubstr("Example:"));
+  EXPECT_THAT(help.out, HasSubstr("evaluate"));
+  EXPECT_THAT(help.out, Not(HasSubstr("\n  sample")));
+  EXPECT_THAT(gibbsite({"fit", "--help"}).out, Not(HasSubstr("ledger")));
+  EXPECT_THAT(gibbsite({"--version"}).out, ::testing::MatchesRegex("gibbsite [0-9.]+\n"));
+}
+
+TEST_F(Journey, PlanJsonKeepsItsContract) {
+  const Outcome plan = gibbsite({"plan", "--rows", "1e6", "--features", "10", "--row-norm", "1",
+                                 "--intercept", "--epsilon", "1", "--delta", "1e-9", "--json"});
+  ASSERT_EQ(plan.status, 0) << plan.err;
+  const auto out = nlohmann::json::parse(plan.out);
+  EXPECT_EQ(names(out), (std::set<std::string>{"constants", "certificates", "chosen"}));
+  EXPECT_EQ(out["constants"]["rows"], 1000000);
+  EXPECT_EQ(out["constants"]["features"], 11);
+  EXPECT_EQ(out["chosen"], "path");
+  ASSERT_EQ(out["certificates"].size(), 2U);
+  for (const auto& certificate : out["certificates"]) {
+    EXPECT_EQ(names(certificate),
+              (std::set<std::string>{"certificate", "calibration", "beta", "prior_precision",
+                                     "step_size", "iterations", "gdp_mu", "tv_gap", "epsilon",
+                                     "delta", "passes", "seconds", "feasible", "why"}));
+    EXPECT_GT(certificate["seconds"].get<double>(), 0);
+  }
+  EXPECT_EQ(out["certificates"][0]["certificate"], "path");
+  EXPECT_TRUE(out["certificates"][0]["iterations"].is_number_integer());
+  EXPECT_TRUE(out["certificates"][0]["feasible"].get<bool>());
+  const auto& far = out["certificates"][1];
+  EXPECT_EQ(far["certificate"], "dalalyan");
+  EXPECT_FALSE(far["feasible"].get<bool>());
+  EXPECT_TRUE(far["iterations"].is_number_float());
+  EXPECT_GT(far["iterations"].get<double>(), 0x1p64);  // no silent overflow
+  EXPECT_THAT(far["why"].get<std::string>(), HasSubstr("years"));
+  EXPECT_THAT(far["why"].get<std::string>(), HasSubstr("path"));
+}
+
+TEST_F(Journey, PlanOptionsReachThePlan) {
+  const Outcome plan = gibbsite({"plan",       "--data",
+                                 "table.csv",  "--schema",
+                                 "table.toml", "--epsilon",
+                                 "2",          "--delta",
+                                 "1e-5",       "--prior-precision",
+                                 "0.5",        "--iterations",
+                                 "1e2",        "--adjacency",
+                                 "add-remove", "--rows-cap",
+                                 "500",        "--rows-per-person",
+                                 "3",          "--draws",
+                                 "2",          "--json"});
+  ASSERT_EQ(plan.status, 0) << plan.err;
+  const auto out = nlohmann::json::parse(plan.out);
+  EXPECT_EQ(out["constants"]["rows"], 500);
+  const auto& path = out["certificates"][0];
+  EXPECT_EQ(path["iterations"], 100);
+  EXPECT_EQ(path["passes"], 200);
+  EXPECT_EQ(path["prior_precision"], 0.5);
+  EXPECT_EQ(path["epsilon"], 2.0);
+  EXPECT_EQ(path["delta"], 1e-5);
+}
+
+TEST_F(Journey, PredictWorksFromTheModelAlone) {
+  ASSERT_EQ(gibbsite(fit({"--out", "model.json", "--quiet"})).status, 0);
+  std::filesystem::remove(folder.path("table.toml"));
+  // No label column, one column more, another order.
+  folder.write("new.csv", "work,id,age\nPrivate,7,40\n?,8,200\n\"State, gov\",9,-5\n");
+  const Outcome to_screen = gibbsite({"predict", "--model", "model.json", "--data", "new.csv"});
+  EXPECT_EQ(to_screen.status, 0) << to_screen.err;
+  EXPECT_EQ(std::count(to_screen.out.begin(), to_screen.out.end(), '\n'), 4);
+  const Outcome to_file = gibbsite({"predict", "--model", "model.json", "--data", "new.csv",
+                                    "--probabilities", "--out", "out.csv"});
+  EXPECT_EQ(to_file.status, 0) << to_file.err;
+  EXPECT_EQ(to_file.out, "");
+
+  // The same from the coefficients in original units, by hand, for the row that is not clipped.
+  const auto model = json("model.json")["model"];
+  const auto& theta = model["coefficients"];
+  const double age = (40.0 - 17) / (90 - 17);
+  const double norm = std::sqrt(age * age + 1);
+  ASSERT_LT(norm, 1.5);
+  const double z = age * theta[0].get<double>() + theta[1].get<double>() + theta[4].get<double>();
+  const double original = model["original_units"]["intercept"].get<double>() +
+                          40 * model["original_units"]["slopes"]["age"].get<double>() +
+                          model["original_units"]["slopes"]["work=Private"].get<double>();
+  EXPECT_NEAR(z, original, 1e-12);
+  std::istringstream lines(folder.read("out.csv"));
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "prediction,probability");
+  std::getline(lines, line);
+  const double p = 1 / (1 + std::exp(-z));
+  EXPECT_EQ(line.substr(0, line.find(',')), p >= 0.5 ? ">50K" : "<=50K");
+  EXPECT_NEAR(std::stod(line.substr(line.find(',') + 1)), p, 1e-6);  // float rows
+}
+
+TEST_F(Journey, EvaluateOfOneClassHasNoAuc) {
+  ASSERT_EQ(gibbsite(fit({"--out", "model.json", "--quiet"})).status, 0);
+  folder.write("one.csv", "age,work,income\n40,Private,>50K\n20,?,>50K\n");
+  const Outcome out =
+      gibbsite({"evaluate", "--model", "model.json", "--data", "one.csv", "--json"});
+  ASSERT_EQ(out.status, 0) << out.err;
+  EXPECT_TRUE(nlohmann::json::parse(out.out)["auc"].is_null());
+  EXPECT_EQ(nlohmann::json::parse(out.out)["majority"], 1.0);
+}
+
+TEST_F(Journey, CertifiedRunsDifferSeededRunsDoNotAndAreVoid) {
+  ASSERT_EQ(gibbsite(fit({"--out", "a.json", "--quiet"})).status, 0);
+  ASSERT_EQ(gibbsite(fit({"--out", "b.json", "--quiet"})).status, 0);
+  EXPECT_NE(json("a.json")["model"]["coefficients"], json("b.json")["model"]["coefficients"]);
+  EXPECT_EQ(json("a.json")["certificate"]["guarantee"], json("b.json")["certificate"]["guarantee"]);
+  EXPECT_EQ(gibbsite({"verify", "a.json"}).status, 0);
+
+  const Outcome seeded = gibbsite(fit({"--out", "c.json", "--quiet", "--seed", "7"}));
+  EXPECT_EQ(seeded.status, 0);
+  EXPECT_THAT(seeded.err, HasSubstr("warning: --seed 7"));
+  ASSERT_EQ(gibbsite(fit({"--out", "d.json", "--quiet", "--seed", "7"})).status, 0);
+  ASSERT_EQ(gibbsite(fit({"--out", "e.json", "--quiet", "--seed", "8"})).status, 0);
+  EXPECT_EQ(folder.read("c.json"), folder.read("d.json"));
+  EXPECT_NE(json("c.json")["model"]["coefficients"], json("e.json")["model"]["coefficients"]);
+  const auto guarantee = json("c.json")["certificate"]["guarantee"];
+  EXPECT_EQ(guarantee["void"], true);
+  EXPECT_TRUE(guarantee["epsilon"].is_null());
+  const Outcome verify = gibbsite({"verify", "c.json"});
+  expect_error(verify, 4, "NOT VALID (void)");
+  EXPECT_THAT(verify.out, Not(HasSubstr("\nVALID")));
+}
+
+TEST_F(Journey, VerifyFailsOnAnEditAndOnWhatIsNoModel) {
+  ASSERT_EQ(gibbsite(fit({"--out", "model.json", "--quiet", "--draws", "2"})).status, 0);
+  ASSERT_EQ(gibbsite({"verify", "model.json"}).status, 0);
+  auto edited = json("model.json");
+  edited["certificate"]["guarantee"]["epsilon"] = 0.5;
+  folder.write("edited.json", edited.dump());
+  const Outcome verify = gibbsite({"verify", "edited.json"});
+  expect_error(verify, 4, "edited.json: NOT VALID: guarantee.delta");
+  EXPECT_THAT(verify.out, HasSubstr("FAIL  guarantee.delta: claimed 1e-06 at epsilon = 0.5"));
+  folder.write("junk.json", "{\"format\": 1");
+  expect_error(gibbsite({"verify", "junk.json"}), 2, "junk.json: is not JSON");
+  expect_error(gibbsite({"verify", "absent.json"}), 2, "absent.json: cannot read");
+  expect_error(gibbsite({"verify", "table.csv"}), 2, "table.csv: is not JSON");
+  expect_error(gibbsite({"predict", "--model", "junk.json", "--data", "table.csv"}), 2,
+               "junk.json: is not JSON");
+}
+
+TEST_F(Journey, ReadsNumpyWithItsLabels) {
+  // Version 1.0 header: magic, length, dictionary padded to 64 bytes in all.
+  const auto npy = [](const std::string& shape, const std::vector<float>& values) {
+    std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + shape + "), }";
+    header.resize(128 - 10 - 1, ' ');
+    header += '\n';
+    std::string out = std::string("\x93NUMPY\x01\x00", 8) + std::string("\x76\x00", 2) + header;
+    out.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+    return out;
+  };
+  folder.write("x.npy", npy("4, 2", {0, 1, 1, 0, 0.5F, 0.5F, 1, 1}));
+  folder.write("y.npy", npy("4,", {0, 1, 1, 0}));
+  folder.write(
+      "npy.toml",
+      "label = \"y\"\npositive = \"1\"\nrow_norm = 1.5\nintercept = false\n[columns]\n"
+      "a = {type = \"number\", range = [0, 1]}\nb = {type = \"number\", range = [0, 1]}\n");
+  const Outcome out =
+      gibbsite({"fit", "--data", "x.npy", "--labels", "y.npy", "--schema", "npy.toml", "--epsilon",
+                "1", "--delta", "1e-2", "--out", "npy.json", "--backend", "reference"});
+  ASSERT_EQ(out.status, 0) << out.err;
+  EXPECT_EQ(json("npy.json")["certificate"]["software"]["backend"], "reference");
+  EXPECT_EQ(json("npy.json")["certificate"]["constants"]["rows"], 4);
+  EXPECT_EQ(gibbsite({"predict", "--model", "npy.json", "--data", "x.npy"}).status, 0);
+}
+
+TEST_F(Journey, SchemaComesFromTheHeaderAlone) {
+  const Outcome out = gibbsite({"schema", "table.csv"});
+  ASSERT_EQ(out.status, 0) << out.err;
+  for (const char* name : {"age", "work", "income"}) EXPECT_THAT(out.out, HasSubstr(name));
+  EXPECT_THAT(out.out, Not(HasSubstr("Private")));
+  EXPECT_THAT(out.out, Not(HasSubstr("50K")));
+}
+
+TEST_F(Journey, DevicesAreListed) {
+  const Outcome out = gibbsite({"devices"});
+  EXPECT_EQ(out.status, 0);
+  for (const char* name : {"reference", "cpu", "cuda"}) EXPECT_THAT(out.out, HasSubstr(name));
+}
+
+}  // namespace
+}  // namespace gibbsite::testing
