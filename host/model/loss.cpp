@@ -1,7 +1,7 @@
 #include "gibbsite/model/loss.hpp"
 
-#include <tuple>
 #include <string>
+#include <tuple>
 
 #include "gibbsite/core/error.hpp"
 #include "loss_list.hpp"

@@ -64,7 +64,8 @@ json assumptions_json(const Plan& plan, const RunFacts& facts) {
   }
   out.push_back(
       "the program computed what its documentation says, in IEEE 754 double precision rounding to "
-      "nearest");
+      "nearest; rounding is paid for in numerics.map_error, and the law of the computed noise is "
+      "taken for exactly Gaussian");
   if (plan.certificate().kind == CertificateKind::dalalyan) {
     out.push_back(
         "the chain started from a minimiser whose gradient norm is at most "

@@ -35,8 +35,8 @@ struct Verification {
 };
 
 /// Recomputes every number of a model file from its public constants; any edit that strengthens the
-/// claim fails (docs/certificate.md lists what may change). `model` is the whole model.json, whatever
-/// it holds: malformed parts are failures, not errors.
+/// claim fails (docs/certificate.md lists what may change). `model` is the whole model.json,
+/// whatever it holds: malformed parts are failures, not errors.
 Verification verify(const nlohmann::json& model);
 
 /// The certificate in words, several lines, for a person. Throws BadInput when a field is missing.

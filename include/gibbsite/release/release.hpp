@@ -31,7 +31,8 @@ Release release_from_json(const nlohmann::json& json, const std::string& source)
 void write_release(const std::string& path, const Release& release);
 Release read_release(const std::string& path);
 /// The JSON of a model file, for `verify`. Throws BadInput when it is not JSON, gives a name twice,
-/// nests deeper than 32 levels or is not a gibbsite-release/1 object with a model and a certificate.
+/// nests deeper than 32 levels or is not a gibbsite-release/1 object with a model and a
+/// certificate.
 nlohmann::json read_release_json(const std::string& path);
 
 /// Coefficients in the units of the original columns, valid for rows that are not scaled down.
