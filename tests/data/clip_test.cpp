@@ -80,6 +80,9 @@ TEST(Clip, RowsExactlyOnTheBoundKeepTheirBits) {
   EXPECT_FALSE(check({1, 0, 1}, 1.4142135623730951));  // rounded up: 2 is inside
   EXPECT_TRUE(check({1, 1, 1}, std::sqrt(3.0)));       // rounded down: 3 is outside
   EXPECT_FALSE(check({1, 1, 1}, std::nextafter(std::sqrt(3.0), 2.0)));
+  // R^2 is no double: just inside R^2 > fl(R^2), and on fl(R^2) > R^2.
+  EXPECT_FALSE(check({1, 0x1p-26F, 0x1p-26F, 0x1p-53F, 0x1p-53F}, std::nextafter(1.0, 2.0)));
+  EXPECT_TRUE(check({1, 1, 0x1p-26F, 0x1p-26F}, 1.4142135623730951));
   // 1 + 2^-280 differs from 1 in no double.
   EXPECT_TRUE(check({1, 0x1p-140F}, 1.0));
   EXPECT_FALSE(check({1, 0x1p-140F}, std::nextafter(1.0, 2.0)));
