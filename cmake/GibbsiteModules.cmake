@@ -66,6 +66,9 @@ function(gibbsite_test name)
     GIBBSITE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     GIBBSITE_CLI="$<TARGET_FILE:gibbsite_cli>"
     ${arg_DEFINE})
+  if(GIBBSITE_SANITIZE)  # tests that cost much run less of the same
+    target_compile_definitions(test_${name} PRIVATE GIBBSITE_SANITIZED)
+  endif()
   gtest_discover_tests(test_${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600
                        ENVIRONMENT OMP_WAIT_POLICY=PASSIVE)
 endfunction()
