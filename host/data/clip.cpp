@@ -1,7 +1,5 @@
 // Clipping: the stored float row has norm <= R in exact arithmetic (docs/data.md, Clipping).
-#include <bit>
 #include <cmath>
-#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -15,18 +13,19 @@ namespace {
 /// sum_i row[i]^2 in double, rounded: the square of a float is exact in double, so only the d
 /// additions round. Eight lanes so that it vectorises.
 double sum_of_squares(std::span<const float> row) {
-  double lane[8] = {};
+  double lane[8] = {}, rest = 0;
   std::size_t i = 0;
   for (; i + 8 <= row.size(); i += 8)
     for (std::size_t k = 0; k < 8; ++k) {
       const double v = row[i + k];
       lane[k] += v * v;
     }
-  for (std::size_t k = 0; i < row.size(); ++i, ++k) {
+  for (; i < row.size(); ++i) {
     const double v = row[i];
-    lane[k] += v * v;
+    rest += v * v;
   }
-  return ((lane[0] + lane[4]) + (lane[1] + lane[5])) + ((lane[2] + lane[6]) + (lane[3] + lane[7]));
+  return rest + (((lane[0] + lane[4]) + (lane[1] + lane[5])) +
+                 ((lane[2] + lane[6]) + (lane[3] + lane[7])));
 }
 
 /// Whether sum_i row[i]^2 <= norm^2 exactly: the sign of an exact sum of doubles by Shewchuk's
@@ -70,16 +69,10 @@ bool clip_row_to_norm(std::span<float> row, double row_norm) {
   const double upper = sum * (1 + slack);
   if (upper <= square) return false;
   if (sum * (1 - slack) <= square && inside_exactly(row, row_norm)) return false;
-  // S <= upper; quotient, root and both products round by at most u each: the factor 1 - 8u leaves
-  // norm <= R (1 - 3u), and each value is then rounded toward zero.
-  const double scale = row_norm / std::sqrt(upper) * (1 - 0x1p-50);
-  for (float& v : row) {
-    const double exact = static_cast<double>(v) * scale;
-    const auto nearest = static_cast<float>(exact);
-    const bool away = std::abs(static_cast<double>(nearest)) > std::abs(exact);
-    v = std::bit_cast<float>(std::bit_cast<std::uint32_t>(nearest) -
-                             static_cast<std::uint32_t>(away));
-  }
+  // S <= upper; quotient, root and products round by at most u each, to float by 2^-24 (or by
+  // 2^-150 where subnormal): the factor leaves norm < R (1 - 2^-32).
+  const double scale = row_norm / std::sqrt(upper) * (1 - 0x1p-24 - 0x1p-30);
+  for (float& v : row) v = static_cast<float>(static_cast<double>(v) * scale);
   return true;
 }
 
