@@ -98,6 +98,9 @@ struct FitCommand {
     const Budget budget = plan.budget();
     PlanOptions options = plan.options();
     const auto engine_maker = make_backend(backend);
+    require_other_file(out, table.data, "--data");
+    require_other_file(out, schema, "--schema");
+    require_other_file(out, checkpoint, "--checkpoint");
     require_writable(out, "--out");
     if (!checkpoint.empty()) require_writable(checkpoint, "--checkpoint");
     const Schema domain = read_schema(schema);

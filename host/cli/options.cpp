@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/potential.hpp"
@@ -54,6 +55,13 @@ CLI::Option* add_count(CLI::App& app, const std::string& name, std::optional<std
           },
           help)
       ->type_name("COUNT");
+}
+
+void require_other_file(const std::string& out, const std::string& input, const std::string& name) {
+  std::error_code absent;
+  if (!out.empty() && (out == input || std::filesystem::equivalent(out, input, absent))) {
+    throw BadInput(fmt::format("--out: {} is the file of {}; give another", out, name));
+  }
 }
 
 void TableArguments::add_to(CLI::App& app, bool required) {

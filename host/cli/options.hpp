@@ -20,6 +20,9 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, std::optional<do
 CLI::Option* add_count(CLI::App& app, const std::string& name, std::optional<std::uint64_t>& value,
                        const std::string& help, std::uint64_t least = 1);
 
+/// Throws BadInput when `out` names the same file as `input`, which it would replace.
+void require_other_file(const std::string& out, const std::string& input, const std::string& name);
+
 /// Where rows come from.
 struct TableArguments {
   std::string data, labels;

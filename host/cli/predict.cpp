@@ -25,6 +25,8 @@ struct PredictCommand {
   bool probabilities = false;
 
   void run() const {
+    require_other_file(out, table.data, "--data");
+    require_other_file(out, model, "--model");
     const Release release = read_release(model);
     const Dataset data = table.read(release.schema, {.labels = ReadOptions::Labels::optional,
                                                      .ignore_extra_columns = true,

@@ -100,6 +100,9 @@ class BadFit : public Cli, public ::testing::WithParamInterface<Case> {
         {"QuietAndProgress", "--quiet", 2, "", "", {"--quiet", "--progress"}},
         {"OutFolderMissing", "--out", 2, "", "", {"--out", "absent/model.json"}},
         {"OutIsAFolder", "--out", 2, "", "", {"--out", "."}},
+        {"OutIsTheTable", "--out", 2, "", "", {"--out", "./table.csv"}},
+        {"OutIsTheSchema", "--out", 2, "", "", {"--out", "table.toml"}},
+        {"OutIsTheCheckpoint", "--out", 2, "", "", {"--checkpoint", "model.json"}},
         {"DiskFull", "/dev/full", 2, "", "", {"--out", "/dev/full"}},
         {"CheckpointUnreadable", "table.toml", 2, "", "", {"--checkpoint", "table.toml"}},
     };
@@ -119,6 +122,12 @@ TEST_P(BadFit, IsOneLineAndLeavesNothing) {
   arguments.insert(arguments.end(), bad.options.begin(), bad.options.end());
   expect_error(gibbsite(arguments), bad.status, bad.what);
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"table.csv", "table.toml"}));
+  if (bad.csv.empty()) {
+    EXPECT_EQ(folder.read("table.csv"), csv());
+  }
+  if (bad.schema.empty()) {
+    EXPECT_EQ(folder.read("table.toml"), schema());
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, BadFit, ::testing::ValuesIn(BadFit::cases()),
@@ -166,6 +175,9 @@ TEST_F(BadInput, PredictAndEvaluateLeaveNothing) {
   expect_error(
       gibbsite({"predict", "--model", "model.json", "--data", "table.csv", "--out", "/dev/full"}),
       2, "/dev/full");
+  expect_error(
+      gibbsite({"predict", "--model", "model.json", "--data", "table.csv", "--out", "model.json"}),
+      2, "--out");
   expect_error(gibbsite({"predict", "--model", "model.json", "--data", "table.csv", "--out",
                          "absent/p.csv"}),
                2, "absent/p.csv");
