@@ -2,6 +2,7 @@
 
 #include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
+#include <random>
 
 #include "support.hpp"
 
@@ -190,6 +191,31 @@ TEST(Schema, ValidateNamesItsSource) {
   s = parse_schema(example, "s");
   s.columns.push_back(s.columns[0]);
   expect_bad_input([&] { s.validate("model.json"); }, {"model.json: column 'workclass'", "twice"});
+}
+
+TEST(Schema, DamagedTextNeverCrashes) {
+  const std::string alphabet = "[]{}=.,\"'#\n\\ 0129aeinxtrue_+-\xff";
+  std::mt19937_64 random(11);
+  int read = 0;
+  for (int trial = 0; trial < 3000; ++trial) {
+    std::string text = example;
+    for (int i = 0; i <= trial % 4; ++i) {
+      const std::size_t at = random() % text.size();
+      if (trial % 3 == 0)
+        text.erase(at, random() % 20);
+      else
+        text[at] =
+            trial % 3 == 1 ? alphabet[random() % alphabet.size()] : static_cast<char>(random());
+    }
+    try {
+      const Schema s = parse_schema(text, "s");
+      EXPECT_EQ(parse_schema(to_toml(s), "s").feature_names(), s.feature_names());
+      ++read;
+    } catch (const BadInput& error) {
+      EXPECT_EQ(std::string_view(error.what()).find('\n'), std::string_view::npos);
+    }
+  }
+  EXPECT_GT(read, 50);
 }
 
 using SchemaFile = test::DataTest;
