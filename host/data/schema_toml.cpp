@@ -27,7 +27,7 @@ class SchemaReader {
     try {
       root = toml::parse(std::string_view(text), std::string_view(lines_.source));
     } catch (const toml::parse_error& error) {
-      fail(error.source(), fmt::format("not valid TOML: {}", error.description()));
+      fail(error.source(), fmt::format("not valid TOML: {}", one_line(error.description())));
     }
     for (const auto& [key, node] : root) read_key(key, node);
     for (const char* key : {"label", "positive", "columns"})
@@ -140,7 +140,7 @@ class SchemaReader {
 
     std::int64_t count = 0;  // 0: a single column
     for (const auto& [k, value] : table) {
-      const std::string option = fmt::format("{}: {}", here, k.str());
+      const std::string option = fmt::format("{}: {}", here, one_line(k.str()));
       if (k == "type") continue;
       if (k == "count") {
         if (!value.is_integer()) wrong_type(value, option, "a whole number");
@@ -290,7 +290,7 @@ intercept = false   # true appends a constant feature, so rows get longer: sqrt(
   } catch (const toml::parse_error& error) {
     throw BadInput(
         fmt::format("{}:1: the header cannot be written as TOML: {}; save the file as UTF-8",
-                    csv_path, error.description()));
+                    csv_path, one_line(error.description())));
   }
   return out;
 }

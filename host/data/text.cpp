@@ -7,17 +7,21 @@
 
 namespace gibbsite {
 
-std::string quoted(std::string_view text) {
-  constexpr std::size_t longest = 60;
-  std::string out = "'";
-  for (const char c : text.substr(0, longest)) {
+std::string one_line(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte == 0x7f)
       out += fmt::format("\\x{:02x}", byte);
     else
       out += c;
   }
-  return out + (text.size() > longest ? "...'" : "'");
+  return out;
+}
+
+std::string quoted(std::string_view text) {
+  constexpr std::size_t longest = 60;
+  return "'" + one_line(text.substr(0, longest)) + (text.size() > longest ? "...'" : "'");
 }
 
 std::string number_text(double value) {
