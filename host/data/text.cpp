@@ -21,7 +21,8 @@ std::string one_line(std::string_view text) {
 
 std::string quoted(std::string_view text) {
   constexpr std::size_t longest = 60;
-  return "'" + one_line(text.substr(0, longest)) + (text.size() > longest ? "...'" : "'");
+  return fmt::format("'{}{}'", one_line(text.substr(0, longest)),
+                     text.size() > longest ? "..." : "");
 }
 
 std::string number_text(double value) {
