@@ -26,7 +26,7 @@ function(gibbsite_module name)
   add_library(gibbsite_${name} STATIC ${sources})
   add_library(gibbsite::${name} ALIAS gibbsite_${name})
   target_include_directories(gibbsite_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include
-                             PRIVATE ${PROJECT_SOURCE_DIR}/host)
+                             PRIVATE ${PROJECT_SOURCE_DIR}/host ${PROJECT_SOURCE_DIR})
   target_link_libraries(gibbsite_${name} PUBLIC ${arg_LINK} PRIVATE gibbsite_flags)
   target_compile_definitions(gibbsite_${name} PRIVATE GIBBSITE_VERSION="${PROJECT_VERSION}")
 endfunction()
@@ -60,7 +60,8 @@ function(gibbsite_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK;DEFINE" ${ARGN})
   add_executable(test_${name} ${arg_SOURCES})
   target_link_libraries(test_${name} PRIVATE ${arg_LINK} gibbsite_flags GTest::gmock GTest::gtest_main)
-  target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/host)
+  target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/host
+                             ${PROJECT_SOURCE_DIR})
   target_compile_definitions(test_${name} PRIVATE
     GIBBSITE_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared"
     GIBBSITE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
@@ -73,11 +74,29 @@ function(gibbsite_test name)
                        ENVIRONMENT OMP_WAIT_POLICY=PASSIVE)
 endfunction()
 
-# One source, one program per backend: x_reference, x_cpu, ...
+# One source, one program per backend: x_reference, x_cpu, x_emulated (the cuda engine on a card in
+# software), and x_cuda where nvcc is, which skips without a GPU.
 function(add_backend_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
-  foreach(backend reference cpu)
-    gibbsite_test(${name}_${backend} SOURCES ${arg_SOURCES} LINK ${arg_LINK}
+  set(backends reference cpu emulated)
+  if(GIBBSITE_HAS_CUDA)
+    list(APPEND backends cuda)
+  endif()
+  foreach(backend IN LISTS backends)
+    gibbsite_test(${name}_${backend} SOURCES ${arg_SOURCES} LINK ${arg_LINK} gibbsite_emulator
                   DEFINE GIBBSITE_TEST_BACKEND="${backend}")
+  endforeach()
+endfunction()
+
+# Tests of kernels: on the emulated card always, on a real one where nvcc is.
+function(add_device_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  set(devices emulated)
+  if(GIBBSITE_HAS_CUDA)
+    list(APPEND devices cuda)
+  endif()
+  foreach(device IN LISTS devices)
+    gibbsite_test(${name}_${device} SOURCES ${arg_SOURCES} LINK ${arg_LINK} gibbsite_emulator
+                  DEFINE GIBBSITE_TEST_DEVICE="${device}")
   endforeach()
 endfunction()

@@ -1,21 +1,70 @@
 #include "backend/cpu/cpu.hpp"
+#include "backend/cuda/cuda.hpp"
 #include "backend/reference/reference.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/sampler/backend.hpp"
 
 namespace gibbsite {
+namespace {
+
+BackendInfo cuda_info() {
+  try {
+    return {"cuda", true, make_backend("cuda")->description()};
+  } catch (const BackendUnavailable& error) {
+    std::string why = error.what();
+    return {"cuda", false, why.substr(why.find(": ") + 2)};  // without "--backend cuda"
+  }
+}
+
+// The other backends compute in double and have one design.
+void require_plain(std::string_view name, const BackendOptions& options) {
+  if (options.arithmetic != Arithmetic::float64) {
+    throw BadInput("--backend " + std::string(name) + ": computes in float64 only, not " +
+                   std::string(to_string(options.arithmetic)) + "; use --backend cuda");
+  }
+  if (options.design != "auto") {
+    throw BadInput("design: '" + options.design + "' is of --backend cuda, not of " +
+                   std::string(name) + "; leave it out");
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(Arithmetic arithmetic) {
+  switch (arithmetic) {
+    case Arithmetic::float64:
+      return "double";
+    case Arithmetic::float32:
+      return "float";
+    case Arithmetic::bfloat16:
+      return "bfloat16";
+  }
+  return "";
+}
 
 std::vector<BackendInfo> list_backends() {
   return {{"reference", true, make_reference_backend()->description()},
           {"cpu", true, make_cpu_backend()->description()},
-          {"cuda", false, "not compiled into this build"}};
+          cuda_info()};
 }
 
-std::unique_ptr<Backend> make_backend(std::string_view name) {
-  if (name == "auto" || name == "cpu") return make_cpu_backend();
-  if (name == "reference") return make_reference_backend();
-  if (name == "cuda") {
-    throw NotCompiled("--backend cuda: not compiled into this build; use --backend cpu or auto");
+std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options) {
+  if (name == "cuda") return cuda::make_cuda_backend(cuda::make_device(), options);
+  if (name == "auto") {
+    // A GPU that is there and works, else the CPU; which one it is is printed by whoever asks.
+    try {
+      return make_backend("cuda", options);
+    } catch (const BackendUnavailable&) {
+      return make_backend("cpu", options);
+    }
+  }
+  if (name == "cpu") {
+    require_plain(name, options);
+    return make_cpu_backend();
+  }
+  if (name == "reference") {
+    require_plain(name, options);
+    return make_reference_backend();
   }
   throw BadInput("--backend: no backend is called '" + std::string(name) +
                  "'; there is: auto, reference, cpu, cuda");

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
-#include <numbers>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/random_bits.hpp"
 
 namespace gibbsite {
 namespace {
@@ -88,16 +87,8 @@ Key Key::from_seed(std::uint64_t seed) {
 
 std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> counter,
                                            std::array<std::uint32_t, 2> key) {
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t p0 = std::uint64_t{0xD2511F53} * counter[0];
-    const std::uint64_t p1 = std::uint64_t{0xCD9E8D57} * counter[2];
-    counter = {
-        static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(p1),
-        static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(p0)};
-    key[0] += 0x9E3779B9;  // golden ratio
-    key[1] += 0xBB67AE85;  // sqrt(3) - 1
-  }
-  return counter;
+  return std::bit_cast<std::array<std::uint32_t, 4>>(
+      philox4x32_10_block(std::bit_cast<Philox4>(counter), key[0], key[1]));
 }
 
 void fill_words(const Key& key, std::uint32_t chain, std::uint64_t step,
@@ -106,26 +97,8 @@ void fill_words(const Key& key, std::uint32_t chain, std::uint64_t step,
 }
 
 std::array<double, 2> box_muller(std::uint64_t radius_word, std::uint64_t angle_word) {
-  // -log u for u = (w + 1/2) 2^-64. Both tails keep their digits: near u = 1 through 1 - u, which
-  // is (~w + 1/2) 2^-64.
-  const bool upper = radius_word >> 63;
-  const auto tail = static_cast<double>(upper ? ~radius_word : radius_word);
-  const double u = (tail + 0.5) * 0x1p-64;
-  const double radius = std::sqrt(-2 * (upper ? std::log1p(-u) : std::log(u)));
-
-  // The angle 2 pi k 2^-53 is (pi/4)(octant + f), f exact in [0, 1). Odd octants run backwards, so
-  // sin and cos are only taken on [0, pi/4] and are accurate to an ulp or two also near their
-  // zeros.
-  const std::uint64_t k = angle_word >> 11;
-  const auto octant = static_cast<unsigned>(k >> 50);
-  const std::uint64_t low = k & ((std::uint64_t{1} << 50) - 1);
-  const auto f = static_cast<double>(octant % 2 == 0 ? low : (std::uint64_t{1} << 50) - low);
-  const double phi = f * 0x1p-50 * (std::numbers::pi / 4);
-  double c = std::cos(phi), s = std::sin(phi);
-  if ((octant + 1) / 2 % 2 == 1) std::swap(c, s);  // octants 1, 2, 5, 6
-  if (octant >= 2 && octant < 6) c = -c;           // left half plane
-  if (octant >= 4) s = -s;                         // lower half plane
-  return {radius * c, radius * s};
+  const NormalPair pair = box_muller_pair({radius_word, angle_word});
+  return {pair.first, pair.second};
 }
 
 void fill_normals(const Key& key, std::uint32_t chain, std::uint64_t step, std::span<double> out) {

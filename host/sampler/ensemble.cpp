@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/sampler/langevin.hpp"
 
 namespace gibbsite {
 
@@ -45,12 +46,13 @@ Ensemble start(std::vector<ChainSpec> specs, std::size_t features) {
 void langevin_update(const ChainSpec& spec, std::uint64_t step,
                      std::span<const double> loss_gradient, std::span<double> theta,
                      std::span<double> noise) {
-  const double h = spec.step_size, beta = spec.inverse_temperature, m = spec.prior_precision;
-  const double noise_scale = std::sqrt(2 * h);
+  const double noise_scale = std::sqrt(2 * spec.step_size);
   fill_normals(spec.key, spec.stream, step, noise);
   for (std::size_t j = 0; j < theta.size(); ++j) {
-    const double from_center = theta[j] - (spec.center.empty() ? 0.0 : spec.center[j]);
-    theta[j] = theta[j] - h * (beta * loss_gradient[j] + m * from_center) + noise_scale * noise[j];
+    theta[j] = langevin_coordinate(theta[j], loss_gradient[j],
+                                   spec.center.empty() ? 0.0 : spec.center[j],
+                                   spec.inverse_temperature, spec.prior_precision, spec.step_size,
+                                   noise_scale, noise[j]);
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "gibbsite/sampler/backend.hpp"
 #include "gibbsite/schedule/map_error.hpp"
+#include "support/backend.hpp"
 
 namespace gibbsite {
 namespace {
@@ -108,7 +109,7 @@ Gradient oracle(const Problem& p, std::span<const double> theta) {
 }
 
 std::unique_ptr<Engine> load(const Problem& p, const char* backend = GIBBSITE_TEST_BACKEND) {
-  return make_backend(backend)->load(p.view(), p.y, loss_named("logistic"));
+  return support::make_test_backend(backend)->load(p.view(), p.y, loss_named("logistic"));
 }
 
 void expect_gradients_within_bound(const Problem& p, const Ensemble& e, Engine& engine) {
@@ -311,7 +312,7 @@ TEST(Engine, EveryInstructionSetKeepsTheBound) {
   for (std::int64_t rest = supported; rest != 0; rest &= rest - 1) {
     hwy::SetSupportedTargetsForTest(rest & -rest);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    seen.push_back(make_backend(GIBBSITE_TEST_BACKEND)->description());
+    seen.push_back(support::make_test_backend(GIBBSITE_TEST_BACKEND)->description());
     for (const auto& [n, d, chains] :
          {Shape{33, 1, 1}, {33, 3, 1}, {33, 31, 1}, {33, 32, 5}, {40, 9, 33}, {2050, 17, 3}}) {
       const Problem p = make_problem(n, d, 8);

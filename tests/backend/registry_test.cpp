@@ -3,6 +3,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/sampler/backend.hpp"
+#include "support/backend.hpp"
 
 namespace gibbsite {
 namespace {
@@ -10,23 +11,65 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-TEST(Registry, GivesTheBackendOfThatName) {
-  const auto backend = make_backend(GIBBSITE_TEST_BACKEND);
-  EXPECT_EQ(backend->name(), GIBBSITE_TEST_BACKEND);
+// The cuda engine on a card in software answers to the engine's name.
+constexpr std::string_view backend_name =
+    std::string_view(GIBBSITE_TEST_BACKEND) == "emulated" ? "cuda" : GIBBSITE_TEST_BACKEND;
+
+class Registry : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::string_view(GIBBSITE_TEST_BACKEND) == "cuda" && support::gpu_is_missing()) {
+      GTEST_SKIP() << "no GPU";
+    }
+  }
+};
+using Load = Registry;
+
+TEST_F(Registry, GivesTheBackendOfThatName) {
+  const auto backend = support::make_test_backend(GIBBSITE_TEST_BACKEND);
+  EXPECT_EQ(backend->name(), backend_name);
   EXPECT_THAT(backend->description(), HasSubstr("double on float storage"));
 }
 
-TEST(Registry, AutoIsTheFastestThereIs) { EXPECT_EQ(make_backend("auto")->name(), "cpu"); }
-
-TEST(Registry, CudaIsNotCompiledAndSaysWhatToDo) {
-  EXPECT_THAT([] { make_backend("cuda"); }, ThrowsMessage<NotCompiled>(HasSubstr("use --backend")));
+TEST_F(Registry, AutoIsTheFastestThereIs) {
+  bool gpu = true;
+  try {
+    make_backend("cuda");
+  } catch (const BackendUnavailable&) {
+    gpu = false;
+  }
+  EXPECT_EQ(make_backend("auto")->name(), gpu ? "cuda" : "cpu");
 }
 
-TEST(Registry, UnknownNameListsTheKnownOnes) {
+TEST_F(Registry, CudaNeverFallsBackAndSaysWhatToDo) {
+  if (!cuda::compiled()) {
+    EXPECT_THAT([] { make_backend("cuda"); },
+                ThrowsMessage<NotCompiled>(HasSubstr("use --backend cpu")));
+    return;
+  }
+  try {
+    EXPECT_EQ(make_backend("cuda")->name(), "cuda");
+  } catch (const NotCompiled&) {
+    FAIL() << "compiled, and says that it is not";
+  } catch (const BackendUnavailable& error) {  // NoDevice or CudaError
+    EXPECT_THAT(error.what(), HasSubstr("use --backend cpu"));
+  }
+}
+
+TEST_F(Registry, OtherBackendsComputeInDoubleAndHaveOneDesign) {
+  for (const char* name : {"cpu", "reference"}) {
+    EXPECT_THAT([&] { make_backend(name, {.arithmetic = Arithmetic::float32}); },
+                ThrowsMessage<BadInput>(HasSubstr("computes in float64 only")));
+    EXPECT_THAT([&] { make_backend(name, {.design = "tiled"}); },
+                ThrowsMessage<BadInput>(HasSubstr("leave it out")));
+  }
+}
+
+TEST_F(Registry, UnknownNameListsTheKnownOnes) {
   EXPECT_THAT([] { make_backend("gpu"); }, ThrowsMessage<BadInput>(HasSubstr("reference, cpu")));
 }
 
-TEST(Registry, ListsWhatCanBeUsed) {
+TEST_F(Registry, ListsWhatCanBeUsed) {
   for (const BackendInfo& info : list_backends()) {
     EXPECT_FALSE(info.description.empty());
     if (info.available) {
@@ -37,8 +80,8 @@ TEST(Registry, ListsWhatCanBeUsed) {
   }
 }
 
-TEST(Load, RefusesDataThatHasNoShape) {
-  const auto backend = make_backend(GIBBSITE_TEST_BACKEND);
+TEST_F(Load, RefusesDataThatHasNoShape) {
+  const auto backend = support::make_test_backend(GIBBSITE_TEST_BACKEND);
   const Loss& loss = loss_named("logistic");
   const std::vector<float> x(6, 1.0f), y(3, 1.0f);
   const std::span<const float> labels(y);

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace gibbsite::testing {
+namespace gibbsite::support {
 
 class TempDir {
  public:
@@ -53,4 +53,4 @@ class TempDir {
   std::filesystem::path path_;
 };
 
-}  // namespace gibbsite::testing
+}  // namespace gibbsite::support

@@ -13,10 +13,21 @@
 
 namespace gibbsite {
 
+/// In what the gradient is computed; the state of a chain is double everywhere.
+enum class Arithmetic {
+  float64,   ///< double on float storage: the only one that a certificate covers (THEORY 5)
+  float32,   ///< throughput: no certificate
+  bfloat16,  ///< throughput on matrix units, thetas relative to a centre: no certificate
+};
+std::string_view to_string(Arithmetic arithmetic);
+
 /// A data set and a loss, resident on a backend.
 class Engine {
  public:
   virtual ~Engine() = default;
+  [[nodiscard]] virtual Arithmetic arithmetic() const { return Arithmetic::float64; }
+  /// How the last `advance` was done ("one-pass: ..."), one line for people; may be empty.
+  [[nodiscard]] virtual std::string design() const { return ""; }
   [[nodiscard]] virtual std::size_t rows() const = 0;
   [[nodiscard]] virtual std::size_t features() const = 0;
 
@@ -52,9 +63,14 @@ struct BackendInfo {
 };
 std::vector<BackendInfo> list_backends();
 
+struct BackendOptions {
+  Arithmetic arithmetic = Arithmetic::float64;  ///< cuda only; the others compute in double
+  std::string design = "auto";                  ///< cuda only: docs/cuda.md names them
+};
+
 /// "auto" (the fastest one available), "reference", "cpu", "cuda". An explicit name never falls
 /// back. Throws BadInput on an unknown name, NotCompiled / NoDevice / CudaError when it cannot be
 /// used.
-std::unique_ptr<Backend> make_backend(std::string_view name);
+std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options = {});
 
 }  // namespace gibbsite

@@ -1,0 +1,85 @@
+#include "backend/cuda/design.hpp"
+
+#include <fmt/format.h>
+
+#include "backend/cuda/source.hpp"
+#include "gibbsite/core/error.hpp"
+
+namespace gibbsite::cuda {
+namespace {
+
+constexpr Design all_designs[] = {Design::resident, Design::cooperative, Design::one_pass,
+                                  Design::tiled,    Design::warp_group,  Design::blocked};
+
+}  // namespace
+
+std::string_view to_string(Design design) {
+  switch (design) {
+    case Design::resident:
+      return "resident";
+    case Design::cooperative:
+      return "cooperative";
+    case Design::one_pass:
+      return "one-pass";
+    case Design::tiled:
+      return "tiled";
+    case Design::warp_group:
+      return "warp-group";
+    case Design::blocked:
+      return "blocked";
+  }
+  return "";
+}
+
+Design design_named(std::string_view name) {
+  std::string known;
+  for (const Design design : all_designs) {
+    if (name == to_string(design)) return design;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(design));
+  }
+  throw BadInput(fmt::format("design: none is called '{}'; there is: auto, {}", name, known));
+}
+
+std::string why_not(Design design, const Shape& shape, Arithmetic /*arithmetic*/,
+                    const Card& /*card*/) {
+  switch (design) {
+    case Design::one_pass:
+      if (shape.features > kernels::one_pass_most_features) {
+        return fmt::format("takes at most {} features, there are {}",
+                           kernels::one_pass_most_features, shape.features);
+      }
+      return "";
+    default:
+      return "is not in this version";
+  }
+}
+
+Choice choose_design(const Shape& shape, Arithmetic arithmetic, const Card& card,
+                     std::optional<Design> asked) {
+  if (asked) {
+    const std::string why = why_not(*asked, shape, arithmetic, card);
+    if (!why.empty()) throw BadInput(fmt::format("design: {} {}", to_string(*asked), why));
+    return {*asked, "asked for"};
+  }
+  return {Design::one_pass, "few chains: bound by reading X, which it does once"};
+}
+
+Design gradient_design(Design design, const Shape& shape) {
+  if (design != Design::resident && design != Design::cooperative) return design;
+  return shape.features <= kernels::one_pass_most_features ? Design::one_pass : Design::blocked;
+}
+
+std::unique_ptr<GradientSource> make_source(Design design, const Problem& problem) {
+  switch (design) {
+    case Design::one_pass:
+      return make_one_pass_source(problem);
+    default:
+      return nullptr;
+  }
+}
+
+std::unique_ptr<StepLoop> make_loop(Design /*design*/, const Problem& /*problem*/) {
+  return nullptr;
+}
+
+}  // namespace gibbsite::cuda

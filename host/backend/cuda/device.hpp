@@ -1,0 +1,71 @@
+#pragma once
+// What the cuda engine asks of a card. Two of them: the real one (kernels/cuda_device.cu) and one
+// that the tests emulate (tests/support/emulated_device.hpp), so that the engine's layout, queues and
+// step are executed in CI without a GPU.
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "kernels/finish.hpp"
+#include "kernels/one_pass.hpp"
+#include "kernels/values.hpp"
+
+namespace gibbsite::cuda {
+
+/// What the choice of a design and the memory plan need to know of a card.
+struct Card {
+  std::string name;
+  int capability = 90;            ///< 10 * major + minor
+  unsigned multiprocessors = 1;
+  std::size_t shared_bytes = 0;   ///< most shared memory of one block
+  std::size_t l2_bytes = 0;
+  std::size_t total_bytes = 0;
+  std::size_t free_bytes = 0;     ///< when asked
+};
+
+/// Every kernel there is: the parameters of one launch.
+using Kernel = std::variant<kernels::OnePass, kernels::Finish, kernels::Tick, kernels::Values>;
+
+/// Work queues of a device: a queue keeps its order, two queues meet at events only.
+enum class Queue { compute, copy };
+using Event = std::uint64_t;
+using Graph = std::uint64_t;
+
+/// Every call throws CudaError when the card refuses. Not thread-safe.
+class Device {
+ public:
+  virtual ~Device() = default;
+  [[nodiscard]] virtual Card card() const = 0;
+
+  /// Device memory, 256-byte aligned, contents undefined. Throws CudaError naming the bytes asked
+  /// for and free.
+  virtual std::byte* allocate(std::size_t bytes) = 0;
+  /// Host memory that copies overlap with.
+  virtual std::byte* allocate_pinned(std::size_t bytes) = 0;
+  virtual void release(std::byte* memory) noexcept = 0;
+  virtual void release_pinned(std::byte* memory) noexcept = 0;
+
+  /// In the order of the queue; host memory must stay until the queue has passed (`synchronize`).
+  virtual void copy_in(Queue queue, std::byte* to, const void* from, std::size_t bytes) = 0;
+  virtual void copy_out(Queue queue, void* to, const std::byte* from, std::size_t bytes) = 0;
+  virtual void fill_zero(Queue queue, std::byte* to, std::size_t bytes) = 0;
+  /// On the compute queue.
+  virtual void launch(const Kernel& kernel) = 0;
+
+  /// Marks this place in the queue; an event may be used for one place at a time.
+  virtual Event record(Queue queue) = 0;
+  virtual void wait(Queue queue, Event event) = 0;  ///< the queue, not the host
+  virtual void wait_host(Event event) = 0;
+  /// The host waits for everything; faults of kernels come out here.
+  virtual void synchronize() = 0;
+
+  /// Launches that `enqueue` makes on the compute queue are kept, not run.
+  virtual Graph capture(const std::function<void()>& enqueue) = 0;
+  virtual void replay(Graph graph) = 0;
+  virtual void discard(Graph graph) noexcept = 0;
+};
+
+}  // namespace gibbsite::cuda

@@ -1,0 +1,56 @@
+// Design C on the host: leaves of rows, a block of threads each.
+#include <algorithm>
+#include <bit>
+
+#include "backend/cuda/source.hpp"
+#include "gibbsite/schedule/map_error.hpp"
+
+namespace gibbsite::cuda {
+namespace {
+
+// Small tables are cut finer, so that every multiprocessor has a leaf; by rows alone, so that the
+// bits do not depend on the card. 128 rows are two turns of a block.
+std::size_t leaf_rows(std::size_t rows) {
+  return std::clamp<std::size_t>(std::bit_ceil(rows / 1024 + 1), 128, row_block);
+}
+
+class OnePassSource final : public GradientSource {
+ public:
+  explicit OnePassSource(const Problem& problem)
+      : problem_(problem), leaf_rows_(leaf_rows(problem.shape.rows)) {}
+
+  [[nodiscard]] std::size_t partials(std::size_t rows) const override {
+    return kernels::ceil_div(rows, leaf_rows_);
+  }
+  // A lane's rows, the groups of a warp, the warps.
+  [[nodiscard]] std::size_t depth(std::size_t rows) const override {
+    return std::min(rows, leaf_rows_) + 2 + 8;
+  }
+  void enqueue(Device& device, const Chunk& chunk, View<const double> theta, std::size_t chains,
+               std::byte* partials, std::byte* /*scratch*/) override {
+    const std::size_t d = problem_.shape.features;
+    device.launch(kernels::OnePass{
+        .x = chunk.x,
+        .y = chunk.y,
+        .theta = theta,
+        .partials = {reinterpret_cast<double*>(partials), this->partials(chunk.rows) * chains * d},
+        .rows = chunk.rows,
+        .features = d,
+        .chains = chains,
+        .leaf_rows = leaf_rows_,
+        .loss = problem_.loss,
+        .single = problem_.arithmetic != Arithmetic::float64});
+  }
+
+ private:
+  Problem problem_;
+  std::size_t leaf_rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<GradientSource> make_one_pass_source(const Problem& problem) {
+  return std::make_unique<OnePassSource>(problem);
+}
+
+}  // namespace gibbsite::cuda

@@ -1,0 +1,26 @@
+#pragma once
+// A chain as the device sees it, and its Langevin step of two neighbouring coordinates.
+#include "gibbsite/core/random_bits.hpp"
+#include "gibbsite/sampler/langevin.hpp"
+#include "kernels/block.hpp"
+
+namespace gibbsite::kernels {
+
+/// What drives one chain (ChainSpec) and where it stood when the run was uploaded.
+struct Chain {
+  double inverse_temperature, prior_precision, step_size, noise_scale;  ///< beta, m, h, sqrt(2h)
+  std::uint64_t step, iterations;                                       ///< at upload; T
+  std::uint32_t key[8];
+  std::uint32_t stream;
+  std::uint32_t chacha20;  ///< 1: ChaCha20, 0: Philox
+};
+
+/// N(0,1) of coordinates 2p and 2p + 1 at that step (core/random.hpp, `fill_normals`).
+GIBBSITE_HD inline NormalPair chain_normals(const Chain& chain, std::uint64_t step,
+                                            std::uint32_t pair) {
+  const WordPair words = chain.chacha20 != 0 ? chacha20_pair(chain.key, chain.stream, step, pair)
+                                             : philox_pair(chain.key, chain.stream, step, pair);
+  return box_muller_pair(words);
+}
+
+}  // namespace gibbsite::kernels

@@ -1,0 +1,39 @@
+#pragma once
+// The backend that a test program is built for, and the device of a kernel test.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "backend/cuda/cuda.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/sampler/backend.hpp"
+#include "support/emulated_device.hpp"
+
+namespace gibbsite::support {
+
+/// A GPU is missing: skips, or fails when GIBBSITE_REQUIRE_GPU is set. Call from SetUp().
+inline bool gpu_is_missing() {
+  try {
+    cuda::make_device();
+    return false;
+  } catch (const BackendUnavailable& error) {
+    if (std::getenv("GIBBSITE_REQUIRE_GPU") != nullptr) {
+      ADD_FAILURE() << "GIBBSITE_REQUIRE_GPU is set: " << error.what();
+    }
+    return true;
+  }
+}
+
+/// "emulated" (the cuda engine on the emulated card), or a backend's name.
+inline std::unique_ptr<Backend> make_test_backend(std::string_view name,
+                                                  const BackendOptions& options = {}) {
+  if (name == "emulated") return cuda::make_cuda_backend(make_emulated_device(), options);
+  return make_backend(name, options);
+}
+
+/// "emulated" or "cuda".
+inline std::unique_ptr<cuda::Device> make_test_device(std::string_view name) {
+  return name == "emulated" ? make_emulated_device() : cuda::make_device();
+}
+
+}  // namespace gibbsite::support

@@ -1,0 +1,193 @@
+#include "support/emulated_device.hpp"
+
+#include <cstring>
+#include <deque>
+#include <map>
+#include <new>
+#include <random>
+#include <string>
+
+#include "gibbsite/core/error.hpp"
+#include "support/emulator.hpp"
+
+namespace gibbsite::support {
+namespace {
+
+using cuda::Event;
+using cuda::Graph;
+using cuda::Queue;
+
+class EmulatedDevice final : public cuda::Device {
+ public:
+  explicit EmulatedDevice(const EmulatedCard& card) : card_(card), random_(card.seed) {}
+
+  [[nodiscard]] cuda::Card card() const override {
+    std::size_t used = 0;
+    for (const auto& [at, bytes] : memory_) used += bytes.size();
+    return {.name = "emulated card",
+            .capability = card_.capability,
+            .multiprocessors = card_.multiprocessors,
+            .shared_bytes = card_.shared_bytes,
+            .l2_bytes = std::size_t{1} << 20,
+            .total_bytes = card_.total_bytes,
+            .free_bytes = card_.total_bytes - used};
+  }
+
+  std::byte* allocate(std::size_t bytes) override {
+    if (bytes > card().free_bytes) {
+      throw CudaError("emulated card: out of memory: " + std::to_string(bytes) + " bytes");
+    }
+    return poisoned(memory_, bytes);
+  }
+  std::byte* allocate_pinned(std::size_t bytes) override { return poisoned(pinned_, bytes); }
+  void release(std::byte* memory) noexcept override { memory_.erase(memory); }
+  void release_pinned(std::byte* memory) noexcept override { pinned_.erase(memory); }
+
+  void copy_in(Queue queue, std::byte* to, const void* from, std::size_t bytes) override {
+    if (bytes == 0) return;
+    require_owned(to, bytes);
+    push(queue, [=] { std::memcpy(to, from, bytes); });
+  }
+  void copy_out(Queue queue, void* to, const std::byte* from, std::size_t bytes) override {
+    if (bytes == 0) return;
+    require_owned(from, bytes);
+    push(queue, [=] { std::memcpy(to, from, bytes); });
+  }
+  void fill_zero(Queue queue, std::byte* to, std::size_t bytes) override {
+    if (bytes == 0) return;
+    require_owned(to, bytes);
+    push(queue, [=] { std::memset(to, 0, bytes); });
+  }
+
+  void launch(const cuda::Kernel& kernel) override {
+    push(Queue::compute, [this, kernel] {
+      std::visit([this](const auto& params) { run(params); }, kernel);
+    });
+  }
+
+  Event record(Queue queue) override {
+    const Event event = ++events_;
+    push(queue, [this, event] { happened_[event] = true; });
+    return event;
+  }
+  void wait(Queue queue, Event event) override {
+    queues_[index(queue)].push_back({nullptr, event});
+  }
+  void wait_host(Event event) override {
+    require_alive();
+    while (!happened_[event]) turn();
+  }
+  void synchronize() override {
+    require_alive();
+    while (!queues_[0].empty() || !queues_[1].empty()) turn();
+  }
+
+  Graph capture(const std::function<void()>& enqueue) override {
+    capturing_ = true;
+    captured_.clear();
+    enqueue();
+    capturing_ = false;
+    graphs_[++graph_count_] = captured_;
+    return graph_count_;
+  }
+  void replay(Graph graph) override {
+    for (const auto& work : graphs_.at(graph)) push(Queue::compute, work);
+  }
+  void discard(Graph graph) noexcept override { graphs_.erase(graph); }
+
+ private:
+  using Bytes = std::vector<std::byte>;
+  struct Item {
+    std::function<void()> work;
+    Event waits_for = 0;  // where work is null
+  };
+  static std::size_t index(Queue queue) { return queue == Queue::compute ? 0 : 1; }
+
+  // 0xFF everywhere: NaN as float and as double.
+  template <class Map>
+  static std::byte* poisoned(Map& map, std::size_t bytes) {
+    Bytes storage(bytes + 256, std::byte{0xFF});
+    auto at = reinterpret_cast<std::uintptr_t>(storage.data());
+    auto* aligned = reinterpret_cast<std::byte*>((at + 255) / 256 * 256);
+    map.emplace(aligned, std::move(storage));
+    return aligned;
+  }
+
+  void require_owned(const std::byte* at, std::size_t bytes) const {
+    for (const auto& [begin, storage] : memory_) {
+      if (at >= begin && at + bytes <= begin + storage.size() - 256) return;
+    }
+    throw KernelFault("a copy of " + std::to_string(bytes) + " bytes leaves device memory");
+  }
+
+  void require_alive() const {
+    if (dead_) throw CudaError("emulated card: an earlier kernel faulted");
+  }
+
+  void push(Queue queue, std::function<void()> work) {
+    require_alive();
+    if (capturing_) {
+      if (queue != Queue::compute) throw KernelFault("only the compute queue can be captured");
+      captured_.push_back(std::move(work));
+      return;
+    }
+    queues_[index(queue)].push_back({std::move(work), 0});
+  }
+
+  // One item of one queue that can go on, at random.
+  void turn() {
+    std::vector<std::size_t> ready;
+    for (std::size_t q = 0; q < 2; ++q) {
+      if (queues_[q].empty()) continue;
+      const Item& head = queues_[q].front();
+      if (head.work || happened_[head.waits_for]) ready.push_back(q);
+    }
+    if (ready.empty()) throw KernelFault("queues wait for events that nothing records");
+    auto& queue = queues_[ready[random_() % ready.size()]];
+    const Item item = std::move(queue.front());
+    queue.pop_front();
+    if (!item.work) return;
+    try {
+      item.work();
+    } catch (...) {  // as on a card: after a fault nothing runs any more
+      dead_ = true;
+      for (auto& pending : queues_) pending.clear();
+      throw;
+    }
+  }
+
+  template <class Params>
+  void run(const Params& params) {
+    if (++launches_ == card_.fault_at_launch) throw CudaError("emulated card: injected fault");
+    bool found = false;
+    kernels::with_body(params, [&]<class Body>() {
+      found = true;
+      const kernels::LaunchShape shape = Body::shape(params);
+      if (shape.shared_bytes > card_.shared_bytes) {
+        throw KernelFault("asks for more shared memory than a block can have");
+      }
+      emulate<Body>(shape, params, random_());
+    });
+    if (!found) throw KernelFault("no kernel for these parameters");
+  }
+
+  EmulatedCard card_;
+  std::mt19937_64 random_;
+  std::map<const std::byte*, Bytes> memory_, pinned_;
+  std::deque<Item> queues_[2];
+  std::map<Event, bool> happened_;
+  Event events_ = 0;
+  bool capturing_ = false, dead_ = false;
+  std::uint64_t launches_ = 0;
+  std::vector<std::function<void()>> captured_;
+  std::map<Graph, std::vector<std::function<void()>>> graphs_;
+  Graph graph_count_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<cuda::Device> make_emulated_device(const EmulatedCard& card) {
+  return std::make_unique<EmulatedDevice>(card);
+}
+
+}  // namespace gibbsite::support

@@ -1,0 +1,22 @@
+#pragma once
+// A card in software: kernels run through the emulator, queues are real queues. What two queues do
+// is interleaved at random, as late or as early as events allow, so a missing wait shows as a wrong
+// result; memory is poisoned with NaN, so what is read before it is written shows too.
+#include <memory>
+
+#include "backend/cuda/device.hpp"
+
+namespace gibbsite::support {
+
+struct EmulatedCard {
+  std::size_t total_bytes = std::size_t{1} << 30;
+  unsigned multiprocessors = 4;
+  std::size_t shared_bytes = 227 << 10;
+  int capability = 90;
+  std::uint64_t seed = 1;
+  std::uint64_t fault_at_launch = 0;  ///< this launch (from 1) faults when it runs; 0: none does
+};
+
+std::unique_ptr<cuda::Device> make_emulated_device(const EmulatedCard& card = {});
+
+}  // namespace gibbsite::support

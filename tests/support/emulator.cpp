@@ -1,0 +1,255 @@
+#include "support/emulator.hpp"
+
+#include <algorithm>
+
+namespace gibbsite::support::emulator {
+namespace {
+
+namespace context = boost::context;
+constexpr std::size_t stack_bytes = 64 << 10;
+
+std::string where(const BlockState& block, unsigned thread) {
+  return "block " + std::to_string(block.index) + " thread " + std::to_string(thread) + ": ";
+}
+
+}  // namespace
+
+// The blocks that are resident together, and the scheduler.
+class Grid {
+ public:
+  Grid(const kernels::LaunchShape& shape, std::uint64_t seed,
+       const std::function<void(EmulatedBlock&)>& body)
+      : shape_(shape), random_(seed), body_(body) {}
+
+  void run() {
+    std::vector<std::size_t> order(shape_.blocks);
+    for (std::size_t b = 0; b < order.size(); ++b) order[b] = b;
+    std::shuffle(order.begin(), order.end(), random_);
+    if (shape_.cooperative) return run_together(order);
+    for (const std::size_t b : order) run_together({b});
+  }
+
+  [[nodiscard]] const kernels::LaunchShape& shape() const { return shape_; }
+  context::fiber scheduler;  // of the thread that runs now
+  std::exception_ptr error;
+
+ private:
+  struct Ready {
+    BlockState* block;
+    unsigned thread;
+  };
+
+  void run_together(const std::vector<std::size_t>& indices) {
+    std::vector<std::unique_ptr<BlockState>> blocks;
+    for (const std::size_t index : indices) blocks.push_back(make_block(index));
+    ready_.clear();
+    for (const auto& block : blocks) {
+      for (unsigned t = 0; t < shape_.threads; ++t) ready_.push_back({block.get(), t});
+    }
+    std::size_t running = ready_.size();
+    while (running > 0) {
+      if (ready_.empty()) release_or_fail(blocks);
+      std::swap(ready_[random_() % ready_.size()], ready_.back());
+      const auto [block, t] = ready_.back();
+      ready_.pop_back();
+      Thread& thread = block->threads[t];
+      thread.fiber = std::move(thread.fiber).resume();
+      if (error) std::rethrow_exception(error);
+      if (thread.wait == Wait::left) --running;
+      if (thread.wait == Wait::warp) release_warp(*block, t / kernels::warp_size);
+      if (thread.wait == Wait::block || thread.wait == Wait::left) release_block(*block);
+    }
+    for (const auto& block : blocks) {
+      for (unsigned t = 0; t < shape_.threads; ++t) {
+        if (!block->threads[t].groups.empty() || !block->threads[t].open.empty()) {
+          throw KernelFault(where(*block, t) + "left with copies that nobody waited for");
+        }
+      }
+    }
+  }
+
+  std::unique_ptr<BlockState> make_block(std::size_t index) {
+    auto block = std::make_unique<BlockState>();
+    block->index = index;
+    block->threads.resize(shape_.threads);
+    const std::size_t warps = kernels::ceil_div(shape_.threads, kernels::warp_size);
+    block->warp_epoch.assign(warps, 0);
+    block->exchange.resize(warps);
+    for (unsigned t = 0; t < shape_.threads; ++t) {
+      BlockState* const state = block.get();
+      state->threads[t].fiber = context::fiber(
+          std::allocator_arg, stacks_, [this, state, t](context::fiber&& from) {
+            scheduler = std::move(from);
+            try {
+              EmulatedBlock view(*this, *state, t);
+              body_(view);
+            } catch (const context::detail::forced_unwind&) {
+              throw;
+            } catch (...) {
+              error = std::current_exception();
+            }
+            state->threads[t].wait = Wait::left;
+            return std::move(scheduler);
+          });
+    }
+    return block;
+  }
+
+  void wake(BlockState& block, unsigned t) {
+    block.threads[t].wait = Wait::none;
+    ready_.push_back({&block, t});
+  }
+
+  // A warp goes on when each of its lanes waits at a warp barrier.
+  void release_warp(BlockState& block, unsigned warp) {
+    const unsigned first = warp * kernels::warp_size;
+    const unsigned last = std::min(first + kernels::warp_size, shape_.threads);
+    for (unsigned t = first; t < last; ++t) {
+      if (block.threads[t].wait != Wait::warp) return;
+    }
+    ++block.warp_epoch[warp];
+    for (unsigned t = first; t < last; ++t) wake(block, t);
+  }
+
+  void release_block(BlockState& block) {
+    bool waits = false, left = false;
+    for (const Thread& thread : block.threads) {
+      if (thread.wait == Wait::none || thread.wait == Wait::warp || thread.wait == Wait::grid) {
+        return;
+      }
+      waits |= thread.wait == Wait::block;
+      left |= thread.wait == Wait::left;
+    }
+    if (!waits) return;
+    if (left) {
+      throw KernelFault("block " + std::to_string(block.index) +
+                        ": some threads left while others wait at sync()");
+    }
+    ++block.epoch;
+    for (unsigned t = 0; t < shape_.threads; ++t) wake(block, t);
+  }
+
+  // Nobody can go on: every thread must be at the grid's barrier.
+  void release_or_fail(const std::vector<std::unique_ptr<BlockState>>& blocks) {
+    for (const auto& block : blocks) {
+      for (unsigned t = 0; t < shape_.threads; ++t) {
+        const Wait wait = block->threads[t].wait;
+        if (wait == Wait::grid) continue;
+        throw KernelFault(where(*block, t) + (wait == Wait::left ? "left" : "waits at a barrier") +
+                          " that others of its warp, block or grid never reach");
+      }
+    }
+    for (const auto& block : blocks) {
+      ++block->epoch;
+      for (unsigned t = 0; t < shape_.threads; ++t) wake(*block, t);
+    }
+  }
+
+  const kernels::LaunchShape& shape_;
+  std::mt19937_64 random_;
+  const std::function<void(EmulatedBlock&)>& body_;
+  std::vector<Ready> ready_;
+  context::pooled_fixedsize_stack stacks_{stack_bytes};
+};
+
+std::size_t EmulatedBlock::blocks() const { return grid_.shape().blocks; }
+
+void EmulatedBlock::wait_at(Wait what) {
+  self().wait = what;
+  grid_.scheduler = std::move(grid_.scheduler).resume();
+}
+
+void EmulatedBlock::sync_grid() {
+  if (!grid_.shape().cooperative) throw KernelFault("sync_grid() in a launch that is not cooperative");
+  wait_at(Wait::grid);
+}
+
+void EmulatedBlock::touch(SharedArray& array, std::size_t i, bool write) {
+  if (i >= array.count) {
+    throw KernelFault(where(block_, thread_) + "shared access " + std::to_string(i) + " of " +
+                      std::to_string(array.count));
+  }
+  const auto unordered = [&](const Touch& before) {
+    if (before.thread == ~0u || before.thread == thread_) return false;
+    if (before.block_epoch < block_.epoch) return false;
+    const bool same_warp = before.thread / kernels::warp_size == warp();
+    return !(same_warp && before.warp_epoch < block_.warp_epoch[warp()]);
+  };
+  auto& reads = array.read[i];
+  if (unordered(array.written[i]) ||
+      (write && (unordered(reads[0]) || unordered(reads[1])))) {
+    throw KernelFault(where(block_, thread_) + "race on shared element " + std::to_string(i) +
+                      " of " + std::to_string(array.count));
+  }
+  const Touch now{thread_, block_.epoch, block_.warp_epoch[warp()]};
+  if (write) {
+    array.written[i] = now;
+    array.ready[i] = 1;
+    return;
+  }
+  if (array.ready[i] == 0) {
+    throw KernelFault(where(block_, thread_) + "reads shared element " + std::to_string(i) +
+                      " before it holds a value");
+  }
+  if (reads[0].thread == thread_ || reads[0].thread == ~0u || !unordered(reads[0])) {
+    reads[0] = now;
+  } else {
+    reads[1] = now;
+  }
+}
+
+SharedArray* EmulatedBlock::shared_array(std::size_t count, std::size_t element_size) {
+  const std::size_t call = self().shared_calls++;
+  if (call == block_.arrays.size()) {
+    auto array = std::make_unique<SharedArray>();
+    array->element_size = element_size;
+    array->count = count;
+    array->bytes.assign(count * element_size, 0xCD);
+    array->written.resize(count);
+    array->read.resize(count);
+    array->ready.assign(count, 0);
+    block_.shared_used += kernels::round_up_to(count * element_size, 128);
+    if (block_.shared_used > grid_.shape().shared_bytes) {
+      throw KernelFault("shared memory: " + std::to_string(block_.shared_used) +
+                        " bytes used, launched with " +
+                        std::to_string(grid_.shape().shared_bytes));
+    }
+    block_.arrays.push_back(std::move(array));
+  }
+  SharedArray* const array = block_.arrays[call].get();
+  if (array->count != count || array->element_size != element_size) {
+    throw KernelFault(where(block_, thread_) + "asks for shared memory in another order");
+  }
+  return array;
+}
+
+void EmulatedBlock::copy_async(const Shared<float>& to, std::size_t i,
+                               const kernels::View<const float>& from, std::size_t j) {
+  if ((to.first_ + i) % 4 != 0 || j % 4 != 0 ||
+      reinterpret_cast<std::uintptr_t>(from.data) % 16 != 0) {
+    throw KernelFault(where(block_, thread_) + "asynchronous copy that is not aligned");
+  }
+  for (std::size_t k = 0; k < 4; ++k) {
+    touch(*to.array_, to.first_ + i + k, true);
+    to.array_->ready[to.first_ + i + k] = 0;  // until the group is waited for
+  }
+  self().open.push_back({to.array_, to.first_ + i, {{from[j], from[j + 1], from[j + 2], from[j + 3]}}});
+}
+
+void EmulatedBlock::wait_groups(std::size_t pending) {
+  while (self().groups.size() > pending) {
+    for (const Copy& copy : self().groups.front()) {
+      for (std::size_t k = 0; k < 4; ++k) touch(*copy.to, copy.at + k, true);
+      std::memcpy(&copy.to->bytes[copy.at * sizeof(float)], &copy.value, sizeof(copy.value));
+    }
+    self().groups.pop_front();
+  }
+}
+
+void run_grid(const kernels::LaunchShape& shape, std::uint64_t seed,
+              const std::function<void(EmulatedBlock&)>& body) {
+  if (shape.blocks == 0 || shape.threads == 0) throw KernelFault("an empty launch");
+  Grid(shape, seed, body).run();
+}
+
+}  // namespace gibbsite::support::emulator
