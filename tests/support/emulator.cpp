@@ -55,7 +55,8 @@ class Grid {
       Thread& thread = block->threads[t];
       thread.fiber = std::move(thread.fiber).resume();
       if (error) std::rethrow_exception(error);
-      if (thread.wait == Wait::left) --running;
+      if (thread.wait == Wait::left) --running, ++block->left;
+      if (thread.wait == Wait::block) ++block->waiting;
       if (thread.wait == Wait::warp) release_warp(*block, t / kernels::warp_size);
       if (thread.wait == Wait::block || thread.wait == Wait::left) release_block(*block);
     }
@@ -74,6 +75,7 @@ class Grid {
     block->threads.resize(shape_.threads);
     const std::size_t warps = kernels::ceil_div(shape_.threads, kernels::warp_size);
     block->warp_epoch.assign(warps, 0);
+    block->warp_waiting.assign(warps, 0);
     block->exchange.resize(warps);
     for (unsigned t = 0; t < shape_.threads; ++t) {
       BlockState* const state = block.get();
@@ -104,27 +106,19 @@ class Grid {
   void release_warp(BlockState& block, unsigned warp) {
     const unsigned first = warp * kernels::warp_size;
     const unsigned last = std::min(first + kernels::warp_size, shape_.threads);
-    for (unsigned t = first; t < last; ++t) {
-      if (block.threads[t].wait != Wait::warp) return;
-    }
+    if (++block.warp_waiting[warp] < last - first) return;
+    block.warp_waiting[warp] = 0;
     ++block.warp_epoch[warp];
     for (unsigned t = first; t < last; ++t) wake(block, t);
   }
 
   void release_block(BlockState& block) {
-    bool waits = false, left = false;
-    for (const Thread& thread : block.threads) {
-      if (thread.wait == Wait::none || thread.wait == Wait::warp || thread.wait == Wait::grid) {
-        return;
-      }
-      waits |= thread.wait == Wait::block;
-      left |= thread.wait == Wait::left;
-    }
-    if (!waits) return;
-    if (left) {
+    if (block.waiting + block.left < shape_.threads || block.waiting == 0) return;
+    if (block.left > 0) {
       throw KernelFault("block " + std::to_string(block.index) +
                         ": some threads left while others wait at sync()");
     }
+    block.waiting = 0;
     ++block.epoch;
     for (unsigned t = 0; t < shape_.threads; ++t) wake(block, t);
   }
