@@ -15,7 +15,8 @@
 //   lane(), warp()                           thread() % 32, thread() / 32
 //   sync(), sync_warp()                      barriers: every thread of the block, of the warp
 //   sync_grid()                              every thread of the grid; cooperative launches only
-//   shared<T>(count)                         next `count` elements of shared memory, 128-byte aligned
+//   shared<T>(count)                         next `count` elements of shared memory, 128-byte
+//   aligned
 //                                            every thread calls in one order
 //   shuffle(v, lane), shuffle_xor(v, mask)   of the whole warp
 //   copy_async(to, i, from, j)               four floats global -> shared, i and j multiples of 4

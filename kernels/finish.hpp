@@ -15,15 +15,15 @@
 namespace gibbsite::kernels {
 
 struct Finish {
-  View<const double> partials;         ///< [count x C x d], or
-  View<const float> partials_single;   ///< the same in float; one of the two is empty
+  View<const double> partials;        ///< [count x C x d], or
+  View<const float> partials_single;  ///< the same in float; one of the two is empty
   std::size_t count = 0, chains = 0, features = 0;
-  View<double> gradient;               ///< [C x d]: written, and the chains rest; or empty
-  View<double> theta;                  ///< [C x d]: moved
-  View<const Chain> chain;             ///< [C]
-  View<const double> centers;          ///< [C x d]; empty: all 0
-  View<const std::uint64_t> clock;     ///< [1] steps done since the chains were uploaded
-  View<const double> normals;          ///< [C x d] noise made elsewhere (uncertified); or empty
+  View<double> gradient;            ///< [C x d]: written, and the chains rest; or empty
+  View<double> theta;               ///< [C x d]: moved
+  View<const Chain> chain;          ///< [C]
+  View<const double> centers;       ///< [C x d]; empty: all 0
+  View<const std::uint64_t> clock;  ///< [1] steps done since the chains were uploaded
+  View<const double> normals;       ///< [C x d] noise made elsewhere (uncertified); or empty
 };
 
 /// Additions on the longest path of `count` partials.
@@ -86,10 +86,10 @@ struct FinishBody {
       xi = chain_normals(chain, step, static_cast<std::uint32_t>(j / 2));
     }
     for (unsigned k = 0; k < here; ++k) {
-      p.theta[at + k] = langevin_coordinate(
-          p.theta[at + k], g[k], p.centers.size != 0 ? p.centers[at + k] : 0.0,
-          chain.inverse_temperature, chain.prior_precision, chain.step_size, chain.noise_scale,
-          k == 0 ? xi.first : xi.second);
+      p.theta[at + k] =
+          langevin_coordinate(p.theta[at + k], g[k], p.centers.size != 0 ? p.centers[at + k] : 0.0,
+                              chain.inverse_temperature, chain.prior_precision, chain.step_size,
+                              chain.noise_scale, k == 0 ? xi.first : xi.second);
     }
   }
 

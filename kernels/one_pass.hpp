@@ -58,9 +58,9 @@ struct OnePassBody {
     const unsigned base_lane = block.lane() - lane;
 
     Real theta[Chains][Columns], g[Chains][Columns];
-GIBBSITE_UNROLL
+    GIBBSITE_UNROLL
     for (unsigned c = 0; c < Chains; ++c) {
-GIBBSITE_UNROLL
+      GIBBSITE_UNROLL
       for (unsigned k = 0; k < Columns; ++k) {
         const std::size_t j = lane + k * Lanes;
         const bool there = j < d && first_chain + c < p.chains;
@@ -73,9 +73,9 @@ GIBBSITE_UNROLL
     for (std::size_t turn = first_row; turn < last_row; turn += groups * rows_at_once) {
       const std::size_t row = turn + group * rows_at_once;
       float x[rows_at_once][Columns];
-GIBBSITE_UNROLL
+      GIBBSITE_UNROLL
       for (unsigned r = 0; r < rows_at_once; ++r) {
-GIBBSITE_UNROLL
+        GIBBSITE_UNROLL
         for (unsigned k = 0; k < Columns; ++k) {
           const std::size_t j = lane + k * Lanes;
           x[r][k] = j < d && row + r < last_row ? p.x[(row + r) * d + j] : 0.0f;
@@ -84,21 +84,21 @@ GIBBSITE_UNROLL
       const std::size_t my_row = row + row_of(lane);
       const bool mine = my_row < last_row;
       const Real label = mine ? static_cast<Real>(p.y[my_row]) : Real{1};
-GIBBSITE_UNROLL
+      GIBBSITE_UNROLL
       for (unsigned c = 0; c < Chains; ++c) {
         Real z[rows_at_once];
-GIBBSITE_UNROLL
+        GIBBSITE_UNROLL
         for (unsigned r = 0; r < rows_at_once; ++r) {
           z[r] = 0;
-GIBBSITE_UNROLL
+          GIBBSITE_UNROLL
           for (unsigned k = 0; k < Columns; ++k) z[r] += static_cast<Real>(x[r][k]) * theta[c][k];
         }
         const Real logit = sum_over_lanes(block, lane, z);
         const Real residual = mine ? Loss::residual(logit, label) : Real{0};
-GIBBSITE_UNROLL
+        GIBBSITE_UNROLL
         for (unsigned r = 0; r < rows_at_once; ++r) {
           const Real of_row = block.shuffle(residual, base_lane + lane_of(r));
-GIBBSITE_UNROLL
+          GIBBSITE_UNROLL
           for (unsigned k = 0; k < Columns; ++k) g[c][k] += of_row * static_cast<Real>(x[r][k]);
         }
       }
@@ -106,12 +106,12 @@ GIBBSITE_UNROLL
 
     // Sums of the groups in a warp, of the warps through shared memory, in a fixed order.
     auto sums = block.template shared<Real>(warps * width);  // [warps x width]
-GIBBSITE_UNROLL
+    GIBBSITE_UNROLL
     for (unsigned c = 0; c < Chains; ++c) {
-GIBBSITE_UNROLL
+      GIBBSITE_UNROLL
       for (unsigned k = 0; k < Columns; ++k) {
         Real sum = g[c][k];
-GIBBSITE_UNROLL
+        GIBBSITE_UNROLL
         for (unsigned mask = Lanes; mask < warp_size; mask *= 2) {
           sum += block.shuffle_xor(sum, mask);
         }
@@ -136,10 +136,10 @@ GIBBSITE_UNROLL
   // z[r] summed over the lanes of the group, for the row r = row_of(lane).
   template <class Block>
   GIBBSITE_HD static Real sum_over_lanes(Block& block, unsigned lane, Real (&z)[rows_at_once]) {
-GIBBSITE_UNROLL
+    GIBBSITE_UNROLL
     for (unsigned half = 4, mask = Lanes / 2; half >= 1; half /= 2, mask /= 2) {
       const bool upper = (lane & mask) != 0;
-GIBBSITE_UNROLL
+      GIBBSITE_UNROLL
       for (unsigned i = 0; i < half; ++i) {
         const Real keep = upper ? z[i + half] : z[i];
         const Real send = upper ? z[i] : z[i + half];
@@ -147,7 +147,7 @@ GIBBSITE_UNROLL
       }
     }
     Real sum = z[0];
-GIBBSITE_UNROLL
+    GIBBSITE_UNROLL
     for (unsigned mask = Lanes / 16; mask >= 1; mask /= 2) sum += block.shuffle_xor(sum, mask);
     return sum;
   }

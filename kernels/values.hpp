@@ -1,5 +1,6 @@
 #pragma once
-// The loss itself, for diagnostics: values[leaf, c] = sum over the leaf's rows of f(x_i . theta_c, y_i).
+// The loss itself, for diagnostics: values[leaf, c] = sum over the leaf's rows of f(x_i . theta_c,
+// y_i).
 //
 // A thread takes a row and a chain at a time. Reads X once per chain; not on any hot path.
 #include "kernels/block.hpp"

@@ -49,10 +49,9 @@ void langevin_update(const ChainSpec& spec, std::uint64_t step,
   const double noise_scale = std::sqrt(2 * spec.step_size);
   fill_normals(spec.key, spec.stream, step, noise);
   for (std::size_t j = 0; j < theta.size(); ++j) {
-    theta[j] = langevin_coordinate(theta[j], loss_gradient[j],
-                                   spec.center.empty() ? 0.0 : spec.center[j],
-                                   spec.inverse_temperature, spec.prior_precision, spec.step_size,
-                                   noise_scale, noise[j]);
+    theta[j] = langevin_coordinate(
+        theta[j], loss_gradient[j], spec.center.empty() ? 0.0 : spec.center[j],
+        spec.inverse_temperature, spec.prior_precision, spec.step_size, noise_scale, noise[j]);
   }
 }
 

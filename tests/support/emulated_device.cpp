@@ -60,9 +60,8 @@ class EmulatedDevice final : public cuda::Device {
   }
 
   void launch(const cuda::Kernel& kernel) override {
-    push(Queue::compute, [this, kernel] {
-      std::visit([this](const auto& params) { run(params); }, kernel);
-    });
+    push(Queue::compute,
+         [this, kernel] { std::visit([this](const auto& params) { run(params); }, kernel); });
   }
 
   Event record(Queue queue) override {
@@ -169,6 +168,31 @@ class EmulatedDevice final : public cuda::Device {
       emulate<Body>(shape, params, random_());
     });
     if (!found) throw KernelFault("no kernel for these parameters");
+  }
+
+  // What the library does on a card, by plain loops.
+  void run(const kernels::Gemm& p) {
+    if (++launches_ == card_.fault_at_launch) throw CudaError("emulated card: injected fault");
+    p.single ? multiply<float>(p) : multiply<double>(p);
+  }
+  template <class Real>
+  static void multiply(const kernels::Gemm& p) {
+    const auto elements = [](const auto& bytes) { return bytes.size / sizeof(Real); };
+    const kernels::View<const Real> a{reinterpret_cast<const Real*>(p.a.data), elements(p.a)};
+    const kernels::View<const Real> b{reinterpret_cast<const Real*>(p.b.data), elements(p.b)};
+    const kernels::View<Real> c{reinterpret_cast<Real*>(p.c.data), elements(p.c)};
+    for (std::size_t item = 0; item < p.batch; ++item) {
+      for (std::size_t j = 0; j < p.n; ++j) {
+        for (std::size_t i = 0; i < p.m; ++i) {
+          Real sum = 0;
+          for (std::size_t l = 0; l < p.k; ++l) {
+            sum += a[item * p.stride_a + (p.transpose_a ? i * p.lda + l : l * p.lda + i)] *
+                   b[item * p.stride_b + j * p.ldb + l];
+          }
+          c[item * p.stride_c + j * p.ldc + i] = sum;
+        }
+      }
+    }
   }
 
   EmulatedCard card_;

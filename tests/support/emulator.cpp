@@ -79,8 +79,8 @@ class Grid {
     block->exchange.resize(warps);
     for (unsigned t = 0; t < shape_.threads; ++t) {
       BlockState* const state = block.get();
-      state->threads[t].fiber = context::fiber(
-          std::allocator_arg, stacks_, [this, state, t](context::fiber&& from) {
+      state->threads[t].fiber =
+          context::fiber(std::allocator_arg, stacks_, [this, state, t](context::fiber&& from) {
             scheduler = std::move(from);
             try {
               EmulatedBlock view(*this, *state, t);
@@ -154,7 +154,8 @@ void EmulatedBlock::wait_at(Wait what) {
 }
 
 void EmulatedBlock::sync_grid() {
-  if (!grid_.shape().cooperative) throw KernelFault("sync_grid() in a launch that is not cooperative");
+  if (!grid_.shape().cooperative)
+    throw KernelFault("sync_grid() in a launch that is not cooperative");
   wait_at(Wait::grid);
 }
 
@@ -170,8 +171,7 @@ void EmulatedBlock::touch(SharedArray& array, std::size_t i, bool write) {
     return !(same_warp && before.warp_epoch < block_.warp_epoch[warp()]);
   };
   auto& reads = array.read[i];
-  if (unordered(array.written[i]) ||
-      (write && (unordered(reads[0]) || unordered(reads[1])))) {
+  if (unordered(array.written[i]) || (write && (unordered(reads[0]) || unordered(reads[1])))) {
     throw KernelFault(where(block_, thread_) + "race on shared element " + std::to_string(i) +
                       " of " + std::to_string(array.count));
   }
@@ -205,8 +205,7 @@ SharedArray* EmulatedBlock::shared_array(std::size_t count, std::size_t element_
     block_.shared_used += kernels::round_up_to(count * element_size, 128);
     if (block_.shared_used > grid_.shape().shared_bytes) {
       throw KernelFault("shared memory: " + std::to_string(block_.shared_used) +
-                        " bytes used, launched with " +
-                        std::to_string(grid_.shape().shared_bytes));
+                        " bytes used, launched with " + std::to_string(grid_.shape().shared_bytes));
     }
     block_.arrays.push_back(std::move(array));
   }
@@ -227,7 +226,8 @@ void EmulatedBlock::copy_async(const Shared<float>& to, std::size_t i,
     touch(*to.array_, to.first_ + i + k, true);
     to.array_->ready[to.first_ + i + k] = 0;  // until the group is waited for
   }
-  self().open.push_back({to.array_, to.first_ + i, {{from[j], from[j + 1], from[j + 2], from[j + 3]}}});
+  self().open.push_back(
+      {to.array_, to.first_ + i, {{from[j], from[j + 1], from[j + 2], from[j + 3]}}});
 }
 
 void EmulatedBlock::wait_groups(std::size_t pending) {

@@ -74,8 +74,8 @@ struct BlockState {
   std::size_t shared_used = 0;
   std::uint64_t epoch = 0;
   std::vector<std::uint64_t> warp_epoch;
-  std::vector<unsigned> warp_waiting;           // lanes at a warp barrier
-  unsigned waiting = 0, left = 0;               // threads at sync(), threads that left
+  std::vector<unsigned> warp_waiting;  // lanes at a warp barrier
+  unsigned waiting = 0, left = 0;      // threads at sync(), threads that left
   std::vector<std::array<std::array<unsigned char, 16>, 64>> exchange;  // per warp, two shuffles
 };
 

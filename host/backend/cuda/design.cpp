@@ -49,6 +49,8 @@ std::string why_not(Design design, const Shape& shape, Arithmetic /*arithmetic*/
                            kernels::one_pass_most_features, shape.features);
       }
       return "";
+    case Design::blocked:
+      return "";
     default:
       return "is not in this version";
   }
@@ -61,7 +63,10 @@ Choice choose_design(const Shape& shape, Arithmetic arithmetic, const Card& card
     if (!why.empty()) throw BadInput(fmt::format("design: {} {}", to_string(*asked), why));
     return {*asked, "asked for"};
   }
-  return {Design::one_pass, "few chains: bound by reading X, which it does once"};
+  if (why_not(Design::one_pass, shape, arithmetic, card).empty() && shape.chains <= 8) {
+    return {Design::one_pass, "few chains: bound by reading X, which it does once"};
+  }
+  return {Design::blocked, "a shape that no other design takes"};
 }
 
 Design gradient_design(Design design, const Shape& shape) {
@@ -73,6 +78,8 @@ std::unique_ptr<GradientSource> make_source(Design design, const Problem& proble
   switch (design) {
     case Design::one_pass:
       return make_one_pass_source(problem);
+    case Design::blocked:
+      return make_blocked_source(problem);
     default:
       return nullptr;
   }

@@ -1,7 +1,7 @@
 #pragma once
 // What the cuda engine asks of a card. Two of them: the real one (kernels/cuda_device.cu) and one
-// that the tests emulate (tests/support/emulated_device.hpp), so that the engine's layout, queues and
-// step are executed in CI without a GPU.
+// that the tests emulate (tests/support/emulated_device.hpp), so that the engine's layout, queues
+// and step are executed in CI without a GPU.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -9,6 +9,7 @@
 #include <string>
 #include <variant>
 
+#include "kernels/blocked.hpp"
 #include "kernels/finish.hpp"
 #include "kernels/one_pass.hpp"
 #include "kernels/values.hpp"
@@ -18,16 +19,17 @@ namespace gibbsite::cuda {
 /// What the choice of a design and the memory plan need to know of a card.
 struct Card {
   std::string name;
-  int capability = 90;            ///< 10 * major + minor
+  int capability = 90;  ///< 10 * major + minor
   unsigned multiprocessors = 1;
-  std::size_t shared_bytes = 0;   ///< most shared memory of one block
+  std::size_t shared_bytes = 0;  ///< most shared memory of one block
   std::size_t l2_bytes = 0;
   std::size_t total_bytes = 0;
-  std::size_t free_bytes = 0;     ///< when asked
+  std::size_t free_bytes = 0;  ///< when asked
 };
 
 /// Every kernel there is: the parameters of one launch.
-using Kernel = std::variant<kernels::OnePass, kernels::Finish, kernels::Tick, kernels::Values>;
+using Kernel = std::variant<kernels::OnePass, kernels::Gemm, kernels::Residuals, kernels::Convert,
+                            kernels::Finish, kernels::Tick, kernels::Values>;
 
 /// Work queues of a device: a queue keeps its order, two queues meet at events only.
 enum class Queue { compute, copy };

@@ -1,7 +1,8 @@
 // One step on a card:
 //
 //   resident   source -> partials;  finish: sum, move;  tick
-//   streamed   for each chunk, while the next is copied: source -> partials;  finish: sum -> sums[k]
+//   streamed   for each chunk, while the next is copied: source -> partials;  finish: sum ->
+//   sums[k]
 //              finish: sum over chunks, move;  tick
 //
 // A resident step is captured once and replayed, so the host does nothing between two steps. State
@@ -15,7 +16,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <utility>
 
 #include "backend/checks.hpp"
 #include "backend/cuda/source.hpp"
@@ -62,15 +62,15 @@ struct Parts {
 
 // What a run keeps on the card besides X.
 struct Work {
-  View<float> labels;              // [n]
-  View<double> theta, gradient;    // [C x d]
-  View<double> centers;            // [C x d]
-  View<kernels::Chain> chain;      // [C]
-  View<std::uint64_t> clock;       // [1]
-  View<double> sums;               // [chunks x C x d], streamed runs
-  View<std::byte> partials;        // of one chunk
-  View<std::byte> scratch;         // the source's
-  View<double> values;             // [leaves x C], loss values
+  View<float> labels;            // [n]
+  View<double> theta, gradient;  // [C x d]
+  View<double> centers;          // [C x d]
+  View<kernels::Chain> chain;    // [C]
+  View<std::uint64_t> clock;     // [1]
+  View<double> sums;             // [chunks x C x d], streamed runs
+  View<std::byte> partials;      // of one chunk
+  View<std::byte> scratch;       // the source's
+  View<double> values;           // [leaves x C], loss values
 
   static Work in(Parts& parts, const Shape& s, const GradientSource& source, std::size_t chunk_rows,
                  std::size_t chunks) {
@@ -105,32 +105,28 @@ class CudaEngine final : public Engine {
   [[nodiscard]] std::string design() const override { return design_; }
 
   void advance(Ensemble& ensemble, std::uint64_t steps) override {
-    const std::size_t d = features();
-    active_.clear();
     std::uint64_t left = 0;
     for (std::size_t c = 0; c < ensemble.chains(); ++c) {
       if (ensemble.step[c] >= ensemble.specs[c].iterations) continue;
-      active_.push_back(c);
       left = std::max(left, ensemble.specs[c].iterations - ensemble.step[c]);
     }
     steps = std::min(steps, left);
     if (steps == 0) return;
 
-    prepare(active_.size());
-    theta_.resize(active_.size() * d);
-    for (std::size_t a = 0; a < active_.size(); ++a) {
-      std::ranges::copy(std::as_const(ensemble).chain(active_[a]), &theta_[a * d]);
-    }
+    // Finished chains stay on board and rest: another number of chains could be another design, and
+    // the bits of a chain would depend on where a run is cut.
+    prepare(ensemble.chains());
+    theta_ = ensemble.theta;
     upload_chains(ensemble);
     upload_theta();
     enqueue_steps(steps);
     device_->copy_out(Queue::compute, theta_.data(), bytes_of(work_.theta),
                       theta_.size() * sizeof(double));
     device_->synchronize();
-    for (std::size_t a = 0; a < active_.size(); ++a) {
-      const std::size_t c = active_[a];
-      std::copy_n(&theta_[a * d], d, ensemble.chain(c).begin());
-      ensemble.step[c] = std::min(ensemble.step[c] + steps, ensemble.specs[c].iterations);
+    ensemble.theta = theta_;
+    for (std::size_t c = 0; c < ensemble.chains(); ++c) {
+      const std::uint64_t last = std::max(ensemble.step[c], ensemble.specs[c].iterations);
+      ensemble.step[c] = std::min(ensemble.step[c] + steps, last);
     }
   }
 
@@ -190,15 +186,16 @@ class CudaEngine final : public Engine {
     auto source = make_source(gradient_design(choice.design, shape), problem);
     auto loop = make_loop(choice.design, problem);
     const std::size_t loop_bytes = loop ? aligned(loop->scratch_bytes()) : 0;
-    Layout layout = plan_layout(shape, *source,
-                                card.free_bytes - std::min(card.free_bytes, loop_bytes));
+    Layout layout =
+        plan_layout(shape, *source, card.free_bytes - std::min(card.free_bytes, loop_bytes));
     // A loop needs all of X on the card; where it is streamed the source makes the steps.
     if (layout.chunks > 1) loop.reset();
 
     Parts sizes;
     Work::in(sizes, shape, *source, layout.chunk_rows, layout.chunks);
     const std::size_t buffers = layout.chunks > 1 ? 2 : 1;
-    arena_ = std::make_unique<Memory>(*device_, buffers * layout.row_bytes + sizes.used + loop_bytes);
+    arena_ =
+        std::make_unique<Memory>(*device_, buffers * layout.row_bytes + sizes.used + loop_bytes);
     for (std::size_t b = 0; b < buffers; ++b) rows_[b] = arena_->data + b * layout.row_bytes;
     Parts parts{arena_->data + buffers * layout.row_bytes, 0};
     work_ = Work::in(parts, shape, *source, layout.chunk_rows, layout.chunks);
@@ -244,8 +241,8 @@ class CudaEngine final : public Engine {
     chain_.clear();
     centers_.clear();
     const bool centered = std::ranges::any_of(
-        active_, [&](std::size_t c) { return !ensemble.specs[c].center.empty(); });
-    for (const std::size_t c : active_) {
+        ensemble.specs, [](const ChainSpec& spec) { return !spec.center.empty(); });
+    for (std::size_t c = 0; c < ensemble.chains(); ++c) {
       const ChainSpec& spec = ensemble.specs[c];
       kernels::Chain chain{.inverse_temperature = spec.inverse_temperature,
                            .prior_precision = spec.prior_precision,
@@ -289,7 +286,8 @@ class CudaEngine final : public Engine {
             x_.rows};
   }
 
-  // Calls `work` for every chunk of rows on the card, in order; the copy of the next runs beside it.
+  // Calls `work` for every chunk of rows on the card, in order; the copy of the next runs beside
+  // it.
   template <class F>
   void for_each_chunk(F&& work) {
     if (layout_.chunks == 1) return work(resident(), 0);
@@ -330,8 +328,8 @@ class CudaEngine final : public Engine {
                        work_.scratch.data);
       if (layout_.chunks == 1) return;
       const std::size_t cells = shape_.chains * shape_.features;
-      device_->launch(finish_of_partials(source_->partials(chunk.rows),
-                                         work_.sums.part(k * cells, cells)));
+      device_->launch(
+          finish_of_partials(source_->partials(chunk.rows), work_.sums.part(k * cells, cells)));
     });
   }
 
@@ -367,7 +365,7 @@ class CudaEngine final : public Engine {
 
   void enqueue_steps(std::uint64_t steps) {
     if (loop_) {
-      const Residents run{resident(),   work_.theta,   work_.centers, work_.chain,
+      const Residents run{resident(),  work_.theta,   work_.centers,  work_.chain,
                           work_.clock, shape_.chains, shape_.features};
       return loop_->enqueue(*device_, run, steps, loop_scratch_);
     }
@@ -403,10 +401,9 @@ class CudaEngine final : public Engine {
   std::optional<Event> copied_[2], computed_[2];
   std::string design_;
 
-  std::vector<std::size_t> active_;    // unfinished chains
-  std::vector<double> theta_;          // [active x d]
-  std::vector<kernels::Chain> chain_;  // [active]
-  std::vector<double> centers_;        // [active x d]
+  std::vector<double> theta_;          // [C x d]
+  std::vector<kernels::Chain> chain_;  // [C]
+  std::vector<double> centers_;        // [C x d]
 };
 
 }  // namespace
@@ -427,7 +424,8 @@ Layout plan_layout(const Shape& shape, const GradientSource& source, std::size_t
   layout.chunk_rows = shape.rows;
   std::size_t bytes = needed(layout);
   const std::size_t whole = bytes;
-  // Longest path of additions (of double arithmetic; a source without a promise says 0): a partial, the partials of a chunk, the chunks.
+  // Longest path of additions (of double arithmetic; a source without a promise says 0): a partial,
+  // the partials of a chunk, the chunks.
   const auto keeps_promise = [&](const Layout& l) {
     const std::size_t depth = source.depth(l.chunk_rows) +
                               kernels::finish_depth(source.partials(l.chunk_rows)) +
@@ -441,7 +439,8 @@ Layout plan_layout(const Shape& shape, const GradientSource& source, std::size_t
     if (bytes <= usable && keeps_promise(layout)) return layout;
   }
   throw CudaError(fmt::format(
-      "--backend cuda: {} rows x {} features and {} chains need {} MiB on the card, or {} MiB when X "
+      "--backend cuda: {} rows x {} features and {} chains need {} MiB on the card, or {} MiB when "
+      "X "
       "is streamed, and {} MiB are free; free the card, use fewer chains or --backend cpu",
       shape.rows, shape.features, shape.chains, (whole >> 20) + 1, (bytes >> 20) + 1,
       free_bytes >> 20));

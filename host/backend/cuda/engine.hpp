@@ -1,6 +1,6 @@
 #pragma once
-// An Engine on a Device: memory, queues and the order of a step. Knows no kernel but the last one of
-// a step (kernels/finish.hpp); gradients come from a GradientSource.
+// An Engine on a Device: memory, queues and the order of a step. Knows no kernel but the last one
+// of a step (kernels/finish.hpp); gradients come from a GradientSource.
 #include <memory>
 #include <optional>
 
@@ -15,8 +15,8 @@ struct EngineOptions {
   std::optional<Design> design;  ///< none: choose_design
 };
 
-/// Throws BadInput when the loss has no kernels; CudaError with the numbers when not even a streamed
-/// run fits the card's free memory.
+/// Throws BadInput when the loss has no kernels; CudaError with the numbers when not even a
+/// streamed run fits the card's free memory.
 std::unique_ptr<Engine> make_engine(std::shared_ptr<Device> device, MatrixView<const float> x,
                                     std::span<const float> y, const Loss& loss,
                                     const EngineOptions& options);
@@ -30,8 +30,8 @@ struct Layout {
 };
 
 class GradientSource;
-/// The largest chunks that fit `free_bytes` (less a reserve for the driver), chunks being a power of
-/// two of row_block rows. Throws CudaError naming what is needed and what is free.
+/// The largest chunks that fit `free_bytes` (less a reserve for the driver), chunks being a power
+/// of two of row_block rows. Throws CudaError naming what is needed and what is free.
 Layout plan_layout(const Shape& shape, const GradientSource& source, std::size_t free_bytes);
 
 }  // namespace gibbsite::cuda

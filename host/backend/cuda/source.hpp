@@ -1,7 +1,8 @@
 #pragma once
 // The designs as the engine sees them. A gradient source turns rows and thetas into partial
 // gradients: the engine gives it rows (all of them, or a chunk when X is streamed), sums what it
-// leaves and moves the chains (kernels/finish.hpp). A step loop makes many whole steps in one launch.
+// leaves and moves the chains (kernels/finish.hpp). A step loop makes many whole steps in one
+// launch.
 #include <memory>
 
 #include "backend/cuda/design.hpp"
@@ -64,7 +65,8 @@ class StepLoop {
   [[nodiscard]] virtual std::size_t scratch_bytes() const { return 0; }
   /// Most additions between a row's term and a gradient (schedule/map_error.hpp).
   [[nodiscard]] virtual std::size_t depth() const = 0;
-  /// Enqueues `steps` steps of every unfinished chain: chain c at step chain[c].step + clock[0] + k.
+  /// Enqueues `steps` steps of every unfinished chain: chain c at step chain[c].step + clock[0] +
+  /// k.
   virtual void enqueue(Device& device, const Residents& run, std::uint64_t steps,
                        std::byte* scratch) = 0;
 };
@@ -76,5 +78,6 @@ std::unique_ptr<StepLoop> make_loop(Design design, const Problem& problem);
 
 // One function a design, one file each.
 std::unique_ptr<GradientSource> make_one_pass_source(const Problem& problem);
+std::unique_ptr<GradientSource> make_blocked_source(const Problem& problem);
 
 }  // namespace gibbsite::cuda

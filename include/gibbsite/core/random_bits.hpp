@@ -115,7 +115,7 @@ GIBBSITE_HD inline NormalPair box_muller_pair(WordPair words) {
   const auto f = static_cast<double>(octant % 2 == 0 ? low : (std::uint64_t{1} << 50) - low);
   const double phi = f * 0x1p-50 * quarter_pi;
   const double cosine = std::cos(phi), sine = std::sin(phi);
-  const bool swapped = (octant + 1) / 2 % 2 == 1;                     // octants 1, 2, 5, 6
+  const bool swapped = (octant + 1) / 2 % 2 == 1;  // octants 1, 2, 5, 6
   const double x = swapped ? sine : cosine, y = swapped ? cosine : sine;
   return {radius * (octant >= 2 && octant < 6 ? -x : x),  // left half plane
           radius * (octant >= 4 ? -y : y)};               // lower half plane

@@ -1,0 +1,118 @@
+#pragma once
+// Design F: two library products per block of rows and an element-wise kernel between them.
+//
+//   Z = X Theta^T        cuBLASLt, batched over blocks of `block_rows` rows
+//   Z <- f'(Z, y)        Residuals
+//   G[block] = Z^T X     cuBLASLt
+//
+// Traffic: X twice, C * 12 bytes (24 in double) per row and chain for Z; blocks are taken in passes
+// that stay in L2. The fallback for every shape and the baseline that the other designs are held
+// against. In double X is widened first: 8 bytes more per cell.
+#include <cmath>
+
+#include "kernels/block.hpp"
+#include "kernels/losses.hpp"
+
+namespace gibbsite::kernels {
+
+/// C = op(A) B for each item of a batch, column-major: A is m x k (k x m before op when
+/// transposed), B is k x n, C is m x n. Double, or float. Done by the library, not by a kernel of
+/// ours.
+struct Gemm {
+  bool single = false;
+  bool transpose_a = false;
+  std::size_t m = 0, n = 0, k = 0, batch = 1;
+  View<const std::byte> a, b;
+  View<std::byte> c;
+  std::size_t lda = 0, ldb = 0, ldc = 0;                 ///< in elements
+  std::size_t stride_a = 0, stride_b = 0, stride_c = 0;  ///< between items, in elements
+  View<std::byte> workspace;                             ///< 256-byte aligned
+};
+
+/// z[b, c, i] <- f'(z[b, c, i], y[b block_rows + i]) for rows below `rows`; the rest is left alone.
+struct Residuals {
+  View<double> z;        ///< [blocks x C x block_rows], or
+  View<float> z_single;  ///< the same in float; one of the two is empty
+  View<const float> y;   ///< [rows]
+  std::size_t rows = 0, chains = 0, block_rows = 0;
+  unsigned loss = 0;
+};
+
+template <class Loss, class Real>
+struct ResidualsBody {
+  using Params = Residuals;
+  static constexpr unsigned threads = 256, per_thread = 4;
+
+  static LaunchShape shape(const Residuals& p) {
+    const std::size_t blocks = ceil_div(p.rows, p.block_rows);
+    return {blocks * p.chains * ceil_div(p.block_rows, threads * per_thread), threads, 0, false};
+  }
+
+  template <class Block>
+  GIBBSITE_HD static void run(Block& block, const Residuals& p) {
+    const std::size_t parts = ceil_div(p.block_rows, threads * per_thread);
+    const std::size_t column = block.block() / parts;  // of [blocks x C]
+    const std::size_t first = block.block() % parts * (threads * per_thread) + block.thread();
+    const std::size_t first_row = column / p.chains * p.block_rows;
+    GIBBSITE_UNROLL
+    for (unsigned k = 0; k < per_thread; ++k) {
+      const std::size_t i = first + k * threads;
+      if (i >= p.block_rows || first_row + i >= p.rows) continue;
+      const std::size_t at = column * p.block_rows + i;
+      const auto label = static_cast<Real>(p.y[first_row + i]);
+      if constexpr (sizeof(Real) == sizeof(double)) {
+        p.z[at] = Loss::residual(p.z[at], label);
+      } else {
+        p.z_single[at] = Loss::residual(p.z_single[at], label);
+      }
+    }
+  }
+};
+
+/// to[i] = from[i], from float to double or from double to float.
+struct Convert {
+  View<const float> single_from;
+  View<double> double_to;
+  View<const double> double_from;
+  View<float> single_to;
+  std::size_t count = 0;
+};
+
+struct ConvertBody {
+  using Params = Convert;
+  static constexpr unsigned threads = 256, per_thread = 4;
+  static LaunchShape shape(const Convert& p) {
+    return {ceil_div(p.count, threads * per_thread), threads, 0, false};
+  }
+  template <class Block>
+  GIBBSITE_HD static void run(Block& block, const Convert& p) {
+    const std::size_t first = block.block() * (threads * per_thread) + block.thread();
+    GIBBSITE_UNROLL
+    for (unsigned k = 0; k < per_thread; ++k) {
+      const std::size_t i = first + k * threads;
+      if (i >= p.count) continue;
+      if (p.double_to.size != 0) {
+        p.double_to[i] = static_cast<double>(p.single_from[i]);
+      } else {
+        p.single_to[i] = static_cast<float>(p.double_from[i]);
+      }
+    }
+  }
+};
+
+template <class Visit>
+void with_body(const Residuals& p, Visit&& visit) {
+  with_loss(p.loss, [&]<class Loss>() {
+    if (p.z.size != 0) {
+      visit.template operator()<ResidualsBody<Loss, double>>();
+    } else {
+      visit.template operator()<ResidualsBody<Loss, float>>();
+    }
+  });
+}
+template <class Visit>
+void with_body(const Convert&, Visit&& visit) {
+  visit.template operator()<ConvertBody>();
+}
+
+}  // namespace gibbsite::kernels
