@@ -38,6 +38,10 @@
 #define GIBBSITE_UNROLL
 #endif
 
+#ifdef __CUDACC__
+#pragma nv_diag_suppress 554  // View<const T> never converts to itself
+#endif
+
 namespace gibbsite::kernels {
 
 inline constexpr unsigned warp_size = 32;
@@ -57,7 +61,10 @@ struct View {
 #endif
     return data[i];
   }
-  GIBBSITE_HD operator View<const T>() const { return {data, size}; }  // NOLINT: a view of less
+  GIBBSITE_HD operator View<const T>() const  // NOLINT: a view of less
+      requires(!std::is_const_v<T>) {
+    return {data, size};
+  }
   GIBBSITE_HD View part(std::size_t first, std::size_t count) const {
 #ifndef __CUDA_ARCH__
     if (first > size || count > size - first) {

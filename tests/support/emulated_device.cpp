@@ -64,6 +64,18 @@ class EmulatedDevice final : public cuda::Device {
          [this, kernel] { std::visit([this](const auto& params) { run(params); }, kernel); });
   }
 
+  // Philox too, and N(0,1) too; not cuRAND's order.
+  void fill_normals(kernels::View<double> out, std::uint64_t seed, std::uint64_t offset) override {
+    push(Queue::compute, [out, seed, offset] {
+      for (std::size_t i = 0; i < out.size; ++i) {
+        const std::uint32_t key[2] = {static_cast<std::uint32_t>(seed),
+                                      static_cast<std::uint32_t>(seed >> 32)};
+        const NormalPair pair = box_muller_pair(philox_pair(key, 0, offset + i, 0));
+        out[i] = pair.first;
+      }
+    });
+  }
+
   Event record(Queue queue) override {
     const Event event = ++events_;
     push(queue, [this, event] { happened_[event] = true; });

@@ -57,6 +57,11 @@ class Device {
   /// On the compute queue.
   virtual void launch(const Kernel& kernel) = 0;
 
+  /// N(0,1) from position `offset` of the library's Philox sequence of that seed, on the compute
+  /// queue: cuRAND on a card. For uncertified runs.
+  virtual void fill_normals(kernels::View<double> out, std::uint64_t seed,
+                            std::uint64_t offset) = 0;
+
   /// Marks this place in the queue; an event may be used for one place at a time.
   virtual Event record(Queue queue) = 0;
   virtual void wait(Queue queue, Event event) = 0;  ///< the queue, not the host

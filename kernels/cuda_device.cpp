@@ -1,0 +1,288 @@
+// A Device that is a CUDA card: every handle owned, every call checked.
+#include <cublasLt.h>
+#include <cuda_runtime.h>
+#include <curand.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "backend/cuda/cuda.hpp"
+#include "backend/cuda/probe.hpp"
+#include "gibbsite/core/error.hpp"
+#include "kernels/launch.hpp"
+
+namespace gibbsite::cuda {
+namespace {
+
+void check(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return;
+  throw CudaError(fmt::format("--backend cuda: {}: {}; run again, or use --backend cpu", what,
+                              cudaGetErrorString(status)));
+}
+void check(cublasStatus_t status, const char* what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw CudaError(fmt::format("--backend cuda: {}: {}; run again, or use --backend cpu", what,
+                              cublasLtGetStatusString(status)));
+}
+void check(curandStatus_t status, const char* what) {
+  if (status == CURAND_STATUS_SUCCESS) return;
+  throw CudaError(fmt::format("--backend cuda: {}: cuRAND status {}; use the streams' own noise",
+                              what, static_cast<int>(status)));
+}
+
+// An opaque handle and the call that frees it.
+template <class Handle, auto destroy>
+class Owned {
+ public:
+  Owned() = default;
+  ~Owned() {
+    if (handle_ != nullptr) destroy(handle_);
+  }
+  Owned(Owned&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  Handle* address() { return &handle_; }
+  [[nodiscard]] Handle get() const { return handle_; }
+
+ private:
+  Handle handle_ = nullptr;
+};
+
+using Stream = Owned<cudaStream_t, cudaStreamDestroy>;
+using Marker = Owned<cudaEvent_t, cudaEventDestroy>;
+using CapturedGraph = Owned<cudaGraph_t, cudaGraphDestroy>;
+using RunnableGraph = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
+using Blas = Owned<cublasLtHandle_t, cublasLtDestroy>;
+using Product = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
+using MatrixLayout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
+using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+using Generator = Owned<curandGenerator_t, curandDestroyGenerator>;
+
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(int index) : index_(index) {
+    check(cudaSetDevice(index_), "choosing the GPU");
+    check(cudaGetDeviceProperties(&properties_, index_), "reading the GPU's properties");
+    for (Stream& stream : streams_) {
+      check(cudaStreamCreateWithFlags(stream.address(), cudaStreamNonBlocking), "making a stream");
+    }
+    for (Marker& marker : markers_) {
+      check(cudaEventCreateWithFlags(marker.address(), cudaEventDisableTiming), "making an event");
+    }
+    check(cublasLtCreate(blas_.address()), "starting cuBLASLt");
+  }
+
+  [[nodiscard]] Card card() const override {
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "asking for free memory");
+    return {.name = properties_.name,
+            .capability = 10 * properties_.major + properties_.minor,
+            .multiprocessors = static_cast<unsigned>(properties_.multiProcessorCount),
+            .shared_bytes = properties_.sharedMemPerBlockOptin,
+            .l2_bytes = static_cast<std::size_t>(properties_.l2CacheSize),
+            .total_bytes = total,
+            .free_bytes = free};
+  }
+
+  std::byte* allocate(std::size_t bytes) override {
+    void* memory = nullptr;
+    const cudaError_t status = cudaMalloc(&memory, bytes);
+    if (status == cudaErrorMemoryAllocation) {
+      cudaGetLastError();  // not sticky: forget it
+      throw CudaError(fmt::format(
+          "--backend cuda: the GPU has no {} MiB in one piece, {} MiB are free; free the card, use "
+          "fewer chains or --backend cpu",
+          (bytes >> 20) + 1, card().free_bytes >> 20));
+    }
+    check(status, "allocating GPU memory");
+    return static_cast<std::byte*>(memory);
+  }
+  std::byte* allocate_pinned(std::size_t bytes) override {
+    void* memory = nullptr;
+    check(cudaMallocHost(&memory, bytes), "allocating pinned host memory");
+    return static_cast<std::byte*>(memory);
+  }
+  void release(std::byte* memory) noexcept override { cudaFree(memory); }
+  void release_pinned(std::byte* memory) noexcept override { cudaFreeHost(memory); }
+
+  void copy_in(Queue queue, std::byte* to, const void* from, std::size_t bytes) override {
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream(queue)),
+          "copying to the GPU");
+  }
+  void copy_out(Queue queue, void* to, const std::byte* from, std::size_t bytes) override {
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream(queue)),
+          "copying from the GPU");
+  }
+  void fill_zero(Queue queue, std::byte* to, std::size_t bytes) override {
+    check(cudaMemsetAsync(to, 0, bytes, stream(queue)), "clearing GPU memory");
+  }
+
+  void launch(const Kernel& kernel) override {
+    std::visit([this](const auto& params) { run(params); }, kernel);
+  }
+
+  void fill_normals(kernels::View<double> out, std::uint64_t seed, std::uint64_t offset) override {
+    if (generator_.get() == nullptr) {
+      check(curandCreateGenerator(generator_.address(), CURAND_RNG_PSEUDO_PHILOX4_32_10),
+            "starting cuRAND");
+      check(curandSetStream(generator_.get(), stream(Queue::compute)), "starting cuRAND");
+    }
+    check(curandSetPseudoRandomGeneratorSeed(generator_.get(), seed), "seeding cuRAND");
+    check(curandSetGeneratorOffset(generator_.get(), offset), "seeding cuRAND");
+    check(curandGenerateNormalDouble(generator_.get(), out.data, out.size, 0, 1),
+          "drawing normals with cuRAND");
+  }
+
+  Event record(Queue queue) override {
+    const Event event = events_++;
+    check(cudaEventRecord(marker(event), stream(queue)), "recording an event");
+    return event;
+  }
+  void wait(Queue queue, Event event) override {
+    check(cudaStreamWaitEvent(stream(queue), marker(event), 0), "waiting for an event");
+  }
+  void wait_host(Event event) override {
+    check(cudaEventSynchronize(marker(event)), "waiting for the GPU");
+  }
+  void synchronize() override {
+    for (const Stream& s : streams_) check(cudaStreamSynchronize(s.get()), "running on the GPU");
+  }
+
+  Graph capture(const std::function<void()>& enqueue) override {
+    const cudaStream_t s = stream(Queue::compute);
+    check(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal), "capturing a step");
+    CapturedGraph graph;
+    try {
+      enqueue();
+    } catch (...) {
+      cudaStreamEndCapture(s, graph.address());
+      throw;
+    }
+    check(cudaStreamEndCapture(s, graph.address()), "capturing a step");
+    RunnableGraph runnable;
+    check(cudaGraphInstantiate(runnable.address(), graph.get(), 0), "preparing a step");
+    graphs_.emplace(++graph_count_, std::move(runnable));
+    return graph_count_;
+  }
+  void replay(Graph graph) override {
+    check(cudaGraphLaunch(graphs_.at(graph).get(), stream(Queue::compute)), "replaying a step");
+  }
+  void discard(Graph graph) noexcept override { graphs_.erase(graph); }
+
+ private:
+  static constexpr std::size_t live_events = 16;  // more than any run has at a time
+
+  [[nodiscard]] cudaStream_t stream(Queue queue) const {
+    return streams_[queue == Queue::compute ? 0 : 1].get();
+  }
+  [[nodiscard]] cudaEvent_t marker(Event event) const {
+    return markers_[event % live_events].get();
+  }
+
+  template <class Params>
+  void run(const Params& params) {
+    kernels::launch(params, stream(Queue::compute));
+    check(cudaGetLastError(), "launching a kernel");
+  }
+
+  static MatrixLayout matrix(bool single, std::size_t rows, std::size_t columns, std::size_t ld,
+                             std::size_t batch, std::size_t stride) {
+    MatrixLayout layout;
+    check(cublasLtMatrixLayoutCreate(layout.address(), single ? CUDA_R_32F : CUDA_R_64F, rows,
+                                     columns, static_cast<std::int64_t>(ld)),
+          "describing a matrix");
+    const auto count = static_cast<std::int32_t>(batch);
+    const auto offset = static_cast<std::int64_t>(stride);
+    check(cublasLtMatrixLayoutSetAttribute(layout.get(), CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
+                                           sizeof(count)),
+          "describing a matrix");
+    check(cublasLtMatrixLayoutSetAttribute(
+              layout.get(), CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &offset, sizeof(offset)),
+          "describing a matrix");
+    return layout;
+  }
+
+  // cuBLASLt's first heuristic choice: the same each time for one shape, library and card, and no
+  // atomics, so the same bits run to run.
+  void run(const kernels::Gemm& p) {
+    Product product;
+    check(cublasLtMatmulDescCreate(product.address(),
+                                   p.single ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_64F,
+                                   p.single ? CUDA_R_32F : CUDA_R_64F),
+          "describing a product");
+    const cublasOperation_t op = p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+    check(
+        cublasLtMatmulDescSetAttribute(product.get(), CUBLASLT_MATMUL_DESC_TRANSA, &op, sizeof(op)),
+        "describing a product");
+    const MatrixLayout a = matrix(p.single, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k,
+                                  p.lda, p.batch, p.stride_a);
+    const MatrixLayout b = matrix(p.single, p.k, p.n, p.ldb, p.batch, p.stride_b);
+    const MatrixLayout c = matrix(p.single, p.m, p.n, p.ldc, p.batch, p.stride_c);
+    Preference preference;
+    check(cublasLtMatmulPreferenceCreate(preference.address()), "choosing a product");
+    check(cublasLtMatmulPreferenceSetAttribute(preference.get(),
+                                               CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                               &p.workspace.size, sizeof(p.workspace.size)),
+          "choosing a product");
+    cublasLtMatmulHeuristicResult_t choice{};
+    int found = 0;
+    check(cublasLtMatmulAlgoGetHeuristic(blas_.get(), product.get(), a.get(), b.get(), c.get(),
+                                         c.get(), preference.get(), 1, &choice, &found),
+          "choosing a product");
+    if (found == 0) check(CUBLAS_STATUS_NOT_SUPPORTED, "choosing a product");
+    const double one = 1, zero = 0;
+    const float one_single = 1, zero_single = 0;
+    check(
+        cublasLtMatmul(blas_.get(), product.get(),
+                       p.single ? static_cast<const void*>(&one_single) : &one, p.a.data, a.get(),
+                       p.b.data, b.get(), p.single ? static_cast<const void*>(&zero_single) : &zero,
+                       p.c.data, c.get(), p.c.data, c.get(), &choice.algo, p.workspace.data,
+                       p.workspace.size, stream(Queue::compute)),
+        "multiplying");
+  }
+
+  int index_;
+  cudaDeviceProp properties_{};
+  std::array<Stream, 2> streams_;
+  std::array<Marker, live_events> markers_;
+  Event events_ = 0;
+  Blas blas_;
+  Generator generator_;
+  std::map<Graph, RunnableGraph> graphs_;
+  Graph graph_count_ = 0;
+};
+
+}  // namespace
+
+bool compiled() { return true; }
+
+std::unique_ptr<Device> make_device() {
+  Probe probe;
+  cudaDriverGetVersion(&probe.driver_version);
+  cudaRuntimeGetVersion(&probe.runtime_version);
+  const cudaError_t status = cudaGetDeviceCount(&probe.devices);
+  probe.answered = status == cudaSuccess || status == cudaErrorNoDevice;
+  if (status != cudaSuccess) {
+    probe.devices = 0;
+    probe.error = cudaGetErrorString(status);
+    cudaGetLastError();
+  }
+  int best = 0;
+  for (int i = 0; i < probe.devices; ++i) {
+    int major = 0, minor = 0;
+    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, i), "reading a GPU");
+    check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, i), "reading a GPU");
+    if (10 * major + minor <= probe.capability) continue;
+    probe.capability = 10 * major + minor;
+    best = i;
+  }
+  require_usable(probe);
+  return std::make_unique<CudaDevice>(best);
+}
+
+}  // namespace gibbsite::cuda
