@@ -31,13 +31,6 @@
 
 #include "gibbsite/core/host_device.hpp"
 
-// Before a loop over a register array: indices must be constants on a device.
-#ifdef __CUDACC__
-#define GIBBSITE_UNROLL _Pragma("unroll")
-#else
-#define GIBBSITE_UNROLL
-#endif
-
 #ifdef __CUDACC__
 #pragma nv_diag_suppress 554  // View<const T> never converts to itself
 #endif

@@ -1,6 +1,10 @@
 #pragma once
 // A chain as the device sees it, and its Langevin step of two neighbouring coordinates.
+#include <cmath>
+#include <cstring>
+
 #include "gibbsite/core/random_bits.hpp"
+#include "gibbsite/sampler/ensemble.hpp"
 #include "gibbsite/sampler/langevin.hpp"
 #include "kernels/block.hpp"
 
@@ -15,12 +19,32 @@ struct Chain {
   std::uint32_t chacha20;  ///< 1: ChaCha20, 0: Philox
 };
 
+/// The chain of that spec, `step` steps done.
+inline Chain make_chain(const ChainSpec& spec, std::uint64_t step) {
+  Chain chain{.inverse_temperature = spec.inverse_temperature,
+              .prior_precision = spec.prior_precision,
+              .step_size = spec.step_size,
+              .noise_scale = std::sqrt(2 * spec.step_size),
+              .step = step,
+              .iterations = spec.iterations,
+              .key = {},
+              .stream = spec.stream,
+              .chacha20 = spec.key.kind == NoiseKind::chacha20 ? 1u : 0u};
+  std::memcpy(chain.key, spec.key.bytes.data(), sizeof(chain.key));
+  return chain;
+}
+
+/// Words of coordinates 2p and 2p + 1 at that step (core/random.hpp, `fill_words`).
+GIBBSITE_HD inline WordPair chain_words(const Chain& chain, std::uint64_t step,
+                                        std::uint32_t pair) {
+  return chain.chacha20 != 0 ? chacha20_pair(chain.key, chain.stream, step, pair)
+                             : philox_pair(chain.key, chain.stream, step, pair);
+}
+
 /// N(0,1) of coordinates 2p and 2p + 1 at that step (core/random.hpp, `fill_normals`).
 GIBBSITE_HD inline NormalPair chain_normals(const Chain& chain, std::uint64_t step,
                                             std::uint32_t pair) {
-  const WordPair words = chain.chacha20 != 0 ? chacha20_pair(chain.key, chain.stream, step, pair)
-                                             : philox_pair(chain.key, chain.stream, step, pair);
-  return box_muller_pair(words);
+  return box_muller_pair(chain_words(chain, step, pair));
 }
 
 }  // namespace gibbsite::kernels

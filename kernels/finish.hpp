@@ -5,8 +5,8 @@
 //   theta_c <- theta_c - h (beta g + m (theta_c - center_c)) + sqrt(2h) xi(key, stream, step)
 //
 // or, when a gradient is asked for, g alone. A block does 64 features of one chain: its eight warps
-// each add a contiguous range of the partials, so a sum has count/8 + 8 additions on its longest
-// path, and one lane finishes a pair of coordinates, which share their noise words.
+// each add a contiguous range of the partials in four interleaved sums (loads in flight, and a
+// short longest path), and one lane finishes a pair of coordinates, which share their noise words.
 //
 // Traffic: count * C * d doubles (or floats) in, C * d doubles in and out.
 #include "kernels/block.hpp"
@@ -26,8 +26,8 @@ struct Finish {
   View<const double> normals;       ///< [C x d] noise made elsewhere (uncertified); or empty
 };
 
-/// Additions on the longest path of `count` partials.
-constexpr std::size_t finish_depth(std::size_t count) { return ceil_div(count, 8) + 8; }
+/// Additions on the longest path of `count` partials: 4 sums in each of 8 warps, then 2, then 8.
+constexpr std::size_t finish_depth(std::size_t count) { return ceil_div(count, 32) + 1 + 2 + 8; }
 
 struct FinishBody {
   using Params = Finish;
@@ -46,15 +46,18 @@ struct FinishBody {
     const std::size_t per_warp = ceil_div(p.count, warps);
     const std::size_t begin = warp * per_warp;
     const std::size_t end = begin + per_warp < p.count ? begin + per_warp : p.count;
-    double low = 0, high = 0;  // columns first + lane and first + 32 + lane
-    for (std::size_t k = begin; k < end; ++k) {
-      const std::size_t at = (k * p.chains + c) * d + first + lane;
-      if (first + lane < d) low += partial(p, at);
-      if (first + lane + warp_size < d) high += partial(p, at + warp_size);
+    double low[4] = {}, high[4] = {};  // columns first + lane and first + 32 + lane
+    for (std::size_t k = begin; k < end; k += 4) {
+      GIBBSITE_UNROLL
+      for (unsigned q = 0; q < 4; ++q) {
+        const std::size_t at = ((k + q) * p.chains + c) * d + first + lane;
+        if (k + q < end && first + lane < d) low[q] += partial(p, at);
+        if (k + q < end && first + lane + warp_size < d) high[q] += partial(p, at + warp_size);
+      }
     }
     auto sums = block.template shared<double>(warps * tile);  // [warps x tile]
-    sums[warp * tile + lane] = low;
-    sums[warp * tile + lane + warp_size] = high;
+    sums[warp * tile + lane] = (low[0] + low[1]) + (low[2] + low[3]);
+    sums[warp * tile + lane + warp_size] = (high[0] + high[1]) + (high[2] + high[3]);
     block.sync();
     if (warp != 0 || first + 2 * lane >= d) return;
 
@@ -66,7 +69,8 @@ struct FinishBody {
     const std::size_t j = first + 2 * lane, at = c * d + j;
     const unsigned here = j + 1 < d ? 2 : 1;
     if (p.gradient.size != 0) {
-      for (unsigned k = 0; k < here; ++k) p.gradient[at + k] = g[k];
+      p.gradient[at] = g[0];
+      if (here == 2) p.gradient[at + 1] = g[1];
       return;
     }
     move_pair(p, c, j, here, g);
@@ -85,7 +89,9 @@ struct FinishBody {
     } else {
       xi = chain_normals(chain, step, static_cast<std::uint32_t>(j / 2));
     }
-    for (unsigned k = 0; k < here; ++k) {
+    GIBBSITE_UNROLL
+    for (unsigned k = 0; k < 2; ++k) {
+      if (k >= here) break;
       p.theta[at + k] =
           langevin_coordinate(p.theta[at + k], g[k], p.centers.size != 0 ? p.centers[at + k] : 0.0,
                               chain.inverse_temperature, chain.prior_precision, chain.step_size,

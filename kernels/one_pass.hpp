@@ -163,13 +163,14 @@ void with_body(const OnePass& p, Visit&& visit) {
   with_loss(p.loss, [&]<class Loss>() {
     const auto of_real = [&]<class Real>() {
       const auto of_shape = [&]<unsigned Lanes, unsigned Columns>() {
-        constexpr unsigned most = Columns == 8 ? 4 : 8;
+        constexpr unsigned most = Columns < 8 ? 8 : sizeof(Real) == 8 ? 2 : 4;
         if (p.chains <= 1) {
           visit.template operator()<OnePassBody<Loss, Real, Lanes, Columns, 1>>();
-        } else if (p.chains <= 2) {
+        } else if (p.chains <= 2 || most == 2) {
           visit.template operator()<OnePassBody<Loss, Real, Lanes, Columns, 2>>();
         } else if (p.chains <= 4 || most == 4) {
-          visit.template operator()<OnePassBody<Loss, Real, Lanes, Columns, 4>>();
+          visit.template
+          operator()<OnePassBody<Loss, Real, Lanes, Columns, (most < 4 ? most : 4)>>();
         } else {
           visit.template operator()<OnePassBody<Loss, Real, Lanes, Columns, most>>();
         }

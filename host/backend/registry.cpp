@@ -26,6 +26,10 @@ void require_plain(std::string_view name, const BackendOptions& options) {
     throw BadInput("design: '" + options.design + "' is of --backend cuda, not of " +
                    std::string(name) + "; leave it out");
   }
+  if (options.noise != NoiseSource::streams) {
+    throw BadInput("noise: cuRAND is of --backend cuda, not of " + std::string(name) +
+                   "; leave it out");
+  }
 }
 
 }  // namespace

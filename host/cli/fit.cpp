@@ -83,9 +83,9 @@ std::string coefficient_report(const Release& release) {
 struct FitCommand {
   TableArguments table;
   PlanArguments plan;
-  std::string schema, out, backend = "auto", checkpoint;
+  std::string schema, out, backend = "auto", design = "auto", checkpoint;
   std::optional<std::uint64_t> seed;
-  bool quiet = false, progress = false;
+  bool quiet = false, progress = false, verbose = false;
 
   void say(const std::string& text) const {
     if (quiet) return;
@@ -97,7 +97,7 @@ struct FitCommand {
     // What can go wrong without the data goes wrong first.
     const Budget budget = plan.budget();
     PlanOptions options = plan.options();
-    const auto engine_maker = make_backend(backend);
+    const auto engine_maker = make_backend(backend, {.design = design});
     require_other_file(out, table.data, "--data");
     require_other_file(out, schema, "--schema");
     require_other_file(out, checkpoint, "--checkpoint");
@@ -123,7 +123,9 @@ struct FitCommand {
     say(plan_line(certificate) + "\n" +
         fmt::format("backend {}: {}\n", engine_maker->name(), engine_maker->description()));
 
-    const Release model = release(sample_plan(data, made, *engine_maker), made);
+    const Run run = sample_plan(data, made, *engine_maker);
+    if (verbose && !run.design.empty()) say(fmt::format("design {}\n", run.design));
+    const Release model = release(run, made);
     write_release(out, model);
     say(report(model));
   }
@@ -173,6 +175,10 @@ void define(CLI::App& app) {
       ->required();
   command->plan.add_to(app);
   app.add_option("--backend", command->backend, "auto, reference, cpu or cuda")->type_name("NAME");
+  app.add_option("--design", command->design,
+                 "how a GPU goes about it: auto, one-pass, blocked, ... (docs/cuda.md)")
+      ->type_name("NAME");
+  app.add_flag("--verbose", command->verbose, "say how the backend went about it");
   app.add_option("--checkpoint", command->checkpoint,
                  "file to continue from and to save to (mode 0600: it holds the noise key)")
       ->type_name("FILE");

@@ -221,6 +221,13 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
   if (keep) save();
 
   const auto engine = backend.load(data.view(), data.y, *model.loss);
+  if (!engine->certifiable()) {
+    throw BadInput(
+        fmt::format("--backend {}: its arithmetic or its noise is for throughput only and no "
+                    "certificate covers "
+                    "it; use double arithmetic and the chains' own noise",
+                    backend.name()));
+  }
   const std::uint64_t total = ensemble.chains() * ensemble.specs.front().iterations;
   auto last_save = Clock::now();
   std::uint64_t chunk = 1;
@@ -254,6 +261,7 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
   run.loss = model.loss->name();
   run.noise = checkpoint.key.kind;
   run.backend = backend.name();
+  run.design = engine->design();
   return run;
 }
 

@@ -8,6 +8,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/schedule/map_error.hpp"
+#include "support/backend.hpp"
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
@@ -88,10 +89,10 @@ class Sample : public ::testing::TestWithParam<const char*> {
   Model model = logistic_regression({.center = {0.5, 0, -0.5, 0}});
   Dataset data = make_data();
   Plan plan = make_plan(model, data, 3, 200);
-  std::unique_ptr<Backend> backend = make_backend(GetParam());
+  std::unique_ptr<Backend> backend = support::make_test_backend(GetParam());
   SampleOptions kept{.checkpoint = folder.path("run.ckpt"), .progress = {}};
 };
-INSTANTIATE_TEST_SUITE_P(Backends, Sample, ::testing::Values("reference", "cpu"),
+INSTANTIATE_TEST_SUITE_P(Backends, Sample, ::testing::Values("reference", "cpu", "emulated"),
                          [](const auto& p) { return std::string(p.param); });
 
 TEST_P(Sample, DrawsAreThePlannedChainsOnStreams012) {
@@ -109,7 +110,7 @@ TEST_P(Sample, DrawsAreThePlannedChainsOnStreams012) {
               std::vector<double>(expected.chain(c).begin(), expected.chain(c).end()));
   }
   EXPECT_NE(result.draws[0], result.draws[1]);
-  EXPECT_EQ(result.backend, GetParam());
+  EXPECT_EQ(result.backend, backend->name());
   EXPECT_EQ(result.loss, "logistic");
   EXPECT_EQ(result.schema.label, "y");
   EXPECT_EQ(result.noise, NoiseKind::chacha20);
@@ -268,6 +269,20 @@ TEST_P(Sample, DataMustHaveThePlannedShape) {
   EXPECT_EQ(error(), "no error");
   plan.constants.rows = n - 1;
   EXPECT_THAT(error(), HasSubstr("public cap"));
+}
+
+// Nothing but double gradients and the chains' own noise may carry a certificate.
+TEST(SampleGuard, ThroughputArithmeticAndNoiseAreRefused) {
+  const Model model = logistic_regression({.center = {0.5, 0, -0.5, 0}});
+  const Dataset data = make_data();
+  const Plan plan = make_plan(model, data, 1, 10);
+  for (const BackendOptions& options : {BackendOptions{.arithmetic = Arithmetic::float32},
+                                        BackendOptions{.arithmetic = Arithmetic::bfloat16},
+                                        BackendOptions{.noise = NoiseSource::curand}}) {
+    const auto backend = support::make_test_backend("emulated", options);
+    EXPECT_THAT([&] { sample(model, data, plan, *backend, Key::from_os()); },
+                ThrowsMessage<BadInput>(HasSubstr("no certificate covers")));
+  }
 }
 
 TEST_P(Sample, PlanOutOfReachIsNotRun) {

@@ -3,7 +3,7 @@
 // three columns where the codebook allows it. 108 features, 109 with the intercept.
 #include <string>
 
-namespace gibbsite::support {
+namespace gibbsite::testing {
 
 inline std::string adult_toml(bool intercept) {
   std::string out = "label = \"income\"\npositive = \">50K\"\nnegative = \"<=50K\"\n";
@@ -40,4 +40,4 @@ native_country = {type = "category", levels = ["United-States", "Cambodia", "Eng
 )toml");
 }
 
-}  // namespace gibbsite::support
+}  // namespace gibbsite::testing

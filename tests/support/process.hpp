@@ -16,7 +16,7 @@
 
 #include "support/temp_dir.hpp"
 
-namespace gibbsite::support {
+namespace gibbsite::testing {
 
 struct Outcome {
   int status = -1;  ///< exit status; 128 + signal when one ended it
@@ -95,4 +95,4 @@ inline Outcome run(const std::vector<std::string>& command, const std::string& f
   return Process(command, folder, file_limit).wait();
 }
 
-}  // namespace gibbsite::support
+}  // namespace gibbsite::testing

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace gibbsite::support {
+namespace gibbsite::testing {
 
 class TempDir {
  public:
@@ -53,4 +53,4 @@ class TempDir {
   std::filesystem::path path_;
 };
 
-}  // namespace gibbsite::support
+}  // namespace gibbsite::testing

@@ -18,22 +18,26 @@ View<const std::byte> bytes(const View<const T>& view, std::size_t first, std::s
 class BlockedSource final : public GradientSource {
  public:
   explicit BlockedSource(const Problem& problem)
-      : problem_(problem), single_(problem.arithmetic != Arithmetic::float64) {
+      : problem_(problem),
+        single_(problem.arithmetic != Arithmetic::float64),
+        // A product may add its rows one after another: half a row_block leaves room for the sum
+        // over blocks of the longest tables.
+        block_rows_(single_ ? row_block : row_block / 2) {
     // X and Z of a pass in half of L2.
     const std::size_t per_row = element() * (problem.shape.features + problem.shape.chains);
     const std::size_t rows = std::max<std::size_t>(1, problem.card.l2_bytes / 2 / per_row);
-    pass_blocks_ = std::max<std::size_t>(1, rows / row_block);
+    pass_blocks_ = std::max<std::size_t>(1, rows / block_rows_);
   }
 
   [[nodiscard]] std::size_t partials(std::size_t rows) const override {
-    return kernels::ceil_div(rows, row_block);
+    return kernels::ceil_div(rows, block_rows_);
   }
   [[nodiscard]] bool single_partials() const override { return single_; }
   [[nodiscard]] std::size_t scratch_bytes(std::size_t rows) const override {
     return layout(nullptr, rows).end;
   }
   [[nodiscard]] std::size_t depth(std::size_t rows) const override {
-    return single_ ? 0 : std::min(rows, row_block);
+    return single_ ? 0 : std::min(rows, block_rows_);
   }
 
   void enqueue(Device& device, const Chunk& chunk, View<const double> theta, std::size_t chains,
@@ -51,8 +55,8 @@ class BlockedSource final : public GradientSource {
     }
     const std::size_t blocks = this->partials(chunk.rows);
     for (std::size_t first = 0; first < blocks; first += pass_blocks_) {
-      const std::size_t first_row = first * row_block;
-      const std::size_t rows = std::min(pass_blocks_ * row_block, chunk.rows - first_row);
+      const std::size_t first_row = first * block_rows_;
+      const std::size_t rows = std::min(pass_blocks_ * block_rows_, chunk.rows - first_row);
       View<const std::byte> x = bytes(chunk.x, first_row * d, rows * d);
       if (!single_) {
         device.launch(kernels::Convert{.single_from = chunk.x.part(first_row * d, rows * d),
@@ -62,20 +66,21 @@ class BlockedSource final : public GradientSource {
                                        .count = rows * d});
         x = {s.x, rows * d * element()};
       }
-      const std::size_t whole = rows / row_block;
+      const std::size_t whole = rows / block_rows_;
       const std::size_t cells = chains * d * element();  // of a partial, in bytes
-      const View<std::byte> z{s.z,
-                              kernels::ceil_div(rows, row_block) * chains * row_block * element()};
-      const View<std::byte> g{partials + first * cells, kernels::ceil_div(rows, row_block) * cells};
+      const View<std::byte> z{
+          s.z, kernels::ceil_div(rows, block_rows_) * chains * block_rows_ * element()};
+      const View<std::byte> g{partials + first * cells,
+                              kernels::ceil_div(rows, block_rows_) * cells};
       const auto each = [&](auto&& product) {  // whole blocks together, then what is left
-        if (whole > 0) product(std::size_t{0}, row_block, whole);
-        if (rows % row_block != 0) product(whole, rows % row_block, std::size_t{1});
+        if (whole > 0) product(std::size_t{0}, block_rows_, whole);
+        if (rows % block_rows_ != 0) product(whole, rows % block_rows_, std::size_t{1});
       };
       // Z = X Theta^T: column-major X is d x rows, Theta d x C, Z rows x C.
       each([&](std::size_t block, std::size_t count, std::size_t batch) {
-        device.launch(product(true, count, chains, d, batch, from(x, block * row_block * d), thetas,
-                              from(z, block * chains * row_block), d, d, row_block, row_block * d,
-                              0, chains * row_block, s));
+        device.launch(product(true, count, chains, d, batch, from(x, block * block_rows_ * d),
+                              thetas, from(z, block * chains * block_rows_), d, d, block_rows_,
+                              block_rows_ * d, 0, chains * block_rows_, s));
       });
       device.launch(kernels::Residuals{
           .z = {reinterpret_cast<double*>(s.z), single_ ? 0 : z.size / element()},
@@ -83,13 +88,14 @@ class BlockedSource final : public GradientSource {
           .y = chunk.y.part(first_row, rows),
           .rows = rows,
           .chains = chains,
-          .block_rows = row_block,
+          .block_rows = block_rows_,
           .loss = problem_.loss});
       // G^T = X^T Z: d x C in column-major order is [C x d] in ours.
       each([&](std::size_t block, std::size_t count, std::size_t batch) {
-        device.launch(product(false, d, chains, count, batch, from(x, block * row_block * d),
-                              from(z, block * chains * row_block), from(g, block * chains * d), d,
-                              row_block, d, row_block * d, chains * row_block, chains * d, s));
+        device.launch(product(false, d, chains, count, batch, from(x, block * block_rows_ * d),
+                              from(z, block * chains * block_rows_), from(g, block * chains * d), d,
+                              block_rows_, d, block_rows_ * d, chains * block_rows_, chains * d,
+                              s));
       });
     }
   }
@@ -110,7 +116,7 @@ class BlockedSource final : public GradientSource {
 
   [[nodiscard]] Scratch layout(std::byte* base, std::size_t rows) const {
     const std::size_t d = problem_.shape.features, chains = problem_.shape.chains;
-    const std::size_t pass = std::min(pass_blocks_, partials(rows)) * row_block;
+    const std::size_t pass = std::min(pass_blocks_, partials(rows)) * block_rows_;
     std::size_t used = 0;
     const auto take = [&](std::size_t size) {
       std::byte* const at = base == nullptr ? nullptr : base + used;
@@ -152,7 +158,8 @@ class BlockedSource final : public GradientSource {
 
   Problem problem_;
   bool single_;
-  std::size_t pass_blocks_;
+  std::size_t block_rows_;
+  std::size_t pass_blocks_ = 1;
 };
 
 }  // namespace

@@ -33,7 +33,7 @@ class CudaBackend final : public Backend {
 
 std::unique_ptr<Backend> make_cuda_backend(std::shared_ptr<Device> device,
                                            const BackendOptions& options) {
-  EngineOptions engine{options.arithmetic, std::nullopt};
+  EngineOptions engine{.arithmetic = options.arithmetic, .design = {}, .noise = options.noise};
   if (options.design != "auto") engine.design = design_named(options.design);
   return std::make_unique<CudaBackend>(std::move(device), engine);
 }

@@ -11,6 +11,7 @@
 
 #include "kernels/blocked.hpp"
 #include "kernels/finish.hpp"
+#include "kernels/normals.hpp"
 #include "kernels/one_pass.hpp"
 #include "kernels/values.hpp"
 
@@ -29,7 +30,7 @@ struct Card {
 
 /// Every kernel there is: the parameters of one launch.
 using Kernel = std::variant<kernels::OnePass, kernels::Gemm, kernels::Residuals, kernels::Convert,
-                            kernels::Finish, kernels::Tick, kernels::Values>;
+                            kernels::Finish, kernels::Tick, kernels::Normals, kernels::Values>;
 
 /// Work queues of a device: a queue keeps its order, two queues meet at events only.
 enum class Queue { compute, copy };

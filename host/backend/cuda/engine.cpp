@@ -1,20 +1,20 @@
 // One step on a card:
 //
-//   resident   source -> partials;  finish: sum, move;  tick
-//   streamed   for each chunk, while the next is copied: source -> partials;  finish: sum ->
-//   sums[k]
-//              finish: sum over chunks, move;  tick
+//   one chunk      source -> partials;  finish: sum, move;  tick
+//   more of them   for each chunk: source -> partials;  finish: sum -> sums[k]
+//                  finish: sum over chunks, move;  tick
 //
-// A resident step is captured once and replayed, so the host does nothing between two steps. State
-// goes up at the start of `advance` and comes back at its end: a chain is plain data on the host
-// whenever a caller can see it.
+// Rows are taken in chunks where X is streamed (the next chunk is copied meanwhile) and where one
+// sum over all partials would be longer than the map error allows (schedule/map_error.hpp).
+// A step on resident rows is captured once and replayed, so the host does nothing between two
+// steps. State goes up at the start of `advance` and comes back at its end: a chain is plain data
+// on the host whenever a caller can see it.
 #include "backend/cuda/engine.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
 
 #include "backend/checks.hpp"
@@ -64,6 +64,7 @@ struct Parts {
 struct Work {
   View<float> labels;            // [n]
   View<double> theta, gradient;  // [C x d]
+  View<double> normals;          // [C x d], an even number of them: cuRAND's
   View<double> centers;          // [C x d]
   View<kernels::Chain> chain;    // [C]
   View<std::uint64_t> clock;     // [1]
@@ -73,12 +74,13 @@ struct Work {
   View<double> values;           // [leaves x C], loss values
 
   static Work in(Parts& parts, const Shape& s, const GradientSource& source, std::size_t chunk_rows,
-                 std::size_t chunks) {
+                 std::size_t chunks, bool library_noise) {
     Work w;
     const std::size_t cells = s.chains * s.features;
     w.labels = parts.take<float>(s.rows + 4);
     w.theta = parts.take<double>(cells);
     w.gradient = parts.take<double>(cells);
+    w.normals = parts.take<double>(library_noise ? kernels::round_up_to(cells, 2) : 0);
     w.centers = parts.take<double>(cells);
     w.chain = parts.take<kernels::Chain>(s.chains);
     w.clock = parts.take<std::uint64_t>(1);
@@ -101,7 +103,9 @@ class CudaEngine final : public Engine {
 
   [[nodiscard]] std::size_t rows() const override { return x_.rows; }
   [[nodiscard]] std::size_t features() const override { return x_.cols; }
-  [[nodiscard]] Arithmetic arithmetic() const override { return options_.arithmetic; }
+  [[nodiscard]] bool certifiable() const override {
+    return options_.arithmetic == Arithmetic::float64 && options_.noise == NoiseSource::streams;
+  }
   [[nodiscard]] std::string design() const override { return design_; }
 
   void advance(Ensemble& ensemble, std::uint64_t steps) override {
@@ -186,23 +190,23 @@ class CudaEngine final : public Engine {
     auto source = make_source(gradient_design(choice.design, shape), problem);
     auto loop = make_loop(choice.design, problem);
     const std::size_t loop_bytes = loop ? aligned(loop->scratch_bytes()) : 0;
-    Layout layout =
-        plan_layout(shape, *source, card.free_bytes - std::min(card.free_bytes, loop_bytes));
+    const std::size_t free = std::min(card.free_bytes, options_.memory_limit);
+    const Layout layout = plan_layout(shape, *source, free - std::min(free, loop_bytes));
     // A loop needs all of X on the card; where it is streamed the source makes the steps.
-    if (layout.chunks > 1) loop.reset();
+    if (layout.streamed) loop.reset();
 
     Parts sizes;
-    Work::in(sizes, shape, *source, layout.chunk_rows, layout.chunks);
-    const std::size_t buffers = layout.chunks > 1 ? 2 : 1;
+    Work::in(sizes, shape, *source, layout.chunk_rows, layout.chunks, library_noise());
+    const std::size_t buffers = layout.streamed ? 2 : 1;
     arena_ =
         std::make_unique<Memory>(*device_, buffers * layout.row_bytes + sizes.used + loop_bytes);
     for (std::size_t b = 0; b < buffers; ++b) rows_[b] = arena_->data + b * layout.row_bytes;
     Parts parts{arena_->data + buffers * layout.row_bytes, 0};
-    work_ = Work::in(parts, shape, *source, layout.chunk_rows, layout.chunks);
+    work_ = Work::in(parts, shape, *source, layout.chunk_rows, layout.chunks, library_noise());
     loop_scratch_ = parts.take<std::byte>(loop_bytes).data;
     device_->fill_zero(Queue::compute, arena_->data, arena_->bytes);
     device_->copy_in(Queue::compute, bytes_of(work_.labels), y_.data(), y_.size_bytes());
-    if (layout.chunks == 1) {
+    if (!layout.streamed) {
       device_->copy_in(Queue::compute, rows_[0], x_.data, x_.rows * x_.cols * sizeof(float));
     } else {
       for (auto& staging : staging_) {
@@ -214,11 +218,10 @@ class CudaEngine final : public Engine {
     source_ = std::move(source);
     loop_ = std::move(loop);
     shape_ = shape;
-    design_ = fmt::format(
-        "{}: {}; {}", to_string(choice.design), choice.why,
-        layout.chunks == 1
-            ? fmt::format("{} MiB on the card", arena_->bytes >> 20)
-            : fmt::format("X streamed in {} chunks of {} rows", layout.chunks, layout.chunk_rows));
+    design_ = fmt::format("{}: {}; {}", to_string(choice.design), choice.why,
+                          !layout.streamed ? fmt::format("{} MiB on the card", arena_->bytes >> 20)
+                                           : fmt::format("X streamed in {} chunks of {} rows",
+                                                         layout.chunks, layout.chunk_rows));
   }
 
   // Leaves nothing private in the card's memory.
@@ -244,17 +247,7 @@ class CudaEngine final : public Engine {
         ensemble.specs, [](const ChainSpec& spec) { return !spec.center.empty(); });
     for (std::size_t c = 0; c < ensemble.chains(); ++c) {
       const ChainSpec& spec = ensemble.specs[c];
-      kernels::Chain chain{.inverse_temperature = spec.inverse_temperature,
-                           .prior_precision = spec.prior_precision,
-                           .step_size = spec.step_size,
-                           .noise_scale = std::sqrt(2 * spec.step_size),
-                           .step = ensemble.step[c],
-                           .iterations = spec.iterations,
-                           .key = {},
-                           .stream = spec.stream,
-                           .chacha20 = spec.key.kind == NoiseKind::chacha20 ? 1u : 0u};
-      std::memcpy(chain.key, spec.key.bytes.data(), sizeof(chain.key));
-      chain_.push_back(chain);
+      chain_.push_back(kernels::make_chain(spec, ensemble.step[c]));
       if (!centered) continue;
       centers_.insert(centers_.end(), spec.center.begin(), spec.center.end());
       centers_.resize(chain_.size() * features(), 0.0);
@@ -275,7 +268,7 @@ class CudaEngine final : public Engine {
   void upload_theta() {
     device_->copy_in(Queue::compute, bytes_of(work_.theta), theta_.data(),
                      theta_.size() * sizeof(double));
-    if (layout_.chunks == 1) {
+    if (!layout_.streamed) {
       source_->begin(*device_, resident(), work_.theta, work_.scratch.data);
     }
   }
@@ -290,8 +283,17 @@ class CudaEngine final : public Engine {
   // it.
   template <class F>
   void for_each_chunk(F&& work) {
-    if (layout_.chunks == 1) return work(resident(), 0);
     const std::size_t d = features();
+    if (!layout_.streamed) {
+      const Chunk all = resident();
+      for (std::size_t k = 0; k < layout_.chunks; ++k) {
+        const std::size_t first = k * layout_.chunk_rows;
+        const std::size_t count = std::min(layout_.chunk_rows, x_.rows - first);
+        work(Chunk{all.x.part(first * d, all.x.size - first * d), all.y.part(first, count), count},
+             k);
+      }
+      return;
+    }
     const auto copy = [&](std::size_t k) {
       const std::size_t b = k % 2;
       const std::size_t first = k * layout_.chunk_rows;
@@ -347,7 +349,7 @@ class CudaEngine final : public Engine {
             .chain = work_.chain,
             .centers = work_.centers,
             .clock = work_.clock,
-            .normals = {}};
+            .normals = work_.normals};
   }
 
   // Sums what enqueue_gradients left: into `gradient`, or, when that is empty, moves the chains.
@@ -363,8 +365,10 @@ class CudaEngine final : public Engine {
     device_->launch(last);
   }
 
+  [[nodiscard]] bool library_noise() const { return options_.noise == NoiseSource::curand; }
+
   void enqueue_steps(std::uint64_t steps) {
-    if (loop_) {
+    if (loop_ && !library_noise()) {
       const Residents run{resident(),  work_.theta,   work_.centers,  work_.chain,
                           work_.clock, shape_.chains, shape_.features};
       return loop_->enqueue(*device_, run, steps, loop_scratch_);
@@ -374,7 +378,15 @@ class CudaEngine final : public Engine {
       finish({});
       device_->launch(kernels::Tick{work_.clock});
     };
-    if (layout_.chunks == 1 && source_->capturable()) {
+    if (library_noise()) {  // the generator is the host's: nothing to capture
+      std::uint64_t seed = 0;
+      std::memcpy(&seed, chain_.front().key, sizeof(seed));
+      for (std::uint64_t k = 0; k < steps; ++k) {
+        const std::uint64_t position = chain_.front().step + k;
+        device_->fill_normals(work_.normals, seed, position * work_.normals.size);
+        step();
+      }
+    } else if (!layout_.streamed && source_->capturable()) {
       if (!graph_) graph_ = device_->capture(step);
       for (std::uint64_t k = 0; k < steps; ++k) device_->replay(*graph_);
     } else {
@@ -408,42 +420,47 @@ class CudaEngine final : public Engine {
 
 }  // namespace
 
+std::size_t summation_depth(const GradientSource& source, const Layout& layout) {
+  const std::size_t in_source = source.depth(layout.chunk_rows);
+  if (in_source == 0) return 0;
+  return in_source + kernels::finish_depth(source.partials(layout.chunk_rows)) +
+         (layout.chunks > 1 ? kernels::finish_depth(layout.chunks) : 0);
+}
+
 Layout plan_layout(const Shape& shape, const GradientSource& source, std::size_t free_bytes) {
   // The driver and the libraries keep some; asking for the last byte fails.
   const std::size_t reserve = std::min<std::size_t>(free_bytes / 16, std::size_t{512} << 20);
-  const std::size_t usable = free_bytes - reserve;
-  const auto needed = [&](Layout& layout) {
-    layout.chunks = kernels::ceil_div(shape.rows, layout.chunk_rows);
-    layout.row_bytes = row_bytes(layout.chunk_rows, shape.features);
+  const auto layout_of = [&](std::size_t chunk_rows, bool streamed) {
+    Layout layout{.chunk_rows = chunk_rows,
+                  .chunks = kernels::ceil_div(shape.rows, chunk_rows),
+                  .streamed = streamed,
+                  .row_bytes = row_bytes(streamed ? chunk_rows : shape.rows, shape.features),
+                  .work_bytes = 0};
     Parts parts;
-    Work::in(parts, shape, source, layout.chunk_rows, layout.chunks);
+    Work::in(parts, shape, source, layout.chunk_rows, layout.chunks, true);
     layout.work_bytes = parts.used;
-    return (layout.chunks > 1 ? 2 : 1) * layout.row_bytes + layout.work_bytes;
+    return layout;
   };
-  Layout layout;
-  layout.chunk_rows = shape.rows;
-  std::size_t bytes = needed(layout);
-  const std::size_t whole = bytes;
-  // Longest path of additions (of double arithmetic; a source without a promise says 0): a partial,
-  // the partials of a chunk, the chunks.
-  const auto keeps_promise = [&](const Layout& l) {
-    const std::size_t depth = source.depth(l.chunk_rows) +
-                              kernels::finish_depth(source.partials(l.chunk_rows)) +
-                              (l.chunks > 1 ? kernels::finish_depth(l.chunks) : 0);
-    return depth <= accumulation_depth(shape.rows);
+  const auto bytes = [](const Layout& layout) {
+    return (layout.streamed ? 2 : 1) * layout.row_bytes + layout.work_bytes;
   };
-  if (bytes <= usable && keeps_promise(layout)) return layout;
-  for (std::size_t rows = std::bit_floor(shape.rows); rows >= row_block; rows /= 2) {
-    layout.chunk_rows = rows;
-    bytes = needed(layout);
-    if (bytes <= usable && keeps_promise(layout)) return layout;
+  const auto usable = [&](const Layout& layout) {
+    return bytes(layout) <= free_bytes - reserve &&
+           summation_depth(source, layout) <= accumulation_depth(shape.rows);
+  };
+  if (const Layout whole = layout_of(shape.rows, false); usable(whole)) return whole;
+  for (const bool streamed : {false, true}) {
+    for (std::size_t rows = std::bit_floor(shape.rows); rows >= row_block; rows /= 2) {
+      if (const Layout layout = layout_of(rows, streamed); usable(layout)) return layout;
+    }
   }
+  const auto mib = [&](const Layout& layout) { return (bytes(layout) >> 20) + 1; };
   throw CudaError(fmt::format(
       "--backend cuda: {} rows x {} features and {} chains need {} MiB on the card, or {} MiB when "
       "X "
       "is streamed, and {} MiB are free; free the card, use fewer chains or --backend cpu",
-      shape.rows, shape.features, shape.chains, (whole >> 20) + 1, (bytes >> 20) + 1,
-      free_bytes >> 20));
+      shape.rows, shape.features, shape.chains, mib(layout_of(shape.rows, false)),
+      mib(layout_of(std::min<std::size_t>(shape.rows, row_block), true)), free_bytes >> 20));
 }
 
 std::unique_ptr<Engine> make_engine(std::shared_ptr<Device> device, MatrixView<const float> x,

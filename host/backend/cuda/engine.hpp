@@ -13,6 +13,8 @@ namespace gibbsite::cuda {
 struct EngineOptions {
   Arithmetic arithmetic = Arithmetic::float64;
   std::optional<Design> design;  ///< none: choose_design
+  NoiseSource noise = NoiseSource::streams;
+  std::size_t memory_limit = ~std::size_t{0};  ///< bytes of the card that a run may take
 };
 
 /// Throws BadInput when the loss has no kernels; CudaError with the numbers when not even a
@@ -21,17 +23,22 @@ std::unique_ptr<Engine> make_engine(std::shared_ptr<Device> device, MatrixView<c
                                     std::span<const float> y, const Loss& loss,
                                     const EngineOptions& options);
 
-/// How a run is laid out in device memory.
+/// How a run is laid out in device memory, and in which portions its rows are taken.
 struct Layout {
-  std::size_t chunk_rows = 0;  ///< rows on the device at a time: all of them when X fits
+  std::size_t chunk_rows = 0;  ///< rows that are summed at a time
   std::size_t chunks = 1;
-  std::size_t row_bytes = 0;   ///< of X: one buffer, or two when it is streamed
+  bool streamed = false;       ///< chunks are copied in each step; else all of X is on the card
+  std::size_t row_bytes = 0;   ///< of X: all of it, or one of two chunks when it is streamed
   std::size_t work_bytes = 0;  ///< everything else
 };
 
 class GradientSource;
-/// The largest chunks that fit `free_bytes` (less a reserve for the driver), chunks being a power
-/// of two of row_block rows. Throws CudaError naming what is needed and what is free.
+/// X whole if it fits `free_bytes` (less a reserve for the driver), else streamed; in the largest
+/// chunks, a power of two rows and at least row_block, that keep the longest path of additions
+/// within accumulation_depth. Throws CudaError naming what is needed and what is free.
 Layout plan_layout(const Shape& shape, const GradientSource& source, std::size_t free_bytes);
+
+/// Additions on the longest path from a row to a gradient; 0 where the source promises nothing.
+std::size_t summation_depth(const GradientSource& source, const Layout& layout);
 
 }  // namespace gibbsite::cuda

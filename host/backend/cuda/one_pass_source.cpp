@@ -22,9 +22,11 @@ class OnePassSource final : public GradientSource {
   [[nodiscard]] std::size_t partials(std::size_t rows) const override {
     return kernels::ceil_div(rows, leaf_rows_);
   }
-  // A lane's rows, the groups of a warp, the warps.
+  // The rows of a lane, eight in each turn of the block; the groups of a warp; the warps.
   [[nodiscard]] std::size_t depth(std::size_t rows) const override {
-    return std::min(rows, leaf_rows_) + 2 + 8;
+    if (problem_.arithmetic != Arithmetic::float64) return 0;
+    const std::size_t groups = problem_.shape.features <= 8 ? 32 : 8;
+    return 8 * kernels::ceil_div(std::min(rows, leaf_rows_), 8 * groups) + 2 + 8;
   }
   void enqueue(Device& device, const Chunk& chunk, View<const double> theta, std::size_t chains,
                std::byte* partials, std::byte* /*scratch*/) override {

@@ -59,9 +59,12 @@ GIBBSITE_HD inline void chacha20_quarter_round(std::uint32_t& a, std::uint32_t& 
 GIBBSITE_HD inline void chacha20_block(const std::uint32_t* key, std::uint32_t counter,
                                        const std::uint32_t* nonce, std::uint32_t* out) {
   std::uint32_t s[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
+  GIBBSITE_UNROLL
   for (int i = 0; i < 8; ++i) s[4 + i] = key[i];
   s[12] = counter;
+  GIBBSITE_UNROLL
   for (int i = 0; i < 3; ++i) s[13 + i] = nonce[i];
+  GIBBSITE_UNROLL
   for (int i = 0; i < 16; ++i) out[i] = s[i];
   for (int round = 0; round < 10; ++round) {
     chacha20_quarter_round(s[0], s[4], s[8], s[12]);
@@ -73,6 +76,7 @@ GIBBSITE_HD inline void chacha20_block(const std::uint32_t* key, std::uint32_t c
     chacha20_quarter_round(s[2], s[7], s[8], s[13]);
     chacha20_quarter_round(s[3], s[4], s[9], s[14]);
   }
+  GIBBSITE_UNROLL
   for (int i = 0; i < 16; ++i) out[i] += s[i];
 }
 
@@ -83,13 +87,14 @@ GIBBSITE_HD inline WordPair chacha20_pair(const std::uint32_t* key, std::uint32_
                                   static_cast<std::uint32_t>(step >> 32)};
   std::uint32_t b[16];
   chacha20_block(key, pair / 4, nonce, b);
-  // Constant indices keep the block in registers on a device.
-  WordPair words{};
+  // Masks, not branches: a compiler makes of branches an index at run time, and of that a trip to
+  // memory.
+  WordPair words{0, 0};
+  GIBBSITE_UNROLL
   for (unsigned q = 0; q < 4; ++q) {
-    if (pair % 4 == q) {
-      words = {b[4 * q] | std::uint64_t{b[4 * q + 1]} << 32,
-               b[4 * q + 2] | std::uint64_t{b[4 * q + 3]} << 32};
-    }
+    const std::uint64_t mask = pair % 4 == q ? ~std::uint64_t{0} : 0;
+    words.first |= (b[4 * q] | std::uint64_t{b[4 * q + 1]} << 32) & mask;
+    words.second |= (b[4 * q + 2] | std::uint64_t{b[4 * q + 3]} << 32) & mask;
   }
   return words;
 }
@@ -108,13 +113,18 @@ GIBBSITE_HD inline NormalPair box_muller_pair(WordPair words) {
   // The angle 2 pi k 2^-53 is (pi/4)(octant + f), f exact in [0, 1). Odd octants run backwards, so
   // sin and cos are only taken on [0, pi/4] and are accurate to an ulp or two also near their
   // zeros.
-  constexpr double quarter_pi = 0.78539816339744830962;
   const std::uint64_t k = words.second >> 11;
   const auto octant = static_cast<unsigned>(k >> 50);
   const std::uint64_t low = k & ((std::uint64_t{1} << 50) - 1);
   const auto f = static_cast<double>(octant % 2 == 0 ? low : (std::uint64_t{1} << 50) - low);
+#ifdef __CUDA_ARCH__
+  double sine, cosine;
+  sincospi(f * 0x1p-52, &sine, &cosine);  // sin and cos would keep room to reduce large angles
+#else
+  constexpr double quarter_pi = 0.78539816339744830962;
   const double phi = f * 0x1p-50 * quarter_pi;
   const double cosine = std::cos(phi), sine = std::sin(phi);
+#endif
   const bool swapped = (octant + 1) / 2 % 2 == 1;  // octants 1, 2, 5, 6
   const double x = swapped ? sine : cosine, y = swapped ? cosine : sine;
   return {radius * (octant >= 2 && octant < 6 ? -x : x),  // left half plane

@@ -25,7 +25,8 @@ std::string_view to_string(Arithmetic arithmetic);
 class Engine {
  public:
   virtual ~Engine() = default;
-  [[nodiscard]] virtual Arithmetic arithmetic() const { return Arithmetic::float64; }
+  /// Double gradients and noise of the chains' own streams: what a certified run needs.
+  [[nodiscard]] virtual bool certifiable() const { return true; }
   /// How the last `advance` was done ("one-pass: ..."), one line for people; may be empty.
   [[nodiscard]] virtual std::string design() const { return ""; }
   [[nodiscard]] virtual std::size_t rows() const = 0;
@@ -63,9 +64,17 @@ struct BackendInfo {
 };
 std::vector<BackendInfo> list_backends();
 
+/// Where a throughput run takes its normals from.
+enum class NoiseSource {
+  streams,  ///< the chains' keys: pure in (key, stream, step, coordinate)
+  curand,   ///< the library's Philox, seeded by the first chain's key: no certificate, and a run's
+            ///< bits depend on how its chains are grouped
+};
+
 struct BackendOptions {
   Arithmetic arithmetic = Arithmetic::float64;  ///< cuda only; the others compute in double
   std::string design = "auto";                  ///< cuda only: docs/cuda.md names them
+  NoiseSource noise = NoiseSource::streams;     ///< cuda only
 };
 
 /// "auto" (the fastest one available), "reference", "cpu", "cuda". An explicit name never falls

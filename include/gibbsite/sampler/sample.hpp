@@ -29,10 +29,12 @@ struct Run {
   std::string loss;
   NoiseKind noise = NoiseKind::chacha20;
   std::string backend;
+  std::string design;  ///< how the backend went about it, one line for people; may be empty
 };
 
 /// Draws from the plan's chosen certificate: `budget.draws` chains, streams 0, 1, ..., same key.
-/// Throws BadInput when the data has another shape than the plan's constants; Interrupted when
+/// Throws BadInput when the data has another shape than the plan's constants, or when the backend
+/// does not compute in double with the chains' own noise (`Engine::certifiable`); Interrupted when
 /// `stop` is set (a checkpoint is then written if one was asked for); Infeasible when the minimiser
 /// that a TV certificate starts from does not reach its public tolerance.
 Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& backend,

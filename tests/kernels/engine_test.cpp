@@ -1,0 +1,315 @@
+// The cuda engine's memory, queues, choices and errors, on the emulated card and on a real one.
+#include "backend/cuda/engine.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "backend/cuda/source.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/schedule/map_error.hpp"
+#include "support/backend.hpp"
+
+namespace gibbsite::cuda {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using ::testing::ThrowsMessage;
+
+constexpr bool emulated = std::string_view(GIBBSITE_TEST_DEVICE) == "emulated";
+
+struct Table {
+  std::size_t n, d;
+  std::vector<float> x, y;
+  Table(std::size_t rows, std::size_t features, unsigned seed = 1)
+      : n(rows), d(features), x(rows * features), y(rows) {
+    std::mt19937 gen(seed);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    for (float& v : x) v = uniform(gen);
+    for (float& v : y) v = uniform(gen) < 0 ? -1.0f : 1.0f;
+  }
+  [[nodiscard]] MatrixView<const float> view() const { return {x.data(), n, d}; }
+};
+
+Ensemble make_ensemble(std::size_t chains, std::size_t d, std::uint64_t iterations = 7) {
+  std::vector<ChainSpec> specs(chains);
+  for (std::size_t c = 0; c < chains; ++c) {
+    specs[c].inverse_temperature = 0.1 + 0.01 * static_cast<double>(c);
+    specs[c].step_size = 1e-4;
+    specs[c].iterations = iterations;
+    specs[c].center.assign(d, 0.3);
+    specs[c].key = Key::from_seed(c);
+  }
+  return start(std::move(specs), d);
+}
+
+EngineOptions limited(std::size_t bytes) {
+  EngineOptions options;
+  options.memory_limit = bytes;
+  return options;
+}
+EngineOptions forced(Design design) {
+  EngineOptions options;
+  options.design = design;
+  return options;
+}
+EngineOptions library_noise() {
+  EngineOptions options;
+  options.noise = NoiseSource::curand;
+  return options;
+}
+EngineOptions throughput(NoiseSource noise) {
+  EngineOptions options;
+  options.arithmetic = Arithmetic::float32;
+  options.noise = noise;
+  return options;
+}
+
+class CudaEngine : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!emulated && support::gpu_is_missing()) GTEST_SKIP() << "no GPU";
+    device = support::make_test_device(GIBBSITE_TEST_DEVICE);
+  }
+  std::unique_ptr<Engine> load(const Table& t, const EngineOptions& options = {}) {
+    return make_engine(device, t.view(), t.y, loss_named("logistic"), options);
+  }
+  static std::vector<double> gradients(Engine& engine, const Ensemble& e) {
+    std::vector<double> out(e.theta.size());
+    engine.loss_gradients({e.theta.data(), e.chains(), e.features},
+                          {out.data(), e.chains(), e.features});
+    return out;
+  }
+  std::shared_ptr<Device> device;
+};
+
+// Bytes that leave room for two chunks of `rows` rows and everything else, not for all of X.
+std::size_t room_for(const Table& t, std::size_t chains, std::size_t rows, Arithmetic arithmetic,
+                     const Card& card) {
+  const Shape shape{t.n, t.d, chains};
+  const Choice choice = choose_design(shape, arithmetic, card);
+  const auto source =
+      make_source(gradient_design(choice.design, shape), {shape, arithmetic, 0, card});
+  std::size_t low = 1 << 10, high = std::size_t{1} << 34;
+  while (high - low > 1) {  // the least that gives chunks of at least `rows`
+    const std::size_t middle = low + (high - low) / 2;
+    bool enough = false;
+    try {
+      enough = plan_layout(shape, *source, middle).chunk_rows >= rows;
+    } catch (const CudaError&) {
+    }
+    (enough ? high : low) = middle;
+  }
+  return high;
+}
+
+// X in chunks gives the gradient of X whole: the sums are grouped otherwise, so each coordinate may
+// move by 2 gamma_D sum_i |x_ij| sup|f'|, D the longest path of additions.
+TEST_F(CudaEngine, StreamedRowsGiveTheSameGradientAndValue) {
+  const Table t(6 * 1024 + 77, 9);
+  const Ensemble e = make_ensemble(3, t.d);
+  const auto whole = load(t);
+  const auto expected = gradients(*whole, e);
+  std::vector<double> value(3), streamed_value(3);
+  whole->loss_values({e.theta.data(), 3, t.d}, value);
+  const double u = std::numeric_limits<double>::epsilon() / 2;
+  const double gamma = static_cast<double>(accumulation_depth(t.n)) * u * 1.01;
+  for (const std::size_t rows : {1024ul, 2048ul}) {
+    const auto streamed =
+        load(t, limited(room_for(t, 3, rows, Arithmetic::float64, device->card())));
+    const auto got = gradients(*streamed, e);
+    EXPECT_THAT(streamed->design(), HasSubstr("X streamed in"));
+    for (std::size_t j = 0; j < t.d; ++j) {
+      double sum = 0;
+      for (std::size_t i = 0; i < t.n; ++i) sum += std::fabs(static_cast<double>(t.x[i * t.d + j]));
+      for (std::size_t c = 0; c < 3; ++c) {
+        ASSERT_TRUE(std::fabs(got[c * t.d + j] - expected[c * t.d + j]) <= 2 * gamma * sum)
+            << rows << " " << c << " " << j;
+      }
+    }
+    streamed->loss_values({e.theta.data(), 3, t.d}, streamed_value);
+    for (std::size_t c = 0; c < 3; ++c) {
+      EXPECT_TRUE(std::fabs(streamed_value[c] - value[c]) <=
+                  2 * static_cast<double>(t.n) * u * value[c]);
+    }
+  }
+}
+
+// Queues may run as early or as late as events allow: the bits must not know. The emulated card
+// interleaves by its seed; on a real card the runs repeat.
+TEST_F(CudaEngine, StreamedBitsDoNotDependOnHowQueuesInterleave) {
+  const Table t(5 * 1024 + 13, 6);
+  const Ensemble begin = make_ensemble(2, t.d);
+  std::vector<double> first;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    if (emulated) device = support::make_emulated_device({.seed = seed});
+    const auto engine = load(t, limited(room_for(t, 2, 1024, Arithmetic::float64, device->card())));
+    Ensemble e = begin;
+    engine->advance(e, 3);
+    EXPECT_THAT(engine->design(), HasSubstr("in 6 chunks of 1024 rows"));
+    if (first.empty()) first = e.theta;
+    ASSERT_EQ(e.theta, first) << seed;
+  }
+}
+
+// Long tables on the card are summed in chunks too, where one sum would be too long.
+TEST_F(CudaEngine, ResidentRowsAreSummedInChunksWhereOneSumWouldBeTooLong) {
+  const Shape shape{100'000'000, 4, 1};
+  const auto source =
+      make_source(Design::one_pass, {shape, Arithmetic::float64, 0, device->card()});
+  const Layout layout = plan_layout(shape, *source, std::size_t{60} << 30);
+  EXPECT_FALSE(layout.streamed);
+  EXPECT_GT(layout.chunks, 1u);
+  EXPECT_LE(summation_depth(*source, layout), accumulation_depth(shape.rows));
+  Layout whole = layout;
+  whole.chunk_rows = shape.rows;
+  whole.chunks = 1;
+  EXPECT_GT(summation_depth(*source, whole), accumulation_depth(shape.rows));
+}
+
+TEST_F(CudaEngine, ACardThatIsFullIsSaidWithTheNumbers) {
+  const Table t(4096, 50);
+  const auto engine = load(t, limited(100'000));
+  Ensemble e = make_ensemble(40, t.d);
+  const Ensemble before = e;
+  EXPECT_THAT(
+      [&] { engine->advance(e, 1); },
+      ThrowsMessage<CudaError>(AllOf(HasSubstr("4096 rows x 50 features and 40 chains"),
+                                     HasSubstr("MiB are free"), HasSubstr("--backend cpu"))));
+  EXPECT_EQ(e.theta, before.theta);
+  EXPECT_EQ(e.step, before.step);
+}
+
+TEST_F(CudaEngine, NoChainsAndNoRowsAreRefusedOrNothing) {
+  const Table t(10, 3);
+  EXPECT_THAT(
+      [&] {
+        make_engine(device, {t.x.data(), 0, 3}, {}, loss_named("logistic"), {});
+      },
+      ThrowsMessage<BadInput>(HasSubstr("no rows")));
+  EXPECT_THROW(start({}, 3), BadInput);
+  const auto engine = load(t);
+  engine->loss_gradients({nullptr, 0, 3}, {nullptr, 0, 3});
+  Ensemble none;
+  none.features = 3;
+  engine->advance(none, 5);
+}
+
+// d beyond a design's limit: another takes over; asked for by name: refused with the reason.
+TEST_F(CudaEngine, AnotherDesignTakesOverBeyondALimit) {
+  const Table wide(40, kernels::one_pass_most_features + 1, 3);
+  const auto engine = load(wide);
+  Ensemble e = make_ensemble(1, wide.d);
+  engine->advance(e, 1);
+  EXPECT_THAT(engine->design(), ::testing::Not(StartsWith("one-pass")));
+  const auto by_name = load(wide, forced(Design::one_pass));
+  EXPECT_THAT([&] { by_name->advance(e, 1); },
+              ThrowsMessage<BadInput>(HasSubstr("one-pass takes at most 256 features")));
+}
+
+// Normals of the library: each coordinate and each step gets its own, scaled by sqrt(2h), and a run
+// cut in two goes on where it was.
+TEST_F(CudaEngine, LibraryNoiseMovesChainsAndIsNotCertifiable) {
+  const Table t(20, 5);
+  std::vector<ChainSpec> specs(4);
+  for (ChainSpec& spec : specs) {
+    spec.inverse_temperature = 0;
+    spec.prior_precision = 0;
+    spec.step_size = 0.5;  // theta is the sum of the normals
+    spec.iterations = 1000;
+    spec.key = Key::from_seed(9);
+  }
+  const auto engine = load(t, throughput(NoiseSource::curand));
+  EXPECT_FALSE(engine->certifiable());
+  EXPECT_TRUE(load(t)->certifiable());
+  EXPECT_FALSE(load(t, throughput(NoiseSource::streams))->certifiable());
+  EXPECT_FALSE(load(t, library_noise())->certifiable());
+  Ensemble e = start(specs, t.d);
+  engine->advance(e, 1);
+  for (std::size_t a = 0; a < e.theta.size(); ++a) {
+    for (std::size_t b = 0; b < a; ++b) ASSERT_NE(e.theta[a], e.theta[b]);
+  }
+  const std::vector<double> after_one = e.theta;
+  engine->advance(e, 1);
+  for (std::size_t a = 0; a < e.theta.size(); ++a) {
+    ASSERT_NE(e.theta[a] - after_one[a], after_one[a]);
+  }
+  engine->advance(e, 998);
+  // 20 sums of 1000 normals: |sum| <= 7 sqrt(1000) fails by chance with probability 20 * 2.6e-12,
+  // and the mean square within 1 +- 4.5 (chi-square of 20 degrees) with less than 1e-7.
+  double square = 0;
+  for (const double v : e.theta) {
+    ASSERT_TRUE(std::fabs(v) <= 7 * std::sqrt(1000.0));
+    square += v * v / 1000;
+  }
+  EXPECT_TRUE(square / 20 <= 4.5 && square / 20 >= 0.1) << square / 20;
+  Ensemble cut = start(specs, t.d), whole = start(specs, t.d);
+  load(t, throughput(NoiseSource::curand))->advance(whole, 6);
+  engine->advance(cut, 2);
+  engine->advance(cut, 4);
+  EXPECT_EQ(cut.theta, whole.theta);
+}
+
+// Whatever launch faults, the caller's chains are what they were, and the card's error comes out.
+TEST(CudaEngineFault, LeavesTheEnsembleAsItWas) {
+  if (!emulated) GTEST_SKIP() << "faults are injected into the emulated card only";
+  const Table t(3 * 1024, 4);
+  for (std::uint64_t k = 1; k <= 6; ++k) {
+    std::shared_ptr<Device> device = support::make_emulated_device({.fault_at_launch = k});
+    const auto engine = make_engine(device, t.view(), t.y, loss_named("logistic"), {});
+    Ensemble e = make_ensemble(2, t.d);
+    const Ensemble before = e;
+    EXPECT_THAT([&] { engine->advance(e, 2); },
+                ThrowsMessage<CudaError>(HasSubstr("injected fault")));
+    EXPECT_EQ(e.theta, before.theta) << k;
+    EXPECT_EQ(e.step, before.step) << k;
+    EXPECT_THROW(engine->advance(e, 1), CudaError);  // the card is gone
+  }
+}
+
+// Of cards and tables that no test can hold: what is planned fits, keeps the promise of the map
+// error, and streams only where it must.
+TEST(CudaLayout, FitsTheCardAndKeepsThePromise) {
+  constexpr std::size_t gib = std::size_t{1} << 30;
+  for (const std::size_t n :
+       {1ul, 1000ul, 32561ul, 1'000'000ul, 10'000'000ul, 1'000'000'000ul, 4'000'000'000ul}) {
+    for (const std::size_t d : {1ul, 20ul, 108ul, 256ul, 1000ul}) {
+      for (const std::size_t chains : {1ul, 8ul, 64ul, 1024ul}) {
+        const Card card{.name = "",
+                        .capability = 90,
+                        .multiprocessors = 132,
+                        .shared_bytes = 227 << 10,
+                        .l2_bytes = 50 << 20,
+                        .total_bytes = 80 * gib,
+                        .free_bytes = 79 * gib};
+        const Shape shape{n, d, chains};
+        const Choice choice = choose_design(shape, Arithmetic::float64, card);
+        const auto source = make_source(gradient_design(choice.design, shape),
+                                        {shape, Arithmetic::float64, 0, card});
+        const Layout layout = plan_layout(shape, *source, card.free_bytes);
+        const std::size_t bytes = (layout.streamed ? 2 : 1) * layout.row_bytes + layout.work_bytes;
+        EXPECT_LE(bytes, card.free_bytes) << n << " " << d << " " << chains;
+        EXPECT_GE(layout.chunks * layout.chunk_rows, n);
+        if (layout.chunks > 1) {
+          EXPECT_EQ(layout.chunk_rows % row_block, 0u);
+        }
+        EXPECT_LE(summation_depth(*source, layout), accumulation_depth(n))
+            << n << " " << d << " " << chains;
+        if (n * d * 4 < 60 * gib) {
+          EXPECT_FALSE(layout.streamed) << n << " " << d << " " << chains;
+        }
+        if (n * d * 4 > 79 * gib) {
+          EXPECT_TRUE(layout.streamed) << n << " " << d << " " << chains;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gibbsite::cuda

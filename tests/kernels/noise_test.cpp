@@ -1,0 +1,103 @@
+// The noise on host and device: the same words, bit by bit, and normals within a few ulp.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "gibbsite/core/random_bits.hpp"
+#include "support/backend.hpp"
+
+namespace gibbsite {
+namespace {
+
+// RFC 8439, 2.3.2: key 00..1f, nonce 00:00:00:09:00:00:00:4a:00:00:00:00, counter 1.
+TEST(SharedNoise, ChaCha20BlockOfTheRfc) {
+  std::uint32_t key[8];
+  for (std::uint32_t i = 0; i < 8; ++i) key[i] = 0x03020100 + i * 0x04040404;
+  const std::uint32_t nonce[3] = {0x09000000, 0x4a000000, 0};
+  std::uint32_t out[16];
+  chacha20_block(key, 1, nonce, out);
+  const std::uint32_t expected[16] = {0xe4e7f110, 0x15593bd1, 0x1fdd0f50, 0xc47120a3,
+                                      0xc7f4d1c7, 0x0368c033, 0x9aaa2204, 0x4e6cd4c3,
+                                      0x466482d2, 0x09aa9f07, 0x05d7c214, 0xa2028bd9,
+                                      0xd19c12b5, 0xb94e16de, 0xe883d0cb, 0x4e3c50a2};
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(out[i], expected[i]) << i;
+}
+
+// Random123's known answers for philox4x32-10.
+TEST(SharedNoise, PhiloxOfRandom123) {
+  const Philox4 zeros = philox4x32_10_block({{0, 0, 0, 0}}, 0, 0);
+  const std::uint32_t of_zeros[4] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
+  const Philox4 pi = philox4x32_10_block({{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}},
+                                         0xa4093822, 0x299f31d0);
+  const std::uint32_t of_pi[4] = {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1};
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(zeros.word[i], of_zeros[i]);
+    EXPECT_EQ(pi.word[i], of_pi[i]);
+  }
+}
+
+class DeviceNoise : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::string_view(GIBBSITE_TEST_DEVICE) == "cuda" && support::gpu_is_missing()) {
+      GTEST_SKIP() << "no GPU";
+    }
+    device = support::make_test_device(GIBBSITE_TEST_DEVICE);
+  }
+  std::unique_ptr<cuda::Device> device;
+};
+
+// Words of the kernel against libsodium's ChaCha20 and the host's Philox (core/random.hpp), for
+// steps and streams up to their last bit; normals within 8 ulp of the host's, since each side is
+// within 4 (docs/noise.md).
+TEST_F(DeviceNoise, WordsAreTheHostsAndNormalsAgree) {
+  std::mt19937_64 gen(7);
+  for (const std::size_t d : {1ul, 2ul, 3ul, 7ul, 8ul, 9ul, 31ul, 130ul}) {
+    std::vector<ChainSpec> specs(5);
+    std::vector<kernels::Chain> chains;
+    for (std::size_t c = 0; c < specs.size(); ++c) {
+      specs[c].key.kind = c % 2 == 0 ? NoiseKind::chacha20 : NoiseKind::philox;
+      for (auto& byte : specs[c].key.bytes) byte = static_cast<std::uint8_t>(gen());
+      specs[c].stream = c == 4 ? ~0u : static_cast<std::uint32_t>(gen());
+      chains.push_back(kernels::make_chain(specs[c], 0));
+    }
+    const std::uint64_t step = d % 2 == 0 ? start_step : gen();
+    const std::size_t even = 2 * kernels::ceil_div(d, 2), count = specs.size();
+    std::vector<std::uint64_t> words(count * even);
+    std::vector<double> normals(count * d);
+    std::byte* const at_chains = device->allocate(count * sizeof(kernels::Chain));
+    std::byte* const at_words = device->allocate(words.size() * 8);
+    std::byte* const at_normals = device->allocate(normals.size() * 8);
+    device->copy_in(cuda::Queue::compute, at_chains, chains.data(), count * sizeof(kernels::Chain));
+    device->launch(
+        kernels::Normals{.chain = {reinterpret_cast<const kernels::Chain*>(at_chains), count},
+                         .normals = {reinterpret_cast<double*>(at_normals), normals.size()},
+                         .words = {reinterpret_cast<std::uint64_t*>(at_words), words.size()},
+                         .chains = count,
+                         .features = d,
+                         .step = step});
+    device->copy_out(cuda::Queue::compute, words.data(), at_words, words.size() * 8);
+    device->copy_out(cuda::Queue::compute, normals.data(), at_normals, normals.size() * 8);
+    device->synchronize();
+    for (auto* memory : {at_chains, at_words, at_normals}) device->release(memory);
+
+    std::vector<std::uint64_t> expected(even);
+    std::vector<double> normal(d);
+    for (std::size_t c = 0; c < count; ++c) {
+      fill_words(specs[c].key, specs[c].stream, step, expected);
+      fill_normals(specs[c].key, specs[c].stream, step, normal);
+      for (std::size_t w = 0; w < even; ++w) {
+        ASSERT_EQ(words[c * even + w], expected[w]) << "chain " << c << " word " << w;
+      }
+      for (std::size_t j = 0; j < d; ++j) {
+        ASSERT_TRUE(std::fabs(normals[c * d + j] - normal[j]) <=
+                    8 * 0x1p-53 * 2 * std::fabs(normal[j]))
+            << c << " " << j;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gibbsite
