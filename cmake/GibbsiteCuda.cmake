@@ -38,7 +38,10 @@ function(gibbsite_kernel_objects target)
   set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_ARCHITECTURES "${arg_ARCHITECTURES}")
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/host
                              ${PROJECT_SOURCE_DIR}/include)
-  target_compile_options(${target} PRIVATE --expt-relaxed-constexpr -lineinfo)
+  target_compile_options(${target} PRIVATE --expt-relaxed-constexpr -lineinfo -Xptxas=-v
+                         $<$<BOOL:${GIBBSITE_WERROR}>:--Werror=all-warnings>)
+  # Keeps what ptxas says, for the test kernel_registers.
+  set_target_properties(${target} PROPERTIES CUDA_COMPILER_LAUNCHER ${PROJECT_SOURCE_DIR}/scripts/keep-ptxas)
   target_sources(gibbsite_sampler PRIVATE $<TARGET_OBJECTS:${target}>)
 endfunction()
 

@@ -2,9 +2,9 @@
 
 # Flags of our own code; dependencies are system headers.
 add_library(gibbsite_flags INTERFACE)
-target_compile_options(gibbsite_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wno-psabi
-  $<$<BOOL:${GIBBSITE_WERROR}>:-Werror>)
+target_compile_options(gibbsite_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:\
+-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wsign-conversion;-Wno-psabi;\
+$<$<BOOL:${GIBBSITE_WERROR}>:-Werror>>")
 if(GIBBSITE_SANITIZE)
   add_compile_options(-fsanitize=${GIBBSITE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${GIBBSITE_SANITIZE})
