@@ -59,6 +59,9 @@ class DeviceBlock {
 __device__ inline Quad load_quad(const float* from, std::size_t i) {
   return *reinterpret_cast<const Quad*>(from + i);
 }
+__device__ inline void store_quad(float* to, std::size_t i, const Quad& quad) {
+  *reinterpret_cast<Quad*>(to + i) = quad;
+}
 
 template <class Body>
 __global__ void __launch_bounds__(Body::threads) run_body(const __grid_constant__

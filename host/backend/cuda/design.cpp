@@ -40,13 +40,26 @@ Design design_named(std::string_view name) {
   throw BadInput(fmt::format("design: none is called '{}'; there is: auto, {}", name, known));
 }
 
-std::string why_not(Design design, const Shape& shape, Arithmetic /*arithmetic*/,
-                    const Card& /*card*/) {
+std::string why_not(Design design, const Shape& shape, Arithmetic arithmetic, const Card& card) {
   switch (design) {
     case Design::one_pass:
       if (shape.features > kernels::one_pass_most_features) {
         return fmt::format("takes at most {} features, there are {}",
                            kernels::one_pass_most_features, shape.features);
+      }
+      return "";
+    case Design::tiled:
+      if (arithmetic != Arithmetic::float32) {
+        return fmt::format("computes in float32, asked for is {}", to_string(arithmetic));
+      }
+      if (shape.features > kernels::tiled_most_features) {
+        return fmt::format("takes at most {} features, there are {}", kernels::tiled_most_features,
+                           shape.features);
+      }
+      if (const std::size_t bytes = kernels::tiled_shared_bytes(shape.features, shape.chains, 1);
+          bytes > card.shared_bytes) {
+        return fmt::format("needs {} bytes of shared memory in a block, the card has {}", bytes,
+                           card.shared_bytes);
       }
       return "";
     case Design::blocked:
@@ -80,6 +93,8 @@ std::unique_ptr<GradientSource> make_source(Design design, const Problem& proble
       return make_one_pass_source(problem);
     case Design::blocked:
       return make_blocked_source(problem);
+    case Design::tiled:
+      return make_tiled_source(problem);
     default:
       return nullptr;
   }
