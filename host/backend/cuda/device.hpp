@@ -12,6 +12,7 @@
 #include "kernels/blocked.hpp"
 #include "kernels/finish.hpp"
 #include "kernels/one_pass.hpp"
+#include "kernels/resident.hpp"
 #include "kernels/tiled.hpp"
 #include "kernels/values.hpp"
 
@@ -29,8 +30,9 @@ struct Card {
 };
 
 /// Every kernel there is: the parameters of one launch.
-using Kernel = std::variant<kernels::OnePass, kernels::Tiled, kernels::Gemm, kernels::Residuals,
-                            kernels::Convert, kernels::Finish, kernels::Tick, kernels::Values>;
+using Kernel = std::variant<kernels::OnePass, kernels::Tiled, kernels::Resident, kernels::Gemm,
+                            kernels::Residuals, kernels::Convert, kernels::Finish, kernels::Tick,
+                            kernels::Values>;
 
 /// Work queues of a device: a queue keeps its order, two queues meet at events only.
 enum class Queue { compute, copy };

@@ -80,5 +80,6 @@ std::unique_ptr<StepLoop> make_loop(Design design, const Problem& problem);
 std::unique_ptr<GradientSource> make_one_pass_source(const Problem& problem);
 std::unique_ptr<GradientSource> make_blocked_source(const Problem& problem);
 std::unique_ptr<GradientSource> make_tiled_source(const Problem& problem);
+std::unique_ptr<StepLoop> make_resident_loop(const Problem& problem);
 
 }  // namespace gibbsite::cuda
