@@ -59,10 +59,24 @@ class DeviceBlock {
 __device__ inline Quad load_quad(const float* from, std::size_t i) {
   return *reinterpret_cast<const Quad*>(from + i);
 }
+__device__ inline void store_quad(float* to, std::size_t i, const Quad& quad) {
+  *reinterpret_cast<Quad*>(to + i) = quad;
+}
+
+// Body::blocks, where a body has it: blocks on a multiprocessor that the compiler must leave registers
+// for. Without it the compiler may spill a few for the sake of more blocks.
+template <class Body>
+constexpr unsigned least_blocks() {
+  if constexpr (requires { Body::blocks; }) {
+    return Body::blocks;
+  } else {
+    return 0;
+  }
+}
 
 template <class Body>
-__global__ void __launch_bounds__(Body::threads) run_body(const __grid_constant__
-                                                          typename Body::Params params) {
+__global__ void __launch_bounds__(Body::threads, least_blocks<Body>())
+    run_body(const __grid_constant__ typename Body::Params params) {
   DeviceBlock block;
   Body::run(block, params);
 }

@@ -203,10 +203,14 @@ void Shared<T>::set(std::size_t i, T value) const {
   std::memcpy(&array_->bytes[(first_ + i) * sizeof(T)], &value, sizeof(T));
 }
 
-// Found by argument-dependent lookup where a body reads four shared floats.
+// Found by argument-dependent lookup where a body reads or writes four shared floats.
 inline Quad load_quad(const Shared<float>& from, std::size_t i) {
   if (i % 4 != 0) throw KernelFault("misaligned shared quad at " + std::to_string(i));
   return {{from.get(i), from.get(i + 1), from.get(i + 2), from.get(i + 3)}};
+}
+inline void store_quad(const Shared<float>& to, std::size_t i, const Quad& quad) {
+  if (i % 4 != 0) throw KernelFault("misaligned shared quad at " + std::to_string(i));
+  for (std::size_t k = 0; k < 4; ++k) to.set(i + k, quad.v[k]);
 }
 
 /// Runs a grid of threads; each calls `body(block)`.

@@ -40,13 +40,40 @@ Design design_named(std::string_view name) {
   throw BadInput(fmt::format("design: none is called '{}'; there is: auto, {}", name, known));
 }
 
-std::string why_not(Design design, const Shape& shape, Arithmetic /*arithmetic*/,
-                    const Card& /*card*/) {
+std::string why_not(Design design, const Shape& shape, Arithmetic arithmetic, const Card& card) {
   switch (design) {
+    case Design::resident:
+      if (arithmetic == Arithmetic::bfloat16) return "computes in float64 or float32";
+      if (shape.features > kernels::resident_most_features) {
+        return fmt::format("takes at most {} features, there are {}",
+                           kernels::resident_most_features, shape.features);
+      }
+      if (const std::size_t bytes = kernels::resident_pool(shape.rows, shape.features, 1,
+                                                           arithmetic != Arithmetic::float64)
+                                        .bytes;
+          bytes > card.shared_bytes) {
+        return fmt::format("needs {} bytes of shared memory in a block for X, the card has {}",
+                           bytes, card.shared_bytes);
+      }
+      return "";
     case Design::one_pass:
       if (shape.features > kernels::one_pass_most_features) {
         return fmt::format("takes at most {} features, there are {}",
                            kernels::one_pass_most_features, shape.features);
+      }
+      return "";
+    case Design::tiled:
+      if (arithmetic != Arithmetic::float32) {
+        return fmt::format("computes in float32, asked for is {}", to_string(arithmetic));
+      }
+      if (shape.features > kernels::tiled_most_features) {
+        return fmt::format("takes at most {} features, there are {}", kernels::tiled_most_features,
+                           shape.features);
+      }
+      if (const std::size_t bytes = kernels::tiled_shared_bytes(shape.features, shape.chains, 1);
+          bytes > card.shared_bytes) {
+        return fmt::format("needs {} bytes of shared memory in a block, the card has {}", bytes,
+                           card.shared_bytes);
       }
       return "";
     case Design::blocked:
@@ -80,13 +107,20 @@ std::unique_ptr<GradientSource> make_source(Design design, const Problem& proble
       return make_one_pass_source(problem);
     case Design::blocked:
       return make_blocked_source(problem);
+    case Design::tiled:
+      return make_tiled_source(problem);
     default:
       return nullptr;
   }
 }
 
-std::unique_ptr<StepLoop> make_loop(Design /*design*/, const Problem& /*problem*/) {
-  return nullptr;
+std::unique_ptr<StepLoop> make_loop(Design design, const Problem& problem) {
+  switch (design) {
+    case Design::resident:
+      return make_resident_loop(problem);
+    default:
+      return nullptr;
+  }
 }
 
 }  // namespace gibbsite::cuda

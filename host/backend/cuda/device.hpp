@@ -13,6 +13,8 @@
 #include "kernels/finish.hpp"
 #include "kernels/normals.hpp"
 #include "kernels/one_pass.hpp"
+#include "kernels/resident.hpp"
+#include "kernels/tiled.hpp"
 #include "kernels/values.hpp"
 
 namespace gibbsite::cuda {
@@ -29,8 +31,9 @@ struct Card {
 };
 
 /// Every kernel there is: the parameters of one launch.
-using Kernel = std::variant<kernels::OnePass, kernels::Gemm, kernels::Residuals, kernels::Convert,
-                            kernels::Finish, kernels::Tick, kernels::Normals, kernels::Values>;
+using Kernel = std::variant<kernels::OnePass, kernels::Tiled, kernels::Resident, kernels::Gemm,
+                            kernels::Residuals, kernels::Convert, kernels::Finish, kernels::Tick,
+                            kernels::Normals, kernels::Values>;
 
 /// Work queues of a device: a queue keeps its order, two queues meet at events only.
 enum class Queue { compute, copy };
