@@ -40,13 +40,26 @@ Design design_named(std::string_view name) {
   throw BadInput(fmt::format("design: none is called '{}'; there is: auto, {}", name, known));
 }
 
-std::string why_not(Design design, const Shape& shape, Arithmetic /*arithmetic*/,
-                    const Card& /*card*/) {
+std::string why_not(Design design, const Shape& shape, Arithmetic arithmetic, const Card& card) {
   switch (design) {
     case Design::one_pass:
       if (shape.features > kernels::one_pass_most_features) {
         return fmt::format("takes at most {} features, there are {}",
                            kernels::one_pass_most_features, shape.features);
+      }
+      return "";
+    case Design::warp_group:
+      if (arithmetic != Arithmetic::bfloat16) {
+        return fmt::format("computes in bfloat16, {} is asked for", to_string(arithmetic));
+      }
+      if (card.capability / 10 != 9) return "needs a Hopper card (compute capability 9.0)";
+      if (shape.features > kernels::warp_group_most_features) {
+        return fmt::format("takes at most {} features, there are {}",
+                           kernels::warp_group_most_features, shape.features);
+      }
+      if (shape.chains < kernels::matrix_rows) {
+        return fmt::format("needs at least {} chains, there are {}", kernels::matrix_rows,
+                           shape.chains);
       }
       return "";
     case Design::blocked:
@@ -78,6 +91,8 @@ std::unique_ptr<GradientSource> make_source(Design design, const Problem& proble
   switch (design) {
     case Design::one_pass:
       return make_one_pass_source(problem);
+    case Design::warp_group:
+      return make_warp_group_source(problem);
     case Design::blocked:
       return make_blocked_source(problem);
     default:

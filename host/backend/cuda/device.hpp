@@ -13,6 +13,7 @@
 #include "kernels/finish.hpp"
 #include "kernels/one_pass.hpp"
 #include "kernels/values.hpp"
+#include "kernels/warp_group.hpp"
 
 namespace gibbsite::cuda {
 
@@ -28,8 +29,10 @@ struct Card {
 };
 
 /// Every kernel there is: the parameters of one launch.
-using Kernel = std::variant<kernels::OnePass, kernels::Gemm, kernels::Residuals, kernels::Convert,
-                            kernels::Finish, kernels::Tick, kernels::Values>;
+using Kernel =
+    std::variant<kernels::OnePass, kernels::PackRows, kernels::CentreReference,
+                 kernels::ReferenceLogits, kernels::WarpGroup, kernels::Gemm, kernels::Residuals,
+                 kernels::Convert, kernels::Finish, kernels::Tick, kernels::Values>;
 
 /// Work queues of a device: a queue keeps its order, two queues meet at events only.
 enum class Queue { compute, copy };
