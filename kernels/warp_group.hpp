@@ -108,7 +108,7 @@ constexpr std::size_t reference_blocks(std::size_t features) {
 
 struct CentreReferenceBody {
   using Params = CentreReference;
-  static constexpr unsigned threads = 256, parts = threads / warp_size;
+  static constexpr unsigned threads = 1024, parts = threads / warp_size;
 
   static LaunchShape shape(const CentreReference& p) {
     return {reference_blocks(p.features), threads,
@@ -148,9 +148,10 @@ struct CentreReferenceBody {
     // |theta| < 2^exponent: in units of 2^(exponent - 40) chains are integers that add up exactly.
     int exponent = 0;
     std::frexp(most, &exponent);
-    const int shift = 40 - exponent;
-    const auto units = [shift](double value) {
-      return static_cast<std::int64_t>(std::rint(std::ldexp(value, shift)));
+    const int shift = 40 - (exponent < -900 ? -900 : exponent);
+    const double scale = std::ldexp(1.0, shift);
+    const auto units = [scale](double value) {
+      return static_cast<std::int64_t>(std::rint(value * scale));
     };
     std::int64_t sum = 0;
     each([&](double value) { sum += units(value); });
