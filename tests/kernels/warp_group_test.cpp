@@ -20,6 +20,7 @@ namespace gibbsite {
 namespace {
 
 using namespace kernels;  // NOLINT: what is tested
+using Sizes = std::initializer_list<std::size_t>;
 
 // ---- the maps ----
 
@@ -137,8 +138,9 @@ TEST(MatrixUnit, TurnsGoRound) {
 
 // By rows and chains alone; no range above the limit; never more ranges than rows need.
 TEST(WarpGroupRanges, CoverTheRows) {
-  for (const std::size_t rows : {1, 128, 129, 5000, 500'000, 1'081'344, 1'081'345, 100'000'000}) {
-    for (const std::size_t chains : {64, 128, 129, 1000, 5000, 100'000}) {
+  for (const std::size_t rows :
+       Sizes{1, 128, 129, 5000, 500'000, 1'081'344, 1'081'345, 100'000'000}) {
+    for (const std::size_t chains : Sizes{64, 128, 129, 1000, 5000, 100'000}) {
       const std::size_t range = warp_group_range(rows, chains);
       EXPECT_EQ(range % warp_group_rows, 0u);
       EXPECT_LE(range, warp_group_most_range) << rows << " " << chains;
@@ -312,7 +314,7 @@ TEST_P(WarpGroupOfShape, GradientsAreWithinTheirBounds) {
 // A range of many tiles, so that every stage is used and emptied several times: the launch itself,
 // since the engine cuts few rows into ranges of one tile.
 TEST_F(WarpGroupTest, LongRangesGoRoundTheStages) {
-  for (const std::size_t d : {20, 130}) {  // tiles of 128 and of 64 rows
+  for (const std::size_t d : Sizes{20, 130}) {  // tiles of 128 and of 64 rows
     constexpr std::size_t n = 2500, chains = 80;
     const Table p = make_table(n, d, 11);
     const std::vector<double> theta = make_thetas(chains, d, 0.3, 0.2, 12);
@@ -411,7 +413,9 @@ TEST_F(WarpGroupTest, ErrorsShrinkWithTheSpreadNotWithTheThetas) {
     RecordProperty(fmt::format("spread_{}", spread),
                    fmt::format("{} against {}", now, root_mean_square(of_coarse)));
     EXPECT_TRUE(now < before) << spread;
-    if (spread > 0) EXPECT_TRUE(now < 0.2 * root_mean_square(of_coarse)) << spread;
+    if (spread > 0) {
+      EXPECT_TRUE(now < 0.2 * root_mean_square(of_coarse)) << spread;
+    }
     before = now;
   }
 }
@@ -452,8 +456,8 @@ class ReferenceTest : public WarpGroupTest {
 
 // |reference - mean| <= half the grid <= twice the mean distance from the mean, whatever the order.
 TEST_F(ReferenceTest, IsNearTheMeanWhateverTheOrder) {
-  for (const std::size_t chains : {1, 2, 7, 31, 32, 33, 200, 1001}) {
-    for (const std::size_t d : {1, 31, 33, 100}) {
+  for (const std::size_t chains : Sizes{1, 2, 7, 31, 32, 33, 200, 1001}) {
+    for (const std::size_t d : Sizes{1, 33}) {
       std::vector<double> theta = make_thetas(chains, d, 3, 0.1, 7);
       for (std::size_t c = 0; c < chains; ++c) theta[c * d] *= 1e-7;
       const Result r = centre(theta, d);
