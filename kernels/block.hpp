@@ -19,9 +19,10 @@
 //   aligned
 //                                            every thread calls in one order
 //   shuffle(v, lane), shuffle_xor(v, mask)   of the whole warp
-//   load_quad(a, i), store_quad(a, i, q)     four shared floats at once, i a multiple of 4; functions
-//   copy_async(to, i, from, j)               four floats global -> shared, i and j multiples of 4
-//   commit(), wait<N>()                      closes a group of copies; until at most N groups of
+//   load_quad(a, i), store_quad(a, i, q)     four shared floats at once, i a multiple of 4;
+//   functions copy_async(to, i, from, j)               four floats global -> shared, i and j
+//   multiples of 4 commit(), wait<N>()                      closes a group of copies; until at most
+//   N groups of
 //                                            this thread are pending (then sync() for the others)
 #include <cstddef>
 #include <cstdint>

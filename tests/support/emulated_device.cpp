@@ -9,6 +9,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "support/emulator.hpp"
+#include "support/matrix_unit.hpp"
 
 namespace gibbsite::support {
 namespace {

@@ -56,6 +56,7 @@ class Grid {
       thread.fiber = std::move(thread.fiber).resume();
       if (error) std::rethrow_exception(error);
       if (thread.wait == Wait::left) --running, ++block->left;
+      if (thread.wait == Wait::turn) wake(*block, t);
       if (thread.wait == Wait::block) ++block->waiting;
       if (thread.wait == Wait::warp) release_warp(*block, t / kernels::warp_size);
       if (thread.wait == Wait::block || thread.wait == Wait::left) release_block(*block);
@@ -192,6 +193,14 @@ void EmulatedBlock::touch(SharedArray& array, std::size_t i, bool write) {
   }
 }
 
+void EmulatedBlock::reserve_shared(std::size_t bytes) {
+  block_.shared_used += kernels::round_up_to(bytes, 128);
+  if (block_.shared_used > grid_.shape().shared_bytes) {
+    throw KernelFault("shared memory: " + std::to_string(block_.shared_used) +
+                      " bytes used, launched with " + std::to_string(grid_.shape().shared_bytes));
+  }
+}
+
 SharedArray* EmulatedBlock::shared_array(std::size_t count, std::size_t element_size) {
   const std::size_t call = self().shared_calls++;
   if (call == block_.arrays.size()) {
@@ -202,11 +211,7 @@ SharedArray* EmulatedBlock::shared_array(std::size_t count, std::size_t element_
     array->written.resize(count);
     array->read.resize(count);
     array->ready.assign(count, 0);
-    block_.shared_used += kernels::round_up_to(count * element_size, 128);
-    if (block_.shared_used > grid_.shape().shared_bytes) {
-      throw KernelFault("shared memory: " + std::to_string(block_.shared_used) +
-                        " bytes used, launched with " + std::to_string(grid_.shape().shared_bytes));
-    }
+    reserve_shared(count * element_size);
     block_.arrays.push_back(std::move(array));
   }
   SharedArray* const array = block_.arrays[call].get();

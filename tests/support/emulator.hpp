@@ -31,7 +31,7 @@ struct KernelFault : std::logic_error {
 
 namespace emulator {
 
-enum class Wait { none, warp, block, grid, left };
+enum class Wait { none, turn, warp, block, grid, left };
 
 class Grid;
 
@@ -72,6 +72,7 @@ struct BlockState {
   std::vector<Thread> threads;
   std::vector<std::unique_ptr<SharedArray>> arrays;
   std::size_t shared_used = 0;
+  std::shared_ptr<void> hardware;  // see EmulatedBlock::hardware
   std::uint64_t epoch = 0;
   std::vector<std::uint64_t> warp_epoch;
   std::vector<unsigned> warp_waiting;  // lanes at a warp barrier
@@ -141,6 +142,18 @@ class EmulatedBlock {
   void sync() { wait_at(Wait::block); }
   void sync_warp() { wait_at(Wait::warp); }
   void sync_grid();
+
+  /// Others run before this thread goes on: the turn of a loop that waits for them.
+  void give_way() { wait_at(Wait::turn); }
+
+  /// The state of a model of hardware that the threads of a block share: one T a block.
+  template <class T>
+  T& hardware() {
+    if (!block_.hardware) block_.hardware = std::make_shared<T>();
+    return *static_cast<T*>(block_.hardware.get());
+  }
+  /// Takes shared memory that a model keeps itself.
+  void reserve_shared(std::size_t bytes);
 
   template <class T>
   Shared<T> shared(std::size_t count) {

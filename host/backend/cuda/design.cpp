@@ -76,6 +76,20 @@ std::string why_not(Design design, const Shape& shape, Arithmetic arithmetic, co
                            card.shared_bytes);
       }
       return "";
+    case Design::warp_group:
+      if (arithmetic != Arithmetic::bfloat16) {
+        return fmt::format("computes in bfloat16, {} is asked for", to_string(arithmetic));
+      }
+      if (card.capability / 10 != 9) return "needs a Hopper card (compute capability 9.0)";
+      if (shape.features > kernels::warp_group_most_features) {
+        return fmt::format("takes at most {} features, there are {}",
+                           kernels::warp_group_most_features, shape.features);
+      }
+      if (shape.chains < kernels::matrix_rows) {
+        return fmt::format("needs at least {} chains, there are {}", kernels::matrix_rows,
+                           shape.chains);
+      }
+      return "";
     case Design::blocked:
       return "";
     default:
@@ -105,6 +119,8 @@ std::unique_ptr<GradientSource> make_source(Design design, const Problem& proble
   switch (design) {
     case Design::one_pass:
       return make_one_pass_source(problem);
+    case Design::warp_group:
+      return make_warp_group_source(problem);
     case Design::blocked:
       return make_blocked_source(problem);
     case Design::tiled:

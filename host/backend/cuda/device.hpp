@@ -16,6 +16,7 @@
 #include "kernels/resident.hpp"
 #include "kernels/tiled.hpp"
 #include "kernels/values.hpp"
+#include "kernels/warp_group.hpp"
 
 namespace gibbsite::cuda {
 
@@ -31,9 +32,10 @@ struct Card {
 };
 
 /// Every kernel there is: the parameters of one launch.
-using Kernel = std::variant<kernels::OnePass, kernels::Tiled, kernels::Resident, kernels::Gemm,
-                            kernels::Residuals, kernels::Convert, kernels::Finish, kernels::Tick,
-                            kernels::Normals, kernels::Values>;
+using Kernel = std::variant<kernels::OnePass, kernels::Tiled, kernels::Resident, kernels::PackRows,
+                            kernels::CentreReference, kernels::ReferenceLogits, kernels::WarpGroup,
+                            kernels::Gemm, kernels::Residuals, kernels::Convert, kernels::Finish,
+                            kernels::Tick, kernels::Normals, kernels::Values>;
 
 /// Work queues of a device: a queue keeps its order, two queues meet at events only.
 enum class Queue { compute, copy };

@@ -78,6 +78,7 @@ std::unique_ptr<StepLoop> make_loop(Design design, const Problem& problem);
 
 // One function a design, one file each.
 std::unique_ptr<GradientSource> make_one_pass_source(const Problem& problem);
+std::unique_ptr<GradientSource> make_warp_group_source(const Problem& problem);
 std::unique_ptr<GradientSource> make_blocked_source(const Problem& problem);
 std::unique_ptr<GradientSource> make_tiled_source(const Problem& problem);
 std::unique_ptr<StepLoop> make_resident_loop(const Problem& problem);

@@ -1,0 +1,8 @@
+#include "kernels/matrix_unit.cuh"
+#include "kernels/warp_group.hpp"
+#include "kernels/launch.cuh"
+
+GIBBSITE_LAUNCH(PackRows)
+GIBBSITE_LAUNCH(CentreReference)
+GIBBSITE_LAUNCH(ReferenceLogits)
+GIBBSITE_LAUNCH(WarpGroup)

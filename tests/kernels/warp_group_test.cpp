@@ -1,0 +1,587 @@
+// Design E: the maps of the matrix unit against their sources, then the kernels against double.
+#include "kernels/warp_group.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include "backend/cuda/engine.hpp"
+#include "backend/cuda/source.hpp"
+#include "gibbsite/core/matrix_view.hpp"
+#include "support/backend.hpp"
+
+namespace gibbsite {
+namespace {
+
+using namespace kernels;  // NOLINT: what is tested
+using Sizes = std::initializer_list<std::size_t>;
+
+// ---- the maps ----
+
+TEST(MatrixUnit, Bfloat16IsTheNearest) {
+  EXPECT_EQ(bfloat16_of(1.0f), 0x3f80);
+  EXPECT_EQ(bfloat16_of(1.0f + 0x1p-8f), 0x3f80);             // a tie: to even
+  EXPECT_EQ(bfloat16_of(1.0f + 3 * 0x1p-8f), 0x3f82);         // a tie: to even, up
+  EXPECT_EQ(bfloat16_of(1.0f + 0x1p-8f + 0x1p-20f), 0x3f81);  // above a tie
+  EXPECT_EQ(bfloat16_of(-0.0f), 0x8000);
+  EXPECT_EQ(bfloat16_of(0x1p-133f), 0x0001);  // the smallest
+  EXPECT_EQ(bfloat16_of(3.4e38f), 0x7f80);    // beyond the largest: infinity
+  EXPECT_EQ(bfloat16_of(-std::numeric_limits<float>::infinity()), 0xff80);
+  EXPECT_TRUE(std::isnan(float_of_bfloat16(bfloat16_of(std::bit_cast<float>(0x7f800001u)))));
+  std::mt19937 gen(1);
+  for (int i = 0; i < 10000; ++i) {
+    const float value = std::bit_cast<float>(static_cast<std::uint32_t>(gen()) & 0xbfffffffu);
+    const float near = float_of_bfloat16(bfloat16_of(value));
+    EXPECT_TRUE(std::fabs(near - value) <= 0x1p-8f * std::fabs(value) + 0x1p-134f) << value;
+    const std::uint32_t pair = bfloat16_pair(value, 2.0f);
+    EXPECT_EQ(pair, bfloat16_of(value) | 0x40000000u);
+  }
+}
+
+// PTX ISA, matrix descriptor: address in bits 0-13, LBO in 16-29, SBO in 32-45, all / 16; no
+// swizzle.
+static_assert(matrix_descriptor(0x400, 128, 2048) == 0x0000'0080'0008'0040u);
+static_assert(matrix_descriptor(0x3'8010, 0x3'fff0, 16) == 0x0000'0001'3fff'3801u);
+static_assert(advanced(matrix_descriptor(0x400, 128, 2048), 256) ==
+              matrix_descriptor(0x500, 128, 2048));
+
+// The canonical layouts, written as CuTe writes them and evaluated as CuTe does, in BF16 elements:
+// K-major ((8,m),(T,2)):((1T,SBO),(1,LBO)), MN-major ((T,1,m),(8,k)):((1,T,SBO),(1T,LBO)), T = 8.
+TEST(MatrixUnit, OperandAddressesAreTheCanonicalLayouts) {
+  const auto at = [](std::vector<unsigned> shape, std::vector<unsigned> stride, unsigned i) {
+    unsigned offset = 0;
+    for (std::size_t mode = 0; mode < shape.size(); ++mode) {
+      const bool last = mode + 1 == shape.size();
+      offset += (last ? i : i % shape[mode]) * stride[mode];
+      i /= shape[mode];
+    }
+    return offset;
+  };
+  constexpr unsigned T = 8, lbo = 4096, sbo = 384, start = 1024;
+  const std::uint64_t descriptor = matrix_descriptor(start, lbo, sbo);
+  for (unsigned mn = 0; mn < 256; ++mn) {
+    for (unsigned k = 0; k < 16; ++k) {
+      const unsigned k_major = at({8, 32}, {1 * T, sbo / 2}, mn) + at({T, 2}, {1, lbo / 2}, k);
+      const unsigned mn_major =
+          at({T, 1, 32}, {1, T, sbo / 2}, mn) + at({8, 2}, {1 * T, lbo / 2}, k);
+      ASSERT_EQ(operand_address(descriptor, Major::k, mn, k), start + 2 * k_major);
+      ASSERT_EQ(operand_address(descriptor, Major::mn, mn, k), start + 2 * mn_major);
+    }
+  }
+}
+
+// The descriptors that the kernel builds find (row, feature) of a packed tile in both products.
+template <unsigned Width>
+void expect_both_products_find_a_tile() {
+  using Body = WarpGroupBody<losses::logistic, Width>;
+  constexpr std::uint32_t tile = 2048;
+  const auto packed = [](unsigned row, unsigned j) {
+    return tile + static_cast<std::uint32_t>(packed_line(row, j / 8, Width)) * 16 + j % 8 * 2;
+  };
+  const std::uint64_t first = matrix_descriptor(tile, core_bytes, row_group_bytes(Width));
+  const std::uint64_t second = matrix_descriptor(tile, row_group_bytes(Width), core_bytes);
+  std::set<std::uint32_t> seen;
+  for (unsigned row = 0; row < Body::tile_rows; ++row) {
+    for (unsigned j = 0; j < Width; ++j) {
+      seen.insert(packed(row, j));
+      ASSERT_EQ(
+          operand_address(advanced(first, j / 16 * Body::along_features), Major::k, row, j % 16),
+          packed(row, j));
+      ASSERT_EQ(
+          operand_address(advanced(second, row / 16 * Body::along_rows), Major::mn, j, row % 16),
+          packed(row, j));
+    }
+  }
+  EXPECT_EQ(seen.size(), Body::tile_rows * Width);
+  EXPECT_EQ(*seen.rbegin(), tile + Body::tile_bytes - 2);
+}
+TEST(MatrixUnit, BothProductsFindATile) {
+  expect_both_products_find_a_tile<16>();
+  expect_both_products_find_a_tile<48>();
+  expect_both_products_find_a_tile<112>();
+  expect_both_products_find_a_tile<256>();
+}
+
+// CuTe: CLayout_64xN = ((4,8,4),(2,2,N/8)):((128,1,16),(64,8,512)), column-major [64 x N]; the
+// fragment of A is the same with N = 16.
+TEST(MatrixUnit, FragmentsAreThoseOfTheSources) {
+  std::set<std::pair<unsigned, unsigned>> seen;
+  for (unsigned t = 0; t < 128; ++t) {
+    for (unsigned r = 0; r < 128; ++r) {
+      const unsigned place =
+          t % 4 * 128 + t / 4 % 8 * 1 + t / 32 * 16 + r % 2 * 64 + r / 2 % 2 * 8 + r / 4 * 512;
+      ASSERT_EQ(accumulator_row(t, r), place % 64);
+      ASSERT_EQ(accumulator_column(t, r), place / 64);
+      seen.insert({place % 64, place / 64});
+      // Re-packed: register r of the accumulator is half r % 8 of fragment r / 8, columns 16 (r /
+      // 8)..
+      ASSERT_EQ(fragment_row(t, r % 8), accumulator_row(t, r));
+      ASSERT_EQ(fragment_column(t, r % 8) + r / 8 * 16, accumulator_column(t, r));
+      ASSERT_EQ(fragment_register(r), r / 8 * 4 + r % 8 / 2);
+    }
+  }
+  EXPECT_EQ(seen.size(), 64 * 256);
+}
+
+TEST(MatrixUnit, TurnsGoRound) {
+  for (std::size_t t = 0; t < 40; ++t) {
+    EXPECT_EQ(turn_of(t, 4).stage, t % 4);
+    EXPECT_EQ(turn_of(t, 4).parity, t / 4 % 2);
+  }
+}
+
+// By rows and chains alone; no range above the limit; never more ranges than rows need.
+TEST(WarpGroupRanges, CoverTheRows) {
+  for (const std::size_t rows :
+       Sizes{1, 128, 129, 5000, 500'000, 1'081'344, 1'081'345, 100'000'000}) {
+    for (const std::size_t chains : Sizes{64, 128, 129, 1000, 5000, 100'000}) {
+      const std::size_t range = warp_group_range(rows, chains);
+      EXPECT_EQ(range % warp_group_rows, 0u);
+      EXPECT_LE(range, warp_group_most_range) << rows << " " << chains;
+      EXPECT_GE(range, 1u);
+    }
+  }
+  EXPECT_EQ(ceil_div(500'000, warp_group_range(500'000, 128)), 131u);  // 132 multiprocessors
+}
+
+// ---- the kernels ----
+
+struct Table {
+  std::size_t n, d;
+  std::vector<float> x, y;
+  [[nodiscard]] MatrixView<const float> view() const { return {x.data(), n, d}; }
+};
+
+// Rows in [-1,1]^d with a row of zeros, duplicates, a constant column, zeros, tiny and large ones.
+Table make_table(std::size_t n, std::size_t d, unsigned seed) {
+  std::mt19937 gen(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  Table p{n, d, std::vector<float>(n * d), std::vector<float>(n)};
+  for (float& v : p.x) v = uniform(gen);
+  for (float& v : p.y) v = uniform(gen) < 0 ? -1.0f : 1.0f;
+  for (std::size_t i = 0; i < n; ++i) {
+    float* row = &p.x[i * d];
+    if (d > 1) row[d - 1] = 1.0f;
+    if (d > 4) {
+      row[1] = 0.0f;
+      row[2] *= 1e-20f;
+      row[d - 2] *= 30;
+    }
+    if (i % 11 == 5) std::fill_n(row, d, 0.0f);
+    if (i % 7 == 3) std::copy_n(&p.x[(i - 1) * d], d, row);
+  }
+  return p;
+}
+
+// Chains around `centre`, some of them far out.
+std::vector<double> make_thetas(std::size_t chains, std::size_t d, double centre, double spread,
+                                unsigned seed) {
+  std::mt19937 gen(seed);
+  std::normal_distribution<double> normal(0, spread);
+  std::vector<double> theta(chains * d);
+  for (std::size_t c = 0; c < chains; ++c) {
+    for (std::size_t j = 0; j < d; ++j) {
+      theta[c * d + j] = centre * (j % 2 == 0 ? 1 : -1) + normal(gen) * (c % 17 == 5 ? 20 : 1);
+    }
+  }
+  return theta;
+}
+
+// What is rounded, with u = 2^-8 of BF16, v = 2^-24 of float, w = 2^-22 for a sum of the matrix
+// unit (float, not rounded to nearest), phi = 1/4, D = |theta - mean| + 2 (mean distance from it)
+// >= |theta - reference|, for every chain:
+//   logit      e_i = (2u + u^2) sum_j |x_ij| D_j                  X and theta - reference to BF16
+//                    + gamma_{d+1}(w) (1+u)^2 sum_j |x_ij| D_j    sums
+//                    + 2v (|z_i| + sum_j |x_ij| D_j)              the reference's logit; its sum
+//   residual   f_i = u |r_i| + (1+u) (phi e_i + 16 2v |r_i|)      R to BF16; exp, quotient
+//   gradient   sum_i |x_ij| ((1+u) f_i + u |r_i|)                 X to BF16
+//              + gamma_{range}(w) (1+u)^2 sum_i |x_ij| (|r_i| + f_i)
+// What underflows costs less than 1e-30 a row. The second figure is the root of the sum of squares
+// of a row's parts: roundings of different rows have independent signs, so over all coordinates the
+// root mean square of the errors must stay below its root mean square; 2 for the duplicate rows.
+struct Expected {
+  std::vector<double> exact, bound, square;  // [C x d]
+};
+Expected expected_gradients(const Table& p, const std::vector<double>& theta) {
+  constexpr double u = 0x1p-8, v = 0x1p-24, w = 0x1p-22, phi = 0.25;
+  const auto gamma = [](double k, double unit) { return k * unit / (1 - k * unit); };
+  const std::size_t chains = theta.size() / p.d;
+  const auto count = static_cast<double>(chains);
+  std::vector<double> mean(p.d, 0), apart(p.d, 0);
+  for (std::size_t k = 0; k < theta.size(); ++k) mean[k % p.d] += theta[k] / count;
+  for (std::size_t k = 0; k < theta.size(); ++k) {
+    apart[k % p.d] += std::fabs(theta[k] - mean[k % p.d]) / count;
+  }
+  const double first = gamma(static_cast<double>(p.d) + 17, w);
+  const double second =
+      gamma(static_cast<double>(std::min(p.n, warp_group_range(p.n, chains))) + 17, w);
+  Expected g{std::vector<double>(theta.size()), std::vector<double>(theta.size()),
+             std::vector<double>(theta.size())};
+  for (std::size_t c = 0; c < chains; ++c) {
+    for (std::size_t i = 0; i < p.n; ++i) {
+      double z = 0, reach = 0;
+      for (std::size_t j = 0; j < p.d; ++j) {
+        const double x = p.x[i * p.d + j];
+        const double distance =
+            std::fabs(theta[c * p.d + j] - mean[j]) + 2 * apart[j] + 1e-11 * std::fabs(mean[j]);
+        z += x * theta[c * p.d + j];
+        reach += std::fabs(x) * distance;
+      }
+      const double r = losses::logistic::residual(z, static_cast<double>(p.y[i]));
+      const double e =
+          (2 * u + u * u + first * (1 + u) * (1 + u)) * reach + 2 * v * (std::fabs(z) + reach);
+      const double f = u * std::fabs(r) + (1 + u) * (phi * e + 32 * v * std::fabs(r));
+      for (std::size_t j = 0; j < p.d; ++j) {
+        const double x = p.x[i * p.d + j], size = std::fabs(x);
+        const double part = size * ((1 + u) * f + u * std::fabs(r)) + 1e-30;
+        g.exact[c * p.d + j] += r * x;
+        g.bound[c * p.d + j] += part + second * (1 + u) * (1 + u) * size * (std::fabs(r) + f);
+        g.square[c * p.d + j] += part * part;
+      }
+    }
+  }
+  return g;
+}
+
+double root_mean_square(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double v : values) sum += v * v / static_cast<double>(values.size());
+  return std::sqrt(sum);
+}
+
+class WarpGroupTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::string_view(GIBBSITE_TEST_DEVICE) != "cuda") return;
+    if (support::gpu_is_missing()) GTEST_SKIP() << "no GPU";
+    if (cuda::make_device()->card().capability / 10 != 9) GTEST_SKIP() << "not a Hopper card";
+  }
+
+  static std::unique_ptr<Engine> load(const Table& p, std::shared_ptr<cuda::Device> device) {
+    return cuda::make_engine(std::move(device), p.view(), p.y, loss_named("logistic"),
+                             {Arithmetic::bfloat16, cuda::Design::warp_group});
+  }
+  static std::unique_ptr<Engine> load(const Table& p) {
+    return load(p, support::make_test_device(GIBBSITE_TEST_DEVICE));
+  }
+  static std::vector<double> gradients(Engine& engine, const Table& p,
+                                       const std::vector<double>& theta) {
+    std::vector<double> out(theta.size(), std::numeric_limits<double>::quiet_NaN());
+    engine.loss_gradients({theta.data(), theta.size() / p.d, p.d},
+                          {out.data(), theta.size() / p.d, p.d});
+    return out;
+  }
+  static void expect_within_bounds(const std::vector<double>& got, const Expected& expected) {
+    std::vector<double> error(got.size());
+    double square = 0;
+    for (std::size_t k = 0; k < got.size(); ++k) {
+      error[k] = got[k] - expected.exact[k];
+      square += expected.square[k] / static_cast<double>(got.size());
+      ASSERT_TRUE(std::fabs(error[k]) <= expected.bound[k])
+          << k << ": " << got[k] << " for " << expected.exact[k] << ", bound " << expected.bound[k];
+    }
+    EXPECT_TRUE(root_mean_square(error) <= 2 * std::sqrt(square))
+        << root_mean_square(error) << " of " << 2 * std::sqrt(square);
+  }
+};
+
+struct Shape {
+  std::size_t n, d, chains;
+};
+class WarpGroupOfShape : public WarpGroupTest, public testing::WithParamInterface<Shape> {};
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, WarpGroupOfShape,
+    testing::Values(Shape{1, 1, 64}, Shape{1, 16, 200}, Shape{1, 256, 65}, Shape{2, 7, 65},
+                    Shape{31, 33, 64}, Shape{127, 15, 128}, Shape{127, 108, 65}, Shape{128, 17, 64},
+                    Shape{128, 255, 128}, Shape{129, 1, 128}, Shape{129, 108, 200},
+                    Shape{129, 256, 64}, Shape{1001, 64, 130}, Shape{5000, 15, 64},
+                    Shape{5000, 16, 65}, Shape{5000, 108, 128}),
+    [](const auto& p) { return fmt::format("n{}_d{}_C{}", p.param.n, p.param.d, p.param.chains); });
+
+TEST_P(WarpGroupOfShape, GradientsAreWithinTheirBounds) {
+  const auto [n, d, chains] = GetParam();
+  const Table p = make_table(n, d, 1);
+  const std::vector<double> theta = make_thetas(chains, d, 0.3, 0.2, 2);
+  expect_within_bounds(gradients(*load(p), p, theta), expected_gradients(p, theta));
+}
+
+// A range of many tiles, so that every stage is used and emptied several times: the launch itself,
+// since the engine cuts few rows into ranges of one tile.
+TEST_F(WarpGroupTest, LongRangesGoRoundTheStages) {
+  for (const std::size_t d : Sizes{20, 130}) {  // tiles of 128 and of 64 rows
+    constexpr std::size_t n = 2500, chains = 80;
+    const Table p = make_table(n, d, 11);
+    const std::vector<double> theta = make_thetas(chains, d, 0.3, 0.2, 12);
+    const auto device = support::make_test_device(GIBBSITE_TEST_DEVICE);
+    const std::size_t width = warp_group_width(d), padded = round_up_to(n, warp_group_rows);
+    const std::size_t range_rows = 1280, ranges = 2;
+    std::vector<std::byte*> owned;
+    const auto allocate = [&]<class T>(std::size_t count, const T* from) {
+      owned.push_back(device->allocate(count * sizeof(T)));
+      if (from != nullptr) {
+        device->copy_in(cuda::Queue::compute, owned.back(), from, count * sizeof(T));
+      }
+      return View<T>{reinterpret_cast<T*>(owned.back()), count};
+    };
+    const auto x = allocate(n * d, p.x.data());
+    const auto y = allocate(n, p.y.data());
+    const auto thetas = allocate(chains * d, theta.data());
+    const auto packed = allocate(padded * width / 8, static_cast<const Line*>(nullptr));
+    const auto logits = allocate(padded, static_cast<const RowLogit*>(nullptr));
+    const auto reference = allocate(width, static_cast<const double*>(nullptr));
+    const auto moved = allocate(reference_blocks(d), static_cast<const unsigned*>(nullptr));
+    const auto partials = allocate(ranges * chains * d, static_cast<const float*>(nullptr));
+    device->launch(PackRows{.x = x,
+                            .y = y,
+                            .packed = packed,
+                            .logits = logits,
+                            .reference = reference,
+                            .rows = n,
+                            .features = d,
+                            .width = width});
+    device->launch(CentreReference{
+        .theta = thetas, .reference = reference, .moved = moved, .chains = chains, .features = d});
+    device->launch(ReferenceLogits{.x = x,
+                                   .reference = reference,
+                                   .moved = moved,
+                                   .logits = logits,
+                                   .rows = n,
+                                   .features = d});
+    device->launch(WarpGroup{.x = packed,
+                             .logits = logits,
+                             .theta = thetas,
+                             .reference = reference,
+                             .partials = partials,
+                             .rows = n,
+                             .features = d,
+                             .chains = chains,
+                             .range_rows = range_rows,
+                             .loss = index_of_loss("logistic")});
+    std::vector<float> out(ranges * chains * d);
+    device->copy_out(cuda::Queue::compute, out.data(), owned.back(), out.size() * sizeof(float));
+    device->synchronize();
+    std::vector<double> sum(chains * d);
+    for (std::size_t k = 0; k < out.size(); ++k) sum[k % sum.size()] += out[k];
+    Expected expected = expected_gradients(p, theta);
+    // Sums over 1280 rows, where the bound has those of the engine's ranges of 128.
+    for (std::size_t k = 0; k < sum.size(); ++k) {
+      double reach = 0;
+      for (std::size_t i = 0; i < n; ++i) reach += std::fabs(p.x[i * d + k % d]);
+      expected.bound[k] += 1300 * 0x1p-22 * 1.02 * reach;  // |r| <= 1
+    }
+    expect_within_bounds(sum, expected);
+    for (std::byte* memory : owned) device->release(memory);
+  }
+}
+
+// Far from 0 and close together: features come in pairs that nearly cancel, so that logits are
+// small where thetas are large. What a BF16 theta does to the same gradients is for comparison.
+TEST_F(WarpGroupTest, ErrorsShrinkWithTheSpreadNotWithTheThetas) {
+  constexpr std::size_t n = 256, d = 16, chains = 64;
+  Table p = make_table(n, d, 3);
+  std::mt19937 gen(4);
+  std::uniform_int_distribution<int> eighths(
+      -8, 8);  // exact in BF16: the rounding of X is not at stake
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < d; j += 2) {
+      p.x[i * d + j] = static_cast<float>(eighths(gen)) / 8;
+      p.x[i * d + j + 1] = p.x[i * d + j] + static_cast<float>(eighths(gen)) / 128;
+    }
+  }
+  const auto engine = load(p);
+  double before = std::numeric_limits<double>::infinity();
+  for (const double spread : {0.5, 0.02, 0.0}) {
+    const std::vector<double> theta = make_thetas(chains, d, 100, spread, 5);
+    const Expected expected = expected_gradients(p, theta);
+    const std::vector<double> got = gradients(*engine, p, theta);
+    expect_within_bounds(got, expected);
+    std::vector<double> rounded = theta;
+    for (double& v : rounded) v = float_of_bfloat16(bfloat16_of(static_cast<float>(v)));
+    const std::vector<double> coarse = expected_gradients(p, rounded).exact;
+    std::vector<double> error(got.size()), of_coarse(got.size()), scale(got.size());
+    for (std::size_t k = 0; k < got.size(); ++k) {
+      error[k] = got[k] - expected.exact[k];
+      of_coarse[k] = coarse[k] - expected.exact[k];
+    }
+    const double now = root_mean_square(error);
+    RecordProperty(fmt::format("spread_{}", spread),
+                   fmt::format("{} against {}", now, root_mean_square(of_coarse)));
+    EXPECT_TRUE(now < before) << spread;
+    if (spread > 0) {
+      EXPECT_TRUE(now < 0.2 * root_mean_square(of_coarse)) << spread;
+    }
+    before = now;
+  }
+}
+
+// ---- the reference ----
+
+class ReferenceTest : public WarpGroupTest {
+ protected:
+  struct Result {
+    std::vector<double> reference;  // [d]
+    std::vector<unsigned> moved;
+  };
+  // From the reference 0, `times` in a row.
+  static Result centre(const std::vector<double>& theta, std::size_t d, int times = 1) {
+    const auto device = support::make_test_device(GIBBSITE_TEST_DEVICE);
+    const std::size_t blocks = reference_blocks(d);
+    std::byte* const thetas = device->allocate(theta.size() * sizeof(double));
+    std::byte* const reference = device->allocate(d * sizeof(double));
+    std::byte* const moved = device->allocate(blocks * sizeof(unsigned));
+    device->copy_in(cuda::Queue::compute, thetas, theta.data(), theta.size() * sizeof(double));
+    device->fill_zero(cuda::Queue::compute, reference, d * sizeof(double));
+    for (int k = 0; k < times; ++k) {
+      device->launch(
+          CentreReference{.theta = {reinterpret_cast<const double*>(thetas), theta.size()},
+                          .reference = {reinterpret_cast<double*>(reference), d},
+                          .moved = {reinterpret_cast<unsigned*>(moved), blocks},
+                          .chains = theta.size() / d,
+                          .features = d});
+    }
+    Result r{std::vector<double>(d), std::vector<unsigned>(blocks)};
+    device->copy_out(cuda::Queue::compute, r.reference.data(), reference, d * sizeof(double));
+    device->copy_out(cuda::Queue::compute, r.moved.data(), moved, blocks * sizeof(unsigned));
+    device->synchronize();
+    for (std::byte* memory : {thetas, reference, moved}) device->release(memory);
+    return r;
+  }
+};
+
+// |reference - mean| <= half the grid <= twice the mean distance from the mean, whatever the order.
+TEST_F(ReferenceTest, IsNearTheMeanWhateverTheOrder) {
+  for (const std::size_t chains : Sizes{1, 2, 7, 31, 32, 33, 200, 1001}) {
+    for (const std::size_t d : Sizes{1, 33}) {
+      std::vector<double> theta = make_thetas(chains, d, 3, 0.1, 7);
+      for (std::size_t c = 0; c < chains; ++c) theta[c * d] *= 1e-7;
+      const Result r = centre(theta, d);
+      for (std::size_t j = 0; j < d; ++j) {
+        double mean = 0, apart = 0, largest = 0;
+        for (std::size_t c = 0; c < chains; ++c) {
+          mean += theta[c * d + j] / static_cast<double>(chains);
+          largest = std::max(largest, std::fabs(theta[c * d + j]));
+        }
+        for (std::size_t c = 0; c < chains; ++c) {
+          apart += std::fabs(theta[c * d + j] - mean) / static_cast<double>(chains);
+        }
+        EXPECT_TRUE(std::fabs(r.reference[j] - mean) <= 2 * apart + 4 * 0x1p-39 * largest)
+            << chains << " " << d << " " << j;
+      }
+      std::vector<double> reversed(theta.size());
+      for (std::size_t c = 0; c < chains; ++c) {
+        std::copy_n(&theta[c * d], d, &reversed[(chains - 1 - c) * d]);
+      }
+      EXPECT_EQ(centre(reversed, d).reference, r.reference) << chains << " " << d;
+    }
+  }
+}
+
+TEST_F(ReferenceTest, SaysWhetherItMoved) {
+  const std::vector<double> theta = make_thetas(40, 70, 3, 0.1, 8);
+  EXPECT_EQ(centre(theta, 70, 1).moved, (std::vector<unsigned>{1, 1, 1}));
+  EXPECT_EQ(centre(theta, 70, 2).moved, (std::vector<unsigned>{0, 0, 0}));
+  std::vector<double> one(40 * 70, 0.0);
+  for (std::size_t c = 0; c < 40; ++c) one[c * 70 + 69] = 2;
+  EXPECT_EQ(centre(one, 70, 1).moved, (std::vector<unsigned>{0, 0, 1}));
+  // Steps that are small against the spread leave it where it is, nearly always.
+  std::mt19937 gen(9);
+  std::normal_distribution<double> step(0, 1e-4);
+  std::vector<double> walk = theta;
+  const Result before = centre(walk, 70);
+  for (double& v : walk) v += step(gen);
+  const Result after = centre(walk, 70);
+  std::size_t same = 0;
+  for (std::size_t j = 0; j < 70; ++j) same += before.reference[j] == after.reference[j];
+  EXPECT_GE(same, 68u);
+}
+
+TEST_F(ReferenceTest, LeavesOutChainsThatAreNotFinite) {
+  std::vector<double> theta(12 * 3, 0.5);
+  theta[4] = std::numeric_limits<double>::quiet_NaN();
+  theta[7] = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(centre(theta, 3).reference, (std::vector<double>{0.5, 0.5, 0.5}));
+  const std::vector<double> none(3, std::numeric_limits<double>::quiet_NaN());
+  EXPECT_EQ(centre(none, 3).reference, (std::vector<double>{0, 0, 0}));
+}
+
+// ---- the source in an engine ----
+
+Ensemble make_ensemble(std::size_t chains, std::size_t d, std::uint64_t iterations) {
+  std::vector<ChainSpec> specs(chains);
+  for (std::size_t c = 0; c < chains; ++c) {
+    const auto k = static_cast<double>(c);
+    specs[c].inverse_temperature = 0.1 + 0.01 * k;
+    specs[c].prior_precision = c % 5 == 4 ? 0.0 : 0.5 + std::fmod(0.1 * k, 3);
+    specs[c].step_size = 1e-4 / (1 + std::fmod(k, 7));
+    specs[c].iterations = iterations;
+    if (c % 3 == 1) specs[c].center.assign(d, 0.2 * std::sin(k));
+    specs[c].key = Key::from_seed(c / 2);
+    if (c % 2 == 1) specs[c].key.kind = NoiseKind::chacha20;
+    specs[c].stream = static_cast<std::uint32_t>(c % 3);
+  }
+  Ensemble e = start(std::move(specs), d);
+  std::ranges::copy(make_thetas(chains, d, 0.3, 0.2, 10), e.theta.begin());
+  return e;
+}
+
+// A step is a function of the chains alone: not of cuts, of the run before, of their order.
+TEST_F(WarpGroupTest, BitsDoNotDependOnCutsNorOnTheOrderOfChains) {
+  const Table p = make_table(300, 9, 6);
+  const Ensemble begin = make_ensemble(70, 9, 4);
+  const auto engine = load(p);
+  Ensemble whole = begin, cut = begin;
+  engine->advance(whole, 4);
+  EXPECT_TRUE(whole.finished());
+  EXPECT_NE(engine->design().find("warp-group"), std::string::npos) << engine->design();
+  const auto another = load(p);
+  another->advance(cut, 1);
+  another->advance(cut, 3);
+  EXPECT_EQ(cut.theta, whole.theta);
+
+  Ensemble reversed = begin;
+  std::ranges::reverse(reversed.specs);
+  for (std::size_t c = 0; c < 70; ++c) {
+    std::ranges::copy(begin.chain(c), reversed.chain(69 - c).begin());
+  }
+  engine->advance(reversed, 4);
+  for (std::size_t c = 0; c < 70; ++c) {
+    EXPECT_TRUE(std::ranges::equal(whole.chain(c), reversed.chain(69 - c))) << c;
+  }
+}
+
+// Where X does not fit, every chunk is packed as it comes.
+TEST_F(WarpGroupTest, StreamedRowsGiveTheSameGradients) {
+  if (std::string_view(GIBBSITE_TEST_DEVICE) == "cuda") GTEST_SKIP() << "needs a small card";
+  const Table p = make_table(9000, 30, 7);
+  const std::vector<double> theta = make_thetas(64, 30, 0.3, 0.2, 8);
+  support::EmulatedCard small;
+  small.total_bytes = std::size_t{1500} << 10;
+  const std::shared_ptr<cuda::Device> device = support::make_emulated_device(small);
+  const auto engine = load(p, device);
+  const std::vector<double> got = gradients(*engine, p, theta);
+  EXPECT_NE(engine->design().find("chunks"), std::string::npos) << engine->design();
+  expect_within_bounds(got, expected_gradients(p, theta));
+}
+
+TEST(WarpGroupDesign, SaysWhyNot) {
+  const auto why = [](std::size_t d, std::size_t chains, Arithmetic arithmetic, int capability) {
+    cuda::Card card;
+    card.capability = capability;
+    return cuda::why_not(cuda::Design::warp_group, {1000, d, chains}, arithmetic, card);
+  };
+  EXPECT_EQ(why(256, 64, Arithmetic::bfloat16, 90), "");
+  EXPECT_NE(why(256, 64, Arithmetic::float32, 90).find("bfloat16"), std::string::npos);
+  EXPECT_NE(why(256, 64, Arithmetic::bfloat16, 100).find("Hopper"), std::string::npos);
+  EXPECT_NE(why(256, 64, Arithmetic::bfloat16, 80).find("Hopper"), std::string::npos);
+  EXPECT_NE(why(257, 64, Arithmetic::bfloat16, 90).find("256"), std::string::npos);
+  EXPECT_NE(why(256, 63, Arithmetic::bfloat16, 90).find("64"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace gibbsite
