@@ -20,6 +20,10 @@ class DeviceBlock {
 
   __device__ void sync() { __syncthreads(); }
   __device__ void sync_warp() { __syncwarp(); }
+  __device__ void arrive_grid() { arrival_ = cooperative_groups::this_grid().barrier_arrive(); }
+  __device__ void wait_grid() {
+    cooperative_groups::this_grid().barrier_wait(static_cast<Arrival&&>(arrival_));
+  }
   __device__ void sync_grid() { cooperative_groups::this_grid().sync(); }
 
   template <class T>
@@ -52,7 +56,9 @@ class DeviceBlock {
   }
 
  private:
+  using Arrival = cooperative_groups::grid_group::arrival_token;
   std::size_t used_ = 0;
+  Arrival arrival_{};
 };
 
 // Elements [i, i + 4) of shared memory; i is a multiple of 4.
@@ -61,7 +67,16 @@ __device__ inline Quad load_quad(const float* from, std::size_t i) {
 }
 
 template <class Body>
-__global__ void __launch_bounds__(Body::threads) run_body(const __grid_constant__
+constexpr unsigned blocks_per_multiprocessor() {
+  if constexpr (requires { Body::blocks_per_multiprocessor; }) {
+    return Body::blocks_per_multiprocessor;
+  } else {
+    return 0;  // as many as the compiler finds best
+  }
+}
+
+template <class Body>
+__global__ void __launch_bounds__(Body::threads, blocks_per_multiprocessor<Body>()) run_body(const __grid_constant__
                                                           typename Body::Params params) {
   DeviceBlock block;
   Body::run(block, params);

@@ -4,6 +4,7 @@
 
 #include "backend/cuda/source.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/schedule/map_error.hpp"
 
 namespace gibbsite::cuda {
 namespace {
@@ -41,8 +42,28 @@ Design design_named(std::string_view name) {
 }
 
 std::string why_not(Design design, const Shape& shape, Arithmetic /*arithmetic*/,
-                    const Card& /*card*/) {
+                    const Card& card) {
   switch (design) {
+    case Design::cooperative: {
+      if (shape.features > kernels::leaf_most_features) {
+        return fmt::format("takes at most {} features, there are {}", kernels::leaf_most_features,
+                           shape.features);
+      }
+      if (shape.chains > kernels::cooperative_most_chains) {
+        return fmt::format("takes at most {} chains, there are {}",
+                           kernels::cooperative_most_chains, shape.chains);
+      }
+      const std::size_t bytes = shape.rows * shape.features * sizeof(float);
+      if (bytes > card.l2_bytes) {
+        return fmt::format("takes rows that fit the card's cache, {} KiB; there are {} KiB",
+                           card.l2_bytes >> 10, (bytes >> 10) + 1);
+      }
+      if (kernels::cooperative_depth(shape.rows, leaf_rows(shape.rows)) >
+          accumulation_depth(shape.rows)) {
+        return fmt::format("takes fewer rows than {}", shape.rows);
+      }
+      return "";
+    }
     case Design::one_pass:
       if (shape.features > kernels::one_pass_most_features) {
         return fmt::format("takes at most {} features, there are {}",
@@ -85,8 +106,13 @@ std::unique_ptr<GradientSource> make_source(Design design, const Problem& proble
   }
 }
 
-std::unique_ptr<StepLoop> make_loop(Design /*design*/, const Problem& /*problem*/) {
-  return nullptr;
+std::unique_ptr<StepLoop> make_loop(Design design, const Problem& problem) {
+  switch (design) {
+    case Design::cooperative:
+      return make_cooperative_loop(problem);
+    default:
+      return nullptr;
+  }
 }
 
 }  // namespace gibbsite::cuda

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "kernels/blocked.hpp"
+#include "kernels/cooperative.hpp"
 #include "kernels/finish.hpp"
 #include "kernels/one_pass.hpp"
 #include "kernels/values.hpp"
@@ -28,8 +29,9 @@ struct Card {
 };
 
 /// Every kernel there is: the parameters of one launch.
-using Kernel = std::variant<kernels::OnePass, kernels::Gemm, kernels::Residuals, kernels::Convert,
-                            kernels::Finish, kernels::Tick, kernels::Values>;
+using Kernel =
+    std::variant<kernels::Cooperative, kernels::OnePass, kernels::Gemm, kernels::Residuals,
+                 kernels::Convert, kernels::Finish, kernels::Tick, kernels::Values>;
 
 /// Work queues of a device: a queue keeps its order, two queues meet at events only.
 enum class Queue { compute, copy };

@@ -6,7 +6,6 @@
 #include "gibbsite/schedule/map_error.hpp"
 
 namespace gibbsite::cuda {
-namespace {
 
 // Small tables are cut finer, so that every multiprocessor has a leaf; by rows alone, so that the
 // bits do not depend on the card. 128 rows are two turns of a block.
@@ -14,17 +13,18 @@ std::size_t leaf_rows(std::size_t rows) {
   return std::clamp<std::size_t>(std::bit_ceil(rows / 1024 + 1), 128, row_block);
 }
 
+namespace {
+
 class OnePassSource final : public GradientSource {
  public:
   explicit OnePassSource(const Problem& problem)
-      : problem_(problem), leaf_rows_(leaf_rows(problem.shape.rows)) {}
+      : problem_(problem), leaf_rows_(cuda::leaf_rows(problem.shape.rows)) {}
 
   [[nodiscard]] std::size_t partials(std::size_t rows) const override {
     return kernels::ceil_div(rows, leaf_rows_);
   }
-  // A lane's rows, the groups of a warp, the warps.
   [[nodiscard]] std::size_t depth(std::size_t rows) const override {
-    return std::min(rows, leaf_rows_) + 2 + 8;
+    return kernels::leaf_depth(std::min(rows, leaf_rows_));
   }
   void enqueue(Device& device, const Chunk& chunk, View<const double> theta, std::size_t chains,
                std::byte* partials, std::byte* /*scratch*/) override {

@@ -76,8 +76,12 @@ std::unique_ptr<GradientSource> make_source(Design design, const Problem& proble
 /// The loop of that design; null for the designs that are a source.
 std::unique_ptr<StepLoop> make_loop(Design design, const Problem& problem);
 
+/// Rows of a leaf (kernels/leaf_gradient.hpp) of a table of that many: a power of two, 128 or more.
+std::size_t leaf_rows(std::size_t rows);
+
 // One function a design, one file each.
 std::unique_ptr<GradientSource> make_one_pass_source(const Problem& problem);
 std::unique_ptr<GradientSource> make_blocked_source(const Problem& problem);
+std::unique_ptr<StepLoop> make_cooperative_loop(const Problem& problem);
 
 }  // namespace gibbsite::cuda
