@@ -7,20 +7,16 @@
 //     template <class Block> GIBBSITE_HD static void run(Block& block, const Params& p);
 //   };
 //
-// with, where more than one must be resident, `static constexpr unsigned
-// blocks_per_multiprocessor`: registers are kept so low that as many are,
-//
-// and runs unchanged on a device (`DeviceBlock`, block.cuh) and on the host, where the tests run
-// every thread as a fiber in shuffled order and check every access (tests/support/emulator.hpp).
-// The members of a Block, the same in both:
+// and `static constexpr unsigned blocks_per_multiprocessor` where several must be resident, for
+// which registers are then kept. It runs unchanged on a device (`DeviceBlock`, block.cuh) and on
+// the host, where the tests run every thread as a fiber in shuffled order and check every access
+// (tests/support/emulator.hpp). The members of a Block, the same in both:
 //
 //   thread(), threads(), block(), blocks()   indices in the block and in the grid (one dimension)
 //   lane(), warp()                           thread() % 32, thread() / 32
 //   sync(), sync_warp()                      barriers: every thread of the block, of the warp
-//   arrive_grid(), wait_grid()               halves of a barrier of the grid, each one of the block
-//   too:
-//                                            what any block did before arriving is seen after
-//                                            waiting; cooperative launches only
+//   arrive_grid(), wait_grid()               a barrier of the grid in halves, each a barrier of the
+//                                            block; cooperative launches only
 //   sync_grid()                              both at once
 //   shared<T>(count)                         next `count` elements of shared memory, aligned to
 //                                            128 bytes; every thread calls in one order

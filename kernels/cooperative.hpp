@@ -68,7 +68,7 @@ struct CooperativeBody {
     const unsigned blocks = p.leaves < most ? p.leaves : most;
     return {blocks, threads,
             round_up_to(Leaf::sums * sizeof(Real), 128) + warps * tile * sizeof(double) +
-                tiles_of_a_block(p, blocks) * tile * sizeof(double),
+                round_up_to(tiles_of_a_block(p, blocks) * tile * sizeof(double), 128),
             true};
   }
 
