@@ -20,6 +20,10 @@ class DeviceBlock {
 
   __device__ void sync() { __syncthreads(); }
   __device__ void sync_warp() { __syncwarp(); }
+  __device__ void arrive_grid() { arrival_ = cooperative_groups::this_grid().barrier_arrive(); }
+  __device__ void wait_grid() {
+    cooperative_groups::this_grid().barrier_wait(static_cast<Arrival&&>(arrival_));
+  }
   __device__ void sync_grid() { cooperative_groups::this_grid().sync(); }
 
   template <class T>
@@ -52,7 +56,9 @@ class DeviceBlock {
   }
 
  private:
+  using Arrival = cooperative_groups::grid_group::arrival_token;
   std::size_t used_ = 0;
+  Arrival arrival_{};
 };
 
 // Elements [i, i + 4) of shared memory; i is a multiple of 4.
@@ -63,12 +69,12 @@ __device__ inline void store_quad(float* to, std::size_t i, const Quad& quad) {
   *reinterpret_cast<Quad*>(to + i) = quad;
 }
 
-// Body::blocks, where a body has it: blocks on a multiprocessor that the compiler must leave registers
-// for. Without it the compiler may spill a few for the sake of more blocks.
+// Blocks that the compiler must leave registers for on a multiprocessor. Without that member of a
+// body it may spill a few for the sake of more blocks.
 template <class Body>
 constexpr unsigned least_blocks() {
-  if constexpr (requires { Body::blocks; }) {
-    return Body::blocks;
+  if constexpr (requires { Body::blocks_per_multiprocessor; }) {
+    return Body::blocks_per_multiprocessor;
   } else {
     return 0;
   }

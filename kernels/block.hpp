@@ -7,22 +7,24 @@
 //     template <class Block> GIBBSITE_HD static void run(Block& block, const Params& p);
 //   };
 //
-// and runs unchanged on a device (`DeviceBlock`, block.cuh) and on the host, where the tests run
-// every thread as a fiber in shuffled order and check every access (tests/support/emulator.hpp).
-// The members of a Block, the same in both:
+// and `static constexpr unsigned blocks_per_multiprocessor` where several must be resident, for
+// which registers are then kept. It runs unchanged on a device (`DeviceBlock`, block.cuh) and on
+// the host, where the tests run every thread as a fiber in shuffled order and check every access
+// (tests/support/emulator.hpp). The members of a Block, the same in both:
 //
 //   thread(), threads(), block(), blocks()   indices in the block and in the grid (one dimension)
 //   lane(), warp()                           thread() % 32, thread() / 32
 //   sync(), sync_warp()                      barriers: every thread of the block, of the warp
-//   sync_grid()                              every thread of the grid; cooperative launches only
-//   shared<T>(count)                         next `count` elements of shared memory, 128-byte
-//   aligned
-//                                            every thread calls in one order
+//   arrive_grid(), wait_grid()               a barrier of the grid in halves, each a barrier of the
+//                                            block; cooperative launches only
+//   sync_grid()                              both at once
+//   shared<T>(count)                         next `count` elements of shared memory, aligned to
+//                                            128 bytes; every thread calls in one order
 //   shuffle(v, lane), shuffle_xor(v, mask)   of the whole warp
 //   load_quad(a, i), store_quad(a, i, q)     four shared floats at once, i a multiple of 4;
-//   functions copy_async(to, i, from, j)               four floats global -> shared, i and j
-//   multiples of 4 commit(), wait<N>()                      closes a group of copies; until at most
-//   N groups of
+//                                            functions
+//   copy_async(to, i, from, j)               four floats global -> shared, i and j multiples of 4
+//   commit(), wait<N>()                      closes a group of copies; until at most N groups of
 //                                            this thread are pending (then sync() for the others)
 #include <cstddef>
 #include <cstdint>

@@ -30,6 +30,21 @@ class Grid {
   }
 
   [[nodiscard]] const kernels::LaunchShape& shape() const { return shape_; }
+
+  // Every thread of the grid has arrived that often.
+  [[nodiscard]] bool arrived(std::uint64_t times) const {
+    return arrivals_ >= times * shape_.blocks * shape_.threads;
+  }
+  // Wakes who waits at the barrier of the grid when the last one arrives.
+  void arrive() {
+    if (++arrivals_ % (shape_.blocks * shape_.threads) != 0) return;
+    for (const auto& block : blocks_) {
+      for (unsigned t = 0; t < shape_.threads; ++t) {
+        if (block->threads[t].wait == Wait::grid) wake(*block, t);
+      }
+    }
+  }
+
   context::fiber scheduler;  // of the thread that runs now
   std::exception_ptr error;
 
@@ -40,15 +55,15 @@ class Grid {
   };
 
   void run_together(const std::vector<std::size_t>& indices) {
-    std::vector<std::unique_ptr<BlockState>> blocks;
-    for (const std::size_t index : indices) blocks.push_back(make_block(index));
+    blocks_.clear();
+    for (const std::size_t index : indices) blocks_.push_back(make_block(index));
     ready_.clear();
-    for (const auto& block : blocks) {
+    for (const auto& block : blocks_) {
       for (unsigned t = 0; t < shape_.threads; ++t) ready_.push_back({block.get(), t});
     }
     std::size_t running = ready_.size();
     while (running > 0) {
-      if (ready_.empty()) release_or_fail(blocks);
+      if (ready_.empty()) fail();
       std::swap(ready_[random_() % ready_.size()], ready_.back());
       const auto [block, t] = ready_.back();
       ready_.pop_back();
@@ -61,7 +76,7 @@ class Grid {
       if (thread.wait == Wait::warp) release_warp(*block, t / kernels::warp_size);
       if (thread.wait == Wait::block || thread.wait == Wait::left) release_block(*block);
     }
-    for (const auto& block : blocks) {
+    for (const auto& block : blocks_) {
       for (unsigned t = 0; t < shape_.threads; ++t) {
         if (!block->threads[t].groups.empty() || !block->threads[t].open.empty()) {
           throw KernelFault(where(*block, t) + "left with copies that nobody waited for");
@@ -124,26 +139,24 @@ class Grid {
     for (unsigned t = 0; t < shape_.threads; ++t) wake(block, t);
   }
 
-  // Nobody can go on: every thread must be at the grid's barrier.
-  void release_or_fail(const std::vector<std::unique_ptr<BlockState>>& blocks) {
-    for (const auto& block : blocks) {
+  // Nobody can go on.
+  [[noreturn]] void fail() const {
+    for (const auto& block : blocks_) {
       for (unsigned t = 0; t < shape_.threads; ++t) {
-        const Wait wait = block->threads[t].wait;
-        if (wait == Wait::grid) continue;
-        throw KernelFault(where(*block, t) + (wait == Wait::left ? "left" : "waits at a barrier") +
-                          " that others of its warp, block or grid never reach");
+        if (block->threads[t].wait == Wait::left) continue;
+        throw KernelFault(where(*block, t) +
+                          "waits at a barrier that others of its warp, block or grid never reach");
       }
     }
-    for (const auto& block : blocks) {
-      ++block->epoch;
-      for (unsigned t = 0; t < shape_.threads; ++t) wake(*block, t);
-    }
+    throw KernelFault("every thread left");
   }
 
   const kernels::LaunchShape& shape_;
   std::mt19937_64 random_;
   const std::function<void(EmulatedBlock&)>& body_;
+  std::vector<std::unique_ptr<BlockState>> blocks_;
   std::vector<Ready> ready_;
+  std::uint64_t arrivals_ = 0;
   context::pooled_fixedsize_stack stacks_{stack_bytes};
 };
 
@@ -154,10 +167,21 @@ void EmulatedBlock::wait_at(Wait what) {
   grid_.scheduler = std::move(grid_.scheduler).resume();
 }
 
-void EmulatedBlock::sync_grid() {
-  if (!grid_.shape().cooperative)
-    throw KernelFault("sync_grid() in a launch that is not cooperative");
-  wait_at(Wait::grid);
+void EmulatedBlock::arrive_grid() {
+  if (!grid_.shape().cooperative) {
+    throw KernelFault("barrier of the grid in a launch that is not cooperative");
+  }
+  sync();
+  if (self().arrivals > 0 && !grid_.arrived(self().arrivals)) {
+    throw KernelFault(where(block_, thread_) + "arrives again before it waited");
+  }
+  ++self().arrivals;
+  grid_.arrive();
+}
+
+void EmulatedBlock::wait_grid() {
+  while (!grid_.arrived(self().arrivals)) wait_at(Wait::grid);
+  sync();
 }
 
 void EmulatedBlock::touch(SharedArray& array, std::size_t i, bool write) {

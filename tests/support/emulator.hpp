@@ -63,6 +63,7 @@ struct Thread {
   Wait wait = Wait::none;
   std::size_t shared_calls = 0;
   std::uint64_t shuffles = 0;
+  std::uint64_t arrivals = 0;            // at the grid's barrier
   std::deque<std::vector<Copy>> groups;  // committed copies
   std::vector<Copy> open;                // not committed yet
 };
@@ -141,7 +142,12 @@ class EmulatedBlock {
 
   void sync() { wait_at(Wait::block); }
   void sync_warp() { wait_at(Wait::warp); }
-  void sync_grid();
+  void arrive_grid();
+  void wait_grid();
+  void sync_grid() {
+    arrive_grid();
+    wait_grid();
+  }
 
   /// Others run before this thread goes on: the turn of a loop that waits for them.
   void give_way() { wait_at(Wait::turn); }

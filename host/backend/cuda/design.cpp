@@ -4,6 +4,7 @@
 
 #include "backend/cuda/source.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/schedule/map_error.hpp"
 
 namespace gibbsite::cuda {
 namespace {
@@ -56,6 +57,26 @@ std::string why_not(Design design, const Shape& shape, Arithmetic arithmetic, co
                            bytes, card.shared_bytes);
       }
       return "";
+    case Design::cooperative: {
+      if (shape.features > kernels::leaf_most_features) {
+        return fmt::format("takes at most {} features, there are {}", kernels::leaf_most_features,
+                           shape.features);
+      }
+      if (shape.chains > kernels::cooperative_most_chains) {
+        return fmt::format("takes at most {} chains, there are {}",
+                           kernels::cooperative_most_chains, shape.chains);
+      }
+      const std::size_t bytes = shape.rows * shape.features * sizeof(float);
+      if (bytes > card.l2_bytes) {
+        return fmt::format("takes rows that fit the card's cache, {} KiB; there are {} KiB",
+                           card.l2_bytes >> 10, (bytes >> 10) + 1);
+      }
+      if (kernels::cooperative_depth(shape.rows, leaf_rows(shape.rows), shape.features) >
+          accumulation_depth(shape.rows)) {
+        return fmt::format("takes fewer rows than {}", shape.rows);
+      }
+      return "";
+    }
     case Design::one_pass:
       if (shape.features > kernels::one_pass_most_features) {
         return fmt::format("takes at most {} features, there are {}",
@@ -104,10 +125,28 @@ Choice choose_design(const Shape& shape, Arithmetic arithmetic, const Card& card
     if (!why.empty()) throw BadInput(fmt::format("design: {} {}", to_string(*asked), why));
     return {*asked, "asked for"};
   }
-  if (why_not(Design::one_pass, shape, arithmetic, card).empty() && shape.chains <= 8) {
+  const auto takes = [&](Design design) {
+    return why_not(design, shape, arithmetic, card).empty();
+  };
+  const bool in_double = arithmetic == Arithmetic::float64;
+  if (takes(Design::warp_group)) {
+    return {Design::warp_group, "bfloat16 and many chains: matrix instructions"};
+  }
+  if (takes(Design::resident)) {
+    return {Design::resident, "X fits the shared memory of one block: a launch makes all steps"};
+  }
+  if (takes(Design::cooperative)) {
+    return {Design::cooperative, "few chains and X fits the cache: a launch makes all steps"};
+  }
+  // In double a chain costs design C 4 d flops a row at half the card's float rate; design F has
+  // the double matrix units for them, and pays n C logits written and read.
+  if (takes(Design::one_pass) && shape.chains <= (in_double ? 16 : 8)) {
     return {Design::one_pass, "few chains: bound by reading X, which it does once"};
   }
-  return {Design::blocked, "a shape that no other design takes"};
+  if (takes(Design::tiled)) {
+    return {Design::tiled, "many chains in float: both products from one tile of X"};
+  }
+  return {Design::blocked, "many chains or features: the library's matrix products"};
 }
 
 Design gradient_design(Design design, const Shape& shape) {
@@ -134,6 +173,8 @@ std::unique_ptr<StepLoop> make_loop(Design design, const Problem& problem) {
   switch (design) {
     case Design::resident:
       return make_resident_loop(problem);
+    case Design::cooperative:
+      return make_cooperative_loop(problem);
     default:
       return nullptr;
   }

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "kernels/blocked.hpp"
+#include "kernels/cooperative.hpp"
 #include "kernels/finish.hpp"
 #include "kernels/normals.hpp"
 #include "kernels/one_pass.hpp"
@@ -32,10 +33,11 @@ struct Card {
 };
 
 /// Every kernel there is: the parameters of one launch.
-using Kernel = std::variant<kernels::OnePass, kernels::Tiled, kernels::Resident, kernels::PackRows,
-                            kernels::CentreReference, kernels::ReferenceLogits, kernels::WarpGroup,
-                            kernels::Gemm, kernels::Residuals, kernels::Convert, kernels::Finish,
-                            kernels::Tick, kernels::Normals, kernels::Values>;
+using Kernel =
+    std::variant<kernels::OnePass, kernels::Cooperative, kernels::Tiled, kernels::Resident,
+                 kernels::PackRows, kernels::CentreReference, kernels::ReferenceLogits,
+                 kernels::WarpGroup, kernels::Gemm, kernels::Residuals, kernels::Convert,
+                 kernels::Finish, kernels::Tick, kernels::Normals, kernels::Values>;
 
 /// Work queues of a device: a queue keeps its order, two queues meet at events only.
 enum class Queue { compute, copy };

@@ -268,7 +268,7 @@ class CudaEngine final : public Engine {
   void upload_theta() {
     device_->copy_in(Queue::compute, bytes_of(work_.theta), theta_.data(),
                      theta_.size() * sizeof(double));
-    if (!layout_.streamed) {
+    if (!layout_.streamed && layout_.chunks == 1) {
       source_->begin(*device_, resident(), work_.theta, work_.scratch.data);
     }
   }

@@ -6,7 +6,6 @@
 #include "gibbsite/schedule/map_error.hpp"
 
 namespace gibbsite::cuda {
-namespace {
 
 // Small tables are cut finer, so that every multiprocessor has a leaf; by rows alone, so that the
 // bits do not depend on the card. 128 rows are two turns of a block.
@@ -14,19 +13,19 @@ std::size_t leaf_rows(std::size_t rows) {
   return std::clamp<std::size_t>(std::bit_ceil(rows / 1024 + 1), 128, row_block);
 }
 
+namespace {
+
 class OnePassSource final : public GradientSource {
  public:
   explicit OnePassSource(const Problem& problem)
-      : problem_(problem), leaf_rows_(leaf_rows(problem.shape.rows)) {}
+      : problem_(problem), leaf_rows_(cuda::leaf_rows(problem.shape.rows)) {}
 
   [[nodiscard]] std::size_t partials(std::size_t rows) const override {
     return kernels::ceil_div(rows, leaf_rows_);
   }
-  // The rows of a lane, eight in each turn of the block; the groups of a warp; the warps.
   [[nodiscard]] std::size_t depth(std::size_t rows) const override {
     if (problem_.arithmetic != Arithmetic::float64) return 0;
-    const std::size_t groups = problem_.shape.features <= 8 ? 32 : 8;
-    return 8 * kernels::ceil_div(std::min(rows, leaf_rows_), 8 * groups) + 2 + 8;
+    return kernels::leaf_depth(std::min(rows, leaf_rows_), problem_.shape.features);
   }
   void enqueue(Device& device, const Chunk& chunk, View<const double> theta, std::size_t chains,
                std::byte* partials, std::byte* /*scratch*/) override {

@@ -41,7 +41,8 @@ class GradientSource {
   /// A captured step can be replayed: no choice of the host between two steps.
   [[nodiscard]] virtual bool capturable() const { return true; }
 
-  /// Called when theta was uploaded, before the first step of a run (centres, packed rows).
+  /// Called when theta was uploaded, where all rows are one chunk that stays (centres, packed
+  /// rows).
   virtual void begin(Device& /*device*/, const Chunk& /*chunk*/, View<const double> /*theta*/,
                      std::byte* /*scratch*/) {}
   /// Enqueues: partials <- sums over the chunk's rows for each of `chains` rows of theta [C x d].
@@ -76,11 +77,15 @@ std::unique_ptr<GradientSource> make_source(Design design, const Problem& proble
 /// The loop of that design; null for the designs that are a source.
 std::unique_ptr<StepLoop> make_loop(Design design, const Problem& problem);
 
+/// Rows of a leaf (kernels/leaf_gradient.hpp) of a table of that many: a power of two, 128 or more.
+std::size_t leaf_rows(std::size_t rows);
+
 // One function a design, one file each.
 std::unique_ptr<GradientSource> make_one_pass_source(const Problem& problem);
 std::unique_ptr<GradientSource> make_warp_group_source(const Problem& problem);
 std::unique_ptr<GradientSource> make_blocked_source(const Problem& problem);
 std::unique_ptr<GradientSource> make_tiled_source(const Problem& problem);
 std::unique_ptr<StepLoop> make_resident_loop(const Problem& problem);
+std::unique_ptr<StepLoop> make_cooperative_loop(const Problem& problem);
 
 }  // namespace gibbsite::cuda

@@ -1,0 +1,192 @@
+#pragma once
+// The loss gradient of a leaf: a range of rows that one block sums, for designs B and C.
+//
+//   partial[c, :] = sum over the rows of f'(x_i . theta_c, y_i) x_i
+//
+// `Lanes` threads hold one row in registers, column j in lane j mod Lanes, so a row is read once,
+// coalesced, and serves the logit and the gradient. Eight rows are in flight per thread: their
+// logits are summed over the lanes by a transposing butterfly that leaves each lane with one row's
+// logit, so an exp is taken once per eight lanes and not once per lane.
+//
+// Work: 4 d flops a row and chain, an exp and 17 shuffles; at the end of a leaf two barriers.
+#include "kernels/block.hpp"
+#include "kernels/losses.hpp"
+
+namespace gibbsite::kernels {
+
+template <class Loss, class Real_, unsigned Lanes, unsigned Columns_, unsigned Chains>
+struct LeafGradient {
+  using Real = Real_;
+  static constexpr unsigned chains = Chains, columns = Columns_;
+  static constexpr unsigned threads = 256;
+  static constexpr unsigned rows_at_once = 8;
+  static constexpr unsigned groups = threads / Lanes;     // rows' lanes in the block
+  static constexpr unsigned warps = threads / warp_size;  // partial sums to add at the end
+  static constexpr unsigned width = Lanes * columns;      // most features
+  static_assert(Lanes >= rows_at_once && Lanes <= warp_size);
+
+  static constexpr std::size_t sums = Chains * warps * width;  // Reals of shared memory
+  using Theta = Real[Chains][columns];
+
+  /// Chains [first, first + Chains) of theta [C x d] into registers; zeros where there is none.
+  template <class Block>
+  GIBBSITE_HD static void load_theta(Block& block, const View<const double>& theta,
+                                     std::size_t first, std::size_t all, std::size_t d,
+                                     Theta& registers) {
+    GIBBSITE_UNROLL
+    for (unsigned c = 0; c < Chains; ++c) {
+      GIBBSITE_UNROLL
+      for (unsigned k = 0; k < columns; ++k) {
+        const std::size_t j = block.lane() % Lanes + k * Lanes;
+        const bool there = j < d && first + c < all;
+        registers[c][k] = there ? static_cast<Real>(theta[(first + c) * d + j]) : Real{0};
+      }
+    }
+  }
+
+  /// x [rows x d] and y [rows] are views of global memory or shared arrays; `shared` holds `sums`
+  /// Reals. Writes partial [here x d], here <= Chains. Ends with a barrier of the block.
+  template <class Block, class X, class Y, class Sums>
+  GIBBSITE_HD static void run(Block& block, const X& x, const Y& y, unsigned rows, unsigned d,
+                              const Theta& theta, unsigned here, const Sums& shared,
+                              const View<double>& partial) {
+    const unsigned lane = block.lane() % Lanes, group = block.thread() / Lanes;
+    const unsigned base_lane = block.lane() - lane;
+    Real g[Chains][columns];
+    GIBBSITE_UNROLL
+    for (unsigned c = 0; c < Chains; ++c) {
+      GIBBSITE_UNROLL
+      for (unsigned k = 0; k < columns; ++k) g[c][k] = 0;
+    }
+
+    // Every thread takes the same number of turns: the shuffles need whole warps.
+    for (unsigned turn = 0; turn < rows; turn += groups * rows_at_once) {
+      const unsigned row = turn + group * rows_at_once;
+      float v[rows_at_once][columns];
+      GIBBSITE_UNROLL
+      for (unsigned r = 0; r < rows_at_once; ++r) {
+        GIBBSITE_UNROLL
+        for (unsigned k = 0; k < columns; ++k) {
+          const unsigned j = lane + k * Lanes;
+          v[r][k] = j < d && row + r < rows ? static_cast<float>(x[(row + r) * d + j]) : 0.0f;
+        }
+      }
+      const unsigned my_row = row + row_of(lane);
+      const bool mine = my_row < rows;
+      const Real label = mine ? static_cast<Real>(y[my_row]) : Real{1};
+      GIBBSITE_UNROLL
+      for (unsigned c = 0; c < Chains; ++c) {
+        Real z[rows_at_once];
+        GIBBSITE_UNROLL
+        for (unsigned r = 0; r < rows_at_once; ++r) {
+          z[r] = 0;
+          GIBBSITE_UNROLL
+          for (unsigned k = 0; k < columns; ++k) z[r] += static_cast<Real>(v[r][k]) * theta[c][k];
+        }
+        const Real logit = sum_over_lanes(block, lane, z);
+        const Real residual = mine ? Loss::residual(logit, label) : Real{0};
+        GIBBSITE_UNROLL
+        for (unsigned r = 0; r < rows_at_once; ++r) {
+          const Real of_row = block.shuffle(residual, base_lane + lane_of(r));
+          GIBBSITE_UNROLL
+          for (unsigned k = 0; k < columns; ++k) g[c][k] += of_row * static_cast<Real>(v[r][k]);
+        }
+      }
+    }
+
+    // Sums of the groups in a warp, of the warps through shared memory [Chains x warps x width], in
+    // a fixed order.
+    GIBBSITE_UNROLL
+    for (unsigned c = 0; c < Chains; ++c) {
+      GIBBSITE_UNROLL
+      for (unsigned k = 0; k < columns; ++k) {
+        Real sum = g[c][k];
+        GIBBSITE_UNROLL
+        for (unsigned mask = Lanes; mask < warp_size; mask *= 2) {
+          sum += block.shuffle_xor(sum, mask);
+        }
+        if (base_lane == 0) shared[(c * warps + block.warp()) * width + k * Lanes + lane] = sum;
+      }
+    }
+    block.sync();
+    for (unsigned c = 0; c < here; ++c) {
+      for (unsigned j = block.thread(); j < d; j += threads) {
+        double total = 0;
+        for (unsigned w = 0; w < warps; ++w) {
+          total += static_cast<double>(shared[(c * warps + w) * width + j]);
+        }
+        partial[c * d + j] = total;
+      }
+    }
+    block.sync();
+  }
+
+ private:
+  // The butterfly below leaves lane l with the logit of row row_of(l): its three highest bits.
+  GIBBSITE_HD static constexpr unsigned row_of(unsigned lane) { return lane / (Lanes / 8); }
+  GIBBSITE_HD static constexpr unsigned lane_of(unsigned row) { return row * (Lanes / 8); }
+
+  // z[r] summed over the lanes of the group, for the row r = row_of(lane).
+  template <class Block>
+  GIBBSITE_HD static Real sum_over_lanes(Block& block, unsigned lane, Real (&z)[rows_at_once]) {
+    GIBBSITE_UNROLL
+    for (unsigned half = 4, mask = Lanes / 2; half >= 1; half /= 2, mask /= 2) {
+      const bool upper = (lane & mask) != 0;
+      GIBBSITE_UNROLL
+      for (unsigned i = 0; i < half; ++i) {
+        const Real keep = upper ? z[i + half] : z[i];
+        const Real send = upper ? z[i] : z[i + half];
+        z[i] = keep + block.shuffle_xor(send, mask);
+      }
+    }
+    Real sum = z[0];
+    GIBBSITE_UNROLL
+    for (unsigned mask = Lanes / 16; mask >= 1; mask /= 2) sum += block.shuffle_xor(sum, mask);
+    return sum;
+  }
+};
+
+/// Most features of a leaf's row.
+inline constexpr std::size_t leaf_most_features = 256;
+
+/// Most additions between a row's term and a partial of a leaf of that many rows: eight in each
+/// turn of the block for a thread; then the groups of a warp, the warps.
+constexpr std::size_t leaf_depth(std::size_t rows, std::size_t features) {
+  const std::size_t groups = features <= 8 ? 32 : 8;
+  return 8 * ceil_div(rows, 8 * groups) + 2 + 8;
+}
+
+/// Calls visit.operator()<LeafGradient<...>>() for the one that fits: lanes and columns by d,
+/// chains by C, so that Chains * Columns registers of theta and of g do not spill.
+template <class Visit>
+void with_leaf_gradient(unsigned loss, bool single, std::size_t features, std::size_t chains,
+                        Visit&& visit) {
+  with_loss(loss, [&]<class Loss>() {
+    const auto of_real = [&]<class Real>() {
+      const auto of_shape = [&]<unsigned Lanes, unsigned Columns>() {
+        constexpr unsigned most = Columns < 8 ? 8 : sizeof(Real) == 8 ? 2 : 4;
+        const auto of_chains = [&]<unsigned Chains>(const auto& self) {
+          if constexpr (Chains < most) {
+            if (chains > Chains) return self.template operator()<2 * Chains>(self);
+          }
+          visit.template operator()<LeafGradient<Loss, Real, Lanes, Columns, Chains>>();
+        };
+        of_chains.template operator()<1>(of_chains);
+      };
+      if (features <= 8) {
+        of_shape.template operator()<8, 1>();
+      } else if (features <= 32) {
+        of_shape.template operator()<32, 1>();
+      } else if (features <= 64) {
+        of_shape.template operator()<32, 2>();
+      } else if (features <= 128) {
+        of_shape.template operator()<32, 4>();
+      } else {
+        of_shape.template operator()<32, 8>();
+      }
+    };
+    single ? of_real.template operator()<float>() : of_real.template operator()<double>();
+  });
+}
+
+}  // namespace gibbsite::kernels
