@@ -42,17 +42,7 @@ class ResidentTest : public testing::Test {
     std::vector<double> centers(e.theta.size(), 0.0);
     for (std::size_t c = 0; c < e.chains(); ++c) {
       const ChainSpec& spec = e.specs[c];
-      kernels::Chain chain{.inverse_temperature = spec.inverse_temperature,
-                           .prior_precision = spec.prior_precision,
-                           .step_size = spec.step_size,
-                           .noise_scale = std::sqrt(2 * spec.step_size),
-                           .step = e.step[c],
-                           .iterations = spec.iterations,
-                           .key = {},
-                           .stream = spec.stream,
-                           .chacha20 = spec.key.kind == NoiseKind::chacha20 ? 1u : 0u};
-      std::memcpy(chain.key, spec.key.bytes.data(), sizeof(chain.key));
-      chains.push_back(chain);
+      chains.push_back(kernels::make_chain(spec, e.step[c]));
       std::ranges::copy(spec.center, centers.begin() + static_cast<std::ptrdiff_t>(c * p.d));
     }
     const DeviceArray<float> x(*device_, std::span(p.x)), y(*device_, std::span(p.y));
