@@ -1,5 +1,3 @@
-#include "gpu_roofs.hpp"
-
 #include <cublasLt.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -10,11 +8,14 @@
 #include <stdexcept>
 #include <string>
 
+#include "gpu_roofs.hpp"
+
 namespace gibbsite::bench {
 namespace {
 
 void check(cudaError_t status) {
-  if (status != cudaSuccess) throw std::runtime_error(std::string("roofs: ") + cudaGetErrorString(status));
+  if (status != cudaSuccess)
+    throw std::runtime_error(std::string("roofs: ") + cudaGetErrorString(status));
 }
 void check(cublasStatus_t status) {
   if (status != CUBLAS_STATUS_SUCCESS) {
@@ -141,7 +142,8 @@ template <class T>
 double matrix_rate(unsigned multiprocessors, std::uint64_t n, cudaDataType_t type,
                    cublasComputeType_t compute, cudaDataType_t scale) {
   const std::size_t cells = n * n, workspace_bytes = std::size_t{32} << 20;
-  const Memory a(cells * sizeof(T)), b(cells * sizeof(T)), c(cells * sizeof(T)), workspace(workspace_bytes);
+  const Memory a(cells * sizeof(T)), b(cells * sizeof(T)), c(cells * sizeof(T)),
+      workspace(workspace_bytes);
   fill<<<multiprocessors * 8, 256>>>(a.as<T>(), cells);
   fill<<<multiprocessors * 8, 256>>>(b.as<T>(), cells);
   check(cudaGetLastError());
@@ -153,22 +155,24 @@ double matrix_rate(unsigned multiprocessors, std::uint64_t n, cudaDataType_t typ
   check(cublasLtCreate(&handle));
   check(cublasLtMatmulDescCreate(&product, compute, scale));
   const cublasOperation_t transposed = CUBLAS_OP_T;
-  check(cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof(transposed)));
+  check(cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_TRANSA, &transposed,
+                                       sizeof(transposed)));
   check(cublasLtMatrixLayoutCreate(&layout, type, n, n, static_cast<std::int64_t>(n)));
   check(cublasLtMatmulPreferenceCreate(&preference));
   check(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                              &workspace_bytes, sizeof(workspace_bytes)));
   cublasLtMatmulHeuristicResult_t choice{};
   int found = 0;
-  check(cublasLtMatmulAlgoGetHeuristic(handle, product, layout, layout, layout, layout, preference, 1, &choice,
-                                       &found));
+  check(cublasLtMatmulAlgoGetHeuristic(handle, product, layout, layout, layout, layout, preference,
+                                       1, &choice, &found));
   if (found == 0) check(CUBLAS_STATUS_NOT_SUPPORTED);
   const double one = 1, zero = 0;
   const float one_single = 1, zero_single = 0;
   const bool wide = scale == CUDA_R_64F;
   const double seconds = median_seconds([&] {
-    check(cublasLtMatmul(handle, product, wide ? static_cast<const void*>(&one) : &one_single, a.data, layout,
-                         b.data, layout, wide ? static_cast<const void*>(&zero) : &zero_single, c.data, layout,
+    check(cublasLtMatmul(handle, product, wide ? static_cast<const void*>(&one) : &one_single,
+                         a.data, layout, b.data, layout,
+                         wide ? static_cast<const void*>(&zero) : &zero_single, c.data, layout,
                          c.data, layout, &choice.algo, workspace.data, workspace_bytes, nullptr));
   });
   cublasLtMatmulPreferenceDestroy(preference);
@@ -188,8 +192,8 @@ GpuRoofs measure_gpu_roofs() {
   return {.copy = copy_rate(multiprocessors),
           .float_fma = fma_rate<float>(multiprocessors),
           .double_fma = fma_rate<double>(multiprocessors),
-          .double_matrix =
-              matrix_rate<double>(multiprocessors, 4096, CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F),
+          .double_matrix = matrix_rate<double>(multiprocessors, 4096, CUDA_R_64F,
+                                               CUBLAS_COMPUTE_64F, CUDA_R_64F),
           .bfloat16_matrix = matrix_rate<__nv_bfloat16>(multiprocessors, 8192, CUDA_R_16BF,
                                                         CUBLAS_COMPUTE_32F, CUDA_R_32F)};
 }
