@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 BUILD ?= build/release
 CMAKE_FLAGS ?=
 
-.PHONY: help deps build demo test check format format-check bench clean
+.PHONY: help deps build demo test check format format-check bench gpu-prefix gpu-check gpu-bench clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -30,6 +30,15 @@ format-check: deps ## fail when a file is not formatted
 
 bench: build ## run the benchmarks; results under bench/results
 	@scripts/bench $(BUILD)
+
+gpu-prefix: deps ## dependencies in one folder, for a machine with a GPU and no network
+	@scripts/gpu-prefix
+
+gpu-check: ## on a machine with a GPU, under 8 minutes: tests, compute-sanitizer, errors, a fit
+	@scripts/gpu-check
+
+gpu-bench: ## on a machine with a GPU, under 8 minutes: every design beside the card's roofs
+	@scripts/gpu-bench
 
 clean: ## remove every build
 	rm -rf build
