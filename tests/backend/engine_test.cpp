@@ -4,6 +4,7 @@
 #include <hwy/targets.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -108,8 +109,10 @@ Gradient oracle(const Problem& p, std::span<const double> theta) {
   return g;
 }
 
-std::unique_ptr<Engine> load(const Problem& p, const char* backend = GIBBSITE_TEST_BACKEND) {
-  return support::make_test_backend(backend)->load(p.view(), p.y, loss_named("logistic"));
+std::unique_ptr<Engine> load(const Problem& p, const char* design = "auto",
+                             const char* backend = GIBBSITE_TEST_BACKEND) {
+  return support::make_test_backend(backend, {.design = design})
+      ->load(p.view(), p.y, loss_named("logistic"));
 }
 
 void expect_gradients_within_bound(const Problem& p, const Ensemble& e, Engine& engine) {
@@ -127,6 +130,7 @@ void expect_gradients_within_bound(const Problem& p, const Ensemble& e, Engine& 
 
 struct Shape {
   std::size_t n, d, chains;
+  const char* design = "auto";
 };
 // Every size of {1, 2, 7, 31, 32, 33, 1000} as n, as d and as C; d > n; several 1024-row blocks,
 // whole and broken, so that trees, threads and panels are in play.
@@ -140,23 +144,39 @@ constexpr Shape shapes[] = {
     {3 * 1024, 5, 70}, {7 * 1024 + 1, 3, 1},
 };
 
+// On a card also through the two designs in double that take long tables; the rule takes A and B
+// for most of these.
+std::vector<Shape> all_shapes() {
+  constexpr std::string_view backend = GIBBSITE_TEST_BACKEND;
+  std::vector<Shape> all(std::begin(shapes), std::end(shapes));
+  if (backend != "emulated" && backend != "cuda") return all;
+  for (const Shape& s : shapes) {
+    if (s.d <= 256) all.push_back({s.n, s.d, s.chains, "one-pass"});
+    all.push_back({s.n, s.d, s.chains, "blocked"});
+  }
+  return all;
+}
+
 class OfShape : public testing::TestWithParam<Shape> {};
-INSTANTIATE_TEST_SUITE_P(Shapes, OfShape, testing::ValuesIn(shapes), [](const auto& p) {
-  return fmt::format("n{}_d{}_C{}", p.param.n, p.param.d, p.param.chains);
+INSTANTIATE_TEST_SUITE_P(Shapes, OfShape, testing::ValuesIn(all_shapes()), [](const auto& p) {
+  std::string name =
+      fmt::format("n{}_d{}_C{}_{}", p.param.n, p.param.d, p.param.chains, p.param.design);
+  std::ranges::replace(name, '-', '_');
+  return name;
 });
 
 TEST_P(OfShape, LossGradientIsWithinItsBound) {
-  const auto [n, d, chains] = GetParam();
+  const auto [n, d, chains, design] = GetParam();
   const Problem p = make_problem(n, d, 1);
-  expect_gradients_within_bound(p, make_ensemble(chains, d), *load(p));
+  expect_gradients_within_bound(p, make_ensemble(chains, d), *load(p, design));
 }
 
 // One step from the same state in both backends: the gradients differ by at most two bounds, each
 // update by 8 roundings of its parts (docs/map-error.md, step 4).
 TEST_P(OfShape, AgreesWithTheReferenceStepByStep) {
-  const auto [n, d, chains] = GetParam();
+  const auto [n, d, chains, design] = GetParam();
   const Problem p = make_problem(n, d, 2);
-  const auto engine = load(p), reference = load(p, "reference");
+  const auto engine = load(p, design), reference = load(p, "auto", "reference");
   Ensemble here = make_ensemble(chains, d);
   std::vector<double> noise(d);
   for (int steps = 0; steps < 2; ++steps) {
@@ -186,11 +206,11 @@ TEST_P(OfShape, AgreesWithTheReferenceStepByStep) {
 }
 
 TEST_P(OfShape, LossValueIsWithinItsBound) {
-  const auto [n, d, chains] = GetParam();
+  const auto [n, d, chains, design] = GetParam();
   const Problem p = make_problem(n, d, 3);
   const Ensemble e = make_ensemble(std::min<std::size_t>(chains, 3), d);
   std::vector<double> values(e.chains());
-  load(p)->loss_values({e.theta.data(), e.chains(), d}, values);
+  load(p, design)->loss_values({e.theta.data(), e.chains(), d}, values);
   for (std::size_t c = 0; c < e.chains(); ++c) {
     long double exact = 0;
     double bound = 0;
@@ -215,11 +235,11 @@ TEST_P(OfShape, LossValueIsWithinItsBound) {
 
 // Chains are independent of how a run is cut, of the run, of the number of threads, of their place.
 TEST_P(OfShape, BitsDoNotDependOnCutsRunsOrThreads) {
-  const auto [n, d, chains] = GetParam();
+  const auto [n, d, chains, design] = GetParam();
   const Problem p = make_problem(n, d, 4);
   const Ensemble begin = make_ensemble(chains, d);
   Ensemble whole = begin;
-  const auto engine = load(p);
+  const auto engine = load(p, design);
   engine->advance(whole, 1000);
   EXPECT_TRUE(whole.finished());
 
@@ -228,7 +248,7 @@ TEST_P(OfShape, BitsDoNotDependOnCutsRunsOrThreads) {
   for (const int t : threaded ? std::vector{1, 2, 3, 7} : std::vector{2}) {
     omp_set_num_threads(t);
     Ensemble cut = begin;
-    const auto another = load(p);
+    const auto another = load(p, design);
     if (t == 2) {
       another->advance(cut, 1);
       another->advance(cut, 0);
@@ -247,14 +267,14 @@ TEST_P(OfShape, BitsDoNotDependOnCutsRunsOrThreads) {
 }
 
 TEST_P(OfShape, PermutingChainsPermutesResults) {
-  const auto [n, d, chains] = GetParam();
+  const auto [n, d, chains, design] = GetParam();
   const Problem p = make_problem(n, d, 5);
   Ensemble straight = make_ensemble(chains, d), reversed = straight;
   std::reverse(reversed.specs.begin(), reversed.specs.end());
   for (std::size_t c = 0; c < chains; ++c) {
     std::ranges::copy(straight.chain(c), reversed.chain(chains - 1 - c).begin());
   }
-  const auto engine = load(p);
+  const auto engine = load(p, design);
   engine->advance(straight, 1000);
   engine->advance(reversed, 1000);
   for (std::size_t c = 0; c < chains; ++c) {
@@ -314,10 +334,10 @@ TEST(Engine, EveryInstructionSetKeepsTheBound) {
     hwy::SetSupportedTargetsForTest(rest & -rest);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
     seen.push_back(support::make_test_backend(GIBBSITE_TEST_BACKEND)->description());
-    for (const auto& [n, d, chains] :
+    for (const auto& [n, d, chains, design] :
          {Shape{33, 1, 1}, {33, 3, 1}, {33, 31, 1}, {33, 32, 5}, {40, 9, 33}, {2050, 17, 3}}) {
       const Problem p = make_problem(n, d, 8);
-      expect_gradients_within_bound(p, make_ensemble(chains, d), *load(p));
+      expect_gradients_within_bound(p, make_ensemble(chains, d), *load(p, design));
     }
   }
   hwy::SetSupportedTargetsForTest(0);

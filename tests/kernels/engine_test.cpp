@@ -157,6 +157,24 @@ TEST_F(CudaEngine, StreamedBitsDoNotDependOnHowQueuesInterleave) {
   }
 }
 
+// A loop needs all of X on the card: chosen, it gives way where there is no room; asked for by
+// name, it is refused.
+TEST_F(CudaEngine, LittleRoomTakesAnotherWay) {
+  const Table t(4 * 1024 + 5, 8);
+  Ensemble begin = make_ensemble(3, t.d);
+  const Shape shape{t.n, t.d, 3};
+  ASSERT_EQ(choose_design(shape, Arithmetic::float64, device->card()).design, Design::resident);
+  const std::size_t room = room_for(t, 3, 1024, Arithmetic::float64, device->card());
+  const auto engine = load(t, limited(room));
+  Ensemble e = begin;
+  engine->advance(e, 2);
+  EXPECT_THAT(engine->design(), AllOf(StartsWith("one-pass"), HasSubstr("X streamed in")));
+  EngineOptions options = limited(room);
+  options.design = Design::resident;
+  EXPECT_THAT([&] { load(t, options)->advance(e, 2); },
+              ThrowsMessage<BadInput>(HasSubstr("needs all rows on the card")));
+}
+
 // Long tables on the card are summed in chunks too, where one sum would be too long.
 TEST_F(CudaEngine, ResidentRowsAreSummedInChunksWhereOneSumWouldBeTooLong) {
   const Shape shape{100'000'000, 4, 1};
@@ -258,17 +276,34 @@ TEST_F(CudaEngine, LibraryNoiseMovesChainsAndIsNotCertifiable) {
 // Whatever launch faults, the caller's chains are what they were, and the card's error comes out.
 TEST(CudaEngineFault, LeavesTheEnsembleAsItWas) {
   if (!emulated) GTEST_SKIP() << "faults are injected into the emulated card only";
-  const Table t(3 * 1024, 4);
-  for (std::uint64_t k = 1; k <= 6; ++k) {
-    std::shared_ptr<Device> device = support::make_emulated_device({.fault_at_launch = k});
-    const auto engine = make_engine(device, t.view(), t.y, loss_named("logistic"), {});
-    Ensemble e = make_ensemble(2, t.d);
-    const Ensemble before = e;
-    EXPECT_THAT([&] { engine->advance(e, 2); },
-                ThrowsMessage<CudaError>(HasSubstr("injected fault")));
-    EXPECT_EQ(e.theta, before.theta) << k;
-    EXPECT_EQ(e.step, before.step) << k;
-    EXPECT_THROW(engine->advance(e, 1), CudaError);  // the card is gone
+  const struct {
+    Design design;
+    Arithmetic arithmetic;
+    std::uint64_t launches;  // of an advance of two steps
+  } designs[] = {
+      {Design::one_pass, Arithmetic::float64, 6}, {Design::blocked, Arithmetic::float64, 8},
+      {Design::tiled, Arithmetic::float32, 6},    {Design::warp_group, Arithmetic::bfloat16, 11},
+      {Design::resident, Arithmetic::float64, 1}, {Design::cooperative, Arithmetic::float64, 1}};
+  const Table t(600, 4);
+  for (const auto& [design, arithmetic, launches] : designs) {
+    const std::size_t chains = design == Design::warp_group ? 64 : 2;
+    EngineOptions options = forced(design);
+    options.arithmetic = arithmetic;
+    for (std::uint64_t k = 1; k <= launches; ++k) {
+      std::shared_ptr<Device> device = support::make_emulated_device({.fault_at_launch = k});
+      const auto engine = make_engine(device, t.view(), t.y, loss_named("logistic"), options);
+      Ensemble e = make_ensemble(chains, t.d);
+      const Ensemble before = e;
+      try {
+        engine->advance(e, 2);
+        ADD_FAILURE() << to_string(design) << " did not fault at launch " << k;
+      } catch (const CudaError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("injected fault"));
+      }
+      EXPECT_EQ(e.theta, before.theta) << to_string(design) << k;
+      EXPECT_EQ(e.step, before.step) << to_string(design) << k;
+      EXPECT_THROW(engine->advance(e, 1), CudaError);  // the card is gone
+    }
   }
 }
 

@@ -555,18 +555,32 @@ TEST_F(WarpGroupTest, BitsDoNotDependOnCutsNorOnTheOrderOfChains) {
   }
 }
 
-// Where X does not fit, every chunk is packed as it comes.
-TEST_F(WarpGroupTest, StreamedRowsGiveTheSameGradients) {
+// Where X and its packed copy do not fit, chunks are packed as they come, from X on the card or
+// streamed.
+TEST_F(WarpGroupTest, ChunksGiveTheSameGradients) {
   if (std::string_view(GIBBSITE_TEST_DEVICE) == "cuda") GTEST_SKIP() << "needs a small card";
   const Table p = make_table(9000, 30, 7);
   const std::vector<double> theta = make_thetas(64, 30, 0.3, 0.2, 8);
-  support::EmulatedCard small;
-  small.total_bytes = std::size_t{1500} << 10;
-  const std::shared_ptr<cuda::Device> device = support::make_emulated_device(small);
-  const auto engine = load(p, device);
-  const std::vector<double> got = gradients(*engine, p, theta);
-  EXPECT_NE(engine->design().find("chunks"), std::string::npos) << engine->design();
-  expect_within_bounds(got, expected_gradients(p, theta));
+  const Expected expected = expected_gradients(p, theta);
+  bool whole = false, chunked = false, streamed = false;
+  for (std::size_t kib = 1200; kib <= 4800; kib += 400) {
+    support::EmulatedCard small;
+    small.total_bytes = kib << 10;
+    const std::shared_ptr<cuda::Device> device = support::make_emulated_device(small);
+    const auto engine = load(p, device);
+    const std::vector<double> got = gradients(*engine, p, theta);
+    const std::string design(engine->design());
+    EXPECT_TRUE(design.starts_with("warp-group")) << design;
+    if (design.find("chunks") == std::string::npos) {
+      whole = true;
+    } else {
+      (design.find("streamed") == std::string::npos ? chunked : streamed) = true;
+    }
+    expect_within_bounds(got, expected);
+  }
+  EXPECT_TRUE(whole);
+  EXPECT_TRUE(chunked);
+  EXPECT_TRUE(streamed);
 }
 
 TEST(WarpGroupDesign, SaysWhyNot) {

@@ -185,15 +185,24 @@ class CudaEngine final : public Engine {
     forget_run();
     const Shape shape{x_.rows, x_.cols, chains};
     const Card card = device_->card();
-    const Choice choice = choose_design(shape, options_.arithmetic, card, options_.design);
+    Choice choice = choose_design(shape, options_.arithmetic, card, options_.design);
     const Problem problem{shape, options_.arithmetic, loss_, card};
     auto source = make_source(gradient_design(choice.design, shape), problem);
     auto loop = make_loop(choice.design, problem);
-    const std::size_t loop_bytes = loop ? aligned(loop->scratch_bytes()) : 0;
+    std::size_t loop_bytes = loop ? aligned(loop->scratch_bytes()) : 0;
     const std::size_t free = std::min(card.free_bytes, options_.memory_limit);
-    const Layout layout = plan_layout(shape, *source, free - std::min(free, loop_bytes));
-    // A loop needs all of X on the card; where it is streamed the source makes the steps.
-    if (layout.streamed) loop.reset();
+    const Layout layout = plan_layout(shape, *source, free);
+    // A loop needs all of X and its scratch on the card; where there is no room the source makes
+    // the steps.
+    if (loop && (layout.streamed || layout.row_bytes + layout.work_bytes + loop_bytes > free)) {
+      if (options_.design) {
+        throw BadInput(fmt::format("design: {} needs all rows on the card, {} MiB are free",
+                                   to_string(*options_.design), free >> 20));
+      }
+      choice = {gradient_design(choice.design, shape), "the card has little room"};
+      loop.reset();
+      loop_bytes = 0;
+    }
 
     Parts sizes;
     Work::in(sizes, shape, *source, layout.chunk_rows, layout.chunks, library_noise());
@@ -220,8 +229,10 @@ class CudaEngine final : public Engine {
     shape_ = shape;
     design_ = fmt::format("{}: {}; {}", to_string(choice.design), choice.why,
                           !layout.streamed ? fmt::format("{} MiB on the card", arena_->bytes >> 20)
-                                           : fmt::format("X streamed in {} chunks of {} rows",
-                                                         layout.chunks, layout.chunk_rows));
+                                           : std::string("X streamed"));
+    if (layout.chunks > 1) {
+      design_ += fmt::format(" in {} chunks of {} rows", layout.chunks, layout.chunk_rows);
+    }
   }
 
   // Leaves nothing private in the card's memory.
