@@ -1,0 +1,88 @@
+// The rule that chooses a design, and its limits.
+#include "backend/cuda/design.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backend/cuda/source.hpp"
+#include "gibbsite/core/error.hpp"
+
+namespace gibbsite::cuda {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+const Card h100{.name = "H100",
+                .capability = 90,
+                .multiprocessors = 132,
+                .shared_bytes = 227 << 10,
+                .l2_bytes = 50 << 20,
+                .total_bytes = std::size_t{80} << 30,
+                .free_bytes = std::size_t{79} << 30};
+
+Design chosen(const Shape& shape, Arithmetic arithmetic, const Card& card = h100) {
+  return choose_design(shape, arithmetic, card).design;
+}
+
+TEST(ChooseDesign, FollowsTheShapes) {
+  const Shape small{400, 25, 1}, adult{32561, 108, 1}, covertype{581012, 54, 1},
+      large{10'000'000, 100, 1};
+  const auto with = [](Shape shape, std::size_t chains) {
+    shape.chains = chains;
+    return shape;
+  };
+  for (const Arithmetic a : {Arithmetic::float64, Arithmetic::float32, Arithmetic::bfloat16}) {
+    EXPECT_EQ(chosen(adult, a), Design::cooperative);
+    EXPECT_EQ(chosen(covertype, a), Design::one_pass);  // 125 MB are more than the cache
+    EXPECT_EQ(chosen(large, a), Design::one_pass);
+  }
+  for (const Arithmetic a : {Arithmetic::float64, Arithmetic::float32}) {
+    EXPECT_EQ(chosen(small, a), Design::resident);
+    EXPECT_EQ(chosen(with(small, 4096), a), Design::resident);
+  }
+  EXPECT_EQ(chosen(with(covertype, 16), Arithmetic::float64), Design::one_pass);
+  EXPECT_EQ(chosen(with(covertype, 64), Arithmetic::float64), Design::blocked);
+  EXPECT_EQ(chosen(with(adult, 1024), Arithmetic::float32), Design::tiled);
+  EXPECT_EQ(chosen(with(covertype, 16), Arithmetic::float32), Design::tiled);
+  EXPECT_EQ(chosen(with(adult, 1024), Arithmetic::bfloat16), Design::warp_group);
+  EXPECT_EQ(chosen({100'000, 1000, 256}, Arithmetic::bfloat16), Design::blocked);
+  EXPECT_EQ(chosen({100'000, 1000, 1}, Arithmetic::float64), Design::blocked);
+}
+
+// The card decides too: another generation has no warp-group instructions, a small cache no design
+// B.
+TEST(ChooseDesign, FollowsTheCard) {
+  Card ampere = h100;
+  ampere.capability = 80;
+  ampere.l2_bytes = 4 << 20;
+  EXPECT_EQ(chosen({32561, 108, 1024}, Arithmetic::bfloat16, ampere), Design::blocked);
+  EXPECT_EQ(chosen({32561, 108, 1}, Arithmetic::float64, ampere), Design::one_pass);
+}
+
+TEST(ChooseDesign, EveryChoiceCanRunAndAPersonCanOverrideIt) {
+  for (const Arithmetic a : {Arithmetic::float64, Arithmetic::float32, Arithmetic::bfloat16}) {
+    for (const std::size_t n : {1ul, 100ul, 10'000ul, 1'000'000ul, 1'000'000'000ul}) {
+      for (const std::size_t d : {1ul, 8ul, 9ul, 256ul, 257ul, 1024ul, 1025ul, 100'000ul}) {
+        for (const std::size_t chains : {1ul, 8ul, 9ul, 63ul, 64ul, 100'000ul}) {
+          const Shape shape{n, d, chains};
+          const Choice choice = choose_design(shape, a, h100);
+          EXPECT_EQ(why_not(choice.design, shape, a, h100), "");
+          EXPECT_FALSE(choice.why.empty());
+          const Problem problem{shape, a, 0, h100};
+          EXPECT_NE(make_source(gradient_design(choice.design, shape), problem), nullptr);
+          EXPECT_EQ(choose_design(shape, a, h100, Design::blocked).design, Design::blocked);
+        }
+      }
+    }
+  }
+  EXPECT_THAT(
+      [] {
+        choose_design({1000, 300, 1}, Arithmetic::float64, h100, Design::one_pass);
+      },
+      ThrowsMessage<BadInput>(HasSubstr("at most 256 features, there are 300")));
+  EXPECT_THAT([] { design_named("fastest"); }, ThrowsMessage<BadInput>(HasSubstr("warp-group")));
+}
+
+}  // namespace
+}  // namespace gibbsite::cuda
