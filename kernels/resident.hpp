@@ -94,7 +94,7 @@ constexpr ResidentPool resident_pool(std::size_t rows, std::size_t features, uns
 template <class Loss, class Real, unsigned Group, unsigned Columns>
 struct ResidentBody {
   using Params = Resident;
-  static constexpr unsigned threads = resident_threads, blocks = 1;
+  static constexpr unsigned threads = resident_threads, blocks_per_multiprocessor = 1;
   static constexpr bool single = sizeof(Real) == sizeof(float);
 
   static LaunchShape shape(const Resident& p) {

@@ -25,9 +25,9 @@ constexpr double beta = 2, m = 0.05, M = 0.55;  // one row (1, +1): M = beta/4 +
 constexpr double lowest = -22, spacing = 0.25;  // mass outside: below 1e-15
 constexpr Eigen::Index points = 248;
 
-double U(double t) { return beta * losses::logistic::value(t, 1) + 0.5 * m * t * t; }
-double slope(double t) { return beta * losses::logistic::residual(t, 1) + m * t; }
-double curvature(double t) { return beta * losses::logistic::second(t, 1) + m; }
+double U(double t) { return beta * losses::logistic::value(t, 1.0) + 0.5 * m * t * t; }
+double slope(double t) { return beta * losses::logistic::residual(t, 1.0) + m * t; }
+double curvature(double t) { return beta * losses::logistic::second(t, 1.0) + m; }
 double node(Eigen::Index i) { return lowest + spacing * static_cast<double>(i); }
 
 double minimiser() {
