@@ -2,10 +2,11 @@
 """Holds every kernel to its registers: fails on a spill, a stack frame or more registers than
 kernels/registers.txt allows, and on a kernel that is missing there or here.
 
-registers.py BUILD_FOLDER registers.txt [--write]
+registers.py BUILD_FOLDER registers.txt NVCC_VERSION [--write]
 
-The reports are what ptxas said when the kernels were compiled (scripts/keep-ptxas). A line of
-registers.txt is `ARCHITECTURE REGISTERS KERNEL`; --write makes the file anew.
+The reports are what ptxas said when the kernels were compiled (scripts/keep-ptxas). The first line
+of registers.txt names the compiler, a line is `ARCHITECTURE REGISTERS KERNEL`; --write makes the file
+anew. Another compiler gives other numbers: then they are printed and the exit status is 77, skipped.
 """
 import pathlib
 import re
@@ -37,14 +38,15 @@ def reports(build):
 
 
 def main():
-    build, table = sys.argv[1], pathlib.Path(sys.argv[2])
+    build, table, compiler = sys.argv[1], pathlib.Path(sys.argv[2]), "nvcc " + sys.argv[3]
     found = reports(build)
     if not found:
         sys.exit(f"{build}: no ptxas report; build the kernels first")
-    if "--write" in sys.argv[3:]:
-        table.write_text("".join(f"{a} {r} {k}\n" for (a, k), (r, _, _) in sorted(found.items())))
+    if "--write" in sys.argv[4:]:
+        table.write_text(compiler + "\n" + "".join(f"{a} {r} {k}\n" for (a, k), (r, _, _) in sorted(found.items())))
     allowed = {}
-    for line in table.read_text().splitlines():
+    measured_with, *lines = table.read_text().splitlines()
+    for line in lines:
         architecture, registers, kernel = line.split(" ", 2)
         allowed[architecture, kernel] = int(registers)
     wrong = []
@@ -65,6 +67,9 @@ def main():
         print(line)
     print(f"{len(found)} kernels, {len(wrong)} complaints, "
           f"most registers {max(r for r, _, _ in found.values())}")
+    if compiler != measured_with:
+        print(f"{table.name} is of {measured_with}, this is {compiler}: nothing to compare")
+        sys.exit(77)
     sys.exit(1 if wrong else 0)
 
 
