@@ -99,6 +99,11 @@ struct DistanceFrom {
   GIBBSITE_HD double operator()(double v) const { return std::fabs(v - center); }
 };
 
+struct DividedBy {
+  double divisor;
+  GIBBSITE_HD double operator()(double v) const { return v / divisor; }
+};
+
 struct AtMost {
   double bound;
   GIBBSITE_HD double operator()(double v) const { return v <= bound ? 1.0 : 0.0; }
@@ -312,11 +317,6 @@ class EnsembleStatistics {
     const double within = autocovariance(0) * n / (n - 1);
     return std::sqrt((n * variance_of_means_ / within + n - 1) / n);
   }
-
-  struct DividedBy {
-    double divisor;
-    GIBBSITE_HD double operator()(double v) const { return v / divisor; }
-  };
 
   std::size_t draws_, m_, n_;
   Vector x_;                             ///< [C x N]
