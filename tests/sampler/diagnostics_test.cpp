@@ -159,7 +159,7 @@ TEST(Diagnostics, MomentsAndQuantilesByHand) {
     EXPECT_NEAR(summaries[j].mean, static_cast<double>(mean),
                 1e-14 * static_cast<double>(deviation + std::fabs(mean)));
     EXPECT_NEAR(summaries[j].deviation, static_cast<double>(deviation),
-                1e-13 * static_cast<double>(deviation) + 1e-15);
+                1e-13 * static_cast<double>(deviation) + 1e-14 * std::fabs(summaries[j].mean));
     std::sort(x.begin(), x.end());
     for (std::size_t q = 0; q < p.size(); ++q) {
       const double at = p[q] * static_cast<double>(x.size() - 1);
@@ -199,12 +199,13 @@ TEST(Diagnostics, IndependentDrawsAreEffectiveDraws) {
   EXPECT_NEAR(s.mean, 0, 5 / std::sqrt(static_cast<double>(n * c)));
 }
 
-// Chains that differ in place are seen by the bulk, chains that differ in scale by the folded
-// draws alone. Chains of one value each: R-hat has no bound.
+// Chains that differ in place are seen by the bulk (normal scores of four separated chains bound
+// R-hat by about 2.84), chains that differ in scale by the folded draws alone. Chains of one value
+// each: R-hat has no bound.
 TEST(Diagnostics, RHatSeesChainsThatDiffer) {
   const std::size_t n = 500, c = 4;
   const std::vector<double> apart = normal_chains(n, c, 10, 0), wider = normal_chains(n, c, 0, 1);
-  EXPECT_GT(summarise({apart, n, c, 1}, {}).front().r_hat, 3);
+  EXPECT_GT(summarise({apart, n, c, 1}, {}).front().r_hat, 2.5);
   EXPECT_LT(summarise({apart, n, c, 1}, {}).front().ess_bulk, 10);
   EXPECT_GT(summarise({wider, n, c, 1}, {}).front().r_hat, 1.1);
   std::vector<double> stuck(n * c);
