@@ -26,7 +26,7 @@ class DeviceStatistics : public ::testing::Test {
 TEST_F(DeviceStatistics, AreTheHostsAndRepeatBitForBit) {
   const std::vector<double> probabilities = {0, 0.05, 0.5, 1};
   constexpr std::size_t kinds = support::draw_kinds.size();
-  for (const auto [n, c] :
+  for (const auto& [n, c] :
        {std::pair<std::size_t, std::size_t>{4, 1}, {5, 33}, {101, 32}, {1000, 31}, {4099, 3}}) {
     const std::vector<double> values = support::known_draws(n, c);
     const Draws draws{values, n, c, kinds};
