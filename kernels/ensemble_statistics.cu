@@ -20,12 +20,20 @@ struct OnDevice {
   static auto policy() { return thrust::cuda::par; }
 };
 
-[[noreturn]] void throw_no_memory(std::size_t bytes) {
-  cudaGetLastError();  // not sticky: forget it
+[[noreturn]] void fail(const std::string& why) {
+  throw CudaError("diagnostics: " + why + "; run again, or compute them on the host");
+}
+
+std::size_t free_bytes() {
   std::size_t free = 0, total = 0;
-  cudaMemGetInfo(&free, &total);
+  const cudaError_t status = cudaMemGetInfo(&free, &total);
+  if (status != cudaSuccess) fail(cudaGetErrorString(status));
+  return free;
+}
+
+[[noreturn]] void fail_for_memory(std::size_t bytes) {
   throw CudaError("diagnostics: one parameter's draws need " + std::to_string((bytes >> 20) + 1) +
-                  " MiB on the GPU, " + std::to_string(free >> 20) +
+                  " MiB on the GPU, " + std::to_string(free_bytes() >> 20) +
                   " MiB are free; free the card, keep fewer draws or compute them on the host");
 }
 
@@ -35,15 +43,14 @@ std::vector<Summary> summarise_on_device(const Draws& draws,
                                          std::span<const double> probabilities) {
   // Six buffers, one more that the sort takes, and what the device's runtime rounds up to.
   const std::size_t bytes = 64 * draws.draws * draws.chains + (std::size_t{16} << 20);
-  std::size_t free = 0, total = 0;
+  if (free_bytes() < bytes) fail_for_memory(bytes);
   try {
-    if (cudaMemGetInfo(&free, &total) == cudaSuccess && free < bytes) throw_no_memory(bytes);
     return summarise_on<OnDevice>(draws, probabilities);
   } catch (const std::bad_alloc&) {
-    throw_no_memory(bytes);
+    cudaGetLastError();  // not sticky: forget it
+    fail_for_memory(bytes);
   } catch (const thrust::system_error& error) {
-    throw CudaError(std::string("diagnostics: ") + error.what() +
-                    "; run again, or compute them on the host");
+    fail(error.what());
   }
 }
 

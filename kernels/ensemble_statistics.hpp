@@ -1,7 +1,8 @@
 #pragma once
 // The statistics of sampler/diagnostics.hpp, one parameter at a time, written once in Thrust: for
-// the device (ensemble_statistics.cu), for threads (host/backend/ensemble_statistics.cpp) and, in
-// the tests, for one thread. A System says where:
+// the device (ensemble_statistics.cu), for one thread, of which the host runs several, each with
+// parameters of its own (host/backend/ensemble_statistics.cpp), and, in the tests, for OpenMP. A
+// System says where:
 //
 //   struct System {
 //     template <class T> using Vector = ...;  // a Thrust vector there
@@ -179,10 +180,27 @@ class EnsembleStatistics {
   EnsembleStatistics(std::size_t chains, std::size_t draws)
       : draws_(draws), m_(2 * chains), n_(draws / 2), x_(chains * draws) {}
 
-  /// Of finite draws x [C x N].
-  Summary summarise(std::span<const double> x, std::span<const double> probabilities) {
-    const std::size_t size = x.size();
-    thrust::copy(x.begin(), x.end(), x_.begin());
+  /// Of parameter j. The draws have this many chains and draws.
+  Summary summarise(const Draws& draws, std::size_t j, std::span<const double> probabilities) {
+    gathered_.resize(x_.size());
+    bool finite = true;
+    for (std::size_t i = 0; i < gathered_.size(); ++i) {
+      const double v = draws.values[i * draws.parameters + j];
+      gathered_[i % draws.chains * draws_ + i / draws.chains] = v;
+      finite = finite && std::isfinite(v);
+    }
+    if (finite) return summarise_gathered(probabilities);
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    Summary s{nan, nan, nan, nan, nan, nan, nan, {}};
+    for (const double p : probabilities) s.quantiles.push_back({p, nan, nan});
+    return s;
+  }
+
+ private:
+  Summary summarise_gathered(std::span<const double> probabilities) {
+    const std::size_t size = gathered_.size();
+    // Pointers: one memcpy.
+    thrust::copy(gathered_.data(), gathered_.data() + size, x_.begin());
     sorted_ = x_;
     thrust::sort(System::policy(), sorted_.begin(), sorted_.end());
     split_.resize(m_ * n_);
@@ -230,7 +248,6 @@ class EnsembleStatistics {
     return s;
   }
 
- private:
   template <class V>
   static auto raw(V& v) {
     return thrust::raw_pointer_cast(v.data());
@@ -319,6 +336,7 @@ class EnsembleStatistics {
   }
 
   std::size_t draws_, m_, n_;
+  std::vector<double> gathered_;         ///< [C x N]
   Vector x_;                             ///< [C x N]
   Vector sorted_;                        ///< [C N] or [m n]
   Vector split_, series_;                ///< [m x n]
@@ -330,26 +348,13 @@ class EnsembleStatistics {
   std::vector<double> autocovariances_;  ///< of it, the lags so far
 };
 
-/// `summarise` for checked arguments: gathers a parameter's draws, one parameter after another.
+/// `summarise` for checked arguments, one parameter after another.
 template <class System>
 std::vector<Summary> summarise_on(const Draws& draws, std::span<const double> probabilities) {
   EnsembleStatistics<System> statistics(draws.chains, draws.draws);
   std::vector<Summary> summaries;
-  std::vector<double> x(draws.chains * draws.draws);
   for (std::size_t j = 0; j < draws.parameters; ++j) {
-    bool finite = true;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const double v = draws.values[i * draws.parameters + j];
-      x[i % draws.chains * draws.draws + i / draws.chains] = v;
-      finite = finite && std::isfinite(v);
-    }
-    if (finite) {
-      summaries.push_back(statistics.summarise(x, probabilities));
-    } else {
-      constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-      summaries.push_back({nan, nan, nan, nan, nan, nan, nan, {}});
-      for (const double p : probabilities) summaries.back().quantiles.push_back({p, nan, nan});
-    }
+    summaries.push_back(statistics.summarise(draws, j, probabilities));
   }
   return summaries;
 }

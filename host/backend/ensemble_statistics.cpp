@@ -1,11 +1,14 @@
-// `summarise`: its checks, its host-only formulas, and Thrust's statistics on threads.
+// `summarise`: its checks, its host-only formulas, and Thrust's statistics on the host: each thread
+// takes the next parameter, so that threads never wait for each other over short chains.
 #include "kernels/ensemble_statistics.hpp"
 
 #include <fmt/format.h>
-#include <thrust/system/omp/execution_policy.h>
-#include <thrust/system/omp/vector.h>
+#include <thrust/system/cpp/execution_policy.h>
+#include <thrust/system/cpp/vector.h>
 
+#include <atomic>
 #include <boost/math/special_functions/beta.hpp>
+#include <exception>
 
 #include "backend/cuda/cuda.hpp"
 #include "gibbsite/core/error.hpp"
@@ -14,11 +17,29 @@ namespace gibbsite {
 namespace kernels {
 namespace {
 
-struct OnThreads {
+struct OneThread {
   template <class T>
-  using Vector = thrust::omp::vector<T>;
-  static auto policy() { return thrust::omp::par; }
+  using Vector = thrust::cpp::vector<T>;
+  static auto policy() { return thrust::cpp::par; }
 };
+
+std::vector<Summary> summarise_on_host(const Draws& draws, std::span<const double> probabilities) {
+  std::vector<Summary> summaries(draws.parameters);
+  std::atomic<std::size_t> next = 0;
+  std::exception_ptr error;
+#pragma omp parallel
+  try {
+    EnsembleStatistics<OneThread> statistics(draws.chains, draws.draws);
+    for (std::size_t j = next++; j < draws.parameters; j = next++) {
+      summaries[j] = statistics.summarise(draws, j, probabilities);
+    }
+  } catch (...) {
+#pragma omp critical
+    error = std::current_exception();
+  }
+  if (error) std::rethrow_exception(error);
+  return summaries;
+}
 
 }  // namespace
 
@@ -85,9 +106,7 @@ std::vector<Summary> summarise(const Draws& draws, std::span<const double> proba
       throw BadInput(fmt::format("probabilities: must lie in [0, 1], got {}; give such", p));
     }
   }
-  if (processor == Processor::host) {
-    return kernels::summarise_on<kernels::OnThreads>(draws, probabilities);
-  }
+  if (processor == Processor::host) return kernels::summarise_on_host(draws, probabilities);
   cuda::make_device();  // chooses the card, or says why there is none
   return kernels::summarise_on_device(draws, probabilities);
 }

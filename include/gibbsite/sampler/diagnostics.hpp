@@ -37,17 +37,17 @@ struct Summary {
   std::vector<Quantile> quantiles{};  ///< of the probabilities asked for, in their order
 };
 
-/// Where the arithmetic is done; the numbers agree to about 1e-12.
+/// Where the arithmetic is done; the numbers agree to about 1e-10 in relative terms.
 enum class Processor {
-  host,    ///< OpenMP threads
+  host,    ///< OpenMP threads, a parameter each
   device,  ///< the GPU that the cuda backend takes
 };
 
-/// The summary of each parameter [d], equal to ArviZ's to rounding. Work per parameter and
-/// effective size: O(C N) for each lag up to the first negative pair of autocorrelations, so slow
-/// chains cost more; six such sizes without quantiles are asked for four. Memory: 64 bytes for each
-/// of a parameter's C N draws and 16 MiB, whatever d. Bitwise the same from run to run and for any
-/// number of threads.
+/// The summary of each parameter [d], equal to ArviZ's to rounding (1e-6 is promised). Work: O(C N)
+/// for each lag up to the first negative pair of autocorrelations, for four effective sizes and one
+/// more for each probability, so slow chains cost more. Memory: 64 bytes for each of a parameter's
+/// C N draws and 16 MiB on the device; 80 bytes for each, times the threads, on the host. Bitwise
+/// the same from run to run and for any number of threads.
 /// Throws BadInput (fewer than 4 draws, no chain, no parameter, `values` of another size, a
 /// probability outside [0, 1]), and for the device NotCompiled, NoDevice or CudaError.
 std::vector<Summary> summarise(const Draws& draws, std::span<const double> probabilities,
