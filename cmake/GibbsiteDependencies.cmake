@@ -41,3 +41,11 @@ target_include_directories(gibbsite_thrust SYSTEM INTERFACE ${thrust})
 target_compile_definitions(gibbsite_thrust INTERFACE
                            $<$<COMPILE_LANGUAGE:CXX>:THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_OMP>)
 target_link_libraries(gibbsite_thrust INTERFACE OpenMP::OpenMP_CXX)
+
+# gibbsite_thrust_source(FILE...): sources whose Thrust runs on the host. Thrust passes its (empty)
+# systems by null references, which the sanitizer of undefined behaviour would stop at.
+function(gibbsite_thrust_source)
+  if(GIBBSITE_SANITIZE MATCHES "undefined")
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -fno-sanitize=null)
+  endif()
+endfunction()
