@@ -43,9 +43,10 @@ target_compile_definitions(gibbsite_thrust INTERFACE
 target_link_libraries(gibbsite_thrust INTERFACE OpenMP::OpenMP_CXX)
 
 # gibbsite_thrust_source(FILE...): sources whose Thrust runs on the host. Thrust passes its (empty)
-# systems by null references, which the sanitizer of undefined behaviour would stop at.
+# systems by null references and copies nothing from null, where the sanitizer of undefined behaviour
+# would stop.
 function(gibbsite_thrust_source)
   if(GIBBSITE_SANITIZE MATCHES "undefined")
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -fno-sanitize=null)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "-fno-sanitize=null,nonnull-attribute")
   endif()
 endfunction()
