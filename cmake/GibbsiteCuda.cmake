@@ -31,14 +31,16 @@ else()
   message(STATUS "cuda backend: OFF")
 endif()
 
-# gibbsite_kernel_objects(TARGET ARCHITECTURES... SOURCES ...): an object library of .cu files.
+# gibbsite_kernel_objects(TARGET [UNREPORTED] ARCHITECTURES... SOURCES ...): an object library of .cu
+# files. UNREPORTED: ptxas says nothing of registers, for kernels that are a library's.
 function(gibbsite_kernel_objects target)
-  cmake_parse_arguments(arg "" "" "ARCHITECTURES;SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "UNREPORTED" "" "ARCHITECTURES;SOURCES" ${ARGN})
   add_library(${target} OBJECT ${arg_SOURCES})
   set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_ARCHITECTURES "${arg_ARCHITECTURES}")
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/host
                              ${PROJECT_SOURCE_DIR}/include)
-  target_compile_options(${target} PRIVATE --expt-relaxed-constexpr -lineinfo -Xptxas=-v
+  target_compile_options(${target} PRIVATE --expt-relaxed-constexpr -lineinfo
+                         $<$<NOT:$<BOOL:${arg_UNREPORTED}>>:-Xptxas=-v>
                          $<$<BOOL:${GIBBSITE_WERROR}>:--Werror=all-warnings>)
   # Keeps what ptxas says, for the test kernel_registers.
   set_target_properties(${target} PROPERTIES CUDA_COMPILER_LAUNCHER ${PROJECT_SOURCE_DIR}/scripts/keep-ptxas)
@@ -52,9 +54,13 @@ function(gibbsite_kernels)
   endif()
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*.cu)
   set(hopper ${sources})
+  set(statistics ${PROJECT_SOURCE_DIR}/kernels/ensemble_statistics.cu)  # Thrust's kernels
   list(FILTER sources EXCLUDE REGEX "_sm90a[.]cu$")
+  list(REMOVE_ITEM sources ${statistics})
   list(FILTER hopper INCLUDE REGEX "_sm90a[.]cu$")
   gibbsite_kernel_objects(gibbsite_kernels ARCHITECTURES ${CMAKE_CUDA_ARCHITECTURES} SOURCES ${sources})
+  gibbsite_kernel_objects(gibbsite_statistics UNREPORTED ARCHITECTURES ${CMAKE_CUDA_ARCHITECTURES}
+                          SOURCES ${statistics})
   if(hopper)
     gibbsite_kernel_objects(gibbsite_kernels_sm90a ARCHITECTURES 90a-real SOURCES ${hopper})
   endif()

@@ -9,6 +9,19 @@
 #include "gibbsite/sampler/langevin.hpp"
 
 namespace gibbsite {
+namespace {
+
+void require_center(std::span<const double> center, std::size_t features) {
+  if (center.size() != features) {
+    throw BadInput(fmt::format("center: has {} coordinates, the rows have {}; give one per feature",
+                               center.size(), features));
+  }
+  if (!std::all_of(center.begin(), center.end(), [](double v) { return std::isfinite(v); })) {
+    throw BadInput("center: has a coordinate that is not finite; give finite numbers");
+  }
+}
+
+}  // namespace
 
 bool Ensemble::finished() const {
   for (std::size_t c = 0; c < chains(); ++c) {
@@ -26,21 +39,23 @@ Ensemble start(std::vector<ChainSpec> specs, std::size_t features) {
     require_finite_nonnegative(spec.prior_precision, "prior_precision");
     require_finite_positive(spec.step_size, "step_size");
     if (spec.iterations < 1) throw BadInput("iterations: must be at least 1, got 0; give one");
-    if (!spec.center.empty() && spec.center.size() != features) {
-      throw BadInput(
-          fmt::format("center: has {} coordinates, the rows have {}; give one per feature",
-                      spec.center.size(), features));
-    }
-    if (!std::all_of(spec.center.begin(), spec.center.end(),
-                     [](double v) { return std::isfinite(v); })) {
-      throw BadInput("center: has a coordinate that is not finite; give finite numbers");
-    }
+    if (!spec.center.empty()) require_center(spec.center, features);
     ensemble.theta.insert(ensemble.theta.end(), spec.center.begin(), spec.center.end());
     if (spec.center.empty()) ensemble.theta.resize(ensemble.theta.size() + features, 0.0);
   }
   ensemble.step.assign(specs.size(), 0);
   ensemble.specs = std::move(specs);
   return ensemble;
+}
+
+void start_at_random(Ensemble& ensemble, std::span<const double> center, double deviation) {
+  require_center(center, ensemble.features);
+  require_finite_nonnegative(deviation, "deviation");
+  for (std::size_t c = 0; c < ensemble.chains(); ++c) {
+    const std::span<double> theta = ensemble.chain(c);
+    fill_normals(ensemble.specs[c].key, ensemble.specs[c].stream, start_step, theta);
+    for (std::size_t j = 0; j < theta.size(); ++j) theta[j] = center[j] + deviation * theta[j];
+  }
 }
 
 void langevin_update(const ChainSpec& spec, std::uint64_t step,

@@ -107,14 +107,7 @@ void start_near_minimum(Ensemble& ensemble, const Model& model, const Dataset& d
                     "its public tolerance {:.3g}; use --certificate path",
                     c.start_gradient_norm));
   }
-  const double deviation = 1 / std::sqrt(c.smoothness);
-  for (std::size_t k = 0; k < ensemble.chains(); ++k) {
-    const auto theta = ensemble.chain(k);
-    fill_normals(ensemble.specs[k].key, ensemble.specs[k].stream, start_step, theta);
-    for (std::size_t j = 0; j < theta.size(); ++j) {
-      theta[j] = minimum.theta[j] + deviation * theta[j];
-    }
-  }
+  start_at_random(ensemble, minimum.theta, 1 / std::sqrt(c.smoothness));
 }
 
 Ensemble planned_ensemble(const Model& model, const Dataset& data, const Plan& plan,

@@ -49,6 +49,40 @@ TEST(Ensemble, RefusesWhatCannotRun) {
 }
 
 // theta - h (beta g + m (theta - theta0)) + sqrt(2h) xi, at most 8 roundings of each part.
+// A pure function of key, chain and coordinate, in noise that no step uses.
+TEST(Ensemble, StartsAtRandom) {
+  const Key key = Key::from_seed(3);
+  const std::vector<double> center = {1, -2, 0.5};
+  Ensemble e = start({{.key = key, .stream = 7}, {.key = key, .stream = 2}}, 3);
+  start_at_random(e, center, 0.25);
+  for (std::size_t c = 0; c < 2; ++c) {
+    std::vector<double> xi(3);
+    fill_normals(key, e.specs[c].stream, start_step, xi);
+    for (std::size_t j = 0; j < 3; ++j) {
+      EXPECT_EQ(e.chain(c)[j], center[j] + 0.25 * xi[j]);
+    }
+  }
+  EXPECT_NE(e.chain(0)[0], e.chain(1)[0]);
+  EXPECT_THAT(e.step, ElementsAre(0, 0));
+  start_at_random(e, center, 0);
+  EXPECT_THAT(e.theta, ElementsAre(1, -2, 0.5, 1, -2, 0.5));
+
+  EXPECT_THAT(
+      [&] {
+        start_at_random(e, std::vector<double>{1, 2}, 1);
+      },
+      ThrowsMessage<BadInput>(HasSubstr("center: has 2")));
+  EXPECT_THAT(
+      [&] {
+        start_at_random(e, std::vector<double>{1, 2, HUGE_VAL}, 1);
+      },
+      ThrowsMessage<BadInput>(HasSubstr("not finite")));
+  for (const double bad : {-1.0, HUGE_VAL, std::nan("")}) {
+    EXPECT_THAT([&] { start_at_random(e, center, bad); },
+                ThrowsMessage<BadInput>(HasSubstr("deviation: ")));
+  }
+}
+
 TEST(LangevinUpdate, IsTheFormula) {
   constexpr double u = std::numeric_limits<double>::epsilon() / 2;
   const std::size_t d = 13;

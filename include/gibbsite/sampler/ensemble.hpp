@@ -41,6 +41,11 @@ struct Ensemble {
 /// range (h <= 0, beta < 0, m < 0, T = 0, center of the wrong length) or there is no chain.
 Ensemble start(std::vector<ChainSpec> specs, std::size_t features);
 
+/// Moves every chain to a start of its own: theta_c = center + deviation N(0, I), the noise of
+/// (key, stream, start_step), which no Langevin step uses. Throws BadInput when the center [d] has
+/// another length or is not finite, or the deviation is not finite and 0 or above.
+void start_at_random(Ensemble& ensemble, std::span<const double> center, double deviation);
+
 /// One Langevin step of one chain, given the gradient of the *loss sum* at theta:
 ///   theta <- theta - h (beta g + m (theta - theta0)) + sqrt(2h) xi(key, stream, step)
 /// In place; pure in (theta, spec, step, g). `noise` is scratch [d].

@@ -1,0 +1,56 @@
+#pragma once
+// How far an ensemble of chains can be trusted: convergence and Monte Carlo error of its draws, as
+// in Vehtari, Gelman, Simpson, Carpenter, Buerkner, "Rank-normalization, folding, and localization:
+// an improved R-hat", Bayesian Analysis 16 (2021), below VGSCB. All of it is computed from private
+// draws: for the curator's eyes, never part of a release (docs/diagnostics.md).
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace gibbsite {
+
+/// Saved states of an ensemble.
+struct Draws {
+  std::span<const double> values{};  ///< [N x C x d] row-major: one theta [C x d] after another
+  std::size_t draws = 0;             ///< N, of each chain
+  std::size_t chains = 0;            ///< C
+  std::size_t parameters = 0;        ///< d
+};
+
+/// A quantile over all draws of all chains.
+struct Quantile {
+  double probability = 0;
+  double value = 0;           ///< linear between order statistics (type 7 of Hyndman and Fan 1996)
+  double standard_error = 0;  ///< Monte Carlo: half the 68% interval of VGSCB 4.4
+};
+
+/// One parameter. Every number is NaN when a draw is not finite.
+struct Summary {
+  double mean = 0;
+  double deviation = 0;            ///< standard deviation over all draws, divisor C N - 1
+  double r_hat = 0;                ///< rank-normalised split R-hat, the larger of bulk and folded;
+                                   ///< NaN for one chain or when all draws are equal
+  double ess_bulk = 0;             ///< effective draws for the bulk: of the normal scores
+  double ess_tail = 0;             ///< the smaller of the 5% and 95% quantiles' effective draws
+  double ess_mean = 0;             ///< effective draws for the mean
+  double mean_standard_error = 0;  ///< deviation / sqrt(ess_mean)
+  std::vector<Quantile> quantiles{};  ///< of the probabilities asked for, in their order
+};
+
+/// Where the arithmetic is done; the numbers agree to about 1e-10 in relative terms.
+enum class Processor {
+  host,    ///< OpenMP threads, a parameter each
+  device,  ///< the GPU that the cuda backend takes
+};
+
+/// The summary of each parameter [d], equal to ArviZ's to rounding (1e-6 is promised). Work: O(C N)
+/// for each lag up to the first negative pair of autocorrelations, for four effective sizes and one
+/// more for each probability, so slow chains cost more. Memory: 64 bytes for each of a parameter's
+/// C N draws and 16 MiB on the device; 80 bytes for each, times the threads, on the host. Bitwise
+/// the same from run to run and for any number of threads.
+/// Throws BadInput (fewer than 4 draws, no chain, no parameter, `values` of another size, a
+/// probability outside [0, 1]), and for the device NotCompiled, NoDevice or CudaError.
+std::vector<Summary> summarise(const Draws& draws, std::span<const double> probabilities,
+                               Processor processor = Processor::host);
+
+}  // namespace gibbsite
