@@ -16,10 +16,11 @@ BackendInfo cuda_info() {
   }
 }
 
-// The other backends compute in double and have one design.
+// The other backends have one design; reference computes in double, cpu also in float.
 void require_plain(std::string_view name, const BackendOptions& options) {
-  if (options.arithmetic != Arithmetic::float64) {
-    throw BadInput("--backend " + std::string(name) + ": computes in float64 only, not " +
+  if (options.arithmetic == Arithmetic::bfloat16 ||
+      (options.arithmetic == Arithmetic::float32 && name != "cpu")) {
+    throw BadInput("--backend " + std::string(name) + ": does not compute in " +
                    std::string(to_string(options.arithmetic)) + "; use --backend cuda");
   }
   if (options.design != "auto") {
@@ -64,7 +65,7 @@ std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOption
   }
   if (name == "cpu") {
     require_plain(name, options);
-    return make_cpu_backend();
+    return make_cpu_backend(options.arithmetic);
   }
   if (name == "reference") {
     require_plain(name, options);

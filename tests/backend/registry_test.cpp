@@ -56,10 +56,14 @@ TEST_F(Registry, CudaNeverFallsBackAndSaysWhatToDo) {
   }
 }
 
-TEST_F(Registry, OtherBackendsComputeInDoubleAndHaveOneDesign) {
+TEST_F(Registry, OtherBackendsHaveOneDesignAndNotEveryArithmetic) {
+  EXPECT_THAT([] { make_backend("reference", {.arithmetic = Arithmetic::float32}); },
+              ThrowsMessage<BadInput>(HasSubstr("does not compute in float; use --backend cuda")));
+  EXPECT_THAT(make_backend("cpu", {.arithmetic = Arithmetic::float32})->description(),
+              HasSubstr("float on float storage"));
   for (const char* name : {"cpu", "reference"}) {
-    EXPECT_THAT([&] { make_backend(name, {.arithmetic = Arithmetic::float32}); },
-                ThrowsMessage<BadInput>(HasSubstr("computes in float64 only")));
+    EXPECT_THAT([&] { make_backend(name, {.arithmetic = Arithmetic::bfloat16}); },
+                ThrowsMessage<BadInput>(HasSubstr("does not compute in bfloat16")));
     EXPECT_THAT([&] { make_backend(name, {.design = "tiled"}); },
                 ThrowsMessage<BadInput>(HasSubstr("leave it out")));
   }

@@ -1,9 +1,10 @@
 #pragma once
-// The fast CPU backend: Highway and OpenMP, double arithmetic on float rows.
+// The fast CPU backend: Highway and OpenMP, double or float arithmetic on float rows.
 #include <memory>
 
 #include "gibbsite/sampler/backend.hpp"
 
 namespace gibbsite {
-std::unique_ptr<Backend> make_cpu_backend();
-}
+/// float64 or float32.
+std::unique_ptr<Backend> make_cpu_backend(Arithmetic arithmetic = Arithmetic::float64);
+}  // namespace gibbsite

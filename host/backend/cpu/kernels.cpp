@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/losses.hpp"
+
 // Register tiles are arrays of vectors, which sizeless vectors (SVE, RVV) do not allow.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
@@ -10,22 +12,123 @@
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+// After highway.h, once a target.
+#include <hwy/contrib/math/math-inl.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace gibbsite::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Wide = hn::ScalableTag<double>;
-using Narrow = hn::CappedTag<double, 1>;  // rows shorter than a vector
-
 const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
 
-size_t Lanes() { return hn::Lanes(Wide()); }
+template <class T>
+using Wide = hn::ScalableTag<T>;
+template <class T>
+using Narrow = hn::CappedTag<T, 1>;  // rows shorter than a vector
 
 template <class D>
-HWY_INLINE hn::Vec<D> LoadPromoted(D d, const float* HWY_RESTRICT x) {
-  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), x));
+using Lane = hn::TFromD<D>;
+template <class T>
+constexpr size_t most_lanes = HWY_MAX_BYTES / sizeof(T);
+
+// Floats in memory as T.
+template <class D>
+HWY_INLINE hn::Vec<D> LoadAs(D d, const float* HWY_RESTRICT x) {
+  if constexpr (sizeof(Lane<D>) == sizeof(float)) {
+    return hn::LoadU(d, x);
+  } else {
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), x));
+  }
 }
+
+// ---- residuals ----
+
+// 1 / v, v in [1, 2]: a division costs more than a float's two digits.
+template <class D>
+HWY_INLINE hn::Vec<D> Reciprocal(D d, hn::Vec<D> v) {
+  if constexpr (sizeof(Lane<D>) == sizeof(float)) {
+    const auto guess = hn::ApproximateReciprocal(v);
+    const auto two = hn::Set(d, 2.0f);
+    const auto better = hn::Mul(guess, hn::NegMulAdd(v, guess, two));
+    return hn::Mul(better, hn::NegMulAdd(v, better, two));
+  } else {
+    return hn::Div(hn::Set(d, 1.0), v);
+  }
+}
+
+// A loss without a form for vectors: lane by lane.
+template <class D, class Loss>
+HWY_INLINE hn::Vec<D> Residual(D d, Loss /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  HWY_ALIGN Lane<D> logit[most_lanes<Lane<D>>], label[most_lanes<Lane<D>>];
+  hn::Store(z, d, logit);
+  hn::Store(y, d, label);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) logit[i] = Loss::residual(logit[i], label[i]);
+  return hn::Load(d, logit);
+}
+
+// The formula of losses/logistic.hpp; Exp takes a logit that is not a number for one far off.
+template <class D>
+HWY_INLINE hn::Vec<D> Residual(D d, losses::logistic /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  const auto one = hn::Set(d, Lane<D>{1});
+  const auto t = hn::Mul(y, z);
+  const auto e = hn::Exp(d, hn::Neg(hn::Abs(t)));
+  const auto above = hn::IfThenElse(hn::Ge(t, hn::Zero(d)), e, one);
+  const auto r = hn::Neg(hn::Mul(y, hn::Mul(above, Reciprocal(d, hn::Add(one, e)))));
+  return hn::IfThenElse(hn::IsNaN(z), z, r);
+}
+
+// A loss that no kernel was compiled for.
+template <class D>
+HWY_INLINE hn::Vec<D> Residual(D d, const Loss* loss, hn::Vec<D> z, hn::Vec<D> y) {
+  constexpr size_t most = most_lanes<Lane<D>>;
+  HWY_ALIGN Lane<D> lanes[most];
+  double logit[most], residual[most];
+  float label[most];
+  hn::Store(z, d, lanes);
+  std::copy_n(lanes, hn::Lanes(d), logit);
+  hn::Store(y, d, lanes);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) label[i] = static_cast<float>(lanes[i]);
+  loss->residuals({logit, hn::Lanes(d)}, {label, hn::Lanes(d)}, {residual, hn::Lanes(d)});
+  for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = static_cast<Lane<D>>(residual[i]);
+  return hn::Load(d, lanes);
+}
+
+// visit(loss): a struct of scalar functions, or a Loss*.
+template <class Visit>
+void WithLoss(const LossChoice& loss, const Visit& visit) {
+  if (loss.index == kernels::no_loss) return visit(loss.other);
+  kernels::with_loss(loss.index, [&]<class Compiled>() HWY_ATTR { visit(Compiled()); });
+}
+
+template <class T>
+void ResidualsOf(const LossChoice& loss, const T* z, const float* y, size_t count, T* r) {
+  const Wide<T> d;
+  const size_t lanes = hn::Lanes(d);
+  WithLoss(loss, [&](const auto& of) HWY_ATTR {
+    size_t i = 0;
+    for (; i + lanes <= count; i += lanes) {
+      hn::StoreU(Residual(d, of, hn::LoadU(d, z + i), LoadAs(d, y + i)), d, r + i);
+    }
+    if (i == count) return;
+    // Whole vectors only, so that a number's bits do not depend on its place.
+    HWY_ALIGN T logit[most_lanes<T>] = {}, residual[most_lanes<T>];
+    HWY_ALIGN float label[most_lanes<T>] = {};
+    std::copy_n(z + i, count - i, logit);
+    std::copy_n(y + i, count - i, label);
+    hn::Store(Residual(d, of, hn::Load(d, logit), LoadAs(d, label)), d, residual);
+    std::copy_n(residual, count - i, r + i);
+  });
+}
+void ResidualsDouble(const LossChoice& loss, const double* z, const float* y, size_t count,
+                     double* r) {
+  ResidualsOf(loss, z, y, count, r);
+}
+void ResidualsFloat(const LossChoice& loss, const float* z, const float* y, size_t count,
+                    float* r) {
+  ResidualsOf(loss, z, y, count, r);
+}
+
+// ---- few chains ----
 
 // f(offset in the row, offset in the packed vector) over the vectors of a row.
 template <class D, class F>
@@ -36,124 +139,220 @@ HWY_INLINE void ForEachVector(D d, size_t features, F f) {
   if (j < features) f(features - lanes, j);
 }
 
-// ---- one chain ----
+template <class T>
+struct FewChains {
+  const T* HWY_RESTRICT theta;  // [C x packed]
+  T* HWY_RESTRICT r;            // [C x rows]
+  T* HWY_RESTRICT g;            // [C x packed]
+  size_t rows, packed;
+};
 
-template <size_t R, class D>
+template <size_t R, size_t C, class D>
 HWY_INLINE void DotRows(D d, const float* HWY_RESTRICT x, size_t features,
-                        const double* HWY_RESTRICT theta, double* HWY_RESTRICT z) {
-  hn::Vec<D> sum[R];
-  for (size_t i = 0; i < R; ++i) sum[i] = hn::Zero(d);
+                        const FewChains<Lane<D>>& p, size_t row) {
+  hn::Vec<D> sum[R][C];
+  for (size_t i = 0; i < R; ++i) {
+    for (size_t c = 0; c < C; ++c) sum[i][c] = hn::Zero(d);
+  }
   ForEachVector(d, features, [&](size_t from, size_t packed) HWY_ATTR {
-    const auto t = hn::LoadU(d, theta + packed);
+    hn::Vec<D> theta[C];
+    for (size_t c = 0; c < C; ++c) theta[c] = hn::LoadU(d, p.theta + c * p.packed + packed);
     for (size_t i = 0; i < R; ++i) {
-      sum[i] = hn::MulAdd(LoadPromoted(d, x + i * features + from), t, sum[i]);
-      // R streams at once are too many for the hardware's prefetcher: fetch the next R rows, a pair
-      // of rows at a time (worth a factor of 1.6 on rows that come from memory).
-      if (i % 2 == 0) hwy::Prefetch(x + (R + i) * features + 2 * from);
+      const auto v = LoadAs(d, x + i * features + from);
+      for (size_t c = 0; c < C; ++c) sum[i][c] = hn::MulAdd(v, theta[c], sum[i][c]);
     }
   });
-  for (size_t i = 0; i < R; ++i) z[i] = hn::GetLane(hn::SumOfLanes(d, sum[i]));
+  for (size_t i = 0; i < R; ++i) {
+    for (size_t c = 0; c < C; ++c) {
+      p.r[c * p.rows + row + i] = hn::GetLane(hn::SumOfLanes(d, sum[i][c]));
+    }
+  }
 }
 
-template <size_t R, class D>
+// Fetches the rows `ahead` floats further: the next call's, while this one computes.
+template <size_t R, size_t C, class D>
 HWY_INLINE void AddRows(D d, const float* HWY_RESTRICT x, size_t features,
-                        const double* HWY_RESTRICT r, double* HWY_RESTRICT g) {
-  hn::Vec<D> weight[R];
-  for (size_t i = 0; i < R; ++i) weight[i] = hn::Set(d, r[i]);
+                        const FewChains<Lane<D>>& p, size_t row, size_t ahead) {
+  hn::Vec<D> weight[R][C];
+  for (size_t i = 0; i < R; ++i) {
+    for (size_t c = 0; c < C; ++c) weight[i][c] = hn::Set(d, p.r[c * p.rows + row + i]);
+  }
   ForEachVector(d, features, [&](size_t from, size_t packed) HWY_ATTR {
-    auto sum = hn::LoadU(d, g + packed);
+    hn::Vec<D> sum[C];
+    for (size_t c = 0; c < C; ++c) sum[c] = hn::LoadU(d, p.g + c * p.packed + packed);
     for (size_t i = 0; i < R; ++i) {
-      sum = hn::MulAdd(LoadPromoted(d, x + i * features + from), weight[i], sum);
+      const float* const at = x + i * features + from;
+      hwy::Prefetch(at + ahead);
+      const auto v = LoadAs(d, at);
+      for (size_t c = 0; c < C; ++c) sum[c] = hn::MulAdd(v, weight[i][c], sum[c]);
     }
-    hn::StoreU(sum, d, g + packed);
+    for (size_t c = 0; c < C; ++c) hn::StoreU(sum[c], d, p.g + c * p.packed + packed);
   });
 }
+
+template <size_t C, class D>
+void RowsOf(D d, const RowGradient<Lane<D>>& p, size_t packed) {
+  constexpr size_t R = C == 1 ? 8 : 4;
+  const size_t features = p.x.cols, rows = p.x.rows;
+  const FewChains<Lane<D>> few{p.theta, p.r, p.g, rows, packed};
+  size_t i = 0;
+  for (; i + R <= rows; i += R) DotRows<R, C>(d, p.x.data + i * features, features, few, i);
+  for (; i < rows; ++i) DotRows<1, C>(d, p.x.data + i * features, features, few, i);
+  for (size_t c = 0; c < C; ++c) {
+    ResidualsOf(p.loss, p.r + c * rows, p.y, rows, p.r + c * rows);
+  }
+  const size_t ahead = rows * features;
+  i = 0;
+  for (; i + R <= rows; i += R) AddRows<R, C>(d, p.x.data + i * features, features, few, i, ahead);
+  for (; i < rows; ++i) AddRows<1, C>(d, p.x.data + i * features, features, few, i, ahead);
+}
+
+template <class D>
+void RowGradientOf(D d, const RowGradient<Lane<D>>& p) {
+  const size_t lanes = hn::Lanes(d), packed = (p.x.cols + lanes - 1) / lanes * lanes;
+  RowGradient<Lane<D>> part = p;
+  size_t c = 0;
+  const auto next = [&](size_t chains) {
+    part.chains = chains;
+    part.theta = p.theta + c * packed;
+    part.g = p.g + c * packed;
+    c += chains;
+  };
+  if (p.chains - c >= 4) {
+    next(4);
+    RowsOf<4>(d, part, packed);
+  }
+  if (p.chains - c >= 2) {
+    next(2);
+    RowsOf<2>(d, part, packed);
+  }
+  if (p.chains - c >= 1) {
+    next(1);
+    RowsOf<1>(d, part, packed);
+  }
+}
+
+template <class T>
+HWY_INLINE void RowGradientAnyWidth(const RowGradient<T>& p) {
+  if (p.x.cols < hn::Lanes(Wide<T>())) {
+    RowGradientOf(Narrow<T>(), p);
+  } else {
+    RowGradientOf(Wide<T>(), p);
+  }
+}
+void RowGradientDouble(const RowGradient<double>& p) { RowGradientAnyWidth(p); }
+void RowGradientFloat(const RowGradient<float>& p) { RowGradientAnyWidth(p); }
 
 template <class D>
 void RowLogitsOf(D d, const MatrixView<const float>& x, const double* theta, double* z) {
+  const FewChains<double> few{theta, z, nullptr, x.rows, 0};
   size_t i = 0;
-  for (; i + 8 <= x.rows; i += 8) DotRows<8>(d, x.data + i * x.cols, x.cols, theta, z + i);
-  for (; i < x.rows; ++i) DotRows<1>(d, x.data + i * x.cols, x.cols, theta, z + i);
+  for (; i + 8 <= x.rows; i += 8) DotRows<8, 1>(d, x.data + i * x.cols, x.cols, few, i);
+  for (; i < x.rows; ++i) DotRows<1, 1>(d, x.data + i * x.cols, x.cols, few, i);
 }
-
-template <class D>
-void RowAccumulateOf(D d, const MatrixView<const float>& x, const double* r, double* g) {
-  size_t i = 0;
-  for (; i + 8 <= x.rows; i += 8) AddRows<8>(d, x.data + i * x.cols, x.cols, r + i, g);
-  for (; i < x.rows; ++i) AddRows<1>(d, x.data + i * x.cols, x.cols, r + i, g);
-}
-
 void RowLogits(const MatrixView<const float>& x, const double* theta, double* z) {
-  x.cols < Lanes() ? RowLogitsOf(Narrow(), x, theta, z) : RowLogitsOf(Wide(), x, theta, z);
-}
-
-void RowAccumulate(const MatrixView<const float>& x, const double* r, double* g) {
-  x.cols < Lanes() ? RowAccumulateOf(Narrow(), x, r, g) : RowAccumulateOf(Wide(), x, r, g);
+  x.cols < hn::Lanes(Wide<double>()) ? RowLogitsOf(Narrow<double>(), x, theta, z)
+                                     : RowLogitsOf(Wide<double>(), x, theta, z);
 }
 
 // ---- many chains ----
 
-// tile_rows x tile_vectors accumulators, tile_vectors of b and one broadcast fill the registers.
-constexpr size_t tile_rows = 6;
-constexpr size_t tile_vectors = HWY_MAX_BYTES >= 64 ? 4 : 2;
+constexpr bool many_registers = HWY_MAX_BYTES >= 64;
+constexpr size_t tile_vectors = many_registers ? 4 : 2;
+// Rows of a tile of V vectors: the accumulators, V of b and one broadcast fill the registers, and
+// there are enough of them to hide the latency of two FMA units.
+constexpr size_t RowsOfTile(size_t vectors) {
+  if (!many_registers) return vectors == 1 ? 10 : 6;
+  return vectors <= 2 ? 12 : vectors == 3 ? 8 : 6;
+}
 
-size_t MaxPanelWidth() { return tile_vectors * Lanes(); }
+size_t LanesDouble() { return hn::Lanes(Wide<double>()); }
+size_t LanesFloat() { return hn::Lanes(Wide<float>()); }
+size_t TileVectors() { return tile_vectors; }
 
 void Widen(std::span<const float> x, double* HWY_RESTRICT out) {
-  const Wide d;
+  const Wide<double> d;
   const size_t lanes = hn::Lanes(d);
   size_t i = 0;
-  for (; i + lanes <= x.size(); i += lanes) hn::StoreU(LoadPromoted(d, &x[i]), d, out + i);
+  for (; i + lanes <= x.size(); i += lanes) hn::StoreU(LoadAs(d, &x[i]), d, out + i);
   for (; i < x.size(); ++i) out[i] = static_cast<double>(x[i]);
 }
 
-template <size_t R, size_t V>
-HWY_INLINE void Tile(const PanelProduct& p, size_t row) {
-  const Wide d;
-  const size_t lanes = hn::Lanes(d);
-  const double* HWY_RESTRICT a = p.a + row * p.row_stride;
-  const double* HWY_RESTRICT b = p.b;
-  double* HWY_RESTRICT out = p.out + row * p.width;
-  hn::Vec<Wide> sum[R][V];
+// out[r][w] (+)= sum_k a[r * row_stride + k * inner_stride] * b[k][w], r < R, k < inner in order,
+// w < V vectors: X theta with strides (d, 1), X^T R with (1, d).
+template <size_t R, size_t V, bool accumulate, class T>
+HWY_INLINE void Tile(const T* HWY_RESTRICT a, size_t row_stride, size_t inner_stride, size_t inner,
+                     const T* HWY_RESTRICT b, T* HWY_RESTRICT out) {
+  const Wide<T> d;
+  const size_t lanes = hn::Lanes(d), width = V * lanes;
+  hn::Vec<Wide<T>> sum[R][V];
   for (size_t r = 0; r < R; ++r) {
     for (size_t v = 0; v < V; ++v) {
-      sum[r][v] = p.accumulate ? hn::LoadU(d, out + r * p.width + v * lanes) : hn::Zero(d);
+      sum[r][v] = accumulate ? hn::LoadU(d, out + r * width + v * lanes) : hn::Zero(d);
     }
   }
-  for (size_t k = 0; k < p.inner; ++k) {
-    hn::Vec<Wide> chains[V];
+  for (size_t k = 0; k < inner; ++k) {
+    hn::Vec<Wide<T>> chains[V];
     for (size_t v = 0; v < V; ++v) chains[v] = hn::LoadU(d, b + v * lanes);
     for (size_t r = 0; r < R; ++r) {
-      const auto x = hn::Set(d, a[r * p.row_stride]);
+      const auto x = hn::Set(d, a[r * row_stride]);
       for (size_t v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(x, chains[v], sum[r][v]);
     }
-    a += p.inner_stride;
-    b += p.width;
+    a += inner_stride;
+    b += width;
   }
   for (size_t r = 0; r < R; ++r) {
-    for (size_t v = 0; v < V; ++v) hn::StoreU(sum[r][v], d, out + r * p.width + v * lanes);
+    for (size_t v = 0; v < V; ++v) hn::StoreU(sum[r][v], d, out + r * width + v * lanes);
   }
 }
 
-template <size_t V>
-void Tiles(const PanelProduct& p) {
+// f.operator()<R>(first) for tiles of R rows, then of 2 and 1.
+template <size_t R, class F>
+HWY_INLINE void ForEachTile(size_t rows, F f) {
   size_t row = 0;
-  for (; row + tile_rows <= p.rows; row += tile_rows) Tile<tile_rows, V>(p, row);
-  for (; row < p.rows; ++row) Tile<1, V>(p, row);
+  for (; row + R <= rows; row += R) f.template operator()<R>(row);
+  for (; row + 2 <= rows; row += 2) f.template operator()<2>(row);
+  for (; row < rows; ++row) f.template operator()<1>(row);
 }
 
-void PanelMultiply(const PanelProduct& p) {
-  switch (p.width / Lanes()) {
-    case 1:
-      return Tiles<1>(p);
-    case 2:
-      return Tiles<2>(p);
-    case 3:
-      return Tiles<std::min<size_t>(3, tile_vectors)>(p);
-    default:
-      return Tiles<tile_vectors>(p);
-  }
+template <size_t V, class T, class Loss>
+void PanelOf(const PanelGradient<T>& p, const Loss& loss) {
+  const Wide<T> d;
+  const size_t lanes = hn::Lanes(d), width = V * lanes;
+  constexpr size_t R = RowsOfTile(V);
+  ForEachTile<R>(p.rows, [&]<size_t rows>(size_t row) HWY_ATTR {
+    T* HWY_RESTRICT r = p.r + row * width;
+    Tile<rows, V, false>(p.x + row * p.features, p.features, 1, p.features, p.theta, r);
+    for (size_t i = 0; i < rows; ++i) {  // what was just written is in the nearest cache
+      const auto label = hn::Set(d, static_cast<T>(p.y[row + i]));
+      for (size_t v = 0; v < V; ++v) {
+        T* const at = r + i * width + v * lanes;
+        hn::StoreU(Residual(d, loss, hn::LoadU(d, at), label), d, at);
+      }
+    }
+  });
+  ForEachTile<R>(p.features, [&]<size_t rows>(size_t row) HWY_ATTR {
+    Tile<rows, V, true>(p.x + row, 1, p.features, p.rows, p.r, p.g + row * width);
+  });
 }
+
+template <class T>
+void PanelGradientOf(const PanelGradient<T>& p) {
+  WithLoss(p.loss, [&](const auto& loss) HWY_ATTR {
+    switch (p.width / hn::Lanes(Wide<T>())) {
+      case 1:
+        return PanelOf<1>(p, loss);
+      case 2:
+        return PanelOf<2>(p, loss);
+      case 3:
+        return PanelOf<std::min<size_t>(3, tile_vectors)>(p, loss);
+      default:
+        return PanelOf<tile_vectors>(p, loss);
+    }
+  });
+}
+void PanelGradientDouble(const PanelGradient<double>& p) { PanelGradientOf(p); }
+void PanelGradientFloat(const PanelGradient<float>& p) { PanelGradientOf(p); }
 
 }  // namespace gibbsite::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -162,19 +361,31 @@ HWY_AFTER_NAMESPACE();
 namespace gibbsite::cpu {
 
 HWY_EXPORT(TargetName);
-HWY_EXPORT(Lanes);
+HWY_EXPORT(LanesDouble);
+HWY_EXPORT(LanesFloat);
+HWY_EXPORT(TileVectors);
+HWY_EXPORT(ResidualsDouble);
+HWY_EXPORT(ResidualsFloat);
 HWY_EXPORT(RowLogits);
-HWY_EXPORT(RowAccumulate);
-HWY_EXPORT(MaxPanelWidth);
+HWY_EXPORT(RowGradientDouble);
+HWY_EXPORT(RowGradientFloat);
 HWY_EXPORT(Widen);
-HWY_EXPORT(PanelMultiply);
+HWY_EXPORT(PanelGradientDouble);
+HWY_EXPORT(PanelGradientFloat);
 
 namespace {
 
-std::size_t lanes() { return HWY_DYNAMIC_DISPATCH(Lanes)(); }
+template <class T>
+std::size_t lanes() {
+  return sizeof(T) == sizeof(double) ? HWY_DYNAMIC_DISPATCH(LanesDouble)()
+                                     : HWY_DYNAMIC_DISPATCH(LanesFloat)();
+}
 
 // Lanes of the packed vectors of d features.
-std::size_t row_lanes(std::size_t d) { return d < lanes() ? 1 : lanes(); }
+template <class T>
+std::size_t row_lanes(std::size_t d) {
+  return d < lanes<T>() ? 1 : lanes<T>();
+}
 
 }  // namespace
 
@@ -183,45 +394,79 @@ std::string instruction_set() {
   return name.starts_with("AVX3") ? "AVX-512" : name;
 }
 
+template <class T>
 std::size_t packed_size(std::size_t d) {
-  const std::size_t l = row_lanes(d);
+  const std::size_t l = row_lanes<T>(d);
   return (d + l - 1) / l * l;
 }
 
-void pack(std::span<const double> v, double* packed) {
-  const std::size_t d = v.size(), l = row_lanes(d), whole = d / l * l;
-  std::copy(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(whole), packed);
+template <class T>
+void pack(std::span<const double> v, T* packed) {
+  const std::size_t d = v.size(), l = row_lanes<T>(d), whole = d / l * l;
+  for (std::size_t j = 0; j < whole; ++j) packed[j] = static_cast<T>(v[j]);
   if (whole == d) return;
   // The tail vector holds features d - l ... d - 1; those before `whole` are in already.
   const std::size_t overlap = l - (d - whole);
-  std::fill_n(packed + whole, overlap, 0.0);
-  std::copy(v.begin() + static_cast<std::ptrdiff_t>(whole), v.end(), packed + whole + overlap);
+  std::fill_n(packed + whole, overlap, T{0});
+  for (std::size_t j = whole; j < d; ++j) packed[j + overlap] = static_cast<T>(v[j]);
 }
 
+template <class T>
 void unpack(const double* packed, std::span<double> v) {
-  const std::size_t d = v.size(), l = row_lanes(d), whole = d / l * l;
+  const std::size_t d = v.size(), whole = d / row_lanes<T>(d) * row_lanes<T>(d);
   std::copy_n(packed, whole, v.begin());
-  std::copy_n(packed + packed_size(d) - (d - whole), d - whole,
+  std::copy_n(packed + packed_size<T>(d) - (d - whole), d - whole,
               v.begin() + static_cast<std::ptrdiff_t>(whole));
 }
+
+template <class T>
+std::size_t max_panel_width() {
+  return HWY_DYNAMIC_DISPATCH(TileVectors)() * lanes<T>();
+}
+
+template <class T>
+std::size_t panel_width(std::size_t chains) {
+  return std::min(max_panel_width<T>(), (chains + lanes<T>() - 1) / lanes<T>() * lanes<T>());
+}
+
+template std::size_t packed_size<double>(std::size_t);
+template std::size_t packed_size<float>(std::size_t);
+template void pack(std::span<const double>, double*);
+template void pack(std::span<const double>, float*);
+
+template void unpack<double>(const double*, std::span<double>);
+template void unpack<float>(const double*, std::span<double>);
+template std::size_t max_panel_width<double>();
+template std::size_t max_panel_width<float>();
+template std::size_t panel_width<double>(std::size_t);
+template std::size_t panel_width<float>(std::size_t);
+
+LossChoice choose_loss(const Loss& loss) { return {kernels::index_of_loss(loss.name()), &loss}; }
 
 void row_logits(MatrixView<const float> x, const double* packed_theta, double* z) {
   HWY_DYNAMIC_DISPATCH(RowLogits)(x, packed_theta, z);
 }
-
-void row_accumulate(MatrixView<const float> x, const double* r, double* packed_g) {
-  HWY_DYNAMIC_DISPATCH(RowAccumulate)(x, r, packed_g);
+void row_gradient(const RowGradient<double>& rows) {
+  HWY_DYNAMIC_DISPATCH(RowGradientDouble)(rows);
 }
-
-std::size_t max_panel_width() { return HWY_DYNAMIC_DISPATCH(MaxPanelWidth)(); }
-
-std::size_t panel_width(std::size_t chains) {
-  return std::min(max_panel_width(), (chains + lanes() - 1) / lanes() * lanes());
-}
+void row_gradient(const RowGradient<float>& rows) { HWY_DYNAMIC_DISPATCH(RowGradientFloat)(rows); }
 
 void widen(std::span<const float> x, double* out) { HWY_DYNAMIC_DISPATCH(Widen)(x, out); }
+void panel_gradient(const PanelGradient<double>& panel) {
+  HWY_DYNAMIC_DISPATCH(PanelGradientDouble)(panel);
+}
+void panel_gradient(const PanelGradient<float>& panel) {
+  HWY_DYNAMIC_DISPATCH(PanelGradientFloat)(panel);
+}
 
-void panel_multiply(const PanelProduct& product) { HWY_DYNAMIC_DISPATCH(PanelMultiply)(product); }
+void residuals(const LossChoice& loss, std::span<const double> z, std::span<const float> y,
+               std::span<double> r) {
+  HWY_DYNAMIC_DISPATCH(ResidualsDouble)(loss, z.data(), y.data(), z.size(), r.data());
+}
+void residuals(const LossChoice& loss, std::span<const float> z, std::span<const float> y,
+               std::span<float> r) {
+  HWY_DYNAMIC_DISPATCH(ResidualsFloat)(loss, z.data(), y.data(), z.size(), r.data());
+}
 
 }  // namespace gibbsite::cpu
 #endif  // HWY_ONCE

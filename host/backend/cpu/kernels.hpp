@@ -1,48 +1,88 @@
 #pragma once
-// SIMD kernels of the CPU backend: double arithmetic on float rows, compiled for every instruction
-// set and chosen at run time (Highway). Each sum over features or rows runs in one fixed order that
-// does not depend on how many rows or chains a call is given.
+// SIMD kernels of the CPU backend on float rows, in double or float arithmetic (T), compiled for
+// every instruction set and chosen at run time (Highway). A chain's bits do not depend on how many
+// rows a call is given nor on the chains beside it: every sum runs in one fixed order.
 //
-// One chain: lanes run along the features of a row; bound by the bandwidth of x.
-//   theta and g are packed: vectors of `lanes` doubles at offsets 0, L, 2L, ..., and d - L for the
+// Few chains: lanes run along the features of a row; bound by the bandwidth of x.
+//   theta and g are packed: vectors of `lanes` numbers at offsets 0, L, 2L, ..., and d - L for the
 //   tail, which overlaps the vector before it; the overlap is 0 in theta and ignored in g.
-// Many chains: lanes run along the chains of a panel [.. x width]; a register tile of
-//   tile_rows x width accumulators, bound by FMA.
+// Many chains: lanes run along the chains of a panel [.. x width]; register tiles of rows x width
+//   accumulators, bound by FMA and, per row and chain, an exp.
 #include <cstddef>
 #include <span>
 #include <string>
 
 #include "gibbsite/core/matrix_view.hpp"
+#include "gibbsite/model/loss.hpp"
 
 namespace gibbsite::cpu {
 
 /// Instruction set in use, for people.
 std::string instruction_set();
 
-/// Doubles in a packed vector of d features.
+/// A loss as the kernels take it.
+struct LossChoice {
+  unsigned index;  ///< place in the list of losses (kernels/losses.hpp); no_loss: not compiled in
+  const Loss* other;  ///< then this one, which is slow
+};
+LossChoice choose_loss(const Loss& loss);
+
+/// Most chains that go along features.
+inline constexpr std::size_t few_chains = 4;
+
+/// Numbers in a packed vector of d features.
+template <class T>
 std::size_t packed_size(std::size_t d);
-void pack(std::span<const double> v, double* packed);
+template <class T>
+void pack(std::span<const double> v, T* packed);
+/// Sums in double of what was packed as T.
+template <class T>
 void unpack(const double* packed, std::span<double> v);
-/// z[i] = x_i^T theta. Reads x once.
+
+/// z[i] = x_i^T theta in double. Reads x once.
 void row_logits(MatrixView<const float> x, const double* packed_theta, double* z);
-/// g += X^T r, rows in order. Reads x once (from cache, after row_logits).
-void row_accumulate(MatrixView<const float> x, const double* r, double* packed_g);
+
+/// g_c += sum_i f'(x_i . theta_c, y_i) x_i for C <= few_chains chains. Reads x from memory once,
+/// then from cache: give it as many rows as fit there.
+template <class T>
+struct RowGradient {
+  MatrixView<const float> x;
+  const float* y;  ///< [rows]
+  LossChoice loss;
+  std::size_t chains;
+  const T* theta;  ///< [C x packed]
+  T* r;            ///< [C x rows] scratch: logits, then residuals
+  T* g;            ///< [C x packed]
+};
+void row_gradient(const RowGradient<double>& rows);
+void row_gradient(const RowGradient<float>& rows);
 
 /// Widest panel, and the width of a panel of `chains` <= that many.
+template <class T>
 std::size_t max_panel_width();
+template <class T>
 std::size_t panel_width(std::size_t chains);
 /// out[i] = x[i] in double.
 void widen(std::span<const float> x, double* out);
-/// out[r][w] (+)= sum_k a[r * row_stride + k * inner_stride] * b[k][w], r < rows, k < inner in
-/// order, w < width: X theta with (d, 1), X^T R with (1, d).
-struct PanelProduct {
-  std::size_t rows, inner, width;
-  const double* a;
-  std::size_t row_stride, inner_stride;
-  const double* b;  ///< [inner x width]
-  double* out;      ///< [rows x width]
-  bool accumulate;
+
+/// The same for a panel of chains: 4 d flops a row and chain.
+template <class T>
+struct PanelGradient {
+  const T* x;      ///< [rows x d]
+  const float* y;  ///< [rows]
+  std::size_t rows, features, width;
+  LossChoice loss;
+  const T* theta;  ///< [d x width]
+  T* r;            ///< [rows x width] scratch: logits, then residuals
+  T* g;            ///< [d x width]
 };
-void panel_multiply(const PanelProduct& product);
+void panel_gradient(const PanelGradient<double>& panel);
+void panel_gradient(const PanelGradient<float>& panel);
+
+/// r[i] = f'(z[i], y[i]) as the kernels compute it; what the table of ulps in the tests is of.
+void residuals(const LossChoice& loss, std::span<const double> z, std::span<const float> y,
+               std::span<double> r);
+void residuals(const LossChoice& loss, std::span<const float> z, std::span<const float> y,
+               std::span<float> r);
 
 }  // namespace gibbsite::cpu

@@ -15,34 +15,36 @@
 
 namespace gibbsite::cpu {
 
-/// Cache-line aligned doubles.
-class Buffer {
+/// Cache-line aligned numbers.
+template <class T>
+class Aligned {
  public:
-  Buffer() = default;
-  explicit Buffer(std::size_t size) : data_(hwy::AllocateAligned<double>(size)), size_(size) {}
-  [[nodiscard]] double* data() { return data_.get(); }
-  [[nodiscard]] std::size_t size() const { return size_; }
+  Aligned() = default;
+  explicit Aligned(std::size_t size)
+      : data_(hwy::AllocateAligned<T>(std::max<std::size_t>(size, 1))) {}
+  [[nodiscard]] T* data() { return data_.get(); }
 
  private:
-  hwy::AlignedFreeUniquePtr<double[]> data_;
-  std::size_t size_ = 0;
+  hwy::AlignedFreeUniquePtr<T[]> data_;
 };
 
 /// The sum of a contiguous range of blocks, as the fewest nodes of the tree.
 class PairwiseSum {
  public:
   PairwiseSum() = default;
-  /// Vectors of `size` doubles, blocks [first, last).
+  /// Vectors of at most `size` doubles, blocks [first, last).
   PairwiseSum(std::size_t size, std::size_t first, std::size_t last)
       : size_(size), first_(first), next_(first) {
     // A range from 0 is a binary counter; any other climbs and descends.
     const auto bits = static_cast<std::size_t>(std::bit_width(last - first));
     capacity_ = (first == 0 ? bits : 2 * bits) + 1;
-    storage_ = Buffer(capacity_ * size);
+    storage_ = Aligned<double>(capacity_ * size);
     nodes_.reserve(64 * capacity_);
   }
 
-  void clear() {
+  /// Begins sums of vectors of `size` doubles.
+  void clear(std::size_t size) {
+    size_ = size;
     nodes_.clear();
     next_ = first_;
   }
@@ -91,7 +93,7 @@ class PairwiseSum {
   }
 
   std::size_t size_ = 0, first_ = 0, next_ = 0, capacity_ = 0;
-  Buffer storage_;
+  Aligned<double> storage_;
   std::vector<Node> nodes_;
 };
 

@@ -1,0 +1,245 @@
+// The SIMD kernels of the cpu backend: ulps of the residuals, float arithmetic within its own
+// bound.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "backend/cpu/kernels.hpp"
+#include "gibbsite/sampler/backend.hpp"
+#include "gibbsite/schedule/map_error.hpp"
+#include "support/odd_rows.hpp"
+
+namespace gibbsite {
+namespace {
+
+// Calls f(name) for every instruction set that this machine can run.
+template <class F>
+void on_every_instruction_set(F&& f) {
+  const std::int64_t supported = hwy::SupportedTargets();
+  for (std::int64_t rest = supported; rest != 0; rest &= rest - 1) {
+    hwy::SetSupportedTargetsForTest(rest & -rest);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    f(std::string(hwy::TargetName(rest & -rest)));
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+// |got - exact| in units in the last place of the nearest T; numbers below the smallest normal are
+// as coarse as it is.
+template <class T>
+double ulps(T got, long double exact) {
+  const int exponent = exact == 0
+                           ? std::numeric_limits<T>::min_exponent
+                           : std::max(std::ilogb(exact) + 1, std::numeric_limits<T>::min_exponent);
+  return static_cast<double>(std::fabs(static_cast<long double>(got) - exact) /
+                             std::ldexp(1.0L, exponent - std::numeric_limits<T>::digits));
+}
+
+// Logits of either sign: a fine grid where the loss bends, every scale below, far beyond both ends.
+template <class T>
+std::vector<T> logits() {
+  std::vector<T> z;
+  std::mt19937 gen(1);
+  std::uniform_real_distribution<double> near(-40, 40), far(-800, 800), scale(-60, 10);
+  for (int i = 0; i < 100'000; ++i) {
+    z.push_back(static_cast<T>(near(gen)));
+    z.push_back(static_cast<T>(far(gen)));
+    z.push_back(static_cast<T>(std::exp2(scale(gen))));
+    z.push_back(-z.back());
+  }
+  for (const double v : {0.0, -0.0, 1e-300, 1e30, -1e30, 708.0, -708.0, 745.2, -745.2, 103.9}) {
+    z.push_back(static_cast<T>(v));
+  }
+  return z;
+}
+
+template <class T>
+double worst_ulps(const Loss& loss) {
+  const std::vector<T> z = logits<T>();
+  double worst = 0;
+  for (const float label : {1.0f, -1.0f}) {
+    const std::vector<float> y(z.size(), label);
+    std::vector<T> r(z.size());
+    cpu::residuals(cpu::choose_loss(loss), z, y, r);
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      const long double t = static_cast<long double>(label) * z[i];
+      const long double e = std::exp(-std::fabs(t));
+      worst = std::max(worst, ulps(r[i], -label * (t >= 0 ? e : 1.0L) / (1 + e)));
+    }
+  }
+  return worst;
+}
+
+// The map error allows 16 roundings, 16 half ulps (docs/map-error.md, step 2). Few of the grid's
+// points are far from an exp's worst case, so what is seen is near the maximum.
+TEST(CpuKernels, ResidualsAreWithinTheirUlps) {
+  fmt::print("  worst error of f', ulps\n  {:<16} {:>8} {:>8}\n", "instructions", "double",
+             "float");
+  on_every_instruction_set([](const std::string& name) {
+    const double in_double = worst_ulps<double>(loss_named("logistic"));
+    const double in_float = worst_ulps<float>(loss_named("logistic"));
+    fmt::print("  {:<16} {:>8.2f} {:>8.2f}\n", name, in_double, in_float);
+    EXPECT_TRUE(in_double <= 4) << name;
+    EXPECT_TRUE(in_float <= 4) << name;
+  });
+}
+
+TEST(CpuKernels, ResidualsOfWhatIsNoNumber) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const double z[] = {std::numeric_limits<double>::quiet_NaN(), inf, -inf};
+  const float y[] = {1, 1, 1};
+  on_every_instruction_set([&](const std::string& name) {
+    double r[3];
+    cpu::residuals(cpu::choose_loss(loss_named("logistic")), z, y, r);
+    EXPECT_TRUE(std::isnan(r[0])) << name;
+    EXPECT_EQ(r[1], 0) << name;
+    EXPECT_EQ(r[2], -1) << name;
+  });
+}
+
+// A number's bits do not depend on its place among the others.
+TEST(CpuKernels, ResidualsDoNotDependOnTheirPlace) {
+  std::vector<double> z = logits<double>();
+  z.resize(1000);
+  std::vector<float> y(z.size(), 1.0f);
+  std::vector<double> whole(z.size()), one(1);
+  on_every_instruction_set([&](const std::string& name) {
+    const cpu::LossChoice loss = cpu::choose_loss(loss_named("logistic"));
+    cpu::residuals(loss, z, y, whole);
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      cpu::residuals(loss, std::span(z).subspan(i, 1), std::span(y).subspan(i, 1), one);
+      ASSERT_EQ(one[0], whole[i]) << name << " " << z[i];
+    }
+  });
+}
+
+// A loss without kernels of its own: through its virtual functions.
+struct squared_like {
+  static constexpr const char* name = "not compiled in";
+  static constexpr double max_abs_residual = 1, curvature = 1;
+  static double value(double z, double y) { return 0.5 * (z - y) * (z - y); }
+  static double residual(double z, double y) { return z - y; }
+  static double second(double /*z*/, double /*y*/) { return 1; }
+};
+
+TEST(CpuKernels, AnyLossHasGradients) {
+  const LossOf<squared_like> loss;
+  const support::OddRows p = support::make_odd_rows(50, 9, 3);
+  for (const std::size_t chains : {1ul, 3ul, 4ul, 5ul, 40ul}) {
+    for (const Arithmetic arithmetic : {Arithmetic::float64, Arithmetic::float32}) {
+      const Ensemble e = support::make_odd_chains(chains, p.d);
+      std::vector<double> expected(e.theta.size()), got(e.theta.size());
+      make_backend("reference")
+          ->load(p.view(), p.y, loss)
+          ->loss_gradients({e.theta.data(), chains, p.d}, {expected.data(), chains, p.d});
+      make_backend("cpu", {.arithmetic = arithmetic})
+          ->load(p.view(), p.y, loss)
+          ->loss_gradients({e.theta.data(), chains, p.d}, {got.data(), chains, p.d});
+      for (std::size_t c = 0; c < chains; ++c) {
+        double size = 1;
+        for (std::size_t j = 0; j < p.d; ++j) size += std::fabs(expected[c * p.d + j]);
+        const double u = arithmetic == Arithmetic::float64 ? 1e-15 : 1e-6;
+        for (std::size_t j = 0; j < p.d; ++j) {
+          const std::size_t k = c * p.d + j;
+          // 50 rows, 9 terms: below 100 roundings of terms no larger than 1000 gradients.
+          ASSERT_TRUE(std::fabs(got[k] - expected[k]) <= 100 * u * 1000 * size) << c << " " << j;
+        }
+      }
+    }
+  }
+}
+
+struct Shape {
+  std::size_t n, d, chains;
+};
+class CpuFloat : public testing::TestWithParam<Shape> {};
+INSTANTIATE_TEST_SUITE_P(Shapes, CpuFloat,
+                         testing::Values(Shape{1, 1, 1}, Shape{7, 3, 2}, Shape{33, 15, 3},
+                                         Shape{31, 16, 4}, Shape{32, 17, 5}, Shape{100, 31, 16},
+                                         Shape{47, 33, 17}, Shape{48, 108, 64}, Shape{49, 7, 65},
+                                         Shape{1000, 54, 33}, Shape{1025, 9, 130},
+                                         Shape{2050, 25, 1}, Shape{5000, 6, 4}, Shape{60, 300, 7}),
+                         [](const auto& p) {
+                           return fmt::format("n{}_d{}_C{}", p.param.n, p.param.d, p.param.chains);
+                         });
+
+//   |g_j - exact| <= sum_i |x_ij| ( gamma_{D+1} |r_i| + gamma_16 |r_i|
+//                                  + phi gamma_{d+1} sum_k |x_ik theta_k| )
+// in units of u = 2^-24: D = min(n, 1024) + 64 additions within a block (blocks are added in
+// double), the rounding of theta; what underflows costs the smallest normal.
+TEST_P(CpuFloat, GradientsAreWithinTheirBound) {
+  constexpr double u = 0x1p-24;
+  const auto gamma = [](double k) { return k * u / (1 - k * u); };
+  const double smallest = static_cast<double>(std::numeric_limits<float>::min());
+  const auto [n, d, chains] = GetParam();
+  const support::OddRows p = support::make_odd_rows(n, d, 1);
+  const Ensemble e = support::make_odd_chains(chains, d);
+  on_every_instruction_set([&, n = n, d = d, chains = chains](const std::string& name) {
+    const auto engine = make_backend("cpu", {.arithmetic = Arithmetic::float32})
+                            ->load(p.view(), p.y, loss_named("logistic"));
+    EXPECT_FALSE(engine->certifiable());
+    std::vector<double> got(e.theta.size());
+    engine->loss_gradients({e.theta.data(), chains, d}, {got.data(), chains, d});
+    for (std::size_t c = 0; c < chains; ++c) {
+      std::vector<long double> exact(d, 0);
+      std::vector<double> bound(d, 0);
+      for (std::size_t i = 0; i < n; ++i) {
+        long double z = 0;
+        double magnitude = 0;
+        for (std::size_t j = 0; j < d; ++j) {
+          const long double term = static_cast<long double>(p.x[i * d + j]) * e.theta[c * d + j];
+          z += term;
+          magnitude += static_cast<double>(std::fabs(term));
+        }
+        const long double r = -p.y[i] / (1 + std::exp(z * p.y[i]));
+        const double depth = static_cast<double>(std::min<std::size_t>(n, 1024)) + 65;
+        const double of_residual = (gamma(depth) + gamma(16)) * static_cast<double>(std::fabs(r)) +
+                                   0.25 * gamma(static_cast<double>(d) + 1) * magnitude + smallest;
+        for (std::size_t j = 0; j < d; ++j) {
+          exact[j] += r * p.x[i * d + j];
+          bound[j] += std::fabs(static_cast<double>(p.x[i * d + j])) * of_residual + smallest;
+        }
+      }
+      for (std::size_t j = 0; j < d; ++j) {
+        ASSERT_TRUE(std::fabs(got[c * d + j] - exact[j]) <= bound[j])
+            << name << " chain " << c << " coordinate " << j << ": " << got[c * d + j] << " for "
+            << static_cast<double>(exact[j]) << ", bound " << bound[j];
+      }
+    }
+  });
+}
+
+// As in double: cuts, threads and the others change no bit, and a chain that is done rests.
+TEST_P(CpuFloat, BitsDoNotDependOnCutsOrThreads) {
+  const auto [n, d, chains] = GetParam();
+  const support::OddRows p = support::make_odd_rows(n, d, 2);
+  const Ensemble begin = support::make_odd_chains(chains, d);
+  const auto load = [&] {
+    return make_backend("cpu", {.arithmetic = Arithmetic::float32})
+        ->load(p.view(), p.y, loss_named("logistic"));
+  };
+  Ensemble whole = begin;
+  load()->advance(whole, 1000);
+  EXPECT_TRUE(whole.finished());
+  const int threads = omp_get_max_threads();
+  for (const int t : {1, 2, 3, 7}) {
+    omp_set_num_threads(t);
+    Ensemble cut = begin;
+    const auto engine = load();
+    engine->advance(cut, 1);
+    engine->advance(cut, 2);
+    engine->advance(cut, 1000);
+    EXPECT_EQ(cut.theta, whole.theta) << t;
+  }
+  omp_set_num_threads(threads);
+}
+
+}  // namespace
+}  // namespace gibbsite
