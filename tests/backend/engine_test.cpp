@@ -161,7 +161,19 @@ std::vector<Shape> all_shapes() {
   return all;
 }
 
-class OfShape : public testing::TestWithParam<Shape> {};
+void PrintTo(const Shape& s, std::ostream* out) {
+  *out << fmt::format("{} x {}, {} chains, {}", s.n, s.d, s.chains, s.design);
+}
+
+class EngineTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::string_view(GIBBSITE_TEST_BACKEND) == "cuda" && support::gpu_is_missing()) {
+      GTEST_SKIP() << "no GPU";
+    }
+  }
+};
+class OfShape : public EngineTest, public testing::WithParamInterface<Shape> {};
 INSTANTIATE_TEST_SUITE_P(Shapes, OfShape, testing::ValuesIn(all_shapes()), [](const auto& p) {
   std::string name =
       fmt::format("n{}_d{}_C{}_{}", p.param.n, p.param.d, p.param.chains, p.param.design);
@@ -287,7 +299,7 @@ TEST_P(OfShape, PermutingChainsPermutesResults) {
   }
 }
 
-TEST(Engine, FinishedChainsRest) {
+TEST_F(EngineTest, FinishedChainsRest) {
   const Problem p = make_problem(50, 9, 6);
   const auto engine = load(p);
   Ensemble e = make_ensemble(9, 9);  // T = 2, 3, 4, 5, 2, ...
@@ -303,7 +315,7 @@ TEST(Engine, FinishedChainsRest) {
 }
 
 // Chains that differ in one field only must part ways: no field is ignored or shared.
-TEST(Engine, EveryFieldOfAChainCounts) {
+TEST_F(EngineTest, EveryFieldOfAChainCounts) {
   const Problem p = make_problem(50, 9, 7);
   const ChainSpec base{.inverse_temperature = 0.5,
                        .prior_precision = 0.5,
@@ -331,7 +343,7 @@ TEST(Engine, EveryFieldOfAChainCounts) {
 }
 
 // The same promise on every instruction set this machine can run.
-TEST(Engine, EveryInstructionSetKeepsTheBound) {
+TEST_F(EngineTest, EveryInstructionSetKeepsTheBound) {
   const std::int64_t supported = hwy::SupportedTargets();
   std::vector<std::string> seen;
   for (std::int64_t rest = supported; rest != 0; rest &= rest - 1) {

@@ -101,6 +101,9 @@ class Chains {
 struct Shape {
   std::size_t n, d, chains;
 };
+void PrintTo(const Shape& s, std::ostream* out) {
+  *out << fmt::format("{} x {}, {} chains", s.n, s.d, s.chains);
+}
 
 class Cooperative : public testing::Test {
  protected:

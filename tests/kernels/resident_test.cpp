@@ -26,6 +26,9 @@ constexpr double float_roundoff = std::numeric_limits<float>::epsilon() / 2.0;
 struct Shape {
   std::size_t n, d, chains;
 };
+void PrintTo(const Shape& s, std::ostream* out) {
+  *out << fmt::format("{} x {}, {} chains", s.n, s.d, s.chains);
+}
 
 class ResidentTest : public testing::Test {
  protected:

@@ -26,6 +26,9 @@ constexpr std::size_t range_rows = 128;  // of a small run
 struct Shape {
   std::size_t n, d, chains;
 };
+void PrintTo(const Shape& s, std::ostream* out) {
+  *out << fmt::format("{} x {}, {} chains", s.n, s.d, s.chains);
+}
 
 // Partials of the source, of the first `rows` rows.
 std::vector<float> partials(cuda::Device& device, const cuda::Problem& problem, const OddRows& p,

@@ -294,6 +294,9 @@ class WarpGroupTest : public testing::Test {
 struct Shape {
   std::size_t n, d, chains;
 };
+void PrintTo(const Shape& s, std::ostream* out) {
+  *out << fmt::format("{} x {}, {} chains", s.n, s.d, s.chains);
+}
 class WarpGroupOfShape : public WarpGroupTest, public testing::WithParamInterface<Shape> {};
 INSTANTIATE_TEST_SUITE_P(
     Shapes, WarpGroupOfShape,

@@ -159,6 +159,9 @@ TEST(CpuKernels, AnyLossHasGradients) {
 struct Shape {
   std::size_t n, d, chains;
 };
+void PrintTo(const Shape& s, std::ostream* out) {
+  *out << fmt::format("{} x {}, {} chains", s.n, s.d, s.chains);
+}
 class CpuFloat : public testing::TestWithParam<Shape> {};
 INSTANTIATE_TEST_SUITE_P(Shapes, CpuFloat,
                          testing::Values(Shape{1, 1, 1}, Shape{7, 3, 2}, Shape{33, 15, 3},
