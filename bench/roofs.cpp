@@ -29,9 +29,10 @@ float Sum(const float* x, size_t n) {
 }
 
 // Ten independent chains hide the latency of two units. Returns the flops done.
+template <class T>
 double MultiplyAdd(size_t n, double* result) {
-  const hn::ScalableTag<double> d;
-  const auto x = hn::Set(d, 0.999), y = hn::Set(d, 1e-3);
+  const hn::ScalableTag<T> d;
+  const auto x = hn::Set(d, T(0.999)), y = hn::Set(d, T(1e-3));
   auto s0 = hn::Iota(d, 0), s1 = hn::Iota(d, 1), s2 = hn::Iota(d, 2), s3 = hn::Iota(d, 3),
        s4 = hn::Iota(d, 4), s5 = hn::Iota(d, 5), s6 = hn::Iota(d, 6), s7 = hn::Iota(d, 7),
        s8 = hn::Iota(d, 8), s9 = hn::Iota(d, 9);
@@ -49,9 +50,12 @@ double MultiplyAdd(size_t n, double* result) {
   }
   const auto sum = hn::Add(hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)),
                            hn::Add(hn::Add(hn::Add(s4, s5), hn::Add(s6, s7)), hn::Add(s8, s9)));
-  *result = hn::GetLane(sum);
+  *result = static_cast<double>(hn::GetLane(sum));
   return 2.0 * 10 * static_cast<double>(n * hn::Lanes(d));
 }
+
+double MultiplyAddDouble(size_t n, double* result) { return MultiplyAdd<double>(n, result); }
+double MultiplyAddFloat(size_t n, double* result) { return MultiplyAdd<float>(n, result); }
 
 }  // namespace gibbsite::bench::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -60,7 +64,8 @@ HWY_AFTER_NAMESPACE();
 namespace gibbsite::bench {
 
 HWY_EXPORT(Sum);
-HWY_EXPORT(MultiplyAdd);
+HWY_EXPORT(MultiplyAddDouble);
+HWY_EXPORT(MultiplyAddFloat);
 
 namespace {
 
@@ -90,7 +95,10 @@ double read_bandwidth(std::span<const float> x) {
   return static_cast<double>(x.size_bytes()) / seconds;
 }
 
-double double_fma_rate() {
+namespace {
+
+template <class F>
+double fma_rate(F multiply_add) {
   constexpr std::size_t n = 200'000;
   double flops = 0;
   const double seconds = best_seconds([&] {
@@ -98,11 +106,25 @@ double double_fma_rate() {
 #pragma omp parallel reduction(+ : flops)
     {
       double result = 0;
-      flops += HWY_DYNAMIC_DISPATCH(MultiplyAdd)(n, &result);
+      flops += multiply_add(n, &result);
       benchmark::DoNotOptimize(result);
     }
   });
   return flops / seconds;
+}
+
+}  // namespace
+
+double double_fma_rate() {
+  return fma_rate([](std::size_t n, double* result) {
+    return HWY_DYNAMIC_DISPATCH(MultiplyAddDouble)(n, result);
+  });
+}
+
+double float_fma_rate() {
+  return fma_rate([](std::size_t n, double* result) {
+    return HWY_DYNAMIC_DISPATCH(MultiplyAddFloat)(n, result);
+  });
 }
 
 }  // namespace gibbsite::bench

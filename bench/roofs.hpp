@@ -7,7 +7,8 @@ namespace gibbsite::bench {
 
 /// Bytes/s of reading `x` with all threads.
 double read_bandwidth(std::span<const float> x);
-/// Flop/s of fused multiply-adds in double, in registers, with all threads.
+/// Flop/s of fused multiply-adds in registers, with all threads.
 double double_fma_rate();
+double float_fma_rate();
 
 }  // namespace gibbsite::bench

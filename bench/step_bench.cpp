@@ -1,10 +1,24 @@
-// One Langevin step at Adult's shape: gradient passes/s, chain-gradients/s, and how near they come
-// to this machine's own roofs, measured in this process: the read bandwidth of a table of that size
-// and the rate of double fused multiply-adds. Then the noise: normals/s of each generator.
+// Steps and gradients of the CPU backends over the shapes of docs/benchmarks.md, beside this
+// machine's own roofs, measured in this process. bench_step --limit=SECONDS leaves out what would
+// take longer a gradient, --rows=N larger tables; OMP_NUM_THREADS is the number of threads.
+//
+//   step/BACKEND/ARITHMETIC/ROWSxFEATURES/CHAINS/threads:T      one Langevin step of all chains
+//   gradient/...                                                the loss gradients of all chains
+//   noise/KIND                                                  normals of one chain and step
+//
+// Data are functions of their place (see u below), so that a peer computes on the same numbers; the
+// context's fingerprint/ROWSxFEATURES is chain 0's gradient: three coordinates and the norm.
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
+#include <omp.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
-#include <random>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "gibbsite/sampler/backend.hpp"
@@ -13,99 +27,212 @@
 namespace gibbsite {
 namespace {
 
-constexpr std::size_t rows = 32561, features = 108;  // Adult, one-hot, no intercept
+struct Shape {
+  std::size_t rows, features;
+};
+constexpr Shape shapes[] = {
+    {1'000, 25}, {32'561, 108}, {581'012, 54}, {1'000'000, 100}, {100'000, 1'000}};
+constexpr std::size_t chain_counts[] = {1, 4, 16, 64, 256, 1024};
 
+// Uniform in [0, 1): number i of that seed, by SplitMix64 (Steele, Lea, Flood 2014).
+double u(std::uint64_t seed, std::uint64_t i) {
+  std::uint64_t z = (seed << 40) + i + 0x9E3779B97F4A7C15ull;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+// One table is in memory at a time: cases come shape by shape.
 struct Table {
+  Shape shape{};
   std::vector<float> x, y;
+  double read_roof = 0;
+
+  void make(const Shape& wanted) {
+    if (shape.rows == wanted.rows && shape.features == wanted.features) return;
+    shape = wanted;
+    x = {};
+    x.resize(shape.rows * shape.features);
+    y.resize(shape.rows);
+    const double width = std::sqrt(3 / static_cast<double>(shape.features));
+#pragma omp parallel for schedule(static)
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((2 * u(1, i) - 1) * width);
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = u(2, i) < 0.5 ? -1.0f : 1.0f;
+    read_roof = bench::read_bandwidth(x);
+  }
+  [[nodiscard]] std::unique_ptr<Engine> load(const char* backend, Arithmetic arithmetic) const {
+    return make_backend(backend, {.arithmetic = arithmetic})
+        ->load({x.data(), shape.rows, shape.features}, y, loss_named("logistic"));
+  }
+};
+Table table;
+
+std::vector<double> thetas(std::size_t chains, std::size_t d) {
+  std::vector<double> theta(chains * d);
+  for (std::size_t i = 0; i < theta.size(); ++i) theta[i] = 2 * u(3, i) - 1;
+  return theta;
+}
+
+std::string fingerprint(const Shape& shape) {
+  table.make(shape);
+  const std::vector<double> theta = thetas(1, shape.features);
+  std::vector<double> g(shape.features);
+  table.load("cpu", Arithmetic::float64)
+      ->loss_gradients({theta.data(), 1, g.size()}, {g.data(), 1, g.size()});
+  double square = 0;
+  for (const double v : g) square += v * v;
+  return fmt::format("{:.9g},{:.9g},{:.9g},{:.9g}", g[0], g[1], g[2], std::sqrt(square));
+}
+
+struct Case {
+  const char* backend;
+  Arithmetic arithmetic;
+  Shape shape;
+  std::size_t chains;
 };
 
-const Table& table() {
-  static const Table t = [] {
-    std::mt19937 gen(1);
-    std::normal_distribution<float> normal(0, 1 / std::sqrt(static_cast<float>(features)));
-    Table out{std::vector<float>(rows * features), std::vector<float>(rows)};
-    for (float& v : out.x) v = normal(gen);
-    for (float& v : out.y) v = normal(gen) < 0 ? -1.0f : 1.0f;
-    return out;
-  }();
-  return t;
+double flops(const Case& c) {
+  return 4.0 * static_cast<double>(c.shape.rows * c.shape.features * c.chains);
 }
 
-double read_roof() {
-  static const double roof = bench::read_bandwidth(table().x);
-  return roof;
+double fma_roof(Arithmetic arithmetic) {
+  static const double in_double = bench::double_fma_rate(), in_float = bench::float_fma_rate();
+  return arithmetic == Arithmetic::float64 ? in_double : in_float;
 }
 
-double flop_roof() {
-  static const double roof = bench::double_fma_rate();
-  return roof;
-}
-
-void step(benchmark::State& state, const char* name) {
-  const auto chains = static_cast<std::size_t>(state.range(0));
-  const auto backend = make_backend(name);
-  const auto engine =
-      backend->load({table().x.data(), rows, features}, table().y, loss_named("logistic"));
-  std::vector<ChainSpec> specs(chains);
-  for (std::size_t c = 0; c < chains; ++c) {
-    specs[c].iterations = ~std::uint64_t{0};
-    specs[c].stream = static_cast<std::uint32_t>(c);
-    specs[c].step_size = 1e-4;
-    specs[c].key.bytes[0] = 1;
+// Times `work` once an iteration and reports the median.
+template <class F>
+void measure(benchmark::State& state, const Case& c, F&& work) {
+  work();
+  std::vector<double> seconds;
+  for (auto _ : state) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    state.SetIterationTime(taken.count());
+    seconds.push_back(taken.count());
   }
-  Ensemble ensemble = start(std::move(specs), features);
-  engine->advance(ensemble, 1);
-  for (auto _ : state) engine->advance(ensemble, 1);
-
-  using benchmark::Counter;
-  const double steps = static_cast<double>(state.iterations());
-  const double bytes = 4.0 * rows * features,
-               flops = 4.0 * rows * features * static_cast<double>(chains);
-  state.counters["passes/s"] = Counter(steps, Counter::kIsRate);
-  state.counters["chain_gradients/s"] =
-      Counter(steps * static_cast<double>(chains), Counter::kIsRate);
-  state.counters["GB/s"] = Counter(steps * bytes / 1e9, Counter::kIsRate);
-  state.counters["Gflop/s"] = Counter(steps * flops / 1e9, Counter::kIsRate);
-  state.counters["of_read_roof"] = Counter(steps * bytes / read_roof(), Counter::kIsRate);
-  state.counters["of_flop_roof"] = Counter(steps * flops / flop_roof(), Counter::kIsRate);
-  state.SetLabel(backend->description());
+  std::ranges::nth_element(seconds, seconds.begin() + static_cast<long>(seconds.size() / 2));
+  const double median = seconds[seconds.size() / 2];
+  const double bytes = 4.0 * static_cast<double>(c.shape.rows * c.shape.features);
+  state.counters["rows"] = static_cast<double>(c.shape.rows);
+  state.counters["features"] = static_cast<double>(c.shape.features);
+  state.counters["chains"] = static_cast<double>(c.chains);
+  state.counters["seconds"] = median;
+  state.counters["chain_gradients/s"] = static_cast<double>(c.chains) / median;
+  state.counters["Gflop/s"] = flops(c) / median / 1e9;
+  state.counters["of_fma_roof"] = flops(c) / median / fma_roof(c.arithmetic);
+  state.counters["read_roof"] = table.read_roof;
+  state.counters["of_read_roof"] = bytes / median / table.read_roof;
 }
-BENCHMARK_CAPTURE(step, cpu, "cpu")
-    ->Arg(1)
-    ->Arg(16)
-    ->Arg(256)
-    ->UseRealTime()
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(step, reference, "reference")
-    ->Arg(1)
-    ->Arg(16)
-    ->Arg(256)
-    ->UseRealTime()
-    ->Unit(benchmark::kMillisecond);
 
-void roofs(benchmark::State& state) {
-  for (auto _ : state) benchmark::DoNotOptimize(read_roof() + flop_roof());
-  state.counters["read_GB/s"] = read_roof() / 1e9;
-  state.counters["fma_Gflop/s"] = flop_roof() / 1e9;
+void gradient(benchmark::State& state, const Case& c) {
+  table.make(c.shape);
+  const std::size_t d = c.shape.features;
+  const auto engine = table.load(c.backend, c.arithmetic);
+  const std::vector<double> theta = thetas(c.chains, d);
+  std::vector<double> out(theta.size());
+  measure(state, c, [&] {
+    engine->loss_gradients({theta.data(), c.chains, d}, {out.data(), c.chains, d});
+    benchmark::DoNotOptimize(out.data());
+  });
 }
-BENCHMARK(roofs)->Iterations(1);
+
+void step(benchmark::State& state, const Case& c) {
+  table.make(c.shape);
+  const auto engine = table.load(c.backend, c.arithmetic);
+  std::vector<ChainSpec> specs(c.chains);
+  for (std::size_t k = 0; k < c.chains; ++k) {
+    specs[k].iterations = ~std::uint64_t{0};
+    specs[k].stream = static_cast<std::uint32_t>(k);
+    specs[k].step_size = 1e-6;
+    specs[k].key.bytes[0] = 1;
+  }
+  Ensemble ensemble = start(std::move(specs), c.shape.features);
+  measure(state, c, [&] { engine->advance(ensemble, 1); });
+}
+
+// At least 7 of them, half a second at 20 Gflop/s; Google Benchmark cannot choose, since what it
+// would stop at is the sum of all.
+std::int64_t iterations(const Case& c) {
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(1e10 / flops(c)), 7, 20'000);
+}
+
+void add(const char* what, void (*run)(benchmark::State&, const Case&), const Case& c) {
+  const std::string name =
+      fmt::format("{}/{}/{}/{}x{}/{}/threads:{}", what, c.backend, to_string(c.arithmetic),
+                  c.shape.rows, c.shape.features, c.chains, omp_get_max_threads());
+  benchmark::RegisterBenchmark(name.c_str(), run, c)
+      ->Iterations(iterations(c))
+      ->UseManualTime()
+      ->Unit(benchmark::kMillisecond);
+}
 
 void noise(benchmark::State& state, NoiseKind kind) {
   Key key;
   key.kind = kind;
-  std::vector<double> out(features);
+  std::vector<double> out(108);
   std::uint64_t at = 0;
   for (auto _ : state) {
     fill_normals(key, 0, at++, out);
     benchmark::DoNotOptimize(out.data());
   }
   state.counters["normals/s"] = benchmark::Counter(
-      static_cast<double>(state.iterations()) * features, benchmark::Counter::kIsRate);
+      static_cast<double>(state.iterations() * std::ssize(out)), benchmark::Counter::kIsRate);
 }
 BENCHMARK_CAPTURE(noise, chacha20, NoiseKind::chacha20);
 BENCHMARK_CAPTURE(noise, philox, NoiseKind::philox);
 
+// Takes `--name=NUMBER` out of the arguments.
+double option(int& argc, char** argv, std::string_view name, double otherwise) {
+  const std::string prefix = fmt::format("--{}=", name);
+  for (int i = 1; i < argc; ++i) {
+    if (!std::string_view(argv[i]).starts_with(prefix)) continue;
+    otherwise = std::stod(argv[i] + prefix.size());
+    std::copy(argv + i + 1, argv + argc, argv + i);
+    --argc;
+    break;
+  }
+  return otherwise;
+}
+
+int run(int argc, char** argv) {
+  const double limit = option(argc, argv, "limit", 4), most_rows = option(argc, argv, "rows", 1e9);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  const int threads = omp_get_max_threads();
+  const auto context = [&](const char* name, double value) {
+    benchmark::AddCustomContext(fmt::format("{}_{}", name, threads), fmt::format("{:.6g}", value));
+  };
+  context("double_fma_flops", fma_roof(Arithmetic::float64));
+  context("float_fma_flops", fma_roof(Arithmetic::float32));
+  {
+    const std::vector<float> large(std::size_t{64} << 20, 1.0f);  // 256 MiB: no cache holds it
+    context("read_bytes_per_second", bench::read_bandwidth(large));
+  }
+  for (const Shape& shape : shapes) {
+    if (static_cast<double>(shape.rows) > most_rows) continue;
+    benchmark::AddCustomContext(fmt::format("fingerprint/{}x{}", shape.rows, shape.features),
+                                fingerprint(shape));
+    for (const Arithmetic arithmetic : {Arithmetic::float32, Arithmetic::float64}) {
+      for (const std::size_t chains : chain_counts) {
+        const Case c{"cpu", arithmetic, shape, chains};
+        if (flops(c) / 20e9 > limit * threads) continue;
+        add("gradient", gradient, c);
+        add("step", step, c);
+      }
+    }
+    if (shape.rows == 32'561) {
+      add("step", step, {"reference", Arithmetic::float64, shape, 1});
+      add("step", step, {"reference", Arithmetic::float64, shape, 16});
+    }
+  }
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}
+
 }  // namespace
 }  // namespace gibbsite
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) { return gibbsite::run(argc, argv); }
