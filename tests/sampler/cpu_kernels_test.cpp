@@ -220,6 +220,113 @@ TEST_P(CpuFloat, GradientsAreWithinTheirBound) {
   });
 }
 
+// One-hot rows: most entries are zero, so the engine keeps the others. Rows of zeros, rows of one
+// entry, a number beside the categories.
+support::OddRows make_one_hot(std::size_t n, std::size_t d, unsigned seed) {
+  std::mt19937 gen(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  support::OddRows p{n, d, std::vector<float>(n * d), std::vector<float>(n)};
+  for (std::size_t i = 0; i < n; ++i) {
+    p.y[i] = uniform(gen) < 0 ? -1.0f : 1.0f;
+    if (i % 11 == 5) continue;
+    for (std::size_t first = 0; first + 7 <= d; first += 7) p.x[i * d + first + gen() % 7] = 0.5f;
+    p.x[i * d + d - 1] = i % 3 == 0 ? 0.0f : uniform(gen);
+  }
+  return p;
+}
+
+class CpuSparse : public testing::TestWithParam<Shape> {};
+INSTANTIATE_TEST_SUITE_P(Shapes, CpuSparse,
+                         testing::Values(Shape{1, 8, 1}, Shape{7, 15, 2}, Shape{33, 22, 3},
+                                         Shape{31, 29, 4}, Shape{32, 36, 5}, Shape{100, 31, 16},
+                                         Shape{47, 33, 17}, Shape{48, 108, 64}, Shape{49, 8, 65},
+                                         Shape{1000, 57, 33}, Shape{1025, 15, 130},
+                                         Shape{2050, 50, 1}, Shape{5000, 29, 4}, Shape{60, 302, 7}),
+                         [](const auto& p) {
+                           return fmt::format("n{}_d{}_C{}", p.param.n, p.param.d, p.param.chains);
+                         });
+
+// The bounds of dense rows hold: terms that are zero add nothing to either side.
+TEST_P(CpuSparse, GradientsAreWithinTheDenseBound) {
+  const auto [n, d, chains] = GetParam();
+  const support::OddRows p = make_one_hot(n, d, 1);
+  const Ensemble e = support::make_odd_chains(chains, d);
+  for (const bool in_double : {true, false}) {
+    const double u = in_double ? 0x1p-53 : 0x1p-24;
+    const auto gamma = [u](double k) { return k * u / (1 - k * u); };
+    const double smallest = in_double ? std::numeric_limits<double>::min()
+                                      : static_cast<double>(std::numeric_limits<float>::min());
+    on_every_instruction_set([&, n = n, d = d, chains = chains](const std::string& name) {
+      const auto engine =
+          make_backend("cpu", {.arithmetic = in_double ? Arithmetic::float64 : Arithmetic::float32})
+              ->load(p.view(), p.y, loss_named("logistic"));
+      std::vector<double> got(e.theta.size());
+      engine->loss_gradients({e.theta.data(), chains, d}, {got.data(), chains, d});
+      for (std::size_t c = 0; c < chains; ++c) {
+        std::vector<long double> exact(d, 0);
+        std::vector<double> bound(d, 0);
+        for (std::size_t i = 0; i < n; ++i) {
+          long double z = 0;
+          double magnitude = 0;
+          for (std::size_t j = 0; j < d; ++j) {
+            const long double term = static_cast<long double>(p.x[i * d + j]) * e.theta[c * d + j];
+            z += term;
+            magnitude += static_cast<double>(std::fabs(term));
+          }
+          const long double r = -p.y[i] / (1 + std::exp(z * p.y[i]));
+          const double depth = in_double ? static_cast<double>(accumulation_depth(n))
+                                         : static_cast<double>(std::min<std::size_t>(n, 1024)) + 65;
+          const double of_residual =
+              (gamma(depth + 1) + gamma(16)) * static_cast<double>(std::fabs(r)) +
+              0.25 * gamma(static_cast<double>(d) + 1) * magnitude + smallest;
+          for (std::size_t j = 0; j < d; ++j) {
+            exact[j] += r * p.x[i * d + j];
+            bound[j] += std::fabs(static_cast<double>(p.x[i * d + j])) * of_residual +
+                        (p.x[i * d + j] == 0.0f ? 0.0 : smallest);
+          }
+        }
+        for (std::size_t j = 0; j < d; ++j) {
+          ASSERT_TRUE(std::fabs(got[c * d + j] - exact[j]) <= bound[j])
+              << name << " chain " << c << " coordinate " << j << ": " << got[c * d + j] << " for "
+              << static_cast<double>(exact[j]) << ", bound " << bound[j];
+        }
+      }
+    });
+  }
+}
+
+TEST_P(CpuSparse, BitsDoNotDependOnCutsThreadsOrOrder) {
+  const auto [n, d, chains] = GetParam();
+  const support::OddRows p = make_one_hot(n, d, 2);
+  const Ensemble begin = support::make_odd_chains(chains, d);
+  const auto load = [&] {
+    return make_backend("cpu")->load(p.view(), p.y, loss_named("logistic"));
+  };
+  Ensemble whole = begin;
+  load()->advance(whole, 1000);
+  EXPECT_TRUE(whole.finished());
+  const int threads = omp_get_max_threads();
+  for (const int t : {1, 2, 3, 7}) {
+    omp_set_num_threads(t);
+    Ensemble cut = begin;
+    const auto engine = load();
+    engine->advance(cut, 1);
+    engine->advance(cut, 2);
+    engine->advance(cut, 1000);
+    EXPECT_EQ(cut.theta, whole.theta) << t;
+  }
+  omp_set_num_threads(threads);
+  Ensemble reversed = begin;
+  std::ranges::reverse(reversed.specs);
+  for (std::size_t c = 0; c < chains; ++c) {
+    std::ranges::copy(begin.chain(c), reversed.chain(chains - 1 - c).begin());
+  }
+  load()->advance(reversed, 1000);
+  for (std::size_t c = 0; c < chains; ++c) {
+    ASSERT_TRUE(std::ranges::equal(whole.chain(c), reversed.chain(chains - 1 - c))) << c;
+  }
+}
+
 // As in double: cuts, threads and the others change no bit, and a chain that is done rests.
 TEST_P(CpuFloat, BitsDoNotDependOnCutsOrThreads) {
   const auto [n, d, chains] = GetParam();

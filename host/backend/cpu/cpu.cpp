@@ -8,6 +8,9 @@
 //   many chains: 4*n*d*C flops on panels of chains: bound by FMA and, per (row, chain), one exp.
 //                A group is as many panels as stay in cache with their sums; X is read once a group
 //
+// Where few entries are not zero (one-hot categories), those are kept beside X, row after row, and
+// the others skipped: the same sums without their zeros.
+//
 // Long tables are cut into blocks among the threads, step by step. Short ones are not: each thread
 // takes groups of chains and makes all their steps, X in cache, nothing to wait for.
 #include "backend/cpu/cpu.hpp"
@@ -16,6 +19,8 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 #include <utility>
 
 #include "backend/checks.hpp"
@@ -33,6 +38,10 @@ constexpr std::size_t small_work = 1 << 16;  // n*d*C below this: threads cost m
 constexpr std::size_t row_bytes = 12 << 10;  // a sub-block of few chains: half of it in L1
 constexpr std::size_t panel_rows = 48;       // whole tiles; residuals [48 x width] stay in L1
 constexpr std::size_t group_bytes = 384 << 10;  // theta and sums of a group of panels: in L2
+
+// Measured at Adult's shape: an entry met by itself costs about 2.5 times one met in a dense row,
+// for many chains as for one in cache.
+constexpr double most_density = 0.3;
 
 int threads_available() {
   return std::clamp(omp_get_max_threads(), 1, static_cast<int>(most_threads));
@@ -62,6 +71,44 @@ struct Group {
   std::size_t size = 0;
 };
 
+// Entries that are not zero, or nothing where most are not.
+struct Entries {
+  std::vector<std::uint64_t> begin;    // [n + 1]
+  std::vector<std::uint32_t> feature;  // [entries]
+  std::vector<float> value;            // [entries]
+
+  explicit Entries(const MatrixView<const float>& x) {
+    if (x.cols > std::numeric_limits<std::uint32_t>::max()) return;
+    std::vector<std::uint64_t> count(x.rows + 1, 0);
+#pragma omp parallel for schedule(static)
+    for (std::size_t i = 0; i < x.rows; ++i) {
+      count[i + 1] = x.cols - static_cast<std::size_t>(std::ranges::count(x.row(i), 0.0f));
+    }
+    std::partial_sum(count.begin(), count.end(), count.begin());
+    if (static_cast<double>(count.back()) >
+        most_density * static_cast<double>(x.rows) * static_cast<double>(x.cols)) {
+      return;
+    }
+    begin = std::move(count);
+    feature.resize(begin.back());
+    value.resize(begin.back());
+#pragma omp parallel for schedule(static)
+    for (std::size_t i = 0; i < x.rows; ++i) {
+      std::size_t e = begin[i];
+      for (std::size_t j = 0; j < x.cols; ++j) {
+        const float v = x.data[i * x.cols + j];
+        if (v == 0.0f) continue;
+        feature[e] = static_cast<std::uint32_t>(j);
+        value[e++] = v;
+      }
+    }
+  }
+  [[nodiscard]] bool used() const { return !begin.empty(); }
+  [[nodiscard]] cpu::SparseRows rows(Range range) const {
+    return {begin.data() + range.first, feature.data(), value.data(), range.size()};
+  }
+};
+
 // What one thread needs to compute gradients of a group over a range of blocks.
 template <class T>
 struct Worker {
@@ -76,7 +123,7 @@ template <class T>
 class CpuEngine final : public Engine {
  public:
   CpuEngine(MatrixView<const float> x, std::span<const float> y, const Loss& loss)
-      : x_(x), y_(y), loss_(loss), choice_(cpu::choose_loss(loss)) {}
+      : x_(x), y_(y), entries_(x), loss_(loss), choice_(cpu::choose_loss(loss)) {}
 
   [[nodiscard]] std::size_t rows() const override { return x_.rows; }
   [[nodiscard]] std::size_t features() const override { return x_.cols; }
@@ -154,6 +201,15 @@ class CpuEngine final : public Engine {
     return work < small_work ? 1 : threads_available();
   }
   [[nodiscard]] bool few() const { return chains_ <= cpu::few_chains; }
+  [[nodiscard]] bool sparse() const { return entries_.used(); }
+  // Numbers of one chain where there are few.
+  [[nodiscard]] std::size_t packed_size() const {
+    return sparse() ? features() : cpu::packed_size<T>(features());
+  }
+  [[nodiscard]] std::size_t panel_width(std::size_t chains) const {
+    const std::size_t width = cpu::panel_width<T>(chains);
+    return sparse() ? std::min(width, cpu::max_sparse_width<T>()) : width;
+  }
 
   // Lays out the work for C chains; everything a step needs is allocated here.
   void prepare(std::size_t chains) {
@@ -163,10 +219,10 @@ class CpuEngine final : public Engine {
     const auto threads = static_cast<std::size_t>(threads_for(x_.rows * d * chains));
     groups_.clear();
     if (few()) {
-      groups_.push_back({{0, chains}, {}, chains * cpu::packed_size<T>(d)});
+      groups_.push_back({{0, chains}, {}, chains * packed_size()});
       by_groups_ = false;
     } else {
-      const std::size_t width = cpu::panel_width<T>(chains);
+      const std::size_t width = panel_width(chains);
       const std::size_t panels = (chains + width - 1) / width;
       // Blocks enough for every thread: groups by cache alone. Else a group a thread, if there are.
       by_groups_ = blocks() < 8 * threads && panels >= threads;
@@ -177,7 +233,7 @@ class CpuEngine final : public Engine {
       for (std::size_t first = 0; first < chains;) {
         Group group{{first, first}, {}, 0};
         while (group.panels.size() < per_group && first < chains) {
-          const std::size_t w = cpu::panel_width<T>(chains - first);
+          const std::size_t w = panel_width(chains - first);
           const std::size_t last = std::min(first + w, chains);
           group.panels.push_back({{first, last}, w, group.size});
           group.size += w * d;
@@ -187,8 +243,9 @@ class CpuEngine final : public Engine {
         groups_.push_back(std::move(group));
       }
     }
-    sub_block_ = few() ? std::clamp<std::size_t>(row_bytes / (d * sizeof(float)) / 8 * 8, 8, 256)
-                       : panel_rows;
+    sub_block_ = sparse() ? row_block
+                 : few()  ? std::clamp<std::size_t>(row_bytes / (d * sizeof(float)) / 8 * 8, 8, 256)
+                          : panel_rows;
 
     std::size_t size = 0, width = cpu::few_chains;
     for (const Group& group : groups_) {
@@ -204,7 +261,7 @@ class CpuEngine final : public Engine {
       Worker<T> worker;
       worker.gradient = PairwiseSum(size, all.first, all.last);
       if (single) worker.sums = cpu::Aligned<T>(size);
-      if (!few() && !single) worker.rows = cpu::Aligned<T>(sub_block_ * d);
+      if (!few() && !single && !sparse()) worker.rows = cpu::Aligned<T>(sub_block_ * d);
       worker.scratch = cpu::Aligned<T>(sub_block_ * width);
       worker.packed = cpu::Aligned<T>(by_groups_ ? size : 0);
       worker.noise.resize(d);
@@ -217,8 +274,13 @@ class CpuEngine final : public Engine {
     const std::size_t d = features();
     if (group.panels.empty()) {
       for (std::size_t c = 0; c < group.chains.size(); ++c) {
-        cpu::pack<T>({theta + (group.chains.first + c) * d, d},
-                     packed + c * cpu::packed_size<T>(d));
+        const std::span<const double> from(theta + (group.chains.first + c) * d, d);
+        T* const to = packed + c * packed_size();
+        if (sparse()) {
+          std::ranges::transform(from, to, [](double v) { return static_cast<T>(v); });
+        } else {
+          cpu::pack<T>(from, to);
+        }
       }
       return;
     }
@@ -237,8 +299,13 @@ class CpuEngine final : public Engine {
     const std::size_t d = features();
     if (group.panels.empty()) {
       for (std::size_t c = 0; c < group.chains.size(); ++c) {
-        cpu::unpack<T>(sums + c * cpu::packed_size<T>(d),
-                       {gradient + (group.chains.first + c) * d, d});
+        const double* const from = sums + c * packed_size();
+        const std::span<double> to(gradient + (group.chains.first + c) * d, d);
+        if (sparse()) {
+          std::copy_n(from, d, to.begin());
+        } else {
+          cpu::unpack<T>(from, to);
+        }
       }
       return;
     }
@@ -277,6 +344,16 @@ class CpuEngine final : public Engine {
   }
 
   void add_few(Worker<T>& worker, const Group& group, const T* theta, Range rows, T* sums) {
+    if (sparse()) {
+      return cpu::sparse_row_gradient(cpu::SparseRowGradient<T>{.x = entries_.rows(rows),
+                                                                .y = &y_[rows.first],
+                                                                .loss = choice_,
+                                                                .features = features(),
+                                                                .chains = group.chains.size(),
+                                                                .theta = theta,
+                                                                .r = worker.scratch.data(),
+                                                                .g = sums});
+    }
     cpu::row_gradient(cpu::RowGradient<T>{.x = view(rows),
                                           .y = &y_[rows.first],
                                           .loss = choice_,
@@ -287,6 +364,17 @@ class CpuEngine final : public Engine {
   }
 
   void add_panels(Worker<T>& worker, const Group& group, const T* theta, Range rows, T* sums) {
+    if (sparse()) {
+      for (const Panel& panel : group.panels) {
+        cpu::sparse_panel_gradient(cpu::SparsePanelGradient<T>{.x = entries_.rows(rows),
+                                                               .y = &y_[rows.first],
+                                                               .width = panel.width,
+                                                               .loss = choice_,
+                                                               .theta = theta + panel.offset,
+                                                               .g = sums + panel.offset});
+      }
+      return;
+    }
     const std::size_t n = rows.size(), d = features();
     const float* const stored = x_.data + rows.first * d;
     const T* x = nullptr;
@@ -368,6 +456,7 @@ class CpuEngine final : public Engine {
 
   MatrixView<const float> x_;  // [n x d]
   std::span<const float> y_;   // [n]
+  Entries entries_;
   const Loss& loss_;
   cpu::LossChoice choice_;
 

@@ -9,6 +9,7 @@
 // Many chains: lanes run along the chains of a panel [.. x width]; register tiles of rows x width
 //   accumulators, bound by FMA and, per row and chain, an exp.
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -56,6 +57,44 @@ struct RowGradient {
 };
 void row_gradient(const RowGradient<double>& rows);
 void row_gradient(const RowGradient<float>& rows);
+
+/// Rows of which most entries are zero: the others, row after row.
+struct SparseRows {
+  const std::uint64_t* begin;    ///< [rows + 1] entries of row i: [begin[i], begin[i + 1])
+  const std::uint32_t* feature;  ///< of an entry, ascending in a row
+  const float* value;
+  std::size_t rows;
+};
+
+/// g_c += sum_i f'(x_i . theta_c, y_i) x_i for C <= few_chains chains, one entry after another.
+template <class T>
+struct SparseRowGradient {
+  SparseRows x;
+  const float* y;  ///< [rows]
+  LossChoice loss;
+  std::size_t features, chains;
+  const T* theta;  ///< [C x d]
+  T* r;            ///< [C x rows] scratch: logits, then residuals
+  T* g;            ///< [C x d]
+};
+void sparse_row_gradient(const SparseRowGradient<double>& rows);
+void sparse_row_gradient(const SparseRowGradient<float>& rows);
+
+/// The same for a panel of chains at most max_sparse_width wide: an entry is met while the row's
+/// logits and residuals are in registers. theta and g of a panel are to stay in L1.
+template <class T>
+struct SparsePanelGradient {
+  SparseRows x;
+  const float* y;  ///< [rows]
+  std::size_t width;
+  LossChoice loss;
+  const T* theta;  ///< [d x width]
+  T* g;            ///< [d x width]
+};
+void sparse_panel_gradient(const SparsePanelGradient<double>& panel);
+void sparse_panel_gradient(const SparsePanelGradient<float>& panel);
+template <class T>
+std::size_t max_sparse_width();
 
 /// Widest panel, and the width of a panel of `chains` <= that many.
 template <class T>
