@@ -55,9 +55,10 @@ using CompiledLosses = LossList<${entries}>;
   include_directories(${PROJECT_BINARY_DIR}/generated)
 endfunction()
 
-# gibbsite_test(NAME SOURCES ... [LINK ...] [DEFINE ...]): one GoogleTest program, one ctest per case.
+# gibbsite_test(NAME [NEEDS_GPU] SOURCES ... [LINK ...] [DEFINE ...]): one GoogleTest program, one ctest per
+# case; one in all for what needs a GPU, so that a machine without one says so in one line.
 function(gibbsite_test name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINK;DEFINE" ${ARGN})
+  cmake_parse_arguments(arg "NEEDS_GPU" "" "SOURCES;LINK;DEFINE" ${ARGN})
   add_executable(test_${name} ${arg_SOURCES})
   target_link_libraries(test_${name} PRIVATE ${arg_LINK} gibbsite_flags GTest::gmock GTest::gtest_main)
   target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/host
@@ -69,6 +70,11 @@ function(gibbsite_test name)
     ${arg_DEFINE})
   if(GIBBSITE_SANITIZE)  # tests that cost much run less of the same
     target_compile_definitions(test_${name} PRIVATE GIBBSITE_SANITIZED)
+  endif()
+  if(arg_NEEDS_GPU)
+    add_test(NAME ${name} COMMAND test_${name})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 900 SKIP_REGULAR_EXPRESSION "no GPU")
+    return()
   endif()
   gtest_discover_tests(test_${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600
                        ENVIRONMENT OMP_WAIT_POLICY=PASSIVE)
@@ -83,7 +89,11 @@ function(add_backend_test name)
     list(APPEND backends cuda)
   endif()
   foreach(backend IN LISTS backends)
-    gibbsite_test(${name}_${backend} SOURCES ${arg_SOURCES} LINK ${arg_LINK} gibbsite_emulator
+    set(needs "")
+    if(backend STREQUAL "cuda")
+      set(needs NEEDS_GPU)
+    endif()
+    gibbsite_test(${name}_${backend} ${needs} SOURCES ${arg_SOURCES} LINK ${arg_LINK} gibbsite_emulator
                   DEFINE GIBBSITE_TEST_BACKEND="${backend}")
   endforeach()
 endfunction()
@@ -96,7 +106,11 @@ function(add_device_test name)
     list(APPEND devices cuda)
   endif()
   foreach(device IN LISTS devices)
-    gibbsite_test(${name}_${device} SOURCES ${arg_SOURCES} LINK ${arg_LINK} gibbsite_emulator
+    set(needs "")
+    if(device STREQUAL "cuda")
+      set(needs NEEDS_GPU)
+    endif()
+    gibbsite_test(${name}_${device} ${needs} SOURCES ${arg_SOURCES} LINK ${arg_LINK} gibbsite_emulator
                   DEFINE GIBBSITE_TEST_DEVICE="${device}")
   endforeach()
 endfunction()

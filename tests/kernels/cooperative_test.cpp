@@ -108,7 +108,9 @@ void PrintTo(const Shape& s, std::ostream* out) {
 class Cooperative : public testing::Test {
  protected:
   void SetUp() override {
-    if (std::string_view(GIBBSITE_TEST_DEVICE) == "cuda" && support::gpu_is_missing()) GTEST_SKIP();
+    if (std::string_view(GIBBSITE_TEST_DEVICE) == "cuda" && support::gpu_is_missing()) {
+      GTEST_SKIP() << "no GPU";
+    }
     device_ = support::make_test_device(GIBBSITE_TEST_DEVICE);
   }
   [[nodiscard]] cuda::Problem problem(const Shape& s,
