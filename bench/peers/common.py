@@ -93,6 +93,11 @@ class Data:
         d = self.x.shape[1]
         return (2 * uniform(3, 0, chains * d) - 1).astype(self.dtype).reshape(chains, d)
 
+    def signed(self):
+        """Rows times -y: with them the gradient is the sum of logistic(row.theta) row, which saves a pipeline of products
+        two passes over the margins."""
+        return self.x * -self.y[:, None]
+
     def exact(self, theta):
         """Gradient of one chain in double, in blocks of rows."""
         import numpy

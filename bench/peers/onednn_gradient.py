@@ -1,5 +1,5 @@
-"""Peer: oneDNN through its C API: a product whose post-operations make the residuals (times -y, logistic, times -y), then
-a product that adds to the gradient; the whole table or blocks of rows, margins stored by rows or by chains. oneDNN has no
+"""Peer: oneDNN through its C API: a product with the logistic function as its post-operation, then a product that adds to
+the gradient; the whole table or blocks of rows, margins stored by rows or by chains. oneDNN has no
 product in double. See common.py."""
 
 import ctypes
@@ -10,8 +10,8 @@ import common
 
 # Of oneDNN's C header, version 3.
 CPU, DEFAULT_STREAM, FLOAT = 1, 1, 3
-LOGISTIC, MULTIPLY = 41, 0x1FFF1
-SOURCE, SECOND, DESTINATION, WEIGHTS, POST_OPERATION = 1, 2, 17, 33, 32768
+LOGISTIC = 41
+SOURCE, DESTINATION, WEIGHTS = 1, 17, 33
 
 
 class Argument(ctypes.Structure):
@@ -56,30 +56,23 @@ class Library:
         return self.make("memory_create", self.layout(array), self.engine, ctypes.c_void_p(array.ctypes.data))
 
     def product(self, left, right, out, after):
-        """out = after(left right), as a function of no arguments. after(post-operations) -> {argument: matrix}."""
+        """out = left right with what `after` appends to its post-operations; a function of no arguments."""
         operations = self.make("post_ops_create")
-        more = after(operations)
+        after(operations)
         attributes = self.make("primitive_attr_create")
         self.call("primitive_attr_set_post_ops", attributes, operations)
         description = self.make("matmul_primitive_desc_create", self.engine, self.layout(left), self.layout(right),
                                 None, self.layout(out), attributes)
         primitive = self.make("primitive_create", description)
-        given = {SOURCE: left, WEIGHTS: right, DESTINATION: out, **more}
+        given = {SOURCE: left, WEIGHTS: right, DESTINATION: out}
         arguments = (Argument * len(given))(*((kind, self.memory(array)) for kind, array in given.items()))
         return lambda: self.call("primitive_execute", primitive, self.stream, ctypes.c_int(len(given)), arguments)
 
-    def to_residuals(self, signs):
-        """signs: -y, broadcast over chains."""
-        def after(operations):
-            self.call("post_ops_append_binary", operations, ctypes.c_int(MULTIPLY), self.layout(signs))
-            self.call("post_ops_append_eltwise", operations, ctypes.c_int(LOGISTIC), ctypes.c_float(0), ctypes.c_float(0))
-            self.call("post_ops_append_binary", operations, ctypes.c_int(MULTIPLY), self.layout(signs))
-            return {POST_OPERATION * (1 + place) | SECOND: signs for place in (0, 2)}
-        return after
+    def logistic(self, operations):
+        self.call("post_ops_append_eltwise", operations, ctypes.c_int(LOGISTIC), ctypes.c_float(0), ctypes.c_float(0))
 
     def added(self, operations):
         self.call("post_ops_append_sum", operations, ctypes.c_float(1), ctypes.c_int32(0), ctypes.c_int(FLOAT))
-        return {}
 
 
 def prepare(case):
@@ -90,21 +83,20 @@ def prepare(case):
     dnn = Library()
 
     def load(data):
-        n = len(data.y)
+        n, signed = len(data.y), data.signed()
 
         def variant(theta, rows, by_rows):
             total, calls = numpy.zeros_like(theta), []
             space = numpy.empty(rows * len(theta), numpy.float32)
-            signs = -data.y[:, None]
             for at in range(0, n, rows):
-                x = data.x[at:at + rows]
+                x = signed[at:at + rows]
                 if by_rows:
                     margins = space[:len(x) * len(theta)].reshape(len(x), len(theta))
-                    calls.append(dnn.product(x, theta.T, margins, dnn.to_residuals(signs[at:at + rows])))
+                    calls.append(dnn.product(x, theta.T, margins, dnn.logistic))
                     calls.append(dnn.product(margins.T, x, total, dnn.added))
                 else:
                     margins = space[:len(x) * len(theta)].reshape(len(theta), len(x))
-                    calls.append(dnn.product(theta, x.T, margins, dnn.to_residuals(signs[at:at + rows].T)))
+                    calls.append(dnn.product(theta, x.T, margins, dnn.logistic))
                     calls.append(dnn.product(margins, x, total, dnn.added))
 
             def gradient():
@@ -113,7 +105,7 @@ def prepare(case):
                     call()
                 dnn.call("stream_wait", dnn.stream)
                 return total
-            gradient.keep = signs, space, theta
+            gradient.keep = space, theta  # oneDNN has addresses
             return gradient
 
         def variants(theta):

@@ -18,7 +18,7 @@ def prepare(case):
     if not libraries:
         raise common.Skip("numpy's products are not by OpenBLAS here")
     version = f"{', '.join(libraries)}, numpy {numpy.__version__}, scipy {scipy.__version__}"
-    numpy.seterr(over="ignore")  # 1 / (1 + inf) is the residual that is meant
+    numpy.seterr(over="ignore")  # 1 / (1 + inf) is what is meant
     pool = concurrent.futures.ThreadPoolExecutor(case.threads)
     in_use = [None]
     gemm = scipy.linalg.blas.sgemm if case.dtype == "float" else scipy.linalg.blas.dgemm
@@ -29,26 +29,26 @@ def prepare(case):
             controller.limit(limits=count)
             in_use[0] = count
 
-    def to_residuals(margins, y):
-        """In place: m -> -y / (1 + exp(y m))."""
-        margins *= y
+    def logistic(margins):
+        """In place."""
+        numpy.negative(margins, out=margins)
         numpy.exp(margins, out=margins)
         margins += 1
-        numpy.divide(-y, margins, out=margins)
+        numpy.reciprocal(margins, out=margins)
 
     def load(data):
-        n, d = data.x.shape
+        n, table = len(data.y), data.signed()
 
         def whole(theta):
             one = len(theta) == 1
-            weights, y = (theta[0], data.y) if one else (theta.T, data.y[:, None])
+            weights = theta[0] if one else theta.T
             margins = numpy.empty(n if one else (n, len(theta)), data.dtype)
 
             def gradient():
                 use_threads(case.threads)
-                numpy.matmul(data.x, weights, out=margins)
-                to_residuals(margins, y)
-                return (margins.T @ data.x).reshape(theta.shape)
+                numpy.matmul(table, weights, out=margins)
+                logistic(margins)
+                return (margins.T @ table).reshape(theta.shape)
             return gradient
 
         edges = [n * k // case.threads for k in range(case.threads + 1)]
@@ -69,10 +69,10 @@ def prepare(case):
                 total = numpy.zeros(theta.shape, data.dtype)
                 space = numpy.empty(rows if one else (rows, len(theta)), data.dtype)
                 for at in range(begin, end, rows):
-                    x, y = data.x[at:min(at + rows, end)], data.y[at:min(at + rows, end)]
+                    x = table[at:min(at + rows, end)]
                     margins = space[:len(x)]
                     numpy.matmul(x, weights, out=margins)
-                    to_residuals(margins, y if one else y[:, None])
+                    logistic(margins)
                     total += margins.T @ x
                 return total
             return over_pool(part)
@@ -82,9 +82,9 @@ def prepare(case):
             def part(begin, end):
                 total = numpy.zeros(theta.shape, data.dtype, order="F")
                 for at in range(begin, end, rows):
-                    x, y = data.x[at:min(at + rows, end)], data.y[at:min(at + rows, end)]
+                    x = table[at:min(at + rows, end)]
                     margins = gemm(1, theta.T, x.T, trans_a=True)
-                    to_residuals(margins, y)
+                    logistic(margins)
                     total = gemm(1, margins, x.T, trans_b=True, beta=1, c=total, overwrite_c=True)
                 return total
             return over_pool(part)
