@@ -98,9 +98,11 @@ def judge(line, fingerprints):
         if ours is None:
             line["gradient"] = "unchecked"
         else:
-            error = max(abs(a - b) for a, b in zip(ours, theirs, strict=True)) / abs(ours[-1])
-            line["error"] = error if math.isfinite(error) else None
-            line["gradient"] = "same" if error <= FINGERPRINT_TOLERANCE[line["dtype"]] else "another gradient"
+            tolerance = FINGERPRINT_TOLERANCE[line["dtype"]] * abs(ours[-1])
+            # A NaN is not within anything.
+            same = all(abs(a - b) <= tolerance for a, b in zip(ours, theirs, strict=True))
+            line["gradient"] = "same" if same else "another gradient"
+        line["fingerprint"] = [value if math.isfinite(value) else None for value in theirs]
     return line
 
 
@@ -207,7 +209,7 @@ def summary(gradients, scaling):
         line["met"] += target["met"]
         line["least"] = min(line["least"], target["found"])
         line["median"].append(target["found"])
-    return [{**line, "median": statistics.median(line["median"])} for line in found.values()]
+    return [{**found[what], "median": statistics.median(found[what]["median"])} for what in sorted(found)]
 
 
 def roofs_of(parts):
@@ -343,12 +345,13 @@ def growth_section(report):
 def steps_section(report):
     if not report["steps"]:
         return []
-    rows = [[shape_text(s), f"{s['chains']:,}", s["backend"], s["arithmetic"], str(s["threads"]), time_text(s["seconds"]),
-             percent(s["beside_gradient"])] for s in report["steps"]]
+    most = max(s["threads"] for s in report["steps"])
+    rows = [[shape_text(s), f"{s['chains']:,}", s["backend"], s["arithmetic"], time_text(s["seconds"]),
+             percent(s["beside_gradient"])] for s in report["steps"] if s["threads"] == most]
     noise = ", ".join(f"{significant(rate / 1e6)} million by {kind}" for kind, rate in report["noise"].items())
-    return ["## Steps: gradient, noise and update", "",
+    return [f"## Steps: gradient, noise and update, {threads_text(most)}", "",
             *([f"Normals per second and thread: {noise}.", ""] if noise else []),
-            *grid(["n × d", "C", "backend", "type", "threads", "time", "noise and update"], rows), ""]
+            *grid(["n × d", "C", "backend", "type", "time", "noise and update"], rows), ""]
 
 
 def peers_section(report):
@@ -357,10 +360,10 @@ def peers_section(report):
     lines = ["## Peers", ""]
     versions = list(dict.fromkeys(f"{p['peer']}: {p['version']}" for p in report["peers"] if p.get("version")))
     lines += [*(f"* {version}" for version in versions), ""]
-    rows = [[p["peer"], shape_text(p), f"{p['chains']:,}", p["dtype"], str(p["threads"]),
-             time_text(p["seconds"]), p.get("variant") or "", p["gradient"]] for p in report["peers"] if "seconds" in p]
-    if rows:
-        lines += [*grid(["peer", "n × d", "C", "type", "threads", "time", "how", "gradient"], rows), ""]
+    measured = [p for p in report["peers"] if "seconds" in p]
+    for dtype, threads in sorted({(p["dtype"], p["threads"]) for p in measured}, key=lambda key: (key[0] == "double", key[1])):
+        lines += peers_table([p for p in measured if (p["dtype"], p["threads"]) == (dtype, threads)], dtype, threads,
+                             report["gradients"])
     reasons = {}
     for p in report["peers"]:
         if "skipped" in p:
@@ -373,6 +376,21 @@ def peers_section(report):
             lines.append(f"* {peer}: {why} ({where})")
         lines.append("")
     return lines
+
+
+def peers_table(measured, dtype, threads, gradients):
+    """A row a case, a column a peer; how each computed is in the JSON."""
+    names = list(dict.fromkeys(p["peer"] for p in measured))
+    ours = {place(g): g["seconds"] for g in gradients if (g["arithmetic"], g["threads"]) == (dtype, threads)}
+    found = {(p["peer"], *place(p)): p for p in measured}
+    rows = []
+    for case in sorted({place(p) for p in measured}, key=lambda c: (c[0] * c[1], c[0], c[2])):
+        cells = [found.get((name, *case)) for name in names]
+        rows.append([f"{case[0]:,} × {case[1]:,}", f"{case[2]:,}", time_text(ours[case]) if case in ours else "—",
+                     *("—" if p is None else time_text(p["seconds"]) + ("" if p["gradient"] == "same" else f", {p['gradient']}")
+                       for p in cells)])
+    return [f"Time of a gradient of all chains, {dtype}, {threads_text(threads)}:", "",
+            *grid(["n × d", "C", "gibbsite", *names], rows), ""]
 
 
 def programs_section(report):
