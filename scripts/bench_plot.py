@@ -25,7 +25,7 @@ def panels(title, x_label, y_label, parts, note=""):
     y_low, y_high = math.floor(math.log10(min(ys))), math.ceil(math.log10(max(ys)))
     y_range = (y_low, max(y_high, y_low + 1))
     x_range = (math.log10(min(xs)) - 0.1, math.log10(max(xs)) + 0.1)
-    per_row = 4
+    per_row = 3
     legend_rows = -(-(len(labels) + 1) // per_row)
     count = max(len(parts), 1)
     width = LEFT + count * PANEL_WIDTH + (count - 1) * GAP + 24
@@ -85,7 +85,7 @@ def legend(labels, top, column, per_row):
         else:
             out.append(f'<path class="line" stroke="{colour(labels, label)}" d="M{x:.1f} {y}h28"/>')
             out.append(mark(labels, label, x + 14, y))
-        out.append(f'<text x="{x + 36:.1f}" y="{y + 4.5}">{html.escape(label or "its roof")}</text>')
+        out.append(f'<text x="{x + 36:.1f}" y="{y + 4.5}">{html.escape(label or "roof of that colour")}</text>')
     return out
 
 
@@ -108,6 +108,7 @@ def path(points):
 
 
 def decade(power):
-    if 0 <= power <= 3:
-        return f"{10 ** power:,}"
-    return f'10<tspan dy="-5" font-size="10">{str(power).replace("-", "−")}</tspan>'
+    """10^power as k, M, G."""
+    if not 0 <= power < 12:
+        return f"1e{power}"
+    return f"{10 ** (power % 3)}{('', 'k', 'M', 'G')[power // 3]}"
