@@ -5,7 +5,7 @@ PEER.py --rows N --features D --chains C[,C...] --dtype float|double [--threads 
 prints a line of JSON for every number of chains: peer, version, variant, rows, features, chains, dtype, threads, seconds
 (median of a gradient of all chains), fingerprint (three coordinates of chain 0's gradient and its norm); or peer and
 skipped, the reason. A peer may offer several variants; each is held against a gradient in double by numpy before anything
-is timed, and the quickest is the one reported. S is the time for one number of chains.
+is timed, and the quickest is the one reported. S is the time for a number of chains on average: what small ones leave goes to the larger.
 """
 
 import argparse
@@ -35,7 +35,7 @@ class Case:
         parser.add_argument("--chains", required=True, help="ascending, comma separated")
         parser.add_argument("--dtype", choices=("float", "double"), required=True)
         parser.add_argument("--threads", type=int, default=1)
-        parser.add_argument("--seconds", type=float, default=5, help="for each number of chains")
+        parser.add_argument("--seconds", type=float, default=5, help="for each number of chains, on average")
         given = parser.parse_args()
         self.peer = peer
         self.rows, self.features, self.dtype = given.rows, given.features, given.dtype
@@ -138,25 +138,29 @@ def median_seconds(function, once, end):
     return statistics.median(windows)
 
 
-def quickest(variants, data, theta, case):
-    """(name, seconds, gradient) of the quickest variant; those that compute something else are an error."""
-    end = time.monotonic() + case.seconds
+def quickest(variants, data, theta, case, share, limit):
+    """(name, seconds, gradient) of the quickest variant, in about `share` seconds and never more than `limit`; a variant
+    that computes something else ends the case."""
+    begin = time.monotonic()
     exact = {c: data.exact(theta[c]) for c in {0, len(theta) - 1}}
     once, gradient = {}, None
     for name, function in variants.items():
-        if once and time.monotonic() + 2 * min(once.values()) * (WINDOWS + 1) > end:
+        if once and time.monotonic() + min(once.values()) * (WINDOWS + 2) > begin + limit:
             continue  # no time to try what is left and to measure the best
         found = function()  # warms up, and compiles where there is something to compile
         for c, expected in exact.items():
             error = differs(found[c], expected, TOLERANCE[case.dtype])
             if error is not None:
                 raise Skip(f"{name} computes another gradient: chain {c} is off by {error:.3g} of its norm")
-        once[name] = min(seconds_of(function), seconds_of(function)) if len(variants) > 1 else seconds_of(function)
+        once[name] = seconds_of(function)
+        if once[name] < 0.1:
+            once[name] = min(once[name], seconds_of(function), seconds_of(function))
         gradient = numpy_row(found)
     best = min(once, key=once.get)
-    if once[best] * WINDOWS > case.seconds:
-        raise Skip(f"a gradient takes {once[best]:.2g} s, too long for five in {case.seconds:.3g} s")
-    return best, median_seconds(variants[best], once[best], end), gradient
+    left = begin + limit - time.monotonic()
+    if once[best] * WINDOWS > left:
+        raise Skip(f"a gradient takes {once[best]:.2g} s, too long for five in the time left")
+    return best, median_seconds(variants[best], once[best], begin + share), gradient
 
 
 def numpy_row(found):
@@ -181,12 +185,14 @@ def run(peer, prepare):
             case.say(chains=chains, skipped=str(why))
         return
     last = None  # chains and seconds of the largest case so far
-    for chains in case.chains:
+    end = time.monotonic() + case.seconds * len(case.chains)
+    for place, chains in enumerate(case.chains):
         try:
-            if last and last[1] * chains / last[0] * (WINDOWS + 2) > 4 * case.seconds:
-                raise Skip(f"{last[0]} chains took {last[1]:.2g} s: {chains} are too long for {case.seconds:.3g} s")
+            limit = max(0.0, end - time.monotonic())
+            if last and last[1] * chains / last[0] * WINDOWS > 2 * limit:  # cost may grow by less than chains do
+                raise Skip(f"no time: {last[0]} chains took {last[1]:.2g} s")
             theta = data.theta(chains)
-            name, seconds, gradient = quickest(variants(theta), data, theta, case)
+            name, seconds, gradient = quickest(variants(theta), data, theta, case, limit / (len(case.chains) - place), limit)
         except (Skip, MemoryError) as why:
             case.say(chains=chains, version=version, skipped=str(why) or "not enough memory")
             continue
