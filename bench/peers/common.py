@@ -87,6 +87,7 @@ class Data:
         for begin in range(0, count, BLOCK):
             end = min(begin + BLOCK, count)
             flat[begin:end] = ((2 * uniform(1, begin, end) - 1) * width).astype(numpy.float32)
+        self.known = {}
         self.y = numpy.where(uniform(2, 0, case.rows) < 0.5, -1, 1).astype(self.dtype)
 
     def theta(self, chains):
@@ -98,15 +99,18 @@ class Data:
         two passes over the margins."""
         return self.x * -self.y[:, None]
 
-    def exact(self, theta):
-        """Gradient of one chain in double, in blocks of rows."""
+    def exact(self, chain, theta):
+        """Gradient of that chain in double, in blocks of rows; kept, since a chain is the same among few and many."""
         import numpy
 
+        if chain in self.known:
+            return self.known[chain]
         gradient, theta = numpy.zeros(theta.size), theta.astype(float)
         rows = max(1, BLOCK // theta.size)
         for begin in range(0, len(self.y), rows):
             x, y = self.x[begin:begin + rows].astype(float), self.y[begin:begin + rows].astype(float)
             gradient += (-y / (1 + numpy.exp(y * (x @ theta)))) @ x
+        self.known[chain] = gradient
         return gradient
 
 
@@ -129,21 +133,21 @@ def seconds_of(function, calls=1):
     return (time.perf_counter() - begin) / calls
 
 
-def median_seconds(function, once, end):
-    """Median of at least five windows, as many as fit before `end` up to 25."""
+def median_seconds(function, once):
+    """Median of at least five windows; of up to 25 while they take less than a second in all."""
     calls = max(1, round(WINDOW_SECONDS / max(once, 1e-9)))
-    windows = []
+    windows, end = [], time.monotonic() + 1
     while len(windows) < WINDOWS or (len(windows) < 25 and time.monotonic() < end):
         windows.append(seconds_of(function, calls))
     return statistics.median(windows)
 
 
-def quickest(variants, data, theta, case, share, limit):
-    """(name, seconds, gradient) of the quickest variant, in about `share` seconds and never more than `limit`; a variant
-    that computes something else ends the case."""
+def quickest(variants, data, theta, case, limit):
+    """(name, seconds, gradient) of the quickest variant, in about `limit` seconds at most; a variant that computes
+    something else ends the case."""
     begin = time.monotonic()
-    exact = {c: data.exact(theta[c]) for c in {0, len(theta) - 1}}
-    once, gradient = {}, None
+    exact = {c: data.exact(c, theta[c]) for c in {0, len(theta) - 1}}
+    once, gradients = {}, {}
     for name, function in variants.items():
         if once and time.monotonic() + min(once.values()) * (WINDOWS + 2) > begin + limit:
             continue  # no time to try what is left and to measure the best
@@ -155,18 +159,12 @@ def quickest(variants, data, theta, case, share, limit):
         once[name] = seconds_of(function)
         if once[name] < 0.1:
             once[name] = min(once[name], seconds_of(function), seconds_of(function))
-        gradient = numpy_row(found)
+        gradients[name] = [float(value) for value in found[0]]
     best = min(once, key=once.get)
     left = begin + limit - time.monotonic()
     if once[best] * WINDOWS > left:
         raise Skip(f"a gradient takes {once[best]:.2g} s, too long for five in the time left")
-    return best, median_seconds(variants[best], once[best], begin + share), gradient
-
-
-def numpy_row(found):
-    import numpy
-
-    return numpy.asarray(found[0], float)
+    return best, median_seconds(variants[best], once[best]), gradients[best]
 
 
 def run(peer, prepare):
@@ -186,20 +184,19 @@ def run(peer, prepare):
         return
     last = None  # chains and seconds of the largest case so far
     end = time.monotonic() + case.seconds * len(case.chains)
-    for place, chains in enumerate(case.chains):
+    for chains in case.chains:
         try:
             limit = max(0.0, end - time.monotonic())
             if last and last[1] * chains / last[0] * WINDOWS > 2 * limit:  # cost may grow by less than chains do
                 raise Skip(f"no time: {last[0]} chains took {last[1]:.2g} s")
             theta = data.theta(chains)
-            name, seconds, gradient = quickest(variants(theta), data, theta, case, limit / (len(case.chains) - place), limit)
+            name, seconds, gradient = quickest(variants(theta), data, theta, case, limit)
         except (Skip, MemoryError) as why:
             case.say(chains=chains, version=version, skipped=str(why) or "not enough memory")
             continue
         last = chains, seconds
-        norm = math.sqrt(sum(float(g) ** 2 for g in gradient))
         case.say(chains=chains, version=version, variant=name, seconds=seconds,
-                 fingerprint=[*(float(g) for g in gradient[:3]), norm])
+                 fingerprint=[*gradient[:3], math.hypot(*gradient)])
 
 
 def block_rows(data, chains, bytes_in_cache):

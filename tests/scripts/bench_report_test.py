@@ -200,6 +200,24 @@ class Plot(unittest.TestCase):
         xml.dom.minidom.parseString(bench_plot.panels("a < b & c", "x", "y", [("<", [("&", [(1, 1), (2, 5)], [])])]))
 
 
+class Generator(unittest.TestCase):
+    def test_is_splitmix(self):
+        try:
+            import numpy  # noqa: F401
+        except ImportError:
+            self.skipTest("no numpy")
+        sys.path.insert(0, str(ROOT / "bench/peers"))
+        import common
+
+        # The first number of Vigna's splitmix64.c from state 0; then the same arithmetic in Python's integers.
+        self.assertEqual(common.uniform(0, 0, 1)[0], (0xE220A8397B1DCDAF >> 11) * 2.0**-53)
+        for k, found in enumerate(common.uniform(3, 5, 25), 5):
+            z = ((3 << 40) + k + 0x9E3779B97F4A7C15) % 2**64
+            z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+            z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+            self.assertEqual(found, ((z ^ (z >> 31)) >> 11) * 2.0**-53)
+
+
 # Says what bench_step would, of the threads it was given.
 STEP = """
 for word in "$@"; do [[ $word == --benchmark_out=* ]] && out=${word#*=}; done
