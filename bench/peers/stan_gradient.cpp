@@ -1,9 +1,10 @@
-// Stan's bernoulli_logit_glm and its reverse mode, for stan_gradient.py; scripts/bench-peers builds it against the headers
-// of a Python package. Stan takes one chain at a time; chains are shared among threads.
-#include <stan/math.hpp>
-
+// Stan's bernoulli_logit_glm and its reverse mode, for stan_gradient.py; scripts/bench-peers builds
+// it against the headers of a Python package. Stan takes one chain at a time; chains are shared
+// among threads.
 #include <algorithm>
 #include <cstddef>
+#include <stan/math.hpp>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -29,12 +30,14 @@ void gradient(const Table& table, const double* theta, double* out) {
 extern "C" {
 
 // x by rows; y 0 or 1. The table lives as long as the process.
-const void* stan_table(const double* x, const int* y, std::ptrdiff_t rows, std::ptrdiff_t features) {
+const void* stan_table(const double* x, const int* y, std::ptrdiff_t rows,
+                       std::ptrdiff_t features) {
   using ByRows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   return new Table{Eigen::Map<const ByRows>(x, rows, features), std::vector<int>(y, y + rows)};
 }
 
-void stan_gradients(const void* table, const double* theta, std::ptrdiff_t chains, int threads, double* out) {
+void stan_gradients(const void* table, const double* theta, std::ptrdiff_t chains, int threads,
+                    double* out) {
   const auto& t = *static_cast<const Table*>(table);
   const std::ptrdiff_t used = std::min<std::ptrdiff_t>(threads, chains), d = t.x.cols();
   const auto share = [&](std::ptrdiff_t k) {
@@ -49,8 +52,8 @@ void stan_gradients(const void* table, const double* theta, std::ptrdiff_t chain
 }
 
 const char* stan_version() {
-  static const std::string version = stan::math::MAJOR_VERSION + "." + stan::math::MINOR_VERSION +
-                                     "." + stan::math::PATCH_VERSION;
+  static const std::string version =
+      stan::math::MAJOR_VERSION + "." + stan::math::MINOR_VERSION + "." + stan::math::PATCH_VERSION;
   return version.c_str();
 }
 }
