@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 BUILD ?= build/release
 CMAKE_FLAGS ?=
 
-.PHONY: help deps build demo test check format format-check bench gpu-prefix gpu-check gpu-bench clean
+.PHONY: help deps build demo test check format format-check bench bench-peers gpu-prefix gpu-check gpu-bench clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -28,8 +28,11 @@ format: ## clang-format everything
 format-check: deps ## fail when a file is not formatted
 	@scripts/format --check
 
-bench: build ## run the benchmarks; results under bench/results
+bench: build ## run the benchmarks, about 20 minutes; results under bench/results/local
 	@scripts/bench $(BUILD)
+
+bench-peers: ## the libraries that bench compares with, in a virtual environment (half a gigabyte)
+	@scripts/bench-peers
 
 gpu-prefix: deps ## dependencies in one folder, for a machine with a GPU and no network
 	@scripts/gpu-prefix
