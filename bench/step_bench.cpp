@@ -81,7 +81,7 @@ std::string fingerprint(const Shape& shape) {
       ->loss_gradients({theta.data(), 1, g.size()}, {g.data(), 1, g.size()});
   double square = 0;
   for (const double v : g) square += v * v;
-  return fmt::format("{:.9g},{:.9g},{:.9g},{:.9g}", g[0], g[1], g[2], std::sqrt(square));
+  return fmt::format("{:.15g},{:.15g},{:.15g},{:.15g}", g[0], g[1], g[2], std::sqrt(square));
 }
 
 struct Case {
