@@ -1,8 +1,8 @@
 // One pass over X per step for all chains of a group. For a sub-block of rows that stays in cache:
 // the logits of every chain, their residuals, and X^T r added to the sum of the sub-block's
 // 1024-row block; the sums of blocks are added pairwise (pairwise.hpp). So the bits of a chain
-// depend on the machine's instruction set and on whether at most `few_chains` or more are
-// unfinished, not on the number of threads, not on how a run is cut.
+// depend on the machine's instruction set and on whether at most `few_chains` (one, where rows are
+// sparse) or more are unfinished, not on the number of threads, not on how a run is cut.
 //
 //   few chains:  reads n*d floats, 4*n*d flops a chain: bound by memory (kernels.hpp)
 //   many chains: 4*n*d*C flops on panels of chains: bound by FMA and, per (row, chain), one exp.
@@ -39,9 +39,9 @@ constexpr std::size_t row_bytes = 12 << 10;  // a sub-block of few chains: half 
 constexpr std::size_t panel_rows = 48;       // whole tiles; residuals [48 x width] stay in L1
 constexpr std::size_t group_bytes = 384 << 10;  // theta and sums of a group of panels: in L2
 
-// Measured at Adult's shape: an entry met by itself costs about 2.5 times one met in a dense row,
-// for many chains as for one in cache.
-constexpr double most_density = 0.3;
+// An entry met by itself costs more than one in a dense row: 2.2 ns beside 0.35 for one chain, 0.42
+// beside 0.09 a chain for many (one-hot rows of 108 features, AVX-512; docs/performance.md).
+constexpr double most_density = 0.15;
 
 int threads_available() {
   return std::clamp(omp_get_max_threads(), 1, static_cast<int>(most_threads));
@@ -200,8 +200,9 @@ class CpuEngine final : public Engine {
   [[nodiscard]] static int threads_for(std::size_t work) {
     return work < small_work ? 1 : threads_available();
   }
-  [[nodiscard]] bool few() const { return chains_ <= cpu::few_chains; }
   [[nodiscard]] bool sparse() const { return entries_.used(); }
+  // Chains go one by one; the entries of sparse rows serve a panel better from two chains on.
+  [[nodiscard]] bool few() const { return chains_ <= (sparse() ? 1 : cpu::few_chains); }
   // Numbers of one chain where there are few.
   [[nodiscard]] std::size_t packed_size() const {
     return sparse() ? features() : cpu::packed_size<T>(features());
