@@ -31,7 +31,7 @@ format-check: deps ## fail when a file is not formatted
 bench: build ## run the benchmarks, about 20 minutes; results under bench/results/local
 	@scripts/bench $(BUILD)
 
-bench-peers: ## the libraries that bench compares with, in a virtual environment (half a gigabyte)
+bench-peers: ## the libraries that bench compares with, in a virtual environment (1.1 GB)
 	@scripts/bench-peers
 
 gpu-prefix: deps ## dependencies in one folder, for a machine with a GPU and no network
