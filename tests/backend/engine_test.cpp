@@ -8,69 +8,22 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <random>
 
 #include "gibbsite/sampler/backend.hpp"
 #include "gibbsite/schedule/map_error.hpp"
 #include "support/backend.hpp"
+#include "support/odd_rows.hpp"
 
 namespace gibbsite {
 namespace {
 
+using support::make_odd_chains;
+using support::make_odd_rows;
+using support::OddRows;
+
 // Roundings: u, and gamma_k of k of them (Higham 2002, Lemma 3.1).
 constexpr double u = std::numeric_limits<double>::epsilon() / 2;
 double gamma_of(double k) { return k * u / (1 - k * u); }
-
-struct Problem {
-  std::size_t n, d;
-  std::vector<float> x, y;
-  [[nodiscard]] MatrixView<const float> view() const { return {x.data(), n, d}; }
-};
-
-// Rows in [-1,1]^d with odd ones planted: a row of zeros, duplicate rows, a constant column, a
-// column of zeros, one of tiny and one of large numbers.
-Problem make_problem(std::size_t n, std::size_t d, unsigned seed) {
-  std::mt19937 gen(seed);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  Problem p{n, d, std::vector<float>(n * d), std::vector<float>(n)};
-  for (float& v : p.x) v = uniform(gen);
-  for (float& v : p.y) v = uniform(gen) < 0 ? -1.0f : 1.0f;
-  for (std::size_t i = 0; i < n; ++i) {
-    float* row = &p.x[i * d];
-    if (d > 1) row[d - 1] = 1.0f;
-    if (d > 4) {
-      row[1] = 0.0f;
-      row[2] *= 1e-20f;
-      row[d - 2] *= 1e3f;
-    }
-    if (i % 11 == 5) std::fill_n(row, d, 0.0f);
-    if (i % 7 == 3) std::copy_n(&p.x[(i - 1) * d], d, row);
-  }
-  return p;
-}
-
-// Chains that differ in every field, noise of both kinds.
-Ensemble make_ensemble(std::size_t chains, std::size_t d) {
-  std::vector<ChainSpec> specs(chains);
-  for (std::size_t c = 0; c < chains; ++c) {
-    const auto k = static_cast<double>(c);
-    specs[c].inverse_temperature = 0.1 + 0.01 * k;
-    specs[c].prior_precision = c % 5 == 4 ? 0.0 : 0.5 + std::fmod(0.1 * k, 3);
-    specs[c].step_size = 1e-3 / (1 + std::fmod(k, 7));
-    specs[c].iterations = 2 + c % 4;
-    if (c % 3 == 1) specs[c].center.assign(d, 0.2 * std::sin(k));
-    specs[c].key = Key::from_seed(c / 2);
-    if (c % 2 == 1) specs[c].key.kind = NoiseKind::chacha20;
-    specs[c].stream = static_cast<std::uint32_t>(c % 3);
-  }
-  Ensemble e = start(std::move(specs), d);
-  std::mt19937 gen(static_cast<unsigned>(chains + d));
-  std::normal_distribution<double> normal(0, 1);
-  for (std::size_t c = 0; c < chains; ++c) {
-    for (double& v : e.chain(c)) v += normal(gen) * (c % 6 == 5 ? 300 : 1);  // logits of +-800
-  }
-  return e;
-}
 
 struct Gradient {
   std::vector<double> exact;  // [d], rounded once from 64-bit significands
@@ -81,7 +34,7 @@ struct Gradient {
 //                                  + gamma_16 |r_i|        exp and the operations of the residual
 //                                  + phi gamma_d sum_k |x_ik theta_k| )       the logit
 // with the magnitudes of this very problem. What underflows costs at most the smallest normal.
-Gradient oracle(const Problem& p, std::span<const double> theta) {
+Gradient oracle(const OddRows& p, std::span<const double> theta) {
   const double depth = static_cast<double>(accumulation_depth(p.n)) + 1;
   const auto d = static_cast<double>(p.d);
   std::vector<long double> exact(p.d, 0);
@@ -109,13 +62,13 @@ Gradient oracle(const Problem& p, std::span<const double> theta) {
   return g;
 }
 
-std::unique_ptr<Engine> load(const Problem& p, const char* design = "auto",
+std::unique_ptr<Engine> load(const OddRows& p, const char* design = "auto",
                              const char* backend = GIBBSITE_TEST_BACKEND) {
   return support::make_test_backend(backend, {.design = design})
       ->load(p.view(), p.y, loss_named("logistic"));
 }
 
-void expect_gradients_within_bound(const Problem& p, const Ensemble& e, Engine& engine) {
+void expect_gradients_within_bound(const OddRows& p, const Ensemble& e, Engine& engine) {
   std::vector<double> out(e.theta.size(), std::numeric_limits<double>::quiet_NaN());
   engine.loss_gradients({e.theta.data(), e.chains(), p.d}, {out.data(), e.chains(), p.d});
   for (std::size_t c = 0; c < e.chains(); ++c) {
@@ -183,17 +136,17 @@ INSTANTIATE_TEST_SUITE_P(Shapes, OfShape, testing::ValuesIn(all_shapes()), [](co
 
 TEST_P(OfShape, LossGradientIsWithinItsBound) {
   const auto [n, d, chains, design] = GetParam();
-  const Problem p = make_problem(n, d, 1);
-  expect_gradients_within_bound(p, make_ensemble(chains, d), *load(p, design));
+  const OddRows p = make_odd_rows(n, d, 1);
+  expect_gradients_within_bound(p, make_odd_chains(chains, d), *load(p, design));
 }
 
 // One step from the same state in both backends: the gradients differ by at most two bounds, each
 // update by 8 roundings of its parts (docs/map-error.md, step 4).
 TEST_P(OfShape, AgreesWithTheReferenceStepByStep) {
   const auto [n, d, chains, design] = GetParam();
-  const Problem p = make_problem(n, d, 2);
+  const OddRows p = make_odd_rows(n, d, 2);
   const auto engine = load(p, design), reference = load(p, "auto", "reference");
-  Ensemble here = make_ensemble(chains, d);
+  Ensemble here = make_odd_chains(chains, d);
   std::vector<double> noise(d);
   for (int steps = 0; steps < 2; ++steps) {
     const Ensemble before = here;
@@ -223,8 +176,8 @@ TEST_P(OfShape, AgreesWithTheReferenceStepByStep) {
 
 TEST_P(OfShape, LossValueIsWithinItsBound) {
   const auto [n, d, chains, design] = GetParam();
-  const Problem p = make_problem(n, d, 3);
-  const Ensemble e = make_ensemble(std::min<std::size_t>(chains, 3), d);
+  const OddRows p = make_odd_rows(n, d, 3);
+  const Ensemble e = make_odd_chains(std::min<std::size_t>(chains, 3), d);
   std::vector<double> values(e.chains());
   load(p, design)->loss_values({e.theta.data(), e.chains(), d}, values);
   for (std::size_t c = 0; c < e.chains(); ++c) {
@@ -252,8 +205,8 @@ TEST_P(OfShape, LossValueIsWithinItsBound) {
 // Chains are independent of how a run is cut, of the run, of the number of threads, of their place.
 TEST_P(OfShape, BitsDoNotDependOnCutsRunsOrThreads) {
   const auto [n, d, chains, design] = GetParam();
-  const Problem p = make_problem(n, d, 4);
-  const Ensemble begin = make_ensemble(chains, d);
+  const OddRows p = make_odd_rows(n, d, 4);
+  const Ensemble begin = make_odd_chains(chains, d);
   Ensemble whole = begin;
   const auto engine = load(p, design);
   engine->advance(whole, 1000);
@@ -284,8 +237,8 @@ TEST_P(OfShape, BitsDoNotDependOnCutsRunsOrThreads) {
 
 TEST_P(OfShape, PermutingChainsPermutesResults) {
   const auto [n, d, chains, design] = GetParam();
-  const Problem p = make_problem(n, d, 5);
-  Ensemble straight = make_ensemble(chains, d), reversed = straight;
+  const OddRows p = make_odd_rows(n, d, 5);
+  Ensemble straight = make_odd_chains(chains, d), reversed = straight;
   std::reverse(reversed.specs.begin(), reversed.specs.end());
   for (std::size_t c = 0; c < chains; ++c) {
     std::ranges::copy(straight.chain(c), reversed.chain(chains - 1 - c).begin());
@@ -300,9 +253,9 @@ TEST_P(OfShape, PermutingChainsPermutesResults) {
 }
 
 TEST_F(EngineTest, FinishedChainsRest) {
-  const Problem p = make_problem(50, 9, 6);
+  const OddRows p = make_odd_rows(50, 9, 6);
   const auto engine = load(p);
-  Ensemble e = make_ensemble(9, 9);  // T = 2, 3, 4, 5, 2, ...
+  Ensemble e = make_odd_chains(9, 9);  // T = 2, 3, 4, 5, 2, ...
   for (std::uint64_t k = 1; k <= 6; ++k) {
     const Ensemble before = e;
     engine->advance(e, 1);
@@ -316,7 +269,7 @@ TEST_F(EngineTest, FinishedChainsRest) {
 
 // Chains that differ in one field only must part ways: no field is ignored or shared.
 TEST_F(EngineTest, EveryFieldOfAChainCounts) {
-  const Problem p = make_problem(50, 9, 7);
+  const OddRows p = make_odd_rows(50, 9, 7);
   const ChainSpec base{.inverse_temperature = 0.5,
                        .prior_precision = 0.5,
                        .step_size = 0.01,
@@ -352,8 +305,8 @@ TEST_F(EngineTest, EveryInstructionSetKeepsTheBound) {
     seen.push_back(support::make_test_backend(GIBBSITE_TEST_BACKEND)->description());
     for (const auto& [n, d, chains, design] :
          {Shape{33, 1, 1}, {33, 3, 1}, {33, 31, 1}, {33, 32, 5}, {40, 9, 33}, {2050, 17, 3}}) {
-      const Problem p = make_problem(n, d, 8);
-      expect_gradients_within_bound(p, make_ensemble(chains, d), *load(p, design));
+      const OddRows p = make_odd_rows(n, d, 8);
+      expect_gradients_within_bound(p, make_odd_chains(chains, d), *load(p, design));
     }
   }
   hwy::SetSupportedTargetsForTest(0);

@@ -163,6 +163,88 @@ struct Shape {
 void PrintTo(const Shape& s, std::ostream* out) {
   *out << fmt::format("{} x {}, {} chains", s.n, s.d, s.chains);
 }
+//   |g_j - exact| <= sum_i |x_ij| ( gamma_{D+1} |r_i| + gamma_16 |r_i|
+//                                  + phi gamma_{d+1} sum_k |x_ik theta_k| )
+// in roundings u of the arithmetic; D additions in it on the longest path (in float, blocks are
+// added in double), the rounding of theta; what underflows costs the smallest normal. Entries that
+// are zero add nothing to either side, so sparse rows have the same bound.
+void expect_within_bound(const support::OddRows& p, const Ensemble& e, Arithmetic arithmetic,
+                         const std::string& name) {
+  const bool in_double = arithmetic == Arithmetic::float64;
+  const double u = in_double ? 0x1p-53 : 0x1p-24;
+  const auto gamma = [u](double k) { return k * u / (1 - k * u); };
+  const double smallest = in_double ? std::numeric_limits<double>::min()
+                                    : static_cast<double>(std::numeric_limits<float>::min());
+  const double depth = in_double ? static_cast<double>(accumulation_depth(p.n))
+                                 : static_cast<double>(std::min<std::size_t>(p.n, 1024)) + 64;
+  const std::size_t d = p.d, chains = e.chains();
+  const auto engine =
+      make_backend("cpu", {.arithmetic = arithmetic})->load(p.view(), p.y, loss_named("logistic"));
+  EXPECT_EQ(engine->certifiable(), in_double);
+  std::vector<double> got(e.theta.size());
+  engine->loss_gradients({e.theta.data(), chains, d}, {got.data(), chains, d});
+  for (std::size_t c = 0; c < chains; ++c) {
+    std::vector<long double> exact(d, 0);
+    std::vector<double> bound(d, 0);
+    for (std::size_t i = 0; i < p.n; ++i) {
+      long double z = 0;
+      double magnitude = 0;
+      for (std::size_t j = 0; j < d; ++j) {
+        const long double term = static_cast<long double>(p.x[i * d + j]) * e.theta[c * d + j];
+        z += term;
+        magnitude += static_cast<double>(std::fabs(term));
+      }
+      const long double r = -p.y[i] / (1 + std::exp(z * p.y[i]));
+      const double of_residual =
+          (gamma(depth + 1) + gamma(16)) * static_cast<double>(std::fabs(r)) +
+          0.25 * gamma(static_cast<double>(d) + 1) * magnitude + smallest;
+      for (std::size_t j = 0; j < d; ++j) {
+        if (p.x[i * d + j] == 0.0f) continue;
+        exact[j] += r * p.x[i * d + j];
+        bound[j] += std::fabs(static_cast<double>(p.x[i * d + j])) * of_residual + smallest;
+      }
+    }
+    for (std::size_t j = 0; j < d; ++j) {
+      bound[j] += u * static_cast<double>(std::fabs(exact[j]));  // rounding of the result
+      ASSERT_TRUE(std::fabs(got[c * d + j] - exact[j]) <= bound[j])
+          << name << " chain " << c << " coordinate " << j << ": " << got[c * d + j] << " for "
+          << static_cast<double>(exact[j]) << ", bound " << bound[j];
+    }
+  }
+}
+
+// Cuts, threads and the order of chains change no bit; a chain that is done rests.
+void expect_same_bits(const support::OddRows& p, const Ensemble& begin, Arithmetic arithmetic) {
+  const auto load = [&] {
+    return make_backend("cpu", {.arithmetic = arithmetic})
+        ->load(p.view(), p.y, loss_named("logistic"));
+  };
+  Ensemble whole = begin;
+  load()->advance(whole, 1000);
+  EXPECT_TRUE(whole.finished());
+  const int threads = omp_get_max_threads();
+  for (const int t : {1, 2, 3, 7}) {
+    omp_set_num_threads(t);
+    Ensemble cut = begin;
+    const auto engine = load();
+    engine->advance(cut, 1);
+    engine->advance(cut, 2);
+    engine->advance(cut, 1000);
+    EXPECT_EQ(cut.theta, whole.theta) << t;
+  }
+  omp_set_num_threads(threads);
+  const std::size_t chains = begin.chains();
+  Ensemble reversed = begin;
+  std::ranges::reverse(reversed.specs);
+  for (std::size_t c = 0; c < chains; ++c) {
+    std::ranges::copy(begin.chain(c), reversed.chain(chains - 1 - c).begin());
+  }
+  load()->advance(reversed, 1000);
+  for (std::size_t c = 0; c < chains; ++c) {
+    ASSERT_TRUE(std::ranges::equal(whole.chain(c), reversed.chain(chains - 1 - c))) << c;
+  }
+}
+
 class CpuFloat : public testing::TestWithParam<Shape> {};
 INSTANTIATE_TEST_SUITE_P(Shapes, CpuFloat,
                          testing::Values(Shape{1, 1, 1}, Shape{7, 3, 2}, Shape{33, 15, 3},
@@ -174,50 +256,18 @@ INSTANTIATE_TEST_SUITE_P(Shapes, CpuFloat,
                            return fmt::format("n{}_d{}_C{}", p.param.n, p.param.d, p.param.chains);
                          });
 
-//   |g_j - exact| <= sum_i |x_ij| ( gamma_{D+1} |r_i| + gamma_16 |r_i|
-//                                  + phi gamma_{d+1} sum_k |x_ik theta_k| )
-// in units of u = 2^-24: D = min(n, 1024) + 64 additions within a block (blocks are added in
-// double), the rounding of theta; what underflows costs the smallest normal.
 TEST_P(CpuFloat, GradientsAreWithinTheirBound) {
-  constexpr double u = 0x1p-24;
-  const auto gamma = [](double k) { return k * u / (1 - k * u); };
-  const double smallest = static_cast<double>(std::numeric_limits<float>::min());
   const auto [n, d, chains] = GetParam();
   const support::OddRows p = support::make_odd_rows(n, d, 1);
   const Ensemble e = support::make_odd_chains(chains, d);
-  on_every_instruction_set([&, n = n, d = d, chains = chains](const std::string& name) {
-    const auto engine = make_backend("cpu", {.arithmetic = Arithmetic::float32})
-                            ->load(p.view(), p.y, loss_named("logistic"));
-    EXPECT_FALSE(engine->certifiable());
-    std::vector<double> got(e.theta.size());
-    engine->loss_gradients({e.theta.data(), chains, d}, {got.data(), chains, d});
-    for (std::size_t c = 0; c < chains; ++c) {
-      std::vector<long double> exact(d, 0);
-      std::vector<double> bound(d, 0);
-      for (std::size_t i = 0; i < n; ++i) {
-        long double z = 0;
-        double magnitude = 0;
-        for (std::size_t j = 0; j < d; ++j) {
-          const long double term = static_cast<long double>(p.x[i * d + j]) * e.theta[c * d + j];
-          z += term;
-          magnitude += static_cast<double>(std::fabs(term));
-        }
-        const long double r = -p.y[i] / (1 + std::exp(z * p.y[i]));
-        const double depth = static_cast<double>(std::min<std::size_t>(n, 1024)) + 65;
-        const double of_residual = (gamma(depth) + gamma(16)) * static_cast<double>(std::fabs(r)) +
-                                   0.25 * gamma(static_cast<double>(d) + 1) * magnitude + smallest;
-        for (std::size_t j = 0; j < d; ++j) {
-          exact[j] += r * p.x[i * d + j];
-          bound[j] += std::fabs(static_cast<double>(p.x[i * d + j])) * of_residual + smallest;
-        }
-      }
-      for (std::size_t j = 0; j < d; ++j) {
-        ASSERT_TRUE(std::fabs(got[c * d + j] - exact[j]) <= bound[j])
-            << name << " chain " << c << " coordinate " << j << ": " << got[c * d + j] << " for "
-            << static_cast<double>(exact[j]) << ", bound " << bound[j];
-      }
-    }
-  });
+  on_every_instruction_set(
+      [&](const std::string& name) { expect_within_bound(p, e, Arithmetic::float32, name); });
+}
+
+TEST_P(CpuFloat, BitsDoNotDependOnCutsThreadsOrOrder) {
+  const auto [n, d, chains] = GetParam();
+  expect_same_bits(support::make_odd_rows(n, d, 2), support::make_odd_chains(chains, d),
+                   Arithmetic::float32);
 }
 
 // One-hot rows: most entries are zero, so the engine keeps the others. Rows of zeros, rows of one
@@ -248,112 +298,21 @@ INSTANTIATE_TEST_SUITE_P(Shapes, CpuSparse,
                            return fmt::format("n{}_d{}_C{}", p.param.n, p.param.d, p.param.chains);
                          });
 
-// The bounds of dense rows hold: terms that are zero add nothing to either side.
 TEST_P(CpuSparse, GradientsAreWithinTheDenseBound) {
   const auto [n, d, chains] = GetParam();
   const support::OddRows p = make_one_hot(n, d, 1);
   const auto zeros = static_cast<double>(std::ranges::count(p.x, 0.0f));
   ASSERT_GE(zeros, 0.85 * static_cast<double>(n * d)) << "these rows go another way";
   const Ensemble e = support::make_odd_chains(chains, d);
-  for (const bool in_double : {true, false}) {
-    const double u = in_double ? 0x1p-53 : 0x1p-24;
-    const auto gamma = [u](double k) { return k * u / (1 - k * u); };
-    const double smallest = in_double ? std::numeric_limits<double>::min()
-                                      : static_cast<double>(std::numeric_limits<float>::min());
-    on_every_instruction_set([&, n = n, d = d, chains = chains](const std::string& name) {
-      const auto engine =
-          make_backend("cpu", {.arithmetic = in_double ? Arithmetic::float64 : Arithmetic::float32})
-              ->load(p.view(), p.y, loss_named("logistic"));
-      std::vector<double> got(e.theta.size());
-      engine->loss_gradients({e.theta.data(), chains, d}, {got.data(), chains, d});
-      for (std::size_t c = 0; c < chains; ++c) {
-        std::vector<long double> exact(d, 0);
-        std::vector<double> bound(d, 0);
-        for (std::size_t i = 0; i < n; ++i) {
-          long double z = 0;
-          double magnitude = 0;
-          for (std::size_t j = 0; j < d; ++j) {
-            const long double term = static_cast<long double>(p.x[i * d + j]) * e.theta[c * d + j];
-            z += term;
-            magnitude += static_cast<double>(std::fabs(term));
-          }
-          const long double r = -p.y[i] / (1 + std::exp(z * p.y[i]));
-          const double depth = in_double ? static_cast<double>(accumulation_depth(n))
-                                         : static_cast<double>(std::min<std::size_t>(n, 1024)) + 65;
-          const double of_residual =
-              (gamma(depth + 1) + gamma(16)) * static_cast<double>(std::fabs(r)) +
-              0.25 * gamma(static_cast<double>(d) + 1) * magnitude + smallest;
-          for (std::size_t j = 0; j < d; ++j) {
-            exact[j] += r * p.x[i * d + j];
-            bound[j] += std::fabs(static_cast<double>(p.x[i * d + j])) * of_residual +
-                        (p.x[i * d + j] == 0.0f ? 0.0 : smallest);
-          }
-        }
-        for (std::size_t j = 0; j < d; ++j) {
-          ASSERT_TRUE(std::fabs(got[c * d + j] - exact[j]) <= bound[j])
-              << name << " chain " << c << " coordinate " << j << ": " << got[c * d + j] << " for "
-              << static_cast<double>(exact[j]) << ", bound " << bound[j];
-        }
-      }
-    });
+  for (const Arithmetic arithmetic : {Arithmetic::float64, Arithmetic::float32}) {
+    on_every_instruction_set(
+        [&](const std::string& name) { expect_within_bound(p, e, arithmetic, name); });
   }
 }
 
 TEST_P(CpuSparse, BitsDoNotDependOnCutsThreadsOrOrder) {
   const auto [n, d, chains] = GetParam();
-  const support::OddRows p = make_one_hot(n, d, 2);
-  const Ensemble begin = support::make_odd_chains(chains, d);
-  const auto load = [&] {
-    return make_backend("cpu")->load(p.view(), p.y, loss_named("logistic"));
-  };
-  Ensemble whole = begin;
-  load()->advance(whole, 1000);
-  EXPECT_TRUE(whole.finished());
-  const int threads = omp_get_max_threads();
-  for (const int t : {1, 2, 3, 7}) {
-    omp_set_num_threads(t);
-    Ensemble cut = begin;
-    const auto engine = load();
-    engine->advance(cut, 1);
-    engine->advance(cut, 2);
-    engine->advance(cut, 1000);
-    EXPECT_EQ(cut.theta, whole.theta) << t;
-  }
-  omp_set_num_threads(threads);
-  Ensemble reversed = begin;
-  std::ranges::reverse(reversed.specs);
-  for (std::size_t c = 0; c < chains; ++c) {
-    std::ranges::copy(begin.chain(c), reversed.chain(chains - 1 - c).begin());
-  }
-  load()->advance(reversed, 1000);
-  for (std::size_t c = 0; c < chains; ++c) {
-    ASSERT_TRUE(std::ranges::equal(whole.chain(c), reversed.chain(chains - 1 - c))) << c;
-  }
-}
-
-// As in double: cuts, threads and the others change no bit, and a chain that is done rests.
-TEST_P(CpuFloat, BitsDoNotDependOnCutsOrThreads) {
-  const auto [n, d, chains] = GetParam();
-  const support::OddRows p = support::make_odd_rows(n, d, 2);
-  const Ensemble begin = support::make_odd_chains(chains, d);
-  const auto load = [&] {
-    return make_backend("cpu", {.arithmetic = Arithmetic::float32})
-        ->load(p.view(), p.y, loss_named("logistic"));
-  };
-  Ensemble whole = begin;
-  load()->advance(whole, 1000);
-  EXPECT_TRUE(whole.finished());
-  const int threads = omp_get_max_threads();
-  for (const int t : {1, 2, 3, 7}) {
-    omp_set_num_threads(t);
-    Ensemble cut = begin;
-    const auto engine = load();
-    engine->advance(cut, 1);
-    engine->advance(cut, 2);
-    engine->advance(cut, 1000);
-    EXPECT_EQ(cut.theta, whole.theta) << t;
-  }
-  omp_set_num_threads(threads);
+  expect_same_bits(make_one_hot(n, d, 2), support::make_odd_chains(chains, d), Arithmetic::float64);
 }
 
 }  // namespace
