@@ -79,17 +79,17 @@ struct Entries {
 
   explicit Entries(const MatrixView<const float>& x) {
     if (x.cols > std::numeric_limits<std::uint32_t>::max()) return;
-    std::vector<std::uint64_t> count(x.rows + 1, 0);
-#pragma omp parallel for schedule(static)
-    for (std::size_t i = 0; i < x.rows; ++i) {
-      count[i + 1] = x.cols - static_cast<std::size_t>(std::ranges::count(x.row(i), 0.0f));
-    }
-    std::partial_sum(count.begin(), count.end(), count.begin());
-    if (static_cast<double>(count.back()) >
+    std::uint64_t entries = 0;
+#pragma omp parallel for schedule(static) reduction(+ : entries)
+    for (std::size_t i = 0; i < x.rows; ++i) entries += count(x.row(i));
+    if (static_cast<double>(entries) >
         most_density * static_cast<double>(x.rows) * static_cast<double>(x.cols)) {
       return;
     }
-    begin = std::move(count);
+    begin.assign(x.rows + 1, 0);
+#pragma omp parallel for schedule(static)
+    for (std::size_t i = 0; i < x.rows; ++i) begin[i + 1] = count(x.row(i));
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
     feature.resize(begin.back());
     value.resize(begin.back());
 #pragma omp parallel for schedule(static)
@@ -104,6 +104,9 @@ struct Entries {
     }
   }
   [[nodiscard]] bool used() const { return !begin.empty(); }
+  static std::uint64_t count(std::span<const float> row) {
+    return row.size() - static_cast<std::size_t>(std::ranges::count(row, 0.0f));
+  }
   [[nodiscard]] cpu::SparseRows rows(Range range) const {
     return {begin.data() + range.first, feature.data(), value.data(), range.size()};
   }
