@@ -80,37 +80,26 @@ function(gibbsite_test name)
                        ENVIRONMENT OMP_WAIT_POLICY=PASSIVE)
 endfunction()
 
-# One source, one program per backend: x_reference, x_cpu, x_emulated (the cuda engine on a card in
-# software), and x_cuda where nvcc is, which skips without a GPU.
-function(add_backend_test name)
+# One source, one program for each of `variants`, named in DEFINITION; and one for "cuda" where nvcc is,
+# which skips without a GPU.
+function(gibbsite_test_variants name definition variants)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
-  set(backends reference cpu emulated)
-  if(GIBBSITE_HAS_CUDA)
-    list(APPEND backends cuda)
-  endif()
-  foreach(backend IN LISTS backends)
-    set(needs "")
-    if(backend STREQUAL "cuda")
-      set(needs NEEDS_GPU)
-    endif()
-    gibbsite_test(${name}_${backend} ${needs} SOURCES ${arg_SOURCES} LINK ${arg_LINK} gibbsite_emulator
-                  DEFINE GIBBSITE_TEST_BACKEND="${backend}")
+  foreach(variant IN LISTS variants)
+    gibbsite_test(${name}_${variant} SOURCES ${arg_SOURCES} LINK ${arg_LINK} gibbsite_emulator
+                  DEFINE ${definition}="${variant}")
   endforeach()
+  if(GIBBSITE_HAS_CUDA)
+    gibbsite_test(${name}_cuda NEEDS_GPU SOURCES ${arg_SOURCES} LINK ${arg_LINK} gibbsite_emulator
+                  DEFINE ${definition}="cuda")
+  endif()
 endfunction()
 
-# Tests of kernels: on the emulated card always, on a real one where nvcc is.
+# x_reference, x_cpu, x_emulated (the cuda engine on a card in software), x_cuda.
+function(add_backend_test name)
+  gibbsite_test_variants(${name} GIBBSITE_TEST_BACKEND "reference;cpu;emulated" ${ARGN})
+endfunction()
+
+# Tests of kernels: x_emulated, x_cuda.
 function(add_device_test name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
-  set(devices emulated)
-  if(GIBBSITE_HAS_CUDA)
-    list(APPEND devices cuda)
-  endif()
-  foreach(device IN LISTS devices)
-    set(needs "")
-    if(device STREQUAL "cuda")
-      set(needs NEEDS_GPU)
-    endif()
-    gibbsite_test(${name}_${device} ${needs} SOURCES ${arg_SOURCES} LINK ${arg_LINK} gibbsite_emulator
-                  DEFINE GIBBSITE_TEST_DEVICE="${device}")
-  endforeach()
+  gibbsite_test_variants(${name} GIBBSITE_TEST_DEVICE emulated ${ARGN})
 endfunction()

@@ -118,13 +118,9 @@ void PrintTo(const Shape& s, std::ostream* out) {
   *out << fmt::format("{} x {}, {} chains, {}", s.n, s.d, s.chains, s.design);
 }
 
-class EngineTest : public testing::Test {
+class EngineTest : public support::TestOn {
  protected:
-  void SetUp() override {
-    if (std::string_view(GIBBSITE_TEST_BACKEND) == "cuda" && support::gpu_is_missing()) {
-      GTEST_SKIP() << "no GPU";
-    }
-  }
+  EngineTest() : TestOn(GIBBSITE_TEST_BACKEND) {}
 };
 class OfShape : public EngineTest, public testing::WithParamInterface<Shape> {};
 INSTANTIATE_TEST_SUITE_P(Shapes, OfShape, testing::ValuesIn(all_shapes()), [](const auto& p) {

@@ -15,13 +15,9 @@ using testing::ThrowsMessage;
 constexpr std::string_view backend_name =
     std::string_view(GIBBSITE_TEST_BACKEND) == "emulated" ? "cuda" : GIBBSITE_TEST_BACKEND;
 
-class Registry : public testing::Test {
+class Registry : public support::TestOn {
  protected:
-  void SetUp() override {
-    if (std::string_view(GIBBSITE_TEST_BACKEND) == "cuda" && support::gpu_is_missing()) {
-      GTEST_SKIP() << "no GPU";
-    }
-  }
+  Registry() : TestOn(GIBBSITE_TEST_BACKEND) {}
 };
 using Load = Registry;
 

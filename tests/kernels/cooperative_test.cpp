@@ -72,18 +72,7 @@ class Chains {
   static std::vector<kernels::Chain> chains(const Ensemble& e) {
     std::vector<kernels::Chain> all;
     for (std::size_t c = 0; c < e.chains(); ++c) {
-      const ChainSpec& spec = e.specs[c];
-      kernels::Chain chain{.inverse_temperature = spec.inverse_temperature,
-                           .prior_precision = spec.prior_precision,
-                           .step_size = spec.step_size,
-                           .noise_scale = std::sqrt(2 * spec.step_size),
-                           .step = e.step[c],
-                           .iterations = spec.iterations,
-                           .key = {},
-                           .stream = spec.stream,
-                           .chacha20 = spec.key.kind == NoiseKind::chacha20 ? 1u : 0u};
-      std::memcpy(chain.key, spec.key.bytes.data(), sizeof(chain.key));
-      all.push_back(chain);
+      all.push_back(kernels::make_chain(e.specs[c], e.step[c]));
     }
     return all;
   }
@@ -105,19 +94,13 @@ void PrintTo(const Shape& s, std::ostream* out) {
   *out << fmt::format("{} x {}, {} chains", s.n, s.d, s.chains);
 }
 
-class Cooperative : public testing::Test {
+class Cooperative : public support::DeviceTest {
  protected:
-  void SetUp() override {
-    if (std::string_view(GIBBSITE_TEST_DEVICE) == "cuda" && support::gpu_is_missing()) {
-      GTEST_SKIP() << "no GPU";
-    }
-    device_ = support::make_test_device(GIBBSITE_TEST_DEVICE);
-  }
+  Cooperative() : DeviceTest(GIBBSITE_TEST_DEVICE) {}
   [[nodiscard]] cuda::Problem problem(const Shape& s,
                                       Arithmetic arithmetic = Arithmetic::float64) const {
     return {{s.n, s.d, s.chains}, arithmetic, kernels::index_of_loss("logistic"), device_->card()};
   }
-  std::unique_ptr<cuda::Device> device_;
 };
 class CooperativeOfShape : public Cooperative, public testing::WithParamInterface<Shape> {};
 

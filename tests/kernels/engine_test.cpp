@@ -70,14 +70,11 @@ EngineOptions throughput(NoiseSource noise) {
   return options;
 }
 
-class CudaEngine : public ::testing::Test {
+class CudaEngine : public support::DeviceTest {
  protected:
-  void SetUp() override {
-    if (!emulated && support::gpu_is_missing()) GTEST_SKIP() << "no GPU";
-    device = support::make_test_device(GIBBSITE_TEST_DEVICE);
-  }
+  CudaEngine() : DeviceTest(GIBBSITE_TEST_DEVICE) {}
   std::unique_ptr<Engine> load(const Table& t, const EngineOptions& options = {}) {
-    return make_engine(device, t.view(), t.y, loss_named("logistic"), options);
+    return make_engine(device_, t.view(), t.y, loss_named("logistic"), options);
   }
   static std::vector<double> gradients(Engine& engine, const Ensemble& e) {
     std::vector<double> out(e.theta.size());
@@ -85,7 +82,6 @@ class CudaEngine : public ::testing::Test {
                           {out.data(), e.chains(), e.features});
     return out;
   }
-  std::shared_ptr<Device> device;
 };
 
 // Bytes that leave room for two chunks of `rows` rows and everything else, not for all of X.
@@ -121,7 +117,7 @@ TEST_F(CudaEngine, StreamedRowsGiveTheSameGradientAndValue) {
   const double gamma = static_cast<double>(accumulation_depth(t.n)) * u * 1.01;
   for (const std::size_t rows : {1024ul, 2048ul}) {
     const auto streamed =
-        load(t, limited(room_for(t, 3, rows, Arithmetic::float64, device->card())));
+        load(t, limited(room_for(t, 3, rows, Arithmetic::float64, device_->card())));
     const auto got = gradients(*streamed, e);
     EXPECT_THAT(streamed->design(), HasSubstr("X streamed in"));
     for (std::size_t j = 0; j < t.d; ++j) {
@@ -147,8 +143,9 @@ TEST_F(CudaEngine, StreamedBitsDoNotDependOnHowQueuesInterleave) {
   const Ensemble begin = make_ensemble(2, t.d);
   std::vector<double> first;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
-    if (emulated) device = support::make_emulated_device({.seed = seed});
-    const auto engine = load(t, limited(room_for(t, 2, 1024, Arithmetic::float64, device->card())));
+    if (emulated) device_ = support::make_emulated_device({.seed = seed});
+    const auto engine =
+        load(t, limited(room_for(t, 2, 1024, Arithmetic::float64, device_->card())));
     Ensemble e = begin;
     engine->advance(e, 3);
     EXPECT_THAT(engine->design(), HasSubstr("in 6 chunks of 1024 rows"));
@@ -163,8 +160,8 @@ TEST_F(CudaEngine, LittleRoomTakesAnotherWay) {
   const Table t(4 * 1024 + 5, 8);
   Ensemble begin = make_ensemble(3, t.d);
   const Shape shape{t.n, t.d, 3};
-  ASSERT_EQ(choose_design(shape, Arithmetic::float64, device->card()).design, Design::resident);
-  const std::size_t room = room_for(t, 3, 1024, Arithmetic::float64, device->card());
+  ASSERT_EQ(choose_design(shape, Arithmetic::float64, device_->card()).design, Design::resident);
+  const std::size_t room = room_for(t, 3, 1024, Arithmetic::float64, device_->card());
   const auto engine = load(t, limited(room));
   Ensemble e = begin;
   engine->advance(e, 2);
@@ -179,7 +176,7 @@ TEST_F(CudaEngine, LittleRoomTakesAnotherWay) {
 TEST_F(CudaEngine, ResidentRowsAreSummedInChunksWhereOneSumWouldBeTooLong) {
   const Shape shape{100'000'000, 4, 1};
   const auto source =
-      make_source(Design::one_pass, {shape, Arithmetic::float64, 0, device->card()});
+      make_source(Design::one_pass, {shape, Arithmetic::float64, 0, device_->card()});
   const Layout layout = plan_layout(shape, *source, std::size_t{60} << 30);
   EXPECT_FALSE(layout.streamed);
   EXPECT_GT(layout.chunks, 1u);
@@ -207,7 +204,7 @@ TEST_F(CudaEngine, NoChainsAndNoRowsAreRefusedOrNothing) {
   const Table t(10, 3);
   EXPECT_THAT(
       [&] {
-        make_engine(device, {t.x.data(), 0, 3}, {}, loss_named("logistic"), {});
+        make_engine(device_, {t.x.data(), 0, 3}, {}, loss_named("logistic"), {});
       },
       ThrowsMessage<BadInput>(HasSubstr("no rows")));
   EXPECT_THROW(start({}, 3), BadInput);

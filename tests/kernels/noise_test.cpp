@@ -37,15 +37,9 @@ TEST(SharedNoise, PhiloxOfRandom123) {
   }
 }
 
-class DeviceNoise : public ::testing::Test {
+class DeviceNoise : public support::DeviceTest {
  protected:
-  void SetUp() override {
-    if (std::string_view(GIBBSITE_TEST_DEVICE) == "cuda" && support::gpu_is_missing()) {
-      GTEST_SKIP() << "no GPU";
-    }
-    device = support::make_test_device(GIBBSITE_TEST_DEVICE);
-  }
-  std::unique_ptr<cuda::Device> device;
+  DeviceNoise() : DeviceTest(GIBBSITE_TEST_DEVICE) {}
 };
 
 // Words of the kernel against libsodium's ChaCha20 and the host's Philox (core/random.hpp), for
@@ -66,21 +60,22 @@ TEST_F(DeviceNoise, WordsAreTheHostsAndNormalsAgree) {
     const std::size_t even = 2 * kernels::ceil_div(d, 2), count = specs.size();
     std::vector<std::uint64_t> words(count * even);
     std::vector<double> normals(count * d);
-    std::byte* const at_chains = device->allocate(count * sizeof(kernels::Chain));
-    std::byte* const at_words = device->allocate(words.size() * 8);
-    std::byte* const at_normals = device->allocate(normals.size() * 8);
-    device->copy_in(cuda::Queue::compute, at_chains, chains.data(), count * sizeof(kernels::Chain));
-    device->launch(
+    std::byte* const at_chains = device_->allocate(count * sizeof(kernels::Chain));
+    std::byte* const at_words = device_->allocate(words.size() * 8);
+    std::byte* const at_normals = device_->allocate(normals.size() * 8);
+    device_->copy_in(cuda::Queue::compute, at_chains, chains.data(),
+                     count * sizeof(kernels::Chain));
+    device_->launch(
         kernels::Normals{.chain = {reinterpret_cast<const kernels::Chain*>(at_chains), count},
                          .normals = {reinterpret_cast<double*>(at_normals), normals.size()},
                          .words = {reinterpret_cast<std::uint64_t*>(at_words), words.size()},
                          .chains = count,
                          .features = d,
                          .step = step});
-    device->copy_out(cuda::Queue::compute, words.data(), at_words, words.size() * 8);
-    device->copy_out(cuda::Queue::compute, normals.data(), at_normals, normals.size() * 8);
-    device->synchronize();
-    for (auto* memory : {at_chains, at_words, at_normals}) device->release(memory);
+    device_->copy_out(cuda::Queue::compute, words.data(), at_words, words.size() * 8);
+    device_->copy_out(cuda::Queue::compute, normals.data(), at_normals, normals.size() * 8);
+    device_->synchronize();
+    for (auto* memory : {at_chains, at_words, at_normals}) device_->release(memory);
 
     std::vector<std::uint64_t> expected(even);
     std::vector<double> normal(d);

@@ -30,14 +30,9 @@ void PrintTo(const Shape& s, std::ostream* out) {
   *out << fmt::format("{} x {}, {} chains", s.n, s.d, s.chains);
 }
 
-class ResidentTest : public testing::Test {
+class ResidentTest : public support::DeviceTest {
  protected:
-  void SetUp() override {
-    if (std::string_view(GIBBSITE_TEST_DEVICE) == "cuda" && support::gpu_is_missing()) {
-      GTEST_SKIP() << "no GPU";
-    }
-    device_ = support::make_test_device(GIBBSITE_TEST_DEVICE);
-  }
+  ResidentTest() : DeviceTest(GIBBSITE_TEST_DEVICE) {}
 
   // The thetas after one launch; the chains are uploaded at `uploaded` steps, `clock` more are
   // done.
@@ -71,8 +66,6 @@ class ResidentTest : public testing::Test {
                                       .single = single});
     return theta.read();
   }
-
-  std::unique_ptr<cuda::Device> device_;
 };
 
 class ResidentOfShape : public ResidentTest, public testing::WithParamInterface<Shape> {};

@@ -102,15 +102,9 @@ void expect_within_bound(const OddRows& p, const std::vector<double>& theta,
   }
 }
 
-class Tiled : public testing::Test {
+class Tiled : public support::DeviceTest {
  protected:
-  void SetUp() override {
-    if (std::string_view(GIBBSITE_TEST_DEVICE) == "cuda" && support::gpu_is_missing()) {
-      GTEST_SKIP() << "no GPU";
-    }
-    device_ = support::make_test_device(GIBBSITE_TEST_DEVICE);
-  }
-  std::unique_ptr<cuda::Device> device_;
+  Tiled() : DeviceTest(GIBBSITE_TEST_DEVICE) {}
 };
 
 class TiledOfShape : public Tiled, public testing::WithParamInterface<Shape> {};

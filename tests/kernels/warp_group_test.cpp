@@ -255,12 +255,12 @@ double root_mean_square(const std::vector<double>& values) {
   return std::sqrt(sum);
 }
 
-class WarpGroupTest : public testing::Test {
+class WarpGroupTest : public support::DeviceTest {
  protected:
+  WarpGroupTest() : DeviceTest(GIBBSITE_TEST_DEVICE) {}
   void SetUp() override {
-    if (std::string_view(GIBBSITE_TEST_DEVICE) != "cuda") return;
-    if (support::gpu_is_missing()) GTEST_SKIP() << "no GPU";
-    if (cuda::make_device()->card().capability / 10 != 9) GTEST_SKIP() << "not a Hopper card";
+    DeviceTest::SetUp();
+    if (device_ && device_->card().capability / 10 != 9) GTEST_SKIP() << "not a Hopper card";
   }
 
   static std::unique_ptr<Engine> load(const Table& p, std::shared_ptr<cuda::Device> device) {

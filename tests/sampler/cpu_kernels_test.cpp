@@ -163,6 +163,9 @@ struct Shape {
 void PrintTo(const Shape& s, std::ostream* out) {
   *out << fmt::format("{} x {}, {} chains", s.n, s.d, s.chains);
 }
+std::string shape_name(const testing::TestParamInfo<Shape>& p) {
+  return fmt::format("n{}_d{}_C{}", p.param.n, p.param.d, p.param.chains);
+}
 //   |g_j - exact| <= sum_i |x_ij| ( gamma_{D+1} |r_i| + gamma_16 |r_i|
 //                                  + phi gamma_{d+1} sum_k |x_ik theta_k| )
 // in roundings u of the arithmetic; D additions in it on the longest path (in float, blocks are
@@ -252,9 +255,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, CpuFloat,
                                          Shape{47, 33, 17}, Shape{48, 108, 64}, Shape{49, 7, 65},
                                          Shape{1000, 54, 33}, Shape{1025, 9, 130},
                                          Shape{2050, 25, 1}, Shape{5000, 6, 4}, Shape{60, 300, 7}),
-                         [](const auto& p) {
-                           return fmt::format("n{}_d{}_C{}", p.param.n, p.param.d, p.param.chains);
-                         });
+                         shape_name);
 
 TEST_P(CpuFloat, GradientsAreWithinTheirBound) {
   const auto [n, d, chains] = GetParam();
@@ -294,9 +295,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, CpuSparse,
                                          Shape{47, 33, 17}, Shape{48, 108, 64}, Shape{49, 24, 65},
                                          Shape{1000, 57, 33}, Shape{1025, 25, 130},
                                          Shape{2050, 50, 1}, Shape{5000, 29, 4}, Shape{60, 302, 7}),
-                         [](const auto& p) {
-                           return fmt::format("n{}_d{}_C{}", p.param.n, p.param.d, p.param.chains);
-                         });
+                         shape_name);
 
 TEST_P(CpuSparse, GradientsAreWithinTheDenseBound) {
   const auto [n, d, chains] = GetParam();

@@ -36,4 +36,25 @@ inline std::unique_ptr<cuda::Device> make_test_device(std::string_view name) {
   return name == "emulated" ? make_emulated_device() : cuda::make_device();
 }
 
+/// Tests on the backend or device of that name: skipped where that is "cuda" and there is no GPU.
+class TestOn : public testing::Test {
+ protected:
+  explicit TestOn(std::string_view name) : name_(name) {}
+  void SetUp() override {
+    if (name_ == "cuda" && gpu_is_missing()) GTEST_SKIP() << "no GPU";
+  }
+  std::string_view name_;
+};
+
+/// The same with that device.
+class DeviceTest : public TestOn {
+ protected:
+  using TestOn::TestOn;
+  void SetUp() override {
+    TestOn::SetUp();
+    if (!IsSkipped()) device_ = make_test_device(name_);
+  }
+  std::shared_ptr<cuda::Device> device_;
+};
+
 }  // namespace gibbsite::support

@@ -72,9 +72,10 @@ enum class NoiseSource {
 };
 
 struct BackendOptions {
-  Arithmetic arithmetic = Arithmetic::float64;  ///< cuda only; the others compute in double
-  std::string design = "auto";                  ///< cuda only: docs/cuda.md names them
-  NoiseSource noise = NoiseSource::streams;     ///< cuda only
+  Arithmetic arithmetic =
+      Arithmetic::float64;                   ///< cuda: any; cpu: not bfloat16; reference: float64
+  std::string design = "auto";               ///< cuda only: docs/cuda.md names them
+  NoiseSource noise = NoiseSource::streams;  ///< cuda only
 };
 
 /// "auto" (the fastest one available), "reference", "cpu", "cuda". An explicit name never falls
