@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/core/matrix_view.hpp"
+#include "gibbsite/core/rows.hpp"
 
 namespace gibbsite {
 
-inline void require_loadable(MatrixView<const float> x, std::span<const float> y) {
-  if (x.rows == 0) throw BadInput("data: there are no rows; give at least one");
-  if (x.cols == 0) throw BadInput("data: the rows have no features; give at least one");
+inline void require_loadable(const Rows& x, std::span<const float> y) {
+  x.validate();
   if (y.size() != x.rows) {
     throw BadInput(
         fmt::format("data: {} rows but {} labels; give one label per row", x.rows, y.size()));

@@ -35,11 +35,13 @@ void require_writable(const std::string& path, const char* option) {
   }
 }
 
-std::string ingest_report(const IngestCounts& counts) {
+std::string ingest_report(const Dataset& data) {
+  const IngestCounts& counts = data.counts;
   return fmt::format(
       "private, for the curator only, do not publish: {} cells clamped to their range, {} missing, "
-      "{} of another level, {} rows scaled down\n",
-      counts.clamped_cells, counts.missing_cells, counts.other_cells, counts.clipped_rows);
+      "{} of another level, {} rows scaled down; {:.0f} bytes a row in memory ({})\n",
+      counts.clamped_cells, counts.missing_cells, counts.other_cells, counts.clipped_rows,
+      data.bytes_per_row(), data.view().is_sparse() ? "entries that are not zero" : "dense");
 }
 
 // A coefficient as a bar to the left or to the right of a line.
@@ -115,7 +117,7 @@ struct FitCommand {
 
     const Dataset data = read(domain);
     const ProblemConstants constants = plan.constants(domain, data.rows());
-    say(describe(constants, budget) + "\n" + ingest_report(data.counts));
+    say(describe(constants, budget) + "\n" + ingest_report(data));
 
     options.seconds_per_pass = seconds_per_pass(*engine_maker, constants, budget.draws);
     const Plan made = gibbsite::plan(constants, budget, options);

@@ -226,7 +226,7 @@ Dataset read_csv(const std::string& path, const Schema& schema, const ReadOption
   TableHandler table(input, schema, options);
   CsvReader reader(input, table);
   table.where = [&reader] { return reader.where(); };
-  if (const std::uint64_t lines = input.count_lines(); lines > 0) table.rows().reserve(lines);
+  table.rows().expect(input.count_lines());
   reader.read();
   if (!table.has_header()) throw BadInput(path + ": no header line; give a table with one");
   return table.rows().finish();

@@ -8,12 +8,40 @@
 
 namespace gibbsite {
 
+IngestCounts& IngestCounts::operator+=(const IngestCounts& o) {
+  clamped_cells += o.clamped_cells;
+  missing_cells += o.missing_cells;
+  other_cells += o.other_cells;
+  clipped_rows += o.clipped_rows;
+  return *this;
+}
+
+IngestCounts& IngestCounts::operator-=(const IngestCounts& o) {
+  clamped_cells -= o.clamped_cells;
+  missing_cells -= o.missing_cells;
+  other_cells -= o.other_cells;
+  clipped_rows -= o.clipped_rows;
+  return *this;
+}
+
 std::uint64_t Dataset::rows() const {
+  if (x.empty()) return sparse.begin.size() - 1;
   const std::uint64_t d = features();
   return d == 0 ? 0 : x.size() / d;
 }
 
-MatrixView<const float> Dataset::view() const { return {x.data(), rows(), features()}; }
+Rows Dataset::view() const {
+  const std::uint64_t n = rows();
+  if (!x.empty() || n == 0) return {x.data(), n, features()};
+  return {{sparse.begin.data(), sparse.feature.data(), sparse.value.data(), n}, features()};
+}
+
+double Dataset::bytes_per_row() const {
+  const std::size_t entry = sizeof(sparse.feature[0]) + sizeof(sparse.value[0]);
+  const std::size_t bytes = (x.size() + y.size()) * sizeof(float) + sparse.value.size() * entry +
+                            (x.empty() ? sparse.begin.size() * sizeof(sparse.begin[0]) : 0);
+  return static_cast<double>(bytes) / static_cast<double>(std::max<std::uint64_t>(rows(), 1));
+}
 
 Dataset read_table(const std::string& path, const Schema& schema, const ReadOptions& options) {
   std::string extension = std::filesystem::path(path).extension().string();

@@ -2,11 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+#include <utility>
+
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite {
 
 namespace {
+// Between sparse and dense: the rows so far, once there are so many or so many entries.
+constexpr std::uint64_t rows_that_choose = 1024, entries_that_choose = 1 << 20;
+constexpr std::uint64_t one = 1;
+
 /// Numbers in their shortest form, other text as it is.
 std::string canonical(std::string_view text) {
   double value = 0;
@@ -24,6 +32,8 @@ RowEncoder::RowEncoder(const Schema& schema, const ReadOptions& options, const I
       path_(input.path()),
       where_(std::move(where)) {
   schema.validate("schema");
+  if (features_ > std::numeric_limits<std::uint32_t>::max())
+    throw BadInput("schema: more than 2^32 features; leave some out");
   data_.schema = schema;
   std::size_t next = 0;
   for (const Column& column : schema.columns) {
@@ -36,7 +46,7 @@ RowEncoder::RowEncoder(const Schema& schema, const ReadOptions& options, const I
     e.slot = values_.size();
     if (column.type != ColumnType::ignore) {
       values_.push_back(0.0F);
-      positions_.push_back(e.first);
+      positions_.push_back(static_cast<std::uint32_t>(e.first));
     }
     for (const std::string& level : column.levels) e.levels.emplace(level, next++);
     if (schema.has_missing_level(column))
@@ -52,9 +62,21 @@ RowEncoder::RowEncoder(const Schema& schema, const ReadOptions& options, const I
 }
 
 void RowEncoder::reserve(std::uint64_t rows) {
-  require_memory(path_, rows, features_);
-  try {
-    data_.x.reserve(rows * features_);  // address space only, until rows are written
+  const bool sparse = layout_ == Layout::sparse;
+  // The rows so far stand for the others.
+  const double entries =
+      static_cast<double>(data_.sparse.value.size()) / static_cast<double>(std::max(rows_, one));
+  const double row_bytes = sparse ? 8 * entries + 8 : 4 * static_cast<double>(features_);
+  require_memory(path_, rows, features_, row_bytes + 4);
+  try {  // address space only, until rows are written
+    if (sparse) {
+      const auto room = static_cast<std::size_t>(entries * 1.05 * static_cast<double>(rows));
+      data_.sparse.begin.reserve(rows + 1);
+      data_.sparse.feature.reserve(room);
+      data_.sparse.value.reserve(room);
+    } else {
+      data_.x.reserve(rows * features_);
+    }
     data_.y.reserve(rows);
   } catch (const std::bad_alloc&) {
     throw BadInput(fmt::format("{}: no memory for {} rows of {} features; use a machine with more",
@@ -148,19 +170,118 @@ void RowEncoder::add_label(std::string_view label) {
   }
 }
 
+void RowEncoder::absent_is(double value) {
+  absent_number_ = value;
+  absent_.resize(values_.size());
+  const IngestCounts before = data_.counts;
+  for (const Encoding& e : encodings_) {
+    if (e.type == ColumnType::ignore) continue;
+    Absent& absent = absent_[e.slot];
+    data_.counts = {};
+    try {
+      set(e, value);
+    } catch (const BadInput&) {  // said for the first row that lacks the column
+      absent.refused = &e;
+      values_[e.slot] = 0;
+    }
+    absent.value = values_[e.slot];
+    absent.feature = positions_[e.slot];
+    absent.counts = data_.counts;
+    absent_counts_ += data_.counts;
+    if (absent.value != 0 || absent.refused != nullptr) absent_matters_.push_back(e.slot);
+  }
+  data_.counts = before;
+}
+
+void RowEncoder::set_present(const Encoding& e, double value) {
+  set(e, value);
+  present_.push_back(e.slot);
+}
+
+void RowEncoder::gather(std::size_t slot) {
+  if (values_[slot] == 0) return;
+  row_values_.push_back(values_[slot]);
+  row_features_.push_back(positions_[slot]);
+}
+
+void RowEncoder::gather_row() {
+  row_values_.clear();
+  row_features_.clear();
+  if (!absent_number_) {
+    for (std::size_t slot = 0; slot < values_.size(); ++slot) gather(slot);
+    return;
+  }
+  data_.counts += absent_counts_;
+  auto present = present_.begin();
+  for (const std::size_t slot : absent_matters_) {
+    for (; present != present_.end() && *present < slot; ++present) gather(*present);
+    if (present != present_.end() && *present == slot) {
+      ++present;
+    } else if (absent_[slot].refused != nullptr) {
+      set(*absent_[slot].refused, *absent_number_);  // throws
+    }
+    gather(slot);
+  }
+  for (; present != present_.end(); ++present) gather(*present);
+  for (const std::size_t slot : present_) {
+    data_.counts -= absent_[slot].counts;
+    values_[slot] = absent_[slot].value;
+    positions_[slot] = absent_[slot].feature;
+  }
+  present_.clear();
+}
+
 void RowEncoder::end_row() {
-  if (may_clip_ && clip_row_to_norm(values_, data_.schema.row_norm)) ++data_.counts.clipped_rows;
+  gather_row();
+  if (may_clip_ && clip_row_to_norm(row_values_, data_.schema.row_norm))
+    ++data_.counts.clipped_rows;
+  if (data_.schema.intercept) {
+    row_values_.push_back(1.0F);
+    row_features_.push_back(static_cast<std::uint32_t>(features_ - 1));
+  }
+  layout_ == Layout::dense ? store_dense(row_features_, row_values_) : store_sparse();
+  ++rows_;
+  if (layout_ == Layout::undecided &&
+      (rows_ == rows_that_choose || data_.sparse.value.size() >= entries_that_choose))
+    choose_layout();
+}
+
+void RowEncoder::store_sparse() {
+  SparseTable& t = data_.sparse;
+  if (layout_ == Layout::sparse && (t.begin.size() == t.begin.capacity() ||
+                                    t.value.size() + row_values_.size() > t.value.capacity()))
+    reserve(2 * rows_ + 1024);
+  t.feature.insert(t.feature.end(), row_features_.begin(), row_features_.end());
+  t.value.insert(t.value.end(), row_values_.begin(), row_values_.end());
+  t.begin.push_back(t.value.size());
+}
+
+void RowEncoder::store_dense(std::span<const std::uint32_t> features,
+                             std::span<const float> values) {
   const std::size_t start = data_.x.size();
-  if (start + features_ > data_.x.capacity()) reserve(2 * data_.rows() + 1024);
+  if (start + features_ > data_.x.capacity()) reserve(2 * rows_ + 1024);
   data_.x.resize(start + features_);
   float* const row = data_.x.data() + start;
-  for (std::size_t k = 0; k < values_.size(); ++k) row[positions_[k]] = values_[k];
-  if (data_.schema.intercept) row[features_ - 1] = 1.0F;
+  for (std::size_t k = 0; k < values.size(); ++k) row[features[k]] = values[k];
+}
+
+void RowEncoder::choose_layout() {
+  const bool sparse = static_cast<double>(data_.sparse.value.size()) <=
+                      most_sparse_density * static_cast<double>(rows_ * features_);
+  layout_ = sparse ? Layout::sparse : Layout::dense;
+  reserve(std::max(expected_, rows_));
+  if (sparse) return;
+  const SparseTable entries = std::exchange(data_.sparse, {});
+  for (std::uint64_t i = 0; i < rows_; ++i) {
+    const std::uint64_t first = entries.begin[i], count = entries.begin[i + 1] - first;
+    store_dense({&entries.feature[first], count}, {&entries.value[first], count});
+  }
 }
 
 Dataset RowEncoder::finish() {
-  const std::uint64_t rows = data_.rows();
+  const std::uint64_t rows = rows_;
   if (rows == 0) throw BadInput(path_ + ": the table has no rows; give at least two");
+  if (layout_ == Layout::undecided) choose_layout();
   if (!labelled_) data_.y.clear();
   if (labels_ == ReadOptions::Labels::required_two_classes) {
     if (positives_ == rows)

@@ -36,28 +36,33 @@ struct Encoding {
 };
 
 /// Fills a Dataset row by row: set(...) for every column that is not ignored and set_label in any
-/// order, then end_row.
+/// order, then end_row. Or, where most columns of a row are absent (LIBSVM), absent_is once, then
+/// set_present(...) in the schema's order for those of the row that are there, then end_row.
 class RowEncoder {
  public:
   /// Errors begin with what `where` returns: the file and the line or row.
   RowEncoder(const Schema& schema, const ReadOptions& options, const Input& input,
              std::function<std::string()> where);
 
-  /// Takes room for this many rows; throws BadInput when memory cannot hold them.
-  void reserve(std::uint64_t rows);
+  /// About how many rows there will be (0: unknown), so that room for them is taken, and BadInput
+  /// thrown when memory cannot hold them, once their layout is known.
+  void expect(std::uint64_t rows) { expected_ = rows; }
 
   /// One per column of the schema, in its order; none of the ignored ones may be set.
   [[nodiscard]] const std::vector<Encoding>& encodings() const { return encodings_; }
 
   void set(const Encoding& encoding, std::string_view cell);
   void set(const Encoding& encoding, double value);
+  /// Columns that a row does not set read as this number.
+  void absent_is(double value);
+  void set_present(const Encoding& encoding, double value);
   void set_label(std::string_view text);
   void set_label(double value) { add_label(std::isnan(value) ? "" : number_text(value)); }
   /// The file holds no labels; throws BadInput when they are required.
   void set_unlabelled(const std::string& why);
   /// Before the first label: LIBSVM and .npy compare numbers as numbers ("+1" is "1.0").
   void compare_labels_as_numbers();
-  /// Clips the row, appends the intercept and stores it.
+  /// Clips the row, appends the intercept and stores what is not zero, or all of it.
   void end_row();
 
   /// The data set. Throws BadInput when it has no rows, or one class where two are required.
@@ -76,20 +81,47 @@ class RowEncoder {
   }
   void set_one(const Encoding& e, std::size_t feature) {
     values_[e.slot] = 1.0F;
-    positions_[e.slot] = feature;
+    positions_[e.slot] = static_cast<std::uint32_t>(feature);
   }
   void add_label(std::string_view label);
   void set_missing(const Encoding& encoding);
   void set_level(const Encoding& encoding, std::string_view cell);
+  void gather(std::size_t slot);
+  void gather_row();
+  void store_sparse();
+  void store_dense(std::span<const std::uint32_t> features, std::span<const float> values);
+  void choose_layout();
+  /// Takes room for this many rows; throws BadInput when memory cannot hold them.
+  void reserve(std::uint64_t rows);
+
+  // What a column that is absent adds to the row and to the counts.
+  struct Absent {
+    float value = 0;
+    std::uint32_t feature = 0;
+    IngestCounts counts{};
+    const Encoding* refused = nullptr;  // the absent number is no cell of this column
+  };
 
   Dataset data_;
   std::size_t features_;
   std::vector<Encoding> encodings_;
   std::optional<double> missing_number_;  // `missing` as a number, when it is one ("nan" is)
   bool may_clip_;
-  // A column that is used is one nonzero of the row: its value and its feature [columns used].
+  // A column that is used is one entry of the row: its value and its feature [columns used].
   std::vector<float> values_;
-  std::vector<std::size_t> positions_;
+  std::vector<std::uint32_t> positions_;
+  // The entries of the row that are not zero, ascending.
+  std::vector<float> row_values_;
+  std::vector<std::uint32_t> row_features_;
+
+  std::optional<double> absent_number_;
+  std::vector<Absent> absent_;               // [columns used], where there is an absent number
+  std::vector<std::size_t> absent_matters_;  // those that are not zero, or refused
+  std::vector<std::size_t> present_;         // of this row, ascending
+  IngestCounts absent_counts_{};             // of a row without any column
+
+  std::uint64_t rows_ = 0, expected_ = 0;
+  enum class Layout { undecided, sparse, dense } layout_ = Layout::undecided;
 
   ReadOptions::Labels labels_;
   bool labelled_ = true, labels_are_numbers_ = false;

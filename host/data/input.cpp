@@ -9,10 +9,10 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <limits>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/memory.hpp"
 
 namespace gibbsite {
 
@@ -112,23 +112,9 @@ std::uint64_t Input::count_lines() const {
   }
 }
 
-std::uint64_t available_memory() {
-  std::uint64_t available = 0;
-  std::ifstream meminfo("/proc/meminfo");
-  for (std::string key, unit; meminfo >> key >> available && std::getline(meminfo, unit);)
-    if (key == "MemAvailable:") break;
-  if (!meminfo) return 0;
-  available *= 1024;
-  // A container's own limit (cgroup v2, v1); "max" fails to parse as a number.
-  for (const char* file :
-       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"})
-    if (std::uint64_t limit = 0; std::ifstream(file) >> limit)
-      available = std::min(available, limit);
-  return available;
-}
-
-void require_memory(const std::string& path, std::uint64_t rows, std::uint64_t features) {
-  const double needed = static_cast<double>(rows) * (static_cast<double>(features) + 1) * 4;
+void require_memory(const std::string& path, std::uint64_t rows, std::uint64_t features,
+                    double row_bytes) {
+  const double needed = static_cast<double>(rows) * row_bytes;
   const std::uint64_t available = available_memory();
   constexpr double gib = 1024.0 * 1024 * 1024;
   if (needed > static_cast<double>(std::numeric_limits<std::ptrdiff_t>::max()) ||

@@ -41,10 +41,9 @@ class Input {
   const char *first_ = nullptr, *last_ = nullptr;  // what of the chunk is not handed out yet
 };
 
-/// Bytes that this process may still use, or 0 when unknown.
-std::uint64_t available_memory();
-
-/// Throws BadInput with the numbers when n rows of d floats (and a label) do not fit in memory.
-void require_memory(const std::string& path, std::uint64_t rows, std::uint64_t features);
+/// Throws BadInput with the numbers when n rows of d features do not fit in memory, so many bytes
+/// each.
+void require_memory(const std::string& path, std::uint64_t rows, std::uint64_t features,
+                    double row_bytes);
 
 }  // namespace gibbsite

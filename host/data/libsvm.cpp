@@ -1,7 +1,6 @@
 // LIBSVM / svmlight text: "label index:value ... # comment", indices from 1 and increasing.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 
 #include "data/encoder.hpp"
@@ -28,15 +27,15 @@ std::string_view next_word(std::string_view& line) {
 class LibsvmReader {
  public:
   LibsvmReader(Input& input, const Schema& schema, const ReadOptions& options)
-      : input_(input),
-        rows_(schema, options, input,
-              [this] { return fmt::format("{}:{}", input_.path(), line_); }),
-        values_(schema.columns.size()) {
+      : input_(input), rows_(schema, options, input, [this] {
+          return fmt::format("{}:{}", input_.path(), line_);
+        }) {
     rows_.compare_labels_as_numbers();
+    rows_.absent_is(0);
   }
 
   Dataset read() {
-    if (const std::uint64_t lines = input_.count_lines(); lines > 0) rows_.reserve(lines);
+    rows_.expect(input_.count_lines());
     std::string joined;  // a line that does not lie in one chunk
     for (std::string_view piece = input_.next_piece(); !piece.empty();
          piece = input_.next_piece()) {
@@ -68,12 +67,8 @@ class LibsvmReader {
         rows_.set_label(word);
         word = next_word(line);
       }
-      std::fill(values_.begin(), values_.end(), 0.0);
       for (std::uint64_t last = 0; !word.empty(); word = next_word(line))
         last = read_pair(word, last);
-      for (std::size_t k = 0; k < values_.size(); ++k)
-        if (const Encoding& e = rows_.encodings()[k]; e.type != ColumnType::ignore)
-          rows_.set(e, values_[k]);
       rows_.end_row();
     }
     ++line_;
@@ -91,20 +86,23 @@ class LibsvmReader {
       rows_.fail(quoted(word) + " is not index:value; fix the line");
     if (index <= last)
       rows_.fail(fmt::format("index {} is out of order; indices start at 1 and increase", index));
-    if (index > values_.size())
+    const std::vector<Encoding>& columns = rows_.encodings();
+    if (index > columns.size())
       rows_.fail(
           fmt::format("index {} is beyond the {} columns of the schema; add columns "
                       "(count = N) or fix the line",
-                      index, values_.size()));
-    if (!parse_number(word.substr(colon + 1), values_[index - 1]))
+                      index, columns.size()));
+    double value = 0;
+    if (!parse_number(word.substr(colon + 1), value))
       rows_.fail(quoted(word) + ": the value is not a number; fix the line");
+    const Encoding& column = columns[index - 1];
+    if (column.type != ColumnType::ignore) rows_.set_present(column, value);
     return index;
   }
 
   Input& input_;
   std::uint64_t line_ = 1;
   RowEncoder rows_;
-  std::vector<double> values_;  // of all columns, in the schema's order
 };
 
 }  // namespace

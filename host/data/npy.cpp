@@ -166,7 +166,7 @@ Dataset read_npy(const std::string& path, const Schema& schema, const ReadOption
     rows.set_unlabelled("");
   }
 
-  rows.reserve(n);
+  rows.expect(n);
   std::vector<double> values(k);
   std::vector<double> label(1);
   for (; row < n; ++row) {

@@ -26,30 +26,45 @@ std::span<const double> view(const VectorXd& v) {
 }
 
 // z[i] = x_i^T theta.
-std::vector<double> logits(MatrixView<const float> x, std::span<const double> theta) {
+std::vector<double> logits(const Rows& x, std::span<const double> theta) {
   std::vector<double> z(x.rows);
-  for (std::size_t i = 0; i < x.rows; ++i) {
-    const auto row = x.row(i);
-    z[i] = std::inner_product(row.begin(), row.end(), theta.begin(), 0.0);
-  }
+  for (std::size_t i = 0; i < x.rows; ++i) z[i] = x.dot(i, theta);
   return z;
 }
 
-// grad^2 U = beta X^T diag(f''(z)) X + m I, over blocks of rows.
-MatrixXd hessian(const Potential& u, std::span<const double> theta) {
+// X^T diag(w) X, lower triangle, over blocks of rows.
+void add_dense(const Rows& x, std::span<const double> weight, MatrixXd& h) {
   constexpr std::size_t block = 1024;
-  const auto z = logits(u.x, theta);
-  std::vector<double> curvature(u.x.rows);
-  u.loss->curvatures(z, u.y, curvature);
-  const auto d = index(u.x.cols);
-  MatrixXd h = MatrixXd::Zero(d, d);
-  for (std::size_t first = 0; first < u.x.rows; first += block) {
-    const auto n = index(std::min(block, u.x.rows - first));
-    const Eigen::Map<const RowMajor> rows(u.x.row(first).data(), n, d);
-    const Eigen::Map<const VectorXd> w(curvature.data() + first, n);
-    const MatrixXd scaled = (w.array() * u.beta).sqrt().matrix().asDiagonal() * rows.cast<double>();
+  const auto d = index(x.cols);
+  for (std::size_t first = 0; first < x.rows; first += block) {
+    const auto n = index(std::min(block, x.rows - first));
+    const Eigen::Map<const RowMajor> rows(x.matrix().row(first).data(), n, d);
+    const Eigen::Map<const VectorXd> w(weight.data() + first, n);
+    const MatrixXd scaled = w.array().sqrt().matrix().asDiagonal() * rows.cast<double>();
     h.selfadjointView<Eigen::Lower>().rankUpdate(scaled.transpose());
   }
+}
+
+// The same by pairs of entries.
+void add_sparse(const Rows& x, std::span<const double> weight, MatrixXd& h) {
+  for (std::size_t i = 0; i < x.rows; ++i) {
+    x.for_each(i, [&](std::size_t j, float v) {
+      x.for_each(i, [&](std::size_t k, float w) {
+        if (k <= j)
+          h(index(j), index(k)) += weight[i] * static_cast<double>(v) * static_cast<double>(w);
+      });
+    });
+  }
+}
+
+// grad^2 U = beta X^T diag(f''(z)) X + m I.
+MatrixXd hessian(const Potential& u, std::span<const double> theta) {
+  const auto z = logits(u.x, theta);
+  std::vector<double> weight(u.x.rows);
+  u.loss->curvatures(z, u.y, weight);
+  for (double& w : weight) w *= u.beta;
+  MatrixXd h = MatrixXd::Zero(index(u.x.cols), index(u.x.cols));
+  u.x.is_sparse() ? add_sparse(u.x, weight, h) : add_dense(u.x, weight, h);
   h.diagonal().array() += u.prior_precision;
   return h;
 }
@@ -116,8 +131,7 @@ void Potential::gradient(std::span<const double> theta, std::span<double> out) c
   loss->residuals(z, y, r);
   std::fill(out.begin(), out.end(), 0.0);
   for (std::size_t i = 0; i < x.rows; ++i) {
-    const auto row = x.row(i);
-    for (std::size_t j = 0; j < out.size(); ++j) out[j] += r[i] * static_cast<double>(row[j]);
+    x.for_each(i, [&](std::size_t j, float v) { out[j] += r[i] * static_cast<double>(v); });
   }
   for (std::size_t j = 0; j < out.size(); ++j) {
     const double from_center = theta[j] - (center.empty() ? 0.0 : center[j]);

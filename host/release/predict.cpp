@@ -41,7 +41,7 @@ double area_under_curve(std::span<const double> scores, std::span<const float> l
 
 }  // namespace
 
-std::vector<double> predict_probabilities(const Release& release, MatrixView<const float> x) {
+std::vector<double> predict_probabilities(const Release& release, const Rows& x) {
   std::vector<double> out(x.rows, 0.0);
   for (const auto& theta : release.draws) {
     if (theta.size() != x.cols) {
@@ -51,14 +51,9 @@ std::vector<double> predict_probabilities(const Release& release, MatrixView<con
                       theta.size(), x.cols));
     }
   }
-  // reads X once: n*d floats
+  // reads X once
   for (std::size_t i = 0; i < x.rows; ++i) {
-    const auto row = x.row(i);
-    for (const auto& theta : release.draws) {
-      double z = 0;
-      for (std::size_t j = 0; j < row.size(); ++j) z += static_cast<double>(row[j]) * theta[j];
-      out[i] += sigmoid(z);
-    }
+    for (const auto& theta : release.draws) out[i] += sigmoid(x.dot(i, theta));
     out[i] /= static_cast<double>(release.draws.size());
   }
   return out;

@@ -55,16 +55,17 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan) 
   if (!data.labelled()) throw BadInput("data: has no labels; give a table with the label column");
 
   // In double, so up to d roundings of slack; readers clip exactly.
-  const MatrixView<const float> x = data.view();
+  const Rows x = data.view();
+  x.validate();
   const std::size_t columns = x.cols - (planned.intercept ? 1 : 0);
   const double limit =
       planned.row_norm * planned.row_norm *
       (1 + static_cast<double>(x.cols + 2) * std::numeric_limits<double>::epsilon());
   for (std::size_t i = 0; i < x.rows; ++i) {
-    const auto row = x.row(i).first(columns);
-    const double squared = std::inner_product(
-        row.begin(), row.end(), row.begin(), 0.0, std::plus<>(),
-        [](float a, float b) { return static_cast<double>(a) * static_cast<double>(b); });
+    double squared = 0;
+    x.for_each(i, [&](std::size_t j, float v) {
+      if (j < columns) squared += static_cast<double>(v) * static_cast<double>(v);
+    });
     if (!(squared <= limit) || (planned.intercept && x(i, columns) != 1.0f)) {
       throw BadInput(fmt::format(
           "data: row {} is longer than row_norm or lacks the intercept; read it through a schema",
@@ -145,8 +146,14 @@ std::string fingerprint_of(const Model& model, const Dataset& data, const Plan& 
     crypto_generichash_update(&state, static_cast<const unsigned char*>(bytes), size);
   };
   update(text.data(), text.size());
-  update(data.x.data(), data.x.size() * sizeof(float));
-  update(data.y.data(), data.y.size() * sizeof(float));
+  const auto update_numbers = [&](const auto& numbers) {
+    update(numbers.data(), numbers.size() * sizeof(numbers[0]));
+  };
+  update_numbers(data.x);
+  update_numbers(data.sparse.begin);
+  update_numbers(data.sparse.feature);
+  update_numbers(data.sparse.value);
+  update_numbers(data.y);
   crypto_generichash_final(&state, hash.data(), hash.size());
   return {hash.begin(), hash.end()};
 }
@@ -210,8 +217,6 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
     checkpoint.step = ensemble.step;
     write_checkpoint(options.checkpoint, checkpoint);
   };
-  // At once, so that a path that cannot be written is found before hours of work.
-  if (keep) save();
 
   const auto engine = backend.load(data.view(), data.y, *model.loss);
   if (!engine->certifiable()) {
@@ -221,6 +226,8 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
                     "it; use double arithmetic and the chains' own noise",
                     backend.name()));
   }
+  // At once, so that a path that cannot be written is found before hours of work.
+  if (keep) save();
   const std::uint64_t total = ensemble.chains() * ensemble.specs.front().iterations;
   auto last_save = Clock::now();
   std::uint64_t chunk = 1;

@@ -84,17 +84,56 @@ void expect_gradients_within_bound(const OddRows& p, const Ensemble& e, Engine& 
 struct Shape {
   std::size_t n, d, chains;
   const char* design = "auto";
+  double per_row = 0;  // above 0: so many entries, handed on as entries
 };
+OddRows rows_of(const Shape& s, unsigned seed) {
+  return s.per_row > 0 ? support::make_sparse_rows(s.n, s.d, s.per_row, seed)
+                       : make_odd_rows(s.n, s.d, seed);
+}
 // Every size of {1, 2, 7, 31, 32, 33, 1000} as n, as d and as C; d > n; several 1024-row blocks,
 // whole and broken, so that trees, threads and panels are in play.
 constexpr Shape shapes[] = {
-    {1, 1, 1},         {1, 1000, 2},         {1, 33, 1000},  {2, 2, 33},    {2, 1000, 7},
-    {2, 7, 32},        {7, 1, 31},           {7, 31, 1},     {7, 32, 2},    {7, 7, 7},
-    {31, 33, 33},      {31, 2, 1000},        {31, 1000, 1},  {32, 32, 32},  {32, 7, 1},
-    {32, 1, 2},        {33, 31, 7},          {33, 1000, 31}, {33, 2, 1},    {1000, 1, 33},
-    {1000, 2, 7},      {1000, 7, 2},         {1000, 31, 31}, {1000, 32, 1}, {1000, 33, 32},
-    {1000, 1000, 1},   {1024, 9, 1},         {1025, 8, 3},   {5000, 33, 1}, {4097, 17, 2},
-    {3 * 1024, 5, 70}, {7 * 1024 + 1, 3, 1},
+    {1, 1, 1},
+    {1, 1000, 2},
+    {1, 33, 1000},
+    {2, 2, 33},
+    {2, 1000, 7},
+    {2, 7, 32},
+    {7, 1, 31},
+    {7, 31, 1},
+    {7, 32, 2},
+    {7, 7, 7},
+    {31, 33, 33},
+    {31, 2, 1000},
+    {31, 1000, 1},
+    {32, 32, 32},
+    {32, 7, 1},
+    {32, 1, 2},
+    {33, 31, 7},
+    {33, 1000, 31},
+    {33, 2, 1},
+    {1000, 1, 33},
+    {1000, 2, 7},
+    {1000, 7, 2},
+    {1000, 31, 31},
+    {1000, 32, 1},
+    {1000, 33, 32},
+    {1000, 1000, 1},
+    {1024, 9, 1},
+    {1025, 8, 3},
+    {5000, 33, 1},
+    {4097, 17, 2},
+    {3 * 1024, 5, 70},
+    {7 * 1024 + 1, 3, 1},
+    // Entries; the last three have more features than a block of rows has entries.
+    {1, 1, 1, "auto", 1},
+    {33, 100, 1, "auto", 7},
+    {1000, 60, 33, "auto", 9},
+    {2050, 40, 4, "auto", 5},
+    {7, 9, 31, "auto", 8},
+    {33, 4000, 2, "auto", 2},
+    {1500, 2000, 1, "auto", 1},
+    {1, 3000, 3, "auto", 2},
 };
 
 // On a card also through the two designs in double that take long tables; the rule takes A and B
@@ -104,6 +143,7 @@ std::vector<Shape> all_shapes() {
   std::vector<Shape> all(std::begin(shapes), std::end(shapes));
   if (backend != "emulated" && backend != "cuda") return all;
   for (const Shape& s : shapes) {
+    if (s.per_row > 0) continue;
     if (s.d <= 256 && s.chains < 33) all.push_back({s.n, s.d, s.chains, "one-pass"});
     if (s.chains < 1000) all.push_back({s.n, s.d, s.chains, "blocked"});
   }
@@ -115,7 +155,8 @@ std::vector<Shape> all_shapes() {
 }
 
 void PrintTo(const Shape& s, std::ostream* out) {
-  *out << fmt::format("{} x {}, {} chains, {}", s.n, s.d, s.chains, s.design);
+  *out << fmt::format("{} x {}, {} chains, {}, {} entries a row", s.n, s.d, s.chains, s.design,
+                      s.per_row);
 }
 
 class EngineTest : public support::TestOn {
@@ -124,23 +165,23 @@ class EngineTest : public support::TestOn {
 };
 class OfShape : public EngineTest, public testing::WithParamInterface<Shape> {};
 INSTANTIATE_TEST_SUITE_P(Shapes, OfShape, testing::ValuesIn(all_shapes()), [](const auto& p) {
-  std::string name =
-      fmt::format("n{}_d{}_C{}_{}", p.param.n, p.param.d, p.param.chains, p.param.design);
+  std::string name = fmt::format("n{}_d{}_C{}_{}{}", p.param.n, p.param.d, p.param.chains,
+                                 p.param.design, p.param.per_row > 0 ? "_sparse" : "");
   std::ranges::replace(name, '-', '_');
   return name;
 });
 
 TEST_P(OfShape, LossGradientIsWithinItsBound) {
-  const auto [n, d, chains, design] = GetParam();
-  const OddRows p = make_odd_rows(n, d, 1);
+  const auto [n, d, chains, design, per_row] = GetParam();
+  const OddRows p = rows_of(GetParam(), 1);
   expect_gradients_within_bound(p, make_odd_chains(chains, d), *load(p, design));
 }
 
 // One step from the same state in both backends: the gradients differ by at most two bounds, each
 // update by 8 roundings of its parts (docs/map-error.md, step 4).
 TEST_P(OfShape, AgreesWithTheReferenceStepByStep) {
-  const auto [n, d, chains, design] = GetParam();
-  const OddRows p = make_odd_rows(n, d, 2);
+  const auto [n, d, chains, design, per_row] = GetParam();
+  const OddRows p = rows_of(GetParam(), 2);
   const auto engine = load(p, design), reference = load(p, "auto", "reference");
   Ensemble here = make_odd_chains(chains, d);
   std::vector<double> noise(d);
@@ -171,8 +212,8 @@ TEST_P(OfShape, AgreesWithTheReferenceStepByStep) {
 }
 
 TEST_P(OfShape, LossValueIsWithinItsBound) {
-  const auto [n, d, chains, design] = GetParam();
-  const OddRows p = make_odd_rows(n, d, 3);
+  const auto [n, d, chains, design, per_row] = GetParam();
+  const OddRows p = rows_of(GetParam(), 3);
   const Ensemble e = make_odd_chains(std::min<std::size_t>(chains, 3), d);
   std::vector<double> values(e.chains());
   load(p, design)->loss_values({e.theta.data(), e.chains(), d}, values);
@@ -200,8 +241,8 @@ TEST_P(OfShape, LossValueIsWithinItsBound) {
 
 // Chains are independent of how a run is cut, of the run, of the number of threads, of their place.
 TEST_P(OfShape, BitsDoNotDependOnCutsRunsOrThreads) {
-  const auto [n, d, chains, design] = GetParam();
-  const OddRows p = make_odd_rows(n, d, 4);
+  const auto [n, d, chains, design, per_row] = GetParam();
+  const OddRows p = rows_of(GetParam(), 4);
   const Ensemble begin = make_odd_chains(chains, d);
   Ensemble whole = begin;
   const auto engine = load(p, design);
@@ -232,8 +273,8 @@ TEST_P(OfShape, BitsDoNotDependOnCutsRunsOrThreads) {
 }
 
 TEST_P(OfShape, PermutingChainsPermutesResults) {
-  const auto [n, d, chains, design] = GetParam();
-  const OddRows p = make_odd_rows(n, d, 5);
+  const auto [n, d, chains, design, per_row] = GetParam();
+  const OddRows p = rows_of(GetParam(), 5);
   Ensemble straight = make_odd_chains(chains, d), reversed = straight;
   std::reverse(reversed.specs.begin(), reversed.specs.end());
   for (std::size_t c = 0; c < chains; ++c) {
@@ -299,7 +340,7 @@ TEST_F(EngineTest, EveryInstructionSetKeepsTheBound) {
     hwy::SetSupportedTargetsForTest(rest & -rest);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
     seen.push_back(support::make_test_backend(GIBBSITE_TEST_BACKEND)->description());
-    for (const auto& [n, d, chains, design] :
+    for (const auto& [n, d, chains, design, per_row] :
          {Shape{33, 1, 1}, {33, 3, 1}, {33, 31, 1}, {33, 32, 5}, {40, 9, 33}, {2050, 17, 3}}) {
       const OddRows p = make_odd_rows(n, d, 8);
       expect_gradients_within_bound(p, make_odd_chains(chains, d), *load(p, design));

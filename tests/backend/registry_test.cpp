@@ -93,6 +93,16 @@ TEST_F(Load, RefusesDataThatHasNoShape) {
   refused({x.data(), 3, 0}, labels, "no features");
   refused({x.data(), 3, 2}, labels.first(2), "3 rows but 2 labels");
   refused({x.data(), 2, 3}, labels, "2 rows but 3 labels");
+
+  const auto refused_entries = [&](std::vector<std::uint64_t> begin,
+                                   const std::vector<std::uint32_t>& feature, const char* what) {
+    const Rows rows({begin.data(), feature.data(), x.data(), 3}, 4);
+    EXPECT_THAT([&] { backend->load(rows, y, loss); }, ThrowsMessage<BadInput>(HasSubstr(what)));
+  };
+  refused_entries({0, 2, 2, 4}, {0, 3, 1, 4}, "entries of row 3");  // beyond the features
+  refused_entries({0, 2, 2, 4}, {0, 3, 1, 1}, "entries of row 3");  // twice
+  refused_entries({0, 2, 2, 4}, {3, 0, 1, 2}, "entries of row 1");  // descending
+  refused_entries({0, 3, 2, 4}, {0, 1, 2, 3}, "entries of row 2");
 }
 
 }  // namespace

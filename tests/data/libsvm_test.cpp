@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <random>
 
 #include "support.hpp"
@@ -106,10 +108,98 @@ TEST_F(Libsvm, LinesLongerThanAChunk) {
 
 TEST_F(Libsvm, MoreRowsThanMemoryIsAClearError) {
   schema = parse_schema(
-      "label='y'\npositive='1'\n[columns]\nx={type='number',range=[0,1],count=100000}", "s");
+      "label='y'\npositive='1'\n[columns]\nx={type='number',range=[-1,1],count=100000}", "s");
   std::string text;
-  for (int i = 0; i < 5000000; ++i) text += "1\n";  // 2 TB of zeros
+  for (int i = 0; i < 5000000; ++i) text += "1\n";  // 2 TB of halves
   expect_error(text, {"t.svm: 5000001 rows of 100000 features need 1862.7 GiB", "available"});
+}
+
+// What is absent costs neither memory nor time.
+TEST_F(Libsvm, AMillionColumnsStaySparse) {
+  schema = parse_schema(
+      "label='y'\npositive='1'\nrow_norm=3\nintercept=true\n[columns]\n"
+      "x={type='number',range=[0,2],count=1000000}",
+      "s");
+  std::string text;
+  for (int i = 0; i < 3000; ++i)
+    text += fmt::format("{} {}:1 500000:0.5 1000000:2\n", i % 2, i + 1);
+  const Dataset data = read(text);
+  EXPECT_EQ(data.rows(), 3000U);
+  EXPECT_TRUE(data.x.empty());
+  const Rows x = data.view();
+  ASSERT_TRUE(x.is_sparse());
+  EXPECT_EQ(x.cols, 1'000'001U);
+  EXPECT_EQ(x.sparse.entries(), 3000U * 4);
+  EXPECT_LT(data.bytes_per_row(), 64);
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1500}, std::size_t{2999}}) {
+    EXPECT_EQ(x(i, i), 0.5F);
+    EXPECT_EQ(x(i, 499'999), 0.25F);
+    EXPECT_EQ(x(i, 999'999), 1.0F);
+    EXPECT_EQ(x(i, 1'000'000), 1.0F);
+    EXPECT_EQ(x(i, 7777), 0.0F);
+  }
+  x.validate();
+}
+
+// The same rows as text of entries, as a table with every cell, and by hand: values, counts and
+// clipping, where an absent 0 is a level, a missing cell, clamped, or not 0 after scaling.
+TEST_F(Libsvm, AbsentIsZeroInEveryKindOfColumn) {
+  std::mt19937_64 random(3);
+  for (int trial = 0; trial < 200; ++trial) {
+    std::string toml = "label='y'\npositive='1'\nrow_norm=1.5\n";
+    if (trial % 3 == 0) toml += "missing='0'\n";
+    if (trial % 2 == 0) toml += "intercept=true\n";
+    toml += "[columns]\n";
+    const int k = 1 + static_cast<int>(random() % 12);
+    std::string header = "y";
+    for (int j = 0; j < k; ++j) {
+      const std::string name = fmt::format("c{}", j);
+      const char* const kinds[] = {
+          "{type='number',range=[0,4]}",
+          "{type='number',range=[-1,2]}",
+          "{type='number',range=[1,2]}",
+          "{type='category',levels=['0','3'],other=true}",
+          "{type='category',levels=['1','2'],other=true}",
+          "{type='category',levels=['a','b','c','d','e','f','0','1','2','3']}",
+          "{type='ignore'}"};
+      toml += fmt::format("{}={}\n", name, kinds[j == 0 ? 0 : random() % std::size(kinds)]);
+      header += fmt::format(",{}", name);
+    }
+    schema = parse_schema(toml, "s");
+    std::string entries, cells = header + "\n";
+    for (int i = 0; i < 40; ++i) {
+      entries += std::to_string(1 + i % 2);
+      cells += std::to_string(1 + i % 2);
+      for (int j = 0; j < k; ++j) {
+        const int value = random() % 3 == 0 ? static_cast<int>(random() % 4) : 0;
+        if (value != 0 || random() % 4 == 0) entries += fmt::format(" {}:{}", j + 1, value);
+        cells += fmt::format(",{}", value);
+      }
+      entries += "\n";
+      cells += "\n";
+    }
+    SCOPED_TRACE(toml + entries);
+    const Dataset a = read(entries), b = read_csv(write("t.csv", cells), schema);
+    EXPECT_EQ(a.x, b.x);
+    EXPECT_EQ(a.y, b.y);
+    EXPECT_EQ(a.sparse.begin, b.sparse.begin);
+    EXPECT_EQ(a.sparse.feature, b.sparse.feature);
+    EXPECT_EQ(a.sparse.value, b.sparse.value);
+    EXPECT_EQ(a.counts.clamped_cells, b.counts.clamped_cells);
+    EXPECT_EQ(a.counts.missing_cells, b.counts.missing_cells);
+    EXPECT_EQ(a.counts.other_cells, b.counts.other_cells);
+    EXPECT_EQ(a.counts.clipped_rows, b.counts.clipped_rows);
+    a.view().validate();
+  }
+}
+
+TEST_F(Libsvm, AbsentMayBeNoLevel) {
+  schema = parse_schema(
+      "label='y'\npositive='1'\n[columns]\na={type='number',range=[0,1]}\n"
+      "c={type='category',levels=['1','3']}",
+      "s");
+  EXPECT_EQ(read("1 2:3\n0 1:1 2:1\n").rows(), 2U);  // never absent
+  expect_error("1 2:3\n0 1:1\n", {"t.svm:2:", "'c'", "level '0' is not in the schema"});
 }
 
 TEST_F(Libsvm, RandomBytesNeverCrash) {

@@ -314,5 +314,53 @@ TEST_P(CpuSparse, BitsDoNotDependOnCutsThreadsOrOrder) {
   expect_same_bits(make_one_hot(n, d, 2), support::make_odd_chains(chains, d), Arithmetic::float64);
 }
 
+// More features than a block of rows has entries: compensated sums, threads of rows. The bits are
+// those of one number of threads.
+TEST(CpuWide, GradientsAreWithinTheBoundAndRepeat) {
+  const support::OddRows p = support::make_sparse_rows(300, 70'000, 20, 1);
+  const Ensemble e = support::make_odd_chains(2, p.d);
+  const int threads = omp_get_max_threads();
+  for (const int t : {1, 2, 3}) {
+    omp_set_num_threads(t);
+    expect_within_bound(p, e, Arithmetic::float64, fmt::format("{} threads", t));
+    Ensemble first = e, second = e;
+    const auto engine = make_backend("cpu")->load(p.view(), p.y, loss_named("logistic"));
+    engine->advance(first, 3);
+    engine->advance(second, 1);
+    engine->advance(second, 2);
+    EXPECT_EQ(first.theta, second.theta);
+  }
+  omp_set_num_threads(threads);
+}
+
+// Where plain sums lose digits: rows that cancel, each with one entry of the same feature, of 21
+// sizes. 20 + 24 bits of an entry and 16 of their number: exact in the oracle's 64, not in 53.
+TEST(CpuWide, SumsOverManyRowsKeepTheirDigits) {
+  constexpr std::size_t n = 40'000, d = 70'000;
+  support::OddRows p{n, d, {}, std::vector<float>(n)};
+  p.begin = {0};
+  std::mt19937 gen(1);
+  std::uniform_real_distribution<float> uniform(0.5f, 1.0f);
+  long double exact = 0;
+  double terms = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    p.y[i] = i < n / 2 ? 1.0f : -1.0f;
+    p.feature.push_back(3);
+    p.value.push_back(std::ldexp(uniform(gen), static_cast<int>(i % 21)));
+    p.begin.push_back(p.value.size());
+    terms += 0.5 * static_cast<double>(p.value.back());
+    exact += static_cast<long double>(-0.5f * p.y[i]) * p.value.back();  // theta = 0
+  }
+  const std::vector<double> theta(d, 0.0);
+  std::vector<double> g(d);
+  make_backend("cpu")
+      ->load(p.view(), p.y, loss_named("logistic"))
+      ->loss_gradients({theta.data(), 1, d}, {g.data(), 1, d});
+  // Sum2: u |sum| + (n u)^2 sum |terms|.
+  EXPECT_LE(std::fabs(static_cast<double>(g[3] - exact)),
+            0x1p-53 * std::fabs(static_cast<double>(exact)) + 0x1p-106 * n * n * terms);
+  EXPECT_EQ(g[2], 0);
+}
+
 }  // namespace
 }  // namespace gibbsite

@@ -263,6 +263,17 @@ TEST_P(Sample, DataMustHaveThePlannedShape) {
   refused([&] { data.x[2 * d + 3] = 0.9f; },
           "row 3 is longer than row_norm or lacks the intercept");
   refused([&] { data.x[0] = std::nanf(""); }, "row 1 is longer");
+  // One feature twice: its parts are short, their sum need not be.
+  refused(
+      [&] {
+        for (std::size_t i = 0; i < n; ++i) {
+          data.sparse.feature.insert(data.sparse.feature.end(), {0, 0, d - 1});
+          data.sparse.value.insert(data.sparse.value.end(), {0.7f, 0.7f, 1.0f});
+          data.sparse.begin.push_back(data.sparse.value.size());
+        }
+        data.x.clear();
+      },
+      "entries of row 1 are not in order");
   // A public cap under add-remove: fewer rows are fine, more are not.
   plan.budget.adjacency = Adjacency::add_remove;
   plan.constants.rows = n + 50;
@@ -276,13 +287,21 @@ TEST(SampleGuard, ThroughputArithmeticAndNoiseAreRefused) {
   const Model model = logistic_regression({.center = {0.5, 0, -0.5, 0}});
   const Dataset data = make_data();
   const Plan plan = make_plan(model, data, 1, 10);
+  const gibbsite::testing::TempDir folder;
+  const auto expect_refused = [&](Backend& backend) {
+    SampleOptions keep;
+    keep.checkpoint = folder.path("checkpoint");
+    EXPECT_THAT([&] { sample(model, data, plan, backend, Key::from_os(), keep); },
+                ThrowsMessage<BadInput>(HasSubstr("no certificate covers")));
+    EXPECT_TRUE(folder.names().empty()) << "the noise key was left behind";
+  };
   for (const BackendOptions& options : {BackendOptions{.arithmetic = Arithmetic::float32},
                                         BackendOptions{.arithmetic = Arithmetic::bfloat16},
                                         BackendOptions{.noise = NoiseSource::curand}}) {
     const auto backend = support::make_test_backend("emulated", options);
-    EXPECT_THAT([&] { sample(model, data, plan, *backend, Key::from_os()); },
-                ThrowsMessage<BadInput>(HasSubstr("no certificate covers")));
+    expect_refused(*backend);
   }
+  expect_refused(*make_backend("cpu", {.arithmetic = Arithmetic::float32}));
 }
 
 TEST_P(Sample, PlanOutOfReachIsNotRun) {

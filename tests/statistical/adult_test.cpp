@@ -34,10 +34,7 @@ const std::vector<Promise> promises{
 double accuracy(const Dataset& data, std::span<const double> theta) {
   std::size_t right = 0;
   for (std::size_t i = 0; i < data.rows(); ++i) {
-    const auto row = data.view().row(i);
-    double z = 0;
-    for (std::size_t j = 0; j < theta.size(); ++j) z += static_cast<double>(row[j]) * theta[j];
-    right += (z > 0) == (data.y[i] > 0);
+    right += (data.view().dot(i, theta) > 0) == (data.y[i] > 0);
   }
   return 100 * static_cast<double>(right) / static_cast<double>(data.rows());
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backend/cuda/device.hpp"
-#include "gibbsite/core/matrix_view.hpp"
+#include "gibbsite/core/rows.hpp"
 #include "gibbsite/sampler/ensemble.hpp"
 
 namespace gibbsite::support {
@@ -16,8 +16,29 @@ namespace gibbsite::support {
 struct OddRows {
   std::size_t n, d;
   std::vector<float> x, y;  // [n x d], [n]
-  [[nodiscard]] MatrixView<const float> view() const { return {x.data(), n, d}; }
+  // Of rows to be handed on as entries; else empty.
+  std::vector<std::uint64_t> begin = {};
+  std::vector<std::uint32_t> feature = {};
+  std::vector<float> value = {};
+  [[nodiscard]] Rows view() const {
+    if (begin.empty()) return {x.data(), n, d};
+    return {{begin.data(), feature.data(), value.data(), n}, d};
+  }
 };
+
+// The same rows as entries: those that are not zero, and a zero here and there.
+inline void make_sparse(OddRows& p) {
+  p.begin = {0};
+  for (std::size_t i = 0; i < p.n; ++i) {
+    for (std::size_t j = 0; j < p.d; ++j) {
+      const float v = p.x[i * p.d + j];
+      if (v == 0.0f && (i + j) % 1009 != 0) continue;
+      p.feature.push_back(static_cast<std::uint32_t>(j));
+      p.value.push_back(v);
+    }
+    p.begin.push_back(p.value.size());
+  }
+}
 
 // Rows in [-1,1]^d; a row of zeros, duplicate rows, a constant column, a column of zeros, one of
 // tiny and one of large numbers.
@@ -38,6 +59,16 @@ inline OddRows make_odd_rows(std::size_t n, std::size_t d, unsigned seed) {
     if (i % 11 == 5) std::fill_n(row, d, 0.0f);
     if (i % 7 == 3) std::copy_n(&p.x[(i - 1) * d], d, row);
   }
+  return p;
+}
+
+// Odd rows of which about `per_row` entries are kept, as entries.
+inline OddRows make_sparse_rows(std::size_t n, std::size_t d, double per_row, unsigned seed) {
+  OddRows p = make_odd_rows(n, d, seed);
+  std::mt19937 gen(seed + 1);
+  std::bernoulli_distribution keep(std::min(per_row / static_cast<double>(d), 1.0));
+  for (float& v : p.x) v = keep(gen) ? v : 0.0f;
+  make_sparse(p);
   return p;
 }
 

@@ -26,6 +26,7 @@
 #include "backend/checks.hpp"
 #include "backend/cpu/kernels.hpp"
 #include "backend/cpu/pairwise.hpp"
+#include "backend/cpu/wide.hpp"
 #include "gibbsite/schedule/map_error.hpp"
 
 namespace gibbsite {
@@ -38,10 +39,6 @@ constexpr std::size_t small_work = 1 << 16;  // n*d*C below this: threads cost m
 constexpr std::size_t row_bytes = 12 << 10;  // a sub-block of few chains: half of it in L1
 constexpr std::size_t panel_rows = 48;       // whole tiles; residuals [48 x width] stay in L1
 constexpr std::size_t group_bytes = 384 << 10;  // theta and sums of a group of panels: in L2
-
-// An entry met by itself costs more than one in a dense row: 2.2 ns beside 0.35 for one chain, 0.42
-// beside 0.09 a chain for many (one-hot rows of 108 features, AVX-512; docs/performance.md).
-constexpr double most_density = 0.15;
 
 int threads_available() {
   return std::clamp(omp_get_max_threads(), 1, static_cast<int>(most_threads));
@@ -72,44 +69,53 @@ struct Group {
 };
 
 // Entries that are not zero, or nothing where most are not.
-struct Entries {
-  std::vector<std::uint64_t> begin;    // [n + 1]
-  std::vector<std::uint32_t> feature;  // [entries]
-  std::vector<float> value;            // [entries]
+class Entries {
+ public:
+  explicit Entries(const Rows& x) : entries_(x.sparse) {
+    if (!x.is_sparse() && x.cols <= std::numeric_limits<std::uint32_t>::max()) gather(x.matrix());
+  }
+  [[nodiscard]] bool used() const { return entries_.begin != nullptr; }
+  [[nodiscard]] SparseRows rows(Range range) const {
+    return entries_.part(range.first, range.last);
+  }
 
-  explicit Entries(const MatrixView<const float>& x) {
-    if (x.cols > std::numeric_limits<std::uint32_t>::max()) return;
+ private:
+  static std::uint64_t count(std::span<const float> row) {
+    return row.size() - static_cast<std::size_t>(std::ranges::count(row, 0.0f));
+  }
+
+  void gather(const MatrixView<const float>& x) {
     std::uint64_t entries = 0;
 #pragma omp parallel for schedule(static) reduction(+ : entries)
     for (std::size_t i = 0; i < x.rows; ++i) entries += count(x.row(i));
     if (static_cast<double>(entries) >
-        most_density * static_cast<double>(x.rows) * static_cast<double>(x.cols)) {
+        most_sparse_density * static_cast<double>(x.rows) * static_cast<double>(x.cols)) {
       return;
     }
-    begin.assign(x.rows + 1, 0);
+    begin_.assign(x.rows + 1, 0);
 #pragma omp parallel for schedule(static)
-    for (std::size_t i = 0; i < x.rows; ++i) begin[i + 1] = count(x.row(i));
-    std::partial_sum(begin.begin(), begin.end(), begin.begin());
-    feature.resize(begin.back());
-    value.resize(begin.back());
+    for (std::size_t i = 0; i < x.rows; ++i) begin_[i + 1] = count(x.row(i));
+    std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+    feature_.resize(begin_.back());
+    value_.resize(begin_.back());
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < x.rows; ++i) {
-      std::size_t e = begin[i];
+      std::size_t e = begin_[i];
       for (std::size_t j = 0; j < x.cols; ++j) {
         const float v = x.data[i * x.cols + j];
         if (v == 0.0f) continue;
-        feature[e] = static_cast<std::uint32_t>(j);
-        value[e++] = v;
+        feature_[e] = static_cast<std::uint32_t>(j);
+        value_[e++] = v;
       }
     }
+    entries_ = {begin_.data(), feature_.data(), value_.data(), x.rows};
   }
-  [[nodiscard]] bool used() const { return !begin.empty(); }
-  static std::uint64_t count(std::span<const float> row) {
-    return row.size() - static_cast<std::size_t>(std::ranges::count(row, 0.0f));
-  }
-  [[nodiscard]] cpu::SparseRows rows(Range range) const {
-    return {begin.data() + range.first, feature.data(), value.data(), range.size()};
-  }
+
+  // Of rows that came dense.
+  std::vector<std::uint64_t> begin_;    // [n + 1]
+  std::vector<std::uint32_t> feature_;  // [entries]
+  std::vector<float> value_;            // [entries]
+  SparseRows entries_;
 };
 
 // What one thread needs to compute gradients of a group over a range of blocks.
@@ -125,8 +131,8 @@ struct Worker {
 template <class T>
 class CpuEngine final : public Engine {
  public:
-  CpuEngine(MatrixView<const float> x, std::span<const float> y, const Loss& loss)
-      : x_(x), y_(y), entries_(x), loss_(loss), choice_(cpu::choose_loss(loss)) {}
+  CpuEngine(const Rows& x, std::span<const float> y, const Loss& loss)
+      : x_(x.matrix()), y_(y), entries_(x), loss_(loss), choice_(cpu::choose_loss(loss)) {}
 
   [[nodiscard]] std::size_t rows() const override { return x_.rows; }
   [[nodiscard]] std::size_t features() const override { return x_.cols; }
@@ -182,7 +188,7 @@ class CpuEngine final : public Engine {
       for (std::size_t b = 0; b < n_blocks; ++b) {
         const Range rows = rows_of(b);
         double z[row_block];
-        cpu::row_logits(view(rows), packed.data(), z);
+        logits(rows, theta.row(c), packed.data(), z);
         values[b] = loss_.value_sum({z, rows.size()}, y_.subspan(rows.first, rows.size()));
       }
       out[c] = 0;
@@ -191,6 +197,12 @@ class CpuEngine final : public Engine {
   }
 
  private:
+  void logits(Range rows, std::span<const double> theta, const double* packed, double* z) const {
+    if (!sparse()) return cpu::row_logits(view(rows), packed, z);
+    const Rows x(entries_.rows(rows), features());
+    for (std::size_t i = 0; i < rows.size(); ++i) z[i] = x.dot(i, theta);
+  }
+
   static constexpr bool single = sizeof(T) == sizeof(float);
 
   [[nodiscard]] std::size_t blocks() const { return (x_.rows + row_block - 1) / row_block; }
@@ -458,7 +470,7 @@ class CpuEngine final : public Engine {
     }
   }
 
-  MatrixView<const float> x_;  // [n x d]
+  MatrixView<const float> x_;  // [n x d]; without numbers where they came sparse
   std::span<const float> y_;   // [n]
   Entries entries_;
   const Loss& loss_;
@@ -484,9 +496,9 @@ class CpuBackend final : public Backend {
     return fmt::format("{} on float storage; {}; {} thread{}", to_string(arithmetic_),
                        cpu::instruction_set(), threads, threads == 1 ? "" : "s");
   }
-  std::unique_ptr<Engine> load(MatrixView<const float> x, std::span<const float> y,
-                               const Loss& loss) override {
+  std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y, const Loss& loss) override {
     require_loadable(x, y);
+    if (cpu::is_wide(x)) return cpu::make_wide_engine(x, y, loss);
     if (arithmetic_ == Arithmetic::float32) return std::make_unique<CpuEngine<float>>(x, y, loss);
     return std::make_unique<CpuEngine<double>>(x, y, loss);
   }

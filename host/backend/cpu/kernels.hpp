@@ -13,7 +13,7 @@
 #include <span>
 #include <string>
 
-#include "gibbsite/core/matrix_view.hpp"
+#include "gibbsite/core/rows.hpp"
 #include "gibbsite/model/loss.hpp"
 
 namespace gibbsite::cpu {
@@ -57,14 +57,6 @@ struct RowGradient {
 };
 void row_gradient(const RowGradient<double>& rows);
 void row_gradient(const RowGradient<float>& rows);
-
-/// Rows of which most entries are zero: the others, row after row.
-struct SparseRows {
-  const std::uint64_t* begin;    ///< [rows + 1] entries of row i: [begin[i], begin[i + 1])
-  const std::uint32_t* feature;  ///< of an entry, ascending in a row
-  const float* value;
-  std::size_t rows;
-};
 
 /// g_c += sum_i f'(x_i . theta_c, y_i) x_i for C <= few_chains chains, one entry after another.
 template <class T>

@@ -19,8 +19,7 @@ class CudaBackend final : public Backend {
     return fmt::format("{} on float storage; {}; {} GiB", to_string(options_.arithmetic), card.name,
                        card.total_bytes >> 30);
   }
-  std::unique_ptr<Engine> load(MatrixView<const float> x, std::span<const float> y,
-                               const Loss& loss) override {
+  std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y, const Loss& loss) override {
     return make_engine(device_, x, y, loss, options_);
   }
 

@@ -20,6 +20,7 @@
 #include "backend/checks.hpp"
 #include "backend/cuda/source.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/memory.hpp"
 #include "gibbsite/schedule/map_error.hpp"
 
 namespace gibbsite::cuda {
@@ -93,11 +94,36 @@ struct Work {
   }
 };
 
+// Sparse rows with their zeros.
+std::vector<float> written_out(const Rows& x) {
+  if (!x.is_sparse()) return {};
+  const double bytes = static_cast<double>(x.rows) * static_cast<double>(x.cols) * sizeof(float);
+  const auto available = static_cast<double>(available_memory());
+  constexpr double gib = 1 << 30;
+  if (bytes > (available > 0 ? available : 1e18)) {
+    throw BadInput(fmt::format(
+        "--backend cuda: takes dense rows, and {} rows of {} features need {:.1f} GiB of memory, "
+        "{:.1f} GiB are available; use --backend cpu, which takes them as they are",
+        x.rows, x.cols, bytes / gib, available / gib));
+  }
+  std::vector<float> dense(x.rows * x.cols);
+  for (std::size_t i = 0; i < x.rows; ++i) {
+    x.for_each(i, [&](std::size_t j, float v) { dense[i * x.cols + j] = v; });
+  }
+  return dense;
+}
+
 class CudaEngine final : public Engine {
  public:
-  CudaEngine(std::shared_ptr<Device> device, MatrixView<const float> x, std::span<const float> y,
-             unsigned loss, const EngineOptions& options)
-      : device_(std::move(device)), x_(x), y_(y), loss_(loss), options_(options) {}
+  CudaEngine(std::shared_ptr<Device> device, const Rows& x, std::span<const float> y, unsigned loss,
+             const EngineOptions& options)
+      : device_(std::move(device)),
+        written_out_(written_out(x)),
+        x_(x.is_sparse() ? MatrixView<const float>{written_out_.data(), x.rows, x.cols}
+                         : x.matrix()),
+        y_(y),
+        loss_(loss),
+        options_(options) {}
 
   ~CudaEngine() override { forget_run(); }
 
@@ -406,8 +432,9 @@ class CudaEngine final : public Engine {
   }
 
   std::shared_ptr<Device> device_;
-  MatrixView<const float> x_;  // [n x d]
-  std::span<const float> y_;   // [n]
+  std::vector<float> written_out_;  // [n x d] of sparse rows
+  MatrixView<const float> x_;       // [n x d]
+  std::span<const float> y_;        // [n]
   unsigned loss_;
   EngineOptions options_;
 
@@ -474,7 +501,7 @@ Layout plan_layout(const Shape& shape, const GradientSource& source, std::size_t
       mib(layout_of(std::min<std::size_t>(shape.rows, row_block), true)), free_bytes >> 20));
 }
 
-std::unique_ptr<Engine> make_engine(std::shared_ptr<Device> device, MatrixView<const float> x,
+std::unique_ptr<Engine> make_engine(std::shared_ptr<Device> device, const Rows& x,
                                     std::span<const float> y, const Loss& loss,
                                     const EngineOptions& options) {
   require_loadable(x, y);

@@ -17,9 +17,10 @@ struct EngineOptions {
   std::size_t memory_limit = ~std::size_t{0};  ///< bytes of the card that a run may take
 };
 
-/// Throws BadInput when the loss has no kernels; CudaError with the numbers when not even a
-/// streamed run fits the card's free memory.
-std::unique_ptr<Engine> make_engine(std::shared_ptr<Device> device, MatrixView<const float> x,
+/// Kernels take dense rows, so sparse ones are written out in host memory first. Throws BadInput
+/// when that has no room for them or the loss has no kernels; CudaError with the numbers when not
+/// even a streamed run fits the card's free memory.
+std::unique_ptr<Engine> make_engine(std::shared_ptr<Device> device, const Rows& x,
                                     std::span<const float> y, const Loss& loss,
                                     const EngineOptions& options);
 

@@ -15,7 +15,7 @@ using Eigen::VectorXd;
 
 class ReferenceEngine final : public Engine {
  public:
-  ReferenceEngine(MatrixView<const float> x, std::span<const float> y, const Loss& loss)
+  ReferenceEngine(const Rows& x, std::span<const float> y, const Loss& loss)
       : x_(x), y_(y), loss_(loss) {}
 
   [[nodiscard]] std::size_t rows() const override { return x_.rows; }
@@ -44,7 +44,7 @@ class ReferenceEngine final : public Engine {
     for (std::size_t c = 0; c < theta.rows; ++c) {
       out[c] = 0;
       for (std::size_t block = 0; block < blocks(); ++block) {
-        const VectorXd z = rows_of(block) * vector(theta.row(c));
+        const VectorXd z = logits(theta.row(c), block);
         out[c] += loss_.value_sum({z.data(), labels_of(block).size()}, labels_of(block));
       }
     }
@@ -62,10 +62,10 @@ class ReferenceEngine final : public Engine {
     return y_.subspan(first, std::min<std::size_t>(row_block, x_.rows - first));
   }
 
-  // X_b [rows in the block x d]
+  // X_b [rows in the block x d], of dense rows
   [[nodiscard]] MatrixXd rows_of(std::size_t block) const {
     using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-    return Eigen::Map<const RowMajor>(x_.row(block * row_block).data(),
+    return Eigen::Map<const RowMajor>(x_.matrix().row(block * row_block).data(),
                                       static_cast<Eigen::Index>(labels_of(block).size()),
                                       static_cast<Eigen::Index>(x_.cols))
         .cast<double>();
@@ -82,16 +82,32 @@ class ReferenceEngine final : public Engine {
 
   // X_b^T f'(X_b theta, y_b)
   [[nodiscard]] VectorXd block_gradient(std::span<const double> theta, std::size_t block) const {
-    const MatrixXd x = rows_of(block);
-    const VectorXd z = x * vector(theta);
+    const VectorXd z = logits(theta, block);
     VectorXd r(z.size());
     loss_.residuals({z.data(), labels_of(block).size()}, labels_of(block),
                     {r.data(), labels_of(block).size()});
-    return x.transpose() * r;
+    if (!x_.is_sparse()) return rows_of(block).transpose() * r;
+    VectorXd g = VectorXd::Zero(static_cast<Eigen::Index>(x_.cols));
+    for (Eigen::Index i = 0; i < r.size(); ++i) {
+      x_.for_each(block * row_block + static_cast<std::size_t>(i), [&](std::size_t j, float v) {
+        g[static_cast<Eigen::Index>(j)] += static_cast<double>(v) * r[i];
+      });
+    }
+    return g;
   }
 
-  MatrixView<const float> x_;  // [n x d]
-  std::span<const float> y_;   // [n]
+  // X_b theta
+  [[nodiscard]] VectorXd logits(std::span<const double> theta, std::size_t block) const {
+    if (!x_.is_sparse()) return rows_of(block) * vector(theta);
+    VectorXd z(static_cast<Eigen::Index>(labels_of(block).size()));
+    for (Eigen::Index i = 0; i < z.size(); ++i) {
+      z[i] = x_.dot(block * row_block + static_cast<std::size_t>(i), theta);
+    }
+    return z;
+  }
+
+  Rows x_;                    // [n x d]
+  std::span<const float> y_;  // [n]
   const Loss& loss_;
 };
 
@@ -101,8 +117,7 @@ class ReferenceBackend final : public Backend {
   [[nodiscard]] std::string description() const override {
     return "double on float storage; Eigen; 1 thread; the oracle, slow";
   }
-  std::unique_ptr<Engine> load(MatrixView<const float> x, std::span<const float> y,
-                               const Loss& loss) override {
+  std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y, const Loss& loss) override {
     require_loadable(x, y);
     return std::make_unique<ReferenceEngine>(x, y, loss);
   }

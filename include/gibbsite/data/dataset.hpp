@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "gibbsite/core/matrix_view.hpp"
+#include "gibbsite/core/rows.hpp"
 #include "gibbsite/data/schema.hpp"
 
 namespace gibbsite {
@@ -18,24 +18,37 @@ struct IngestCounts {
   std::uint64_t missing_cells = 0;
   std::uint64_t other_cells = 0;   ///< levels mapped to "(other)"
   std::uint64_t clipped_rows = 0;  ///< rows scaled down to row_norm
+
+  IngestCounts& operator+=(const IngestCounts& o);
+  IngestCounts& operator-=(const IngestCounts& o);
 };
 
-/// Rows of a table after scaling, encoding and clipping.
+/// Rows of which most entries are zero (core/rows.hpp).
+struct SparseTable {
+  std::vector<std::uint64_t> begin{0};  ///< [n + 1]
+  std::vector<std::uint32_t> feature;   ///< [entries]
+  std::vector<float> value;             ///< [entries]
+};
+
+/// Rows of a table after scaling, encoding and clipping: every row without the intercept has norm
+/// <= row_norm in exact arithmetic, the intercept (if any) is the last feature.
 struct Dataset {
   Schema schema;
-  std::vector<float>
-      x;  ///< [n x d] row-major; every row without the intercept has norm <= row_norm
-          ///< in exact arithmetic, the intercept (if any) is the last column
+  std::vector<float> x;  ///< [n x d] row-major; empty when the rows are sparse
+  SparseTable sparse;    ///< no rows when they are dense
   std::vector<float> y;  ///< [n], -1 or +1; empty when the file had no label column
   IngestCounts counts;
 
   [[nodiscard]] std::uint64_t rows() const;
   [[nodiscard]] std::uint64_t features() const { return schema.features(); }
   [[nodiscard]] bool labelled() const { return !y.empty(); }
-  [[nodiscard]] MatrixView<const float> view() const;
+  [[nodiscard]] Rows view() const;
+  /// Of X and y in memory, for one row.
+  [[nodiscard]] double bytes_per_row() const;
 };
 
-/// How to read.
+/// How to read. Rows are kept sparse where at most most_sparse_density (core/rows.hpp) of the first
+/// 1024 rows' features are not zero, whatever the format.
 struct ReadOptions {
   /// fit needs labels of exactly two classes, evaluate needs labels, predict does not: with
   /// `optional` a table without a label column, or with a label that is neither class, is read as
@@ -61,7 +74,8 @@ struct ReadOptions {
 /// may be absent.
 Dataset read_csv(const std::string& path, const Schema& schema, const ReadOptions& options = {});
 /// LIBSVM/svmlight text "label index:value ...", indices from 1, increasing. Column k of the schema
-/// is index k. Absent indices are the number 0 before scaling. In a category the number's shortest
+/// is index k. Absent indices are the number 0 before scaling; work and memory grow with the
+/// entries that are not zero after it. In a category the number's shortest
 /// text ("3") is the level. Labels are compared as numbers where they are numbers.
 Dataset read_libsvm(const std::string& path, const Schema& schema, const ReadOptions& options = {});
 /// NumPy .npy, float32 or float64, C order: X [n x k] with column j of the schema in column j, and

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gibbsite/core/constants.hpp"
-#include "gibbsite/core/matrix_view.hpp"
+#include "gibbsite/core/rows.hpp"
 #include "gibbsite/model/loss.hpp"
 
 namespace gibbsite {
@@ -36,7 +36,7 @@ Model glm(std::string_view loss, const GlmOptions& options = {});
 /// the backends are tested against; plain double sums.
 struct Potential {
   const Loss* loss = nullptr;
-  MatrixView<const float> x;         ///< [n x d] row-major
+  Rows x;                            ///< [n x d]
   std::span<const float> y;          ///< [n]
   double beta = 1.0;                 ///< inverse temperature
   double prior_precision = 1.0;      ///< m

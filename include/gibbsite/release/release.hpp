@@ -44,7 +44,7 @@ struct OriginalUnits {
 OriginalUnits original_units(const Schema& schema, std::span<const double> theta);
 
 /// P(y = +1) for rows [n x d]: the mean over the released draws of sigmoid(x.theta).
-std::vector<double> predict_probabilities(const Release& release, MatrixView<const float> x);
+std::vector<double> predict_probabilities(const Release& release, const Rows& x);
 
 struct Evaluation {
   std::uint64_t rows = 0;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gibbsite/core/matrix_view.hpp"
+#include "gibbsite/core/rows.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/sampler/ensemble.hpp"
 
@@ -52,7 +52,7 @@ class Backend {
   [[nodiscard]] virtual std::string description() const = 0;
   /// Takes the data in. The views must outlive the engine. Throws BadInput on zero rows, zero
   /// columns or labels of the wrong length.
-  virtual std::unique_ptr<Engine> load(MatrixView<const float> x, std::span<const float> y,
+  virtual std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y,
                                        const Loss& loss) = 0;
 };
 

@@ -1,0 +1,78 @@
+#pragma once
+// Non-owning rows of a table, dense or sparse: what passes between rooms instead of a Dataset.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "gibbsite/core/matrix_view.hpp"
+
+namespace gibbsite {
+
+/// Most entries that are not zero, as a fraction of all, for which rows are kept as entries: met by
+/// itself an entry costs more than one in a dense row, 2.2 ns beside 0.35 for one chain, 0.42
+/// beside 0.09 a chain for many (one-hot rows of 108 features, AVX-512; docs/performance.md).
+inline constexpr double most_sparse_density = 0.15;
+
+/// Rows of which most entries are zero: the others, row after row.
+struct SparseRows {
+  const std::uint64_t* begin = nullptr;  ///< [rows + 1] entries of row i: [begin[i], begin[i + 1])
+  const std::uint32_t* feature = nullptr;  ///< of an entry, ascending in a row
+  const float* value = nullptr;
+  std::size_t rows = 0;
+
+  [[nodiscard]] std::uint64_t entries() const { return rows == 0 ? 0 : begin[rows] - begin[0]; }
+  /// Rows [first, last).
+  [[nodiscard]] SparseRows part(std::size_t first, std::size_t last) const {
+    return {begin + first, feature, value, last - first};
+  }
+};
+
+/// n rows of d features.
+struct Rows {
+  std::size_t rows = 0;          ///< n
+  std::size_t cols = 0;          ///< d
+  const float* dense = nullptr;  ///< [n x d] row-major; null when sparse
+  SparseRows sparse{};           ///< without `begin` when dense
+  bool in_memory = true;         ///< false: pages of a file, dear to read twice
+
+  Rows() = default;
+  Rows(const float* x, std::size_t n, std::size_t d) : rows(n), cols(d), dense(x) {}
+  template <class T>
+  Rows(MatrixView<T> x) : Rows(x.data, x.rows, x.cols) {}  // NOLINT: dense rows are rows
+  Rows(const SparseRows& x, std::size_t d) : rows(x.rows), cols(d), sparse(x) {}
+
+  /// Throws BadInput when rows are empty, have no features, or entries are not in order: features
+  /// of a row strictly ascending and below d, `begin` not descending.
+  void validate() const;
+  [[nodiscard]] bool is_sparse() const { return sparse.begin != nullptr; }
+  /// Of rows that are dense.
+  [[nodiscard]] MatrixView<const float> matrix() const { return {dense, rows, cols}; }
+  /// f(j, x_ij) in ascending j over the entries of row i: all of them, or those kept.
+  template <class F>
+  void for_each(std::size_t i, F f) const {
+    if (is_sparse()) {
+      for (std::uint64_t e = sparse.begin[i]; e < sparse.begin[i + 1]; ++e) {
+        f(static_cast<std::size_t>(sparse.feature[e]), sparse.value[e]);
+      }
+    } else {
+      for (std::size_t j = 0; j < cols; ++j) f(j, dense[i * cols + j]);
+    }
+  }
+  /// x_i . theta for theta [d], summed in ascending j.
+  [[nodiscard]] double dot(std::size_t i, std::span<const double> theta) const {
+    double sum = 0;
+    for_each(i, [&](std::size_t j, float v) { sum += static_cast<double>(v) * theta[j]; });
+    return sum;
+  }
+  /// x_ij.
+  [[nodiscard]] float operator()(std::size_t i, std::size_t j) const {
+    if (!is_sparse()) return dense[i * cols + j];
+    const std::uint32_t* const first = sparse.feature + sparse.begin[i];
+    const std::uint32_t* const last = sparse.feature + sparse.begin[i + 1];
+    const std::uint32_t* const at = std::lower_bound(first, last, j);
+    return at != last && *at == j ? sparse.value[at - sparse.feature] : 0.0F;
+  }
+};
+
+}  // namespace gibbsite
