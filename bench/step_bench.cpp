@@ -4,7 +4,9 @@
 //
 //   step/BACKEND/ARITHMETIC/ROWSxFEATURES/CHAINS/threads:T      one Langevin step of all chains
 //   gradient/...                                                the loss gradients of all chains
-//   noise/KIND                                                  normals of one chain and step
+//   noise/KIND/FEATURES/CHAINS                                  normals of one step on one thread;
+//                                                               with the update where chains are
+//                                                               many
 //
 // Data are functions of their place (see u below), so that a peer computes on the same numbers; the
 // context's fingerprint/ROWSxFEATURES is chain 0's gradient: three coordinates and the norm.
@@ -21,6 +23,8 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/cpu/kernels.hpp"
+#include "backend/cpu/noise.hpp"
 #include "gibbsite/sampler/backend.hpp"
 #include "roofs.hpp"
 
@@ -168,20 +172,48 @@ void add(const char* what, void (*run)(benchmark::State&, const Case&), const Ca
       ->Unit(benchmark::kMillisecond);
 }
 
-void noise(benchmark::State& state, NoiseKind kind) {
-  Key key;
-  key.kind = kind;
-  std::vector<double> out(108);
+// The noise of `chains` chains as the cpu engine makes it: one by one where they are few, in panels
+// of double where they are many.
+void noise(benchmark::State& state, NoiseKind kind, std::size_t d, std::size_t chains) {
+  ChainSpec spec{.step_size = 1e-6};
+  spec.key.kind = kind;
+  std::vector<std::uint64_t> words(d + d % 2);
+  std::vector<double> out(d);
+  const std::size_t width = cpu::panel_width<double>(chains), panels = chains / width;
+  std::vector<cpu::PanelChains> moves;
+  for (std::size_t p = 0; p < panels; ++p) {
+    moves.emplace_back(width);
+    for (std::size_t c = 0; c < width; ++c) {
+      spec.stream = static_cast<std::uint32_t>(p * width + c);
+      moves[p].set(c, spec, 0);
+    }
+  }
+  std::vector<double> theta(d * chains), gradient(d * chains);
+  const std::size_t blocks = (d + cpu::block_coordinates - 1) / cpu::block_coordinates;
   std::uint64_t at = 0;
   for (auto _ : state) {
-    fill_normals(key, 0, at++, out);
+    ++at;
+    if (chains <= cpu::few_chains) {
+      for (std::size_t c = 0; c < chains; ++c) {
+        fill_words(spec.key, static_cast<std::uint32_t>(c), at, words);
+        cpu::normals(words, out);
+      }
+    } else {
+      for (std::size_t p = 0; p < panels; ++p) {
+        cpu::langevin_panel({.blocks = {&moves[p], at, d, 0, blocks},
+                             .gradient = &gradient[p * width * d],
+                             .center = nullptr,
+                             .theta = &theta[p * width * d],
+                             .rounded = nullptr});
+      }
+    }
     benchmark::DoNotOptimize(out.data());
+    benchmark::DoNotOptimize(theta.data());
+    benchmark::ClobberMemory();
   }
-  state.counters["normals/s"] = benchmark::Counter(
-      static_cast<double>(state.iterations() * std::ssize(out)), benchmark::Counter::kIsRate);
+  const auto normals = static_cast<double>(state.iterations()) * static_cast<double>(d * chains);
+  state.counters["normals/s"] = benchmark::Counter(normals, benchmark::Counter::kIsRate);
 }
-BENCHMARK_CAPTURE(noise, chacha20, NoiseKind::chacha20);
-BENCHMARK_CAPTURE(noise, philox, NoiseKind::philox);
 
 // Takes `--name=NUMBER` out of the arguments.
 double option(int& argc, char** argv, std::string_view name, double otherwise) {
@@ -209,6 +241,14 @@ int run(int argc, char** argv) {
   {
     const std::vector<float> large(std::size_t{64} << 20, 1.0f);  // 256 MiB: no cache holds it
     context("read_bytes_per_second", bench::read_bandwidth(large));
+  }
+  for (const NoiseKind kind : {NoiseKind::chacha20, NoiseKind::philox}) {
+    for (const std::size_t d : {25u, 108u, 1000u}) {
+      for (const std::size_t chains : {1u, 1024u}) {
+        const std::string name = fmt::format("noise/{}/{}/{}", to_string(kind), d, chains);
+        benchmark::RegisterBenchmark(name.c_str(), noise, kind, d, chains);
+      }
+    }
   }
   for (const Shape& shape : shapes) {
     if (static_cast<double>(shape.rows) > most_rows) continue;

@@ -226,13 +226,15 @@ def roofs_of(parts):
 
 
 def noise_of(parts):
+    """Normals per second and thread, medians over the processes."""
     rates = {}
     for part in parts:
         for entry in part.get("benchmarks", []):
             words = entry["name"].split("/")
             if words[0] == "noise" and "normals/s" in entry:
-                rates.setdefault(words[1], []).append(entry["normals/s"])
-    return {kind: statistics.median(values) for kind, values in rates.items()}
+                rates.setdefault((words[1], int(words[2]), int(words[3])), []).append(entry["normals/s"])
+    return [{"kind": kind, "features": features, "chains": chains, "normals_per_second": statistics.median(values)}
+            for (kind, features, chains), values in rates.items()]
 
 
 # The page
@@ -349,10 +351,11 @@ def steps_section(report):
     most = max(s["threads"] for s in report["steps"])
     rows = [[shape_text(s), f"{s['chains']:,}", s["backend"], s["arithmetic"], time_text(s["seconds"]),
              percent(s["beside_gradient"])] for s in report["steps"] if s["threads"] == most]
-    noise = ", ".join(f"{significant(rate / 1e6)} million by {kind}" for kind, rate in report["noise"].items())
+    noise = [[n["kind"], f"{n['features']:,}", f"{n['chains']:,}", f"{significant(n['normals_per_second'] / 1e6)} million"]
+             for n in report["noise"]]
     return [f"## Steps: gradient, noise and update, {threads_text(most)}", "",
-            *([f"Normals per second and thread: {noise}.", ""] if noise else []),
-            *grid(["n × d", "C", "backend", "type", "time", "noise and update"], rows), ""]
+            *grid(["n × d", "C", "backend", "type", "time", "noise and update"], rows), "",
+            *([*grid(["noise", "d", "C", "normals per second and thread"], noise), ""] if noise else [])]
 
 
 def peers_section(report):

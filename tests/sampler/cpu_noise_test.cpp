@@ -132,9 +132,7 @@ const std::vector<Sample>& samples() {
       s.cosine = cos(angle);
       s.sine = sin(angle);
       // In 50 digits a quarter turn is not quite one.
-      const std::uint64_t quarters = s.angle_word >> 11 << 2;
-      if (quarters << 9 == 0 && (s.angle_word >> 62) % 2 == 0) s.sine = 0;
-      if (quarters << 9 == 0 && (s.angle_word >> 62) % 2 == 1) s.cosine = 0;
+      if (s.angle_word >> 11 << 13 == 0) ((s.angle_word >> 62) % 2 == 0 ? s.sine : s.cosine) = 0;
     }
     return out;
   }();

@@ -38,7 +38,7 @@ def case(what, backend, arithmetic, rows, features, chains, threads, seconds):
 def part(threads, shapes=SHAPES, chains=(1, 16, 64, 256)):
     context = {f"read_bytes_per_second_{threads}": f"{1e10 * threads}", f"float_fma_flops_{threads}": f"{1e11 * threads}",
                f"double_fma_flops_{threads}": f"{5e10 * threads}", "caches": [{"type": "Unified", "level": 3, "size": 36000000}]}
-    benchmarks = [{"name": "noise/chacha20", "normals/s": 3e7}]
+    benchmarks = [{"name": "noise/chacha20/108/1024", "normals/s": 3e7}]
     for n, d in shapes:
         context[f"fingerprint/{n}x{d}"] = "1.5,-2.5,3.5,10"
         for arithmetic in ("float", "double"):
@@ -146,6 +146,9 @@ class Report(unittest.TestCase):
         shares = {(s["backend"], s["threads"]): s["beside_gradient"] for s in self.report["steps"]}
         self.assertAlmostEqual(shares["cpu", 2], 0.2)
         self.assertIsNone(shares["reference", 2])
+        self.assertEqual(self.report["noise"], [{"kind": "chacha20", "features": 108, "chains": 1024,
+                                                 "normals_per_second": 3e7}])
+        self.assertIn("| chacha20 | 108 | 1,024 | 30 million |", bench_report.markdown(self.report))
 
     def test_page(self):
         page = bench_report.markdown(self.report, "plot.svg")

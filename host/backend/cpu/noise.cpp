@@ -166,16 +166,19 @@ HWY_INLINE void Philox(const Lanes& lanes, Block& out) {
 // visit(coordinate, offset of the vector, first word, second word) for every pair of the blocks.
 template <class Visit>
 HWY_INLINE void ForEachPair(const PanelBlocks& p, const Visit& visit) {
-  const size_t lanes = hn::Lanes(Words()), vectors = p.chains->width() / lanes;
-  const size_t units = (p.last - p.first) * vectors;
+  const size_t lanes = hn::Lanes(Words()), width = p.chains->width();
+  Lanes next{p.chains, 0, p.step, p.first};
   const bool chacha20 = p.chains->any(NoiseKind::chacha20);
   const bool philox = p.chains->any(NoiseKind::philox);
-  for (size_t unit = 0; unit < units; unit += 2) {
-    const size_t both = std::min<size_t>(units - unit, 2);
-    Lanes at[2];
-    for (size_t k = 0; k < 2; ++k) {
-      const size_t u = unit + std::min(k, both - 1);
-      at[k] = {p.chains, u % vectors * lanes, p.step, p.first + u / vectors};
+  while (next.block < p.last) {
+    Lanes at[2] = {next, next};
+    size_t both = 0;
+    for (; both < 2 && next.block < p.last; ++both) {
+      at[both] = next;
+      next.offset += lanes;
+      if (next.offset < width) continue;
+      next.offset = 0;
+      ++next.block;
     }
     Block words[2];
     if (chacha20) ChaCha20(at[0], at[1], words[0], words[1]);
