@@ -4,7 +4,9 @@
 //
 //   step/BACKEND/ARITHMETIC/ROWSxFEATURES/CHAINS/threads:T      one Langevin step of all chains
 //   gradient/...                                                the loss gradients of all chains
-//   noise/KIND                                                  normals of one chain and step
+//   noise/KIND/FEATURES/CHAINS                                  normals of one step on one thread;
+//                                                               with the update where chains are
+//                                                               many
 //
 // Data are functions of their place (see u below), so that a peer computes on the same numbers; the
 // context's fingerprint/ROWSxFEATURES is chain 0's gradient: three coordinates and the norm.
@@ -21,6 +23,8 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/cpu/kernels.hpp"
+#include "backend/cpu/noise.hpp"
 #include "gibbsite/sampler/backend.hpp"
 #include "roofs.hpp"
 
@@ -47,6 +51,9 @@ struct Table {
   Shape shape{};
   std::vector<float> x, y;
   double read_roof = 0;
+  std::vector<std::uint64_t> begin;  // of the one-hot rows, where they were asked for
+  std::vector<std::uint32_t> feature;
+  std::vector<float> value;
 
   void make(const Shape& wanted) {
     if (shape.rows == wanted.rows && shape.features == wanted.features) return;
@@ -59,10 +66,35 @@ struct Table {
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((2 * u(1, i) - 1) * width);
     for (std::size_t i = 0; i < y.size(); ++i) y[i] = u(2, i) < 0.5 ? -1.0f : 1.0f;
     read_roof = bench::read_bandwidth(x);
+    begin = {};
+    feature = {};
+    value = {};
+  }
+  // One-hot rows of that shape: one entry in every eight features, so an eighth of X.
+  void make_entries() {
+    if (!begin.empty()) return;
+    const std::size_t groups = (shape.features + 7) / 8;
+    begin.resize(shape.rows + 1);
+    feature.resize(shape.rows * groups);
+    value.assign(shape.rows * groups,
+                 static_cast<float>(std::sqrt(1.0 / static_cast<double>(groups))));
+#pragma omp parallel for schedule(static)
+    for (std::size_t i = 0; i < shape.rows; ++i) {
+      begin[i + 1] = (i + 1) * groups;
+      for (std::size_t k = 0; k < groups; ++k) {
+        const std::size_t width = std::min<std::size_t>(8, shape.features - 8 * k);
+        const double at = u(4, i * groups + k) * static_cast<double>(width);
+        feature[i * groups + k] = static_cast<std::uint32_t>(8 * k + static_cast<std::size_t>(at));
+      }
+    }
   }
   [[nodiscard]] std::unique_ptr<Engine> load(const char* backend, Arithmetic arithmetic) const {
     return make_backend(backend, {.arithmetic = arithmetic})
         ->load({x.data(), shape.rows, shape.features}, y, loss_named("logistic"));
+  }
+  [[nodiscard]] std::unique_ptr<Engine> load_entries(Arithmetic arithmetic) const {
+    const Rows rows({begin.data(), feature.data(), value.data(), shape.rows}, shape.features);
+    return make_backend("cpu", {.arithmetic = arithmetic})->load(rows, y, loss_named("logistic"));
   }
 };
 Table table;
@@ -126,16 +158,26 @@ void measure(benchmark::State& state, const Case& c, F&& work) {
   state.counters["of_read_roof"] = bytes / median / table.read_roof;
 }
 
-void gradient(benchmark::State& state, const Case& c) {
-  table.make(c.shape);
+void gradient_of(benchmark::State& state, const Case& c, Engine& engine) {
   const std::size_t d = c.shape.features;
-  const auto engine = table.load(c.backend, c.arithmetic);
   const std::vector<double> theta = thetas(c.chains, d);
   std::vector<double> out(theta.size());
   measure(state, c, [&] {
-    engine->loss_gradients({theta.data(), c.chains, d}, {out.data(), c.chains, d});
+    engine.loss_gradients({theta.data(), c.chains, d}, {out.data(), c.chains, d});
     benchmark::DoNotOptimize(out.data());
   });
+}
+
+void gradient(benchmark::State& state, const Case& c) {
+  table.make(c.shape);
+  gradient_of(state, c, *table.load(c.backend, c.arithmetic));
+}
+
+void sparse(benchmark::State& state, const Case& c) {
+  table.make(c.shape);
+  table.make_entries();
+  gradient_of(state, c, *table.load_entries(c.arithmetic));
+  state.counters["entries"] = static_cast<double>(table.value.size());
 }
 
 void step(benchmark::State& state, const Case& c) {
@@ -168,20 +210,48 @@ void add(const char* what, void (*run)(benchmark::State&, const Case&), const Ca
       ->Unit(benchmark::kMillisecond);
 }
 
-void noise(benchmark::State& state, NoiseKind kind) {
-  Key key;
-  key.kind = kind;
-  std::vector<double> out(108);
+// The noise of `chains` chains as the cpu engine makes it: one by one where they are few, in panels
+// of double where they are many.
+void noise(benchmark::State& state, NoiseKind kind, std::size_t d, std::size_t chains) {
+  ChainSpec spec{.step_size = 1e-6};
+  spec.key.kind = kind;
+  std::vector<std::uint64_t> words(d + d % 2);
+  std::vector<double> out(d);
+  const std::size_t width = cpu::panel_width<double>(chains), panels = chains / width;
+  std::vector<cpu::PanelChains> moves;
+  for (std::size_t p = 0; p < panels; ++p) {
+    moves.emplace_back(width);
+    for (std::size_t c = 0; c < width; ++c) {
+      spec.stream = static_cast<std::uint32_t>(p * width + c);
+      moves[p].set(c, spec, 0);
+    }
+  }
+  std::vector<double> theta(d * chains), gradient(d * chains);
+  const std::size_t blocks = (d + cpu::block_coordinates - 1) / cpu::block_coordinates;
   std::uint64_t at = 0;
   for (auto _ : state) {
-    fill_normals(key, 0, at++, out);
+    ++at;
+    if (chains <= cpu::few_chains) {
+      for (std::size_t c = 0; c < chains; ++c) {
+        fill_words(spec.key, static_cast<std::uint32_t>(c), at, words);
+        cpu::normals(words, out);
+      }
+    } else {
+      for (std::size_t p = 0; p < panels; ++p) {
+        cpu::langevin_panel({.blocks = {&moves[p], at, d, 0, blocks},
+                             .gradient = &gradient[p * width * d],
+                             .center = nullptr,
+                             .theta = &theta[p * width * d],
+                             .rounded = nullptr});
+      }
+    }
     benchmark::DoNotOptimize(out.data());
+    benchmark::DoNotOptimize(theta.data());
+    benchmark::ClobberMemory();
   }
-  state.counters["normals/s"] = benchmark::Counter(
-      static_cast<double>(state.iterations() * std::ssize(out)), benchmark::Counter::kIsRate);
+  const auto normals = static_cast<double>(state.iterations()) * static_cast<double>(d * chains);
+  state.counters["normals/s"] = benchmark::Counter(normals, benchmark::Counter::kIsRate);
 }
-BENCHMARK_CAPTURE(noise, chacha20, NoiseKind::chacha20);
-BENCHMARK_CAPTURE(noise, philox, NoiseKind::philox);
 
 // Takes `--name=NUMBER` out of the arguments.
 double option(int& argc, char** argv, std::string_view name, double otherwise) {
@@ -210,6 +280,14 @@ int run(int argc, char** argv) {
     const std::vector<float> large(std::size_t{64} << 20, 1.0f);  // 256 MiB: no cache holds it
     context("read_bytes_per_second", bench::read_bandwidth(large));
   }
+  for (const NoiseKind kind : {NoiseKind::chacha20, NoiseKind::philox}) {
+    for (const std::size_t d : {25u, 108u, 1000u}) {
+      for (const std::size_t chains : {1u, 1024u}) {
+        const std::string name = fmt::format("noise/{}/{}/{}", to_string(kind), d, chains);
+        benchmark::RegisterBenchmark(name.c_str(), noise, kind, d, chains);
+      }
+    }
+  }
   for (const Shape& shape : shapes) {
     if (static_cast<double>(shape.rows) > most_rows) continue;
     benchmark::AddCustomContext(fmt::format("fingerprint/{}x{}", shape.rows, shape.features),
@@ -219,6 +297,7 @@ int run(int argc, char** argv) {
         const Case c{"cpu", arithmetic, shape, chains};
         if (flops(c) / 20e9 > limit * threads) continue;
         add("gradient", gradient, c);
+        add("sparse", sparse, c);
         add("step", step, c);
       }
     }

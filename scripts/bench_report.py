@@ -42,10 +42,11 @@ def merge(head, parts, peers=(), programs=()):
         gradient["out_of_cache"] = 4 * gradient["rows"] * gradient["features"] > max(caches) if caches else None
         compare(gradient, peers)
     noise_share(steps, gradients)
+    sparse = beside_dense(sorted((e for e in entries if e["what"] == "sparse"), key=order), gradients)
     scaling = scale(gradients)
     for gradient in gradients:
         gradient["targets"] = targets(gradient)
-    return {**head, "roofs": roofs_of(parts), "gradients": gradients, "steps": steps, "scaling": scaling,
+    return {**head, "roofs": roofs_of(parts), "gradients": gradients, "steps": steps, "sparse": sparse, "scaling": scaling,
             "growth": growth(gradients), "noise": noise_of(parts), "peers": peers, "targets": summary(gradients, scaling),
             "programs": list(programs)}
 
@@ -59,7 +60,7 @@ def entries_of(part):
     """What is not a case is left out, also one that ended badly."""
     for entry in part.get("benchmarks", []):
         words = entry["name"].split("/")
-        if words[0] not in ("step", "gradient") or entry.get("error_occurred") or entry.get("run_type") == "aggregate":
+        if words[0] not in ("step", "gradient", "sparse") or entry.get("error_occurred") or entry.get("run_type") == "aggregate":
             continue
         rows, features, chains = (int(entry[name]) for name in ("rows", "features", "chains"))
         threads = int(words[5].removeprefix("threads:"))
@@ -71,7 +72,8 @@ def entries_of(part):
                "chains": chains, "threads": threads, "seconds": seconds, "chain_gradients_per_second": chains / seconds,
                "flops_per_second": flops / seconds, "of_fma": fma and flops / seconds / fma,
                "of_read": read and table / seconds / read if chains in READ_CHAINS else None,
-               "roof_seconds": max(flops / fma, table / read) if fma and read else None}
+               "roof_seconds": max(flops / fma, table / read) if fma and read else None,
+               **({"entries_per_row": entry["entries"] / rows} if "entries" in entry else {})}
 
 
 def number(text):
@@ -125,6 +127,17 @@ def noise_share(steps, gradients):
     for step in steps:
         gradient = alone.get((*place(step), step["arithmetic"], step["threads"], step["backend"]))
         step["beside_gradient"] = None if gradient is None else max(0.0, 1 - gradient / step["seconds"])
+
+
+def beside_dense(sparse, gradients):
+    """Rows kept as entries beside dense rows of the same shape, whose cost does not depend on their values."""
+    dense = {(*place(g), g["arithmetic"], g["threads"]): g["seconds"] for g in gradients}
+    kept = ("rows", "features", "chains", "arithmetic", "threads", "seconds", "entries_per_row")
+    found = []
+    for s in sparse:
+        seconds = dense.get((*place(s), s["arithmetic"], s["threads"]))
+        found.append({**{k: s[k] for k in kept}, "dense_seconds": seconds, "times": seconds and seconds / s["seconds"]})
+    return found
 
 
 def scale(gradients):
@@ -226,13 +239,15 @@ def roofs_of(parts):
 
 
 def noise_of(parts):
+    """Normals per second and thread, medians over the processes."""
     rates = {}
     for part in parts:
         for entry in part.get("benchmarks", []):
             words = entry["name"].split("/")
             if words[0] == "noise" and "normals/s" in entry:
-                rates.setdefault(words[1], []).append(entry["normals/s"])
-    return {kind: statistics.median(values) for kind, values in rates.items()}
+                rates.setdefault((words[1], int(words[2]), int(words[3])), []).append(entry["normals/s"])
+    return [{"kind": kind, "features": features, "chains": chains, "normals_per_second": statistics.median(values)}
+            for (kind, features, chains), values in rates.items()]
 
 
 # The page
@@ -245,7 +260,7 @@ def markdown(report, plot=None):
     lines += roofs_section(report) + targets_section(report)
     if plot and report["gradients"]:
         lines += [f"![Chain-gradients per second over the number of chains]({plot})", ""]
-    lines += gradients_section(report) + scaling_section(report) + growth_section(report) + steps_section(report)
+    lines += gradients_section(report) + sparse_section(report) + scaling_section(report) + growth_section(report) + steps_section(report)
     lines += peers_section(report) + programs_section(report)
     return "\n".join(lines).rstrip() + "\n"
 
@@ -322,6 +337,19 @@ def threads_text(count):
     return "1 thread" if count == 1 else f"{count} threads"
 
 
+def sparse_section(report):
+    if not report["sparse"]:
+        return []
+    most = max(s["threads"] for s in report["sparse"])
+    rows = [[shape_text(s), f"{s['chains']:,}", s["arithmetic"], f"{s['entries_per_row']:.0f}", time_text(s["seconds"]),
+             "—" if s["dense_seconds"] is None else time_text(s["dense_seconds"]), ratio(s["times"]),
+             significant(1e9 * s["seconds"] / (s["rows"] * s["entries_per_row"] * s["chains"]))]
+            for s in report["sparse"] if s["threads"] == most]
+    return [f"## Sparse rows: gradient of all chains, {threads_text(most)}", "",
+            "One-hot rows kept as their entries, beside dense rows of the same shape.", "",
+            *grid(["n × d", "C", "type", "entries a row", "time", "dense", "× dense", "ns an entry and chain"], rows), ""]
+
+
 def scaling_section(report):
     if not report["scaling"]:
         return []
@@ -349,10 +377,11 @@ def steps_section(report):
     most = max(s["threads"] for s in report["steps"])
     rows = [[shape_text(s), f"{s['chains']:,}", s["backend"], s["arithmetic"], time_text(s["seconds"]),
              percent(s["beside_gradient"])] for s in report["steps"] if s["threads"] == most]
-    noise = ", ".join(f"{significant(rate / 1e6)} million by {kind}" for kind, rate in report["noise"].items())
+    noise = [[n["kind"], f"{n['features']:,}", f"{n['chains']:,}", f"{significant(n['normals_per_second'] / 1e6)} million"]
+             for n in report["noise"]]
     return [f"## Steps: gradient, noise and update, {threads_text(most)}", "",
-            *([f"Normals per second and thread: {noise}.", ""] if noise else []),
-            *grid(["n × d", "C", "backend", "type", "time", "noise and update"], rows), ""]
+            *grid(["n × d", "C", "backend", "type", "time", "noise and update"], rows), "",
+            *([*grid(["noise", "d", "C", "normals per second and thread"], noise), ""] if noise else [])]
 
 
 def peers_section(report):

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <set>
 #include <sstream>
+#include <unordered_set>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
@@ -45,35 +45,65 @@ std::vector<double> numbers(const json& list, std::size_t length, const std::str
   return out;
 }
 
+// Looks for what json::parse lets pass. (Its callback would do, in a time that grows with the
+// square of an array's length.)
+class Watch final : public nlohmann::json_sax<json> {
+ public:
+  std::string repeated;  ///< a name that an object gives twice
+  bool deep = false;     ///< more than 32 levels
+  std::string broken;    ///< why it is not JSON
+
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(number_integer_t /*value*/) override { return true; }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return true; }
+  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return true; }
+  bool string(string_t& /*value*/) override { return true; }
+  bool binary(binary_t& /*value*/) override { return true; }
+  bool start_object(std::size_t /*size*/) override {
+    names_.emplace_back();
+    return enter();
+  }
+  bool end_object() override {
+    names_.pop_back();
+    return leave();
+  }
+  bool start_array(std::size_t /*size*/) override { return enter(); }
+  bool end_array() override { return leave(); }
+  bool key(string_t& name) override {
+    if (!names_.back().insert(name).second) repeated = name;
+    return true;
+  }
+  bool parse_error(std::size_t /*at*/, const std::string& /*token*/,
+                   const json::exception& error) override {
+    const std::string what = error.what();  // "[json.exception....] parse error at line ..."
+    broken = what.substr(std::min(what.find("] ") + 2, what.size()));
+    return false;
+  }
+
+ private:
+  bool enter() { return !(deep = ++depth_ > 32); }
+  bool leave() { return --depth_ >= 0; }
+
+  int depth_ = 0;
+  std::vector<std::unordered_set<std::string>> names_;  // of the objects that are open
+};
+
 // A name given twice would show a reader one value and a program the other.
 json parse_strict(const std::string& text, const std::string& source) {
-  std::vector<std::set<std::string>> names;
-  std::string repeated;
-  bool deep = false;
-  const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
-    deep = deep || depth > 32;
-    if (event == json::parse_event_t::object_start) names.emplace_back();
-    if (event == json::parse_event_t::object_end) names.pop_back();
-    if (event == json::parse_event_t::key &&
-        !names.back().insert(parsed.get_ref<const std::string&>()).second) {
-      repeated = parsed.get<std::string>();
-    }
-    return !deep;
-  };
-  json out;
-  try {
-    out = json::parse(text, watch);
-  } catch (const json::exception& error) {
-    const std::string what = error.what();  // "[json.exception....] parse error at line ..."
-    throw BadInput(fmt::format("{}: is not JSON: {}; give a model.json that fit wrote", source,
-                               what.substr(std::min(what.find("] ") + 2, what.size()))));
+  Watch watch;
+  const bool whole = json::sax_parse(text, &watch);
+  if (watch.deep)
+    throw BadInput(source + ": is nested too deeply; give a model.json that fit wrote");
+  if (!whole) {
+    throw BadInput(
+        fmt::format("{}: is not JSON: {}; give a model.json that fit wrote", source, watch.broken));
   }
-  if (deep) throw BadInput(source + ": is nested too deeply; give a model.json that fit wrote");
-  if (!repeated.empty()) {
+  if (!watch.repeated.empty()) {
     throw BadInput(fmt::format("{}: gives the name '{}' twice; use the file as it was written",
-                               source, repeated));
+                               source, watch.repeated));
   }
-  return out;
+  return json::parse(text);
 }
 
 }  // namespace

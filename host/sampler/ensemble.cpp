@@ -58,16 +58,21 @@ void start_at_random(Ensemble& ensemble, std::span<const double> center, double 
   }
 }
 
-void langevin_update(const ChainSpec& spec, std::uint64_t step,
-                     std::span<const double> loss_gradient, std::span<double> theta,
-                     std::span<double> noise) {
+void langevin_update(const ChainSpec& spec, std::span<const double> loss_gradient,
+                     std::span<const double> noise, std::span<double> theta) {
   const double noise_scale = std::sqrt(2 * spec.step_size);
-  fill_normals(spec.key, spec.stream, step, noise);
   for (std::size_t j = 0; j < theta.size(); ++j) {
     theta[j] = langevin_coordinate(
         theta[j], loss_gradient[j], spec.center.empty() ? 0.0 : spec.center[j],
         spec.inverse_temperature, spec.prior_precision, spec.step_size, noise_scale, noise[j]);
   }
+}
+
+void langevin_update(const ChainSpec& spec, std::uint64_t step,
+                     std::span<const double> loss_gradient, std::span<double> theta,
+                     std::span<double> noise) {
+  fill_normals(spec.key, spec.stream, step, noise);
+  langevin_update(spec, loss_gradient, noise, theta);
 }
 
 }  // namespace gibbsite

@@ -2,7 +2,6 @@
 // bound.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 #include <omp.h>
 
 #include <algorithm>
@@ -13,23 +12,13 @@
 #include "backend/cpu/kernels.hpp"
 #include "gibbsite/sampler/backend.hpp"
 #include "gibbsite/schedule/map_error.hpp"
+#include "support/instruction_sets.hpp"
 #include "support/odd_rows.hpp"
 
 namespace gibbsite {
 namespace {
 
-// Calls f(name) for every instruction set that this machine can run.
-template <class F>
-void on_every_instruction_set(F&& f) {
-  const std::int64_t supported = hwy::SupportedTargets();
-  for (std::int64_t rest = supported; rest != 0; rest &= rest - 1) {
-    hwy::SetSupportedTargetsForTest(rest & -rest);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    f(std::string(hwy::TargetName(rest & -rest)));
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
+using support::on_every_instruction_set;
 
 // |got - exact| in units in the last place of the nearest T. What underflows costs the smallest
 // normal number (1.02: where the kernels stop, an exp is that much above it).
@@ -92,6 +81,45 @@ TEST(CpuKernels, ResidualsAreWithinTheirUlps) {
   });
 }
 
+double worst_ulps_of_values(const Loss& loss) {
+  const std::vector<double> z = logits<double>();
+  double worst = 0;
+  for (const float label : {1.0f, -1.0f}) {
+    const std::vector<float> y(z.size(), label);
+    std::vector<double> f(z.size());
+    cpu::values(cpu::choose_loss(loss), z, y, f);
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      const long double t = -static_cast<long double>(label) * z[i];
+      worst = std::max(worst, ulps(f[i], std::max(t, 0.0L) + std::log1p(std::exp(-std::fabs(t)))));
+    }
+  }
+  return worst;
+}
+
+// Roundings from the exp (2 ulps, as in the table above: 4 half ulps) to the value: 2 + e, s, two
+// of atanh and the sum, 9 half ulps.
+TEST(CpuKernels, ValuesAreWithinTheirUlps) {
+  fmt::print("  worst error of f, ulps\n  {:<16} {:>8}\n", "instructions", "double");
+  on_every_instruction_set([](const std::string& name) {
+    const double in_double = worst_ulps_of_values(loss_named("logistic"));
+    fmt::print("  {:<16} {:>8.2f}\n", name, in_double);
+    EXPECT_TRUE(in_double <= 4.5) << name;
+  });
+}
+
+TEST(CpuKernels, ValuesOfWhatIsNoNumber) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const double z[] = {std::numeric_limits<double>::quiet_NaN(), inf, -inf};
+  const float y[] = {1, 1, 1};
+  on_every_instruction_set([&](const std::string& name) {
+    double f[3];
+    cpu::values(cpu::choose_loss(loss_named("logistic")), z, y, f);
+    EXPECT_TRUE(std::isnan(f[0])) << name;
+    EXPECT_TRUE(std::fabs(f[1]) <= 1.02 * std::numeric_limits<double>::min()) << name;
+    EXPECT_EQ(f[2], inf) << name;
+  });
+}
+
 TEST(CpuKernels, ResidualsOfWhatIsNoNumber) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   const double z[] = {std::numeric_limits<double>::quiet_NaN(), inf, -inf};
@@ -129,6 +157,23 @@ struct squared_like {
   static double residual(double z, double y) { return z - y; }
   static double second(double /*z*/, double /*y*/) { return 1; }
 };
+
+TEST(CpuKernels, AnyLossHasValues) {
+  const LossOf<squared_like> loss;
+  const support::OddRows p = support::make_odd_rows(1100, 9, 3);
+  for (const std::size_t chains : {1ul, 2ul, 3ul, 4ul, 9ul}) {
+    const Ensemble e = support::make_odd_chains(chains, p.d);
+    std::vector<double> expected(chains), got(chains);
+    make_backend("reference")
+        ->load(p.view(), p.y, loss)
+        ->loss_values({e.theta.data(), chains, p.d}, expected);
+    make_backend("cpu")->load(p.view(), p.y, loss)->loss_values({e.theta.data(), chains, p.d}, got);
+    for (std::size_t c = 0; c < chains; ++c) {
+      // All terms are positive: 9 roundings in a logit of either, 1100 additions and a few of f.
+      EXPECT_TRUE(std::fabs(got[c] - expected[c]) <= 2 * 1200 * 1.2e-16 * expected[c]) << c;
+    }
+  }
+}
 
 TEST(CpuKernels, AnyLossHasGradients) {
   const LossOf<squared_like> loss;

@@ -38,7 +38,7 @@ def case(what, backend, arithmetic, rows, features, chains, threads, seconds):
 def part(threads, shapes=SHAPES, chains=(1, 16, 64, 256)):
     context = {f"read_bytes_per_second_{threads}": f"{1e10 * threads}", f"float_fma_flops_{threads}": f"{1e11 * threads}",
                f"double_fma_flops_{threads}": f"{5e10 * threads}", "caches": [{"type": "Unified", "level": 3, "size": 36000000}]}
-    benchmarks = [{"name": "noise/chacha20", "normals/s": 3e7}]
+    benchmarks = [{"name": "noise/chacha20/108/1024", "normals/s": 3e7}]
     for n, d in shapes:
         context[f"fingerprint/{n}x{d}"] = "1.5,-2.5,3.5,10"
         for arithmetic in ("float", "double"):
@@ -46,6 +46,7 @@ def part(threads, shapes=SHAPES, chains=(1, 16, 64, 256)):
                 seconds = seconds_of(n, d, c, arithmetic, threads)
                 benchmarks.append(case("gradient", "cpu", arithmetic, n, d, c, threads, seconds))
                 benchmarks.append(case("step", "cpu", arithmetic, n, d, c, threads, 1.25 * seconds))
+                benchmarks.append({**case("sparse", "cpu", arithmetic, n, d, c, threads, seconds / 3), "entries": n * 14.0})
     benchmarks.append(case("step", "reference", "double", 32561, 108, 1, threads, 0.01))
     return {"context": context, "benchmarks": benchmarks}
 
@@ -146,6 +147,23 @@ class Report(unittest.TestCase):
         shares = {(s["backend"], s["threads"]): s["beside_gradient"] for s in self.report["steps"]}
         self.assertAlmostEqual(shares["cpu", 2], 0.2)
         self.assertIsNone(shares["reference", 2])
+        self.assertEqual(self.report["noise"], [{"kind": "chacha20", "features": 108, "chains": 1024,
+                                                 "normals_per_second": 3e7}])
+        self.assertIn("| chacha20 | 108 | 1,024 | 30 million |", bench_report.markdown(self.report))
+
+    def test_sparse_beside_dense(self):
+        sparse = [s for s in self.report["sparse"] if (s["rows"], s["chains"], s["threads"]) == (32561, 64, 2)]
+        self.assertEqual([s["arithmetic"] for s in sparse], ["double", "float"])
+        for s in sparse:
+            self.assertAlmostEqual(s["times"], 3)
+            self.assertEqual(s["entries_per_row"], 14)
+            self.assertAlmostEqual(s["dense_seconds"], seconds_of(32561, 108, 64, s["arithmetic"], 2))
+        page = bench_report.markdown(self.report)
+        self.assertIn("## Sparse rows", page)
+        alone = bench_report.merge({}, [{**part(1), "benchmarks": [b for b in part(1)["benchmarks"]
+                                                                    if not b["name"].startswith("gradient")]}])
+        self.assertTrue(all(s["times"] is None for s in alone["sparse"]))
+        bench_report.markdown(alone)
 
     def test_page(self):
         page = bench_report.markdown(self.report, "plot.svg")

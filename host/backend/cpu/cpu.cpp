@@ -11,6 +11,9 @@
 // Where few entries are not zero (one-hot categories), those are kept beside X, row after row, and
 // the others skipped: the same sums without their zeros.
 //
+// Theta stays as the kernels read it, from the first step to the last of a call: a panel's noise
+// and update run in its lanes, right behind its gradient (noise.hpp).
+//
 // Long tables are cut into blocks among the threads, step by step. Short ones are not: each thread
 // takes groups of chains and makes all their steps, X in cache, nothing to wait for.
 #include "backend/cpu/cpu.hpp"
@@ -25,6 +28,7 @@
 
 #include "backend/checks.hpp"
 #include "backend/cpu/kernels.hpp"
+#include "backend/cpu/noise.hpp"
 #include "backend/cpu/pairwise.hpp"
 #include "backend/cpu/wide.hpp"
 #include "gibbsite/schedule/map_error.hpp"
@@ -59,12 +63,14 @@ struct Panel {
   Range chains;
   std::size_t width = 0;
   std::size_t offset = 0;  // of this panel in its group's [size] numbers
+  cpu::PanelChains moves{};
 };
 
 // Chains that share a pass over X: panels of many, or few without a panel, packed one by one.
 struct Group {
   Range chains;
   std::vector<Panel> panels;
+  std::size_t offset = 0;  // of this group in theta of all
   std::size_t size = 0;
 };
 
@@ -124,8 +130,9 @@ struct Worker {
   PairwiseSum gradient;           // [size]
   cpu::Aligned<T> sums;           // [size] of a block; double sums are added in place
   cpu::Aligned<T> rows, scratch;  // a sub-block of x as T; its residuals
-  cpu::Aligned<T> packed;         // theta of the group, when it is this thread's alone
-  std::vector<double> noise;      // [d]
+  // Few chains: [d], and words enough for pairs.
+  std::vector<double> gradient_row, noise;
+  std::vector<std::uint64_t> words;
 };
 
 template <class T>
@@ -139,7 +146,6 @@ class CpuEngine final : public Engine {
   [[nodiscard]] bool certifiable() const override { return !single; }
 
   void advance(Ensemble& ensemble, std::uint64_t steps) override {
-    const std::size_t d = features();
     while (steps > 0) {
       // Until the next chain is done, all that are not move together.
       std::uint64_t now = steps;
@@ -151,16 +157,18 @@ class CpuEngine final : public Engine {
       }
       if (active_.empty()) return;
       prepare(active_.size());
-      theta_.resize(active_.size() * d);
-      gradient_.resize(active_.size() * d);
-      for (std::size_t a = 0; a < active_.size(); ++a) {
-        std::ranges::copy(std::as_const(ensemble).chain(active_[a]), &theta_[a * d]);
+      set_moves(ensemble);
+      for (const Group& group : groups_) {
+        put(group, theta_.data() + group.offset,
+            [&](std::size_t a) { return std::as_const(ensemble).chain(active_[a]); });
+        round(group);
       }
       move(ensemble, now);
-      for (std::size_t a = 0; a < active_.size(); ++a) {
-        std::copy_n(&theta_[a * d], d, ensemble.chain(active_[a]).begin());
-        ensemble.step[active_[a]] += now;
+      for (const Group& group : groups_) {
+        take(group, theta_.data() + group.offset,
+             [&](std::size_t a) { return ensemble.chain(active_[a]); });
       }
+      for (const std::size_t c : active_) ensemble.step[c] += now;
       steps -= now;
     }
   }
@@ -168,41 +176,66 @@ class CpuEngine final : public Engine {
   void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
     if (theta.rows == 0) return;
     prepare(theta.rows);
+    const auto run = [&](const Group& group) {
+      put(group, theta_.data() + group.offset, [&](std::size_t a) { return theta.row(a); });
+      round(group);
+      const double* const sums = by_groups_ ? group_gradient(group) : blocks_gradient(group);
+      if (group.panels.empty()) {
+        for (std::size_t a = 0; a < chains_; ++a) unpack(sums + a * packed_size(), out.row(a));
+      } else {
+        take(group, sums, [&](std::size_t a) { return out.row(a); });
+      }
+    };
     if (by_groups_) {
       const auto threads = static_cast<int>(workers_.size());
 #pragma omp parallel for schedule(static) num_threads(threads)
-      for (std::size_t g = 0; g < groups_.size(); ++g) {
-        group_gradient(groups_[g], theta.data, out.data);
-      }
+      for (std::size_t g = 0; g < groups_.size(); ++g) run(groups_[g]);
     } else {
-      for (const Group& group : groups_) blocks_gradient(group, theta.data, out.data);
+      for (const Group& group : groups_) run(group);
     }
   }
 
+  // Reads X once for every few_chains chains.
   void loss_values(MatrixView<const double> theta, std::span<double> out) override {
-    const std::size_t n_blocks = blocks();
-    std::vector<double> packed(cpu::packed_size<double>(features())), values(n_blocks);
-    for (std::size_t c = 0; c < theta.rows; ++c) {
-      cpu::pack(theta.row(c), packed.data());
-#pragma omp parallel for schedule(static) num_threads(threads_for(x_.rows* x_.cols))
+    const std::size_t n_blocks = blocks(), packed = cpu::packed_size<double>(features());
+    std::vector<double> thetas(cpu::few_chains * packed), values(n_blocks * cpu::few_chains);
+    for (std::size_t first = 0; first < theta.rows; first += cpu::few_chains) {
+      const std::size_t chains = std::min(theta.rows - first, cpu::few_chains);
+      for (std::size_t c = 0; c < chains; ++c) {
+        cpu::pack(theta.row(first + c), &thetas[c * packed]);
+      }
+#pragma omp parallel for schedule(static) num_threads(threads_for(x_.rows* x_.cols* chains))
       for (std::size_t b = 0; b < n_blocks; ++b) {
         const Range rows = rows_of(b);
-        double z[row_block];
-        logits(rows, theta.row(c), packed.data(), z);
-        values[b] = loss_.value_sum({z, rows.size()}, y_.subspan(rows.first, rows.size()));
+        if (sparse()) {
+          const Rows x(entries_.rows(rows), features());
+          for (std::size_t c = 0; c < chains; ++c) {
+            double z[row_block];
+            for (std::size_t i = 0; i < rows.size(); ++i) z[i] = x.dot(i, theta.row(first + c));
+            values[b * cpu::few_chains + c] =
+                loss_.value_sum({z, rows.size()}, y_.subspan(rows.first, rows.size()));
+          }
+          continue;
+        }
+        double z[cpu::few_chains * row_block];
+        cpu::row_values({.x = view(rows),
+                         .y = &y_[rows.first],
+                         .loss = choice_,
+                         .chains = chains,
+                         .theta = thetas.data(),
+                         .z = z,
+                         .value = &values[b * cpu::few_chains]});
       }
-      out[c] = 0;
-      for (const double value : values) out[c] += value;
+      for (std::size_t c = 0; c < chains; ++c) {
+        out[first + c] = 0;
+        for (std::size_t b = 0; b < n_blocks; ++b) {
+          out[first + c] += values[b * cpu::few_chains + c];
+        }
+      }
     }
   }
 
  private:
-  void logits(Range rows, std::span<const double> theta, const double* packed, double* z) const {
-    if (!sparse()) return cpu::row_logits(view(rows), packed, z);
-    const Rows x(entries_.rows(rows), features());
-    for (std::size_t i = 0; i < rows.size(); ++i) z[i] = x.dot(i, theta);
-  }
-
   static constexpr bool single = sizeof(T) == sizeof(float);
 
   [[nodiscard]] std::size_t blocks() const { return (x_.rows + row_block - 1) / row_block; }
@@ -235,7 +268,7 @@ class CpuEngine final : public Engine {
     const auto threads = static_cast<std::size_t>(threads_for(x_.rows * d * chains));
     groups_.clear();
     if (few()) {
-      groups_.push_back({{0, chains}, {}, chains * packed_size()});
+      groups_.push_back({{0, chains}, {}, 0, chains * packed_size()});
       by_groups_ = false;
     } else {
       const std::size_t width = panel_width(chains);
@@ -246,16 +279,17 @@ class CpuEngine final : public Engine {
           std::max<std::size_t>(group_bytes / (2 * sizeof(double) * d * width), 1);
       const std::size_t per_group =
           by_groups_ ? std::min(fit, (panels + threads - 1) / threads) : fit;
-      for (std::size_t first = 0; first < chains;) {
-        Group group{{first, first}, {}, 0};
+      for (std::size_t first = 0, offset = 0; first < chains;) {
+        Group group{{first, first}, {}, offset, 0};
         while (group.panels.size() < per_group && first < chains) {
           const std::size_t w = panel_width(chains - first);
           const std::size_t last = std::min(first + w, chains);
-          group.panels.push_back({{first, last}, w, group.size});
+          group.panels.push_back({{first, last}, w, group.size, cpu::PanelChains(w)});
           group.size += w * d;
           first = last;
         }
         group.chains.last = first;
+        offset += group.size;
         groups_.push_back(std::move(group));
       }
     }
@@ -268,69 +302,103 @@ class CpuEngine final : public Engine {
       size = std::max(size, group.size);
       for (const Panel& panel : group.panels) width = std::max(width, panel.width);
     }
-    packed_ = cpu::Aligned<T>(by_groups_ ? 0 : size);
+    const std::size_t all = groups_.back().offset + groups_.back().size;
+    theta_ = cpu::Aligned<double>(all);
+    center_ = cpu::Aligned<double>(few() ? 0 : all);
+    if (few() || single) packed_ = cpu::Aligned<T>(all);
     workers_.clear();
     const std::size_t n_workers =
         by_groups_ ? std::min(threads, groups_.size()) : std::min(threads, blocks());
     for (std::size_t w = 0; w < n_workers; ++w) {
-      const Range all = by_groups_ ? Range{0, blocks()} : part(blocks(), w, n_workers);
+      const Range summed = by_groups_ ? Range{0, blocks()} : part(blocks(), w, n_workers);
       Worker<T> worker;
-      worker.gradient = PairwiseSum(size, all.first, all.last);
+      worker.gradient = PairwiseSum(size, summed.first, summed.last);
       if (single) worker.sums = cpu::Aligned<T>(size);
       if (!few() && !single && !sparse()) worker.rows = cpu::Aligned<T>(sub_block_ * d);
       worker.scratch = cpu::Aligned<T>(sub_block_ * width);
-      worker.packed = cpu::Aligned<T>(by_groups_ ? size : 0);
-      worker.noise.resize(d);
+      if (few()) {
+        worker.gradient_row.resize(d);
+        worker.noise.resize(d);
+        worker.words.resize(d + d % 2);
+      }
       workers_.push_back(std::move(worker));
     }
   }
 
-  // theta [C x d] of a group's chains as the kernels read them.
-  void pack(const Group& group, const double* theta, T* packed) const {
+  // numbers [size] of a group <- row(a) [d] of its chains: [C x d], or panels [d x width] whose
+  // unused lanes are 0.
+  template <class Row>
+  void put(const Group& group, double* numbers, const Row& row) const {
     const std::size_t d = features();
     if (group.panels.empty()) {
-      for (std::size_t c = 0; c < group.chains.size(); ++c) {
-        const std::span<const double> from(theta + (group.chains.first + c) * d, d);
-        T* const to = packed + c * packed_size();
-        if (sparse()) {
-          std::ranges::transform(from, to, [](double v) { return static_cast<T>(v); });
-        } else {
-          cpu::pack<T>(from, to);
-        }
+      for (std::size_t a = 0; a < group.chains.size(); ++a) {
+        std::ranges::copy(row(a), numbers + a * d);
       }
       return;
     }
     for (const Panel& panel : group.panels) {
-      T* const out = packed + panel.offset;  // [d x width], unused lanes 0
-      std::fill_n(out, panel.width * d, T{0});
+      double* const out = numbers + panel.offset;
+      std::fill_n(out, panel.width * d, 0.0);
       for (std::size_t c = 0; c < panel.chains.size(); ++c) {
-        const double* const from = theta + (panel.chains.first + c) * d;
-        for (std::size_t j = 0; j < d; ++j) out[j * panel.width + c] = static_cast<T>(from[j]);
+        const std::span<const double> from = row(panel.chains.first + c);
+        for (std::size_t j = 0; j < from.size(); ++j) out[j * panel.width + c] = from[j];
       }
     }
   }
 
-  // gradient [C x d] of a group's chains, from its sums.
-  void unpack(const Group& group, const double* sums, double* gradient) const {
+  // row(a) [d] of the group's chains <- numbers [size], as `put` lays them out.
+  template <class Row>
+  void take(const Group& group, const double* numbers, const Row& row) const {
     const std::size_t d = features();
     if (group.panels.empty()) {
-      for (std::size_t c = 0; c < group.chains.size(); ++c) {
-        const double* const from = sums + c * packed_size();
-        const std::span<double> to(gradient + (group.chains.first + c) * d, d);
-        if (sparse()) {
-          std::copy_n(from, d, to.begin());
-        } else {
-          cpu::unpack<T>(from, to);
-        }
+      for (std::size_t a = 0; a < group.chains.size(); ++a) {
+        std::copy_n(numbers + a * d, d, row(a).begin());
       }
       return;
     }
     for (const Panel& panel : group.panels) {
+      const double* const from = numbers + panel.offset;
       for (std::size_t c = 0; c < panel.chains.size(); ++c) {
-        double* const out = gradient + (panel.chains.first + c) * d;
-        const double* const from = sums + panel.offset + c;
-        for (std::size_t j = 0; j < d; ++j) out[j] = from[j * panel.width];
+        const std::span<double> to = row(panel.chains.first + c);
+        for (std::size_t j = 0; j < d; ++j) to[j] = from[j * panel.width + c];
       }
+    }
+  }
+
+  // Whether the kernels read theta where the update writes it.
+  [[nodiscard]] bool in_place(const Group& group) const { return !single && !group.panels.empty(); }
+  // theta of a group as the kernels read it.
+  [[nodiscard]] const T* packed(const Group& group) const {
+    if constexpr (!single) {
+      if (in_place(group)) return theta_.data() + group.offset;
+    }
+    return packed_.data() + group.offset;
+  }
+  void round(const Group& group) {
+    if (in_place(group)) return;
+    if (group.panels.empty()) {
+      for (std::size_t a = 0; a < group.chains.size(); ++a) round(a);
+    } else {
+      std::transform(theta_.data() + group.offset, theta_.data() + group.offset + group.size,
+                     packed_.data() + group.offset, [](double v) { return static_cast<T>(v); });
+    }
+  }
+  // Of one chain among few.
+  void round(std::size_t a) {
+    const std::span<const double> from(theta_.data() + a * features(), features());
+    T* const to = packed_.data() + a * packed_size();
+    if (sparse()) {
+      std::ranges::transform(from, to, [](double v) { return static_cast<T>(v); });
+    } else {
+      cpu::pack<T>(from, to);
+    }
+  }
+  // Sums of one chain among few.
+  void unpack(const double* sums, std::span<double> gradient) const {
+    if (sparse()) {
+      std::copy_n(sums, features(), gradient.begin());
+    } else {
+      cpu::unpack<T>(sums, gradient);
     }
   }
 
@@ -413,59 +481,102 @@ class CpuEngine final : public Engine {
     }
   }
 
-  // A thread's own group, all rows.
-  void group_gradient(const Group& group, const double* theta, double* gradient) {
-    Worker<T>& worker = workers_[static_cast<std::size_t>(omp_get_thread_num())];
-    pack(group, theta, worker.packed.data());
-    sum_blocks(worker, group, worker.packed.data(), {0, blocks()});
-    unpack(group, worker.gradient.total(), gradient);
+  Worker<T>& this_worker() { return workers_[static_cast<std::size_t>(omp_get_thread_num())]; }
+
+  // Sums [size] of a thread's own group, all rows.
+  const double* group_gradient(const Group& group) {
+    Worker<T>& worker = this_worker();
+    sum_blocks(worker, group, packed(group), {0, blocks()});
+    return worker.gradient.total();
   }
 
-  // A group of which every thread sums its blocks.
-  void blocks_gradient(const Group& group, const double* theta, double* gradient) {
-    pack(group, theta, packed_.data());
+  // Sums [size] of a group of which every thread sums its blocks.
+  const double* blocks_gradient(const Group& group) {
     const std::size_t n_workers = workers_.size();
     const auto threads = static_cast<int>(n_workers);
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (std::size_t w = 0; w < n_workers; ++w) {
-      sum_blocks(workers_[w], group, packed_.data(), part(blocks(), w, n_workers));
+      sum_blocks(workers_[w], group, packed(group), part(blocks(), w, n_workers));
     }
     for (std::size_t w = 1; w < n_workers; ++w) {
       workers_.front().gradient.append(workers_[w].gradient);
     }
-    unpack(group, workers_.front().gradient.total(), gradient);
+    return workers_.front().gradient.total();
   }
 
-  // theta <- theta - h (beta g + m (theta - theta0)) + sqrt(2h) xi for a group's chains.
-  void update(const Ensemble& ensemble, Range chains, std::uint64_t k) {
+  // Lays out what drives the chains, as `prepare` laid out the chains.
+  void set_moves(const Ensemble& ensemble) {
     const std::size_t d = features();
-    Worker<T>& worker = workers_[static_cast<std::size_t>(omp_get_thread_num())];
-    for (std::size_t a = chains.first; a < chains.last; ++a) {
-      const std::size_t c = active_[a];
-      langevin_update(ensemble.specs[c], ensemble.step[c] + k, {&gradient_[a * d], d},
-                      {&theta_[a * d], d}, worker.noise);
+    const auto centered = [&](std::size_t c) { return !ensemble.specs[c].center.empty(); };
+    centered_ = std::ranges::any_of(active_, centered);
+    for (Group& group : groups_) {
+      for (Panel& panel : group.panels) {
+        panel.moves.clear();
+        double* const center = center_.data() + group.offset + panel.offset;
+        if (centered_) std::fill_n(center, panel.width * d, 0.0);
+        for (std::size_t lane = 0; lane < panel.chains.size(); ++lane) {
+          const std::size_t c = active_[panel.chains.first + lane];
+          panel.moves.set(lane, ensemble.specs[c], ensemble.step[c]);
+          if (!centered(c)) continue;
+          for (std::size_t j = 0; j < d; ++j) {
+            center[j * panel.width + lane] = ensemble.specs[c].center[j];
+          }
+        }
+      }
     }
   }
 
-  // `steps` steps of theta_ [active x d].
+  // theta <- theta - h (beta g + m (theta - theta0)) + sqrt(2h) xi: step k from here of part p of
+  // `parts` of a group, whose sums of gradients these are. Parts are coordinates of panels, or
+  // chains of few.
+  void update(const Ensemble& ensemble, const Group& group, const double* sums, std::uint64_t k,
+              std::size_t p, std::size_t parts) {
+    const std::size_t d = features();
+    for (const Panel& panel : group.panels) {
+      const std::size_t at = group.offset + panel.offset;
+      const std::size_t n_blocks = (d + cpu::block_coordinates - 1) / cpu::block_coordinates;
+      const Range range = part(n_blocks, p, parts);
+      float* rounded = nullptr;
+      if constexpr (single) rounded = packed_.data() + at;
+      cpu::langevin_panel({.blocks = {&panel.moves, k, d, range.first, range.last},
+                           .gradient = sums + panel.offset,
+                           .center = centered_ ? center_.data() + at : nullptr,
+                           .theta = theta_.data() + at,
+                           .rounded = rounded});
+    }
+    if (!group.panels.empty()) return;
+    Worker<T>& worker = this_worker();
+    const Range chains = part(group.chains.size(), p, parts);
+    for (std::size_t a = chains.first; a < chains.last; ++a) {
+      const std::size_t c = active_[a];
+      const ChainSpec& spec = ensemble.specs[c];
+      unpack(sums + a * packed_size(), worker.gradient_row);
+      fill_words(spec.key, spec.stream, ensemble.step[c] + k, worker.words);
+      cpu::normals(worker.words, worker.noise);
+      langevin_update(spec, worker.gradient_row, worker.noise, {theta_.data() + a * d, d});
+      round(a);
+    }
+  }
+
+  // `steps` steps of theta_.
   void move(const Ensemble& ensemble, std::uint64_t steps) {
     const auto threads = static_cast<int>(workers_.size());
     if (by_groups_) {
 #pragma omp parallel for schedule(static) num_threads(threads)
       for (std::size_t g = 0; g < groups_.size(); ++g) {
         for (std::uint64_t k = 0; k < steps; ++k) {
-          group_gradient(groups_[g], theta_.data(), gradient_.data());
-          update(ensemble, groups_[g].chains, k);
+          update(ensemble, groups_[g], group_gradient(groups_[g]), k, 0, 1);
         }
       }
       return;
     }
     for (std::uint64_t k = 0; k < steps; ++k) {
-      for (const Group& group : groups_) blocks_gradient(group, theta_.data(), gradient_.data());
-      const std::size_t parts = std::min(workers_.size(), active_.size());
-#pragma omp parallel for schedule(static, 1) num_threads(static_cast <int>(parts))
-      for (std::size_t p = 0; p < parts; ++p) {
-        update(ensemble, part(active_.size(), p, parts), k);
+      for (const Group& group : groups_) {
+        const double* const sums = blocks_gradient(group);
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
+        for (std::size_t p = 0; p < workers_.size(); ++p) {
+          update(ensemble, group, sums, k, p, workers_.size());
+        }
       }
     }
   }
@@ -481,9 +592,11 @@ class CpuEngine final : public Engine {
   bool by_groups_ = false;  // a thread takes groups; else blocks of rows
   std::vector<Group> groups_;
   std::vector<Worker<T>> workers_;
-  cpu::Aligned<T> packed_;                // theta of one group
-  std::vector<std::size_t> active_;       // unfinished chains
-  std::vector<double> theta_, gradient_;  // [active x d]
+  std::vector<std::size_t> active_;  // unfinished chains
+  bool centered_ = false;            // some of them not at 0
+  // Group after group: [C x d] of few chains, panels [d x width] of many.
+  cpu::Aligned<double> theta_, center_;
+  cpu::Aligned<T> packed_;  // theta_ as the kernels read it, where that is another thing
 };
 
 class CpuBackend final : public Backend {

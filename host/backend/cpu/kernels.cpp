@@ -13,6 +13,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "backend/cpu/atanh-inl.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace gibbsite::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -78,17 +80,7 @@ HWY_INLINE hn::Vec<D> Exp(D d, hn::Vec<D> v) {
   const auto exponent = hn::Sub(shifted, magic);
   auto r = hn::NegMulAdd(exponent, hn::Set(d, C::log2_high), v);
   r = hn::NegMulAdd(exponent, hn::Set(d, C::log2_low), r);
-  // Even and odd powers side by side: half the latency.
-  constexpr size_t terms = sizeof(C::q) / sizeof(T);
-  const auto square = hn::Mul(r, r);
-  auto even = hn::Set(d, C::q[(terms - 1) / 2 * 2]), odd = hn::Set(d, C::q[terms / 2 * 2 - 1]);
-  for (size_t k = (terms - 1) / 2 * 2; k >= 2; k -= 2) {
-    even = hn::MulAdd(even, square, hn::Set(d, C::q[k - 2]));
-  }
-  for (size_t k = terms / 2 * 2 - 1; k >= 2; k -= 2) {
-    odd = hn::MulAdd(odd, square, hn::Set(d, C::q[k - 2]));
-  }
-  const auto e = hn::Add(hn::MulAdd(hn::MulAdd(odd, r, even), square, r), hn::Set(d, T{1}));
+  const auto e = hn::Add(hn::MulAdd(Polynomial(d, r, C::q), hn::Mul(r, r), r), hn::Set(d, T{1}));
   return hn::BitCast(
       d, hn::Add(hn::BitCast(bits, e), hn::ShiftLeft<C::mantissa>(hn::BitCast(bits, shifted))));
 }
@@ -133,7 +125,40 @@ HWY_INLINE hn::Vec<D> Residual(D d, losses::logistic /*loss*/, hn::Vec<D> z, hn:
   return hn::IfThenElse(hn::IsNaN(z), z, hn::Neg(hn::Mul(y, Reciprocal(d, sum))));
 }
 
+// f in double: of a loss without a form for vectors, lane by lane.
+template <class D, class Loss>
+HWY_INLINE hn::Vec<D> Value(D d, Loss /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  HWY_ALIGN double logit[most_lanes<double>], label[most_lanes<double>];
+  hn::Store(z, d, logit);
+  hn::Store(y, d, label);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) logit[i] = Loss::value(logit[i], label[i]);
+  return hn::Load(d, logit);
+}
+
+// f = max(-y z, 0) + log(1 + e^-|y z|), stable for every z; beyond far it differs from that by less
+// than the smallest normal number.
+template <class D>
+HWY_INLINE hn::Vec<D> Value(D d, losses::logistic /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  const auto t = hn::Mul(y, z);
+  const auto near = hn::Min(hn::Abs(t), hn::Set(d, ExpConstants<double>::far));
+  const auto e = Exp(d, hn::Neg(near));
+  const auto log1p = TwiceAtanh(d, hn::Div(e, hn::Add(hn::Set(d, 2.0), e)));
+  const auto f = hn::Add(hn::Max(hn::Neg(t), hn::Zero(d)), log1p);
+  return hn::IfThenElse(hn::IsNaN(z), z, f);
+}
+
 // A loss that no kernel was compiled for.
+template <class D>
+HWY_INLINE hn::Vec<D> Value(D d, const Loss* loss, hn::Vec<D> z, hn::Vec<D> y) {
+  HWY_ALIGN double logit[most_lanes<double>], label[most_lanes<double>];
+  hn::Store(z, d, logit);
+  hn::Store(y, d, label);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) {
+    const auto of_lane = static_cast<float>(label[i]);
+    logit[i] = loss->value_sum({&logit[i], 1}, {&of_lane, 1});
+  }
+  return hn::Load(d, logit);
+}
 template <class D>
 HWY_INLINE hn::Vec<D> Residual(D d, const Loss* loss, hn::Vec<D> z, hn::Vec<D> y) {
   constexpr size_t most = most_lanes<Lane<D>>;
@@ -156,23 +181,39 @@ void WithLoss(const LossChoice& loss, const Visit& visit) {
   kernels::with_loss(loss.index, [&]<class Compiled>() HWY_ATTR { visit(Compiled()); });
 }
 
+// to[i] = f(z[i], y[i]) of whole vectors only, so that a number's bits do not depend on its place.
+template <class T, class F>
+HWY_INLINE void ForEachLogit(const T* z, const float* y, size_t count, T* to, const F& f) {
+  const Wide<T> d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreU(f(hn::LoadU(d, z + i), LoadAs(d, y + i)), d, to + i);
+  }
+  if (i == count) return;
+  HWY_ALIGN T logit[most_lanes<T>] = {}, out[most_lanes<T>];
+  HWY_ALIGN float label[most_lanes<T>] = {};
+  std::copy_n(z + i, count - i, logit);
+  std::copy_n(y + i, count - i, label);
+  hn::Store(f(hn::Load(d, logit), LoadAs(d, label)), d, out);
+  std::copy_n(out, count - i, to + i);
+}
+
 template <class T>
 void ResidualsOf(const LossChoice& loss, const T* z, const float* y, size_t count, T* r) {
   const Wide<T> d;
-  const size_t lanes = hn::Lanes(d);
   WithLoss(loss, [&](const auto& of) HWY_ATTR {
-    size_t i = 0;
-    for (; i + lanes <= count; i += lanes) {
-      hn::StoreU(Residual(d, of, hn::LoadU(d, z + i), LoadAs(d, y + i)), d, r + i);
-    }
-    if (i == count) return;
-    // Whole vectors only, so that a number's bits do not depend on its place.
-    HWY_ALIGN T logit[most_lanes<T>] = {}, residual[most_lanes<T>];
-    HWY_ALIGN float label[most_lanes<T>] = {};
-    std::copy_n(z + i, count - i, logit);
-    std::copy_n(y + i, count - i, label);
-    hn::Store(Residual(d, of, hn::Load(d, logit), LoadAs(d, label)), d, residual);
-    std::copy_n(residual, count - i, r + i);
+    ForEachLogit(z, y, count, r, [&](hn::Vec<Wide<T>> logit, hn::Vec<Wide<T>> label) HWY_ATTR {
+      return Residual(d, of, logit, label);
+    });
+  });
+}
+void Values(const LossChoice& loss, const double* z, const float* y, size_t count, double* f) {
+  const Wide<double> d;
+  WithLoss(loss, [&](const auto& of) HWY_ATTR {
+    ForEachLogit(z, y, count, f,
+                 [&](hn::Vec<Wide<double>> logit, hn::Vec<Wide<double>> label)
+                     HWY_ATTR { return Value(d, of, logit, label); });
   });
 }
 void ResidualsDouble(const LossChoice& loss, const double* z, const float* y, size_t count,
@@ -225,6 +266,14 @@ HWY_INLINE void DotRows(D d, const float* HWY_RESTRICT x, size_t features,
   }
 }
 
+template <size_t R, size_t C, class D>
+HWY_INLINE void Logits(D d, const float* HWY_RESTRICT x, size_t features,
+                       const FewChains<Lane<D>>& p) {
+  size_t i = 0;
+  for (; i + R <= p.rows; i += R) DotRows<R, C>(d, x + i * features, features, p, i);
+  for (; i < p.rows; ++i) DotRows<1, C>(d, x + i * features, features, p, i);
+}
+
 // Fetches the rows `ahead` floats further: the next call's, while this one computes.
 template <size_t R, size_t C, class D>
 HWY_INLINE void AddRows(D d, const float* HWY_RESTRICT x, size_t features,
@@ -251,14 +300,12 @@ void RowsOf(D d, const RowGradient<Lane<D>>& p, size_t packed) {
   constexpr size_t R = C == 1 ? 8 : 4;
   const size_t features = p.x.cols, rows = p.x.rows;
   const FewChains<Lane<D>> few{p.theta, p.r, p.g, rows, packed};
-  size_t i = 0;
-  for (; i + R <= rows; i += R) DotRows<R, C>(d, p.x.data + i * features, features, few, i);
-  for (; i < rows; ++i) DotRows<1, C>(d, p.x.data + i * features, features, few, i);
+  Logits<R, C>(d, p.x.data, features, few);
   for (size_t c = 0; c < C; ++c) {
     ResidualsOf(p.loss, p.r + c * rows, p.y, rows, p.r + c * rows);
   }
   const size_t ahead = rows * features;
-  i = 0;
+  size_t i = 0;
   for (; i + R <= rows; i += R) AddRows<R, C>(d, p.x.data + i * features, features, few, i, ahead);
   for (; i < rows; ++i) AddRows<1, C>(d, p.x.data + i * features, features, few, i, ahead);
 }
@@ -300,15 +347,39 @@ void RowGradientDouble(const RowGradient<double>& p) { RowGradientAnyWidth(p); }
 void RowGradientFloat(const RowGradient<float>& p) { RowGradientAnyWidth(p); }
 
 template <class D>
-void RowLogitsOf(D d, const MatrixView<const float>& x, const double* theta, double* z) {
-  const FewChains<double> few{theta, z, nullptr, x.rows, 0};
-  size_t i = 0;
-  for (; i + 8 <= x.rows; i += 8) DotRows<8, 1>(d, x.data + i * x.cols, x.cols, few, i);
-  for (; i < x.rows; ++i) DotRows<1, 1>(d, x.data + i * x.cols, x.cols, few, i);
+void RowValuesOf(D d, const RowValues& p) {
+  const size_t lanes = hn::Lanes(d), packed = (p.x.cols + lanes - 1) / lanes * lanes;
+  const size_t rows = p.x.rows;
+  const FewChains<double> few{p.theta, p.z, nullptr, rows, packed};
+  switch (p.chains) {
+    case 1:
+      Logits<8, 1>(d, p.x.data, p.x.cols, few);
+      break;
+    case 2:
+      Logits<4, 2>(d, p.x.data, p.x.cols, few);
+      break;
+    case 3:
+      Logits<4, 3>(d, p.x.data, p.x.cols, few);
+      break;
+    default:
+      Logits<4, 4>(d, p.x.data, p.x.cols, few);
+  }
+  for (size_t c = 0; c < p.chains; ++c) {
+    double* const z = p.z + c * rows;
+    Values(p.loss, z, p.y, rows, z);
+    const Wide<double> wide;
+    auto sum = hn::Zero(wide);
+    size_t i = 0;
+    for (; i + hn::Lanes(wide) <= rows; i += hn::Lanes(wide)) {
+      sum = hn::Add(sum, hn::LoadU(wide, z + i));
+    }
+    p.value[c] = hn::GetLane(hn::SumOfLanes(wide, sum));
+    for (; i < rows; ++i) p.value[c] += z[i];
+  }
 }
-void RowLogits(const MatrixView<const float>& x, const double* theta, double* z) {
-  x.cols < hn::Lanes(Wide<double>()) ? RowLogitsOf(Narrow<double>(), x, theta, z)
-                                     : RowLogitsOf(Wide<double>(), x, theta, z);
+void RowValuesDouble(const RowValues& p) {
+  p.x.cols < hn::Lanes(Wide<double>()) ? RowValuesOf(Narrow<double>(), p)
+                                       : RowValuesOf(Wide<double>(), p);
 }
 
 // ---- many chains ----
@@ -506,7 +577,8 @@ HWY_EXPORT(LanesFloat);
 HWY_EXPORT(TileVectors);
 HWY_EXPORT(ResidualsDouble);
 HWY_EXPORT(ResidualsFloat);
-HWY_EXPORT(RowLogits);
+HWY_EXPORT(Values);
+HWY_EXPORT(RowValuesDouble);
 HWY_EXPORT(RowGradientDouble);
 HWY_EXPORT(RowGradientFloat);
 HWY_EXPORT(Widen);
@@ -595,9 +667,7 @@ template std::size_t panel_width<float>(std::size_t);
 
 LossChoice choose_loss(const Loss& loss) { return {kernels::index_of_loss(loss.name()), &loss}; }
 
-void row_logits(MatrixView<const float> x, const double* packed_theta, double* z) {
-  HWY_DYNAMIC_DISPATCH(RowLogits)(x, packed_theta, z);
-}
+void row_values(const RowValues& rows) { HWY_DYNAMIC_DISPATCH(RowValuesDouble)(rows); }
 void row_gradient(const RowGradient<double>& rows) {
   HWY_DYNAMIC_DISPATCH(RowGradientDouble)(rows);
 }
@@ -624,6 +694,10 @@ void sparse_panel_gradient(const SparsePanelGradient<float>& panel) {
   HWY_DYNAMIC_DISPATCH(SparsePanelFloat)(panel);
 }
 
+void values(const LossChoice& loss, std::span<const double> z, std::span<const float> y,
+            std::span<double> f) {
+  HWY_DYNAMIC_DISPATCH(Values)(loss, z.data(), y.data(), z.size(), f.data());
+}
 void residuals(const LossChoice& loss, std::span<const double> z, std::span<const float> y,
                std::span<double> r) {
   HWY_DYNAMIC_DISPATCH(ResidualsDouble)(loss, z.data(), y.data(), z.size(), r.data());

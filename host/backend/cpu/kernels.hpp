@@ -40,8 +40,17 @@ void pack(std::span<const double> v, T* packed);
 template <class T>
 void unpack(const double* packed, std::span<double> v);
 
-/// z[i] = x_i^T theta in double. Reads x once.
-void row_logits(MatrixView<const float> x, const double* packed_theta, double* z);
+/// value[c] = sum_i f(x_i . theta_c, y_i) for C <= few_chains chains, in double. Reads x once.
+struct RowValues {
+  MatrixView<const float> x;
+  const float* y;  ///< [rows]
+  LossChoice loss;
+  std::size_t chains;
+  const double* theta;  ///< [C x packed]
+  double* z;            ///< [C x rows] scratch: logits
+  double* value;        ///< [C]
+};
+void row_values(const RowValues& rows);
 
 /// g_c += sum_i f'(x_i . theta_c, y_i) x_i for C <= few_chains chains. Reads x from memory once,
 /// then from cache: give it as many rows as fit there.
@@ -110,6 +119,9 @@ struct PanelGradient {
 void panel_gradient(const PanelGradient<double>& panel);
 void panel_gradient(const PanelGradient<float>& panel);
 
+/// f[i] = f(z[i], y[i]) as the kernels compute it.
+void values(const LossChoice& loss, std::span<const double> z, std::span<const float> y,
+            std::span<double> f);
 /// r[i] = f'(z[i], y[i]) as the kernels compute it; what the table of ulps in the tests is of.
 void residuals(const LossChoice& loss, std::span<const double> z, std::span<const float> y,
                std::span<double> r);

@@ -23,6 +23,7 @@ class Aligned {
   explicit Aligned(std::size_t size)
       : data_(hwy::AllocateAligned<T>(std::max<std::size_t>(size, 1))) {}
   [[nodiscard]] T* data() { return data_.get(); }
+  [[nodiscard]] const T* data() const { return data_.get(); }
 
  private:
   hwy::AlignedFreeUniquePtr<T[]> data_;

@@ -13,6 +13,7 @@
 #include <cmath>
 
 #include "backend/cpu/kernels.hpp"
+#include "backend/cpu/noise.hpp"
 #include "gibbsite/schedule/map_error.hpp"
 
 namespace gibbsite::cpu {
@@ -45,6 +46,7 @@ class WideEngine final : public Engine {
     for (auto& sums : sums_) sums.resize(x.cols);
     gradient_.resize(x.cols);
     noise_.resize(x.cols);
+    words_.resize(x.cols + x.cols % 2);
   }
 
   [[nodiscard]] std::size_t rows() const override { return x_.rows; }
@@ -56,7 +58,9 @@ class WideEngine final : public Engine {
       std::uint64_t& step = ensemble.step[c];
       for (std::uint64_t k = 0; k < steps && step < spec.iterations; ++k, ++step) {
         gradient(ensemble.chain(c), gradient_);
-        langevin_update(spec, step, gradient_, ensemble.chain(c), noise_);
+        fill_words(spec.key, spec.stream, step, words_);
+        normals(words_, noise_);
+        langevin_update(spec, gradient_, noise_, ensemble.chain(c));
       }
     }
   }
@@ -123,6 +127,7 @@ class WideEngine final : public Engine {
   LossChoice choice_;
   std::vector<std::vector<Compensated>> sums_;  // [threads][d]
   std::vector<double> gradient_, noise_;        // [d]
+  std::vector<std::uint64_t> words_;            // [d], an even number of them
 };
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace gibbsite {
 
 /// Which generator turns a key and a counter into bits.
 enum class NoiseKind {
-  chacha20,  ///< RFC 8439, through libsodium: certified runs, keyed by the operating system
+  chacha20,  ///< RFC 8439: certified runs, keyed by the operating system
   philox,    ///< Philox4x32-10 (Salmon et al. 2011): reproducible, uncertified runs
 };
 std::string_view to_string(NoiseKind kind);

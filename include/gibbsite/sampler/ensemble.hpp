@@ -46,8 +46,12 @@ Ensemble start(std::vector<ChainSpec> specs, std::size_t features);
 /// another length or is not finite, or the deviation is not finite and 0 or above.
 void start_at_random(Ensemble& ensemble, std::span<const double> center, double deviation);
 
-/// One Langevin step of one chain, given the gradient of the *loss sum* at theta:
-///   theta <- theta - h (beta g + m (theta - theta0)) + sqrt(2h) xi(key, stream, step)
+/// One Langevin step of one chain, given the gradient of the *loss sum* at theta and the noise, all
+/// [d]: theta <- theta - h (beta g + m (theta - theta0)) + sqrt(2h) noise.
+void langevin_update(const ChainSpec& spec, std::span<const double> loss_gradient,
+                     std::span<const double> noise, std::span<double> theta);
+
+/// The same with the noise xi(key, stream, step).
 /// In place; pure in (theta, spec, step, g). `noise` is scratch [d].
 void langevin_update(const ChainSpec& spec, std::uint64_t step,
                      std::span<const double> loss_gradient, std::span<double> theta,

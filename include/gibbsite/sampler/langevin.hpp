@@ -1,5 +1,6 @@
 #pragma once
-// The Langevin step of one coordinate: the one formula that every backend executes.
+// The Langevin step of one coordinate: the one formula that every backend
+// executes; panels of the cpu backend in vectors (host/backend/cpu/noise.cpp).
 #include "gibbsite/core/host_device.hpp"
 
 namespace gibbsite {
