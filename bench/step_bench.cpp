@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "gibbsite/sampler/backend.hpp"
-#include "roofs.hpp"
+#include "gibbsite/sampler/machine.hpp"
 
 namespace gibbsite {
 namespace {
@@ -58,7 +58,7 @@ struct Table {
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((2 * u(1, i) - 1) * width);
     for (std::size_t i = 0; i < y.size(); ++i) y[i] = u(2, i) < 0.5 ? -1.0f : 1.0f;
-    read_roof = bench::read_bandwidth(x);
+    read_roof = read_bandwidth(x);
   }
   [[nodiscard]] std::unique_ptr<Engine> load(const char* backend, Arithmetic arithmetic) const {
     return make_backend(backend, {.arithmetic = arithmetic})
@@ -96,7 +96,7 @@ double flops(const Case& c) {
 }
 
 double fma_roof(Arithmetic arithmetic) {
-  static const double in_double = bench::double_fma_rate(), in_float = bench::float_fma_rate();
+  static const double in_double = double_fma_rate(), in_float = float_fma_rate();
   return arithmetic == Arithmetic::float64 ? in_double : in_float;
 }
 
@@ -208,7 +208,7 @@ int run(int argc, char** argv) {
   context("float_fma_flops", fma_roof(Arithmetic::float32));
   {
     const std::vector<float> large(std::size_t{64} << 20, 1.0f);  // 256 MiB: no cache holds it
-    context("read_bytes_per_second", bench::read_bandwidth(large));
+    context("read_bytes_per_second", read_bandwidth(large));
   }
   for (const Shape& shape : shapes) {
     if (static_cast<double>(shape.rows) > most_rows) continue;

@@ -1,0 +1,182 @@
+#include "gibbsite/sampler/speed.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace gibbsite {
+namespace {
+
+constexpr std::uint64_t least_bytes = std::uint64_t{128} << 20;
+constexpr std::uint64_t probe_cells = std::uint64_t{1} << 27;  // n*d*C: under it no step is long
+constexpr std::uint64_t least_rows = 16384;  // fewer would be shared among threads in another way
+constexpr std::uint64_t least_windows = 5;
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// So that what exceeds every cache is measured out of cache.
+std::uint64_t beyond_the_caches() {
+  const long last_cache = sysconf(_SC_LEVEL3_CACHE_SIZE);  // 0 or -1 where it is not known
+  return std::max(least_bytes, 4 * static_cast<std::uint64_t>(std::max(last_cache, 0L)));
+}
+
+// SplitMix64 (Steele, Lea, Flood 2014).
+std::uint64_t mix(std::uint64_t i) {
+  std::uint64_t z = (i + 1) * 0x9E3779B97F4A7C15u;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+
+// Chains that stay where they are, with the certified noise.
+Ensemble chains_of(std::uint64_t chains, std::uint64_t features) {
+  std::vector<ChainSpec> specs(chains);
+  for (std::size_t c = 0; c < chains; ++c) {
+    specs[c].step_size = 1e-6;
+    specs[c].iterations = std::numeric_limits<std::uint64_t>::max();
+    specs[c].key.bytes.fill(1);
+    specs[c].stream = static_cast<std::uint32_t>(c);
+  }
+  return start(std::move(specs), features);
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+std::uint64_t TableShape::features() const {
+  return std::accumulate(widths.begin(), widths.end(), std::uint64_t{0});
+}
+
+TableShape dense_shape(const FeatureSpace& space, std::uint64_t rows) {
+  return {rows, std::vector<std::uint32_t>(space.features, 1), space.row_norm};
+}
+
+TableShape shape_of(const Schema& schema, std::uint64_t rows) {
+  TableShape out{rows, {}, schema.row_norm};
+  for (const Column& column : schema.columns) {
+    const std::size_t width = schema.features_of(column);
+    if (width > 0) out.widths.push_back(static_cast<std::uint32_t>(width));
+  }
+  if (schema.intercept) out.widths.push_back(1);
+  return out;
+}
+
+MadeUpRows make_up_rows(const TableShape& shape, std::uint64_t rows) {
+  const std::uint64_t d = shape.features(), columns = shape.widths.size();
+  const auto cell = static_cast<float>(
+      shape.row_norm / std::sqrt(static_cast<double>(std::max(columns, std::uint64_t{1}))));
+  MadeUpRows out{std::vector<float>(rows * d), std::vector<float>(rows)};
+#pragma omp parallel for schedule(static)
+  for (std::uint64_t i = 0; i < rows; ++i) {
+    float* row = out.x.data() + i * d;
+    for (std::uint64_t k = 0; k < columns; ++k) {
+      const std::uint64_t bits = mix(i * columns + k);
+      const std::uint32_t width = shape.widths[k];
+      if (width == 1) {
+        *row = (bits & 1) != 0 ? cell : -cell;
+      } else {
+        row[bits % width] = cell;
+      }
+      row += width;
+    }
+    out.y[i] = (mix(~i) & 1) != 0 ? 1.0F : -1.0F;
+  }
+  return out;
+}
+
+StepTimer::StepTimer(Backend& backend, const TableShape& shape, const Loss& loss,
+                     TimingOptions options)
+    : backend_(backend), loss_(loss), options_(std::move(options)), rows_(shape.rows) {
+  const std::uint64_t d = shape.features();
+  const std::uint64_t most = options_.most_bytes > 0 ? options_.most_bytes : beyond_the_caches();
+  const std::uint64_t rows = std::clamp<std::uint64_t>(most / (sizeof(float) * d), 1, rows_);
+  made_up_ = make_up_rows(shape, rows);
+  x_ = {made_up_.x.data(), rows, d};
+  y_ = made_up_.y;
+}
+
+StepTimer::StepTimer(Backend& backend, MatrixView<const float> x, std::span<const float> y,
+                     const Loss& loss, TimingOptions options)
+    : backend_(backend), loss_(loss), options_(std::move(options)), x_(x), y_(y), rows_(x.rows) {}
+
+std::unique_ptr<Engine> StepTimer::load(std::uint64_t rows) const {
+  return backend_.load(MatrixView<const float>{x_.data, rows, x_.cols}, y_.first(rows), loss_);
+}
+
+StepTime StepTimer::time(std::uint64_t chains) {
+  const auto now = options_.clock ? options_.clock : std::function<double()>(steady_seconds);
+  const auto poll = [&] {
+    if (options_.poll) options_.poll();
+  };
+  StepTime out{.rows = x_.rows, .chains = std::min(chains, options_.most_chains)};
+  Ensemble ensemble = chains_of(out.chains, x_.cols);
+  const auto seconds_of = [&](Engine& engine, std::uint64_t steps) {
+    poll();
+    const double begin = now();
+    engine.advance(ensemble, steps);
+    return now() - begin;
+  };
+
+  std::unique_ptr<Engine> shorter;
+  Engine* engine = nullptr;
+  if (x_.rows * x_.cols * out.chains > probe_cells && x_.rows > least_rows) {
+    const auto probe = load(least_rows);
+    static_cast<void>(seconds_of(*probe, 1));  // memory, threads
+    const double per_row = seconds_of(*probe, 1) / static_cast<double>(least_rows);
+    const double fit = options_.longest_step / per_row;
+    if (fit < static_cast<double>(x_.rows)) {
+      out.rows = std::max(least_rows, static_cast<std::uint64_t>(fit));
+      shorter = load(out.rows);
+      engine = shorter.get();
+    }
+  }
+  if (engine == nullptr) {
+    if (!engine_) engine_ = load(x_.rows);
+    engine = engine_.get();
+  }
+
+  // A window is long beside the clock and the start of threads, short beside the whole. Finding how
+  // many steps that is warms up.
+  const double window = options_.seconds / 12;
+  out.steps = 1;
+  static_cast<void>(seconds_of(*engine, 1));
+  while (seconds_of(*engine, out.steps) < window / 2 && out.steps < std::uint64_t{1} << 30) {
+    out.steps *= 2;
+  }
+  std::vector<double> each;
+  double spent = 0;
+  const auto enough = [&] {
+    if (each.size() < 3) return false;
+    return spent >= options_.seconds &&
+           (each.size() >= least_windows || spent >= 4 * options_.seconds);
+  };
+  while (!enough()) {
+    const double taken = seconds_of(*engine, out.steps);
+    spent += taken;
+    each.push_back(taken / static_cast<double>(out.steps));
+  }
+  out.windows = each.size();
+  out.seconds = median(std::move(each)) *
+                (static_cast<double>(rows_) / static_cast<double>(out.rows)) *
+                (static_cast<double>(chains) / static_cast<double>(out.chains));
+  return out;
+}
+
+double seconds_per_pass(Backend& backend, const TableShape& shape, const Loss& loss,
+                        std::uint64_t draws, double seconds) {
+  StepTimer timer(backend, shape, loss, {.seconds = seconds});
+  return timer.time(draws).seconds / static_cast<double>(draws);
+}
+
+}  // namespace gibbsite
