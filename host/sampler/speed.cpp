@@ -59,11 +59,11 @@ std::uint64_t TableShape::features() const {
 }
 
 TableShape dense_shape(const FeatureSpace& space, std::uint64_t rows) {
-  return {rows, std::vector<std::uint32_t>(space.features, 1), space.row_norm};
+  return {rows, std::vector<std::uint32_t>(space.features, 1)};
 }
 
 TableShape shape_of(const Schema& schema, std::uint64_t rows) {
-  TableShape out{rows, {}, schema.row_norm};
+  TableShape out{rows, {}};
   for (const Column& column : schema.columns) {
     const std::size_t width = schema.features_of(column);
     if (width > 0) out.widths.push_back(static_cast<std::uint32_t>(width));
@@ -74,8 +74,7 @@ TableShape shape_of(const Schema& schema, std::uint64_t rows) {
 
 MadeUpRows make_up_rows(const TableShape& shape, std::uint64_t rows) {
   const std::uint64_t d = shape.features(), columns = shape.widths.size();
-  const auto cell = static_cast<float>(
-      shape.row_norm / std::sqrt(static_cast<double>(std::max(columns, std::uint64_t{1}))));
+  const auto cell = static_cast<float>(1 / std::sqrt(static_cast<double>(columns)));
   MadeUpRows out{std::vector<float>(rows * d), std::vector<float>(rows)};
 #pragma omp parallel for schedule(static)
   for (std::uint64_t i = 0; i < rows; ++i) {

@@ -1,6 +1,6 @@
 #pragma once
 // How long a step takes on this machine, measured on rows made up for the purpose: of the same
-// public kind as the table (columns, their widths, the row norm), never the table itself. The model
+// public kind as the table (columns and their widths), never the table itself. The model
 // is in docs/performance.md, "How long a fit takes".
 #include <cstdint>
 #include <functional>
@@ -16,7 +16,6 @@ namespace gibbsite {
 struct TableShape {
   std::uint64_t rows = 0;             ///< n
   std::vector<std::uint32_t> widths;  ///< [columns] features of a column, of which one is not zero
-  double row_norm = 1.0;              ///< R
 
   [[nodiscard]] std::uint64_t features() const;  ///< d, the intercept included
   /// Entries of a row that are not zero, at most: a category's column has one, a number's too.
@@ -27,7 +26,7 @@ TableShape dense_shape(const FeatureSpace& space, std::uint64_t rows);
 /// Rows under a schema; public like it.
 TableShape shape_of(const Schema& schema, std::uint64_t rows);
 
-/// Rows of a shape, labels at random: one level of every category, numbers of either sign.
+/// Rows of norm 1, labels at random: one level of every category, numbers of either sign.
 struct MadeUpRows {
   std::vector<float> x;  ///< [n x d] row-major
   std::vector<float> y;  ///< [n] -1 or 1
