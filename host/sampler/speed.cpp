@@ -12,9 +12,11 @@ namespace gibbsite {
 namespace {
 
 constexpr std::uint64_t least_bytes = std::uint64_t{128} << 20;
-constexpr std::uint64_t probe_cells = std::uint64_t{1} << 27;  // n*d*C: under it no step is long
-constexpr std::uint64_t least_rows = 16384;  // fewer would be shared among threads in another way
+constexpr std::uint64_t probe_cells = std::uint64_t{1}
+                                      << 27;  // entries * C: under it no step is long
+constexpr std::uint64_t least_rows = 16384;   // fewer would be shared among threads in another way
 constexpr std::uint64_t least_windows = 5;
+constexpr std::uint64_t most_theta = std::uint64_t{1} << 25;  // numbers, 256 MiB
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -58,6 +60,17 @@ std::uint64_t TableShape::features() const {
   return std::accumulate(widths.begin(), widths.end(), std::uint64_t{0});
 }
 
+bool TableShape::is_sparse() const {
+  return static_cast<double>(entries()) <= most_sparse_density * static_cast<double>(features());
+}
+
+double TableShape::bytes_per_row() const {
+  const std::uint64_t entry = sizeof(std::uint32_t) + sizeof(float);
+  const std::uint64_t bytes =
+      is_sparse() ? entries() * entry + sizeof(std::uint64_t) : features() * sizeof(float);
+  return static_cast<double>(bytes + sizeof(float));
+}
+
 TableShape dense_shape(const FeatureSpace& space, std::uint64_t rows) {
   return {rows, std::vector<std::uint32_t>(space.features, 1)};
 }
@@ -72,23 +85,40 @@ TableShape shape_of(const Schema& schema, std::uint64_t rows) {
   return out;
 }
 
+Rows MadeUpRows::view() const {
+  if (!x.empty()) return {x.data(), y.size(), features};
+  return {{sparse.begin.data(), sparse.feature.data(), sparse.value.data(), y.size()}, features};
+}
+
 MadeUpRows make_up_rows(const TableShape& shape, std::uint64_t rows) {
-  const std::uint64_t d = shape.features(), columns = shape.widths.size();
+  const std::uint64_t d = shape.features(), columns = shape.entries();
+  const bool sparse = shape.is_sparse();
   const auto cell = static_cast<float>(1 / std::sqrt(static_cast<double>(columns)));
-  MadeUpRows out{std::vector<float>(rows * d), std::vector<float>(rows)};
+  MadeUpRows out{d, {}, {}, std::vector<float>(rows)};
+  if (sparse) {
+    out.sparse.begin.resize(rows + 1);
+    out.sparse.feature.resize(rows * columns);
+    out.sparse.value.resize(rows * columns);
+  } else {
+    out.x.resize(rows * d);
+  }
 #pragma omp parallel for schedule(static)
   for (std::uint64_t i = 0; i < rows; ++i) {
-    float* row = out.x.data() + i * d;
+    std::uint64_t first = 0;  // feature of the column
     for (std::uint64_t k = 0; k < columns; ++k) {
-      const std::uint64_t bits = mix(i * columns + k);
+      const std::uint64_t e = i * columns + k, bits = mix(e);
       const std::uint32_t width = shape.widths[k];
-      if (width == 1) {
-        *row = (bits & 1) != 0 ? cell : -cell;
+      const std::uint64_t feature = first + bits % width;
+      const float value = width == 1 && (bits & 1) != 0 ? -cell : cell;
+      if (sparse) {
+        out.sparse.feature[e] = static_cast<std::uint32_t>(feature);
+        out.sparse.value[e] = value;
       } else {
-        row[bits % width] = cell;
+        out.x[i * d + feature] = value;
       }
-      row += width;
+      first += width;
     }
+    if (sparse) out.sparse.begin[i + 1] = (i + 1) * columns;
     out.y[i] = (mix(~i) & 1) != 0 ? 1.0F : -1.0F;
   }
   return out;
@@ -97,20 +127,23 @@ MadeUpRows make_up_rows(const TableShape& shape, std::uint64_t rows) {
 StepTimer::StepTimer(Backend& backend, const TableShape& shape, const Loss& loss,
                      TimingOptions options)
     : backend_(backend), loss_(loss), options_(std::move(options)), rows_(shape.rows) {
-  const std::uint64_t d = shape.features();
   const std::uint64_t most = options_.most_bytes > 0 ? options_.most_bytes : beyond_the_caches();
-  const std::uint64_t rows = std::clamp<std::uint64_t>(most / (sizeof(float) * d), 1, rows_);
-  made_up_ = make_up_rows(shape, rows);
-  x_ = {made_up_.x.data(), rows, d};
+  const double fit = static_cast<double>(most) / shape.bytes_per_row();
+  made_up_ = make_up_rows(
+      shape, std::clamp<std::uint64_t>(static_cast<std::uint64_t>(fit), 1, shape.rows));
+  x_ = made_up_.view();
   y_ = made_up_.y;
 }
 
-StepTimer::StepTimer(Backend& backend, MatrixView<const float> x, std::span<const float> y,
-                     const Loss& loss, TimingOptions options)
+StepTimer::StepTimer(Backend& backend, const Rows& x, std::span<const float> y, const Loss& loss,
+                     TimingOptions options)
     : backend_(backend), loss_(loss), options_(std::move(options)), x_(x), y_(y), rows_(x.rows) {}
 
 std::unique_ptr<Engine> StepTimer::load(std::uint64_t rows) const {
-  return backend_.load(MatrixView<const float>{x_.data, rows, x_.cols}, y_.first(rows), loss_);
+  Rows part = x_;
+  part.rows = rows;
+  if (part.is_sparse()) part.sparse = part.sparse.part(0, rows);
+  return backend_.load(part, y_.first(rows), loss_);
 }
 
 StepTime StepTimer::time(std::uint64_t chains) {
@@ -118,7 +151,10 @@ StepTime StepTimer::time(std::uint64_t chains) {
   const auto poll = [&] {
     if (options_.poll) options_.poll();
   };
-  StepTime out{.rows = x_.rows, .chains = std::min(chains, options_.most_chains)};
+  const std::uint64_t most =
+      std::clamp(most_theta / x_.cols, std::uint64_t{1}, options_.most_chains);
+  const std::uint64_t entries = x_.is_sparse() ? x_.sparse.entries() : x_.rows * x_.cols;
+  StepTime out{.rows = x_.rows, .chains = std::min(chains, most)};
   Ensemble ensemble = chains_of(out.chains, x_.cols);
   const auto seconds_of = [&](Engine& engine, std::uint64_t steps) {
     poll();
@@ -129,7 +165,7 @@ StepTime StepTimer::time(std::uint64_t chains) {
 
   std::unique_ptr<Engine> shorter;
   Engine* engine = nullptr;
-  if (x_.rows * x_.cols * out.chains > probe_cells && x_.rows > least_rows) {
+  if (entries * out.chains > probe_cells && x_.rows > least_rows) {
     const auto probe = load(least_rows);
     static_cast<void>(seconds_of(*probe, 1));  // memory, threads
     const double per_row = seconds_of(*probe, 1) / static_cast<double>(least_rows);

@@ -35,11 +35,14 @@ TEST_F(Bench, JsonKeepsItsContract) {
   EXPECT_EQ(keys(out["fit"]), (Keys{"draws", "planned", "planning_seconds", "reading_seconds",
                                     "sampling_seconds", "seconds", "steps"}));
   const auto& table = out["table"];
-  EXPECT_EQ(keys(table), (Keys{"bytes_per_row", "entries_per_row", "features", "made_up", "rows"}));
+  EXPECT_EQ(keys(table), (Keys{"bytes_per_row", "entries_per_row", "features", "made_up",
+                               "pass_bytes_per_row", "rows"}));
   EXPECT_EQ(table["rows"], rows);
   EXPECT_EQ(table["features"], 5);         // age, two levels, (missing), intercept
   EXPECT_EQ(table["entries_per_row"], 3);  // one for each of age, work, intercept
-  EXPECT_EQ(table["bytes_per_row"], 20);   // five floats: less than three entries of eight bytes
+  EXPECT_EQ(table["bytes_per_row"], 24);   // five floats and the label
+  EXPECT_EQ(table["pass_bytes_per_row"],
+            20);  // five floats: less than three entries of eight bytes
   EXPECT_EQ(table["made_up"], true);
   EXPECT_EQ(out["reading"]["bytes"], csv().size());
   EXPECT_EQ(out["fit"]["steps"].get<double>(), plan["certificates"][0]["iterations"].get<double>());
@@ -80,7 +83,7 @@ TEST_F(Bench, SaysWhatItFoundToPeople) {
   ASSERT_EQ(run.status, 0) << run.err;
   for (const char* words :
        {"machine   ", "multiply-adds", "backend   cpu: double on float storage",
-        "rows      2,000 of 7 features", "28 bytes a row", "made up, of the public shape", "chains",
+        "rows      2,000 of 7 features", "32 bytes a row", "made up, of the public shape", "chains",
         "of the roof that binds", "fit       1,000 steps of 3 draws", "--epsilon"}) {
     EXPECT_THAT(run.out, HasSubstr(words));
   }
@@ -100,7 +103,7 @@ TEST_F(Bench, TimesASparserTableItselfAndSaysThatThisIsPrivate) {
   const Outcome people = gibbsite({"bench", "--data", "wide.svm", "--schema", "wide.toml"});
   ASSERT_EQ(people.status, 0) << people.err;
   EXPECT_THAT(people.out, HasSubstr("private, for the curator only, do not publish"));
-  EXPECT_THAT(people.out, HasSubstr("200 of 40 features, 1 not zero: 8 bytes a row"));
+  EXPECT_THAT(people.out, HasSubstr("200 of 40 features, 1 not zero: 20.04 bytes a row"));
   EXPECT_THAT(people.out, Not(HasSubstr("made up")));
 }
 

@@ -49,8 +49,7 @@ class FakeBackend final : public Backend {
   FakeBackend(FakeClock& clock, Cost cost) : clock_(clock), cost_(std::move(cost)) {}
   [[nodiscard]] std::string_view name() const override { return "fake"; }
   [[nodiscard]] std::string description() const override { return "fake"; }
-  std::unique_ptr<Engine> load(MatrixView<const float> x, std::span<const float>,
-                               const Loss&) override {
+  std::unique_ptr<Engine> load(const Rows& x, std::span<const float>, const Loss&) override {
     return std::make_unique<FakeEngine>(clock_, cost_, x.rows, x.cols);
   }
 
@@ -93,26 +92,43 @@ TEST(TableShape, OfASchemaHasOneEntryAColumn) {
   EXPECT_EQ(dense_shape({5, 1.0, true}, 3).entries(), 5U);
 }
 
-TEST(MadeUpRows, HaveOneEntryAColumnAndNormOne) {
-  const TableShape shape{1000, {1, 5, 1, 40, 2}};
-  const MadeUpRows rows = make_up_rows(shape, 1000);
-  const std::size_t d = shape.features();
-  ASSERT_EQ(rows.x.size(), 1000 * d);
-  std::vector<int> met(d);
+TEST(TableShape, IsSparseWhereTheReadersWouldKeepEntries) {
+  const TableShape adult = shape_of(parse_schema(testing::adult_toml(true), "adult"), 7);
+  EXPECT_TRUE(adult.is_sparse());                      // 15 of 109
+  EXPECT_EQ(adult.bytes_per_row(), 15.0 * 8 + 8 + 4);  // entries, their begin, the label
+  const TableShape dense{7, {1, 2, 3}};
+  EXPECT_FALSE(dense.is_sparse());
+  EXPECT_EQ(dense.bytes_per_row(), 6.0 * 4 + 4);
+}
+
+class MadeUp : public ::testing::TestWithParam<std::vector<std::uint32_t>> {};
+
+TEST_P(MadeUp, RowsHaveOneEntryAColumnAndNormOne) {
+  constexpr std::uint64_t n = 1000;
+  const TableShape shape{n, GetParam()};
+  const MadeUpRows rows = make_up_rows(shape, n);
+  const Rows x = rows.view();
+  x.validate();
+  EXPECT_EQ(x.rows, n);
+  EXPECT_EQ(x.cols, shape.features());
+  EXPECT_EQ(x.is_sparse(), shape.is_sparse());
+  std::vector<int> met(x.cols);
   int positive = 0;
-  for (std::size_t i = 0; i < 1000; ++i) {
-    const float* cell = &rows.x[i * d];
+  for (std::size_t i = 0; i < n; ++i) {
     double squared = 0;
+    std::size_t first = 0;
     for (const std::uint32_t width : shape.widths) {
       int not_zero = 0;
-      for (std::uint32_t k = 0; k < width; ++k, ++cell) {
-        not_zero += *cell != 0 ? 1 : 0;
-        met[static_cast<std::size_t>(cell - &rows.x[i * d])] += *cell != 0 ? 1 : 0;
-        squared += static_cast<double>(*cell) * static_cast<double>(*cell);
+      for (std::size_t j = first; j < first + width; ++j) {
+        const float cell = x(i, j);
+        not_zero += cell != 0 ? 1 : 0;
+        met[j] += cell != 0 ? 1 : 0;
+        squared += static_cast<double>(cell) * static_cast<double>(cell);
       }
       EXPECT_EQ(not_zero, 1);
+      first += width;
     }
-    // Five cells of 5^-1/2 rounded to float: (1 + 2^-24)^2 - 1 < 2^-22.
+    // k cells of k^-1/2 rounded to float: (1 + 2^-24)^2 - 1 < 2^-22, and sums in double.
     EXPECT_LE(std::fabs(squared - 1), 0x1p-22);
     EXPECT_EQ(std::fabs(rows.y[i]), 1.0F);
     positive += rows.y[i] > 0 ? 1 : 0;
@@ -121,6 +137,9 @@ TEST(MadeUpRows, HaveOneEntryAColumnAndNormOne) {
   EXPECT_GT(positive, 400);
   EXPECT_LT(positive, 600);
 }
+INSTANTIATE_TEST_SUITE_P(OfAShape, MadeUp,
+                         ::testing::Values(std::vector<std::uint32_t>{1, 5, 1, 4, 2},
+                                           std::vector<std::uint32_t>{1, 40, 1, 30, 2}));
 
 TEST_F(Speed, IsTheCostItselfWhereAllRowsAreMeasured) {
   for (const std::uint64_t rows : {1U, 1000U, 100000U}) {
@@ -138,7 +157,7 @@ TEST_F(Speed, CountsRowsBeyondTheMemoryInProportion) {
   const Cost per_row = [](std::uint64_t rows, std::uint64_t) {
     return 0x1p-20 * static_cast<double>(rows);
   };
-  const StepTime t = time(per_row, dense(1 << 14, 4), 1, {.most_bytes = 1 << 14});
+  const StepTime t = time(per_row, dense(1 << 14, 3), 1, {.most_bytes = 1 << 14});
   EXPECT_EQ(t.rows, 1U << 10);  // 16 bytes a row
   EXPECT_EQ(t.seconds, 0x1p-6);
 }
@@ -150,6 +169,9 @@ TEST_F(Speed, CountsChainsBeyondThoseMeasuredInProportion) {
   const StepTime t = time(per_chain, dense(100, 4), 1024);
   EXPECT_EQ(t.chains, 256U);
   EXPECT_EQ(t.seconds, 0x1p-8);
+  const StepTime wide = time(per_chain, dense(1, 1 << 20), 1024);
+  EXPECT_EQ(wide.chains, 32U);  // 2^25 coefficients
+  EXPECT_EQ(wide.seconds, 0x1p-8);
 }
 
 TEST_F(Speed, MeasuresFewerRowsWhereAStepIsLong) {
@@ -201,7 +223,7 @@ TEST_F(Speed, StopsWhenAsked) {
 TEST_F(Speed, OfRowsThatAreThere) {
   FakeBackend backend(clock, typical);
   const std::vector<float> x(300 * 4, 1.0F), y(300, 1.0F);
-  StepTimer timer(backend, MatrixView<const float>{x.data(), 300, 4}, y, loss_named("logistic"),
+  StepTimer timer(backend, Rows(x.data(), 300, 4), y, loss_named("logistic"),
                   {.clock = [this] { return clock.now; }});
   EXPECT_EQ(timer.time(8).seconds, typical(300, 8));
 }

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "gibbsite/data/schema.hpp"
+#include "gibbsite/data/dataset.hpp"
 #include "gibbsite/sampler/backend.hpp"
 
 namespace gibbsite {
@@ -20,16 +20,25 @@ struct TableShape {
   [[nodiscard]] std::uint64_t features() const;  ///< d, the intercept included
   /// Entries of a row that are not zero, at most: a category's column has one, a number's too.
   [[nodiscard]] std::uint64_t entries() const { return widths.size(); }
+  /// Whether rows with that many entries are kept as entries.
+  [[nodiscard]] bool is_sparse() const;
+  /// Of such a row and its label in memory.
+  [[nodiscard]] double bytes_per_row() const;
 };
 /// Rows without a schema: every entry may be other than zero.
 TableShape dense_shape(const FeatureSpace& space, std::uint64_t rows);
 /// Rows under a schema; public like it.
 TableShape shape_of(const Schema& schema, std::uint64_t rows);
 
-/// Rows of norm 1, labels at random: one level of every category, numbers of either sign.
+/// Rows of norm 1, labels at random: one level of every category, numbers of either sign. Sparse
+/// where the readers would keep such a table as entries (core/rows.hpp).
 struct MadeUpRows {
-  std::vector<float> x;  ///< [n x d] row-major
-  std::vector<float> y;  ///< [n] -1 or 1
+  std::uint64_t features = 0;  ///< d
+  std::vector<float> x;        ///< [n x d] row-major; empty when the rows are sparse
+  SparseTable sparse;          ///< no rows when they are dense
+  std::vector<float> y;        ///< [n] -1 or 1
+
+  [[nodiscard]] Rows view() const;
 };
 /// The first `rows` of them. Throws std::bad_alloc.
 MadeUpRows make_up_rows(const TableShape& shape, std::uint64_t rows);
@@ -41,7 +50,7 @@ struct TimingOptions {
   double longest_step = 0.25;       ///< seconds: fewer rows are measured where a step takes longer
   std::uint64_t most_bytes = 0;     ///< of the rows made up; 0: four times the last cache, at least
                                     ///< 128 MiB
-  std::uint64_t most_chains = 256;  ///< more are counted in proportion
+  std::uint64_t most_chains = 256;  ///< more are counted in proportion; fewer where d is large
   /// Seconds since some moment.
   std::function<double()> clock = {};
   /// Called between windows; may throw.
@@ -61,7 +70,7 @@ class StepTimer {
   StepTimer(Backend& backend, const TableShape& shape, const Loss& loss,
             TimingOptions options = {});
   /// On rows that are there [n x d], with labels [n].
-  StepTimer(Backend& backend, MatrixView<const float> x, std::span<const float> y, const Loss& loss,
+  StepTimer(Backend& backend, const Rows& x, std::span<const float> y, const Loss& loss,
             TimingOptions options = {});
 
   /// Seconds of a step of that many chains. Rows beyond those measured count in proportion, and
@@ -75,7 +84,7 @@ class StepTimer {
   const Loss& loss_;
   TimingOptions options_;
   MadeUpRows made_up_;
-  MatrixView<const float> x_;  ///< [n' x d]
+  Rows x_;  ///< [n' x d]
   std::span<const float> y_;
   std::uint64_t rows_ = 0;  ///< n
   std::unique_ptr<Engine> engine_;
