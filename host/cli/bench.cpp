@@ -27,6 +27,10 @@ constexpr std::uint64_t steps_without_budget = 1000;
 // Of the entries that the schema allows; a table with fewer is measured itself.
 constexpr double like_its_schema = 2.0 / 3;
 
+constexpr const char* private_table =
+    "private, for the curator only, do not publish: timed on this table itself, which has fewer "
+    "entries that are not zero than its schema allows";
+
 struct Roofs {
   double double_fma = 0, float_fma = 0;  // flop/s
   double memory = 0, table = 0;          // bytes/s of reading: from memory, as many bytes as X has
@@ -61,7 +65,7 @@ struct Figure {
   double of_roof = 0, noise = 0;
 };
 
-// Seconds of `draws` times d normals of certified noise on this machine's threads.
+// Seconds of d normals of certified noise for each chain on this machine's threads.
 double noise_seconds(std::uint64_t chains, std::uint64_t features) {
   Key key;
   key.bytes.fill(1);
@@ -138,6 +142,7 @@ struct BenchCommand {
     say(fmt::format("machine   {}\nbackend   {}: {}\n", describe(roofs), engines->name(),
                     engines->description()));
     say(describe(work, made_up));
+    if (json && !made_up) fmt::print(stderr, "gibbsite: {}\n", private_table);
 
     const Loss& loss = loss_named(constants.loss);
     const TimingOptions timing{.poll = [] { stop_if_asked(); }};
@@ -234,7 +239,7 @@ struct BenchCommand {
     stop_if_asked();
     const std::vector<float> floats(large, 1.0F);
     out.memory = out.table = read_bandwidth(floats);
-    const double cells = work.bytes() / sizeof(float);
+    const double cells = std::max(1.0, work.bytes() / sizeof(float));
     if (cells < static_cast<double>(large)) {
       out.table = read_bandwidth(std::span(floats).first(static_cast<std::size_t>(cells)));
     }
@@ -294,9 +299,7 @@ struct BenchCommand {
         human_count(static_cast<double>(work.rows)), work.features, work.entries,
         work.bytes_per_row, work.bytes_per_row * static_cast<double>(work.rows) / 1e6,
         made_up ? "made up, of the public shape: the steps below are not timed on private rows"
-                : "private, for the curator only, do not publish: timed on this table itself, "
-                  "which has "
-                  "fewer entries that are not zero than its schema allows");
+                : private_table);
   }
 
   static nlohmann::json to_json(const Backend& engines, const Roofs& roofs, const Work& work,

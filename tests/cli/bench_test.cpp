@@ -100,11 +100,19 @@ TEST_F(Bench, TimesASparserTableItselfAndSaysThatThisIsPrivate) {
   for (int i = 0; i < 200; ++i) text << i % 2 << " " << 1 + i % 40 << ":0.5\n";
   folder.write("wide.svm", text.str());
   folder.write("wide.toml", domain.str());
-  const Outcome people = gibbsite({"bench", "--data", "wide.svm", "--schema", "wide.toml"});
+  std::vector<std::string> command{"bench", "--data", "wide.svm", "--schema", "wide.toml"};
+  const Outcome people = gibbsite(command);
   ASSERT_EQ(people.status, 0) << people.err;
   EXPECT_THAT(people.out, HasSubstr("private, for the curator only, do not publish"));
   EXPECT_THAT(people.out, HasSubstr("200 of 40 features, 1 not zero: 20.04 bytes a row"));
   EXPECT_THAT(people.out, Not(HasSubstr("made up")));
+  command.push_back("--json");
+  const Outcome program = gibbsite(command);
+  ASSERT_EQ(program.status, 0) << program.err;
+  EXPECT_THAT(program.err, HasSubstr("private, for the curator only, do not publish"));
+  const auto table = nlohmann::json::parse(program.out)["table"];
+  EXPECT_EQ(table["made_up"], false);
+  EXPECT_EQ(table["pass_bytes_per_row"], 8);  // an index and a float
 }
 
 TEST_F(Bench, RefusesBadInputInOneLine) {
