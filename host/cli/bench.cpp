@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -32,6 +33,7 @@ constexpr const char* private_table =
     "entries that are not zero than its schema allows";
 
 struct Roofs {
+  double load = 0;                       // runnable threads before anything was measured
   double double_fma = 0, float_fma = 0;  // flop/s
   double memory = 0, table = 0;          // bytes/s of reading: from memory, as many bytes as X has
 };
@@ -233,6 +235,7 @@ struct BenchCommand {
 
   static Roofs measure_roofs(const Work& work) {
     Roofs out;
+    if (getloadavg(&out.load, 1) != 1) out.load = 0;
     stop_if_asked();
     out.double_fma = double_fma_rate();
     out.float_fma = float_fma_rate();
@@ -271,8 +274,10 @@ struct BenchCommand {
       f.read_binds = read > fma;
       f.of_roof = std::max(read, fma) / seconds;
       f.noise = std::min(1.0, noise_seconds(chains, work.features) / seconds);
-      say(fmt::format("  {:>6} {:>12.4g} {:>14} {:>9.3g} {:>10.3g}", chains, 1e3 * seconds,
-                      human_count(f.gradients), f.flops / 1e9, f.bytes / 1e9));
+      say(fmt::format(
+          "  {:>6} {:>12.4g} {:>14} {:>9.3g} {:>10.3g}", chains, 1e3 * seconds,
+          f.gradients < 100 ? fmt::format("{:.3g}", f.gradients) : human_count(f.gradients),
+          f.flops / 1e9, f.bytes / 1e9));
       say(on_host ? fmt::format(" {:>6.1f}%  {} {:.0f}% of {}\n", 100 * f.noise, bar(f.of_roof),
                                 100 * f.of_roof, f.read_binds ? "reading" : "multiply-add")
                   : fmt::format(" {:>7}\n", "-"));
@@ -286,9 +291,15 @@ struct BenchCommand {
     const int threads = thread_count();
     return fmt::format(
         "{}, {} thread{}; multiply-adds {:.3g} Gflop/s in double, {:.3g} in float; "
-        "reads memory at {:.3g} GB/s, as many bytes as X at {:.3g}",
+        "reads memory at {:.3g} GB/s, as many bytes as X at {:.3g}{}",
         instruction_set(), threads, threads == 1 ? "" : "s", roofs.double_fma / 1e9,
-        roofs.float_fma / 1e9, roofs.memory / 1e9, roofs.table / 1e9);
+        roofs.float_fma / 1e9, roofs.memory / 1e9, roofs.table / 1e9,
+        roofs.load > 0.5 * threads
+            ? fmt::format(
+                  "\n          the load is {:.2g}: other programs run, so every figure here "
+                  "is too low; a quiet machine gives better ones",
+                  roofs.load)
+            : "");
   }
 
   static std::string describe(const Work& work, bool made_up) {
@@ -309,6 +320,7 @@ struct BenchCommand {
     nlohmann::json out;
     out["machine"] = {{"instruction_set", instruction_set()},
                       {"threads", thread_count()},
+                      {"load", roofs.load},
                       {"double_fma_flops_per_second", roofs.double_fma},
                       {"float_fma_flops_per_second", roofs.float_fma},
                       {"read_bytes_per_second", roofs.memory},

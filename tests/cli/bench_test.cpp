@@ -29,7 +29,7 @@ TEST_F(Bench, JsonKeepsItsContract) {
   EXPECT_EQ(keys(out), (Keys{"backend", "fit", "machine", "reading", "steps", "table"}));
   EXPECT_EQ(keys(out["machine"]),
             (Keys{"double_fma_flops_per_second", "float_fma_flops_per_second", "instruction_set",
-                  "read_bytes_per_second", "read_table_bytes_per_second", "threads"}));
+                  "load", "read_bytes_per_second", "read_table_bytes_per_second", "threads"}));
   EXPECT_EQ(keys(out["backend"]), (Keys{"description", "name"}));
   EXPECT_EQ(keys(out["reading"]), (Keys{"bytes", "bytes_per_second", "seconds"}));
   EXPECT_EQ(keys(out["fit"]), (Keys{"draws", "planned", "planning_seconds", "reading_seconds",
