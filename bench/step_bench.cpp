@@ -26,7 +26,7 @@
 #include "backend/cpu/kernels.hpp"
 #include "backend/cpu/noise.hpp"
 #include "gibbsite/sampler/backend.hpp"
-#include "roofs.hpp"
+#include "gibbsite/sampler/machine.hpp"
 
 namespace gibbsite {
 namespace {
@@ -65,7 +65,7 @@ struct Table {
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((2 * u(1, i) - 1) * width);
     for (std::size_t i = 0; i < y.size(); ++i) y[i] = u(2, i) < 0.5 ? -1.0f : 1.0f;
-    read_roof = bench::read_bandwidth(x);
+    read_roof = read_bandwidth(x);
     begin = {};
     feature = {};
     value = {};
@@ -128,7 +128,7 @@ double flops(const Case& c) {
 }
 
 double fma_roof(Arithmetic arithmetic) {
-  static const double in_double = bench::double_fma_rate(), in_float = bench::float_fma_rate();
+  static const double in_double = double_fma_rate(), in_float = float_fma_rate();
   return arithmetic == Arithmetic::float64 ? in_double : in_float;
 }
 
@@ -278,7 +278,7 @@ int run(int argc, char** argv) {
   context("float_fma_flops", fma_roof(Arithmetic::float32));
   {
     const std::vector<float> large(std::size_t{64} << 20, 1.0f);  // 256 MiB: no cache holds it
-    context("read_bytes_per_second", bench::read_bandwidth(large));
+    context("read_bytes_per_second", read_bandwidth(large));
   }
   for (const NoiseKind kind : {NoiseKind::chacha20, NoiseKind::philox}) {
     for (const std::size_t d : {25u, 108u, 1000u}) {

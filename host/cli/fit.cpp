@@ -10,10 +10,11 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/release/release.hpp"
 #include "gibbsite/sampler/sample.hpp"
+#include "gibbsite/sampler/speed.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"
 #include "progress.hpp"
-#include "speed.hpp"
+#include "stopwatch.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -119,14 +120,21 @@ struct FitCommand {
     const ProblemConstants constants = plan.constants(domain, data.rows());
     say(describe(constants, budget) + "\n" + ingest_report(data));
 
-    options.seconds_per_pass = seconds_per_pass(*engine_maker, constants, budget.draws);
+    options.seconds_per_pass =
+        seconds_per_pass(*engine_maker, shape_of(domain, constants.rows),
+                         loss_named(constants.loss), budget.draws, fit_measured_seconds);
     const Plan made = gibbsite::plan(constants, budget, options);
     const CertificatePlan& certificate = require_feasible(made);
     say(plan_line(certificate) + "\n" +
         fmt::format("backend {}: {}\n", engine_maker->name(), engine_maker->description()));
 
+    const Stopwatch sampling;
     const Run run = sample_plan(data, made, *engine_maker);
-    if (verbose && !run.design.empty()) say(fmt::format("design {}\n", run.design));
+    if (verbose) {
+      if (!run.design.empty()) say(fmt::format("design {}\n", run.design));
+      say(fmt::format("sampling took {:.4g} s, {:.4g} s were predicted\n", sampling.seconds(),
+                      certificate.seconds));
+    }
     const Release model = release(run, made);
     write_release(out, model);
     say(report(model));

@@ -79,10 +79,10 @@ Dataset TableArguments::read(const Schema& schema, ReadOptions options) const {
   return read_table(data, schema, options);
 }
 
-void PlanArguments::add_to(CLI::App& app) {
-  add_number(app, "--epsilon", epsilon, "privacy budget ε, above 0")->required();
+void PlanArguments::add_to(CLI::App& app, bool budget_needed) {
+  add_number(app, "--epsilon", epsilon, "privacy budget ε, above 0")->required(budget_needed);
   add_number(app, "--delta", delta, "privacy budget δ, between 0 and 1; far below 1/rows")
-      ->required();
+      ->required(budget_needed);
   add_number(app, "--prior-precision", prior_precision,
              "precision m of the prior; chosen from public numbers when absent");
   app.add_option("--certificate", certificate, "auto, path or dalalyan")->type_name("NAME");
@@ -138,6 +138,41 @@ ProblemConstants PlanArguments::constants(const FeatureSpace& space, std::uint64
   }
   return logistic_regression({.prior_precision = prior_precision, .center = {}})
       .constants(space, rows_cap.value_or(rows));
+}
+
+void ShapeArguments::add_to(CLI::App& app) {
+  table.add_to(app, false);
+  app.add_option("--schema", schema, "public schema of the table (TOML)")->type_name("FILE");
+  add_count(app, "--rows", rows, "number of rows, instead of --data");
+  add_count(app, "--features", features, "number of features without the intercept");
+  add_number(app, "--row-norm", row_norm, "bound on the norm of a row");
+  app.add_flag("--intercept", intercept, "add a constant feature to --features");
+}
+
+bool ShapeArguments::of_table(const PlanArguments& plan) const {
+  const bool shape = rows || features || row_norm || intercept;
+  if (!table.data.empty() || !schema.empty()) {
+    if (shape) {
+      throw BadInput(
+          "--data: give either --data and --schema, or --rows, --features and --row-norm");
+    }
+    if (table.data.empty()) throw BadInput("--schema: needs --data with it; give both");
+    if (schema.empty()) throw BadInput("--data: needs --schema with it; give both");
+    return true;
+  }
+  if (plan.rows_cap && rows) {
+    throw BadInput("--rows: the cap counts under add-remove; give --rows-cap alone");
+  }
+  if ((!rows && !plan.rows_cap) || !features || !row_norm) {
+    throw BadInput(
+        "--data: is missing; give --data and --schema, or --rows, --features and --row-norm");
+  }
+  return false;
+}
+
+FeatureSpace ShapeArguments::space() const {
+  require_finite_positive(*row_norm, "--row-norm");
+  return {*features + (intercept ? 1 : 0), *row_norm, intercept};
 }
 
 }  // namespace gibbsite::cli

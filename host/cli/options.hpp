@@ -6,9 +6,13 @@
 #include <string>
 
 #include "gibbsite/data/dataset.hpp"
+#include "gibbsite/sampler/speed.hpp"
 #include "gibbsite/schedule/plan.hpp"
 
 namespace gibbsite::cli {
+
+/// For how long `fit` measures a step before it samples; some steps are longer.
+inline constexpr double fit_measured_seconds = 0.1;
 
 /// A finite number; throws BadInput "NAME: ..." on anything else, 1e400 included.
 double parse_number(const std::string& text, const std::string& name);
@@ -38,13 +42,30 @@ struct PlanArguments {
   std::optional<std::uint64_t> iterations, rows_cap, rows_per_person, draws;
   std::string certificate = "auto", calibration = "gdp", adjacency = "replace-one";
 
-  void add_to(CLI::App& app);
+  /// `budget_needed`: whether a command makes sense without --epsilon and --delta.
+  void add_to(CLI::App& app, bool budget_needed = true);
   /// Both throw BadInput or Infeasible on values that no data could make right.
   [[nodiscard]] Budget budget() const;
   [[nodiscard]] PlanOptions options() const;
   /// Public constants: the table's rows under replace-one, the cap under add-remove. Throws
   /// BadInput when the table has more rows than the cap.
   [[nodiscard]] ProblemConstants constants(const FeatureSpace& space, std::uint64_t rows) const;
+};
+
+/// A table and its schema, or the public shape itself.
+struct ShapeArguments {
+  TableArguments table;
+  std::string schema;
+  std::optional<std::uint64_t> rows, features;
+  std::optional<double> row_norm;
+  bool intercept = false;
+
+  void add_to(CLI::App& app);
+  /// Whether it is a table. Throws BadInput when it is neither, both or half of one; under
+  /// --rows-cap the shape needs no --rows.
+  [[nodiscard]] bool of_table(const PlanArguments& plan) const;
+  /// Of a shape that is no table.
+  [[nodiscard]] FeatureSpace space() const;
 };
 
 }  // namespace gibbsite::cli

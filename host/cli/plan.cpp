@@ -4,59 +4,41 @@
 #include <nlohmann/json.hpp>
 
 #include "command.hpp"
-#include "gibbsite/core/error.hpp"
 #include "gibbsite/release/certificate.hpp"
-#include "gibbsite/sampler/backend.hpp"
-#include "interrupt.hpp"
+#include "gibbsite/sampler/speed.hpp"
 #include "options.hpp"
-#include "speed.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
 namespace {
 
-struct PlanCommand {
-  TableArguments table;
-  std::string schema;
-  std::optional<std::uint64_t> rows, features;
-  std::optional<double> row_norm;
-  bool intercept = false, json = false;
-  PlanArguments plan;
+// Long enough for a steady median; large steps take longer, up to about 2 s in all.
+constexpr double measured_seconds = 0.25;
 
-  // Either a table and its schema, or the public shape itself.
-  [[nodiscard]] ProblemConstants constants() const {
-    const bool shape = rows || features || row_norm || intercept;
-    if (!table.data.empty() || !schema.empty()) {
-      if (shape) {
-        throw BadInput(
-            "--data: give either --data and --schema, or --rows, --features and --row-norm");
-      }
-      if (table.data.empty()) throw BadInput("--schema: needs --data with it; give both");
-      if (schema.empty()) throw BadInput("--data: needs --schema with it; give both");
-      const Schema domain = read_schema(schema);
-      return plan.constants(domain, table.read(domain, {}).rows());
-    }
-    if (plan.rows_cap && rows) {
-      throw BadInput("--rows: the cap counts under add-remove; give --rows-cap alone");
-    }
-    if ((!rows && !plan.rows_cap) || !features || !row_norm) {
-      throw BadInput(
-          "--data: is missing; give --data and --schema, or --rows, --features and --row-norm");
-    }
-    require_finite_positive(*row_norm, "--row-norm");
-    FeatureSpace space{*features + (intercept ? 1 : 0), *row_norm, intercept};
-    return plan.constants(space, rows.value_or(0));
-  }
+struct PlanCommand {
+  ShapeArguments shape;
+  bool json = false;
+  PlanArguments plan;
 
   void run() const {
     const Budget budget = plan.budget();
     PlanOptions options = plan.options();
     const auto backend = make_backend("auto");
-    const ProblemConstants public_constants = constants();
+    ProblemConstants constants;
+    TableShape rows;
+    if (shape.of_table(plan)) {
+      const Schema domain = read_schema(shape.schema);
+      constants = plan.constants(domain, shape.table.read(domain, {}).rows());
+      rows = shape_of(domain, constants.rows);
+    } else {
+      constants = plan.constants(shape.space(), shape.rows.value_or(0));
+      rows = dense_shape(shape.space(), constants.rows);
+    }
     // A first plan without the clock finds what is wrong with the request.
-    static_cast<void>(gibbsite::plan(public_constants, budget, options));
-    options.seconds_per_pass = seconds_per_pass(*backend, public_constants, budget.draws);
-    const Plan made = gibbsite::plan(public_constants, budget, options);
+    static_cast<void>(gibbsite::plan(constants, budget, options));
+    options.seconds_per_pass = seconds_per_pass(*backend, rows, loss_named(constants.loss),
+                                                budget.draws, measured_seconds);
+    const Plan made = gibbsite::plan(constants, budget, options);
     if (json) {
       fmt::print("{}\n", plan_json(made).dump(2));
     } else {
@@ -68,13 +50,7 @@ struct PlanCommand {
 
 void define(CLI::App& app) {
   const auto command = std::make_shared<PlanCommand>();
-  command->table.add_to(app, false);
-  app.add_option("--schema", command->schema, "public schema of the table (TOML)")
-      ->type_name("FILE");
-  add_count(app, "--rows", command->rows, "number of rows, instead of --data");
-  add_count(app, "--features", command->features, "number of features without the intercept");
-  add_number(app, "--row-norm", command->row_norm, "bound on the norm of a row");
-  app.add_flag("--intercept", command->intercept, "add a constant feature to --features");
+  command->shape.add_to(app);
   command->plan.add_to(app);
   app.add_flag("--json", command->json, "print JSON");
   app.callback([command] { command->run(); });

@@ -1,18 +1,19 @@
-#include "roofs.hpp"
+#include "gibbsite/sampler/machine.hpp"
 
-#include <benchmark/benchmark.h>
 #include <omp.h>
 
 #include <algorithm>
 #include <chrono>
 
+#include "backend/cpu/kernels.hpp"
+
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "roofs.cpp"
+#define HWY_TARGET_INCLUDE "backend/cpu/machine.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace gibbsite::bench::HWY_NAMESPACE {
+namespace gibbsite::machine::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 float Sum(const float* x, size_t n) {
@@ -57,45 +58,38 @@ double MultiplyAdd(size_t n, double* result) {
 double MultiplyAddDouble(size_t n, double* result) { return MultiplyAdd<double>(n, result); }
 double MultiplyAddFloat(size_t n, double* result) { return MultiplyAdd<float>(n, result); }
 
-}  // namespace gibbsite::bench::HWY_NAMESPACE
+}  // namespace gibbsite::machine::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace gibbsite::bench {
-
+namespace gibbsite {
+namespace machine {
 HWY_EXPORT(Sum);
 HWY_EXPORT(MultiplyAddDouble);
 HWY_EXPORT(MultiplyAddFloat);
+}  // namespace machine
 
 namespace {
 
+// Keeps what made `value` from being optimised away.
+template <class T>
+void keep(const T& value) {
+  asm volatile("" : : "g"(value) : "memory");
+}
+
+// Of at least 50 windows and a fifth of a second, so that some fall between the turns of others.
 template <class F>
 double best_seconds(F f) {
+  using Seconds = std::chrono::duration<double>;
+  const auto begin = std::chrono::steady_clock::now();
   double best = 1e9;
-  for (int i = 0; i < 50; ++i) {
+  for (int i = 0;; ++i) {
     const auto start = std::chrono::steady_clock::now();
+    if (i >= 50 && Seconds(start - begin).count() >= 0.2) return best;
     f();
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    best = std::min(best, taken.count());
+    best = std::min(best, Seconds(std::chrono::steady_clock::now() - start).count());
   }
-  return best;
 }
-
-}  // namespace
-
-double read_bandwidth(std::span<const float> x) {
-  const auto parts = static_cast<std::size_t>(omp_get_max_threads());
-  const double seconds = best_seconds([&] {
-#pragma omp parallel for schedule(static, 1)
-    for (std::size_t p = 0; p < parts; ++p) {
-      const std::size_t first = x.size() * p / parts, last = x.size() * (p + 1) / parts;
-      benchmark::DoNotOptimize(HWY_DYNAMIC_DISPATCH(Sum)(&x[first], last - first));
-    }
-  });
-  return static_cast<double>(x.size_bytes()) / seconds;
-}
-
-namespace {
 
 template <class F>
 double fma_rate(F multiply_add) {
@@ -107,7 +101,7 @@ double fma_rate(F multiply_add) {
     {
       double result = 0;
       flops += multiply_add(n, &result);
-      benchmark::DoNotOptimize(result);
+      keep(result);
     }
   });
   return flops / seconds;
@@ -115,17 +109,40 @@ double fma_rate(F multiply_add) {
 
 }  // namespace
 
+std::string instruction_set() { return cpu::instruction_set(); }
+
+int thread_count() { return omp_get_max_threads(); }
+
+double read_bandwidth(std::span<const float> x) {
+  const auto parts = static_cast<std::size_t>(thread_count());
+  // What is small is read again and again, so that the start of threads does not count.
+  const std::size_t times = 1 + (std::size_t{4} << 20) / std::max<std::size_t>(x.size_bytes(), 64);
+  const double seconds = best_seconds([&] {
+#pragma omp parallel for schedule(static, 1)
+    for (std::size_t p = 0; p < parts; ++p) {
+      using namespace machine;
+      const std::size_t first = x.size() * p / parts, last = x.size() * (p + 1) / parts;
+      for (std::size_t k = 0; k < times; ++k) {
+        keep(HWY_DYNAMIC_DISPATCH(Sum)(x.data() + first, last - first));
+      }
+    }
+  });
+  return static_cast<double>(x.size_bytes() * times) / seconds;
+}
+
 double double_fma_rate() {
   return fma_rate([](std::size_t n, double* result) {
+    using namespace machine;
     return HWY_DYNAMIC_DISPATCH(MultiplyAddDouble)(n, result);
   });
 }
 
 double float_fma_rate() {
   return fma_rate([](std::size_t n, double* result) {
+    using namespace machine;
     return HWY_DYNAMIC_DISPATCH(MultiplyAddFloat)(n, result);
   });
 }
 
-}  // namespace gibbsite::bench
+}  // namespace gibbsite
 #endif  // HWY_ONCE

@@ -1,0 +1,383 @@
+// What this machine does on a table of that shape, beside its roofs, and how long `fit` will take.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "command.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/random.hpp"
+#include "gibbsite/sampler/machine.hpp"
+#include "interrupt.hpp"
+#include "options.hpp"
+#include "progress.hpp"
+#include "stopwatch.hpp"
+#include "text.hpp"
+
+namespace gibbsite::cli {
+namespace {
+
+constexpr std::uint64_t chain_counts[] = {1, 4, 16, 64, 256};
+constexpr double longest = 40;  // seconds: numbers of chains that would take longer are left out
+constexpr std::size_t large = 64 << 20;  // floats, 256 MiB: no cache holds them
+constexpr std::uint64_t steps_without_budget = 1000;
+// Of the entries that the schema allows; a table with fewer is measured itself.
+constexpr double like_its_schema = 2.0 / 3;
+
+constexpr const char* private_table =
+    "private, for the curator only, do not publish: timed on this table itself, which has fewer "
+    "entries that are not zero than its schema allows";
+
+struct Roofs {
+  double load = 0;                       // runnable threads before anything was measured
+  double double_fma = 0, float_fma = 0;  // flop/s
+  double memory = 0, table = 0;          // bytes/s of reading: from memory, as many bytes as X has
+};
+
+// A pass over X: what it must do at least, in any layout.
+struct Work {
+  std::uint64_t rows = 0, features = 0;
+  double entries = 0;        // of a row that are not zero
+  double bytes_per_row = 0;  // in memory, the label included
+
+  // Floats, or (index, float) of the entries.
+  [[nodiscard]] double pass_bytes_per_row() const {
+    return std::min(4 * static_cast<double>(features), 8 * entries);
+  }
+  [[nodiscard]] double bytes() const { return static_cast<double>(rows) * pass_bytes_per_row(); }
+  // Multiply and add in X theta and in X^T r.
+  [[nodiscard]] double flops(std::uint64_t chains) const {
+    return 4 * static_cast<double>(rows) * entries * static_cast<double>(chains);
+  }
+};
+
+struct Reading {
+  double bytes = 0, seconds = 0;
+};
+
+struct Figure {
+  StepTime step;
+  std::uint64_t chains = 0;
+  double gradients = 0, flops = 0, bytes = 0;  // per second
+  bool read_binds = false;
+  double of_roof = 0, noise = 0;
+};
+
+// Seconds of d normals of certified noise for each chain on this machine's threads.
+double noise_seconds(std::uint64_t chains, std::uint64_t features) {
+  Key key;
+  key.bytes.fill(1);
+  std::vector<double> normals(features);
+  const Stopwatch clock;
+  std::uint64_t step = 0;
+  while (clock.seconds() < 0.02) fill_normals(key, 0, step++, normals);
+  const auto parts = std::min(static_cast<std::uint64_t>(thread_count()), chains);
+  return clock.seconds() / static_cast<double>(step) * static_cast<double>(chains) /
+         static_cast<double>(parts);
+}
+
+double entries_per_row(const Dataset& data) {
+  const Rows x = data.view();
+  const std::uint64_t entries =
+      x.is_sparse() ? x.sparse.entries()
+                    : data.x.size() - static_cast<std::size_t>(std::ranges::count(data.x, 0.0F));
+  return static_cast<double>(entries) / static_cast<double>(x.rows);
+}
+
+std::string bar(double share) {
+  constexpr std::size_t width = 20;
+  const auto filled = static_cast<std::size_t>(std::lround(width * std::clamp(share, 0.0, 1.0)));
+  std::string out;
+  for (std::size_t i = 0; i < width; ++i) out += i < filled ? "█" : "░";
+  return out;
+}
+
+struct BenchCommand {
+  ShapeArguments shape;
+  PlanArguments plan;
+  std::string backend = "auto";
+  bool json = false;
+
+  void run() {
+    if ((shape.rows || shape.features) && !shape.row_norm) shape.row_norm = 1;
+    const bool budgeted = plan.epsilon || plan.delta;
+    require_consistent(budgeted);
+    const Budget budget = budgeted ? plan.budget() : Budget{.draws = plan.draws.value_or(1)};
+    PlanOptions options = plan.options();
+    const bool of_table = shape.of_table(plan);
+    const auto engines = make_backend(backend);
+    const bool on_host = engines->name() != "cuda";
+    catch_interrupts();
+
+    Dataset data;
+    TableShape rows;
+    ProblemConstants constants;
+    std::optional<Reading> reading;
+    if (of_table) {
+      const Schema domain = read_schema(shape.schema);
+      reading.emplace();
+      data = read(domain, *reading);
+      constants = plan.constants(domain, data.rows());
+      rows = shape_of(domain, constants.rows);
+    } else {
+      constants = plan.constants(shape.space(), shape.rows.value_or(0));
+      rows = dense_shape(shape.space(), constants.rows);
+    }
+    constants.validate();
+    // A first plan without the clock finds what is wrong with the request.
+    if (budgeted) static_cast<void>(gibbsite::plan(constants, budget, options));
+
+    Work work{constants.rows, constants.features, static_cast<double>(rows.entries()),
+              rows.bytes_per_row()};
+    bool made_up = true;
+    if (of_table) {
+      const double there = entries_per_row(data);
+      made_up =
+          there >= like_its_schema * work.entries && data.view().is_sparse() == rows.is_sparse();
+      if (!made_up) work = {data.rows(), constants.features, there, data.bytes_per_row()};
+    }
+    const Roofs roofs = measure_roofs(work);
+    say(fmt::format("machine   {}\nbackend   {}: {}\n", describe(roofs), engines->name(),
+                    engines->description()));
+    say(describe(work, made_up));
+    if (json && !made_up) fmt::print(stderr, "gibbsite: {}\n", private_table);
+
+    const Loss& loss = loss_named(constants.loss);
+    const TimingOptions timing{.poll = [] { stop_if_asked(); }};
+    StepTimer timer = made_up ? StepTimer(*engines, rows, loss, timing)
+                              : StepTimer(*engines, data.view(), data.y, loss, timing);
+    const StepTime of_fit = timer.time(budget.draws);
+    const std::vector<Figure> figures = measure(timer, work, roofs, of_fit, budget.draws, on_host);
+
+    // What `fit` does between reading and sampling.
+    const Stopwatch planning;
+    static_cast<void>(seconds_per_pass(*engines, rows, loss, budget.draws, fit_measured_seconds));
+    options.seconds_per_pass = of_fit.seconds / static_cast<double>(budget.draws);
+    std::optional<Plan> made;
+    if (budgeted) made = gibbsite::plan(constants, budget, options);
+    nlohmann::json fit{{"draws", budget.draws}, {"planned", budgeted}};
+    const double steps = made ? made->certificate().iterations
+                              : static_cast<double>(plan.iterations.value_or(steps_without_budget));
+    const double planning_seconds = planning.seconds();
+    const double sampling_seconds = steps * of_fit.seconds;
+    const double total = (reading ? reading->seconds : 0) + planning_seconds + sampling_seconds;
+    fit["steps"] = steps;
+    fit["planning_seconds"] = planning_seconds;
+    fit["sampling_seconds"] = sampling_seconds;
+    fit["seconds"] = total;
+
+    if (reading) {
+      say(fmt::format("\nreading   {}: {:.4g} MB in {}, {:.3g} MB/s\n", shape.table.data,
+                      reading->bytes / 1e6, human_time(reading->seconds),
+                      reading->bytes / reading->seconds / 1e6));
+    }
+    say(fmt::format(
+        "{}fit       {} steps of {} {}{}: about {} ({}planning {}, sampling {})\n",
+        reading ? "" : "\n", human_count(steps), budget.draws, budget.draws == 1 ? "draw" : "draws",
+        made ? fmt::format(" for (ε, δ) = ({:.4g}, {:.4g})", budget.epsilon, budget.delta)
+        : plan.iterations ? ""
+                          : ", the number follows from --epsilon and --delta",
+        human_time(total), reading ? fmt::format("reading {}, ", human_time(reading->seconds)) : "",
+        human_time(planning_seconds), human_time(sampling_seconds)));
+    if (json) {
+      fmt::print("{}\n",
+                 to_json(*engines, roofs, work, made_up, figures, reading, fit, on_host).dump(2));
+    }
+    if (made) static_cast<void>(require_feasible(*made));
+  }
+
+  void require_consistent(bool budgeted) const {
+    if (budgeted) {
+      if (!plan.epsilon) throw BadInput("--delta: needs --epsilon with it; give both or neither");
+      if (!plan.delta) throw BadInput("--epsilon: needs --delta with it; give both or neither");
+      return;
+    }
+    const auto refuse = [](bool given, const char* name) {
+      if (given) throw BadInput(fmt::format("{}: needs --epsilon and --delta; give them", name));
+    };
+    refuse(plan.prior_precision.has_value(), "--prior-precision");
+    refuse(plan.tv.has_value(), "--tv");
+    refuse(plan.step_size.has_value(), "--step-size");
+    refuse(plan.rows_cap.has_value(), "--rows-cap");
+    refuse(plan.rows_per_person.has_value(), "--rows-per-person");
+    refuse(plan.certificate != "auto", "--certificate");
+    refuse(plan.calibration != "gdp", "--calibration");
+    refuse(plan.adjacency != "replace-one", "--adjacency");
+  }
+
+  static void stop_if_asked() {
+    if (stop_flag()) throw Interrupted("interrupted; nothing was written");
+  }
+
+  void say(const std::string& text) const {
+    if (json) return;
+    fmt::print("{}", text);
+    std::fflush(stdout);
+  }
+
+  Dataset read(const Schema& domain, Reading& reading) const {
+    Progress progress("reading", false, 5);
+    ReadOptions options;
+    options.progress = [&](std::uint64_t done, std::uint64_t total) {
+      progress.update(done, total);
+      return !stop_flag().load();
+    };
+    const Stopwatch clock;
+    Dataset data = shape.table.read(domain, options);
+    reading.seconds = clock.seconds();
+    reading.bytes = static_cast<double>(std::filesystem::file_size(shape.table.data));
+    return data;
+  }
+
+  static Roofs measure_roofs(const Work& work) {
+    Roofs out;
+    if (getloadavg(&out.load, 1) != 1) out.load = 0;
+    stop_if_asked();
+    out.double_fma = double_fma_rate();
+    out.float_fma = float_fma_rate();
+    stop_if_asked();
+    const std::vector<float> floats(large, 1.0F);
+    out.memory = out.table = read_bandwidth(floats);
+    const double cells = std::max(1.0, work.bytes() / sizeof(float));
+    if (cells < static_cast<double>(large)) {
+      out.table = read_bandwidth(std::span(floats).first(static_cast<std::size_t>(cells)));
+    }
+    return out;
+  }
+
+  std::vector<Figure> measure(StepTimer& timer, const Work& work, const Roofs& roofs,
+                              const StepTime& of_fit, std::uint64_t draws, bool on_host) const {
+    const Stopwatch clock;
+    double last = 0;  // seconds that the last number of chains took
+    say(fmt::format("\n  {:>6} {:>12} {:>14} {:>9} {:>10} {:>7}  {}\n", "chains", "ms per step",
+                    "gradients/s", "Gflop/s", "GB/s of X", "noise",
+                    on_host ? "of the roof that binds" : ""));
+    std::vector<Figure> figures;
+    for (const std::uint64_t chains : chain_counts) {
+      if (clock.seconds() + 4 * last > longest) {
+        say(fmt::format("  {:>6} left out: it would take too long\n", chains));
+        continue;
+      }
+      const Stopwatch this_one;
+      Figure f;
+      f.step = chains == draws ? of_fit : timer.time(chains);
+      f.chains = chains;
+      const double seconds = f.step.seconds;
+      f.gradients = static_cast<double>(chains) / seconds;
+      f.flops = work.flops(chains) / seconds;
+      f.bytes = work.bytes() / seconds;
+      const double read = work.bytes() / roofs.table, fma = work.flops(chains) / roofs.double_fma;
+      f.read_binds = read > fma;
+      f.of_roof = std::max(read, fma) / seconds;
+      f.noise = std::min(1.0, noise_seconds(chains, work.features) / seconds);
+      say(fmt::format(
+          "  {:>6} {:>12.4g} {:>14} {:>9.3g} {:>10.3g}", chains, 1e3 * seconds,
+          f.gradients < 100 ? fmt::format("{:.3g}", f.gradients) : human_count(f.gradients),
+          f.flops / 1e9, f.bytes / 1e9));
+      say(on_host ? fmt::format(" {:>6.1f}%  {} {:.0f}% of {}\n", 100 * f.noise, bar(f.of_roof),
+                                100 * f.of_roof, f.read_binds ? "reading" : "multiply-add")
+                  : fmt::format(" {:>7}\n", "-"));
+      figures.push_back(f);
+      last = this_one.seconds();
+    }
+    return figures;
+  }
+
+  static std::string describe(const Roofs& roofs) {
+    const int threads = thread_count();
+    return fmt::format(
+        "{}, {} thread{}; multiply-adds {:.3g} Gflop/s in double, {:.3g} in float; "
+        "reads memory at {:.3g} GB/s, as many bytes as X at {:.3g}{}",
+        instruction_set(), threads, threads == 1 ? "" : "s", roofs.double_fma / 1e9,
+        roofs.float_fma / 1e9, roofs.memory / 1e9, roofs.table / 1e9,
+        roofs.load > 0.5 * threads
+            ? fmt::format(
+                  "\n          the load is {:.2g}: other programs run, so every figure here "
+                  "is too low; a quiet machine gives better ones",
+                  roofs.load)
+            : "");
+  }
+
+  static std::string describe(const Work& work, bool made_up) {
+    return fmt::format(
+        "rows      {} of {} features, {:.3g} not zero: {:.4g} bytes a row in memory, {:.4g} MB\n   "
+        "       "
+        "{}\n",
+        human_count(static_cast<double>(work.rows)), work.features, work.entries,
+        work.bytes_per_row, work.bytes_per_row * static_cast<double>(work.rows) / 1e6,
+        made_up ? "made up, of the public shape: the steps below are not timed on private rows"
+                : private_table);
+  }
+
+  static nlohmann::json to_json(const Backend& engines, const Roofs& roofs, const Work& work,
+                                bool made_up, const std::vector<Figure>& figures,
+                                const std::optional<Reading>& reading, nlohmann::json fit,
+                                bool on_host) {
+    nlohmann::json out;
+    out["machine"] = {{"instruction_set", instruction_set()},
+                      {"threads", thread_count()},
+                      {"load", roofs.load},
+                      {"double_fma_flops_per_second", roofs.double_fma},
+                      {"float_fma_flops_per_second", roofs.float_fma},
+                      {"read_bytes_per_second", roofs.memory},
+                      {"read_table_bytes_per_second", roofs.table}};
+    out["backend"] = {{"name", engines.name()}, {"description", engines.description()}};
+    out["table"] = {{"rows", work.rows},
+                    {"features", work.features},
+                    {"entries_per_row", work.entries},
+                    {"bytes_per_row", work.bytes_per_row},
+                    {"pass_bytes_per_row", work.pass_bytes_per_row()},
+                    {"made_up", made_up}};
+    out["steps"] = nlohmann::json::array();
+    for (const Figure& f : figures) {
+      nlohmann::json line{{"chains", f.chains},
+                          {"seconds", f.step.seconds},
+                          {"chain_gradients_per_second", f.gradients},
+                          {"flops_per_second", f.flops},
+                          {"bytes_per_second", f.bytes},
+                          {"roof", nullptr},
+                          {"of_roof", nullptr},
+                          {"noise_share", nullptr},
+                          {"rows_measured", f.step.rows},
+                          {"chains_measured", f.step.chains},
+                          {"windows", f.step.windows}};
+      if (on_host) {
+        line["roof"] = f.read_binds ? "read" : "fma";
+        line["of_roof"] = f.of_roof;
+        line["noise_share"] = f.noise;
+      }
+      out["steps"].push_back(std::move(line));
+    }
+    out["reading"] = nullptr;
+    fit["reading_seconds"] = nullptr;
+    if (reading) {
+      out["reading"] = {{"bytes", reading->bytes},
+                        {"seconds", reading->seconds},
+                        {"bytes_per_second", reading->bytes / reading->seconds}};
+      fit["reading_seconds"] = reading->seconds;
+    }
+    out["fit"] = std::move(fit);
+    return out;
+  }
+};
+
+void define(CLI::App& app) {
+  const auto command = std::make_shared<BenchCommand>();
+  command->shape.add_to(app);
+  command->plan.add_to(app, false);
+  app.add_option("--backend", command->backend, "auto, reference, cpu or cuda")->type_name("NAME");
+  app.add_flag("--json", command->json, "print JSON");
+  app.callback([command] { command->run(); });
+}
+
+const Register command{{8, "bench", "Time steps on this machine and predict how long fit will take",
+                        "gibbsite bench --data table.csv --schema table.toml --epsilon 1 --delta "
+                        "1e-6\n  gibbsite bench --rows 1e6 --features 20",
+                        define}};
+
+}  // namespace
+}  // namespace gibbsite::cli

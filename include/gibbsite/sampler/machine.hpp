@@ -1,0 +1,20 @@
+#pragma once
+// This machine's own roofs, measured in the process that reports a fraction of them. Best of many
+// short windows: what the machine can do, not what it did on average.
+#include <span>
+#include <string>
+
+namespace gibbsite {
+
+/// Of the vector kernels: "AVX-512", "AVX2", "NEON", ...
+std::string instruction_set();
+/// Threads that a backend on the CPU may use (OpenMP: the cores, or OMP_NUM_THREADS).
+int thread_count();
+
+/// Bytes/s of reading `x` with all threads: from memory when no cache holds it.
+double read_bandwidth(std::span<const float> x);
+/// Flop/s of fused multiply-adds in registers, two flops each, with all threads.
+double double_fma_rate();
+double float_fma_rate();
+
+}  // namespace gibbsite

@@ -1,0 +1,161 @@
+// `bench`: what it says, its JSON, that it says what is private, and what it refuses.
+#include <cmath>
+
+#include "cli/cli.hpp"
+
+namespace gibbsite::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Bench = Cli;
+
+std::vector<std::string> keys(const nlohmann::json& object) {
+  std::vector<std::string> out;
+  for (const auto& item : object.items()) out.push_back(item.key());
+  return out;
+}
+
+TEST_F(Bench, JsonKeepsItsContract) {
+  std::vector<std::string> command{"bench",      "--data",    "table.csv", "--schema",
+                                   "table.toml", "--epsilon", "1",         "--delta",
+                                   "1e-6",       "--draws",   "2",         "--json"};
+  const Outcome run = gibbsite(command);
+  ASSERT_EQ(run.status, 0) << run.err;
+  command.front() = "plan";
+  const auto plan = nlohmann::json::parse(gibbsite(command).out);
+  const auto out = nlohmann::json::parse(run.out);
+  using Keys = std::vector<std::string>;
+  EXPECT_EQ(keys(out), (Keys{"backend", "fit", "machine", "reading", "steps", "table"}));
+  EXPECT_EQ(keys(out["machine"]),
+            (Keys{"double_fma_flops_per_second", "float_fma_flops_per_second", "instruction_set",
+                  "load", "read_bytes_per_second", "read_table_bytes_per_second", "threads"}));
+  EXPECT_EQ(keys(out["backend"]), (Keys{"description", "name"}));
+  EXPECT_EQ(keys(out["reading"]), (Keys{"bytes", "bytes_per_second", "seconds"}));
+  EXPECT_EQ(keys(out["fit"]), (Keys{"draws", "planned", "planning_seconds", "reading_seconds",
+                                    "sampling_seconds", "seconds", "steps"}));
+  const auto& table = out["table"];
+  EXPECT_EQ(keys(table), (Keys{"bytes_per_row", "entries_per_row", "features", "made_up",
+                               "pass_bytes_per_row", "rows"}));
+  EXPECT_EQ(table["rows"], rows);
+  EXPECT_EQ(table["features"], 5);         // age, two levels, (missing), intercept
+  EXPECT_EQ(table["entries_per_row"], 3);  // one for each of age, work, intercept
+  EXPECT_EQ(table["bytes_per_row"], 24);   // five floats and the label
+  EXPECT_EQ(table["pass_bytes_per_row"],
+            20);  // five floats: less than three entries of eight bytes
+  EXPECT_EQ(table["made_up"], true);
+  EXPECT_EQ(out["reading"]["bytes"], csv().size());
+  EXPECT_EQ(out["fit"]["steps"].get<double>(), plan["certificates"][0]["iterations"].get<double>());
+  EXPECT_EQ(out["fit"]["draws"], 2);
+  EXPECT_EQ(out["fit"]["planned"], true);
+  const auto seconds = [&](const char* name) { return out["fit"][name].get<double>(); };
+  // Two sums of three numbers, in any order: two roundings each.
+  const double sum =
+      seconds("reading_seconds") + seconds("planning_seconds") + seconds("sampling_seconds");
+  EXPECT_LE(std::fabs(seconds("seconds") - sum), 4 * 0x1p-53 * sum);
+
+  ASSERT_EQ(out["steps"].size(), 5U);
+  const double chains[] = {1, 4, 16, 64, 256};
+  for (std::size_t k = 0; k < 5; ++k) {
+    const auto& step = out["steps"][k];
+    EXPECT_EQ(keys(step), (Keys{"bytes_per_second", "chain_gradients_per_second", "chains",
+                                "chains_measured", "flops_per_second", "noise_share", "of_roof",
+                                "roof", "rows_measured", "seconds", "windows"}));
+    EXPECT_EQ(step["chains"], chains[k]);
+    EXPECT_EQ(step["rows_measured"], rows);
+    const double s = step["seconds"].get<double>();
+    ASSERT_GT(s, 0);
+    // One product and one quotient.
+    const auto near = [](double a, double b) { return std::fabs(a - b) <= 4 * 0x1p-53 * b; };
+    EXPECT_TRUE(near(step["chain_gradients_per_second"].get<double>(), chains[k] / s));
+    EXPECT_TRUE(near(step["flops_per_second"].get<double>(), 4.0 * rows * 3 * chains[k] / s));
+    EXPECT_TRUE(near(step["bytes_per_second"].get<double>(), 20.0 * rows / s));
+    EXPECT_THAT(step["roof"].get<std::string>(), ::testing::AnyOf("read", "fma"));
+    EXPECT_GT(step["of_roof"].get<double>(), 0);
+    EXPECT_GT(step["noise_share"].get<double>(), 0);
+    EXPECT_LE(step["noise_share"].get<double>(), 1);
+  }
+}
+
+TEST_F(Bench, SaysWhatItFoundToPeople) {
+  const Outcome run = gibbsite({"bench", "--rows", "2000", "--features", "6", "--intercept",
+                                "--draws", "3", "--backend", "cpu"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  for (const char* words :
+       {"machine   ", "multiply-adds", "backend   cpu: double on float storage",
+        "rows      2,000 of 7 features", "32 bytes a row", "made up, of the public shape", "chains",
+        "of the roof that binds", "fit       1,000 steps of 3 draws", "--epsilon"}) {
+    EXPECT_THAT(run.out, HasSubstr(words));
+  }
+  EXPECT_THAT(run.out, Not(HasSubstr("private, for the curator")));
+  EXPECT_THAT(run.out, Not(HasSubstr("reading   ")));
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"table.csv", "table.toml"}));
+}
+
+// A table with far fewer entries than its schema allows cannot be timed on made-up rows.
+TEST_F(Bench, TimesASparserTableItselfAndSaysThatThisIsPrivate) {
+  std::ostringstream text, domain;
+  domain << "label = \"y\"\npositive = \"1\"\nrow_norm = 1.0\n[columns]\n";
+  for (int k = 1; k <= 40; ++k) domain << "x" << k << " = {type = \"number\", range = [0, 1]}\n";
+  for (int i = 0; i < 200; ++i) text << i % 2 << " " << 1 + i % 40 << ":0.5\n";
+  folder.write("wide.svm", text.str());
+  folder.write("wide.toml", domain.str());
+  std::vector<std::string> command{"bench", "--data", "wide.svm", "--schema", "wide.toml"};
+  const Outcome people = gibbsite(command);
+  ASSERT_EQ(people.status, 0) << people.err;
+  EXPECT_THAT(people.out, HasSubstr("private, for the curator only, do not publish"));
+  EXPECT_THAT(people.out, HasSubstr("200 of 40 features, 1 not zero: 20.04 bytes a row"));
+  EXPECT_THAT(people.out, Not(HasSubstr("made up")));
+  command.push_back("--json");
+  const Outcome program = gibbsite(command);
+  ASSERT_EQ(program.status, 0) << program.err;
+  EXPECT_THAT(program.err, HasSubstr("private, for the curator only, do not publish"));
+  const auto table = nlohmann::json::parse(program.out)["table"];
+  EXPECT_EQ(table["made_up"], false);
+  EXPECT_EQ(table["pass_bytes_per_row"], 8);  // an index and a float
+}
+
+TEST_F(Bench, RefusesBadInputInOneLine) {
+  const auto bench = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), "bench");
+    return gibbsite(options);
+  };
+  expect_error(bench({}), 2, "--data: is missing");
+  expect_error(bench({"--data", "table.csv"}), 2, "--schema");
+  expect_error(bench({"--schema", "table.toml"}), 2, "--data");
+  expect_error(bench({"--data", "absent.csv", "--schema", "table.toml"}), 2, "absent.csv");
+  expect_error(bench({"--data", "table.csv", "--schema", "table.toml", "--rows", "7"}), 2,
+               "either");
+  expect_error(bench({"--rows", "0", "--features", "3"}), 2, "--rows");
+  expect_error(bench({"--rows", "9", "--features", "0"}), 2, "--features");
+  expect_error(bench({"--rows", "9"}), 2, "--features");
+  expect_error(bench({"--rows", "9", "--features", "3", "--row-norm", "-1"}), 2, "--row-norm");
+  expect_error(bench({"--rows", "9", "--features", "3", "--backend", "abacus"}), 2, "abacus");
+  expect_error(bench({"--rows", "9", "--features", "3", "--backend", "cuda"}), 3, "cuda");
+  expect_error(bench({"--rows", "9", "--features", "3", "--epsilon", "1"}), 2, "--delta");
+  expect_error(bench({"--rows", "9", "--features", "3", "--delta", "1e-6"}), 2, "--epsilon");
+  expect_error(bench({"--rows", "9", "--features", "3", "--draws", "0"}), 2, "--draws");
+  for (const std::vector<std::string>& option : {std::vector<std::string>{"--tv", "0.1"},
+                                                 {"--certificate", "path"},
+                                                 {"--rows-cap", "9"},
+                                                 {"--calibration", "minami-cor8"},
+                                                 {"--prior-precision", "1"}}) {
+    expect_error(bench({"--rows", "9", "--features", "3", option[0], option[1]}), 2, option[0]);
+  }
+  expect_error(bench({"--rows", "9", "--features", "3", "--frobnicate"}), 2,
+               "see 'gibbsite bench --help'");
+  expect_error(bench({"--rows", "9", "--features", "3", "--epsilon", "1", "--delta", "1e-6",
+                      "--certificate", "proximal"}),
+               4, "path");
+}
+
+TEST_F(Bench, EndsWhenInterrupted) {
+  Process process({GIBBSITE_CLI, "bench", "--rows", "1e6", "--features", "20"}, folder.path());
+  ASSERT_TRUE(process.wait_until(
+      [&] { return process.out_so_far().find("machine   ") != std::string::npos; }));
+  process.send(SIGINT);
+  expect_error(process.wait(), 130, "interrupted");
+}
+
+}  // namespace
+}  // namespace gibbsite::testing
