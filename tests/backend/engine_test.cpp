@@ -141,6 +141,17 @@ constexpr Shape shapes[] = {
 std::vector<Shape> all_shapes() {
   constexpr std::string_view backend = GIBBSITE_TEST_BACKEND;
   std::vector<Shape> all(std::begin(shapes), std::end(shapes));
+  if (backend == "cpu") {
+    // Large enough for threads: few chains, panels by blocks of rows, panels by groups; as entries.
+    for (const double per_row : {0.0, 3.0}) {
+      const std::size_t more = per_row > 0 ? 11 : 1;  // 3 of 33 entries, with duplicated rows
+      all.push_back({33'000 * more, 33, 1, "auto", per_row});
+      all.push_back({9'000 * more, 33, 4, "auto", per_row});
+      all.push_back({17'000, 33, 5 * more, "auto", per_row});
+      all.push_back({1'500 * more, 33, 65, "auto", per_row});
+    }
+    return all;
+  }
   if (backend != "emulated" && backend != "cuda") return all;
   for (const Shape& s : shapes) {
     if (s.per_row > 0) continue;

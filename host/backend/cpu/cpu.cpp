@@ -38,10 +38,12 @@ namespace {
 
 using cpu::PairwiseSum;
 
-constexpr std::size_t most_threads = 64;     // accumulation_depth allows no more
-constexpr std::size_t small_work = 1 << 16;  // n*d*C below this: threads cost more than they give
-constexpr std::size_t row_bytes = 12 << 10;  // a sub-block of few chains: half of it in L1
-constexpr std::size_t panel_rows = 48;       // whole tiles; residuals [48 x width] stay in L1
+constexpr std::size_t most_threads = 64;  // accumulation_depth allows no more
+// Numbers of X times chains below this: a second thread costs more than it gives (1000 x 25: slower
+// at C = 4, no faster at 16, faster at 256; docs/performance.md), and much more on a busy machine.
+constexpr std::size_t small_work = 1 << 20;
+constexpr std::size_t row_bytes = 12 << 10;     // a sub-block of few chains: half of it in L1
+constexpr std::size_t panel_rows = 48;          // whole tiles; residuals [48 x width] stay in L1
 constexpr std::size_t group_bytes = 384 << 10;  // theta and sums of a group of panels: in L2
 
 int threads_available() {
@@ -81,6 +83,7 @@ class Entries {
     if (!x.is_sparse() && x.cols <= std::numeric_limits<std::uint32_t>::max()) gather(x.matrix());
   }
   [[nodiscard]] bool used() const { return entries_.begin != nullptr; }
+  [[nodiscard]] std::size_t count() const { return entries_.entries(); }
   [[nodiscard]] SparseRows rows(Range range) const {
     return entries_.part(range.first, range.last);
   }
@@ -204,7 +207,7 @@ class CpuEngine final : public Engine {
       for (std::size_t c = 0; c < chains; ++c) {
         cpu::pack(theta.row(first + c), &thetas[c * packed]);
       }
-#pragma omp parallel for schedule(static) num_threads(threads_for(x_.rows* x_.cols* chains))
+#pragma omp parallel for schedule(static) num_threads(threads_for(numbers() * chains))
       for (std::size_t b = 0; b < n_blocks; ++b) {
         const Range rows = rows_of(b);
         if (sparse()) {
@@ -245,6 +248,10 @@ class CpuEngine final : public Engine {
   [[nodiscard]] MatrixView<const float> view(Range rows) const {
     return {x_.data + rows.first * x_.cols, rows.size(), x_.cols};
   }
+  // Of X, as it is met.
+  [[nodiscard]] std::size_t numbers() const {
+    return sparse() ? entries_.count() : x_.rows * x_.cols;
+  }
   [[nodiscard]] static int threads_for(std::size_t work) {
     return work < small_work ? 1 : threads_available();
   }
@@ -265,7 +272,7 @@ class CpuEngine final : public Engine {
     if (chains == chains_) return;
     const std::size_t d = features();
     chains_ = chains;
-    const auto threads = static_cast<std::size_t>(threads_for(x_.rows * d * chains));
+    const auto threads = static_cast<std::size_t>(threads_for(numbers() * chains));
     groups_.clear();
     if (few()) {
       groups_.push_back({{0, chains}, {}, 0, chains * packed_size()});
