@@ -147,15 +147,18 @@ struct BenchCommand {
     if (json && !made_up) fmt::print(stderr, "gibbsite: {}\n", private_table);
 
     const Loss& loss = loss_named(constants.loss);
-    const TimingOptions timing{.poll = [] { stop_if_asked(); }};
-    StepTimer timer = made_up ? StepTimer(*engines, rows, loss, timing)
-                              : StepTimer(*engines, data.view(), data.y, loss, timing);
+    const auto timer_of = [&](double seconds) {
+      const TimingOptions timing{.seconds = seconds, .poll = [] { stop_if_asked(); }};
+      return made_up ? StepTimer(*engines, rows, loss, timing)
+                     : StepTimer(*engines, data.view(), data.y, loss, timing);
+    };
+    StepTimer timer = timer_of(TimingOptions().seconds);
     const StepTime of_fit = timer.time(budget.draws);
     const std::vector<Figure> figures = measure(timer, work, roofs, of_fit, budget.draws, on_host);
 
     // What `fit` does between reading and sampling.
     const Stopwatch planning;
-    static_cast<void>(seconds_per_pass(*engines, rows, loss, budget.draws, fit_measured_seconds));
+    static_cast<void>(timer_of(fit_measured_seconds).time(budget.draws));
     options.seconds_per_pass = of_fit.seconds / static_cast<double>(budget.draws);
     std::optional<Plan> made;
     if (budgeted) made = gibbsite::plan(constants, budget, options);

@@ -90,7 +90,7 @@ class BadFit : public Cli, public ::testing::WithParamInterface<Case> {
         {"AdjacencyUnknown", "--adjacency", 2, "", "", {"--adjacency", "swap"}},
         {"CertificateUnknown", "--certificate", 2, "", "", {"--certificate", "magic"}},
         {"CertificateLater", "path", 4, "", "", {"--certificate", "proximal"}},
-        {"CertificateOutOfReach", "years", 4, "", "", {"--certificate", "dalalyan"}},
+        {"CertificateOutOfReach", "passes over the data", 4, "", "", {"--certificate", "dalalyan"}},
         {"CalibrationUnknown", "--calibration", 2, "", "", {"--calibration", "magic"}},
         {"BackendUnknown", "backend", 2, "", "", {"--backend", "abacus"}},
         {"BackendMissing", "cuda", 3, "", "", {"--backend", "cuda"}},
