@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <memory>
 
 #include "command.hpp"
@@ -40,9 +41,10 @@ std::string ingest_report(const Dataset& data) {
   const IngestCounts& counts = data.counts;
   return fmt::format(
       "private, for the curator only, do not publish: {} cells clamped to their range, {} missing, "
-      "{} of another level, {} rows scaled down; {:.0f} bytes a row in memory ({})\n",
+      "{} of another level, {} rows scaled down; {:.0f} bytes a row {} ({})\n",
       counts.clamped_cells, counts.missing_cells, counts.other_cells, counts.clipped_rows,
-      data.bytes_per_row(), data.view().is_sparse() ? "entries that are not zero" : "dense");
+      data.bytes_per_row(), data.mapped != nullptr ? "on disk" : "in memory",
+      data.view().is_sparse() ? "entries that are not zero" : "dense");
 }
 
 // A coefficient as a bar to the left or to the right of a line.
@@ -83,12 +85,41 @@ std::string coefficient_report(const Release& release) {
          table(lines);
 }
 
+ReadOptions::Cache cache_from_string(const std::string& name) {
+  using Cache = ReadOptions::Cache;
+  static const std::map<std::string, Cache> known{
+      {"auto", Cache::automatic}, {"always", Cache::always}, {"never", Cache::never}};
+  const auto found = known.find(name);
+  if (found == known.end()) {
+    throw BadInput(fmt::format("--cache: '{}' is none of auto, always, never; give one", name));
+  }
+  return found->second;
+}
+
+/// Takes the table's cache away, however a run ends.
+class CacheRemoval {
+ public:
+  explicit CacheRemoval(const std::string& table) : table_(table) {}
+  CacheRemoval(const CacheRemoval&) = delete;
+  CacheRemoval& operator=(const CacheRemoval&) = delete;
+  ~CacheRemoval() {
+    try {
+      remove_cache(table_);
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "gibbsite: warning: {}\n", error.what());
+    }
+  }
+
+ private:
+  const std::string& table_;
+};
+
 struct FitCommand {
   TableArguments table;
   PlanArguments plan;
-  std::string schema, out, backend = "auto", design = "auto", checkpoint;
+  std::string schema, out, backend = "auto", design = "auto", checkpoint, cache = "auto";
   std::optional<std::uint64_t> seed;
-  bool quiet = false, progress = false, verbose = false;
+  bool quiet = false, progress = false, verbose = false, removes_cache = false;
 
   void say(const std::string& text) const {
     if (quiet) return;
@@ -97,9 +128,26 @@ struct FitCommand {
   }
 
   void run() const {
+    if (!removes_cache) return fit();
+    if (schema.empty() && out.empty() && !plan.epsilon && !plan.delta) {
+      say(remove_cache(table.data) ? fmt::format("Removed: the cache of {}\n", table.data)
+                                   : fmt::format("{} has no cache\n", table.data));
+      return;
+    }
+    const CacheRemoval removal(table.data);
+    // --remove-cache alone does without them.
+    if (schema.empty()) throw CLI::RequiredError("--schema");
+    if (out.empty()) throw CLI::RequiredError("--out");
+    if (!plan.epsilon) throw CLI::RequiredError("--epsilon");
+    if (!plan.delta) throw CLI::RequiredError("--delta");
+    fit();
+  }
+
+  void fit() const {
     // What can go wrong without the data goes wrong first.
     const Budget budget = plan.budget();
     const PlanOptions options = plan.options();
+    cache_from_string(cache);
     const auto engine_maker = make_backend(backend, {.design = design});
     require_other_file(out, table.data, "--data");
     require_other_file(out, schema, "--schema");
@@ -160,6 +208,12 @@ struct FitCommand {
       bar.update(done, total);
       return !stop_flag().load();
     };
+    options.cache = cache_from_string(cache);
+    // That private rows are put on disk is said in any case.
+    options.note = [this](const std::string& line) {
+      if (quiet && line.starts_with("private")) fmt::print(stderr, "{}\n", line);
+      say(line + "\n");
+    };
     return table.read(domain, options);
   }
 
@@ -205,6 +259,19 @@ void define(CLI::App& app) {
   app.add_option("--checkpoint", command->checkpoint,
                  "file to continue from and to save to (mode 0600: it holds the noise key)")
       ->type_name("FILE");
+  app.add_option("--cache", command->cache,
+                 "rows in files beside the table instead of in memory: auto (where memory cannot "
+                 "hold them), always or never")
+      ->type_name("NAME");
+  app.add_flag(
+      "--remove-cache",
+      [command, &app](std::int64_t) {
+        command->removes_cache = true;
+        for (const char* name : {"--schema", "--out", "--epsilon", "--delta"}) {
+          app.get_option(name)->required(false);
+        }
+      },
+      "remove those files when the run ends, however it ends; alone with --data: now");
   add_count(app, "--seed", command->seed,
             "reproducible noise, no guarantee: the certificate is void", 0);
   auto* quiet = app.add_flag("--quiet", command->quiet, "print nothing but warnings and errors");

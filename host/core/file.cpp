@@ -26,16 +26,23 @@ namespace fs = std::filesystem;
                                          : "choose another path"));
 }
 
-// Writes everything and syncs; returns 0 or the error.
-int write_all(int fd, std::string_view text) {
+// Both return 0 or the error.
+int write_bytes(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
     if (written < 0 && errno != EINTR) return errno;
     if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
   }
+  return 0;
+}
+int sync_bytes(int fd) {
   // A pipe or a terminal cannot be synced and says EINVAL or EROFS.
   if (::fsync(fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP) return errno;
   return 0;
+}
+int write_all(int fd, std::string_view text) {
+  const int error = write_bytes(fd, text);
+  return error != 0 ? error : sync_bytes(fd);
 }
 
 // /dev/stdout and its kin name an open descriptor: replacing what is behind it would cut it off.
@@ -78,13 +85,33 @@ void write_file_atomically(const std::string& path, std::string_view text, unsig
     ::unlink(temporary.c_str());
     fail(path, error);
   }
-  // The rename itself survives a power cut once the folder is synced; not every folder allows it.
-  const auto folder = fs::path(target).parent_path();
-  const int dir = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (dir >= 0) {
-    ::fsync(dir);
-    ::close(dir);
-  }
+  // The rename itself survives a power cut once the folder is synced.
+  sync_folder(fs::path(target).parent_path());
+}
+
+NewFile::NewFile(std::string path, unsigned mode)
+    : path_(std::move(path)),
+      fd_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)) {
+  if (fd_ < 0) fail(path_, errno);
+}
+
+NewFile::~NewFile() { ::close(fd_); }
+
+void NewFile::append(const void* bytes, std::size_t count) {
+  const int error = write_bytes(fd_, {static_cast<const char*>(bytes), count});
+  if (error != 0) fail(path_, error);
+}
+
+void NewFile::sync() {
+  const int error = sync_bytes(fd_);
+  if (error != 0) fail(path_, error);
+}
+
+void sync_folder(const std::string& path) {
+  const int dir = ::open(path.empty() ? "." : path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (dir < 0) return;
+  ::fsync(dir);
+  ::close(dir);
 }
 
 }  // namespace gibbsite

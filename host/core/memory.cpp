@@ -1,23 +1,37 @@
 #include "gibbsite/core/memory.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <fstream>
 #include <string>
 
 namespace gibbsite {
 
+namespace {
+// `key` of a file of lines "key: N kB", in bytes; 0 when it is not there.
+std::uint64_t bytes_of(const char* file, const std::string& key) {
+  std::ifstream lines(file);
+  for (std::string name, rest; lines >> name && std::getline(lines, rest);)
+    if (name == key) return std::stoull(rest) * 1024;
+  return 0;
+}
+}  // namespace
+
 std::uint64_t available_memory() {
-  std::uint64_t available = 0;
-  std::ifstream meminfo("/proc/meminfo");
-  for (std::string key, unit; meminfo >> key >> available && std::getline(meminfo, unit);)
-    if (key == "MemAvailable:") break;
-  if (!meminfo) return 0;
-  available *= 1024;
+  std::uint64_t available = bytes_of("/proc/meminfo", "MemAvailable:");
+  if (available == 0) return 0;
   // A container's own limit (cgroup v2, v1); "max" fails to parse as a number.
   for (const char* file :
        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"})
     if (std::uint64_t limit = 0; std::ifstream(file) >> limit)
       available = std::min(available, limit);
+  // ulimit -d
+  if (rlimit data{}; ::getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY) {
+    const std::uint64_t used = bytes_of("/proc/self/status", "VmData:");
+    // At least 1: 0 is "unknown".
+    available = std::min(available, data.rlim_cur > used ? data.rlim_cur - used : 1);
+  }
   return available;
 }
 

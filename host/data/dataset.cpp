@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 
+#include "data/cache.hpp"
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite {
@@ -25,25 +26,32 @@ IngestCounts& IngestCounts::operator-=(const IngestCounts& o) {
 }
 
 std::uint64_t Dataset::rows() const {
+  if (mapped != nullptr) return mapped->rows;
   if (x.empty()) return sparse.begin.size() - 1;
   const std::uint64_t d = features();
   return d == 0 ? 0 : x.size() / d;
 }
 
 Rows Dataset::view() const {
+  if (mapped != nullptr) return *mapped;
   const std::uint64_t n = rows();
   if (!x.empty() || n == 0) return {x.data(), n, features()};
   return {{sparse.begin.data(), sparse.feature.data(), sparse.value.data(), n}, features()};
 }
 
 double Dataset::bytes_per_row() const {
-  const std::size_t entry = sizeof(sparse.feature[0]) + sizeof(sparse.value[0]);
-  const std::size_t bytes = (x.size() + y.size()) * sizeof(float) + sparse.value.size() * entry +
-                            (x.empty() ? sparse.begin.size() * sizeof(sparse.begin[0]) : 0);
-  return static_cast<double>(bytes) / static_cast<double>(std::max<std::uint64_t>(rows(), 1));
+  const Rows all = view();
+  const std::size_t n = std::max<std::size_t>(all.rows, 1);
+  const std::size_t entry = sizeof(*all.sparse.feature) + sizeof(*all.sparse.value);
+  const std::size_t bytes =
+      y.size() * sizeof(float) +
+      (all.is_sparse() ? (all.rows + 1) * sizeof(*all.sparse.begin) + all.sparse.entries() * entry
+                       : all.rows * all.cols * sizeof(*all.dense));
+  return static_cast<double>(bytes) / static_cast<double>(n);
 }
 
-Dataset read_table(const std::string& path, const Schema& schema, const ReadOptions& options) {
+namespace {
+Dataset read_input(const std::string& path, const Schema& schema, const ReadOptions& options) {
   std::string extension = std::filesystem::path(path).extension().string();
   std::transform(extension.begin(), extension.end(), extension.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -56,6 +64,16 @@ Dataset read_table(const std::string& path, const Schema& schema, const ReadOpti
   if (std::find(libsvm.begin(), libsvm.end(), extension) != libsvm.end())
     return read_libsvm(path, schema, options);
   return read_csv(path, schema, options);
+}
+}  // namespace
+
+Dataset read_table(const std::string& path, const Schema& schema, const ReadOptions& options) {
+  if (options.cache == ReadOptions::Cache::never || !has_cache(path, options))
+    return read_input(path, schema, options);
+  if (std::optional<Dataset> data = open_cache(path, schema, options)) return std::move(*data);
+  ReadOptions anew = options;
+  anew.cache = ReadOptions::Cache::always;  // one that was there is kept up
+  return read_input(path, schema, anew);
 }
 
 }  // namespace gibbsite

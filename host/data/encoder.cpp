@@ -14,6 +14,8 @@ namespace {
 // Between sparse and dense: the rows so far, once there are so many or so many entries.
 constexpr std::uint64_t rows_that_choose = 1024, entries_that_choose = 1 << 20;
 constexpr std::uint64_t one = 1;
+// Of rows on their way to a cache.
+constexpr std::size_t buffer_bytes = std::size_t{16} << 20;
 
 /// Numbers in their shortest form, other text as it is.
 std::string canonical(std::string_view text) {
@@ -22,14 +24,14 @@ std::string canonical(std::string_view text) {
 }
 }  // namespace
 
-RowEncoder::RowEncoder(const Schema& schema, const ReadOptions& options, const Input& input,
+RowEncoder::RowEncoder(const Schema& schema, const ReadOptions& options, Input& input,
                        std::function<std::string()> where)
     : features_(schema.features()),
       may_clip_(schema.max_unclipped_norm() > schema.row_norm),
-      labels_(options.labels),
       positive_(schema.positive),
       negative_(schema.negative),
-      path_(input.path()),
+      input_(input),
+      options_(options),
       where_(std::move(where)) {
   schema.validate("schema");
   if (features_ > std::numeric_limits<std::uint32_t>::max())
@@ -62,12 +64,24 @@ RowEncoder::RowEncoder(const Schema& schema, const ReadOptions& options, const I
 }
 
 void RowEncoder::reserve(std::uint64_t rows) {
+  using Cache = ReadOptions::Cache;
+  if (cache_) return;
   const bool sparse = layout_ == Layout::sparse;
   // The rows so far stand for the others.
   const double entries =
       static_cast<double>(data_.sparse.value.size()) / static_cast<double>(std::max(rows_, one));
   const double row_bytes = sparse ? 8 * entries + 8 : 4 * static_cast<double>(features_);
-  require_memory(path_, rows, features_, row_bytes + 4);
+  const std::string shortage = memory_shortage(input_.path(), rows, features_, row_bytes + 4);
+  const bool may_cache = options_.cache == Cache::automatic && input_.size() > 0;
+  if (options_.cache == Cache::always) return begin_cache();
+  if (!shortage.empty()) {
+    if (!may_cache)
+      throw BadInput(shortage +
+                     "; use a machine with more memory, fewer rows, levels or columns, or `fit "
+                     "--cache auto` on a regular file");
+    note(options_, shortage + ": they go to files on disk");
+    return begin_cache();
+  }
   try {  // address space only, until rows are written
     if (sparse) {
       const auto room = static_cast<std::size_t>(entries * 1.05 * static_cast<double>(rows));
@@ -79,9 +93,40 @@ void RowEncoder::reserve(std::uint64_t rows) {
     }
     data_.y.reserve(rows);
   } catch (const std::bad_alloc&) {
+    if (may_cache) return begin_cache();
     throw BadInput(fmt::format("{}: no memory for {} rows of {} features; use a machine with more",
-                               path_, rows, features_));
+                               input_.path(), rows, features_));
   }
+}
+
+void RowEncoder::begin_cache() {
+  if (input_.size() == 0)
+    throw BadInput(input_.path() +
+                   ": rows of a pipe cannot be cached, it is read only once; give a regular file, "
+                   "or --cache never");
+  cache_ = std::make_unique<CacheWriter>(input_.path());
+  input_.start_digest();
+  drain();
+  if (layout_ == Layout::dense)
+    data_.x = {};
+  else
+    data_.sparse.feature = {}, data_.sparse.value = {}, data_.sparse.begin = {};
+}
+
+void RowEncoder::drain() {
+  if (layout_ == Layout::dense) {
+    cache_->append(CacheWriter::x, std::span<const float>(data_.x));
+    data_.x.clear();
+    return;
+  }
+  SparseTable& t = data_.sparse;
+  cache_->append(CacheWriter::begin, std::span<const std::uint64_t>(t.begin));
+  cache_->append(CacheWriter::feature, std::span<const std::uint32_t>(t.feature));
+  cache_->append(CacheWriter::value, std::span<const float>(t.value));
+  drained_entries_ += t.value.size();
+  t.begin.clear();
+  t.feature.clear();
+  t.value.clear();
 }
 
 void RowEncoder::fail(const std::string& what) const { throw BadInput(where_() + ": " + what); }
@@ -138,7 +183,7 @@ void RowEncoder::compare_labels_as_numbers() {
 }
 
 void RowEncoder::set_unlabelled(const std::string& why) {
-  if (labels_ != ReadOptions::Labels::optional) fail(why);
+  if (options_.labels != ReadOptions::Labels::optional) fail(why);
   labelled_ = false;
 }
 
@@ -253,7 +298,8 @@ void RowEncoder::store_sparse() {
     reserve(2 * rows_ + 1024);
   t.feature.insert(t.feature.end(), row_features_.begin(), row_features_.end());
   t.value.insert(t.value.end(), row_values_.begin(), row_values_.end());
-  t.begin.push_back(t.value.size());
+  t.begin.push_back(drained_entries_ + t.value.size());
+  if (cache_ && (t.begin.size() + t.value.size()) * sizeof(t.begin[0]) >= buffer_bytes) drain();
 }
 
 void RowEncoder::store_dense(std::span<const std::uint32_t> features,
@@ -263,6 +309,7 @@ void RowEncoder::store_dense(std::span<const std::uint32_t> features,
   data_.x.resize(start + features_);
   float* const row = data_.x.data() + start;
   for (std::size_t k = 0; k < values.size(); ++k) row[features[k]] = values[k];
+  if (cache_ && data_.x.size() * sizeof(float) >= buffer_bytes) drain();
 }
 
 void RowEncoder::choose_layout() {
@@ -280,18 +327,23 @@ void RowEncoder::choose_layout() {
 
 Dataset RowEncoder::finish() {
   const std::uint64_t rows = rows_;
-  if (rows == 0) throw BadInput(path_ + ": the table has no rows; give at least two");
+  if (rows == 0) throw BadInput(input_.path() + ": the table has no rows; give at least two");
   if (layout_ == Layout::undecided) choose_layout();
   if (!labelled_) data_.y.clear();
-  if (labels_ == ReadOptions::Labels::required_two_classes) {
+  if (options_.labels == ReadOptions::Labels::required_two_classes) {
     if (positives_ == rows)
-      throw BadInput(fmt::format("{}: every label is {}; a fit needs rows of both classes", path_,
-                                 quoted(positive_)));
+      throw BadInput(fmt::format("{}: every label is {}; a fit needs rows of both classes",
+                                 input_.path(), quoted(positive_)));
     if (positives_ == 0)
       throw BadInput(
           fmt::format("{}: every label is {} and none is {}; a fit needs rows of both "
                       "classes (check `positive` in the schema)",
-                      path_, quoted(negative_), quoted(positive_)));
+                      input_.path(), quoted(negative_), quoted(positive_)));
+  }
+  if (cache_) {
+    drain();
+    data_.sparse = {};
+    data_.mapped = cache_->finish(data_, rows, layout_ == Layout::sparse, input_, options_);
   }
   return std::move(data_);
 }

@@ -3,12 +3,14 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "data/cache.hpp"
 #include "data/input.hpp"
 #include "data/text.hpp"
 #include "gibbsite/data/dataset.hpp"
@@ -38,14 +40,15 @@ struct Encoding {
 /// Fills a Dataset row by row: set(...) for every column that is not ignored and set_label in any
 /// order, then end_row. Or, where most columns of a row are absent (LIBSVM), absent_is once, then
 /// set_present(...) in the schema's order for those of the row that are there, then end_row.
+/// Where the options ask for a cache the Dataset is a buffer of rows on their way to its files.
 class RowEncoder {
  public:
   /// Errors begin with what `where` returns: the file and the line or row.
-  RowEncoder(const Schema& schema, const ReadOptions& options, const Input& input,
+  RowEncoder(const Schema& schema, const ReadOptions& options, Input& input,
              std::function<std::string()> where);
 
-  /// About how many rows there will be (0: unknown), so that room for them is taken, and BadInput
-  /// thrown when memory cannot hold them, once their layout is known.
+  /// About how many rows there will be (0: unknown), so that room for them is taken, or a cache
+  /// begun or BadInput thrown when memory cannot hold them, once their layout is known.
   void expect(std::uint64_t rows) { expected_ = rows; }
 
   /// One per column of the schema, in its order; none of the ignored ones may be set.
@@ -91,8 +94,11 @@ class RowEncoder {
   void store_sparse();
   void store_dense(std::span<const std::uint32_t> features, std::span<const float> values);
   void choose_layout();
-  /// Takes room for this many rows; throws BadInput when memory cannot hold them.
+  /// Takes room for this many rows, or begins a cache; throws BadInput when memory cannot hold them
+  /// and there may be no cache.
   void reserve(std::uint64_t rows);
+  void begin_cache();
+  void drain();
 
   // What a column that is absent adds to the row and to the counts.
   struct Absent {
@@ -123,12 +129,14 @@ class RowEncoder {
   std::uint64_t rows_ = 0, expected_ = 0;
   enum class Layout { undecided, sparse, dense } layout_ = Layout::undecided;
 
-  ReadOptions::Labels labels_;
   bool labelled_ = true, labels_are_numbers_ = false;
   std::string positive_, negative_;  // as compared; negative_ is empty until known
   std::uint64_t positives_ = 0;
 
-  std::string path_;
+  Input& input_;
+  ReadOptions options_;
+  std::unique_ptr<CacheWriter> cache_;
+  std::uint64_t drained_entries_ = 0;  // in the cache's files
   std::function<std::string()> where_;
 };
 

@@ -20,6 +20,10 @@ namespace {
 constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
 constexpr std::uint64_t progress_bytes = std::uint64_t{4} << 20;
 
+std::int64_t changed_at(const struct stat& info) {
+  return std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+}
+
 /// Sums of bytes over short blocks, which fill whole vector registers.
 std::uint64_t count_newlines(std::string_view text) {
   constexpr std::size_t block = 128;
@@ -41,8 +45,10 @@ Input::Input(const std::string& path, Progress progress)
     throw BadInput(fmt::format("{}: cannot open: {}; check the path", path, std::strerror(errno)));
   try {
     struct stat info {};
-    if (::fstat(fd_, &info) == 0 && S_ISREG(info.st_mode))
+    if (::fstat(fd_, &info) == 0 && S_ISREG(info.st_mode)) {
       size_ = static_cast<std::uint64_t>(info.st_size);
+      changed_ = changed_at(info);
+    }
     if (!fill()) throw BadInput(path + ": the file is empty; check the path");
     const std::string_view head(first_,
                                 std::min<std::size_t>(8, static_cast<std::size_t>(last_ - first_)));
@@ -72,6 +78,7 @@ bool Input::fill() {
   first_ = chunk_.data();
   last_ = first_ + got;
   bytes_read_ += static_cast<std::uint64_t>(got);
+  if (digest_) digest_->add(first_, static_cast<std::size_t>(got));
   if (progress_ && (got == 0 || bytes_read_ - reported_ >= progress_bytes)) {
     reported_ = bytes_read_;
     if (!progress_(bytes_read_, size_)) throw Interrupted(path_ + ": reading was stopped");
@@ -100,6 +107,28 @@ std::size_t Input::read(char* out, std::size_t n) {
   return done;
 }
 
+void Input::start_digest() {
+  digest_.emplace();
+  std::vector<char> buffer(chunk_bytes);
+  for (std::uint64_t at = 0; at < bytes_read_;) {
+    const std::size_t want = std::min<std::uint64_t>(buffer.size(), bytes_read_ - at);
+    const ssize_t got = ::pread(fd_, buffer.data(), want, static_cast<off_t>(at));
+    if (got <= 0)
+      throw BadInput(path_ + ": cannot be read a second time; give a file that does not change");
+    digest_->add(buffer.data(), static_cast<std::size_t>(got));
+    at += static_cast<std::uint64_t>(got);
+  }
+}
+
+std::string Input::digest() {
+  while (fill()) {
+  }
+  struct stat info {};
+  if (::fstat(fd_, &info) != 0 || changed_at(info) != changed_ || bytes_read_ != size_)
+    throw BadInput(path_ + ": the file changed while it was read; read it again when it is whole");
+  return digest_->hex();
+}
+
 std::uint64_t Input::count_lines() const {
   if (size_ == 0) return 0;
   std::uint64_t lines = 1;  // the last one may lack its newline
@@ -112,17 +141,17 @@ std::uint64_t Input::count_lines() const {
   }
 }
 
-void require_memory(const std::string& path, std::uint64_t rows, std::uint64_t features,
-                    double row_bytes) {
+std::string memory_shortage(const std::string& path, std::uint64_t rows, std::uint64_t features,
+                            double row_bytes) {
   const double needed = static_cast<double>(rows) * row_bytes;
   const std::uint64_t available = available_memory();
   constexpr double gib = 1024.0 * 1024 * 1024;
-  if (needed > static_cast<double>(std::numeric_limits<std::ptrdiff_t>::max()) ||
-      (available > 0 && needed > static_cast<double>(available)))
-    throw BadInput(fmt::format(
-        "{}: {} rows of {} features need {:.1f} GiB of memory and {:.1f} GiB are available; use a "
-        "machine with more memory, or fewer rows, levels or columns",
-        path, rows, features, needed / gib, static_cast<double>(available) / gib));
+  if (needed <= static_cast<double>(std::numeric_limits<std::ptrdiff_t>::max()) &&
+      (available == 0 || needed <= static_cast<double>(available)))
+    return {};
+  return fmt::format(
+      "{}: {} rows of {} features need {:.1f} GiB of memory and {:.1f} GiB are available", path,
+      rows, features, needed / gib, static_cast<double>(available) / gib);
 }
 
 }  // namespace gibbsite

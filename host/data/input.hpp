@@ -2,9 +2,12 @@
 // A file of rows, read front to back in chunks.
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "data/digest.hpp"
 
 namespace gibbsite {
 
@@ -30,6 +33,11 @@ class Input {
   /// Exactly n bytes, or fewer at the end of the file.
   std::size_t read(char* out, std::size_t n);
 
+  /// From now on `digest` can be asked for: what was read so far is read once more, for it.
+  void start_digest();
+  /// BLAKE2b-256 of the whole file, in hex. Throws BadInput when it changed since it was opened.
+  std::string digest();
+
  private:
   bool fill();
 
@@ -39,11 +47,13 @@ class Input {
   std::uint64_t size_ = 0, bytes_read_ = 0, reported_ = 0;
   std::vector<char> chunk_;
   const char *first_ = nullptr, *last_ = nullptr;  // what of the chunk is not handed out yet
+  std::optional<Digest> digest_;
+  std::int64_t changed_ = 0;  // when it was opened, ns
 };
 
-/// Throws BadInput with the numbers when n rows of d features do not fit in memory, so many bytes
-/// each.
-void require_memory(const std::string& path, std::uint64_t rows, std::uint64_t features,
-                    double row_bytes);
+/// The numbers, in words, when n rows of d features do not fit in memory, so many bytes each; else
+/// empty.
+std::string memory_shortage(const std::string& path, std::uint64_t rows, std::uint64_t features,
+                            double row_bytes);
 
 }  // namespace gibbsite

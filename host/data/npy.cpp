@@ -88,7 +88,7 @@ class NpyFile {
   }
   [[nodiscard]] const std::vector<std::uint64_t>& shape() const { return shape_; }
   [[nodiscard]] bool is_float() const { return type_name_ == "<f4" || type_name_ == "<f8"; }
-  [[nodiscard]] const Input& input() const { return input_; }
+  [[nodiscard]] Input& input() { return input_; }
   static std::string convert() {
     return "convert with numpy.save(file, numpy.ascontiguousarray(a, dtype=\"<f4\"))";
   }

@@ -146,14 +146,18 @@ std::string fingerprint_of(const Model& model, const Dataset& data, const Plan& 
     crypto_generichash_update(&state, static_cast<const unsigned char*>(bytes), size);
   };
   update(text.data(), text.size());
-  const auto update_numbers = [&](const auto& numbers) {
-    update(numbers.data(), numbers.size() * sizeof(numbers[0]));
+  const auto update_numbers = [&](const auto* numbers, std::size_t count) {
+    update(numbers, count * sizeof(*numbers));
   };
-  update_numbers(data.x);
-  update_numbers(data.sparse.begin);
-  update_numbers(data.sparse.feature);
-  update_numbers(data.sparse.value);
-  update_numbers(data.y);
+  const Rows x = data.view();  // the same in memory and in files
+  if (x.is_sparse()) {
+    update_numbers(x.sparse.begin, x.rows + 1);
+    update_numbers(x.sparse.feature, x.sparse.entries());
+    update_numbers(x.sparse.value, x.sparse.entries());
+  } else {
+    update_numbers(x.dense, x.rows * x.cols);
+  }
+  update_numbers(data.y.data(), data.y.size());
   crypto_generichash_final(&state, hash.data(), hash.size());
   return {hash.begin(), hash.end()};
 }

@@ -80,7 +80,8 @@ struct Group {
 class Entries {
  public:
   explicit Entries(const Rows& x) : entries_(x.sparse) {
-    if (!x.is_sparse() && x.cols <= std::numeric_limits<std::uint32_t>::max()) gather(x.matrix());
+    if (!x.is_sparse() && x.in_memory && x.cols <= std::numeric_limits<std::uint32_t>::max())
+      gather(x.matrix());
   }
   [[nodiscard]] bool used() const { return entries_.begin != nullptr; }
   [[nodiscard]] std::size_t count() const { return entries_.entries(); }
@@ -142,7 +143,12 @@ template <class T>
 class CpuEngine final : public Engine {
  public:
   CpuEngine(const Rows& x, std::span<const float> y, const Loss& loss)
-      : x_(x.matrix()), y_(y), entries_(x), loss_(loss), choice_(cpu::choose_loss(loss)) {}
+      : x_(x.matrix()),
+        in_memory_(x.in_memory),
+        y_(y),
+        entries_(x),
+        loss_(loss),
+        choice_(cpu::choose_loss(loss)) {}
 
   [[nodiscard]] std::size_t rows() const override { return x_.rows; }
   [[nodiscard]] std::size_t features() const override { return x_.cols; }
@@ -281,9 +287,11 @@ class CpuEngine final : public Engine {
       const std::size_t width = panel_width(chains);
       const std::size_t panels = (chains + width - 1) / width;
       // Blocks enough for every thread: groups by cache alone. Else a group a thread, if there are.
-      by_groups_ = blocks() < 8 * threads && panels >= threads;
+      // X from a file is read once for all.
+      by_groups_ = in_memory_ && blocks() < 8 * threads && panels >= threads;
       const std::size_t fit =
-          std::max<std::size_t>(group_bytes / (2 * sizeof(double) * d * width), 1);
+          in_memory_ ? std::max<std::size_t>(group_bytes / (2 * sizeof(double) * d * width), 1)
+                     : panels;
       const std::size_t per_group =
           by_groups_ ? std::min(fit, (panels + threads - 1) / threads) : fit;
       for (std::size_t first = 0, offset = 0; first < chains;) {
@@ -589,7 +597,8 @@ class CpuEngine final : public Engine {
   }
 
   MatrixView<const float> x_;  // [n x d]; without numbers where they came sparse
-  std::span<const float> y_;   // [n]
+  bool in_memory_;
+  std::span<const float> y_;  // [n]
   Entries entries_;
   const Loss& loss_;
   cpu::LossChoice choice_;

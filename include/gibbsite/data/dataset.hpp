@@ -1,7 +1,8 @@
 #pragma once
-// Private rows in memory, and the readers that make them. `privacy` and `schedule` never see this.
+// Private rows, and the readers that make them. `privacy` and `schedule` never see this.
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,8 +35,9 @@ struct SparseTable {
 /// <= row_norm in exact arithmetic, the intercept (if any) is the last feature.
 struct Dataset {
   Schema schema;
-  std::vector<float> x;  ///< [n x d] row-major; empty when the rows are sparse
-  SparseTable sparse;    ///< no rows when they are dense
+  std::vector<float> x;  ///< [n x d] row-major; empty when the rows are sparse, or in files
+  SparseTable sparse;    ///< no rows when they are dense, or in files
+  std::shared_ptr<const Rows> mapped = {};  ///< [n x d] in the files of a cache; null in memory
   std::vector<float> y;  ///< [n], -1 or +1; empty when the file had no label column
   IngestCounts counts;
 
@@ -43,7 +45,7 @@ struct Dataset {
   [[nodiscard]] std::uint64_t features() const { return schema.features(); }
   [[nodiscard]] bool labelled() const { return !y.empty(); }
   [[nodiscard]] Rows view() const;
-  /// Of X and y in memory, for one row.
+  /// Of X and y, for one row.
   [[nodiscard]] double bytes_per_row() const;
 };
 
@@ -61,9 +63,14 @@ struct ReadOptions {
   bool ignore_extra_columns =
       false;                    ///< predict and evaluate: columns not in the schema are skipped
   std::string label_path = {};  ///< .npy only: the file of y
+  /// Rows in files beside the table instead of in memory (docs/data.md, Cache). `automatic`: where
+  /// memory cannot hold them, or a cache is there already; not for a pipe.
+  enum class Cache { never, automatic, always } cache = Cache::never;
   /// Called with (bytes read, bytes in all; 0 when unknown) every 4 MiB or sooner; return false to
   /// stop (throws Interrupted).
   std::function<bool(std::uint64_t, std::uint64_t)> progress = {};
+  /// Called with a line for people about the cache: made, used, or why it is made anew.
+  std::function<void(const std::string&)> note = {};
 };
 
 /// CSV with a header line through libcsv; streamed, so the text is never held in memory. Quotes,
@@ -81,8 +88,13 @@ Dataset read_libsvm(const std::string& path, const Schema& schema, const ReadOpt
 /// NumPy .npy, float32 or float64, C order: X [n x k] with column j of the schema in column j, and
 /// y [n] in options.label_path, compared as a number with schema.positive.
 Dataset read_npy(const std::string& path, const Schema& schema, const ReadOptions& options = {});
-/// By the file's extension: .npy; .svm, .libsvm, .svmlight; anything else is CSV.
+/// By the file's extension: .npy; .svm, .libsvm, .svmlight; anything else is CSV. A cache that is
+/// there and of this table, schema and software, by their hashes, is mapped in place of that; one
+/// that is not is made anew. Throws BadInput when a cache is needed and cannot be written.
 Dataset read_table(const std::string& path, const Schema& schema, const ReadOptions& options = {});
+/// Removes the table's cache and what runs that were killed left of one. Returns whether there was
+/// any; throws BadInput when it cannot be removed.
+bool remove_cache(const std::string& table);
 
 /// Scales `row` (no intercept) down so that its norm in exact arithmetic is <= row_norm, and not
 /// below row_norm (1 - 1.3e-7); a row that is inside already keeps its bits (docs/data.md,

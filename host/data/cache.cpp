@@ -1,0 +1,392 @@
+#include "data/cache.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "gibbsite/core/error.hpp"
+
+namespace gibbsite {
+
+static_assert(std::endian::native == std::endian::little, "numbers are mapped as they lie");
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::string_view format = "gibbsite-cache/1";
+constexpr std::string_view description = "cache.json";
+constexpr std::array<const char*, 5> array_names = {"x.f32", "begin.u64", "feature.u32",
+                                                    "value.f32", "labels.f32"};
+
+std::string cache_of(const std::string& table) { return table + ".gibbsite-cache"; }
+
+/// Why a cache cannot be used.
+struct Unusable {
+  std::string why;
+};
+
+/// A regular file, mapped for reading front to back.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& path)
+      : fd_(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)) {
+    const std::string name = fs::path(path).filename();
+    struct stat info {};
+    if (fd_ < 0 || ::fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode)) {
+      close();
+      throw Unusable{name + " is not there"};
+    }
+    size_ = static_cast<std::size_t>(info.st_size);
+    if (size_ == 0) return;
+    data_ = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, fd_, 0);
+    if (data_ == MAP_FAILED) {
+      close();
+      throw BadInput(fmt::format("{}: cannot be mapped: {}; raise the limit on address space", path,
+                                 std::generic_category().message(errno)));
+    }
+    ::madvise(data_, size_, MADV_SEQUENTIAL);
+  }
+  ~MappedFile() {
+    if (size_ > 0) ::munmap(data_, size_);
+    close();
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  [[nodiscard]] std::size_t size() const { return size_; }
+  template <class T>
+  [[nodiscard]] const T* numbers() const {
+    return static_cast<const T*>(data_);
+  }
+  [[nodiscard]] int descriptor() const { return fd_; }
+
+ private:
+  void close() const {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  int fd_ = -1;
+  void* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// Counts the bytes that digests read.
+class Reading {
+ public:
+  Reading(const ReadOptions& options, std::uint64_t total) : options_(options), total_(total) {}
+
+  /// Of all bytes of an open file. Throws Interrupted.
+  std::string digest(int fd, const std::string& path) {
+    Digest digest;
+    std::vector<char> buffer(std::size_t{1} << 20);
+    ::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    for (std::uint64_t at = 0;;) {
+      const ssize_t got = ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(at));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0)
+        throw BadInput(fmt::format("{}: cannot read: {}; check the disk", path,
+                                   std::generic_category().message(errno)));
+      if (got == 0) return digest.hex();
+      digest.add(buffer.data(), static_cast<std::size_t>(got));
+      at += static_cast<std::uint64_t>(got);
+      done_ += static_cast<std::uint64_t>(got);
+      if (options_.progress && !options_.progress(done_, total_))
+        throw Interrupted(path + ": reading was stopped");
+    }
+  }
+  std::string digest(const std::string& path) {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+      throw BadInput(fmt::format("{}: cannot open: {}; check the path", path,
+                                 std::generic_category().message(errno)));
+    try {
+      std::string hex = digest(fd, path);
+      ::close(fd);
+      return hex;
+    } catch (...) {
+      ::close(fd);
+      throw;
+    }
+  }
+
+ private:
+  const ReadOptions& options_;
+  std::uint64_t total_, done_ = 0;
+};
+
+/// What rows depend on beside the input.
+std::string encoding_of(const Schema& schema, const ReadOptions& options) {
+  return digest_of(fmt::format("{} {}\n{}", static_cast<int>(options.labels),
+                               options.ignore_extra_columns, to_toml(schema)));
+}
+
+/// The description's own digest, of all its other fields.
+std::string seal_of(json description_json) {
+  description_json.erase("digest");
+  return digest_of(description_json.dump());
+}
+
+/// Files of a cache and the rows that lie in them.
+struct Mapping {
+  std::array<std::unique_ptr<MappedFile>, array_names.size()> files;
+  Rows rows;
+
+  Mapping(const std::string& folder, std::uint64_t n, std::uint64_t d, bool sparse) {
+    const auto map = [&](CacheWriter::Array a) {
+      files[a] = std::make_unique<MappedFile>(fmt::format("{}/{}", folder, array_names[a]));
+    };
+    if (sparse) {
+      map(CacheWriter::begin);
+      map(CacheWriter::feature);
+      map(CacheWriter::value);
+      rows = Rows(SparseRows{of<std::uint64_t>(CacheWriter::begin, n + 1), nullptr, nullptr, n}, d);
+      const std::uint64_t entries = rows.sparse.begin[n];
+      if (rows.sparse.begin[0] != 0) throw Unusable{"begin.u64 is damaged"};
+      rows.sparse.feature = of<std::uint32_t>(CacheWriter::feature, entries);
+      rows.sparse.value = of<float>(CacheWriter::value, entries);
+    } else {
+      map(CacheWriter::x);
+      rows = Rows(of<float>(CacheWriter::x, n * d), n, d);
+    }
+    rows.in_memory = false;
+  }
+
+ private:
+  template <class T>
+  const T* of(CacheWriter::Array array, std::uint64_t count) const {
+    const MappedFile& file = *files[array];
+    if (file.size() != count * sizeof(T))
+      throw Unusable{fmt::format("{} has {} bytes where {} belong", array_names[array], file.size(),
+                                 count * sizeof(T))};
+    return file.numbers<T>();
+  }
+};
+
+std::shared_ptr<const Rows> rows_of(const std::shared_ptr<const Mapping>& mapping) {
+  return {mapping, &mapping->rows};
+}
+
+/// Whether a folder of this name is there; throws BadInput when it is something else.
+bool is_folder(const std::string& cache, struct stat& info) {
+  if (::lstat(cache.c_str(), &info) != 0) return false;
+  if (!S_ISDIR(info.st_mode))
+    throw BadInput(cache + ": is in the place of the table's cache; move it, or use --cache never");
+  return true;
+}
+
+[[noreturn]] void fail_foreign(const std::string& cache) {
+  throw BadInput(cache +
+                 ": belongs to another user; work on a copy of the table, or use --cache never");
+}
+
+bool remove_folder(const std::string& folder) {
+  std::error_code error;
+  const bool removed = fs::remove_all(folder, error) > 0;
+  if (error)
+    throw BadInput(
+        fmt::format("{}: cannot be removed: {}; remove it yourself, it holds private rows", folder,
+                    error.message()));
+  return removed;
+}
+
+int lock(const std::string& folder) {
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd >= 0 && ::flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
+  if (fd >= 0) ::close(fd);
+  return -1;
+}
+
+/// What a run that was killed left behind; another that is still at work holds a lock.
+bool remove_abandoned(const std::string& cache) {
+  const fs::path place = fs::path(cache).parent_path();
+  const std::string prefix = fs::path(cache).filename().string() + ".tmp-";
+  bool removed = false;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(place.empty() ? "." : place, ignored)) {
+    if (!entry.path().filename().string().starts_with(prefix)) continue;
+    const int fd = lock(entry.path());
+    if (fd < 0) continue;
+    removed = remove_folder(entry.path()) || removed;
+    ::close(fd);
+  }
+  return removed;
+}
+
+}  // namespace
+
+bool has_cache(const std::string& table, const ReadOptions& options) {
+  struct stat info {};
+  if (!is_folder(cache_of(table), info)) return false;
+  if (info.st_uid == ::geteuid()) return true;
+  if (options.cache == ReadOptions::Cache::always) fail_foreign(cache_of(table));
+  note(options, cache_of(table) + ": belongs to another user; it is not used");
+  return false;
+}
+
+std::optional<Dataset> open_cache(const std::string& table, const Schema& schema,
+                                  const ReadOptions& options) {
+  const std::string cache = cache_of(table);
+  try {
+    const MappedFile file(fmt::format("{}/{}", cache, description));
+    const json d = json::parse(file.numbers<char>(), file.numbers<char>() + file.size());
+    if (d.at("format") != format || d.at("software") != GIBBSITE_VERSION)
+      throw Unusable{"another version of gibbsite made it"};
+    if (d.at("digest") != seal_of(d)) throw Unusable{"cache.json is damaged"};
+    if (d.at("encoding") != encoding_of(schema, options))
+      throw Unusable{"the schema or what is asked of the labels has changed"};
+    std::error_code absent;  // said by who reads it
+    const bool has_labels = !options.label_path.empty();
+    if (d.at("input_bytes") != fs::file_size(table, absent) ||
+        (d.at("label_file") == "") == has_labels)
+      throw Unusable{"the table has changed"};
+
+    const auto rows = d.at("rows").get<std::uint64_t>();
+    auto mapping =
+        std::make_shared<const Mapping>(cache, rows, schema.features(), d.at("layout") == "sparse");
+    const json& arrays = d.at("arrays");
+    const MappedFile labels(cache + "/labels.f32");
+    if (labels.size() != 0 && labels.size() != rows * sizeof(float))
+      throw Unusable{"labels.f32 is damaged"};
+    std::uint64_t total = fs::file_size(table, absent) + labels.size() +
+                          (has_labels ? fs::file_size(options.label_path, absent) : 0);
+    for (const auto& part : mapping->files)
+      if (part != nullptr) total += part->size();
+    Reading reading(options, total);
+    if (d.at("input") != reading.digest(table) ||
+        (has_labels && d.at("label_file") != reading.digest(options.label_path)))
+      throw Unusable{"the table has changed"};
+    const auto require_whole = [&](const MappedFile& part, const char* name) {
+      if (arrays.at(name) != reading.digest(part.descriptor(), cache + "/" + name))
+        throw Unusable{std::string(name) + " is damaged"};
+    };
+    for (std::size_t a = 0; a < array_names.size(); ++a)
+      if (mapping->files[a] != nullptr) require_whole(*mapping->files[a], array_names[a]);
+    require_whole(labels, "labels.f32");
+
+    Dataset data;
+    data.schema = schema;
+    data.mapped = rows_of(mapping);
+    data.y.assign(labels.numbers<float>(), labels.numbers<float>() + labels.size() / sizeof(float));
+    const json& counts = d.at("counts");
+    data.counts = {counts.at("clamped_cells"), counts.at("missing_cells"), counts.at("other_cells"),
+                   counts.at("clipped_rows")};
+    note(options, fmt::format("private: rows from {}, which agrees with the table and the schema; "
+                              "--remove-cache removes it",
+                              cache));
+    return data;
+  } catch (const Unusable& unusable) {
+    note(options, fmt::format("{}: {}; it is made anew", cache, unusable.why));
+  } catch (const json::exception&) {
+    note(options, cache + ": cache.json is damaged; it is made anew");
+  }
+  return std::nullopt;
+}
+
+CacheWriter::CacheWriter(const std::string& table) : cache_(cache_of(table)) {
+  struct stat info {};
+  if (is_folder(cache_, info)) {
+    if (info.st_uid != ::geteuid()) fail_foreign(cache_);
+    remove_folder(cache_);
+  }
+  remove_abandoned(cache_);
+  for (int attempt = 0; folder_.empty(); ++attempt) {
+    const std::string name = fmt::format("{}.tmp-{}-{}", cache_, ::getpid(), attempt);
+    if (::mkdir(name.c_str(), 0700) == 0)
+      folder_ = name;
+    else if (errno != EEXIST || attempt == 1000)
+      throw BadInput(
+          fmt::format("{}: cannot make this folder for the rows: {}; make the folder of "
+                      "the table writable, move the table, or use --cache never with "
+                      "more memory",
+                      cache_, std::generic_category().message(errno)));
+  }
+  lock_ = lock(folder_);
+}
+
+CacheWriter::~CacheWriter() {
+  std::error_code ignored;
+  if (!folder_.empty()) fs::remove_all(folder_, ignored);
+  if (lock_ >= 0) ::close(lock_);
+}
+
+void CacheWriter::append(Array array, const void* bytes, std::size_t count) {
+  Part& part = parts_[array];
+  if (part.file == nullptr)
+    part.file = std::make_unique<NewFile>(folder_ + "/" + array_names[array], 0600);
+  part.file->append(bytes, count);
+  part.digest.add(bytes, count);
+  part.bytes += count;
+}
+
+std::shared_ptr<const Rows> CacheWriter::finish(const Dataset& data, std::uint64_t rows,
+                                                bool sparse, Input& input,
+                                                const ReadOptions& options) {
+  append(labels, std::span<const float>(data.y));
+  const IngestCounts& counts = data.counts;
+  json d{{"format", format},
+         {"software", GIBBSITE_VERSION},
+         {"private", "rows of the table beside this folder"},
+         {"layout", sparse ? "sparse" : "dense"},
+         {"rows", rows},
+         {"features", data.features()},
+         {"counts",
+          {{"clamped_cells", counts.clamped_cells},
+           {"missing_cells", counts.missing_cells},
+           {"other_cells", counts.other_cells},
+           {"clipped_rows", counts.clipped_rows}}},
+         {"input", input.digest()},
+         {"input_bytes", input.size()},
+         {"label_file", ""},
+         {"encoding", encoding_of(data.schema, options)},
+         {"arrays", json::object()}};
+  if (!options.label_path.empty()) d["label_file"] = Reading({}, 0).digest(options.label_path);
+  std::uint64_t bytes = 0;
+  for (std::size_t a = 0; a < parts_.size(); ++a) {
+    Part& part = parts_[a];
+    if (part.file == nullptr) continue;
+    part.file->sync();
+    part.file.reset();
+    d["arrays"][array_names[a]] = part.digest.hex();
+    bytes += part.bytes;
+  }
+  d["digest"] = seal_of(d);
+  write_file_atomically(fmt::format("{}/{}", folder_, description), d.dump(2) + "\n", 0600);
+  sync_folder(folder_);
+  if (::rename(folder_.c_str(), cache_.c_str()) != 0)
+    throw BadInput(
+        fmt::format("{}: cannot take its place: {}; is another fit on this table at work?", cache_,
+                    std::generic_category().message(errno)));
+  folder_.clear();
+  sync_folder(fs::path(cache_).parent_path());
+  note(options, fmt::format("private: {} holds the rows ({:.1f} MiB, for this user only); "
+                            "--remove-cache removes it",
+                            cache_, static_cast<double>(bytes) / (1 << 20)));
+  try {
+    return rows_of(std::make_shared<const Mapping>(cache_, rows, data.features(), sparse));
+  } catch (const Unusable& unusable) {
+    throw BadInput(fmt::format("{}: {}; check the disk and run again", cache_, unusable.why));
+  }
+}
+
+bool remove_cache(const std::string& table) {
+  const std::string cache = cache_of(table);
+  struct stat info {};
+  const bool removed = is_folder(cache, info) && remove_folder(cache);
+  return remove_abandoned(cache) || removed;
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,26 @@
+#pragma once
+// BLAKE2b-256 of bytes as they come.
+#include <sodium.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace gibbsite {
+
+class Digest {
+ public:
+  static constexpr std::size_t bytes = 32;
+
+  Digest();
+  void add(const void* data, std::size_t size);
+  /// In hex; nothing may be added afterwards.
+  [[nodiscard]] std::string hex();
+
+ private:
+  crypto_generichash_state state_;
+};
+
+std::string digest_of(std::string_view text);
+
+}  // namespace gibbsite
