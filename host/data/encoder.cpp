@@ -107,10 +107,12 @@ void RowEncoder::begin_cache() {
   cache_ = std::make_unique<CacheWriter>(input_.path());
   input_.start_digest();
   drain();
-  if (layout_ == Layout::dense)
+  if (layout_ == Layout::dense) {
     data_.x = {};
-  else
+    data_.x.reserve(buffer_bytes / sizeof(float) + features_);
+  } else {
     data_.sparse.feature = {}, data_.sparse.value = {}, data_.sparse.begin = {};
+  }
 }
 
 void RowEncoder::drain() {
