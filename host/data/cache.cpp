@@ -39,7 +39,7 @@ struct Unusable {
   std::string why;
 };
 
-/// A regular file, mapped for reading front to back.
+/// A regular file, mapped. Without advice: MADV_SEQUENTIAL measured no faster from disk.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path)
@@ -58,7 +58,6 @@ class MappedFile {
       throw BadInput(fmt::format("{}: cannot be mapped: {}; raise the limit on address space", path,
                                  std::generic_category().message(errno)));
     }
-    ::madvise(data_, size_, MADV_SEQUENTIAL);
   }
   ~MappedFile() {
     if (size_ > 0) ::munmap(data_, size_);
