@@ -51,9 +51,7 @@ struct Table {
   Shape shape{};
   std::vector<float> x, y;
   double read_roof = 0;
-  std::vector<std::uint64_t> begin;  // of the one-hot rows, where they were asked for
-  std::vector<std::uint32_t> feature;
-  std::vector<float> value;
+  SparseTable entries;  // the one-hot rows, where they were asked for
 
   void make(const Shape& wanted) {
     if (shape.rows == wanted.rows && shape.features == wanted.features) return;
@@ -66,25 +64,24 @@ struct Table {
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((2 * u(1, i) - 1) * width);
     for (std::size_t i = 0; i < y.size(); ++i) y[i] = u(2, i) < 0.5 ? -1.0f : 1.0f;
     read_roof = read_bandwidth(x);
-    begin = {};
-    feature = {};
-    value = {};
+    entries = {};
   }
   // One-hot rows of that shape: one entry in every eight features, so an eighth of X.
   void make_entries() {
-    if (!begin.empty()) return;
+    if (entries.rows() > 0) return;
     const std::size_t groups = (shape.features + 7) / 8;
-    begin.resize(shape.rows + 1);
-    feature.resize(shape.rows * groups);
-    value.assign(shape.rows * groups,
-                 static_cast<float>(std::sqrt(1.0 / static_cast<double>(groups))));
+    entries.begin.resize(shape.rows + 1);
+    entries.feature.resize(shape.rows * groups);
+    entries.value.assign(shape.rows * groups,
+                         static_cast<float>(std::sqrt(1.0 / static_cast<double>(groups))));
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < shape.rows; ++i) {
-      begin[i + 1] = (i + 1) * groups;
+      entries.begin[i + 1] = (i + 1) * groups;
       for (std::size_t k = 0; k < groups; ++k) {
         const std::size_t width = std::min<std::size_t>(8, shape.features - 8 * k);
         const double at = u(4, i * groups + k) * static_cast<double>(width);
-        feature[i * groups + k] = static_cast<std::uint32_t>(8 * k + static_cast<std::size_t>(at));
+        entries.feature[i * groups + k] =
+            static_cast<std::uint32_t>(8 * k + static_cast<std::size_t>(at));
       }
     }
   }
@@ -93,8 +90,8 @@ struct Table {
         ->load({x.data(), shape.rows, shape.features}, y, loss_named("logistic"));
   }
   [[nodiscard]] std::unique_ptr<Engine> load_entries(Arithmetic arithmetic) const {
-    const Rows rows({begin.data(), feature.data(), value.data(), shape.rows}, shape.features);
-    return make_backend("cpu", {.arithmetic = arithmetic})->load(rows, y, loss_named("logistic"));
+    return make_backend("cpu", {.arithmetic = arithmetic})
+        ->load({entries.view(), shape.features}, y, loss_named("logistic"));
   }
 };
 Table table;
@@ -177,7 +174,7 @@ void sparse(benchmark::State& state, const Case& c) {
   table.make(c.shape);
   table.make_entries();
   gradient_of(state, c, *table.load_entries(c.arithmetic));
-  state.counters["entries"] = static_cast<double>(table.value.size());
+  state.counters["entries"] = static_cast<double>(table.entries.value.size());
 }
 
 void step(benchmark::State& state, const Case& c) {

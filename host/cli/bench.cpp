@@ -148,7 +148,7 @@ struct BenchCommand {
 
     const Loss& loss = loss_named(constants.loss);
     const auto timer_of = [&](double seconds) {
-      const TimingOptions timing{.seconds = seconds, .poll = [] { stop_if_asked(); }};
+      const TimingOptions timing{.seconds = seconds, .poll = stop_if_asked};
       return made_up ? StepTimer(*engines, rows, loss, timing)
                      : StepTimer(*engines, data.view(), data.y, loss, timing);
     };
@@ -210,10 +210,6 @@ struct BenchCommand {
     refuse(plan.certificate != "auto", "--certificate");
     refuse(plan.calibration != "gdp", "--calibration");
     refuse(plan.adjacency != "replace-one", "--adjacency");
-  }
-
-  static void stop_if_asked() {
-    if (stop_flag()) throw Interrupted("interrupted; nothing was written");
   }
 
   void say(const std::string& text) const {

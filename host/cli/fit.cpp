@@ -192,10 +192,7 @@ struct FitCommand {
   // Of all draws, timed on the table itself.
   [[nodiscard]] static double seconds_of_step(const Dataset& data, const Plan& made,
                                               Backend& engine_maker) {
-    const TimingOptions timing{.seconds = fit_measured_seconds, .poll = [] {
-                                 if (stop_flag())
-                                   throw Interrupted("interrupted; nothing was written");
-                               }};
+    const TimingOptions timing{.seconds = fit_measured_seconds, .poll = stop_if_asked};
     return StepTimer(engine_maker, data.view(), data.y, loss_named(made.constants.loss), timing)
         .time(made.budget.draws)
         .seconds;

@@ -2,6 +2,8 @@
 
 #include <signal.h>
 
+#include "gibbsite/core/error.hpp"
+
 namespace gibbsite::cli {
 namespace {
 
@@ -13,6 +15,10 @@ void request_stop(int /*signal*/) { stop.store(true); }
 }  // namespace
 
 std::atomic<bool>& stop_flag() { return stop; }
+
+void stop_if_asked() {
+  if (stop) throw Interrupted("interrupted; nothing was written");
+}
 
 void catch_interrupts() {
   struct sigaction action {};

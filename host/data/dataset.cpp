@@ -27,7 +27,7 @@ IngestCounts& IngestCounts::operator-=(const IngestCounts& o) {
 
 std::uint64_t Dataset::rows() const {
   if (mapped != nullptr) return mapped->rows;
-  if (x.empty()) return sparse.begin.size() - 1;
+  if (x.empty()) return sparse.rows();
   const std::uint64_t d = features();
   return d == 0 ? 0 : x.size() / d;
 }
@@ -36,7 +36,7 @@ Rows Dataset::view() const {
   if (mapped != nullptr) return *mapped;
   const std::uint64_t n = rows();
   if (!x.empty() || n == 0) return {x.data(), n, features()};
-  return {{sparse.begin.data(), sparse.feature.data(), sparse.value.data(), n}, features()};
+  return {sparse.view(), features()};
 }
 
 double Dataset::bytes_per_row() const {

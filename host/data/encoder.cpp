@@ -13,7 +13,6 @@ namespace gibbsite {
 namespace {
 // Between sparse and dense: the rows so far, once there are so many or so many entries.
 constexpr std::uint64_t rows_that_choose = 1024, entries_that_choose = 1 << 20;
-constexpr std::uint64_t one = 1;
 // Of rows on their way to a cache.
 constexpr std::size_t buffer_bytes = std::size_t{16} << 20;
 
@@ -68,8 +67,8 @@ void RowEncoder::reserve(std::uint64_t rows) {
   if (cache_) return;
   const bool sparse = layout_ == Layout::sparse;
   // The rows so far stand for the others.
-  const double entries =
-      static_cast<double>(data_.sparse.value.size()) / static_cast<double>(std::max(rows_, one));
+  const double entries = static_cast<double>(data_.sparse.value.size()) /
+                         static_cast<double>(std::max<std::uint64_t>(rows_, 1));
   const double row_bytes = sparse ? 8 * entries + 8 : 4 * static_cast<double>(features_);
   const std::string shortage = memory_shortage(input_.path(), rows, features_, row_bytes + 4);
   const bool may_cache = options_.cache == Cache::automatic && input_.size() > 0;

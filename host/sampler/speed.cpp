@@ -87,7 +87,7 @@ TableShape shape_of(const Schema& schema, std::uint64_t rows) {
 
 Rows MadeUpRows::view() const {
   if (!x.empty()) return {x.data(), y.size(), features};
-  return {{sparse.begin.data(), sparse.feature.data(), sparse.value.data(), y.size()}, features};
+  return {sparse.view(), features};
 }
 
 MadeUpRows make_up_rows(const TableShape& shape, std::uint64_t rows) {

@@ -1,7 +1,6 @@
 // Every backend against a long-double oracle and against the reference backend, step by step.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 #include <omp.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "gibbsite/sampler/backend.hpp"
 #include "gibbsite/schedule/map_error.hpp"
 #include "support/backend.hpp"
+#include "support/instruction_sets.hpp"
 #include "support/odd_rows.hpp"
 
 namespace gibbsite {
@@ -345,20 +345,15 @@ TEST_F(EngineTest, EveryFieldOfAChainCounts) {
 
 // The same promise on every instruction set this machine can run.
 TEST_F(EngineTest, EveryInstructionSetKeepsTheBound) {
-  const std::int64_t supported = hwy::SupportedTargets();
   std::vector<std::string> seen;
-  for (std::int64_t rest = supported; rest != 0; rest &= rest - 1) {
-    hwy::SetSupportedTargetsForTest(rest & -rest);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  support::on_every_instruction_set([&](const std::string& /*name*/) {
     seen.push_back(support::make_test_backend(GIBBSITE_TEST_BACKEND)->description());
     for (const auto& [n, d, chains, design, per_row] :
          {Shape{33, 1, 1}, {33, 3, 1}, {33, 31, 1}, {33, 32, 5}, {40, 9, 33}, {2050, 17, 3}}) {
       const OddRows p = make_odd_rows(n, d, 8);
       expect_gradients_within_bound(p, make_odd_chains(chains, d), *load(p, design));
     }
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  });
   EXPECT_FALSE(seen.empty());
   RecordProperty("instruction_sets", testing::PrintToString(seen));
 }

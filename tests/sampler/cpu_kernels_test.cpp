@@ -383,18 +383,17 @@ TEST(CpuWide, GradientsAreWithinTheBoundAndRepeat) {
 TEST(CpuWide, SumsOverManyRowsKeepTheirDigits) {
   constexpr std::size_t n = 40'000, d = 70'000;
   support::OddRows p{n, d, {}, std::vector<float>(n)};
-  p.begin = {0};
   std::mt19937 gen(1);
   std::uniform_real_distribution<float> uniform(0.5f, 1.0f);
   long double exact = 0;
   double terms = 0;
   for (std::size_t i = 0; i < n; ++i) {
     p.y[i] = i < n / 2 ? 1.0f : -1.0f;
-    p.feature.push_back(3);
-    p.value.push_back(std::ldexp(uniform(gen), static_cast<int>(i % 21)));
-    p.begin.push_back(p.value.size());
-    terms += 0.5 * static_cast<double>(p.value.back());
-    exact += static_cast<long double>(-0.5f * p.y[i]) * p.value.back();  // theta = 0
+    p.entries.feature.push_back(3);
+    p.entries.value.push_back(std::ldexp(uniform(gen), static_cast<int>(i % 21)));
+    p.entries.begin.push_back(p.entries.value.size());
+    terms += 0.5 * static_cast<double>(p.entries.value.back());
+    exact += static_cast<long double>(-0.5f * p.y[i]) * p.entries.value.back();  // theta = 0
   }
   const std::vector<double> theta(d, 0.0);
   std::vector<double> g(d);

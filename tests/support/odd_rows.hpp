@@ -15,28 +15,24 @@ namespace gibbsite::support {
 
 struct OddRows {
   std::size_t n, d;
-  std::vector<float> x, y;  // [n x d], [n]
-  // Of rows to be handed on as entries; else empty.
-  std::vector<std::uint64_t> begin = {};
-  std::vector<std::uint32_t> feature = {};
-  std::vector<float> value = {};
+  std::vector<float> x, y;   // [n x d], [n]
+  SparseTable entries = {};  // of rows to be handed on as entries; else without rows
   [[nodiscard]] Rows view() const {
-    if (begin.empty()) return {x.data(), n, d};
-    return {{begin.data(), feature.data(), value.data(), n}, d};
+    if (entries.rows() == 0) return {x.data(), n, d};
+    return {entries.view(), d};
   }
 };
 
 // The same rows as entries: those that are not zero, and a zero here and there.
 inline void make_sparse(OddRows& p) {
-  p.begin = {0};
   for (std::size_t i = 0; i < p.n; ++i) {
     for (std::size_t j = 0; j < p.d; ++j) {
       const float v = p.x[i * p.d + j];
       if (v == 0.0f && (i + j) % 1009 != 0) continue;
-      p.feature.push_back(static_cast<std::uint32_t>(j));
-      p.value.push_back(v);
+      p.entries.feature.push_back(static_cast<std::uint32_t>(j));
+      p.entries.value.push_back(v);
     }
-    p.begin.push_back(p.value.size());
+    p.entries.begin.push_back(p.entries.value.size());
   }
 }
 

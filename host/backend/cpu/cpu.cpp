@@ -102,29 +102,26 @@ class Entries {
         most_sparse_density * static_cast<double>(x.rows) * static_cast<double>(x.cols)) {
       return;
     }
-    begin_.assign(x.rows + 1, 0);
+    own_.begin.assign(x.rows + 1, 0);
 #pragma omp parallel for schedule(static)
-    for (std::size_t i = 0; i < x.rows; ++i) begin_[i + 1] = count(x.row(i));
-    std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
-    feature_.resize(begin_.back());
-    value_.resize(begin_.back());
+    for (std::size_t i = 0; i < x.rows; ++i) own_.begin[i + 1] = count(x.row(i));
+    std::partial_sum(own_.begin.begin(), own_.begin.end(), own_.begin.begin());
+    own_.feature.resize(own_.begin.back());
+    own_.value.resize(own_.begin.back());
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < x.rows; ++i) {
-      std::size_t e = begin_[i];
+      std::size_t e = own_.begin[i];
       for (std::size_t j = 0; j < x.cols; ++j) {
         const float v = x.data[i * x.cols + j];
         if (v == 0.0f) continue;
-        feature_[e] = static_cast<std::uint32_t>(j);
-        value_[e++] = v;
+        own_.feature[e] = static_cast<std::uint32_t>(j);
+        own_.value[e++] = v;
       }
     }
-    entries_ = {begin_.data(), feature_.data(), value_.data(), x.rows};
+    entries_ = own_.view();
   }
 
-  // Of rows that came dense.
-  std::vector<std::uint64_t> begin_;    // [n + 1]
-  std::vector<std::uint32_t> feature_;  // [entries]
-  std::vector<float> value_;            // [entries]
+  SparseTable own_;  // of rows that came dense
   SparseRows entries_;
 };
 

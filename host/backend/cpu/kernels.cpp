@@ -104,14 +104,21 @@ HWY_INLINE hn::Vec<D> Reciprocal(D d, hn::Vec<D> v) {
   }
 }
 
-// A loss without a form for vectors: lane by lane.
-template <class D, class Loss>
-HWY_INLINE hn::Vec<D> Residual(D d, Loss /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+// f(z, y) lane by lane.
+template <class D, class F>
+HWY_INLINE hn::Vec<D> LaneByLane(D d, hn::Vec<D> z, hn::Vec<D> y, F f) {
   HWY_ALIGN Lane<D> logit[most_lanes<Lane<D>>], label[most_lanes<Lane<D>>];
   hn::Store(z, d, logit);
   hn::Store(y, d, label);
-  for (size_t i = 0; i < hn::Lanes(d); ++i) logit[i] = Loss::residual(logit[i], label[i]);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) logit[i] = f(logit[i], label[i]);
   return hn::Load(d, logit);
+}
+
+// A loss without a form for vectors.
+template <class D, class Loss>
+HWY_INLINE hn::Vec<D> Residual(D d, Loss /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  return LaneByLane(d, z, y,
+                    [](Lane<D> logit, Lane<D> label) { return Loss::residual(logit, label); });
 }
 
 // f' = -y / (1 + e^(y z)): where |z| > far it differs from its value at far by less than the
@@ -125,14 +132,10 @@ HWY_INLINE hn::Vec<D> Residual(D d, losses::logistic /*loss*/, hn::Vec<D> z, hn:
   return hn::IfThenElse(hn::IsNaN(z), z, hn::Neg(hn::Mul(y, Reciprocal(d, sum))));
 }
 
-// f in double: of a loss without a form for vectors, lane by lane.
+// f in double, of a loss without a form for vectors.
 template <class D, class Loss>
 HWY_INLINE hn::Vec<D> Value(D d, Loss /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
-  HWY_ALIGN double logit[most_lanes<double>], label[most_lanes<double>];
-  hn::Store(z, d, logit);
-  hn::Store(y, d, label);
-  for (size_t i = 0; i < hn::Lanes(d); ++i) logit[i] = Loss::value(logit[i], label[i]);
-  return hn::Load(d, logit);
+  return LaneByLane(d, z, y, [](double logit, double label) { return Loss::value(logit, label); });
 }
 
 // f = max(-y z, 0) + log(1 + e^-|y z|), stable for every z; beyond far it differs from that by less
@@ -150,14 +153,10 @@ HWY_INLINE hn::Vec<D> Value(D d, losses::logistic /*loss*/, hn::Vec<D> z, hn::Ve
 // A loss that no kernel was compiled for.
 template <class D>
 HWY_INLINE hn::Vec<D> Value(D d, const Loss* loss, hn::Vec<D> z, hn::Vec<D> y) {
-  HWY_ALIGN double logit[most_lanes<double>], label[most_lanes<double>];
-  hn::Store(z, d, logit);
-  hn::Store(y, d, label);
-  for (size_t i = 0; i < hn::Lanes(d); ++i) {
-    const auto of_lane = static_cast<float>(label[i]);
-    logit[i] = loss->value_sum({&logit[i], 1}, {&of_lane, 1});
-  }
-  return hn::Load(d, logit);
+  return LaneByLane(d, z, y, [loss](double logit, double label) {
+    const auto of_lane = static_cast<float>(label);
+    return loss->value_sum({&logit, 1}, {&of_lane, 1});
+  });
 }
 template <class D>
 HWY_INLINE hn::Vec<D> Residual(D d, const Loss* loss, hn::Vec<D> z, hn::Vec<D> y) {

@@ -1,9 +1,10 @@
 #pragma once
-// Non-owning rows of a table, dense or sparse: what passes between rooms instead of a Dataset.
+// Rows of a table, dense or sparse: what passes between rooms instead of a Dataset.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "gibbsite/core/matrix_view.hpp"
 
@@ -28,7 +29,19 @@ struct SparseRows {
   }
 };
 
-/// n rows of d features.
+/// The same, owned.
+struct SparseTable {
+  std::vector<std::uint64_t> begin{0};  ///< [n + 1]
+  std::vector<std::uint32_t> feature;   ///< [entries]
+  std::vector<float> value;             ///< [entries]
+
+  [[nodiscard]] std::size_t rows() const { return begin.size() - 1; }
+  [[nodiscard]] SparseRows view() const {
+    return {begin.data(), feature.data(), value.data(), rows()};
+  }
+};
+
+/// n rows of d features, not owned.
 struct Rows {
   std::size_t rows = 0;          ///< n
   std::size_t cols = 0;          ///< d

@@ -24,13 +24,6 @@ struct IngestCounts {
   IngestCounts& operator-=(const IngestCounts& o);
 };
 
-/// Rows of which most entries are zero (core/rows.hpp).
-struct SparseTable {
-  std::vector<std::uint64_t> begin{0};  ///< [n + 1]
-  std::vector<std::uint32_t> feature;   ///< [entries]
-  std::vector<float> value;             ///< [entries]
-};
-
 /// Rows of a table after scaling, encoding and clipping: every row without the intercept has norm
 /// <= row_norm in exact arithmetic, the intercept (if any) is the last feature.
 struct Dataset {
