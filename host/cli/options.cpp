@@ -85,9 +85,14 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed) {
       ->required(budget_needed);
   add_number(app, "--prior-precision", prior_precision,
              "precision m of the prior; chosen from public numbers when absent");
-  app.add_option("--certificate", certificate, "auto, path or dalalyan")->type_name("NAME");
-  add_number(app, "--tv", tv,
-             "total variation gap γ of a TV certificate; default: 1 % of δ's worth");
+  app.add_option("--certificate", certificate,
+                 "auto, path, rejection, proximal, averaged or dalalyan")
+      ->type_name("NAME");
+  add_number(
+      app, "--tv", tv,
+      "total variation gap γ to the Gibbs posterior: auto then takes the cheapest certificate "
+      "that keeps it; default for TV certificates: 1 % of δ's worth");
+  app.add_flag("--padded", padded, "proximal: the same public number of passes over any data");
   add_number(app, "--step-size", step_size, "step size h");
   add_count(app, "--iterations", iterations, "number of steps T");
   app.add_option("--calibration", calibration, "gdp, minami-cor8, minami-thm7 or geumlek-rdp")
@@ -124,6 +129,7 @@ PlanOptions PlanArguments::options() const {
   out.certificate = certificate_from_string(certificate);
   out.calibration = calibration_from_string(calibration);
   out.tv = tv;
+  out.padded = padded;
   out.step_size = step_size;
   if (iterations) out.iterations = static_cast<double>(*iterations);
   return out;

@@ -40,6 +40,7 @@ struct TableArguments {
 struct PlanArguments {
   std::optional<double> epsilon, delta, prior_precision, tv, step_size;
   std::optional<std::uint64_t> iterations, rows_cap, rows_per_person, draws;
+  bool padded = false;
   std::string certificate = "auto", calibration = "gdp", adjacency = "replace-one";
 
   /// `budget_needed`: whether a command makes sense without --epsilon and --delta.

@@ -57,12 +57,18 @@ void add_sparse(const Rows& x, std::span<const double> weight, MatrixXd& h) {
   }
 }
 
-// grad^2 U = beta X^T diag(f''(z)) X + m I.
-MatrixXd hessian(const Potential& u, std::span<const double> theta) {
+// beta f''(z[i], y[i]).
+std::vector<double> weights(const Potential& u, std::span<const double> theta) {
   const auto z = logits(u.x, theta);
   std::vector<double> weight(u.x.rows);
   u.loss->curvatures(z, u.y, weight);
   for (double& w : weight) w *= u.beta;
+  return weight;
+}
+
+// grad^2 U, lower triangle.
+MatrixXd lower_hessian(const Potential& u, std::span<const double> theta) {
+  const auto weight = weights(u, theta);
   MatrixXd h = MatrixXd::Zero(index(u.x.cols), index(u.x.cols));
   u.x.is_sparse() ? add_sparse(u.x, weight, h) : add_dense(u.x, weight, h);
   h.diagonal().array() += u.prior_precision;
@@ -139,6 +145,24 @@ void Potential::gradient(std::span<const double> theta, std::span<double> out) c
   }
 }
 
+std::vector<double> hessian(const Potential& u, std::span<const double> theta) {
+  std::vector<double> out(theta.size() * theta.size());
+  Eigen::Map<MatrixXd>(out.data(), index(theta.size()), index(theta.size())) =
+      lower_hessian(u, theta).selfadjointView<Eigen::Lower>();
+  return out;
+}
+
+std::vector<double> hessian_diagonal(const Potential& u, std::span<const double> theta) {
+  const auto weight = weights(u, theta);
+  std::vector<double> out(theta.size(), u.prior_precision);
+  for (std::size_t i = 0; i < u.x.rows; ++i) {
+    u.x.for_each(i, [&](std::size_t j, float v) {
+      out[j] += weight[i] * static_cast<double>(v) * static_cast<double>(v);
+    });
+  }
+  return out;
+}
+
 Minimum minimise(const Potential& u, double tolerance) {
   require_finite_nonnegative(tolerance, "tolerance");
   const bool flat = u.prior_precision == 0;
@@ -156,7 +180,7 @@ Minimum minimise(const Potential& u, double tolerance) {
   for (; iteration < most_iterations; ++iteration) {
     if (!flat && gradient.norm() <= tolerance) break;
 
-    MatrixXd h = hessian(u, view(theta));
+    MatrixXd h = lower_hessian(u, view(theta));
     // Collinear features make H singular at m = 0; the ridge leaves those directions alone and
     // slows none of the others.
     if (flat) h.diagonal().array() += 1e-13 * h.diagonal().maxCoeff();

@@ -66,12 +66,18 @@ json assumptions_json(const Plan& plan, const RunFacts& facts) {
       "the program computed what its documentation says, in IEEE 754 double precision rounding to "
       "nearest; rounding is paid for in numerics.map_error, and the law of the computed noise is "
       "taken for exactly Gaussian");
-  if (plan.certificate().kind == CertificateKind::dalalyan) {
+  const CertificatePlan& c = plan.certificate();
+  if (c.kind != CertificateKind::path && !(c.gradients > 0)) {
     out.push_back(
-        "the chain started from a minimiser whose gradient norm is at most "
+        "the run started from a minimiser whose gradient norm is at most "
         "mechanism.start_gradient_norm");
   }
   return out;
+}
+
+std::string theorem_page(CertificateKind kind) {
+  const bool rejection = kind == CertificateKind::rejection;  // one step of the proximal sampler
+  return fmt::format("docs/{}.md", to_string(rejection ? CertificateKind::proximal : kind));
 }
 
 double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
@@ -103,6 +109,12 @@ json certificate_json(const Plan& plan, const RunFacts& facts) {
                     {"tv_gap", c.tv_gap},
                     {"draws", plan.budget.draws}};
   if (c.start_gradient_norm != 0) mechanism["start_gradient_norm"] = c.start_gradient_norm;
+  if (c.kind == CertificateKind::proximal || c.kind == CertificateKind::rejection) {
+    mechanism["proposals"] = whole(c.proposals);
+    mechanism["rounds"] = whole(c.rounds);
+    mechanism["residual"] = c.residual;
+  }
+  if (c.gradients > 0) mechanism["gradients"] = whole(c.gradients);
   json constants = constants_json(plan.constants);
   constants["sensitivity"] = c.sensitivity;
   constants["strong_convexity"] = c.prior_precision;
@@ -116,7 +128,7 @@ json certificate_json(const Plan& plan, const RunFacts& facts) {
             {"noise", to_string(facts.noise)},
             {"release_grid", release_grid(c)}}},
           {"assumptions", assumptions_json(plan, facts)},
-          {"theorem", c.kind == CertificateKind::path ? "docs/path.md" : "docs/dalalyan.md"},
+          {"theorem", theorem_page(c.kind)},
           {"software", {{"version", GIBBSITE_VERSION}, {"backend", facts.backend}}}};
 }
 
@@ -144,17 +156,21 @@ json plan_json(const Plan& plan) {
 }
 
 double release_grid(const CertificatePlan& c) {
-  if (!std::isfinite(c.map_error) || !(c.step_size > 0)) {
+  if (!std::isfinite(c.map_error)) {
     throw Infeasible(
         "release grid: the rounding error of this run is not bounded; ask for fewer iterations");
   }
-  const Wide h = c.step_size;
-  // floor(log2 sqrt(2h)) = floor(floor(log2(2h)) / 2).
-  const int noise_exponent = std::ilogb(c.step_size) + 1;
-  const int noise = (noise_exponent >= 0 ? noise_exponent : noise_exponent - 1) / 2 - 15;
-  const Wide slow = h * Wide(c.prior_precision);
-  const Wide fast = 2 - h * Wide(c.smoothness);
-  const Wide gap = slow < fast ? slow : fast;  // 1 - c, when positive
+  const Wide h = c.step_size, m = c.prior_precision;
+  const bool rejects = c.kind == CertificateKind::proximal || c.kind == CertificateKind::rejection;
+  // Variance of the last noise, and how much of an error each step forgets (1 - c, when positive).
+  Wide variance = 2 * h, gap = std::min(Wide(h * m), Wide(2 - h * Wide(c.smoothness)));
+  if (rejects) {
+    variance = c.step_size == 0 ? 1 / m : 1 / (m + 1 / h);
+    gap = c.step_size == 0 ? Wide(1) : Wide(m * variance);
+  }
+  // floor(log2 sqrt(variance)) = floor(floor(log2 variance) / 2).
+  const int exponent = std::ilogb(static_cast<double>(variance));
+  const int noise = (exponent >= 0 ? exponent : exponent - 1) / 2 - 15;
   Wide steps = c.iterations;
   if (gap > 0 && gap * steps > 1) steps = 1 / gap;
   int accumulated = 0;

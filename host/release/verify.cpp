@@ -131,14 +131,30 @@ Claim read_claim(const json& certificate) {
   p.beta = above_zero(mechanism, "beta", "mechanism");
   p.prior_precision = number_field(mechanism, "prior_precision", "mechanism");
   require_finite_nonnegative(p.prior_precision, "mechanism.prior_precision");
-  p.step_size = above_zero(mechanism, "step_size", "mechanism");
+  const bool rejection = p.kind == CertificateKind::rejection;
+  p.step_size = rejection ? number_field(mechanism, "step_size", "mechanism")
+                          : above_zero(mechanism, "step_size", "mechanism");
   p.iterations = static_cast<double>(count_field(mechanism, "iterations", "mechanism"));
   require_at_least(p.iterations, 1, "mechanism.iterations");
+  if (rejection && (p.step_size != 0 || p.iterations != 1)) {
+    throw BadInput("mechanism: rejection has no step size and one iteration");
+  }
   p.tv_gap = number_field(mechanism, "tv_gap", "mechanism");
   p.epsilon = budget.epsilon;
   p.delta = budget.delta;
   if (mechanism.contains("start_gradient_norm")) {
     p.start_gradient_norm = above_zero(mechanism, "start_gradient_norm", "mechanism");
+  }
+  if (rejection || p.kind == CertificateKind::proximal) {
+    const auto count = [&](const char* name) {
+      const auto value = static_cast<double>(count_field(mechanism, name, "mechanism"));
+      require_at_least(value, 1, fmt::format("mechanism.{}", name));
+      return value;
+    };
+    p.proposals = count("proposals");
+    p.rounds = count("rounds");
+    p.residual = above_zero(mechanism, "residual", "mechanism");
+    if (mechanism.contains("gradients") && !rejection) p.gradients = count("gradients");
   }
   return claim;
 }
@@ -161,16 +177,16 @@ void recompute(Claim& claim) {
     p.map_error = found.map_error;
     mu = found.mu;
     if (p.start_gradient_norm != 0) throw BadInput("mechanism.start_gradient_norm: path has none");
-  } else if (p.kind == CertificateKind::dalalyan) {
+  } else if (p.kind != CertificateKind::automatic) {
     require_finite_positive(p.prior_precision, "mechanism.prior_precision");
     p.sensitivity = c.sensitivity_up(p.beta, budget.adjacency, budget.rows_per_person);
     p.smoothness = c.smoothness_up(p.beta, p.prior_precision);
     mu = round_up(Wide(p.sensitivity) / sqrt(Wide(p.prior_precision)));
-    const DalalyanError error = dalalyan_error(c, p);
+    const TvError error = tv_error(c, p);
     p.map_error = error.map_error;
     claim.recomputed_tv = over_draws_up(error.total, Wide(budget.draws), budget.draws);
   } else {
-    throw BadInput("mechanism.certificate: must be path or dalalyan");
+    throw BadInput("mechanism.certificate: must name a certificate, not auto");
   }
   claim.recomputed_mu = over_draws_up(mu, sqrt(Wide(budget.draws)), budget.draws);
 }

@@ -11,6 +11,9 @@
 #include <numeric>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/sampler/proximal.hpp"
+#include "gibbsite/schedule/averaged.hpp"
+#include "gibbsite/schedule/map_error.hpp"
 
 namespace gibbsite {
 namespace {
@@ -80,35 +83,60 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan) 
   }
 }
 
-// Bound on the error of Potential::gradient at theta (docs/map-error.md, steps 2 and 3, for plain
-// sums over n rows).
+// Bound on the error of an engine's loss gradient at theta, times beta, and of the prior's part
+// (docs/map-error.md, steps 2 and 3).
 double gradient_error(const ProblemConstants& c, const Potential& u,
                       std::span<const double> theta) {
   const auto gamma = [](double k) { return 1.01 * k * 0x1p-53; };
   const double norm =
       std::sqrt(std::inner_product(theta.begin(), theta.end(), theta.begin(), 0.0)) + c.center_norm;
   const auto n = static_cast<double>(u.x.rows), d = static_cast<double>(u.x.cols);
+  const auto depth = static_cast<double>(accumulation_depth(u.x.rows));
   const double row = c.full_row_norm_up();
   return u.beta * n * row *
-             (gamma(n + 20) * c.max_abs_residual + c.curvature * gamma(d) * row * norm) +
+             (gamma(depth + 20) * c.max_abs_residual + c.curvature * gamma(d) * row * norm) +
          gamma(8) * u.prior_precision * norm;
 }
 
-// Dalalyan's start: N(theta_hat, I/M) around a minimiser that meets its public tolerance (THEORY
-// 3.1); every draw has a start of its own.
-void start_near_minimum(Ensemble& ensemble, const Model& model, const Dataset& data,
-                        const Plan& plan) {
+Potential potential_of(const Model& model, const Dataset& data, const CertificatePlan& c) {
+  return {model.loss, data.view(), data.y, c.beta, c.prior_precision, model.center};
+}
+
+// Where TV certificates start: a minimiser that meets its public tolerance (THEORY 3.1), by the
+// engine's gradient, whose error is bounded for any number of rows.
+std::vector<double> certified_minimiser(const Model& model, const Dataset& data, const Plan& plan,
+                                        Engine& engine) {
   const CertificatePlan& c = plan.certificate();
-  const Potential u{model.loss, data.view(), data.y, c.beta, c.prior_precision, model.center};
-  const Minimum minimum = minimise(u, c.start_gradient_norm / 4);
-  if (!(minimum.gradient_norm + gradient_error(plan.constants, u, minimum.theta) <=
+  const Potential u = potential_of(model, data, c);
+  Minimum minimum = minimise(u, c.start_gradient_norm / 4);
+  std::vector<double> gradient(data.features());
+  engine.loss_gradients({minimum.theta.data(), 1, data.features()},
+                        {gradient.data(), 1, data.features()});
+  double squared = 0;
+  for (std::size_t j = 0; j < gradient.size(); ++j) {
+    const double away = minimum.theta[j] - (model.center.empty() ? 0.0 : model.center[j]);
+    const double slope = c.beta * gradient[j] + c.prior_precision * away;
+    squared += slope * slope;
+  }
+  if (!(std::sqrt(squared) + gradient_error(plan.constants, u, minimum.theta) <=
         c.start_gradient_norm)) {
     throw Infeasible(
-        fmt::format("--certificate dalalyan: the minimiser it starts from was not found to within "
+        fmt::format("--certificate {}: the minimiser it starts from was not found to within "
                     "its public tolerance {:.3g}; use --certificate path",
-                    c.start_gradient_norm));
+                    to_string(c.kind), c.start_gradient_norm));
   }
-  start_at_random(ensemble, minimum.theta, 1 / std::sqrt(c.smoothness));
+  return minimum.theta;
+}
+
+// The step that a chain stops at: the last one, or one drawn at random (docs/averaged.md).
+std::uint64_t stop_of(const CertificatePlan& c, const Key& key, std::uint32_t stream) {
+  double stop = c.iterations;
+  if (c.kind == CertificateKind::averaged) {
+    std::uint64_t word = 0;
+    fill_words(key, stream, stop_step, {&word, 1});
+    stop = averaged_stop(c.prior_precision, c.step_size, c.iterations, word);
+  }
+  return static_cast<std::uint64_t>(stop);
 }
 
 Ensemble planned_ensemble(const Model& model, const Dataset& data, const Plan& plan,
@@ -119,12 +147,173 @@ Ensemble planned_ensemble(const Model& model, const Dataset& data, const Plan& p
     specs.push_back({.inverse_temperature = c.beta,
                      .prior_precision = c.prior_precision,
                      .step_size = c.step_size,
-                     .iterations = static_cast<std::uint64_t>(c.iterations),
+                     .iterations = stop_of(c, key, static_cast<std::uint32_t>(draw)),
                      .center = model.center,
                      .key = key,
                      .stream = static_cast<std::uint32_t>(draw)});
   }
   return start(std::move(specs), data.features());
+}
+
+// What moves the chains of a plan, a little at a time.
+class Sampler {
+ public:
+  virtual ~Sampler() = default;
+  /// At the plan's start; may read the data, and take long.
+  virtual void begin() = 0;
+  /// Some steps, about `steps` of each chain. Nothing to do when `done() == total()`.
+  virtual void advance(std::uint64_t steps) = 0;
+  [[nodiscard]] virtual std::uint64_t done() const = 0;
+  [[nodiscard]] virtual std::uint64_t total() const = 0;
+  [[nodiscard]] virtual std::vector<std::vector<double>> draws() const = 0;
+  virtual void save(Checkpoint& checkpoint) const = 0;
+  [[nodiscard]] virtual bool fits(const Checkpoint& checkpoint) const = 0;
+  virtual void restore(const Checkpoint& checkpoint) = 0;
+};
+
+std::uint64_t sum(std::span<const std::uint64_t> counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
+
+/// path, dalalyan, averaged.
+class LangevinSampler final : public Sampler {
+ public:
+  LangevinSampler(const Model& model, const Dataset& data, const Plan& plan, Engine& engine,
+                  const Key& key)
+      : model_(model),
+        data_(data),
+        plan_(plan),
+        engine_(engine),
+        ensemble_(planned_ensemble(model, data, plan, key)) {}
+
+  void begin() override {
+    const CertificatePlan& c = plan_.certificate();
+    if (c.kind == CertificateKind::path) return;
+    const auto minimiser = certified_minimiser(model_, data_, plan_, engine_);
+    start_at_random(ensemble_, minimiser,
+                    c.kind == CertificateKind::dalalyan ? 1 / std::sqrt(c.smoothness) : 0.0);
+  }
+  void advance(std::uint64_t steps) override { engine_.advance(ensemble_, steps); }
+  [[nodiscard]] std::uint64_t done() const override { return sum(ensemble_.step); }
+  [[nodiscard]] std::uint64_t total() const override {
+    std::uint64_t out = 0;
+    for (const ChainSpec& spec : ensemble_.specs) out += spec.iterations;
+    return out;
+  }
+  [[nodiscard]] std::vector<std::vector<double>> draws() const override {
+    std::vector<std::vector<double>> out;
+    for (std::size_t c = 0; c < ensemble_.chains(); ++c) {
+      out.emplace_back(ensemble_.chain(c).begin(), ensemble_.chain(c).end());
+    }
+    return out;
+  }
+  void save(Checkpoint& checkpoint) const override {
+    checkpoint.theta = ensemble_.theta;
+    checkpoint.step = ensemble_.step;
+  }
+  [[nodiscard]] bool fits(const Checkpoint& checkpoint) const override {
+    bool fits = checkpoint.theta.size() == ensemble_.theta.size() &&
+                checkpoint.step.size() == ensemble_.chains();
+    for (std::size_t c = 0; fits && c < ensemble_.chains(); ++c) {
+      fits = checkpoint.step[c] <= ensemble_.specs[c].iterations;
+    }
+    return fits;
+  }
+  void restore(const Checkpoint& checkpoint) override {
+    ensemble_.theta = checkpoint.theta;
+    ensemble_.step = checkpoint.step;
+  }
+
+ private:
+  const Model& model_;
+  const Dataset& data_;
+  const Plan& plan_;
+  Engine& engine_;
+  Ensemble ensemble_;
+};
+
+/// proximal, rejection.
+class RejectionSampler final : public Sampler {
+ public:
+  RejectionSampler(const Model& model, const Dataset& data, const Plan& plan, Engine& engine,
+                   const Key& key)
+      : model_(model),
+        data_(data),
+        plan_(plan),
+        engine_(engine),
+        key_(key),
+        potential_(potential_of(model, data, plan.certificate())) {}
+
+  void begin() override {
+    const CertificatePlan& c = plan_.certificate();
+    if (c.gradients > 0) {  // padded: public, and so is the number of passes
+      center_ = model_.center.empty() ? std::vector<double>(data_.features(), 0.0) : model_.center;
+    } else {
+      center_ = certified_minimiser(model_, data_, plan_, engine_);
+    }
+    make_chains();
+    if (c.kind == CertificateKind::proximal) {
+      chains_->start_at_random(1 / std::sqrt(c.smoothness));
+    }
+  }
+  void advance(std::uint64_t /*steps*/) override { chains_->advance(iterations()); }
+  [[nodiscard]] std::uint64_t done() const override { return sum(chains_->iterations()); }
+  [[nodiscard]] std::uint64_t total() const override { return draws_asked() * iterations(); }
+  [[nodiscard]] std::vector<std::vector<double>> draws() const override {
+    std::vector<std::vector<double>> out;
+    for (std::size_t c = 0; c < draws_asked(); ++c) out.push_back(chains_->theta(c));
+    return out;
+  }
+  // Offsets of the chains, then their center.
+  void save(Checkpoint& checkpoint) const override {
+    checkpoint.theta.assign(chains_->offsets().begin(), chains_->offsets().end());
+    checkpoint.theta.insert(checkpoint.theta.end(), center_.begin(), center_.end());
+    checkpoint.step.assign(chains_->iterations().begin(), chains_->iterations().end());
+  }
+  [[nodiscard]] bool fits(const Checkpoint& checkpoint) const override {
+    return checkpoint.theta.size() == (draws_asked() + 1) * data_.features() &&
+           checkpoint.step.size() == draws_asked() &&
+           std::ranges::all_of(checkpoint.step,
+                               [&](std::uint64_t step) { return step <= iterations(); });
+  }
+  void restore(const Checkpoint& checkpoint) override {
+    const std::span<const double> theta = checkpoint.theta;
+    const auto center = theta.last(data_.features());
+    center_.assign(center.begin(), center.end());
+    make_chains();
+    chains_->restore(theta.first(theta.size() - center.size()), checkpoint.step);
+  }
+
+ private:
+  void make_chains() {
+    const CertificatePlan& c = plan_.certificate();
+    chains_ = std::make_unique<ProximalChains>(
+        engine_, potential_,
+        ProximalSchedule{c.step_size, c.iterations, c.proposals, c.rounds, c.residual, c.gradients},
+        center_, draws_asked(), key_);
+  }
+  [[nodiscard]] std::uint64_t iterations() const {
+    return static_cast<std::uint64_t>(plan_.certificate().iterations);
+  }
+  [[nodiscard]] std::uint64_t draws_asked() const { return plan_.budget.draws; }
+
+  const Model& model_;
+  const Dataset& data_;
+  const Plan& plan_;
+  Engine& engine_;
+  Key key_;
+  Potential potential_;
+  std::vector<double> center_;  // [d]
+  std::unique_ptr<ProximalChains> chains_;
+};
+
+std::unique_ptr<Sampler> make_sampler(const Model& model, const Dataset& data, const Plan& plan,
+                                      Engine& engine, const Key& key) {
+  const CertificateKind kind = plan.certificate().kind;
+  if (kind == CertificateKind::proximal || kind == CertificateKind::rejection) {
+    return std::make_unique<RejectionSampler>(model, data, plan, engine, key);
+  }
+  return std::make_unique<LangevinSampler>(model, data, plan, engine, key);
 }
 
 // Of everything a resumed run must share with the run it continues: keyed, so that it says nothing
@@ -138,6 +327,7 @@ std::string fingerprint_of(const Model& model, const Dataset& data, const Plan& 
                   p.rows, p.features, p.row_norm, p.intercept, plan.budget.draws, to_string(c.kind),
                   c.beta, c.prior_precision, c.step_size, c.iterations, c.smoothness,
                   model.loss->name(), to_toml(data.schema));
+  text += fmt::format("{:a} {:a} {:a} {:a} ", c.proposals, c.rounds, c.residual, c.gradients);
   for (const double v : model.center) text += fmt::format("{:a} ", v);
   std::array<unsigned char, 32> hash;
   crypto_generichash_state state;
@@ -164,7 +354,7 @@ std::string fingerprint_of(const Model& model, const Dataset& data, const Plan& 
 
 // Throws BadInput when the checkpoint belongs to another run.
 void require_same_run(const Checkpoint& checkpoint, const SampleOptions& options, const Key& asked,
-                      const Ensemble& ensemble, const std::string& fingerprint) {
+                      const Sampler& sampler, const std::string& fingerprint) {
   const std::string& path = options.checkpoint;
   if (checkpoint.key.kind != asked.kind ||
       (asked.kind == NoiseKind::philox && checkpoint.key.bytes != asked.bytes)) {
@@ -173,12 +363,7 @@ void require_same_run(const Checkpoint& checkpoint, const SampleOptions& options
         "it and start again",
         path));
   }
-  const bool fits = checkpoint.theta.size() == ensemble.theta.size() &&
-                    checkpoint.step.size() == ensemble.chains() &&
-                    std::ranges::all_of(checkpoint.step, [&](std::uint64_t step) {
-                      return step <= ensemble.specs.front().iterations;
-                    });
-  if (!fits || checkpoint.fingerprint != fingerprint) {
+  if (checkpoint.fingerprint != fingerprint || !sampler.fits(checkpoint)) {
     throw BadInput(fmt::format(
         "{}: this checkpoint is of another run: the data or the plan changed; give what it was "
         "made with, or remove it and start again",
@@ -186,41 +371,12 @@ void require_same_run(const Checkpoint& checkpoint, const SampleOptions& options
   }
 }
 
-std::uint64_t steps_done(const Ensemble& ensemble) {
-  return std::accumulate(ensemble.step.begin(), ensemble.step.end(), std::uint64_t{0});
-}
-
 }  // namespace
 
 Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& backend,
            const Key& key, const SampleOptions& options) {
-  const CertificatePlan& certificate = require_feasible(plan);
+  static_cast<void>(require_feasible(plan));
   require_planned(model, data, plan);
-
-  const bool keep = !options.checkpoint.empty();
-  Checkpoint checkpoint;
-  Ensemble ensemble;
-  std::error_code ignored;
-  if (keep && std::filesystem::exists(options.checkpoint, ignored)) {
-    checkpoint = read_checkpoint(options.checkpoint);
-    ensemble = planned_ensemble(model, data, plan, checkpoint.key);
-    require_same_run(checkpoint, options, key, ensemble,
-                     fingerprint_of(model, data, plan, checkpoint.key));
-    ensemble.theta = checkpoint.theta;
-    ensemble.step = checkpoint.step;
-  } else {
-    ensemble = planned_ensemble(model, data, plan, key);
-    if (certificate.kind == CertificateKind::dalalyan) {
-      start_near_minimum(ensemble, model, data, plan);
-    }
-    checkpoint.key = key;
-    if (keep) checkpoint.fingerprint = fingerprint_of(model, data, plan, key);
-  }
-  const auto save = [&] {
-    checkpoint.theta = ensemble.theta;
-    checkpoint.step = ensemble.step;
-    write_checkpoint(options.checkpoint, checkpoint);
-  };
 
   const auto engine = backend.load(data.view(), data.y, *model.loss);
   if (!engine->certifiable()) {
@@ -230,26 +386,47 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
                     "it; use double arithmetic and the chains' own noise",
                     backend.name()));
   }
+  const bool keep = !options.checkpoint.empty();
+  Checkpoint checkpoint;
+  std::unique_ptr<Sampler> sampler;
+  std::error_code ignored;
+  if (keep && std::filesystem::exists(options.checkpoint, ignored)) {
+    checkpoint = read_checkpoint(options.checkpoint);
+    sampler = make_sampler(model, data, plan, *engine, checkpoint.key);
+    require_same_run(checkpoint, options, key, *sampler,
+                     fingerprint_of(model, data, plan, checkpoint.key));
+    sampler->restore(checkpoint);
+  } else {
+    checkpoint.key = key;
+    if (keep) checkpoint.fingerprint = fingerprint_of(model, data, plan, key);
+    sampler = make_sampler(model, data, plan, *engine, key);
+    sampler->begin();
+  }
+  const auto save = [&] {
+    sampler->save(checkpoint);
+    write_checkpoint(options.checkpoint, checkpoint);
+  };
+
   // At once, so that a path that cannot be written is found before hours of work.
   if (keep) save();
-  const std::uint64_t total = ensemble.chains() * ensemble.specs.front().iterations;
+  const std::uint64_t total = sampler->total();
   auto last_save = Clock::now();
   std::uint64_t chunk = 1;
-  while (!ensemble.finished()) {
+  while (sampler->done() < total) {
     if (options.stop != nullptr && *options.stop) {
       if (keep) save();
       throw Interrupted(fmt::format(
-          "interrupted after {} of {} steps; {}", steps_done(ensemble), total,
+          "interrupted after {} of {} steps; {}", sampler->done(), total,
           keep ? fmt::format("give the same command again to go on from {}", options.checkpoint)
                : "nothing was kept; give --checkpoint FILE to be able to go on"));
     }
     const auto chunk_start = Clock::now();
-    engine->advance(ensemble, chunk);
+    sampler->advance(chunk);
     // The next call lasts about a tenth of a second, so progress and `stop` are polled often.
     const double ratio = 0.1 / std::max(seconds_since(chunk_start), 1e-6);
     chunk = static_cast<std::uint64_t>(
         std::clamp(static_cast<double>(chunk) * std::min(ratio, 8.0), 1.0, 1e9));
-    if (options.progress) options.progress(steps_done(ensemble), total);
+    if (options.progress) options.progress(sampler->done(), total);
     if (keep && seconds_since(last_save) >= options.checkpoint_every_seconds) {
       save();
       last_save = Clock::now();
@@ -258,9 +435,7 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
   if (keep) std::filesystem::remove(options.checkpoint, ignored);
 
   Run run;
-  for (std::size_t c = 0; c < ensemble.chains(); ++c) {
-    run.draws.emplace_back(ensemble.chain(c).begin(), ensemble.chain(c).end());
-  }
+  run.draws = sampler->draws();
   run.schema = data.schema;
   run.loss = model.loss->name();
   run.noise = checkpoint.key.kind;

@@ -2,32 +2,14 @@
 
 #include <cmath>
 
-#include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "schedule/tv_target.hpp"
 
 namespace gibbsite {
-namespace {
-
-void require_dalalyan(double d, double m, double M, double tv) {
-  require_at_least(d, 1, "features");
-  require_finite_positive(m, "--prior-precision");
-  require_finite_positive(M, "smoothness");
-  require_between(tv, 0, 0.5, "--tv");
-  if (!(m <= M)) throw BadInput("--prior-precision: exceeds the smoothness; lower it");
-}
-
-// A count below 2^53 is a double already; a larger one is rounded up.
-double ceil_up(const Wide& x) {
-  const Wide whole = ceil(x);
-  return whole < Wide(0x1p53) ? static_cast<double>(whole) : round_up(whole);
-}
-
-}  // namespace
 
 DalalyanSchedule dalalyan_schedule(double features, double strong_convexity, double smoothness,
                                    double tv, double gradient_norm) {
-  require_dalalyan(features, strong_convexity, smoothness, tv);
-  require_finite_nonnegative(gradient_norm, "gradient_norm");
+  require_tv_target(features, strong_convexity, smoothness, tv, gradient_norm);
   const Wide d = features, m = strong_convexity, M = smoothness, g = tv, G = gradient_norm;
   const Wide A = 4 * log(1 / g) + d * log(M / m) + G * G * (1 / m + 1 / M);
   DalalyanSchedule out;
@@ -44,7 +26,7 @@ DalalyanSchedule dalalyan_schedule(double features, double strong_convexity, dou
 
 double dalalyan_iterations_as_printed(double features, double strong_convexity, double smoothness,
                                       double tv) {
-  require_dalalyan(features, strong_convexity, smoothness, tv);
+  require_tv_target(features, strong_convexity, smoothness, tv, 0);
   const Wide d = features, m = strong_convexity, M = smoothness, g = tv;
   const Wide A = 4 * log(1 / g) + d * log(M / m);
   return ceil_up(d * M * M * A * A / (4 * m * g * g));

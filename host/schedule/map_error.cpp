@@ -6,19 +6,10 @@
 
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "schedule/rounding.hpp"
 
 namespace gibbsite {
 namespace {
-
-// gamma_k = k u / (1 - k u): k roundings to nearest (Higham 2002, Lemma 3.1).
-Wide gamma_k(const Wide& k) {
-  const Wide ku = k * ldexp(Wide(1), -53);
-  return ku / (1 - ku);
-}
-
-// Roundings between a logit and its residual, in units of u: an exp within 4 ulp and the four
-// operations after it; tests/model and tests/backend hold the implementations to it.
-constexpr int residual_roundings = 16;
 
 // Operations between a gradient coordinate and the new coordinate, sqrt(2h) included.
 constexpr int update_roundings = 8;

@@ -8,33 +8,29 @@
 #include <utility>
 
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/core/random.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/gdp.hpp"
-#include "gibbsite/schedule/dalalyan.hpp"
-#include "gibbsite/schedule/map_error.hpp"
 #include "gibbsite/schedule/path.hpp"
+#include "schedule/planning.hpp"
 
 namespace gibbsite {
 namespace {
 
-constexpr double unlimited_steps = 0x1p53;              // beyond it a double does not count steps
-constexpr double longest_run_seconds = 30 * 86400;      // a month: longer is out of reach
-constexpr double longest_run_passes = 1e9;              // when no speed is known
-constexpr double default_tv_share = 0.01;               // of delta, reserved for gamma (THEORY 3)
-constexpr std::array schedule_shares{0.999, 0.9, 0.5};  // of gamma; the rest is for map error
-constexpr double stationary_tolerance = 1e-3;  // c^T when the stationary law is what is wanted
+constexpr double unlimited_steps = 0x1p53;          // beyond it a double does not count steps
+constexpr double longest_run_seconds = 30 * 86400;  // a month: longer is out of reach
+constexpr double longest_run_passes = 1e9;          // when no speed is known
+constexpr double stationary_tolerance = 1e-3;       // c^T when the stationary law is what is wanted
 
 double budget_lipschitz_up(const ProblemConstants& constants, const Budget& budget) {
   return round_up(Wide(constants.lipschitz_up()) * Wide(budget.rows_per_person));
 }
 
+}  // namespace
+
 double draws_mu_up(double mu, const Budget& budget) {
   return budget.draws == 1 ? mu : round_up(Wide(mu) * sqrt(Wide(budget.draws)));
 }
 
-// beta of a calibration for exact Gibbs, `budget.draws` draws composing to (epsilon, delta): mu is
-// proportional to beta, so sqrt(draws) comes off beta.
 double gibbs_beta_down(const ProblemConstants& constants, const Budget& budget,
                        Calibration calibration, double delta, double prior_precision) {
   const double beta = calibrate_beta_down(calibration, budget.epsilon, delta,
@@ -53,9 +49,12 @@ CertificatePlan blank(CertificateKind kind, const Budget& budget, const PlanOpti
   return out;
 }
 
-void count_passes(CertificatePlan& out, const Budget& budget, const PlanOptions& options) {
-  out.passes = out.iterations * static_cast<double>(budget.draws);
-  if (options.seconds_per_pass) out.seconds = out.passes * *options.seconds_per_pass;
+void count_passes(CertificatePlan& out, double passes, double work, const Budget& budget,
+                  const PlanOptions& options) {
+  const auto draws = static_cast<double>(budget.draws);
+  out.passes = passes * draws;
+  out.work = work * draws;
+  if (options.seconds_per_pass) out.seconds = out.work * *options.seconds_per_pass;
 }
 
 bool in_reach(const CertificatePlan& out) {
@@ -69,6 +68,8 @@ std::string out_of_reach(const CertificatePlan& out) {
   if (std::isnan(out.seconds)) return passes;
   return fmt::format("{}: {:.2g} years on this machine", passes, out.seconds / (365.25 * 86400));
 }
+
+namespace {
 
 PathCertificate path_schedule(const ProblemConstants& constants, const Budget& budget,
                               const PlanOptions& options) {
@@ -105,7 +106,7 @@ CertificatePlan plan_path(const ProblemConstants& constants, const Budget& budge
   out.map_error = found.map_error;
   out.iterate_norm = found.iterate_norm;
   out.mu = draws_mu_up(found.mu, budget);
-  count_passes(out, budget, options);
+  count_passes(out, out.iterations, out.iterations, budget, options);
   out.feasible = true;
   if (!(gdp_delta_up(budget.epsilon, out.mu) <= budget.delta)) {
     out.feasible = false;
@@ -123,62 +124,6 @@ CertificatePlan plan_path(const ProblemConstants& constants, const Budget& budge
   return out;
 }
 
-CertificatePlan plan_dalalyan(const ProblemConstants& constants, const Budget& budget,
-                              const PlanOptions& options) {
-  CertificatePlan out = blank(CertificateKind::dalalyan, budget, options);
-  const double m = constants.prior_precision.value_or(1.0);
-  out.prior_precision = m;
-  if (!(m > 0)) {
-    out.why = "needs a strongly convex potential; give --prior-precision above 0";
-    return out;
-  }
-  // (epsilon, delta(epsilon; mu) + (1 + e^epsilon) gamma): what gamma costs comes off delta first.
-  const Wide price = 1 + exp(Wide(budget.epsilon));
-  out.tv_gap =
-      options.tv ? *options.tv : round_down(Wide(default_tv_share) * Wide(budget.delta) / price);
-  const double delta = round_down(Wide(budget.delta) - price * Wide(out.tv_gap));
-  if (!(delta > 0)) {
-    out.why = fmt::format(
-        "a total variation gap of {:.3g} costs (1+e^epsilon) gamma = {:.3g}, more than delta; ask "
-        "for --tv below {:.3g}",
-        out.tv_gap, static_cast<double>(price) * out.tv_gap,
-        budget.delta / static_cast<double>(price));
-    return out;
-  }
-  out.beta = gibbs_beta_down(constants, budget, options.calibration, delta, m);
-  out.sensitivity = constants.sensitivity_up(out.beta, budget.adjacency, budget.rows_per_person);
-  out.smoothness = constants.smoothness_up(out.beta, m);
-  out.mu = draws_mu_up(round_up(Wide(out.sensitivity) / sqrt(Wide(m))), budget);
-  // A public tolerance for the minimiser that the chain starts from; it adds 1e-6 to the exponent.
-  out.start_gradient_norm = 1e-3 * std::sqrt(m);
-
-  const double tv = out.tv_gap / static_cast<double>(budget.draws);
-  DalalyanError error;
-  for (const double share : schedule_shares) {
-    const DalalyanSchedule schedule =
-        dalalyan_schedule(static_cast<double>(constants.features), m, out.smoothness, share * tv,
-                          out.start_gradient_norm);
-    out.step_size = schedule.step_size;
-    out.iterations = schedule.iterations;
-    error = dalalyan_error(constants, out);
-    if (error.total <= tv) break;
-  }
-  count_passes(out, budget, options);
-  out.map_error = error.map_error;
-  out.iterate_norm = error.iterate_norm;
-  if (!(error.total <= tv)) {
-    out.why = out_of_reach(out) + ", more than double arithmetic can keep exact enough";
-  } else if (!in_reach(out)) {
-    out.why = out_of_reach(out);
-  } else {
-    out.feasible = true;
-    out.why = "a draw within the total variation gap of the Gibbs posterior";
-    return out;
-  }
-  out.why += "; the path certificate is in reach at the same budget";
-  return out;
-}
-
 void validate(const ProblemConstants& constants, const Budget& budget, const PlanOptions& options) {
   constants.validate();
   budget.validate();
@@ -191,11 +136,15 @@ void validate(const ProblemConstants& constants, const Budget& budget, const Pla
         "--iterations: must be a whole number from 1 to 2^53, got {}; give one, or leave it out",
         *options.iterations));
   }
-  if (options.certificate == CertificateKind::dalalyan &&
-      (options.step_size || options.iterations)) {
+  const bool tv_only = options.certificate != CertificateKind::path &&
+                       (options.tv || options.certificate != CertificateKind::automatic);
+  if (tv_only && (options.step_size || options.iterations)) {
     throw BadInput(
-        "--certificate dalalyan: fixes the step size and the iterations itself; leave out "
-        "--step-size and --iterations, or use --certificate path");
+        "--step-size, --iterations: a total variation certificate fixes both itself; leave them "
+        "out, or use --certificate path");
+  }
+  if (options.padded && options.certificate != CertificateKind::proximal) {
+    throw BadInput("--padded: belongs to --certificate proximal; give both or neither");
   }
   if (options.calibration != Calibration::gdp && constants.prior_precision == 0.0) {
     throw BadInput(
@@ -204,10 +153,24 @@ void validate(const ProblemConstants& constants, const Budget& budget, const Pla
   }
 }
 
-constexpr std::array<std::pair<CertificateKind, std::string_view>, 3> kind_names{
+constexpr std::array<std::pair<CertificateKind, std::string_view>, 6> kind_names{
     {{CertificateKind::automatic, "auto"},
      {CertificateKind::path, "path"},
+     {CertificateKind::rejection, "rejection"},
+     {CertificateKind::proximal, "proximal"},
+     {CertificateKind::averaged, "averaged"},
      {CertificateKind::dalalyan, "dalalyan"}}};
+
+// The cheapest TV certificate within reach; path where there is none, or where no gap was asked
+// for: it spends all of delta on beta, and its running time says nothing of the data.
+std::size_t automatic_choice(const std::vector<CertificatePlan>& all, bool tv_asked) {
+  std::size_t best = tv_asked ? 1 : 0;
+  for (std::size_t i = 1; tv_asked && i < all.size(); ++i) {
+    const bool better = all[i].feasible && (!all[best].feasible || all[i].work < all[best].work);
+    if (better) best = i;
+  }
+  return best;
+}
 
 }  // namespace
 
@@ -222,42 +185,28 @@ CertificateKind certificate_from_string(std::string_view name) {
   for (const auto& [value, known] : kind_names) {
     if (known == name) return value;
   }
-  if (name == "averaged" || name == "proximal") {
-    throw Infeasible(fmt::format(
-        "--certificate {}: is not in this version; use path, or dalalyan for a total variation gap",
-        name));
-  }
-  throw BadInput(fmt::format("--certificate: '{}' is unknown; give auto, path or dalalyan", name));
-}
-
-DalalyanError dalalyan_error(const ProblemConstants& constants,
-                             const CertificatePlan& certificate) {
-  const Wide d = constants.features, m = certificate.prior_precision;
-  const Wide M = certificate.smoothness, h = certificate.step_size, K = certificate.iterations;
-  const Wide G = certificate.start_gradient_norm;
-  // theta_hat = theta0 - (beta grad - g)/m, plus N(0, I/M) of bounded bits.
-  const double start = round_up(
-      (Wide(certificate.beta) * Wide(constants.rows) * Wide(constants.lipschitz_up()) + G) / m +
-      sqrt(Wide(d / M)) * Wide(max_abs_normal));
-  const MapBounds bounds = map_bounds_up(constants, certificate.beta, certificate.prior_precision,
-                                         certificate.step_size, certificate.iterations, start);
-  DalalyanError out{bounds.map_error, bounds.iterate_norm, 1.0};
-  if (!std::isfinite(bounds.map_error)) return out;
-  const Wide mixing =
-      exp(Wide(d / 4 * log(Wide(M / m)) + G * G * (1 / m + 1 / M) / 4 - K * h * m / 2)) / 2;
-  const Wide steps = M * sqrt(Wide(d * K * h * h)) / 2;
-  // K Gaussian steps whose means differ by at most e: KL <= K e^2 / (4h), then Pinsker.
-  const Wide rounding = Wide(bounds.map_error) * sqrt(Wide(K / (8 * h)));
-  out.total = round_up(mixing + steps + rounding);
-  return out;
+  throw BadInput(fmt::format(
+      "--certificate: '{}' is unknown; give auto, path, rejection, proximal, averaged or dalalyan",
+      name));
 }
 
 Plan plan(const ProblemConstants& constants, const Budget& budget, const PlanOptions& options) {
   validate(constants, budget, options);
   Plan out{constants, budget, {}, 0};
   out.certificates.push_back(plan_path(constants, budget, options));
-  out.certificates.push_back(plan_dalalyan(constants, budget, options));
-  out.chosen = options.certificate == CertificateKind::dalalyan ? 1 : 0;
+  for (const auto kind : {CertificateKind::rejection, CertificateKind::proximal,
+                          CertificateKind::averaged, CertificateKind::dalalyan}) {
+    out.certificates.push_back(plan_tv(kind, constants, budget, options));
+  }
+  auto& all = out.certificates;
+  if (options.certificate == CertificateKind::automatic) {
+    out.chosen = automatic_choice(all, options.tv.has_value());
+    if (options.tv && all[out.chosen].feasible) {
+      all[out.chosen].why += "; the cheapest within the gap";
+    }
+  } else {
+    while (all[out.chosen].kind != options.certificate) ++out.chosen;
+  }
   return out;
 }
 

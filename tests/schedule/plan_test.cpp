@@ -105,7 +105,7 @@ TEST(Plan, DalalyanInReachKeepsItsTotalGuarantee) {
   const auto& row = require_feasible(p);
   EXPECT_LT(row.iterations, 1e9);
   EXPECT_LE(gdp_delta_up(1.0, row.mu) + (1 + std::exp(1.0)) * row.tv_gap, 0.1 * (1 + 1e-12));
-  EXPECT_LE(dalalyan_error(c, row).total, row.tv_gap);
+  EXPECT_LE(tv_error(c, row).total, row.tv_gap);
 }
 
 TEST(Plan, ATvGapThatCostsMoreThanDeltaIsNamed) {

@@ -47,6 +47,11 @@ struct Potential {
   void gradient(std::span<const double> theta, std::span<double> out) const;
 };
 
+/// grad^2 U(theta) = beta X^T diag(f'') X + m I [d x d], all of it. Work n d^2 / 2.
+std::vector<double> hessian(const Potential& potential, std::span<const double> theta);
+/// Its diagonal [d]. Work n d.
+std::vector<double> hessian_diagonal(const Potential& potential, std::span<const double> theta);
+
 /// An approximate minimiser of U and the norm of the gradient there.
 struct Minimum {
   std::vector<double> theta;  ///< [d]

@@ -14,8 +14,9 @@ struct logistic {
   /// log(1 + exp(-y z)), stable for every finite z: softplus(t) = max(t, 0) + log1p(exp(-|t|)).
   template <class Real>
   GIBBSITE_HD static Real value(Real z, Real y) {
+    using std::exp, std::fabs, std::log1p;  // or those of the Real's own namespace
     const Real t = -y * z;
-    return (t > 0 ? t : Real{0}) + std::log1p(std::exp(-std::fabs(t)));
+    return (t > 0 ? t : Real{0}) + log1p(Real{exp(Real{-fabs(t)})});
   }
   /// df/dz = -y sigmoid(-y z); exp never sees a positive argument, so nothing overflows and the
   /// relative accuracy holds far in both tails.

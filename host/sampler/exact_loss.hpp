@@ -1,0 +1,17 @@
+#pragma once
+// The loss in 50 digits, for decisions that double arithmetic leaves open.
+#include <span>
+
+#include "gibbsite/core/rows.hpp"
+#include "gibbsite/core/wide.hpp"
+#include "gibbsite/model/loss.hpp"
+
+namespace gibbsite {
+
+/// sum_i f(x_i . (center + offset), y_i) - f(x_i . w, y_i), all [d]. Throws BadInput on a loss that
+/// was not compiled in.
+Wide exact_loss_difference(const Loss& loss, const Rows& x, std::span<const float> y,
+                           std::span<const double> center, std::span<const double> offset,
+                           std::span<const double> w);
+
+}  // namespace gibbsite

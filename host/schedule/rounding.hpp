@@ -1,0 +1,17 @@
+#pragma once
+// Rounding to nearest in double, counted (docs/map-error.md).
+#include "gibbsite/core/wide.hpp"
+
+namespace gibbsite {
+
+/// gamma_k = k u / (1 - k u): k roundings (Higham 2002, Lemma 3.1).
+inline Wide gamma_k(const Wide& k) {
+  const Wide ku = k * ldexp(Wide(1), -53);
+  return ku / (1 - ku);
+}
+
+/// Roundings between a logit and its residual, in units of u: an exp within 4 ulp and the four
+/// operations after it; tests/model and tests/backend hold the implementations to it.
+inline constexpr int residual_roundings = 16;
+
+}  // namespace gibbsite

@@ -1,0 +1,28 @@
+#pragma once
+// Langevin Monte Carlo stopped at a random step (THEORY 3.2): a TV target in about kappa d/gamma^2
+// steps.
+
+namespace gibbsite {
+
+struct AveragedSchedule {
+  double step_size = 0;   ///< h
+  double iterations = 0;  ///< K: the chain stops at tau <= K, P(tau = k) ~ (1 - mh)^-(k-1)
+};
+
+/// h = min(2 rho g^2 / (M d), 1/M), rho = 0.97, K = ceil(log(1 + m W0^2 / (2 (2 g^2 - M d h))) /
+/// -log(1 - m h)), W0 = G/m + sqrt(d/m), from a fixed start with ||grad U(theta_0)|| <= G
+/// (Durmus, Majewski, Miasojedow 2019, Lemma 1; docs/averaged.md). h is rounded down, K up.
+/// Needs gamma in (0, 1/2), 0 < m <= M.
+AveragedSchedule averaged_schedule(double features, double strong_convexity, double smoothness,
+                                   double tv, double gradient_norm = 0);
+
+/// TV(theta_tau, pi) <= sqrt(KL/2), KL = m W0^2 / (2 ((1 - mh)^-K - 1)) + M d h, rounded up. h <=
+/// 1/M; throws BadInput otherwise.
+double averaged_tv_up(double features, double strong_convexity, double smoothness, double step_size,
+                      double iterations, double gradient_norm);
+
+/// tau in {1, ..., K} for a uniform word w: the smallest one with P(tau <= k) >= (w + 1/2) 2^-64.
+double averaged_stop(double strong_convexity, double step_size, double iterations,
+                     unsigned long long word);
+
+}  // namespace gibbsite

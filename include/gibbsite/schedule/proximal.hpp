@@ -1,0 +1,92 @@
+#pragma once
+// Proximal sampler and exact rejection (THEORY 3.4, 3.5; docs/proximal.md): a TV target gamma at a
+// cost of log(1/gamma).
+#include <cstdint>
+
+#include "gibbsite/core/constants.hpp"
+
+namespace gibbsite {
+
+/// KL(N(theta_hat, I/M) | pi) <= (d/2) log(M/m) + G^2/(2m) with ||grad U(theta_hat)|| <= G, rounded
+/// up.
+double proximal_kl_start_up(double features, double strong_convexity, double smoothness,
+                            double gradient_norm);
+
+/// k = ceil(log(KL_0/(2 g^2)) / (2 log(1 + eta m))), at least 1: TV <= g after k iterations.
+double proximal_iterations_up(double kl_start, double step_size, double strong_convexity,
+                              double tv);
+
+/// sqrt(KL_k/2), KL_k = KL_0/(1 + eta m)^(2k), rounded up.
+double proximal_tv_up(double kl_start, double step_size, double strong_convexity,
+                      double iterations);
+
+/// Probability that a proposal N(mean, s I) is accepted with probability exp(-beta D(x, w)), at
+/// least (1 + s A/d)^(-d/2) exp(-A ||mean - w||^2/2) >= exp(-A (s + ||mean - w||^2)/2), rounded
+/// down. `trace` = A >= tr(beta phi X^T X), `variance` = s, `offset` >= ||mean - w||.
+double rejection_acceptance_down(double features, double trace, double variance, double offset);
+
+/// Passes with B proposals until one is accepted, expected: 1/(1 - (1 - p)^B).
+double expected_rounds(double acceptance, double proposals);
+
+/// How a run of the proximal sampler is laid out. Public numbers only.
+struct ProximalSchedule {
+  double step_size = 0;   ///< eta; 0 for exact rejection, which has no y
+  double iterations = 1;  ///< k
+  double proposals = 1;   ///< B, evaluated in one pass over the data
+  double rounds = 1;      ///< N: most passes with proposals in one iteration
+  double residual = 0;    ///< ||grad U(w) + (w - y)/eta|| <= this before anything is proposed
+  double gradients = 0;   ///< padded: gradient passes of every iteration; 0: as many as it takes
+};
+
+/// What a proposal's law is made of. eta = 0: exact rejection, s = 1/m, offset G/m.
+struct ProposalBounds {
+  double variance = 0;         ///< s = 1/(m + 1/eta), of a coordinate
+  double offset = 0;           ///< bound on ||mean - w|| = s ||residual||
+  double acceptance_down = 0;  ///< of one proposal, whatever y
+};
+ProposalBounds proposal_bounds(double features, double strong_convexity, double smoothness,
+                               double step_size, double residual);
+
+/// Gradient passes that bring the proximal problem from ||grad|| <= `start` to `residual`, whatever
+/// the data: gradient descent of step 2/(m + M + 2/eta), q = (M - m)/(M + m + 2/eta), 1 +
+/// ceil(log(start (M + 1/eta)/(m + 1/eta)/residual)/log(1/q)) (Nesterov 2018, Thm 2.1.15).
+double proximal_gradients_up(double strong_convexity, double smoothness, double step_size,
+                             double start, double residual);
+
+/// Expected passes over the data of gradients (two of an iteration are planned for) and of
+/// proposals.
+struct ProximalPasses {
+  double gradients = 0, proposals = 0;
+};
+ProximalPasses proximal_passes(const ProximalSchedule& schedule, double acceptance);
+
+/// What a pass costs that evaluates B proposals, in passes of one: X is read once, and a further
+/// proposal costs its arithmetic.
+double batch_cost(double proposals);
+
+/// eta and B that minimise the cost for this TV target, and what follows from them. `padded`: every
+/// iteration takes the same public number of passes, and ||grad U|| <= `gradient_norm` holds at
+/// theta0 for every data set instead of at a minimiser. A tenth of a percent of the target each
+/// goes to the cap on trials.
+ProximalSchedule proximal_schedule(double features, double strong_convexity, double smoothness,
+                                   double tv, double gradient_norm, bool padded);
+
+/// B and N of exact rejection, from a minimiser with ||grad U|| <= gradient_norm.
+ProximalSchedule rejection_schedule(double features, double strong_convexity, double smoothness,
+                                    double tv, double gradient_norm);
+
+/// The errors of a schedule as it is run, rounded up (docs/proximal.md, "Rounding").
+struct ProximalError {
+  double map_error = 0;  ///< ||computed - exact|| of one iteration: noise added to y, and proposals
+  double iterate_norm = 0;  ///< ||theta - start's center||, but for tv_tail
+  double tv_mixing = 0;     ///< the start is not forgotten; 0 for exact rejection
+  double tv_cap = 0;        ///< some iteration accepts none of its N B proposals
+  double tv_tail = 0;       ///< some iterate is farther out than iterate_norm
+  double tv_rounding = 0;
+  double total = 0;
+};
+ProximalError proximal_error(const ProblemConstants& constants, double beta,
+                             double strong_convexity, double smoothness,
+                             const ProximalSchedule& schedule, double gradient_norm);
+
+}  // namespace gibbsite
