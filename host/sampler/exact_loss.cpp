@@ -39,10 +39,7 @@ Wide difference_of(LossList<F...>, const Loss& loss, const Rows& x, std::span<co
 }  // namespace
 
 Wide exact_loss_difference(const Loss& loss, const Rows& x, std::span<const float> y,
-                           std::span<const double> center, std::span<const double> offset,
-                           std::span<const double> w) {
-  std::vector<Wide> theta;
-  for (std::size_t j = 0; j < w.size(); ++j) theta.push_back(Wide(center[j]) + Wide(offset[j]));
+                           std::span<const Wide> theta, std::span<const double> w) {
   return difference_of(CompiledLosses{}, loss, x, y, theta, w);
 }
 

@@ -8,10 +8,9 @@
 
 namespace gibbsite {
 
-/// sum_i f(x_i . (center + offset), y_i) - f(x_i . w, y_i), all [d]. Throws BadInput on a loss that
+/// sum_i f(x_i . theta, y_i) - f(x_i . w, y_i) for theta, w [d]. Throws BadInput on a loss that
 /// was not compiled in.
 Wide exact_loss_difference(const Loss& loss, const Rows& x, std::span<const float> y,
-                           std::span<const double> center, std::span<const double> offset,
-                           std::span<const double> w);
+                           std::span<const Wide> theta, std::span<const double> w);
 
 }  // namespace gibbsite

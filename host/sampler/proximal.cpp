@@ -30,10 +30,6 @@ constexpr std::uint64_t uniforms = std::uint64_t{1} << 63;
 // k roundings, with room for second-order terms.
 double gamma_of(double k) { return 1.01 * k * 0x1p-53; }
 
-double norm(std::span<const double> v) {
-  return Eigen::Map<const VectorXd>(v.data(), static_cast<Index>(v.size())).norm();
-}
-
 double largest_row_norm(const Rows& x) {
   double largest = 0;
   for (std::size_t i = 0; i < x.rows; ++i) {
@@ -48,16 +44,29 @@ double largest_row_norm(const Rows& x) {
 
 enum class Phase { begin, seek, propose };
 
+// A chain is at high + low, a pair of doubles (|low| <= ulp(high)/2): moves are far shorter than
+// positions, and only they are to be rounded. y, mean and moves are relative to `high`.
 struct Chain {
   Phase phase = Phase::begin;
-  std::uint64_t stream = 0, trial = 0, gradients = 0;
-  bool accepted = false;              // padded: and the passes that are left are made all the same
+  std::uint32_t stream = 0;
+  std::uint64_t iterations = 0, trial = 0, gradients = 0;
+  bool accepted = false;              // padded: the passes that are left are made all the same
   bool value_known = false;           // of the loss at w
   double value = 0, value_error = 0;  // there
   double residual = 0;                // ||grad U(w) + (w - y)/eta|| at the last gradient
   double slack = 0;                   // keeps the tangent, which is rounded, below the loss
-  VectorXd y, w, slope, mean, next;   // [d] w as doubles, the others relative to the center
+  VectorXd high, low;                 // [d]
+  VectorXd y, w, mean, kick;          // [d] w as it is, the accepted proposal is mean + kick
+  VectorXd slope, magnitude;          // [d] of the tangent to beta times the loss; terms it is of
 };
+
+// a + b = sum + error, exactly (Knuth's TwoSum).
+void add_exactly(VectorXd& sum, const VectorXd& b, VectorXd& error) {
+  const VectorXd total = sum + b;
+  const VectorXd back = total - sum;
+  error = (sum - (total - back)) + (b - back);
+  sum = total;
+}
 
 }  // namespace
 
@@ -65,44 +74,56 @@ struct ProximalChains::State {
   Engine& engine;
   const Potential& u;
   ProximalSchedule schedule;
-  std::vector<double> center;  // [d]
+  VectorXd anchor;  // [d] the center given
+  VectorXd prior;   // [d] theta0
   Key key;
-  VectorXd prior_pull{};  // m (center - theta0), as computed
   double row_norm = 0, caution = 1;
-  double variance = 0;            // s of a proposal
-  double noise = 0, kick = 0;     // sqrt(s), sqrt(eta)
-  double descent = 0;             // step of gradient descent on the proximal problem
-  Eigen::LLT<MatrixXd> model{};   // of the proximal problem: Hessian at the center + 1/eta
-  std::vector<double> offsets{};  // [C x d]
-  std::vector<std::uint64_t> iterations{};  // [C]
+  double pull = 0;               // 1/eta
+  double variance = 0;           // s of a proposal
+  double noise = 0, kick = 0;    // sqrt(s), sqrt(eta)
+  double descent = 0;            // step of gradient descent on the proximal problem
+  Eigen::LLT<MatrixXd> model{};  // of the proximal problem: Hessian at the anchor + 1/eta
   std::vector<Chain> chains{};
   ProximalCounts counts{};
-  std::vector<double> moves{}, points{}, results{};  // of a pass: center + moves, and the loss
+  std::vector<double> kicks{}, points{}, results{};  // of a pass
 
-  [[nodiscard]] std::size_t features() const { return center.size(); }
+  [[nodiscard]] std::size_t features() const { return static_cast<std::size_t>(anchor.size()); }
   [[nodiscard]] bool exact_rejection() const { return schedule.step_size == 0; }
   [[nodiscard]] bool padded() const { return schedule.gradients > 0; }
   [[nodiscard]] bool predicts() const { return model.cols() > 0; }
-  [[nodiscard]] Eigen::Map<VectorXd> offset(std::size_t c) {
-    return {offsets.data() + c * features(), static_cast<Index>(features())};
-  }
-  [[nodiscard]] Eigen::Map<const VectorXd> center_vector() const {
-    return {center.data(), static_cast<Index>(features())};
-  }
-  [[nodiscard]] std::uint64_t noise_step(std::size_t c, std::uint64_t trial) const {
-    return (iterations[c] << trials_bits) + trial;
-  }
 
-  void begin(std::size_t c);
-  void take_gradient(std::size_t c, std::span<const double> loss_gradient);
-  void propose(std::size_t c, std::span<double> moved, std::span<double> out);
-  void decide(std::size_t c, std::span<const double> moved, std::span<const double> values);
-  bool accepts(const Chain& chain, const VectorXd& x, double value, std::uint64_t trial_step);
-  void finish(std::size_t c);
+  void begin(Chain& chain) const;
+  void take_gradient(Chain& chain, std::span<const double> loss_gradient) const;
+  void propose(const Chain& chain, std::span<double> kicked, std::span<double> out) const;
+  void decide(Chain& chain, std::span<const double> kicked, std::span<const double> values);
+  bool accepts(const Chain& chain, const VectorXd& move, double value, std::uint64_t trial_step);
 
   [[nodiscard]] double gradient_error(double theta_norm) const;
   [[nodiscard]] double value_error(double value, double theta_norm) const;
 };
+
+namespace {
+
+std::uint64_t noise_step(const Chain& chain, std::uint64_t trial) {
+  return (chain.iterations << trials_bits) + trial;
+}
+
+void fill(const Key& key, const Chain& chain, std::uint64_t step, VectorXd& out) {
+  fill_normals(key, chain.stream, step, {out.data(), static_cast<std::size_t>(out.size())});
+}
+
+// Moves there by an accepted proposal.
+void finish(Chain& chain) {
+  VectorXd error, last;
+  add_exactly(chain.high, chain.mean, error);
+  add_exactly(chain.high, chain.kick, last);
+  error += last;
+  add_exactly(chain.high, error, chain.low);
+  ++chain.iterations;
+  chain.phase = Phase::begin;
+}
+
+}  // namespace
 
 // ||computed - exact|| of a loss gradient (docs/map-error.md, steps 2 and 3).
 double ProximalChains::State::gradient_error(double theta_norm) const {
@@ -123,119 +144,124 @@ double ProximalChains::State::value_error(double value, double theta_norm) const
 }
 
 // y, and a first guess at the proximal point.
-void ProximalChains::State::begin(std::size_t c) {
-  Chain& chain = chains[c];
+void ProximalChains::State::begin(Chain& chain) const {
   chain.trial = chain.gradients = 0;
   chain.accepted = chain.value_known = false;
   chain.phase = Phase::seek;
   if (exact_rejection()) {
     chain.y.setZero();
-    chain.w = center_vector();
+    chain.w = chain.high;
     return;
   }
-  fill_normals(key, static_cast<std::uint32_t>(c), noise_step(c, 0), {chain.y.data(), features()});
-  chain.y = offset(c) + kick * chain.y;
-  chain.w = center_vector() + chain.y;
-  // grad U(center) is within the minimiser's tolerance, so the model's minimum is (H + 1/eta)^-1
-  // y/eta.
-  if (predicts()) chain.w = center_vector() + model.solve(chain.y / schedule.step_size);
+  fill(key, chain, noise_step(chain, 0), chain.y);
+  chain.y = chain.low + kick * chain.y;
+  chain.w = chain.high + chain.y;
+  // grad U(anchor) is within the minimiser's tolerance, so the model's minimum is at anchor + (H +
+  // 1/eta)^-1 (y - anchor)/eta.
+  if (predicts()) {
+    chain.w = anchor + model.solve((pull * (chain.high - anchor + chain.y)).eval());
+  }
 }
 
 // With the gradient at w: either w is good enough to propose around, or it moves on.
-void ProximalChains::State::take_gradient(std::size_t c, std::span<const double> loss_gradient) {
-  Chain& chain = chains[c];
-  const Eigen::Map<const VectorXd> g(loss_gradient.data(), static_cast<Index>(features()));
-  const VectorXd loss = u.beta * g;
-  const VectorXd at = chain.w - center_vector();
-  const double pull = exact_rejection() ? 0 : 1 / schedule.step_size;
-  chain.slope = loss + prior_pull;
-  const VectorXd residual = chain.slope + u.prior_precision * at + pull * (at - chain.y);
+void ProximalChains::State::take_gradient(Chain& chain,
+                                          std::span<const double> loss_gradient) const {
+  const Eigen::Map<const VectorXd> g(loss_gradient.data(), anchor.size());
+  const double m = u.prior_precision, stiffness = m + pull;
+  const VectorXd loss = u.beta * g, at = chain.w - chain.high;
+  const VectorXd prior_pull = m * (chain.high - prior);
+  const VectorXd residual = loss + prior_pull + m * at + pull * (at - chain.y);
   const double before = chain.residual;
   chain.residual = residual.norm();
   ++chain.gradients;
 
-  const double tilt_error =
-      u.beta * gradient_error(chain.w.norm()) + gamma_of(4) * (loss.norm() + 2 * prior_pull.norm());
-  const double error = tilt_error + gamma_of(6) * (u.prior_precision * at.norm() +
-                                                   pull * (at.norm() + chain.y.norm()));
+  // Whatever the mean is rounded to, the proposals around it belong to one tangent: the one whose
+  // slope is pull y - (m + pull) mean - m (high - theta0).
+  chain.mean = variance * (pull * chain.y - loss - prior_pull);
+  chain.slope = pull * chain.y - stiffness * chain.mean - prior_pull;
+  chain.magnitude = pull * chain.y.cwiseAbs() + stiffness * chain.mean.cwiseAbs() +
+                    m * (chain.high.cwiseAbs() + prior.cwiseAbs());
+  const double tilt = u.beta * gradient_error(chain.w.norm()) +
+                      gamma_of(10) * (loss.norm() + chain.magnitude.norm() +
+                                      stiffness * (chain.w.norm() + chain.high.norm()));
   const bool there = padded() ? static_cast<double>(chain.gradients) >= schedule.gradients
-                              : chain.residual + error <= schedule.residual || exact_rejection() ||
+                              : chain.residual + tilt <= schedule.residual || exact_rejection() ||
                                     chain.gradients >= most_gradients;
   if (there) {
-    chain.mean = variance * (pull * chain.y - chain.slope);
     const double reach = (chain.mean - at).norm() +
                          noise * std::sqrt(static_cast<double>(features())) * max_abs_normal;
-    chain.slack = tilt_error * reach * 1.0001;
+    chain.slack = tilt * reach * 1.0001;
     chain.phase = Phase::propose;
     return;
   }
   const bool newton = !padded() && predicts() && chain.gradients <= most_predictions &&
                       (chain.gradients == 1 || chain.residual < before);
-  chain.w -= newton ? VectorXd(model.solve(residual)) : VectorXd(descent * residual);
+  if (newton) {
+    chain.w -= model.solve(residual);
+  } else {
+    chain.w -= descent * residual;
+  }
 }
 
-// moved [B x d] relative to the center; out [B x d] or, before the loss at w is known, [B + 1 x d]
-// with w last.
-void ProximalChains::State::propose(std::size_t c, std::span<double> moved, std::span<double> out) {
-  const Chain& chain = chains[c];
-  const auto d = static_cast<Index>(features());
+// kicked [B x d]; out [B x d] or, before the loss at w is known, [B + 1 x d] with w last.
+void ProximalChains::State::propose(const Chain& chain, std::span<double> kicked,
+                                    std::span<double> out) const {
   const auto batch = static_cast<std::uint64_t>(schedule.proposals);
   for (std::uint64_t b = 0; b < batch; ++b) {
-    Eigen::Map<VectorXd> x(moved.data() + b * features(), d);
-    fill_normals(key, static_cast<std::uint32_t>(c), noise_step(c, 1 + chain.trial + b),
-                 {x.data(), features()});
-    x = chain.mean + noise * x;
-    Eigen::Map<VectorXd>(out.data() + b * features(), d) = center_vector() + x;
+    Eigen::Map<VectorXd> x(kicked.data() + b * features(), anchor.size());
+    fill_normals(key, chain.stream, noise_step(chain, 1 + chain.trial + b), {x.data(), features()});
+    x *= noise;
+    Eigen::Map<VectorXd>(out.data() + b * features(), anchor.size()) =
+        chain.high + (chain.mean + x);
   }
   if (!chain.value_known) {
     std::copy(chain.w.begin(), chain.w.end(), out.data() + batch * features());
   }
 }
 
-// log u <= -beta (sum l(x) - sum l(w)) + slope . (x - w) - slack, as exact arithmetic has it. The
-// slope is that of the tangent: without the prior's part, which the proposal has in full.
-bool ProximalChains::State::accepts(const Chain& chain, const VectorXd& x, double value,
+// log u <= -beta (sum l(x) - sum l(w)) + slope . (x - w) - slack at x = high + mean + kick, as
+// exact arithmetic has it.
+bool ProximalChains::State::accepts(const Chain& chain, const VectorXd& move, double value,
                                     std::uint64_t trial_step) {
   std::uint64_t word = 0;
-  fill_words(key, static_cast<std::uint32_t>(chain.stream), uniforms | trial_step, {&word, 1});
+  fill_words(key, chain.stream, uniforms | trial_step, {&word, 1});
   const double log_u = std::log((static_cast<double>(word) + 0.5) * 0x1p-64);
 
   const auto d = static_cast<double>(features());
-  double along = 0, magnitude = 0;
-  for (Index j = 0; j < x.size(); ++j) {
-    const double back = center[static_cast<std::size_t>(j)] - chain.w(j);
-    along += (chain.slope(j) - prior_pull(j)) * (back + x(j));
-    magnitude += (std::fabs(chain.slope(j)) + std::fabs(prior_pull(j))) *
-                 (std::fabs(back) + std::fabs(x(j)));
-  }
-  const double drop = u.beta * (value - chain.value);
-  const double log_accept = along - drop - chain.slack;
-  const double theta_norm = norm(center) + x.norm();
+  const VectorXd from_w = (chain.high - chain.w) + (chain.mean + move);
+  const VectorXd sizes =
+      (chain.high - chain.w).cwiseAbs() + chain.mean.cwiseAbs() + move.cwiseAbs();
+  const double along = chain.slope.dot(from_w);
+  const double log_accept = along - u.beta * (value - chain.value) - chain.slack;
+  const double theta_norm = chain.high.norm() + chain.mean.norm() + move.norm();
   const double error =
-      u.beta * (value_error(value, theta_norm) + chain.value_error) + gamma_of(d + 6) * magnitude +
-      gamma_of(4) * (std::fabs(along) + u.beta * (std::fabs(value) + std::fabs(chain.value)) +
-                     chain.slack + std::fabs(log_u));
+      u.beta * (value_error(value, theta_norm) + chain.value_error) +
+      gamma_of(d + 12) * chain.magnitude.dot(sizes) +
+      gamma_of(4) * (std::fabs(along) + u.beta * (value + chain.value) + chain.slack - log_u);
   if (std::fabs(log_u - log_accept) > caution * error) return log_u <= log_accept;
   if (!std::isfinite(error)) return false;
 
   ++counts.exact;
   Wide exact_along = 0;
-  for (Index j = 0; j < x.size(); ++j) {
-    const auto k = static_cast<std::size_t>(j);
-    exact_along += (Wide(chain.slope(j)) - Wide(prior_pull(j))) *
-                   (Wide(center[k]) - Wide(chain.w(j)) + Wide(x(j)));
+  std::vector<Wide> x;
+  const Wide m = u.prior_precision, eta = schedule.step_size;
+  const Wide exact_pull = exact_rejection() ? Wide(0) : Wide(1 / eta);
+  for (Index j = 0; j < move.size(); ++j) {
+    const Wide high = chain.high(j), mean = chain.mean(j);
+    const Wide slope =
+        exact_pull * Wide(chain.y(j)) - (m + exact_pull) * mean - m * (high - Wide(prior(j)));
+    x.push_back(high + mean + Wide(move(j)));
+    exact_along += slope * (x.back() - Wide(chain.w(j)));
   }
-  const Wide exact_drop =
-      Wide(u.beta) * exact_loss_difference(*u.loss, u.x, u.y, center, {x.data(), features()},
-                                           {chain.w.data(), features()});
+  const Wide drop =
+      Wide(u.beta) * exact_loss_difference(*u.loss, u.x, u.y, x, {chain.w.data(), features()});
   const Wide uniform = (Wide(word) + Wide(0.5)) * ldexp(Wide(1), -64);
-  return log(uniform) <= exact_along - exact_drop - Wide(chain.slack);
+  return log(uniform) <= exact_along - drop - Wide(chain.slack);
 }
 
 // values [B] or [B + 1] of the points that `propose` wrote.
-void ProximalChains::State::decide(std::size_t c, std::span<const double> moved,
+void ProximalChains::State::decide(Chain& chain, std::span<const double> kicked,
                                    std::span<const double> values) {
-  Chain& chain = chains[c];
   const auto batch = static_cast<std::uint64_t>(schedule.proposals);
   if (!chain.value_known) {
     chain.value = values[batch];
@@ -243,26 +269,19 @@ void ProximalChains::State::decide(std::size_t c, std::span<const double> moved,
     chain.value_known = true;
   }
   for (std::uint64_t b = 0; b < batch && !chain.accepted; ++b) {
-    chain.next =
-        Eigen::Map<const VectorXd>(moved.data() + b * features(), static_cast<Index>(features()));
+    chain.kick = Eigen::Map<const VectorXd>(kicked.data() + b * features(), anchor.size());
     ++counts.proposals;
-    chain.accepted = accepts(chain, chain.next, values[b], noise_step(c, 1 + chain.trial + b));
+    chain.accepted = accepts(chain, chain.kick, values[b], noise_step(chain, 1 + chain.trial + b));
     if (chain.accepted) ++counts.accepted;
   }
   chain.trial += batch;
   const bool last = static_cast<double>(chain.trial) >= schedule.rounds * schedule.proposals;
   if (last && !chain.accepted) ++counts.capped;  // paid for: the certificate's tv_cap
-  if (last || (chain.accepted && !padded())) finish(c);
-}
-
-void ProximalChains::State::finish(std::size_t c) {
-  offset(c) = chains[c].next;
-  ++iterations[c];
-  chains[c].phase = Phase::begin;
+  if (last || (chain.accepted && !padded())) finish(chain);
 }
 
 ProximalChains::ProximalChains(Engine& engine, const Potential& potential,
-                               const ProximalSchedule& schedule, std::vector<double> center,
+                               const ProximalSchedule& schedule, std::span<const double> center,
                                std::size_t chains, const Key& key) {
   const double m = potential.prior_precision, eta = schedule.step_size;
   require_finite_positive(m, "--prior-precision");
@@ -270,8 +289,9 @@ ProximalChains::ProximalChains(Engine& engine, const Potential& potential,
   require_finite_positive(schedule.residual, "residual");
   require_at_least(schedule.proposals, 1, "proposals");
   require_at_least(schedule.rounds, 1, "rounds");
-  if (!(schedule.proposals * schedule.rounds < 0x1p31)) {
-    throw BadInput("rounds: an iteration may take 2^31 proposals at most; lower the step size");
+  if (!(schedule.proposals * schedule.rounds < 0x1p31) || !(schedule.iterations < 0x1p31)) {
+    throw BadInput(
+        "iterations, rounds: 2^31 iterations of 2^31 proposals at most; lower the step size");
   }
   if (center.size() != engine.features() ||
       !std::all_of(center.begin(), center.end(), [](double v) { return std::isfinite(v); })) {
@@ -279,39 +299,41 @@ ProximalChains::ProximalChains(Engine& engine, const Potential& potential,
   }
   if (chains == 0) throw BadInput("chains: there is none; give at least one");
 
+  const auto d = static_cast<Index>(center.size());
+  VectorXd prior = VectorXd::Zero(d);
+  if (!potential.center.empty()) {
+    prior = Eigen::Map<const VectorXd>(potential.center.data(), d);
+  }
   state_.reset(new State{.engine = engine,
                          .u = potential,
                          .schedule = schedule,
-                         .center = std::move(center),
+                         .anchor = Eigen::Map<const VectorXd>(center.data(), d),
+                         .prior = std::move(prior),
                          .key = key});
   State& s = *state_;
-  const auto d = static_cast<Index>(s.features());
-  s.prior_pull = m * s.center_vector();
-  if (!potential.center.empty()) {
-    s.prior_pull = m * (s.center_vector() - Eigen::Map<const VectorXd>(potential.center.data(), d));
-  }
   s.row_norm = largest_row_norm(potential.x);
-  s.variance = eta == 0 ? 1 / m : 1 / (m + 1 / eta);
+  s.pull = eta == 0 ? 0 : 1 / eta;
+  s.variance = 1 / (m + s.pull);
   s.noise = std::sqrt(s.variance);
   s.kick = std::sqrt(eta);
-  if (eta != 0 && !s.padded() && s.features() <= most_predicted_features) {
-    auto h = hessian(potential, s.center);
-    Eigen::Map<MatrixXd> curvature(h.data(), d, d);
-    curvature.diagonal().array() += 1 / eta;
-    s.model.compute(curvature);
-  }
   if (eta != 0) {
-    // M with the norms of these rows; public where the schedule says how many steps are enough.
-    const double n = static_cast<double>(potential.x.rows);
+    // M by the norms of these rows, at most the public one.
+    const auto n = static_cast<double>(potential.x.rows);
     const double M = potential.beta * n * potential.loss->curvature() * s.row_norm * s.row_norm + m;
-    s.descent = 2 / (m + M + 2 / eta);
+    s.descent = 2 / (m + M + 2 * s.pull);
+    if (!s.padded() && s.features() <= most_predicted_features) {
+      auto h = hessian(potential, center);
+      Eigen::Map<MatrixXd> curvature(h.data(), d, d);
+      curvature.diagonal().array() += s.pull;
+      s.model.compute(curvature);
+    }
   }
-  s.offsets.assign(chains * s.features(), 0.0);
-  s.iterations.assign(chains, 0);
   s.chains.resize(chains);
   for (std::size_t c = 0; c < chains; ++c) {
-    s.chains[c].stream = c;
-    for (VectorXd* v : {&s.chains[c].y, &s.chains[c].next}) v->setZero(d);
+    Chain& chain = s.chains[c];
+    chain.stream = static_cast<std::uint32_t>(c);
+    chain.high = s.anchor;
+    chain.low = chain.y = chain.kick = VectorXd::Zero(d);
   }
 }
 
@@ -319,33 +341,38 @@ ProximalChains::~ProximalChains() = default;
 
 void ProximalChains::start_at_random(double deviation) {
   require_finite_nonnegative(deviation, "deviation");
-  State& s = *state_;
-  for (std::size_t c = 0; c < s.chains.size(); ++c) {
-    fill_normals(s.key, static_cast<std::uint32_t>(c), start_step,
-                 {s.offset(c).data(), s.features()});
-    s.offset(c) *= deviation;
+  for (Chain& chain : state_->chains) {
+    fill(state_->key, chain, start_step, chain.kick);
+    chain.kick *= deviation;
+    chain.high = state_->anchor;
+    add_exactly(chain.high, chain.kick, chain.low);
   }
 }
 
-void ProximalChains::restore(std::span<const double> offsets,
+void ProximalChains::restore(std::span<const double> positions,
                              std::span<const std::uint64_t> iterations) {
   State& s = *state_;
-  if (offsets.size() != s.offsets.size() || iterations.size() != s.iterations.size()) {
+  const std::size_t d = s.features();
+  if (positions.size() != 2 * s.chains.size() * d || iterations.size() != s.chains.size()) {
     throw BadInput("checkpoint: has another number of chains or features; remove it");
   }
-  s.offsets.assign(offsets.begin(), offsets.end());
-  s.iterations.assign(iterations.begin(), iterations.end());
-  for (Chain& chain : s.chains) chain.phase = Phase::begin;
+  for (std::size_t c = 0; c < s.chains.size(); ++c) {
+    const double* const high = positions.data() + 2 * c * d;
+    s.chains[c].high = Eigen::Map<const VectorXd>(high, s.anchor.size());
+    s.chains[c].low = Eigen::Map<const VectorXd>(high + d, s.anchor.size());
+    s.chains[c].iterations = iterations[c];
+    s.chains[c].phase = Phase::begin;
+  }
 }
 
 bool ProximalChains::advance(std::uint64_t iteration) {
   State& s = *state_;
   const std::size_t d = s.features();
-  std::vector<std::size_t> seek, propose;
-  for (std::size_t c = 0; c < s.chains.size(); ++c) {
-    if (s.iterations[c] >= iteration) continue;
-    if (s.chains[c].phase == Phase::begin) s.begin(c);
-    (s.chains[c].phase == Phase::seek ? seek : propose).push_back(c);
+  std::vector<Chain*> seek, propose;
+  for (Chain& chain : s.chains) {
+    if (chain.iterations >= iteration) continue;
+    if (chain.phase == Phase::begin) s.begin(chain);
+    (chain.phase == Phase::seek ? seek : propose).push_back(&chain);
   }
   if (seek.empty() && propose.empty()) return false;
 
@@ -353,46 +380,58 @@ bool ProximalChains::advance(std::uint64_t iteration) {
     s.points.resize(seek.size() * d);
     s.results.resize(seek.size() * d);
     for (std::size_t i = 0; i < seek.size(); ++i) {
-      std::copy_n(s.chains[seek[i]].w.data(), d, &s.points[i * d]);
+      std::copy_n(seek[i]->w.data(), d, &s.points[i * d]);
     }
     s.engine.loss_gradients({s.points.data(), seek.size(), d}, {s.results.data(), seek.size(), d});
     s.counts.gradients += seek.size();
     ++s.counts.gradient_passes;
     for (std::size_t i = 0; i < seek.size(); ++i) {
-      s.take_gradient(seek[i], {&s.results[i * d], d});
+      s.take_gradient(*seek[i], {&s.results[i * d], d});
     }
   }
   if (!propose.empty()) {
     const auto batch = static_cast<std::size_t>(s.schedule.proposals);
     std::vector<std::size_t> first{0};  // [propose + 1] points of each
-    for (const std::size_t c : propose) {
-      first.push_back(first.back() + batch + (s.chains[c].value_known ? 0 : 1));
+    for (const Chain* chain : propose) {
+      first.push_back(first.back() + batch + (chain->value_known ? 0 : 1));
     }
+    s.kicks.resize(propose.size() * batch * d);
     s.points.resize(first.back() * d);
     s.results.resize(first.back());
-    s.moves.resize(propose.size() * batch * d);
     for (std::size_t i = 0; i < propose.size(); ++i) {
-      s.propose(propose[i], {&s.moves[i * batch * d], batch * d},
+      s.propose(*propose[i], {&s.kicks[i * batch * d], batch * d},
                 {&s.points[first[i] * d], (first[i + 1] - first[i]) * d});
     }
     s.engine.loss_values({s.points.data(), first.back(), d}, s.results);
     ++s.counts.proposal_passes;
     for (std::size_t i = 0; i < propose.size(); ++i) {
-      s.decide(propose[i], {&s.moves[i * batch * d], batch * d},
+      s.decide(*propose[i], {&s.kicks[i * batch * d], batch * d},
                {&s.results[first[i]], first[i + 1] - first[i]});
     }
   }
   return true;
 }
 
-std::span<const double> ProximalChains::offsets() const { return state_->offsets; }
-std::span<const std::uint64_t> ProximalChains::iterations() const { return state_->iterations; }
+std::vector<double> ProximalChains::positions() const {
+  std::vector<double> out;
+  for (const Chain& chain : state_->chains) {
+    out.insert(out.end(), chain.high.begin(), chain.high.end());
+    out.insert(out.end(), chain.low.begin(), chain.low.end());
+  }
+  return out;
+}
+
+std::vector<std::uint64_t> ProximalChains::iterations() const {
+  std::vector<std::uint64_t> out;
+  for (const Chain& chain : state_->chains) out.push_back(chain.iterations);
+  return out;
+}
+
+std::span<const double> ProximalChains::theta(std::size_t chain) const {
+  return {state_->chains[chain].high.data(), state_->features()};
+}
+
 const ProximalCounts& ProximalChains::counts() const { return state_->counts; }
 void ProximalChains::be_cautious(double factor) { state_->caution = factor; }
-
-std::vector<double> ProximalChains::theta(std::size_t chain) const {
-  const VectorXd sum = state_->center_vector() + state_->offset(chain);
-  return {sum.begin(), sum.end()};
-}
 
 }  // namespace gibbsite

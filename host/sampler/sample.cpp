@@ -261,17 +261,20 @@ class RejectionSampler final : public Sampler {
   [[nodiscard]] std::uint64_t total() const override { return draws_asked() * iterations(); }
   [[nodiscard]] std::vector<std::vector<double>> draws() const override {
     std::vector<std::vector<double>> out;
-    for (std::size_t c = 0; c < draws_asked(); ++c) out.push_back(chains_->theta(c));
+    for (std::size_t c = 0; c < draws_asked(); ++c) {
+      const auto theta = chains_->theta(c);
+      out.emplace_back(theta.begin(), theta.end());
+    }
     return out;
   }
-  // Offsets of the chains, then their center.
+  // Positions of the chains, then the center they started from.
   void save(Checkpoint& checkpoint) const override {
-    checkpoint.theta.assign(chains_->offsets().begin(), chains_->offsets().end());
+    checkpoint.theta = chains_->positions();
     checkpoint.theta.insert(checkpoint.theta.end(), center_.begin(), center_.end());
-    checkpoint.step.assign(chains_->iterations().begin(), chains_->iterations().end());
+    checkpoint.step = chains_->iterations();
   }
   [[nodiscard]] bool fits(const Checkpoint& checkpoint) const override {
-    return checkpoint.theta.size() == (draws_asked() + 1) * data_.features() &&
+    return checkpoint.theta.size() == (2 * draws_asked() + 1) * data_.features() &&
            checkpoint.step.size() == draws_asked() &&
            std::ranges::all_of(checkpoint.step,
                                [&](std::uint64_t step) { return step <= iterations(); });

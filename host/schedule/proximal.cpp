@@ -18,7 +18,7 @@ namespace {
 
 using boost::math::log1p;
 
-constexpr double cap_share = 1e-3, tail_share = 1e-3;  // of the target
+constexpr double cap_share = 1e-3;       // of the target
 constexpr double planned_gradients = 2;  // at the predicted proximal point, and once more
 constexpr double most_proposals = 64;
 // exp(-0.01): what an inexact proximal point costs in acceptance.
@@ -30,17 +30,33 @@ Wide variance_of(double m, double eta) {
   return eta == 0 ? Wide(1) / Wide(m) : 1 / (Wide(m) + 1 / Wide(eta));
 }
 
-// ||theta - theta*|| <= sqrt((G/m)^2 + d/m) + sqrt(2 log(k/tail)/m) in all of k iterations, but for
-// probability `tail`; G/m more from the start's center (docs/proximal.md, "How far out").
-Wide radius(const Wide& d, const Wide& m, const Wide& G, const Wide& k, const Wide& tail) {
-  const Wide start = G / m;
-  return start + sqrt(Wide(start * start + d / m)) + sqrt(Wide(2 * log(Wide(k / tail)) / m));
+// ||xi|| of d normals of bounded bits.
+Wide kicks(const Wide& d) { return sqrt(d) * Wide(max_abs_normal); }
+
+// ||theta - theta*|| of every iterate, whatever the data and the bits: from a start G/m and a kick
+// of 1/M away, (||theta - theta*|| + ||y's kick||)/(1 + eta m), then at most 2 offset and a
+// proposal's kick (docs/proximal.md, "How far out").
+Wide radius(const Wide& d, const Wide& m, const Wide& M, const Wide& eta, const Wide& offset,
+            const Wide& G) {
+  const Wide start = G / m + kicks(d) / sqrt(M);
+  if (eta == 0) return start + G / m + kicks(d) / sqrt(m);
+  const Wide s = 1 / (m + 1 / eta);
+  const Wide fixed =
+      (sqrt(eta) * kicks(d) + (1 + eta * m) * (2 * offset + sqrt(s) * kicks(d))) / (eta * m);
+  return std::max(start, fixed);
 }
 
 // Rounds whose failure costs `tv` in all k iterations.
 double rounds_up(double acceptance, double proposals, double iterations, double tv) {
   const double all = std::log(tv / iterations), one = proposals * std::log1p(-acceptance);
   return std::max(1.0, std::ceil(all / one));
+}
+
+// ||grad U(y)|| of every y, when ||grad U(theta0)|| <= G = beta n L: the loss adds at most G, the
+// prior m ||y - theta0||.
+double far_gradient_up(double d, double m, double M, double eta, double offset, double G) {
+  const Wide away = G / Wide(m) + radius(d, m, M, eta, offset, G) + sqrt(Wide(eta)) * kicks(d);
+  return round_up(Wide(G) + Wide(m) * away);
 }
 
 ProximalSchedule laid_out(double d, double m, double M, double tv, double G, bool padded,
@@ -54,9 +70,8 @@ ProximalSchedule laid_out(double d, double m, double M, double tv, double G, boo
     const double log_ratio = std::log(kl_start / (2 * tv * tv));
     out.iterations = std::max(1.0, std::ceil(log_ratio / (2 * std::log1p(eta * m))));
     if (padded) {
-      const double far = static_cast<double>(radius(d, m, G, out.iterations, tail_share * tv));
-      const double y = far + std::sqrt(eta * d) * max_abs_normal;
-      out.gradients = proximal_gradients_up(m, M, eta, G + m * y, out.residual);
+      out.gradients = proximal_gradients_up(
+          m, M, eta, far_gradient_up(d, m, M, eta, s * out.residual, G), out.residual);
     }
   }
   return out;
@@ -143,7 +158,7 @@ double batch_cost(double proposals) { return 1 + (proposals - 1) / proposals_per
 ProximalSchedule proximal_schedule(double features, double strong_convexity, double smoothness,
                                    double tv, double gradient_norm, bool padded) {
   require_tv_target(features, strong_convexity, smoothness, tv, gradient_norm);
-  const double mixing = (1 - cap_share - tail_share) * tv;
+  const double mixing = (1 - cap_share) * tv;
   const double kl_start =
       proximal_kl_start_up(features, strong_convexity, smoothness, gradient_norm);
   ProximalSchedule best;
@@ -184,46 +199,48 @@ ProximalError proximal_error(const ProblemConstants& constants, double beta,
   const auto features = static_cast<double>(constants.features);
   const Wide d = features, n = constants.rows, m = strong_convexity, b = beta;
   const Wide G = gradient_norm, k = schedule.iterations, eta = schedule.step_size;
-  const Wide row = constants.full_row_norm_up(), L = constants.lipschitz_up();
+  const Wide M = smoothness, row = constants.full_row_norm_up(), L = constants.lipschitz_up();
   const bool exact = schedule.step_size == 0;
-  const Wide kicks = sqrt(d) * Wide(max_abs_normal);  // ||xi|| of bounded bits
   const ProposalBounds proposal = proposal_bounds(features, strong_convexity, smoothness,
                                                   schedule.step_size, schedule.residual);
   const Wide s = proposal.variance, offset = proposal.offset;
 
   ProximalError out;
   out.total = 1;
-  out.map_error = out.iterate_norm = std::numeric_limits<double>::infinity();
+  out.map_error = std::numeric_limits<double>::infinity();
   if (!exact) {
     const double kl_start =
         proximal_kl_start_up(features, strong_convexity, smoothness, gradient_norm);
     out.tv_mixing =
         proximal_tv_up(kl_start, schedule.step_size, strong_convexity, schedule.iterations);
-    // A tail as large as what is left to pay for it: a tenth of a percent of the mixing error.
-    out.tv_tail = round_up(Wide(out.tv_mixing) * Wide(tail_share));
-    if (!(out.tv_tail > 0)) return out;
   }
 
-  // Where iterates are, from the start's center: with y as far again as its noise reaches.
-  const Wide x = exact ? Wide(0) : radius(d, m, G, k, out.tv_tail);
-  const Wide y = exact ? Wide(0) : Wide(x + sqrt(eta) * kicks);
-  const Wide mean = exact ? Wide(2 * G / m) : Wide(y + 2 * G / m + 2 * offset);
-  const Wide reach = offset + sqrt(s) * kicks;  // ||x - w|| of any proposal
-  out.iterate_norm = round_up(mean + sqrt(s) * kicks);
+  // From theta*, and from the origin: iterates, y, and any w that is asked for.
+  const Wide away = radius(d, m, M, eta, offset, G);
+  const Wide y_kick = exact ? Wide(0) : Wide(sqrt(eta) * kicks(d));
+  const Wide x_kick = sqrt(s) * kicks(d);
+  const Wide reach = offset + x_kick;  // ||x - w|| of any proposal
+  const Wide norm = Wide(constants.center_norm) + b * n * L / m + away + y_kick + reach;
+  out.iterate_norm = round_up(b * n * L / m + away);
 
-  // A gradient of the loss sum, as in docs/map-error.md, steps 2 and 3.
-  const Wide theta = Wide(constants.center_norm) + b * n * L / m + mean + reach;
+  // What the tangent's slope is off: the loss gradient (docs/map-error.md, steps 2 and 3), and the
+  // few operations that make a slope of it.
   const Wide depth = Wide(accumulation_depth(constants.rows)) + 1;
   const Wide loss_gradient =
       n * row *
       ((gamma_k(depth) + gamma_k(residual_roundings)) * Wide(constants.max_abs_residual) +
-       Wide(constants.curvature) * gamma_k(d + 2) * row * theta);
-  const Wide tilt = b * loss_gradient + gamma_k(4) * 2 * (b * n * L + G);
+       Wide(constants.curvature) * gamma_k(d + 2) * row * norm);
+  const Wide stiffness = exact ? m : Wide(m + 1 / eta);
+  const Wide tilt =
+      b * loss_gradient +
+      gamma_k(10) * (2 * b * n * L + 2 * stiffness * (2 * (away + y_kick) + reach) + 2 * m * norm);
   if (!(tilt * 4 <= Wide(schedule.residual)) || !(gamma_k(d) < Wide(0.01))) return out;
   if (schedule.gradients > 0 &&
-      !(schedule.gradients >= proximal_gradients_up(strong_convexity, smoothness,
-                                                    schedule.step_size, round_up(G + m * y),
-                                                    schedule.residual))) {
+      !(schedule.gradients >=
+        proximal_gradients_up(strong_convexity, smoothness, schedule.step_size,
+                              far_gradient_up(features, strong_convexity, smoothness,
+                                              schedule.step_size, proposal.offset, gradient_norm),
+                              schedule.residual))) {
     return out;
   }
   const Wide acceptance = Wide(proposal.acceptance_down) * exp(Wide(-tilt * reach));
@@ -233,14 +250,15 @@ ProximalError proximal_error(const ProblemConstants& constants, double beta,
   const Wide trials = Wide(schedule.rounds) * Wide(schedule.proposals);
   out.tv_cap = round_up(k * exp(Wide(trials * log1p(Wide(-acceptance)))));
 
-  // Means of Gaussian moves that are off by e: KL <= e^2/(2 variance) each, Pinsker, twice for the
-  // tail; a uniform word decides within 2^-64.
-  const Wide e_y = exact ? Wide(0) : Wide(gamma_k(4) * (x + sqrt(eta) * kicks));
-  const Wide e_x = gamma_k(8) * (2 * y + 2 * mean + sqrt(s) * kicks);
+  // Gaussian moves that are off by e: KL <= e^2/(2 variance) each, then Pinsker. Positions are
+  // pairs of doubles, so that only the moves are rounded; a uniform word decides within 2^-64.
+  const Wide pair = gamma_k(4) * gamma_k(4) * norm;
+  const Wide e_y = gamma_k(4) * y_kick + pair;
+  const Wide e_x = gamma_k(4) * x_kick + pair;
   out.map_error = round_up(e_y + e_x);
   const Wide kl = exact ? Wide(e_x * e_x / s) : Wide(e_y * e_y / eta + e_x * e_x / s);
-  out.tv_rounding = round_up(2 * sqrt(Wide(k * kl / 4)) + k * trials * ldexp(Wide(1), -64));
-  out.total = round_up(Wide(out.tv_mixing) + out.tv_cap + out.tv_tail + out.tv_rounding);
+  out.tv_rounding = round_up(sqrt(Wide(k * kl / 4)) + k * trials * ldexp(Wide(1), -64));
+  out.total = round_up(Wide(out.tv_mixing) + out.tv_cap + out.tv_rounding);
   return out;
 }
 

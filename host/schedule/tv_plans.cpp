@@ -90,11 +90,12 @@ std::array<double, 2> lay_out(CertificatePlan& c, double d, double G, double tv,
 std::string_view merit(CertificateKind kind, bool padded) {
   switch (kind) {
     case CertificateKind::rejection:
-      return "an exact draw but for the gap, which is the chance that no proposal is accepted";
+      return "an exact draw but for the gap, the chance that no proposal is accepted; the number "
+             "of passes depends on the data, so keep the time private";
     case CertificateKind::proximal:
       return padded ? "a draw within the gap of the Gibbs posterior, at a public number of passes"
                     : "a draw within the gap of the Gibbs posterior; the number of passes depends "
-                      "on the data, so keep the time private or give --padded";
+                      "on the data, so keep the time private or ask for it with --padded";
     default:
       return "a draw within the total variation gap of the Gibbs posterior";
   }
@@ -169,11 +170,7 @@ TvError tv_error(const ProblemConstants& constants, const CertificatePlan& c) {
           c.gradients > 0 ? gradient_norm_up(constants, c.beta) : c.start_gradient_norm;
       const ProximalError error =
           proximal_error(constants, c.beta, c.prior_precision, c.smoothness, schedule_of(c), G);
-      // The start's center is a minimiser, ||theta_hat - theta0|| <= (beta n L + G)/m.
-      const Wide center = c.gradients > 0 ? Wide(0)
-                                          : (Wide(gradient_norm_up(constants, c.beta)) + Wide(G)) /
-                                                Wide(c.prior_precision);
-      return {error.map_error, round_up(Wide(error.iterate_norm) + center), error.total};
+      return {error.map_error, error.iterate_norm, error.total};
     }
     default:
       throw BadInput("certificate: has no total variation gap; give a TV certificate");

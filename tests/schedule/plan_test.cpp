@@ -84,13 +84,12 @@ TEST(Plan, WeakerCalibrationsNeverPromiseMore) {
 
 TEST(Plan, DalalyanBeyondReachSpeaksInYears) {
   const Plan p = plan(problem(32561, 108), Budget{}, {.seconds_per_pass = 0.01});
-  const auto& row = p.certificates[1];
+  const auto& row = p.certificates.back();
   EXPECT_EQ(row.kind, CertificateKind::dalalyan);
   EXPECT_FALSE(row.feasible);
   EXPECT_GT(row.iterations, 0x1p64);
   EXPECT_TRUE(std::isfinite(row.iterations));
   EXPECT_THAT(row.why, HasSubstr("years"));
-  EXPECT_THAT(row.why, HasSubstr("path certificate is in reach"));
   const Plan asked =
       plan(problem(32561, 108), Budget{}, {.certificate = CertificateKind::dalalyan});
   EXPECT_THROW(require_feasible(asked), Infeasible);
@@ -110,8 +109,66 @@ TEST(Plan, DalalyanInReachKeepsItsTotalGuarantee) {
 
 TEST(Plan, ATvGapThatCostsMoreThanDeltaIsNamed) {
   const Plan p = plan(problem(100, 2), Budget{}, {.tv = 0.01});
-  EXPECT_FALSE(p.certificates[1].feasible);
-  EXPECT_THAT(p.certificates[1].why, HasSubstr("ask for --tv below 2.69e-07"));
+  for (std::size_t i = 1; i < p.certificates.size(); ++i) {
+    EXPECT_FALSE(p.certificates[i].feasible);
+    EXPECT_THAT(p.certificates[i].why, HasSubstr("ask for --tv below 2.69e-07"));
+  }
+  EXPECT_THROW(require_feasible(p), Infeasible) << "a gap was asked for, and path keeps none";
+}
+
+TEST(Plan, WithoutStrongConvexityThereIsNoGap) {
+  auto c = problem(100, 2);
+  c.prior_precision = 0.0;
+  const Plan p = plan(c, Budget{}, {.tv = 1e-10});
+  for (std::size_t i = 1; i < p.certificates.size(); ++i) {
+    EXPECT_THAT(p.certificates[i].why, HasSubstr("--prior-precision above 0"));
+  }
+  EXPECT_THROW(require_feasible(p), Infeasible);
+}
+
+// Asked for a gap, the cheapest certificate that keeps it: exact rejection where the prior is
+// strong, the proximal sampler where it is not; asked for privacy alone, path.
+TEST(Plan, TheCheapestWithinTheGapIsChosen) {
+  auto c = problem(1000, 5);
+  c.prior_precision = 10.0;
+  EXPECT_EQ(plan(c, Budget{}, {.tv = 1e-10}).certificate().kind, CertificateKind::rejection);
+  EXPECT_EQ(plan(c, Budget{}).certificate().kind, CertificateKind::path);
+  c = problem(32561, 108);
+  c.prior_precision = 1.0;
+  const Plan p = plan(c, Budget{}, {.tv = 1e-10});
+  EXPECT_EQ(p.certificate().kind, CertificateKind::proximal);
+  EXPECT_THAT(p.certificate().why, HasSubstr("cheapest"));
+  EXPECT_LT(p.certificate().passes, 1e5);
+  EXPECT_GT(p.certificates.back().passes, 1e20) << "Dalalyan's bound at the same gap";
+}
+
+// What a TV certificate claims follows from its own numbers, for every kind that is in reach.
+TEST(Plan, EveryTvCertificateKeepsItsTotalGuarantee) {
+  int checked = 0;
+  for (const std::uint64_t rows : {100ULL, 32561ULL, 1'000'000ULL}) {
+    for (const double delta : {1e-9, 1e-3, 0.1}) {
+      for (const std::uint64_t draws : {1ULL, 4ULL}) {
+        for (const bool padded : {false, true}) {
+          auto c = problem(rows, 20);
+          c.prior_precision = 3.0;
+          const Budget budget{.epsilon = 1.0, .delta = delta, .draws = draws};
+          PlanOptions options;
+          options.padded = padded;
+          options.certificate = CertificateKind::proximal;
+          for (const CertificatePlan& row : plan(c, budget, options).certificates) {
+            if (row.kind == CertificateKind::path || !row.feasible) continue;
+            EXPECT_LE(gdp_delta_up(1.0, row.mu) + (1 + std::exp(1.0)) * row.tv_gap,
+                      delta * (1 + 1e-12));
+            EXPECT_LE(tv_error(c, row).total * static_cast<double>(draws),
+                      row.tv_gap * (1 + 1e-12));
+            EXPECT_GT(tv_error(c, row).total * static_cast<double>(draws), row.tv_gap * 0.4);
+            ++checked;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(checked, 40);
 }
 
 void expect_bad(const PlanOptions& options, const std::string& name,
@@ -136,7 +193,9 @@ TEST(Plan, RefusesBadRequests) {
   expect_bad({}, "--prior-precision", -1.0);
   expect_bad({}, "--prior-precision", INFINITY);
   expect_bad({.certificate = CertificateKind::dalalyan, .iterations = 5.0}, "--certificate");
-  EXPECT_THROW(certificate_from_string("proximal"), Infeasible);
+  expect_bad({.certificate = CertificateKind::proximal, .step_size = 0.1}, "--step-size");
+  expect_bad({.tv = 1e-9, .iterations = 5.0}, "--iterations");
+  expect_bad({.padded = true}, "--padded");
   EXPECT_THROW(certificate_from_string("magic"), BadInput);
 }
 

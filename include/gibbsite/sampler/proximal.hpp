@@ -33,25 +33,27 @@ struct ProximalCounts {
 /// is repeated in 50 digits (docs/proximal.md, "Rounding").
 class ProximalChains {
  public:
-  /// `center` [d]: chains are kept as offsets from it; a minimiser of U makes them small, theta0
-  /// is public. `engine` and what `potential` views must outlive this.
+  /// Chains start at `center` [d]: a minimiser of U, by whose Hessian proximal points are then
+  /// predicted, or for a padded schedule theta0, which is public. `engine` and what `potential`
+  /// views must outlive this.
   /// Throws BadInput when m = 0, the center is not finite, or the schedule is out of range.
   ProximalChains(Engine& engine, const Potential& potential, const ProximalSchedule& schedule,
-                 std::vector<double> center, std::size_t chains, const Key& key);
+                 std::span<const double> center, std::size_t chains, const Key& key);
   ~ProximalChains();
 
   /// Chain c starts at center + deviation N(0, I), the noise of (key, c, start_step).
   void start_at_random(double deviation);
-  /// Goes on from there: offsets [C x d] and iterations done [C].
-  void restore(std::span<const double> offsets, std::span<const std::uint64_t> iterations);
+  /// Goes on from there: `positions` of another run and iterations done [C].
+  void restore(std::span<const double> positions, std::span<const std::uint64_t> iterations);
 
   /// One pass over the data with every gradient and one with every proposal that some chain below
   /// `iteration` waits for. False when there is none: all chains have got there.
   bool advance(std::uint64_t iteration);
 
-  [[nodiscard]] std::span<const double> offsets() const;  ///< [C x d] after whole iterations
-  [[nodiscard]] std::span<const std::uint64_t> iterations() const;   ///< [C] done
-  [[nodiscard]] std::vector<double> theta(std::size_t chain) const;  ///< [d] center + offset
+  /// [C x 2 x d] after whole iterations: pairs of doubles whose sum is theta.
+  [[nodiscard]] std::vector<double> positions() const;
+  [[nodiscard]] std::vector<std::uint64_t> iterations() const;           ///< [C] done
+  [[nodiscard]] std::span<const double> theta(std::size_t chain) const;  ///< [d] rounded to nearest
   [[nodiscard]] const ProximalCounts& counts() const;
 
   /// Widens what counts as too close for double, for tests: every decision must stay the same.

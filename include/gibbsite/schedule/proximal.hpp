@@ -66,7 +66,7 @@ double batch_cost(double proposals);
 
 /// eta and B that minimise the cost for this TV target, and what follows from them. `padded`: every
 /// iteration takes the same public number of passes, and ||grad U|| <= `gradient_norm` holds at
-/// theta0 for every data set instead of at a minimiser. A tenth of a percent of the target each
+/// theta0 for every data set instead of at a minimiser. A tenth of a percent of the target
 /// goes to the cap on trials.
 ProximalSchedule proximal_schedule(double features, double strong_convexity, double smoothness,
                                    double tv, double gradient_norm, bool padded);
@@ -78,10 +78,9 @@ ProximalSchedule rejection_schedule(double features, double strong_convexity, do
 /// The errors of a schedule as it is run, rounded up (docs/proximal.md, "Rounding").
 struct ProximalError {
   double map_error = 0;  ///< ||computed - exact|| of one iteration: noise added to y, and proposals
-  double iterate_norm = 0;  ///< ||theta - start's center||, but for tv_tail
+  double iterate_norm = 0;  ///< bound on ||theta - theta0|| of every iterate
   double tv_mixing = 0;     ///< the start is not forgotten; 0 for exact rejection
   double tv_cap = 0;        ///< some iteration accepts none of its N B proposals
-  double tv_tail = 0;       ///< some iterate is farther out than iterate_norm
   double tv_rounding = 0;
   double total = 0;
 };
