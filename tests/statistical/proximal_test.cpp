@@ -1,0 +1,406 @@
+// The law of the proximal sampler and of exact rejection, their contraction and their acceptance.
+//
+// Every chain becomes scores that are exactly N(0, I_d) when it has the posterior's law
+// (scores.hpp): it starts at an exact draw of the posterior, and an iteration must leave the law as
+// it is. A verdict fires by chance with probability at most 5e-8 over the choice of the seed; there
+// are fewer than 20 here, so at most 1e-6 in all.
+#include "gibbsite/sampler/proximal.hpp"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Dense>
+#include <boost/math/distributions/beta.hpp>
+#include <cmath>
+#include <random>
+
+#include "gibbsite/model/losses/logistic.hpp"
+#include "statistical/scores.hpp"
+
+namespace gibbsite {
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+constexpr double false_alarm = 5e-8;
+
+/// f(z, y) = (z - y)^2 / 2: a Gaussian posterior.
+struct squared {
+  static constexpr const char* name = "squared";
+  static constexpr double max_abs_residual = 100;  // true wherever these chains go
+  static constexpr double curvature = 1;
+  static double value(double z, double y) { return (z - y) * (z - y) / 2; }
+  static double residual(double z, double y) { return z - y; }
+  static double second(double /*z*/, double /*y*/) { return 1; }
+};
+const LossOf<squared> squared_loss;
+
+struct Table {
+  std::size_t n = 0, d = 0;
+  std::vector<float> x, y;  // [n x d], [n]
+
+  [[nodiscard]] Potential potential(const Loss& loss, double beta, double m) const {
+    return {&loss, Rows(x.data(), n, d), y, beta, m, {}};
+  }
+  [[nodiscard]] MatrixXd X() const {
+    return Eigen::Map<const Eigen::Matrix<float, -1, -1, Eigen::RowMajor>>(
+               x.data(), static_cast<Eigen::Index>(n), static_cast<Eigen::Index>(d))
+        .cast<double>();
+  }
+};
+
+Table random_table(std::size_t n, std::size_t d, unsigned seed) {
+  std::mt19937 bits(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  Table t{n, d, std::vector<float>(n * d), std::vector<float>(n)};
+  for (float& v : t.x) v = uniform(bits);
+  for (float& v : t.y) v = uniform(bits) < 0 ? -1.0f : 1.0f;
+  return t;
+}
+
+/// tr(beta phi X^T X): a step size of x/trace accepts about (1 + x/d)^(-d/2).
+double trace_of(const Potential& u) {
+  double sum = 0;
+  for (std::size_t i = 0; i < u.x.rows; ++i) {
+    u.x.for_each(
+        i, [&](std::size_t, float v) { sum += static_cast<double>(v) * static_cast<double>(v); });
+  }
+  return u.beta * u.loss->curvature() * sum;
+}
+
+ProximalSchedule schedule_of(const Potential& u, double relative_step, double proposals = 4) {
+  return {.step_size = relative_step / trace_of(u),
+          .iterations = 1,
+          .proposals = proposals,
+          .rounds = 1e6,
+          .residual = 1e-3 * std::sqrt(trace_of(u)),
+          .gradients = 0};
+}
+
+/// An engine whose gradients are those of the call before.
+class Stale final : public Engine {
+ public:
+  explicit Stale(Engine& engine) : engine_(engine) {}
+  [[nodiscard]] std::size_t rows() const override { return engine_.rows(); }
+  [[nodiscard]] std::size_t features() const override { return engine_.features(); }
+  void advance(Ensemble& ensemble, std::uint64_t steps) override {
+    engine_.advance(ensemble, steps);
+  }
+  void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
+    engine_.loss_gradients(theta, out);
+    std::vector<double> now(out.data, out.data + out.rows * out.cols);
+    for (std::size_t i = 0; i < std::min(before_.size(), now.size()); ++i) out.data[i] = before_[i];
+    before_ = std::move(now);
+  }
+  void loss_values(MatrixView<const double> theta, std::span<double> out) override {
+    engine_.loss_values(theta, out);
+  }
+
+ private:
+  Engine& engine_;
+  std::vector<double> before_;
+};
+
+/// theta [C x d] after `iterations` from `starts` [C x d], or from the minimiser.
+MatrixXd run(const Potential& u, const ProximalSchedule& schedule, const MatrixXd& starts,
+             std::uint64_t iterations, bool stale = false, ProximalCounts* counts = nullptr) {
+  const auto backend = make_backend("cpu");
+  const auto engine = backend->load(u.x, u.y, *u.loss);
+  Stale wrapped(*engine);
+  const auto minimum = minimise(u, 1e-8).theta;
+  const auto chains = static_cast<std::size_t>(starts.rows()), d = u.x.cols;
+  ProximalChains sampler(stale ? static_cast<Engine&>(wrapped) : *engine, u, schedule, minimum,
+                         chains, Key::from_seed(77));
+  std::vector<double> positions(chains * 2 * d, 0.0);
+  for (std::size_t c = 0; c < chains; ++c) {
+    for (std::size_t j = 0; j < d; ++j) {
+      positions[c * 2 * d + j] = starts(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(j));
+    }
+  }
+  if (schedule.step_size != 0) {
+    sampler.restore(positions, std::vector<std::uint64_t>(chains, 0));
+  }
+  while (sampler.advance(iterations)) {
+  }
+  if (counts != nullptr) *counts = sampler.counts();
+  MatrixXd out(starts.rows(), starts.cols());
+  for (std::size_t c = 0; c < chains; ++c) {
+    for (std::size_t j = 0; j < d; ++j) {
+      out(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(j)) = sampler.theta(c)[j];
+    }
+  }
+  return out;
+}
+
+/// A Gaussian posterior N(mode, (L L^T)^-1).
+struct Gaussian {
+  VectorXd mode;
+  MatrixXd lower;  // of the precision
+
+  Gaussian(const Table& t, double beta, double m) {
+    const MatrixXd X = t.X();
+    const VectorXd y = Eigen::Map<const Eigen::VectorXf>(t.y.data(), static_cast<Eigen::Index>(t.n))
+                           .cast<double>();
+    const MatrixXd precision =
+        beta * X.transpose() * X + m * MatrixXd::Identity(X.cols(), X.cols());
+    lower = precision.llt().matrixL();
+    mode = precision.llt().solve(beta * X.transpose() * y);
+  }
+  [[nodiscard]] MatrixXd draw(std::size_t count, unsigned seed) const {
+    std::mt19937_64 bits(seed);
+    std::normal_distribution<double> normal;
+    MatrixXd z(mode.size(), static_cast<Eigen::Index>(count));
+    for (double& v : z.reshaped()) v = normal(bits);
+    return (lower.transpose().triangularView<Eigen::Upper>().solve(z).colwise() + mode).transpose();
+  }
+  [[nodiscard]] MatrixXd scores(const MatrixXd& theta) const {
+    return (lower.transpose() * (theta.rowwise() - mode.transpose()).transpose()).transpose();
+  }
+};
+
+TEST(ProximalLaw, LeavesGaussianPosteriorsAsTheyAre) {
+  struct Case {
+    std::size_t n, d, chains;
+    double relative_step;
+  };
+#ifdef GIBBSITE_SANITIZED
+  const Case cases[] = {{30, 3, 4000, 3}};
+#else
+  const Case cases[] = {
+      {12, 1, 20000, 3}, {30, 3, 20000, 3}, {60, 20, 6000, 4}, {30, 100, 2000, 3}};
+#endif
+  for (const Case& c : cases) {
+    const Table t = random_table(c.n, c.d, 3);
+    const double beta = 0.4, m = 0.7;
+    const auto u = t.potential(squared_loss, beta, m);
+    const Gaussian law(t, beta, m);
+    const MatrixXd start = law.draw(c.chains, 9);
+    const auto schedule = schedule_of(u, c.relative_step);
+    const auto verdict = scores::judge(law.scores(run(u, schedule, start, 3)), false_alarm);
+    EXPECT_LE(verdict.worst(), 1) << c.d << ": " << verdict.text();
+
+    // Power: noise or beta 2 % off, no accept step, the gradient of another point.
+    if (c.d > 3) continue;
+    EXPECT_GT(scores::judge(1.02 * law.scores(run(u, schedule, start, 3)), false_alarm).worst(), 1);
+    const auto weaker = t.potential(squared_loss, 0.98 * beta, 0.98 * m);
+    EXPECT_GT(scores::judge(law.scores(run(weaker, schedule, start, 12)), false_alarm).worst(), 1);
+    auto careless = schedule;
+    careless.proposals = careless.rounds = 1;  // what is proposed last is taken
+    EXPECT_GT(scores::judge(law.scores(run(u, careless, start, 3)), false_alarm).worst(), 1);
+    EXPECT_GT(scores::judge(law.scores(run(u, schedule, start, 3, true)), false_alarm).worst(), 1);
+  }
+}
+
+// From the certificate's own start to the posterior in the planned number of iterations.
+TEST(ProximalLaw, ReachesAGaussianPosteriorAsPlanned) {
+  const Table t = random_table(25, 2, 4);
+  const double beta = 0.4, m = 2;
+  const auto u = t.potential(squared_loss, beta, m);
+  const Gaussian law(t, beta, m);
+  const double M = trace_of(u) + m;
+  const auto schedule = proximal_schedule(2, m, M, 1e-3, 1e-8, false);
+  std::mt19937_64 bits(5);
+  std::normal_distribution<double> normal;
+  MatrixXd start(20000, 2);
+  for (double& v : start.reshaped()) v = normal(bits) / std::sqrt(M);
+  start.rowwise() += law.mode.transpose();
+  const auto k = static_cast<std::uint64_t>(schedule.iterations);
+  EXPECT_LE(scores::judge(law.scores(run(u, schedule, start, k)), false_alarm).worst(), 1);
+  EXPECT_GT(scores::judge(law.scores(run(u, schedule, start, 1)), false_alarm).worst(), 1)
+      << "the start passes too: no power";
+}
+
+/// The posterior of one parameter by quadrature.
+class OneParameter {
+ public:
+  explicit OneParameter(const Potential& u) {
+    double total = 0;
+    for (int i = 0; i <= points; ++i) {
+      density_.push_back(std::exp(-u.value(std::vector{at(i)}) + u.value(std::vector{0.0})));
+      total += density_.back();
+      below_.push_back(total - density_.back() / 2);
+    }
+    for (double& v : below_) v /= total;
+    for (double& v : density_) v /= total;
+  }
+  [[nodiscard]] double score(double theta) const {
+    const double i = (theta - lo) / step();
+    const auto k = static_cast<std::size_t>(std::clamp(i, 0.0, points - 1.0));
+    const double f = i - static_cast<double>(k);
+    const double lower = below_[k] + (below_[k + 1] - below_[k]) * f;
+    return quadrature::normal_score(lower, 1 - lower);
+  }
+  [[nodiscard]] double draw(double uniform) const {
+    const auto k = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(
+        std::upper_bound(below_.begin(), below_.end(), uniform) - below_.begin() - 1, 0,
+        points - 1));
+    const double f = (uniform - below_[k]) / (below_[k + 1] - below_[k]);
+    return at(static_cast<int>(k)) + f * step();
+  }
+  static constexpr int points = 20000;
+  static constexpr double lo = -12, hi = 12;
+  [[nodiscard]] static double step() { return (hi - lo) / points; }
+  [[nodiscard]] static double at(int i) { return lo + i * step(); }
+  std::vector<double> density_, below_;
+};
+
+TEST(ProximalLaw, LeavesALogisticPosteriorAsItIs) {
+  const Table t = random_table(15, 1, 6);
+  const auto u = t.potential(loss_named("logistic"), 1.5, 0.4);
+  const OneParameter law(u);
+  const std::size_t chains = 20000;
+  std::mt19937_64 bits(8);
+  std::uniform_real_distribution<double> uniform;
+  MatrixXd start(static_cast<Eigen::Index>(chains), 1);
+  for (double& v : start.reshaped()) v = law.draw(uniform(bits));
+  const auto scored = [&](const MatrixXd& theta) {
+    return MatrixXd(theta.unaryExpr([&](double v) { return law.score(v); }));
+  };
+  const auto schedule = schedule_of(u, 4);
+  const auto verdict = scores::judge(scored(run(u, schedule, start, 3)), false_alarm);
+  EXPECT_LE(verdict.worst(), 1) << verdict.text();
+  const auto other = t.potential(loss_named("logistic"), 1.5 * 0.9, 0.4 * 0.9);
+  EXPECT_GT(scores::judge(scored(run(other, schedule, start, 12)), false_alarm).worst(), 1);
+  auto careless = schedule;
+  careless.proposals = careless.rounds = 1;
+  EXPECT_GT(scores::judge(scored(run(u, careless, start, 3)), false_alarm).worst(), 1);
+
+  // Exact rejection needs no start.
+  const ProximalSchedule rejection{.step_size = 0,
+                                   .iterations = 1,
+                                   .proposals = 8,
+                                   .rounds = 1e6,
+                                   .residual = 1e-6,
+                                   .gradients = 0};
+  const auto exact = scores::judge(scored(run(u, rejection, start, 1)), false_alarm);
+  EXPECT_LE(exact.worst(), 1) << exact.text();
+  auto first = rejection;
+  first.proposals = first.rounds = 1;
+  EXPECT_GT(scores::judge(scored(run(u, first, start, 1)), false_alarm).worst(), 1);
+}
+
+// TV after k iterations by quadrature of both kernels: within the certificate's bound.
+TEST(ProximalLaw, TheExactLawIsWithinTheGap) {
+  for (const double curvature :
+       {0.0, 1.5}) {  // the loss flat, where the rate is attained; logistic
+    const Table t = random_table(10, 1, 6);
+    const double m = 0.8, M = m + 1.5 * 10 * 0.25;
+    const auto u = t.potential(loss_named("logistic"), curvature == 0 ? 1e-12 : curvature, m);
+    const int points = 700;
+    const double lo = -9, step = 18.0 / points;
+    VectorXd potential(points);
+    for (int i = 0; i < points; ++i) potential(i) = u.value(std::vector{lo + i * step});
+    potential.array() -= potential.minCoeff();
+    VectorXd target = (-potential).array().exp();
+    target /= target.sum();
+    const double tv = 1e-6;
+    const auto schedule = proximal_schedule(1, m, M, tv, 1e-6, false);
+    MatrixXd forward(points, points), backward(points, points);
+    for (int i = 0; i < points; ++i) {
+      for (int j = 0; j < points; ++j) {
+        const double gap = (i - j) * step;
+        forward(i, j) = std::exp(-gap * gap / (2 * schedule.step_size));
+        backward(i, j) = std::exp(-potential(i)) * forward(i, j);
+      }
+    }
+    forward = forward * forward.colwise().sum().cwiseInverse().asDiagonal();
+    backward = backward * backward.colwise().sum().cwiseInverse().asDiagonal();
+    const MatrixXd kernel = backward * forward;
+    const double mode = minimise(u, 1e-9).theta[0];
+    VectorXd law(points);
+    for (int i = 0; i < points; ++i) {
+      const double gap = lo + i * step - mode;
+      law(i) = std::exp(-M * gap * gap / 2);
+    }
+    law /= law.sum();
+    const double kl = proximal_kl_start_up(1, m, M, 1e-6);
+    for (double k = 1; k <= schedule.iterations; ++k) {
+      law = kernel * law;
+      const double found = (law - target).cwiseAbs().sum() / 2;
+      ASSERT_LE(found, proximal_tv_up(kl, schedule.step_size, m, k) + 1e-12) << k;
+    }
+    EXPECT_LE((law - target).cwiseAbs().sum() / 2, tv);
+  }
+}
+
+// The flat direction of a Gaussian target, started ten deviations out: the mean's share of KL
+// shrinks by exactly (1 + eta m)^-2 an iteration, the bound's rate.
+TEST(ProximalLaw, ContractsAtTheRateOfTheBound) {
+  Table t = random_table(20, 2, 11);
+  for (std::size_t i = 0; i < t.n; ++i)
+    t.x[2 * i + 1] = 0.0f;  // the second direction is the prior's
+  const double m = 0.5, far = 10 / std::sqrt(m);
+  const auto u = t.potential(squared_loss, 1.0, m);
+  const Gaussian law(t, 1.0, m);
+  auto schedule = schedule_of(u, 6, 8);
+  const std::size_t chains = 10000;
+  MatrixXd start = law.draw(chains, 3);
+  start.col(1).array() += far;
+  double before = far;
+  MatrixXd theta = start;
+  const double growth = 1 + schedule.step_size * m;
+  for (std::uint64_t k = 1; k <= 4; ++k) {
+    theta = run(u, schedule, start, k);
+    const double mean = theta.col(1).mean(), kl = m * mean * mean / 2;
+    // The mean of C chains has deviation 1/sqrt(m C): 6.2 of them are exceeded with probability
+    // 6e-10.
+    const double noise = 6.2 / std::sqrt(m * chains);
+    EXPECT_NEAR(mean, far * std::pow(growth, -static_cast<double>(k)), noise);
+    EXPECT_GT(far * std::pow(growth, -static_cast<double>(k)) * (1 - 1 / growth), 3 * noise)
+        << "one iteration more or less could not be told";
+    EXPECT_LE(kl, m * far * far / 2 * std::pow(growth, -2.0 * static_cast<double>(k)) *
+                      (1 + 2.5 * noise / mean));
+    EXPECT_LT(mean, before);
+    before = mean;
+  }
+}
+
+// Clopper and Pearson's upper bound on a probability that showed `hits` of `trials`.
+double upper_bound(std::uint64_t hits, std::uint64_t trials, double alpha) {
+  return boost::math::quantile(
+      complement(boost::math::beta_distribution<double>(static_cast<double>(hits) + 1,
+                                                        static_cast<double>(trials - hits)),
+                 alpha));
+}
+
+TEST(ProximalLaw, AcceptsAsOftenAsTheBoundOrMore) {
+  int cases = 0;
+  for (const std::size_t d : {1, 4, 20}) {
+    for (const double kappa : {3.0, 30.0, 1000.0}) {
+      for (const double relative_step : {0.5, 2.0, 5.0}) {
+        for (const bool gaussian : {true, false}) {
+          // Gaussian: d rows along the axes, all curvatures equal, where the bound is attained.
+          Table t = random_table(gaussian ? d : 30, d, 12);
+          if (gaussian) {
+            for (std::size_t i = 0; i < d; ++i) {
+              for (std::size_t j = 0; j < d; ++j) t.x[i * d + j] = i == j ? 1.0f : 0.0f;
+            }
+          }
+          const Loss& loss =
+              gaussian ? static_cast<const Loss&>(squared_loss) : loss_named("logistic");
+          const double m = trace_of(t.potential(loss, 1, 1)) / (kappa - 1);
+          const auto u = t.potential(loss, 1, m);
+          auto schedule = schedule_of(u, relative_step, 1);
+          if (gaussian) schedule.residual = 1e-6 * std::sqrt(m);
+          const double bound = proposal_bounds(static_cast<double>(d), m, trace_of(u) + m,
+                                               schedule.step_size, schedule.residual)
+                                   .acceptance_down;
+          ProximalCounts counts;
+          run(u, schedule, MatrixXd::Zero(500, static_cast<Eigen::Index>(d)), 8, false, &counts);
+          EXPECT_GE(upper_bound(counts.accepted, counts.proposals, 1e-9), bound)
+              << d << ' ' << kappa << ' ' << relative_step << ' ' << gaussian;
+          EXPECT_EQ(counts.capped, 0u);
+          if (gaussian && relative_step > 1) {  // attained: a bound 15 % larger is refuted
+            EXPECT_LT(upper_bound(counts.accepted, counts.proposals, 1e-9), 1.15 * bound)
+                << d << ' ' << kappa;
+          }
+          ++cases;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(cases, 54);
+}
+
+}  // namespace
+}  // namespace gibbsite
