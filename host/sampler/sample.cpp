@@ -267,24 +267,36 @@ class RejectionSampler final : public Sampler {
     }
     return out;
   }
-  // Positions of the chains, then the center they started from.
+  // Of each chain its position, a pair, and the center that all started from.
   void save(Checkpoint& checkpoint) const override {
-    checkpoint.theta = chains_->positions();
-    checkpoint.theta.insert(checkpoint.theta.end(), center_.begin(), center_.end());
+    const auto positions = chains_->positions();
+    const std::size_t pair = 2 * data_.features();
+    checkpoint.theta.clear();
+    for (std::size_t c = 0; c < draws_asked(); ++c) {
+      const auto* const position = positions.data() + c * pair;
+      checkpoint.theta.insert(checkpoint.theta.end(), position, position + pair);
+      checkpoint.theta.insert(checkpoint.theta.end(), center_.begin(), center_.end());
+    }
     checkpoint.step = chains_->iterations();
   }
   [[nodiscard]] bool fits(const Checkpoint& checkpoint) const override {
-    return checkpoint.theta.size() == (2 * draws_asked() + 1) * data_.features() &&
+    return checkpoint.theta.size() == 3 * draws_asked() * data_.features() &&
            checkpoint.step.size() == draws_asked() &&
            std::ranges::all_of(checkpoint.step,
                                [&](std::uint64_t step) { return step <= iterations(); });
   }
   void restore(const Checkpoint& checkpoint) override {
     const std::span<const double> theta = checkpoint.theta;
-    const auto center = theta.last(data_.features());
+    const std::size_t d = data_.features();
+    const auto center = theta.last(d);
     center_.assign(center.begin(), center.end());
     make_chains();
-    chains_->restore(theta.first(theta.size() - center.size()), checkpoint.step);
+    std::vector<double> positions;
+    for (std::size_t c = 0; c < draws_asked(); ++c) {
+      const auto pair = theta.subspan(3 * c * d, 2 * d);
+      positions.insert(positions.end(), pair.begin(), pair.end());
+    }
+    chains_->restore(positions, checkpoint.step);
   }
 
  private:

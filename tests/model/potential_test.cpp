@@ -5,7 +5,9 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
+#include <set>
 
 #include "gibbsite/core/error.hpp"
 
@@ -227,6 +229,34 @@ TEST(Model, RefusesWhatHasNoMeaning) {
   }
   EXPECT_THAT([] { glm("probit"); }, ThrowsMessage<BadInput>(HasSubstr("not Lipschitz")));
   EXPECT_THAT([] { glm("nothing"); }, ThrowsMessage<BadInput>(HasSubstr("logistic")));
+}
+
+// Ten thousand features, far more than rows: no Hessian is formed. U is m-strongly convex, so theta
+// is within gradient_norm/m of the minimiser, whoever computes the gradient.
+TEST(Minimise, ConjugateGradientsForManyFeatures) {
+  const std::size_t n = 300, d = 10000, per_row = 20;
+  std::mt19937 bits(3);
+  SparseTable table;
+  std::vector<float> y;
+  for (std::size_t i = 0; i < n; ++i) {
+    std::set<std::uint32_t> features;
+    while (features.size() < per_row) features.insert(static_cast<std::uint32_t>(bits() % d));
+    for (const std::uint32_t j : features) {
+      table.feature.push_back(j);
+      table.value.push_back(static_cast<float>(bits() % 1000) / 1000);
+    }
+    table.begin.push_back(table.value.size());
+    y.push_back(bits() % 3 == 0 ? -1.0f : 1.0f);
+  }
+  const Potential u{&loss_named("logistic"), Rows(table.view(), d), y, 2.0, 0.01, {}};
+  const Minimum found = minimise(u, 1e-9);
+  EXPECT_LE(found.gradient_norm, 1e-9);
+  EXPECT_LE(found.iterations, 30);
+  std::vector<double> gradient(d);
+  u.gradient(found.theta, gradient);
+  EXPECT_LE(std::sqrt(std::inner_product(gradient.begin(), gradient.end(), gradient.begin(), 0.0)),
+            1.0001e-9);
+  EXPECT_LT(u.value(found.theta), u.value(std::vector<double>(d, 0.0)) * 0.9);
 }
 
 }  // namespace

@@ -201,43 +201,40 @@ class CpuEngine final : public Engine {
     }
   }
 
-  // Reads X once for every few_chains chains.
+  // Reads X from memory once: a block stays in cache for all chains, few_chains at a time.
   void loss_values(MatrixView<const double> theta, std::span<double> out) override {
     const std::size_t n_blocks = blocks(), packed = cpu::packed_size<double>(features());
-    std::vector<double> thetas(cpu::few_chains * packed), values(n_blocks * cpu::few_chains);
-    for (std::size_t first = 0; first < theta.rows; first += cpu::few_chains) {
-      const std::size_t chains = std::min(theta.rows - first, cpu::few_chains);
-      for (std::size_t c = 0; c < chains; ++c) {
-        cpu::pack(theta.row(first + c), &thetas[c * packed]);
-      }
-#pragma omp parallel for schedule(static) num_threads(threads_for(numbers() * chains))
-      for (std::size_t b = 0; b < n_blocks; ++b) {
-        const Range rows = rows_of(b);
-        if (sparse()) {
-          const Rows x(entries_.rows(rows), features());
-          for (std::size_t c = 0; c < chains; ++c) {
-            double z[row_block];
-            for (std::size_t i = 0; i < rows.size(); ++i) z[i] = x.dot(i, theta.row(first + c));
-            values[b * cpu::few_chains + c] =
-                loss_.value_sum({z, rows.size()}, y_.subspan(rows.first, rows.size()));
-          }
+    std::vector<double> thetas(sparse() ? 0 : theta.rows * packed), values(n_blocks * theta.rows);
+    for (std::size_t c = 0; c < theta.rows && !sparse(); ++c) {
+      cpu::pack(theta.row(c), &thetas[c * packed]);
+    }
+#pragma omp parallel for schedule(static) num_threads(threads_for(numbers() * theta.rows))
+    for (std::size_t b = 0; b < n_blocks; ++b) {
+      const Range rows = rows_of(b);
+      double z[cpu::few_chains * row_block];
+      for (std::size_t first = 0; first < theta.rows; first += cpu::few_chains) {
+        const std::size_t chains = std::min(theta.rows - first, cpu::few_chains);
+        double* const value = &values[b * theta.rows + first];
+        if (!sparse()) {
+          cpu::row_values({.x = view(rows),
+                           .y = &y_[rows.first],
+                           .loss = choice_,
+                           .chains = chains,
+                           .theta = &thetas[first * packed],
+                           .z = z,
+                           .value = value});
           continue;
         }
-        double z[cpu::few_chains * row_block];
-        cpu::row_values({.x = view(rows),
-                         .y = &y_[rows.first],
-                         .loss = choice_,
-                         .chains = chains,
-                         .theta = thetas.data(),
-                         .z = z,
-                         .value = &values[b * cpu::few_chains]});
-      }
-      for (std::size_t c = 0; c < chains; ++c) {
-        out[first + c] = 0;
-        for (std::size_t b = 0; b < n_blocks; ++b) {
-          out[first + c] += values[b * cpu::few_chains + c];
+        const Rows x(entries_.rows(rows), features());
+        for (std::size_t c = 0; c < chains; ++c) {
+          for (std::size_t i = 0; i < rows.size(); ++i) z[i] = x.dot(i, theta.row(first + c));
+          value[c] = loss_.value_sum({z, rows.size()}, y_.subspan(rows.first, rows.size()));
         }
       }
+    }
+    for (std::size_t c = 0; c < theta.rows; ++c) {
+      out[c] = 0;
+      for (std::size_t b = 0; b < n_blocks; ++b) out[c] += values[b * theta.rows + c];
     }
   }
 

@@ -59,7 +59,8 @@ struct Minimum {
   int iterations = 0;
 };
 
-/// Newton's method with backtracking on the dense Hessian (d up to a few thousand). Stops when
+/// Newton's method with backtracking: on the dense Hessian up to 1000 features and where m = 0,
+/// with conjugate gradients beyond. Stops when
 /// ||grad U|| <= tolerance, or when rounding stops progress: read gradient_norm.
 /// Throws BadInput when m = 0 and the loss has no minimum (separable classes).
 Minimum minimise(const Potential& potential, double tolerance);
