@@ -365,7 +365,7 @@ double upper_bound(std::uint64_t hits, std::uint64_t trials, double alpha) {
 
 TEST(ProximalLaw, AcceptsAsOftenAsTheBoundOrMore) {
   int cases = 0;
-  for (const std::size_t d : {1, 4, 20}) {
+  for (const std::size_t d : {1UL, 4UL, 20UL}) {
     for (const double kappa : {3.0, 30.0, 1000.0}) {
       for (const double relative_step : {0.5, 2.0, 5.0}) {
         for (const bool gaussian : {true, false}) {
