@@ -28,7 +28,8 @@ text { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; font-si
 .end { text-anchor: end; } .middle { text-anchor: middle; }
 .axis { stroke: #7d858e; stroke-width: 1; fill: none; } .rule { stroke: #8a929b; stroke-opacity: 0.25; }
 .trace { fill: none; stroke-width: 0.8; stroke-opacity: 0.75; stroke-linejoin: round; }
-.band { fill: #8a929b; fill-opacity: 0.28; } .even { stroke: #7d858e; stroke-dasharray: 4 3; }
+.band { fill: #8a929b; fill-opacity: 0.22; } .edge { stroke: #4d545c; stroke-width: 0.8; fill: none; }
+.even { stroke: #4d545c; stroke-width: 0.8; stroke-dasharray: 3 3; fill: none; }
 @media (prefers-color-scheme: dark) { text { fill: #c3cad2; } }
 </style>
 )";
@@ -127,7 +128,8 @@ class Plots {
         bottom + 22,
         draws_.chains > 1 ? "rank among the draws of all chains, lowest to highest" : "");
     if (draws_.chains > 1) {
-      put("<text x=\"{}\" y=\"{}\">Grey band: where all bars stay with a probability of at least "
+      put("<text x=\"{}\" y=\"{}\">Grey band: where all bars of a row stay with a probability of "
+          "at least "
           "95 % "
           "when the chains agree and their draws are independent.</text>\n",
           left, bottom + 50);
@@ -278,13 +280,15 @@ class Plots {
     const double bar_width = (facet - 10) / b;
     for (std::size_t k = 0; k < shown_.size(); ++k) {
       const double x = ranks_left + static_cast<double>(k) * facet + 5;
-      put("<path fill=\"{}\" fill-opacity=\"0.8\" d=\"M{:.1f} {:.1f}", colours[k], x, bottom);
+      put("<rect class=\"band\" x=\"{:.1f}\" width=\"{:.1f}\" y=\"{:.1f}\" height=\"{:.1f}\"/>\n",
+          x, facet - 10, high, low - high);
+      put("<path fill=\"{}\" fill-opacity=\"0.85\" d=\"M{:.1f} {:.1f}", colours[k], x, bottom);
       for (std::size_t i = 0; i < bins_; ++i) {
         put("V{:.1f}h{:.2f}", height(bar(p, shown_[k], i)), bar_width);
       }
       put("V{:.1f}z\"/>\n", bottom);
-      put("<rect class=\"band\" x=\"{:.1f}\" width=\"{:.1f}\" y=\"{:.1f}\" height=\"{:.1f}\"/>\n",
-          x, facet - 10, high, low - high);
+      put("<path class=\"edge\" d=\"M{0:.1f} {1:.1f}h{3:.1f}M{0:.1f} {2:.1f}h{3:.1f}\"/>", x, low,
+          high, facet - 10);
       put("<path class=\"even\" d=\"M{:.1f} {:.1f}h{:.1f}\"/>\n", x, height(even()), facet - 10);
       if (last) {
         put("<text class=\"middle\" x=\"{:.1f}\" y=\"{}\">chain {}</text>\n", x + (facet - 10) / 2,

@@ -13,9 +13,7 @@
 #include "command.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
-#include "gibbsite/core/memory.hpp"
 #include "gibbsite/sampler/draws_file.hpp"
-#include "gibbsite/sampler/machine.hpp"
 #include "gibbsite/sampler/posterior.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"
@@ -35,11 +33,11 @@ constexpr const char* warning =
     "NOT PRIVATE: draws of 'sample' carry no guarantee; they, and all that is shown and written "
     "here, are for people who may see the table itself ('gibbsite fit' makes a model to publish)";
 
-// One number a line.
-std::vector<double> read_numbers(const std::string& path, const char* option,
-                                 std::size_t features) {
+// One number a line, `features` of them or, where each chain has its own, a row of them per chain.
+std::vector<double> read_numbers(const std::string& path, std::size_t features,
+                                 std::uint64_t chains) {
   std::ifstream file(path);
-  if (!file) throw BadInput(fmt::format("{}: {} cannot be read; give a file", option, path));
+  if (!file) throw BadInput(fmt::format("{}: cannot be read; give a file of numbers", path));
   std::vector<double> out;
   std::string line;
   for (std::size_t number = 1; std::getline(file, line); ++number) {
@@ -47,11 +45,11 @@ std::vector<double> read_numbers(const std::string& path, const char* option,
     if (end == std::string::npos) continue;
     out.push_back(parse_number(line.substr(0, end + 1), fmt::format("{}:{}", path, number)));
   }
-  if (out.size() != features) {
+  if (out.size() != features && out.size() != features * chains) {
     throw BadInput(
-        fmt::format("{}: {} numbers, the schema makes {} features; give one of each, a "
-                    "line each, the intercept last",
-                    path, out.size(), features));
+        fmt::format("{}: {} {}, the schema makes {} features; give one of each, a line "
+                    "each, the intercept last",
+                    path, out.size(), out.size() == 1 ? "number" : "numbers", features));
   }
   return out;
 }
@@ -104,14 +102,14 @@ Verdict judge(const std::vector<Summary>& summaries, const PosteriorDraws& draws
                                sizes)};
   }
   if (apart == 0 && few == 0 && divergent == 0) {
-    return {true, fmt::format("the chains agree: every R̂ is below {} (largest {:.4f}), {}",
+    return {true, fmt::format("the chains agree: every R-hat is below {} (largest {:.4f}), {}",
                               most_r_hat, r_hat, sizes)};
   }
   std::string what;
   const auto add = [&](const std::string& part) { what += (what.empty() ? "" : ", ") + part; };
   if (apart > 0) {
-    add(fmt::format("{} of {} parameters have an R̂ that is not below {} (largest {:.4g})", apart,
-                    summaries.size(), most_r_hat, r_hat));
+    add(fmt::format("{} of {} parameters have an R-hat that is not below {} (largest {:.4g})",
+                    apart, summaries.size(), most_r_hat, r_hat));
   }
   if (few > 0) {
     add(fmt::format("{} of {} have fewer than {} effective draws a chain ({})", few,
@@ -140,7 +138,6 @@ struct SampleCommand {
   bool plots = false, npy = false, json = false, quiet = false, progress = false;
 
   void run() const {
-    fmt::print(stderr, "{}\n", warning);
     const double temperature = beta.value_or(1);
     require_finite_positive(temperature, "--beta");
     require_finite_positive(*prior_precision, "--prior-precision");
@@ -156,6 +153,7 @@ struct SampleCommand {
     catch_interrupts();
 
     const Dataset data = read(domain);
+    fmt::print(stderr, "{}\n", warning);
     say(fmt::format("{} {}, {} parameters; β = {}, prior precision {}; seed {}\nbackend {}: {}\n",
                     human_count(static_cast<double>(data.rows())),
                     data.rows() == 1 ? "row" : "rows", features.size(), temperature,
@@ -213,30 +211,11 @@ struct SampleCommand {
           "--scales: belongs to --metric scales, the file of its numbers; give both or neither");
     }
     if (!scales.empty()) {
-      o.scales = read_numbers(scales, "--scales", features);
+      o.scales = read_numbers(scales, features, 1);
       for (const double scale : o.scales) require_finite_positive(scale, scales);
     }
-    if (!start.empty()) o.start = read_numbers(start, "--start", features);
-    require_room(o, static_cast<double>(features));
+    if (!start.empty()) o.start = read_numbers(start, features, o.chains);
     return o;
-  }
-
-  static void require_room(const PosteriorOptions& o, double features) {
-    const auto kept = static_cast<double>(o.draws), each = static_cast<double>(o.thinning);
-    if (static_cast<double>(o.warm_up) + kept * each > 0x1p53) {
-      throw BadInput(fmt::format("--thinning: {} times {} draws are too many; give less of either",
-                                 o.thinning, o.draws));
-    }
-    // The draws, and what `summarise` needs on its threads.
-    const double bytes = kept * static_cast<double>(o.chains) *
-                         (8 * (features + 4) + 80 * static_cast<double>(thread_count()));
-    const auto free = static_cast<double>(available_memory());
-    if (bytes > (free > 0 ? free : 0x1p50)) {
-      throw BadInput(fmt::format(
-          "--draws: {} draws of {} chains and {} parameters need {:.3g} GB of memory, {:.3g} are "
-          "free; give fewer draws and more --thinning",
-          o.draws, o.chains, features, bytes / 1e9, free / 1e9));
-    }
   }
 
   [[nodiscard]] std::vector<std::size_t> parameters_to_plot(
@@ -347,7 +326,7 @@ struct SampleCommand {
     }
     const auto figure = [](double value) { return fmt::format("{:.4g}", value); };
     std::vector<std::vector<std::string>> lines{{"parameter", "mean", "sd", "5 %", "50 %", "95 %",
-                                                 "error of mean", "R̂", "ESS bulk", "ESS tail"}};
+                                                 "error of mean", "R-hat", "ESS bulk", "ESS tail"}};
     for (const std::size_t j : order) {
       const Summary& s = summaries[j];
       const std::vector<Quantile>& q = s.quantiles;
@@ -488,7 +467,8 @@ void define(CLI::App& app) {
   add_number(app, "--target-acceptance", command->target_acceptance,
              "mean acceptance that the warm-up aims at; default 0.8 (hmc), 0.574 (mala)");
   app.add_option("--start", command->start,
-                 "where all chains start, a line each; default: apart, around the mode")
+                 "where all chains start, or each after the other, a line each; default: apart, "
+                 "around the mode")
       ->type_name("FILE");
   add_count(app, "--seed", command->seed, "the same draws again; default: from the system", 0);
   app.add_option("--backend", command->backend, "auto, reference, cpu or cuda")->type_name("NAME");

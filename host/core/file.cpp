@@ -54,7 +54,8 @@ bool names_a_descriptor(const std::string& path) {
 // Absolute, links resolved, no slash at the end.
 std::string whole_path(const std::string& path) {
   std::error_code error;
-  const fs::path whole = fs::weakly_canonical(path, error);
+  fs::path whole = fs::absolute(path, error);
+  if (!error) whole = fs::weakly_canonical(whole, error);
   if (error) fail(path, error.value());
   return (whole.has_filename() ? whole : whole.parent_path()).string();
 }
