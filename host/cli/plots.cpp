@@ -28,8 +28,8 @@ text { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; font-si
 .end { text-anchor: end; } .middle { text-anchor: middle; }
 .axis { stroke: #7d858e; stroke-width: 1; fill: none; } .rule { stroke: #8a929b; stroke-opacity: 0.25; }
 .trace { fill: none; stroke-width: 0.8; stroke-opacity: 0.75; stroke-linejoin: round; }
-.band { fill: #8a929b; fill-opacity: 0.22; } .edge { stroke: #4d545c; stroke-width: 0.8; fill: none; }
-.even { stroke: #4d545c; stroke-width: 0.8; stroke-dasharray: 3 3; fill: none; }
+.band { fill: #8a929b; fill-opacity: 0.22; } .edge { stroke: #7d858e; stroke-width: 0.8; fill: none; }
+.even { stroke: #7d858e; stroke-width: 0.8; stroke-dasharray: 3 3; fill: none; }
 @media (prefers-color-scheme: dark) { text { fill: #c3cad2; } }
 </style>
 )";
@@ -185,7 +185,7 @@ class Plots {
 
   void legend() {
     double x = left;
-    for (std::size_t k = 0; k < shown_.size(); ++k, x += 84) {
+    for (std::size_t k = 0; k < shown_.size(); ++k, x += 88) {
       put("<path d=\"M{} 48h20\" stroke=\"{}\" stroke-width=\"3\"/>", x, colours[k]);
       put("<text x=\"{}\" y=\"52\">chain {}</text>\n", x + 26, shown_[k] + 1);
     }

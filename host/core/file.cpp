@@ -117,6 +117,7 @@ void NewFile::sync() {
 }
 
 void NewFolder::require_free(const std::string& path) {
+  if (path.empty()) fail(path, ENOENT);
   std::error_code error;
   const auto status = fs::status(path, error);
   const bool there = fs::exists(status);
