@@ -153,7 +153,8 @@ struct SampleCommand {
     catch_interrupts();
 
     const Dataset data = read(domain);
-    fmt::print(stderr, "{}\n", warning);
+    // With the figures, wherever those go; beside them where a program or nobody reads them.
+    fmt::print(silent() ? stderr : stdout, "{}\n", warning);
     say(fmt::format("{} {}, {} parameters; β = {}, prior precision {}; seed {}\nbackend {}: {}\n",
                     human_count(static_cast<double>(data.rows())),
                     data.rows() == 1 ? "row" : "rows", features.size(), temperature,
@@ -189,7 +190,7 @@ struct SampleCommand {
   }
 
   void say(const std::string& text) const {
-    if (quiet || json) return;
+    if (silent()) return;
     fmt::print("{}", text);
     std::fflush(stdout);
   }

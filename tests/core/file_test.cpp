@@ -165,7 +165,7 @@ TEST_F(File, ANewFolderReplacesNothing) {
   EXPECT_THAT(error(folder / "file"), HasSubstr("is a file; give a new folder"));
   EXPECT_THAT(error(folder), HasSubstr("is there and not empty"));
   EXPECT_THAT(error(folder / "no" / "out"), HasSubstr("create the folder"));
-  EXPECT_THAT(error(folder / "file" / "out"), HasSubstr("cannot write: Not a directory"));
+  EXPECT_THAT(error(folder / "file" / "out"), HasSubstr("cannot write: "));
   EXPECT_THAT(error(""), HasSubstr("cannot write"));
   EXPECT_EQ(error(folder / "new"), "");
   EXPECT_EQ(error("new"), "");  // relative
