@@ -33,7 +33,8 @@ std::string plain(const std::string& feature) {
     }
   }
   if (out.ends_with('_')) out.pop_back();
-  return out.empty() || is_digit(out.front()) ? fmt::format("x_{}", out) : out;
+  if (out.empty()) return "x";
+  return is_digit(out.front()) ? fmt::format("x_{}", out) : out;
 }
 
 // The nesting and the keys of CmdStan 2.3x; `max_depth` is there because readers look for it.

@@ -60,7 +60,7 @@ TEST(DrawsFile, ChunksJoinWithoutASeam) {
   write_npy(folder.path("draws.npy"), draws);
   const std::string text = folder.read("draws.npy");
   const std::size_t start = text.size() - draws.values.size() * sizeof(double);
-  for (const std::size_t n : {0, 1310, 1311, 2999}) {
+  for (const std::size_t n : {0UL, 1310UL, 1311UL, 2999UL}) {
     double value = 0;
     std::memcpy(&value, text.data() + start + ((3000 + n) * 100 + 7) * sizeof(double),
                 sizeof value);
