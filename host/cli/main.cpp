@@ -7,7 +7,6 @@
 #include <csignal>
 #include <cstdio>
 #include <iostream>
-#include <map>
 #include <new>
 
 #include "command.hpp"
@@ -22,17 +21,10 @@ std::vector<Command>& commands() {
 
 namespace {
 
-// Part of the contract (docs/formats.md), made by later versions.
-const std::map<std::string, std::string> not_in_this_version{
-    {"sample", "not in this version; fit draws from a certified posterior"}};
-
 void reject_unknown_command(int argc, char** argv) {
   if (argc < 2) throw BadInput("no command given; see 'gibbsite --help'");
   const std::string name = argv[1];
   if (name.starts_with("-")) return;
-  if (const auto later = not_in_this_version.find(name); later != not_in_this_version.end()) {
-    throw BadInput(name + ": " + later->second);
-  }
   const bool known = std::any_of(commands().begin(), commands().end(),
                                  [&](const Command& c) { return c.name == name; });
   if (!known) throw BadInput(fmt::format("no command is called '{}'; see 'gibbsite --help'", name));

@@ -51,6 +51,15 @@ bool names_a_descriptor(const std::string& path) {
          path.starts_with("/proc/");
 }
 
+// Absolute, links resolved, no slash at the end.
+std::string whole_path(const std::string& path) {
+  std::error_code error;
+  fs::path whole = fs::absolute(path, error);
+  if (!error) whole = fs::weakly_canonical(whole, error);
+  if (error) fail(path, error.value());
+  return (whole.has_filename() ? whole : whole.parent_path()).string();
+}
+
 void write_directly(const std::string& path, std::string_view text) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (fd < 0) fail(path, errno);
@@ -105,6 +114,46 @@ void NewFile::append(const void* bytes, std::size_t count) {
 void NewFile::sync() {
   const int error = sync_bytes(fd_);
   if (error != 0) fail(path_, error);
+}
+
+void NewFolder::require_free(const std::string& path) {
+  if (path.empty()) fail(path, ENOENT);
+  std::error_code error;
+  const auto status = fs::status(path, error);
+  const bool there = fs::exists(status);
+  if (there && !fs::is_directory(status)) {
+    throw BadInput(fmt::format("{}: is a file; give a new folder", path));
+  }
+  if (there && !fs::is_empty(path, error) && !error) {
+    throw BadInput(
+        fmt::format("{}: is there and not empty; remove it or give another folder", path));
+  }
+  if (there && fs::equivalent(path, ".", error)) {
+    throw BadInput(fmt::format("{}: is the current folder; give a new one in it", path));
+  }
+  const fs::path parent = fs::path(whole_path(path)).parent_path();
+  if (::access(parent.c_str(), W_OK | X_OK) != 0) fail(path, errno);
+}
+
+NewFolder::NewFolder(const std::string& path, unsigned mode) : path_(whole_path(path)) {
+  require_free(path);
+  for (int attempt = 0;; ++attempt) {
+    temporary_ = fmt::format("{}.tmp-{}-{}", path_, ::getpid(), attempt);
+    if (::mkdir(temporary_.c_str(), mode) == 0) return;
+    if (errno != EEXIST || attempt == 1000) fail(path, errno);
+  }
+}
+
+NewFolder::~NewFolder() {
+  std::error_code ignored;
+  if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
+}
+
+void NewFolder::commit() {
+  sync_folder(temporary_);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_, errno);
+  temporary_.clear();
+  sync_folder(fs::path(path_).parent_path());
 }
 
 void sync_folder(const std::string& path) {

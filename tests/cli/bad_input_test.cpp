@@ -136,7 +136,6 @@ INSTANTIATE_TEST_SUITE_P(Each, BadFit, ::testing::ValuesIn(BadFit::cases()),
 TEST_F(BadInput, OfTheCommandItself) {
   expect_error(gibbsite({}), 2, "no command given; see 'gibbsite --help'");
   expect_error(gibbsite({"frobnicate"}), 2, "'frobnicate'");
-  expect_error(gibbsite({"sample", "--data", "table.csv"}), 2, "sample: not in this version");
   expect_error(gibbsite({"--frobnicate"}), 2, "see 'gibbsite --help'");
   expect_error(gibbsite({"fit", "--data", "table.csv"}), 2,
                "is required; see 'gibbsite fit --help'");

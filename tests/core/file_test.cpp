@@ -134,5 +134,42 @@ TEST_F(File, MissingFolderAndFolderAsFile) {
   EXPECT_EQ(files(), 0u);
 }
 
+TEST_F(File, ANewFolderIsWholeOrAbsent) {
+  const fs::path path = folder / "out";
+  {
+    NewFolder out(path, 0700);
+    write_file_atomically(out.file("a"), "1");
+    EXPECT_FALSE(fs::exists(path));
+  }
+  EXPECT_EQ(files(), 0u);
+  fs::create_directory(path);  // an empty one is taken
+  {
+    NewFolder out(path.string() + "/", 0700);
+    write_file_atomically(out.file("a"), "1");
+    out.commit();
+  }
+  EXPECT_EQ(read(path / "a"), "1");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(File, ANewFolderReplacesNothing) {
+  const auto error = [](const fs::path& path) -> std::string {
+    try {
+      NewFolder::require_free(path);
+      return "";
+    } catch (const BadInput& e) {
+      return e.what();
+    }
+  };
+  write_file_atomically(folder / "file", "x");
+  EXPECT_THAT(error(folder / "file"), HasSubstr("is a file; give a new folder"));
+  EXPECT_THAT(error(folder), HasSubstr("is there and not empty"));
+  EXPECT_THAT(error(folder / "no" / "out"), HasSubstr("create the folder"));
+  EXPECT_THAT(error(folder / "file" / "out"), HasSubstr("cannot write: "));
+  EXPECT_THAT(error(""), HasSubstr("cannot write"));
+  EXPECT_EQ(error(folder / "new"), "");
+  EXPECT_EQ(error("new"), "");  // relative
+}
+
 }  // namespace
 }  // namespace gibbsite

@@ -50,6 +50,32 @@ double gradient_norm(const Potential& potential, const std::vector<double>& thet
   return norm(g);
 }
 
+// Truncation s^2/6 |U''''| with |f''''| <= 1/8, |x_j| <= 1; rounding of two gradients over 2s.
+TEST(Potential, HessianIsTheDerivativeOfTheGradient) {
+  for (const auto& [n, d] : {std::pair{1u, 1u}, {40u, 3u}, {5u, 20u}}) {
+    const Problem p = random_problem(n, d, 2);
+    const double beta = 0.7, m = 0.4, s = 1e-4;
+    const Potential potential = p.potential(beta, m);
+    std::vector<double> theta(d), up(d), down(d);
+    for (std::size_t j = 0; j < d; ++j) theta[j] = std::sin(1.0 + static_cast<double>(j));
+    const auto h = hessian(potential, theta), diagonal = hessian_diagonal(potential, theta);
+    ASSERT_EQ(h.size(), d * d);
+    ASSERT_EQ(diagonal.size(), d);
+    const double tolerance = s * s / 6 * beta * n / 8 + 100 * u * (beta * n + m) / s;
+    for (std::size_t j = 0; j < d; ++j) {
+      auto moved = theta;
+      moved[j] = theta[j] + s;
+      potential.gradient(moved, up);
+      moved[j] = theta[j] - s;
+      potential.gradient(moved, down);
+      for (std::size_t k = 0; k < d; ++k) {
+        EXPECT_NEAR(h[j * d + k], (up[k] - down[k]) / (2 * s), tolerance);
+      }
+      EXPECT_NEAR(diagonal[j], h[j * d + j], 1e-14 * (beta * n + m));
+    }
+  }
+}
+
 // Truncation s^2/6 |U'''| with |f'''| <= 0.1, |x_j| <= 1; rounding of two values of U over 2s.
 TEST(Potential, GradientIsTheDerivativeOfTheValue) {
   for (const auto& [n, d] : {std::pair{1u, 1u}, {40u, 3u}, {100u, 7u}, {5u, 20u}}) {

@@ -9,7 +9,6 @@
 
 #include <Eigen/Dense>
 #include <cmath>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/losses/logistic.hpp"
 #include "gibbsite/sampler/backend.hpp"
+#include "statistical/problems.hpp"
 #include "statistical/quadrature.hpp"
 #include "statistical/scores.hpp"
 
@@ -25,43 +25,12 @@ namespace {
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
+using problems::Interpolated;
+using problems::random_rows;
+using problems::squared_loss;
+using problems::Table;
 
 constexpr double false_alarm = 5e-8;
-
-/// f(z, y) = (z - y)^2 / 2. A loss is one struct; this one has a Gaussian posterior.
-struct squared {
-  static constexpr const char* name = "squared";
-  static constexpr double max_abs_residual = 1e300;  // unbounded: no certificate here
-  static constexpr double curvature = 1;
-  static double value(double z, double y) { return (z - y) * (z - y) / 2; }
-  static double residual(double z, double y) { return z - y; }
-  static double second(double /*z*/, double /*y*/) { return 1; }
-};
-const LossOf<squared> squared_loss;
-
-struct Table {
-  std::size_t n = 0, d = 0;
-  std::vector<float> x, y;  // [n x d] row-major, [n]
-
-  [[nodiscard]] MatrixXd X() const {
-    return Eigen::Map<const Eigen::Matrix<float, -1, -1, Eigen::RowMajor>>(
-               x.data(), static_cast<Eigen::Index>(n), static_cast<Eigen::Index>(d))
-        .cast<double>();
-  }
-  [[nodiscard]] VectorXd Y() const {
-    return Eigen::Map<const Eigen::VectorXf>(y.data(), static_cast<Eigen::Index>(n)).cast<double>();
-  }
-};
-
-/// Rows uniform in [-1,1]^d / sqrt(d).
-Table random_rows(std::size_t n, std::size_t d, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  Table table{n, d, std::vector<float>(n * d), std::vector<float>(n)};
-  for (float& v : table.x) v = uniform(random) / std::sqrt(static_cast<float>(d));
-  for (float& v : table.y) v = uniform(random) + 2;
-  return table;
-}
 
 /// theta_T of one chain per spec [C x d].
 MatrixXd sampled(const std::string& backend, const Table& table, const Loss& loss,
@@ -236,31 +205,6 @@ TEST_P(Chains, QuadraticInFiveDimensionsWithChaCha) {
               .center = {1, -1, 2, -2, 3},
               .key = chacha_key(1)}});
 }
-
-/// g(x) on an even grid, by cubic interpolation; beyond the grid, its end.
-class Interpolated {
- public:
-  Interpolated(double lo, double spacing, VectorXd values)
-      : lo_(lo), spacing_(spacing), values_(std::move(values)) {}
-  double operator()(double x) const {
-    const auto [i, w] = weights(x, lo_, spacing_, values_.size());
-    return w.dot(values_.segment<4>(i));
-  }
-  /// First node and weights of the four nodes around x.
-  static std::pair<Eigen::Index, Eigen::Vector4d> weights(double x, double lo, double spacing,
-                                                          Eigen::Index size) {
-    const double at = std::clamp((x - lo) / spacing, 1.0, static_cast<double>(size) - 2.001);
-    const auto i = static_cast<Eigen::Index>(at) - 1;
-    const double t = at - static_cast<double>(i + 1);
-    return {i,
-            {-t * (t - 1) * (t - 2) / 6, (t + 1) * (t - 1) * (t - 2) / 2,
-             -(t + 1) * t * (t - 2) / 2, (t + 1) * t * (t - 1) / 6}};
-  }
-
- private:
-  double lo_, spacing_;
-  VectorXd values_;
-};
 
 quadrature::Slope logistic_slope(const Table& table, const ChainSpec& spec) {
   return [table, spec](double theta) {

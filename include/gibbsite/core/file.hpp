@@ -29,6 +29,29 @@ class NewFile {
   int fd_ = -1;
 };
 
+/// A new folder of files: filled under another name beside `path`, then renamed, so that it is
+/// there whole or not at all.
+class NewFolder {
+ public:
+  /// Throws BadInput "PATH: ..." when `path` is a file or a folder that is not empty, or when its
+  /// own folder cannot be written to; makes nothing.
+  static void require_free(const std::string& path);
+
+  /// Throws as above. `mode` is its permission.
+  NewFolder(const std::string& path, unsigned mode);
+  ~NewFolder();  ///< removes what was not committed
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+
+  /// Where to write the file of that name.
+  [[nodiscard]] std::string file(const std::string& name) const { return temporary_ + "/" + name; }
+  /// Syncs the names and gives the folder its own.
+  void commit();
+
+ private:
+  std::string path_, temporary_;
+};
+
 /// Syncs the names in a folder, where its file system allows that.
 void sync_folder(const std::string& path);
 

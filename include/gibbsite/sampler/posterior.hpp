@@ -43,8 +43,9 @@ struct PosteriorOptions {
   std::uint64_t draws = 1000;    ///< N, kept of each chain
   std::uint64_t thinning = 1;    ///< transitions for each draw that is kept
   double target_acceptance = 0;  ///< of the warm-up; 0: 0.8 for hmc, 0.574 for mala
-  std::vector<double> start{};   ///< [d] where all chains start; empty: overdispersed, around
-                                 ///< the minimiser
+  double step_size = 0;          ///< in units of the metric; 0: adapted in the warm-up
+  std::vector<double> start{};   ///< [d] where all chains start, or [C x d] where each does; empty:
+                                 ///< overdispersed, around the minimiser
   Key key{};                     ///< of all noise; chain c takes stream c
   /// Called with (transitions done, in all) of a chain, a few times a second.
   std::function<void(std::uint64_t, std::uint64_t)> progress{};
@@ -58,7 +59,8 @@ struct PosteriorDraws {
   std::vector<double> log_density{};  ///< [N x C] -U, without a constant: CmdStan's lp__
   std::vector<double> energy{};       ///< [N x C] U + kinetic energy at the start of a transition
   std::vector<double> acceptance{};   ///< [N x C] min(1, exp(-energy error)) of the transition
-  std::vector<std::uint8_t> divergent{};  ///< [N x C] energy error above 1000
+  std::vector<std::uint8_t> divergent{};  ///< [N x C] energy error above 1000 in a transition since
+                                          ///< the draw before
   double step_size = 0;                   ///< after the warm-up, in units of the metric
   std::uint64_t leapfrog_steps = 0;       ///< of a transition (the mean, where it varies)
   std::uint64_t gradients = 0;            ///< of one chain, warm-up not included

@@ -1,0 +1,503 @@
+// sample_posterior against exact posteriors: Gaussian in any dimension (squared loss), logistic by
+// quadrature in one and two, by rejection in two, and by simulation-based calibration.
+//
+// Chains are many and give one draw each, so draws are independent. A test fires by chance with
+// probability at most 5e-8 over the choice of the seed; the seeds are fixed, and fewer than 20
+// verdicts must hold, so at most 1e-6 in all. A copy of the transition, which agrees with the
+// library's to rounding, plants the bugs that each harness must see.
+#include "gibbsite/sampler/posterior.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <Eigen/Dense>
+#include <cmath>
+#include <numbers>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gibbsite/model/losses/logistic.hpp"
+#include "statistical/problems.hpp"
+#include "statistical/quadrature.hpp"
+#include "statistical/sbc.hpp"
+#include "statistical/scores.hpp"
+#include "statistical/two_sample.hpp"
+
+namespace gibbsite {
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+using problems::Interpolated;
+using problems::random_rows;
+using problems::squared_loss;
+using problems::Table;
+using Rowwise = Eigen::Matrix<double, -1, -1, Eigen::RowMajor>;
+
+constexpr double false_alarm = 5e-8;
+#ifdef GIBBSITE_SANITIZED
+constexpr bool sanitized = true;  // a tenth of the draws, of which no power is asked
+#else
+constexpr bool sanitized = false;
+#endif
+constexpr std::uint64_t many(std::uint64_t chains) { return sanitized ? chains / 10 : chains; }
+
+/// The draws [C x d], one of each chain.
+MatrixXd drawn(const std::string& backend, const Potential& u, PosteriorOptions options) {
+  options.draws = 1;
+  const PosteriorDraws out = sample_posterior(u, *make_backend(backend), options);
+  return Eigen::Map<const Rowwise>(out.values.data(), static_cast<Eigen::Index>(out.chains),
+                                   static_cast<Eigen::Index>(out.parameters));
+}
+
+struct Bugs {
+  double noise = 1, beta = 1;  // factors
+  bool stale = false;          // a trajectory's first gradient is that of the state before
+  bool accept = true;
+};
+const std::vector<std::pair<const char*, Bugs>> planted{{"noise x 1.02", {.noise = 1.02}},
+                                                        {"beta x 0.98", {.beta = 0.98}},
+                                                        {"stale gradient", {.stale = true}},
+                                                        {"no accept step", {.accept = false}}};
+
+/// The transitions of Metric::unit from the starts [C x d] in `options`, with a fixed step, chain
+/// by chain with plain loops, with `width` the largest deviation by the diagonal of the Hessian.
+MatrixXd copied(Potential u, const PosteriorOptions& options, double width, const Bugs& bugs) {
+  u.beta *= bugs.beta;
+  const std::size_t d = u.x.cols;
+  const double h = options.step_size;
+  MatrixXd out(static_cast<Eigen::Index>(options.chains), static_cast<Eigen::Index>(d));
+  std::vector<double> here(d), there(d), p(d), g(d), first(d), old(d);
+  const auto kinetic = [&] {
+    double sum = 0;
+    for (const double v : p) sum += v * v / 2;
+    return sum;
+  };
+  const auto uniform = [&](std::uint32_t stream, std::uint64_t step) {
+    std::uint64_t word;
+    fill_words(options.key, stream, step, {&word, 1});
+    return static_cast<double>(word >> 11) * 0x1p-53;
+  };
+  for (std::uint32_t c = 0; c < options.chains; ++c) {
+    here.assign(&options.start[c * d], &options.start[c * d] + d);
+    u.gradient(here, first);
+    old = first;
+    double value = u.value(here);
+    for (std::uint64_t t = 0; t < options.thinning; ++t) {
+      int steps = 1;
+      if (options.transition == Transition::hamiltonian) {
+        const double length = (0.5 + uniform(0, 3 * t + 2)) * std::numbers::pi / 2 * width;
+        steps = static_cast<int>(std::max(1.0, std::round(length / h)));
+      }
+      fill_normals(options.key, c, 3 * t, p);
+      for (double& v : p) v *= bugs.noise;
+      const double energy = value + kinetic();
+      there = here;
+      g = bugs.stale ? old : first;
+      for (int l = 0; l < steps; ++l) {
+        for (std::size_t j = 0; j < d; ++j) {
+          p[j] -= h / 2 * g[j];
+          there[j] += h * p[j];
+        }
+        u.gradient(there, g);
+        for (std::size_t j = 0; j < d; ++j) p[j] -= h / 2 * g[j];
+      }
+      const double reached = u.value(there);
+      const double acceptance = std::exp(energy - reached - kinetic());
+      if (bugs.accept && !(uniform(c, 3 * t + 1) < acceptance)) continue;
+      old = first;
+      first = g;
+      here = there;
+      value = reached;
+    }
+    for (std::size_t j = 0; j < d; ++j) {
+      out(c, static_cast<Eigen::Index>(j)) = here[j];
+    }
+  }
+  return out;
+}
+
+/// max_j 1/sqrt(H_jj) at the first chain's start: the width that the library starts from.
+double width_of(const Potential& u, const PosteriorOptions& options) {
+  const auto h = hessian_diagonal(u, {options.start.data(), u.x.cols});
+  return 1 / std::sqrt(*std::min_element(h.begin(), h.end()));
+}
+
+/// Posterior N(mean, L L^T) of the squared loss, beta and prior N(0, I/m).
+struct Gaussian {
+  VectorXd mean;
+  MatrixXd L;
+  Gaussian(const Table& table, double beta, double m) {
+    const MatrixXd X = table.X();
+    const MatrixXd precision =
+        beta * X.transpose() * X + m * MatrixXd::Identity(X.cols(), X.cols());
+    const MatrixXd covariance = precision.llt().solve(MatrixXd::Identity(X.cols(), X.cols()));
+    mean = covariance * (beta * X.transpose() * table.Y());
+    L = covariance.llt().matrixL();
+  }
+  /// `count` exact draws, row after row.
+  [[nodiscard]] std::vector<double> exact(std::size_t count, std::uint64_t seed) const {
+    std::mt19937_64 random(seed);
+    std::normal_distribution<double> normal;
+    Rowwise z(static_cast<Eigen::Index>(count), mean.size());
+    for (double& v : z.reshaped()) v = normal(random);
+    const Rowwise theta = (z * L.transpose()).rowwise() + mean.transpose();
+    return {theta.data(), theta.data() + theta.size()};
+  }
+  [[nodiscard]] MatrixXd scores(const MatrixXd& theta) const {
+    return L.triangularView<Eigen::Lower>()
+        .solve((theta.rowwise() - mean.transpose()).transpose())
+        .transpose();
+  }
+};
+
+/// Labels far from 0, where the prior pulls the mean: then beta moves it.
+Table gaussian_table(std::size_t n, std::size_t d, std::uint64_t seed) {
+  Table table = random_rows(n, d, seed);
+  for (float& y : table.y) y *= 20;
+  return table;
+}
+
+void expect_passes(const MatrixXd& w, const std::string& what) {
+  const scores::Verdict verdict = scores::judge(w, false_alarm);
+  EXPECT_LE(verdict.worst(), 1) << what << ": " << verdict.text();
+}
+
+// From exact draws every transition keeps the posterior exactly, whatever the step.
+TEST(PosteriorLaw, GaussianIsKept) {
+  struct Case {
+    std::size_t n, d;
+    std::uint64_t chains;
+    const char* backend;
+    Transition transition;
+    Metric metric;
+    double step;  // in units of the metric
+  };
+  for (const Case& k : {Case{7, 1, 100000, "cpu", Transition::hamiltonian, Metric::laplace, 1.0},
+                        Case{7, 1, 100000, "cpu", Transition::langevin, Metric::laplace, 1.5},
+                        Case{7, 3, 60000, "cpu", Transition::hamiltonian, Metric::scales, 0.6},
+                        Case{7, 3, 20000, "reference", Transition::langevin, Metric::unit, 0.5},
+                        Case{30, 20, 10000, "cpu", Transition::hamiltonian, Metric::diagonal, 0.5},
+                        Case{40, 100, 2500, "cpu", Transition::hamiltonian, Metric::laplace, 0.4},
+                        Case{40, 100, 2500, "cpu", Transition::langevin, Metric::unit, 0.3}}) {
+    const Table table = gaussian_table(k.n, k.d, 100 + k.d);
+    const double beta = 1.7, m = 0.8;
+    const Gaussian law(table, beta, m);
+    const PosteriorOptions options{.transition = k.transition,
+                                   .metric = k.metric,
+                                   .scales = std::vector<double>(k.d, 0.9),
+                                   .chains = many(k.chains),
+                                   .warm_up = 0,
+                                   .thinning = 8,
+                                   .step_size = k.step,
+                                   .start = law.exact(many(k.chains), 5),
+                                   .key = Key::from_seed(k.d)};
+    const MatrixXd theta =
+        drawn(k.backend, {&squared_loss, table.rows(), table.y, beta, m, {}}, options);
+    expect_passes(law.scores(theta), fmt::format("d = {}", k.d));
+  }
+}
+
+// The copy is the library's transition: the same draws to rounding, with a step so long that every
+// tenth move or so is rejected. Rounding of some 20 gradients of size 10, in 8 digits less than
+// double's 16: 1e-10, which a decision otherwise taken would exceed by far.
+TEST(PosteriorLaw, CopyIsTheTransition) {
+  const Table table = random_rows(7, 3, 21);
+  const Potential u{&squared_loss, table.rows(), table.y, 1.5, 0.3, {}};
+  const Gaussian law(table, u.beta, u.prior_precision);
+  for (const Transition transition : {Transition::hamiltonian, Transition::langevin}) {
+    PosteriorOptions options{.transition = transition,
+                             .metric = Metric::unit,
+                             .chains = 500,
+                             .warm_up = 0,
+                             .thinning = 6,
+                             .step_size = 0.7,
+                             .start = law.exact(500, 6),
+                             .key = Key::from_seed(2)};
+    const MatrixXd ours = drawn("reference", u, options);
+    const MatrixXd copy = copied(u, options, width_of(u, options), {});
+    const double off = (ours - copy).cwiseAbs().maxCoeff();
+    EXPECT_LE(off, 1e-10);
+    const MatrixXd moved = copied(u, options, width_of(u, options), {.accept = false});
+    EXPECT_GT((ours - moved).cwiseAbs().maxCoeff(), 0.1) << "no move was rejected";
+  }
+}
+
+// With few chains a langevin chain shows what is grossly wrong.
+TEST(PosteriorLaw, PlantedBugsLoseTheGaussian) {
+  if (sanitized) GTEST_SKIP() << "power needs all draws";
+  Table table = random_rows(10, 3, 22);
+  for (float& x : table.x) x *= 2;
+  const Potential u{&squared_loss, table.rows(), table.y, 1.5, 0.3, {}};
+  const Gaussian law(table, u.beta, u.prior_precision);
+  for (const Transition transition : {Transition::hamiltonian, Transition::langevin}) {
+    const bool hamiltonian = transition == Transition::hamiltonian;
+    const std::size_t chains = hamiltonian ? 80000 : 10000;
+    const PosteriorOptions options{.transition = transition,
+                                   .metric = Metric::unit,
+                                   .chains = chains,
+                                   .warm_up = 0,
+                                   .thinning = hamiltonian ? 5u : 20u,
+                                   .step_size = hamiltonian ? 0.3 : 0.45,
+                                   .start = law.exact(chains, 7),
+                                   .key = Key::from_seed(3)};
+    const double width = width_of(u, options);
+    expect_passes(law.scores(copied(u, options, width, {})), "copy without a bug");
+    for (const auto& [what, bugs] : planted) {
+      if (!hamiltonian && bugs.accept && !bugs.stale) continue;
+      const auto verdict = scores::judge(law.scores(copied(u, options, width, bugs)), false_alarm);
+      EXPECT_GT(verdict.worst(), 1)
+          << to_string(transition) << ", " << what << " passes: " << verdict.text();
+    }
+  }
+}
+
+// As a user runs it: start of its own, step and metric adapted. 15 transitions follow the warm-up,
+// in each of which a Gaussian forgets all but about a third of where it was: 1e-7 is left.
+TEST(PosteriorLaw, GaussianIsFoundFromTheStart) {
+  struct Case {
+    std::size_t n, d;
+    std::uint64_t chains;
+    Metric metric;
+  };
+  for (const Case& k : {Case{7, 3, 15000, Metric::automatic}, Case{40, 20, 3000, Metric::diagonal},
+                        Case{40, 20, 3000, Metric::unit}, Case{40, 100, 1000, Metric::automatic}}) {
+    const Table table = gaussian_table(k.n, k.d, 200 + k.d);
+    const double beta = 3, m = 0.5;
+    const Gaussian law(table, beta, m);
+    const PosteriorOptions options{.metric = k.metric,
+                                   .chains = many(k.chains),
+                                   .warm_up = 60,
+                                   .thinning = 15,
+                                   .key = Key::from_seed(50 + k.d)};
+    expect_passes(
+        law.scores(drawn("cpu", {&squared_loss, table.rows(), table.y, beta, m, {}}, options)),
+        fmt::format("d = {}", k.d));
+  }
+}
+
+double logistic_potential(const Table& table, double beta, double m, const VectorXd& theta) {
+  return Potential{&loss_named("logistic"), table.rows(), table.y, beta, m, {}}.value(
+      {theta.data(), table.d});
+}
+
+/// Normal scores of exp(-energy) at every `stride`-th of the points lo + i spacing, by cumulative
+/// trapezoid sums from both ends.
+VectorXd scores_on_grid(const VectorXd& density, Eigen::Index stride) {
+  const Eigen::Index size = density.size();
+  VectorXd below = VectorXd::Zero(size), above = VectorXd::Zero(size);
+  for (Eigen::Index i = 1; i < size; ++i) {
+    below(i) = below(i - 1) + (density(i - 1) + density(i)) / 2;
+    above(size - 1 - i) = above(size - i) + (density(size - i) + density(size - 1 - i)) / 2;
+  }
+  VectorXd out((size - 1) / stride + 1);
+  for (Eigen::Index i = 0; i < out.size(); ++i) {
+    out(i) = quadrature::normal_score(below(i * stride) / above(0), above(i * stride) / above(0));
+  }
+  return out;
+}
+
+TEST(PosteriorLaw, LogisticInOneDimension) {
+  Table table = random_rows(5, 1, 31);
+  table.y = {1, 1, -1, 1, 1};
+  for (float& x : table.x) x = 2 * std::fabs(x) + 0.1F;
+  const double beta = 3, m = 0.2;
+  // exp(-m 20^2 / 2) = 4e-18 of the mode's density at the ends; spacing 0.005.
+  constexpr Eigen::Index size = 8001;
+  VectorXd density(size);
+  for (Eigen::Index i = 0; i < size; ++i) {
+    density(i) = std::exp(-logistic_potential(
+        table, beta, m, VectorXd::Constant(1, -20 + 0.005 * static_cast<double>(i))));
+  }
+  const Interpolated score(-20, 0.05, scores_on_grid(density, 10));
+  const auto scored = [&](const MatrixXd& theta) -> MatrixXd { return theta.unaryExpr(score); };
+
+  const Potential u{&loss_named("logistic"), table.rows(), table.y, beta, m, {}};
+  PosteriorOptions options{
+      .chains = many(100000), .warm_up = 25, .thinning = 15, .key = Key::from_seed(71)};
+  for (const Transition transition : {Transition::hamiltonian, Transition::langevin}) {
+    options.transition = transition;
+    expect_passes(scored(drawn("cpu", u, options)), std::string(to_string(transition)));
+  }
+  options.chains = many(20000);
+  expect_passes(scored(drawn("reference", u, options)), "reference");
+}
+
+// Scores of theta_1, and of theta_2 given theta_1 (Rosenblatt).
+TEST(PosteriorLaw, LogisticInTwoDimensions) {
+  Table table = random_rows(6, 2, 41);
+  table.y = {1, 1, -1, 1, -1, 1};
+  for (float& x : table.x) x *= 2;
+  const double beta = 4, m = 0.5;
+  // 160 columns of 1601 points over +-11: exp(-m 11^2 / 2) = 7e-14 of the mode at the ends.
+  constexpr Eigen::Index columns = 161, fine = 1601, stride = 10;
+  const double lo = -11, wide = 22.0 / (columns - 1), narrow = 22.0 / (fine - 1);
+  VectorXd marginal(columns);
+  MatrixXd second(columns, columns);
+  for (Eigen::Index i = 0; i < columns; ++i) {
+    VectorXd density(fine);
+    for (Eigen::Index j = 0; j < fine; ++j) {
+      density(j) =
+          std::exp(-logistic_potential(table, beta, m,
+                                       Eigen::Vector2d(lo + wide * static_cast<double>(i),
+                                                       lo + narrow * static_cast<double>(j))));
+    }
+    marginal(i) = density.sum();  // smooth and 0 at both ends: the trapezoid rule is exact
+    second.row(i) = scores_on_grid(density, stride).transpose();
+  }
+  // The marginal between its nodes, cubic in its logarithm.
+  const Interpolated log_marginal(lo, wide, marginal.array().log());
+  VectorXd dense(10 * (columns - 1) + 1);
+  for (Eigen::Index i = 0; i < dense.size(); ++i) {
+    dense(i) = std::exp(log_marginal(lo + wide / 10 * static_cast<double>(i)));
+  }
+  const Interpolated first(lo, wide, scores_on_grid(dense, 10));
+  const Potential u{&loss_named("logistic"), table.rows(), table.y, beta, m, {}};
+  const MatrixXd theta = drawn(
+      "cpu", u, {.chains = many(100000), .warm_up = 25, .thinning = 15, .key = Key::from_seed(72)});
+  MatrixXd w(theta.rows(), 2);
+  for (Eigen::Index c = 0; c < theta.rows(); ++c) {
+    const auto [i, wi] = Interpolated::weights(theta(c, 0), lo, wide, columns);
+    const auto [j, wj] = Interpolated::weights(theta(c, 1), lo, wide, columns);
+    w(c, 0) = first(theta(c, 0));
+    w(c, 1) = wi.dot(second.block<4, 4>(i, j) * wj);
+  }
+  expect_passes(w, "d = 2");
+}
+
+/// Exact draws by rejection: U is m-strongly convex, so exp(-U) is at most exp(-U(mode)) times the
+/// density of N(mode, I/m) unnormalised.
+std::vector<double> rejection(const Potential& u, std::size_t count, std::uint64_t seed) {
+  const Minimum mode = minimise(u, 1e-12);
+  const double least = u.value(mode.theta);
+  const std::size_t d = u.x.cols;
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform(0, 1);
+  std::vector<double> out, theta(d);
+  while (out.size() < count * d) {
+    double squared = 0;
+    for (std::size_t j = 0; j < d; ++j) {
+      const double z = normal(random);
+      theta[j] = mode.theta[j] + z / std::sqrt(u.prior_precision);
+      squared += z * z;
+    }
+    if (uniform(random) < std::exp(least + squared / 2 - u.value(theta))) {
+      out.insert(out.end(), theta.begin(), theta.end());
+    }
+  }
+  return out;
+}
+
+MatrixXd matrix(const std::vector<double>& rows, std::size_t d) {
+  return Eigen::Map<const Rowwise>(rows.data(), static_cast<Eigen::Index>(rows.size() / d),
+                                   static_cast<Eigen::Index>(d));
+}
+
+TEST(PosteriorLaw, TwoSamplesOfALogisticPosterior) {
+  // All labels agree, so that beta moves the mean: by 2 % of m |mode| deviations for 2 % of beta.
+  Table table = random_rows(12, 2, 61);
+  for (float& x : table.x) x = 2 * std::fabs(x);
+  table.y.assign(12, 1.0F);
+  const std::size_t count = many(150000);
+  const Potential u{&loss_named("logistic"), table.rows(), table.y, 20, 1, {}};
+  const MatrixXd exact = matrix(rejection(u, count, 1), 2);
+  const auto passes = [&](const MatrixXd& theta, const char* what) {
+    const auto verdict = two_sample::judge(theta, exact, false_alarm);
+    EXPECT_LE(verdict.worst(), 1) << what << ": " << verdict.text();
+  };
+  PosteriorOptions options{
+      .chains = count, .warm_up = 25, .thinning = 15, .key = Key::from_seed(73)};
+  passes(drawn("cpu", u, options), "hmc");
+  passes(matrix(rejection(u, count, 2), 2), "rejection itself");
+  if (sanitized) return;
+
+  options.metric = Metric::unit;
+  options.warm_up = 0;
+  options.thinning = 5;
+  options.step_size = 0.6;
+  options.start = rejection(u, count, 3);
+  const double width = width_of(u, options);
+  passes(copied(u, options, width, {}), "copy without a bug");
+  for (const auto& [what, bugs] : planted) {
+    const auto verdict = two_sample::judge(copied(u, options, width, bugs), exact, false_alarm);
+    EXPECT_GT(verdict.worst(), 1) << what << " passes: " << verdict.text();
+  }
+}
+
+// The energy distance sees what moments up to the second do not: N(0, 1) against a law with mean 0
+// and variance 1 in two humps.
+TEST(TwoSample, EnergySeesMoreThanMoments) {
+  std::mt19937_64 random(9);
+  std::normal_distribution<double> normal;
+  MatrixXd x(8000, 2), y(8000, 2);
+  for (double& v : x.reshaped()) v = normal(random);
+  for (double& v : y.reshaped()) {
+    v = (random() % 2 == 0 ? 1 : -1) * std::sqrt(0.8) + std::sqrt(0.2) * normal(random);
+  }
+  const auto verdict = two_sample::judge(x, y, false_alarm);
+  EXPECT_GT(verdict.energy, 1) << verdict.text();
+  EXPECT_LE(verdict.moments, 1) << verdict.text();
+  y(17, 1) = std::nan("");
+  EXPECT_GT(two_sample::judge(x, y, false_alarm).worst(), 1);
+}
+
+// Each replication draws 63 times with 63 chains.
+sbc::Sampler calibrated(PosteriorOptions options) {
+  return [options](const Rows& rows, std::span<const float> labels, double beta, double m,
+                   const Key& key) {
+    static const auto backend = make_backend("cpu");
+    PosteriorOptions o = options;
+    o.draws = 1;
+    o.chains = 63;
+    o.key = key;
+    const auto out =
+        sample_posterior({&loss_named("logistic"), rows, labels, beta, m, {}}, *backend, o);
+    return MatrixXd(
+        Eigen::Map<const Rowwise>(out.values.data(), 63, static_cast<Eigen::Index>(rows.cols)));
+  };
+}
+
+TEST(PosteriorLaw, CalibratedOnSimulatedTables) {
+  const sbc::Setup setup{.replications = sanitized ? 100u : 1500u, .seed = 4};
+  for (const Transition transition : {Transition::hamiltonian, Transition::langevin}) {
+    const auto verdict = sbc::judge(
+        setup, calibrated({.transition = transition, .warm_up = 20, .thinning = 12}), false_alarm);
+    EXPECT_LE(verdict.worst(), 1) << to_string(transition) << ": " << verdict.text();
+  }
+}
+
+// What 5000 replications of 15 draws can see; 2 % of a deviation would take some 100,000.
+TEST(PosteriorLaw, PlantedBugsLoseTheCalibration) {
+  if (sanitized) GTEST_SKIP() << "power needs all draws";
+  const sbc::Setup setup{
+      .rows = 20, .features = 1, .prior_precision = 0.2, .replications = 5000, .seed = 4};
+  const auto buggy = [&](const Bugs& bugs) {
+    return sbc::judge(
+        setup,
+        [&](const Rows& rows, std::span<const float> labels, double beta, double m,
+            const Key& key) {
+          return copied({&loss_named("logistic"), rows, labels, beta, m, {}},
+                        {.chains = 15,
+                         .warm_up = 0,
+                         .thinning = 8,
+                         .step_size = 1.2,
+                         .start = std::vector<double>(15),
+                         .key = key},
+                        1.4, bugs);
+        },
+        false_alarm);
+  };
+  EXPECT_LE(buggy({}).worst(), 1) << buggy({}).text();
+  for (const auto& [what, bugs] : {std::pair<const char*, Bugs>{"noise x 1.2", {.noise = 1.2}},
+                                   {"beta x 0.5", {.beta = 0.5}},
+                                   {"stale gradient", {.stale = true}},
+                                   {"no accept step", {.accept = false}}}) {
+    const auto verdict = buggy(bugs);
+    EXPECT_GT(verdict.worst(), 1) << what << " passes: " << verdict.text();
+  }
+}
+
+}  // namespace
+}  // namespace gibbsite
