@@ -132,7 +132,7 @@ std::string csv_cell(const std::string& text) {
 struct SampleCommand {
   TableArguments table;
   std::string schema, out, start, scales, sampler = "hmc", metric = "auto", backend = "auto";
-  std::optional<double> beta, prior_precision, target_acceptance;
+  std::optional<double> beta, prior_precision, target_acceptance, tv;
   std::optional<std::uint64_t> chains, draws, warm_up, thinning, seed;
   std::vector<std::string> plotted;
   bool plots = false, npy = false, json = false, quiet = false, progress = false;
@@ -167,10 +167,12 @@ struct SampleCommand {
       panels.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(
                                                        std::min(order.size(), most_plots)));
 
-    const DrawsFacts facts{GIBBSITE_VERSION,   table.data,       std::string(engine_maker->name()),
-                           temperature,        *prior_precision, options.warm_up,
-                           options.thinning,   used_seed,        options.target_acceptance,
-                           options.transition, options.metric};
+    const bool certified = drawn.tv_gap > 0;
+    const DrawsFacts facts{
+        GIBBSITE_VERSION,   table.data,       std::string(engine_maker->name()),
+        temperature,        *prior_precision, certified ? drawn.burn_in : options.warm_up,
+        options.thinning,   used_seed,        options.target_acceptance,
+        options.transition, options.metric};
     const std::vector<std::string> files =
         write(drawn, facts, features, columns, summaries, panels);
 
@@ -204,6 +206,17 @@ struct SampleCommand {
     o.draws = draws.value_or(o.draws);
     o.warm_up = warm_up.value_or(o.warm_up);
     o.thinning = thinning.value_or(o.thinning);
+    const bool certified = o.transition == Transition::proximal;
+    if (tv) {
+      if (!certified) throw BadInput("--tv: belongs to --sampler proximal; give both or neither");
+      require_between(*tv, 0, 0.5, "--tv");
+      o.tv = *tv;
+    }
+    if (certified && (warm_up || target_acceptance)) {
+      throw BadInput(
+          "--sampler proximal: its warm-up follows from --tv and it has no acceptance to aim at; "
+          "leave out --warm-up and --target-acceptance");
+    }
     if (target_acceptance) require_between(*target_acceptance, 0, 1, "--target-acceptance");
     const double usual = o.transition == Transition::hamiltonian ? 0.8 : 0.574;
     o.target_acceptance = target_acceptance.value_or(usual);
@@ -360,6 +373,17 @@ struct SampleCommand {
   static std::string speed(const PosteriorDraws& drawn, const DrawsFacts& facts,
                            const std::vector<Summary>& summaries) {
     const double seconds = drawn.sampling_seconds;
+    if (drawn.tv_gap > 0) {
+      return fmt::format(
+          "proximal: every draw is within {} (total variation) of the posterior, after {} "
+          "iterations\nwarm-up {}, sampling {}: {} iterations/s, {} gradients/s, {} effective "
+          "draws/s of the slowest parameter\nstep size {:.3g}, {:.2f} of the proposals accepted\n",
+          drawn.tv_gap, drawn.burn_in, human_time(drawn.warm_up_seconds), human_time(seconds),
+          human_count(std::round(transitions(drawn, facts) / seconds)),
+          human_count(std::round(gradients(drawn) / seconds)),
+          human_count(std::round(least_bulk(summaries) / seconds)), drawn.step_size,
+          acceptance(drawn));
+    }
     return fmt::format(
         "{}: warm-up {}, sampling {}: {} transitions/s, {} gradients/s, {} effective draws/s of "
         "the slowest parameter\nstep size {:.3g}, {} leapfrog {}, acceptance {:.2f}\n",
@@ -405,6 +429,7 @@ struct SampleCommand {
                      {"thinning", facts.thinning},
                      {"seed", facts.seed},
                      {"backend", facts.backend},
+                     {"tv_gap", drawn.tv_gap > 0 ? nlohmann::json(drawn.tv_gap) : nlohmann::json()},
                      {"step_size", drawn.step_size},
                      {"leapfrog_steps", drawn.leapfrog_steps},
                      {"acceptance", acceptance(drawn)},
@@ -459,7 +484,10 @@ void define(CLI::App& app) {
   add_count(app, "--warm-up", command->warm_up,
             "transitions of each chain that adapt and are thrown away; default 500", 0);
   add_count(app, "--thinning", command->thinning, "transitions for each draw; default 1");
-  app.add_option("--sampler", command->sampler, "hmc or mala")->type_name("NAME");
+  app.add_option("--sampler", command->sampler, "hmc, mala, or proximal, whose draws keep to --tv")
+      ->type_name("NAME");
+  add_number(app, "--tv", command->tv,
+             "proximal: total variation between each draw and the posterior; default 1e-10");
   app.add_option("--metric", command->metric,
                  "auto, unit, diagonal, laplace, or scales with --scales")
       ->type_name("NAME");

@@ -16,6 +16,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/memory.hpp"
+#include "sampler/posterior_proximal.hpp"
 
 namespace gibbsite {
 namespace {
@@ -32,8 +33,10 @@ constexpr double divergence = 1000;  // energy error
 constexpr double overdispersion = 2;
 constexpr double quarter_period = std::numbers::pi / 2;
 
-constexpr std::array<std::pair<Transition, std::string_view>, 2> transitions{
-    {{Transition::hamiltonian, "hmc"}, {Transition::langevin, "mala"}}};
+constexpr std::array<std::pair<Transition, std::string_view>, 3> transitions{
+    {{Transition::hamiltonian, "hmc"},
+     {Transition::langevin, "mala"},
+     {Transition::proximal, "proximal"}}};
 constexpr std::array<std::pair<Metric, std::string_view>, 5> metrics{
     {{Metric::automatic, "auto"},
      {Metric::unit, "unit"},
@@ -280,6 +283,14 @@ void require_valid(const Potential& u, const PosteriorOptions& o) {
   }
   if (o.target_acceptance != 0) require_between(o.target_acceptance, 0, 1, "target_acceptance");
   require_finite_nonnegative(o.step_size, "step_size");
+  if (o.transition == Transition::proximal) {
+    require_between(o.tv, 0, 0.5, "--tv");
+    if (!o.start.empty() || o.step_size != 0 || o.metric != Metric::automatic) {
+      throw BadInput(
+          "--sampler proximal: chooses its own start, step size and metric; leave out --start and "
+          "--metric");
+    }
+  }
   if (o.metric == Metric::scales) {
     require_length(o.scales, "scales");
     for (const double s : o.scales) require_finite_positive(s, "scales");
@@ -621,6 +632,9 @@ Metric metric_from_string(std::string_view name) { return named(metrics, name, "
 PosteriorDraws sample_posterior(const Potential& potential, Backend& backend,
                                 const PosteriorOptions& options) {
   require_valid(potential, options);
+  if (options.transition == Transition::proximal) {
+    return sample_proximal(potential, backend, options);
+  }
   const auto begin = Clock::now();
   Sampler sampler(potential, backend, options);
   sampler.start();

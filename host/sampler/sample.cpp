@@ -13,7 +13,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/sampler/proximal.hpp"
 #include "gibbsite/schedule/averaged.hpp"
-#include "gibbsite/schedule/map_error.hpp"
+#include "sampler/minimiser.hpp"
 
 namespace gibbsite {
 namespace {
@@ -83,49 +83,23 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan) 
   }
 }
 
-// Bound on the error of an engine's loss gradient at theta, times beta, and of the prior's part
-// (docs/map-error.md, steps 2 and 3).
-double gradient_error(const ProblemConstants& c, const Potential& u,
-                      std::span<const double> theta) {
-  const auto gamma = [](double k) { return 1.01 * k * 0x1p-53; };
-  const double norm =
-      std::sqrt(std::inner_product(theta.begin(), theta.end(), theta.begin(), 0.0)) + c.center_norm;
-  const auto n = static_cast<double>(u.x.rows), d = static_cast<double>(u.x.cols);
-  const auto depth = static_cast<double>(accumulation_depth(u.x.rows));
-  const double row = c.full_row_norm_up();
-  return u.beta * n * row *
-             (gamma(depth + 20) * c.max_abs_residual + c.curvature * gamma(d) * row * norm) +
-         gamma(8) * u.prior_precision * norm;
-}
-
 Potential potential_of(const Model& model, const Dataset& data, const CertificatePlan& c) {
   return {model.loss, data.view(), data.y, c.beta, c.prior_precision, model.center};
 }
 
-// Where TV certificates start: a minimiser that meets its public tolerance (THEORY 3.1), by the
-// engine's gradient, whose error is bounded for any number of rows.
+// Where TV certificates start: a minimiser that meets its public tolerance (THEORY 3.1).
 std::vector<double> certified_minimiser(const Model& model, const Dataset& data, const Plan& plan,
                                         Engine& engine) {
   const CertificatePlan& c = plan.certificate();
-  const Potential u = potential_of(model, data, c);
-  Minimum minimum = minimise(u, c.start_gradient_norm / 4);
-  std::vector<double> gradient(data.features());
-  engine.loss_gradients({minimum.theta.data(), 1, data.features()},
-                        {gradient.data(), 1, data.features()});
-  double squared = 0;
-  for (std::size_t j = 0; j < gradient.size(); ++j) {
-    const double away = minimum.theta[j] - (model.center.empty() ? 0.0 : model.center[j]);
-    const double slope = c.beta * gradient[j] + c.prior_precision * away;
-    squared += slope * slope;
-  }
-  if (!(std::sqrt(squared) + gradient_error(plan.constants, u, minimum.theta) <=
-        c.start_gradient_norm)) {
+  auto found = minimiser_within(potential_of(model, data, c), engine,
+                                plan.constants.full_row_norm_up(), c.start_gradient_norm);
+  if (!found) {
     throw Infeasible(
         fmt::format("--certificate {}: the minimiser it starts from was not found to within "
                     "its public tolerance {:.3g}; use --certificate path",
                     to_string(c.kind), c.start_gradient_norm));
   }
-  return minimum.theta;
+  return *std::move(found);
 }
 
 // The step that a chain stops at: the last one, or one drawn at random (docs/averaged.md).

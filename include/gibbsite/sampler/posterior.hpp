@@ -1,7 +1,7 @@
 #pragma once
-// Draws from a posterior for its own sake: Metropolis-adjusted Langevin and Hamiltonian chains.
-// Neither a distance nor privacy is certified: step sizes and metrics are fitted to the data, and
-// the draws are for whoever may see the data (docs/posterior.md).
+// Draws from a posterior for its own sake: Metropolis-adjusted Langevin and Hamiltonian chains, and
+// the proximal sampler, which certifies its distance. None is private: step sizes and metrics are
+// fitted to the data, and the draws are for whoever may see the data (docs/posterior.md).
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -15,12 +15,13 @@
 
 namespace gibbsite {
 
-/// How a chain moves; every move is accepted or rejected so that exp(-U) is its law.
+/// How a chain moves; every move leaves exp(-U) as it is.
 enum class Transition {
   hamiltonian,  ///< "hmc": leapfrog trajectories (Neal 2011)
   langevin,     ///< "mala": one leapfrog step (Roberts and Tweedie 1996)
+  proximal,     ///< "proximal": every draw within `tv` of the posterior (docs/proximal.md)
 };
-std::string_view to_string(Transition transition);         // "hmc", "mala"
+std::string_view to_string(Transition transition);         // "hmc", "mala", "proximal"
 Transition transition_from_string(std::string_view name);  // throws BadInput
 
 /// The matrix that trajectories are preconditioned with: the covariance that they take U to have.
@@ -46,6 +47,8 @@ struct PosteriorOptions {
   double step_size = 0;          ///< in units of the metric; 0: adapted in the warm-up
   std::vector<double> start{};   ///< [d] where all chains start, or [C x d] where each does; empty:
                                  ///< overdispersed, around the minimiser
+  double tv = 1e-10;             ///< proximal: total variation to the posterior, of each draw. It
+                                 ///< chooses its own start, warm-up and step size
   Key key{};                     ///< of all noise; chain c takes stream c
   /// Called with (transitions done, in all) of a chain, a few times a second.
   std::function<void(std::uint64_t, std::uint64_t)> progress{};
@@ -64,6 +67,8 @@ struct PosteriorDraws {
   double step_size = 0;                   ///< after the warm-up, in units of the metric
   std::uint64_t leapfrog_steps = 0;       ///< of a transition (the mean, where it varies)
   std::uint64_t gradients = 0;            ///< of one chain, warm-up not included
+  double tv_gap = 0;  ///< proximal: each draw is so close to the posterior; 0: not certified
+  std::uint64_t burn_in = 0;  ///< proximal: iterations before the first draw
   double warm_up_seconds = 0, sampling_seconds = 0;
 
   /// For `summarise` (sampler/diagnostics.hpp).
@@ -73,7 +78,8 @@ struct PosteriorDraws {
 /// C chains on exp(-U). Pure in (U, options, backend): bits repeat.
 /// Throws BadInput on options out of range, a start or scales of another length or not finite, m =
 /// 0 (the posterior may have no mass to normalise), a U that is not finite at the start;
-/// Interrupted when `stop` is set.
+/// Interrupted when `stop` is set; for the proximal sampler Infeasible where rounding does not let
+/// `tv` be kept.
 PosteriorDraws sample_posterior(const Potential& potential, Backend& backend,
                                 const PosteriorOptions& options);
 

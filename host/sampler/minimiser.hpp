@@ -1,0 +1,16 @@
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "gibbsite/model/potential.hpp"
+#include "gibbsite/sampler/backend.hpp"
+
+namespace gibbsite {
+
+/// A theta [d] with ||grad U(theta)|| <= tolerance, rounding included: the gradient is the
+/// engine's, whose error is bounded for any number of rows of norm `row_norm` at most
+/// (docs/map-error.md, steps 2 and 3). Nothing where Newton's method does not get there.
+std::optional<std::vector<double>> minimiser_within(const Potential& potential, Engine& engine,
+                                                    double row_norm, double tolerance);
+
+}  // namespace gibbsite
