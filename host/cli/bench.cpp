@@ -163,7 +163,8 @@ struct BenchCommand {
     std::optional<Plan> made;
     if (budgeted) made = gibbsite::plan(constants, budget, options);
     nlohmann::json fit{{"draws", budget.draws}, {"planned", budgeted}};
-    const double steps = made ? made->certificate().iterations
+    // Of a draw, in gradient passes: of a path its steps.
+    const double steps = made ? made->certificate().work / static_cast<double>(budget.draws)
                               : static_cast<double>(plan.iterations.value_or(steps_without_budget));
     const double planning_seconds = planning.seconds();
     const double sampling_seconds = steps * of_fit.seconds;
@@ -208,6 +209,7 @@ struct BenchCommand {
     refuse(plan.rows_cap.has_value(), "--rows-cap");
     refuse(plan.rows_per_person.has_value(), "--rows-per-person");
     refuse(plan.certificate != "auto", "--certificate");
+    refuse(plan.padded, "--padded");
     refuse(plan.calibration != "gdp", "--calibration");
     refuse(plan.adjacency != "replace-one", "--adjacency");
   }

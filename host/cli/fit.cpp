@@ -172,7 +172,8 @@ struct FitCommand {
     const Plan made = gibbsite::plan(constants, budget, options);
     CertificatePlan certificate = require_feasible(made);
     if (!quiet) {
-      certificate.seconds = certificate.iterations * seconds_of_step(data, made, *engine_maker);
+      const double steps = certificate.work / static_cast<double>(budget.draws);
+      certificate.seconds = steps * seconds_of_step(data, made, *engine_maker);
     }
     say(plan_line(certificate) + "\n" +
         fmt::format("backend {}: {}\n", engine_maker->name(), engine_maker->description()));

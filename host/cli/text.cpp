@@ -105,11 +105,22 @@ std::string plan_table(const Plan& plan) {
 }
 
 std::string plan_line(const CertificatePlan& c) {
+  const std::string count = human_count(c.iterations);
+  std::string how = fmt::format("{} steps of {:.3g}", count, c.step_size);
+  if (c.kind == CertificateKind::rejection) {
+    how = fmt::format("proposals until one is accepted, about {} passes", human_count(c.passes));
+  } else if (c.kind == CertificateKind::proximal) {
+    how = fmt::format("{} iterations of step {:.3g}, about {} passes", count, c.step_size,
+                      human_count(c.passes));
+  } else if (c.kind == CertificateKind::averaged) {
+    how = fmt::format("up to {} steps of {:.3g}", count, c.step_size);
+  }
+  if (c.tv_gap > 0) how += fmt::format(", within {:.3g} of the posterior", c.tv_gap);
   return fmt::format(
-      "certificate {} ({}): {} steps of {:.3g}, β = {:.4g}, prior precision {:.4g}, "
-      "μ = {:.4g}, (ε, δ) = ({:.4g}, {:.4g}), about {}",
-      to_string(c.kind), to_string(c.calibration), human_count(c.iterations), c.step_size, c.beta,
-      c.prior_precision, c.mu, c.epsilon, c.delta, human_time(c.seconds));
+      "certificate {} ({}): {}, β = {:.4g}, prior precision {:.4g}, μ = {:.4g}, (ε, δ) = ({:.4g}, "
+      "{:.4g}), about {}",
+      to_string(c.kind), to_string(c.calibration), how, c.beta, c.prior_precision, c.mu, c.epsilon,
+      c.delta, human_time(c.seconds));
 }
 
 }  // namespace gibbsite::cli

@@ -155,7 +155,9 @@ CertificatePlan plan_tv(CertificateKind kind, const ProblemConstants& constants,
   } else {
     out.feasible = true;
     out.why = merit(kind, padded);
+    return out;
   }
+  out.why += "; the path certificate is in reach at the same budget";
   return out;
 }
 

@@ -145,7 +145,7 @@ TEST_F(Bench, RefusesBadInputInOneLine) {
   expect_error(bench({"--rows", "9", "--features", "3", "--frobnicate"}), 2,
                "see 'gibbsite bench --help'");
   expect_error(bench({"--rows", "9", "--features", "3", "--epsilon", "1", "--delta", "1e-6",
-                      "--certificate", "proximal"}),
+                      "--certificate", "dalalyan"}),
                4, "path");
 }
 

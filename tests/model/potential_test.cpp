@@ -274,15 +274,15 @@ TEST(Minimise, ConjugateGradientsForManyFeatures) {
     table.begin.push_back(table.value.size());
     y.push_back(bits() % 3 == 0 ? -1.0f : 1.0f);
   }
-  const Potential u{&loss_named("logistic"), Rows(table.view(), d), y, 2.0, 0.01, {}};
-  const Minimum found = minimise(u, 1e-9);
+  const Potential potential{&loss_named("logistic"), Rows(table.view(), d), y, 2.0, 0.01, {}};
+  const Minimum found = minimise(potential, 1e-9);
   EXPECT_LE(found.gradient_norm, 1e-9);
   EXPECT_LE(found.iterations, 30);
   std::vector<double> gradient(d);
-  u.gradient(found.theta, gradient);
+  potential.gradient(found.theta, gradient);
   EXPECT_LE(std::sqrt(std::inner_product(gradient.begin(), gradient.end(), gradient.begin(), 0.0)),
             1.0001e-9);
-  EXPECT_LT(u.value(found.theta), u.value(std::vector<double>(d, 0.0)) * 0.9);
+  EXPECT_LT(potential.value(found.theta), potential.value(std::vector<double>(d, 0.0)) * 0.9);
 }
 
 }  // namespace

@@ -58,10 +58,11 @@ TEST(Certificate, HasTheFieldsOfTheContract) {
 
 TEST(Certificate, OfATvCertificateNamesItsGapAndItsStart) {
   for (const auto& example : testing::examples()) {
-    const bool tv = example.plan.certificate().kind == CertificateKind::dalalyan;
+    const bool tv = example.plan.certificate().kind != CertificateKind::path;
     const json mechanism = example.release.certificate["mechanism"];
+    const bool padded = mechanism.contains("gradients");  // starts at theta0, not at a minimiser
     EXPECT_EQ(mechanism["tv_gap"] > 0, tv) << example.name;
-    EXPECT_EQ(mechanism.contains("start_gradient_norm"), tv) << example.name;
+    EXPECT_EQ(mechanism.contains("start_gradient_norm"), tv && !padded) << example.name;
   }
 }
 

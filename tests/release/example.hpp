@@ -64,6 +64,14 @@ inline PlanOptions dalalyan_options() {
   return options;
 }
 
+inline PlanOptions tv_options(CertificateKind kind, double tv, bool padded = false) {
+  PlanOptions options;
+  options.certificate = kind;
+  options.tv = tv;
+  options.padded = padded;
+  return options;
+}
+
 inline const std::vector<Example>& examples() {
   Schema tiny;
   tiny.label = "y";
@@ -80,7 +88,15 @@ inline const std::vector<Example>& examples() {
       make_example("path, minami-cor8", example_schema(false), 200, {1.0, 1e-6, {}, 1, 2}, cor8,
                    0.5),
       make_example("dalalyan", tiny, 5, {1.0, 0.2, {}, 1, 1}, dalalyan_options(), 1.0),
-      make_example("dalalyan, 2 draws", tiny, 5, {1.0, 0.2, {}, 1, 2}, dalalyan_options(), 1.0)};
+      make_example("dalalyan, 2 draws", tiny, 5, {1.0, 0.2, {}, 1, 2}, dalalyan_options(), 1.0),
+      make_example("averaged", tiny, 5, {1.0, 0.2, {}, 1, 1},
+                   tv_options(CertificateKind::averaged, 0.01), 1.0),
+      make_example("proximal, 2 draws", example_schema(true), 1000, {1.0, 1e-6, {}, 1, 2},
+                   tv_options(CertificateKind::proximal, 1e-10), 1.0),
+      make_example("proximal, padded", example_schema(true), 1000, {1.0, 1e-6, {}, 1, 1},
+                   tv_options(CertificateKind::proximal, 1e-9, true), 1.0),
+      make_example("rejection", example_schema(false), 200, {1.0, 1e-6, {}, 1, 1},
+                   tv_options(CertificateKind::rejection, 1e-10), 20.0)};
   return all;
 }
 

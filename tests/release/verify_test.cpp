@@ -154,6 +154,45 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfTheCertificate) {
   }
 }
 
+// The TV certificates: what carries the promise besides the schedule, digest and all.
+TEST(Verify, RejectsAnEditOfEveryLeafOfATvCertificate) {
+  for (const std::size_t i : {6U, 7U, 8U, 9U}) {
+    const auto& example = testing::examples()[i];
+    tamper(
+        to_json(example.release), example.name, "/certificate", [](const json& f) { return f; },
+        weaker_claim);
+    tamper(to_json(example.release), example.name, "/certificate", resealed,
+           [](const std::string& at, const json& before, const json& after) {
+             // Another schedule that keeps the gap; which ones do not: below.
+             for (const char* name : {"step_size", "iterations", "proposals", "rounds", "residual",
+                                      "gradients", "tv_gap", "start_gradient_norm"}) {
+               if (at == std::string("/certificate/mechanism/") + name) return after.is_number();
+             }
+             return same_promise(at, before, after, true);
+           });
+  }
+}
+
+TEST(Verify, RejectsATvRunThatWasCutShort) {
+  struct Cut {
+    std::size_t example;
+    const char* name;
+    double factor;
+  };
+  for (const Cut& cut : {Cut{6, "iterations", 0.5}, Cut{6, "step_size", 2}, Cut{6, "tv_gap", 0.5},
+                         Cut{7, "iterations", 0.5}, Cut{7, "tv_gap", 0.5}, Cut{7, "rounds", 0.1},
+                         Cut{7, "residual", 1000}, Cut{8, "gradients", 0.5}, Cut{8, "rounds", 0.1},
+                         Cut{8, "iterations", 0.5}, Cut{9, "rounds", 0.5}, Cut{9, "tv_gap", 0.01},
+                         Cut{9, "start_gradient_norm", 1e4}}) {
+    json file = to_json(testing::examples()[cut.example].release);
+    json& value = file["certificate"]["mechanism"][cut.name];
+    const double changed = cut.factor * value.get<double>();
+    value = value.is_number_integer() ? json(static_cast<std::uint64_t>(std::ceil(changed)))
+                                      : json(changed);
+    EXPECT_FALSE(verify(resealed(file)).valid) << cut.example << ' ' << cut.name;
+  }
+}
+
 // The same with the digest computed anew: what carries the promise is caught without it.
 TEST(Verify, RejectsAResealedEditThatStrengthensTheCertificate) {
   for (const std::size_t i : {0U, 3U, 5U}) {

@@ -14,6 +14,7 @@
 #include <random>
 
 #include "gibbsite/model/losses/logistic.hpp"
+#include "statistical/sbc.hpp"
 #include "statistical/scores.hpp"
 
 namespace gibbsite {
@@ -406,6 +407,69 @@ TEST(ProximalLaw, AcceptsAsOftenAsTheBoundOrMore) {
     }
   }
   EXPECT_EQ(cases, 54);
+}
+
+// Each replication draws 31 times with 31 chains: from the certificate's own start for the planned
+// iterations, or by exact rejection, or by a Langevin chain whose steps are short and many enough.
+enum class Kind { proximal, rejection, langevin };
+
+MatrixXd calibrated(Kind kind, const Rows& rows, std::span<const float> labels, double beta,
+                    double m, const Key& key) {
+  static const auto backend = make_backend("cpu");
+  constexpr std::size_t draws = 31;
+  const Potential u{&loss_named("logistic"), rows, labels, beta, m, {}};
+  const auto engine = backend->load(rows, labels, *u.loss);
+  const double d = static_cast<double>(rows.cols), M = trace_of(u) + m;
+  MatrixXd out(static_cast<Eigen::Index>(draws), static_cast<Eigen::Index>(rows.cols));
+  const auto keep = [&](std::size_t c, std::span<const double> theta) {
+    out.row(static_cast<Eigen::Index>(c)) =
+        Eigen::Map<const Eigen::RowVectorXd>(theta.data(), out.cols());
+  };
+  if (kind == Kind::langevin) {
+    const double h = 0.02 / M;
+    Ensemble chains =
+        start(std::vector<ChainSpec>(draws, {.inverse_temperature = beta,
+                                             .prior_precision = m,
+                                             .step_size = h,
+                                             .iterations = static_cast<std::uint64_t>(6 / (h * m)),
+                                             .key = key}),
+              rows.cols);
+    for (std::size_t c = 0; c < draws; ++c) chains.specs[c].stream = static_cast<std::uint32_t>(c);
+    while (!chains.finished()) engine->advance(chains, 1000);
+    for (std::size_t c = 0; c < draws; ++c) keep(c, chains.chain(c));
+    return out;
+  }
+  const auto schedule = kind == Kind::proximal ? proximal_schedule(d, m, M, 1e-4, 1e-6, false)
+                                               : rejection_schedule(d, m, M, 1e-9, 1e-6);
+  ProximalChains chains(*engine, u, schedule, minimise(u, 1e-7).theta, draws, key);
+  chains.start_at_random(1 / std::sqrt(M));
+  while (chains.advance(static_cast<std::uint64_t>(schedule.iterations))) {
+  }
+  for (std::size_t c = 0; c < draws; ++c) keep(c, chains.theta(c));
+  return out;
+}
+
+TEST(ProximalLaw, CalibratedOnSimulatedTables) {
+#ifdef GIBBSITE_SANITIZED
+  const std::size_t replications = 60;
+#else
+  const std::size_t replications = 1000;
+#endif
+  const auto judged = [&](Kind kind, double beta) {
+    return sbc::judge(
+        {.rows = 6, .features = 2, .prior_precision = 0.5, .replications = replications, .seed = 4},
+        [&](const Rows& rows, std::span<const float> labels, double b, double m, const Key& key) {
+          return calibrated(kind, rows, labels, beta * b, m, key);
+        },
+        false_alarm);
+  };
+  for (const Kind kind : {Kind::proximal, Kind::rejection, Kind::langevin}) {
+    const auto verdict = judged(kind, 1);
+    EXPECT_LE(verdict.worst(), 1) << static_cast<int>(kind) << ": " << verdict.text();
+#ifndef GIBBSITE_SANITIZED
+    EXPECT_GT(judged(kind, 6).worst(), 1) << static_cast<int>(kind) << ": no power";
+#endif
+  }
 }
 
 }  // namespace
