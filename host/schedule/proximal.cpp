@@ -23,9 +23,6 @@ constexpr double planned_gradients = 2;  // at the predicted proximal point, and
 constexpr double most_proposals = 64;
 // exp(-0.01): what an inexact proximal point costs in acceptance.
 constexpr double offset_exponent = 0.01;
-// Of a batch, in proposals: its X is read once, and arithmetic overtakes reading at about 8.
-constexpr double proposals_per_read = 8;
-
 Wide variance_of(double m, double eta) {
   return eta == 0 ? Wide(1) / Wide(m) : 1 / (Wide(m) + 1 / Wide(eta));
 }
@@ -78,12 +75,13 @@ ProximalSchedule laid_out(double d, double m, double M, double tv, double G, boo
 }
 
 // The cheapest batch for an acceptance probability.
-void choose_batch(ProximalSchedule& out, double acceptance, double tv) {
+void choose_batch(ProximalSchedule& out, double acceptance, double tv, double per_read) {
   double least = std::numeric_limits<double>::infinity();
   ProximalSchedule tried = out;
   for (tried.proposals = 1; tried.proposals <= most_proposals; tried.proposals *= 2) {
     tried.rounds = rounds_up(acceptance, tried.proposals, out.iterations, cap_share * tv);
-    const double cost = proximal_passes(tried, acceptance).proposals * batch_cost(tried.proposals);
+    const double cost =
+        proximal_passes(tried, acceptance).proposals * batch_cost(tried.proposals, per_read);
     if (cost < least) {
       least = cost;
       out = tried;
@@ -91,9 +89,9 @@ void choose_batch(ProximalSchedule& out, double acceptance, double tv) {
   }
 }
 
-double cost_of(const ProximalSchedule& schedule, double acceptance) {
+double cost_of(const ProximalSchedule& schedule, double acceptance, double per_read) {
   const ProximalPasses passes = proximal_passes(schedule, acceptance);
-  return passes.gradients + passes.proposals * batch_cost(schedule.proposals);
+  return passes.gradients + passes.proposals * batch_cost(schedule.proposals, per_read);
 }
 
 }  // namespace
@@ -153,10 +151,15 @@ ProximalPasses proximal_passes(const ProximalSchedule& schedule, double acceptan
           k * expected_rounds(acceptance, schedule.proposals)};
 }
 
-double batch_cost(double proposals) { return 1 + (proposals - 1) / proposals_per_read; }
+double proposals_per_read(double rows, double features) {
+  constexpr double cached_bytes = 64 << 20;
+  return rows * features * sizeof(float) > cached_bytes ? 8 : 2;
+}
+
+double batch_cost(double proposals, double per_read) { return 1 + (proposals - 1) / per_read; }
 
 ProximalSchedule proximal_schedule(double features, double strong_convexity, double smoothness,
-                                   double tv, double gradient_norm, bool padded) {
+                                   double tv, double gradient_norm, bool padded, double per_read) {
   require_tv_target(features, strong_convexity, smoothness, tv, gradient_norm);
   const double mixing = (1 - cap_share) * tv;
   const double kl_start =
@@ -172,8 +175,8 @@ ProximalSchedule proximal_schedule(double features, double strong_convexity, dou
         proposal_bounds(features, strong_convexity, smoothness, eta, tried.residual)
             .acceptance_down;
     if (!(acceptance > 1e-6)) break;
-    choose_batch(tried, acceptance, tv);
-    if (const double cost = cost_of(tried, acceptance); cost < least) {
+    choose_batch(tried, acceptance, tv, per_read);
+    if (const double cost = cost_of(tried, acceptance, per_read); cost < least) {
       least = cost;
       best = tried;
     }
@@ -183,13 +186,13 @@ ProximalSchedule proximal_schedule(double features, double strong_convexity, dou
 }
 
 ProximalSchedule rejection_schedule(double features, double strong_convexity, double smoothness,
-                                    double tv, double gradient_norm) {
+                                    double tv, double gradient_norm, double per_read) {
   require_tv_target(features, strong_convexity, smoothness, tv, gradient_norm);
   ProximalSchedule out =
       laid_out(features, strong_convexity, smoothness, tv, gradient_norm, false, 0, 0);
   const double acceptance =
       proposal_bounds(features, strong_convexity, smoothness, 0, gradient_norm).acceptance_down;
-  choose_batch(out, acceptance, tv / cap_share);  // the cap is all there is to pay for
+  choose_batch(out, acceptance, tv / cap_share, per_read);  // the cap is all there is to pay for
   return out;
 }
 

@@ -126,6 +126,23 @@ TEST(Plan, WithoutStrongConvexityThereIsNoGap) {
   EXPECT_THROW(require_feasible(p), Infeasible);
 }
 
+// Where rounding takes more than the gap, the message names one that can be kept.
+TEST(Plan, AGapBelowRoundingNamesTheSmallestThatWouldDo) {
+  auto c = problem(1'000'000, 200);
+  c.prior_precision = 1.0;
+  const Budget budget{.epsilon = 1.0, .delta = 1e-9};
+  const Plan p = plan(c, budget, {.certificate = CertificateKind::proximal, .tv = 1e-15});
+  const std::string why = p.certificate().why;
+  ASSERT_FALSE(p.certificate().feasible);
+  const std::string ask = "ask for --tv ";
+  ASSERT_THAT(why, HasSubstr(ask));
+  const double smallest = std::stod(why.substr(why.find(ask) + ask.size()));
+  PlanOptions options{.certificate = CertificateKind::proximal, .tv = smallest};
+  EXPECT_TRUE(plan(c, budget, options).certificate().feasible);
+  options.tv = smallest / 4;
+  EXPECT_FALSE(plan(c, budget, options).certificate().feasible);
+}
+
 // Asked for a gap, the cheapest certificate that keeps it: exact rejection where the prior is
 // strong, the proximal sampler where it is not; asked for privacy alone, path.
 TEST(Plan, TheCheapestWithinTheGapIsChosen) {

@@ -228,7 +228,10 @@ class CpuEngine final : public Engine {
         const Rows x(entries_.rows(rows), features());
         for (std::size_t c = 0; c < chains; ++c) {
           for (std::size_t i = 0; i < rows.size(); ++i) z[i] = x.dot(i, theta.row(first + c));
-          value[c] = loss_.value_sum({z, rows.size()}, y_.subspan(rows.first, rows.size()));
+          double* const f = z + row_block;
+          cpu::values(choice_, {z, rows.size()}, y_.subspan(rows.first, rows.size()),
+                      {f, rows.size()});
+          value[c] = std::accumulate(f, f + rows.size(), 0.0);
         }
       }
     }

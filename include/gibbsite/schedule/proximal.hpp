@@ -60,20 +60,23 @@ struct ProximalPasses {
 };
 ProximalPasses proximal_passes(const ProximalSchedule& schedule, double acceptance);
 
-/// What a pass costs that evaluates B proposals, in passes of one: X is read once, and a further
-/// proposal costs its arithmetic.
-double batch_cost(double proposals);
+/// How many proposals' arithmetic costs as much as reading X [n x d] once: more where no cache
+/// holds it. A public number; a guess at it costs time, nothing else.
+double proposals_per_read(double rows, double features);
+/// What a pass costs that evaluates B proposals, in passes of one: 1 + (B - 1)/per_read.
+double batch_cost(double proposals, double per_read);
 
 /// eta and B that minimise the cost for this TV target, and what follows from them. `padded`: every
 /// iteration takes the same public number of passes, and ||grad U|| <= `gradient_norm` holds at
 /// theta0 for every data set instead of at a minimiser. A tenth of a percent of the target
 /// goes to the cap on trials.
 ProximalSchedule proximal_schedule(double features, double strong_convexity, double smoothness,
-                                   double tv, double gradient_norm, bool padded);
+                                   double tv, double gradient_norm, bool padded,
+                                   double per_read = 8);
 
 /// B and N of exact rejection, from a minimiser with ||grad U|| <= gradient_norm.
 ProximalSchedule rejection_schedule(double features, double strong_convexity, double smoothness,
-                                    double tv, double gradient_norm);
+                                    double tv, double gradient_norm, double per_read = 8);
 
 /// The errors of a schedule as it is run, rounded up (docs/proximal.md, "Rounding").
 struct ProximalError {
