@@ -105,7 +105,8 @@ PosteriorDraws sample_proximal(const Potential& u, Backend& backend, const Poste
   const auto go_on_to = [&](std::uint64_t iteration) {
     while (chains.advance(iteration)) {
       if (o.stop != nullptr && *o.stop) {
-        throw Interrupted("interrupted; nothing was kept");
+        throw Interrupted(fmt::format("interrupted after {} of {} iterations; nothing was kept",
+                                      std::ranges::min(chains.iterations()), total));
       }
       if (o.progress && Clock::now() - reported > std::chrono::milliseconds(200)) {
         reported = Clock::now();

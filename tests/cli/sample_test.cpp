@@ -311,6 +311,14 @@ TEST_F(Sample, JsonKeepsItsContract) {
   EXPECT_GT(json["speed"]["transitions_per_second"].get<double>(), 0);
 }
 
+TEST_F(Sample, ProximalDrawsNameTheirGap) {
+  const Outcome run = sample({"--out", "draws", "--sampler", "proximal", "--tv", "1e-6",
+                              "--prior-precision", "5", "--chains", "8", "--draws", "20"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("every draw is within 1e-06 (total variation) of the posterior"));
+  EXPECT_THAT(folder.read("draws/chain-1.csv"), HasSubstr("gibbsite_tv_gap = 1e-06"));
+}
+
 // R-hat and effective sizes decide; the message says what to do.
 TEST_F(Sample, SaysWhenTheDrawsAreNotToBeReliedOn) {
   const Outcome good = sample({"--out", "good", "--seed", "1"});
@@ -416,6 +424,9 @@ TEST_F(Sample, BadInputIsOneLineAndLeavesNothing) {
       {"--target-acceptance", {"--target-acceptance", "1"}},
       {"'euclid'", {"--metric", "euclid"}},
       {"'gibbs'", {"--sampler", "gibbs"}},
+      {"--tv: belongs to", {"--tv", "1e-9"}},
+      {"--tv: ", {"--sampler", "proximal", "--tv", "0.5"}},
+      {"--warm-up", {"--sampler", "proximal", "--warm-up", "9"}},
       {"'abacus'", {"--backend", "abacus"}},
       {"--scales: ", {"--metric", "scales"}},
       {"--scales: ", {"--scales", "table.csv"}},

@@ -352,8 +352,62 @@ TEST(Posterior, OptionsOutOfRangeAreNamed) {
               StartsWith("scales"));
 }
 
+TEST(Posterior, ProximalDrawsSayHowCloseTheyAre) {
+  const Problem p(30, 3);
+  const Potential u = p.potential();
+  PosteriorOptions options;
+  options.transition = Transition::proximal;
+  options.chains = 2;
+  options.draws = 7;
+  options.tv = 1e-8;
+  options.key = Key::from_seed(3);
+  const PosteriorDraws far = run(u, options);
+  EXPECT_EQ(far.tv_gap, 1e-8);
+  EXPECT_EQ(far.values, run(u, options).values);
+  for (std::size_t i = 0; i < 14; ++i) {
+    const double value = u.value({&far.values[3 * i], 3});
+    EXPECT_NEAR(far.log_density[i], -value, 1e-12 * value);
+    EXPECT_EQ(far.divergent[i], 0);
+    EXPECT_GT(far.acceptance[i], 0);
+  }
+  // Closer takes longer; thinning keeps every third.
+  options.tv = 1e-3;
+  EXPECT_LT(run(u, options).burn_in, far.burn_in);
+  options.tv = 1e-8;
+  options.draws = 3;
+  options.thinning = 3;
+  const PosteriorDraws third = run(u, options);
+  for (std::size_t k = 0; k < 3; ++k) {
+    for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(third.values[6 * k + i], far.values[18 * k + i]);
+  }
+  EXPECT_GT(run(u, options).values[0], -1e3);
+  std::atomic<bool> stop = true;
+  options.stop = &stop;
+  EXPECT_THAT([&] { run(u, options); }, ThrowsMessage<Interrupted>(HasSubstr("nothing was kept")));
+}
+
+TEST(Posterior, ProximalRefusesWhatItChoosesItself) {
+  const Problem p(30, 3);
+  const auto refused = [&](auto change, const char* what) {
+    PosteriorOptions options;
+    options.transition = Transition::proximal;
+    options.draws = 4;
+    change(options);
+    EXPECT_THAT([&] { run(p.potential(), options); }, ThrowsMessage<BadInput>(HasSubstr(what)));
+  };
+  refused([](auto& o) { o.tv = 0.5; }, "--tv");
+  refused([](auto& o) { o.tv = 0; }, "--tv");
+  refused([](auto& o) { o.start = {0, 0, 0}; }, "--start");
+  refused([](auto& o) { o.metric = Metric::unit; }, "--metric");
+  PosteriorOptions closest;
+  closest.transition = Transition::proximal;
+  closest.tv = 1e-16;
+  EXPECT_THAT([&] { run(p.potential(), closest); }, ThrowsMessage<Infeasible>(HasSubstr("--tv")));
+}
+
 TEST(Posterior, NamesGoBothWays) {
-  for (const char* name : {"hmc", "mala"}) EXPECT_EQ(to_string(transition_from_string(name)), name);
+  for (const char* name : {"hmc", "mala", "proximal"})
+    EXPECT_EQ(to_string(transition_from_string(name)), name);
   for (const Metric metric : every_metric) EXPECT_EQ(metric_from_string(to_string(metric)), metric);
   EXPECT_THAT([] { transition_from_string("nuts"); },
               ThrowsMessage<BadInput>(AllOf(HasSubstr("'nuts'"), HasSubstr("hmc, mala"))));
