@@ -40,6 +40,30 @@ TEST(Dalalyan, SplitsTheErrorInHalves) {
   }
 }
 
+// 1 + chi^2(N(theta_hat, 1/M) | pi) <= kappa^(1/2) exp(G^2 (1/m + 1/M)/2) in one dimension, by
+// quadrature: U = b log(1 + exp(-t)) + (m/2) t^2.
+TEST(Dalalyan, TheStartsChiSquareIsWithinItsBound) {
+  int beyond = 0;
+  for (const double b : {0.0, 1.0, 8.0}) {
+    for (const double center : {-0.7, 0.0, 0.5, 1.5}) {
+      const double m = 0.6, M = m + 0.25 * b + 0.3;
+      const auto U = [&](double t) { return b * std::log1p(std::exp(-t)) + m / 2 * t * t; };
+      const double G = std::fabs(-b / (1 + std::exp(center)) + m * center);
+      double z = 0, squared = 0;
+      const double step = 1e-3;
+      for (double t = -25; t < 25; t += step) {
+        z += std::exp(U(center) - U(t)) * step;
+        squared +=
+            M / (2 * M_PI) * std::exp(-M * (t - center) * (t - center) + U(t) - U(center)) * step;
+      }
+      const double bound = std::sqrt(M / m) * std::exp(G * G * (1 / m + 1 / M) / 2);
+      EXPECT_LE(squared * z, bound) << b << ' ' << center;
+      beyond += squared * z > std::sqrt(M / m);
+    }
+  }
+  EXPECT_GE(beyond, 6) << "without the term in G the bound would not hold";
+}
+
 TEST(Dalalyan, AWorseStartNeedsMoreSteps) {
   EXPECT_GT(dalalyan_schedule(5, 0.2, 7, 1e-3, 3.0).iterations,
             dalalyan_schedule(5, 0.2, 7, 1e-3, 0.0).iterations);
