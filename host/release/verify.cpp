@@ -142,9 +142,6 @@ Claim read_claim(const json& certificate) {
   p.tv_gap = number_field(mechanism, "tv_gap", "mechanism");
   p.epsilon = budget.epsilon;
   p.delta = budget.delta;
-  if (mechanism.contains("start_gradient_norm")) {
-    p.start_gradient_norm = above_zero(mechanism, "start_gradient_norm", "mechanism");
-  }
   if (rejection || p.kind == CertificateKind::proximal) {
     const auto count = [&](const char* name) {
       const auto value = static_cast<double>(count_field(mechanism, name, "mechanism"));
@@ -155,6 +152,11 @@ Claim read_claim(const json& certificate) {
     p.rounds = count("rounds");
     p.residual = above_zero(mechanism, "residual", "mechanism");
     if (mechanism.contains("gradients") && !rejection) p.gradients = count("gradients");
+  }
+  // A TV certificate rests on it, unless its start is public.
+  if ((p.kind != CertificateKind::path && !(p.gradients > 0)) ||
+      mechanism.contains("start_gradient_norm")) {
+    p.start_gradient_norm = above_zero(mechanism, "start_gradient_norm", "mechanism");
   }
   return claim;
 }

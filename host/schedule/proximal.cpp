@@ -204,8 +204,10 @@ ProximalError proximal_error(const ProblemConstants& constants, double beta,
   const Wide G = gradient_norm, k = schedule.iterations, eta = schedule.step_size;
   const Wide M = smoothness, row = constants.full_row_norm_up(), L = constants.lipschitz_up();
   const bool exact = schedule.step_size == 0;
-  const ProposalBounds proposal = proposal_bounds(features, strong_convexity, smoothness,
-                                                  schedule.step_size, schedule.residual);
+  // Exact rejection proposes around the minimiser as it was found.
+  const ProposalBounds proposal =
+      proposal_bounds(features, strong_convexity, smoothness, schedule.step_size,
+                      exact ? std::max(schedule.residual, gradient_norm) : schedule.residual);
   const Wide s = proposal.variance, offset = proposal.offset;
 
   ProximalError out;

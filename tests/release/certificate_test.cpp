@@ -145,7 +145,7 @@ TEST(PlanJson, HasTheFieldsOfTheContract) {
   plan.certificates[1].iterations = 0x1p53;
   const json out = plan_json(plan);
   EXPECT_EQ(out["chosen"], "path");
-  ASSERT_EQ(out["certificates"].size(), 2U);
+  ASSERT_EQ(out["certificates"].size(), 5U);
   EXPECT_EQ(names(out["certificates"][0]),
             (std::set<std::string>{"certificate", "calibration", "beta", "prior_precision",
                                    "step_size", "iterations", "gdp_mu", "tv_gap", "epsilon",

@@ -181,9 +181,9 @@ TEST(Verify, RejectsATvRunThatWasCutShort) {
   };
   for (const Cut& cut : {Cut{6, "iterations", 0.5}, Cut{6, "step_size", 2}, Cut{6, "tv_gap", 0.5},
                          Cut{7, "iterations", 0.5}, Cut{7, "tv_gap", 0.5}, Cut{7, "rounds", 0.1},
-                         Cut{7, "residual", 1000}, Cut{8, "gradients", 0.5}, Cut{8, "rounds", 0.1},
-                         Cut{8, "iterations", 0.5}, Cut{9, "rounds", 0.5}, Cut{9, "tv_gap", 0.01},
-                         Cut{9, "start_gradient_norm", 1e4}}) {
+                         Cut{7, "residual", 1000}, Cut{8, "gradients", 0.5},
+                         Cut{8, "proposals", 0.1}, Cut{8, "iterations", 0.5}, Cut{9, "rounds", 0.5},
+                         Cut{9, "tv_gap", 0.01}, Cut{9, "start_gradient_norm", 1e4}}) {
     json file = to_json(testing::examples()[cut.example].release);
     json& value = file["certificate"]["mechanism"][cut.name];
     const double changed = cut.factor * value.get<double>();

@@ -256,6 +256,11 @@ TEST(Rejection, SmallProblemsAreExact) {
   EXPECT_EQ(error.tv_mixing, 0);
   EXPECT_LE(error.total, 1e-10);
   EXPECT_GT(error.total, 1e-12) << "more rounds than needed";
+  // A tolerance below what the start keeps to buys nothing.
+  auto claimed = s;
+  claimed.residual = G / 100;
+  EXPECT_EQ(proximal_error(c, beta, 4, M, claimed, G).tv_cap, error.tv_cap);
+  EXPECT_GT(proximal_error(c, beta, 4, M, claimed, 3000 * G).tv_cap, 10 * error.tv_cap);
 }
 
 TEST(Proximal, RefusesWhatTheTheoremDoesNotCover) {
