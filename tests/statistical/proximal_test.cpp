@@ -28,7 +28,7 @@ constexpr double false_alarm = 5e-8;
 /// f(z, y) = (z - y)^2 / 2: a Gaussian posterior.
 struct squared {
   static constexpr const char* name = "squared";
-  static constexpr double max_abs_residual = 100;  // true wherever these chains go
+  static constexpr double max_abs_residual = 1000;  // true wherever these chains go
   static constexpr double curvature = 1;
   static double value(double z, double y) { return (z - y) * (z - y) / 2; }
   static double residual(double z, double y) { return z - y; }
@@ -78,7 +78,8 @@ ProximalSchedule schedule_of(const Potential& u, double relative_step, double pr
           .gradients = 0};
 }
 
-/// An engine whose gradients are those of the call before.
+/// An engine whose loss sums are those of the call before. (Old gradients do little harm: any slope
+/// is right where it does not cut the loss.)
 class Stale final : public Engine {
  public:
   explicit Stale(Engine& engine) : engine_(engine) {}
@@ -89,12 +90,12 @@ class Stale final : public Engine {
   }
   void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
     engine_.loss_gradients(theta, out);
-    std::vector<double> now(out.data, out.data + out.rows * out.cols);
-    for (std::size_t i = 0; i < std::min(before_.size(), now.size()); ++i) out.data[i] = before_[i];
-    before_ = std::move(now);
   }
   void loss_values(MatrixView<const double> theta, std::span<double> out) override {
     engine_.loss_values(theta, out);
+    std::vector<double> now(out.begin(), out.end());
+    std::copy_n(before_.begin(), std::min(before_.size(), now.size()), out.begin());
+    before_ = std::move(now);
   }
 
  private:
@@ -168,12 +169,12 @@ TEST(ProximalLaw, LeavesGaussianPosteriorsAsTheyAre) {
   const Case cases[] = {{30, 3, 4000, 3}};
 #else
   const Case cases[] = {
-      {12, 1, 20000, 3}, {30, 3, 20000, 3}, {60, 20, 6000, 4}, {30, 100, 2000, 3}};
+      {12, 1, 60000, 3}, {30, 3, 20000, 3}, {60, 20, 6000, 4}, {30, 100, 2000, 3}};
 #endif
   for (const Case& c : cases) {
     Table t = random_table(c.n, c.d, 3);
-    for (float& y : t.y) y = 20 * y + 10;  // a mode that beta moves
-    const double beta = 0.4, m = 0.7;
+    for (float& y : t.y) y = 100 * y + 50;  // a mode that beta moves
+    const double beta = 0.4, m = 2;
     const auto u = t.potential(squared_loss, beta, m);
     const Gaussian law(t, beta, m);
     const MatrixXd start = law.draw(c.chains, 9);
@@ -181,7 +182,7 @@ TEST(ProximalLaw, LeavesGaussianPosteriorsAsTheyAre) {
     const auto verdict = scores::judge(law.scores(run(u, schedule, start, 3)), false_alarm);
     EXPECT_LE(verdict.worst(), 1) << c.d << ": " << verdict.text();
 
-    // Power: noise or beta 2 % off, no accept step, the gradient of another point.
+    // Power: noise or beta 2 % off, no accept step, the losses of other points.
     if (c.d > 3) continue;
     EXPECT_GT(scores::judge(1.02 * law.scores(run(u, schedule, start, 3)), false_alarm).worst(), 1);
     const auto weaker = t.potential(squared_loss, 0.98 * beta, m);
@@ -189,10 +190,7 @@ TEST(ProximalLaw, LeavesGaussianPosteriorsAsTheyAre) {
     auto careless = schedule;
     careless.proposals = careless.rounds = 1;  // what is proposed last is taken
     EXPECT_GT(scores::judge(law.scores(run(u, careless, start, 3)), false_alarm).worst(), 1);
-    auto content = schedule;  // with any w: a stale gradient never satisfies a tolerance
-    content.residual = 1e300;
-    EXPECT_LE(scores::judge(law.scores(run(u, content, start, 6)), false_alarm).worst(), 1);
-    EXPECT_GT(scores::judge(law.scores(run(u, content, start, 6, true)), false_alarm).worst(), 1);
+    EXPECT_GT(scores::judge(law.scores(run(u, schedule, start, 3, true)), false_alarm).worst(), 1);
   }
 }
 
@@ -298,13 +296,14 @@ TEST(ProximalLaw, TheExactLawIsWithinTheGap) {
     potential.array() -= potential.minCoeff();
     VectorXd target = (-potential).array().exp();
     target /= target.sum();
-    const double tv = 1e-6;
-    const auto schedule = proximal_schedule(1, m, M, tv, 1e-6, false);
+    const double tv = 1e-6, eta = 0.2;  // y stays on the grid
+    const double kl = proximal_kl_start_up(1, m, M, 1e-6);
+    const double iterations = proximal_iterations_up(kl, eta, m, tv);
     MatrixXd forward(points, points), backward(points, points);
     for (int i = 0; i < points; ++i) {
       for (int j = 0; j < points; ++j) {
         const double gap = (i - j) * step;
-        forward(i, j) = std::exp(-gap * gap / (2 * schedule.step_size));
+        forward(i, j) = std::exp(-gap * gap / (2 * eta));
         backward(i, j) = std::exp(-potential(i)) * forward(i, j);
       }
     }
@@ -320,11 +319,10 @@ TEST(ProximalLaw, TheExactLawIsWithinTheGap) {
       law(i) = std::exp(-M * gap * gap / 2);
     }
     law /= law.sum();
-    const double kl = proximal_kl_start_up(1, m, M, 1e-6);
-    for (double k = 1; k <= schedule.iterations; ++k) {
+    for (double k = 1; k <= iterations; ++k) {
       law = kernel * law;
       const double found = (law - target).cwiseAbs().sum() / 2;
-      ASSERT_LE(found, proximal_tv_up(kl, schedule.step_size, m, k) + 1e-12) << k;
+      ASSERT_LE(found, proximal_tv_up(kl, eta, m, k) + 1e-12) << k;
     }
     EXPECT_LE((law - target).cwiseAbs().sum() / 2, tv);
   }
@@ -426,12 +424,12 @@ MatrixXd calibrated(Kind kind, const Rows& rows, std::span<const float> labels, 
         Eigen::Map<const Eigen::RowVectorXd>(theta.data(), out.cols());
   };
   if (kind == Kind::langevin) {
-    const double h = 0.02 / M;
+    const double h = 0.05 / M;
     Ensemble chains =
         start(std::vector<ChainSpec>(draws, {.inverse_temperature = beta,
                                              .prior_precision = m,
                                              .step_size = h,
-                                             .iterations = static_cast<std::uint64_t>(6 / (h * m)),
+                                             .iterations = static_cast<std::uint64_t>(4 / (h * m)),
                                              .key = key}),
               rows.cols);
     for (std::size_t c = 0; c < draws; ++c) chains.specs[c].stream = static_cast<std::uint32_t>(c);
@@ -453,7 +451,7 @@ TEST(ProximalLaw, CalibratedOnSimulatedTables) {
 #ifdef GIBBSITE_SANITIZED
   const std::size_t replications = 60;
 #else
-  const std::size_t replications = 1000;
+  const std::size_t replications = 400;
 #endif
   const auto judged = [&](Kind kind, double beta) {
     return sbc::judge(
