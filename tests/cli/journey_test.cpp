@@ -97,7 +97,7 @@ TEST_F(Journey, PlanJsonKeepsItsContract) {
                                      "delta", "passes", "seconds", "feasible", "why"}));
     // Exact rejection of so many rows is beyond what a double counts.
     EXPECT_EQ(certificate["seconds"].is_null(), certificate["certificate"] == "rejection");
-    if (certificate["seconds"].is_number()) EXPECT_GT(certificate["seconds"].get<double>(), 0);
+    EXPECT_GT(certificate["seconds"].is_null() ? 1 : certificate["seconds"].get<double>(), 0);
   }
   const auto& near = out["certificates"][2];
   EXPECT_EQ(near["certificate"], "proximal");
