@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <map>
 #include <memory>
 #include <set>
@@ -61,6 +62,8 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
 double median(std::vector<double> values) {
   std::ranges::nth_element(values, values.begin() + static_cast<long>(values.size() / 2));
   return values[values.size() / 2];
@@ -78,7 +81,8 @@ struct Problem {
   Minimum minimum;
   double minimise_seconds = 0;
   std::map<std::size_t, double> step_seconds;  // of a Langevin step of so many chains
-  std::set<std::string> slow;                  // cases that one chain does not finish in time
+  std::map<std::size_t, double> gradient_seconds, value_seconds;  // of a pass for so many points
+  std::set<std::string> slow;  // cases that one chain does not finish in time
 
   void make(const Shape& wanted) {
     if (shape.rows == wanted.rows && shape.features == wanted.features) return;
@@ -99,6 +103,8 @@ struct Problem {
     minimum = minimise(potential, gradient_norm / 4);
     minimise_seconds = seconds_since(begin);
     step_seconds.clear();
+    gradient_seconds.clear();
+    value_seconds.clear();
     slow.clear();
   }
   double step_of(std::size_t chains) {
@@ -184,6 +190,7 @@ struct Result {
   double gradient_passes = 0, proposal_passes = 0;    // in these, for all chains at once
   double gradients = 0, proposals = 0, accepted = 0;  // of all chains
   double capped = 0, exact = 0;
+  double cpu = 0;         // seconds of the processor, likewise
   std::size_t draws = 0;  // runs of which the time is the median and the passes the mean; 0: none
   bool whole = false;
 };
@@ -209,6 +216,7 @@ bool run_proximal(Problem& p, const Scheduled& s, std::size_t count, const Key& 
   if (s.plan.kind == CertificateKind::proximal) chains.start_at_random(1 / std::sqrt(p.smoothness));
   const auto last = static_cast<std::uint64_t>(s.plan.iterations);
   begin = Clock::now();
+  const double cpu_begin = cpu_seconds();
   bool whole = true;
   while (chains.advance(last)) {
     const double taken = seconds_since(begin);
@@ -222,6 +230,7 @@ bool run_proximal(Problem& p, const Scheduled& s, std::size_t count, const Key& 
   }
   const double share = whole ? 1 : share_done(chains, s, count);
   seconds.push_back(seconds_since(begin) / share);
+  out.cpu += (cpu_seconds() - cpu_begin) / share;
   const ProximalCounts& counts = chains.counts();
   for (const std::uint64_t k : chains.iterations()) {
     out.iterations += static_cast<double>(k) / static_cast<double>(count);
@@ -263,19 +272,22 @@ void run_langevin(Problem& p, const Scheduled& s, std::size_t count, const Key& 
   Ensemble ensemble = start(std::move(specs), p.shape.features);
   start_at_random(ensemble, p.minimum.theta, averaged ? 0 : 1 / std::sqrt(p.smoothness));
   const auto begin = Clock::now();
+  const double cpu_begin = cpu_seconds();
   p.engine->advance(ensemble, static_cast<std::uint64_t>(s.plan.iterations));
   seconds.push_back(seconds_since(begin));
+  out.cpu += cpu_seconds() - cpu_begin;
   ++out.draws;
 }
 
 template <class F>
 double pass_seconds(F&& pass) {
   std::vector<double> seconds;
-  for (int k = 0; k < 5; ++k) {
+  const auto start = Clock::now();
+  do {
     const auto begin = Clock::now();
     pass();
     seconds.push_back(seconds_since(begin));
-  }
+  } while (seconds.size() < 5 && seconds_since(start) < draws_seconds);
   return median(seconds);
 }
 
@@ -285,13 +297,18 @@ double by_passes(Problem& p, const Scheduled& s, std::size_t chains) {
   const std::size_t points = static_cast<std::size_t>(s.plan.proposals) * chains;
   std::vector<double> thetas(points * d), out(points * d);
   fill_normals(Key{}, 0, 0, thetas);
-  const double gradient = pass_seconds([&] {
-    p.engine->loss_gradients({thetas.data(), chains, d}, {out.data(), chains, d});
-  });
-  const double batch = pass_seconds([&] {
-    p.engine->loss_values({thetas.data(), points, d}, {out.data(), points});
-  });
-  return s.passes.gradients * gradient + s.passes.proposals * batch;
+  if (!p.gradient_seconds.contains(chains)) {
+    p.gradient_seconds[chains] = pass_seconds([&] {
+      p.engine->loss_gradients({thetas.data(), chains, d}, {out.data(), chains, d});
+    });
+  }
+  if (!p.value_seconds.contains(points)) {
+    p.value_seconds[points] = pass_seconds([&] {
+      p.engine->loss_values({thetas.data(), points, d}, {out.data(), points});
+    });
+  }
+  return s.passes.gradients * p.gradient_seconds[chains] +
+         s.passes.proposals * p.value_seconds[points];
 }
 
 Result measure(Problem& p, const Case& c, const Scheduled& s) {
@@ -319,6 +336,7 @@ Result measure(Problem& p, const Case& c, const Scheduled& s) {
     spent += seconds.back();
   } while (out.whole && seconds.size() < most_draws && spent < draws_seconds);
   out.seconds = median(seconds);
+  out.cpu /= static_cast<double>(out.draws);
   return out;
 }
 
@@ -335,7 +353,7 @@ void draw(benchmark::State& state, Problem& p, const Case& c) {
     r = measure(p, c, s);
     state.SetIterationTime(r.seconds);
   }
-  if (!r.whole) p.slow.insert(c.name());
+  if (!(r.whole && r.seconds <= draws_seconds)) p.slow.insert(c.name());
   const auto count = [&](const char* name, double value) { state.counters[name] = value; };
   count("rows", static_cast<double>(c.shape.rows));
   count("features", static_cast<double>(c.shape.features));
@@ -355,6 +373,7 @@ void draw(benchmark::State& state, Problem& p, const Case& c) {
   count("minimise_seconds", s.plan.gradients > 0 ? 0 : p.minimise_seconds);
   count("setup_seconds", r.setup);
   count("seconds", r.seconds);
+  count("cpu_seconds", r.cpu);
   count("whole", r.whole ? 1 : 0);
   count("draws", static_cast<double>(r.draws));
   count("run_iterations", r.iterations);

@@ -8,6 +8,7 @@ import pathlib
 import sys
 
 import bench_plot
+import bench_report
 from gpu_report import grid, significant
 
 CERTIFICATES = ("rejection", "proximal", "padded", "averaged", "dalalyan")
@@ -15,7 +16,7 @@ UNITS = (("years", 365.25 * 86400), ("days", 86400), ("h", 3600), ("min", 60), (
 
 
 def read(paths):
-    """{(rows, features, gamma, certificate, chains): counters}, and the context of the first file."""
+    """{(rows, features, gamma, certificate, chains): counters}, and the contexts of the files."""
     parts = [json.loads(path.read_text()) for path in paths]
     cases = {}
     for part in parts:
@@ -23,7 +24,7 @@ def read(paths):
             if not entry.get("error_occurred"):
                 words = entry["name"].split("/")
                 cases[int(entry["rows"]), int(entry["features"]), entry["gamma"], words[0], int(entry["chains"])] = entry
-    return cases, parts[0]["context"]
+    return cases, [part["context"] for part in parts]
 
 
 def power(value):
@@ -89,7 +90,7 @@ def detail(cases, shape):
         rows.append([
             f"{e['gamma']:g}", key[3], power(e["iterations"]), significant(e["proposals"]) if e["proposals"] else "—",
             power(passes(e)), "—" if pair is None else f"{power(pair[1])} of {power(pair[0])}",
-            f"{wall(e)}", "—" if many is None else wall(many),
+            wall(e), duration(e["cpu_seconds"]) if e["draws"] else "—", "—" if many is None else wall(many),
             "—" if slow is None else power(passes(slow) / passes(e))])
     any_case = next(e for k, e in cases.items() if k[:2] == shape)
     minimise = max(e["minimise_seconds"] for k, e in cases.items() if k[:2] == shape)
@@ -97,21 +98,21 @@ def detail(cases, shape):
     return [f"## {shape[0]:,} × {shape[1]}", "",
             f"β = {any_case['beta']:.4g}, m = 1, M = {any_case['smoothness']:.4g}. Setting up: minimiser {duration(minimise)} "
             f"(not for padded), Hessian {duration(model)} (proximal alone).", "",
-            *grid(["γ", "certificate", "iterations", "B", "passes planned", "passes, came of planned", "wall", "64 chains",
+            *grid(["γ", "certificate", "iterations", "B", "passes planned", "passes, came of planned", "wall", "CPU", "64 chains",
                    "dalalyan's passes over its"], rows, left=2), ""]
 
 
-def markdown(cases, context, picture):
-    n, d = shapes(cases)[0]
+def markdown(cases, contexts, picture):
+    context, loads = contexts[0], [c["load_avg"][0] for c in contexts]
     lines = ["# A draw within total variation γ, by certificate", "",
-             f"{context['num_cpus']} processors ({context['threads']} threads), shared with other programs at the same time; "
-             f"load {', '.join(f'{x:.1f}' for x in context['load_avg'])} before it began; {context['date'][:10]}.", "",
+             f"{context['num_cpus']} processors, of which {bench_report.threads_text(int(context['threads']))} used, shared with other programs at "
+             f"the same time: load {min(loads):.1f} to {max(loads):.1f} before each table. {context['date'][:10]}.", "",
              "One chain of the `cpu` backend in double from the set-up on, logistic loss, rows made up (norm 1, labels at "
              "random). β and m are what `plan` gives at ε = 1, δ = 1/n², m = 1, "
              "all of it public numbers; γ is taken for itself, whether δ has room for it or not.", "",
              f"*Italics*: predicted. What would take more than {float(context['limit']):g} s was stopped after 3 s and counted in "
              "proportion to its iterations; Langevin chains are steps times the measured step, and exact rejection beyond 2³¹ proposals is "
-             "passes times a measured pass. Wall times below 2 s are medians of 2 to 5 draws. †: rounding in double "
+             "passes times a measured pass; padded runs likewise, their passes being known. Wall times below 2 s are medians of up to 5 draws. «CPU»: the processor's seconds in the same draws, which is what an idle machine would take. †: rounding in double "
              "exceeds γ, so the certificate would refuse.", "",
              f"![Seconds of a draw]({picture})", "", *summary(cases), ""]
     lines += ["A pass reads all rows once. «Came of planned»: in the iterations that were run. B: proposals of a pass, which costs "
@@ -142,14 +143,14 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True)
     arguments = parser.parse_args()
     try:
-        cases, context = read(arguments.json)
+        cases, contexts = read(arguments.json)
     except (OSError, ValueError) as error:
         print(f"certificate_report: {error}", file=sys.stderr)
         return 1
     if not cases:
         print("certificate_report: nothing was measured; run bench_certificate with --benchmark_out=FILE", file=sys.stderr)
         return 1
-    arguments.out.with_suffix(".md").write_text(markdown(cases, context, f"{arguments.out.name}.svg"))
+    arguments.out.with_suffix(".md").write_text(markdown(cases, contexts, f"{arguments.out.name}.svg"))
     arguments.out.with_suffix(".svg").write_text(plot(cases))
     print(f"results: {arguments.out}.md and .svg")
     return 0
