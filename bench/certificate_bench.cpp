@@ -35,10 +35,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double m = 1;
-constexpr double pilot_seconds = 3;    // until a run is given up whose end is beyond the limit
-constexpr std::size_t most_draws = 5;  // of which the median is taken,
-constexpr double draws_seconds = 2;    // as long as they take less together
-constexpr double countable = 0x1p31;   // proposals and iterations that chains can number
+constexpr double pilot_seconds = 3;  // and
+constexpr double pilot_iterations =
+    10;  // (or the limit) until a run is given up that would be longer
+constexpr std::size_t most_draws = 25;  // of which the median is taken,
+constexpr double draws_seconds = 2;     // as long as they take less together
+constexpr double countable = 0x1p31;    // proposals and iterations that chains can number
 constexpr std::size_t many_chains = 64;
 double limit = 20;
 
@@ -190,7 +192,7 @@ struct Result {
   double gradient_passes = 0, proposal_passes = 0;    // in these, for all chains at once
   double gradients = 0, proposals = 0, accepted = 0;  // of all chains
   double capped = 0, exact = 0;
-  double cpu = 0;         // seconds of the processor, likewise
+  double cpu = 0;         // seconds of the processor, likewise the median
   std::size_t draws = 0;  // runs of which the time is the median and the passes the mean; 0: none
   bool whole = false;
 };
@@ -206,7 +208,7 @@ double share_done(const ProximalChains& chains, const Scheduled& s, std::size_t 
 
 // Adds a run to the result. False: it was given up.
 bool run_proximal(Problem& p, const Scheduled& s, std::size_t count, const Key& key, Result& out,
-                  std::vector<double>& seconds) {
+                  std::vector<double>& seconds, std::vector<double>& cpu) {
   const bool padded = s.plan.gradients > 0;
   const std::vector<double> zero(p.shape.features, 0.0);
   auto begin = Clock::now();
@@ -219,18 +221,16 @@ bool run_proximal(Problem& p, const Scheduled& s, std::size_t count, const Key& 
   const double cpu_begin = cpu_seconds();
   bool whole = true;
   while (chains.advance(last)) {
-    const double taken = seconds_since(begin);
-    if (taken > pilot_seconds && taken > limit * share_done(chains, s, count)) {
-      const double share = share_done(chains, s, count);
-      if (share > 0) {
-        whole = false;
-        break;
-      }
+    const double taken = seconds_since(begin), share = share_done(chains, s, count);
+    const bool enough = taken > limit || share * s.plan.iterations >= pilot_iterations;
+    if (taken > pilot_seconds && enough && share > 0 && taken > limit * share) {
+      whole = false;
+      break;
     }
   }
   const double share = whole ? 1 : share_done(chains, s, count);
   seconds.push_back(seconds_since(begin) / share);
-  out.cpu += (cpu_seconds() - cpu_begin) / share;
+  cpu.push_back((cpu_seconds() - cpu_begin) / share);
   const ProximalCounts& counts = chains.counts();
   for (const std::uint64_t k : chains.iterations()) {
     out.iterations += static_cast<double>(k) / static_cast<double>(count);
@@ -247,7 +247,7 @@ bool run_proximal(Problem& p, const Scheduled& s, std::size_t count, const Key& 
 }
 
 void run_langevin(Problem& p, const Scheduled& s, std::size_t count, const Key& key, Result& out,
-                  std::vector<double>& seconds) {
+                  std::vector<double>& seconds, std::vector<double>& cpu) {
   std::vector<ChainSpec> specs(count);
   const bool averaged = s.plan.kind == CertificateKind::averaged;
   for (std::size_t c = 0; c < count; ++c) {
@@ -275,7 +275,7 @@ void run_langevin(Problem& p, const Scheduled& s, std::size_t count, const Key& 
   const double cpu_begin = cpu_seconds();
   p.engine->advance(ensemble, static_cast<std::uint64_t>(s.plan.iterations));
   seconds.push_back(seconds_since(begin));
-  out.cpu += cpu_seconds() - cpu_begin;
+  cpu.push_back(cpu_seconds() - cpu_begin);
   ++out.draws;
 }
 
@@ -322,21 +322,21 @@ Result measure(Problem& p, const Case& c, const Scheduled& s) {
     out.seconds = by_passes(p, s, c.chains);
     if (!(out.seconds <= limit && s.plan.proposals * s.plan.rounds < countable)) return out;
   }
-  std::vector<double> seconds;
+  std::vector<double> seconds, cpu;
   double spent = 0;
   do {
     Key key;
     key.bytes[0] = static_cast<std::uint8_t>(1 + seconds.size());
     if (langevin) {
-      run_langevin(p, s, c.chains, key, out, seconds);
+      run_langevin(p, s, c.chains, key, out, seconds, cpu);
       out.whole = true;
     } else {
-      out.whole = run_proximal(p, s, c.chains, key, out, seconds);
+      out.whole = run_proximal(p, s, c.chains, key, out, seconds, cpu);
     }
     spent += seconds.back();
   } while (out.whole && seconds.size() < most_draws && spent < draws_seconds);
   out.seconds = median(seconds);
-  out.cpu /= static_cast<double>(out.draws);
+  out.cpu = median(cpu);
   return out;
 }
 

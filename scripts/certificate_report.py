@@ -28,12 +28,11 @@ def read(paths):
 
 
 def power(value):
-    """As 1.2 · 10⁷ from a million on."""
-    if value < 1e6:
+    """As 1.2 · 10⁷ from a million on, and below a thousandth."""
+    if 1e-3 <= value < 1e6 or value == 0:
         return significant(value)
     exponent = math.floor(math.log10(value))
-    digits = f"{value / 10 ** exponent:.1f}" if exponent < 300 else "1"
-    return f"{digits} · 10{str(exponent).translate(str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+    return f"{value / 10.0 ** exponent:.1f} · 10{str(exponent).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
 
 
 def duration(seconds):
@@ -105,14 +104,14 @@ def detail(cases, shape):
 def markdown(cases, contexts, picture):
     context, loads = contexts[0], [c["load_avg"][0] for c in contexts]
     lines = ["# A draw within total variation γ, by certificate", "",
-             f"{context['num_cpus']} processors, of which {bench_report.threads_text(int(context['threads']))} used, shared with other programs at "
+             f"{context['num_cpus']} processors, {bench_report.threads_text(int(context['threads']))}, shared with other programs at "
              f"the same time: load {min(loads):.1f} to {max(loads):.1f} before each table. {context['date'][:10]}.", "",
              "One chain of the `cpu` backend in double from the set-up on, logistic loss, rows made up (norm 1, labels at "
              "random). β and m are what `plan` gives at ε = 1, δ = 1/n², m = 1, "
              "all of it public numbers; γ is taken for itself, whether δ has room for it or not.", "",
-             f"*Italics*: predicted. What would take more than {float(context['limit']):g} s was stopped after 3 s and counted in "
+             f"*Italics*: predicted. What would take more than {float(context['limit']):g} s was stopped after 3 s and 10 iterations, or after that time, and counted in "
              "proportion to its iterations; Langevin chains are steps times the measured step, and exact rejection beyond 2³¹ proposals is "
-             "passes times a measured pass; padded runs likewise, their passes being known. Wall times below 2 s are medians of up to 5 draws. «CPU»: the processor's seconds in the same draws, which is what an idle machine would take. †: rounding in double "
+             "passes times a measured pass; padded runs likewise, their passes being known. Wall times below 2 s are medians of up to 25 draws. «CPU»: the processor's seconds in the same draws, nearer to what an idle machine would take. †: rounding in double "
              "exceeds γ, so the certificate would refuse.", "",
              f"![Seconds of a draw]({picture})", "", *summary(cases), ""]
     lines += ["A pass reads all rows once. «Came of planned»: in the iterations that were run. B: proposals of a pass, which costs "
@@ -132,8 +131,8 @@ def plot(cases):
             groups.append((f"{n:,} × {d}", [(name, e["seconds"], bool(e["whole"]), duration(e["seconds"]))
                                             for name, e in found if e]))
         parts.append((f"γ = {gamma:g}", groups))
-    marks = [(1, "1 s"), (3600, "1 h"), (UNITS[0][1], "1 year"), (1e9 * UNITS[0][1], "10⁹ years")]
-    return bench_plot.bars("Time of one draw within total variation γ of the posterior", parts, marks, 1e-4, 1e30,
+    marks = [(1, "1 s"), (UNITS[0][1], "1 year"), (1e9 * UNITS[0][1], "10⁹ years"), (1e18 * UNITS[0][1], "10¹⁸ years")]
+    return bench_plot.bars("Time of one draw within total variation γ of the posterior", parts, marks, 1e-4, 1e32,
                            "Full: measured. Pale: predicted. One chain, cpu backend.")
 
 
