@@ -118,7 +118,7 @@ def bars(title, parts, marks, least, most, note=""):
     """parts: [(name, [(group, [(label, value, full, text)])])]: a panel a part, bars to the right on a logarithmic axis from
     `least` to `most`, pale unless full, `text` beside them. marks: [(value, text)] on the axis. The SVG as text."""
     labels = list(dict.fromkeys(label for _, groups in parts for _, lines in groups for label, *_ in lines))
-    thick, space, panel_width, beside, names = 13, 16, 300, 96, 104
+    thick, space, panel_width, beside, names = 13, 16, 300, 108, 124
     tallest = max((sum(len(lines) * thick + space for _, lines in groups) for _, groups in parts), default=0)
     width = names + len(parts) * (panel_width + beside) + 10
     bottom = TOP + tallest
