@@ -143,6 +143,7 @@ Scheduled schedule(const Problem& p, const Case& c) {
   Scheduled out;
   CertificatePlan& plan = out.plan;
   const auto d = static_cast<double>(c.shape.features);
+  const double per_read = proposals_per_read(static_cast<double>(c.shape.rows), d);
   const bool padded = certificates[c.certificate].padded;
   plan.kind = certificates[c.certificate].kind;
   plan.beta = p.potential.beta;
@@ -167,8 +168,8 @@ Scheduled schedule(const Problem& p, const Case& c) {
       out.passes.gradients = s.iterations;
     } else {
       const ProximalSchedule s = plan.kind == CertificateKind::rejection
-                                     ? rejection_schedule(d, m, M, tv, G)
-                                     : proximal_schedule(d, m, M, tv, G, padded);
+                                     ? rejection_schedule(d, m, M, tv, G, per_read)
+                                     : proximal_schedule(d, m, M, tv, G, padded, per_read);
       plan.step_size = s.step_size;
       plan.iterations = s.iterations;
       plan.proposals = s.proposals;
