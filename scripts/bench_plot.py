@@ -1,4 +1,4 @@
-"""Panels of lines on logarithmic axes as SVG, by hand: nothing to install. Readable on white and on dark."""
+"""Panels of lines and of bars on logarithmic axes as SVG, by hand: nothing to install. Readable on white and on dark."""
 
 import html
 import math
@@ -112,3 +112,48 @@ def decade(power):
     if not 0 <= power < 12:
         return f"1e{power}"
     return f"{10 ** (power % 3)}{('', 'k', 'M', 'G')[power // 3]}"
+
+
+def bars(title, parts, marks, least, most, note=""):
+    """parts: [(name, [(group, [(label, value, full, text)])])]: a panel a part, bars to the right on a logarithmic axis from
+    `least` to `most`, pale unless full, `text` beside them. marks: [(value, text)] on the axis. The SVG as text."""
+    labels = list(dict.fromkeys(label for _, groups in parts for _, lines in groups for label, *_ in lines))
+    thick, space, panel_width, beside, names = 13, 16, 300, 108, 124
+    tallest = max((sum(len(lines) * thick + space for _, lines in groups) for _, groups in parts), default=0)
+    width = names + len(parts) * (panel_width + beside) + 10
+    bottom = TOP + tallest
+    height = bottom + 62 + (22 if note else 0)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+           f'role="img" aria-label="{html.escape(title)}">', STYLE,
+           f'<text class="title" x="12" y="24">{html.escape(title)}</text>']
+
+    def across(value):
+        return panel_width * math.log(min(max(value, least), most) / least) / math.log(most / least)
+
+    for k, (name, groups) in enumerate(parts):
+        left = names + k * (panel_width + beside)
+        out.append(f'<text class="panel" x="{left}" y="{TOP - 12}">{html.escape(name)}</text>')
+        for value, text in marks:
+            x = left + across(value)
+            out.append(f'<line class="rule" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{bottom}"/>')
+            out.append(f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{html.escape(text)}</text>')
+        y = TOP + space / 2
+        for group, lines in groups:
+            if k == 0:
+                out.append(f'<text x="{left - 10}" y="{y + len(lines) * thick / 2 + 4.5:.1f}" text-anchor="end">'
+                           f'{html.escape(group)}</text>')
+            for label, value, full, text in lines:
+                out.append(f'<rect x="{left}" y="{y + 1:.1f}" width="{max(1, across(value)):.1f}" height="{thick - 2}" '
+                           f'fill="{colour(labels, label)}" fill-opacity="{1 if full else 0.38}"/>')
+                out.append(f'<text x="{left + across(value) + 5:.1f}" y="{y + thick - 3:.1f}" style="font-size: 11px">'
+                           f'{html.escape(text)}</text>')
+                y += thick
+            y += space
+        out.append(f'<path class="axis" d="M{left} {TOP}V{bottom}"/>')
+    for k, label in enumerate(labels):
+        x = names + k * 130
+        out.append(f'<rect x="{x}" y="{bottom + 34}" width="22" height="11" fill="{colour(labels, label)}"/>')
+        out.append(f'<text x="{x + 28}" y="{bottom + 44}">{html.escape(label)}</text>')
+    if note:
+        out.append(f'<text x="{names}" y="{height - 10}">{html.escape(note)}</text>')
+    return "\n".join([*out, "</svg>", ""])
