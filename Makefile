@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 BUILD ?= build/release
 CMAKE_FLAGS ?=
 
-.PHONY: help deps build demo test check format format-check bench bench-peers gpu-prefix gpu-check gpu-bench clean
+.PHONY: help deps build demo test check format format-check bench bench-peers bench-sampling check-posterior gpu-prefix gpu-check gpu-bench clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -33,6 +33,12 @@ bench: build ## run the benchmarks, about 20 minutes; results under bench/result
 
 bench-peers: ## the libraries that bench compares with, in a virtual environment (1.1 GB)
 	@scripts/bench-peers
+
+bench-sampling: build ## posterior draws beside NUTS of NumPyro, BlackJAX and Stan, about an hour
+	@scripts/bench-sampling $(BUILD)/bin/gibbsite
+
+check-posterior: build ## `sample` and long runs of NUTS: one posterior?
+	@scripts/check-posterior $(BUILD)/bin/gibbsite
 
 gpu-prefix: deps ## dependencies in one folder, for a machine with a GPU and no network
 	@scripts/gpu-prefix
