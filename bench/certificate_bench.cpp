@@ -143,7 +143,7 @@ Scheduled schedule(const Problem& p, const Case& c) {
   Scheduled out;
   CertificatePlan& plan = out.plan;
   const auto d = static_cast<double>(c.shape.features);
-  const double per_read = proposals_per_read(static_cast<double>(c.shape.rows), d);
+  const double per_read = proposals_per_read(d);
   const bool padded = certificates[c.certificate].padded;
   plan.kind = certificates[c.certificate].kind;
   plan.beta = p.potential.beta;

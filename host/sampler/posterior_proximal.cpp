@@ -66,9 +66,8 @@ Layout layout_within(const Potential& u, const PosteriorOptions& o, double G) {
   out.smoothness = std::max(m + u.beta * constants.curvature * norms.sum_squares,
                             m * (1 + 4 * std::numeric_limits<double>::epsilon()));
   for (const double share : {0.999, 0.9, 0.5}) {
-    out.schedule = proximal_schedule(
-        static_cast<double>(u.x.cols), m, out.smoothness, share * o.tv, G, false,
-        proposals_per_read(static_cast<double>(u.x.rows), static_cast<double>(u.x.cols)));
+    out.schedule = proximal_schedule(static_cast<double>(u.x.cols), m, out.smoothness, share * o.tv,
+                                     G, false, proposals_per_read(static_cast<double>(u.x.cols)));
     if (proximal_error(constants, u.beta, m, out.smoothness, out.schedule, G).total <= o.tv) {
       return out;
     }

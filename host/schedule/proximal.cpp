@@ -151,10 +151,7 @@ ProximalPasses proximal_passes(const ProximalSchedule& schedule, double acceptan
           k * expected_rounds(acceptance, schedule.proposals)};
 }
 
-double proposals_per_read(double rows, double features) {
-  constexpr double cached_bytes = 64 << 20;
-  return rows * features * sizeof(float) > cached_bytes ? 8 : 2;
-}
+double proposals_per_read(double features) { return features < 50 ? 2 : 4; }
 
 double batch_cost(double proposals, double per_read) { return 1 + (proposals - 1) / per_read; }
 

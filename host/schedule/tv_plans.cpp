@@ -58,8 +58,7 @@ TvError langevin_error(const ProblemConstants& constants, const CertificatePlan&
 
 // Fills the schedule for that TV of one draw, started where ||grad U|| <= G; returns passes and
 // work of it.
-std::array<double, 2> lay_out(CertificatePlan& c, double n, double d, double G, double tv,
-                              bool padded) {
+std::array<double, 2> lay_out(CertificatePlan& c, double d, double G, double tv, bool padded) {
   const double m = c.prior_precision, M = c.smoothness;
   if (c.kind == CertificateKind::dalalyan) {
     const DalalyanSchedule s = dalalyan_schedule(d, m, M, tv, G);
@@ -73,7 +72,7 @@ std::array<double, 2> lay_out(CertificatePlan& c, double n, double d, double G, 
     c.iterations = s.iterations;
     return {c.iterations, c.iterations};
   }
-  const double per_read = proposals_per_read(n, d);
+  const double per_read = proposals_per_read(d);
   const ProximalSchedule s = c.kind == CertificateKind::rejection
                                  ? rejection_schedule(d, m, M, tv, G, per_read)
                                  : proximal_schedule(d, m, M, tv, G, padded, per_read);

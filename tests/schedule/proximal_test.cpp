@@ -199,7 +199,7 @@ TEST(Proximal, SchedulesKeepTheirTarget) {
           const auto cost = [&](const ProximalSchedule& t) {
             const double p = proposal_bounds(d, m, M, t.step_size, t.residual).acceptance_down;
             const auto passes = proximal_passes(t, p);
-            return passes.gradients + passes.proposals * batch_cost(t.proposals, 8);
+            return passes.gradients + passes.proposals * batch_cost(t.proposals, 4);
           };
           if (!padded) {
             for (const double factor : {0.25, 4.0}) {

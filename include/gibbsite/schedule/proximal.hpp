@@ -60,9 +60,10 @@ struct ProximalPasses {
 };
 ProximalPasses proximal_passes(const ProximalSchedule& schedule, double acceptance);
 
-/// How many proposals' arithmetic costs as much as reading X [n x d] once: more where no cache
-/// holds it. A public number; a guess at it costs time, nothing else.
-double proposals_per_read(double rows, double features);
+/// How many proposals' arithmetic costs as much as reading X [n x d] once: 4 from 50 features on, 2
+/// below, as measured (docs/performance.md, "Certified draws"). A guess at it costs time, nothing
+/// else.
+double proposals_per_read(double features);
 /// What a pass costs that evaluates B proposals, in passes of one: 1 + (B - 1)/per_read.
 double batch_cost(double proposals, double per_read);
 
@@ -72,11 +73,11 @@ double batch_cost(double proposals, double per_read);
 /// goes to the cap on trials.
 ProximalSchedule proximal_schedule(double features, double strong_convexity, double smoothness,
                                    double tv, double gradient_norm, bool padded,
-                                   double per_read = 8);
+                                   double per_read = 4);
 
 /// B and N of exact rejection, from a minimiser with ||grad U|| <= gradient_norm.
 ProximalSchedule rejection_schedule(double features, double strong_convexity, double smoothness,
-                                    double tv, double gradient_norm, double per_read = 8);
+                                    double tv, double gradient_norm, double per_read = 4);
 
 /// The errors of a schedule as it is run, rounded up (docs/proximal.md, "Rounding").
 struct ProximalError {
