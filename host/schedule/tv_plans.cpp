@@ -140,8 +140,7 @@ CertificatePlan plan_tv(CertificateKind kind, const ProblemConstants& constants,
   TvError error;
   for (const double share : schedule_shares) {
     const auto [passes, work] =
-        lay_out(out, static_cast<double>(constants.rows), static_cast<double>(constants.features),
-                G, share * tv, padded);
+        lay_out(out, static_cast<double>(constants.features), G, share * tv, padded);
     count_passes(out, passes, work, budget, options);
     error = tv_error(constants, out);
     if (error.total <= tv || !std::isfinite(passes)) break;
