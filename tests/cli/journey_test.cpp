@@ -97,7 +97,8 @@ TEST_F(Journey, PlanJsonKeepsItsContract) {
                                      "delta", "passes", "seconds", "feasible", "why"}));
     // Exact rejection of so many rows is beyond what a double counts.
     EXPECT_EQ(certificate["seconds"].is_null(), certificate["certificate"] == "rejection");
-    EXPECT_GT(certificate["seconds"].is_null() ? 1 : certificate["seconds"].get<double>(), 0);
+    const bool counted = certificate["seconds"].is_number();
+    EXPECT_TRUE(!counted || certificate["seconds"].get<double>() > 0);
   }
   const auto& near = out["certificates"][2];
   EXPECT_EQ(near["certificate"], "proximal");
