@@ -35,6 +35,14 @@ class Case:
         table = numpy.load(self.table)
         return table["x"].astype(numpy.float32 if self.dtype == "float" else float), table["y"]
 
+    def grouped(self):
+        """Distinct rows, and [2 x rows]: how many have y = 1, how many there are. The same posterior in fewer rows."""
+        import numpy
+
+        x, y = self.load()
+        rows, which = numpy.unique(x, axis=0, return_inverse=True)
+        return rows, numpy.stack([numpy.bincount(which.ravel(), y), numpy.bincount(which.ravel())])
+
 
 def laplace(x, y):
     """Mode and inverse Hessian there [d], [d x d], prior N(0, I): Newton's method in double."""
@@ -74,7 +82,7 @@ def jax_runs(case, warm_up, sample):
     import jax.numpy as jnp
     import numpy
 
-    x, y = case.load()
+    x, y = case.grouped() if "-grouped" in case.variant else case.load()
     x, y = jnp.asarray(x), jnp.asarray(y)
     spread = jax.pmap if case.variant.startswith("parallel") else lambda f, in_axes: jax.jit(jax.vmap(f, in_axes=in_axes))
     keys = jax.random.split(jax.random.PRNGKey(case.seed), case.chains)

@@ -1,5 +1,6 @@
 """Peer: NumPyro's NUTS at its defaults. Variants: parallel (a device for each chain) or vectorised, with "-dense" a dense mass
-matrix that it adapts, with "-laplace" the inverse Hessian at the mode, not adapted: gibbsite's metric. See ess_common.py."""
+matrix that it adapts, with "-laplace" the inverse Hessian at the mode, not adapted: gibbsite's metric; with
+"-grouped" equal rows as one binomial. See ess_common.py."""
 
 import os
 
@@ -18,9 +19,13 @@ def sample(case):
 
     def model(x, y):
         prior = distributions.Normal(0, 1).expand([x.shape[1]]).to_event(1)
-        numpyro.sample("y", distributions.Bernoulli(logits=x @ numpyro.sample("theta", prior)), obs=y)
+        margin = x @ numpyro.sample("theta", prior)
+        if y.ndim == 2:
+            numpyro.sample("y", distributions.Binomial(y[1], logits=margin), obs=y[0])
+        else:
+            numpyro.sample("y", distributions.Bernoulli(logits=margin), obs=y)
 
-    if case.variant.endswith("-laplace"):
+    if "-laplace" in case.variant:
         mass = {"inverse_mass_matrix": jnp.asarray(ess_common.laplace(*case.load())[1]), "adapt_mass_matrix": False,
                 "dense_mass": True}
     else:
