@@ -116,6 +116,11 @@ Verdict judge(const std::vector<Summary>& summaries, const PosteriorDraws& draws
                     summaries.size(), least_effective_per_chain, sizes));
   }
   if (divergent > 0) add(fmt::format("{} transitions diverged", divergent));
+  if (draws.tv_gap > 0) {
+    return {false, fmt::format("each draw keeps to its gap, but draws of one chain are close to "
+                               "each other: {}; give more --chains, or more --thinning",
+                               what)};
+  }
   return {false, fmt::format("do not rely on these draws yet: {}; give {}", what,
                              divergent > 0 ? "a higher --target-acceptance"
                              : apart > 0   ? "a longer --warm-up and more --draws"

@@ -95,14 +95,11 @@ TEST_F(Journey, PlanJsonKeepsItsContract) {
               (std::set<std::string>{"certificate", "calibration", "beta", "prior_precision",
                                      "step_size", "iterations", "gdp_mu", "tv_gap", "epsilon",
                                      "delta", "passes", "seconds", "feasible", "why"}));
-    // Exact rejection of so many rows is beyond what a double counts.
-    EXPECT_EQ(certificate["seconds"].is_null(), certificate["certificate"] == "rejection");
-    const bool counted = certificate["seconds"].is_number();
-    EXPECT_TRUE(!counted || certificate["seconds"].get<double>() > 0);
+    EXPECT_GT(certificate["seconds"].get<double>(), 0);
   }
-  const auto& near = out["certificates"][2];
-  EXPECT_EQ(near["certificate"], "proximal");
-  EXPECT_TRUE(near["feasible"].get<bool>());
+  EXPECT_EQ(out["certificates"][1]["certificate"], "rejection");
+  EXPECT_EQ(out["certificates"][2]["certificate"], "proximal");
+  EXPECT_LT(out["certificates"][2]["passes"].get<double>(), 1e6);
   EXPECT_EQ(out["certificates"][0]["certificate"], "path");
   EXPECT_TRUE(out["certificates"][0]["iterations"].is_number_integer());
   EXPECT_TRUE(out["certificates"][0]["feasible"].get<bool>());

@@ -312,11 +312,12 @@ TEST_F(Sample, JsonKeepsItsContract) {
 }
 
 TEST_F(Sample, ProximalDrawsNameTheirGap) {
-  const Outcome run = sample({"--out", "draws", "--sampler", "proximal", "--tv", "1e-6",
-                              "--prior-precision", "5", "--chains", "8", "--draws", "20"});
+  const Outcome run = sample({"--out", "draws", "--sampler", "proximal", "--tv", "1e-6", "--chains",
+                              "8", "--draws", "20"});
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("every draw is within 1e-06 (total variation) of the posterior"));
   EXPECT_THAT(folder.read("draws/chain-1.csv"), HasSubstr("gibbsite_tv_gap = 1e-06"));
+  EXPECT_THAT(run.err, HasSubstr("each draw keeps to its gap"));
 }
 
 // R-hat and effective sizes decide; the message says what to do.
