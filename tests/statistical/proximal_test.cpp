@@ -24,6 +24,11 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 constexpr double false_alarm = 5e-8;
+#ifdef GIBBSITE_SANITIZED
+constexpr bool sanitized = true;  // slow: fewer chains, no power to be shown
+#else
+constexpr bool sanitized = false;
+#endif
 
 /// f(z, y) = (z - y)^2 / 2: a Gaussian posterior.
 struct squared {
@@ -184,7 +189,7 @@ TEST(ProximalLaw, LeavesGaussianPosteriorsAsTheyAre) {
     EXPECT_LE(verdict.worst(), 1) << c.d << ": " << verdict.text();
 
     // Power: noise or beta 2 % off, no accept step, the losses of other points.
-    if (c.d > 3) continue;
+    if (sanitized || c.d > 3) continue;
     EXPECT_GT(scores::judge(1.02 * law.scores(run(u, schedule, start, 3)), false_alarm).worst(), 1);
     const auto weaker = t.potential(squared_loss, 0.98 * beta, m);
     EXPECT_GT(scores::judge(law.scores(run(weaker, schedule, start, 12)), false_alarm).worst(), 1);
@@ -194,7 +199,7 @@ TEST(ProximalLaw, LeavesGaussianPosteriorsAsTheyAre) {
     const auto stale = scores::judge(law.scores(run(u, schedule, start, 3, true)), false_alarm);
     stale_seen = stale_seen || stale.worst() > 1;
   }
-  EXPECT_TRUE(stale_seen);
+  EXPECT_TRUE(sanitized || stale_seen);
 }
 
 // From the certificate's own start to the posterior in the planned number of iterations.
