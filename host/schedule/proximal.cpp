@@ -1,7 +1,6 @@
 #include "gibbsite/schedule/proximal.hpp"
 
 #include <algorithm>
-#include <boost/math/special_functions/expm1.hpp>
 #include <boost/math/special_functions/log1p.hpp>
 #include <cmath>
 #include <limits>
@@ -23,6 +22,7 @@ constexpr double planned_gradients = 2;  // at the predicted proximal point, and
 constexpr double most_proposals = 64;
 // exp(-0.01): what an inexact proximal point costs in acceptance.
 constexpr double offset_exponent = 0.01;
+
 Wide variance_of(double m, double eta) {
   return eta == 0 ? Wide(1) / Wide(m) : 1 / (Wide(m) + 1 / Wide(eta));
 }
