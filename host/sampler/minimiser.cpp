@@ -2,7 +2,7 @@
 
 #include <Eigen/Core>
 
-#include "gibbsite/schedule/map_error.hpp"
+#include "sampler/gradient_error.hpp"
 
 namespace gibbsite {
 
@@ -22,13 +22,9 @@ std::optional<std::vector<double>> minimiser_within(const Potential& u, Engine& 
     away -= center;
     prior_norm = center.norm();
   }
-  const auto gamma = [](double k) { return 1.01 * k * 0x1p-53; };
-  const auto depth = static_cast<double>(accumulation_depth(u.x.rows));
   const double far = theta.norm() + prior_norm;
-  const double error = u.beta * static_cast<double>(u.x.rows) * row_norm *
-                           (gamma(depth + 20) * u.loss->max_abs_residual() +
-                            u.loss->curvature() * gamma(static_cast<double>(d)) * row_norm * far) +
-                       gamma(8) * u.prior_precision * far;
+  const double error = u.beta * loss_gradient_error(*u.loss, u.x.rows, d, row_norm, far) +
+                       gamma_of(8) * u.prior_precision * far;
   const double slope = (u.beta * gradient + u.prior_precision * away).norm();
   if (!(slope + error <= tolerance)) return std::nullopt;
   return std::move(minimum.theta);

@@ -9,6 +9,7 @@
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/schedule/map_error.hpp"
 #include "sampler/exact_loss.hpp"
+#include "sampler/gradient_error.hpp"
 
 namespace gibbsite {
 namespace {
@@ -26,9 +27,6 @@ constexpr std::uint64_t most_gradients = 10000;
 // Noise of iteration k: y at k 2^32, proposal t at k 2^32 + 1 + t, its uniform in the upper half.
 constexpr int trials_bits = 32;
 constexpr std::uint64_t uniforms = std::uint64_t{1} << 63;
-
-// k roundings, with room for second-order terms.
-double gamma_of(double k) { return 1.01 * k * 0x1p-53; }
 
 double largest_row_norm(const Rows& x) {
   double largest = 0;
@@ -98,7 +96,6 @@ struct ProximalChains::State {
   void decide(Chain& chain, std::span<const double> kicked, std::span<const double> values);
   bool accepts(const Chain& chain, const VectorXd& move, double value, std::uint64_t trial_step);
 
-  [[nodiscard]] double gradient_error(double theta_norm) const;
   [[nodiscard]] double value_error(double value, double theta_norm) const;
 };
 
@@ -125,17 +122,9 @@ void finish(Chain& chain) {
 
 }  // namespace
 
-// ||computed - exact|| of a loss gradient (docs/map-error.md, steps 2 and 3).
-double ProximalChains::State::gradient_error(double theta_norm) const {
-  const auto n = static_cast<double>(u.x.rows), d = static_cast<double>(features());
-  const auto depth = static_cast<double>(accumulation_depth(u.x.rows));
-  return n * row_norm *
-         (gamma_of(depth + 17) * u.loss->max_abs_residual() +
-          u.loss->curvature() * gamma_of(d + 2) * row_norm * theta_norm);
-}
-
-// Of a loss sum at a theta that is rounded from center + offset: blocks one after another, f within
-// 8 roundings and never negative, and |f'| passes on what the logits are off.
+// ||computed - exact|| of a loss sum at a theta that is rounded from center + offset: blocks one
+// after another, f within 8 roundings and never negative, and |f'| passes on what the logits are
+// off.
 double ProximalChains::State::value_error(double value, double theta_norm) const {
   const auto n = static_cast<double>(u.x.rows), d = static_cast<double>(features());
   const double depth = static_cast<double>(row_block) + 64 + n / static_cast<double>(row_block) + 8;
@@ -181,9 +170,10 @@ void ProximalChains::State::take_gradient(Chain& chain,
   chain.slope = pull * chain.y - stiffness * chain.mean - prior_pull;
   chain.magnitude = pull * chain.y.cwiseAbs() + stiffness * chain.mean.cwiseAbs() +
                     m * (chain.high.cwiseAbs() + prior.cwiseAbs());
-  const double tilt = u.beta * gradient_error(chain.w.norm()) +
-                      gamma_of(10) * (loss.norm() + chain.magnitude.norm() +
-                                      stiffness * (chain.w.norm() + chain.high.norm()));
+  const double tilt =
+      u.beta * loss_gradient_error(*u.loss, u.x.rows, features(), row_norm, chain.w.norm()) +
+      gamma_of(10) *
+          (loss.norm() + chain.magnitude.norm() + stiffness * (chain.w.norm() + chain.high.norm()));
   const bool there = padded() ? static_cast<double>(chain.gradients) >= schedule.gradients
                               : chain.residual + tilt <= schedule.residual || exact_rejection() ||
                                     chain.gradients >= most_gradients;
