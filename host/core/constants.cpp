@@ -1,5 +1,8 @@
 #include "gibbsite/core/constants.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 
@@ -32,6 +35,13 @@ double ProblemConstants::sensitivity_up(double beta, Adjacency adjacency,
 double ProblemConstants::smoothness_up(double beta, double strong_convexity) const {
   return round_up(Wide(beta) * Wide(rows) * Wide(curvature) * full_row_norm_squared(*this) +
                   Wide(strong_convexity));
+}
+
+double ProblemConstants::minimiser_distance_up(double beta, double strong_convexity) const {
+  const Wide weight = Wide(beta) * Wide(rows) / Wide(strong_convexity);
+  const Wide by_slope = weight * Wide(lipschitz_up());
+  if (center_norm != 0 || !std::isfinite(drop_from_zero)) return round_up(by_slope);
+  return round_up(std::min(by_slope, Wide(sqrt(2 * weight * Wide(drop_from_zero)))));
 }
 
 void ProblemConstants::validate() const {

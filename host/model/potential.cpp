@@ -152,6 +152,14 @@ VectorXd conjugate_gradients(const HessianProduct& h, const VectorXd& gradient) 
   return solver.solve(gradient);
 }
 
+// -(grad^2 U)^-1 gradient; m > 0.
+VectorXd newton(const Potential& u, const VectorXd& theta, const VectorXd& gradient) {
+  if (u.x.cols > most_dense_features) {
+    return -conjugate_gradients({u, weights(u, view(theta))}, gradient);
+  }
+  return -lower_hessian(u, view(theta)).selfadjointView<Eigen::Lower>().ldlt().solve(gradient);
+}
+
 // With m = 0 a minimum exists only when the loss alone attains one. Where it does not (the classes
 // can be separated), the gradient fades out along a direction in which Newton's step keeps moving
 // the logits by about 1; near a minimum the step vanishes with the gradient.
@@ -179,6 +187,7 @@ ProblemConstants Model::constants(const FeatureSpace& space, std::uint64_t rows)
   constants.loss = loss->name();
   constants.max_abs_residual = loss->max_abs_residual();
   constants.curvature = loss->curvature();
+  constants.drop_from_zero = loss->drop_from_zero();
   constants.prior_precision = prior_precision;
   Wide center_squared = 0;
   for (const double c : center) center_squared += Wide(c) * Wide(c);
@@ -240,6 +249,19 @@ std::vector<double> hessian_diagonal(const Potential& u, std::span<const double>
   return out;
 }
 
+std::vector<double> newton_step(const Potential& u, std::span<const double> theta,
+                                std::span<const double> gradient) {
+  const auto d = index(theta.size());
+  const VectorXd step = newton(u, Eigen::Map<const VectorXd>(theta.data(), d),
+                               Eigen::Map<const VectorXd>(gradient.data(), d));
+  return {step.begin(), step.end()};
+}
+
+double damping(const Loss& loss, double logits_moved) {
+  const double D = loss.self_concordance() * logits_moved;
+  return D > 0 ? std::log1p(D) / D : 1.0;
+}
+
 Minimum minimise(const Potential& u, double tolerance) {
   require_finite_nonnegative(tolerance, "tolerance");
   const bool flat = u.prior_precision == 0;
@@ -258,14 +280,14 @@ Minimum minimise(const Potential& u, double tolerance) {
     if (!flat && gradient.norm() <= tolerance) break;
 
     VectorXd step;
-    if (!flat && u.x.cols > most_dense_features) {
-      step = -conjugate_gradients({u, weights(u, view(theta))}, gradient);
-    } else {
-      MatrixXd h = lower_hessian(u, view(theta));
+    if (flat) {
       // Collinear features make H singular at m = 0; the ridge leaves those directions alone and
       // slows none of the others.
-      if (flat) h.diagonal().array() += 1e-13 * h.diagonal().maxCoeff();
+      MatrixXd h = lower_hessian(u, view(theta));
+      h.diagonal().array() += 1e-13 * h.diagonal().maxCoeff();
       step = -h.selfadjointView<Eigen::Lower>().ldlt().solve(gradient);
+    } else {
+      step = newton(u, theta, gradient);
     }
     attained = !flat || !step_moves_logits(u, step);
     if (attained && gradient.norm() <= tolerance) break;

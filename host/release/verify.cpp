@@ -120,6 +120,7 @@ Claim read_claim(const json& certificate) {
   c.loss = loss.name();
   c.max_abs_residual = loss.max_abs_residual();
   c.curvature = loss.curvature();
+  c.drop_from_zero = loss.drop_from_zero();
   if (constants.contains("center_norm")) {
     c.center_norm = above_zero(constants, "center_norm", "constants");
   }

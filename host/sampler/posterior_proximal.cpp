@@ -59,15 +59,20 @@ Layout layout_within(const Potential& u, const PosteriorOptions& o, double G) {
   constants.loss = u.loss->name();
   constants.max_abs_residual = u.loss->max_abs_residual();
   constants.curvature = u.loss->curvature();
+  constants.drop_from_zero = u.loss->drop_from_zero();
   constants.center_norm = norm(u.center);
   const double m = u.prior_precision;
   Layout out;
   out.row_norm = constants.row_norm;
   out.smoothness = std::max(m + u.beta * constants.curvature * norms.sum_squares,
                             m * (1 + 4 * std::numeric_limits<double>::epsilon()));
+  const auto ends = [&](const ProximalSchedule& tried) {
+    return proximal_search_ends(constants, u.beta, m, out.smoothness, tried, G);
+  };
   for (const double share : {0.999, 0.9, 0.5}) {
-    out.schedule = proximal_schedule(static_cast<double>(u.x.cols), m, out.smoothness, share * o.tv,
-                                     G, false, proposals_per_read(static_cast<double>(u.x.cols)));
+    out.schedule =
+        proximal_schedule(static_cast<double>(u.x.cols), m, out.smoothness, share * o.tv, G, false,
+                          proposals_per_read(static_cast<double>(u.x.cols)), ends);
     if (proximal_error(constants, u.beta, m, out.smoothness, out.schedule, G).total <= o.tv) {
       return out;
     }
@@ -90,12 +95,7 @@ PosteriorDraws sample_proximal(const Potential& u, Backend& backend, const Poste
     throw BadInput("--sampler: proximal needs double arithmetic; choose another backend");
   }
   const auto minimiser = minimiser_within(u, *engine, layout.row_norm, G);
-  if (!minimiser) {
-    throw Infeasible(
-        "--sampler proximal: the minimiser that it starts from was not found; give a larger "
-        "--prior-precision, or use --sampler hmc");
-  }
-  ProximalChains chains(*engine, u, layout.schedule, *minimiser, C, o.key);
+  ProximalChains chains(*engine, u, layout.schedule, minimiser, C, o.key);
   chains.start_at_random(1 / std::sqrt(layout.smoothness));
 
   const auto burn_in = static_cast<std::uint64_t>(layout.schedule.iterations);

@@ -20,10 +20,11 @@ using Eigen::VectorXd;
 
 // Newton's model of U predicts the proximal point; beyond, factorising costs more than passes save.
 constexpr std::size_t most_predicted_features = 1000;
-// Corrections with that model before gradient descent, which always arrives.
+// Corrections with that model, which is of another point.
 constexpr std::uint64_t most_predictions = 4;
-// Any w is correct: where rounding keeps the residual up, proposals begin all the same.
-constexpr std::uint64_t most_gradients = 10000;
+// Then with the Hessian at w, which costs d/4 gradients. Long steps, for which the search is long,
+// are taken in few features only: acceptance forbids them elsewhere.
+constexpr std::size_t most_local_features = 32;
 // Noise of iteration k: y at k 2^32, proposal t at k 2^32 + 1 + t, its uniform in the upper half.
 constexpr int trials_bits = 32;
 constexpr std::uint64_t uniforms = std::uint64_t{1} << 63;
@@ -51,11 +52,14 @@ struct Chain {
   bool accepted = false;              // padded: the passes that are left are made all the same
   bool value_known = false;           // of the loss at w
   double value = 0, value_error = 0;  // there
-  double residual = 0;                // ||grad U(w) + (w - y)/eta|| at the last gradient
-  double slack = 0;                   // keeps the tangent, which is rounded, below the loss
-  VectorXd high, low;                 // [d]
-  VectorXd y, w, mean, kick;          // [d] w as it is, the accepted proposal is mean + kick
-  VectorXd slope, magnitude;          // [d] of the tangent to beta times the loss; terms it is of
+  // The search for w: where a Newton step was tried from, the gradient there and its bound.
+  bool trying = false;
+  double from_bound = 0;
+  VectorXd from, from_residual;
+  double slack = 0;           // keeps the tangent, which is rounded, below the loss
+  VectorXd high, low;         // [d]
+  VectorXd y, w, mean, kick;  // [d] w as it is, the accepted proposal is mean + kick
+  VectorXd slope, magnitude;  // [d] of the tangent to beta times the loss; terms it is of
 };
 
 // a + b = sum + error, exactly (Knuth's TwoSum).
@@ -80,6 +84,7 @@ struct ProximalChains::State {
   double variance = 0;           // s of a proposal
   double noise = 0, kick = 0;    // sqrt(s), sqrt(eta)
   double descent = 0;            // step of gradient descent on the proximal problem
+  double contraction = 0;        // q: by which such a step shrinks its gradient
   Eigen::LLT<MatrixXd> model{};  // of the proximal problem: Hessian at the anchor + 1/eta
   std::vector<Chain> chains{};
   ProximalCounts counts{};
@@ -92,6 +97,8 @@ struct ProximalChains::State {
 
   void begin(Chain& chain) const;
   void take_gradient(Chain& chain, std::span<const double> loss_gradient) const;
+  void search(Chain& chain, const VectorXd& residual, double bound) const;
+  [[nodiscard]] VectorXd newton_step(const Chain& chain, const VectorXd& residual) const;
   void propose(const Chain& chain, std::span<double> kicked, std::span<double> out) const;
   void decide(Chain& chain, std::span<const double> kicked, std::span<const double> values);
   bool accepts(const Chain& chain, const VectorXd& move, double value, std::uint64_t trial_step);
@@ -135,7 +142,7 @@ double ProximalChains::State::value_error(double value, double theta_norm) const
 // y, and a first guess at the proximal point.
 void ProximalChains::State::begin(Chain& chain) const {
   chain.trial = chain.gradients = 0;
-  chain.accepted = chain.value_known = false;
+  chain.accepted = chain.value_known = chain.trying = false;
   chain.phase = Phase::seek;
   if (exact_rejection()) {
     chain.y.setZero();
@@ -152,7 +159,7 @@ void ProximalChains::State::begin(Chain& chain) const {
   }
 }
 
-// With the gradient at w: either w is good enough to propose around, or it moves on.
+// With the gradient at w: either w is good enough to propose around, or the search goes on.
 void ProximalChains::State::take_gradient(Chain& chain,
                                           std::span<const double> loss_gradient) const {
   const Eigen::Map<const VectorXd> g(loss_gradient.data(), anchor.size());
@@ -160,8 +167,6 @@ void ProximalChains::State::take_gradient(Chain& chain,
   const VectorXd loss = u.beta * g, at = chain.w - chain.high;
   const VectorXd prior_pull = m * (chain.high - prior);
   const VectorXd residual = loss + prior_pull + m * at + pull * (at - chain.y);
-  const double before = chain.residual;
-  chain.residual = residual.norm();
   ++chain.gradients;
 
   // Whatever the mean is rounded to, the proposals around it belong to one tangent: the one whose
@@ -174,23 +179,45 @@ void ProximalChains::State::take_gradient(Chain& chain,
       u.beta * loss_gradient_error(*u.loss, u.x.rows, features(), row_norm, chain.w.norm()) +
       gamma_of(10) *
           (loss.norm() + chain.magnitude.norm() + stiffness * (chain.w.norm() + chain.high.norm()));
+  const double bound = residual.norm() + tilt;  // of the exact gradient's norm
   const bool there = padded() ? static_cast<double>(chain.gradients) >= schedule.gradients
-                              : chain.residual + tilt <= schedule.residual || exact_rejection() ||
-                                    chain.gradients >= most_gradients;
-  if (there) {
-    const double reach = (chain.mean - at).norm() +
-                         noise * std::sqrt(static_cast<double>(features())) * max_abs_normal;
-    chain.slack = tilt * reach * 1.0001;
-    chain.phase = Phase::propose;
+                              : bound <= schedule.residual || exact_rejection();
+  if (!there) return search(chain, residual, bound);
+  const double reach = (chain.mean - at).norm() +
+                       noise * std::sqrt(static_cast<double>(features())) * max_abs_normal;
+  chain.slack = tilt * reach * 1.0001;
+  chain.phase = Phase::propose;
+}
+
+// w <- w - 2/(m + M + 2/eta) grad shrinks the gradient by q, whatever the data. A Newton step is
+// kept where it is worth as much, so every second pass at the latest shrinks the bound by q: there
+// is no limit, and none is needed (docs/proximal.md, "Finding w").
+void ProximalChains::State::search(Chain& chain, const VectorXd& residual, double bound) const {
+  const bool failed = chain.trying && !(bound <= contraction * chain.from_bound);
+  if (failed) chain.w = chain.from;
+  const VectorXd& gradient = failed ? chain.from_residual : residual;
+  const bool newton =
+      !padded() && !failed &&
+      ((predicts() && chain.gradients <= most_predictions) || features() <= most_local_features);
+  chain.trying = newton;
+  if (!newton) {
+    chain.w -= descent * gradient;
     return;
   }
-  const bool newton = !padded() && predicts() && chain.gradients <= most_predictions &&
-                      (chain.gradients == 1 || chain.residual < before);
-  if (newton) {
-    chain.w -= model.solve(residual);
-  } else {
-    chain.w -= descent * residual;
-  }
+  chain.from = chain.w;
+  chain.from_residual = residual;
+  chain.from_bound = bound;
+  chain.w += newton_step(chain, residual);
+}
+
+// With the model first, then with the Hessian at w, damped so that it never overshoots.
+VectorXd ProximalChains::State::newton_step(const Chain& chain, const VectorXd& residual) const {
+  if (chain.gradients <= most_predictions) return -model.solve(residual);
+  auto h = hessian(u, {chain.w.data(), features()});
+  Eigen::Map<MatrixXd> curvature(h.data(), anchor.size(), anchor.size());
+  curvature.diagonal().array() += pull;
+  const VectorXd step = -curvature.llt().solve(residual);
+  return damping(*u.loss, step.norm() * row_norm) * step;
 }
 
 // kicked [B x d]; out [B x d] or, before the loss at w is known, [B + 1 x d] with w last.
@@ -311,6 +338,7 @@ ProximalChains::ProximalChains(Engine& engine, const Potential& potential,
     const auto n = static_cast<double>(potential.x.rows);
     const double M = potential.beta * n * potential.loss->curvature() * s.row_norm * s.row_norm + m;
     s.descent = 2 / (m + M + 2 * s.pull);
+    s.contraction = (M - m) / (m + M + 2 * s.pull);
     if (!s.padded() && s.features() <= most_predicted_features) {
       auto h = hessian(potential, center);
       Eigen::Map<MatrixXd> curvature(h.data(), d, d);

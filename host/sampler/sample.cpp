@@ -91,15 +91,8 @@ Potential potential_of(const Model& model, const Dataset& data, const Certificat
 std::vector<double> certified_minimiser(const Model& model, const Dataset& data, const Plan& plan,
                                         Engine& engine) {
   const CertificatePlan& c = plan.certificate();
-  auto found = minimiser_within(potential_of(model, data, c), engine,
-                                plan.constants.full_row_norm_up(), c.start_gradient_norm);
-  if (!found) {
-    throw Infeasible(
-        fmt::format("--certificate {}: the minimiser it starts from was not found to within "
-                    "its public tolerance {:.3g}; use --certificate path",
-                    to_string(c.kind), c.start_gradient_norm));
-  }
-  return *std::move(found);
+  return minimiser_within(potential_of(model, data, c), engine, plan.constants.full_row_norm_up(),
+                          c.start_gradient_norm);
 }
 
 // The step that a chain stops at: the last one, or one drawn at random (docs/averaged.md).

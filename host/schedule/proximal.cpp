@@ -94,7 +94,106 @@ double cost_of(const ProximalSchedule& schedule, double acceptance, double per_r
   return passes.gradients + passes.proposals * batch_cost(schedule.proposals, per_read);
 }
 
+// How far things get in exact numbers, whatever the data and the bits, and what the slope of a
+// tangent is off there.
+struct Extent {
+  Wide away;    // ||theta_k - theta*||
+  Wide y_kick;  // ||y - theta||
+  Wide x_kick;  // ||x - mean||
+  Wide reach;   // ||x - w|| of any proposal
+  Wide norm;    // of iterates, y, w and proposals from the origin
+  Wide tilt;    // ||computed - exact|| of a gradient of the proximal problem at norm / 2 or less
+  Wide growth;  // what a unit of ||theta|| adds to it
+};
+
+Extent extent_of(const ProblemConstants& constants, double beta, double strong_convexity,
+                 const ProximalSchedule& schedule, const ProposalBounds& proposal, double G) {
+  const Wide d = constants.features, n = constants.rows, m = strong_convexity, b = beta;
+  const Wide eta = schedule.step_size;
+  const Wide row = constants.full_row_norm_up(), L = constants.lipschitz_up();
+  const bool exact = schedule.step_size == 0;
+  const Wide s = proposal.variance, offset = proposal.offset;
+  const Wide M = Wide(constants.smoothness_up(beta, strong_convexity));
+
+  Extent out;
+  out.away = radius(d, m, M, eta, offset, G);
+  out.y_kick = exact ? Wide(0) : Wide(sqrt(eta) * kicks(d));
+  out.x_kick = sqrt(s) * kicks(d);
+  out.reach = offset + out.x_kick;
+  out.norm = Wide(constants.center_norm) +
+             Wide(constants.minimiser_distance_up(beta, strong_convexity)) + out.away + out.y_kick +
+             out.reach;
+  // The loss gradient (docs/map-error.md, steps 2 and 3), and the few operations that make a slope
+  // of it.
+  const Wide depth = Wide(accumulation_depth(constants.rows)) + 1;
+  const Wide stiffness = exact ? m : Wide(m + 1 / eta);
+  out.growth =
+      b * n * row * Wide(constants.curvature) * gamma_k(d + 2) * row + 4 * gamma_k(10) * stiffness;
+  const Wide loss_gradient =
+      n * row *
+      ((gamma_k(depth) + gamma_k(residual_roundings)) * Wide(constants.max_abs_residual) +
+       Wide(constants.curvature) * gamma_k(d + 2) * row * out.norm);
+  out.tilt =
+      b * loss_gradient +
+      gamma_k(10) * (2 * b * n * L + 2 * stiffness * (2 * (out.away + out.y_kick) + out.reach) +
+                     2 * m * out.norm);
+  return out;
+}
+
+// Exact rejection proposes around the minimiser as it was found.
+ProposalBounds bounds_of(const ProblemConstants& constants, double m, double M,
+                         const ProximalSchedule& schedule, double G) {
+  return proposal_bounds(
+      static_cast<double>(constants.features), m, M, schedule.step_size,
+      schedule.step_size == 0 ? std::max(schedule.residual, G) : schedule.residual);
+}
+
+// q, and what it becomes when each step is rounded.
+struct Descent {
+  Wide q, floor;  // ||grad|| falls by q a step, down to the floor
+};
+Descent descent_of(const ProblemConstants& constants, double beta, double strong_convexity,
+                   const ProximalSchedule& schedule, const Extent& extent) {
+  const Wide m = strong_convexity, pull = 1 / Wide(schedule.step_size);
+  const Wide M = Wide(constants.smoothness_up(beta, strong_convexity)), L = M + pull;
+  const Wide q = (M - m) / (M + m + 2 * pull);
+  // A step adds 4 tilts and L times the rounding of w; both grow with ||w||, which is within
+  // ||grad||/(m + 1/eta) of the proximal point.
+  const Wide more = (4 * extent.growth + 4 * gamma_k(10) + L * gamma_k(4)) / (m + pull);
+  const Wide rounded = q + more;
+  if (!(rounded < 1)) return {1, std::numeric_limits<double>::infinity()};
+  const Wide search_norm = extent.norm + 2 * (extent.away + extent.y_kick);
+  return {rounded,
+          (4 * (extent.tilt + extent.growth * search_norm) + L * gamma_k(4) * search_norm) /
+              (1 - rounded)};
+}
+
 }  // namespace
+
+bool proximal_search_ends(const ProblemConstants& constants, double beta, double strong_convexity,
+                          double smoothness, const ProximalSchedule& schedule,
+                          double gradient_norm) {
+  if (schedule.step_size == 0) return true;
+  const double m = strong_convexity, M = smoothness, G = gradient_norm;
+  const ProposalBounds proposal = bounds_of(constants, m, M, schedule, G);
+  const Extent extent = extent_of(constants, beta, m, schedule, proposal, G);
+  const Descent descent = descent_of(constants, beta, m, schedule, extent);
+  if (!(2 * descent.floor <= Wide(schedule.residual))) return false;
+  if (schedule.gradients == 0) return true;
+  const auto d = static_cast<double>(constants.features);
+  const double start = far_gradient_up(d, m, M, schedule.step_size, proposal.offset, G);
+  const Wide left = pow(descent.q, Wide(schedule.gradients) - 1) * Wide(start) + descent.floor;
+  return schedule.gradients >=
+             proximal_gradients_up(m, M, schedule.step_size, start, schedule.residual) &&
+         left <= Wide(schedule.residual);
+}
+
+double proximal_search_up(double strong_convexity, double smoothness, double step_size,
+                          double start, double residual) {
+  const Wide m = strong_convexity, M = smoothness, pull = 1 / Wide(step_size);
+  const Wide q = (M - m) / (M + m + 2 * pull);
+  return 1 + 2 * std::max(1.0, ceil_up(log(2 * Wide(start) / Wide(residual)) / -log(q)));
+}
 
 double proximal_kl_start_up(double features, double strong_convexity, double smoothness,
                             double gradient_norm) {
@@ -156,7 +255,8 @@ double proposals_per_read(double features) { return features < 50 ? 2 : 4; }
 double batch_cost(double proposals, double per_read) { return 1 + (proposals - 1) / per_read; }
 
 ProximalSchedule proximal_schedule(double features, double strong_convexity, double smoothness,
-                                   double tv, double gradient_norm, bool padded, double per_read) {
+                                   double tv, double gradient_norm, bool padded, double per_read,
+                                   const std::function<bool(const ProximalSchedule&)>& admits) {
   require_tv_target(features, strong_convexity, smoothness, tv, gradient_norm);
   const double mixing = (1 - cap_share) * tv;
   const double kl_start =
@@ -171,7 +271,7 @@ ProximalSchedule proximal_schedule(double features, double strong_convexity, dou
     const double acceptance =
         proposal_bounds(features, strong_convexity, smoothness, eta, tried.residual)
             .acceptance_down;
-    if (!(acceptance > 1e-6)) break;
+    if (j > 0 && (!(acceptance > 1e-6) || (admits && !admits(tried)))) break;
     choose_batch(tried, acceptance, tv, per_read);
     if (const double cost = cost_of(tried, acceptance, per_read); cost < least) {
       least = cost;
@@ -196,56 +296,33 @@ ProximalSchedule rejection_schedule(double features, double strong_convexity, do
 ProximalError proximal_error(const ProblemConstants& constants, double beta,
                              double strong_convexity, double smoothness,
                              const ProximalSchedule& schedule, double gradient_norm) {
-  const auto features = static_cast<double>(constants.features);
-  const Wide d = features, n = constants.rows, m = strong_convexity, b = beta;
-  const Wide G = gradient_norm, k = schedule.iterations, eta = schedule.step_size;
-  const Wide M = smoothness, row = constants.full_row_norm_up(), L = constants.lipschitz_up();
+  const Wide d = constants.features, k = schedule.iterations;
+  const Wide eta = schedule.step_size;
   const bool exact = schedule.step_size == 0;
-  // Exact rejection proposes around the minimiser as it was found.
   const ProposalBounds proposal =
-      proposal_bounds(features, strong_convexity, smoothness, schedule.step_size,
-                      exact ? std::max(schedule.residual, gradient_norm) : schedule.residual);
-  const Wide s = proposal.variance, offset = proposal.offset;
+      bounds_of(constants, strong_convexity, smoothness, schedule, gradient_norm);
+  const Wide s = proposal.variance;
 
   ProximalError out;
   out.total = 1;
   out.map_error = std::numeric_limits<double>::infinity();
   if (!exact) {
-    const double kl_start =
-        proximal_kl_start_up(features, strong_convexity, smoothness, gradient_norm);
+    const double kl_start = proximal_kl_start_up(static_cast<double>(constants.features),
+                                                 strong_convexity, smoothness, gradient_norm);
     out.tv_mixing =
         proximal_tv_up(kl_start, schedule.step_size, strong_convexity, schedule.iterations);
   }
-
-  // From theta*, and from the origin: iterates, y, and any w that is asked for.
-  const Wide away = radius(d, m, M, eta, offset, G);
-  const Wide y_kick = exact ? Wide(0) : Wide(sqrt(eta) * kicks(d));
-  const Wide x_kick = sqrt(s) * kicks(d);
-  const Wide reach = offset + x_kick;  // ||x - w|| of any proposal
-  const Wide norm = Wide(constants.center_norm) + b * n * L / m + away + y_kick + reach;
-  out.iterate_norm = round_up(b * n * L / m + away);
-
-  // What the tangent's slope is off: the loss gradient (docs/map-error.md, steps 2 and 3), and the
-  // few operations that make a slope of it.
-  const Wide depth = Wide(accumulation_depth(constants.rows)) + 1;
-  const Wide loss_gradient =
-      n * row *
-      ((gamma_k(depth) + gamma_k(residual_roundings)) * Wide(constants.max_abs_residual) +
-       Wide(constants.curvature) * gamma_k(d + 2) * row * norm);
-  const Wide stiffness = exact ? m : Wide(m + 1 / eta);
-  const Wide tilt =
-      b * loss_gradient +
-      gamma_k(10) * (2 * b * n * L + 2 * stiffness * (2 * (away + y_kick) + reach) + 2 * m * norm);
+  const Extent extent =
+      extent_of(constants, beta, strong_convexity, schedule, proposal, gradient_norm);
+  const Wide &y_kick = extent.y_kick, &x_kick = extent.x_kick, &tilt = extent.tilt;
+  out.iterate_norm =
+      round_up(Wide(constants.minimiser_distance_up(beta, strong_convexity)) + extent.away);
   if (!(tilt * 4 <= Wide(schedule.residual)) || !(gamma_k(d) < Wide(0.01))) return out;
-  if (schedule.gradients > 0 &&
-      !(schedule.gradients >=
-        proximal_gradients_up(strong_convexity, smoothness, schedule.step_size,
-                              far_gradient_up(features, strong_convexity, smoothness,
-                                              schedule.step_size, proposal.offset, gradient_norm),
-                              schedule.residual))) {
+  if (!proximal_search_ends(constants, beta, strong_convexity, smoothness, schedule,
+                            gradient_norm)) {
     return out;
   }
-  const Wide acceptance = Wide(proposal.acceptance_down) * exp(Wide(-tilt * reach));
+  const Wide acceptance = Wide(proposal.acceptance_down) * exp(Wide(-tilt * extent.reach));
   if (!(acceptance > 0)) return out;
 
   // All N B proposals of some iteration are turned down.
@@ -254,7 +331,7 @@ ProximalError proximal_error(const ProblemConstants& constants, double beta,
 
   // Gaussian moves that are off by e: KL <= e^2/(2 variance) each, then Pinsker. Positions are
   // pairs of doubles, so that only the moves are rounded; a uniform word decides within 2^-64.
-  const Wide pair = gamma_k(4) * gamma_k(4) * norm;
+  const Wide pair = gamma_k(4) * gamma_k(4) * extent.norm;
   const Wide e_y = gamma_k(4) * y_kick + pair;
   const Wide e_x = gamma_k(4) * x_kick + pair;
   out.map_error = round_up(e_y + e_x);

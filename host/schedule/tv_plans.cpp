@@ -58,7 +58,9 @@ TvError langevin_error(const ProblemConstants& constants, const CertificatePlan&
 
 // Fills the schedule for that TV of one draw, started where ||grad U|| <= G; returns passes and
 // work of it.
-std::array<double, 2> lay_out(CertificatePlan& c, double d, double G, double tv, bool padded) {
+std::array<double, 2> lay_out(CertificatePlan& c, const ProblemConstants& constants, double G,
+                              double tv, bool padded) {
+  const auto d = static_cast<double>(constants.features);
   const double m = c.prior_precision, M = c.smoothness;
   if (c.kind == CertificateKind::dalalyan) {
     const DalalyanSchedule s = dalalyan_schedule(d, m, M, tv, G);
@@ -73,9 +75,12 @@ std::array<double, 2> lay_out(CertificatePlan& c, double d, double G, double tv,
     return {c.iterations, c.iterations};
   }
   const double per_read = proposals_per_read(d);
+  const auto ends = [&](const ProximalSchedule& tried) {
+    return proximal_search_ends(constants, c.beta, m, M, tried, G);
+  };
   const ProximalSchedule s = c.kind == CertificateKind::rejection
                                  ? rejection_schedule(d, m, M, tv, G, per_read)
-                                 : proximal_schedule(d, m, M, tv, G, padded, per_read);
+                                 : proximal_schedule(d, m, M, tv, G, padded, per_read, ends);
   c.step_size = s.step_size;
   c.iterations = s.iterations;
   c.proposals = s.proposals;
@@ -139,8 +144,7 @@ CertificatePlan plan_tv(CertificateKind kind, const ProblemConstants& constants,
   const double tv = out.tv_gap / static_cast<double>(budget.draws);
   TvError error;
   for (const double share : schedule_shares) {
-    const auto [passes, work] =
-        lay_out(out, static_cast<double>(constants.features), G, share * tv, padded);
+    const auto [passes, work] = lay_out(out, constants, G, share * tv, padded);
     count_passes(out, passes, work, budget, options);
     error = tv_error(constants, out);
     if (error.total <= tv || !std::isfinite(passes)) break;

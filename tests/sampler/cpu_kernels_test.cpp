@@ -153,6 +153,7 @@ TEST(CpuKernels, ResidualsDoNotDependOnTheirPlace) {
 struct squared_like {
   static constexpr const char* name = "not compiled in";
   static constexpr double max_abs_residual = 1, curvature = 1;
+  static constexpr double self_concordance = 0, drop_from_zero = 1e300;
   static double value(double z, double y) { return 0.5 * (z - y) * (z - y); }
   static double residual(double z, double y) { return z - y; }
   static double second(double /*z*/, double /*y*/) { return 1; }

@@ -21,6 +21,11 @@ class Loss {
   [[nodiscard]] virtual double max_abs_residual() const = 0;
   /// phi = sup f''(z, y).
   [[nodiscard]] virtual double curvature() const = 0;
+  /// c with |f'''(z, y)| <= c f''(z, y): how fast curvature can change (generalised
+  /// self-concordance).
+  [[nodiscard]] virtual double self_concordance() const = 0;
+  /// Bound on f(0, y) - inf f over legal y.
+  [[nodiscard]] virtual double drop_from_zero() const = 0;
   /// Sum of f(z[i], y[i]).
   [[nodiscard]] virtual double value_sum(std::span<const double> z,
                                          std::span<const float> y) const = 0;
@@ -39,6 +44,8 @@ class LossOf final : public Loss {
   [[nodiscard]] std::string_view name() const override { return F::name; }
   [[nodiscard]] double max_abs_residual() const override { return F::max_abs_residual; }
   [[nodiscard]] double curvature() const override { return F::curvature; }
+  [[nodiscard]] double self_concordance() const override { return F::self_concordance; }
+  [[nodiscard]] double drop_from_zero() const override { return F::drop_from_zero; }
   [[nodiscard]] double value_sum(std::span<const double> z,
                                  std::span<const float> y) const override {
     double sum = 0;

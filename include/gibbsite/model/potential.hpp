@@ -52,6 +52,16 @@ std::vector<double> hessian(const Potential& potential, std::span<const double> 
 /// Its diagonal [d]. Work n d.
 std::vector<double> hessian_diagonal(const Potential& potential, std::span<const double> theta);
 
+/// -(grad^2 U(theta))^-1 gradient [d] for m > 0: on the dense Hessian up to 1000 features, by
+/// conjugate gradients to a thousandth of the gradient beyond.
+std::vector<double> newton_step(const Potential& potential, std::span<const double> theta,
+                                std::span<const double> gradient);
+/// The part t = log(1 + D)/D of a Newton step that moves no logit by more than `logits_moved`,
+/// D = c logits_moved with |f'''| <= c f'': curvature grows along it by e^(tD) at most, so U falls
+/// and its slope keeps its sign, from wherever the step begins (docs/proximal.md, "Finding w"; Sun,
+/// Tran-Dinh 2019).
+double damping(const Loss& loss, double logits_moved);
+
 /// An approximate minimiser of U and the norm of the gradient there.
 struct Minimum {
   std::vector<double> theta;  ///< [d]

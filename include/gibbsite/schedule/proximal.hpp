@@ -2,6 +2,7 @@
 // Proximal sampler and exact rejection (THEORY 3.4, 3.5; docs/proximal.md): a TV target gamma at a
 // cost of log(1/gamma).
 #include <cstdint>
+#include <functional>
 
 #include "gibbsite/core/constants.hpp"
 
@@ -70,14 +71,29 @@ double batch_cost(double proposals, double per_read);
 /// eta and B that minimise the cost for this TV target, and what follows from them. `padded`: every
 /// iteration takes the same public number of passes, and ||grad U|| <= `gradient_norm` holds at
 /// theta0 for every data set instead of at a minimiser. A tenth of a percent of the target
-/// goes to the cap on trials.
+/// goes to the cap on trials. Only steps that `admits` are taken, where one is (there
+/// `proximal_search_ends` belongs); without it, any.
 ProximalSchedule proximal_schedule(double features, double strong_convexity, double smoothness,
                                    double tv, double gradient_norm, bool padded,
-                                   double per_read = 4);
+                                   double per_read = 4,
+                                   const std::function<bool(const ProximalSchedule&)>& admits = {});
 
 /// B and N of exact rejection, from a minimiser with ||grad U|| <= gradient_norm.
 ProximalSchedule rejection_schedule(double features, double strong_convexity, double smoothness,
                                     double tv, double gradient_norm, double per_read = 4);
+
+/// Whether the search for the centre w of every iteration ends for every data set, in double
+/// arithmetic: gradient descent shrinks ||grad|| by q = (M - m)/(M + m + 2/eta) a step, down to a
+/// floor that rounding sets, which must leave half of `residual` (docs/proximal.md, "Finding w").
+/// Padded: within the schedule's number of passes. True for exact rejection, which has no search.
+bool proximal_search_ends(const ProblemConstants& constants, double beta, double strong_convexity,
+                          double smoothness, const ProximalSchedule& schedule,
+                          double gradient_norm);
+
+/// Passes that the search takes at most from ||grad|| <= `start`, whatever the data: a Newton step
+/// that fails costs one beside the step of gradient descent that shrinks ||grad|| by q.
+double proximal_search_up(double strong_convexity, double smoothness, double step_size,
+                          double start, double residual);
 
 /// The errors of a schedule as it is run, rounded up (docs/proximal.md, "Rounding").
 struct ProximalError {
