@@ -1,6 +1,7 @@
 // Ctrl-C leaves a checkpoint or nothing, never half a model; a checkpoint goes on to the same bits.
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/cli.hpp"
@@ -84,6 +85,38 @@ TEST_F(Interrupt, ACertifiedRunGoesOnToAValidModel) {
   ASSERT_EQ(run(command(options), folder.path()).status, 0);
   EXPECT_EQ(gibbsite({"verify", "model.json"}).status, 0);
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"model.json", "table.csv", "table.toml"}));
+}
+
+// A model that cannot be written leaves the checkpoint; the same command then writes it.
+TEST_F(Interrupt, AFailedWriteCanBeTriedAgain) {
+  std::vector<std::string> undisturbed = fit({"--out", "whole.json", "--seed", "11", "--quiet"});
+  ASSERT_EQ(gibbsite(undisturbed).status, 0);
+  const auto names = [&](std::vector<std::string> more) {
+    for (const char* always : {"table.csv", "table.toml", "whole.json"}) more.emplace_back(always);
+    std::sort(more.begin(), more.end());
+    return more;
+  };
+  const std::vector<std::string> command =
+      fit({"--out", "model.json", "--seed", "11", "--checkpoint", "run.ckpt"});
+  // A quota that the model exceeds and the checkpoint does not.
+  const auto outcome = gibbsite(command, 1024);
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("model.json: cannot write"));
+  ASSERT_EQ(folder.names(), names({"run.ckpt"}));
+  ASSERT_EQ(gibbsite(command).status, 0);
+  EXPECT_EQ(folder.names(), names({"model.json"}));
+  EXPECT_EQ(folder.read("model.json"), folder.read("whole.json"));
+
+  // And for a run that is certified: what is on disk is the last state, so no second set of draws.
+  const std::vector<std::string> certified =
+      fit({"--out", "sure.json", "--checkpoint", "run.ckpt"});
+  EXPECT_EQ(gibbsite(certified, 1024).status, 2);
+  const std::string state = folder.read("run.ckpt");
+  EXPECT_EQ(gibbsite(certified, 1024).status, 2);
+  EXPECT_EQ(folder.read("run.ckpt"), state);
+  ASSERT_EQ(gibbsite(certified).status, 0);
+  EXPECT_EQ(gibbsite({"verify", "sure.json"}).status, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder.path("run.ckpt")));
 }
 
 // A checkpoint of one table cannot carry its noise over to another.
