@@ -158,33 +158,37 @@ TEST_P(Sample, InterruptedAndResumedGivesTheSameBits) {
   }
 }
 
-// Every kind of chain: its last state gives the draws again.
+// Every kind of chain: its last state gives the draws again, without a step.
 TEST_P(Sample, WholeRunIsReadBackFromItsCheckpoint) {
-  const auto problem = plan.constants;
   const Budget budget{.epsilon = 1, .delta = 0.01, .draws = 2};
-  for (const auto kind : {CertificateKind::path, CertificateKind::rejection,
-                          CertificateKind::proximal, CertificateKind::averaged}) {
+  model = logistic_regression({.prior_precision = 10.0, .center = {}});
+  for (const auto kind : {CertificateKind::path, CertificateKind::averaged,
+                          CertificateKind::rejection, CertificateKind::proximal}) {
     PlanOptions options;
     options.certificate = kind;
-    if (kind != CertificateKind::path) options.tv = 1e-3;
-    Model public_start = logistic_regression({.prior_precision = 10.0, .center = {}});
-    const Plan made = gibbsite::plan(public_start.constants(data.schema, n), budget, options);
-    ASSERT_TRUE(made.certificate().feasible) << made.certificate().why;
-    const auto draw = [&](const FitOptions& how) {
-      return sample(public_start, data, made, *backend, Key::from_seed(5), how).draws;
-    };
-    const auto whole = draw({});
-    EXPECT_EQ(draw(kept), whole);
+    if (kind == CertificateKind::averaged) {  // out of reach of this budget: by hand
+      plan = make_plan(model, data, 2, 50);
+      plan.certificates[0].kind = kind;
+      plan.certificates[0].prior_precision = 10;
+      plan.certificates[0].start_gradient_norm = 1e-6;
+    } else {
+      if (kind != CertificateKind::path) options.tv = 1e-3;
+      plan = gibbsite::plan(model.constants(data.schema, n), budget, options);
+    }
+    ASSERT_TRUE(plan.certificate().feasible) << plan.certificate().why;
+    const StreamKey key = StreamKey::from_seed(5);
+    const auto whole = run(key);
+    EXPECT_EQ(run(key, kept).draws, whole.draws);
     FitOptions done = kept;
     done.progress = [](std::uint64_t, std::uint64_t) { FAIL() << "a step was made"; };
-    EXPECT_EQ(draw(done), whole) << to_string(kind);
+    EXPECT_EQ(run(key, done).draws, whole.draws) << to_string(kind);
     discard_checkpoint(kept.checkpoint);
   }
 }
 
 TEST_P(Sample, UsesItsKeyUp) {
   Key key = Key::from_os();
-  Run first = sample(model, data, plan, *backend, std::move(key));
+  const auto first = sample(model, data, plan, *backend, std::move(key));
   EXPECT_EQ(first.noise, NoiseKind::chacha20);
   EXPECT_EQ(first.plan.certificate().step_size, plan.certificate().step_size);
   const auto again = [&] { sample(model, data, plan, *backend, std::move(key)); };
