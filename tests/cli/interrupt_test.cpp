@@ -18,14 +18,15 @@ class Interrupt : public Cli {
     out.insert(out.begin(), GIBBSITE_CLI);
     return out;
   }
-  /// Iterations that last about `seconds` on this machine, sanitizers included.
+  /// Iterations that last about `seconds` on this machine, sanitizers included; no more than their
+  /// rounding lets be certified.
   [[nodiscard]] std::string iterations_for(double seconds) const {
     const auto plan = nlohmann::json::parse(
         gibbsite({"plan", "--data", "table.csv", "--schema", "table.toml", "--epsilon", "1",
                   "--delta", "1e-6", "--iterations", "1000", "--json"})
             .out);
     const double pass = plan["certificates"][0]["seconds"].get<double>() / 1000;
-    return std::to_string(std::max(1000L, static_cast<long>(seconds / pass)));
+    return std::to_string(std::clamp(static_cast<long>(seconds / pass), 1000L, 200'000'000L));
   }
   static bool sampling(const Process& process) {
     return process.out_so_far().find("\nbackend ") != std::string::npos;
