@@ -1,5 +1,5 @@
 #pragma once
-// Where certificates are made. Not installed: `fit` and `verify` alone use it, and tests.
+// Where certificates are made. Not a public header: `fit` and `verify` alone use it, and tests.
 #include <nlohmann/json.hpp>
 #include <string>
 

@@ -1,6 +1,6 @@
 #pragma once
 // Runs a plan on data: chains to their last step, with progress, interruption and checkpoints.
-// Not installed: a draw leaves the library only through `fit` (release/fit.hpp).
+// Not a public header: a draw leaves the library only through `fit` (release/fit.hpp).
 #include <cstdint>
 #include <string>
 #include <vector>
