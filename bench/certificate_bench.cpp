@@ -208,8 +208,8 @@ double share_done(const ProximalChains& chains, const Scheduled& s, std::size_t 
 }
 
 // Adds a run to the result. False: it was given up.
-bool run_proximal(Problem& p, const Scheduled& s, std::size_t count, const Key& key, Result& out,
-                  std::vector<double>& seconds, std::vector<double>& cpu) {
+bool run_proximal(Problem& p, const Scheduled& s, std::size_t count, const StreamKey& key,
+                  Result& out, std::vector<double>& seconds, std::vector<double>& cpu) {
   const bool padded = s.plan.gradients > 0;
   const std::vector<double> zero(p.shape.features, 0.0);
   auto begin = Clock::now();
@@ -247,9 +247,9 @@ bool run_proximal(Problem& p, const Scheduled& s, std::size_t count, const Key& 
   return whole;
 }
 
-void run_langevin(Problem& p, const Scheduled& s, std::size_t count, const Key& key, Result& out,
-                  std::vector<double>& seconds, std::vector<double>& cpu) {
-  std::vector<ChainSpec> specs(count);
+void run_langevin(Problem& p, const Scheduled& s, std::size_t count, const StreamKey& key,
+                  Result& out, std::vector<double>& seconds, std::vector<double>& cpu) {
+  std::vector<ChainSpec> specs(count, {.key = key});
   const bool averaged = s.plan.kind == CertificateKind::averaged;
   for (std::size_t c = 0; c < count; ++c) {
     const auto stream = static_cast<std::uint32_t>(c);
@@ -297,7 +297,7 @@ double by_passes(Problem& p, const Scheduled& s, std::size_t chains) {
   const std::size_t d = p.shape.features;
   const std::size_t points = static_cast<std::size_t>(s.plan.proposals) * chains;
   std::vector<double> thetas(points * d), out(points * d);
-  fill_normals(Key{}, 0, 0, thetas);
+  fill_normals(StreamKey::from_seed(0), 0, 0, thetas);
   if (!p.gradient_seconds.contains(chains)) {
     p.gradient_seconds[chains] = pass_seconds([&] {
       p.engine->loss_gradients({thetas.data(), chains, d}, {out.data(), chains, d});
@@ -326,8 +326,7 @@ Result measure(Problem& p, const Case& c, const Scheduled& s) {
   std::vector<double> seconds, cpu;
   double spent = 0;
   do {
-    Key key;
-    key.bytes[0] = static_cast<std::uint8_t>(1 + seconds.size());
+    const StreamKey key(NoiseKind::chacha20, {static_cast<std::uint8_t>(1 + seconds.size())});
     if (langevin) {
       run_langevin(p, s, c.chains, key, out, seconds, cpu);
       out.whole = true;

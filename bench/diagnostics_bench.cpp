@@ -18,7 +18,7 @@ constexpr std::size_t parameters = 4;
 
 /// AR(1) draws [N x C x 4].
 std::vector<double> slow_draws(std::size_t draws, std::size_t chains, double rho) {
-  const Key key = Key::from_seed(1);
+  const StreamKey key = StreamKey::from_seed(1);
   const std::size_t row = chains * parameters;
   std::vector<double> values(draws * row);
   for (std::size_t t = 0; t < draws; ++t) {

@@ -88,13 +88,12 @@ const Table& table(std::size_t rows, std::size_t features) {
 
 // Chains that keep moving about the origin, with the certified noise.
 Ensemble chains_of(const Shape& shape) {
-  std::vector<ChainSpec> specs(shape.chains);
+  std::vector<ChainSpec> specs(shape.chains, {.key = {NoiseKind::chacha20, {1}}});
   for (std::size_t c = 0; c < specs.size(); ++c) {
     specs[c].inverse_temperature = 1 / static_cast<double>(shape.rows);
     specs[c].step_size = 1e-2;
     specs[c].iterations = ~std::uint64_t{0};
     specs[c].stream = static_cast<std::uint32_t>(c);
-    specs[c].key.bytes.fill(1);
   }
   return start(std::move(specs), shape.features);
 }

@@ -180,12 +180,11 @@ void sparse(benchmark::State& state, const Case& c) {
 void step(benchmark::State& state, const Case& c) {
   table.make(c.shape);
   const auto engine = table.load(c.backend, c.arithmetic);
-  std::vector<ChainSpec> specs(c.chains);
+  std::vector<ChainSpec> specs(c.chains, {.key = {NoiseKind::chacha20, {1}}});
   for (std::size_t k = 0; k < c.chains; ++k) {
     specs[k].iterations = ~std::uint64_t{0};
     specs[k].stream = static_cast<std::uint32_t>(k);
     specs[k].step_size = 1e-6;
-    specs[k].key.bytes[0] = 1;
   }
   Ensemble ensemble = start(std::move(specs), c.shape.features);
   measure(state, c, [&] { engine->advance(ensemble, 1); });
@@ -210,8 +209,7 @@ void add(const char* what, void (*run)(benchmark::State&, const Case&), const Ca
 // The noise of `chains` chains as the cpu engine makes it: one by one where they are few, in panels
 // of double where they are many.
 void noise(benchmark::State& state, NoiseKind kind, std::size_t d, std::size_t chains) {
-  ChainSpec spec{.step_size = 1e-6};
-  spec.key.kind = kind;
+  ChainSpec spec{.step_size = 1e-6, .key = {kind, {1}}};
   std::vector<std::uint64_t> words(d + d % 2);
   std::vector<double> out(d);
   const std::size_t width = cpu::panel_width<double>(chains), panels = chains / width;

@@ -16,21 +16,20 @@ namespace {
 
 // The ordinary fit on the same rows, as a yardstick: the maximum likelihood estimate with a ridge
 // just large enough that it exists. It holds no privacy at all and is never written.
-Evaluation evaluate_non_private(const Release& release, const Dataset& data) {
+Evaluation evaluate_non_private(const LinearModel& model, const Dataset& data) {
   constexpr std::size_t most_features = 2000;  // Newton's method on a dense Hessian
   if (data.features() > most_features) {
     throw BadInput(fmt::format(
         "--beside-non-private: the table has {} features, at most {} are fitted; leave it out",
         data.features(), most_features));
   }
-  const Potential potential{.loss = &loss_named(release.loss),
+  const Potential potential{.loss = &loss_named(model.loss),
                             .x = data.view(),
                             .y = data.y,
                             .beta = 1,
                             .prior_precision = 1e-3,
                             .center = {}};
-  Release yardstick{release.loss, release.schema, {}, {}};
-  yardstick.draws = {minimise(potential, 1e-6).theta};
+  const LinearModel yardstick{model.loss, model.schema, {minimise(potential, 1e-6).theta}};
   return evaluate(predict_probabilities(yardstick, data.view()), data.y);
 }
 
@@ -45,12 +44,12 @@ struct EvaluateCommand {
   bool json = false, beside = false;
 
   void run() const {
-    const Release release = read_release(model);
-    const Dataset data = table.read(release.schema, {.labels = ReadOptions::Labels::required,
-                                                     .ignore_extra_columns = true,
-                                                     .label_path = {},
-                                                     .progress = {}});
-    const Evaluation result = evaluate(predict_probabilities(release, data.view()), data.y);
+    const LinearModel linear = read_release(model).model();
+    const Dataset data = table.read(linear.schema, {.labels = ReadOptions::Labels::required,
+                                                    .ignore_extra_columns = true,
+                                                    .label_path = {},
+                                                    .progress = {}});
+    const Evaluation result = evaluate(predict_probabilities(linear, data.view()), data.y);
     fmt::print(stderr,
                "private: these figures read the labels of this table and the certificate does not "
                "cover them; publish them only if the table is public\n");
@@ -70,7 +69,7 @@ struct EvaluateCommand {
         {"log-loss", fmt::format("{:.4f}", result.log_loss), ""},
         {"AUC", area(result.auc), ""}};
     if (beside) {
-      const Evaluation yardstick = evaluate_non_private(release, data);
+      const Evaluation yardstick = evaluate_non_private(linear, data);
       lines[0].emplace_back("NOT PRIVATE fit of these rows");
       lines[1].push_back(percent(yardstick.accuracy));
       lines[2].push_back(fmt::format("{:.4f}", yardstick.log_loss));

@@ -1,3 +1,5 @@
+#include "gibbsite/release/fit.hpp"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,8 +11,6 @@
 
 #include "command.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/release/release.hpp"
-#include "gibbsite/sampler/sample.hpp"
 #include "gibbsite/sampler/speed.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"
@@ -59,10 +59,10 @@ std::string bar(double value, double largest) {
 }
 
 // By size; every one of at most 20.
-std::string coefficient_report(const Release& release) {
+std::string coefficient_report(const LinearModel& model) {
   constexpr std::size_t most = 20;
-  const std::vector<std::string> names = release.schema.feature_names();
-  const std::vector<double>& theta = release.draws.front();
+  const std::vector<std::string> names = model.schema.feature_names();
+  const std::vector<double>& theta = model.draws.front();
   std::vector<std::size_t> order(theta.size());
   for (std::size_t j = 0; j < order.size(); ++j) order[j] = j;
   const bool all = order.size() <= most;
@@ -79,9 +79,9 @@ std::string coefficient_report(const Release& release) {
     lines.push_back({names[j], fmt::format("{:+.4f}", theta[j]), bar(theta[j], largest)});
   }
   return fmt::format("Coefficients{}{}: above 0 speaks for {} = {}\n",
-                     release.draws.size() == 1 ? "" : " of the first draw",
+                     model.draws.size() == 1 ? "" : " of the first draw",
                      all ? "" : fmt::format(" (the {} largest of {})", most, theta.size()),
-                     release.schema.label, release.schema.positive) +
+                     model.schema.label, model.schema.positive) +
          table(lines);
 }
 
@@ -179,14 +179,16 @@ struct FitCommand {
         fmt::format("backend {}: {}\n", engine_maker->name(), engine_maker->description()));
 
     const Stopwatch sampling;
-    const Run run = sample_plan(data, made, *engine_maker);
+    std::string how;
+    const Release model = fit_plan(data, made, *engine_maker, how);
     if (verbose) {
-      if (!run.design.empty()) say(fmt::format("design {}\n", run.design));
+      if (!how.empty()) say(fmt::format("design {}\n", how));
       say(fmt::format("sampling took {:.4g} s, {:.4g} s were predicted\n", sampling.seconds(),
                       certificate.seconds));
     }
-    const Release model = release(run, made);
     write_release(out, model);
+    // Not before: what could not be written can be tried again.
+    if (!checkpoint.empty()) discard_checkpoint(checkpoint);
     say(report(model));
   }
 
@@ -215,17 +217,18 @@ struct FitCommand {
     return table.read(domain, options);
   }
 
-  [[nodiscard]] Run sample_plan(const Dataset& data, const Plan& made,
-                                Backend& engine_maker) const {
-    const Key key = seed ? Key::from_seed(*seed) : Key::from_os();
+  [[nodiscard]] Release fit_plan(const Dataset& data, const Plan& made, Backend& engine_maker,
+                                 std::string& how) const {
     Progress bar("sampling", quiet, interval());
-    SampleOptions options;
+    FitOptions options;
     options.checkpoint = checkpoint;
     options.stop = &stop_flag();
     options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
+    options.design = [&how](const std::string& line) { how = line; };
     const Model model =
         logistic_regression({.prior_precision = plan.prior_precision, .center = {}});
-    return sample(model, data, made, engine_maker, key, options);
+    return gibbsite::fit(model, data, made, engine_maker,
+                         seed ? Key::from_seed(*seed) : Key::from_os(), options);
   }
 
   [[nodiscard]] double interval() const { return progress ? 1 : 5; }
@@ -235,7 +238,7 @@ struct FitCommand {
         "\n{}\n{}\nWritten: {}\nNext:\n"
         "  gibbsite predict --model {} --data NEW.csv --probabilities\n"
         "  gibbsite verify {}\n",
-        in_words(model.certificate), coefficient_report(model), out, out, out);
+        in_words(model.certificate()), coefficient_report(model.model()), out, out, out);
   }
 };
 

@@ -27,14 +27,14 @@ struct PredictCommand {
   void run() const {
     require_other_file(out, table.data, "--data");
     require_other_file(out, model, "--model");
-    const Release release = read_release(model);
-    const Dataset data = table.read(release.schema, {.labels = ReadOptions::Labels::optional,
-                                                     .ignore_extra_columns = true,
-                                                     .label_path = {},
-                                                     .progress = {}});
-    const std::vector<double> positive = predict_probabilities(release, data.view());
-    const std::string names[] = {csv_cell(release.schema.negative_name()),
-                                 csv_cell(release.schema.positive)};
+    const LinearModel linear = read_release(model).model();
+    const Dataset data = table.read(linear.schema, {.labels = ReadOptions::Labels::optional,
+                                                    .ignore_extra_columns = true,
+                                                    .label_path = {},
+                                                    .progress = {}});
+    const std::vector<double> positive = predict_probabilities(linear, data.view());
+    const std::string names[] = {csv_cell(linear.schema.negative_name()),
+                                 csv_cell(linear.schema.positive)};
     fmt::memory_buffer text;
     const auto end = std::back_inserter(text);
     fmt::format_to(end, "prediction{}\n", probabilities ? ",probability" : "");

@@ -151,7 +151,7 @@ struct SampleCommand {
     const Schema domain = read_schema(schema);
     PosteriorOptions options = posterior_options(domain.features());
     const std::uint64_t used_seed = seed ? *seed : std::random_device{}() & 0x7fffffffU;
-    options.key = Key::from_seed(used_seed);
+    options.key = StreamKey::from_seed(used_seed);
     const std::vector<std::string> features = domain.feature_names();
     const std::vector<std::string> columns = column_names(features);
     std::vector<std::size_t> panels = parameters_to_plot(features, columns);

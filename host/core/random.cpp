@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
+#include "core/key_access.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random_bits.hpp"
 
@@ -26,8 +28,8 @@ void require_sodium() {
   }
 }
 
-void chacha20_words(const Key& key, std::uint32_t chain, std::uint64_t step, std::uint64_t first,
-                    std::span<std::uint64_t> out) {
+void chacha20_words(const StreamKey& key, std::uint32_t chain, std::uint64_t step,
+                    std::uint64_t first, std::span<std::uint64_t> out) {
   require_sodium();
   std::array<unsigned char, crypto_stream_chacha20_ietf_NONCEBYTES> nonce;
   static_assert(sizeof(chain) + sizeof(step) == nonce.size());
@@ -41,8 +43,8 @@ void chacha20_words(const Key& key, std::uint32_t chain, std::uint64_t step, std
                                      key.bytes.data());
 }
 
-void philox_words(const Key& key, std::uint32_t chain, std::uint64_t step, std::uint64_t first,
-                  std::span<std::uint64_t> out) {
+void philox_words(const StreamKey& key, std::uint32_t chain, std::uint64_t step,
+                  std::uint64_t first, std::span<std::uint64_t> out) {
   std::array<std::uint32_t, 2> seed;
   std::memcpy(seed.data(), key.bytes.data(), sizeof(seed));
   for (std::size_t i = 0; i < out.size(); i += 2) {
@@ -55,8 +57,8 @@ void philox_words(const Key& key, std::uint32_t chain, std::uint64_t step, std::
 }
 
 // Words first, first + 1, ... of the stream; `first` is a multiple of words_per_block.
-void fill_words_from(const Key& key, std::uint32_t chain, std::uint64_t step, std::uint64_t first,
-                     std::span<std::uint64_t> out) {
+void fill_words_from(const StreamKey& key, std::uint32_t chain, std::uint64_t step,
+                     std::uint64_t first, std::span<std::uint64_t> out) {
   switch (key.kind) {
     case NoiseKind::chacha20:
       return chacha20_words(key, chain, step, first, out);
@@ -71,18 +73,50 @@ std::string_view to_string(NoiseKind kind) {
   return kind == NoiseKind::chacha20 ? "chacha20" : "philox";
 }
 
-Key Key::from_os() {
-  require_sodium();
-  Key key;
-  randombytes_buf(key.bytes.data(), key.bytes.size());
+StreamKey StreamKey::from_seed(std::uint64_t seed) {
+  StreamKey key(NoiseKind::philox, {});
+  std::memcpy(key.bytes.data(), &seed, sizeof(seed));
   return key;
 }
 
-Key Key::from_seed(std::uint64_t seed) {
-  Key key;
-  key.kind = NoiseKind::philox;
-  std::memcpy(key.bytes.data(), &seed, sizeof(seed));
+Key Key::from_os() {
+  require_sodium();
+  Key key(StreamKey(NoiseKind::chacha20, {}));
+  randombytes_buf(key.stream_.bytes.data(), key.stream_.bytes.size());
   return key;
+}
+
+Key Key::from_seed(std::uint64_t seed) { return Key(StreamKey::from_seed(seed)); }
+
+Key::Key(Key&& other) noexcept : stream_(other.stream_), used_(other.used_) { other.wipe(); }
+
+Key& Key::operator=(Key&& other) noexcept {
+  if (this != &other) {
+    stream_ = other.stream_;
+    used_ = other.used_;
+    other.wipe();
+  }
+  return *this;
+}
+
+Key::~Key() { wipe(); }
+
+void Key::wipe() noexcept {
+  sodium_memzero(stream_.bytes.data(), stream_.bytes.size());
+  used_ = true;
+}
+
+NoiseKind Key::kind() const {
+  if (used_) {
+    throw BadInput("key: a run has used it up; give every run its own, from Key::from_os()");
+  }
+  return stream_.kind;
+}
+
+StreamKey KeyAccess::take(Key&& key) {
+  static_cast<void>(key.kind());  // throws when it is used up
+  const Key taken = std::move(key);
+  return taken.stream_;
 }
 
 std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> counter,
@@ -91,7 +125,7 @@ std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> counter,
       philox4x32_10_block(std::bit_cast<Philox4>(counter), key[0], key[1]));
 }
 
-void fill_words(const Key& key, std::uint32_t chain, std::uint64_t step,
+void fill_words(const StreamKey& key, std::uint32_t chain, std::uint64_t step,
                 std::span<std::uint64_t> out) {
   fill_words_from(key, chain, step, 0, out);
 }
@@ -101,7 +135,8 @@ std::array<double, 2> box_muller(std::uint64_t radius_word, std::uint64_t angle_
   return {pair.first, pair.second};
 }
 
-void fill_normals(const Key& key, std::uint32_t chain, std::uint64_t step, std::span<double> out) {
+void fill_normals(const StreamKey& key, std::uint32_t chain, std::uint64_t step,
+                  std::span<double> out) {
   constexpr std::size_t chunk = 512;  // words on the stack
   std::array<std::uint64_t, chunk> words;
   for (std::size_t first = 0; first < out.size(); first += chunk) {

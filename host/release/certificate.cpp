@@ -7,6 +7,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "release/certify.hpp"
 #include "release/model_json.hpp"
 
 namespace gibbsite {

@@ -155,16 +155,16 @@ Schema schema_from_json(const json& object, const std::string& source) {
   return schema;
 }
 
-json model_json(const Release& release) {
-  const bool one = release.draws.size() == 1;
+json model_json(const LinearModel& model) {
+  const bool one = model.draws.size() == 1;
   json units = json::array();
-  for (const auto& draw : release.draws) units.push_back(units_json(release.schema, draw));
-  return {{"loss", release.loss},
-          {"classes", {release.schema.negative_name(), release.schema.positive}},
-          {"features", release.schema.feature_names()},
-          {"coefficients", one ? json(release.draws[0]) : json(release.draws)},
+  for (const auto& draw : model.draws) units.push_back(units_json(model.schema, draw));
+  return {{"loss", model.loss},
+          {"classes", {model.schema.negative_name(), model.schema.positive}},
+          {"features", model.schema.feature_names()},
+          {"coefficients", one ? json(model.draws[0]) : json(model.draws)},
           {"original_units", one ? units[0] : units},
-          {"preprocessing", schema_json(release.schema)}};
+          {"preprocessing", schema_json(model.schema)}};
 }
 
 std::string file_digest(json file) {

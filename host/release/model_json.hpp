@@ -15,7 +15,7 @@ namespace gibbsite {
 inline constexpr std::string_view release_format = "gibbsite-release/1";
 
 /// The "model" object: loss, classes, features, coefficients, preprocessing, original_units.
-nlohmann::json model_json(const Release& release);
+nlohmann::json model_json(const LinearModel& model);
 /// "blake2b-256:" and the digest of the compact dump (names sorted) of the whole file but for
 /// itself and guarantee's epsilon, delta and gdp_mu, which may be claimed weaker than they are.
 /// Ties the certificate to its model and shows careless edits; it is no signature, anybody can

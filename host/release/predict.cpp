@@ -41,9 +41,9 @@ double area_under_curve(std::span<const double> scores, std::span<const float> l
 
 }  // namespace
 
-std::vector<double> predict_probabilities(const Release& release, const Rows& x) {
+std::vector<double> predict_probabilities(const LinearModel& model, const Rows& x) {
   std::vector<double> out(x.rows, 0.0);
-  for (const auto& theta : release.draws) {
+  for (const auto& theta : model.draws) {
     if (theta.size() != x.cols) {
       throw BadInput(
           fmt::format("model: has {} coefficients, but the rows have {} features; use "
@@ -53,8 +53,8 @@ std::vector<double> predict_probabilities(const Release& release, const Rows& x)
   }
   // reads X once
   for (std::size_t i = 0; i < x.rows; ++i) {
-    for (const auto& theta : release.draws) out[i] += sigmoid(x.dot(i, theta));
-    out[i] /= static_cast<double>(release.draws.size());
+    for (const auto& theta : model.draws) out[i] += sigmoid(x.dot(i, theta));
+    out[i] /= static_cast<double>(model.draws.size());
   }
   return out;
 }

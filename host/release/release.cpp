@@ -8,10 +8,13 @@
 #include <fstream>
 #include <sstream>
 #include <unordered_set>
+#include <utility>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/model/loss.hpp"
+#include "gibbsite/release/fit.hpp"
+#include "release/certify.hpp"
 #include "release/model_json.hpp"
 
 namespace gibbsite {
@@ -106,24 +109,29 @@ json parse_strict(const std::string& text, const std::string& source) {
   return json::parse(text);
 }
 
+json file_json(const LinearModel& model, const json& certificate) {
+  return {{"format", release_format}, {"model", model_json(model)}, {"certificate", certificate}};
+}
+
 }  // namespace
 
-Release release(const Run& run, const Plan& plan) {
-  const double grid = release_grid(plan.certificate());
-  Release out{run.loss, run.schema, run.draws, {}};
-  for (auto& draw : out.draws) {
-    for (double& value : draw) value = to_grid(value, grid);
-  }
-  out.certificate = certificate_json(plan, {run.noise, run.backend});
-  out.certificate["digest"] = file_digest(to_json(out));
-  return out;
+Release fit(const Model& model, const Dataset& data, const Plan& plan, Backend& backend, Key&& key,
+            const FitOptions& options) {
+  return release(sample(model, data, plan, backend, std::move(key), options));
 }
 
-json to_json(const Release& release) {
-  return {{"format", release_format},
-          {"model", model_json(release)},
-          {"certificate", release.certificate}};
+Release release(const Run& run) {
+  const double grid = release_grid(run.plan.certificate());
+  LinearModel model{run.loss, run.schema, run.draws};
+  for (auto& draw : model.draws) {
+    for (double& value : draw) value = to_grid(value, grid);
+  }
+  json certificate = certificate_json(run.plan, {run.noise, run.backend});
+  certificate["digest"] = file_digest(file_json(model, certificate));
+  return ReleaseAccess::make(std::move(model), std::move(certificate));
 }
+
+json to_json(const Release& release) { return file_json(release.model(), release.certificate()); }
 
 Release release_from_json(const json& object, const std::string& source) {
   if (!object.is_object() || !object.contains("format") || object["format"] != release_format) {
@@ -135,7 +143,7 @@ Release release_from_json(const json& object, const std::string& source) {
   if (!model.is_object() || !certificate.is_object()) {
     throw BadInput(source + ": model and certificate must be objects; give a file that fit wrote");
   }
-  Release out;
+  LinearModel out;
   out.loss = text_field(model, "loss", source);
   static_cast<void>(loss_named(out.loss));  // throws when this program does not know it
   out.schema = schema_from_json(field(model, "preprocessing", source), source);
@@ -146,8 +154,7 @@ Release release_from_json(const json& object, const std::string& source) {
   } else {
     out.draws.push_back(numbers(coefficients, d, source));
   }
-  out.certificate = certificate;
-  return out;
+  return ReleaseAccess::make(std::move(out), certificate);
 }
 
 void write_release(const std::string& path, const Release& release) {

@@ -13,6 +13,7 @@
 #include "gibbsite/release/certificate.hpp"
 #include "gibbsite/sampler/backend.hpp"
 #include "gibbsite/schedule/path.hpp"
+#include "release/certify.hpp"
 #include "release/model_json.hpp"
 
 namespace gibbsite {
@@ -249,30 +250,31 @@ void verify_certificate(Verifier& v, Verification& out, const json& certificate)
 // The model is the one that the certificate speaks of.
 void verify_model(Verifier& v, const json& file) {
   const Release release = release_from_json(file, "model");
+  const LinearModel& linear = release.model();
   const json& certificate = file.at("certificate");
   const json& model = file.at("model");
-  v.same("model", model_json(release), model);
+  v.same("model", model_json(linear), model);
   v.check(certificate.contains("digest") && certificate["digest"] == file_digest(file),
           "digest of the file = " + file_digest(file));
 
   const json& constants = field(certificate, "constants", "certificate");
-  const FeatureSpace space = release.schema;
+  const FeatureSpace space = linear.schema;
   v.check(count_field(constants, "features", "constants") == space.features,
           fmt::format("constants.features: the schema has {}", space.features));
   v.check(number_field(constants, "row_norm", "constants") == space.row_norm,
           fmt::format("constants.row_norm: the schema has {}", space.row_norm));
   v.check(flag_field(constants, "intercept", "constants") == space.intercept,
           fmt::format("constants.intercept: the schema has {}", space.intercept));
-  v.check(text_field(constants, "loss", "constants") == release.loss,
-          "constants.loss: the model has " + release.loss);
+  v.check(text_field(constants, "loss", "constants") == linear.loss,
+          "constants.loss: the model has " + linear.loss);
   const json& mechanism = field(certificate, "mechanism", "certificate");
-  v.check(count_field(mechanism, "draws", "mechanism") == release.draws.size(),
-          fmt::format("mechanism.draws: the model has {}", release.draws.size()));
+  v.check(count_field(mechanism, "draws", "mechanism") == linear.draws.size(),
+          fmt::format("mechanism.draws: the model has {}", linear.draws.size()));
 
   const double grid =
       number_field(field(certificate, "numerics", "certificate"), "release_grid", "numerics");
   std::size_t off = 0;
-  for (const auto& draw : release.draws) {
+  for (const auto& draw : linear.draws) {
     for (const double value : draw) off += std::remainder(value, grid) != 0;
   }
   v.check(off == 0, fmt::format("model.coefficients: {} off the release grid {}", off, grid));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -14,7 +15,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
-#include "gibbsite/sampler/sample.hpp"
+#include "sampler/sample.hpp"
 
 namespace gibbsite {
 namespace {
@@ -65,7 +66,7 @@ std::optional<Checkpoint> parse(std::string_view in) {
   if (std::memcmp(stored.data(), digest_of(in).data(), digest_size) != 0) return std::nullopt;
   in.remove_prefix(magic.size());
 
-  Checkpoint checkpoint;
+  Checkpoint checkpoint{{NoiseKind::chacha20, {}}, {}, {}, {}};
   std::uint32_t kind = 0;
   if (!take(in, &kind, 1) || kind > static_cast<std::uint32_t>(NoiseKind::philox) ||
       !take(in, checkpoint.key.bytes.data(), checkpoint.key.bytes.size()) ||
@@ -118,6 +119,12 @@ Checkpoint read_checkpoint(const std::string& path) {
   }
   auto checkpoint = parse(bytes);
   sodium_memzero(bytes.data(), bytes.size());
+  if (checkpoint && checkpoint->key.kind == NoiseKind::chacha20 &&
+      std::ranges::all_of(checkpoint->key.bytes, [](std::uint8_t byte) { return byte == 0; })) {
+    throw BadInput(fmt::format(
+        "{}: its key is all zeros, which no operating system gave; remove it and start again",
+        path));
+  }
   if (!checkpoint) {
     throw BadInput(fmt::format(
         "{}: not a whole gibbsite checkpoint (cut short, edited, or another kind of file); remove "
@@ -125,6 +132,19 @@ Checkpoint read_checkpoint(const std::string& path) {
         path));
   }
   return *std::move(checkpoint);
+}
+
+void discard_checkpoint(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error, ignored;
+  const fs::path target = fs::canonical(path, ignored);  // empty where there is none
+  if (!target.empty()) fs::remove(target, error);
+  if (!error) fs::remove(path, error);  // the link
+  if (error) {
+    throw BadInput(fmt::format(
+        "{}: cannot remove the checkpoint: {}; remove it, it holds the noise key of the model",
+        path, error.message()));
+  }
 }
 
 }  // namespace gibbsite

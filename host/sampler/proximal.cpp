@@ -78,7 +78,7 @@ struct ProximalChains::State {
   ProximalSchedule schedule;
   VectorXd anchor;  // [d] the center given
   VectorXd prior;   // [d] theta0
-  Key key;
+  StreamKey key;
   double row_norm = 0, caution = 1;
   double pull = 0;               // 1/eta
   double variance = 0;           // s of a proposal
@@ -112,7 +112,7 @@ std::uint64_t noise_step(const Chain& chain, std::uint64_t trial) {
   return (chain.iterations << trials_bits) + trial;
 }
 
-void fill(const Key& key, const Chain& chain, std::uint64_t step, VectorXd& out) {
+void fill(const StreamKey& key, const Chain& chain, std::uint64_t step, VectorXd& out) {
   fill_normals(key, chain.stream, step, {out.data(), static_cast<std::size_t>(out.size())});
 }
 
@@ -299,7 +299,7 @@ void ProximalChains::State::decide(Chain& chain, std::span<const double> kicked,
 
 ProximalChains::ProximalChains(Engine& engine, const Potential& potential,
                                const ProximalSchedule& schedule, std::span<const double> center,
-                               std::size_t chains, const Key& key) {
+                               std::size_t chains, const StreamKey& key) {
   const double m = potential.prior_precision, eta = schedule.step_size;
   require_finite_positive(m, "--prior-precision");
   require_finite_nonnegative(eta, "step_size");

@@ -1,4 +1,4 @@
-#include "gibbsite/sampler/sample.hpp"
+#include "sampler/sample.hpp"
 
 #include <fmt/format.h>
 #include <sodium.h>
@@ -10,6 +10,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/key_access.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/sampler/proximal.hpp"
 #include "gibbsite/schedule/averaged.hpp"
@@ -96,7 +97,7 @@ std::vector<double> certified_minimiser(const Model& model, const Dataset& data,
 }
 
 // The step that a chain stops at: the last one, or one drawn at random (docs/averaged.md).
-std::uint64_t stop_of(const CertificatePlan& c, const Key& key, std::uint32_t stream) {
+std::uint64_t stop_of(const CertificatePlan& c, const StreamKey& key, std::uint32_t stream) {
   double stop = c.iterations;
   if (c.kind == CertificateKind::averaged) {
     std::uint64_t word = 0;
@@ -107,7 +108,7 @@ std::uint64_t stop_of(const CertificatePlan& c, const Key& key, std::uint32_t st
 }
 
 Ensemble planned_ensemble(const Model& model, const Dataset& data, const Plan& plan,
-                          const Key& key) {
+                          const StreamKey& key) {
   const CertificatePlan& c = plan.certificate();
   std::vector<ChainSpec> specs;
   for (std::uint64_t draw = 0; draw < plan.budget.draws; ++draw) {
@@ -146,7 +147,7 @@ std::uint64_t sum(std::span<const std::uint64_t> counts) {
 class LangevinSampler final : public Sampler {
  public:
   LangevinSampler(const Model& model, const Dataset& data, const Plan& plan, Engine& engine,
-                  const Key& key)
+                  const StreamKey& key)
       : model_(model),
         data_(data),
         plan_(plan),
@@ -203,7 +204,7 @@ class LangevinSampler final : public Sampler {
 class RejectionSampler final : public Sampler {
  public:
   RejectionSampler(const Model& model, const Dataset& data, const Plan& plan, Engine& engine,
-                   const Key& key)
+                   const StreamKey& key)
       : model_(model),
         data_(data),
         plan_(plan),
@@ -283,14 +284,14 @@ class RejectionSampler final : public Sampler {
   const Dataset& data_;
   const Plan& plan_;
   Engine& engine_;
-  Key key_;
+  StreamKey key_;
   Potential potential_;
   std::vector<double> center_;  // [d]
   std::unique_ptr<ProximalChains> chains_;
 };
 
 std::unique_ptr<Sampler> make_sampler(const Model& model, const Dataset& data, const Plan& plan,
-                                      Engine& engine, const Key& key) {
+                                      Engine& engine, const StreamKey& key) {
   const CertificateKind kind = plan.certificate().kind;
   if (kind == CertificateKind::proximal || kind == CertificateKind::rejection) {
     return std::make_unique<RejectionSampler>(model, data, plan, engine, key);
@@ -301,7 +302,7 @@ std::unique_ptr<Sampler> make_sampler(const Model& model, const Dataset& data, c
 // Of everything a resumed run must share with the run it continues: keyed, so that it says nothing
 // about the data to a reader without the key.
 std::string fingerprint_of(const Model& model, const Dataset& data, const Plan& plan,
-                           const Key& key) {
+                           const StreamKey& key) {
   const ProblemConstants& p = plan.constants;
   const CertificatePlan& c = plan.certificate();
   std::string text =
@@ -335,8 +336,9 @@ std::string fingerprint_of(const Model& model, const Dataset& data, const Plan& 
 }
 
 // Throws BadInput when the checkpoint belongs to another run.
-void require_same_run(const Checkpoint& checkpoint, const SampleOptions& options, const Key& asked,
-                      const Sampler& sampler, const std::string& fingerprint) {
+void require_same_run(const Checkpoint& checkpoint, const FitOptions& options,
+                      const StreamKey& asked, const Sampler& sampler,
+                      const std::string& fingerprint) {
   const std::string& path = options.checkpoint;
   if (checkpoint.key.kind != asked.kind ||
       (asked.kind == NoiseKind::philox && checkpoint.key.bytes != asked.bytes)) {
@@ -355,8 +357,9 @@ void require_same_run(const Checkpoint& checkpoint, const SampleOptions& options
 
 }  // namespace
 
-Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& backend,
-           const Key& key, const SampleOptions& options) {
+Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& backend, Key&& key,
+           const FitOptions& options) {
+  const StreamKey asked = KeyAccess::take(std::move(key));
   static_cast<void>(require_feasible(plan));
   require_planned(model, data, plan);
 
@@ -369,19 +372,18 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
                     backend.name()));
   }
   const bool keep = !options.checkpoint.empty();
-  Checkpoint checkpoint;
+  Checkpoint checkpoint{asked, {}, {}, {}};
   std::unique_ptr<Sampler> sampler;
   std::error_code ignored;
   if (keep && std::filesystem::exists(options.checkpoint, ignored)) {
     checkpoint = read_checkpoint(options.checkpoint);
     sampler = make_sampler(model, data, plan, *engine, checkpoint.key);
-    require_same_run(checkpoint, options, key, *sampler,
+    require_same_run(checkpoint, options, asked, *sampler,
                      fingerprint_of(model, data, plan, checkpoint.key));
     sampler->restore(checkpoint);
   } else {
-    checkpoint.key = key;
-    if (keep) checkpoint.fingerprint = fingerprint_of(model, data, plan, key);
-    sampler = make_sampler(model, data, plan, *engine, key);
+    if (keep) checkpoint.fingerprint = fingerprint_of(model, data, plan, asked);
+    sampler = make_sampler(model, data, plan, *engine, asked);
     sampler->begin();
   }
   const auto save = [&] {
@@ -414,16 +416,14 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
       last_save = Clock::now();
     }
   }
-  if (keep) std::filesystem::remove(options.checkpoint, ignored);
-
-  Run run;
-  run.draws = sampler->draws();
-  run.schema = data.schema;
-  run.loss = model.loss->name();
-  run.noise = checkpoint.key.kind;
-  run.backend = backend.name();
-  run.design = engine->design();
-  return run;
+  if (keep) save();
+  if (options.design) options.design(engine->design());
+  return {plan,
+          sampler->draws(),
+          data.schema,
+          std::string(model.loss->name()),
+          checkpoint.key.kind,
+          std::string(backend.name())};
 }
 
 }  // namespace gibbsite

@@ -38,11 +38,10 @@ std::uint64_t mix(std::uint64_t i) {
 
 // Chains that stay where they are, with the certified noise.
 Ensemble chains_of(std::uint64_t chains, std::uint64_t features) {
-  std::vector<ChainSpec> specs(chains);
+  std::vector<ChainSpec> specs(chains, {.key = {NoiseKind::chacha20, {1}}});
   for (std::size_t c = 0; c < chains; ++c) {
     specs[c].step_size = 1e-6;
     specs[c].iterations = std::numeric_limits<std::uint64_t>::max();
-    specs[c].key.bytes.fill(1);
     specs[c].stream = static_cast<std::uint32_t>(c);
   }
   return start(std::move(specs), features);

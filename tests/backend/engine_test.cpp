@@ -323,7 +323,7 @@ TEST_F(EngineTest, EveryFieldOfAChainCounts) {
                        .step_size = 0.01,
                        .iterations = 3,
                        .center = {},
-                       .key = Key::from_seed(1),
+                       .key = StreamKey::from_seed(1),
                        .stream = 0};
   std::vector<ChainSpec> specs(8, base);
   specs[1].inverse_temperature = 0.6;
@@ -331,7 +331,7 @@ TEST_F(EngineTest, EveryFieldOfAChainCounts) {
   specs[3].step_size = 0.02;
   specs[4].iterations = 4;
   specs[5].center.assign(9, 0.5);
-  specs[6].key = Key::from_seed(2);
+  specs[6].key = StreamKey::from_seed(2);
   specs[7].stream = 1;
   Ensemble e = start(specs, 9);
   for (double& v : e.theta) v = 0.1;  // the same place, whatever the centre

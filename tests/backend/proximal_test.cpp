@@ -50,7 +50,8 @@ class Proximal : public support::TestOn {
                                        std::size_t chains, std::uint64_t iterations,
                                        double caution = 1, ProximalCounts* counts = nullptr) {
     const auto engine = load(u);
-    ProximalChains sampler(*engine, u, schedule, center(u, schedule), chains, Key::from_seed(4));
+    ProximalChains sampler(*engine, u, schedule, center(u, schedule), chains,
+                           StreamKey::from_seed(4));
     sampler.be_cautious(caution);
     sampler.start_at_random(0.3);
     while (sampler.advance(iterations)) {
@@ -107,10 +108,10 @@ TEST_F(Proximal, StoppedAndRestoredIsUninterrupted) {
   const auto whole = run(u, schedule, 3, 8);
   const auto engine = load(u);
   const auto at = center(u, schedule);
-  ProximalChains first(*engine, u, schedule, at, 3, Key::from_seed(4));
+  ProximalChains first(*engine, u, schedule, at, 3, StreamKey::from_seed(4));
   first.start_at_random(0.3);
   for (int pass = 0; pass < 7; ++pass) first.advance(8);
-  ProximalChains second(*engine, u, schedule, at, 3, Key::from_seed(4));
+  ProximalChains second(*engine, u, schedule, at, 3, StreamKey::from_seed(4));
   second.restore(first.positions(), first.iterations());
   while (second.advance(8)) {
   }
@@ -172,7 +173,7 @@ TEST_F(Proximal, ExactRejectionTakesOneIteration) {
   const auto u = p.potential(0.5, 5.0);
   const auto schedule = rejection_schedule(4, 5.0, smoothness(u), 1e-9, 1e-5);
   const auto engine = load(u);
-  ProximalChains chains(*engine, u, schedule, minimise(u, 1e-6).theta, 20, Key::from_seed(1));
+  ProximalChains chains(*engine, u, schedule, minimise(u, 1e-6).theta, 20, StreamKey::from_seed(1));
   while (chains.advance(1)) {
   }
   EXPECT_EQ(chains.counts().accepted, 20u);
@@ -187,7 +188,7 @@ TEST_F(Proximal, RefusesWhatItCannotSample) {
   const auto expect_bad = [&](const Potential& potential, ProximalSchedule schedule,
                               std::vector<double> at, std::size_t chains, const char* name) {
     try {
-      ProximalChains(*engine, potential, schedule, at, chains, Key::from_seed(1));
+      ProximalChains(*engine, potential, schedule, at, chains, StreamKey::from_seed(1));
       FAIL() << name << " was accepted";
     } catch (const BadInput& error) {
       EXPECT_THAT(error.what(), testing::HasSubstr(name));

@@ -1,6 +1,7 @@
 // Ctrl-C leaves a checkpoint or nothing, never half a model; a checkpoint goes on to the same bits.
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/cli.hpp"
@@ -17,14 +18,15 @@ class Interrupt : public Cli {
     out.insert(out.begin(), GIBBSITE_CLI);
     return out;
   }
-  /// Iterations that last about `seconds` on this machine, sanitizers included.
+  /// Iterations that last about `seconds` on this machine, sanitizers included; no more than their
+  /// rounding lets be certified.
   [[nodiscard]] std::string iterations_for(double seconds) const {
     const auto plan = nlohmann::json::parse(
         gibbsite({"plan", "--data", "table.csv", "--schema", "table.toml", "--epsilon", "1",
                   "--delta", "1e-6", "--iterations", "1000", "--json"})
             .out);
     const double pass = plan["certificates"][0]["seconds"].get<double>() / 1000;
-    return std::to_string(std::max(1000L, static_cast<long>(seconds / pass)));
+    return std::to_string(std::clamp(static_cast<long>(seconds / pass), 1000L, 200'000'000L));
   }
   static bool sampling(const Process& process) {
     return process.out_so_far().find("\nbackend ") != std::string::npos;
@@ -84,6 +86,38 @@ TEST_F(Interrupt, ACertifiedRunGoesOnToAValidModel) {
   ASSERT_EQ(run(command(options), folder.path()).status, 0);
   EXPECT_EQ(gibbsite({"verify", "model.json"}).status, 0);
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"model.json", "table.csv", "table.toml"}));
+}
+
+// A model that cannot be written leaves the checkpoint; the same command then writes it.
+TEST_F(Interrupt, AFailedWriteCanBeTriedAgain) {
+  std::vector<std::string> undisturbed = fit({"--out", "whole.json", "--seed", "11", "--quiet"});
+  ASSERT_EQ(gibbsite(undisturbed).status, 0);
+  const auto names = [&](std::vector<std::string> more) {
+    for (const char* always : {"table.csv", "table.toml", "whole.json"}) more.emplace_back(always);
+    std::sort(more.begin(), more.end());
+    return more;
+  };
+  const std::vector<std::string> command =
+      fit({"--out", "model.json", "--seed", "11", "--checkpoint", "run.ckpt"});
+  // A quota that the model exceeds and the checkpoint does not.
+  const auto outcome = gibbsite(command, 1024);
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("model.json: cannot write"));
+  ASSERT_EQ(folder.names(), names({"run.ckpt"}));
+  ASSERT_EQ(gibbsite(command).status, 0);
+  EXPECT_EQ(folder.names(), names({"model.json"}));
+  EXPECT_EQ(folder.read("model.json"), folder.read("whole.json"));
+
+  // And for a run that is certified: what is on disk is the last state, so no second set of draws.
+  const std::vector<std::string> certified =
+      fit({"--out", "sure.json", "--checkpoint", "run.ckpt"});
+  EXPECT_EQ(gibbsite(certified, 1024).status, 2);
+  const std::string state = folder.read("run.ckpt");
+  EXPECT_EQ(gibbsite(certified, 1024).status, 2);
+  EXPECT_EQ(folder.read("run.ckpt"), state);
+  ASSERT_EQ(gibbsite(certified).status, 0);
+  EXPECT_EQ(gibbsite({"verify", "sure.json"}).status, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder.path("run.ckpt")));
 }
 
 // A checkpoint of one table cannot carry its noise over to another.

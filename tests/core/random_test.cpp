@@ -6,29 +6,34 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <new>
 #include <numbers>
 #include <set>
+#include <type_traits>
 #include <vector>
+
+#include "core/key_access.hpp"
+#include "gibbsite/core/error.hpp"
 
 namespace gibbsite {
 namespace {
 
-Key chacha_key(std::uint8_t first) {
-  Key key;
+StreamKey chacha_key(std::uint8_t first) {
+  StreamKey key(NoiseKind::chacha20, {});
   for (std::size_t i = 0; i < key.bytes.size(); ++i) {
     key.bytes[i] = static_cast<std::uint8_t>(first + i);
   }
   return key;
 }
 
-std::vector<std::uint64_t> words(const Key& key, std::uint32_t chain, std::uint64_t step,
+std::vector<std::uint64_t> words(const StreamKey& key, std::uint32_t chain, std::uint64_t step,
                                  std::size_t n) {
   std::vector<std::uint64_t> out(n);
   fill_words(key, chain, step, out);
   return out;
 }
 
-std::vector<double> normals(const Key& key, std::uint32_t chain, std::uint64_t step,
+std::vector<double> normals(const StreamKey& key, std::uint32_t chain, std::uint64_t step,
                             std::size_t n) {
   std::vector<double> out(n);
   fill_normals(key, chain, step, out);
@@ -78,7 +83,7 @@ TEST(Philox, Random123Vectors) {
 
 TEST(Philox, WordsAreBlocksOfTheDocumentedCounter) {
   const std::uint64_t step = 0x0123456789abcdef;
-  const auto w = words(Key::from_seed(0x299f31d0a4093822), 7, step, 5);
+  const auto w = words(StreamKey::from_seed(0x299f31d0a4093822), 7, step, 5);
   for (std::uint32_t i = 0; i < w.size(); ++i) {
     const auto block = philox4x32_10({i / 2, 0x89abcdef, 0x01234567, 7}, {0xa4093822, 0x299f31d0});
     const std::size_t at = i % 2 * 2;
@@ -87,20 +92,60 @@ TEST(Philox, WordsAreBlocksOfTheDocumentedCounter) {
 }
 
 TEST(Key, FromTheOperatingSystemIsFreshAndCertified) {
-  const Key a = Key::from_os(), b = Key::from_os();
+  EXPECT_EQ(Key::from_os().kind(), NoiseKind::chacha20);
+  const StreamKey a = KeyAccess::take(Key::from_os()), b = KeyAccess::take(Key::from_os());
   EXPECT_EQ(a.kind, NoiseKind::chacha20);
   EXPECT_NE(a.bytes, b.bytes);  // equal by chance: 2^-256
 }
 
 TEST(Key, FromSeedUsesAll64BitsAndIsNotCertified) {
-  EXPECT_EQ(Key::from_seed(1).kind, NoiseKind::philox);
-  EXPECT_NE(words(Key::from_seed(1), 0, 0, 1), words(Key::from_seed(1 + (1ull << 63)), 0, 0, 1));
+  EXPECT_EQ(Key::from_seed(1).kind(), NoiseKind::philox);
+  EXPECT_EQ(KeyAccess::take(Key::from_seed(1)).bytes, StreamKey::from_seed(1).bytes);
+  EXPECT_NE(words(StreamKey::from_seed(1), 0, 0, 1),
+            words(StreamKey::from_seed(1 + (1ull << 63)), 0, 0, 1));
+}
+
+// Only the two functions make one, and it serves once.
+static_assert(!std::is_default_constructible_v<Key> && !std::is_aggregate_v<Key>);
+static_assert(!std::is_copy_constructible_v<Key> && !std::is_copy_assignable_v<Key>);
+static_assert(std::is_nothrow_move_constructible_v<Key> && std::is_nothrow_move_assignable_v<Key>);
+static_assert(!std::is_constructible_v<Key, StreamKey> && !std::is_convertible_v<Key, StreamKey>);
+static_assert(!std::is_constructible_v<Key, NoiseKind, std::array<std::uint8_t, 32>>);
+static_assert(!std::is_default_constructible_v<StreamKey>);  // no key of zeros by forgetting one
+template <class K>
+concept ShowsItsBytes = requires(K key) {
+  key.bytes;
+};
+static_assert(ShowsItsBytes<StreamKey> && !ShowsItsBytes<Key>);
+
+TEST(Key, IsUsedUpByAMove) {
+  Key first = Key::from_seed(7);
+  Key second = std::move(first);
+  EXPECT_THROW(static_cast<void>(first.kind()), BadInput);
+  EXPECT_THROW(KeyAccess::take(std::move(first)), BadInput);
+  first = std::move(second);
+  EXPECT_EQ(first.kind(), NoiseKind::philox);
+  EXPECT_THROW(static_cast<void>(second.kind()), BadInput);
+  EXPECT_EQ(KeyAccess::take(std::move(first)).bytes, StreamKey::from_seed(7).bytes);
+  EXPECT_THROW(KeyAccess::take(std::move(first)), BadInput);
+  // Its bytes are gone.
+  alignas(Key) std::array<unsigned char, sizeof(Key)> memory;
+  Key* const placed = new (memory.data()) Key(Key::from_seed(0x0123456789abcdef));
+  const auto holds_seed = [&] {
+    const std::uint64_t seed = 0x0123456789abcdef;
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(&seed);
+    return std::search(memory.begin(), memory.end(), bytes, bytes + sizeof(seed)) != memory.end();
+  };
+  EXPECT_TRUE(holds_seed());
+  const Key elsewhere = std::move(*placed);
+  EXPECT_FALSE(holds_seed());
+  placed->~Key();
 }
 
 class BothKinds : public testing::TestWithParam<NoiseKind> {
  protected:
-  static Key key(std::uint64_t seed) {
-    Key k = Key::from_seed(seed * 0x9E3779B97F4A7C15);
+  static StreamKey key(std::uint64_t seed) {
+    StreamKey k = StreamKey::from_seed(seed * 0x9E3779B97F4A7C15);
     k.kind = GetParam();
     return k;
   }
@@ -176,7 +221,7 @@ double dependence_z(const std::vector<double>& x, const std::vector<double>& y) 
   return std::max(std::fabs(xy), std::fabs(squares)) / std::sqrt(static_cast<double>(x.size()));
 }
 
-std::vector<double> gather(const Key& key) {
+std::vector<double> gather(const StreamKey& key) {
   std::vector<double> all;
   for (std::uint32_t chain = 0; chain < 40; ++chain) {
     for (std::uint64_t step = 0; step < 100; ++step) {
@@ -301,7 +346,7 @@ TEST(BoxMuller, LargestMagnitudeIsTheDocumentedOne) {
 // 1e-15.
 TEST(BoxMuller, AgreesWithLongDouble) {
   if (std::numeric_limits<long double>::digits < 64) GTEST_SKIP() << "long double is too short";
-  std::vector<std::uint64_t> samples = words(Key::from_seed(9), 0, 0, 2000);
+  std::vector<std::uint64_t> samples = words(StreamKey::from_seed(9), 0, 0, 2000);
   for (unsigned b = 0; b < 64; ++b) {
     for (const std::uint64_t d : {0ull, 1ull, 2048ull}) {
       samples.push_back((1ull << b) + d);

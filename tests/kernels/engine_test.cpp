@@ -37,13 +37,13 @@ struct Table {
 };
 
 Ensemble make_ensemble(std::size_t chains, std::size_t d, std::uint64_t iterations = 7) {
-  std::vector<ChainSpec> specs(chains);
+  std::vector<ChainSpec> specs(chains, {.key = StreamKey::from_seed(0)});
   for (std::size_t c = 0; c < chains; ++c) {
     specs[c].inverse_temperature = 0.1 + 0.01 * static_cast<double>(c);
     specs[c].step_size = 1e-4;
     specs[c].iterations = iterations;
     specs[c].center.assign(d, 0.3);
-    specs[c].key = Key::from_seed(c);
+    specs[c].key = StreamKey::from_seed(c);
   }
   return start(std::move(specs), d);
 }
@@ -231,13 +231,12 @@ TEST_F(CudaEngine, AnotherDesignTakesOverBeyondALimit) {
 // cut in two goes on where it was.
 TEST_F(CudaEngine, LibraryNoiseMovesChainsAndIsNotCertifiable) {
   const Table t(20, 5);
-  std::vector<ChainSpec> specs(4);
+  std::vector<ChainSpec> specs(4, {.key = StreamKey::from_seed(9)});
   for (ChainSpec& spec : specs) {
     spec.inverse_temperature = 0;
     spec.prior_precision = 0;
     spec.step_size = 0.5;  // theta is the sum of the normals
     spec.iterations = 1000;
-    spec.key = Key::from_seed(9);
   }
   const auto engine = load(t, throughput(NoiseSource::curand));
   EXPECT_FALSE(engine->certifiable());

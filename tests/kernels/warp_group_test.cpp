@@ -516,7 +516,7 @@ TEST_F(ReferenceTest, LeavesOutChainsThatAreNotFinite) {
 // ---- the source in an engine ----
 
 Ensemble make_ensemble(std::size_t chains, std::size_t d, std::uint64_t iterations) {
-  std::vector<ChainSpec> specs(chains);
+  std::vector<ChainSpec> specs(chains, {.key = StreamKey::from_seed(0)});
   for (std::size_t c = 0; c < chains; ++c) {
     const auto k = static_cast<double>(c);
     specs[c].inverse_temperature = 0.1 + 0.01 * k;
@@ -524,7 +524,7 @@ Ensemble make_ensemble(std::size_t chains, std::size_t d, std::uint64_t iteratio
     specs[c].step_size = 1e-4 / (1 + std::fmod(k, 7));
     specs[c].iterations = iterations;
     if (c % 3 == 1) specs[c].center.assign(d, 0.2 * std::sin(k));
-    specs[c].key = Key::from_seed(c / 2);
+    specs[c].key = StreamKey::from_seed(c / 2);
     if (c % 2 == 1) specs[c].key.kind = NoiseKind::chacha20;
     specs[c].stream = static_cast<std::uint32_t>(c % 3);
   }

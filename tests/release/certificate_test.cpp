@@ -23,7 +23,7 @@ std::set<std::string> names(const json& object) {
 
 TEST(Certificate, HasTheFieldsOfTheContract) {
   const auto example = testing::examples().front();
-  const json c = example.release.certificate;
+  const json c = example.release.certificate();
   EXPECT_EQ(names(c), (std::set<std::string>{"guarantee", "mechanism", "constants", "numerics",
                                              "assumptions", "theorem", "software", "digest"}));
   EXPECT_EQ(names(c["guarantee"]),
@@ -59,7 +59,7 @@ TEST(Certificate, HasTheFieldsOfTheContract) {
 TEST(Certificate, OfATvCertificateNamesItsGapAndItsStart) {
   for (const auto& example : testing::examples()) {
     const bool tv = example.plan.certificate().kind != CertificateKind::path;
-    const json mechanism = example.release.certificate["mechanism"];
+    const json mechanism = example.release.certificate()["mechanism"];
     const bool padded = mechanism.contains("gradients");  // starts at theta0, not at a minimiser
     EXPECT_EQ(mechanism["tv_gap"] > 0, tv) << example.name;
     EXPECT_EQ(mechanism.contains("start_gradient_norm"), tv && !padded) << example.name;
@@ -69,12 +69,12 @@ TEST(Certificate, OfATvCertificateNamesItsGapAndItsStart) {
 TEST(Certificate, OfASeededRunHasNoNumberToQuote) {
   const auto example = testing::make_example("seeded", testing::example_schema(false), 100,
                                              {1.0, 1e-6, {}, 1, 1}, {}, {}, NoiseKind::philox);
-  const json guarantee = example.release.certificate["guarantee"];
+  const json guarantee = example.release.certificate()["guarantee"];
   EXPECT_EQ(guarantee["void"], true);
   EXPECT_THAT(guarantee["reason"].get<std::string>(), HasSubstr("seed"));
   for (const char* name : {"epsilon", "delta", "gdp_mu"}) EXPECT_TRUE(guarantee[name].is_null());
-  EXPECT_EQ(example.release.certificate["numerics"]["noise"], "philox");
-  const std::string words = in_words(example.release.certificate);
+  EXPECT_EQ(example.release.certificate()["numerics"]["noise"], "philox");
+  const std::string words = in_words(example.release.certificate());
   EXPECT_THAT(words, HasSubstr("No guarantee"));
   EXPECT_EQ(words.find("ε"), std::string::npos);
 }
@@ -111,22 +111,22 @@ TEST(ReleaseGrid, StaysAboveSixteenAccumulatedMapErrors) {
 }
 
 TEST(InWords, SaysWhatIsPromisedAndWhatIsNot) {
-  const std::string words = in_words(testing::examples().front().release.certificate);
+  const std::string words = in_words(testing::examples().front().release.certificate());
   EXPECT_THAT(words, HasSubstr("(ε, δ) = (1, 1e-06), replace-one, one row per person"));
   EXPECT_THAT(words, HasSubstr("Not covered"));
   EXPECT_THAT(words, HasSubstr("number of rows, 1000"));
   EXPECT_THAT(words, HasSubstr("whether or not the chain"));
   EXPECT_GE(std::count(words.begin(), words.end(), '\n'), 5);
   EXPECT_LE(std::count(words.begin(), words.end(), '\n'), 9);
-  const std::string two = in_words(testing::examples()[1].release.certificate);
+  const std::string two = in_words(testing::examples()[1].release.certificate());
   EXPECT_THAT(two, HasSubstr("up to 2 rows per person"));
   EXPECT_THAT(two, HasSubstr("all 3 released draws"));
-  EXPECT_THAT(in_words(testing::examples()[2].release.certificate),
+  EXPECT_THAT(in_words(testing::examples()[2].release.certificate()),
               HasSubstr("whether that person was in the table"));
 }
 
 TEST(InWords, GuessIsTheOneOfTheGaussianTradeOff) {
-  json c = testing::examples().front().release.certificate;
+  json c = testing::examples().front().release.certificate();
   c["guarantee"]["gdp_mu"] = 1.0;  // Phi(0.5) = 0.69146, rounded up to a tenth of a percent
   EXPECT_THAT(in_words(c), HasSubstr("right at most 69.2 %"));
   c["mechanism"]["tv_gap"] = 0.1;
@@ -134,7 +134,7 @@ TEST(InWords, GuessIsTheOneOfTheGaussianTradeOff) {
 }
 
 TEST(InWords, RejectsACertificateWithoutItsNumbers) {
-  json c = testing::examples().front().release.certificate;
+  json c = testing::examples().front().release.certificate();
   c["guarantee"].erase("delta");
   EXPECT_THROW(in_words(c), BadInput);
   EXPECT_THROW(in_words(json::array()), BadInput);

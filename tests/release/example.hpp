@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gibbsite/model/potential.hpp"
-#include "gibbsite/release/release.hpp"
+#include "release/certify.hpp"
 
 namespace gibbsite::testing {
 
@@ -29,19 +29,18 @@ inline Schema example_schema(bool intercept) {
 
 struct Example {
   std::string name;
-  Release release;
   Plan plan;
+  Release release;
 };
 
 inline Example make_example(const std::string& name, const Schema& schema, std::uint64_t rows,
                             const Budget& budget, const PlanOptions& options,
                             std::optional<double> prior, NoiseKind noise = NoiseKind::chacha20) {
-  Example out{name, {}, {}};
-  out.plan =
+  Run run;
+  run.plan =
       plan(logistic_regression({.prior_precision = prior, .center = {}}).constants(schema, rows),
            budget, options);
-  EXPECT_TRUE(out.plan.certificate().feasible) << name << ": " << out.plan.certificate().why;
-  Run run;
+  EXPECT_TRUE(run.plan.certificate().feasible) << name << ": " << run.plan.certificate().why;
   run.schema = schema;
   run.loss = "logistic";
   run.noise = noise;
@@ -53,8 +52,7 @@ inline Example make_example(const std::string& name, const Schema& schema, std::
     }
     run.draws.push_back(theta);
   }
-  out.release = release(run, out.plan);
-  return out;
+  return {name, run.plan, release(run)};
 }
 
 inline PlanOptions dalalyan_options() {

@@ -18,11 +18,11 @@ using ::testing::HasSubstr;
 TEST(Release, RoundsCoefficientsToTheGridAndNoFurther) {
   const auto example = testing::examples()[1];
   const double grid = release_grid(example.plan.certificate());
-  ASSERT_EQ(example.release.draws.size(), 3U);
+  ASSERT_EQ(example.release.model().draws.size(), 3U);
   for (std::size_t c = 0; c < 3; ++c) {
-    for (std::size_t j = 0; j < example.release.draws[c].size(); ++j) {
+    for (std::size_t j = 0; j < example.release.model().draws[c].size(); ++j) {
       const double exact = 1.0 / 3.0 - 0.1 * static_cast<double>(j) + 0.01 * static_cast<double>(c);
-      const double value = example.release.draws[c][j];
+      const double value = example.release.model().draws[c][j];
       EXPECT_EQ(std::remainder(value, grid), 0);
       EXPECT_TRUE(std::fabs(value - exact) <= grid / 2) << j;
     }
@@ -32,10 +32,11 @@ TEST(Release, RoundsCoefficientsToTheGridAndNoFurther) {
 TEST(Release, RefusesACoefficientThatIsNotFinite) {
   const auto example = testing::examples()[0];
   gibbsite::Run run;
-  run.schema = example.release.schema;
+  run.schema = example.release.model().schema;
+  run.plan = example.plan;
   run.loss = "logistic";
   run.draws = {std::vector<double>(run.schema.features(), NAN)};
-  EXPECT_THROW(release(run, example.plan), BadInput);
+  EXPECT_THROW(release(run), BadInput);
 }
 
 TEST(Release, ModelFileHasTheFieldsOfTheContract) {
@@ -65,10 +66,10 @@ TEST(Release, FileGivesBackTheSameBits) {
     const std::string path = folder.path("model.json");
     write_release(path, example.release);
     const Release back = read_release(path);
-    EXPECT_EQ(back.draws, example.release.draws) << example.name;
-    EXPECT_EQ(back.loss, example.release.loss);
-    EXPECT_EQ(back.certificate, example.release.certificate);
-    EXPECT_EQ(to_toml(back.schema), to_toml(example.release.schema));
+    EXPECT_EQ(back.model().draws, example.release.model().draws) << example.name;
+    EXPECT_EQ(back.model().loss, example.release.model().loss);
+    EXPECT_EQ(back.certificate(), example.release.certificate());
+    EXPECT_EQ(to_toml(back.model().schema), to_toml(example.release.model().schema));
     EXPECT_EQ(to_json(back), to_json(example.release));
     EXPECT_EQ(folder.names(), std::vector<std::string>{"model.json"});
   }
@@ -141,16 +142,15 @@ TEST(OriginalUnits, AreExactOnlyWhenNoRowCanBeClipped) {
 }
 
 TEST(Predict, IsTheMeanOverTheDraws) {
-  Release release;
-  release.draws = {{1.0, 0.0}, {-2.0, 1.0}};
+  const LinearModel model{"logistic", {}, {{1.0, 0.0}, {-2.0, 1.0}}};
   const std::vector<float> x{1.0F, 0.0F, 0.0F, 3.0F, 1000.0F, 0.0F};
-  const auto p = predict_probabilities(release, {x.data(), 3, 2});
+  const auto p = predict_probabilities(model, {x.data(), 3, 2});
   const auto sigmoid = [](double z) { return 1 / (1 + std::exp(-z)); };
   EXPECT_DOUBLE_EQ(p[0], (sigmoid(1) + sigmoid(-2)) / 2);
   EXPECT_DOUBLE_EQ(p[1], (sigmoid(0) + sigmoid(3)) / 2);
   EXPECT_DOUBLE_EQ(p[2], 0.5);  // exp never overflows
-  EXPECT_THROW(predict_probabilities(release, {x.data(), 2, 3}), BadInput);
-  EXPECT_TRUE(predict_probabilities(release, {x.data(), 0, 2}).empty());
+  EXPECT_THROW(predict_probabilities(model, {x.data(), 2, 3}), BadInput);
+  EXPECT_TRUE(predict_probabilities(model, {x.data(), 0, 2}).empty());
 }
 
 TEST(Evaluate, AgreesWithPairCounting) {

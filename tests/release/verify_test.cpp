@@ -223,10 +223,10 @@ TEST(Verify, RejectsASchemaThatTheCertificateDoesNotSpeakOfEvenResealed) {
     }
   }
   json fewer = file;  // consistent in itself, but not with the certificate
-  Release release = release_from_json(file, "test");
-  release.schema.columns.pop_back();
-  for (auto& draw : release.draws) draw.pop_back();
-  fewer["model"] = model_json(release);
+  LinearModel model = release_from_json(file, "test").model();
+  model.schema.columns.pop_back();
+  for (auto& draw : model.draws) draw.pop_back();
+  fewer["model"] = model_json(model);
   EXPECT_FALSE(verify(resealed(fewer)).valid);
 
   json off_grid = file;

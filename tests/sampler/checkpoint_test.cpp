@@ -5,8 +5,9 @@
 #include <cstring>
 #include <limits>
 
+#include "core/key_access.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/sampler/sample.hpp"
+#include "sampler/sample.hpp"
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
@@ -31,7 +32,7 @@ class CheckpointFile : public ::testing::Test {
   const ::testing::Matcher<std::string> not_whole =
       AllOf(StartsWith(folder.path("edited")), HasSubstr("not a whole gibbsite checkpoint"));
 
-  Checkpoint some{Key::from_os(),
+  Checkpoint some{KeyAccess::take(Key::from_os()),
                   std::string("\0fingerprint\xff", 13),
                   {1.5, -0.0, 1e-310, 4, std::numeric_limits<double>::infinity(), 6},
                   {7, ~std::uint64_t{0}}};
@@ -40,7 +41,7 @@ class CheckpointFile : public ::testing::Test {
 TEST_F(CheckpointFile, ReadsBackWhatWasWritten) {
   const std::string path = folder.path("c");
   for (const bool certified : {true, false}) {
-    if (!certified) some.key = Key::from_seed(3);
+    if (!certified) some.key = StreamKey::from_seed(3);
     write_checkpoint(path, some);
     const Checkpoint back = read_checkpoint(path);
     EXPECT_EQ(back.key.kind, some.key.kind);
@@ -93,6 +94,27 @@ TEST_F(CheckpointFile, ForgedSizesAreRefused) {
       EXPECT_THAT(error_of(forge(at, value, 8)), not_whole) << at << " " << value;
     }
   }
+}
+
+// Zeros are what a forgotten key has; no system gives them (2^-256). A seed of 0 is one like
+// others.
+TEST_F(CheckpointFile, AKeyOfZerosIsRefusedUnlessItIsASeed) {
+  some.key = StreamKey(NoiseKind::chacha20, {});
+  write_checkpoint(folder.path("edited"), some);
+  EXPECT_THAT(error_of(folder.read("edited")), HasSubstr("its key is all zeros"));
+  some.key = StreamKey::from_seed(0);
+  write_checkpoint(folder.path("edited"), some);
+  EXPECT_EQ(error_of(folder.read("edited")), "no error");
+}
+
+TEST_F(CheckpointFile, IsDiscardedWithWhatALinkPointsTo) {
+  write_checkpoint(folder.path("c"), some);
+  std::filesystem::create_symlink("c", folder.path("link"));
+  write_checkpoint(folder.path("link"), some);
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"c", "link"}));
+  discard_checkpoint(folder.path("link"));
+  EXPECT_TRUE(folder.names().empty());
+  discard_checkpoint(folder.path("link"));  // gone already
 }
 
 TEST_F(CheckpointFile, MissingFileAndFolderSayWhy) {

@@ -174,7 +174,7 @@ TEST(Diagnostics, MomentsAndQuantilesByHand) {
 
 // Normal draws, C x N of them, by the project's own noise; a chain's mean and scale may differ.
 std::vector<double> normal_chains(std::size_t n, std::size_t c, double apart, double wider) {
-  const Key key = Key::from_seed(5);
+  const StreamKey key = StreamKey::from_seed(5);
   std::vector<double> values(n * c), xi(n);
   for (std::size_t k = 0; k < c; ++k) {
     fill_normals(key, static_cast<std::uint32_t>(k), 0, xi);

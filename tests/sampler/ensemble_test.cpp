@@ -15,8 +15,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
+constexpr StreamKey key(NoiseKind::philox, {});
+
 TEST(Ensemble, StartsAtThePublicCentre) {
-  const Ensemble e = start({{.center = {1, 2}}, {.center = {}}, {.center = {-3, 4}}}, 2);
+  const Ensemble e =
+      start({{.center = {1, 2}, .key = key}, {.key = key}, {.center = {-3, 4}, .key = key}}, 2);
   EXPECT_EQ(e.chains(), 3u);
   EXPECT_THAT(e.theta, ElementsAre(1, 2, 0, 0, -3, 4));
   EXPECT_THAT(e.step, ElementsAre(0, 0, 0));
@@ -24,7 +27,7 @@ TEST(Ensemble, StartsAtThePublicCentre) {
 }
 
 TEST(Ensemble, IsFinishedWhenEveryChainIs) {
-  Ensemble e = start({{.iterations = 2}, {.iterations = 5}}, 1);
+  Ensemble e = start({{.iterations = 2, .key = key}, {.iterations = 5, .key = key}}, 1);
   e.step = {2, 4};
   EXPECT_FALSE(e.finished());
   e.step = {2, 5};
@@ -37,21 +40,20 @@ TEST(Ensemble, RefusesWhatCannotRun) {
   const auto refused = [](const ChainSpec& spec, const char* name) {
     EXPECT_THAT([&] { start({spec}, 2); }, ThrowsMessage<BadInput>(HasSubstr(name)));
   };
-  for (const double h : {0.0, -1.0, inf, nan}) refused({.step_size = h}, "step_size");
+  for (const double h : {0.0, -1.0, inf, nan}) refused({.step_size = h, .key = key}, "step_size");
   for (const double b : {-1.0, inf, nan}) {
-    refused({.inverse_temperature = b}, "inverse_temperature");
-    refused({.prior_precision = b}, "prior_precision");
+    refused({.inverse_temperature = b, .key = key}, "inverse_temperature");
+    refused({.prior_precision = b, .key = key}, "prior_precision");
   }
-  refused({.iterations = 0}, "iterations");
-  refused({.center = {1}}, "center");
-  refused({.center = {1, nan}}, "center");
+  refused({.iterations = 0, .key = key}, "iterations");
+  refused({.center = {1}, .key = key}, "center");
+  refused({.center = {1, nan}, .key = key}, "center");
   EXPECT_THAT([] { start({}, 2); }, ThrowsMessage<BadInput>(HasSubstr("chains")));
 }
 
 // theta - h (beta g + m (theta - theta0)) + sqrt(2h) xi, at most 8 roundings of each part.
 // A pure function of key, chain and coordinate, in noise that no step uses.
 TEST(Ensemble, StartsAtRandom) {
-  const Key key = Key::from_seed(3);
   const std::vector<double> center = {1, -2, 0.5};
   Ensemble e = start({{.key = key, .stream = 7}, {.key = key, .stream = 2}}, 3);
   start_at_random(e, center, 0.25);
@@ -91,7 +93,7 @@ TEST(LangevinUpdate, IsTheFormula) {
                    .prior_precision = 0.7,
                    .step_size = 0.011,
                    .center = std::vector<double>(centred ? d : 0, 2.5),
-                   .key = Key::from_seed(8),
+                   .key = StreamKey::from_seed(8),
                    .stream = 3};
     std::vector<double> theta(d), gradient(d), noise(d), xi(d), scratch(d);
     for (std::size_t j = 0; j < d; ++j) {

@@ -92,7 +92,7 @@ PosteriorOptions brief(Metric metric = Metric::automatic,
           .chains = 3,
           .warm_up = 40,
           .draws = 20,
-          .key = Key::from_seed(1)};
+          .key = StreamKey::from_seed(1)};
 }
 
 constexpr Metric every_metric[] = {Metric::automatic, Metric::unit, Metric::scales,
@@ -109,7 +109,7 @@ TEST(Posterior, BitsRepeatAndFollowTheKey) {
         EXPECT_EQ(first.values, again.values);
         EXPECT_EQ(first.energy, again.energy);
         EXPECT_EQ(first.step_size, again.step_size);
-        options.key = Key::from_seed(2);
+        options.key = StreamKey::from_seed(2);
         EXPECT_NE(first.values, run(p.potential(), options, backend).values);
       }
     }
@@ -360,7 +360,7 @@ TEST(Posterior, ProximalDrawsSayHowCloseTheyAre) {
   options.chains = 2;
   options.draws = 7;
   options.tv = 1e-8;
-  options.key = Key::from_seed(3);
+  options.key = StreamKey::from_seed(3);
   const PosteriorDraws far = run(u, options);
   EXPECT_EQ(far.tv_gap, 1e-8);
   EXPECT_EQ(far.values, run(u, options).values);

@@ -68,7 +68,7 @@ TEST_P(Adult, DefaultsKeepTheirPromise) {
                        .step_size = c.step_size,
                        .iterations = static_cast<std::uint64_t>(c.iterations),
                        .center = {},
-                       .key = Key::from_seed(seed)});
+                       .key = StreamKey::from_seed(seed)});
     }
   }
   const auto engine = backend->load(train.view(), train.y, *model.loss);
@@ -87,8 +87,7 @@ TEST_P(Adult, DefaultsKeepTheirPromise) {
   }
 
   // One of them through the whole way that `fit` and `evaluate` go.
-  const gibbsite::Run run = sample(model, train, plans[0], *backend, Key::from_seed(1));
-  const Release released = release(run, plans[0]);
+  const LinearModel released = fit(model, train, plans[0], *backend, Key::from_seed(1)).model();
   ASSERT_EQ(released.draws.size(), 1U);
   for (std::size_t j = 0; j < train.features(); ++j) {
     // Within the rounding to the public grid, far below the noise sqrt(2h).

@@ -36,7 +36,7 @@ Eigen::MatrixX2d draws(float last_x2, const ChainSpec& spec, std::uint64_t seed)
   const auto engine = make_backend("reference")->load({x.data(), 3, 2}, y, loss_named("logistic"));
   std::vector<ChainSpec> specs(chains_per_side, spec);
   for (std::size_t c = 0; c < specs.size(); ++c) {
-    specs[c].key = Key::from_seed(seed);
+    specs[c].key = StreamKey::from_seed(seed);
     specs[c].stream = static_cast<std::uint32_t>(c);
   }
   Ensemble ensemble = start(std::move(specs), 2);
@@ -82,7 +82,7 @@ TEST(Audit, DoesNotBeatTheCertificateUnlessTheNoiseIsHalved) {
                  .step_size = 0.5,
                  .iterations = 10,
                  .center = {-40, 0},
-                 .key = {}};
+                 .key = StreamKey::from_seed(0)};
   const ProblemConstants constants{.rows = 3, .features = 2, .prior_precision = 0.5};
   const double mu = path_mu_up(constants.sensitivity_up(0.5, Adjacency::replace_one, 1), 0.5,
                                constants.smoothness_up(0.5, 0.5), spec.step_size, 10);

@@ -136,8 +136,8 @@ class Chains : public testing::TestWithParam<const char*> {
   }
 };
 
-Key chacha_key(std::uint8_t seed) {
-  Key key;
+StreamKey chacha_key(std::uint8_t seed) {
+  StreamKey key(NoiseKind::chacha20, {});
   for (std::size_t i = 0; i < key.bytes.size(); ++i) {
     key.bytes[i] = static_cast<std::uint8_t>(seed * 37 + i);
   }
@@ -151,7 +151,7 @@ TEST_P(Chains, QuadraticInOneDimension) {
               .step_size = 0.05,
               .iterations = 6,
               .center = {-4},
-              .key = Key::from_seed(1)}});
+              .key = StreamKey::from_seed(1)}});
 }
 
 // Run long, the chain keeps the bias of its step: variance 1/(K (1 - hK/2)), not 1/K.
@@ -163,7 +163,7 @@ TEST_P(Chains, QuadraticLimitHasTheBiasOfTheStep) {
                        .step_size = 0.4 / K,
                        .iterations = 50,  // 0.6^50: what is left of the start
                        .center = {},
-                       .key = Key::from_seed(6)};
+                       .key = StreamKey::from_seed(6)};
   const MatrixXd theta = sampled(backend(), table, squared_loss, copies(spec, 20000));
   const auto judged = [&](double variance) {
     return scores::judge((theta.array() - mode) / std::sqrt(variance), false_alarm);
@@ -174,7 +174,7 @@ TEST_P(Chains, QuadraticLimitHasTheBiasOfTheStep) {
 
 // Chains of one ensemble differ in beta, m, h, T and theta0.
 TEST_P(Chains, QuadraticInThreeDimensionsWithMixedChains) {
-  const Key key = Key::from_seed(2);
+  const StreamKey key = StreamKey::from_seed(2);
   quadratic(3, 60000,
             {{.inverse_temperature = 1.0,
               .prior_precision = 0.5,
@@ -226,7 +226,7 @@ TEST_P(Chains, LogisticInOneDimension) {
                        .step_size = 0.15,
                        .iterations = 10,
                        .center = {-1.0},
-                       .key = Key::from_seed(3)};
+                       .key = StreamKey::from_seed(3)};
   quadrature::ChainLaw chain(logistic_slope(table, spec), -1.0, spec.step_size, 2);
   for (std::uint64_t t = 1; t < spec.iterations; ++t) chain.step();
   const quadrature::Mixture& law = chain.law();
@@ -254,7 +254,7 @@ TEST_P(Chains, LogisticInTwoDimensions) {
                        .step_size = 0.3,
                        .iterations = 5,
                        .center = {2.0, -3.0},
-                       .key = Key::from_seed(4)};
+                       .key = StreamKey::from_seed(4)};
   const MatrixXd X = table.X();
   const VectorXd Y = table.Y();
   const Eigen::Vector2d center(2, -3);
@@ -320,10 +320,10 @@ TEST_P(Chains, StreamsAreIndependent) {
                        .step_size = 0.2,
                        .iterations = 3,
                        .center = {},
-                       .key = {}};
+                       .key = StreamKey::from_seed(0)};
   const Gaussian law = quadratic_law(table, spec);
   constexpr std::size_t count = 40000;
-  const auto column = [&](const Key& key, std::uint32_t first, std::uint32_t stride) {
+  const auto column = [&](const StreamKey& key, std::uint32_t first, std::uint32_t stride) {
     std::vector<ChainSpec> specs = copies(spec, count);
     for (ChainSpec& s : specs) {
       s.key = key;
@@ -333,9 +333,9 @@ TEST_P(Chains, StreamsAreIndependent) {
     return VectorXd((theta.col(0).array() - law.mean(0)) / law.L(0, 0));
   };
   MatrixXd w(count, 6);  // neighbouring streams of one key, then the same streams of the next key
-  w << column(Key::from_seed(7), 0, 2), column(Key::from_seed(7), 1, 2),
-      column(Key::from_seed(8), 0, 2), column(chacha_key(7), 0, 2), column(chacha_key(7), 1, 2),
-      column(chacha_key(8), 0, 2);
+  w << column(StreamKey::from_seed(7), 0, 2), column(StreamKey::from_seed(7), 1, 2),
+      column(StreamKey::from_seed(8), 0, 2), column(chacha_key(7), 0, 2),
+      column(chacha_key(7), 1, 2), column(chacha_key(8), 0, 2);
   EXPECT_LE(scores::judge(w, false_alarm).worst(), 1) << scores::judge(w, false_alarm).text();
 
   MatrixXd rotated(count, 2);
@@ -359,7 +359,7 @@ TEST_P(Chains, StepsAreIndependent) {
                        .step_size = 0.2,
                        .iterations = 4,
                        .center = {1, 2},
-                       .key = Key::from_seed(9)};
+                       .key = StreamKey::from_seed(9)};
   constexpr std::size_t count = 40000;
   const auto engine =
       make_backend(backend())->load({table.x.data(), table.n, table.d}, table.y, squared_loss);

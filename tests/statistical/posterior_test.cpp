@@ -192,7 +192,7 @@ TEST(PosteriorLaw, GaussianIsKept) {
                                    .thinning = 8,
                                    .step_size = k.step,
                                    .start = law.exact(many(k.chains), 5),
-                                   .key = Key::from_seed(k.d)};
+                                   .key = StreamKey::from_seed(k.d)};
     const MatrixXd theta =
         drawn(k.backend, {&squared_loss, table.rows(), table.y, beta, m, {}}, options);
     expect_passes(law.scores(theta), fmt::format("d = {}", k.d));
@@ -214,7 +214,7 @@ TEST(PosteriorLaw, CopyIsTheTransition) {
                              .thinning = 6,
                              .step_size = 0.7,
                              .start = law.exact(500, 6),
-                             .key = Key::from_seed(2)};
+                             .key = StreamKey::from_seed(2)};
     const MatrixXd ours = drawn("reference", u, options);
     const MatrixXd copy = copied(u, options, width_of(u, options), {});
     const double off = (ours - copy).cwiseAbs().maxCoeff();
@@ -241,7 +241,7 @@ TEST(PosteriorLaw, PlantedBugsLoseTheGaussian) {
                                    .thinning = hamiltonian ? 5u : 20u,
                                    .step_size = hamiltonian ? 0.3 : 0.45,
                                    .start = law.exact(chains, 7),
-                                   .key = Key::from_seed(3)};
+                                   .key = StreamKey::from_seed(3)};
     const double width = width_of(u, options);
     expect_passes(law.scores(copied(u, options, width, {})), "copy without a bug");
     for (const auto& [what, bugs] : planted) {
@@ -270,7 +270,7 @@ TEST(PosteriorLaw, GaussianIsFoundFromTheStart) {
                                    .chains = many(k.chains),
                                    .warm_up = 60,
                                    .thinning = 15,
-                                   .key = Key::from_seed(50 + k.d)};
+                                   .key = StreamKey::from_seed(50 + k.d)};
     expect_passes(
         law.scores(drawn("cpu", {&squared_loss, table.rows(), table.y, beta, m, {}}, options)),
         fmt::format("d = {}", k.d));
@@ -315,7 +315,7 @@ TEST(PosteriorLaw, LogisticInOneDimension) {
 
   const Potential u{&loss_named("logistic"), table.rows(), table.y, beta, m, {}};
   PosteriorOptions options{
-      .chains = many(100000), .warm_up = 25, .thinning = 15, .key = Key::from_seed(71)};
+      .chains = many(100000), .warm_up = 25, .thinning = 15, .key = StreamKey::from_seed(71)};
   for (const Transition transition : {Transition::hamiltonian, Transition::langevin}) {
     options.transition = transition;
     expect_passes(scored(drawn("cpu", u, options)), std::string(to_string(transition)));
@@ -355,7 +355,8 @@ TEST(PosteriorLaw, LogisticInTwoDimensions) {
   const Interpolated first(lo, wide, scores_on_grid(dense, 10));
   const Potential u{&loss_named("logistic"), table.rows(), table.y, beta, m, {}};
   const MatrixXd theta = drawn(
-      "cpu", u, {.chains = many(100000), .warm_up = 25, .thinning = 15, .key = Key::from_seed(72)});
+      "cpu", u,
+      {.chains = many(100000), .warm_up = 25, .thinning = 15, .key = StreamKey::from_seed(72)});
   MatrixXd w(theta.rows(), 2);
   for (Eigen::Index c = 0; c < theta.rows(); ++c) {
     const auto [i, wi] = Interpolated::weights(theta(c, 0), lo, wide, columns);
@@ -408,7 +409,7 @@ TEST(PosteriorLaw, TwoSamplesOfALogisticPosterior) {
     EXPECT_LE(verdict.worst(), 1) << what << ": " << verdict.text();
   };
   PosteriorOptions options{
-      .chains = count, .warm_up = 25, .thinning = 15, .key = Key::from_seed(73)};
+      .chains = count, .warm_up = 25, .thinning = 15, .key = StreamKey::from_seed(73)};
   passes(drawn("cpu", u, options), "hmc");
   passes(matrix(rejection(u, count, 2), 2), "rejection itself");
   if (sanitized) return;
@@ -446,7 +447,7 @@ TEST(TwoSample, EnergySeesMoreThanMoments) {
 // Each replication draws 63 times with 63 chains.
 sbc::Sampler calibrated(PosteriorOptions options) {
   return [options](const Rows& rows, std::span<const float> labels, double beta, double m,
-                   const Key& key) {
+                   const StreamKey& key) {
     static const auto backend = make_backend("cpu");
     PosteriorOptions o = options;
     o.draws = 1;
@@ -477,7 +478,7 @@ TEST(PosteriorLaw, PlantedBugsLoseTheCalibration) {
     return sbc::judge(
         setup,
         [&](const Rows& rows, std::span<const float> labels, double beta, double m,
-            const Key& key) {
+            const StreamKey& key) {
           return copied({&loss_named("logistic"), rows, labels, beta, m, {}},
                         {.chains = 15,
                          .warm_up = 0,

@@ -118,7 +118,7 @@ MatrixXd run(const Potential& u, const ProximalSchedule& schedule, const MatrixX
   const auto minimum = minimise(u, 1e-8).theta;
   const auto chains = static_cast<std::size_t>(starts.rows()), d = u.x.cols;
   ProximalChains sampler(stale ? static_cast<Engine&>(wrapped) : *engine, u, schedule, minimum,
-                         chains, Key::from_seed(77));
+                         chains, StreamKey::from_seed(77));
   std::vector<double> positions(chains * 2 * d, 0.0);
   for (std::size_t c = 0; c < chains; ++c) {
     for (std::size_t j = 0; j < d; ++j) {
@@ -432,7 +432,7 @@ TEST(ProximalLaw, AcceptsAsOftenAsTheBoundOrMore) {
 enum class Kind { proximal, rejection, langevin };
 
 MatrixXd calibrated(Kind kind, const Rows& rows, std::span<const float> labels, double beta,
-                    double m, const Key& key) {
+                    double m, const StreamKey& key) {
   static const auto backend = make_backend("cpu");
   constexpr std::size_t draws = 31;
   const Potential u{&loss_named("logistic"), rows, labels, beta, m, {}};
@@ -476,9 +476,8 @@ TEST(ProximalLaw, CalibratedOnSimulatedTables) {
   const auto judged = [&](Kind kind, double beta) {
     return sbc::judge(
         {.rows = 6, .features = 2, .prior_precision = 0.5, .replications = replications, .seed = 4},
-        [&](const Rows& rows, std::span<const float> labels, double b, double m, const Key& key) {
-          return calibrated(kind, rows, labels, beta * b, m, key);
-        },
+        [&](const Rows& rows, std::span<const float> labels, double b, double m,
+            const StreamKey& key) { return calibrated(kind, rows, labels, beta * b, m, key); },
         false_alarm);
   };
   for (const Kind kind : {Kind::proximal, Kind::rejection, Kind::langevin}) {

@@ -31,7 +31,7 @@ namespace sbc {
 /// beta and prior N(0, I/m).
 using Sampler =
     std::function<Eigen::MatrixXd(const gibbsite::Rows& rows, std::span<const float> labels,
-                                  double beta, double m, const gibbsite::Key& key)>;
+                                  double beta, double m, const gibbsite::StreamKey& key)>;
 
 struct Setup {
   std::size_t rows = 5, features = 2;
@@ -76,7 +76,7 @@ inline Verdict judge(const Setup& setup, const Sampler& sampler, double alpha) {
       const double z = gibbsite::Rows(x.data(), n, d).dot(i, {theta.data(), d});
       y[i] = uniform(random) < 1 / (1 + std::exp(-z)) ? 1.0F : -1.0F;
     }
-    const gibbsite::Key key = gibbsite::Key::from_seed(random());
+    const gibbsite::StreamKey key = gibbsite::StreamKey::from_seed(random());
     const Eigen::MatrixXd draws = sampler({x.data(), n, d}, y, 1.0, setup.prior_precision, key);
     for (std::size_t j = 0; j < d; ++j) {
       const auto column = static_cast<Index>(j);

@@ -70,7 +70,7 @@ inline OddRows make_sparse_rows(std::size_t n, std::size_t d, double per_row, un
 
 // Chains that differ in every field, noise of both kinds; logits up to +-800 and beyond.
 inline Ensemble make_odd_chains(std::size_t chains, std::size_t d) {
-  std::vector<ChainSpec> specs(chains);
+  std::vector<ChainSpec> specs(chains, {.key = StreamKey::from_seed(0)});
   for (std::size_t c = 0; c < chains; ++c) {
     const auto k = static_cast<double>(c);
     specs[c].inverse_temperature = 0.1 + 0.01 * k;
@@ -78,7 +78,7 @@ inline Ensemble make_odd_chains(std::size_t chains, std::size_t d) {
     specs[c].step_size = 1e-3 / (1 + std::fmod(k, 7));
     specs[c].iterations = 2 + c % 4;
     if (c % 3 == 1) specs[c].center.assign(d, 0.2 * std::sin(k));
-    specs[c].key = Key::from_seed(c / 2);
+    specs[c].key = StreamKey::from_seed(c / 2);
     if (c % 2 == 1) specs[c].key.kind = NoiseKind::chacha20;
     specs[c].stream = static_cast<std::uint32_t>(c % 3);
   }

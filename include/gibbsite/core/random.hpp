@@ -15,15 +15,45 @@ enum class NoiseKind {
 };
 std::string_view to_string(NoiseKind kind);
 
-/// Key of a run's noise. Whoever knows it can remove the noise: never log it.
-struct Key {
-  NoiseKind kind = NoiseKind::chacha20;
-  std::array<std::uint8_t, 32> bytes{};
+/// What streams of noise are computed from: chains, engines and draws that are not private take
+/// one. It does not say where its bytes came from, so no guarantee rests on it: that takes a `Key`.
+struct StreamKey {
+  NoiseKind kind;
+  std::array<std::uint8_t, 32> bytes;
 
-  /// 256 bits from the operating system, for ChaCha20. Throws Error when it gives none.
+  constexpr StreamKey(NoiseKind kind_, const std::array<std::uint8_t, 32>& bytes_)
+      : kind(kind_), bytes(bytes_) {}
+  /// Philox keyed by a user's seed.
+  static StreamKey from_seed(std::uint64_t seed);
+};
+
+/// Key of one private run's noise. Whoever knows it can remove the noise, and noise that serves
+/// twice hides nothing: the bytes cannot be read or copied, and the run that takes the key uses it
+/// up.
+class Key {
+ public:
+  /// 256 bits from the operating system, for ChaCha20: what a certificate needs. Throws Error when
+  /// it gives none.
   static Key from_os();
-  /// Philox keyed by a user's seed: reproducible, and no guarantee may rest on it.
+  /// Philox keyed by a user's seed: reproducible, and the certificate of its run is void.
   static Key from_seed(std::uint64_t seed);
+
+  Key(Key&& other) noexcept;  ///< `other` is used up
+  Key& operator=(Key&& other) noexcept;
+  Key(const Key&) = delete;
+  Key& operator=(const Key&) = delete;
+  ~Key();  ///< wipes the bytes
+
+  /// Throws BadInput when the key is used up.
+  [[nodiscard]] NoiseKind kind() const;
+
+ private:
+  friend struct KeyAccess;  // host/core/key_access.hpp
+  explicit Key(const StreamKey& stream) : stream_(stream) {}
+  void wipe() noexcept;
+
+  StreamKey stream_;
+  bool used_ = false;
 };
 
 /// One Philox4x32-10 block (Salmon, Moraes, Dror, Shaw, SC 2011): counter, key -> 4 words.
@@ -33,7 +63,7 @@ std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> counter,
 /// out[i] = 64-bit word i of the stream (chain, step). ChaCha20: RFC 8439 block function with nonce
 /// (chain, step) little-endian in 4 + 8 bytes and block counter i / 8. Philox: counter
 /// {i / 2, step low, step high, chain}, key = seed.
-void fill_words(const Key& key, std::uint32_t chain, std::uint64_t step,
+void fill_words(const StreamKey& key, std::uint32_t chain, std::uint64_t step,
                 std::span<std::uint64_t> out);
 
 /// Two independent N(0,1) from two uniform words by Box-Muller in double: the radius is
@@ -46,7 +76,8 @@ inline constexpr double max_abs_normal = 9.4926;
 
 /// out[j] = N(0,1) of (chain, step, coordinate j): words (2p, 2p+1) give coordinates (2p, 2p+1).
 /// Pure: no state, thread safe.
-void fill_normals(const Key& key, std::uint32_t chain, std::uint64_t step, std::span<double> out);
+void fill_normals(const StreamKey& key, std::uint32_t chain, std::uint64_t step,
+                  std::span<double> out);
 
 /// Step number reserved for the start of a chain drawn at random (schedules that need one).
 inline constexpr std::uint64_t start_step = ~std::uint64_t{0};

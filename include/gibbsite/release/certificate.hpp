@@ -4,20 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "gibbsite/core/random.hpp"
 #include "gibbsite/schedule/plan.hpp"
 
 namespace gibbsite {
-
-/// Public facts of a run that are not in the plan.
-struct RunFacts {
-  NoiseKind noise = NoiseKind::chacha20;
-  std::string backend = "cpu";
-};
-
-/// The "certificate" object of ARCHITECTURE's model.json (docs/formats.md). A run on a user's seed
-/// is marked void: guarantee.void = true, with the reason.
-nlohmann::json certificate_json(const Plan& plan, const RunFacts& facts);
 
 /// What `plan --json` prints (docs/formats.md): the constants, every certificate, the chosen one.
 nlohmann::json plan_json(const Plan& plan);

@@ -3,24 +3,37 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "gibbsite/core/rows.hpp"
 #include "gibbsite/data/schema.hpp"
 #include "gibbsite/release/certificate.hpp"
-#include "gibbsite/sampler/sample.hpp"
 
 namespace gibbsite {
 
-/// A released model. Coefficients lie on the public grid.
-struct Release {
+/// Coefficients and the whole schema: what predicting needs. Says nothing about privacy.
+struct LinearModel {
   std::string loss;
   Schema schema;
   std::vector<std::vector<double>> draws;  ///< [draws][d]
-  nlohmann::json certificate;
 };
 
-/// Rounds the draws to the release grid and attaches the certificate.
-Release release(const Run& run, const Plan& plan);
+/// A model, its coefficients on the public grid, with its certificate. Only `fit` makes one, or
+/// reading a file, whose certificate is as good as `verify` says.
+class Release {
+ public:
+  [[nodiscard]] const LinearModel& model() const { return model_; }
+  [[nodiscard]] const nlohmann::json& certificate() const { return certificate_; }
+
+ private:
+  friend struct ReleaseAccess;  // host/release/certify.hpp
+  Release(LinearModel model, nlohmann::json certificate)
+      : model_(std::move(model)), certificate_(std::move(certificate)) {}
+
+  LinearModel model_;
+  nlohmann::json certificate_;
+};
 
 nlohmann::json to_json(const Release& release);
 /// Throws BadInput "SOURCE: ..." on anything that is not a gibbsite-release/1 file.
@@ -44,7 +57,7 @@ struct OriginalUnits {
 OriginalUnits original_units(const Schema& schema, std::span<const double> theta);
 
 /// P(y = +1) for rows [n x d]: the mean over the released draws of sigmoid(x.theta).
-std::vector<double> predict_probabilities(const Release& release, const Rows& x);
+std::vector<double> predict_probabilities(const LinearModel& model, const Rows& x);
 
 struct Evaluation {
   std::uint64_t rows = 0;

@@ -15,7 +15,7 @@ struct ChainSpec {
   double step_size = 1e-3;           ///< h
   std::uint64_t iterations = 1;      ///< T: the chain stops there
   std::vector<double> center{};      ///< theta0 [d]; empty means 0
-  Key key{};                         ///< noise key
+  StreamKey key;                     ///< noise key
   std::uint32_t stream = 0;          ///< chain number in the noise stream
 };
 

@@ -49,7 +49,7 @@ struct PosteriorOptions {
                                  ///< overdispersed, around the minimiser
   double tv = 1e-10;             ///< proximal: total variation to the posterior, of each draw. It
                                  ///< chooses its own start, warm-up and step size
-  Key key{};                     ///< of all noise; chain c takes stream c
+  StreamKey key = StreamKey::from_seed(0);  ///< of all noise; chain c takes stream c
   /// Called with (transitions done, in all) of a chain, a few times a second.
   std::function<void(std::uint64_t, std::uint64_t)> progress{};
   const std::atomic<bool>* stop = nullptr;  ///< set by a signal handler

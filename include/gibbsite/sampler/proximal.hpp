@@ -38,7 +38,7 @@ class ProximalChains {
   /// views must outlive this.
   /// Throws BadInput when m = 0, the center is not finite, or the schedule is out of range.
   ProximalChains(Engine& engine, const Potential& potential, const ProximalSchedule& schedule,
-                 std::span<const double> center, std::size_t chains, const Key& key);
+                 std::span<const double> center, std::size_t chains, const StreamKey& key);
   ~ProximalChains();
 
   /// Chain c starts at center + deviation N(0, I), the noise of (key, c, start_step).

@@ -1,0 +1,27 @@
+#pragma once
+// How a run of a plan is watched, stopped and resumed. Nothing here changes its bits.
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace gibbsite {
+
+struct FitOptions {
+  /// File to resume from and to save to; empty: none. It holds the noise key (mode 0600) and is
+  /// left behind, complete, until `discard_checkpoint`.
+  std::string checkpoint{};
+  double checkpoint_every_seconds = 60.0;  ///< also written at the start, the end and interruption
+  /// Called with (steps done, steps in all) a few times a second.
+  std::function<void(std::uint64_t, std::uint64_t)> progress{};
+  /// Called at the end with how the backend went about it, one line for people.
+  std::function<void(const std::string&)> design{};
+  const std::atomic<bool>* stop = nullptr;  ///< set by a signal handler
+};
+
+/// Removes the checkpoint of a run once its model is written; until then the same `fit` goes on
+/// from it to the same bits. A link and what it points to both go; nothing happens where there is
+/// no file. Throws BadInput "FILE: ..." when it cannot be removed.
+void discard_checkpoint(const std::string& path);
+
+}  // namespace gibbsite

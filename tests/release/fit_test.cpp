@@ -1,0 +1,101 @@
+// What the public headers let a program do with keys, draws and certificates: no internal header
+// here.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <random>
+#include <type_traits>
+
+#include "gibbsite/gibbsite.hpp"
+
+namespace gibbsite {
+namespace {
+
+using Draws = std::vector<std::vector<double>>;
+
+// A certificate is on what `fit` made or a file says, and on nothing else.
+static_assert(!std::is_default_constructible_v<Release> && !std::is_aggregate_v<Release>);
+static_assert(!std::is_constructible_v<Release, LinearModel, nlohmann::json>);
+static_assert(!std::is_constructible_v<Release, LinearModel, Plan>);
+template <class R>
+concept LetsItsDrawsChange = requires(R release) {
+  release.model().draws = Draws{};
+}
+|| requires(R release) { release.draws = Draws{}; };
+template <class R>
+concept LetsItsCertificateChange = requires(R release, nlohmann::json json) {
+  release.certificate() = json;
+}
+|| requires(R release, nlohmann::json json) { release.certificate = json; };
+static_assert(!LetsItsDrawsChange<Release> && !LetsItsCertificateChange<Release>);
+
+// Names are looked up where the concept is met, so a function that comes back is seen.
+template <class P>
+concept CertifiesDraws = requires(P plan, Draws draws) {
+  release(draws, plan);
+}
+|| requires(P plan, LinearModel model) { release(model, plan); }
+|| requires(P plan, NoiseKind noise) { certificate_json(plan, {noise, "cpu"}); };
+template <class M>
+concept GivesRawDraws = requires(const M& model, const Dataset& data, const Plan& plan,
+                                 Backend& backend, Key&& key) {
+  sample(model, data, plan, backend, std::move(key));
+}
+|| requires(const M& model, const Dataset& data, const Plan& plan, Backend& backend, Key& key) {
+  sample(model, data, plan, backend, key);
+};
+static_assert(!CertifiesDraws<Plan> && !GivesRawDraws<Model>);
+
+template <class K>
+concept IsTakenByFit = requires(const Model& model, const Dataset& data, const Plan& plan,
+                                Backend& backend, K key) {
+  fit(model, data, plan, backend, static_cast<K>(key));
+};
+static_assert(IsTakenByFit<Key&&>);
+static_assert(!IsTakenByFit<Key&> && !IsTakenByFit<const Key&>);  // it is used up
+static_assert(!IsTakenByFit<StreamKey> && !IsTakenByFit<NoiseKind>);
+
+class Fit : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    data.schema.label = "y";
+    data.schema.positive = "1";
+    data.schema.columns = {{"x", ColumnType::number, 0, 1, {}, false}};
+    std::mt19937 random(1);
+    for (int i = 0; i < 200; ++i) {
+      data.x.push_back(static_cast<float>(random() % 1000) / 1000);
+      data.y.push_back(random() % 2 == 0 ? 1.0F : -1.0F);
+    }
+    made = plan(model.constants(data.schema, data.rows()), {.epsilon = 1.0, .delta = 1e-6});
+  }
+  Model model = logistic_regression();
+  Dataset data;
+  Plan made;
+  std::unique_ptr<Backend> backend = make_backend("reference");
+};
+
+TEST_F(Fit, CertifiesThePlanThatItRanAndTheKeyThatItUsedUp) {
+  Key key = Key::from_os();
+  const Release release = fit(model, data, made, *backend, std::move(key));
+  const Verification verified = verify(to_json(release));
+  EXPECT_TRUE(verified.valid && !verified.void_run);
+  EXPECT_EQ(release.certificate()["mechanism"]["step_size"], made.certificate().step_size);
+  EXPECT_EQ(release.certificate()["numerics"]["noise"], "chacha20");
+  EXPECT_THROW(fit(model, data, made, *backend, std::move(key)), BadInput);
+
+  const Release seeded = fit(model, data, made, *backend, Key::from_seed(0));
+  EXPECT_TRUE(verify(to_json(seeded)).void_run);
+  EXPECT_EQ(seeded.certificate()["numerics"]["noise"], "philox");
+  EXPECT_NE(release.model().draws, seeded.model().draws);
+}
+
+// Engines that compute otherwise are refused, and the key is used up all the same.
+TEST_F(Fit, RefusesArithmeticThatNoCertificateCovers) {
+  const auto fast = make_backend("cpu", {.arithmetic = Arithmetic::float32});
+  Key key = Key::from_os();
+  EXPECT_THROW(fit(model, data, made, *fast, std::move(key)), BadInput);
+  EXPECT_THROW(static_cast<void>(key.kind()), BadInput);
+}
+
+}  // namespace
+}  // namespace gibbsite
