@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/core/wide.hpp"
+#include "gibbsite/schedule/noise_law.hpp"
 #include "release/certify.hpp"
 #include "release/model_json.hpp"
 
@@ -65,8 +65,9 @@ json assumptions_json(const Plan& plan, const RunFacts& facts) {
   }
   out.push_back(
       "the program computed what its documentation says, in IEEE 754 double precision rounding to "
-      "nearest; rounding is paid for in numerics.map_error, and the law of the computed noise is "
-      "taken for exactly Gaussian");
+      "nearest; rounding is paid for in numerics.map_error, the finite range and grid of the "
+      "normals "
+      "in numerics.noise_tv and numerics.release_epsilon");
   const CertificatePlan& c = plan.certificate();
   if (c.kind != CertificateKind::path && !(c.gradients > 0)) {
     out.push_back(
@@ -127,6 +128,8 @@ json certificate_json(const Plan& plan, const RunFacts& facts) {
            {{"arithmetic", "double"},
             {"map_error", c.map_error},
             {"noise", to_string(facts.noise)},
+            {"noise_tv", c.noise_tv},
+            {"release_epsilon", c.release_epsilon},
             {"release_grid", release_grid(c)}}},
           {"assumptions", assumptions_json(plan, facts)},
           {"theorem", theorem_page(c.kind)},
@@ -156,31 +159,6 @@ json plan_json(const Plan& plan) {
           {"chosen", to_string(plan.certificate().kind)}};
 }
 
-double release_grid(const CertificatePlan& c) {
-  if (!std::isfinite(c.map_error)) {
-    throw Infeasible(
-        "release grid: the rounding error of this run is not bounded; ask for fewer iterations");
-  }
-  const Wide h = c.step_size, m = c.prior_precision;
-  const bool rejects = c.kind == CertificateKind::proximal || c.kind == CertificateKind::rejection;
-  // Variance of the last noise, and how much of an error each step forgets (1 - c, when positive).
-  Wide variance = 2 * h, gap = std::min(Wide(h * m), Wide(2 - h * Wide(c.smoothness)));
-  if (rejects) {
-    variance = c.step_size == 0 ? 1 / m : 1 / (m + 1 / h);
-    gap = c.step_size == 0 ? Wide(1) : Wide(m * variance);
-  }
-  // floor(log2 sqrt(variance)) = floor(floor(log2 variance) / 2).
-  const int exponent = std::ilogb(static_cast<double>(variance));
-  const int noise = (exponent >= 0 ? exponent : exponent - 1) / 2 - 15;
-  Wide steps = c.iterations;
-  if (gap > 0 && gap * steps > 1) steps = 1 / gap;
-  int accumulated = 0;
-  const double error = round_up(Wide(16) * Wide(c.map_error) * steps);
-  const double fraction = std::frexp(error, &accumulated);
-  if (fraction == 0.5) --accumulated;
-  return std::ldexp(1.0, error > 0 ? std::max(noise, accumulated) : noise);
-}
-
 std::string in_words(const json& certificate) {
   const std::string source = "certificate";
   const json& guarantee = field(certificate, "guarantee", source);
@@ -199,9 +177,12 @@ std::string in_words(const json& certificate) {
   const std::string adjacency = text_field(guarantee, "adjacency", source);
   const std::string kind = text_field(mechanism, "certificate", source);
   const std::string rows = k == 1 ? "one row" : fmt::format("up to {} rows", k);
+  const json& numerics = field(certificate, "numerics", source);
+  const double noise = number_field(numerics, "noise_tv", source) +
+                       number_field(numerics, "release_epsilon", source);
   // Equal prior odds: the best guess is right with probability 1/2 + TV/2, TV <= 2 Phi(mu/2) - 1 +
-  // 2 gamma.
-  const double guess = std::min(1.0, normal_cdf(mu / 2) + tv);
+  // 2 gamma; and what computed noise adds.
+  const double guess = std::min(1.0, normal_cdf(mu / 2) + tv + noise);
   std::string out = fmt::format(
       "(ε, δ) = ({:.4g}, {:.4g}), {}, {} per person.\n"
       "Whoever sees this model, even knowing every other row of the table, learns little about any "

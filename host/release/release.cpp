@@ -14,6 +14,7 @@
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/release/fit.hpp"
+#include "gibbsite/schedule/noise_law.hpp"
 #include "release/certify.hpp"
 #include "release/model_json.hpp"
 

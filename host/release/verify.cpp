@@ -9,9 +9,9 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/model/loss.hpp"
-#include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/release/certificate.hpp"
 #include "gibbsite/sampler/backend.hpp"
+#include "gibbsite/schedule/noise_law.hpp"
 #include "gibbsite/schedule/path.hpp"
 #include "release/certify.hpp"
 #include "release/model_json.hpp"
@@ -193,6 +193,9 @@ void recompute(Claim& claim) {
     throw BadInput("mechanism.certificate: must name a certificate, not auto");
   }
   claim.recomputed_mu = over_draws_up(mu, sqrt(Wide(budget.draws)), budget.draws);
+  const NoiseCost cost = noise_cost_up(c, p, budget.draws);
+  p.noise_tv = cost.tv;
+  p.release_epsilon = cost.epsilon;
 }
 
 // The one-sided claims: they may be weaker than what is true, never stronger.
@@ -204,20 +207,19 @@ void verify_guarantee(Verifier& v, Claim& claim, const json& guarantee) {
   v.check(
       p.kind == CertificateKind::path ? p.tv_gap == 0 : p.tv_gap >= claim.recomputed_tv,
       fmt::format("mechanism.tv_gap: claimed {}, recomputed {}", p.tv_gap, claim.recomputed_tv));
-  // delta(epsilon; mu) + (1 + e^epsilon) gamma; beyond epsilon = 700 the second factor is no double
-  // and the claim says nothing.
+  // Beyond epsilon = 700 e^epsilon is no double and the claim says nothing.
   if (!(p.epsilon <= 700)) throw BadInput("guarantee.epsilon: above 700, which promises nothing");
-  const double delta = round_up(Wide(gdp_delta_up(p.epsilon, claim.recomputed_mu)) +
-                                (1 + exp(Wide(p.epsilon))) * Wide(p.tv_gap));
+  const double delta = delta_up(p, claim.recomputed_mu);
   v.check(delta <= p.delta,
           fmt::format("guarantee.delta: claimed {} at epsilon = {}, recomputed {}", p.delta,
                       p.epsilon, delta));
   if (p.calibration == Calibration::gdp) return;
   // The seeds' calibrations bound beta for one exact draw; k rows multiply L, draws compose.
   const Budget& budget = claim.plan.budget;
-  const double share = round_down(Wide(p.delta) - (1 + exp(Wide(p.epsilon))) * Wide(p.tv_gap));
+  const double share =
+      round_down(Wide(p.delta) - (1 + exp(Wide(p.epsilon))) * (Wide(p.tv_gap) + Wide(p.noise_tv)));
   const double one = calibrate_beta_down(
-      p.calibration, p.epsilon, p.kind == CertificateKind::path ? p.delta : share,
+      p.calibration, round_down(Wide(p.epsilon) - Wide(p.release_epsilon)), share,
       round_up(Wide(claim.plan.constants.lipschitz_up()) * Wide(budget.rows_per_person)),
       p.prior_precision, budget.adjacency);
   const double beta = budget.draws == 1 ? one : round_down(Wide(one) / sqrt(Wide(budget.draws)));

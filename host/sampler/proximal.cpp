@@ -25,6 +25,8 @@ constexpr std::uint64_t most_predictions = 4;
 // Then with the Hessian at w, which costs d/4 gradients. Long steps, for which the search is long,
 // are taken in few features only: acceptance forbids them elsewhere.
 constexpr std::size_t most_local_features = 32;
+// A step in full that shrinks the gradient by less has overshot, or may as well be damped.
+constexpr double full_step = 0.1;
 // Noise of iteration k: y at k 2^32, proposal t at k 2^32 + 1 + t, its uniform in the upper half.
 constexpr int trials_bits = 32;
 constexpr std::uint64_t uniforms = std::uint64_t{1} << 63;
@@ -52,10 +54,10 @@ struct Chain {
   bool accepted = false;              // padded: the passes that are left are made all the same
   bool value_known = false;           // of the loss at w
   double value = 0, value_error = 0;  // there
-  // The search for w: where a Newton step was tried from, the gradient there and its bound.
-  bool trying = false;
+  // The search for w: the Newton step that is tried, where from, the gradient there and its bound.
+  int tries = 0;  // 1: in full, 2: damped
   double from_bound = 0;
-  VectorXd from, from_residual;
+  VectorXd from, from_residual, from_step;
   double slack = 0;           // keeps the tangent, which is rounded, below the loss
   VectorXd high, low;         // [d]
   VectorXd y, w, mean, kick;  // [d] w as it is, the accepted proposal is mean + kick
@@ -98,7 +100,7 @@ struct ProximalChains::State {
   void begin(Chain& chain) const;
   void take_gradient(Chain& chain, std::span<const double> loss_gradient) const;
   void search(Chain& chain, const VectorXd& residual, double bound) const;
-  [[nodiscard]] VectorXd newton_step(const Chain& chain, const VectorXd& residual) const;
+  [[nodiscard]] bool newton_step(Chain& chain, const VectorXd& residual) const;
   void propose(const Chain& chain, std::span<double> kicked, std::span<double> out) const;
   void decide(Chain& chain, std::span<const double> kicked, std::span<const double> values);
   bool accepts(const Chain& chain, const VectorXd& move, double value, std::uint64_t trial_step);
@@ -142,7 +144,8 @@ double ProximalChains::State::value_error(double value, double theta_norm) const
 // y, and a first guess at the proximal point.
 void ProximalChains::State::begin(Chain& chain) const {
   chain.trial = chain.gradients = 0;
-  chain.accepted = chain.value_known = chain.trying = false;
+  chain.accepted = chain.value_known = false;
+  chain.tries = 0;
   chain.phase = Phase::seek;
   if (exact_rejection()) {
     chain.y.setZero();
@@ -190,34 +193,43 @@ void ProximalChains::State::take_gradient(Chain& chain,
 }
 
 // w <- w - 2/(m + M + 2/eta) grad shrinks the gradient by q, whatever the data. A Newton step is
-// kept where it is worth as much, so every second pass at the latest shrinks the bound by q: there
-// is no limit, and none is needed (docs/proximal.md, "Finding w").
+// kept where it is worth as much, in full where it is worth far more, else damped; so every third
+// pass at the latest shrinks the bound by q: there is no limit, and none is needed
+// (docs/proximal.md, "Finding w").
 void ProximalChains::State::search(Chain& chain, const VectorXd& residual, double bound) const {
-  const bool failed = chain.trying && !(bound <= contraction * chain.from_bound);
-  if (failed) chain.w = chain.from;
-  const VectorXd& gradient = failed ? chain.from_residual : residual;
-  const bool newton =
-      !padded() && !failed &&
-      ((predicts() && chain.gradients <= most_predictions) || features() <= most_local_features);
-  chain.trying = newton;
-  if (!newton) {
-    chain.w -= descent * gradient;
+  const double asked = chain.tries == 1 ? std::min(full_step, contraction) : contraction;
+  if (chain.tries > 0 && !(bound <= asked * chain.from_bound)) {
+    if (++chain.tries == 2) {
+      chain.w = chain.from + damping(*u.loss, chain.from_step.norm() * row_norm) * chain.from_step;
+    } else {
+      chain.w = chain.from - descent * chain.from_residual;
+      chain.tries = 0;
+    }
+    return;
+  }
+  chain.tries = !padded() && newton_step(chain, residual) ? 1 : 0;
+  if (chain.tries == 0) {
+    chain.w -= descent * residual;
     return;
   }
   chain.from = chain.w;
   chain.from_residual = residual;
   chain.from_bound = bound;
-  chain.w += newton_step(chain, residual);
+  chain.w += chain.from_step;
 }
 
-// With the model first, then with the Hessian at w, damped so that it never overshoots.
-VectorXd ProximalChains::State::newton_step(const Chain& chain, const VectorXd& residual) const {
-  if (chain.gradients <= most_predictions) return -model.solve(residual);
+// To `from_step`: with the model first, then with the Hessian at w. False where there is none.
+bool ProximalChains::State::newton_step(Chain& chain, const VectorXd& residual) const {
+  if (predicts() && chain.gradients <= most_predictions) {
+    chain.from_step = -model.solve(residual);
+    return true;
+  }
+  if (features() > most_local_features) return false;
   auto h = hessian(u, {chain.w.data(), features()});
   Eigen::Map<MatrixXd> curvature(h.data(), anchor.size(), anchor.size());
   curvature.diagonal().array() += pull;
-  const VectorXd step = -curvature.llt().solve(residual);
-  return damping(*u.loss, step.norm() * row_norm) * step;
+  chain.from_step = -curvature.llt().solve(residual);
+  return true;
 }
 
 // kicked [B x d]; out [B x d] or, before the loss at w is known, [B + 1 x d] with w last.

@@ -6,6 +6,7 @@
 
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "gibbsite/schedule/noise_law.hpp"
 #include "schedule/rounding.hpp"
 
 namespace gibbsite {
@@ -49,8 +50,8 @@ MapBounds map_bounds_up(const ProblemConstants& constants, double beta, double p
   const Wide residual_error = (sum + gamma_k(residual_roundings)) * residual;
   const Wide update = gamma_k(update_roundings) * slack;
   const Wide growth = loss_part * curvature * logit + update * (1 + h * m);
-  const Wide fixed =
-      loss_part * residual_error + update * (drift + noise) + (growth - update * h * m) * center;
+  const Wide fixed = loss_part * residual_error + update * (drift + noise) +
+                     gamma_k(normal_roundings) * slack * noise + (growth - update * h * m) * center;
 
   // Computed iterates: B = start + steps (drift + noise + e), e = fixed + growth B.
   const Wide feedback = growth * steps;

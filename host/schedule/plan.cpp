@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <boost/math/distributions/normal.hpp>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -10,6 +12,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "gibbsite/schedule/noise_law.hpp"
 #include "gibbsite/schedule/path.hpp"
 #include "schedule/planning.hpp"
 
@@ -69,14 +72,100 @@ std::string out_of_reach(const CertificatePlan& out) {
   return fmt::format("{}: {:.2g} years on this machine", passes, out.seconds / (365.25 * 86400));
 }
 
+double start_gradient_up(const ProblemConstants& constants, double beta) {
+  return round_up(Wide(beta) * Wide(constants.rows) * Wide(constants.lipschitz_up()));
+}
+
+double delta_up(const CertificatePlan& c, double mu) {
+  const double most = round_down(Wide(c.epsilon) - Wide(c.release_epsilon));
+  const Wide gap = Wide(c.tv_gap) + Wide(c.noise_tv);
+  if (!(most >= 0) || !(gap < Wide(0.5))) return 1;
+  // A guarantee at a smaller epsilon holds at this one: gaps are multiplied by e^epsilon, so the
+  // best is where Phi(-mu/2 - epsilon/mu) = gap.
+  double epsilon = most;
+  if (gap > 0 && mu > 0) {
+    const double z =
+        -boost::math::quantile(boost::math::normal{}, std::max(static_cast<double>(gap), 1e-300));
+    epsilon = std::clamp(mu * (z - mu / 2), 0.0, most);
+  }
+  return round_up(Wide(gdp_delta_up(epsilon, mu)) +
+                  (1 + exp(Wide(epsilon) + Wide(c.release_epsilon))) * gap);
+}
+
 namespace {
 
-PathCertificate path_schedule(const ProblemConstants& constants, const Budget& budget,
-                              const PlanOptions& options) {
+// (epsilon, delta) for the Gaussian part when gaps of `tv` are to be paid for: at most the budget's
+// epsilon, less where e^epsilon makes them dear.
+Budget after_noise(Budget budget, const NoiseCost& paid) {
+  const double most = round_down(Wide(budget.epsilon) - Wide(paid.epsilon));
+  const auto left_at = [&](double epsilon) {
+    return round_down(Wide(budget.delta) -
+                      (1 + exp(Wide(epsilon) + Wide(paid.epsilon))) * Wide(paid.tv));
+  };
+  const auto worth = [&](double epsilon) {
+    const double delta = left_at(epsilon);
+    return epsilon > 0 && delta > 0 ? gdp_mu_down(epsilon, delta) : 0.0;
+  };
+  budget.epsilon = most;
+  if (most > 0 && !(left_at(most) > 0.99 * budget.delta)) {
+    double lo = 0, hi = most;
+    for (int i = 0; i < 40; ++i) {  // golden section: mu has one maximum
+      const double a = lo + 0.382 * (hi - lo), b = lo + 0.618 * (hi - lo);
+      worth(a) >= worth(b) ? hi = b : lo = a;
+    }
+    if (worth((lo + hi) / 2) > worth(most)) budget.epsilon = (lo + hi) / 2;
+  }
+  budget.delta = budget.epsilon > 0 ? left_at(budget.epsilon) : 0.0;
+  return budget;
+}
+
+}  // namespace
+
+CertificatePlan paid_for_noise(const ProblemConstants& constants, const Budget& budget,
+                               const std::function<CertificatePlan(const Budget&)>& make) {
+  NoiseCost paid;
+  CertificatePlan out;
+  // The cost hardly depends on what is left; a step of the grid may double it.
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    const Budget left = after_noise(budget, paid);
+    if (!(left.epsilon > 0) || !(left.delta > 0)) {
+      out.feasible = false;
+      out.why = fmt::format(
+          "normals computed in double are off by {:.2g} in total variation, which costs "
+          "(1+e^epsilon) times that of delta, and {:.2g} of epsilon, over {} features and {:.3g} "
+          "steps: more than the budget has; ask for a larger delta, fewer draws or fewer "
+          "--iterations",
+          paid.tv, paid.epsilon, constants.features, out.iterations);
+      return out;
+    }
+    out = make(left);
+    out.epsilon = budget.epsilon;
+    out.delta = budget.delta;
+    if (!out.feasible) return out;  // for a reason of its own
+    const NoiseCost cost = noise_cost_up(constants, out, budget.draws);
+    out.noise_tv = cost.tv;
+    out.release_epsilon = cost.epsilon;
+    if (cost.tv <= paid.tv && cost.epsilon <= paid.epsilon) return out;
+    paid = {round_up(Wide(1.01) * cost.tv), round_up(Wide(1.01) * cost.epsilon)};
+  }
+  out.feasible = false;
+  out.why = "the cost of computed noise does not settle; ask for another --iterations";
+  return out;
+}
+
+namespace {
+
+// `budget` is what noise leaves of `asked`, by which the rule goes.
+PathCertificate path_schedule(const ProblemConstants& constants, const Budget& asked,
+                              const Budget& budget, const PlanOptions& options) {
   const auto& m = constants.prior_precision;
   if (options.calibration == Calibration::gdp) {
-    const double mu = gdp_split_down(gdp_mu_down(budget.epsilon, budget.delta), budget.draws);
-    const DefaultChoice choice = default_rule(constants, budget, mu, m, options.iterations);
+    const auto share = [](const Budget& of) {
+      return gdp_split_down(gdp_mu_down(of.epsilon, of.delta), of.draws);
+    };
+    const double mu = share(budget);
+    const DefaultChoice choice =
+        default_rule(constants, asked, share(asked), m, options.iterations);
     return options.step_size
                ? path_calibrate_fixed(constants, budget, mu, choice.prior_precision,
                                       *options.step_size, choice.iterations)
@@ -93,10 +182,10 @@ PathCertificate path_schedule(const ProblemConstants& constants, const Budget& b
   return path_certificate(constants, budget, beta, prior, h, std::max(T, 1.0));
 }
 
-CertificatePlan plan_path(const ProblemConstants& constants, const Budget& budget,
-                          const PlanOptions& options) {
+CertificatePlan plan_path_with(const ProblemConstants& constants, const Budget& asked,
+                               const Budget& budget, const PlanOptions& options) {
   CertificatePlan out = blank(CertificateKind::path, budget, options);
-  const PathCertificate found = path_schedule(constants, budget, options);
+  const PathCertificate found = path_schedule(constants, asked, budget, options);
   out.beta = found.beta;
   out.prior_precision = found.prior_precision;
   out.step_size = found.step_size;
@@ -108,7 +197,7 @@ CertificatePlan plan_path(const ProblemConstants& constants, const Budget& budge
   out.mu = draws_mu_up(found.mu, budget);
   count_passes(out, out.iterations, out.iterations, budget, options);
   out.feasible = true;
-  if (!(gdp_delta_up(budget.epsilon, out.mu) <= budget.delta)) {
+  if (!(gdp_delta_up(budget.epsilon, out.mu) <= budget.delta)) {  // of what noise leaves
     out.feasible = false;
     out.why =
         "this step size makes the chain less private than its stationary law; leave out "
@@ -122,6 +211,13 @@ CertificatePlan plan_path(const ProblemConstants& constants, const Budget& budge
         "to the Gibbs posterior";
   }
   return out;
+}
+
+CertificatePlan plan_path(const ProblemConstants& constants, const Budget& budget,
+                          const PlanOptions& options) {
+  return paid_for_noise(constants, budget, [&](const Budget& left) {
+    return plan_path_with(constants, budget, left, options);
+  });
 }
 
 void validate(const ProblemConstants& constants, const Budget& budget, const PlanOptions& options) {

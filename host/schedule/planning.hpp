@@ -1,5 +1,6 @@
 #pragma once
 // What the planners of single certificates share.
+#include <functional>
 #include <string>
 
 #include "gibbsite/schedule/plan.hpp"
@@ -12,6 +13,14 @@ double gibbs_beta_down(const ProblemConstants& constants, const Budget& budget,
                        Calibration calibration, double delta, double prior_precision);
 /// Of all draws, from one draw's.
 double draws_mu_up(double mu, const Budget& budget);
+
+/// beta n L: ||grad U(theta0)|| whatever the data.
+double start_gradient_up(const ProblemConstants& constants, double beta);
+
+/// Plans with what computed noise leaves of the budget; `make(left)` plans with a budget. Where it
+/// leaves nothing, or does not settle, the certificate says so and is not feasible.
+CertificatePlan paid_for_noise(const ProblemConstants& constants, const Budget& budget,
+                               const std::function<CertificatePlan(const Budget&)>& make);
 
 CertificatePlan blank(CertificateKind kind, const Budget& budget, const PlanOptions& options);
 /// For passes and work of one draw.

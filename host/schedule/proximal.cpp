@@ -9,6 +9,7 @@
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/schedule/map_error.hpp"
+#include "gibbsite/schedule/noise_law.hpp"
 #include "schedule/rounding.hpp"
 #include "schedule/tv_target.hpp"
 
@@ -192,7 +193,7 @@ double proximal_search_up(double strong_convexity, double smoothness, double ste
                           double start, double residual) {
   const Wide m = strong_convexity, M = smoothness, pull = 1 / Wide(step_size);
   const Wide q = (M - m) / (M + m + 2 * pull);
-  return 1 + 2 * std::max(1.0, ceil_up(log(2 * Wide(start) / Wide(residual)) / -log(q)));
+  return 1 + 3 * std::max(1.0, ceil_up(log(2 * Wide(start) / Wide(residual)) / -log(q)));
 }
 
 double proximal_kl_start_up(double features, double strong_convexity, double smoothness,
@@ -296,7 +297,7 @@ ProximalSchedule rejection_schedule(double features, double strong_convexity, do
 ProximalError proximal_error(const ProblemConstants& constants, double beta,
                              double strong_convexity, double smoothness,
                              const ProximalSchedule& schedule, double gradient_norm) {
-  const Wide d = constants.features, k = schedule.iterations;
+  const Wide d = constants.features, m = strong_convexity, k = schedule.iterations;
   const Wide eta = schedule.step_size;
   const bool exact = schedule.step_size == 0;
   const ProposalBounds proposal =
@@ -324,19 +325,31 @@ ProximalError proximal_error(const ProblemConstants& constants, double beta,
   }
   const Wide acceptance = Wide(proposal.acceptance_down) * exp(Wide(-tilt * extent.reach));
   if (!(acceptance > 0)) return out;
+  out.acceptance = round_down(acceptance);
+  out.offset = proposal.offset;
 
   // All N B proposals of some iteration are turned down.
   const Wide trials = Wide(schedule.rounds) * Wide(schedule.proposals);
   out.tv_cap = round_up(k * exp(Wide(trials * log1p(Wide(-acceptance)))));
 
-  // Gaussian moves that are off by e: KL <= e^2/(2 variance) each, then Pinsker. Positions are
-  // pairs of doubles, so that only the moves are rounded; a uniform word decides within 2^-64.
+  // Gaussian moves that are off by e: KL <= e^2/(2 variance) each; decisions about proposals that
+  // are off by u xi each tilt the law by t, KL <= t^2/2; then Pinsker. Positions are pairs of
+  // doubles, so that only the moves are rounded; a uniform word decides within 2^-64.
+  const Wide move = gamma_k(4 + normal_roundings);
   const Wide pair = gamma_k(4) * gamma_k(4) * extent.norm;
-  const Wide e_y = gamma_k(4) * y_kick + pair;
-  const Wide e_x = gamma_k(4) * x_kick + pair;
+  const Wide e_y = move * y_kick + pair;
+  const Wide e_x = move * x_kick + pair;
+  const Wide e_start = exact ? Wide(0) : Wide(move * kicks(d) / sqrt(Wide(smoothness)) + pair);
   out.map_error = round_up(e_y + e_x);
-  const Wide kl = exact ? Wide(e_x * e_x / s) : Wide(e_y * e_y / eta + e_x * e_x / s);
-  out.tv_rounding = round_up(sqrt(Wide(k * kl / 4)) + k * trials * ldexp(Wide(1), -64));
+  const Wide spread = sqrt(s * sqrt(d * (d + 2))), offset = proposal.offset;
+  const Wide A = Wide(smoothness) - m;
+  const Wide tilted = A * (spread + offset) * (move * (spread + 2 * offset) + pair);
+  if (!(A * extent.reach * (e_x + pair) < Wide(0.005))) return out;
+  const Wide kl_x = e_x * e_x / s + Wide("1.01") * tilted * tilted;
+  const Wide kl = exact ? kl_x : Wide(e_y * e_y / eta + kl_x);
+  const Wide kl_start = exact ? Wide(0) : Wide(e_start * e_start / eta);
+  out.tv_rounding =
+      round_up(sqrt(Wide((k * kl + kl_start) / 4)) + k * trials * ldexp(Wide(1), -64));
   out.total = round_up(Wide(out.tv_mixing) + out.tv_cap + out.tv_rounding);
   return out;
 }

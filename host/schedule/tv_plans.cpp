@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random.hpp"
@@ -11,6 +12,7 @@
 #include "gibbsite/schedule/dalalyan.hpp"
 #include "gibbsite/schedule/map_error.hpp"
 #include "gibbsite/schedule/proximal.hpp"
+#include "schedule/minimiser_reach.hpp"
 #include "schedule/planning.hpp"
 
 namespace gibbsite {
@@ -23,11 +25,6 @@ ProximalSchedule schedule_of(const CertificatePlan& c) {
   return {c.step_size, c.iterations, c.proposals, c.rounds, c.residual, c.gradients};
 }
 
-// beta n L: ||grad U(theta0)|| whatever the data.
-double gradient_norm_up(const ProblemConstants& constants, double beta) {
-  return round_up(Wide(beta) * Wide(constants.rows) * Wide(constants.lipschitz_up()));
-}
-
 // Langevin chains: KL of K Gaussian steps whose means differ by at most e, then Pinsker.
 TvError langevin_error(const ProblemConstants& constants, const CertificatePlan& c) {
   const Wide d = constants.features, m = c.prior_precision, M = c.smoothness, h = c.step_size;
@@ -35,7 +32,7 @@ TvError langevin_error(const ProblemConstants& constants, const CertificatePlan&
   const bool averaged = c.kind == CertificateKind::averaged;
   // theta_hat = theta0 - (beta grad - g)/m; dalalyan adds N(0, I/M) of bounded bits.
   const Wide spread = averaged ? Wide(0) : Wide(sqrt(Wide(d / M)) * Wide(max_abs_normal));
-  const double start = round_up((Wide(gradient_norm_up(constants, c.beta)) + G) / m + spread);
+  const double start = round_up((Wide(start_gradient_up(constants, c.beta)) + G) / m + spread);
   const MapBounds bounds =
       map_bounds_up(constants, c.beta, c.prior_precision, c.step_size, c.iterations, start);
   TvError out{bounds.map_error, bounds.iterate_norm, 1.0};
@@ -51,6 +48,8 @@ TvError langevin_error(const ProblemConstants& constants, const CertificatePlan&
   }
   const Wide mixing =
       exp(Wide(d / 4 * log(Wide(M / m)) + G * G * (1 / m + 1 / M) / 4 - K * h * m / 2)) / 2;
+  // The bound on the steps is proven where h <= 1/M and K is no handful (docs/dalalyan.md).
+  if (!(h * M <= 1) || !(K >= 1 + M * G * G / (m * m * d))) return out;
   const Wide steps = M * sqrt(Wide(d * K * h * h)) / 2;
   out.total = round_up(mixing + steps + rounding);
   return out;
@@ -109,8 +108,12 @@ std::string_view merit(CertificateKind kind, bool padded) {
 
 }  // namespace
 
-CertificatePlan plan_tv(CertificateKind kind, const ProblemConstants& constants,
-                        const Budget& budget, const PlanOptions& options) {
+namespace {
+
+// `budget` is what noise leaves of `asked`.
+CertificatePlan plan_tv_with(CertificateKind kind, const ProblemConstants& constants,
+                             const Budget& asked, const Budget& budget,
+                             const PlanOptions& options) {
   CertificatePlan out = blank(kind, budget, options);
   const double m = constants.prior_precision.value_or(1.0);
   out.prior_precision = m;
@@ -119,9 +122,9 @@ CertificatePlan plan_tv(CertificateKind kind, const ProblemConstants& constants,
     return out;
   }
   // (epsilon, delta(epsilon; mu) + (1 + e^epsilon) gamma): what gamma costs comes off delta first.
-  const Wide price = 1 + exp(Wide(budget.epsilon));
+  const Wide price = 1 + exp(Wide(asked.epsilon));
   out.tv_gap =
-      options.tv ? *options.tv : round_down(Wide(default_tv_share) * Wide(budget.delta) / price);
+      options.tv ? *options.tv : round_down(Wide(default_tv_share) * Wide(asked.delta) / price);
   const double delta = round_down(Wide(budget.delta) - price * Wide(out.tv_gap));
   if (!(delta > 0)) {
     out.why = fmt::format(
@@ -139,7 +142,7 @@ CertificatePlan plan_tv(CertificateKind kind, const ProblemConstants& constants,
   // A public tolerance for the minimiser that a run starts from: it adds 1e-6 to an exponent. A
   // padded run has no minimiser and starts at theta0.
   if (!padded) out.start_gradient_norm = 1e-3 * std::sqrt(m);
-  const double G = padded ? gradient_norm_up(constants, out.beta) : out.start_gradient_norm;
+  const double G = padded ? start_gradient_up(constants, out.beta) : out.start_gradient_norm;
 
   const double tv = out.tv_gap / static_cast<double>(budget.draws);
   TvError error;
@@ -173,7 +176,21 @@ CertificatePlan plan_tv(CertificateKind kind, const ProblemConstants& constants,
   return out;
 }
 
+}  // namespace
+
+CertificatePlan plan_tv(CertificateKind kind, const ProblemConstants& constants,
+                        const Budget& budget, const PlanOptions& options) {
+  return paid_for_noise(constants, budget, [&](const Budget& left) {
+    return plan_tv_with(kind, constants, budget, left, options);
+  });
+}
+
 TvError tv_error(const ProblemConstants& constants, const CertificatePlan& c) {
+  if (c.kind != CertificateKind::path && !(c.gradients > 0) &&
+      !minimiser_in_reach(constants, c.beta, c.prior_precision, c.smoothness,
+                          c.start_gradient_norm)) {
+    return {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity(), 1.0};
+  }
   switch (c.kind) {
     case CertificateKind::dalalyan:
     case CertificateKind::averaged:
@@ -181,7 +198,7 @@ TvError tv_error(const ProblemConstants& constants, const CertificatePlan& c) {
     case CertificateKind::proximal:
     case CertificateKind::rejection: {
       const double G =
-          c.gradients > 0 ? gradient_norm_up(constants, c.beta) : c.start_gradient_norm;
+          c.gradients > 0 ? start_gradient_up(constants, c.beta) : c.start_gradient_norm;
       const ProximalError error =
           proximal_error(constants, c.beta, c.prior_precision, c.smoothness, schedule_of(c), G);
       return {error.map_error, error.iterate_norm, error.total};

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/schedule/noise_law.hpp"
 #include "release/example.hpp"
 
 namespace gibbsite {
@@ -36,7 +37,8 @@ TEST(Certificate, HasTheFieldsOfTheContract) {
                                    "sensitivity", "strong_convexity", "smoothness", "loss",
                                    "max_abs_residual", "curvature"}));
   EXPECT_EQ(names(c["numerics"]),
-            (std::set<std::string>{"arithmetic", "map_error", "noise", "release_grid"}));
+            (std::set<std::string>{"arithmetic", "map_error", "noise", "noise_tv",
+                                   "release_epsilon", "release_grid"}));
   EXPECT_EQ(names(c["software"]), (std::set<std::string>{"version", "backend"}));
   const CertificatePlan& plan = example.plan.certificate();
   EXPECT_EQ(c["guarantee"]["epsilon"], 1.0);
@@ -90,12 +92,12 @@ CertificatePlan numbers(double h, double e, double T, double m = 0, double M = 0
 }
 
 TEST(ReleaseGrid, FollowsTheNoiseOfAStep) {
-  // sqrt(2h) in [2^k, 2^(k+1)) gives 2^(k - 15); checked on both sides of powers of two.
+  // sqrt(2h) in [2^k, 2^(k+1)) gives 2^(k - 8); checked on both sides of powers of two.
   for (int k = -40; k <= 10; ++k) {
     const double edge = std::ldexp(0.5, 2 * k);  // sqrt(2h) = 2^k
-    EXPECT_EQ(release_grid(numbers(edge, 0, 1)), std::ldexp(1.0, k - 15)) << k;
-    EXPECT_EQ(release_grid(numbers(edge * 3.99, 0, 1)), std::ldexp(1.0, k - 15)) << k;
-    EXPECT_EQ(release_grid(numbers(std::nextafter(edge, 0), 0, 1)), std::ldexp(1.0, k - 16)) << k;
+    EXPECT_EQ(release_grid(numbers(edge, 0, 1)), std::ldexp(1.0, k - 8)) << k;
+    EXPECT_EQ(release_grid(numbers(edge * 3.99, 0, 1)), std::ldexp(1.0, k - 8)) << k;
+    EXPECT_EQ(release_grid(numbers(std::nextafter(edge, 0), 0, 1)), std::ldexp(1.0, k - 9)) << k;
   }
 }
 

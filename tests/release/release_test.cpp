@@ -6,6 +6,7 @@
 #include <random>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/schedule/noise_law.hpp"
 #include "release/example.hpp"
 #include "support/temp_dir.hpp"
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/schedule/plan.hpp"
 
 namespace gibbsite {
 namespace {
@@ -89,6 +90,52 @@ TEST(Dalalyan, RefusesWhatTheTheoremDoesNotCover) {
   EXPECT_THROW(dalalyan_schedule(5, 1.0, 7, 0.5), BadInput);
   EXPECT_THROW(dalalyan_schedule(5, 1.0, 7, 0.0), BadInput);
   EXPECT_THROW(dalalyan_schedule(5, 1.0, 7, std::nan("")), BadInput);
+}
+
+// h sum_k E||grad U||^2 <= d + kappa G^2/m + 2 M K h d from N(theta_hat, I/M), ||grad
+// U(theta_hat)||
+// <= G, h <= 1/M: exact for quadratics of any curvature between m and M.
+TEST(Dalalyan, TheGradientsOfARunAreWithinTheirBound) {
+  const double m = 0.1, M = 3;
+  double closest = 0;
+  for (const double curvature : {0.1, 0.5, 3.0}) {
+    for (const double G : {0.0, 0.01, 1.0}) {
+      for (const double h : {0.01 / M, 0.3 / M, 1 / M}) {
+        double mean = G / curvature, variance = 1 / M, sum = 0;
+        for (int k = 1; k <= 500; ++k) {
+          sum += h * curvature * curvature * (mean * mean + variance);
+          mean *= 1 - h * curvature;
+          variance = std::pow(1 - h * curvature, 2) * variance + 2 * h;
+          const double bound = 1 + M * G * G / (m * m) + 2 * M * k * h;
+          EXPECT_LE(sum, bound);
+          closest = std::max(closest, sum / bound);
+        }
+      }
+    }
+  }
+  EXPECT_GT(closest, 0.4);
+}
+
+TEST(Dalalyan, NoGapIsClaimedOutsideOfTheProof) {
+  ProblemConstants constants;
+  constants.rows = 10;
+  constants.features = 2;
+  CertificatePlan c;
+  c.kind = CertificateKind::dalalyan;
+  c.beta = 0.01;
+  c.prior_precision = 1;
+  c.smoothness = constants.smoothness_up(c.beta, 1);
+  c.start_gradient_norm = 1e-3;
+  const auto s = dalalyan_schedule(2, 1, c.smoothness, 0.1, 1e-3);
+  c.step_size = s.step_size;
+  c.iterations = s.iterations;
+  EXPECT_LT(tv_error(constants, c).total, 0.11);
+  CertificatePlan longer = c;
+  longer.step_size = 1.01 / c.smoothness;
+  EXPECT_EQ(tv_error(constants, longer).total, 1);
+  CertificatePlan away = c;
+  away.start_gradient_norm = 1e4;
+  EXPECT_EQ(tv_error(constants, away).total, 1);
 }
 
 }  // namespace

@@ -11,10 +11,6 @@ namespace gibbsite {
 /// What `plan --json` prints (docs/formats.md): the constants, every certificate, the chosen one.
 nlohmann::json plan_json(const Plan& plan);
 
-/// Public grid 2^-k that a coefficient is rounded to: 2^(floor(log2 sqrt(2h)) - 15), never below 16
-/// accumulated map errors e min(T, 1/(1-c)). Throws Infeasible when the map error is not finite.
-double release_grid(const CertificatePlan& certificate);
-
 /// The outcome of `verify`.
 struct Verification {
   bool valid = false;

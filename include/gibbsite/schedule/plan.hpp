@@ -51,7 +51,10 @@ struct CertificatePlan {
   double gradients = 0;            ///< proximal, padded: gradient passes of an iteration; else 0
   double mu = 0;                   ///< GDP parameter of all draws together
   double tv_gap = 0;               ///< gamma of all draws together
-  double epsilon = 0, delta = 0;  ///< the guarantee: delta >= delta(epsilon; mu) + (1+e^eps) tv_gap
+  double noise_tv = 0;             ///< what the normals' finite range and grid add (noise_law.hpp)
+  double release_epsilon = 0;      ///< what rounding to the release grid takes off epsilon
+  /// The guarantee: delta >= H(epsilon - release_epsilon; mu) + (1+e^eps)(tv_gap + noise_tv).
+  double epsilon = 0, delta = 0;
   double passes = 0;  ///< over the whole data, all draws; expected, where it depends on data
   double work = 0;  ///< the same in gradient passes of one chain: a batch costs more than its read
   double seconds = 0;     ///< predicted; NaN when there is no measurement
@@ -86,6 +89,10 @@ struct TvError {
 /// From the certificate's beta, m, M, its schedule and start_gradient_norm (docs/dalalyan.md,
 /// docs/averaged.md, docs/proximal.md). Throws BadInput for `path`, which has no TV.
 TvError tv_error(const ProblemConstants& constants, const CertificatePlan& certificate);
+
+/// H(epsilon - release_epsilon; mu) + (1 + e^epsilon)(tv_gap + noise_tv) of a certificate, rounded
+/// up: the delta that its epsilon holds with. `mu`: of all draws together.
+double delta_up(const CertificatePlan& certificate, double mu);
 
 /// The (T, m, a) that the default rule picks, h = a / (M + m) (docs/default-rule.md).
 struct DefaultChoice {

@@ -91,7 +91,7 @@ bool proximal_search_ends(const ProblemConstants& constants, double beta, double
                           double gradient_norm);
 
 /// Passes that the search takes at most from ||grad|| <= `start`, whatever the data: a Newton step
-/// that fails costs one beside the step of gradient descent that shrinks ||grad|| by q.
+/// that fails costs two beside the step of gradient descent that shrinks ||grad|| by q.
 double proximal_search_up(double strong_convexity, double smoothness, double step_size,
                           double start, double residual);
 
@@ -103,6 +103,8 @@ struct ProximalError {
   double tv_cap = 0;        ///< some iteration accepts none of its N B proposals
   double tv_rounding = 0;
   double total = 0;
+  double acceptance = 0;  ///< of a proposal as it is decided, at least; 0 where nothing bounds it
+  double offset = 0;      ///< bound on ||mean - w||
 };
 ProximalError proximal_error(const ProblemConstants& constants, double beta,
                              double strong_convexity, double smoothness,
