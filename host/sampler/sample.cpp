@@ -421,7 +421,7 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
       last_save = Clock::now();
     }
   }
-  if (keep) std::filesystem::remove(options.checkpoint, ignored);
+  if (keep) remove_checkpoint(options.checkpoint);
 
   Run run;
   run.draws = sampler->draws();

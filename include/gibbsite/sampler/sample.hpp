@@ -51,5 +51,8 @@ struct Checkpoint {
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 /// Throws BadInput "FILE: ..." when it is unreadable, cut short or edited.
 Checkpoint read_checkpoint(const std::string& path);
+/// Removes it, what it links to, and what writers that were killed left of it: the key is in each.
+/// Nothing when there is none. Throws BadInput "FILE: ..." when it cannot be removed.
+void remove_checkpoint(const std::string& path);
 
 }  // namespace gibbsite
