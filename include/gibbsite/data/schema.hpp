@@ -17,6 +17,8 @@ struct Column {
   double lo = 0, hi = 1;  ///< number: public range; cells are clamped, then scaled to [0,1]
   std::vector<std::string> levels = {};  ///< category: one-hot, in this order
   bool other = false;                    ///< category: levels not listed become one more, "(other)"
+
+  bool operator==(const Column&) const = default;
 };
 
 /// Rows as the model sees them: columns in the schema's order (numbers one feature, categories one
@@ -50,6 +52,7 @@ struct Schema {
   /// Throws BadInput "SOURCE: what; what to do" on row_norm <= 0, no columns, lo >= hi, duplicate
   /// levels, a label that is also a feature, and so on.
   void validate(const std::string& source) const;
+  bool operator==(const Schema&) const = default;
 };
 
 /// Reads a schema from TOML (docs/data.md). Throws BadInput "FILE:LINE: ..." on a syntax error,
