@@ -139,6 +139,32 @@ std::string seal_of(json description_json) {
   return digest_of(description_json.dump());
 }
 
+/// Of the columns only those that were changed: [column, clamped, missing, other, invalid].
+json counts_json(const IngestCounts& counts) {
+  json columns = json::array();
+  for (std::size_t j = 0; j < counts.columns.size(); ++j) {
+    const CellCounts& c = counts.columns[j];
+    if (c.sum() > 0) columns.push_back({j, c.clamped, c.missing, c.other, c.invalid});
+  }
+  return {{"clamped_cells", counts.clamped_cells},   {"missing_cells", counts.missing_cells},
+          {"other_cells", counts.other_cells},       {"invalid_cells", counts.invalid_cells},
+          {"invalid_labels", counts.invalid_labels}, {"unlisted_labels", counts.unlisted_labels},
+          {"clipped_rows", counts.clipped_rows},     {"columns", columns}};
+}
+
+IngestCounts counts_from_json(const json& counts, std::size_t columns) {
+  IngestCounts out{counts.at("clamped_cells"),  counts.at("missing_cells"),
+                   counts.at("other_cells"),    counts.at("invalid_cells"),
+                   counts.at("invalid_labels"), counts.at("unlisted_labels"),
+                   counts.at("clipped_rows"),   std::vector<CellCounts>(columns)};
+  for (const json& c : counts.at("columns")) {
+    const auto j = c.at(0).get<std::size_t>();
+    if (j >= columns) throw Unusable{"cache.json is damaged"};
+    out.columns[j] = {c.at(1), c.at(2), c.at(3), c.at(4)};
+  }
+  return out;
+}
+
 /// Files of a cache and the rows that lie in them.
 struct Mapping {
   std::array<std::unique_ptr<MappedFile>, array_names.size()> files;
@@ -280,9 +306,7 @@ std::optional<Dataset> open_cache(const std::string& table, const Schema& schema
     data.schema = schema;
     data.mapped = rows_of(mapping);
     data.y.assign(labels.numbers<float>(), labels.numbers<float>() + labels.size() / sizeof(float));
-    const json& counts = d.at("counts");
-    data.counts = {counts.at("clamped_cells"), counts.at("missing_cells"), counts.at("other_cells"),
-                   counts.at("clipped_rows")};
+    data.counts = counts_from_json(d.at("counts"), schema.columns.size());
     note(options, fmt::format("private: rows from {}, which agrees with the table and the schema; "
                               "--remove-cache removes it",
                               cache));
@@ -335,18 +359,13 @@ std::shared_ptr<const Rows> CacheWriter::finish(const Dataset& data, std::uint64
                                                 bool sparse, Input& input,
                                                 const ReadOptions& options) {
   append(labels, std::span<const float>(data.y));
-  const IngestCounts& counts = data.counts;
   json d{{"format", format},
          {"software", GIBBSITE_VERSION},
          {"private", "rows of the table beside this folder"},
          {"layout", sparse ? "sparse" : "dense"},
          {"rows", rows},
          {"features", data.features()},
-         {"counts",
-          {{"clamped_cells", counts.clamped_cells},
-           {"missing_cells", counts.missing_cells},
-           {"other_cells", counts.other_cells},
-           {"clipped_rows", counts.clipped_rows}}},
+         {"counts", counts_json(data.counts)},
          {"input", input.digest()},
          {"input_bytes", input.size()},
          {"label_file", ""},
