@@ -140,10 +140,36 @@ std::string seal_of(json description_json) {
 }
 
 /// (json gives a number below 0 or of 1e300 as some count, too.)
-std::uint64_t count_of(const json& object, const char* name) {
-  const json& value = object.at(name);
+std::uint64_t count_of(const json& value) {
   if (!value.is_number_unsigned()) throw Unusable{"cache.json is damaged"};
   return value.get<std::uint64_t>();
+}
+
+/// Of the columns only those that were changed: [column, clamped, missing, other, invalid].
+json counts_json(const IngestCounts& counts) {
+  json columns = json::array();
+  for (std::size_t j = 0; j < counts.columns.size(); ++j) {
+    const CellCounts& c = counts.columns[j];
+    if (c.sum() > 0) columns.push_back({j, c.clamped, c.missing, c.other, c.invalid});
+  }
+  return {{"clamped_cells", counts.clamped_cells},   {"missing_cells", counts.missing_cells},
+          {"other_cells", counts.other_cells},       {"invalid_cells", counts.invalid_cells},
+          {"invalid_labels", counts.invalid_labels}, {"unlisted_labels", counts.unlisted_labels},
+          {"clipped_rows", counts.clipped_rows},     {"columns", columns}};
+}
+
+IngestCounts counts_from_json(const json& counts, std::size_t columns) {
+  const auto count = [&](const char* name) { return count_of(counts.at(name)); };
+  IngestCounts out{count("clamped_cells"),  count("missing_cells"),
+                   count("other_cells"),    count("invalid_cells"),
+                   count("invalid_labels"), count("unlisted_labels"),
+                   count("clipped_rows"),   std::vector<CellCounts>(columns)};
+  for (const json& c : counts.at("columns")) {
+    const auto j = count_of(c.at(0));
+    if (j >= columns) throw Unusable{"cache.json is damaged"};
+    out.columns[j] = {count_of(c.at(1)), count_of(c.at(2)), count_of(c.at(3)), count_of(c.at(4))};
+  }
+  return out;
 }
 
 /// Files of a cache and the rows that lie in them.
@@ -242,7 +268,7 @@ std::optional<Dataset> open_cache(const std::string& table, const Schema& schema
         (d.at("label_file") == "") == has_labels)
       throw Unusable{"the table has changed"};
 
-    const auto rows = count_of(d, "rows");
+    const auto rows = count_of(d.at("rows"));
     auto mapping =
         std::make_shared<const Mapping>(cache, rows, schema.features(), d.at("layout") == "sparse");
     const json& arrays = d.at("arrays");
@@ -269,9 +295,7 @@ std::optional<Dataset> open_cache(const std::string& table, const Schema& schema
     data.schema = schema;
     data.mapped = rows_of(mapping);
     data.y.assign(labels.numbers<float>(), labels.numbers<float>() + labels.size() / sizeof(float));
-    const json& counts = d.at("counts");
-    data.counts = {count_of(counts, "clamped_cells"), count_of(counts, "missing_cells"),
-                   count_of(counts, "other_cells"), count_of(counts, "clipped_rows")};
+    data.counts = counts_from_json(d.at("counts"), schema.columns.size());
     note(options, fmt::format("private: rows from {}, which agrees with the table and the schema; "
                               "--remove-cache removes it",
                               cache));
@@ -313,18 +337,13 @@ std::shared_ptr<const Rows> CacheWriter::finish(const Dataset& data, std::uint64
                                                 bool sparse, Input& input,
                                                 const ReadOptions& options) {
   append(labels, std::span<const float>(data.y));
-  const IngestCounts& counts = data.counts;
   json d{{"format", format},
          {"software", GIBBSITE_VERSION},
          {"private", "rows of the table beside this folder"},
          {"layout", sparse ? "sparse" : "dense"},
          {"rows", rows},
          {"features", data.features()},
-         {"counts",
-          {{"clamped_cells", counts.clamped_cells},
-           {"missing_cells", counts.missing_cells},
-           {"other_cells", counts.other_cells},
-           {"clipped_rows", counts.clipped_rows}}},
+         {"counts", counts_json(data.counts)},
          {"input", input.digest()},
          {"input_bytes", input.size()},
          {"label_file", ""},

@@ -150,8 +150,9 @@ std::string memory_shortage(const std::string& path, std::uint64_t rows, std::ui
       (available == 0 || needed <= static_cast<double>(available)))
     return {};
   return fmt::format(
-      "{}: {} rows of {} features need {:.1f} GiB of memory and {:.1f} GiB are available", path,
-      rows, features, needed / gib, static_cast<double>(available) / gib);
+      "{}: {} rows (private under add-remove) of {} features need {:.1f} GiB of memory and {:.1f} "
+      "GiB are available",
+      path, rows, features, needed / gib, static_cast<double>(available) / gib);
 }
 
 }  // namespace gibbsite

@@ -216,7 +216,8 @@ TEST_F(CacheTest, IsMadeAnewWhenAnythingHasChanged) {
            {[] {}, "the schema or",
             dense_schema("z = {type = \"number\", range = [0, 1], count = "
                          "197}\n")},
-           {[] {}, "the schema or", wide_schema(), {.labels = Labels::required}},
+           {[] {}, "the schema or", wide_schema(), {.labels = Labels::optional}},
+           {[] {}, "the schema or", "invalid = \"middle\"\n" + wide_schema()},
            {[&] { change_byte(cache + "value.f32", 4000); }, "value.f32 is damaged"},
            {[&] { change_byte(cache + "feature.u32", 0); }, "feature.u32 is damaged"},
            {[&] { change_byte(cache + "begin.u64", 808); }, "begin.u64 is damaged"},
@@ -261,8 +262,8 @@ TEST_F(CacheTest, IsOfTheLabelsToo) {
 TEST_F(CacheTest, OfARunThatDidNotEndNothingIsLeft) {
   const std::string table = csv(5000);
   const std::string bad = write("bad.csv", text_of(table) + "1,2,abc,1\n");
-  const std::string one_class = write("one.csv", "x1,x2,x3,y\n1,2,3,1\n1,2,4,1\n");
-  for (const std::string& file : {bad, one_class})
+  const std::string no_label = write("one.csv", "x1,x2,x3,y\n1,2,3,1\n1,2,4,\n");
+  for (const std::string& file : {bad, no_label})
     EXPECT_THROW(read(file, dense_schema(), Cache::always), BadInput);
   ReadOptions stopped{.cache = Cache::always,
                       .progress = [](std::uint64_t done, std::uint64_t) { return done == 0; }};

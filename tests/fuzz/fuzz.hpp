@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
 
 namespace gibbsite::fuzz {
 

@@ -16,6 +16,7 @@ inline const Schema& schema_of(unsigned byte) {
                    "b = {type = \"number\", range = [-5, 1e3]}\n",
                    "schema"),
       parse_schema("label = \"y\"\npositive = \"1\"\nnegative = \"-1\"\nrow_norm = 0.5\n"
+                   "unlisted_label = \"refuse\"\n"
                    "intercept = true\nmissing = \"?\"\n[columns]\n"
                    "a = {type = \"number\", range = [17, 90]}\n"
                    "b = {type = \"category\", levels = [\"u\", \"v,\", \"3\"], other = true}\n"
@@ -26,6 +27,7 @@ inline const Schema& schema_of(unsigned byte) {
                    "b = {type = \"category\", levels = [\"1\", \"2.5\"]}\n",
                    "schema"),
       parse_schema("label = \"y\"\npositive = \"1\"\nmissing = \"nan\"\nrow_norm = 1e-6\n"
+                   "invalid = \"middle\"\n"
                    "intercept = true\n[columns]\nx = {type = \"number\", range = [-1e300, 1e300], "
                    "count = 40}\n",
                    "schema")};
@@ -34,9 +36,8 @@ inline const Schema& schema_of(unsigned byte) {
 
 inline ReadOptions options_of(unsigned byte) {
   using Labels = ReadOptions::Labels;
-  constexpr std::array labels = {Labels::required_two_classes, Labels::required, Labels::optional};
   ReadOptions options;
-  options.labels = labels[(byte >> 2) % 3];
+  options.labels = (byte & 4) != 0 ? Labels::required : Labels::optional;
   options.ignore_extra_columns = (byte & 16) != 0;
   return options;
 }

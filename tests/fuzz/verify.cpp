@@ -17,7 +17,8 @@ void gibbsite::fuzz::run(std::string_view in) {
   for (const auto& line : out.checks) require_one_line(line);
   for (const auto& line : out.failures) require_one_line(line);
   const bool told = accepts([&] { static_cast<void>(in_words(model.at("certificate"))); });
+  const bool whole = accepts([&] { static_cast<void>(read_release(path)); });
   if (out.valid) {
-    require(told && to_json(release_from_json(model, "model")) == model, "a valid model");
+    require(told && whole && to_json(release_from_json(model, "model")) == model, "a valid model");
   }
 }

@@ -21,18 +21,27 @@ struct Column {
   bool operator==(const Column&) const = default;
 };
 
+/// What becomes of a cell that the schema cannot read: not a finite number, a level that is not
+/// listed (without `other`), an empty cell where none is `missing`, an empty label.
+/// refuse: the table is refused, which tells about that row (an assumption of the certificate).
+/// middle: a number is the middle of its range, a level is "(other)" or none of the listed ones, a
+/// label the negative class.
+enum class Invalid { refuse, middle };
+
 /// Rows as the model sees them: columns in the schema's order (numbers one feature, categories one
 /// per level, then "(missing)" when `missing` is set and not a listed level, then "(other)"), then
 /// the intercept.
 struct Schema {
-  std::string label;            ///< name of the column to predict
-  std::string positive;         ///< its positive class (y = +1); every other is y = -1
-  std::string negative;         ///< name of the other class; empty: "not <positive>"
-  double row_norm = 1.0;        ///< R: rows are scaled down to this norm
-  bool intercept = false;       ///< append a constant feature 1
-  bool has_missing = false;     ///< `missing` was given
-  std::string missing;          ///< how a missing cell reads
-  std::vector<Column> columns;  ///< in the order of the schema file
+  std::string label;                    ///< name of the column to predict
+  std::string positive;                 ///< its positive class (y = +1); every other is y = -1
+  std::string negative;                 ///< name of the other class; empty: "not <positive>"
+  bool refuses_unlisted_label = false;  ///< with `negative`: a third class is refused, not y = -1
+  Invalid invalid = Invalid::refuse;    ///< cells and labels that cannot be read
+  double row_norm = 1.0;                ///< R: rows are scaled down to this norm
+  bool intercept = false;               ///< append a constant feature 1
+  bool has_missing = false;             ///< `missing` was given
+  std::string missing;                  ///< how a missing cell reads
+  std::vector<Column> columns;          ///< in the order of the schema file
 
   [[nodiscard]] std::string negative_name() const;
   /// Whether this category has a "(missing)" feature: `missing` was given and is not a listed

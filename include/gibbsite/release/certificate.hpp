@@ -13,6 +13,7 @@ namespace gibbsite {
 struct RunFacts {
   NoiseKind noise = NoiseKind::chacha20;
   std::string backend = "cpu";
+  bool refuses_cells = true;  ///< the schema leaves Invalid::refuse
 };
 
 /// The "certificate" object of ARCHITECTURE's model.json (docs/formats.md). A run on a user's seed
