@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "data/digest.hpp"
 #include "data/support.hpp"
 
 namespace gibbsite {
@@ -307,6 +309,54 @@ TEST_F(CacheTest, IsRemovedWithWhatKilledRunsLeft) {
   fs::create_directory(table + ".gibbsite-cache.tmp-1-0");
   read(table, dense_schema(), Cache::always);
   EXPECT_THAT(names(), ElementsAre("t.csv", "t.csv.gibbsite-cache"));
+}
+
+// Right digests over sizes and counts that no table has: found by tests/fuzz/cache.cpp.
+TEST_F(CacheTest, ForgedSizesAreMadeAnew) {
+  using nlohmann::json;
+  const std::string table = csv(20), cache = table + ".gibbsite-cache/";
+  const std::string sparse = libsvm(20), sparse_cache = sparse + ".gibbsite-cache/";
+  const Dataset rows = read(table, dense_schema(), Cache::never).data;
+  const Dataset sparse_rows = read(sparse, wide_schema(), Cache::never).data;
+  const auto forge = [](const std::string& folder, const json& patch,
+                        const std::map<std::string, std::string>& arrays) {
+    json description = json::parse(text_of(folder + "cache.json"));
+    description.merge_patch(patch);
+    for (const auto& [name, bytes] : arrays) {
+      std::ofstream(folder + name, std::ios::binary) << bytes;
+      description["arrays"][name] = digest_of(bytes);
+    }
+    description.erase("digest");
+    description["digest"] = digest_of(description.dump());
+    std::ofstream(folder + "cache.json") << description.dump();
+  };
+  const std::map<std::string, std::string> empty{{"x.f32", ""}, {"labels.f32", ""}};
+  for (const auto& [patch, arrays] :
+       std::vector<std::pair<std::string, std::map<std::string, std::string>>>{
+           {R"({"rows": 4611686018427387904})", empty},  // 2^62 rows of 4 floats: 0 bytes
+           {R"({"rows": -1})", empty},
+           {R"({"rows": 1e300})", empty},
+           {R"({"counts": {"clipped_rows": -1}})", {}},
+           {R"({"counts": {"missing_cells": 1e300}})", {}}}) {
+    read(table, dense_schema(), Cache::always);
+    forge(cache, json::parse(patch), arrays);
+    const Result made = read(table, dense_schema(), Cache::automatic);
+    EXPECT_THAT(made.notes, HasSubstr("cache.json is damaged; it is made anew")) << patch;
+    expect_same(made.data, rows);
+  }
+  // Of sparse rows: a row beyond all entries, and as many rows as make `begin` empty.
+  read(sparse, wide_schema(), Cache::always);
+  std::string begin = text_of(sparse_cache + "begin.u64");
+  begin[8 + 7] = 1;
+  forge(sparse_cache, json::object(), {{"begin.u64", begin}});
+  Result made = read(sparse, wide_schema(), Cache::automatic);
+  EXPECT_THAT(made.notes, HasSubstr("begin.u64 is damaged; it is made anew"));
+  expect_same(made.data, sparse_rows);
+  forge(sparse_cache, json::parse(R"({"rows": 18446744073709551615})"),
+        {{"begin.u64", ""}, {"labels.f32", ""}});
+  made = read(sparse, wide_schema(), Cache::automatic);
+  EXPECT_THAT(made.notes, HasSubstr("cache.json is damaged; it is made anew"));
+  expect_same(made.data, sparse_rows);
 }
 
 TEST_F(CacheTest, ErrorsSayWhatToDo) {

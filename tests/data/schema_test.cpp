@@ -193,6 +193,21 @@ TEST(Schema, ValidateNamesItsSource) {
   expect_bad_input([&] { s.validate("model.json"); }, {"model.json: column 'workclass'", "twice"});
 }
 
+// What toml++ takes for impossible, by an assertion or as unreachable, found by
+// tests/fuzz/schema.cpp.
+TEST(Schema, WhatTomlAssumes) {
+  for (const std::string text :
+       {"[~columns]", "[!]", "[[~]]", "\u00f6 = 1", "[\u00f6]", "x = 1 \u00f6", "x = [1\u03e2]",
+        "x.~ = 1", "x = {~b = 1}", "\ufb06 = 1", "\u2e5e = 1"}) {
+    try {
+      parse_schema("label = \"y\"\n" + text + "\n", "s.toml");
+      FAIL() << text;
+    } catch (const BadInput& error) {
+      EXPECT_THAT(error.what(), StartsWith("s.toml:2: not valid TOML: ")) << text;
+    }
+  }
+}
+
 TEST(Schema, DamagedTextNeverCrashes) {
   const std::string alphabet = "[]{}=.,\"'#\n\\ 0129aeinxtrue_+-\xff";
   std::mt19937_64 random(11);
