@@ -88,7 +88,9 @@ class CacheTest : public test::DataTest {
     for (int i = 0; i < rows; ++i) {
       text += i % 3 == 0 ? "1" : "-1";
       if (i % 4 != 0)  // some rows have no entries
-        text += " " + std::to_string(1 + i % 90) + ":2 " + std::to_string(101 + i % 100) + ":9";
+        for (const auto& part :
+             {std::to_string(1 + i % 90) + ":2", std::to_string(101 + i % 100) + ":9"})
+          text.append(" ").append(part);
       text += "\n";
     }
     return write("t.svm", text);

@@ -23,11 +23,7 @@ inline void require(bool holds, std::string_view what, std::string_view shown = 
 }
 
 inline void require_one_line(std::string_view text) {
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    require(byte >= 0x20 && byte != 0x7f, "an error of more than one line, or with a control",
-            text);
-  }
+  require(shown(text) == text, "a line that is more than one, or not safe to show", shown(text));
 }
 
 /// Whether `f` returned; false when it threw an Error.

@@ -14,8 +14,6 @@ void gibbsite::fuzz::run(std::string_view in) {
   const Verification out = verify(model);
   require(out.valid == out.failures.empty(), "valid");
   require(!(out.valid && out.void_run), "a void run is no guarantee");
-  for (const auto& line : out.checks) require_one_line(line);
-  for (const auto& line : out.failures) require_one_line(line);
   const bool told = accepts([&] { static_cast<void>(in_words(model.at("certificate"))); });
   const bool whole = accepts([&] { static_cast<void>(read_release(path)); });
   if (out.valid) {
