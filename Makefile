@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 BUILD ?= build/release
 CMAKE_FLAGS ?=
 
-.PHONY: help deps build demo test check format format-check bench bench-peers bench-sampling check-posterior gpu-prefix gpu-check gpu-bench clean
+.PHONY: help deps build demo test check format format-check fuzz check-faults bench bench-peers bench-sampling check-posterior gpu-prefix gpu-check gpu-bench clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -27,6 +27,12 @@ format: ## clang-format everything
 
 format-check: deps ## fail when a file is not formatted
 	@scripts/format --check
+
+fuzz: deps ## fuzz every reader, 10 minutes each; FUZZ_SECONDS says otherwise
+	@scripts/fuzz $(FUZZ_SECONDS)
+
+check-faults: build ## 300 kills, full disks and closed folders, about 10 minutes
+	@scripts/check-faults $(BUILD)/bin/gibbsite
 
 bench: build ## run the benchmarks, about 20 minutes; results under bench/results/local
 	@scripts/bench $(BUILD)

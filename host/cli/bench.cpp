@@ -30,7 +30,8 @@ constexpr double like_its_schema = 2.0 / 3;
 
 constexpr const char* private_table =
     "private, for the curator only, do not publish: timed on this table itself, which has fewer "
-    "entries that are not zero than its schema allows";
+    "entries that are not zero than its schema allows; under add-remove the number of rows is "
+    "private too";
 
 struct Roofs {
   double load = 0;                       // runnable threads before anything was measured
@@ -174,9 +175,10 @@ struct BenchCommand {
     fit["seconds"] = total;
 
     if (reading) {
-      say(fmt::format("\nreading   {}: {:.4g} MB in {}, {:.3g} MB/s\n", shape.table.data,
+      say(fmt::format("\nreading   {}: {:.4g} MB in {}, {:.3g} MB/s{}\n", shape.table.data,
                       reading->bytes / 1e6, human_time(reading->seconds),
-                      reading->bytes / reading->seconds / 1e6));
+                      reading->bytes / reading->seconds / 1e6,
+                      plan.rows_cap ? " (private: the size tells the number of rows)" : ""));
     }
     say(fmt::format(
         "{}fit       {} steps of {} {}{}: about {} ({}planning {}, sampling {})\n",

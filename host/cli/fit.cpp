@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 
 #include "command.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/sampler/speed.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"
@@ -37,14 +39,66 @@ void require_writable(const std::string& path, const char* option) {
   }
 }
 
+std::string count_line(const CellCounts& c) {
+  std::string out;
+  const auto add = [&out](std::uint64_t count, const char* what) {
+    if (count > 0) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, what);
+  };
+  add(c.clamped, "clamped to the range");
+  add(c.missing, "missing");
+  add(c.other, "of another level");
+  add(c.invalid, "unreadable");
+  return out;
+}
+
+// Every line is private.
 std::string ingest_report(const Dataset& data) {
+  constexpr std::size_t most = 10;
   const IngestCounts& counts = data.counts;
-  return fmt::format(
+  std::string out = fmt::format(
       "private, for the curator only, do not publish: {} cells clamped to their range, {} missing, "
-      "{} of another level, {} rows scaled down; {:.0f} bytes a row {} ({})\n",
-      counts.clamped_cells, counts.missing_cells, counts.other_cells, counts.clipped_rows,
-      data.bytes_per_row(), data.mapped != nullptr ? "on disk" : "in memory",
+      "{} of another level, {} unreadable; {} labels unreadable, {} of neither class; {} rows "
+      "scaled "
+      "down; {:.0f} bytes a row {} ({})\n",
+      counts.clamped_cells, counts.missing_cells, counts.other_cells, counts.invalid_cells,
+      counts.invalid_labels, counts.unlisted_labels, counts.clipped_rows, data.bytes_per_row(),
+      data.mapped != nullptr ? "on disk" : "in memory",
       data.view().is_sparse() ? "entries that are not zero" : "dense");
+  std::vector<std::size_t> changed;
+  for (std::size_t j = 0; j < counts.columns.size(); ++j)
+    if (counts.columns[j].sum() > 0) changed.push_back(j);
+  std::ranges::stable_sort(changed, std::greater{},
+                           [&](std::size_t j) { return counts.columns[j].sum(); });
+  for (std::size_t i = 0; i < std::min(most, changed.size()); ++i) {
+    out += fmt::format("private:   {}: {}\n", shown(data.schema.columns[changed[i]].name),
+                       count_line(counts.columns[changed[i]]));
+  }
+  if (changed.size() > most)
+    out += fmt::format("private:   and {} columns with fewer\n", changed.size() - most);
+  return out;
+}
+
+// A slip in the schema's classes goes unpunished: the table is fitted all the same.
+void warn_of_one_class(const Dataset& data) {
+  if (std::ranges::adjacent_find(data.y, std::ranges::not_equal_to{}) != data.y.end()) return;
+  const bool positive = data.y.front() > 0;
+  fmt::print(stderr,
+             "gibbsite: warning: private: every label is {} the positive class '{}'; is `positive` "
+             "what the schema should say?\n",
+             positive ? "of" : "not of", shown(data.schema.positive));
+}
+
+// At the time, because the time is what tells.
+void warn_of_run_time(const CertificatePlan& c) {
+  const bool proposes = c.kind == CertificateKind::proximal || c.kind == CertificateKind::rejection;
+  if (c.kind == CertificateKind::path || (proposes && c.gradients > 0)) return;
+  fmt::print(stderr,
+             "gibbsite: warning: --certificate {}: how long this run takes depends on the private "
+             "rows ({}), and the certificate does not cover it: keep its time to yourself, or run "
+             "--certificate proximal --padded, whose number of passes is public\n",
+             to_string(c.kind),
+             proposes ? "it ends when a proposal is accepted"
+                      : "it searches the minimiser that it starts from");
 }
 
 // A coefficient as a bar to the left or to the right of a line.
@@ -81,7 +135,7 @@ std::string coefficient_report(const LinearModel& model) {
   return fmt::format("Coefficients{}{}: above 0 speaks for {} = {}\n",
                      model.draws.size() == 1 ? "" : " of the first draw",
                      all ? "" : fmt::format(" (the {} largest of {})", most, theta.size()),
-                     model.schema.label, model.schema.positive) +
+                     shown(model.schema.label), shown(model.schema.positive)) +
          table(lines);
 }
 
@@ -171,6 +225,8 @@ struct FitCommand {
     // The clock is for the screen: what is planned follows from public numbers alone.
     const Plan made = gibbsite::plan(constants, budget, options);
     CertificatePlan certificate = require_feasible(made);
+    warn_of_one_class(data);
+    warn_of_run_time(certificate);
     if (!quiet) {
       const double steps = certificate.work / static_cast<double>(budget.draws);
       certificate.seconds = steps * seconds_of_step(data, made, *engine_maker);

@@ -11,6 +11,7 @@
 
 #include "command.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
 
 namespace gibbsite::cli {
 
@@ -76,7 +77,7 @@ void run(int argc, char** argv) {
 
 int fail(std::string message, Status status) {
   std::replace(message.begin(), message.end(), '\n', ' ');
-  fmt::print(stderr, "gibbsite: {}\n", message);
+  fmt::print(stderr, "gibbsite: {}\n", shown(message));
   return static_cast<int>(status);
 }
 

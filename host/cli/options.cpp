@@ -139,7 +139,7 @@ ProblemConstants PlanArguments::constants(const FeatureSpace& space, std::uint64
   if (rows_cap && rows > *rows_cap) {
     throw BadInput(
         fmt::format("--rows-cap: the table has more than {} rows; give a public bound "
-                    "that holds",
+                    "that holds (private: how many rows there are is not public)",
                     *rows_cap));
   }
   return logistic_regression({.prior_precision = prior_precision, .center = {}})

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <memory>
 
 #include "command.hpp"
 #include "gibbsite/core/file.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/release/release.hpp"
 #include "options.hpp"
 
@@ -33,8 +35,12 @@ struct PredictCommand {
                                                     .label_path = {},
                                                     .progress = {}});
     const std::vector<double> positive = predict_probabilities(linear, data.view());
-    const std::string names[] = {csv_cell(linear.schema.negative_name()),
-                                 csv_cell(linear.schema.positive)};
+    // A file keeps the bytes of a name, a terminal does not obey them.
+    const bool on_screen = out.empty() && isatty(STDOUT_FILENO) == 1;
+    const auto name = [&](const std::string& text) {
+      return csv_cell(on_screen ? shown(text) : text);
+    };
+    const std::string names[] = {name(linear.schema.negative_name()), name(linear.schema.positive)};
     fmt::memory_buffer text;
     const auto end = std::back_inserter(text);
     fmt::format_to(end, "prediction{}\n", probabilities ? ",probability" : "");

@@ -13,6 +13,7 @@
 #include "command.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/sampler/draws_file.hpp"
 #include "gibbsite/sampler/posterior.hpp"
 #include "interrupt.hpp"
@@ -183,15 +184,16 @@ struct SampleCommand {
 
     const Verdict verdict = judge(summaries, drawn);
     if (json) {
-      fmt::print("{}\n",
-                 to_json(drawn, facts, features, columns, summaries, verdict, files).dump(2));
+      fmt::print(
+          "{}\n",
+          to_json(drawn, facts, features, columns, summaries, verdict, files).dump(2, ' ', true));
     }
     say("\n" + summary_table(features, summaries, order) + "\n" + speed(drawn, facts, summaries));
     if (verdict.usable) {
-      say(fmt::format("Verdict: {}\n", verdict.text));
+      say(fmt::format("Verdict: {}\n", shown(verdict.text)));
     } else {
       std::fflush(stdout);
-      fmt::print(stderr, "gibbsite: warning: {}\n", verdict.text);
+      fmt::print(stderr, "gibbsite: warning: {}\n", shown(verdict.text));
     }
     say(reading(files));
   }

@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "gibbsite/core/text.hpp"
+
 namespace gibbsite::cli {
 namespace {
 
@@ -44,7 +46,10 @@ std::string human_count(double count) {
   return out;
 }
 
-std::string table(const std::vector<std::vector<std::string>>& lines) {
+std::string table(const std::vector<std::vector<std::string>>& texts) {
+  std::vector<std::vector<std::string>> lines = texts;
+  for (auto& line : lines)
+    for (std::string& cell : line) cell = shown(cell);
   std::vector<std::size_t> widths;
   for (const auto& line : lines) {
     widths.resize(std::max(widths.size(), line.size()));

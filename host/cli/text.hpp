@@ -14,6 +14,7 @@ std::string human_time(double seconds);
 /// Whole numbers with thousands separators up to 10 million, then 3 digits.
 std::string human_count(double count);
 /// Columns padded to their widest cell, two blanks between, UTF-8; the first line is the header.
+/// Cells are shown as core/text.hpp has it.
 std::string table(const std::vector<std::vector<std::string>>& lines);
 
 /// "4,526 rows, 9 features, ...": the public problem in one line.

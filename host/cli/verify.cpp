@@ -8,6 +8,7 @@
 
 #include "command.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/release/certificate.hpp"
 #include "gibbsite/release/release.hpp"
 
@@ -30,13 +31,13 @@ void run(const std::string& path, bool verbose) {
   std::size_t hidden = 0;
   for (const std::string& line : result.checks) {
     if (verbose || is_headline(line)) {
-      fmt::print("ok    {}\n", line);
+      fmt::print("ok    {}\n", shown(line));
     } else {
       ++hidden;
     }
   }
   if (hidden > 0) fmt::print("ok    {} more fields as expected; --verbose lists them\n", hidden);
-  for (const std::string& line : result.failures) fmt::print("FAIL  {}\n", line);
+  for (const std::string& line : result.failures) fmt::print("FAIL  {}\n", shown(line));
   if (result.valid) {
     fmt::print("\nVALID: every number of the certificate follows from its public constants.\n\n{}",
                in_words(file.at("certificate")));

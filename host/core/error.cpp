@@ -4,7 +4,12 @@
 
 #include <cmath>
 
+#include "gibbsite/core/text.hpp"
+
 namespace gibbsite {
+
+Error::Error(Status status, const std::string& message)
+    : std::runtime_error(shown(message)), status_(status) {}
 
 void require_finite_positive(double value, std::string_view name) {
   if (!(std::isfinite(value) && value > 0)) {

@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "gibbsite/core/error.hpp"
 
@@ -19,11 +21,12 @@ namespace fs = std::filesystem;
 [[noreturn]] void fail(const std::string& path, int error) {
   const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
   const bool no_folder = error == ENOENT || error == ENOTDIR;
-  throw BadInput(fmt::format("{}: cannot write: {}; {}", path,
-                             std::generic_category().message(error),
-                             full        ? "free space or choose another path"
-                             : no_folder ? "create the folder first or choose another path"
-                                         : "choose another path"));
+  throw CannotWrite(
+      fmt::format("{}: cannot write: {}; {}", path, std::generic_category().message(error),
+                  full        ? "free space or choose another path"
+                  : no_folder ? "create the folder first or choose another path"
+                              : "choose another path"),
+      error);
 }
 
 // Both return 0 or the error.
@@ -45,6 +48,12 @@ int write_all(int fd, std::string_view text) {
   return error != 0 ? error : sync_bytes(fd);
 }
 
+// What only closing reports, on some file systems; the file and its lock stay.
+int error_of_close(int fd) {
+  const int copy = ::dup(fd);
+  return copy < 0 || ::close(copy) != 0 ? errno : 0;
+}
+
 // /dev/stdout and its kin name an open descriptor: replacing what is behind it would cut it off.
 bool names_a_descriptor(const std::string& path) {
   return path == "/dev/stdout" || path == "/dev/stderr" || path.starts_with("/dev/fd/") ||
@@ -60,6 +69,50 @@ std::string whole_path(const std::string& path) {
   return (whole.has_filename() ? whole : whole.parent_path()).string();
 }
 
+// A symbolic link stays one: what it points to is replaced.
+std::string target_of(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_symlink(path, ignored) && fs::exists(path, ignored)
+             ? fs::canonical(path, ignored).string()
+             : path;
+}
+
+// "PID-N"
+bool two_numbers(std::string_view text) {
+  const auto is_number = [](std::string_view part) {
+    return !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  const std::size_t dash = text.find('-');
+  return dash != std::string_view::npos && is_number(text.substr(0, dash)) &&
+         is_number(text.substr(dash + 1));
+}
+
+bool remove_if_abandoned(const std::string& name) {
+  struct stat there {
+  }, held{};
+  if (::lstat(name.c_str(), &there) != 0 || there.st_uid != ::geteuid()) return false;
+  const bool folder = S_ISDIR(there.st_mode);
+  if (!folder && !S_ISREG(there.st_mode)) return false;
+  // A lock of one alone needs a file that is open for writing on NFS.
+  const int fd = ::open(name.c_str(), (folder ? O_RDONLY | O_DIRECTORY : O_WRONLY) | O_NOFOLLOW |
+                                          O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return false;
+  // A writer renames its file and may make the next under the same name: what is locked must be
+  // what is there.
+  const bool abandoned = ::flock(fd, LOCK_EX | LOCK_NB) == 0 && ::fstat(fd, &held) == 0 &&
+                         ::lstat(name.c_str(), &there) == 0 && there.st_dev == held.st_dev &&
+                         there.st_ino == held.st_ino;
+  std::error_code error;
+  const bool removed = abandoned && fs::remove_all(name, error) > 0;
+  ::close(fd);
+  if (error) {
+    throw BadInput(fmt::format(
+        "{}: cannot be removed: {}; remove it yourself, it was left by a run that was killed", name,
+        error.message()));
+  }
+  return removed;
+}
+
 void write_directly(const std::string& path, std::string_view text) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (fd < 0) fail(path, errno);
@@ -70,32 +123,72 @@ void write_directly(const std::string& path, std::string_view text) {
 
 }  // namespace
 
+bool remove_abandoned(const std::string& path) {
+  const fs::path target = target_of(path);
+  const std::string prefix = target.filename().string() + ".tmp-";
+  const fs::path folder = target.parent_path();
+  bool removed = false;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder.empty() ? "." : folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(prefix) && two_numbers(std::string_view(name).substr(prefix.size()))) {
+      removed = remove_if_abandoned(entry.path()) || removed;
+    }
+  }
+  return removed;
+}
+
+Temporary::Temporary(std::string path, Kind kind, unsigned mode) : path_(std::move(path)) {
+  remove_abandoned(path_);
+  for (int attempt = 0;; ++attempt) {
+    name_ = fmt::format("{}.tmp-{}-{}", path_, ::getpid(), attempt);
+    if (kind == Kind::file) {
+      fd_ = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    } else if (::mkdir(name_.c_str(), mode) == 0) {
+      fd_ = ::open(name_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+      if (fd_ < 0 && errno == ENOENT) continue;  // swept before it was locked
+    }
+    if (fd_ < 0 && (errno != EEXIST || attempt == 1000)) fail(path_, errno);
+    if (fd_ >= 0 && take()) return;
+  }
+}
+
+// False when another process found it before it was locked, and removes it.
+bool Temporary::take() {
+  struct stat info {};
+  const bool locked = ::flock(fd_, LOCK_EX | LOCK_NB) == 0;
+  const bool contested = !locked && errno == EWOULDBLOCK;  // else there are no locks here
+  if (!contested && (::fstat(fd_, &info) != 0 || info.st_nlink != 0)) return true;
+  ::close(fd_);
+  fd_ = -1;
+  return false;
+}
+
+Temporary::~Temporary() {
+  std::error_code ignored;
+  if (!renamed_) fs::remove_all(name_, ignored);
+  ::close(fd_);
+}
+
+int Temporary::rename() {
+  if (::rename(name_.c_str(), path_.c_str()) != 0) return errno;
+  renamed_ = true;
+  // The rename itself survives a power cut once the folder is synced.
+  sync_folder(fs::path(path_).parent_path());
+  return 0;
+}
+
 void write_file_atomically(const std::string& path, std::string_view text, unsigned mode) {
   std::error_code ignored;
   const auto status = fs::status(path, ignored);
   if (names_a_descriptor(path) || (fs::exists(status) && !fs::is_regular_file(status))) {
     return write_directly(path, text);
   }
-  // A symbolic link stays one: what it points to is replaced.
-  const std::string target = fs::is_symlink(path, ignored) && fs::exists(status)
-                                 ? fs::canonical(path, ignored).string()
-                                 : path;
-  std::string temporary;
-  int fd = -1;
-  for (int attempt = 0; fd < 0; ++attempt) {
-    temporary = fmt::format("{}.tmp-{}-{}", target, ::getpid(), attempt);
-    fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-    if (fd < 0 && (errno != EEXIST || attempt == 1000)) fail(path, errno);
-  }
-  int error = write_all(fd, text);
-  if (::close(fd) != 0 && error == 0) error = errno;
-  if (error == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
-  if (error != 0) {
-    ::unlink(temporary.c_str());
-    fail(path, error);
-  }
-  // The rename itself survives a power cut once the folder is synced.
-  sync_folder(fs::path(target).parent_path());
+  Temporary file(target_of(path), Temporary::Kind::file, mode);
+  int error = write_all(file.descriptor(), text);
+  if (error == 0) error = error_of_close(file.descriptor());
+  if (error == 0) error = file.rename();
+  if (error != 0) fail(path, error);
 }
 
 NewFile::NewFile(std::string path, unsigned mode)
@@ -135,25 +228,13 @@ void NewFolder::require_free(const std::string& path) {
   if (::access(parent.c_str(), W_OK | X_OK) != 0) fail(path, errno);
 }
 
-NewFolder::NewFolder(const std::string& path, unsigned mode) : path_(whole_path(path)) {
-  require_free(path);
-  for (int attempt = 0;; ++attempt) {
-    temporary_ = fmt::format("{}.tmp-{}-{}", path_, ::getpid(), attempt);
-    if (::mkdir(temporary_.c_str(), mode) == 0) return;
-    if (errno != EEXIST || attempt == 1000) fail(path, errno);
-  }
-}
-
-NewFolder::~NewFolder() {
-  std::error_code ignored;
-  if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
-}
+NewFolder::NewFolder(const std::string& path, unsigned mode)
+    : path_((require_free(path), whole_path(path))),
+      temporary_(path_, Temporary::Kind::folder, mode) {}
 
 void NewFolder::commit() {
-  sync_folder(temporary_);
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_, errno);
-  temporary_.clear();
-  sync_folder(fs::path(path_).parent_path());
+  sync_folder(temporary_.name());
+  if (const int error = temporary_.rename(); error != 0) fail(path_, error);
 }
 
 void sync_folder(const std::string& path) {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -91,7 +91,7 @@ class Reading {
   /// Of all bytes of an open file. Throws Interrupted.
   std::string digest(int fd, const std::string& path) {
     Digest digest;
-    std::vector<char> buffer(std::size_t{1} << 20);
+    std::vector<char> buffer(4 * chunk_bytes);
     ::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     for (std::uint64_t at = 0;;) {
       const ssize_t got = ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(at));
@@ -139,12 +139,48 @@ std::string seal_of(json description_json) {
   return digest_of(description_json.dump());
 }
 
+/// (json gives a number below 0 or of 1e300 as some count, too.)
+std::uint64_t count_of(const json& value) {
+  if (!value.is_number_unsigned()) throw Unusable{"cache.json is damaged"};
+  return value.get<std::uint64_t>();
+}
+
+/// Of the columns only those that were changed: [column, clamped, missing, other, invalid].
+json counts_json(const IngestCounts& counts) {
+  json columns = json::array();
+  for (std::size_t j = 0; j < counts.columns.size(); ++j) {
+    const CellCounts& c = counts.columns[j];
+    if (c.sum() > 0) columns.push_back({j, c.clamped, c.missing, c.other, c.invalid});
+  }
+  return {{"clamped_cells", counts.clamped_cells},   {"missing_cells", counts.missing_cells},
+          {"other_cells", counts.other_cells},       {"invalid_cells", counts.invalid_cells},
+          {"invalid_labels", counts.invalid_labels}, {"unlisted_labels", counts.unlisted_labels},
+          {"clipped_rows", counts.clipped_rows},     {"columns", columns}};
+}
+
+IngestCounts counts_from_json(const json& counts, std::size_t columns) {
+  const auto count = [&](const char* name) { return count_of(counts.at(name)); };
+  IngestCounts out{count("clamped_cells"),  count("missing_cells"),
+                   count("other_cells"),    count("invalid_cells"),
+                   count("invalid_labels"), count("unlisted_labels"),
+                   count("clipped_rows"),   std::vector<CellCounts>(columns)};
+  for (const json& c : counts.at("columns")) {
+    const auto j = count_of(c.at(0));
+    if (j >= columns) throw Unusable{"cache.json is damaged"};
+    out.columns[j] = {count_of(c.at(1)), count_of(c.at(2)), count_of(c.at(3)), count_of(c.at(4))};
+  }
+  return out;
+}
+
 /// Files of a cache and the rows that lie in them.
 struct Mapping {
   std::array<std::unique_ptr<MappedFile>, array_names.size()> files;
   Rows rows;
 
   Mapping(const std::string& folder, std::uint64_t n, std::uint64_t d, bool sparse) {
+    // What no file can hold would pass for less once its bytes are counted.
+    constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max() / sizeof(double);
+    if (d == 0 || n >= (sparse ? most : most / d)) throw Unusable{"cache.json is damaged"};
     const auto map = [&](CacheWriter::Array a) {
       files[a] = std::make_unique<MappedFile>(fmt::format("{}/{}", folder, array_names[a]));
     };
@@ -154,7 +190,9 @@ struct Mapping {
       map(CacheWriter::value);
       rows = Rows(SparseRows{of<std::uint64_t>(CacheWriter::begin, n + 1), nullptr, nullptr, n}, d);
       const std::uint64_t entries = rows.sparse.begin[n];
-      if (rows.sparse.begin[0] != 0) throw Unusable{"begin.u64 is damaged"};
+      if (rows.sparse.begin[0] != 0 || entries >= most ||
+          !std::is_sorted(rows.sparse.begin, rows.sparse.begin + n + 1))
+        throw Unusable{"begin.u64 is damaged"};
       rows.sparse.feature = of<std::uint32_t>(CacheWriter::feature, entries);
       rows.sparse.value = of<float>(CacheWriter::value, entries);
     } else {
@@ -202,29 +240,6 @@ bool remove_folder(const std::string& folder) {
   return removed;
 }
 
-int lock(const std::string& folder) {
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd >= 0 && ::flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
-  if (fd >= 0) ::close(fd);
-  return -1;
-}
-
-/// What a run that was killed left behind; another that is still at work holds a lock.
-bool remove_abandoned(const std::string& cache) {
-  const fs::path place = fs::path(cache).parent_path();
-  const std::string prefix = fs::path(cache).filename().string() + ".tmp-";
-  bool removed = false;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(place.empty() ? "." : place, ignored)) {
-    if (!entry.path().filename().string().starts_with(prefix)) continue;
-    const int fd = lock(entry.path());
-    if (fd < 0) continue;
-    removed = remove_folder(entry.path()) || removed;
-    ::close(fd);
-  }
-  return removed;
-}
-
 }  // namespace
 
 bool has_cache(const std::string& table, const ReadOptions& options) {
@@ -253,7 +268,7 @@ std::optional<Dataset> open_cache(const std::string& table, const Schema& schema
         (d.at("label_file") == "") == has_labels)
       throw Unusable{"the table has changed"};
 
-    const auto rows = d.at("rows").get<std::uint64_t>();
+    const auto rows = count_of(d.at("rows"));
     auto mapping =
         std::make_shared<const Mapping>(cache, rows, schema.features(), d.at("layout") == "sparse");
     const json& arrays = d.at("arrays");
@@ -280,9 +295,7 @@ std::optional<Dataset> open_cache(const std::string& table, const Schema& schema
     data.schema = schema;
     data.mapped = rows_of(mapping);
     data.y.assign(labels.numbers<float>(), labels.numbers<float>() + labels.size() / sizeof(float));
-    const json& counts = d.at("counts");
-    data.counts = {counts.at("clamped_cells"), counts.at("missing_cells"), counts.at("other_cells"),
-                   counts.at("clipped_rows")};
+    data.counts = counts_from_json(d.at("counts"), schema.columns.size());
     note(options, fmt::format("private: rows from {}, which agrees with the table and the schema; "
                               "--remove-cache removes it",
                               cache));
@@ -301,31 +314,20 @@ CacheWriter::CacheWriter(const std::string& table) : cache_(cache_of(table)) {
     if (info.st_uid != ::geteuid()) fail_foreign(cache_);
     remove_folder(cache_);
   }
-  remove_abandoned(cache_);
-  for (int attempt = 0; folder_.empty(); ++attempt) {
-    const std::string name = fmt::format("{}.tmp-{}-{}", cache_, ::getpid(), attempt);
-    if (::mkdir(name.c_str(), 0700) == 0)
-      folder_ = name;
-    else if (errno != EEXIST || attempt == 1000)
-      throw BadInput(
-          fmt::format("{}: cannot make this folder for the rows: {}; make the folder of "
-                      "the table writable, move the table, or use --cache never with "
-                      "more memory",
-                      cache_, std::generic_category().message(errno)));
+  try {
+    folder_.emplace(cache_, Temporary::Kind::folder, 0700);
+  } catch (const CannotWrite& failure) {
+    throw BadInput(
+        fmt::format("{}: cannot make this folder for the rows: {}; make the folder of the table "
+                    "writable, move the table, or use --cache never with more memory",
+                    cache_, std::generic_category().message(failure.error)));
   }
-  lock_ = lock(folder_);
-}
-
-CacheWriter::~CacheWriter() {
-  std::error_code ignored;
-  if (!folder_.empty()) fs::remove_all(folder_, ignored);
-  if (lock_ >= 0) ::close(lock_);
 }
 
 void CacheWriter::append(Array array, const void* bytes, std::size_t count) {
   Part& part = parts_[array];
   if (part.file == nullptr)
-    part.file = std::make_unique<NewFile>(folder_ + "/" + array_names[array], 0600);
+    part.file = std::make_unique<NewFile>(folder_->name() + "/" + array_names[array], 0600);
   part.file->append(bytes, count);
   part.digest.add(bytes, count);
   part.bytes += count;
@@ -335,18 +337,13 @@ std::shared_ptr<const Rows> CacheWriter::finish(const Dataset& data, std::uint64
                                                 bool sparse, Input& input,
                                                 const ReadOptions& options) {
   append(labels, std::span<const float>(data.y));
-  const IngestCounts& counts = data.counts;
   json d{{"format", format},
          {"software", GIBBSITE_VERSION},
          {"private", "rows of the table beside this folder"},
          {"layout", sparse ? "sparse" : "dense"},
          {"rows", rows},
          {"features", data.features()},
-         {"counts",
-          {{"clamped_cells", counts.clamped_cells},
-           {"missing_cells", counts.missing_cells},
-           {"other_cells", counts.other_cells},
-           {"clipped_rows", counts.clipped_rows}}},
+         {"counts", counts_json(data.counts)},
          {"input", input.digest()},
          {"input_bytes", input.size()},
          {"label_file", ""},
@@ -363,14 +360,12 @@ std::shared_ptr<const Rows> CacheWriter::finish(const Dataset& data, std::uint64
     bytes += part.bytes;
   }
   d["digest"] = seal_of(d);
-  write_file_atomically(fmt::format("{}/{}", folder_, description), d.dump(2) + "\n", 0600);
-  sync_folder(folder_);
-  if (::rename(folder_.c_str(), cache_.c_str()) != 0)
+  write_file_atomically(fmt::format("{}/{}", folder_->name(), description), d.dump(2) + "\n", 0600);
+  sync_folder(folder_->name());
+  if (const int error = folder_->rename(); error != 0)
     throw BadInput(
         fmt::format("{}: cannot take its place: {}; is another fit on this table at work?", cache_,
-                    std::generic_category().message(errno)));
-  folder_.clear();
-  sync_folder(fs::path(cache_).parent_path());
+                    std::generic_category().message(error)));
   note(options, fmt::format("private: {} holds the rows ({:.1f} MiB, for this user only); "
                             "--remove-cache removes it",
                             cache_, static_cast<double>(bytes) / (1 << 20)));

@@ -23,9 +23,6 @@ class CacheWriter {
 
   /// Removes a cache that is there. Throws BadInput when the folder cannot be made.
   explicit CacheWriter(const std::string& table);
-  ~CacheWriter();
-  CacheWriter(const CacheWriter&) = delete;
-  CacheWriter& operator=(const CacheWriter&) = delete;
 
   template <class T>
   void append(Array array, std::span<const T> values) {
@@ -43,8 +40,8 @@ class CacheWriter {
   };
   void append(Array array, const void* bytes, std::size_t count);
 
-  std::string cache_, folder_;
-  int lock_ = -1;  // on the folder, so that no other run takes it for one that was left behind
+  std::string cache_;
+  std::optional<Temporary> folder_;
   std::array<Part, 5> parts_;
 };
 

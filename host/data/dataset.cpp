@@ -9,22 +9,6 @@
 
 namespace gibbsite {
 
-IngestCounts& IngestCounts::operator+=(const IngestCounts& o) {
-  clamped_cells += o.clamped_cells;
-  missing_cells += o.missing_cells;
-  other_cells += o.other_cells;
-  clipped_rows += o.clipped_rows;
-  return *this;
-}
-
-IngestCounts& IngestCounts::operator-=(const IngestCounts& o) {
-  clamped_cells -= o.clamped_cells;
-  missing_cells -= o.missing_cells;
-  other_cells -= o.other_cells;
-  clipped_rows -= o.clipped_rows;
-  return *this;
-}
-
 std::uint64_t Dataset::rows() const {
   if (mapped != nullptr) return mapped->rows;
   if (x.empty()) return sparse.rows();

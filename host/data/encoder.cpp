@@ -48,6 +48,7 @@ RowEncoder::RowEncoder(const Schema& schema, const ReadOptions& options, Input& 
     if (column.type != ColumnType::ignore) {
       values_.push_back(0.0F);
       positions_.push_back(static_cast<std::uint32_t>(e.first));
+      counts_.emplace_back();
     }
     for (const std::string& level : column.levels) e.levels.emplace(level, next++);
     if (schema.has_missing_level(column))
@@ -93,8 +94,10 @@ void RowEncoder::reserve(std::uint64_t rows) {
     data_.y.reserve(rows);
   } catch (const std::bad_alloc&) {
     if (may_cache) return begin_cache();
-    throw BadInput(fmt::format("{}: no memory for {} rows of {} features; use a machine with more",
-                               input_.path(), rows, features_));
+    throw BadInput(fmt::format(
+        "{}: no memory for {} rows (private under add-remove) of {} features; use a machine with "
+        "more",
+        input_.path(), rows, features_));
   }
 }
 
@@ -136,10 +139,32 @@ void RowEncoder::fail(const Encoding& e, const std::string& what) const {
   fail(fmt::format("column {}: {}", quoted(e.name), what));
 }
 
-void RowEncoder::fail_number(const Encoding& e, std::string_view cell) const {
-  if (cell.empty()) fail(e, "the cell is empty; fill it, or set missing = \"\" in the schema");
-  fail(e, fmt::format("{} is not a finite number; fix the cell{}", quoted(cell),
-                      data_.schema.has_missing ? "" : ", or set `missing` in the schema"));
+void RowEncoder::fail_quoting(const std::string& what) const {
+  fail(what + " (private: this line quotes the table)");
+}
+
+void RowEncoder::set_invalid(const Encoding& e, std::string_view cell) {
+  double value = 0;  // text such as "abc" may be a level, nan may not
+  const bool number = e.type == ColumnType::number ||
+                      (labels_are_numbers_ && parse_number(cell, value) && !std::isfinite(value));
+  if (data_.schema.invalid == Invalid::middle) {
+    ++counts_[e.slot].invalid;
+    values_[e.slot] = e.type == ColumnType::number ? 0.5F : 0.0F;
+    if (e.other != Encoding::none) set_one(e, e.other);
+    return;
+  }
+  constexpr const char* rule = "or set invalid = \"middle\" in the schema";
+  if (cell.empty())
+    fail(e, fmt::format("the cell is empty; fill it, set missing = \"\", {}", rule));
+  const std::string column = fmt::format("column {}: ", quoted(e.name));
+  if (number)
+    fail_quoting(fmt::format("{}{} is not a finite number; fix the cell, {}{}", column,
+                             quoted(cell), data_.schema.has_missing ? "" : "set `missing`, ",
+                             rule));
+  fail_quoting(
+      fmt::format("{}level {} is not in the schema; fix the cell, list the level, set "
+                  "other = true, {}",
+                  column, quoted(cell), rule));
 }
 
 void RowEncoder::set(const Encoding& e, double value) {
@@ -147,7 +172,7 @@ void RowEncoder::set(const Encoding& e, double value) {
       (value == *missing_number_ || (std::isnan(value) && std::isnan(*missing_number_))))
     set_missing(e);
   else if (!std::isfinite(value))
-    fail_number(e, number_text(value));
+    set_invalid(e, number_text(value));
   else if (e.type == ColumnType::number)
     set_in_range(e, value);
   else
@@ -155,7 +180,7 @@ void RowEncoder::set(const Encoding& e, double value) {
 }
 
 void RowEncoder::set_missing(const Encoding& e) {
-  ++data_.counts.missing_cells;
+  ++counts_[e.slot].missing;
   if (e.type == ColumnType::number)
     values_[e.slot] = 0.5F;
   else
@@ -168,12 +193,8 @@ void RowEncoder::set_level(const Encoding& e, std::string_view cell) {
     set_one(e, level->second);
     return;
   }
-  if (cell.empty()) fail(e, "the cell is empty; fill it, or set missing = \"\" in the schema");
-  if (e.other == Encoding::none)
-    fail(e, fmt::format("level {} is not in the schema; fix the cell, list the level, or set "
-                        "other = true",
-                        quoted(cell)));
-  ++data_.counts.other_cells;
+  if (cell.empty() || e.other == Encoding::none) return set_invalid(e, cell);
+  ++counts_[e.slot].other;
   set_one(e, e.other);
 }
 
@@ -195,35 +216,37 @@ void RowEncoder::set_label(std::string_view text) {
     add_label(text);
 }
 
+void RowEncoder::set_label_missing(const std::string& why) {
+  if (!labelled_) return;
+  if (data_.schema.invalid == Invalid::refuse) return set_unlabelled(why);
+  ++data_.counts.invalid_labels;
+  data_.y.push_back(-1.0F);
+}
+
 void RowEncoder::add_label(std::string_view label) {
   if (!labelled_) return;
   const Schema& schema = data_.schema;
-  const bool missing = label.empty() || (schema.has_missing && label == schema.missing);
   const bool positive = label == positive_;
-  if (!positive && !missing && negative_.empty()) negative_ = label;  // the first other class
-  if (positive || (!missing && label == negative_)) {
-    data_.y.push_back(positive ? 1.0F : -1.0F);
-    positives_ += positive ? 1 : 0;
-  } else if (missing) {
-    set_unlabelled("the label is missing; fill it or remove the row");
-  } else if (!schema.negative.empty()) {
-    set_unlabelled(fmt::format("label {} is neither {} nor {}; remove the row or fix the schema",
-                               quoted(label), quoted(positive_), quoted(negative_)));
-  } else {
-    set_unlabelled(fmt::format(
-        "label has a third class {} beside {} and {}; remove its rows, or map it to one of the two",
+  const bool listed = positive || label == negative_;
+  if (label.empty() || (!listed && schema.has_missing && label == schema.missing))
+    return set_label_missing(
+        "the label is missing; fill it, or set invalid = \"middle\" in the schema");
+  const bool unlisted = !listed && !negative_.empty();
+  if (unlisted && schema.refuses_unlisted_label)
+    return set_unlabelled(fmt::format(
+        "label {} is neither {} nor {}; fix the label, or set unlisted_label = \"negative\" in the "
+        "schema (private: this line quotes the table)",
         quoted(label), quoted(positive_), quoted(negative_)));
-  }
+  data_.counts.unlisted_labels += unlisted ? 1 : 0;
+  data_.y.push_back(positive ? 1.0F : -1.0F);
 }
 
 void RowEncoder::absent_is(double value) {
   absent_number_ = value;
   absent_.resize(values_.size());
-  const IngestCounts before = data_.counts;
   for (const Encoding& e : encodings_) {
     if (e.type == ColumnType::ignore) continue;
     Absent& absent = absent_[e.slot];
-    data_.counts = {};
     try {
       set(e, value);
     } catch (const BadInput&) {  // said for the first row that lacks the column
@@ -232,15 +255,18 @@ void RowEncoder::absent_is(double value) {
     }
     absent.value = values_[e.slot];
     absent.feature = positions_[e.slot];
-    absent.counts = data_.counts;
-    absent_counts_ += data_.counts;
+    absent.counts = std::exchange(counts_[e.slot], {});
     if (absent.value != 0 || absent.refused != nullptr) absent_matters_.push_back(e.slot);
   }
-  data_.counts = before;
 }
 
 void RowEncoder::set_present(const Encoding& e, double value) {
   set(e, value);
+  present_.push_back(e.slot);
+}
+
+void RowEncoder::set_present_unreadable(const Encoding& e, std::string_view text) {
+  set_invalid(e, text);
   present_.push_back(e.slot);
 }
 
@@ -257,7 +283,6 @@ void RowEncoder::gather_row() {
     for (std::size_t slot = 0; slot < values_.size(); ++slot) gather(slot);
     return;
   }
-  data_.counts += absent_counts_;
   auto present = present_.begin();
   for (const std::size_t slot : absent_matters_) {
     for (; present != present_.end() && *present < slot; ++present) gather(*present);
@@ -270,7 +295,7 @@ void RowEncoder::gather_row() {
   }
   for (; present != present_.end(); ++present) gather(*present);
   for (const std::size_t slot : present_) {
-    data_.counts -= absent_[slot].counts;
+    ++absent_[slot].present;
     values_[slot] = absent_[slot].value;
     positions_[slot] = absent_[slot].feature;
   }
@@ -326,21 +351,33 @@ void RowEncoder::choose_layout() {
   }
 }
 
+void RowEncoder::sum_counts() {
+  IngestCounts& all = data_.counts;
+  for (const Encoding& e : encodings_) {
+    CellCounts& c = all.columns.emplace_back();
+    if (e.type == ColumnType::ignore) continue;
+    c = counts_[e.slot];
+    if (absent_number_) {
+      const Absent& absent = absent_[e.slot];
+      const std::uint64_t lacking = rows_ - absent.present;
+      c.clamped += lacking * absent.counts.clamped;
+      c.missing += lacking * absent.counts.missing;
+      c.other += lacking * absent.counts.other;
+      c.invalid += lacking * absent.counts.invalid;
+    }
+    all.clamped_cells += c.clamped;
+    all.missing_cells += c.missing;
+    all.other_cells += c.other;
+    all.invalid_cells += c.invalid;
+  }
+}
+
 Dataset RowEncoder::finish() {
   const std::uint64_t rows = rows_;
-  if (rows == 0) throw BadInput(input_.path() + ": the table has no rows; give at least two");
+  if (rows == 0) throw BadInput(input_.path() + ": the table has no rows; give at least one");
   if (layout_ == Layout::undecided) choose_layout();
   if (!labelled_) data_.y.clear();
-  if (options_.labels == ReadOptions::Labels::required_two_classes) {
-    if (positives_ == rows)
-      throw BadInput(fmt::format("{}: every label is {}; a fit needs rows of both classes",
-                                 input_.path(), quoted(positive_)));
-    if (positives_ == 0)
-      throw BadInput(
-          fmt::format("{}: every label is {} and none is {}; a fit needs rows of both "
-                      "classes (check `positive` in the schema)",
-                      input_.path(), quoted(negative_), quoted(positive_)));
-  }
+  sum_counts();
   if (cache_) {
     drain();
     data_.sparse = {};

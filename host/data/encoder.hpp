@@ -59,8 +59,12 @@ class RowEncoder {
   /// Columns that a row does not set read as this number.
   void absent_is(double value);
   void set_present(const Encoding& encoding, double value);
+  /// The same for text that is no number.
+  void set_present_unreadable(const Encoding& encoding, std::string_view text);
   void set_label(std::string_view text);
   void set_label(double value) { add_label(std::isnan(value) ? "" : number_text(value)); }
+  /// This row has none: `why` is said where that is refused.
+  void set_label_missing(const std::string& why);
   /// The file holds no labels; throws BadInput when they are required.
   void set_unlabelled(const std::string& why);
   /// Before the first label: LIBSVM and .npy compare numbers as numbers ("+1" is "1.0").
@@ -68,18 +72,21 @@ class RowEncoder {
   /// Clips the row, appends the intercept and stores what is not zero, or all of it.
   void end_row();
 
-  /// The data set. Throws BadInput when it has no rows, or one class where two are required.
+  /// The data set. Throws BadInput when it has no rows.
   Dataset finish();
 
   /// Throws BadInput "WHERE: what".
   [[noreturn]] void fail(const std::string& what) const;
+  /// The same for a line that quotes the rows, and says that this is private.
+  [[noreturn]] void fail_quoting(const std::string& what) const;
 
  private:
   [[noreturn]] void fail(const Encoding& encoding, const std::string& what) const;
-  [[noreturn]] void fail_number(const Encoding& encoding, std::string_view cell) const;
+  /// A cell that is no cell of this column: refused, or made one, as the schema says.
+  void set_invalid(const Encoding& encoding, std::string_view cell);
   void set_in_range(const Encoding& e, double value) {
     const double inside = value < e.lo ? e.lo : value > e.hi ? e.hi : value;
-    data_.counts.clamped_cells += inside != value ? 1 : 0;
+    counts_[e.slot].clamped += inside != value ? 1 : 0;
     values_[e.slot] = static_cast<float>((inside - e.lo) / (e.hi - e.lo));
   }
   void set_one(const Encoding& e, std::size_t feature) {
@@ -94,6 +101,7 @@ class RowEncoder {
   void store_sparse();
   void store_dense(std::span<const std::uint32_t> features, std::span<const float> values);
   void choose_layout();
+  void sum_counts();
   /// Takes room for this many rows, or begins a cache; throws BadInput when memory cannot hold them
   /// and there may be no cache.
   void reserve(std::uint64_t rows);
@@ -104,7 +112,8 @@ class RowEncoder {
   struct Absent {
     float value = 0;
     std::uint32_t feature = 0;
-    IngestCounts counts{};
+    CellCounts counts{};
+    std::uint64_t present = 0;          // rows so far that have the column
     const Encoding* refused = nullptr;  // the absent number is no cell of this column
   };
 
@@ -116,6 +125,7 @@ class RowEncoder {
   // A column that is used is one entry of the row: its value and its feature [columns used].
   std::vector<float> values_;
   std::vector<std::uint32_t> positions_;
+  std::vector<CellCounts> counts_;  // of cells that were there [columns used]
   // The entries of the row that are not zero, ascending.
   std::vector<float> row_values_;
   std::vector<std::uint32_t> row_features_;
@@ -124,14 +134,12 @@ class RowEncoder {
   std::vector<Absent> absent_;               // [columns used], where there is an absent number
   std::vector<std::size_t> absent_matters_;  // those that are not zero, or refused
   std::vector<std::size_t> present_;         // of this row, ascending
-  IngestCounts absent_counts_{};             // of a row without any column
 
   std::uint64_t rows_ = 0, expected_ = 0;
   enum class Layout { undecided, sparse, dense } layout_ = Layout::undecided;
 
   bool labelled_ = true, labels_are_numbers_ = false;
-  std::string positive_, negative_;  // as compared; negative_ is empty until known
-  std::uint64_t positives_ = 0;
+  std::string positive_, negative_;  // as compared; negative_ is empty when any other is
 
   Input& input_;
   ReadOptions options_;
@@ -145,8 +153,10 @@ inline void RowEncoder::set(const Encoding& e, std::string_view cell) {
     set_missing(e);
   } else if (e.type == ColumnType::number) {
     double value = 0;
-    if (!parse_number(cell, value) || !std::isfinite(value)) fail_number(e, cell);
-    set_in_range(e, value);
+    if (parse_number(cell, value) && std::isfinite(value))
+      set_in_range(e, value);
+    else
+      set_invalid(e, cell);
   } else {
     set_level(e, cell);
   }

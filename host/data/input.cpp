@@ -17,7 +17,6 @@
 namespace gibbsite {
 
 namespace {
-constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
 constexpr std::uint64_t progress_bytes = std::uint64_t{4} << 20;
 
 std::int64_t changed_at(const struct stat& info) {
@@ -144,14 +143,16 @@ std::uint64_t Input::count_lines() const {
 std::string memory_shortage(const std::string& path, std::uint64_t rows, std::uint64_t features,
                             double row_bytes) {
   const double needed = static_cast<double>(rows) * row_bytes;
+  if (needed <= 1 << 16) return {};  // not worth asking the system
   const std::uint64_t available = available_memory();
   constexpr double gib = 1024.0 * 1024 * 1024;
   if (needed <= static_cast<double>(std::numeric_limits<std::ptrdiff_t>::max()) &&
       (available == 0 || needed <= static_cast<double>(available)))
     return {};
   return fmt::format(
-      "{}: {} rows of {} features need {:.1f} GiB of memory and {:.1f} GiB are available", path,
-      rows, features, needed / gib, static_cast<double>(available) / gib);
+      "{}: {} rows (private under add-remove) of {} features need {:.1f} GiB of memory and {:.1f} "
+      "GiB are available",
+      path, rows, features, needed / gib, static_cast<double>(available) / gib);
 }
 
 }  // namespace gibbsite

@@ -11,6 +11,13 @@
 
 namespace gibbsite {
 
+/// Bytes that are read at a time. Few under a fuzzer, so that pieces end everywhere.
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+inline constexpr std::size_t chunk_bytes = 64;
+#else
+inline constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
+#endif
+
 class Input {
  public:
   using Progress = std::function<bool(std::uint64_t, std::uint64_t)>;

@@ -62,7 +62,9 @@ class LibsvmReader {
     std::string_view word = next_word(line);
     if (!word.empty()) {
       if (word.find(':') != std::string_view::npos) {
-        rows_.set_unlabelled("the line has no label before its first index; add it");
+        rows_.set_label_missing(
+            "the line has no label before its first index; add it, or set invalid = \"middle\" in "
+            "the schema");
       } else {
         rows_.set_label(word);
         word = next_word(line);
@@ -83,7 +85,7 @@ class LibsvmReader {
     if (word.starts_with("qid:"))
       rows_.fail("qid marks a ranking problem, which is not supported; remove it");
     if (colon == std::string_view::npos || stop != end || error != std::errc())
-      rows_.fail(quoted(word) + " is not index:value; fix the line");
+      rows_.fail_quoting(quoted(word) + " is not index:value; fix the line");
     if (index <= last)
       rows_.fail(fmt::format("index {} is out of order; indices start at 1 and increase", index));
     const std::vector<Encoding>& columns = rows_.encodings();
@@ -92,11 +94,14 @@ class LibsvmReader {
           fmt::format("index {} is beyond the {} columns of the schema; add columns "
                       "(count = N) or fix the line",
                       index, columns.size()));
-    double value = 0;
-    if (!parse_number(word.substr(colon + 1), value))
-      rows_.fail(quoted(word) + ": the value is not a number; fix the line");
     const Encoding& column = columns[index - 1];
-    if (column.type != ColumnType::ignore) rows_.set_present(column, value);
+    if (column.type == ColumnType::ignore) return index;
+    const std::string_view text = word.substr(colon + 1);
+    double value = 0;
+    if (parse_number(text, value))
+      rows_.set_present(column, value);
+    else
+      rows_.set_present_unreadable(column, text);
     return index;
   }
 

@@ -78,9 +78,7 @@ class NpyFile {
     if (input_.size() > 0 &&
         values * static_cast<double>(type_->bytes) + static_cast<double>(start) !=
             static_cast<double>(input_.size()))
-      fail(fmt::format("{} bytes where the header's shape needs {:.0f}; write the file again",
-                       input_.size(),
-                       values * static_cast<double>(type_->bytes) + static_cast<double>(start)));
+      fail("the file has fewer or more bytes than its header's shape needs; write it again");
   }
 
   [[noreturn]] void fail(const std::string& what) const {
@@ -159,7 +157,7 @@ Dataset read_npy(const std::string& path, const Schema& schema, const ReadOption
     y.emplace(options.label_path, nullptr);
     const bool vector = y->shape().size() == 1 || (y->shape().size() == 2 && y->shape()[1] == 1);
     if (!vector || y->shape()[0] != n)
-      y->fail(fmt::format("labels must be a vector of {} values, one per row of {}", n, path));
+      y->fail(fmt::format("labels must be a vector of one value per row of {}", path));
   } else if (options.labels != ReadOptions::Labels::optional) {
     x.fail("a .npy table holds no labels; give theirs with --labels FILE.npy");
   } else {

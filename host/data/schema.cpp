@@ -101,6 +101,16 @@ void check_schema(const Schema& schema, const SchemaLines& lines) {
   if (schema.positive.empty()) fail("positive", "positive is empty; name the positive class");
   if (schema.positive == schema.negative)
     fail("negative", "negative is the same class as positive; name the other class");
+  if (schema.refuses_unlisted_label && schema.negative.empty())
+    fail("unlisted_label",
+         "unlisted_label has a meaning beside `negative` only: without it every label but "
+         "`positive` "
+         "is the negative class; name `negative`, or leave it out");
+  if (schema.refuses_unlisted_label && schema.invalid == Invalid::middle)
+    fail("unlisted_label",
+         "unlisted_label = \"refuse\" contradicts invalid = \"middle\", which refuses nothing; "
+         "leave "
+         "one out");
   // Features lie in [0, 1], so nothing is lost; far smaller rows would lose float's precision.
   if (!(schema.row_norm >= 1e-6 && schema.row_norm <= 1e6))
     fail("row_norm", fmt::format("row_norm must be a positive number between 1e-6 and 1e6, got {}; "

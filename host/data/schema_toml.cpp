@@ -10,6 +10,7 @@
 #include "data/schema_check.hpp"
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema.hpp"
 
 namespace gibbsite {
@@ -27,7 +28,7 @@ class SchemaReader {
     try {
       root = toml::parse(std::string_view(text), std::string_view(lines_.source));
     } catch (const toml::parse_error& error) {
-      fail(error.source(), fmt::format("not valid TOML: {}", one_line(error.description())));
+      fail(error.source(), fmt::format("not valid TOML: {}", shown(error.description())));
     }
     for (const auto& [key, node] : root) read_key(key, node);
     for (const char* key : {"label", "positive", "columns"})
@@ -73,6 +74,16 @@ class SchemaReader {
     return node.as_boolean()->get();
   }
 
+  /// Whether it is the second of two words.
+  bool read_choice(const toml::node& node, std::string_view name, std::string_view first,
+                   std::string_view second) const {
+    const std::string value = read_string(node, name);
+    if (value != first && value != second)
+      fail(node.source(), fmt::format("{} is {}; it must be \"{}\" or \"{}\"", name, quoted(value),
+                                      first, second));
+    return value == second;
+  }
+
   double read_number(const toml::node& node, std::string_view name) const {
     if (node.is_integer()) return static_cast<double>(node.as_integer()->get());
     if (!node.is_floating_point()) wrong_type(node, name, "a number");
@@ -89,6 +100,11 @@ class SchemaReader {
     } else if (name == "negative") {
       schema_.negative = read_string(node, name);
       if (schema_.negative.empty()) fail(key.source(), "negative is empty; name the other class");
+    } else if (name == "unlisted_label") {
+      schema_.refuses_unlisted_label = read_choice(node, name, "negative", "refuse");
+    } else if (name == "invalid") {
+      schema_.invalid =
+          read_choice(node, name, "refuse", "middle") ? Invalid::middle : Invalid::refuse;
     } else if (name == "row_norm") {
       schema_.row_norm = read_number(node, name);
     } else if (name == "intercept") {
@@ -101,7 +117,8 @@ class SchemaReader {
       read_columns(*node.as_table());
     } else {
       fail(key.source(), fmt::format("unknown key {}; known are label, positive, negative, "
-                                     "row_norm, intercept, missing and [columns]",
+                                     "unlisted_label, invalid, row_norm, intercept, missing and "
+                                     "[columns]",
                                      quoted(name)));
     }
   }
@@ -140,7 +157,7 @@ class SchemaReader {
 
     std::int64_t count = 0;  // 0: a single column
     for (const auto& [k, value] : table) {
-      const std::string option = fmt::format("{}: {}", here, one_line(k.str()));
+      const std::string option = fmt::format("{}: {}", here, shown(k.str()));
       if (k == "type") continue;
       if (k == "count") {
         if (!value.is_integer()) wrong_type(value, option, "a whole number");
@@ -191,19 +208,21 @@ class SchemaReader {
   SchemaLines lines_;
 };
 
-/// A TOML basic string.
+/// A TOML basic string; what would mislead a reader is escaped.
 std::string toml_string(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\')
-      out += fmt::format("\\{}", c);
-    else if (byte < 0x20 || byte == 0x7f)
-      out += fmt::format("\\u{:04X}", byte);
-    else
-      out += c;
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
   }
-  return out + '"';
+  return shown(out,
+               [](std::uint32_t code, bool is_byte) {
+                 if (is_byte)
+                   return std::string(1, static_cast<char>(code));  // refused by the parser
+                 return code > 0xFFFF ? fmt::format("\\U{:08X}", code)
+                                      : fmt::format("\\u{:04X}", code);
+               }) +
+         '"';
 }
 
 std::string toml_key(std::string_view name) {
@@ -233,6 +252,8 @@ std::string to_toml(const Schema& schema) {
   out += fmt::format("label = {}\n", toml_string(schema.label));
   out += fmt::format("positive = {}\n", toml_string(schema.positive));
   if (!schema.negative.empty()) out += fmt::format("negative = {}\n", toml_string(schema.negative));
+  if (schema.refuses_unlisted_label) out += "unlisted_label = \"refuse\"\n";
+  if (schema.invalid == Invalid::middle) out += "invalid = \"middle\"\n";
   out += fmt::format("row_norm = {}\n", schema.row_norm);
   out += fmt::format("intercept = {}\n", schema.intercept);
   if (schema.has_missing) out += fmt::format("missing = {}\n", toml_string(schema.missing));
@@ -266,7 +287,11 @@ std::string schema_template(const std::string& csv_path) {
 
 label = ""          # the column to predict; remove its lines under [columns]
 positive = ""       # the class whose probability the model gives
-# negative = ""     # the other class; then any third one is an error
+# negative = ""     # the name of the other class; without it, every label but `positive`
+# unlisted_label = "negative"   # beside `negative`: a third label counts as it; "refuse": is an error
+# invalid = "refuse"   # cells and labels that cannot be read as written here are errors, and then whether
+#                      # there is a model tells about them; "middle": they count as the middle of the
+#                      # range, as (other) or no level, as the negative class, and nothing is refused
 row_norm = 1.0      # rows longer than this are scaled down to it
 intercept = false   # true appends a constant feature, so rows get longer: sqrt(row_norm^2 + 1)
 # missing = ""      # how a missing cell reads, such as "?" or "NA"; "" is an empty cell
@@ -290,7 +315,7 @@ intercept = false   # true appends a constant feature, so rows get longer: sqrt(
   } catch (const toml::parse_error& error) {
     throw BadInput(
         fmt::format("{}:1: the header cannot be written as TOML: {}; save the file as UTF-8",
-                    csv_path, one_line(error.description())));
+                    csv_path, shown(error.description())));
   }
   return out;
 }

@@ -2,27 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
-namespace gibbsite {
+#include "gibbsite/core/text.hpp"
 
-std::string one_line(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f)
-      out += fmt::format("\\x{:02x}", byte);
-    else
-      out += c;
-  }
-  return out;
-}
+namespace gibbsite {
 
 std::string quoted(std::string_view text) {
   constexpr std::size_t longest = 60;
-  return fmt::format("'{}{}'", one_line(text.substr(0, longest)),
-                     text.size() > longest ? "..." : "");
+  std::size_t end = std::min(longest, text.size());  // not within a character
+  while (end < text.size() && end > longest - 4 &&
+         (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80)
+    --end;
+  const std::string_view head = text.substr(0, end);
+  return fmt::format("'{}{}'", shown(head), text.size() > longest ? "..." : "");
 }
 
 std::string number_text(double value) {

@@ -7,10 +7,7 @@
 
 namespace gibbsite {
 
-/// Text for an error message: one line, control bytes escaped.
-std::string one_line(std::string_view text);
-
-/// 'text' for an error message: as one_line, long text cut.
+/// 'text' for an error message: as shown (core/text.hpp), long text cut.
 std::string quoted(std::string_view text);
 
 /// The whole of `text` as a number; "nan" and "inf" are numbers here, and 1e400 is inf.

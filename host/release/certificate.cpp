@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/schedule/noise_law.hpp"
 #include "release/certify.hpp"
 #include "release/model_json.hpp"
@@ -43,10 +44,20 @@ json assumptions_json(const Plan& plan, const RunFacts& facts) {
     out.push_back(
         "neighbouring tables differ by the presence of one person; constants.rows is a cap that "
         "was chosen without looking at the table");
+    out.push_back(
+        "every table that comes into question has from 1 to constants.rows rows: any other is "
+        "refused, "
+        "which tells that it is one");
   }
   out.push_back(
       "the schema (columns, ranges, levels, classes, row norm), the budget and every option were "
       "chosen without looking at the table");
+  if (facts.refuses_cells) {
+    out.push_back(
+        "every table that comes into question can be read under the schema: a cell or a label that "
+        "cannot is refused, so that whether there is a model tells about it (model.preprocessing."
+        "invalid = \"middle\" refuses none)");
+  }
   out.push_back(
       "the rows of different people are independent: nobody's data decides whether or how another "
       "person's row is in the table");
@@ -166,7 +177,7 @@ std::string in_words(const json& certificate) {
   const json& constants = field(certificate, "constants", source);
   if (guarantee.contains("void")) {
     return "No guarantee: this model is void as a private release.\n" +
-           text_field(guarantee, "reason", source) + ".\n";
+           shown(text_field(guarantee, "reason", source)) + ".\n";
   }
   const double epsilon = number_field(guarantee, "epsilon", source);
   const double delta = number_field(guarantee, "delta", source);
@@ -174,7 +185,7 @@ std::string in_words(const json& certificate) {
   const double tv = number_field(mechanism, "tv_gap", source);
   const std::uint64_t k = count_field(guarantee, "rows_per_person", source);
   const std::uint64_t draws = count_field(mechanism, "draws", source);
-  const std::string adjacency = text_field(guarantee, "adjacency", source);
+  const std::string adjacency = shown(text_field(guarantee, "adjacency", source));
   const std::string kind = text_field(mechanism, "certificate", source);
   const std::string rows = k == 1 ? "one row" : fmt::format("up to {} rows", k);
   const json& numerics = field(certificate, "numerics", source);

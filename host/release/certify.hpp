@@ -12,6 +12,7 @@ namespace gibbsite {
 struct RunFacts {
   NoiseKind noise = NoiseKind::philox;
   std::string backend;
+  bool refuses_cells = true;  ///< the schema leaves Invalid::refuse
 };
 
 /// The "certificate" object of a model file (docs/formats.md), without its digest. A run on a

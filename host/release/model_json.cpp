@@ -26,6 +26,16 @@ void only_fields(const json& object, std::initializer_list<std::string_view> nam
   }
 }
 
+// Whether it is the second of two words.
+bool choice_field(const json& object, const char* name, std::string_view first,
+                  std::string_view second, const std::string& source) {
+  const std::string value = text_field(object, name, source);
+  if (value != first && value != second) {
+    reject(source, name, fmt::format("must be {} or {}", first, second));
+  }
+  return value == second;
+}
+
 json column_json(const Column& column) {
   switch (column.type) {
     case ColumnType::number:
@@ -127,6 +137,10 @@ json schema_json(const Schema& schema) {
   return {{"label", schema.label},
           {"positive", schema.positive},
           {"negative", schema.negative.empty() ? json(nullptr) : json(schema.negative)},
+          {"unlisted_label", schema.negative.empty()         ? json(nullptr)
+                             : schema.refuses_unlisted_label ? json("refuse")
+                                                             : json("negative")},
+          {"invalid", schema.invalid == Invalid::middle ? "middle" : "refuse"},
           {"row_norm", schema.row_norm},
           {"intercept", schema.intercept},
           {"missing", schema.has_missing ? json(schema.missing) : json(nullptr)},
@@ -136,7 +150,8 @@ json schema_json(const Schema& schema) {
 Schema schema_from_json(const json& object, const std::string& source) {
   if (!object.is_object()) throw BadInput(source + ": must be an object; use the file as written");
   only_fields(object,
-              {"label", "positive", "negative", "row_norm", "intercept", "missing", "columns"},
+              {"label", "positive", "negative", "unlisted_label", "invalid", "row_norm",
+               "intercept", "missing", "columns"},
               source);
   Schema schema;
   schema.label = text_field(object, "label", source);
@@ -144,6 +159,12 @@ Schema schema_from_json(const json& object, const std::string& source) {
   if (!field(object, "negative", source).is_null()) {
     schema.negative = text_field(object, "negative", source);
   }
+  if (!field(object, "unlisted_label", source).is_null()) {
+    schema.refuses_unlisted_label =
+        choice_field(object, "unlisted_label", "negative", "refuse", source);
+  }
+  schema.invalid = choice_field(object, "invalid", "refuse", "middle", source) ? Invalid::middle
+                                                                               : Invalid::refuse;
   schema.row_norm = number_field(object, "row_norm", source);
   schema.intercept = flag_field(object, "intercept", source);
   schema.has_missing = !field(object, "missing", source).is_null();

@@ -127,7 +127,8 @@ Release release(const Run& run) {
   for (auto& draw : model.draws) {
     for (double& value : draw) value = to_grid(value, grid);
   }
-  json certificate = certificate_json(run.plan, {run.noise, run.backend});
+  json certificate = certificate_json(
+      run.plan, {run.noise, run.backend, run.schema.invalid == Invalid::refuse});
   certificate["digest"] = file_digest(file_json(model, certificate));
   return ReleaseAccess::make(std::move(model), std::move(certificate));
 }
@@ -180,7 +181,23 @@ json read_release_json(const std::string& path) {
 }
 
 Release read_release(const std::string& path) {
-  return release_from_json(read_release_json(path), path);
+  const json file = read_release_json(path);
+  const json& certificate = file.at("certificate");
+  for (const char* part : {"guarantee", "mechanism", "constants", "numerics", "software"}) {
+    if (!field(certificate, part, path).is_object()) {
+      throw BadInput(
+          fmt::format("{}: certificate.{}: must be an object; use the file as it was "
+                      "written",
+                      path, part));
+    }
+  }
+  if (text_field(certificate, "digest", path) != file_digest(file)) {
+    throw BadInput(path +
+                   ": was changed after fit wrote it: certificate.digest is not the digest of its "
+                   "contents; use "
+                   "the file as it was written (gibbsite verify says what does not hold)");
+  }
+  return release_from_json(file, path);
 }
 
 OriginalUnits original_units(const Schema& schema, std::span<const double> theta) {

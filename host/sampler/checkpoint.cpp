@@ -13,6 +13,7 @@
 #include <optional>
 #include <system_error>
 
+#include "core/secret.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
 #include "sampler/sample.hpp"
@@ -34,11 +35,13 @@ std::array<unsigned char, digest_size> digest_of(std::string_view bytes) {
 }
 
 template <class T>
-void put(std::string& out, const T* values, std::size_t count) {
-  out.append(reinterpret_cast<const char*>(values), count * sizeof(T));
+void put(SecretBytes& out, const T* values, std::size_t count) {
+  const std::size_t at = out.size();
+  out.resize(at + count * sizeof(T));
+  if (count != 0) std::memcpy(out.data() + at, values, count * sizeof(T));
 }
 
-void put_size(std::string& out, std::uint64_t size) { put(out, &size, 1); }
+void put_size(SecretBytes& out, std::uint64_t size) { put(out, &size, 1); }
 
 // Takes values off the front; false when there are too few bytes.
 template <class T>
@@ -49,12 +52,12 @@ bool take(std::string_view& in, T* values, std::size_t count) {
   return true;
 }
 
-// Takes `per_item` values for each of the `items`, after the count that precedes them.
+// Takes as many values for each of the `items` as the count before them says.
 template <class Container>
 bool take_sized(std::string_view& in, Container& out, std::uint64_t items = 1) {
   std::uint64_t size = 0;
   constexpr std::size_t width = sizeof(typename Container::value_type);
-  if (!take(in, &size, 1) || (items != 0 && size > in.size() / width / items)) return false;
+  if (!take(in, &size, 1) || size > in.size() / width / items) return false;
   out.resize(size * items);
   return take(in, out.data(), out.size());
 }
@@ -71,7 +74,8 @@ std::optional<Checkpoint> parse(std::string_view in) {
   if (!take(in, &kind, 1) || kind > static_cast<std::uint32_t>(NoiseKind::philox) ||
       !take(in, checkpoint.key.bytes.data(), checkpoint.key.bytes.size()) ||
       !take_sized(in, checkpoint.fingerprint) || !take_sized(in, checkpoint.step) ||
-      !take_sized(in, checkpoint.theta, checkpoint.step.size()) || !in.empty()) {
+      checkpoint.step.empty() || !take_sized(in, checkpoint.theta, checkpoint.step.size()) ||
+      !in.empty()) {
     return std::nullopt;
   }
   checkpoint.key.kind = static_cast<NoiseKind>(kind);
@@ -81,7 +85,7 @@ std::optional<Checkpoint> parse(std::string_view in) {
 }  // namespace
 
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
-  std::string out(magic);
+  SecretBytes out(magic.begin(), magic.end());
   const auto kind = static_cast<std::uint32_t>(checkpoint.key.kind);
   const std::size_t chains = checkpoint.step.size();
   put(out, &kind, 1);
@@ -92,22 +96,38 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   put(out, checkpoint.step.data(), chains);
   put_size(out, chains == 0 ? 0 : checkpoint.theta.size() / chains);
   put(out, checkpoint.theta.data(), checkpoint.theta.size());
-  const auto digest = digest_of(out);
+  const auto digest = digest_of({out.data(), out.size()});
   put(out, digest.data(), digest.size());
-  write_file_atomically(path, out, 0600);
-  sodium_memzero(out.data(), out.size());
+  write_file_atomically(path, {out.data(), out.size()}, 0600);
+}
+
+void discard_checkpoint(const std::string& path) {
+  remove_abandoned(path);
+  namespace fs = std::filesystem;
+  std::error_code error, absent;
+  if (fs::is_symlink(path, absent) && fs::exists(path, absent)) {
+    fs::remove(fs::canonical(path, error), error);
+  }
+  if (!error) fs::remove(path, error);
+  if (error) {
+    throw BadInput(
+        fmt::format("{}: this checkpoint cannot be removed: {}; remove it yourself, it holds the "
+                    "noise key of the model",
+                    path, error.message()));
+  }
 }
 
 Checkpoint read_checkpoint(const std::string& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   std::ifstream file;
+  file.rdbuf()->pubsetbuf(nullptr, 0);  // a buffer of its own would keep the key
   if (!error) {
     errno = 0;
     file.open(path, std::ios::binary);
     if (!file) error = {errno, std::generic_category()};
   }
-  std::string bytes;
+  SecretBytes bytes;
   if (!error) {
     bytes.resize(size);
     file.read(bytes.data(), static_cast<std::streamsize>(size));
@@ -117,8 +137,7 @@ Checkpoint read_checkpoint(const std::string& path) {
     throw BadInput(fmt::format("{}: cannot read the checkpoint: {}; make it readable, or remove it",
                                path, error.message()));
   }
-  auto checkpoint = parse(bytes);
-  sodium_memzero(bytes.data(), bytes.size());
+  auto checkpoint = parse({bytes.data(), bytes.size()});
   if (checkpoint && checkpoint->key.kind == NoiseKind::chacha20 &&
       std::ranges::all_of(checkpoint->key.bytes, [](std::uint8_t byte) { return byte == 0; })) {
     throw BadInput(fmt::format(
@@ -132,19 +151,6 @@ Checkpoint read_checkpoint(const std::string& path) {
         path));
   }
   return *std::move(checkpoint);
-}
-
-void discard_checkpoint(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code error, ignored;
-  const fs::path target = fs::canonical(path, ignored);  // empty where there is none
-  if (!target.empty()) fs::remove(target, error);
-  if (!error) fs::remove(path, error);  // the link
-  if (error) {
-    throw BadInput(fmt::format(
-        "{}: cannot remove the checkpoint: {}; remove it, it holds the noise key of the model",
-        path, error.message()));
-  }
 }
 
 }  // namespace gibbsite

@@ -51,10 +51,10 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan) 
   if (plan.budget.adjacency == Adjacency::replace_one) {
     require_equal(rows, planned.rows, "rows");
   } else if (rows > planned.rows) {
-    throw BadInput(
-        fmt::format("rows: {} here, more than the public cap {} of the plan; plan again "
-                    "with a larger cap",
-                    rows, planned.rows));
+    throw BadInput(fmt::format(
+        "rows: the table has more than the public cap {} of the plan; plan again with a "
+        "larger cap (private: how many rows there are is not public)",
+        planned.rows));
   }
   if (!data.labelled()) throw BadInput("data: has no labels; give a table with the label column");
 

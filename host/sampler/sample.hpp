@@ -28,8 +28,7 @@ struct Run {
 /// Uses the key up, also when it throws: BadInput when the data has another shape than the plan's
 /// constants, or when the backend does not compute in double with the chains' own noise
 /// (`Engine::certifiable`); Interrupted when `stop` is set (a checkpoint is then written if one was
-/// asked for); Infeasible when the minimiser that a TV certificate starts from does not reach its
-/// public tolerance. The last checkpoint of a whole run stays: another run goes on from it to the
+/// asked for). The last checkpoint of a whole run stays: another run goes on from it to the
 /// same draws without a step.
 Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& backend, Key&& key,
            const FitOptions& options = {});
@@ -46,5 +45,4 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 /// Throws BadInput "FILE: ..." when it is unreadable, cut short or edited, or when its key is one
 /// that the operating system never made.
 Checkpoint read_checkpoint(const std::string& path);
-
 }  // namespace gibbsite

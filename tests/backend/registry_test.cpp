@@ -27,6 +27,12 @@ TEST_F(Registry, GivesTheBackendOfThatName) {
   EXPECT_THAT(backend->description(), HasSubstr("double on float storage"));
 }
 
+TEST_F(Registry, KnowsEveryName) {
+  for (const BackendInfo& backend : list_backends()) EXPECT_TRUE(is_backend_name(backend.name));
+  EXPECT_FALSE(is_backend_name("auto"));
+  EXPECT_FALSE(is_backend_name(""));
+}
+
 TEST_F(Registry, AutoIsTheFastestThereIs) {
   bool gpu = true;
   try {

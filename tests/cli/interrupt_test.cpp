@@ -120,6 +120,15 @@ TEST_F(Interrupt, AFailedWriteCanBeTriedAgain) {
   EXPECT_FALSE(std::filesystem::exists(folder.path("run.ckpt")));
 }
 
+// What a kill between opening and renaming leaves holds the key.
+TEST_F(Interrupt, TheNextRunSweepsWhatAKillLeft) {
+  folder.write("run.ckpt.tmp-1-0", "the key of a model");
+  folder.write("model.json.tmp-1-0", "half a model");
+  ASSERT_EQ(run(command({"--out", "model.json", "--checkpoint", "run.ckpt"}), folder.path()).status,
+            0);
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"model.json", "table.csv", "table.toml"}));
+}
+
 // A checkpoint of one table cannot carry its noise over to another.
 TEST_F(Interrupt, ACheckpointOfAnotherTableIsRefused) {
   const std::vector<std::string> options{

@@ -71,4 +71,10 @@ TEST(Validators, NameTheParameterTheValueAndTheRangeInOneLine) {
   }
 }
 
+// Whatever a file brings into it: found by tests/fuzz/model.cpp.
+TEST(Error, IsOneLineThatIsSafeToShow) {
+  const BadInput error("model.json: a\nb\x1b[2J\x7f\u2028\u202e: unknown field");
+  EXPECT_STREQ(error.what(), R"(model.json: a\x0ab\x1b[2J\x7f\u{2028}\u{202e}: unknown field)");
+}
+
 }  // namespace

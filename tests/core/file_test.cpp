@@ -3,14 +3,19 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
+#include <vector>
 
 #include "gibbsite/core/error.hpp"
 
@@ -132,6 +137,90 @@ TEST_F(File, MissingFolderAndFolderAsFile) {
                     HasSubstr("create the folder")));
   EXPECT_THAT(error_of(folder, "x"), HasSubstr("cannot write: Is a directory"));
   EXPECT_EQ(files(), 0u);
+}
+
+// What a kill leaves goes with the next write, whoever has its process number now.
+TEST_F(File, WhatKilledWritersLeftIsSwept) {
+  const auto make = [&](const std::string& name) {
+    const int fd = ::open((folder / name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    EXPECT_GE(fd, 0);
+    EXPECT_EQ(::write(fd, "key", 3), 3);
+    return fd;
+  };
+  for (const char* name : {"out.tmp-1-0", "out.tmp-999999999-12"}) ::close(make(name));
+  fs::create_directory(folder / "out.tmp-2-0");
+  ::close(make("out.tmp-2-0/x"));
+  // Not ours: other names, a link, a pipe.
+  for (const char* name : {"precious", "out.tmp-", "out.tmp-1", "out.tmp-old-0", "out.tmp-1-0x",
+                           "other.tmp-1-0", "xout.tmp-1-0"}) {
+    ::close(make(name));
+  }
+  fs::create_symlink("precious", folder / "out.tmp-3-0");
+  ASSERT_EQ(::mkfifo((folder / "out.tmp-4-0").c_str(), 0600), 0);
+  // A writer that lives.
+  const int writer = make("out.tmp-5-0");
+  ASSERT_EQ(::flock(writer, LOCK_EX | LOCK_NB), 0);
+
+  write_file_atomically(folder / "out", "text");
+  for (const char* name : {"out.tmp-1-0", "out.tmp-999999999-12", "out.tmp-2-0"}) {
+    EXPECT_FALSE(fs::exists(folder / name)) << name;
+  }
+  EXPECT_EQ(files(), 11u);
+  EXPECT_EQ(read(folder / "precious"), "key");
+  EXPECT_FALSE(remove_abandoned(folder / "out"));
+  ::close(writer);
+  fs::create_symlink("out", folder / "link");  // temporaries lie beside what it points to
+  EXPECT_TRUE(remove_abandoned(folder / "link"));
+  EXPECT_FALSE(fs::exists(folder / "out.tmp-5-0"));
+}
+
+TEST_F(File, AKillBetweenOpeningAndRenamingIsSwept) {
+  const auto path = folder / "out";
+  write_file_atomically(path, "old");
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const Temporary file(path, Temporary::Kind::file, 0600);
+    static_cast<void>(::write(file.descriptor(), "key", 3));
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(files(), 2u);
+  EXPECT_EQ(read(path), "old");
+  write_file_atomically(path, "new");
+  EXPECT_EQ(files(), 1u);
+}
+
+// Writers of one path sweep all the time and never take each other's files.
+TEST_F(File, LivingWritersAreLeftAlone) {
+  const auto path = folder / "out";
+  std::vector<std::thread> writers;
+  std::atomic<int> failures = 0;
+  for (char c = 'a'; c < 'e'; ++c) {
+    writers.emplace_back([&, c] {
+      for (int i = 0; i < 150; ++i) {
+        try {
+          write_file_atomically(path, std::string(1000, c));
+        } catch (const BadInput&) {
+          ++failures;
+        }
+      }
+    });
+  }
+  for (auto& writer : writers) writer.join();
+  EXPECT_EQ(failures, 0);
+  const std::string text = read(path);
+  EXPECT_EQ(text, std::string(1000, text.at(0)));
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(File, ANewFolderThatWasKilledIsSwept) {
+  fs::create_directory(folder / "out.tmp-1-0");
+  write_file_atomically(folder / "out.tmp-1-0" / "draws", "private");
+  NewFolder(folder / "out", 0700).commit();
+  EXPECT_EQ(files(), 1u);
 }
 
 TEST_F(File, ANewFolderIsWholeOrAbsent) {

@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "data/digest.hpp"
 #include "data/support.hpp"
 
 namespace gibbsite {
@@ -86,7 +88,9 @@ class CacheTest : public test::DataTest {
     for (int i = 0; i < rows; ++i) {
       text += i % 3 == 0 ? "1" : "-1";
       if (i % 4 != 0)  // some rows have no entries
-        text += " " + std::to_string(1 + i % 90) + ":2 " + std::to_string(101 + i % 100) + ":9";
+        for (const auto& part :
+             {std::to_string(1 + i % 90) + ":2", std::to_string(101 + i % 100) + ":9"})
+          text.append(" ").append(part);
       text += "\n";
     }
     return write("t.svm", text);
@@ -216,7 +220,8 @@ TEST_F(CacheTest, IsMadeAnewWhenAnythingHasChanged) {
            {[] {}, "the schema or",
             dense_schema("z = {type = \"number\", range = [0, 1], count = "
                          "197}\n")},
-           {[] {}, "the schema or", wide_schema(), {.labels = Labels::required}},
+           {[] {}, "the schema or", wide_schema(), {.labels = Labels::optional}},
+           {[] {}, "the schema or", "invalid = \"middle\"\n" + wide_schema()},
            {[&] { change_byte(cache + "value.f32", 4000); }, "value.f32 is damaged"},
            {[&] { change_byte(cache + "feature.u32", 0); }, "feature.u32 is damaged"},
            {[&] { change_byte(cache + "begin.u64", 808); }, "begin.u64 is damaged"},
@@ -261,8 +266,8 @@ TEST_F(CacheTest, IsOfTheLabelsToo) {
 TEST_F(CacheTest, OfARunThatDidNotEndNothingIsLeft) {
   const std::string table = csv(5000);
   const std::string bad = write("bad.csv", text_of(table) + "1,2,abc,1\n");
-  const std::string one_class = write("one.csv", "x1,x2,x3,y\n1,2,3,1\n1,2,4,1\n");
-  for (const std::string& file : {bad, one_class})
+  const std::string no_label = write("one.csv", "x1,x2,x3,y\n1,2,3,1\n1,2,4,\n");
+  for (const std::string& file : {bad, no_label})
     EXPECT_THROW(read(file, dense_schema(), Cache::always), BadInput);
   ReadOptions stopped{.cache = Cache::always,
                       .progress = [](std::uint64_t done, std::uint64_t) { return done == 0; }};
@@ -306,6 +311,54 @@ TEST_F(CacheTest, IsRemovedWithWhatKilledRunsLeft) {
   fs::create_directory(table + ".gibbsite-cache.tmp-1-0");
   read(table, dense_schema(), Cache::always);
   EXPECT_THAT(names(), ElementsAre("t.csv", "t.csv.gibbsite-cache"));
+}
+
+// Right digests over sizes and counts that no table has: found by tests/fuzz/cache.cpp.
+TEST_F(CacheTest, ForgedSizesAreMadeAnew) {
+  using nlohmann::json;
+  const std::string table = csv(20), cache = table + ".gibbsite-cache/";
+  const std::string sparse = libsvm(20), sparse_cache = sparse + ".gibbsite-cache/";
+  const Dataset rows = read(table, dense_schema(), Cache::never).data;
+  const Dataset sparse_rows = read(sparse, wide_schema(), Cache::never).data;
+  const auto forge = [](const std::string& folder, const json& patch,
+                        const std::map<std::string, std::string>& arrays) {
+    json description = json::parse(text_of(folder + "cache.json"));
+    description.merge_patch(patch);
+    for (const auto& [name, bytes] : arrays) {
+      std::ofstream(folder + name, std::ios::binary) << bytes;
+      description["arrays"][name] = digest_of(bytes);
+    }
+    description.erase("digest");
+    description["digest"] = digest_of(description.dump());
+    std::ofstream(folder + "cache.json") << description.dump();
+  };
+  const std::map<std::string, std::string> empty{{"x.f32", ""}, {"labels.f32", ""}};
+  for (const auto& [patch, arrays] :
+       std::vector<std::pair<std::string, std::map<std::string, std::string>>>{
+           {R"({"rows": 4611686018427387904})", empty},  // 2^62 rows of 4 floats: 0 bytes
+           {R"({"rows": -1})", empty},
+           {R"({"rows": 1e300})", empty},
+           {R"({"counts": {"clipped_rows": -1}})", {}},
+           {R"({"counts": {"missing_cells": 1e300}})", {}}}) {
+    read(table, dense_schema(), Cache::always);
+    forge(cache, json::parse(patch), arrays);
+    const Result made = read(table, dense_schema(), Cache::automatic);
+    EXPECT_THAT(made.notes, HasSubstr("cache.json is damaged; it is made anew")) << patch;
+    expect_same(made.data, rows);
+  }
+  // Of sparse rows: a row beyond all entries, and as many rows as make `begin` empty.
+  read(sparse, wide_schema(), Cache::always);
+  std::string begin = text_of(sparse_cache + "begin.u64");
+  begin[8 + 7] = 1;
+  forge(sparse_cache, json::object(), {{"begin.u64", begin}});
+  Result made = read(sparse, wide_schema(), Cache::automatic);
+  EXPECT_THAT(made.notes, HasSubstr("begin.u64 is damaged; it is made anew"));
+  expect_same(made.data, sparse_rows);
+  forge(sparse_cache, json::parse(R"({"rows": 18446744073709551615})"),
+        {{"begin.u64", ""}, {"labels.f32", ""}});
+  made = read(sparse, wide_schema(), Cache::automatic);
+  EXPECT_THAT(made.notes, HasSubstr("cache.json is damaged; it is made anew"));
+  expect_same(made.data, sparse_rows);
 }
 
 TEST_F(CacheTest, ErrorsSayWhatToDo) {

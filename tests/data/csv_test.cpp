@@ -180,15 +180,16 @@ TEST_F(Csv, LineNumbersCountNewlinesInsideCells) {
   expect_error(text + "1,red,\"\n\",maybe,\n", {"t.csv:200002:", "5 cells"});
 }
 
+// Neither one class nor a third one decides whether there is a data set.
 TEST_F(Csv, LabelsOfOneClassOrThree) {
-  expect_error("x,colour,y\n1,red,yes\n1,red,yes\n", {"t.csv: ", "every label is 'yes'"});
-  expect_error("x,colour,y\n1,red,no\n1,red,no\n", {"t.csv: ", "every label is 'no'", "'yes'"});
-  expect_error("x,colour,y\n1,red,no\n1,red,yes\n1,red,maybe\n",
-               {"t.csv:4:", "third class 'maybe'", "'yes'", "'no'"});
+  EXPECT_THAT(read("x,colour,y\n1,red,yes\n1,red,yes\n").y, ElementsAre(1, 1));
+  EXPECT_THAT(read("x,colour,y\n1,red,no\n1,red,no\n").y, ElementsAre(-1, -1));
+  EXPECT_THAT(read("x,colour,y\n1,red,no\n1,red,yes\n1,red,maybe\n").y, ElementsAre(-1, 1, -1));
   expect_error("x,colour,y\n1,red,no\n1,red,\n", {"t.csv:3:", "label is missing"});
   schema.negative = "no";
+  EXPECT_THAT(read("x,colour,y\n1,red,maybe\n1,red,no\n1,red, yes \n").y, ElementsAre(-1, -1, 1));
+  schema.refuses_unlisted_label = true;
   expect_error("x,colour,y\n1,red,maybe\n", {"t.csv:2:", "'maybe' is neither 'yes' nor 'no'"});
-  EXPECT_THAT(read("x,colour,y\n1,red,no\n1,red, yes \n").y, ElementsAre(-1, 1));
 }
 
 TEST_F(Csv, LabelsMayBeOptional) {
@@ -197,8 +198,7 @@ TEST_F(Csv, LabelsMayBeOptional) {
   expect_error("x,colour\n1,red\n", {"label column 'y'"}, required);
   expect_error("x,colour,y\n1,red,\n", {"label is missing"}, required);
   EXPECT_THAT(read("x,colour,y\n1,red,yes\n1,red,no\n", optional).y, ElementsAre(1, -1));
-  for (const char* text : {"x,colour\n1,red\n1,red\n", "x,colour,y\n1,red,yes\n1,red,\n",
-                           "x,colour,y\n1,red,yes\n1,red,no\n1,red,maybe\n"}) {
+  for (const char* text : {"x,colour\n1,red\n1,red\n", "x,colour,y\n1,red,yes\n1,red,\n"}) {
     const Dataset data = read(text, optional);
     EXPECT_FALSE(data.labelled());
     EXPECT_GE(data.rows(), 2U);

@@ -107,14 +107,41 @@ TEST_F(CheckpointFile, AKeyOfZerosIsRefusedUnlessItIsASeed) {
   EXPECT_EQ(error_of(folder.read("edited")), "no error");
 }
 
-TEST_F(CheckpointFile, IsDiscardedWithWhatALinkPointsTo) {
+// No run has none; what follows their number would not be read back.
+TEST_F(CheckpointFile, WithoutChainsIsRefused) {
+  std::string bytes =
+      "gibbsite-checkpoint/1\n" + std::string(4 + 32 + 8 + 8, '\0') + "\5" + std::string(7, '\0');
+  unsigned char digest[32];
+  crypto_generichash(digest, 32, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
+                     nullptr, 0);
+  EXPECT_THAT(error_of(bytes.append(reinterpret_cast<const char*>(digest), 32)), not_whole);
+}
+
+// The key is in each of these.
+TEST_F(CheckpointFile, RemovingTakesWhatKilledWritersLeftAndWhatALinkPointsTo) {
   write_checkpoint(folder.path("c"), some);
-  std::filesystem::create_symlink("c", folder.path("link"));
+  folder.write("c.tmp-1-0", folder.read("c"));
+  discard_checkpoint(folder.path("c"));
+  EXPECT_EQ(folder.names(), std::vector<std::string>{});
+  discard_checkpoint(folder.path("c"));  // nothing there
+
+  std::filesystem::create_symlink("target", folder.path("link"));
+  folder.write("target", "");
   write_checkpoint(folder.path("link"), some);
-  EXPECT_EQ(folder.names(), (std::vector<std::string>{"c", "link"}));
+  folder.write("target.tmp-1-0", folder.read("target"));
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"link", "target", "target.tmp-1-0"}));
   discard_checkpoint(folder.path("link"));
-  EXPECT_TRUE(folder.names().empty());
-  discard_checkpoint(folder.path("link"));  // gone already
+  EXPECT_EQ(folder.names(), std::vector<std::string>{});
+
+  std::filesystem::create_directory(folder.path("d"));
+  folder.write("d/x", "");
+  try {
+    discard_checkpoint(folder.path("d"));
+    FAIL();
+  } catch (const BadInput& e) {
+    EXPECT_THAT(e.what(), AllOf(StartsWith(folder.path("d") + ": this checkpoint cannot be"),
+                                HasSubstr("noise key")));
+  }
 }
 
 TEST_F(CheckpointFile, MissingFileAndFolderSayWhy) {

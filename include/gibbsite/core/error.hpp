@@ -17,10 +17,10 @@ enum class Status : int {
 };
 
 /// Base of every error gibbsite throws on purpose. `what()` is one line, without the program's
-/// name.
+/// name, and safe to show: what a file brought into the message is escaped (core/text.hpp).
 class Error : public std::runtime_error {
  public:
-  Error(Status status, const std::string& message) : std::runtime_error(message), status_(status) {}
+  Error(Status status, const std::string& message);
   [[nodiscard]] Status status() const noexcept { return status_; }
 
  private:

@@ -4,9 +4,49 @@
 #include <string>
 #include <string_view>
 
+#include "gibbsite/core/error.hpp"
+
 namespace gibbsite {
 
-/// Writes `text` to a temporary file beside `path`, syncs and renames it. A path that exists and is
+struct CannotWrite : BadInput {
+  CannotWrite(const std::string& message, int number) : BadInput(message), error(number) {}
+  int error;  ///< errno
+};
+
+/// Removes what writers of `path` that were killed left beside it: files and folders
+/// "PATH.tmp-PID-N" of this user on which nobody holds a lock. Their writer holds one (flock) while
+/// it lives, so it does not matter whose number PID is now, nor, where the file system shares
+/// locks, on which machine it runs; links, and everything where there are no locks, are left alone.
+/// Returns whether there was any. Throws BadInput "PATH: cannot be removed: ...; ...".
+bool remove_abandoned(const std::string& path);
+
+/// A new file or folder "PATH.tmp-PID-N" beside its place, locked; it goes with this object unless
+/// it was renamed.
+class Temporary {
+ public:
+  enum class Kind { file, folder };
+
+  /// Removes what was abandoned first. Throws CannotWrite "PATH: cannot write: ...; ...".
+  Temporary(std::string path, Kind kind, unsigned mode);
+  ~Temporary();
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+
+  /// Where it lies until it is renamed.
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] int descriptor() const { return fd_; }
+  /// Gives it the place of `path`. Returns 0 or the error.
+  int rename();
+
+ private:
+  bool take();
+
+  std::string path_, name_;
+  int fd_ = -1;
+  bool renamed_ = false;
+};
+
+/// Writes `text` to a Temporary beside `path`, syncs and renames it. A path that exists and is
 /// not a regular file (/dev/stdout, a pipe) is written directly. `mode` is the permission of a new
 /// file. Throws BadInput "PATH: cannot write: ...; ..." and leaves nothing behind.
 void write_file_atomically(const std::string& path, std::string_view text, unsigned mode = 0644);
@@ -37,19 +77,18 @@ class NewFolder {
   /// own folder cannot be written to; makes nothing.
   static void require_free(const std::string& path);
 
-  /// Throws as above. `mode` is its permission.
+  /// Throws as above. `mode` is its permission. What is not committed goes with this object.
   NewFolder(const std::string& path, unsigned mode);
-  ~NewFolder();  ///< removes what was not committed
-  NewFolder(const NewFolder&) = delete;
-  NewFolder& operator=(const NewFolder&) = delete;
-
   /// Where to write the file of that name.
-  [[nodiscard]] std::string file(const std::string& name) const { return temporary_ + "/" + name; }
+  [[nodiscard]] std::string file(const std::string& name) const {
+    return temporary_.name() + "/" + name;
+  }
   /// Syncs the names and gives the folder its own.
   void commit();
 
  private:
-  std::string path_, temporary_;
+  std::string path_;
+  Temporary temporary_;
 };
 
 /// Syncs the names in a folder, where its file system allows that.

@@ -13,15 +13,26 @@
 
 namespace gibbsite {
 
+/// What the reader changed in the cells of one column. Private.
+struct CellCounts {
+  std::uint64_t clamped = 0;  ///< numbers outside their public range
+  std::uint64_t missing = 0;
+  std::uint64_t other = 0;    ///< levels mapped to "(other)"
+  std::uint64_t invalid = 0;  ///< cells that cannot be read, under Invalid::middle
+
+  [[nodiscard]] std::uint64_t sum() const { return clamped + missing + other + invalid; }
+};
+
 /// What the reader changed. Private: for the curator's eyes, never released.
 struct IngestCounts {
-  std::uint64_t clamped_cells = 0;  ///< numbers outside their public range
+  std::uint64_t clamped_cells = 0;  ///< the sums over `columns`
   std::uint64_t missing_cells = 0;
-  std::uint64_t other_cells = 0;   ///< levels mapped to "(other)"
-  std::uint64_t clipped_rows = 0;  ///< rows scaled down to row_norm
-
-  IngestCounts& operator+=(const IngestCounts& o);
-  IngestCounts& operator-=(const IngestCounts& o);
+  std::uint64_t other_cells = 0;
+  std::uint64_t invalid_cells = 0;
+  std::uint64_t invalid_labels = 0;   ///< empty or missing, under Invalid::middle
+  std::uint64_t unlisted_labels = 0;  ///< neither class of a schema that names both
+  std::uint64_t clipped_rows = 0;     ///< rows scaled down to row_norm
+  std::vector<CellCounts> columns;    ///< [columns of the schema]
 };
 
 /// Rows of a table after scaling, encoding and clipping: every row without the intercept has norm
@@ -45,14 +56,9 @@ struct Dataset {
 /// How to read. Rows are kept sparse where at most most_sparse_density (core/rows.hpp) of the first
 /// 1024 rows' features are not zero, whatever the format.
 struct ReadOptions {
-  /// fit needs labels of exactly two classes, evaluate needs labels, predict does not: with
-  /// `optional` a table without a label column, or with a label that is neither class, is read as
-  /// unlabelled (y empty).
-  enum class Labels {
-    required_two_classes,
-    required,
-    optional
-  } labels = Labels::required_two_classes;
+  /// fit and evaluate need labels, predict does not: with `optional` a table without a label
+  /// column, or with a label that the schema refuses, is read as unlabelled (y empty).
+  enum class Labels { required, optional } labels = Labels::required;
   bool ignore_extra_columns =
       false;                    ///< predict and evaluate: columns not in the schema are skipped
   std::string label_path = {};  ///< .npy only: the file of y
@@ -69,9 +75,9 @@ struct ReadOptions {
 /// CSV with a header line through libcsv; streamed, so the text is never held in memory. Quotes,
 /// CRLF, a byte order mark, blanks around cells and blank lines are accepted. Throws BadInput
 /// "FILE:LINE: ..." on a missing or empty file, a header without rows, a ragged row, an unknown or
-/// missing column, a cell that is not a finite number, a level that is not in the schema (unless
-/// `other`), labels of one class or three, more rows than memory holds. Columns of type "ignore"
-/// may be absent.
+/// missing column, more rows than memory holds and, unless schema.invalid is `middle`, on a cell
+/// that is not a finite number, a level that is not in the schema (unless `other`), an empty cell
+/// or label (docs/refusals.md). Columns of type "ignore" may be absent.
 Dataset read_csv(const std::string& path, const Schema& schema, const ReadOptions& options = {});
 /// LIBSVM/svmlight text "label index:value ...", indices from 1, increasing. Column k of the schema
 /// is index k. Absent indices are the number 0 before scaling; work and memory grow with the

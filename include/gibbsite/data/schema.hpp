@@ -17,20 +17,31 @@ struct Column {
   double lo = 0, hi = 1;  ///< number: public range; cells are clamped, then scaled to [0,1]
   std::vector<std::string> levels = {};  ///< category: one-hot, in this order
   bool other = false;                    ///< category: levels not listed become one more, "(other)"
+
+  bool operator==(const Column&) const = default;
 };
+
+/// What becomes of a cell that the schema cannot read: not a finite number, a level that is not
+/// listed (without `other`), an empty cell where none is `missing`, an empty label.
+/// refuse: the table is refused, which tells about that row (an assumption of the certificate).
+/// middle: a number is the middle of its range, a level is "(other)" or none of the listed ones, a
+/// label the negative class.
+enum class Invalid { refuse, middle };
 
 /// Rows as the model sees them: columns in the schema's order (numbers one feature, categories one
 /// per level, then "(missing)" when `missing` is set and not a listed level, then "(other)"), then
 /// the intercept.
 struct Schema {
-  std::string label;            ///< name of the column to predict
-  std::string positive;         ///< its positive class (y = +1); every other is y = -1
-  std::string negative;         ///< name of the other class; empty: "not <positive>"
-  double row_norm = 1.0;        ///< R: rows are scaled down to this norm
-  bool intercept = false;       ///< append a constant feature 1
-  bool has_missing = false;     ///< `missing` was given
-  std::string missing;          ///< how a missing cell reads
-  std::vector<Column> columns;  ///< in the order of the schema file
+  std::string label;                    ///< name of the column to predict
+  std::string positive;                 ///< its positive class (y = +1); every other is y = -1
+  std::string negative;                 ///< name of the other class; empty: "not <positive>"
+  bool refuses_unlisted_label = false;  ///< with `negative`: a third class is refused, not y = -1
+  Invalid invalid = Invalid::refuse;    ///< cells and labels that cannot be read
+  double row_norm = 1.0;                ///< R: rows are scaled down to this norm
+  bool intercept = false;               ///< append a constant feature 1
+  bool has_missing = false;             ///< `missing` was given
+  std::string missing;                  ///< how a missing cell reads
+  std::vector<Column> columns;          ///< in the order of the schema file
 
   [[nodiscard]] std::string negative_name() const;
   /// Whether this category has a "(missing)" feature: `missing` was given and is not a listed
@@ -50,6 +61,7 @@ struct Schema {
   /// Throws BadInput "SOURCE: what; what to do" on row_norm <= 0, no columns, lo >= hi, duplicate
   /// levels, a label that is also a feature, and so on.
   void validate(const std::string& source) const;
+  bool operator==(const Schema&) const = default;
 };
 
 /// Reads a schema from TOML (docs/data.md). Throws BadInput "FILE:LINE: ..." on a syntax error,

@@ -42,6 +42,9 @@ Release release_from_json(const nlohmann::json& json, const std::string& source)
 /// Written whole or not at all (temporary file in the same folder, then rename; a path that is not
 /// a regular file is written directly). Throws BadInput when it cannot be.
 void write_release(const std::string& path, const Release& release);
+/// Throws BadInput as below and as release_from_json, and when the file was changed after it was
+/// written: its digest is not that of its contents (but for epsilon, delta and gdp_mu, which may be
+/// claimed weaker), or its certificate has not the form of one.
 Release read_release(const std::string& path);
 /// The JSON of a model file, for `verify`. Throws BadInput when it is not JSON, gives a name twice,
 /// nests deeper than 32 levels or is not a gibbsite-release/1 object with a model and a

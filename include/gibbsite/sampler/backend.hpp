@@ -63,6 +63,8 @@ struct BackendInfo {
   std::string description;  ///< or why it is not available
 };
 std::vector<BackendInfo> list_backends();
+/// Whether a backend is called so, compiled or not.
+bool is_backend_name(std::string_view name);
 
 /// Where a throughput run takes its normals from.
 enum class NoiseSource {

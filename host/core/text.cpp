@@ -1,0 +1,80 @@
+#include "gibbsite/core/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace gibbsite {
+namespace {
+
+struct CodePoint {
+  std::uint32_t value = 0;
+  std::size_t bytes = 0;  // 0: the text does not begin with UTF-8
+};
+
+// The Unicode Standard, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF.
+CodePoint first_of(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
+  const std::uint8_t lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  const std::size_t bytes = lead < 0xC2   ? 0
+                            : lead < 0xE0 ? 2
+                            : lead < 0xF0 ? 3
+                            : lead < 0xF5 ? 4
+                                          : 0;
+  if (bytes == 0 || bytes > text.size()) return {};
+  std::uint32_t value = lead & (0x7FU >> bytes);
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return {};
+    value = value << 6 | (byte(i) & 0x3FU);
+  }
+  constexpr std::array<std::uint32_t, 5> least{0, 0, 0x80, 0x800, 0x10000};
+  if (value < least[bytes] || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) return {};
+  return {value, bytes};
+}
+
+bool misleads(std::uint32_t c) {
+  constexpr std::array<std::array<std::uint32_t, 2>, 10> ranges{{{0, 0x1F},
+                                                                 {0x7F, 0x9F},
+                                                                 {0x61C, 0x61C},
+                                                                 {0x200B, 0x200B},
+                                                                 {0x200E, 0x200F},
+                                                                 {0x2028, 0x202E},
+                                                                 {0x2060, 0x2064},
+                                                                 {0x2066, 0x2069},
+                                                                 {0xFEFF, 0xFEFF},
+                                                                 {0xE0000, 0xE007F}}};
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [c](const auto& range) { return c >= range[0] && c <= range[1]; });
+}
+
+std::string as_escape(std::uint32_t code, bool is_byte) {
+  const bool byte = is_byte || code < 0x80;
+  return byte ? fmt::format("\\x{:02x}", code) : fmt::format("\\u{{{:04x}}}", code);
+}
+
+}  // namespace
+
+std::string shown(std::string_view text) { return shown(text, as_escape); }
+
+std::string shown(std::string_view text, std::string (*escape)(std::uint32_t, bool)) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const CodePoint c = first_of(text);
+    const std::size_t bytes = std::max<std::size_t>(c.bytes, 1);
+    if (c.bytes == 0) {
+      out += escape(static_cast<std::uint8_t>(text[0]), true);
+    } else if (misleads(c.value)) {
+      out += escape(c.value, false);
+    } else {
+      out += text.substr(0, bytes);
+    }
+    text.remove_prefix(bytes);
+  }
+  return out;
+}
+
+}  // namespace gibbsite

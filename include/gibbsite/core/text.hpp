@@ -1,0 +1,19 @@
+#pragma once
+// Text of a file, as a person may safely see it.
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace gibbsite {
+
+/// UTF-8 of one line that changes nothing on a terminal but by its letters. Escaped are: control
+/// characters (ESC and line ends included) and bytes that are not UTF-8 as \xNN; C1 controls
+/// (U+0080 to U+009F), line and paragraph separators, marks that turn the direction of text
+/// (U+061C, U+200E/F, U+202A to U+202E, U+2066 to U+2069) and what has no width (U+200B, U+2060 to
+/// U+2064, U+FEFF, tags) as \u{NNNN}. Backslashes stay, so that shown(shown(t)) = shown(t).
+std::string shown(std::string_view text);
+/// The same with another way of writing: `escape` is given a code point, or a byte that is not
+/// UTF-8 (is_byte).
+std::string shown(std::string_view text, std::string (*escape)(std::uint32_t code, bool is_byte));
+
+}  // namespace gibbsite

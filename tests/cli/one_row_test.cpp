@@ -1,0 +1,190 @@
+// What one row, one hostile model file or one private count can make the program say.
+#include "cli/cli.hpp"
+#include "release/model_json.hpp"
+
+namespace gibbsite::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class OneRow : public Cli {
+ protected:
+  [[nodiscard]] Outcome fit_with(const std::string& last) const {
+    std::string table = "age,work,income\n";
+    for (int i = 0; i < 50; ++i) table += "30,Private,<=50K\n";
+    folder.write("table.csv", table + last + "\n");
+    return gibbsite(fit({"--out", "model.json", "--iterations", "3"}));
+  }
+  void write_schema(const std::string& from, const std::string& to) const {
+    std::string text = schema();
+    const auto at = text.find(from);
+    ASSERT_NE(at, std::string::npos);
+    folder.write("table.toml", text.replace(at, from.size(), to));
+  }
+};
+
+TEST_F(OneRow, DecidesNothingAboutTheExitStatus) {
+  write_schema("missing = \"?\"", "missing = \"?\"\ninvalid = \"middle\"");
+  for (const char* last :
+       {"30,Private,<=50K", "30,Private,>50K", "30,Private,maybe", "30,Private,",
+        "abc,Private,>50K", ",,", "nan,Circus,?", "\"\x1b[2J\",\"\xff\",\"1\n2\""}) {
+    const Outcome out = fit_with(last);
+    EXPECT_EQ(out.status, 0) << last << out.err;
+    EXPECT_EQ(gibbsite({"verify", "model.json"}).status, 0) << last;
+  }
+}
+
+TEST_F(OneRow, OfOneClassIsFittedAndTheCuratorIsTold) {
+  const Outcome two = fit_with("30,Private,>50K"), one = fit_with("30,Private,<=50K");
+  EXPECT_EQ(two.status, 0) << two.err;
+  EXPECT_EQ(one.status, 0) << one.err;
+  EXPECT_EQ(two.err, "");
+  EXPECT_THAT(one.err, HasSubstr("warning: private: every label is not of the positive class"));
+  EXPECT_THAT(one.out, HasSubstr("private, for the curator only"));
+}
+
+TEST_F(OneRow, CountsAreByColumnAndPrivate) {
+  write_schema("missing = \"?\"", "missing = \"?\"\ninvalid = \"middle\"");
+  const Outcome out = fit_with("999,?,maybe\n-5,Circus,\nabc,?,>50K");
+  for (const char* line :
+       {"2 cells clamped to their range, 2 missing, 0 of another level, 2 unreadable; 1 labels "
+        "unreadable, 1 of neither class",
+        "private:   age: 2 clamped to the range, 1 unreadable",
+        "private:   work: 2 missing, 1 unreadable"})
+    EXPECT_THAT(out.out, HasSubstr(line));
+}
+
+TEST_F(OneRow, ARefusalQuotesACellAsPrivate) {
+  const Outcome out = fit_with("abc,Private,>50K");
+  expect_error(out, 2, "'abc' is not a finite number");
+  EXPECT_THAT(out.err, HasSubstr("private: this line quotes the table"));
+}
+
+// The number of rows is private under add-remove: no line has it without saying so.
+TEST_F(OneRow, TheNumberOfRowsIsLabelledUnderAddRemove) {
+  const std::vector<std::string> cap{"--adjacency", "add-remove", "--rows-cap", "400"};
+  const auto with = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), cap.begin(), cap.end());
+    return gibbsite(arguments);
+  };
+  const std::string count = std::to_string(rows);
+  const auto lines_of = [](const Outcome& out) { return std::istringstream(out.out + out.err); };
+  for (const auto& arguments :
+       {fit({"--out", "model.json", "--verbose", "--progress"}),
+        std::vector<std::string>{"plan", "--data", "table.csv", "--schema", "table.toml",
+                                 "--epsilon", "1", "--delta", "1e-6"}}) {
+    const Outcome out = with(arguments);
+    ASSERT_EQ(out.status, 0) << out.err;
+    std::istringstream lines = lines_of(out);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find(count + " row") != std::string::npos) {
+        EXPECT_THAT(line, HasSubstr("private"));
+      }
+    }
+  }
+  const Outcome over =
+      gibbsite(fit({"--out", "over.json", "--adjacency", "add-remove", "--rows-cap", "100"}));
+  expect_error(over, 2, "private: how many rows there are is not public");
+  EXPECT_THAT(over.err, Not(HasSubstr(count)));
+}
+
+// A run whose time tells says so before it takes it.
+TEST_F(OneRow, ADataDependentRunTimeIsSaidAtTheTime) {
+  const std::string sentence = "how long this run takes depends on the private rows";
+  for (const char* certificate : {"proximal", "rejection"}) {
+    const Outcome out = gibbsite(fit({"--out", "model.json", "--quiet", "--certificate",
+                                      certificate, "--prior-precision", "5"}));
+    if (out.status == 4) continue;
+    ASSERT_EQ(out.status, 0) << out.err;
+    EXPECT_THAT(out.err, HasSubstr(sentence)) << certificate;
+    EXPECT_THAT(out.err, HasSubstr("--certificate proximal --padded")) << certificate;
+  }
+  EXPECT_THAT(gibbsite(fit({"--out", "model.json"})).err, Not(HasSubstr(sentence)));
+  const Outcome padded = gibbsite(fit(
+      {"--out", "model.json", "--certificate", "proximal", "--padded", "--prior-precision", "5"}));
+  ASSERT_EQ(padded.status, 0) << padded.err;
+  EXPECT_THAT(padded.err, Not(HasSubstr(sentence)));
+}
+
+class HostileModel : public Cli {
+ protected:
+  static constexpr const char* evil =
+      "\x1b[2K\r\xc2\x9b"
+      "1A\xe2\x80\xaeVALID\nok    all";
+  static void expect_harmless(const Outcome& out) {
+    for (const std::string* text : {&out.out, &out.err}) {
+      for (const char* bad : {"\x1b", "\r", "\xc2\x9b", "\xe2\x80\xae", "\nok    all"})
+        EXPECT_THAT(*text, Not(HasSubstr(bad)));
+    }
+  }
+};
+
+// Every string of the file, and a name that nobody asked for, at every level.
+TEST_F(HostileModel, CannotForgeTheScreenOfVerify) {
+  ASSERT_EQ(gibbsite(fit({"--out", "model.json", "--quiet"})).status, 0);
+  const nlohmann::json good = json("model.json");
+  std::vector<nlohmann::json> hostile;
+  const auto flat = good.flatten();
+  for (const auto& item : flat.items()) {
+    const nlohmann::json::json_pointer at(item.key());
+    if (item.value().is_string()) {
+      hostile.push_back(good);
+      hostile.back()[at] = evil;
+    }
+  }
+  for (const char* at : {"", "/model", "/certificate", "/certificate/guarantee",
+                         "/model/preprocessing", "/model/original_units/slopes"}) {
+    hostile.push_back(good);
+    hostile.back()[nlohmann::json::json_pointer(at)][evil] = evil;
+  }
+  ASSERT_GT(hostile.size(), 25U);
+  for (nlohmann::json& file : hostile) {
+    for (const bool sealed : {false, true}) {
+      if (sealed) file["certificate"]["digest"] = file_digest(file);
+      folder.write("evil.json", file.dump());
+      const Outcome verify = gibbsite({"verify", "evil.json", "--verbose"});
+      expect_harmless(verify);
+      if (!sealed) {
+        EXPECT_NE(verify.status, 0);
+      }
+      expect_harmless(gibbsite(
+          {"predict", "--model", "evil.json", "--data", "table.csv", "--out", "predictions.csv"}));
+      expect_harmless(gibbsite({"evaluate", "--model", "evil.json", "--data", "table.csv"}));
+    }
+  }
+}
+
+TEST_F(HostileModel, OrTableCannotForgeTheScreenOfFit) {
+  folder.write(
+      "table.toml",
+      "label = \"income\"\npositive = \">50K\"\nnegative = \"\\u001B[2K\\u009B1A\"\n"
+      "[columns]\nage = {type = \"number\", range = [0, 99]}\n"
+      "work = {type = \"category\", levels = [\"\\u001B[2K\", \"\\u202Ex\"], other = true}\n");
+  const Outcome good = gibbsite(fit({"--out", "model.json"}));
+  ASSERT_EQ(good.status, 0) << good.err;
+  expect_harmless(good);
+  EXPECT_THAT(good.out, HasSubstr("work=\\x1b[2K"));
+  folder.write("table.csv",
+               "age,work,income\n1,\xc2\x9b"
+               "2J\x1b[0m,x\n");
+  expect_harmless(gibbsite(fit({"--out", "model2.json"})));
+  folder.write("table.csv", "age,work,inc\x1b[2Jome,\xe2\x80\xae\n1,x,y,z\n");
+  const Outcome bad = gibbsite(fit({"--out", "model2.json"}));
+  EXPECT_EQ(bad.status, 2);
+  expect_harmless(bad);
+  expect_harmless(gibbsite({"schema", "table.csv"}));
+}
+
+TEST_F(HostileModel, ThatWasChangedIsRefusedInOneLine) {
+  ASSERT_EQ(gibbsite(fit({"--out", "model.json", "--quiet"})).status, 0);
+  nlohmann::json changed = json("model.json");
+  changed["model"]["coefficients"][0] = 0.0;
+  folder.write("changed.json", changed.dump());
+  for (const char* command : {"predict", "evaluate"})
+    expect_error(gibbsite({command, "--model", "changed.json", "--data", "table.csv"}), 2,
+                 "changed.json: was changed after fit wrote it");
+}
+
+}  // namespace
+}  // namespace gibbsite::testing

@@ -1,0 +1,22 @@
+// The input is model.json. Verification finds failures and throws nothing; what is valid is a
+// release, and reads back.
+#include <nlohmann/json.hpp>
+
+#include "fuzz.hpp"
+#include "gibbsite/release/certificate.hpp"
+#include "gibbsite/release/release.hpp"
+
+void gibbsite::fuzz::run(std::string_view in) {
+  static File file;
+  const std::string& path = file.holding(in);
+  nlohmann::json model;
+  if (!accepts([&] { model = read_release_json(path); })) return;
+  const Verification out = verify(model);
+  require(out.valid == out.failures.empty(), "valid");
+  require(!(out.valid && out.void_run), "a void run is no guarantee");
+  const bool told = accepts([&] { static_cast<void>(in_words(model.at("certificate"))); });
+  const bool whole = accepts([&] { static_cast<void>(read_release(path)); });
+  if (out.valid) {
+    require(told && whole && to_json(release_from_json(model, "model")) == model, "a valid model");
+  }
+}
