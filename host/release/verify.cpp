@@ -202,9 +202,7 @@ void verify_guarantee(Verifier& v, Claim& claim, const json& guarantee) {
   v.check(
       p.kind == CertificateKind::path ? p.tv_gap == 0 : p.tv_gap >= claim.recomputed_tv,
       fmt::format("mechanism.tv_gap: claimed {}, recomputed {}", p.tv_gap, claim.recomputed_tv));
-  // delta(epsilon; mu) + (1 + e^epsilon) gamma; beyond epsilon = 700 the second factor is no double
-  // and the claim says nothing.
-  if (!(p.epsilon <= 700)) throw BadInput("guarantee.epsilon: above 700, which promises nothing");
+  // delta(epsilon; mu) + (1 + e^epsilon) gamma; epsilon <= most_epsilon.
   const double delta = round_up(Wide(gdp_delta_up(p.epsilon, claim.recomputed_mu)) +
                                 (1 + exp(Wide(p.epsilon))) * Wide(p.tv_gap));
   v.check(delta <= p.delta,
