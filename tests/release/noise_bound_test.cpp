@@ -49,7 +49,7 @@ TEST(CoefficientNoise, OfATvCertificateIsThatOfItsPrior) {
   CertificatePlan c;
   c.kind = CertificateKind::proximal;
   c.prior_precision = 4;
-  EXPECT_EQ(coefficient_noise_up(c), 0.5);
+  EXPECT_DOUBLE_EQ(coefficient_noise_up(c), 0.5);
   c.prior_precision = 0;
   EXPECT_THROW(coefficient_noise_up(c), BadInput);
 }
@@ -102,7 +102,7 @@ TEST(CoefficientNoise, HoldsForLogisticChains) {
       const auto fraction = [&](double t) {
         std::size_t inside = 0;
         for (std::size_t c = 0; c < chains; ++c)
-          inside += std::fabs(tested[c * d + j] - median) <= t * s ? 1 : 0;
+          if (std::fabs(tested[c * d + j] - median) <= t * s) ++inside;
         return static_cast<double>(inside) / chains;
       };
       EXPECT_GE(fraction(1.96), 0.9205) << d << ' ' << j;
