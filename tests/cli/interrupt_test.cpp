@@ -45,7 +45,7 @@ TEST_F(Interrupt, WithoutACheckpointLeavesNothing) {
 TEST_F(Interrupt, WithACheckpointGoesOnToTheSameBits) {
   // Seeded, so that a run without interruption can be compared.
   const std::string iterations = iterations_for(1.5);
-  const std::vector<std::string> options{"--out",    "model.json", "--iterations",
+  const std::vector<std::string> options{"--out",    "model.json", "--force", "--iterations",
                                          iterations, "--seed",     "11"};
   std::vector<std::string> kept = options;
   kept.insert(kept.end(), {"--checkpoint", "run.ckpt"});
