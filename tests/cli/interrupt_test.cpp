@@ -33,7 +33,7 @@ class Interrupt : public Cli {
 
 TEST_F(Interrupt, WithoutACheckpointLeavesNothing) {
   for (const int signal : {SIGINT, SIGTERM}) {
-    Process process(command({"--out", "model.json", "--iterations", iterations_for(600)}),
+    Process process(command({"--out", "model.json", "--iterations", iterations_for(120)}),
                     folder.path());
     ASSERT_TRUE(process.wait_until([&] { return sampling(process); })) << process.err_so_far();
     process.send(signal);
@@ -89,7 +89,7 @@ TEST_F(Interrupt, ACertifiedRunGoesOnToAValidModel) {
 // A checkpoint of one table cannot carry its noise over to another.
 TEST_F(Interrupt, ACheckpointOfAnotherTableIsRefused) {
   const std::vector<std::string> options{
-      "--out", "model.json", "--iterations", iterations_for(600), "--checkpoint", "run.ckpt"};
+      "--out", "model.json", "--iterations", iterations_for(120), "--checkpoint", "run.ckpt"};
   Process process(command(options), folder.path());
   ASSERT_TRUE(process.wait_until([&] { return sampling(process); })) << process.err_so_far();
   process.send(SIGINT);
