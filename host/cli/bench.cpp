@@ -181,12 +181,12 @@ struct BenchCommand {
                       plan.rows_cap ? " (private: the size tells the number of rows)" : ""));
     }
     say(fmt::format(
-        "{}fit       {} steps of {} {}{}: about {} ({}planning {}, sampling {})\n",
-        reading ? "" : "\n", human_count(steps), budget.draws, budget.draws == 1 ? "draw" : "draws",
+        "{}fit       {} steps of {} {}{}: {} ({}planning {}, sampling {})\n", reading ? "" : "\n",
+        human_count(steps), budget.draws, budget.draws == 1 ? "draw" : "draws",
         made ? fmt::format(" for (ε, δ) = ({:.4g}, {:.4g})", budget.epsilon, budget.delta)
         : plan.iterations ? ""
                           : ", the number follows from --epsilon and --delta",
-        human_time(total), reading ? fmt::format("reading {}, ", human_time(reading->seconds)) : "",
+        about(total), reading ? fmt::format("reading {}, ", human_time(reading->seconds)) : "",
         human_time(planning_seconds), human_time(sampling_seconds)));
     if (json) {
       fmt::print("{}\n",
@@ -231,7 +231,9 @@ struct BenchCommand {
     const Stopwatch clock;
     Dataset data = shape.table.read(domain, options);
     reading.seconds = clock.seconds();
-    reading.bytes = static_cast<double>(std::filesystem::file_size(shape.table.data));
+    std::error_code of_a_pipe;
+    const auto bytes = std::filesystem::file_size(shape.table.data, of_a_pipe);
+    reading.bytes = of_a_pipe ? 0 : static_cast<double>(bytes);
     return data;
   }
 

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
+#include <sstream>
 
 #include "command.hpp"
 #include "gibbsite/core/error.hpp"
@@ -83,9 +85,9 @@ void warn_of_one_class(const Dataset& data) {
   if (std::ranges::adjacent_find(data.y, std::ranges::not_equal_to{}) != data.y.end()) return;
   const bool positive = data.y.front() > 0;
   fmt::print(stderr,
-             "gibbsite: warning: private: every label is {} the positive class '{}'; is `positive` "
+             "gibbsite: warning: private: {} label is of the positive class '{}'; is `positive` "
              "what the schema should say?\n",
-             positive ? "of" : "not of", shown(data.schema.positive));
+             positive ? "every" : "no", shown(data.schema.positive));
 }
 
 // At the time, because the time is what tells.
@@ -112,11 +114,22 @@ std::string bar(double value, double largest) {
                    : std::string(static_cast<std::size_t>(half), ' ') + "│" + blocks;
 }
 
-// By size; every one of at most 20.
-std::string coefficient_report(const LinearModel& model) {
+// 2 Phi(1.96) - 1 = 95 %.
+constexpr double two_sided_95 = 1.959963984540054;
+
+// Grey on a terminal that takes colours.
+std::string grey(const std::string& line) {
+  const bool plain =
+      isatty(STDOUT_FILENO) != 1 || std::getenv("NO_COLOR") != nullptr;  // NOLINT: one thread
+  return plain ? line : "\x1b[90m" + line + "\x1b[0m";
+}
+
+// By size; every one of at most 20. What is inside the noise is marked.
+std::string coefficient_report(const LinearModel& model, const CertificatePlan& certificate) {
   constexpr std::size_t most = 20;
   const std::vector<std::string> names = model.schema.feature_names();
   const std::vector<double>& theta = model.draws.front();
+  const double noise = two_sided_95 * coefficient_noise_up(certificate);
   std::vector<std::size_t> order(theta.size());
   for (std::size_t j = 0; j < order.size(); ++j) order[j] = j;
   const bool all = order.size() <= most;
@@ -128,15 +141,31 @@ std::string coefficient_report(const LinearModel& model) {
   }
   double largest = 0;
   for (const std::size_t j : order) largest = std::max(largest, std::fabs(theta[j]));
-  std::vector<std::vector<std::string>> lines;
+  std::vector<std::vector<std::string>> cells;
+  std::size_t inside = 0;
+  for (const double value : theta) inside += std::fabs(value) <= noise ? 1 : 0;
   for (const std::size_t j : order) {
-    lines.push_back({names[j], fmt::format("{:+.4f}", theta[j]), bar(theta[j], largest)});
+    cells.push_back({names[j], fmt::format("{:+.4f}", theta[j]), fmt::format("± {:.4f}", noise),
+                     std::fabs(theta[j]) <= noise ? "within" : "", bar(theta[j], largest)});
   }
-  return fmt::format("Coefficients{}{}: above 0 speaks for {} = {}\n",
-                     model.draws.size() == 1 ? "" : " of the first draw",
-                     all ? "" : fmt::format(" (the {} largest of {})", most, theta.size()),
-                     shown(model.schema.label), shown(model.schema.positive)) +
-         table(lines);
+  std::string out =
+      fmt::format("Coefficients{}{}: above 0 speaks for {} = {}\n",
+                  model.draws.size() == 1 ? "" : " of the first draw",
+                  all ? "" : fmt::format(" (the {} largest of {})", most, theta.size()),
+                  shown(model.schema.label), shown(model.schema.positive));
+  std::istringstream lines(table(cells));
+  std::string line;
+  for (std::size_t i = 0; std::getline(lines, line); ++i) {
+    out += (std::fabs(theta[order[i]]) <= noise ? grey(line) : line) + '\n';
+  }
+  out += fmt::format(
+      "±: privacy's noise moves a coefficient no further from the median of its law, with a "
+      "probability of at least {:.3g} %{}.\n{} of {} are inside it (marked noise): their sign may "
+      "be "
+      "chance.\n",
+      95 - 100 * certificate.tv_gap, model.draws.size() == 1 ? "" : " each", inside,
+      theta.size());
+  return out;
 }
 
 ReadOptions::Cache cache_from_string(const std::string& name) {
@@ -173,7 +202,7 @@ struct FitCommand {
   PlanArguments plan;
   std::string schema, out, backend = "auto", design = "auto", checkpoint, cache = "auto";
   std::optional<std::uint64_t> seed;
-  bool quiet = false, progress = false, verbose = false, removes_cache = false;
+  bool quiet = false, progress = false, verbose = false, removes_cache = false, force = false;
 
   void say(const std::string& text) const {
     if (quiet) return;
@@ -206,6 +235,7 @@ struct FitCommand {
     require_other_file(out, table.data, "--data");
     require_other_file(out, schema, "--schema");
     require_other_file(out, checkpoint, "--checkpoint");
+    require_new(out, force);
     require_writable(out, "--out");
     if (!checkpoint.empty()) require_writable(checkpoint, "--checkpoint");
     const Schema domain = read_schema(schema);
@@ -225,6 +255,7 @@ struct FitCommand {
     // The clock is for the screen: what is planned follows from public numbers alone.
     const Plan made = gibbsite::plan(constants, budget, options);
     CertificatePlan certificate = require_feasible(made);
+    warn_of_large_delta(budget, constants);
     warn_of_one_class(data);
     warn_of_run_time(certificate);
     if (!quiet) {
@@ -242,10 +273,11 @@ struct FitCommand {
       say(fmt::format("sampling took {:.4g} s, {:.4g} s were predicted\n", sampling.seconds(),
                       certificate.seconds));
     }
+    require_new(out, force);  // it may have come since
     write_release(out, model);
     // Not before: what could not be written can be tried again.
     if (!checkpoint.empty()) discard_checkpoint(checkpoint);
-    say(report(model));
+    say(report(model, certificate));
   }
 
   // Of all draws, timed on the table itself.
@@ -289,12 +321,12 @@ struct FitCommand {
 
   [[nodiscard]] double interval() const { return progress ? 1 : 5; }
 
-  [[nodiscard]] std::string report(const Release& model) const {
+  [[nodiscard]] std::string report(const Release& model, const CertificatePlan& certificate) const {
     return fmt::format(
         "\n{}\n{}\nWritten: {}\nNext:\n"
         "  gibbsite predict --model {} --data NEW.csv --probabilities\n"
         "  gibbsite verify {}\n",
-        in_words(model.certificate()), coefficient_report(model.model()), out, out, out);
+        in_words(model.certificate()), coefficient_report(model.model(), certificate), out, out, out);
   }
 };
 
@@ -307,6 +339,7 @@ void define(CLI::App& app) {
   app.add_option("--out", command->out, "the model file; written whole or not at all")
       ->type_name("FILE")
       ->required();
+  add_force(app, command->force);
   command->plan.add_to(app);
   app.add_option("--backend", command->backend, "auto, reference, cpu or cuda")->type_name("NAME");
   app.add_option("--design", command->design,

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <new>
+#include <utility>
 
 #include "command.hpp"
 #include "gibbsite/core/error.hpp"
@@ -22,18 +24,70 @@ std::vector<Command>& commands() {
 
 namespace {
 
+/// Single-character edits from one word to the other (Levenshtein).
+std::size_t edits(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+/// ", did you mean X?" for the nearest name, when at most a third of it is amiss.
+std::string meant(const std::string& word, const std::vector<std::string>& names) {
+  const auto near = std::ranges::min_element(
+      names, {}, [&](const std::string& name) { return edits(word, name); });
+  if (near == names.end() || 3 * edits(word, *near) > near->size()) return "";
+  return fmt::format(", did you mean {}?", *near);
+}
+
 void reject_unknown_command(int argc, char** argv) {
   if (argc < 2) throw BadInput("no command given; see 'gibbsite --help'");
   const std::string name = argv[1];
   if (name.starts_with("-")) return;
   const bool known = std::any_of(commands().begin(), commands().end(),
                                  [&](const Command& c) { return c.name == name; });
-  if (!known) throw BadInput(fmt::format("no command is called '{}'; see 'gibbsite --help'", name));
+  if (known) return;
+  std::vector<std::string> names;
+  for (const Command& command : commands()) names.emplace_back(command.name);
+  throw BadInput(
+      fmt::format("no command is called '{}'{}; see 'gibbsite --help'", name, meant(name, names)));
+}
+
+// The first word that the command does not know, as it was written.
+std::string unknown_word(const CLI::App& command, int argc, char** argv) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_group().empty()) continue;  // hidden
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (int i = 2; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::string name = word.substr(0, word.find('='));
+    if (!name.starts_with("-") || command.get_option_no_throw(name) != nullptr) continue;
+    double value = 0;
+    const char* const end = word.data() + word.size();
+    if (std::from_chars(word.data(), end, value).ptr == end) continue;  // -1 is a value
+    return fmt::format("{}: gibbsite {} has no such option{}", name, command.get_name(),
+                       meant(name, names));
+  }
+  const std::vector<std::string> rest = command.remaining();
+  return fmt::format("'{}': gibbsite {} does not know what this belongs to",
+                     rest.empty() ? "" : rest.front(), command.get_name());
 }
 
 // CLI11's sentence, without its capital.
-std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
   std::string what = error.what();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !app.get_subcommands().empty()) {
+    what = unknown_word(*app.get_subcommands().front(), argc, argv);
+  }
   if (!what.empty()) what[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(what[0])));
   const auto chosen = app.get_subcommands();
   return fmt::format("{}; see 'gibbsite {}--help'", what,
@@ -69,7 +123,7 @@ void run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) throw BadInput(usage_error(app, error));
+    if (error.get_exit_code() != 0) throw BadInput(usage_error(app, error, argc, argv));
     app.exit(error);  // --help, --version
   }
   flush_output();
@@ -90,6 +144,10 @@ int main(int argc, char** argv) {
   try {
     cli::run(argc, argv);
     return 0;
+  } catch (const BadInputs& errors) {  // a line each
+    std::fflush(stdout);
+    for (const std::string& line : errors.lines) cli::fail(line, errors.status());
+    return static_cast<int>(errors.status());
   } catch (const Error& error) {
     std::fflush(stdout);
     return cli::fail(error.what(), error.status());

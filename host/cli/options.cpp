@@ -8,6 +8,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/potential.hpp"
+#include "gibbsite/release/certificate.hpp"
 #include "interrupt.hpp"
 
 namespace gibbsite::cli {
@@ -62,6 +63,22 @@ void require_other_file(const std::string& out, const std::string& input, const 
   if (!out.empty() && (out == input || std::filesystem::equivalent(out, input, absent))) {
     throw BadInput(fmt::format("--out: {} is the file of {}; give another", out, name));
   }
+}
+
+CLI::Option* add_force(CLI::App& app, bool& force) {
+  return app.add_flag("--force", force, "replace the file of --out if there is one");
+}
+
+void require_new(const std::string& out, bool force) {
+  namespace fs = std::filesystem;
+  std::error_code absent;
+  const auto status = fs::status(out, absent);
+  const bool special = out.starts_with("/dev/") || out.starts_with("/proc/") ||
+                       (fs::exists(status) && !fs::is_regular_file(status));
+  // A link that leads nowhere is there too.
+  if (force || special || !fs::exists(fs::symlink_status(out, absent))) return;
+  throw BadInput(
+      fmt::format("--out: {} is there already; give another name, or --force to replace it", out));
 }
 
 void TableArguments::add_to(CLI::App& app, bool required) {
@@ -144,6 +161,11 @@ ProblemConstants PlanArguments::constants(const FeatureSpace& space, std::uint64
   }
   return logistic_regression({.prior_precision = prior_precision, .center = {}})
       .constants(space, rows_cap.value_or(rows));
+}
+
+void warn_of_large_delta(const Budget& budget, const ProblemConstants& constants) {
+  if (!budget.delta_is_large(constants.rows)) return;
+  fmt::print(stderr, "gibbsite: warning: --delta: {}\n", large_delta(budget.delta));
 }
 
 void ShapeArguments::add_to(CLI::App& app) {

@@ -27,6 +27,11 @@ CLI::Option* add_count(CLI::App& app, const std::string& name, std::optional<std
 /// Throws BadInput when `out` names the same file as `input`, which it would replace.
 void require_other_file(const std::string& out, const std::string& input, const std::string& name);
 
+CLI::Option* add_force(CLI::App& app, bool& force);
+/// Throws BadInput when `out` is a file or a link to one and may not be replaced; a device or a
+/// pipe may always be written to.
+void require_new(const std::string& out, bool force);
+
 /// Where rows come from.
 struct TableArguments {
   std::string data, labels;
@@ -52,6 +57,9 @@ struct PlanArguments {
   /// BadInput when the table has more rows than the cap.
   [[nodiscard]] ProblemConstants constants(const FeatureSpace& space, std::uint64_t rows) const;
 };
+
+/// A warning on stderr where delta is not below 1/rows; rows are the public ones.
+void warn_of_large_delta(const Budget& budget, const ProblemConstants& constants);
 
 /// A table and its schema, or the public shape itself.
 struct ShapeArguments {

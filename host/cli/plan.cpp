@@ -34,6 +34,7 @@ struct PlanCommand {
       constants = plan.constants(shape.space(), shape.rows.value_or(0));
       rows = dense_shape(shape.space(), constants.rows);
     }
+    warn_of_large_delta(budget, constants);
     // A first plan without the clock finds what is wrong with the request.
     static_cast<void>(gibbsite::plan(constants, budget, options));
     options.seconds_per_pass = seconds_per_pass(*backend, rows, loss_named(constants.loss),

@@ -24,11 +24,12 @@ std::string csv_cell(const std::string& text) {
 struct PredictCommand {
   TableArguments table;
   std::string model, out;
-  bool probabilities = false;
+  bool probabilities = false, force = false;
 
   void run() const {
     require_other_file(out, table.data, "--data");
     require_other_file(out, model, "--model");
+    if (!out.empty()) require_new(out, force);
     const LinearModel linear = read_release(model).model();
     const Dataset data = table.read(linear.schema, {.labels = ReadOptions::Labels::optional,
                                                     .ignore_extra_columns = true,
@@ -46,12 +47,13 @@ struct PredictCommand {
     fmt::format_to(end, "prediction{}\n", probabilities ? ",probability" : "");
     for (const double p : positive) {
       fmt::format_to(end, "{}", names[p >= 0.5 ? 1 : 0]);
-      if (probabilities) fmt::format_to(end, ",{}", p);
+      if (probabilities) fmt::format_to(end, ",{:.6g}", p);
       text.push_back('\n');
     }
     if (out.empty()) {
       std::fwrite(text.data(), 1, text.size(), stdout);
     } else {
+      require_new(out, force);  // it may have come since
       write_file_atomically(out, {text.data(), text.size()});
     }
   }
@@ -65,6 +67,7 @@ void define(CLI::App& app) {
   command->table.add_to(app, true);
   app.add_option("--out", command->out, "CSV to write; standard output when absent")
       ->type_name("FILE");
+  add_force(app, command->force);
   app.add_flag("--probabilities", command->probabilities,
                "add the probability of the positive class");
   app.callback([command] { command->run(); });

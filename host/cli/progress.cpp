@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -29,15 +31,16 @@ void Progress::update(std::uint64_t done, std::uint64_t total) {
   last_ = now;
   drawn_ = true;
   const double share = static_cast<double>(done) / static_cast<double>(total);
-  const std::string left = human_time(since(start_) * (1 - share) / share);
-  const double percent = 100 * share;
+  const std::string left =
+      done >= total ? "" : ", " + human_time(since(start_) * (1 - share) / share) + " left";
+  const double percent = done >= total ? 100 : std::min(99.0, std::floor(100 * share));
   if (terminal_) {
     const auto filled = static_cast<std::size_t>(30 * share);
     std::string bar;
     for (std::size_t i = 0; i < 30; ++i) bar += i < filled ? "█" : "░";
-    fmt::print(stderr, "\r{} {} {:3.0f} %, {} left\x1b[K", label_, bar, percent, left);
+    fmt::print(stderr, "\r{} {} {:3.0f} %{}\x1b[K", label_, bar, percent, left);
   } else {
-    fmt::print(stderr, "{}: {:.0f} %, {} left\n", label_, percent, left);
+    fmt::print(stderr, "{}: {:.0f} %{}\n", label_, percent, left);
   }
   std::fflush(stderr);
 }

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "command.hpp"
+#include "gibbsite/core/error.hpp"
 
 namespace gibbsite::cli {
 namespace {
@@ -14,7 +15,17 @@ void define(CLI::App& app) {
   app.add_option("table", *path, "CSV with a header; only that line is read")
       ->type_name("FILE")
       ->required();
-  app.callback([path] { fmt::print("{}", schema_template(*path)); });
+  const auto header = std::make_shared<std::string>("auto");
+  app.add_option("--header", *header,
+                 "yes: the first line names the columns whatever it looks like; auto: refuse one "
+                 "with a number in it")
+      ->type_name("NAME");
+  app.callback([path, header] {
+    if (*header != "auto" && *header != "yes") {
+      throw BadInput(fmt::format("--header: '{}' is neither auto nor yes; give one", *header));
+    }
+    fmt::print("{}", schema_template(*path, *header == "yes" ? Header::given : Header::unknown));
+  });
 }
 
 const Register command{{6, "schema", "Write a schema to fill in, from the header line alone",

@@ -37,6 +37,11 @@ std::string human_time(double seconds) {
   return seconds < 0.001 ? "under 1 ms" : fmt::format("{:.0f} ms", 1000 * seconds);
 }
 
+std::string about(double seconds) {
+  const std::string time = human_time(seconds);
+  return time.starts_with("under") ? time : "about " + time;
+}
+
 std::string human_count(double count) {
   if (!(count < 1e7)) return fmt::format("{:.3g}", count);
   std::string out = fmt::format("{:.0f}", count);
@@ -123,9 +128,9 @@ std::string plan_line(const CertificatePlan& c) {
   if (c.tv_gap > 0) how += fmt::format(", within {:.3g} of the posterior", c.tv_gap);
   return fmt::format(
       "certificate {} ({}): {}, β = {:.4g}, prior precision {:.4g}, μ = {:.4g}, (ε, δ) = ({:.4g}, "
-      "{:.4g}), about {}",
+      "{:.4g}), {}",
       to_string(c.kind), to_string(c.calibration), how, c.beta, c.prior_precision, c.mu, c.epsilon,
-      c.delta, human_time(c.seconds));
+      c.delta, about(c.seconds));
 }
 
 }  // namespace gibbsite::cli

@@ -11,6 +11,8 @@ namespace gibbsite::cli {
 
 /// "0.6 s", "3.2 h", "3.1e+09 years"; "?" for NaN.
 std::string human_time(double seconds);
+/// "about 0.6 s", "under 1 ms".
+std::string about(double seconds);
 /// Whole numbers with thousands separators up to 10 million, then 3 digits.
 std::string human_count(double count);
 /// Columns padded to their widest cell, two blanks between, UTF-8; the first line is the header.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <map>
 #include <set>
@@ -21,6 +22,23 @@ namespace {
 
 constexpr std::size_t longest_cell = std::size_t{1} << 20;
 
+/// Of comma, semicolon, tab and bar the one that the header has most often outside of quotes; the
+/// first of them where that is no decision.
+char separator_of(std::string_view text) {
+  const std::size_t start = std::min(text.find_first_not_of("\r\n "), text.size());
+  const std::string_view header = text.substr(start, text.find_first_of("\r\n", start) - start);
+  constexpr std::string_view known = ",;\t|";
+  std::array<std::size_t, known.size()> counts{};
+  bool quoted = false;
+  for (const char c : header) {
+    quoted = quoted != (c == '"');
+    const std::size_t k = known.find(c);
+    if (!quoted && k != std::string_view::npos) ++counts[k];
+  }
+  return known[static_cast<std::size_t>(std::max_element(counts.begin(), counts.end()) -
+                                        counts.begin())];
+}
+
 /// Feeds a file through libcsv line by line, so that the line of a record is known. Handler has
 /// cell(string_view) and row(), which returns whether to go on. libcsv drops blanks around
 /// unquoted cells, blank lines, and takes LF, CRLF and CR.
@@ -30,6 +48,7 @@ class CsvReader {
   CsvReader(Input& input, Handler& handler) : input_(input), handler_(handler) {
     csv_init(&parser_, CSV_STRICT | CSV_STRICT_FINI);  // strict: a stray quote is an error
     csv_set_blk_size(&parser_, std::size_t{1} << 16);
+    csv_set_delim(&parser_, static_cast<unsigned char>(separator_of(input.peek())));
   }
   ~CsvReader() { csv_free(&parser_); }
   CsvReader(const CsvReader&) = delete;
@@ -145,8 +164,8 @@ class TableHandler {
     }
     if (cell_ != targets_.size())
       rows_.fail(
-          fmt::format("{} cells where the header has {}; fix the row (a cell with a comma "
-                      "needs quotes)",
+          fmt::format("{} cells where the header has {}; fix the row (a cell with a separator "
+                      "in it needs quotes)",
                       cell_, targets_.size()));
     if (bad_cell_) std::rethrow_exception(bad_cell_);
     cell_ = 0;
@@ -169,20 +188,25 @@ class TableHandler {
     check_header(header_, where());
     std::map<std::string_view, const Encoding*> known;
     for (const Encoding& e : rows_.encodings()) known.emplace(e.name, &e);
-    bool labelled = false;
+    // First, as a label under another name is a column that is not in the schema too.
+    if (std::find(header_.begin(), header_.end(), schema_.label) == header_.end()) {
+      rows_.set_unlabelled(fmt::format(
+          "the header lacks the label column {}{}; add it, or fix `label` in the schema",
+          quoted(schema_.label), strangers()));
+    }
     for (const std::string& name : header_) {
       Target target;
       const auto found = known.find(name);
       if (name == schema_.label) {
-        target.is_label = labelled = true;
+        target.is_label = true;
       } else if (found != known.end()) {
         if (found->second->type != ColumnType::ignore) target.encoding = found->second;
         known.erase(found);
       } else if (!options_.ignore_extra_columns) {
-        const bool one = header_.size() == 1 && name.find_first_of(";\t|") != std::string::npos;
-        rows_.fail(fmt::format("column {} is not in the schema; {}", quoted(name),
-                               one ? "cells must be separated by commas"
-                                   : "add it under [columns], as {type = \"ignore\"} to skip it"));
+        rows_.fail(
+            fmt::format("column {} is not in the schema; add it under [columns], as {{type = "
+                        "\"ignore\"}} to skip it",
+                        quoted(name)));
       }
       targets_.push_back(target);
     }
@@ -192,11 +216,20 @@ class TableHandler {
             fmt::format("the header lacks column {} of the schema; add it, or remove it "
                         "from the schema",
                         quoted(name)));
-    if (!labelled)
-      rows_.set_unlabelled(
-          fmt::format("the header lacks the label column {}; add it, or fix "
-                      "`label` in the schema",
-                      quoted(schema_.label)));
+  }
+
+  // The columns that the schema does not know: the label may be among them.
+  [[nodiscard]] std::string strangers() const {
+    constexpr std::size_t most = 3;
+    std::string out;
+    std::size_t count = 0;
+    for (const std::string& name : header_) {
+      const bool known = std::any_of(schema_.columns.begin(), schema_.columns.end(),
+                                     [&](const Column& column) { return column.name == name; });
+      if (known || ++count > most) continue;
+      out += (out.empty() ? " (is it " : " or ") + quoted(name);
+    }
+    return out.empty() ? "" : out + (count > most ? ", ...?)" : "?)");
   }
 
   const Schema& schema_;

@@ -51,16 +51,19 @@ RowEncoder::RowEncoder(const Schema& schema, const ReadOptions& options, Input& 
       counts_.emplace_back();
     }
     for (const std::string& level : column.levels) e.levels.emplace(level, next++);
-    if (schema.has_missing_level(column))
-      e.missing = next++;
-    else if (schema.has_missing && column.type == ColumnType::category)
-      e.missing = e.levels.at(schema.missing);
+    if (const std::string* const missing = schema.missing_in(column)) {
+      e.missing_text = *missing;
+      if (double value = 0; parse_number(*missing, value)) e.missing_number = value;
+      const auto listed = e.levels.find(*missing);
+      if (schema.has_missing_level(column))
+        e.missing = next++;
+      else if (listed != e.levels.end())
+        e.missing = listed->second;
+    }
     if (column.type == ColumnType::category && column.other) e.other = next++;
     next = e.first + schema.features_of(column);
     encodings_.push_back(std::move(e));
   }
-  if (double value = 0; schema.has_missing && parse_number(schema.missing, value))
-    missing_number_ = value;
 }
 
 void RowEncoder::reserve(std::uint64_t rows) {
@@ -153,14 +156,15 @@ void RowEncoder::set_invalid(const Encoding& e, std::string_view cell) {
     if (e.other != Encoding::none) set_one(e, e.other);
     return;
   }
+  const bool comma = data_.schema.decimal == '.' && parse_number(cell, value, ',');
   constexpr const char* rule = "or set invalid = \"middle\" in the schema";
   if (cell.empty())
     fail(e, fmt::format("the cell is empty; fill it, set missing = \"\", {}", rule));
   const std::string column = fmt::format("column {}: ", quoted(e.name));
   if (number)
-    fail_quoting(fmt::format("{}{} is not a finite number; fix the cell, {}{}", column,
-                             quoted(cell), data_.schema.has_missing ? "" : "set `missing`, ",
-                             rule));
+    fail_quoting(fmt::format("{}{} is not a finite number; fix the cell, {}{}{}", column,
+                             quoted(cell), comma ? "set decimal = \",\", " : "",
+                             e.missing_text ? "" : "set `missing`, ", rule));
   fail_quoting(
       fmt::format("{}level {} is not in the schema; fix the cell, list the level, set "
                   "other = true, {}",
@@ -168,8 +172,8 @@ void RowEncoder::set_invalid(const Encoding& e, std::string_view cell) {
 }
 
 void RowEncoder::set(const Encoding& e, double value) {
-  if (missing_number_ &&
-      (value == *missing_number_ || (std::isnan(value) && std::isnan(*missing_number_))))
+  if (e.missing_number &&
+      (value == *e.missing_number || (std::isnan(value) && std::isnan(*e.missing_number))))
     set_missing(e);
   else if (!std::isfinite(value))
     set_invalid(e, number_text(value));
@@ -181,10 +185,8 @@ void RowEncoder::set(const Encoding& e, double value) {
 
 void RowEncoder::set_missing(const Encoding& e) {
   ++counts_[e.slot].missing;
-  if (e.type == ColumnType::number)
-    values_[e.slot] = 0.5F;
-  else
-    set_one(e, e.missing);
+  values_[e.slot] = e.type == ColumnType::number ? 0.5F : 0.0F;
+  if (e.missing != Encoding::none) set_one(e, e.missing);
 }
 
 void RowEncoder::set_level(const Encoding& e, std::string_view cell) {

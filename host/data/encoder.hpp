@@ -33,8 +33,10 @@ struct Encoding {
   std::size_t slot = 0;   ///< among the columns that are used
   std::size_t first = 0;  ///< first feature
   std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> levels;  ///< to features
-  std::size_t missing = none;  ///< feature of a missing cell
-  std::size_t other = none;    ///< feature of a level that is not listed
+  std::optional<std::string> missing_text;  ///< how a missing cell reads
+  std::optional<double> missing_number;     ///< the same as a number, when it is one ("nan" is)
+  std::size_t missing = none;               ///< feature of a missing cell; none: no level
+  std::size_t other = none;                 ///< feature of a level that is not listed
 };
 
 /// Fills a Dataset row by row: set(...) for every column that is not ignored and set_label in any
@@ -120,7 +122,6 @@ class RowEncoder {
   Dataset data_;
   std::size_t features_;
   std::vector<Encoding> encodings_;
-  std::optional<double> missing_number_;  // `missing` as a number, when it is one ("nan" is)
   bool may_clip_;
   // A column that is used is one entry of the row: its value and its feature [columns used].
   std::vector<float> values_;
@@ -149,11 +150,11 @@ class RowEncoder {
 };
 
 inline void RowEncoder::set(const Encoding& e, std::string_view cell) {
-  if (data_.schema.has_missing && cell == data_.schema.missing) {
+  if (e.missing_text && cell == *e.missing_text) {
     set_missing(e);
   } else if (e.type == ColumnType::number) {
     double value = 0;
-    if (parse_number(cell, value) && std::isfinite(value))
+    if (parse_number(cell, value, data_.schema.decimal) && std::isfinite(value))
       set_in_range(e, value);
     else
       set_invalid(e, cell);

@@ -35,30 +35,63 @@ std::uint64_t count_newlines(std::string_view text) {
   }
   return lines + static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
 }
+
+void refuse_other_formats(const std::string& path, std::string_view head) {
+  struct Format {
+    std::string_view magic, what;
+  };
+  using namespace std::string_view_literals;
+  const bool workbook =
+      path.ends_with(".xlsx") || path.ends_with(".xlsm") || path.ends_with(".ods");
+  for (const Format& format : std::initializer_list<Format>{
+           {"PAR1"sv,
+            "is a Parquet file; write it as CSV, in Python with "
+            "pandas.read_parquet(FILE).to_csv(CSV, index=False)"},
+           {"ARROW1"sv,
+            "is an Arrow file; write it as CSV, in Python with "
+            "pandas.read_feather(FILE).to_csv(CSV, index=False)"},
+           {"\xd0\xcf\x11\xe0"sv, "is an old Excel workbook; save the sheet as CSV UTF-8"},
+           {"\x89HDF"sv, "is an HDF5 file; write the table as CSV or .npy"},
+           {"SQLite format 3"sv, "is an SQLite database; export the table as CSV"},
+           {"PK\x03\x04"sv,
+            workbook ? "is a workbook (Excel, LibreOffice); save the sheet as CSV UTF-8"sv
+            : path.ends_with(".npz")
+                ? "is an archive of arrays (.npz); save X and y with numpy.save, each in its .npy"sv
+                : "is compressed (zip, or a workbook); decompress it first, or save the sheet as "
+                  "CSV UTF-8"sv},
+           {"\x1f\x8b"sv, "is compressed; decompress it first"},
+           {"\x28\xb5\x2f\xfd"sv, "is compressed; decompress it first"},
+           {"\xfd"
+            "7zXZ"sv,
+            "is compressed; decompress it first"},
+           {"BZh"sv, "is compressed; decompress it first"},
+           {"\xff\xfe"sv, "is UTF-16 text; save it as UTF-8"},
+           {"\xfe\xff"sv, "is UTF-16 text; save it as UTF-8"}}) {
+    if (head.starts_with(format.magic)) {
+      throw BadInput(fmt::format("{}: the file {}", path, format.what));
+    }
+  }
+}
 }  // namespace
 
 Input::Input(const std::string& path, Progress progress)
-    : path_(path), progress_(std::move(progress)), chunk_(chunk_bytes) {
-  fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);  // NOLINT: POSIX
+    : path_(path == "-" ? "standard input" : path),
+      progress_(std::move(progress)),
+      chunk_(chunk_bytes) {
+  const bool standard = path == "-";
+  fd_ =
+      standard ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);  // NOLINT: POSIX
   if (fd_ < 0)
-    throw BadInput(fmt::format("{}: cannot open: {}; check the path", path, std::strerror(errno)));
+    throw BadInput(fmt::format("{}: cannot open: {}; check the path", path_, std::strerror(errno)));
   try {
     struct stat info {};
-    if (::fstat(fd_, &info) == 0 && S_ISREG(info.st_mode)) {
+    if (!standard && ::fstat(fd_, &info) == 0 && S_ISREG(info.st_mode)) {
       size_ = static_cast<std::uint64_t>(info.st_size);
       changed_ = changed_at(info);
     }
-    if (!fill()) throw BadInput(path + ": the file is empty; check the path");
-    const std::string_view head(first_,
-                                std::min<std::size_t>(8, static_cast<std::size_t>(last_ - first_)));
-    for (const std::string_view magic : {"\x1f\x8b", "PK\x03\x04", "\x28\xb5\x2f\xfd",
-                                         "\xfd"
-                                         "7zXZ"})
-      if (head.starts_with(magic))
-        throw BadInput(path + ": the file is compressed; decompress it first");
-    if (head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff"))
-      throw BadInput(path + ": the file is UTF-16 text; save it as UTF-8");
-    if (head.starts_with("\xef\xbb\xbf")) first_ += 3;
+    if (!fill()) throw BadInput(path_ + ": the file is empty; check the path");
+    refuse_other_formats(path_, {first_, static_cast<std::size_t>(last_ - first_)});
+    if (peek().starts_with("\xef\xbb\xbf")) first_ += 3;
   } catch (...) {
     ::close(fd_);
     throw;
@@ -67,22 +100,45 @@ Input::Input(const std::string& path, Progress progress)
 
 Input::~Input() { ::close(fd_); }
 
-bool Input::fill() {
+std::size_t Input::read_some(std::size_t held) {
   ssize_t got = 0;
   do {
-    got = ::read(fd_, chunk_.data(), chunk_.size());
+    got = ::read(fd_, chunk_.data() + held, chunk_.size() - held);
   } while (got < 0 && errno == EINTR);
   if (got < 0)
     throw BadInput(fmt::format("{}: cannot read: {}; check the file", path_, std::strerror(errno)));
-  first_ = chunk_.data();
-  last_ = first_ + got;
   bytes_read_ += static_cast<std::uint64_t>(got);
-  if (digest_) digest_->add(first_, static_cast<std::size_t>(got));
+  if (digest_) digest_->add(chunk_.data() + held, static_cast<std::size_t>(got));
   if (progress_ && (got == 0 || bytes_read_ - reported_ >= progress_bytes)) {
     reported_ = bytes_read_;
     if (!progress_(bytes_read_, size_)) throw Interrupted(path_ + ": reading was stopped");
   }
+  return static_cast<std::size_t>(got);
+}
+
+bool Input::fill() {
+  const std::size_t got = read_some(0);
+  first_ = chunk_.data();
+  last_ = first_ + got;
   return got > 0;
+}
+
+std::string_view Input::peek() {
+  const auto rest = [&] {
+    return std::string_view(first_, static_cast<std::size_t>(last_ - first_));
+  };
+  // A pipe may give a line in parts; nothing of the chunk was handed out yet.
+  const auto whole_line = [&] {
+    const std::size_t start = rest().find_first_not_of("\r\n ");
+    return start != std::string_view::npos &&
+           rest().find_first_of("\r\n", start) != std::string_view::npos;
+  };
+  while (!whole_line() && last_ != chunk_.data() + chunk_.size()) {
+    const std::size_t got = read_some(static_cast<std::size_t>(last_ - chunk_.data()));
+    if (got == 0) break;
+    last_ += got;
+  }
+  return rest();
 }
 
 std::string_view Input::next_piece() {

@@ -22,7 +22,8 @@ class Input {
  public:
   using Progress = std::function<bool(std::uint64_t, std::uint64_t)>;
 
-  /// Opens the file. Throws BadInput when it is missing, empty, a directory, compressed or UTF-16.
+  /// Opens the file; "-" is standard input, read as a pipe. Throws BadInput when it is missing,
+  /// empty, a directory, compressed, UTF-16 or of a known format that is not read.
   Input(const std::string& path, Progress progress);
   ~Input();
   Input(const Input&) = delete;
@@ -34,6 +35,8 @@ class Input {
   /// Lines in all of a regular file (an upper bound on its rows); 0 for a pipe.
   [[nodiscard]] std::uint64_t count_lines() const;
 
+  /// What comes first: a line that is not blank, or all that the first chunk holds; not taken.
+  std::string_view peek();
   /// The next bytes up to and including a newline, or to the end of the chunk; empty at the end of
   /// the file. Valid until the next call. A byte order mark at the start is dropped.
   std::string_view next_piece();
@@ -47,6 +50,7 @@ class Input {
 
  private:
   bool fill();
+  std::size_t read_some(std::size_t held);  // into the chunk behind `held` bytes
 
   std::string path_;
   Progress progress_;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "data/schema_check.hpp"
 #include "data/text.hpp"
@@ -17,9 +18,15 @@ std::string Schema::negative_name() const {
   return negative.empty() ? "not " + positive : negative;
 }
 
+const std::string* Schema::missing_in(const Column& column) const {
+  if (column.has_missing) return &column.missing;
+  return has_missing ? &missing : nullptr;
+}
+
 bool Schema::has_missing_level(const Column& column) const {
-  return column.type == ColumnType::category && has_missing &&
-         std::find(column.levels.begin(), column.levels.end(), missing) == column.levels.end();
+  return column.type == ColumnType::category && column.has_missing &&
+         std::find(column.levels.begin(), column.levels.end(), column.missing) ==
+             column.levels.end();
 }
 
 std::size_t Schema::features_of(const Column& column) const {
@@ -71,9 +78,10 @@ Schema::operator FeatureSpace() const {
 
 namespace {
 
-void check_column(const Schema& schema, const Column& column, const std::string& where) {
+void check_column(const Schema& schema, const Column& column, const std::string& where,
+                  std::vector<std::string>& errors) {
   const auto fail = [&](const std::string& what) {
-    throw BadInput(fmt::format("{}: column {}: {}", where, quoted(column.name), what));
+    errors.push_back(fmt::format("{}: column {}: {}", where, quoted(column.name), what));
   };
   if (column.name == schema.label)
     fail("is the label, so it cannot be a feature; remove it from [columns]");
@@ -94,13 +102,16 @@ void check_column(const Schema& schema, const Column& column, const std::string&
 }  // namespace
 
 void check_schema(const Schema& schema, const SchemaLines& lines) {
+  std::vector<std::string> errors;
   const auto fail = [&](std::string_view key, const std::string& what) {
-    throw BadInput(fmt::format("{}: {}", lines.where(key), what));
+    errors.push_back(fmt::format("{}: {}", lines.where(key), what));
   };
   if (schema.label.empty()) fail("label", "label is empty; name the column to predict");
   if (schema.positive.empty()) fail("positive", "positive is empty; name the positive class");
   if (schema.positive == schema.negative)
     fail("negative", "negative is the same class as positive; name the other class");
+  if (schema.decimal != '.' && schema.decimal != ',')
+    fail("decimal", "decimal is neither \".\" nor \",\"; give one");
   if (schema.refuses_unlisted_label && schema.negative.empty())
     fail("unlisted_label",
          "unlisted_label has a meaning beside `negative` only: without it every label but "
@@ -119,18 +130,20 @@ void check_schema(const Schema& schema, const SchemaLines& lines) {
   std::set<std::string_view> seen;
   for (std::size_t j = 0; j < schema.columns.size(); ++j) {
     const Column& column = schema.columns[j];
-    check_column(schema, column, lines.where_column(j));
+    check_column(schema, column, lines.where_column(j), errors);
     if (!seen.insert(column.name).second)
-      throw BadInput(fmt::format("{}: column {} is given twice; remove one", lines.where_column(j),
-                                 quoted(column.name)));
+      errors.push_back(fmt::format("{}: column {} is given twice; remove one",
+                                   lines.where_column(j), quoted(column.name)));
   }
   if (schema.features() == (schema.intercept ? 1U : 0U))
     fail("columns", "no column is used; give at least one a type other than \"ignore\"");
+  if (!errors.empty()) throw BadInputs(std::move(errors));
   std::set<std::string> features;
   for (const std::string& name : schema.feature_names())
     if (!features.insert(name).second)
       fail("columns", fmt::format("two features would both be called {}; rename a column or level",
                                   quoted(name)));
+  if (!errors.empty()) throw BadInputs(std::move(errors));
 }
 
 void Schema::validate(const std::string& source) const { check_schema(*this, {.source = source}); }

@@ -25,7 +25,7 @@ struct SchemaLines {
   }
 };
 
-/// Throws BadInput "SOURCE:LINE: ..." unless every value is legal.
+/// Throws BadInputs, a line "SOURCE:LINE: ..." for each value that is not legal, if there is any.
 void check_schema(const Schema& schema, const SchemaLines& lines);
 
 }  // namespace gibbsite

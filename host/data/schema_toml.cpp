@@ -30,17 +30,38 @@ class SchemaReader {
     } catch (const toml::parse_error& error) {
       fail(error.source(), fmt::format("not valid TOML: {}", shown(error.description())));
     }
-    for (const auto& [key, node] : root) read_key(key, node);
+    for (const auto& [key, node] : root) collect([&] { read_key(key, node); });
+    std::ranges::stable_sort(errors_, {}, &SchemaError::line);
+    std::vector<std::string> lines;
+    for (const SchemaError& error : errors_) lines.emplace_back(error.what());
     for (const char* key : {"label", "positive", "columns"})
       if (!root.contains(key))
-        throw BadInput(fmt::format("{}: `{}` is missing; add it", lines_.source, key));
+        lines.push_back(fmt::format("{}: `{}` is missing; add it", lines_.source, key));
+    if (!lines.empty()) throw BadInputs(std::move(lines));
     check_schema(schema_, lines_);
     return std::move(schema_);
   }
 
  private:
+  /// One of the errors of a schema.
+  struct SchemaError : BadInput {
+    SchemaError(const std::string& source, unsigned at, const std::string& what)
+        : BadInput(fmt::format("{}:{}: {}", source, at, what)), line(at) {}
+    unsigned line;
+  };
+
   [[noreturn]] void fail(const toml::source_region& at, const std::string& what) const {
-    throw BadInput(fmt::format("{}:{}: {}", lines_.source, at.begin.line, what));
+    throw SchemaError(lines_.source, at.begin.line, what);
+  }
+
+  /// Runs one part of the reading and keeps its error for the end.
+  template <class Part>
+  void collect(Part part) {
+    try {
+      part();
+    } catch (const SchemaError& error) {
+      errors_.push_back(error);
+    }
   }
 
   [[noreturn]] void wrong_type(const toml::node& node, std::string_view name,
@@ -105,6 +126,8 @@ class SchemaReader {
     } else if (name == "invalid") {
       schema_.invalid =
           read_choice(node, name, "refuse", "middle") ? Invalid::middle : Invalid::refuse;
+    } else if (name == "decimal") {
+      schema_.decimal = read_choice(node, name, ".", ",") ? ',' : '.';
     } else if (name == "row_norm") {
       schema_.row_norm = read_number(node, name);
     } else if (name == "intercept") {
@@ -116,10 +139,11 @@ class SchemaReader {
       if (!node.is_table()) wrong_type(node, name, "a table [columns]");
       read_columns(*node.as_table());
     } else {
-      fail(key.source(), fmt::format("unknown key {}; known are label, positive, negative, "
-                                     "unlisted_label, invalid, row_norm, intercept, missing and "
-                                     "[columns]",
-                                     quoted(name)));
+      fail(key.source(),
+           fmt::format("unknown key {}; known are label, positive, negative, "
+                       "unlisted_label, invalid, decimal, row_norm, intercept, missing and "
+                       "[columns]",
+                       quoted(name)));
     }
   }
 
@@ -130,7 +154,7 @@ class SchemaReader {
     std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
       return a.first->source().begin < b.first->source().begin;
     });
-    for (const auto& [key, node] : entries) read_column(*key, *node);
+    for (const auto& [key, node] : entries) collect([&] { read_column(*key, *node); });
   }
 
   void read_column(const toml::key& key, const toml::node& node) {
@@ -165,6 +189,9 @@ class SchemaReader {
         if (count < 1 || count > max_count)
           fail(value.source(), fmt::format("{} must be from 1 to {}, got {}; {}", option, max_count,
                                            count, "fix the schema"));
+      } else if (k == "missing" && column.type != ColumnType::ignore) {
+        column.has_missing = true;
+        column.missing = read_string(value, option);
       } else if (k == "range" && column.type == ColumnType::number) {
         const toml::array* const range = value.as_array();
         if (range == nullptr || range->size() != 2)
@@ -206,6 +233,7 @@ class SchemaReader {
   static constexpr std::int64_t max_count = 10'000'000;
   Schema schema_;
   SchemaLines lines_;
+  std::vector<SchemaError> errors_;
 };
 
 /// A TOML basic string; what would mislead a reader is escaped.
@@ -254,6 +282,7 @@ std::string to_toml(const Schema& schema) {
   if (!schema.negative.empty()) out += fmt::format("negative = {}\n", toml_string(schema.negative));
   if (schema.refuses_unlisted_label) out += "unlisted_label = \"refuse\"\n";
   if (schema.invalid == Invalid::middle) out += "invalid = \"middle\"\n";
+  if (schema.decimal == ',') out += "decimal = \",\"\n";
   out += fmt::format("row_norm = {}\n", schema.row_norm);
   out += fmt::format("intercept = {}\n", schema.intercept);
   if (schema.has_missing) out += fmt::format("missing = {}\n", toml_string(schema.missing));
@@ -270,13 +299,33 @@ std::string to_toml(const Schema& schema) {
     } else {
       out += "\"ignore\"";
     }
+    if (column.has_missing) out += fmt::format(", missing = {}", toml_string(column.missing));
     out += "}\n";
   }
   return out;
 }
 
-std::string schema_template(const std::string& csv_path) {
+namespace {
+
+// The cell itself stays unsaid.
+void require_names(const std::vector<std::string>& header, const std::string& path) {
+  for (std::size_t j = 0; j < header.size(); ++j) {
+    double value = 0;
+    const bool number = parse_number(header[j], value);
+    if (!number && !header[j].empty()) continue;
+    throw BadInput(fmt::format(
+        "{}:1: cell {} is {}, so this looks like a row and not like a header: its cells would be "
+        "published as names; put a line of names above it, or give --header yes if these are the "
+        "names",
+        path, j + 1, number ? "a number" : "empty"));
+  }
+}
+
+}  // namespace
+
+std::string schema_template(const std::string& csv_path, Header header_is) {
   const std::vector<std::string> header = read_csv_header(csv_path);
+  if (header_is == Header::unknown) require_names(header, csv_path);
   std::string out =
       R"(# A schema, to be filled in by a person. It becomes part of the released model.
 #
@@ -292,14 +341,16 @@ positive = ""       # the class whose probability the model gives
 # invalid = "refuse"   # cells and labels that cannot be read as written here are errors, and then whether
 #                      # there is a model tells about them; "middle": they count as the middle of the
 #                      # range, as (other) or no level, as the negative class, and nothing is refused
+# decimal = ","     # numbers are written 3,5
 row_norm = 1.0      # rows longer than this are scaled down to it
 intercept = false   # true appends a constant feature, so rows get longer: sqrt(row_norm^2 + 1)
-# missing = ""      # how a missing cell reads, such as "?" or "NA"; "" is an empty cell
+# missing = ""      # how a missing cell reads, such as "?" or "NA"; "" is an empty cell: the middle of a range, no level
 
 # One line per column, of three kinds. Complete the first, or use one of the other two in its place:
 #   number    cells are moved into [lowest, highest], then scaled to [0, 1]
 #   category  one feature per level; other = true adds one more for levels that are not listed
 #   ignore    not used
+# missing = "..." in a category's line adds a level for the cells that read so.
 [columns]
 )";
   for (const std::string& name : header) {

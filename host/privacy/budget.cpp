@@ -13,6 +13,12 @@ void Budget::validate() const {
     throw BadInput(fmt::format(
         "--epsilon: must be a finite number above 0, got {}; give for example 1", epsilon));
   }
+  if (epsilon > most_epsilon) {
+    throw BadInput(
+        fmt::format("--epsilon: must be at most {}, got {}: a guarantee of that size promises "
+                    "nothing; give for example 1",
+                    most_epsilon, epsilon));
+  }
   if (delta == 0) {
     throw BadInput(
         "--delta: must lie strictly between 0 and 1, got 0; this mechanism gives no guarantee with "
@@ -24,6 +30,12 @@ void Budget::validate() const {
                     "far below 1/rows",
                     delta));
   }
+  if (delta >= 0.5) {
+    throw BadInput(
+        fmt::format("--delta: must be below 0.5, got {}: with that probability every row could be "
+                    "published as it is; give for example 1e-6, far below 1/rows",
+                    delta));
+  }
   if (rows_per_person < 1) {
     throw BadInput(
         "--rows-per-person: must be at least 1, got 0; give the most rows one person can have");
@@ -31,6 +43,10 @@ void Budget::validate() const {
   if (draws < 1) {
     throw BadInput("--draws: must be at least 1, got 0; give the number of draws to release");
   }
+}
+
+bool Budget::delta_is_large(std::uint64_t rows) const {
+  return delta * static_cast<double>(rows) >= 1;
 }
 
 std::string_view to_string(Adjacency adjacency) {

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <boost/math/special_functions/expm1.hpp>
+#include <boost/math/special_functions/log1p.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/core/wide.hpp"
 #include "gibbsite/schedule/noise_law.hpp"
 #include "release/certify.hpp"
 #include "release/model_json.hpp"
@@ -93,6 +96,15 @@ std::string theorem_page(CertificateKind kind) {
   return fmt::format("docs/{}.md", to_string(rejection ? CertificateKind::proximal : kind));
 }
 
+// What the best guess, right that often (in %), makes of one person's privacy.
+std::string_view grade(double percent) {
+  if (percent <= 60) return "learns little about any one person";
+  if (percent <= 75) return "learns something about a person, but cannot be sure of it";
+  if (percent <= 90) return "may learn much about a person (this protection is weak)";
+  if (percent <= 99) return "may be all but sure about a person (this hardly protects anybody)";
+  return "may be certain about a person (this protects nobody)";
+}
+
 double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
 }  // namespace
@@ -170,6 +182,29 @@ json plan_json(const Plan& plan) {
           {"chosen", to_string(plan.certificate().kind)}};
 }
 
+double coefficient_noise_up(const CertificatePlan& c) {
+  const Wide h = c.step_size, m = c.prior_precision;
+  if (c.kind != CertificateKind::path) {
+    require_finite_positive(c.prior_precision, "prior_precision");
+    return round_up(1 / sqrt(m));
+  }
+  // c = max(|1 - hm|, |1 - hM|) = 1 - gap.
+  const Wide gap = std::min(Wide(h * m), Wide(2 - h * Wide(c.smoothness)));
+  if (!(gap > 0)) return round_up(sqrt(2 * h * Wide(c.iterations)));
+  if (!(gap < 1)) return round_up(sqrt(2 * h));
+  const Wide forgotten =
+      -boost::math::expm1(Wide(2 * Wide(c.iterations) * boost::math::log1p(Wide(-gap))));
+  return round_up(sqrt(2 * h * forgotten / (gap * (2 - gap))));
+}
+
+std::string large_delta(double delta) {
+  return fmt::format(
+      "δ = {:.4g} is not below 1/rows: publishing the row of one person picked at random would "
+      "keep to "
+      "it; give one far below",
+      delta);
+}
+
 std::string in_words(const json& certificate) {
   const std::string source = "certificate";
   const json& guarantee = field(certificate, "guarantee", source);
@@ -192,25 +227,28 @@ std::string in_words(const json& certificate) {
   const double noise = number_field(numerics, "noise_tv", source) +
                        number_field(numerics, "release_epsilon", source);
   // Equal prior odds: the best guess is right with probability 1/2 + TV/2, TV <= 2 Phi(mu/2) - 1 +
-  // 2 gamma; and what computed noise adds.
-  const double guess = std::min(1.0, normal_cdf(mu / 2) + tv + noise);
+  // 2 gamma; and what computed noise adds. Percent, rounded up.
+  const double guess = std::ceil(std::min(1.0, normal_cdf(mu / 2) + tv + noise) * 1000) / 10;
   std::string out = fmt::format(
       "(ε, δ) = ({:.4g}, {:.4g}), {}, {} per person.\n"
-      "Whoever sees this model, even knowing every other row of the table, learns little about any "
-      "one person:\n",
-      epsilon, delta, adjacency, rows);
+      "Whoever sees this model, even knowing every other row of the table, {}:\n",
+      epsilon, delta, adjacency, rows, grade(guess));
   out += fmt::format(
       "asked {}, at even odds, the best possible\nguess is right at most {:.1f} % of the time; "
       "without the model it is right 50 % of the time.\n",
       adjacency == "replace-one" ? "which of two versions of that person's data was in the table"
                                  : "whether that person was in the table at all",
-      std::ceil(guess * 1000) / 10);
+      guess);
   out +=
       kind == "path"
           ? fmt::format("It holds whether or not the chain of {:.10g} noisy steps has converged",
                         number_field(mechanism, "iterations", source))
           : fmt::format("It rests on a draw within {:.3g} (total variation) of the exact law", tv);
   out += draws == 1 ? ".\n" : fmt::format(", for all {} released draws together.\n", draws);
+  const Budget budget{.epsilon = epsilon, .delta = delta};
+  if (budget.delta_is_large(count_field(constants, "rows", source))) {
+    out += large_delta(delta) + "\n";
+  }
   out += fmt::format("Public, and so not protected: the schema, the options, and the {} {:.10g}.\n",
                      adjacency == "replace-one" ? "number of rows," : "cap on the number of rows,",
                      number_field(constants, "rows", source));

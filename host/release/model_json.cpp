@@ -37,18 +37,23 @@ bool choice_field(const json& object, const char* name, std::string_view first,
 }
 
 json column_json(const Column& column) {
+  json out = {{"name", column.name}};
   switch (column.type) {
     case ColumnType::number:
-      return {{"name", column.name}, {"type", "number"}, {"range", {column.lo, column.hi}}};
-    case ColumnType::category:
-      return {{"name", column.name},
-              {"type", "category"},
-              {"levels", column.levels},
-              {"other", column.other}};
-    case ColumnType::ignore:
+      out["type"] = "number";
+      out["range"] = {column.lo, column.hi};
       break;
+    case ColumnType::category:
+      out["type"] = "category";
+      out["levels"] = column.levels;
+      out["other"] = column.other;
+      break;
+    case ColumnType::ignore:
+      out["type"] = "ignore";
+      return out;
   }
-  return {{"name", column.name}, {"type", "ignore"}};
+  if (column.has_missing) out["missing"] = column.missing;
+  return out;
 }
 
 Column column_from_json(const json& object, const std::string& source) {
@@ -56,7 +61,7 @@ Column column_from_json(const json& object, const std::string& source) {
   column.name = text_field(object, "name", source);
   const std::string type = text_field(object, "type", source);
   if (type == "number") {
-    only_fields(object, {"name", "type", "range"}, source);
+    only_fields(object, {"name", "type", "range", "missing"}, source);
     const json& range = field(object, "range", source);
     if (!range.is_array() || range.size() != 2 || !range[0].is_number() || !range[1].is_number()) {
       reject(source, "range", "must be two numbers");
@@ -65,7 +70,7 @@ Column column_from_json(const json& object, const std::string& source) {
     column.lo = range[0].get<double>();
     column.hi = range[1].get<double>();
   } else if (type == "category") {
-    only_fields(object, {"name", "type", "levels", "other"}, source);
+    only_fields(object, {"name", "type", "levels", "other", "missing"}, source);
     const json& levels = field(object, "levels", source);
     if (!levels.is_array()) reject(source, "levels", "must be a list of texts");
     column.type = ColumnType::category;
@@ -79,6 +84,8 @@ Column column_from_json(const json& object, const std::string& source) {
   } else {
     reject(source, "type", "must be number, category or ignore");
   }
+  column.has_missing = object.contains("missing");
+  if (column.has_missing) column.missing = text_field(object, "missing", source);
   return column;
 }
 
@@ -141,6 +148,7 @@ json schema_json(const Schema& schema) {
                              : schema.refuses_unlisted_label ? json("refuse")
                                                              : json("negative")},
           {"invalid", schema.invalid == Invalid::middle ? "middle" : "refuse"},
+          {"decimal", std::string(1, schema.decimal)},
           {"row_norm", schema.row_norm},
           {"intercept", schema.intercept},
           {"missing", schema.has_missing ? json(schema.missing) : json(nullptr)},
@@ -150,7 +158,7 @@ json schema_json(const Schema& schema) {
 Schema schema_from_json(const json& object, const std::string& source) {
   if (!object.is_object()) throw BadInput(source + ": must be an object; use the file as written");
   only_fields(object,
-              {"label", "positive", "negative", "unlisted_label", "invalid", "row_norm",
+              {"label", "positive", "negative", "unlisted_label", "invalid", "decimal", "row_norm",
                "intercept", "missing", "columns"},
               source);
   Schema schema;
@@ -165,6 +173,7 @@ Schema schema_from_json(const json& object, const std::string& source) {
   }
   schema.invalid = choice_field(object, "invalid", "refuse", "middle", source) ? Invalid::middle
                                                                                : Invalid::refuse;
+  schema.decimal = choice_field(object, "decimal", ".", ",", source) ? ',' : '.';
   schema.row_norm = number_field(object, "row_norm", source);
   schema.intercept = flag_field(object, "intercept", source);
   schema.has_missing = !field(object, "missing", source).is_null();

@@ -31,7 +31,8 @@ class Cli : public ::testing::Test {
     return "label = \"income\"\npositive = \">50K\"\nnegative = \"<=50K\"\nrow_norm = 1.5\n"
            "intercept = true\nmissing = \"?\"\n\n[columns]\n"
            "age = {type = \"number\", range = [17, 90]}\n"
-           "work = {type = \"category\", levels = [\"Private\", \"State, gov\"]}\n";
+           "work = {type = \"category\", levels = [\"Private\", \"State, gov\"], missing = "
+           "\"?\"}\n";
   }
 
   void SetUp() override {

@@ -35,7 +35,7 @@ class Interrupt : public Cli {
 
 TEST_F(Interrupt, WithoutACheckpointLeavesNothing) {
   for (const int signal : {SIGINT, SIGTERM}) {
-    Process process(command({"--out", "model.json", "--iterations", iterations_for(600)}),
+    Process process(command({"--out", "model.json", "--iterations", iterations_for(120)}),
                     folder.path());
     ASSERT_TRUE(process.wait_until([&] { return sampling(process); })) << process.err_so_far();
     process.send(signal);
@@ -47,7 +47,7 @@ TEST_F(Interrupt, WithoutACheckpointLeavesNothing) {
 TEST_F(Interrupt, WithACheckpointGoesOnToTheSameBits) {
   // Seeded, so that a run without interruption can be compared.
   const std::string iterations = iterations_for(1.5);
-  const std::vector<std::string> options{"--out",    "model.json", "--iterations",
+  const std::vector<std::string> options{"--out",    "model.json", "--force", "--iterations",
                                          iterations, "--seed",     "11"};
   std::vector<std::string> kept = options;
   kept.insert(kept.end(), {"--checkpoint", "run.ckpt"});
@@ -132,7 +132,7 @@ TEST_F(Interrupt, TheNextRunSweepsWhatAKillLeft) {
 // A checkpoint of one table cannot carry its noise over to another.
 TEST_F(Interrupt, ACheckpointOfAnotherTableIsRefused) {
   const std::vector<std::string> options{
-      "--out", "model.json", "--iterations", iterations_for(600), "--checkpoint", "run.ckpt"};
+      "--out", "model.json", "--iterations", iterations_for(120), "--checkpoint", "run.ckpt"};
   Process process(command(options), folder.path());
   ASSERT_TRUE(process.wait_until([&] { return sampling(process); })) << process.err_so_far();
   process.send(SIGINT);

@@ -251,6 +251,154 @@ TEST_F(Journey, SchemaComesFromTheHeaderAlone) {
   EXPECT_THAT(out.out, Not(HasSubstr("50K")));
 }
 
+TEST_F(Journey, AHeaderlessTableIsNotPublishedAsNames) {
+  folder.write("bare.csv", "39,State-gov,<=50K\n50,Private,>50K\n");
+  const Outcome refused = gibbsite({"schema", "bare.csv"});
+  expect_error(refused, 2, "bare.csv:1: cell 1 is a number");
+  EXPECT_EQ(refused.out, "");
+  EXPECT_THAT(refused.err, Not(HasSubstr("State-gov")));
+  EXPECT_EQ(gibbsite({"schema", "bare.csv", "--header", "yes"}).status, 0);
+  expect_error(gibbsite({"schema", "table.csv", "--header", "no"}), 2, "--header: 'no'");
+}
+
+TEST_F(Journey, NothingThatExistsIsReplacedWithoutForce) {
+  ASSERT_EQ(gibbsite(fit({"--out", "model.json", "--quiet"})).status, 0);
+  const std::string published = folder.read("model.json");
+  expect_error(gibbsite(fit({"--out", "model.json"})), 2, "model.json is there already");
+  std::filesystem::create_symlink("model.json", folder.path("link.json"));
+  std::filesystem::create_symlink("nowhere.json", folder.path("dangling.json"));
+  for (const char* name : {"./model.json", "link.json", "dangling.json"})
+    expect_error(gibbsite(fit({"--out", name})), 2,
+                 "is there already; give another name, or --force");
+  EXPECT_EQ(folder.read("model.json"), published);
+  EXPECT_EQ(gibbsite(fit({"--out", "model.json", "--quiet", "--force"})).status, 0);
+  EXPECT_NE(folder.read("model.json"), published);
+
+  const std::vector<std::string> predict{"predict", "--model",   "model.json",
+                                         "--data",  "table.csv", "--out"};
+  const auto to = [&](const std::string& name, bool force = false) {
+    std::vector<std::string> arguments = predict;
+    arguments.push_back(name);
+    if (force) arguments.emplace_back("--force");
+    return gibbsite(arguments);
+  };
+  folder.write("p.csv", "mine");
+  expect_error(to("p.csv"), 2, "p.csv is there already");
+  EXPECT_EQ(folder.read("p.csv"), "mine");
+  EXPECT_EQ(to("p.csv", true).status, 0);
+  EXPECT_THAT(folder.read("p.csv"), ::testing::StartsWith("prediction"));
+  // A descriptor is no file to replace, whatever it leads to.
+  EXPECT_EQ(to("/dev/stdout").status, 0);
+  EXPECT_EQ(to("/dev/null").status, 0);
+}
+
+TEST_F(Journey, ALargeDeltaIsSaidAndOneThatPromisesNothingRefused) {
+  const auto with = [&](const std::string& epsilon, const std::string& delta) {
+    return gibbsite({"fit", "--data", "table.csv", "--schema", "table.toml", "--epsilon", epsilon,
+                     "--delta", delta, "--iterations", "3", "--out", "model.json", "--force"});
+  };
+  const Outcome large = with("1", "0.01");  // 120 rows
+  ASSERT_EQ(large.status, 0) << large.err;
+  EXPECT_THAT(large.err, HasSubstr("warning: --delta: δ = 0.01 is not below 1/rows"));
+  EXPECT_THAT(large.out, HasSubstr("not below 1/rows"));
+  const Outcome small = with("1", "0.008");
+  EXPECT_EQ(small.err, "");
+  EXPECT_THAT(with("20", "1e-6").out, HasSubstr("may be"));
+  expect_error(with("1", "0.5"), 2, "--delta: must be below 0.5");
+  expect_error(with("1000", "1e-6"), 2, "--epsilon: must be at most 700");
+  const Outcome plan = gibbsite({"plan", "--rows", "100", "--features", "3", "--row-norm", "1",
+                                 "--epsilon", "1", "--delta", "0.1"});
+  EXPECT_THAT(plan.err, HasSubstr("not below 1/rows"));
+  expect_error(gibbsite({"plan", "--rows", "100", "--features", "3", "--row-norm", "1", "--epsilon",
+                         "1000", "--delta", "1e-6"}),
+               2, "--epsilon: must be at most");
+}
+
+TEST_F(Journey, ReadsStandardInput) {
+  const auto shell = [&](const std::string& line) {
+    return run({"/bin/sh", "-c", line}, folder.path());
+  };
+  const std::string options =
+      " fit --data - --schema table.toml --epsilon 1 --delta 1e-6 --iterations 5 --seed 3 --quiet ";
+  for (const std::string& line :
+       {std::string("cat table.csv | ") + GIBBSITE_CLI + options + "--out piped.json",
+        GIBBSITE_CLI + options + "--out redirected.json < table.csv"}) {
+    const Outcome out = shell(line);
+    ASSERT_EQ(out.status, 0) << out.err;
+  }
+  ASSERT_EQ(gibbsite(fit({"--out", "file.json", "--iterations", "5", "--seed", "3"})).status, 0);
+  EXPECT_EQ(folder.read("piped.json"), folder.read("file.json"));
+  EXPECT_EQ(folder.read("redirected.json"), folder.read("file.json"));
+  EXPECT_EQ(shell(std::string("cat table.csv | ") + GIBBSITE_CLI +
+                  " predict --model file.json --data - --probabilities")
+                .status,
+            0);
+  const std::string plain =
+      " fit --data - --schema table.toml --epsilon 1 --delta 1e-6 --iterations 5 --out none.json ";
+  expect_error(shell(GIBBSITE_CLI + plain + "< /dev/null"), 2, "standard input: the file is empty");
+  expect_error(shell("cat table.csv | " GIBBSITE_CLI + plain + "--cache always"), 2,
+               "standard input: rows of a pipe cannot be cached");
+}
+
+TEST_F(Journey, SemicolonsAndDecimalCommasAreReadFromEndToEnd) {
+  std::string text = csv();
+  std::replace(text.begin(), text.end(), ',', ';');
+  for (std::size_t at = 0; (at = text.find("\"State; gov\"", at)) != std::string::npos;)
+    text.replace(at, 12, "State, gov");
+  folder.write("european.csv", text);
+  const auto with = [](const std::string& data, const std::string& out) {
+    return std::vector<std::string>{
+        "fit",  "--data", data, "--schema",     "table.toml", "--epsilon", "1",     "--delta",
+        "1e-6", "--seed", "3",  "--iterations", "5",          "--quiet",   "--out", out};
+  };
+  ASSERT_EQ(gibbsite(with("table.csv", "a.json")).status, 0);
+  ASSERT_EQ(gibbsite(with("european.csv", "b.json")).status, 0);
+  EXPECT_EQ(folder.read("a.json"), folder.read("b.json"));
+}
+
+TEST_F(Journey, UnknownOptionsAreNamedAndASuggestionIsMade) {
+  const auto error = [&](std::vector<std::string> more, const std::string& what) {
+    expect_error(gibbsite(fit(more)), 2, what);
+  };
+  error({"--out", "m.json", "--itterations", "4", "--wibble", "3"},
+        "--itterations: gibbsite fit has no such option, did you mean --iterations?; see 'gibbsite "
+        "fit --help'");
+  error({"--out", "m.json", "--wibble=3"}, "--wibble: gibbsite fit has no such option; see");
+  error({"--out", "m.json", "--lodger", "x"}, "no such option; see");  // --ledger is hidden
+  error({"--out", "m.json", "stray"}, "'stray': gibbsite fit does not know");
+  expect_error(gibbsite({"fitt", "--data", "x"}), 2,
+               "no command is called 'fitt', did you mean fit?");
+  expect_error(gibbsite({"frobnicate"}), 2, "no command is called 'frobnicate'; see");
+}
+
+// Six digits tell all that the model knows; no line speaks of "about under", or of time left at the
+// end.
+TEST_F(Journey, FiguresAreThoseThatPeopleRead) {
+  const Outcome out = gibbsite(fit({"--out", "model.json", "--iterations", "3", "--progress"}));
+  ASSERT_EQ(out.status, 0) << out.err;
+  EXPECT_THAT(out.out + out.err, Not(HasSubstr("about under")));
+  EXPECT_THAT(out.out + out.err, Not(::testing::ContainsRegex("100 %, ")));
+  const Outcome predicted =
+      gibbsite({"predict", "--model", "model.json", "--data", "table.csv", "--probabilities"});
+  std::istringstream lines(predicted.out);
+  std::string line;
+  std::getline(lines, line);
+  while (std::getline(lines, line)) {
+    EXPECT_LE(line.size() - line.rfind(',') - 1, 11U) << line;  // 0.00123456, 1.23456e-05
+  }
+}
+
+TEST_F(Journey, AllErrorsOfASchemaAreSaidAtOnce) {
+  folder.write("table.toml", "label = \"income\"\nrow_norm = \"x\"\n[columns]\nage = {}\n");
+  const Outcome out = gibbsite(fit({"--out", "model.json"}));
+  EXPECT_EQ(out.status, 2);
+  EXPECT_EQ(std::count(out.err.begin(), out.err.end(), '\n'), 3) << out.err;
+  for (const char* line :
+       {"gibbsite: table.toml:2: row_norm", "gibbsite: table.toml:4: column 'age'",
+        "gibbsite: table.toml: `positive` is missing"})
+    EXPECT_THAT(out.err, HasSubstr(line));
+}
+
 TEST_F(Journey, DevicesAreListed) {
   const Outcome out = gibbsite({"devices"});
   EXPECT_EQ(out.status, 0);

@@ -14,7 +14,7 @@ class OneRow : public Cli {
     std::string table = "age,work,income\n";
     for (int i = 0; i < 50; ++i) table += "30,Private,<=50K\n";
     folder.write("table.csv", table + last + "\n");
-    return gibbsite(fit({"--out", "model.json", "--iterations", "3"}));
+    return gibbsite(fit({"--out", "model.json", "--iterations", "3", "--force"}));
   }
   void write_schema(const std::string& from, const std::string& to) const {
     std::string text = schema();
@@ -40,7 +40,7 @@ TEST_F(OneRow, OfOneClassIsFittedAndTheCuratorIsTold) {
   EXPECT_EQ(two.status, 0) << two.err;
   EXPECT_EQ(one.status, 0) << one.err;
   EXPECT_EQ(two.err, "");
-  EXPECT_THAT(one.err, HasSubstr("warning: private: every label is not of the positive class"));
+  EXPECT_THAT(one.err, HasSubstr("warning: private: no label is of the positive class"));
   EXPECT_THAT(one.out, HasSubstr("private, for the curator only"));
 }
 
@@ -93,16 +93,16 @@ TEST_F(OneRow, TheNumberOfRowsIsLabelledUnderAddRemove) {
 TEST_F(OneRow, ADataDependentRunTimeIsSaidAtTheTime) {
   const std::string sentence = "how long this run takes depends on the private rows";
   for (const char* certificate : {"proximal", "rejection"}) {
-    const Outcome out = gibbsite(fit({"--out", "model.json", "--quiet", "--certificate",
+    const Outcome out = gibbsite(fit({"--out", "model.json", "--force", "--quiet", "--certificate",
                                       certificate, "--prior-precision", "5"}));
     if (out.status == 4) continue;
     ASSERT_EQ(out.status, 0) << out.err;
     EXPECT_THAT(out.err, HasSubstr(sentence)) << certificate;
     EXPECT_THAT(out.err, HasSubstr("--certificate proximal --padded")) << certificate;
   }
-  EXPECT_THAT(gibbsite(fit({"--out", "model.json"})).err, Not(HasSubstr(sentence)));
-  const Outcome padded = gibbsite(fit(
-      {"--out", "model.json", "--certificate", "proximal", "--padded", "--prior-precision", "5"}));
+  EXPECT_THAT(gibbsite(fit({"--out", "model.json", "--force"})).err, Not(HasSubstr(sentence)));
+  const Outcome padded = gibbsite(fit({"--out", "model.json", "--force", "--certificate",
+                                       "proximal", "--padded", "--prior-precision", "5"}));
   ASSERT_EQ(padded.status, 0) << padded.err;
   EXPECT_THAT(padded.err, Not(HasSubstr(sentence)));
 }
@@ -148,8 +148,8 @@ TEST_F(HostileModel, CannotForgeTheScreenOfVerify) {
       if (!sealed) {
         EXPECT_NE(verify.status, 0);
       }
-      expect_harmless(gibbsite(
-          {"predict", "--model", "evil.json", "--data", "table.csv", "--out", "predictions.csv"}));
+      expect_harmless(gibbsite({"predict", "--model", "evil.json", "--data", "table.csv", "--out",
+                                "predictions.csv", "--force"}));
       expect_harmless(gibbsite({"evaluate", "--model", "evil.json", "--data", "table.csv"}));
     }
   }

@@ -72,6 +72,40 @@ TEST_F(Csv, ManyWaysToWriteTheSameTable) {
   }
 }
 
+// The header alone says what separates: what is in the rows does not matter.
+TEST_F(Csv, TheHeaderSaysWhatSeparates) {
+  schema.columns[1].levels = {"red", "dark, blue", "a;b\tc|d"};
+  const Dataset plain = read("x,colour,y\n5,red,yes\n2.5,\"dark, blue\",no\n1,a;b\tc|d,no\n");
+  for (const char* text : {
+           "x;colour;y\n5;red;yes\n2.5;dark, blue;no\n1;\"a;b\tc|d\";no\n",
+           "x\tcolour\ty\n5\tred\tyes\n2.5\tdark, blue\tno\n1\t\"a;b\tc|d\"\tno\n",
+           "x|colour|y\r\n5|red|yes\r\n2.5|dark, blue|no\r\n1|\"a;b\tc|d\"|no\r\n",
+           "\xef\xbb\xbf\n \nx;colour;\"y\"\r5;red;yes\r2.5;dark, blue;no\r1;\"a;b\tc|d\";no\r",
+       }) {
+    SCOPED_TRACE(text);
+    const Dataset data = read(text);
+    EXPECT_EQ(data.x, plain.x);
+    EXPECT_EQ(data.y, plain.y);
+  }
+  // Rows full of other separators change nothing, with CR for line ends either.
+  schema.columns[1].levels = {";;;;;;;;;;;;"};
+  EXPECT_EQ(read("x,colour,y\r1,;;;;;;;;;;;;,yes\r").rows(), 1U);
+}
+
+TEST_F(Csv, DecimalCommas) {
+  expect_error("x;colour;y\n2,5;red;no\n", {"t.csv:2:", "'2,5'", "set decimal = \",\""});
+  schema.decimal = ',';
+  const Dataset data = read("x;colour;y\n2,5;red;no\n+1e0;red;no\n\"7,5\";red;yes\n");
+  EXPECT_THAT(data.x, ElementsAre(0.25F, 1, 0, 0.1F, 1, 0, 0.75F, 1, 0));
+  expect_error("x;colour;y\n2.5;red;no\n", {"t.csv:2:", "'2.5' is not a finite number"});
+  EXPECT_EQ(parse_schema(to_toml(schema), "s").decimal, ',');
+  expect_bad_input(
+      [] {
+        parse_schema("label='y'\npositive='1'\ndecimal=';'\n[columns]\nx={type='ignore'}", "s");
+      },
+      {"s:3:", "decimal is ';'"});
+}
+
 TEST_F(Csv, EscapedQuotesAndNewlinesAreText) {
   schema.columns[1].levels = {"a \"b\"", "two\nlines", " blank "};
   const Dataset data =
@@ -82,6 +116,8 @@ TEST_F(Csv, EscapedQuotesAndNewlinesAreText) {
 TEST_F(Csv, ClampsFillsAndCounts) {
   schema.has_missing = true;
   schema.missing = "?";
+  schema.columns[1].has_missing = true;
+  schema.columns[1].missing = "?";
   schema.columns[1].other = true;
   schema.intercept = true;
   schema.row_norm = 1;
@@ -105,10 +141,24 @@ TEST_F(Csv, EmptyCellsAreMissingOnlyWhenTheSchemaSaysSo) {
   expect_error("x,colour,y\n1,,yes\n", {"t.csv:2:", "'colour'", "empty", "missing = \"\""});
   schema.has_missing = true;
   schema.missing = "";
+  schema.columns[1].has_missing = true;
   const Dataset data = read("x,colour,y\n,red,yes\n1,,no\n");
   EXPECT_EQ(data.counts.missing_cells, 2U);
   EXPECT_EQ(data.x[0], 0.5F);
   EXPECT_EQ(data.view()(1, 3), 1.0F);
+}
+
+TEST_F(Csv, MissingIsOfTheColumn) {
+  schema.has_missing = true;
+  schema.missing = "?";
+  schema.columns[0].has_missing = true;
+  schema.columns[0].missing = "-9";
+  schema.columns[1].other = true;
+  const Dataset data = read("x,colour,y\n-9,?,yes\n1,red,no\n");
+  EXPECT_THAT(data.x, ElementsAre(0.5F, 0, 0, 0, 0.1F, 1, 0, 0));  // no level, not (other) either
+  EXPECT_EQ(data.counts.columns[0].missing, 1U);
+  EXPECT_EQ(data.counts.columns[1].missing, 1U);
+  expect_error("x,colour,y\n?,red,yes\n", {"'?' is not a finite number"});
 }
 
 TEST_F(Csv, MissingThatIsAListedLevelIsThatLevel) {
@@ -129,14 +179,23 @@ TEST_F(Csv, RefusesFilesThatAreNoTable) {
   expect_error("x,colour,y\n", {"t.csv: ", "no rows"});
   expect_error("\x1f\x8b\x08", {"t.csv: ", "compressed"});
   expect_error("\xff\xfex", {"t.csv: ", "UTF-16"});
+  expect_error("PAR1\x15\x04", {"t.csv: ", "Parquet", "to_csv"});
+  expect_error("ARROW1", {"t.csv: ", "Arrow", "to_csv"});
+  expect_error("PK\x03\x04x", {"t.csv: ", "zip, or a workbook", "CSV UTF-8"});
+  expect_error("\xd0\xcf\x11\xe0", {"t.csv: ", "Excel", "CSV UTF-8"});
+  expect_bad_input([&] { (void)read_csv(write("t.xlsx", "PK\x03\x04x"), schema); },
+                   {"t.xlsx: ", "is a workbook", "save the sheet as CSV UTF-8"});
 }
 
 TEST_F(Csv, RefusesBadHeaders) {
   expect_error("x,colour,z,y\n1,red,2,yes\n", {"t.csv:1:", "'z'", "not in the schema", "ignore"});
   expect_error("x,y\n1,yes\n", {"t.csv:1:", "lacks column 'colour'"});
   expect_error("x,colour\n1,red\n", {"t.csv:1:", "label column 'y'"});
+  // A label under another name is no column to ignore.
+  expect_error("x,colour,income\n1,red,yes\n",
+               {"t.csv:1:", "label column 'y' (is it 'income'?)", "fix `label`"});
+  expect_error("x,a,b,c,d\n1,2,3,4,5\n", {"(is it 'a' or 'b' or 'c', ...?)"});
   expect_error("x,colour,x,y\n1,red,2,yes\n", {"t.csv:1:", "'x'", "twice"});
-  expect_error("x;colour;y\n1;red;yes\n", {"t.csv:1:", "separated by commas"});
   EXPECT_EQ(read("x,colour,z,y\n1,red,2,yes\n1,red,2,no\n", {.ignore_extra_columns = true}).rows(),
             2U);
 }
@@ -232,8 +291,8 @@ TEST_F(Csv, ReadsAPipe) {
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   std::thread writer([&] {
     std::ofstream out(pipe);
-    out << "x,colour,y\n";
-    for (int i = 0; i < 10000; ++i) out << "5,red,yes\n5,red,no\n";
+    for (const char* part : {"x;co", "lour;", "y\n"}) out << part << std::flush;
+    for (int i = 0; i < 10000; ++i) out << "5;red;yes\n5;red;no\n";
   });
   const Dataset data = read_csv(pipe, schema);
   writer.join();

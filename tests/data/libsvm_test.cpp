@@ -85,10 +85,12 @@ TEST_F(Libsvm, LabelsMayBeAbsentForPredict) {
 TEST_F(Libsvm, MissingMayBeANumber) {
   schema.has_missing = true;
   schema.missing = "nan";
+  schema.columns[2].has_missing = true;
+  schema.columns[2].missing = "nan";
   const Dataset data = read("1 1:nan 3:nan\n0 1:0 3:0\n");
   EXPECT_THAT(data.x, ElementsAre(0.5F, 0, 0, 1, 0.5F, 1, 0, 0));
   EXPECT_EQ(data.counts.missing_cells, 2U);
-  schema.missing = "-9";
+  schema.missing = schema.columns[2].missing = "-9";
   EXPECT_EQ(read("1 1:-9.0 3:3\n0 1:0 3:-9\n").x,
             (std::vector<float>{0.5F, 0, 1, 0, 0.5F, 0, 0, 1}));
 }

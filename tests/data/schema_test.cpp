@@ -20,7 +20,7 @@ intercept = true
 missing = "?"
 
 [columns]
-workclass = {type = "category", levels = ["Private", "State-gov"], other = true}
+workclass = {type = "category", levels = ["Private", "State-gov"], other = true, missing = "?"}
 age       = {type = "number", range = [17, 90]}
 fnlwgt    = {type = "ignore"}
 sex       = {type = "category", levels = ["Female", "?"]}
@@ -45,6 +45,23 @@ TEST(Schema, ReadsTheExampleInTheOrderOfTheFile) {
   EXPECT_EQ(space.features, 8U);
   EXPECT_EQ(space.row_norm, 1.0);
   EXPECT_TRUE(space.intercept);
+}
+
+// No level that no row was said to have: the table's `missing` adds none.
+TEST(Schema, AMissingLevelIsOfTheColumnThatAsksForIt) {
+  const Schema s = parse_schema(
+      "label='y'\npositive='1'\nmissing='?'\n[columns]\nplain={type='category',levels=['a']}\n"
+      "own={type='category',levels=['a'],missing='NA'}\nlisted={type='category',levels=['a','?']}\n"
+      "both={type='category',levels=['a','NA'],missing='NA'}\n"
+      "x={type='number',range=[0,1],missing='-9'}\n",
+      "s");
+  EXPECT_THAT(s.feature_names(), ElementsAre("plain=a", "own=a", "own=(missing)", "listed=a",
+                                             "listed=?", "both=a", "both=NA", "x"));
+  expect_bad_input(
+      [] {
+        parse_schema("label='y'\npositive='1'\n[columns]\nx={type='ignore',missing='?'}", "s");
+      },
+      {"s:4:", "'missing'"});
 }
 
 TEST(Schema, DefaultsAreThoseOfTheHeader) {
@@ -94,7 +111,9 @@ TEST(Schema, ToTomlReadsBackEqual) {
   s.columns.push_back({.name = "Straße",
                        .type = ColumnType::category,
                        .levels = {"", "New York", "\xe2\x82\xac", "a\nb"},
-                       .other = true});
+                       .other = true,
+                       .has_missing = true,
+                       .missing = "a \"gap\""});
   const Schema back = parse_schema(to_toml(s), "s");
   EXPECT_TRUE(back == s) << to_toml(back);
 }
@@ -160,6 +179,35 @@ TEST(Schema, RefusesEachFaultWithItsLine) {
     text.replace(at, std::strlen(fault.from), fault.to);
     expect_bad_input([&] { parse_schema(text, "s.toml"); }, fault.error);
   }
+}
+
+TEST(Schema, SaysAllThatIsWrongAtOnce) {
+  const auto lines = [](const std::string& text) {
+    try {
+      parse_schema(text, "s");
+    } catch (const BadInputs& errors) {
+      EXPECT_EQ(std::string(errors.what()).find('\n'), std::string::npos);
+      return errors.lines;
+    }
+    return std::vector<std::string>{};
+  };
+  using ::testing::HasSubstr;
+  using ::testing::StartsWith;
+  // In the order of the file: a wrong type, an unknown key, two columns, and what is missing.
+  EXPECT_THAT(lines("row_norm='1'\nlable='y'\n[columns]\nz={type='number'}\na={type='real'}\n"
+                    "good={type='ignore'}\n"),
+              ElementsAre(StartsWith("s:1: row_norm"), StartsWith("s:2: unknown key 'lable'"),
+                          StartsWith("s:4: column 'z'"), StartsWith("s:5: column 'a'"),
+                          HasSubstr("`label` is missing"), HasSubstr("`positive` is missing")));
+  // What can be read but must not be.
+  EXPECT_THAT(
+      lines("label='y'\npositive='1'\nrow_norm=0\n[columns]\na={type='number',range=[2,1]}\n"
+            "y={type='number',range=[0,1]}\nb={type='category',levels=['p','p','q','q']}\n"),
+      ElementsAre(StartsWith("s:3: row_norm"), StartsWith("s:5: column 'a': range"),
+                  StartsWith("s:6: column 'y': is the label"), StartsWith("s:7: "),
+                  StartsWith("s:7: ")));
+  EXPECT_THAT(lines("label=''\npositive='1'\n[columns]\na={type='ignore'}"),
+              ElementsAre(StartsWith("s:1: label is empty"), StartsWith("s:3: no column is used")));
 }
 
 TEST(Schema, RefusesTablesThatUseNoColumn) {
@@ -232,9 +280,12 @@ TEST_F(SchemaFile, ReadsAFileAndNamesItInErrors) {
 
 TEST_F(SchemaFile, TemplateComesFromTheHeaderAlone) {
   const std::string header = "age,\"work \"\"class\"\"\",\"two\nlines\", capital.gain ,,income\r\n";
-  const std::string a = schema_template(write("a.csv", header + "1,2,3,4,5,6\n7,8,9,10,11,12\n"));
-  EXPECT_EQ(a, schema_template(write("b.csv", header + "not \"even\" CSV\n\xff\xfe\"")));
-  EXPECT_EQ(a, schema_template(write("c.csv", header)));
+  const auto given = [&](const std::string& name, const std::string& text) {
+    return schema_template(write(name, text), Header::given);  // a name is empty
+  };
+  const std::string a = given("a.csv", header + "1,2,3,4,5,6\n7,8,9,10,11,12\n");
+  EXPECT_EQ(a, given("b.csv", header + "not \"even\" CSV\n\xff\xfe\""));
+  EXPECT_EQ(a, given("c.csv", header));
   EXPECT_NE(a, schema_template(write("d.csv", "other,income\n1,2\n")));
   EXPECT_EQ(a.find("12"), std::string::npos);
   EXPECT_THAT(a, ::testing::HasSubstr("Only the header line"));
@@ -242,7 +293,8 @@ TEST_F(SchemaFile, TemplateComesFromTheHeaderAlone) {
 
 TEST_F(SchemaFile, TemplateMustBeFilledInAndThenReads) {
   std::string text = schema_template(
-      write("a.csv", "age,\"work \"\"class\"\"\",\"two\nlines\",capital.gain,,income\n"));
+      write("a.csv", "age,\"work \"\"class\"\"\",\"two\nlines\",capital.gain,,income\n"),
+      Header::given);
   const auto replace = [&text](const std::string& from, const std::string& to) {
     const std::size_t at = text.find(from);
     ASSERT_NE(at, std::string::npos) << from << " in\n" << text;
@@ -264,6 +316,25 @@ TEST_F(SchemaFile, TemplateMustBeFilledInAndThenReads) {
   EXPECT_EQ(s.features(), 4U);
   EXPECT_THAT(s.feature_names(),
               ElementsAre("age", "work \"class\"", "two\nlines", "capital.gain"));
+}
+
+// A first row taken for names would end in model.json.
+TEST_F(SchemaFile, TemplateRefusesAPersonForAHeader) {
+  for (const char* row : {"39,State-gov,13,<=50K\n", "State-gov,+7.5e3\n", "a,nan,b\n",
+                          "\"Smith, J\",-1\n", "a,,b\n"}) {
+    SCOPED_TRACE(row);
+    const std::string file = write("h.csv", std::string(row) + "50,Private,9,>50K\n");
+    expect_bad_input([&] { (void)schema_template(file); },
+                     {"h.csv:1: cell ", "looks like a row", "--header yes"});
+    try {
+      (void)schema_template(file);
+    } catch (const BadInput& error) {  // nor is it told
+      for (const char* cell : {"39", "State-gov", "7.5", "Smith"})
+        EXPECT_EQ(std::string_view(error.what()).find(cell), std::string_view::npos);
+    }
+    EXPECT_THAT(schema_template(file, Header::given), ::testing::HasSubstr("[columns]"));
+  }
+  EXPECT_NO_THROW(schema_template(write("n.csv", "x1,2nd,age in years\n1,2,3\n")));
 }
 
 TEST_F(SchemaFile, TemplateRefusesBadHeaders) {

@@ -30,7 +30,7 @@ std::string refusal(const Budget& budget) {
 TEST(Budget, AcceptsTheWholeRange) {
   EXPECT_EQ(refusal({}), "accepted");
   EXPECT_EQ(refusal({.epsilon = 1e-3, .delta = 1e-15}), "accepted");
-  EXPECT_EQ(refusal({.epsilon = 1e4, .delta = 1e-300, .rows_per_person = 7, .draws = 100}),
+  EXPECT_EQ(refusal({.epsilon = 700, .delta = 1e-300, .rows_per_person = 7, .draws = 100}),
             "accepted");
 }
 
@@ -40,6 +40,21 @@ TEST(Budget, RefusesEpsilonByItsOption) {
   EXPECT_THAT(refusal({.epsilon = -1}), AllOf(StartsWith("--epsilon: "), HasSubstr("got -1")));
   EXPECT_THAT(refusal({.epsilon = nan}), AllOf(StartsWith("--epsilon: "), HasSubstr("got nan")));
   EXPECT_THAT(refusal({.epsilon = inf}), AllOf(StartsWith("--epsilon: "), HasSubstr("got inf")));
+}
+
+TEST(Budget, RefusesWhatPromisesNothing) {
+  EXPECT_THAT(refusal({.epsilon = 1000}),
+              AllOf(StartsWith("--epsilon: must be at most 700, got 1000"), HasSubstr("promises")));
+  EXPECT_EQ(refusal({.delta = 0.4999}), "accepted");
+  for (const double delta : {0.5, 0.7, 0.999}) {
+    EXPECT_THAT(refusal({.delta = delta}), StartsWith("--delta: must be below 0.5, got "));
+  }
+}
+
+TEST(Budget, ADeltaOfOneInTheNumberOfRowsIsLarge) {
+  EXPECT_TRUE((Budget{.delta = 1e-3}.delta_is_large(1000)));
+  EXPECT_TRUE((Budget{.delta = 0.25}.delta_is_large(1000)));
+  EXPECT_FALSE((Budget{.delta = 9e-4}.delta_is_large(1000)));
 }
 
 TEST(Budget, RefusesDeltaByItsOption) {

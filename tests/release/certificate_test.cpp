@@ -135,6 +135,37 @@ TEST(InWords, GuessIsTheOneOfTheGaussianTradeOff) {
   EXPECT_THAT(in_words(c), HasSubstr("right at most 79.2 %"));
 }
 
+// Each grade from just above the one before to its end.
+TEST(InWords, FollowTheBudget) {
+  struct Grade {
+    double least_mu, most_mu;  // 2 Phi^-1 of the percentages, inside by a tenth of a percent
+    const char* words;
+  };
+  json c = testing::examples().front().release.certificate;
+  for (const Grade& grade :
+       {Grade{0.01, 0.505, "learns little about any one person"},  // 50.2 to 60.0 %
+        Grade{0.515, 1.34, "learns something about a person, but cannot be sure of it"},
+        Grade{1.36, 2.55, "may learn much about a person (this protection is weak)"},
+        Grade{2.575, 4.64, "may be all but sure about a person (this hardly protects anybody)"},
+        Grade{4.70, 40, "may be certain about a person (this protects nobody)"}}) {
+    for (const double mu : {grade.least_mu, grade.most_mu}) {
+      c["guarantee"]["gdp_mu"] = mu;
+      EXPECT_THAT(in_words(c), HasSubstr(grade.words)) << mu;
+    }
+  }
+  // The gap of a TV certificate counts: mu = 0.505 and 0.2 are 80 %.
+  c["guarantee"]["gdp_mu"] = 0.505;
+  c["mechanism"]["tv_gap"] = 0.2;
+  EXPECT_THAT(in_words(c), HasSubstr("may learn much"));
+}
+
+TEST(InWords, WarnOfADeltaOfOneInTheNumberOfRows) {
+  json c = testing::examples().front().release.certificate;  // 1000 rows
+  EXPECT_THAT(in_words(c), ::testing::Not(HasSubstr("not below 1/rows")));
+  c["guarantee"]["delta"] = 1e-3;
+  EXPECT_THAT(in_words(c), HasSubstr("δ = 0.001 is not below 1/rows"));
+}
+
 TEST(InWords, RejectsACertificateWithoutItsNumbers) {
   json c = testing::examples().front().release.certificate();
   c["guarantee"].erase("delta");

@@ -21,7 +21,7 @@ inline Schema example_schema(bool intercept) {
   schema.missing = "?";
   schema.columns = {
       {"age", ColumnType::number, 17, 90, {}, false},
-      {"work", ColumnType::category, 0, 1, {"Private", "State, gov", "\"own\" ü"}, true},
+      {"work", ColumnType::category, 0, 1, {"Private", "State, gov", "\"own\" ü"}, true, true, "?"},
       {"fnlwgt", ColumnType::ignore, 0, 1, {}, false},
       {"hours", ColumnType::number, -4, 4, {}, false}};
   return schema;

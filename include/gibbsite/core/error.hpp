@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace gibbsite {
 
@@ -40,6 +42,16 @@ struct Infeasible : Error {
 /// The budget in the ledger is spent.
 struct BudgetSpent : Error {
   explicit BudgetSpent(const std::string& message) : Error(Status::budget_spent, message) {}
+};
+
+/// Several things are wrong at once. what() is the first and how many more there are.
+struct BadInputs : BadInput {
+  explicit BadInputs(std::vector<std::string> all)
+      : BadInput(all.front() + (all.size() == 1
+                                    ? ""
+                                    : " (and " + std::to_string(all.size() - 1) + " more errors)")),
+        lines(std::move(all)) {}
+  std::vector<std::string> lines;  ///< each a message of its own, at least one
 };
 
 /// The run was stopped before its end; nothing but a checkpoint (if one was asked for) is left.

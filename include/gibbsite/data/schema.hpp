@@ -17,6 +17,8 @@ struct Column {
   double lo = 0, hi = 1;  ///< number: public range; cells are clamped, then scaled to [0,1]
   std::vector<std::string> levels = {};  ///< category: one-hot, in this order
   bool other = false;                    ///< category: levels not listed become one more, "(other)"
+  bool has_missing = false;              ///< the column has its own `missing`
+  std::string missing = {};              ///< how a missing cell reads here
 
   bool operator==(const Column&) const = default;
 };
@@ -29,23 +31,25 @@ struct Column {
 enum class Invalid { refuse, middle };
 
 /// Rows as the model sees them: columns in the schema's order (numbers one feature, categories one
-/// per level, then "(missing)" when `missing` is set and not a listed level, then "(other)"), then
-/// the intercept.
+/// per level, then "(missing)" when the column itself says how a missing cell reads and does not
+/// list that level, then "(other)"), then the intercept.
 struct Schema {
   std::string label;                    ///< name of the column to predict
   std::string positive;                 ///< its positive class (y = +1); every other is y = -1
   std::string negative;                 ///< name of the other class; empty: "not <positive>"
   bool refuses_unlisted_label = false;  ///< with `negative`: a third class is refused, not y = -1
   Invalid invalid = Invalid::refuse;    ///< cells and labels that cannot be read
+  char decimal = '.';                   ///< of numbers in text: "." or ","
   double row_norm = 1.0;                ///< R: rows are scaled down to this norm
   bool intercept = false;               ///< append a constant feature 1
-  bool has_missing = false;             ///< `missing` was given
-  std::string missing;                  ///< how a missing cell reads
+  bool has_missing = false;             ///< `missing` was given for the table
+  std::string missing;                  ///< how a missing cell reads where the column does not say
   std::vector<Column> columns;          ///< in the order of the schema file
 
   [[nodiscard]] std::string negative_name() const;
-  /// Whether this category has a "(missing)" feature: `missing` was given and is not a listed
-  /// level.
+  /// How a missing cell of the column reads; null: none is missing.
+  [[nodiscard]] const std::string* missing_in(const Column& column) const;
+  /// Whether this category has a "(missing)" feature: its own `missing` is not a listed level.
   [[nodiscard]] bool has_missing_level(const Column& column) const;
   /// How many features a column becomes: 1 for a number, 0 when ignored.
   [[nodiscard]] std::size_t features_of(const Column& column) const;
@@ -71,9 +75,13 @@ Schema read_schema(const std::string& path);
 Schema parse_schema(const std::string& toml, const std::string& source);
 /// TOML text that parse_schema reads back to an equal schema.
 std::string to_toml(const Schema& schema);
+/// Whether the first line of a table names its columns: said by somebody, or to be told from it.
+enum class Header { given, unknown };
 /// A schema to fill in, from the header line alone: every column listed with the three choices in
 /// comments. The text says why the tool does not look at the rows; parse_schema refuses it until
-/// every column has its range, its levels or "ignore". Throws BadInput on a missing or empty file.
-std::string schema_template(const std::string& csv_path);
+/// every column has its range, its levels or "ignore". Throws BadInput on a missing or empty file
+/// and, where the header is unknown, on a first line of which a cell is a number or empty: it would
+/// be a person's row, and its cells end in the released model as names.
+std::string schema_template(const std::string& csv_path, Header header = Header::unknown);
 
 }  // namespace gibbsite

@@ -7,16 +7,21 @@
 
 namespace gibbsite {
 
+/// Beyond it e^epsilon is no double, and nothing is promised long before.
+inline constexpr double most_epsilon = 700;
+
 /// A request for (epsilon, delta)-differential privacy.
 struct Budget {
-  double epsilon = 1.0;                          ///< > 0
-  double delta = 1e-6;                           ///< in (0, 1)
+  double epsilon = 1.0;                          ///< > 0, at most most_epsilon
+  double delta = 1e-6;                           ///< in (0, 1/2)
   Adjacency adjacency = Adjacency::replace_one;  ///< add_remove: rows must be a public cap
   std::uint64_t rows_per_person = 1;             ///< k: one person has up to k rows
   std::uint64_t draws = 1;                       ///< released draws; they compose
 
   /// Throws BadInput naming the command-line option that is out of range.
   void validate() const;
+  /// delta >= 1/rows: publishing one person's row, picked at random, keeps to such a delta.
+  [[nodiscard]] bool delta_is_large(std::uint64_t rows) const;
 };
 
 std::string_view to_string(Adjacency adjacency);         // "replace-one", "add-remove"

@@ -11,6 +11,13 @@ namespace gibbsite {
 /// What `plan --json` prints (docs/formats.md): the constants, every certificate, the chosen one.
 nlohmann::json plan_json(const Plan& plan);
 
+/// s such that every coefficient of a draw is an s-Lipschitz function of standard normals, rounded
+/// up (docs/path.md, What the noise does to a coefficient). So it lies within t s of the median of
+/// its law with a probability of at least 2 Phi(t) - 1; for a TV certificate less its tv_gap. path:
+/// sqrt(2h (1 - c^2T)/(1 - c^2)); else 1/sqrt(m). Of exact arithmetic; rounding is below the
+/// release grid. Throws BadInput on a certificate without a strong convexity but `path`.
+double coefficient_noise_up(const CertificatePlan& certificate);
+
 /// The outcome of `verify`.
 struct Verification {
   bool valid = false;
@@ -24,7 +31,11 @@ struct Verification {
 /// whatever it holds: malformed parts are failures, not errors.
 Verification verify(const nlohmann::json& model);
 
-/// The certificate in words, several lines, for a person. Throws BadInput when a field is missing.
+/// What to say where Budget::delta_is_large: one line without its end.
+std::string large_delta(double delta);
+
+/// The certificate in words, several lines, for a person; how strongly they put it follows from how
+/// often the best guess is right (docs/certificate.md). Throws BadInput when a field is missing.
 std::string in_words(const nlohmann::json& certificate);
 
 }  // namespace gibbsite
