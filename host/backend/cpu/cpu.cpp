@@ -146,14 +146,14 @@ template <class T>
 class CpuEngine final : public Engine {
  public:
   CpuEngine(const Rows& x, std::span<const float> y, const Loss& loss, std::size_t threads)
-      : crew_(std::make_unique<Crew>(threads)),
+      : crew_(threads),
         x_(x.matrix()),
         in_memory_(x.in_memory),
         y_(y),
-        entries_(x, *crew_),
+        entries_(x, crew_),
         loss_(loss),
         choice_(cpu::choose_loss(loss)) {}
-  ~CpuEngine() override { crew_.reset(); }  // a late helper reads what follows
+  ~CpuEngine() override { crew_.settle(); }  // a late helper still reads
 
   [[nodiscard]] std::size_t rows() const override { return x_.rows; }
   [[nodiscard]] std::size_t features() const override { return x_.cols; }
@@ -243,7 +243,7 @@ class CpuEngine final : public Engine {
     };
     const std::size_t threads = threads_for(numbers() * theta.rows);
     const std::size_t parts = threads == 1 ? 1 : std::min(n_blocks, 16 * threads);
-    crew_->each(parts, [&](std::size_t p, std::size_t) {
+    crew_.each(parts, [&](std::size_t p, std::size_t) {
       const Range range = part(n_blocks, p, parts);
       for (std::size_t b = range.first; b < range.last; ++b) block_values(b);
     });
@@ -268,12 +268,12 @@ class CpuEngine final : public Engine {
     return sparse() ? 5 * entries_.count() : x_.rows * x_.cols;
   }
   [[nodiscard]] std::size_t threads_for(std::size_t work) const {
-    return work < small_work ? 1 : crew_->members();
+    return work < small_work ? 1 : crew_.members();
   }
   // f(task, member) by the threads that the layout is for.
   template <class F>
   void share(std::size_t tasks, const F& f) {
-    if (workers_.size() > 1) return crew_->each(tasks, f);
+    if (workers_.size() > 1) return crew_.each(tasks, f);
     for (std::size_t task = 0; task < tasks; ++task) f(task, 0);
   }
   [[nodiscard]] bool sparse() const { return entries_.used(); }
@@ -291,7 +291,7 @@ class CpuEngine final : public Engine {
   // Lays out the work for C chains; everything a step needs is allocated here.
   void prepare(std::size_t chains) {
     if (chains == chains_) return;
-    crew_->settle();
+    crew_.settle();
     const std::size_t d = features();
     chains_ = chains;
     const std::size_t threads = threads_for(numbers() * chains);
@@ -351,7 +351,7 @@ class CpuEngine final : public Engine {
     }
     workers_.clear();
     // Any helper may come, whatever the number of tasks.
-    for (std::size_t w = 0; w < (members == 1 ? 1 : crew_->members()); ++w) {
+    for (std::size_t w = 0; w < (members == 1 ? 1 : crew_.members()); ++w) {
       Worker<T> worker;
       worker.gradient = PairwiseSum(size, node_blocks_);
       if (single) worker.sums = cpu::Aligned<T>(size);
@@ -366,12 +366,12 @@ class CpuEngine final : public Engine {
     read_.clear();
     if (by_groups_) steps_done_.resize(groups_.size());
     if (by_groups_ || members == 1) return;
-    results_.resize(crew_->results());
+    results_.resize(crew_.results());
     for (std::size_t k = 0; k < nodes_; ++k) {
-      results_[crew_->result(k)] = cpu::Aligned<double>(size);
+      results_[crew_.result(k)] = cpu::Aligned<double>(size);
     }
     for (std::size_t w = 0; w < workers_.size(); ++w) {
-      results_[crew_->spare(w)] = cpu::Aligned<double>(size);
+      results_[crew_.spare(w)] = cpu::Aligned<double>(size);
       read_.push_back({nullptr, cpu::Aligned<T>(size)});
     }
   }
@@ -542,12 +542,12 @@ class CpuEngine final : public Engine {
   // Sums [size] of a group of which threads sum the nodes.
   const double* blocks_gradient(const Group& group) {
     if (workers_.size() == 1) return group_gradient(group, 0);
-    const std::size_t place = crew_->free_place();
+    const std::size_t place = crew_.free_place();
     read_[place].group = &group;
     std::copy_n(packed(group), group.size, read_[place].theta.data());
-    crew_->each_twice(place, nodes_, *this);
+    crew_.each_twice(place, nodes_, *this);
     return cpu::sum_nodes(nodes_, group.size,
-                          [&](std::size_t k) { return results_[crew_->result(k)].data(); });
+                          [&](std::size_t k) { return results_[crew_.result(k)].data(); });
   }
 
  public:
@@ -557,7 +557,7 @@ class CpuEngine final : public Engine {
     Worker<T>& worker = workers_[member];
     sum_blocks(worker, group, read_[place].theta.data(),
                {k * node_blocks_, std::min((k + 1) * node_blocks_, blocks())});
-    std::copy_n(worker.gradient.total(), group.size, results_[crew_->spare(member)].data());
+    std::copy_n(worker.gradient.total(), group.size, results_[crew_.spare(member)].data());
   }
 
  private:
@@ -638,7 +638,7 @@ class CpuEngine final : public Engine {
       }
       return last == steps;
     };
-    if (workers_.size() > 1) return crew_->each_in_slices(groups_.size(), slice);
+    if (workers_.size() > 1) return crew_.each_in_slices(groups_.size(), slice);
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       while (!slice(g, 0)) {
       }
@@ -651,7 +651,7 @@ class CpuEngine final : public Engine {
     cpu::Aligned<T> theta;  // [size]
   };
 
-  std::unique_ptr<Crew> crew_;
+  Crew crew_;
   MatrixView<const float> x_;  // [n x d]; without numbers where they came sparse
   bool in_memory_;
   std::span<const float> y_;  // [n]
