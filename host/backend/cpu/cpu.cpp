@@ -48,6 +48,7 @@ constexpr std::size_t row_bytes = 12 << 10;     // a sub-block of few chains: ha
 constexpr std::size_t panel_rows = 48;          // whole tiles; residuals [48 x width] stay in L1
 constexpr std::size_t group_bytes = 384 << 10;  // theta and sums of a group of panels: in L2
 constexpr std::size_t nodes_bytes = 64 << 20;   // sums of all nodes that threads take
+constexpr std::size_t most_batch = 16;          // groups whose nodes are taken together
 constexpr std::size_t slice_work = 4 << 20;     // numbers of X times chains: about 0.3 ms
 constexpr std::size_t shared_update = 1 << 15;  // numbers that are worth a second thread
 
@@ -190,11 +191,11 @@ class CpuEngine final : public Engine {
   void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
     if (theta.rows == 0) return;
     prepare(theta.rows);
-    const auto run = [&](const Group& group, std::size_t member) {
+    const auto lay_out = [&](const Group& group) {
       put(group, theta_.data() + group.offset, [&](std::size_t a) { return theta.row(a); });
       round(group);
-      const double* const sums =
-          by_groups_ ? group_gradient(group, member) : blocks_gradient(group);
+    };
+    const auto give = [&](const Group& group, const double* sums) {
       if (group.panels.empty()) {
         for (std::size_t a = 0; a < chains_; ++a) unpack(sums + a * packed_size(), out.row(a));
       } else {
@@ -202,9 +203,16 @@ class CpuEngine final : public Engine {
       }
     };
     if (by_groups_) {
-      share(groups_.size(), [&](std::size_t g, std::size_t member) { run(groups_[g], member); });
-    } else {
-      for (const Group& group : groups_) run(group, 0);
+      return share(groups_.size(), [&](std::size_t g, std::size_t member) {
+        lay_out(groups_[g]);
+        give(groups_[g], group_gradient(groups_[g], member));
+      });
+    }
+    for (const Group& group : groups_) lay_out(group);
+    for (std::size_t first = 0; first < groups_.size(); first += batch_) {
+      const std::span<const Group> batch = batch_from(first);
+      find_gradients(batch);
+      for (std::size_t g = 0; g < batch.size(); ++g) give(batch[g], sums_[g]);
     }
   }
 
@@ -339,14 +347,15 @@ class CpuEngine final : public Engine {
     if (few() || single) packed_ = cpu::Aligned<T>(all);
     const std::size_t members =
         by_groups_ ? std::min(threads, groups_.size()) : std::min(threads, blocks());
-    node_blocks_ = nodes_ = 1;
+    node_blocks_ = nodes_ = batch_ = 1;
     if (by_groups_ || members == 1) {
       node_blocks_ = blocks();
     } else {
       const std::size_t most =
           std::clamp(nodes_bytes / (sizeof(double) * size),
                      std::min(4 * members, Crew::most_results), Crew::most_results);
-      while ((blocks() + node_blocks_ - 1) / node_blocks_ > most) node_blocks_ *= 2;
+      batch_ = std::clamp<std::size_t>(most / 8, 1, std::min(groups_.size(), most_batch));
+      while ((blocks() + node_blocks_ - 1) / node_blocks_ > most / batch_) node_blocks_ *= 2;
       nodes_ = (blocks() + node_blocks_ - 1) / node_blocks_;
     }
     workers_.clear();
@@ -364,15 +373,16 @@ class CpuEngine final : public Engine {
     words_.resize(d + d % 2);
     results_.clear();
     read_.clear();
+    sums_.resize(batch_);
     if (by_groups_) steps_done_.resize(groups_.size());
     if (by_groups_ || members == 1) return;
     results_.resize(crew_.results());
-    for (std::size_t k = 0; k < nodes_; ++k) {
+    for (std::size_t k = 0; k < batch_ * nodes_; ++k) {
       results_[crew_.result(k)] = cpu::Aligned<double>(size);
     }
     for (std::size_t w = 0; w < workers_.size(); ++w) {
       results_[crew_.spare(w)] = cpu::Aligned<double>(size);
-      read_.push_back({nullptr, cpu::Aligned<T>(size)});
+      read_.push_back({nullptr, cpu::Aligned<T>(all)});
     }
   }
 
@@ -539,24 +549,37 @@ class CpuEngine final : public Engine {
     return worker.gradient.total();
   }
 
-  // Sums [size] of a group of which threads sum the nodes.
-  const double* blocks_gradient(const Group& group) {
-    if (workers_.size() == 1) return group_gradient(group, 0);
+  [[nodiscard]] std::span<const Group> batch_from(std::size_t first) const {
+    return std::span(groups_).subspan(first, std::min(batch_, groups_.size() - first));
+  }
+
+  // sums_ <- sums [size] of each group of a batch, the nodes of which threads sum.
+  void find_gradients(std::span<const Group> batch) {
+    if (workers_.size() == 1) {  // then a batch is one
+      sums_[0] = group_gradient(batch[0], 0);
+      return;
+    }
     const std::size_t place = crew_.free_place();
-    read_[place].group = &group;
-    std::copy_n(packed(group), group.size, read_[place].theta.data());
-    crew_.each_twice(place, nodes_, *this);
-    return cpu::sum_nodes(nodes_, group.size,
-                          [&](std::size_t k) { return results_[crew_.result(k)].data(); });
+    read_[place].batch = batch.data();
+    for (const Group& group : batch) {
+      std::copy_n(packed(group), group.size, read_[place].theta.data() + group.offset);
+    }
+    crew_.each_twice(place, batch.size() * nodes_, *this);
+    for (std::size_t g = 0; g < batch.size(); ++g) {
+      sums_[g] = cpu::sum_nodes(nodes_, batch[g].size, [&](std::size_t k) {
+        return results_[crew_.result(g * nodes_ + k)].data();
+      });
+    }
   }
 
  public:
-  // Of the crew: sums of node k, to the result that is this member's.
-  void run(std::size_t place, std::size_t k, std::size_t member) {
-    const Group& group = *read_[place].group;
+  // Of the crew: sums of a node of a group, to the result that is this member's.
+  void run(std::size_t place, std::size_t task, std::size_t member) {
+    const Group& group = read_[place].batch[task / nodes_];
+    const std::size_t first = task % nodes_ * node_blocks_;
     Worker<T>& worker = workers_[member];
-    sum_blocks(worker, group, read_[place].theta.data(),
-               {k * node_blocks_, std::min((k + 1) * node_blocks_, blocks())});
+    sum_blocks(worker, group, read_[place].theta.data() + group.offset,
+               {first, std::min(first + node_blocks_, blocks())});
     std::copy_n(worker.gradient.total(), group.size, results_[crew_.spare(member)].data());
   }
 
@@ -617,12 +640,20 @@ class CpuEngine final : public Engine {
   void move(const Ensemble& ensemble, std::uint64_t steps) {
     if (by_groups_) return move_groups(ensemble, steps);
     for (std::uint64_t k = 0; k < steps; ++k) {
-      for (const Group& group : groups_) {
-        const double* const sums = blocks_gradient(group);
-        const std::size_t parts =
-            group.panels.empty() || group.size < shared_update ? 1 : 2 * workers_.size();
-        share(parts,
-              [&](std::size_t p, std::size_t) { update(ensemble, group, sums, k, p, parts); });
+      for (std::size_t first = 0; first < groups_.size(); first += batch_) {
+        const std::span<const Group> batch = batch_from(first);
+        find_gradients(batch);
+        const bool shared = !few() && batch.size() * batch[0].size >= shared_update;
+        const std::size_t parts = shared ? 4 * workers_.size() / batch.size() + 1 : 1;
+        const auto run_part = [&](std::size_t p, std::size_t) {
+          const std::size_t g = p / parts;
+          update(ensemble, batch[g], sums_[g], k, p % parts, parts);
+        };
+        if (shared) {
+          share(batch.size() * parts, run_part);
+        } else {
+          for (std::size_t g = 0; g < batch.size(); ++g) run_part(g, 0);
+        }
       }
     }
   }
@@ -647,8 +678,8 @@ class CpuEngine final : public Engine {
 
   // What a thread reads that sums nodes.
   struct Read {
-    const Group* group;
-    cpu::Aligned<T> theta;  // [size]
+    const Group* batch;
+    cpu::Aligned<T> theta;  // of all groups
   };
 
   Crew crew_;
@@ -662,7 +693,9 @@ class CpuEngine final : public Engine {
   std::size_t chains_ = 0;  // that the layout below is for
   std::size_t sub_block_ = 0;
   bool by_groups_ = false;  // a thread takes groups; else nodes of the tree over blocks of rows
-  std::size_t nodes_ = 1, node_blocks_ = 1;
+  std::size_t nodes_ = 1, node_blocks_ = 1;  // of a group; blocks of a node
+  std::size_t batch_ = 1;                    // groups whose nodes are taken together
+  std::vector<const double*> sums_;          // [batch] their sums
   std::vector<Group> groups_;
   std::vector<Worker<T>> workers_;             // of the crew's members, or of one
   std::vector<cpu::Aligned<double>> results_;  // [size] of a node or spare
