@@ -12,7 +12,7 @@ using Seconds = std::chrono::duration<double>;
 
 // A helper looks for the next work that long before it sleeps, longer than what a caller does
 // between two steps: waking a sleeper costs as much.
-constexpr double patience = 60e-6;
+constexpr double patience = 50e-6;
 
 double seconds_since(Clock::time_point begin) { return Seconds(Clock::now() - begin).count(); }
 
