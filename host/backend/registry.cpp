@@ -68,7 +68,7 @@ std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOption
     require_plain(name, options);
     if (options.threads > Crew::most_members) {
       throw BadInput("threads: must be at most " + std::to_string(Crew::most_members) + ", got " +
-                     std::to_string(options.threads));
+                     std::to_string(options.threads) + "; give fewer, or 0");
     }
     return make_cpu_backend(options.arithmetic, options.threads);
   }

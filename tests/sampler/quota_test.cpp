@@ -1,11 +1,14 @@
 // Quotas of control groups, from made-up /proc and /sys folders of both versions.
 #include "backend/cpu/quota.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <fstream>
 
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/sampler/backend.hpp"
 #include "gibbsite/sampler/machine.hpp"
 
 namespace gibbsite::cpu {
@@ -83,6 +86,12 @@ TEST_F(Quota, ThreadsAreAsManyAsMayRun) {
   EXPECT_GE(thread_count(), 1);
   EXPECT_LE(thread_count(), allowed_processors());
   EXPECT_LE(thread_count(), std::max(1.0, std::ceil(quota())));
+}
+
+TEST(Threads, TooManyAreRefused) {
+  EXPECT_THROW(make_backend("cpu", {.threads = 65}), BadInput);
+  EXPECT_THAT(make_backend("cpu", {.threads = 64})->description(),
+              testing::HasSubstr("64 threads"));
 }
 
 }  // namespace
