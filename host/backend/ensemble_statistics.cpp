@@ -12,6 +12,7 @@
 
 #include "backend/cuda/cuda.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/sampler/machine.hpp"
 
 namespace gibbsite {
 namespace kernels {
@@ -27,7 +28,7 @@ std::vector<Summary> summarise_on_host(const Draws& draws, std::span<const doubl
   std::vector<Summary> summaries(draws.parameters);
   std::atomic<std::size_t> next = 0;
   std::exception_ptr error;
-#pragma omp parallel
+#pragma omp parallel num_threads(thread_count())
   try {
     EnsembleStatistics<OneThread> statistics(draws.chains, draws.draws);
     for (std::size_t j = next++; j < draws.parameters; j = next++) {

@@ -3,6 +3,7 @@
 #include "backend/reference/reference.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/sampler/backend.hpp"
+#include "sampler/crew.hpp"
 
 namespace gibbsite {
 namespace {
@@ -65,7 +66,11 @@ std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOption
   }
   if (name == "cpu") {
     require_plain(name, options);
-    return make_cpu_backend(options.arithmetic);
+    if (options.threads > Crew::most_members) {
+      throw BadInput("threads: must be at most " + std::to_string(Crew::most_members) + ", got " +
+                     std::to_string(options.threads) + "; give fewer, or 0");
+    }
+    return make_cpu_backend(options.arithmetic, options.threads);
   }
   if (name == "reference") {
     require_plain(name, options);

@@ -16,6 +16,8 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/memory.hpp"
+#include "gibbsite/sampler/machine.hpp"
+#include "sampler/crew.hpp"
 #include "sampler/posterior_proximal.hpp"
 
 namespace gibbsite {
@@ -495,11 +497,19 @@ class Sampler {
 
   // momentum[c] = N(0, I) of (key, chain c, step).
   void fill_momenta(std::uint64_t step) {
-#pragma omp parallel for schedule(static) if (theta_.size() > (1 << 14))
-    for (Eigen::Index c = 0; c < momentum_.rows(); ++c) {
-      fill_normals(options_.key, static_cast<std::uint32_t>(c), step,
-                   {momentum_.row(c).data(), static_cast<std::size_t>(momentum_.cols())});
-    }
+    const Eigen::Index chains = momentum_.rows();
+    const auto fill = [&](Eigen::Index first, Eigen::Index last) {
+      for (Eigen::Index c = first; c < last; ++c) {
+        fill_normals(options_.key, static_cast<std::uint32_t>(c), step,
+                     {momentum_.row(c).data(), static_cast<std::size_t>(momentum_.cols())});
+      }
+    };
+    if (theta_.size() <= 1 << 14) return fill(0, chains);
+    const auto parts = std::min<Eigen::Index>(chains, 64);
+    crew_.each(static_cast<std::size_t>(parts), [&](std::size_t part, std::size_t) {
+      const auto p = static_cast<Eigen::Index>(part);
+      fill(chains * p / parts, chains * (p + 1) / parts);
+    });
   }
 
   // In [0, 1).
@@ -612,10 +622,11 @@ class Sampler {
   Rowwise theta_, slope_;                                   // [C x d] and L^T grad U there
   VectorXd value_;                                          // [C] U there
   Rowwise proposal_, proposal_slope_, momentum_, scratch_;  // [C x d]
-  VectorXd proposal_value_, energy_, acceptance_;           // [C]
-  std::vector<bool> lost_;                                  // [C]
-  std::vector<std::uint8_t> diverged_;                      // [C] since the last draw
-  std::uint64_t done_ = 0;                                  // transitions
+  Crew crew_{static_cast<std::size_t>(std::min(thread_count(), 64))};
+  VectorXd proposal_value_, energy_, acceptance_;  // [C]
+  std::vector<bool> lost_;                         // [C]
+  std::vector<std::uint8_t> diverged_;             // [C] since the last draw
+  std::uint64_t done_ = 0;                         // transitions
   std::uint64_t gradients_ = 0;
   Clock::time_point reported_ = Clock::now();
 };

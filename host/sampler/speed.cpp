@@ -8,6 +8,8 @@
 #include <limits>
 #include <numeric>
 
+#include "gibbsite/sampler/machine.hpp"
+
 namespace gibbsite {
 namespace {
 
@@ -101,7 +103,7 @@ MadeUpRows make_up_rows(const TableShape& shape, std::uint64_t rows) {
   } else {
     out.x.resize(rows * d);
   }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(dynamic, 1024) num_threads(thread_count())
   for (std::uint64_t i = 0; i < rows; ++i) {
     std::uint64_t first = 0;  // feature of the column
     for (std::uint64_t k = 0; k < columns; ++k) {

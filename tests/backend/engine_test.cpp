@@ -1,7 +1,6 @@
 // Every backend against a long-double oracle and against the reference backend, step by step.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <cmath>
@@ -63,8 +62,8 @@ Gradient oracle(const OddRows& p, std::span<const double> theta) {
 }
 
 std::unique_ptr<Engine> load(const OddRows& p, const char* design = "auto",
-                             const char* backend = GIBBSITE_TEST_BACKEND) {
-  return support::make_test_backend(backend, {.design = design})
+                             const char* backend = GIBBSITE_TEST_BACKEND, std::size_t threads = 0) {
+  return support::make_test_backend(backend, {.design = design, .threads = threads})
       ->load(p.view(), p.y, loss_named("logistic"));
 }
 
@@ -260,12 +259,10 @@ TEST_P(OfShape, BitsDoNotDependOnCutsRunsOrThreads) {
   engine->advance(whole, 1000);
   EXPECT_TRUE(whole.finished());
 
-  const int threads = omp_get_max_threads();
   const bool threaded = std::string_view(GIBBSITE_TEST_BACKEND) == "cpu";
-  for (const int t : threaded ? std::vector{1, 2, 3, 7} : std::vector{2}) {
-    omp_set_num_threads(t);
+  for (const std::size_t t : threaded ? std::vector<std::size_t>{1, 2, 3, 7} : std::vector{2UL}) {
     Ensemble cut = begin;
-    const auto another = load(p, design);
+    const auto another = load(p, design, GIBBSITE_TEST_BACKEND, t);
     if (t == 2) {
       another->advance(cut, 1);
       another->advance(cut, 0);
@@ -276,7 +273,6 @@ TEST_P(OfShape, BitsDoNotDependOnCutsRunsOrThreads) {
     EXPECT_EQ(cut.theta, whole.theta) << t << " threads";
     EXPECT_EQ(cut.step, whole.step);
   }
-  omp_set_num_threads(threads);
   // The engine holds no state of the run.
   Ensemble again = begin;
   engine->advance(again, 1000);

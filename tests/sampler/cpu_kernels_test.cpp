@@ -2,7 +2,6 @@
 // bound.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <cmath>
@@ -264,24 +263,21 @@ void expect_within_bound(const support::OddRows& p, const Ensemble& e, Arithmeti
 
 // Cuts, threads and the order of chains change no bit; a chain that is done rests.
 void expect_same_bits(const support::OddRows& p, const Ensemble& begin, Arithmetic arithmetic) {
-  const auto load = [&] {
-    return make_backend("cpu", {.arithmetic = arithmetic})
+  const auto load = [&](std::size_t threads = 0) {
+    return make_backend("cpu", {.arithmetic = arithmetic, .threads = threads})
         ->load(p.view(), p.y, loss_named("logistic"));
   };
   Ensemble whole = begin;
   load()->advance(whole, 1000);
   EXPECT_TRUE(whole.finished());
-  const int threads = omp_get_max_threads();
-  for (const int t : {1, 2, 3, 7}) {
-    omp_set_num_threads(t);
+  for (const std::size_t t : {1u, 2u, 3u, 7u}) {
     Ensemble cut = begin;
-    const auto engine = load();
+    const auto engine = load(t);
     engine->advance(cut, 1);
     engine->advance(cut, 2);
     engine->advance(cut, 1000);
     EXPECT_EQ(cut.theta, whole.theta) << t;
   }
-  omp_set_num_threads(threads);
   const std::size_t chains = begin.chains();
   Ensemble reversed = begin;
   std::ranges::reverse(reversed.specs);
@@ -360,23 +356,96 @@ TEST_P(CpuSparse, BitsDoNotDependOnCutsThreadsOrOrder) {
   expect_same_bits(make_one_hot(n, d, 2), support::make_odd_chains(chains, d), Arithmetic::float64);
 }
 
-// More features than a block of rows has entries: compensated sums, threads of rows. The bits are
-// those of one number of threads.
-TEST(CpuWide, GradientsAreWithinTheBoundAndRepeat) {
+// A chain's steps, gradients and losses on tables large enough to be shared, around the edges of
+// blocks and of the nodes that threads take.
+class CpuThreads : public testing::TestWithParam<std::tuple<std::size_t, std::size_t, bool>> {};
+INSTANTIATE_TEST_SUITE_P(Shapes, CpuThreads,
+                         testing::Combine(testing::Values(1, 7, 1023, 1024, 1025, 2048, 2049, 3072,
+                                                          4097, 5000),
+                                          testing::Values(1, 3, 5, 70), testing::Bool()),
+                         [](const auto& shape) {
+                           return fmt::format("{}_rows_{}_chains_{}", std::get<0>(shape.param),
+                                              std::get<1>(shape.param),
+                                              std::get<2>(shape.param) ? "sparse" : "dense");
+                         });
+
+TEST_P(CpuThreads, BitsAreThoseOfOne) {
+  const auto [n, chains, sparse] = GetParam();
+  // More numbers than an engine leaves to one thread: 2^20, an entry counted as five.
+  const std::size_t d = std::clamp<std::size_t>((sparse ? 3u << 20 : 5u << 18) / (n * chains), 24,
+                                                sparse ? 2000 : 20'000);
+  const support::OddRows p = sparse ? make_one_hot(n, d, 3) : support::make_odd_rows(n, d, 3);
+  Ensemble begin = support::make_odd_chains(chains, d);
+  for (ChainSpec& spec : begin.specs) spec.iterations = std::min<std::uint64_t>(spec.iterations, 3);
+  Ensemble one = begin;
+  std::vector<double> gradients(begin.theta.size()), values(chains);
+  for (const std::size_t t : {1u, 2u, 3u, 4u, 7u}) {
+    const auto engine =
+        make_backend("cpu", {.threads = t})->load(p.view(), p.y, loss_named("logistic"));
+    Ensemble many = begin;
+    std::vector<double> g(gradients.size()), v(values.size());
+    engine->advance(many, 5);
+    engine->loss_gradients({begin.theta.data(), chains, d}, {g.data(), chains, d});
+    engine->loss_values({begin.theta.data(), chains, d}, v);
+    if (t == 1) {
+      one = many;
+      gradients = g;
+      values = v;
+      continue;
+    }
+    EXPECT_EQ(many.theta, one.theta) << t << " threads";
+    EXPECT_EQ(g, gradients) << t << " threads";
+    EXPECT_EQ(v, values) << t << " threads";
+  }
+}
+
+// More features than a block of rows has entries: compensated sums, in the order of rows for any
+// number of threads.
+TEST(CpuWide, GradientsAreWithinTheBound) {
   const support::OddRows p = support::make_sparse_rows(300, 70'000, 20, 1);
   const Ensemble e = support::make_odd_chains(2, p.d);
-  const int threads = omp_get_max_threads();
-  for (const int t : {1, 2, 3}) {
-    omp_set_num_threads(t);
-    expect_within_bound(p, e, Arithmetic::float64, fmt::format("{} threads", t));
-    Ensemble first = e, second = e;
-    const auto engine = make_backend("cpu")->load(p.view(), p.y, loss_named("logistic"));
-    engine->advance(first, 3);
-    engine->advance(second, 1);
-    engine->advance(second, 2);
-    EXPECT_EQ(first.theta, second.theta);
+  expect_within_bound(p, e, Arithmetic::float64, "wide");
+}
+
+// Enough entries to be shared; then for more than one chunk of rows.
+TEST(CpuWide, BitsAreThoseOfOneThread) {
+  constexpr std::size_t d = 70'000, step = d / 40;
+  for (const std::size_t n : {3000u, 40'000u}) {
+    support::OddRows p{n, d, {}, std::vector<float>(n)};
+    std::mt19937 gen(5);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    for (std::size_t i = 0; i < n; ++i) {
+      p.y[i] = uniform(gen) < 0 ? -1.0f : 1.0f;
+      for (std::size_t j = 0; j < d && i % 11 != 5; j += step) {
+        p.entries.feature.push_back(static_cast<std::uint32_t>(j + gen() % step));
+        p.entries.value.push_back(uniform(gen));
+      }
+      p.entries.begin.push_back(p.entries.value.size());
+    }
+    const Ensemble begin = support::make_odd_chains(2, d);
+    Ensemble one = begin;
+    std::vector<double> gradients, values;
+    for (const std::size_t t : {1u, 2u, 3u, 4u, 7u}) {
+      Ensemble whole = begin, cut = begin;
+      std::vector<double> g(2 * d), v(2);
+      const auto engine =
+          make_backend("cpu", {.threads = t})->load(p.view(), p.y, loss_named("logistic"));
+      engine->advance(whole, 3);
+      engine->advance(cut, 1);
+      engine->advance(cut, 2);
+      EXPECT_EQ(whole.theta, cut.theta);
+      engine->loss_gradients({begin.theta.data(), 2, d}, {g.data(), 2, d});
+      engine->loss_values({begin.theta.data(), 2, d}, v);
+      if (t == 1) {
+        one = whole;
+        gradients = g;
+        values = v;
+      }
+      EXPECT_EQ(whole.theta, one.theta) << t << " threads";
+      EXPECT_EQ(g, gradients) << t << " threads";
+      EXPECT_EQ(v, values) << t << " threads";
+    }
   }
-  omp_set_num_threads(threads);
 }
 
 // Where plain sums lose digits: rows that cancel, each with one entry of the same feature, of 21

@@ -2,7 +2,8 @@
 // the logits of every chain, their residuals, and X^T r added to the sum of the sub-block's
 // 1024-row block; the sums of blocks are added pairwise (pairwise.hpp). So the bits of a chain
 // depend on the machine's instruction set and on whether at most `few_chains` (one, where rows are
-// sparse) or more are unfinished, not on the number of threads, not on how a run is cut.
+// sparse) or more are unfinished, not on the number of threads nor on what they did, not on how a
+// run is cut.
 //
 //   few chains:  reads n*d floats, 4*n*d flops a chain: bound by memory (kernels.hpp)
 //   many chains: 4*n*d*C flops on panels of chains: bound by FMA and, per (row, chain), one exp.
@@ -14,12 +15,12 @@
 // Theta stays as the kernels read it, from the first step to the last of a call: a panel's noise
 // and update run in its lanes, right behind its gradient (noise.hpp).
 //
-// Long tables are cut into blocks among the threads, step by step. Short ones are not: each thread
-// takes groups of chains and makes all their steps, X in cache, nothing to wait for.
+// Long tables are cut into nodes of the tree, which threads take one by one (crew.hpp), step by
+// step; a node that a thread holds too long is summed again by the caller. On short ones a thread
+// takes groups of chains and makes many of their steps, X in cache.
 #include "backend/cpu/cpu.hpp"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <limits>
@@ -31,23 +32,28 @@
 #include "backend/cpu/noise.hpp"
 #include "backend/cpu/pairwise.hpp"
 #include "backend/cpu/wide.hpp"
+#include "gibbsite/sampler/machine.hpp"
 #include "gibbsite/schedule/map_error.hpp"
+#include "sampler/crew.hpp"
 
 namespace gibbsite {
 namespace {
 
 using cpu::PairwiseSum;
 
-constexpr std::size_t most_threads = 64;  // accumulation_depth allows no more
 // Numbers of X times chains below this: a second thread costs more than it gives (1000 x 25: slower
 // at C = 4, no faster at 16, faster at 256; docs/performance.md), and much more on a busy machine.
 constexpr std::size_t small_work = 1 << 20;
 constexpr std::size_t row_bytes = 12 << 10;     // a sub-block of few chains: half of it in L1
 constexpr std::size_t panel_rows = 48;          // whole tiles; residuals [48 x width] stay in L1
 constexpr std::size_t group_bytes = 384 << 10;  // theta and sums of a group of panels: in L2
+constexpr std::size_t nodes_bytes = 64 << 20;   // sums of all nodes that threads take
+constexpr std::size_t most_batch = 16;          // groups whose nodes are taken together
+constexpr std::size_t slice_work = 4 << 20;     // numbers of X times chains: about 0.3 ms
+constexpr std::size_t shared_update = 1 << 15;  // numbers that are worth a second thread
 
-int threads_available() {
-  return std::clamp(omp_get_max_threads(), 1, static_cast<int>(most_threads));
+std::size_t threads_available() {
+  return std::clamp<std::size_t>(static_cast<std::size_t>(thread_count()), 1, Crew::most_members);
 }
 
 struct Range {
@@ -79,9 +85,9 @@ struct Group {
 // Entries that are not zero, or nothing where most are not.
 class Entries {
  public:
-  explicit Entries(const Rows& x) : entries_(x.sparse) {
+  Entries(const Rows& x, Crew& crew) : entries_(x.sparse) {
     if (!x.is_sparse() && x.in_memory && x.cols <= std::numeric_limits<std::uint32_t>::max())
-      gather(x.matrix());
+      gather(x.matrix(), crew);
   }
   [[nodiscard]] bool used() const { return entries_.begin != nullptr; }
   [[nodiscard]] std::size_t count() const { return entries_.entries(); }
@@ -94,22 +100,26 @@ class Entries {
     return row.size() - static_cast<std::size_t>(std::ranges::count(row, 0.0f));
   }
 
-  void gather(const MatrixView<const float>& x) {
-    std::uint64_t entries = 0;
-#pragma omp parallel for schedule(static) reduction(+ : entries)
-    for (std::size_t i = 0; i < x.rows; ++i) entries += count(x.row(i));
-    if (static_cast<double>(entries) >
+  void gather(const MatrixView<const float>& x, Crew& crew) {
+    own_.begin.assign(x.rows + 1, 0);
+    const std::size_t parts =
+        x.rows * x.cols < small_work ? 1 : std::min<std::size_t>(x.rows, 8 * crew.members());
+    const auto each_row = [&](const auto& f) {
+      crew.each(parts, [&](std::size_t p, std::size_t) {
+        const Range rows = part(x.rows, p, parts);
+        for (std::size_t i = rows.first; i < rows.last; ++i) f(i);
+      });
+    };
+    each_row([&](std::size_t i) { own_.begin[i + 1] = count(x.row(i)); });
+    std::partial_sum(own_.begin.begin(), own_.begin.end(), own_.begin.begin());
+    if (static_cast<double>(own_.begin.back()) >
         most_sparse_density * static_cast<double>(x.rows) * static_cast<double>(x.cols)) {
+      own_ = {};
       return;
     }
-    own_.begin.assign(x.rows + 1, 0);
-#pragma omp parallel for schedule(static)
-    for (std::size_t i = 0; i < x.rows; ++i) own_.begin[i + 1] = count(x.row(i));
-    std::partial_sum(own_.begin.begin(), own_.begin.end(), own_.begin.begin());
     own_.feature.resize(own_.begin.back());
     own_.value.resize(own_.begin.back());
-#pragma omp parallel for schedule(static)
-    for (std::size_t i = 0; i < x.rows; ++i) {
+    each_row([&](std::size_t i) {
       std::size_t e = own_.begin[i];
       for (std::size_t j = 0; j < x.cols; ++j) {
         const float v = x.data[i * x.cols + j];
@@ -117,7 +127,7 @@ class Entries {
         own_.feature[e] = static_cast<std::uint32_t>(j);
         own_.value[e++] = v;
       }
-    }
+    });
     entries_ = own_.view();
   }
 
@@ -125,27 +135,26 @@ class Entries {
   SparseRows entries_;
 };
 
-// What one thread needs to compute gradients of a group over a range of blocks.
+// What one thread needs to compute gradients of a group over a node's blocks.
 template <class T>
 struct Worker {
   PairwiseSum gradient;           // [size]
   cpu::Aligned<T> sums;           // [size] of a block; double sums are added in place
   cpu::Aligned<T> rows, scratch;  // a sub-block of x as T; its residuals
-  // Few chains: [d], and words enough for pairs.
-  std::vector<double> gradient_row, noise;
-  std::vector<std::uint64_t> words;
 };
 
 template <class T>
 class CpuEngine final : public Engine {
  public:
-  CpuEngine(const Rows& x, std::span<const float> y, const Loss& loss)
-      : x_(x.matrix()),
+  CpuEngine(const Rows& x, std::span<const float> y, const Loss& loss, std::size_t threads)
+      : crew_(threads),
+        x_(x.matrix()),
         in_memory_(x.in_memory),
         y_(y),
-        entries_(x),
+        entries_(x, crew_),
         loss_(loss),
         choice_(cpu::choose_loss(loss)) {}
+  ~CpuEngine() override { crew_.settle(); }  // a late helper still reads
 
   [[nodiscard]] std::size_t rows() const override { return x_.rows; }
   [[nodiscard]] std::size_t features() const override { return x_.cols; }
@@ -182,10 +191,11 @@ class CpuEngine final : public Engine {
   void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
     if (theta.rows == 0) return;
     prepare(theta.rows);
-    const auto run = [&](const Group& group) {
+    const auto lay_out = [&](const Group& group) {
       put(group, theta_.data() + group.offset, [&](std::size_t a) { return theta.row(a); });
       round(group);
-      const double* const sums = by_groups_ ? group_gradient(group) : blocks_gradient(group);
+    };
+    const auto give = [&](const Group& group, const double* sums) {
       if (group.panels.empty()) {
         for (std::size_t a = 0; a < chains_; ++a) unpack(sums + a * packed_size(), out.row(a));
       } else {
@@ -193,11 +203,16 @@ class CpuEngine final : public Engine {
       }
     };
     if (by_groups_) {
-      const auto threads = static_cast<int>(workers_.size());
-#pragma omp parallel for schedule(static) num_threads(threads)
-      for (std::size_t g = 0; g < groups_.size(); ++g) run(groups_[g]);
-    } else {
-      for (const Group& group : groups_) run(group);
+      return share(groups_.size(), [&](std::size_t g, std::size_t member) {
+        lay_out(groups_[g]);
+        give(groups_[g], group_gradient(groups_[g], member));
+      });
+    }
+    for (const Group& group : groups_) lay_out(group);
+    for (std::size_t first = 0; first < groups_.size(); first += batch_) {
+      const std::span<const Group> batch = batch_from(first);
+      find_gradients(batch);
+      for (std::size_t g = 0; g < batch.size(); ++g) give(batch[g], sums_[g]);
     }
   }
 
@@ -208,8 +223,7 @@ class CpuEngine final : public Engine {
     for (std::size_t c = 0; c < theta.rows && !sparse(); ++c) {
       cpu::pack(theta.row(c), &thetas[c * packed]);
     }
-#pragma omp parallel for schedule(static) num_threads(threads_for(numbers() * theta.rows))
-    for (std::size_t b = 0; b < n_blocks; ++b) {
+    const auto block_values = [&](std::size_t b) {
       const Range rows = rows_of(b);
       double z[cpu::few_chains * row_block];
       for (std::size_t first = 0; first < theta.rows; first += cpu::few_chains) {
@@ -234,7 +248,13 @@ class CpuEngine final : public Engine {
           value[c] = std::accumulate(f, f + rows.size(), 0.0);
         }
       }
-    }
+    };
+    const std::size_t threads = threads_for(numbers() * theta.rows);
+    const std::size_t parts = threads == 1 ? 1 : std::min(n_blocks, 16 * threads);
+    crew_.each(parts, [&](std::size_t p, std::size_t) {
+      const Range range = part(n_blocks, p, parts);
+      for (std::size_t b = range.first; b < range.last; ++b) block_values(b);
+    });
     for (std::size_t c = 0; c < theta.rows; ++c) {
       out[c] = 0;
       for (std::size_t b = 0; b < n_blocks; ++b) out[c] += values[b * theta.rows + c];
@@ -255,8 +275,14 @@ class CpuEngine final : public Engine {
   [[nodiscard]] std::size_t numbers() const {
     return sparse() ? 5 * entries_.count() : x_.rows * x_.cols;
   }
-  [[nodiscard]] static int threads_for(std::size_t work) {
-    return work < small_work ? 1 : threads_available();
+  [[nodiscard]] std::size_t threads_for(std::size_t work) const {
+    return work < small_work ? 1 : crew_.members();
+  }
+  // f(task, member) by the threads that the layout is for.
+  template <class F>
+  void share(std::size_t tasks, const F& f) {
+    if (workers_.size() > 1) return crew_.each(tasks, f);
+    for (std::size_t task = 0; task < tasks; ++task) f(task, 0);
   }
   [[nodiscard]] bool sparse() const { return entries_.used(); }
   // Chains go one by one; the entries of sparse rows serve a panel better from two chains on.
@@ -273,9 +299,10 @@ class CpuEngine final : public Engine {
   // Lays out the work for C chains; everything a step needs is allocated here.
   void prepare(std::size_t chains) {
     if (chains == chains_) return;
+    crew_.settle();
     const std::size_t d = features();
     chains_ = chains;
-    const auto threads = static_cast<std::size_t>(threads_for(numbers() * chains));
+    const std::size_t threads = threads_for(numbers() * chains);
     groups_.clear();
     if (few()) {
       groups_.push_back({{0, chains}, {}, 0, chains * packed_size()});
@@ -318,22 +345,44 @@ class CpuEngine final : public Engine {
     theta_ = cpu::Aligned<double>(all);
     center_ = cpu::Aligned<double>(few() ? 0 : all);
     if (few() || single) packed_ = cpu::Aligned<T>(all);
-    workers_.clear();
-    const std::size_t n_workers =
+    const std::size_t members =
         by_groups_ ? std::min(threads, groups_.size()) : std::min(threads, blocks());
-    for (std::size_t w = 0; w < n_workers; ++w) {
-      const Range summed = by_groups_ ? Range{0, blocks()} : part(blocks(), w, n_workers);
+    node_blocks_ = nodes_ = batch_ = 1;
+    if (by_groups_ || members == 1) {
+      node_blocks_ = blocks();
+    } else {
+      const std::size_t most =
+          std::clamp(nodes_bytes / (sizeof(double) * size),
+                     std::min(4 * members, Crew::most_results), Crew::most_results);
+      batch_ = std::clamp<std::size_t>(most / 8, 1, std::min(groups_.size(), most_batch));
+      while ((blocks() + node_blocks_ - 1) / node_blocks_ > most / batch_) node_blocks_ *= 2;
+      nodes_ = (blocks() + node_blocks_ - 1) / node_blocks_;
+    }
+    workers_.clear();
+    // Any helper may come, whatever the number of tasks.
+    for (std::size_t w = 0; w < (members == 1 ? 1 : crew_.members()); ++w) {
       Worker<T> worker;
-      worker.gradient = PairwiseSum(size, summed.first, summed.last);
+      worker.gradient = PairwiseSum(size, node_blocks_);
       if (single) worker.sums = cpu::Aligned<T>(size);
       if (!few() && !single && !sparse()) worker.rows = cpu::Aligned<T>(sub_block_ * d);
       worker.scratch = cpu::Aligned<T>(sub_block_ * width);
-      if (few()) {
-        worker.gradient_row.resize(d);
-        worker.noise.resize(d);
-        worker.words.resize(d + d % 2);
-      }
       workers_.push_back(std::move(worker));
+    }
+    gradient_row_.resize(d);
+    noise_.resize(d);
+    words_.resize(d + d % 2);
+    results_.clear();
+    read_.clear();
+    sums_.resize(batch_);
+    if (by_groups_) steps_done_.resize(groups_.size());
+    if (by_groups_ || members == 1) return;
+    results_.resize(crew_.results());
+    for (std::size_t k = 0; k < batch_ * nodes_; ++k) {
+      results_[crew_.result(k)] = cpu::Aligned<double>(size);
+    }
+    for (std::size_t w = 0; w < workers_.size(); ++w) {
+      results_[crew_.spare(w)] = cpu::Aligned<double>(size);
+      read_.push_back({nullptr, cpu::Aligned<T>(all)});
     }
   }
 
@@ -493,29 +542,48 @@ class CpuEngine final : public Engine {
     }
   }
 
-  Worker<T>& this_worker() { return workers_[static_cast<std::size_t>(omp_get_thread_num())]; }
-
   // Sums [size] of a thread's own group, all rows.
-  const double* group_gradient(const Group& group) {
-    Worker<T>& worker = this_worker();
+  const double* group_gradient(const Group& group, std::size_t member) {
+    Worker<T>& worker = workers_[member];
     sum_blocks(worker, group, packed(group), {0, blocks()});
     return worker.gradient.total();
   }
 
-  // Sums [size] of a group of which every thread sums its blocks.
-  const double* blocks_gradient(const Group& group) {
-    const std::size_t n_workers = workers_.size();
-    const auto threads = static_cast<int>(n_workers);
-#pragma omp parallel for schedule(static, 1) num_threads(threads)
-    for (std::size_t w = 0; w < n_workers; ++w) {
-      sum_blocks(workers_[w], group, packed(group), part(blocks(), w, n_workers));
-    }
-    for (std::size_t w = 1; w < n_workers; ++w) {
-      workers_.front().gradient.append(workers_[w].gradient);
-    }
-    return workers_.front().gradient.total();
+  [[nodiscard]] std::span<const Group> batch_from(std::size_t first) const {
+    return std::span(groups_).subspan(first, std::min(batch_, groups_.size() - first));
   }
 
+  // sums_ <- sums [size] of each group of a batch, the nodes of which threads sum.
+  void find_gradients(std::span<const Group> batch) {
+    if (workers_.size() == 1) {  // then a batch is one
+      sums_[0] = group_gradient(batch[0], 0);
+      return;
+    }
+    const std::size_t place = crew_.free_place();
+    read_[place].batch = batch.data();
+    for (const Group& group : batch) {
+      std::copy_n(packed(group), group.size, read_[place].theta.data() + group.offset);
+    }
+    crew_.each_twice(place, batch.size() * nodes_, *this);
+    for (std::size_t g = 0; g < batch.size(); ++g) {
+      sums_[g] = cpu::sum_nodes(nodes_, batch[g].size, [&](std::size_t k) {
+        return results_[crew_.result(g * nodes_ + k)].data();
+      });
+    }
+  }
+
+ public:
+  // Of the crew: sums of a node of a group, to the result that is this member's.
+  void run(std::size_t place, std::size_t task, std::size_t member) {
+    const Group& group = read_[place].batch[task / nodes_];
+    const std::size_t first = task % nodes_ * node_blocks_;
+    Worker<T>& worker = workers_[member];
+    sum_blocks(worker, group, read_[place].theta.data() + group.offset,
+               {first, std::min(first + node_blocks_, blocks())});
+    std::copy_n(worker.gradient.total(), group.size, results_[crew_.spare(member)].data());
+  }
+
+ private:
   // Lays out what drives the chains, as `prepare` laid out the chains.
   void set_moves(const Ensemble& ensemble) {
     const std::size_t d = features();
@@ -557,42 +625,64 @@ class CpuEngine final : public Engine {
                            .rounded = rounded});
     }
     if (!group.panels.empty()) return;
-    Worker<T>& worker = this_worker();
-    const Range chains = part(group.chains.size(), p, parts);
-    for (std::size_t a = chains.first; a < chains.last; ++a) {
+    for (std::size_t a = 0; a < group.chains.size(); ++a) {
       const std::size_t c = active_[a];
       const ChainSpec& spec = ensemble.specs[c];
-      unpack(sums + a * packed_size(), worker.gradient_row);
-      fill_words(spec.key, spec.stream, ensemble.step[c] + k, worker.words);
-      cpu::normals(worker.words, worker.noise);
-      langevin_update(spec, worker.gradient_row, worker.noise, {theta_.data() + a * d, d});
+      unpack(sums + a * packed_size(), gradient_row_);
+      fill_words(spec.key, spec.stream, ensemble.step[c] + k, words_);
+      cpu::normals(words_, noise_);
+      langevin_update(spec, gradient_row_, noise_, {theta_.data() + a * d, d});
       round(a);
     }
   }
 
   // `steps` steps of theta_.
   void move(const Ensemble& ensemble, std::uint64_t steps) {
-    const auto threads = static_cast<int>(workers_.size());
-    if (by_groups_) {
-#pragma omp parallel for schedule(static) num_threads(threads)
-      for (std::size_t g = 0; g < groups_.size(); ++g) {
-        for (std::uint64_t k = 0; k < steps; ++k) {
-          update(ensemble, groups_[g], group_gradient(groups_[g]), k, 0, 1);
-        }
-      }
-      return;
-    }
+    if (by_groups_) return move_groups(ensemble, steps);
     for (std::uint64_t k = 0; k < steps; ++k) {
-      for (const Group& group : groups_) {
-        const double* const sums = blocks_gradient(group);
-#pragma omp parallel for schedule(static, 1) num_threads(threads)
-        for (std::size_t p = 0; p < workers_.size(); ++p) {
-          update(ensemble, group, sums, k, p, workers_.size());
+      for (std::size_t first = 0; first < groups_.size(); first += batch_) {
+        const std::span<const Group> batch = batch_from(first);
+        find_gradients(batch);
+        const bool shared = !few() && batch.size() * batch[0].size >= shared_update;
+        const std::size_t parts = shared ? 4 * workers_.size() / batch.size() + 1 : 1;
+        const auto run_part = [&](std::size_t p, std::size_t) {
+          const std::size_t g = p / parts;
+          update(ensemble, batch[g], sums_[g], k, p % parts, parts);
+        };
+        if (shared) {
+          share(batch.size() * parts, run_part);
+        } else {
+          for (std::size_t g = 0; g < batch.size(); ++g) run_part(g, 0);
         }
       }
     }
   }
 
+  void move_groups(const Ensemble& ensemble, std::uint64_t steps) {
+    std::ranges::fill(steps_done_, 0);
+    const auto slice = [&](std::size_t g, std::size_t member) {
+      const Group& group = groups_[g];
+      const std::uint64_t now = 1 + slice_work / (numbers() * group.chains.size() + 1);
+      const std::uint64_t last = std::min(steps, steps_done_[g] + now);
+      for (std::uint64_t& k = steps_done_[g]; k < last; ++k) {
+        update(ensemble, group, group_gradient(group, member), k, 0, 1);
+      }
+      return last == steps;
+    };
+    if (workers_.size() > 1) return crew_.each_in_slices(groups_.size(), slice);
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      while (!slice(g, 0)) {
+      }
+    }
+  }
+
+  // What a thread reads that sums nodes.
+  struct Read {
+    const Group* batch;
+    cpu::Aligned<T> theta;  // of all groups
+  };
+
+  Crew crew_;
   MatrixView<const float> x_;  // [n x d]; without numbers where they came sparse
   bool in_memory_;
   std::span<const float> y_;  // [n]
@@ -602,11 +692,19 @@ class CpuEngine final : public Engine {
 
   std::size_t chains_ = 0;  // that the layout below is for
   std::size_t sub_block_ = 0;
-  bool by_groups_ = false;  // a thread takes groups; else blocks of rows
+  bool by_groups_ = false;  // a thread takes groups; else nodes of the tree over blocks of rows
+  std::size_t nodes_ = 1, node_blocks_ = 1;  // of a group; blocks of a node
+  std::size_t batch_ = 1;                    // groups whose nodes are taken together
+  std::vector<const double*> sums_;          // [batch] their sums
   std::vector<Group> groups_;
-  std::vector<Worker<T>> workers_;
-  std::vector<std::size_t> active_;  // unfinished chains
-  bool centered_ = false;            // some of them not at 0
+  std::vector<Worker<T>> workers_;             // of the crew's members, or of one
+  std::vector<cpu::Aligned<double>> results_;  // [size] of a node or spare
+  std::vector<Read> read_;                     // at the crew's places
+  std::vector<std::uint64_t> steps_done_;      // of groups
+  std::vector<double> gradient_row_, noise_;   // few chains: [d]
+  std::vector<std::uint64_t> words_;           // and an even number of them
+  std::vector<std::size_t> active_;            // unfinished chains
+  bool centered_ = false;                      // some of them not at 0
   // Group after group: [C x d] of few chains, panels [d x width] of many.
   cpu::Aligned<double> theta_, center_;
   cpu::Aligned<T> packed_;  // theta_ as the kernels read it, where that is another thing
@@ -614,29 +712,32 @@ class CpuEngine final : public Engine {
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(Arithmetic arithmetic) : arithmetic_(arithmetic) {}
+  CpuBackend(Arithmetic arithmetic, std::size_t threads)
+      : arithmetic_(arithmetic), threads_(threads == 0 ? threads_available() : threads) {}
 
   [[nodiscard]] std::string_view name() const override { return "cpu"; }
   [[nodiscard]] std::string description() const override {
-    const int threads = threads_available();
     return fmt::format("{} on float storage; {}; {} thread{}", to_string(arithmetic_),
-                       cpu::instruction_set(), threads, threads == 1 ? "" : "s");
+                       cpu::instruction_set(), threads_, threads_ == 1 ? "" : "s");
   }
   std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y, const Loss& loss) override {
     require_loadable(x, y);
-    if (cpu::is_wide(x)) return cpu::make_wide_engine(x, y, loss);
-    if (arithmetic_ == Arithmetic::float32) return std::make_unique<CpuEngine<float>>(x, y, loss);
-    return std::make_unique<CpuEngine<double>>(x, y, loss);
+    if (cpu::is_wide(x)) return cpu::make_wide_engine(x, y, loss, threads_);
+    if (arithmetic_ == Arithmetic::float32) {
+      return std::make_unique<CpuEngine<float>>(x, y, loss, threads_);
+    }
+    return std::make_unique<CpuEngine<double>>(x, y, loss, threads_);
   }
 
  private:
   Arithmetic arithmetic_;
+  std::size_t threads_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend(Arithmetic arithmetic) {
-  return std::make_unique<CpuBackend>(arithmetic);
+std::unique_ptr<Backend> make_cpu_backend(Arithmetic arithmetic, std::size_t threads) {
+  return std::make_unique<CpuBackend>(arithmetic, threads);
 }
 
 }  // namespace gibbsite

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "backend/cpu/kernels.hpp"
+#include "backend/cpu/quota.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backend/cpu/machine.cpp"
@@ -94,10 +96,11 @@ double best_seconds(F f) {
 template <class F>
 double fma_rate(F multiply_add) {
   constexpr std::size_t n = 200'000;
+  const int threads = thread_count();
   double flops = 0;
   const double seconds = best_seconds([&] {
     flops = 0;
-#pragma omp parallel reduction(+ : flops)
+#pragma omp parallel reduction(+ : flops) num_threads(threads)
     {
       double result = 0;
       flops += multiply_add(n, &result);
@@ -111,14 +114,18 @@ double fma_rate(F multiply_add) {
 
 std::string instruction_set() { return cpu::instruction_set(); }
 
-int thread_count() { return omp_get_max_threads(); }
+int thread_count() {
+  const double most = std::min(static_cast<double>(cpu::allowed_processors()), cpu::quota());
+  return std::clamp(static_cast<int>(std::ceil(most)), 1, std::max(omp_get_max_threads(), 1));
+}
 
 double read_bandwidth(std::span<const float> x) {
-  const auto parts = static_cast<std::size_t>(thread_count());
+  const int threads = thread_count();
+  const auto parts = static_cast<std::size_t>(threads);
   // What is small is read again and again, so that the start of threads does not count.
   const std::size_t times = 1 + (std::size_t{4} << 20) / std::max<std::size_t>(x.size_bytes(), 64);
   const double seconds = best_seconds([&] {
-#pragma omp parallel for schedule(static, 1)
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (std::size_t p = 0; p < parts; ++p) {
       using namespace machine;
       const std::size_t first = x.size() * p / parts, last = x.size() * (p + 1) / parts;

@@ -2,9 +2,10 @@
 // Sums of block vectors in the shape of one fixed binary tree over all blocks.
 //
 // Node (level, k) of the tree covers blocks [k 2^level, (k+1) 2^level). Two neighbouring sums are
-// added only when they are siblings, and what is left at the end is added from right to left, so
-// the result does not depend on which worker summed which blocks; at most ceil(log2(blocks))
-// additions lie above a block.
+// added only when they are siblings, and what is left at the end is added from right to left; at
+// most ceil(log2(blocks)) additions lie above a block. A sum of 2^level blocks that begins at a
+// multiple of 2^level is a node, and so may be made by itself (what is left of the last one is the
+// right end of the tree): the result does not depend on who made which of them.
 #include <hwy/aligned_allocator.h>
 
 #include <algorithm>
@@ -29,25 +30,21 @@ class Aligned {
   hwy::AlignedFreeUniquePtr<T[]> data_;
 };
 
-/// The sum of a contiguous range of blocks, as the fewest nodes of the tree.
+/// The sum of a node's blocks, one after another.
 class PairwiseSum {
  public:
   PairwiseSum() = default;
-  /// Vectors of at most `size` doubles, blocks [first, last).
-  PairwiseSum(std::size_t size, std::size_t first, std::size_t last)
-      : size_(size), first_(first), next_(first) {
-    // A range from 0 is a binary counter; any other climbs and descends.
-    const auto bits = static_cast<std::size_t>(std::bit_width(last - first));
-    capacity_ = (first == 0 ? bits : 2 * bits) + 1;
-    storage_ = Aligned<double>(capacity_ * size);
-    nodes_.reserve(64 * capacity_);
+  /// Vectors of at most `size` doubles, that many blocks.
+  PairwiseSum(std::size_t size, std::size_t blocks)
+      : storage_((static_cast<std::size_t>(std::bit_width(blocks)) + 1) * size) {
+    nodes_.reserve(64);
   }
 
   /// Begins sums of vectors of `size` doubles.
   void clear(std::size_t size) {
     size_ = size;
     nodes_.clear();
-    next_ = first_;
+    next_ = 0;
   }
   /// Zeros for the sum of the next block; fill them, then call close().
   double* open() {
@@ -56,13 +53,12 @@ class PairwiseSum {
     nodes_.push_back({next_++, 0, sum});
     return sum;
   }
-  void close() { merge_siblings(); }
-
-  /// Appends the blocks that follow, which stay where they are until both are cleared.
-  void append(const PairwiseSum& following) {
-    for (const Node& node : following.nodes_) {
-      nodes_.push_back(node);
-      merge_siblings();
+  void close() {
+    while (nodes_.size() > 1) {
+      const Node& left = nodes_[nodes_.size() - 2];
+      if (left.level != nodes_.back().level || (left.first >> left.level) % 2 != 0) return;
+      merge_last_two();
+      ++nodes_.back().level;
     }
   }
   /// The sum of everything [size].
@@ -78,14 +74,6 @@ class PairwiseSum {
     double* sum;  // [size]
   };
 
-  void merge_siblings() {
-    while (nodes_.size() > 1) {
-      const Node& left = nodes_[nodes_.size() - 2];
-      if (left.level != nodes_.back().level || (left.first >> left.level) % 2 != 0) return;
-      merge_last_two();
-      ++nodes_.back().level;
-    }
-  }
   void merge_last_two() {
     const double* right = nodes_.back().sum;
     nodes_.pop_back();
@@ -93,9 +81,22 @@ class PairwiseSum {
     for (std::size_t i = 0; i < size_; ++i) left[i] += right[i];
   }
 
-  std::size_t size_ = 0, first_ = 0, next_ = 0, capacity_ = 0;
+  std::size_t size_ = 0, next_ = 0;
   Aligned<double> storage_;
   std::vector<Node> nodes_;
 };
+
+/// The sum [size] of `count` nodes of one level, the last of which may be less; left in node 0.
+template <class Sum>
+double* sum_nodes(std::size_t count, std::size_t size, const Sum& node) {
+  for (std::size_t stride = 1; stride < count; stride *= 2) {
+    for (std::size_t k = 0; k + stride < count; k += 2 * stride) {
+      double* const left = node(k);
+      const double* const right = node(k + stride);
+      for (std::size_t i = 0; i < size; ++i) left[i] += right[i];
+    }
+  }
+  return node(0);
+}
 
 }  // namespace gibbsite::cpu

@@ -1,13 +1,13 @@
-// Chain after chain, one pass over the entries each: a thread takes a contiguous part of the rows
-// and adds r_i x_ij to sums of its own [d], compensated, so their error does not grow with the
-// number of rows and no tree of blocks is needed (docs/map-error.md, step 3). The threads' sums are
-// added in their order.
+// Chain after chain, r_i x_ij added to sums [d] row after row, compensated, so that their error
+// does not grow with the number of rows and no tree of blocks is needed (docs/map-error.md, step
+// 3).
 //
-//   reads 8 bytes an entry twice (once from memory where a row's entries stay in cache) and at
-//   random 8 bytes of theta and 16 of a sum: bound by those
+// More threads than one meet a chunk of rows twice, by rows for the residuals and by ranges of
+// features for the sums, each of which still adds its rows in order: the same bits.
+//
+//   reads 8 bytes an entry twice (once from memory where a chunk, for one thread a sub-block, stays
+//   in cache) and at random 8 bytes of theta and 16 of a sum: bound by those
 #include "backend/cpu/wide.hpp"
-
-#include <omp.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,13 +15,15 @@
 #include "backend/cpu/kernels.hpp"
 #include "backend/cpu/noise.hpp"
 #include "gibbsite/schedule/map_error.hpp"
+#include "sampler/crew.hpp"
 
 namespace gibbsite::cpu {
 namespace {
 
-constexpr std::size_t sub_block = 256;  // rows whose entries are met twice while in cache
-constexpr std::size_t most_threads = 64;
-constexpr std::size_t small_work = 1 << 16;  // entries and features that are not worth a thread
+constexpr std::size_t sub_block = 256;          // rows whose entries are met twice while in cache
+constexpr std::size_t small_work = 1 << 17;     // entries and features that one thread does
+constexpr std::size_t chunk_entries = 1 << 20;  // 8 MB
+constexpr std::size_t parts_each = 4;           // of a thread: the last one is not waited for long
 
 // sum + low is the sum of what was added, up to u of itself and (n u)^2 of the sum of the terms'
 // sizes (Ogita, Rump, Oishi, SIAM J. Sci. Comput. 26 (2005), Sum2).
@@ -37,13 +39,10 @@ struct Compensated {
 
 class WideEngine final : public Engine {
  public:
-  WideEngine(const Rows& x, std::span<const float> y, const Loss& loss)
-      : x_(x), y_(y), loss_(loss), choice_(choose_loss(loss)) {
+  WideEngine(const Rows& x, std::span<const float> y, const Loss& loss, std::size_t threads)
+      : x_(x), y_(y), loss_(loss), choice_(choose_loss(loss)), sums_(x.cols), crew_(threads) {
     const std::size_t work = x.sparse.entries() + x.cols;
-    const auto threads = static_cast<std::size_t>(std::max(omp_get_max_threads(), 1));
-    const std::size_t parts = std::clamp<std::size_t>(work / small_work, 1, most_threads);
-    sums_.resize(std::min({parts, threads, x.rows}));
-    for (auto& sums : sums_) sums.resize(x.cols);
+    if (threads > 1 && work >= small_work) share_features();
     gradient_.resize(x.cols);
     noise_.resize(x.cols);
     words_.resize(x.cols + x.cols % 2);
@@ -73,61 +72,107 @@ class WideEngine final : public Engine {
     const std::size_t blocks = (x_.rows + row_block - 1) / row_block;
     std::vector<double> values(blocks);
     for (std::size_t c = 0; c < theta.rows; ++c) {
-#pragma omp parallel for schedule(static) num_threads(threads())
-      for (std::size_t b = 0; b < blocks; ++b) {
+      const auto block_value = [&](std::size_t b) {
         const std::size_t first = b * row_block;
         const std::size_t n = std::min<std::size_t>(row_block, x_.rows - first);
         double z[row_block];
         for (std::size_t i = 0; i < n; ++i) z[i] = x_.dot(first + i, theta.row(c));
         values[b] = loss_.value_sum({z, n}, y_.subspan(first, n));
-      }
+      };
+      const std::size_t parts = std::min(blocks, 16 * crew_.members());
+      crew_.each(parts, [&](std::size_t p, std::size_t) {
+        for (std::size_t b = blocks * p / parts; b < blocks * (p + 1) / parts; ++b) block_value(b);
+      });
       out[c] = 0;
       for (const double value : values) out[c] += value;
     }
   }
 
  private:
-  [[nodiscard]] int threads() const { return static_cast<int>(sums_.size()); }
+  // Bounds of features between which about as many entries lie, the features themselves counted.
+  void share_features() {
+    std::vector<std::uint64_t> weight(x_.cols, 1);
+    for (std::size_t i = 0; i < x_.rows; ++i) {
+      x_.for_each(i, [&](std::size_t j, float) { ++weight[j]; });
+    }
+    const std::uint64_t all = x_.sparse.entries() + x_.cols;
+    const std::size_t parts = parts_each * crew_.members();
+    bounds_.push_back(0);
+    std::uint64_t sum = 0;
+    for (std::size_t j = 0; j < x_.cols; ++j) {
+      sum += weight[j];
+      if (sum * parts >= all * bounds_.size()) bounds_.push_back(j + 1);
+    }
+    const std::size_t chunks = x_.sparse.entries() / chunk_entries + 1;
+    chunk_ = (x_.rows / chunks / sub_block + 1) * sub_block;
+    residuals_.resize(std::min(chunk_, x_.rows));
+  }
 
   void gradient(std::span<const double> theta, std::span<double> out) {
-    const std::size_t parts = sums_.size();
-#pragma omp parallel num_threads(threads())
-    {
-#pragma omp for schedule(static, 1)
-      for (std::size_t p = 0; p < parts; ++p) {
-        add_rows(theta, x_.rows * p / parts, x_.rows * (p + 1) / parts, sums_[p]);
+    if (bounds_.empty()) {
+      std::ranges::fill(sums_, Compensated());
+      for (std::size_t first = 0; first < x_.rows; first += sub_block) {
+        const std::size_t n = std::min(sub_block, x_.rows - first);
+        double r[sub_block];
+        find_residuals(theta, first, {r, n});
+        for (std::size_t i = 0; i < n; ++i) {
+          x_.for_each(first + i,
+                      [&](std::size_t j, float v) { sums_[j].add(r[i] * static_cast<double>(v)); });
+        }
       }
-#pragma omp for schedule(static)
-      for (std::size_t j = 0; j < out.size(); ++j) {
-        out[j] = sums_[0][j].value();
-        for (std::size_t p = 1; p < parts; ++p) out[j] += sums_[p][j].value();
-      }
+      std::ranges::transform(sums_, out.begin(), &Compensated::value);
+      return;
+    }
+    for (std::size_t begin = 0; begin < x_.rows; begin += chunk_) {
+      const std::size_t end = std::min(begin + chunk_, x_.rows);
+      const std::size_t blocks = (end - begin + sub_block - 1) / sub_block;
+      const std::size_t parts = std::min(blocks, parts_each * crew_.members());
+      crew_.each(parts, [&](std::size_t p, std::size_t) {
+        for (std::size_t b = blocks * p / parts; b < blocks * (p + 1) / parts; ++b) {
+          const std::size_t first = b * sub_block;
+          const std::size_t n = std::min(sub_block, end - begin - first);
+          find_residuals(theta, begin + first, std::span(residuals_).subspan(first, n));
+        }
+      });
+      crew_.each(bounds_.size() - 1, [&](std::size_t p, std::size_t) {
+        add_rows(begin, end, bounds_[p], bounds_[p + 1], out);
+      });
     }
   }
 
-  // sums <- sum of f'(x_i . theta, y_i) x_i over rows [first, last).
-  void add_rows(std::span<const double> theta, std::size_t first, std::size_t last,
-                std::vector<Compensated>& sums) const {
-    std::ranges::fill(sums, Compensated());
-    for (; first < last; first += sub_block) {
-      const std::size_t n = std::min(sub_block, last - first);
-      double r[sub_block];
-      for (std::size_t i = 0; i < n; ++i) r[i] = x_.dot(first + i, theta);
-      residuals(choice_, {r, n}, y_.subspan(first, n), {r, n});
-      for (std::size_t i = 0; i < n; ++i) {
-        x_.for_each(first + i,
-                    [&](std::size_t j, float v) { sums[j].add(r[i] * static_cast<double>(v)); });
+  // r[i] = f'(x_i . theta, y_i) of the rows from `first` on.
+  void find_residuals(std::span<const double> theta, std::size_t first, std::span<double> r) const {
+    for (std::size_t i = 0; i < r.size(); ++i) r[i] = x_.dot(first + i, theta);
+    residuals(choice_, r, y_.subspan(first, r.size()), r);
+  }
+
+  // Adds r_i x_ij of rows [begin, end) for features j in [low, high); out[j] with the last row.
+  void add_rows(std::size_t begin, std::size_t end, std::size_t low, std::size_t high,
+                std::span<double> out) {
+    if (begin == 0) std::fill(sums_.data() + low, sums_.data() + high, Compensated());
+    const SparseRows& x = x_.sparse;
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::uint32_t* const last = x.feature + x.begin[i + 1];
+      for (const std::uint32_t* at = std::lower_bound(x.feature + x.begin[i], last, low);
+           at != last && *at < high; ++at) {
+        sums_[*at].add(residuals_[i - begin] * static_cast<double>(x.value[at - x.feature]));
       }
     }
+    if (end < x_.rows) return;
+    for (std::size_t j = low; j < high; ++j) out[j] = sums_[j].value();
   }
 
   Rows x_;                    // [n x d], sparse
   std::span<const float> y_;  // [n]
   const Loss& loss_;
   LossChoice choice_;
-  std::vector<std::vector<Compensated>> sums_;  // [threads][d]
-  std::vector<double> gradient_, noise_;        // [d]
-  std::vector<std::uint64_t> words_;            // [d], an even number of them
+  std::vector<Compensated> sums_;         // [d]
+  std::vector<double> gradient_, noise_;  // [d]
+  std::vector<std::uint64_t> words_;      // [d], an even number of them
+  std::vector<std::size_t> bounds_;       // of ranges of features; none for one thread
+  std::size_t chunk_ = 0;                 // rows met twice while in cache, where there are ranges
+  std::vector<double> residuals_;         // [chunk]
+  Crew crew_;
 };
 
 }  // namespace
@@ -140,9 +185,9 @@ bool is_wide(const Rows& x) {
              static_cast<double>(row_block) * static_cast<double>(x.sparse.entries());
 }
 
-std::unique_ptr<Engine> make_wide_engine(const Rows& x, std::span<const float> y,
-                                         const Loss& loss) {
-  return std::make_unique<WideEngine>(x, y, loss);
+std::unique_ptr<Engine> make_wide_engine(const Rows& x, std::span<const float> y, const Loss& loss,
+                                         std::size_t threads) {
+  return std::make_unique<WideEngine>(x, y, loss, threads);
 }
 
 }  // namespace gibbsite::cpu

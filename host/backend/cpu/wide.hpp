@@ -10,6 +10,7 @@ namespace gibbsite::cpu {
 /// Whether `x` is such a table.
 bool is_wide(const Rows& x);
 /// In double, whatever is asked for: memory is what binds.
-std::unique_ptr<Engine> make_wide_engine(const Rows& x, std::span<const float> y, const Loss& loss);
+std::unique_ptr<Engine> make_wide_engine(const Rows& x, std::span<const float> y, const Loss& loss,
+                                         std::size_t threads);
 
 }  // namespace gibbsite::cpu

@@ -33,7 +33,8 @@ class Engine {
   [[nodiscard]] virtual std::size_t features() const = 0;
 
   /// Advances every unfinished chain by min(steps, T - step) Langevin steps. Bitwise reproducible
-  /// for one backend, machine and thread count, however a run is cut into calls.
+  /// for one backend and machine, however a run is cut into calls, whatever the number of threads
+  /// and whatever else the machine does.
   virtual void advance(Ensemble& ensemble, std::uint64_t steps) = 0;
 
   /// out[C x d] = sum_i grad l(theta_c; x_i, y_i) for each row of theta [C x d]: the loss alone, no
@@ -78,6 +79,7 @@ struct BackendOptions {
       Arithmetic::float64;                   ///< cuda: any; cpu: not bfloat16; reference: float64
   std::string design = "auto";               ///< cuda only: docs/cuda.md names them
   NoiseSource noise = NoiseSource::streams;  ///< cuda only
+  std::size_t threads = 0;  ///< cpu only: so many, at most 64; 0: thread_count() of them
 };
 
 /// "auto" (the fastest one available), "reference", "cpu", "cuda". An explicit name never falls

@@ -8,7 +8,8 @@ namespace gibbsite {
 
 /// Of the vector kernels: "AVX-512", "AVX2", "NEON", ...
 std::string instruction_set();
-/// Threads that a backend on the CPU may use (OpenMP: the cores, or OMP_NUM_THREADS).
+/// Threads that a backend on the CPU uses at most: one for each processor in the affinity mask, not
+/// more than the quota of the control groups rounded up, nor than OMP_NUM_THREADS where it is set.
 int thread_count();
 
 /// Bytes/s of reading `x` with all threads: from memory when no cache holds it.

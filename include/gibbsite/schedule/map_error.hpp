@@ -11,8 +11,8 @@ namespace gibbsite {
 /// roundings on the longest path from a term to the result.
 inline constexpr std::uint64_t row_block = 1024;
 
-/// Longest path of additions for n rows: min(n, 1024) + ceil(log2(blocks)) + 64 (partial sums of
-/// threads).
+/// Longest path of additions for n rows: min(n, 1024) + ceil(log2(blocks)) + 64 (room for partial
+/// sums of a backend's own).
 std::uint64_t accumulation_depth(std::uint64_t rows);
 
 /// What a computed step can do, from public numbers (docs/map-error.md derives it).
