@@ -163,8 +163,7 @@ std::string coefficient_report(const LinearModel& model, const CertificatePlan& 
       "probability of at least {:.3g} %{}.\n{} of {} are inside it (marked noise): their sign may "
       "be "
       "chance.\n",
-      95 - 100 * certificate.tv_gap, model.draws.size() == 1 ? "" : " each", inside,
-      theta.size());
+      95 - 100 * certificate.tv_gap, model.draws.size() == 1 ? "" : " each", inside, theta.size());
   return out;
 }
 
@@ -326,7 +325,8 @@ struct FitCommand {
         "\n{}\n{}\nWritten: {}\nNext:\n"
         "  gibbsite predict --model {} --data NEW.csv --probabilities\n"
         "  gibbsite verify {}\n",
-        in_words(model.certificate()), coefficient_report(model.model(), certificate), out, out, out);
+        in_words(model.certificate()), coefficient_report(model.model(), certificate), out, out,
+        out);
   }
 };
 

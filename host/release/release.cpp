@@ -13,8 +13,6 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/model/loss.hpp"
-#include "gibbsite/release/fit.hpp"
-#include "gibbsite/schedule/noise_law.hpp"
 #include "release/certify.hpp"
 #include "release/model_json.hpp"
 
@@ -22,14 +20,6 @@ namespace gibbsite {
 namespace {
 
 using nlohmann::json;
-
-// To the nearest multiple of a power of two: exact in double.
-double to_grid(double value, double grid) {
-  if (!std::isfinite(value)) {
-    throw BadInput("coefficients: one is not finite; report this, no legal run leaves such a draw");
-  }
-  return std::nearbyint(value / grid) * grid + 0.0;  // + 0.0 turns -0 into 0
-}
 
 std::vector<double> numbers(const json& list, std::size_t length, const std::string& source) {
   if (!list.is_array() || list.size() != length) {
@@ -115,23 +105,6 @@ json file_json(const LinearModel& model, const json& certificate) {
 }
 
 }  // namespace
-
-Release fit(const Model& model, const Dataset& data, const Plan& plan, Backend& backend, Key&& key,
-            const FitOptions& options) {
-  return release(sample(model, data, plan, backend, std::move(key), options));
-}
-
-Release release(const Run& run) {
-  const double grid = release_grid(run.plan.certificate());
-  LinearModel model{run.loss, run.schema, run.draws};
-  for (auto& draw : model.draws) {
-    for (double& value : draw) value = to_grid(value, grid);
-  }
-  json certificate = certificate_json(
-      run.plan, {run.noise, run.backend, run.schema.invalid == Invalid::refuse});
-  certificate["digest"] = file_digest(file_json(model, certificate));
-  return ReleaseAccess::make(std::move(model), std::move(certificate));
-}
 
 json to_json(const Release& release) { return file_json(release.model(), release.certificate()); }
 

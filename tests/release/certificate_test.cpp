@@ -141,7 +141,7 @@ TEST(InWords, FollowTheBudget) {
     double least_mu, most_mu;  // 2 Phi^-1 of the percentages, inside by a tenth of a percent
     const char* words;
   };
-  json c = testing::examples().front().release.certificate;
+  json c = testing::examples().front().release.certificate();
   for (const Grade& grade :
        {Grade{0.01, 0.505, "learns little about any one person"},  // 50.2 to 60.0 %
         Grade{0.515, 1.34, "learns something about a person, but cannot be sure of it"},
@@ -160,7 +160,7 @@ TEST(InWords, FollowTheBudget) {
 }
 
 TEST(InWords, WarnOfADeltaOfOneInTheNumberOfRows) {
-  json c = testing::examples().front().release.certificate;  // 1000 rows
+  json c = testing::examples().front().release.certificate();  // 1000 rows
   EXPECT_THAT(in_words(c), ::testing::Not(HasSubstr("not below 1/rows")));
   c["guarantee"]["delta"] = 1e-3;
   EXPECT_THAT(in_words(c), HasSubstr("δ = 0.001 is not below 1/rows"));

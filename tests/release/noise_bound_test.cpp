@@ -84,7 +84,7 @@ TEST(CoefficientNoise, HoldsForLogisticChains) {
                          .step_size = h,
                          .iterations = T,
                          .center = {},
-                         .key = Key::from_seed(seed),
+                         .key = StreamKey::from_seed(seed),
                          .stream = c});
       }
       Ensemble ensemble = start(std::move(specs), d);

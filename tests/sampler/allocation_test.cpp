@@ -7,9 +7,10 @@
 #include <new>
 #include <string_view>
 
+#include "core/key_access.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/sampler/backend.hpp"
-#include "gibbsite/sampler/sample.hpp"
+#include "sampler/sample.hpp"
 #include "support/temp_dir.hpp"
 
 namespace {
@@ -58,7 +59,8 @@ TEST(Allocation, MemoryOfACheckpointIsWiped) {
   const testing::TempDir folder;
   // Once of a few bytes and once of more than any reader's own buffer.
   for (const std::size_t width : {1u, 4000u}) {
-    const Checkpoint checkpoint{Key::from_os(), "fingerprint", std::vector<double>(width), {1}};
+    const Checkpoint checkpoint{
+        KeyAccess::take(Key::from_os()), "fingerprint", std::vector<double>(width), {1}};
     const auto& bytes = checkpoint.key.bytes;
     sought = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
     write_checkpoint(folder.path("c"), checkpoint);

@@ -249,6 +249,58 @@ TEST(Proximal, ErrorsThatMustGrow) {
   EXPECT_EQ(proximal_error(c, beta, 1, M, padded, far).total, 1);
 }
 
+// The mean Hessian has eigenvalues between m + 1/eta and M + 1/eta, so the worst function is a
+// quadratic: its gradient descent takes as many steps as the bound says, a third of its passes.
+TEST(ProximalSearch, EndsWithinItsBound) {
+  for (const double m : {1e-3, 1.0}) {
+    for (const double relative_step : {0.25, 8.0, 13777.0}) {
+      const double M = 100 + m, eta = relative_step / 100, start = 1e4, residual = 1e-3;
+      const double most = proximal_search_up(m, M, eta, start, residual);
+      double worst = 0;
+      for (const double K : {m, M}) {
+        double gradient = start;
+        int steps = 0;
+        for (; gradient > residual / 2; ++steps) {
+          gradient = std::fabs(1 - 2 / (m + M + 2 / eta) * (K + 1 / eta)) * gradient;
+        }
+        EXPECT_LE(1 + 3 * steps, most) << relative_step;
+        worst = std::max(worst, static_cast<double>(steps));
+      }
+      EXPECT_GE(1 + 3 * worst, most - 4) << "the bound is loose";
+    }
+  }
+}
+
+// Where rounding's floor is too near the tolerance no step is planned, whatever else it promises.
+TEST(ProximalSearch, NeedsRoundingFarBelowItsTolerance) {
+  auto c = problem(320000, 1, 1e-4);
+  const double beta = 0.001, M = c.smoothness_up(beta, 1e-4), G = 1e-5;
+  const auto s = proximal_schedule(1, 1e-4, M, 1e-9, G, false);
+  EXPECT_TRUE(proximal_search_ends(c, beta, 1e-4, M, s, G));
+  auto strict = s;
+  strict.residual *= 1e-7;
+  EXPECT_FALSE(proximal_search_ends(c, beta, 1e-4, M, strict, G));
+  // The floor is condition times rounding, so where long steps are not provable shorter ones are.
+  auto large = problem(1000000000, 2, 1e-3);
+  const double b = 1e-2, L = large.smoothness_up(b, 1e-3);
+  const auto ends = [&](const ProximalSchedule& t) {
+    return proximal_search_ends(large, b, 1e-3, L, t, 3e-5);
+  };
+  const auto any = proximal_schedule(2, 1e-3, L, 1e-3, 3e-5, false);
+  const auto sure = proximal_schedule(2, 1e-3, L, 1e-3, 3e-5, false, 4, ends);
+  EXPECT_FALSE(ends(any));
+  EXPECT_LT(sure.step_size, any.step_size);
+  auto padded = proximal_schedule(108, 1, problem(32561, 108, 1).smoothness_up(0.05, 1), 1e-8,
+                                  0.05 * 32561, true);
+  EXPECT_TRUE(proximal_search_ends(problem(32561, 108, 1), 0.05, 1,
+                                   problem(32561, 108, 1).smoothness_up(0.05, 1), padded,
+                                   0.05 * 32561));
+  padded.gradients -= 1;
+  EXPECT_FALSE(proximal_search_ends(problem(32561, 108, 1), 0.05, 1,
+                                    problem(32561, 108, 1).smoothness_up(0.05, 1), padded,
+                                    0.05 * 32561));
+}
+
 TEST(Rejection, SmallProblemsAreExact) {
   const auto c = problem(200, 5, 4);
   const double beta = 0.3, M = c.smoothness_up(beta, 4), G = 2e-3;

@@ -15,8 +15,8 @@ namespace gibbsite {
 /// certifies them; void when the key came from a seed. Uses the key up, also when it throws.
 /// Throws BadInput when the data has another shape than the plan's constants, the backend computes
 /// in other arithmetic than double or with other noise than the key's, or the checkpoint is of
-/// another run; Interrupted when `stop` is set; Infeasible when the plan is, or when the minimiser
-/// that a TV certificate starts from does not reach its public tolerance.
+/// another run, or a plan whose numbers do not verify (edited after plan()); Interrupted when
+/// `stop` is set; Infeasible when the plan is.
 Release fit(const Model& model, const Dataset& data, const Plan& plan, Backend& backend, Key&& key,
             const FitOptions& options = {});
 

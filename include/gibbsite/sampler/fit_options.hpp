@@ -21,7 +21,8 @@ struct FitOptions {
 
 /// Removes the checkpoint of a run once its model is written; until then the same `fit` goes on
 /// from it to the same bits. What it links to and what killed writers left of it go too: the key is
-/// in each. Nothing happens where there is none. Throws BadInput "FILE: ..." when it cannot be removed.
+/// in each. Nothing happens where there is none. Throws BadInput "FILE: ..." when it cannot be
+/// removed.
 void discard_checkpoint(const std::string& path);
 
 }  // namespace gibbsite

@@ -1,0 +1,51 @@
+#include "gibbsite/release/fit.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/schedule/noise_law.hpp"
+#include "release/certify.hpp"
+#include "release/model_json.hpp"
+
+namespace gibbsite {
+namespace {
+
+// To the nearest multiple of a power of two: exact in double.
+double to_grid(double value, double grid) {
+  if (!std::isfinite(value)) {
+    throw BadInput("coefficients: one is not finite; report this, no legal run leaves such a draw");
+  }
+  return std::nearbyint(value / grid) * grid + 0.0;  // + 0.0 turns -0 into 0
+}
+
+}  // namespace
+
+Release release(const Run& run) {
+  const double grid = release_grid(run.plan.certificate());
+  LinearModel model{run.loss, run.schema, run.draws};
+  for (auto& draw : model.draws) {
+    for (double& value : draw) value = to_grid(value, grid);
+  }
+  nlohmann::json certificate =
+      certificate_json(run.plan, {run.noise, run.backend, run.schema.invalid == Invalid::refuse});
+  certificate["digest"] = file_digest(to_json(ReleaseAccess::make(model, certificate)));
+  return ReleaseAccess::make(std::move(model), std::move(certificate));
+}
+
+Release fit(const Model& model, const Dataset& data, const Plan& plan, Backend& backend, Key&& key,
+            const FitOptions& options) {
+  const bool certified = key.kind() == NoiseKind::chacha20;
+  Release out = release(sample(model, data, plan, backend, std::move(key), options));
+  // A Plan is open to its caller. Depends on its numbers alone, so this refusal tells nothing.
+  if (const Verification check = verify(to_json(out)); certified && !check.valid) {
+    throw BadInput(
+        fmt::format("plan: its certificate does not verify ({}); use the plan as plan() made it",
+                    check.failures.front()));
+  }
+  return out;
+}
+
+}  // namespace gibbsite
