@@ -44,13 +44,13 @@ Wide crossing(const Wide& sigma, const Wide& grid) {
   return ldexp(Wide(1), -65) * (19 * sigma / grid + 1) + word;
 }
 
-// d log of what a cell can gain when both its ends move by `shift`, where the log density changes
-// by at most `slope` times the distance.
+// d log of what a cell can gain when both its ends move by `shift`: four strips of that width,
+// against the part of the cell beside them in which the log density, of slope `slope` at most,
+// falls by 1 at most.
 Wide cell_loss(const Wide& d, const Wide& shift, const Wide& grid, const Wide& slope) {
-  const Wide infinity = std::numeric_limits<double>::infinity();
-  const Wide across = slope * (grid + 2 * shift);
-  if (!(2 * shift < grid) || !(across < 600)) return infinity;
-  return d * boost::math::log1p(Wide(4 * shift / (grid - 2 * shift) * exp(across)));
+  if (!(2 * shift < grid)) return std::numeric_limits<double>::infinity();
+  const Wide beside = std::min(Wide(grid - 2 * shift), Wide(1 / slope));
+  return d * boost::math::log1p(Wide(4 * shift / beside * exp(slope * (beside + 2 * shift))));
 }
 
 struct Cost {

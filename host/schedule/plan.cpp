@@ -109,7 +109,7 @@ Budget after_noise(Budget budget, const NoiseCost& paid) {
   budget.epsilon = most;
   if (most > 0 && !(left_at(most) > 0.99 * budget.delta)) {
     double lo = 0, hi = most;
-    for (int i = 0; i < 40; ++i) {  // golden section: mu has one maximum
+    for (int i = 0; i < 20; ++i) {  // golden section: mu has one maximum
       const double a = lo + 0.382 * (hi - lo), b = lo + 0.618 * (hi - lo);
       worth(a) >= worth(b) ? hi = b : lo = a;
     }

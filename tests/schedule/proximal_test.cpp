@@ -275,8 +275,11 @@ TEST(ProximalSearch, EndsWithinItsBound) {
 TEST(ProximalSearch, NeedsRoundingFarBelowItsTolerance) {
   auto c = problem(320000, 1, 1e-4);
   const double beta = 0.001, M = c.smoothness_up(beta, 1e-4), G = 1e-5;
-  const auto s = proximal_schedule(1, 1e-4, M, 1e-9, G, false);
-  EXPECT_TRUE(proximal_search_ends(c, beta, 1e-4, M, s, G));
+  const auto admits = [&](const ProximalSchedule& t) {
+    return proximal_search_ends(c, beta, 1e-4, M, t, G);
+  };
+  const auto s = proximal_schedule(1, 1e-4, M, 1e-9, G, false, 4, admits);
+  EXPECT_TRUE(admits(s));
   auto strict = s;
   strict.residual *= 1e-7;
   EXPECT_FALSE(proximal_search_ends(c, beta, 1e-4, M, strict, G));
