@@ -10,6 +10,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/sampler/proximal.hpp"
 #include "sampler/minimiser.hpp"
+#include "schedule/minimiser_reach.hpp"
 
 namespace gibbsite {
 namespace {
@@ -69,6 +70,11 @@ Layout layout_within(const Potential& u, const PosteriorOptions& o, double G) {
   const auto ends = [&](const ProximalSchedule& tried) {
     return proximal_search_ends(constants, u.beta, m, out.smoothness, tried, G);
   };
+  if (!minimiser_in_reach(constants, u.beta, m, constants.smoothness_up(u.beta, m), G)) {
+    throw Infeasible(
+        "--sampler proximal: the minimiser that it starts from cannot be computed to within its "
+        "tolerance; give a larger --prior-precision, or use --sampler hmc");
+  }
   for (const double share : {0.999, 0.9, 0.5}) {
     out.schedule =
         proximal_schedule(static_cast<double>(u.x.cols), m, out.smoothness, share * o.tv, G, false,

@@ -15,6 +15,7 @@
 #include "gibbsite/sampler/proximal.hpp"
 #include "gibbsite/schedule/averaged.hpp"
 #include "sampler/minimiser.hpp"
+#include "schedule/minimiser_reach.hpp"
 
 namespace gibbsite {
 namespace {
@@ -92,6 +93,14 @@ Potential potential_of(const Model& model, const Dataset& data, const Certificat
 std::vector<double> certified_minimiser(const Model& model, const Dataset& data, const Plan& plan,
                                         Engine& engine) {
   const CertificatePlan& c = plan.certificate();
+  // Public numbers: a plan that was not edited has passed this.
+  if (!minimiser_in_reach(plan.constants, c.beta, c.prior_precision, c.smoothness,
+                          c.start_gradient_norm)) {
+    throw Infeasible(
+        fmt::format("--certificate {}: the minimiser it starts from cannot be computed to within "
+                    "its public tolerance {:.3g}; use --certificate path",
+                    to_string(c.kind), c.start_gradient_norm));
+  }
   return minimiser_within(potential_of(model, data, c), engine, plan.constants.full_row_norm_up(),
                           c.start_gradient_norm);
 }

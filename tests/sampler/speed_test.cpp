@@ -82,12 +82,13 @@ TEST(TableShape, OfASchemaHasOneEntryAColumn) {
   EXPECT_EQ(adult.rows, 7U);
   EXPECT_EQ(adult.features(), 109U);
   EXPECT_EQ(adult.entries(), 15U);  // 6 numbers, 8 categories, the intercept
-  const TableShape missing =
-      shape_of(parse_schema("label = \"y\"\npositive = \"1\"\nmissing = \"?\"\n[columns]\n"
-                            "a = {type = \"category\", levels = [\"x\", \"z\"], other = true}\n"
-                            "b = {type = \"ignore\"}\nc = {type = \"number\", range = [0, 1]}\n",
-                            "missing"),
-               3);
+  const TableShape missing = shape_of(
+      parse_schema(
+          "label = \"y\"\npositive = \"1\"\nmissing = \"?\"\n[columns]\n"
+          "a = {type = \"category\", levels = [\"x\", \"z\"], other = true, missing = \"?\"}\n"
+          "b = {type = \"ignore\"}\nc = {type = \"number\", range = [0, 1]}\n",
+          "missing"),
+      3);
   EXPECT_EQ(missing.widths, (std::vector<std::uint32_t>{4, 1}));
   EXPECT_EQ(dense_shape({5, 1.0, true}, 3).entries(), 5U);
 }
