@@ -92,7 +92,7 @@ TEST_P(Adult, DefaultsKeepTheirPromise) {
   for (std::size_t j = 0; j < train.features(); ++j) {
     // Within the rounding to the public grid, far below the noise sqrt(2h).
     EXPECT_NEAR(released.draws[0][j], chains.chain(0)[j],
-                1e-4 * std::sqrt(2 * plans[0].certificate().step_size));
+                0x1p-9 * std::sqrt(2 * plans[0].certificate().step_size));
   }
   const Evaluation evaluation = evaluate(predict_probabilities(released, test.view()), test.y);
   EXPECT_NEAR(100 * evaluation.accuracy, accuracy(test, std::as_const(chains).chain(0)), 0.05);
