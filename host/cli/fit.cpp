@@ -160,9 +160,8 @@ std::string coefficient_report(const LinearModel& model, const CertificatePlan& 
   }
   out += fmt::format(
       "±: privacy's noise moves a coefficient no further from the median of its law, with a "
-      "probability of at least {:.3g} %{}.\n{} of {} are inside it (marked noise): their sign may "
-      "be "
-      "chance.\n",
+      "probability of at least {:.3g} %{}.\n{} of {} are within it: this bound, into which no row "
+      "enters, cannot tell them from noise.\n",
       95 - 100 * certificate.tv_gap, model.draws.size() == 1 ? "" : " each", inside, theta.size());
   return out;
 }

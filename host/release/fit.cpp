@@ -35,8 +35,11 @@ Release release(const Run& run) {
   return ReleaseAccess::make(std::move(model), std::move(certificate));
 }
 
-Release fit(const Model& model, const Dataset& data, const Plan& plan, Backend& backend, Key&& key,
-            const FitOptions& options) {
+Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Backend& backend,
+            Key&& key, const FitOptions& options) {
+  // Copies: a callback may change what the caller holds.
+  const Model model = asked_model;
+  const Plan plan = asked;
   const bool certified = key.kind() == NoiseKind::chacha20;
   Release out = release(sample(model, data, plan, backend, std::move(key), options));
   // A Plan is open to its caller. Depends on its numbers alone, so this refusal tells nothing.

@@ -36,6 +36,11 @@ void require_equal(const T& data, const T& plan, std::string_view name) {
 
 // The guarantee rests on these: the shape that was planned for, and rows within their norm.
 void require_planned(const Model& model, const Dataset& data, const Plan& plan) {
+  // One object a name: another of that name would have other gradients than its constants bound.
+  if (model.loss != &loss_named(model.loss->name())) {
+    throw BadInput(fmt::format("loss: this is not the library's {}; make the model with glm()",
+                               model.loss->name()));
+  }
   const ProblemConstants& planned = plan.constants;
   const ProblemConstants here = model.constants(data.schema, planned.rows);
   require_equal(here.loss, planned.loss, "loss");

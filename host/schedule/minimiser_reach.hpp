@@ -7,10 +7,10 @@
 
 namespace gibbsite {
 
-/// True where rounding leaves three quarters of the tolerance: of the gradient at any theta that
-/// damped Newton steps stop at, and of their linear systems (12 d^2 u kappa by Higham 2002, Theorem
-/// 10.4, and n u kappa in the Hessian), so that `minimiser_within` ends (docs/proximal.md, "The
-/// start").
+/// True where rounding leaves three quarters of the tolerance, and an eighth over sqrt(kappa) of
+/// the gradient in the norm in which damped Newton steps lower U: at any theta that they stop at.
+/// And of their linear systems (12 d^2 u kappa by Higham 2002, Theorem 10.4, and n u kappa in the
+/// Hessian), so that `minimiser_within` ends (docs/proximal.md, "The start").
 inline bool minimiser_in_reach(const ProblemConstants& constants, double beta,
                                double strong_convexity, double smoothness, double tolerance) {
   const Wide n = constants.rows, d = constants.features, b = beta, m = strong_convexity;
@@ -23,7 +23,8 @@ inline bool minimiser_in_reach(const ProblemConstants& constants, double beta,
                               Wide(constants.max_abs_residual) +
                           Wide(constants.curvature) * gamma_k(d + 2) * row * far) +
                      gamma_k(8) * m * far;
-  return 4 * error <= Wide(tolerance) && (gamma_k(12 * d * d) + gamma_k(n)) * kappa <= Wide(0.125);
+  return 4 * error <= Wide(tolerance) && 8 * error * sqrt(kappa) <= Wide(tolerance) &&
+         (gamma_k(12 * d * d) + gamma_k(n)) * kappa <= Wide(0.125);
 }
 
 }  // namespace gibbsite

@@ -134,10 +134,12 @@ Extent extent_of(const ProblemConstants& constants, double beta, double strong_c
       n * row *
       ((gamma_k(depth) + gamma_k(residual_roundings)) * Wide(constants.max_abs_residual) +
        Wide(constants.curvature) * gamma_k(d + 2) * row * out.norm);
+  // 1.01: of gamma_of, by which the run counts.
   out.tilt =
-      b * loss_gradient +
-      gamma_k(10) * (2 * b * n * L + 2 * stiffness * (2 * (out.away + out.y_kick) + out.reach) +
-                     2 * m * out.norm);
+      Wide("1.01") *
+      (b * loss_gradient +
+       gamma_k(10) * (2 * b * n * L + 2 * stiffness * (2 * (out.away + out.y_kick) + out.reach) +
+                      4 * m * out.norm + 2 * stiffness * out.norm));
   return out;
 }
 

@@ -97,5 +97,68 @@ TEST_F(Fit, RefusesArithmeticThatNoCertificateCovers) {
   EXPECT_THROW(static_cast<void>(key.kind()), BadInput);
 }
 
+// Logistic by its name and constants, with gradients a million times as long.
+class Long final : public Loss {
+ public:
+  [[nodiscard]] std::string_view name() const override { return true_.name(); }
+  [[nodiscard]] double max_abs_residual() const override { return true_.max_abs_residual(); }
+  [[nodiscard]] double curvature() const override { return true_.curvature(); }
+  [[nodiscard]] double self_concordance() const override { return true_.self_concordance(); }
+  [[nodiscard]] double drop_from_zero() const override { return true_.drop_from_zero(); }
+  [[nodiscard]] double value_sum(std::span<const double> z,
+                                 std::span<const float> y) const override {
+    return true_.value_sum(z, y);
+  }
+  void residuals(std::span<const double> z, std::span<const float> y,
+                 std::span<double> r) const override {
+    true_.residuals(z, y, r);
+    for (double& v : r) v *= 1e6;
+  }
+  void curvatures(std::span<const double> z, std::span<const float> y,
+                  std::span<double> w) const override {
+    true_.curvatures(z, y, w);
+  }
+
+ private:
+  const Loss& true_ = loss_named("logistic");
+};
+
+TEST_F(Fit, RefusesALossThatIsNotTheLibrarys) {
+  const Long other;
+  model.loss = &other;
+  EXPECT_THROW(fit(model, data, made, *backend, Key::from_os()), BadInput);
+}
+
+// What a callback changes is not what is certified.
+TEST_F(Fit, CertifiesThePlanAsItWasGiven) {
+  Plan weak = plan(made.constants, {.epsilon = 20, .delta = 0.1});
+  const double beta = weak.certificate().beta;
+  FitOptions options;
+  options.progress = [&](std::uint64_t, std::uint64_t) { weak = made; };
+  const Release release = fit(model, data, weak, *backend, Key::from_os(), options);
+  EXPECT_EQ(weak.certificate().beta, made.certificate().beta) << "the callback was not called";
+  EXPECT_EQ(release.certificate()["mechanism"]["beta"], beta);
+  EXPECT_TRUE(verify(to_json(release)).valid);
+}
+
+// And an edited plan is not certified.
+TEST_F(Fit, RefusesAPlanWithEditedNumbers) {
+  made.certificates[made.chosen].epsilon = 0.5;
+  EXPECT_THROW(fit(model, data, made, *backend, Key::from_os()), BadInput);
+}
+
+// An engine that does not vouch for its arithmetic is not certified.
+TEST(EngineOfSomebodyElse, IsNotCertifiedByDefault) {
+  class Own final : public Engine {
+   public:
+    [[nodiscard]] std::size_t rows() const override { return 1; }
+    [[nodiscard]] std::size_t features() const override { return 1; }
+    void advance(Ensemble&, std::uint64_t) override {}
+    void loss_gradients(MatrixView<const double>, MatrixView<double>) override {}
+    void loss_values(MatrixView<const double>, std::span<double>) override {}
+  };
+  EXPECT_FALSE(Own().certifiable());
+}
+
 }  // namespace
 }  // namespace gibbsite

@@ -39,6 +39,7 @@ struct Compensated {
 
 class WideEngine final : public Engine {
  public:
+  [[nodiscard]] bool certifiable() const override { return true; }
   WideEngine(const Rows& x, std::span<const float> y, const Loss& loss, std::size_t threads)
       : x_(x), y_(y), loss_(loss), choice_(choose_loss(loss)), sums_(x.cols), crew_(threads) {
     const std::size_t work = x.sparse.entries() + x.cols;

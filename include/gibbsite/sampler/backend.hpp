@@ -26,7 +26,8 @@ class Engine {
  public:
   virtual ~Engine() = default;
   /// Double gradients and noise of the chains' own streams: what a certified run needs.
-  [[nodiscard]] virtual bool certifiable() const { return true; }
+  /// Whoever writes an engine vouches for it.
+  [[nodiscard]] virtual bool certifiable() const { return false; }
   /// How the last `advance` was done ("one-pass: ..."), one line for people; may be empty.
   [[nodiscard]] virtual std::string design() const { return ""; }
   [[nodiscard]] virtual std::size_t rows() const = 0;
