@@ -131,6 +131,7 @@ TEST(Plan, WithoutStrongConvexityThereIsNoGap) {
 TEST(Plan, AGapBelowRoundingNamesTheSmallestThatWouldDo) {
   auto c = problem(1'000'000, 200);
   c.prior_precision = 1.0;
+  c.drop_from_zero = 0.6931471805599454;
   const Budget budget{.epsilon = 1.0, .delta = 1e-6};
   const Plan p = plan(c, budget, {.certificate = CertificateKind::proximal, .tv = 1e-15});
   const std::string why = p.certificate().why;
