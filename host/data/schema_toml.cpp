@@ -30,7 +30,8 @@ class SchemaReader {
     } catch (const toml::parse_error& error) {
       fail(error.source(), fmt::format("not valid TOML: {}", shown(error.description())));
     }
-    for (const auto& [key, node] : root) collect([&] { read_key(key, node); });
+    for (const auto& [key, node] : root)
+      collect([&, &key = key, &node = node] { read_key(key, node); });
     std::ranges::stable_sort(errors_, {}, &SchemaError::line);
     std::vector<std::string> lines;
     for (const SchemaError& error : errors_) lines.emplace_back(error.what());
@@ -154,7 +155,8 @@ class SchemaReader {
     std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
       return a.first->source().begin < b.first->source().begin;
     });
-    for (const auto& [key, node] : entries) collect([&] { read_column(*key, *node); });
+    for (const auto& [key, node] : entries)
+      collect([&, &key = key, &node = node] { read_column(*key, *node); });
   }
 
   void read_column(const toml::key& key, const toml::node& node) {
