@@ -100,13 +100,13 @@ json parse_strict(const std::string& text, const std::string& source) {
   return json::parse(text);
 }
 
-json file_json(const LinearModel& model, const json& certificate) {
-  return {{"format", release_format}, {"model", model_json(model)}, {"certificate", certificate}};
-}
-
 }  // namespace
 
-json to_json(const Release& release) { return file_json(release.model(), release.certificate()); }
+json to_json(const Release& release) {
+  return {{"format", release_format},
+          {"model", model_json(release.model())},
+          {"certificate", release.certificate()}};
+}
 
 Release release_from_json(const json& object, const std::string& source) {
   if (!object.is_object() || !object.contains("format") || object["format"] != release_format) {
