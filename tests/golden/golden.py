@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""golden.py PROGRAM [--make]: seeded fits and draws of every mechanism and layout, held against bits.json.
+
+bits.json was made by the program before the rooms were moved; --make writes it anew, which a change of bits on purpose
+needs (CHANGELOG says why). Coefficients lie on a public grid and are compared exactly; draws of `sample` to 1e-9, for
+libraries of another machine differ in last places."""
+
+import csv
+import json
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+here = pathlib.Path(__file__).resolve().parent
+root = here.parent.parent
+
+
+def make_tables(folder):
+    """A small CSV with categories, missing cells and an intercept; a sparse LIBSVM table; .npy."""
+    draw = random.Random(7)
+    rows = [["age", "size", "town", "y"]]
+    for _ in range(400):
+        age, size = draw.randint(18, 90), round(draw.uniform(-2, 2), 3)
+        town = draw.choice(["north", "south", "east", "?"])
+        rows.append([age, size, town, "yes" if draw.random() < 0.3 + 0.005 * age - 0.1 * (town == "east") else "no"])
+    with open(folder / "people.csv", "w", newline="") as out:
+        csv.writer(out).writerows(rows)
+    (folder / "people.toml").write_text(
+        'label = "y"\npositive = "yes"\nrow_norm = 1.5\nintercept = true\n[columns]\n'
+        'age = {type = "number", range = [18, 90]}\nsize = {type = "number", range = [-1, 1]}\n'
+        'town = {type = "category", levels = ["north", "south"], other = true, missing = "?"}\n')
+    width = 300
+    with open(folder / "sparse.svm", "w") as out:
+        for _ in range(500):
+            columns = sorted(draw.sample(range(1, width + 1), 6))
+            out.write(f"{draw.choice([-1, 1])} " + " ".join(f"{c}:{draw.uniform(0.1, 1):.4f}" for c in columns) + "\n")
+    numbers = "".join(f'{c} = {{type = "number", range = [0, 1]}}\n' for c in range(1, width + 1))
+    (folder / "sparse.toml").write_text(
+        f'label = "label"\npositive = "1"\nrow_norm = 1\nintercept = false\n[columns]\n{numbers}')
+    n, d = 3000, 40
+    values = [draw.uniform(-0.3, 0.3) for _ in range(n * d)]
+    for name, shape, data in (("x", f"({n}, {d})", values), ("y", f"({n},)", [float(draw.random() < 0.4) for _ in range(n)])):
+        head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".encode()
+        head += b" " * (-(len(head) + 11) % 64) + b"\n"
+        (folder / f"{name}.npy").write_bytes(
+            b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + struct.pack(f"<{len(data)}f", *data))
+    numbers = "".join(f'x{k} = {{type = "number", range = [-1, 1]}}\n' for k in range(d))
+    (folder / "dense.toml").write_text(f'label = "y"\npositive = "1"\nrow_norm = 1\nintercept = true\n[columns]\n{numbers}')
+
+
+PEOPLE = ["--data", "people.csv", "--schema", "people.toml"]
+SPARSE = ["--data", "sparse.svm", "--schema", "sparse.toml"]
+DENSE = ["--data", "x.npy", "--labels", "y.npy", "--schema", "dense.toml"]
+BERKELEY = ["--data", str(root / "data" / "berkeley.csv"), "--schema", str(root / "data" / "berkeley.toml")]
+EASY = ["--epsilon", "1", "--delta", "1e-5"]
+LOOSE = ["--epsilon", "0.05", "--delta", "0.4", "--prior-precision", "50", "--tv", "0.15"]  # what slow chains can reach
+TV = ["--prior-precision", "1"]
+
+
+def fits():
+    """Name: (table, options of fit)."""
+    out = {
+        "path-berkeley": BERKELEY + EASY,
+        "path-fixed": PEOPLE + EASY + ["--certificate", "path", "--iterations", "37", "--step-size", "0.02",
+                                       "--prior-precision", "2"],
+        "path-add-remove": PEOPLE + EASY + ["--adjacency", "add-remove", "--rows-cap", "500", "--rows-per-person", "2"],
+        "path-minami-cor8": PEOPLE + EASY + ["--calibration", "minami-cor8"],
+        "path-minami-thm7": PEOPLE + EASY + ["--calibration", "minami-thm7"],
+        "path-geumlek-rdp": PEOPLE + EASY + ["--calibration", "geumlek-rdp"],
+        "path-17-draws": DENSE + EASY + ["--draws", "17"],
+        "path-sparse": SPARSE + EASY + ["--draws", "3"],
+        "rejection": PEOPLE + EASY + TV + ["--certificate", "rejection"],
+        "proximal": PEOPLE + EASY + TV + ["--certificate", "proximal", "--draws", "3"],
+        "proximal-padded": PEOPLE + EASY + TV + ["--certificate", "proximal", "--padded"],
+        "proximal-sparse": SPARSE + EASY + TV + ["--certificate", "proximal"],
+        "averaged": PEOPLE + LOOSE + ["--certificate", "averaged"],
+        "dalalyan": PEOPLE + LOOSE + ["--certificate", "dalalyan"],
+        "auto-tv": BERKELEY + EASY + ["--tv", "1e-9"],
+    }
+    layouts = {}
+    for name, options in out.items():
+        backends = ["cpu", "reference"]
+        if name in ("averaged", "dalalyan"):
+            backends = ["cpu"]
+        for backend in backends:
+            layouts[f"{name}-{backend}"] = options + ["--backend", backend]
+    for threads in ("1", "2"):
+        layouts[f"path-17-draws-threads-{threads}"] = out["path-17-draws"] + ["--backend", "cpu"]
+    layouts["path-cache"] = out["path-17-draws"] + ["--backend", "cpu", "--cache", "always"]
+    return layouts
+
+
+def samples():
+    fixed = ["--prior-precision", "1", "--chains", "2", "--draws", "40", "--seed", "3", "--backend"]
+    common = ["--warm-up", "60", *fixed, "cpu"]
+    return {
+        "sample-hmc": PEOPLE + common,
+        "sample-hmc-laplace": PEOPLE + common + ["--metric", "laplace"],
+        "sample-hmc-diagonal-reference": PEOPLE + common[:-1] + ["reference", "--metric", "diagonal"],
+        "sample-mala": PEOPLE + common + ["--sampler", "mala", "--metric", "diagonal"],
+        "sample-hmc-sparse": SPARSE + common,
+        "sample-proximal": PEOPLE + fixed + ["cpu", "--sampler", "proximal"],
+    }
+
+
+def run(program, arguments, folder, threads=None):
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder)}
+    if threads:
+        environment["OMP_NUM_THREADS"] = threads
+    done = subprocess.run([program, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"golden: {' '.join(arguments)}: status {done.returncode}: {done.stderr.strip()}")
+    return done
+
+
+def coefficients(program, name, options, folder):
+    threads = name[-1] if "threads" in name else None
+    run(program, ["fit", *options, "--seed", "5", "--quiet", "--force", "--out", "model.json"], folder, threads)
+    model = json.loads((folder / "model.json").read_text())["model"]["coefficients"]
+    (folder / "model.json").unlink()
+    return model
+
+
+def draws(program, name, options, folder):
+    run(program, ["sample", *options, "--quiet", "--out", name], folder)
+    lines = []
+    for file in sorted((folder / name).glob("*.csv")):
+        rows = [line for line in file.read_text().splitlines() if line and not line.startswith("#")]
+        if "lp__" not in rows[0]:
+            continue
+        names = rows[0].split(",")
+        skip = [k for k, column in enumerate(names) if column.endswith("__")]
+        for row in rows[1::13]:
+            lines.append([float(cell) for k, cell in enumerate(row.split(",")) if k not in skip])
+    return lines
+
+
+def same(ours, kept, tolerance):
+    if isinstance(kept, list):
+        return len(ours) == len(kept) and all(same(a, b, tolerance) for a, b in zip(ours, kept))
+    return ours == kept or abs(ours - kept) <= tolerance * max(1.0, abs(kept))
+
+
+def main():
+    program = str(pathlib.Path(sys.argv[1]).resolve())
+    file = here / "bits.json"
+    now = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        make_tables(folder)
+        for label, options in fits().items():
+            now[label] = coefficients(program, label, options, folder)
+        for label, options in samples().items():
+            now[label] = draws(program, label, options, folder)
+    assert all(now.values()), [label for label, value in now.items() if not value]
+    if "--make" in sys.argv:
+        lines = ",\n".join(f"{json.dumps(label)}: {json.dumps(value)}" for label, value in now.items())
+        file.write_text("{" + lines + "}\n")
+        return
+    kept = json.loads(file.read_text())
+    assert set(kept) == set(now), set(kept) ^ set(now)
+    wrong = [label for label in now if not same(now[label], kept[label], 1e-9 if label.startswith("sample") else 0.0)]
+    if wrong:
+        sys.exit(f"golden: other bits than {file}: {', '.join(wrong)}")
+    print(f"golden: {len(now)} runs have the bits of {file.name}")
+
+
+main()
