@@ -22,12 +22,14 @@
 #include <string_view>
 #include <vector>
 
+#include "gibbsite/chains/potential.hpp"
+#include "gibbsite/chains/proximal.hpp"
 #include "gibbsite/core/wide.hpp"
-#include "gibbsite/sampler/proximal.hpp"
-#include "gibbsite/sampler/speed.hpp"
-#include "gibbsite/schedule/averaged.hpp"
-#include "gibbsite/schedule/dalalyan.hpp"
-#include "gibbsite/schedule/plan.hpp"
+#include "gibbsite/mechanism/averaged.hpp"
+#include "gibbsite/mechanism/dalalyan.hpp"
+#include "gibbsite/mechanism/plan.hpp"
+#include "gibbsite/model/model.hpp"
+#include "gibbsite/speed/speed.hpp"
 
 namespace gibbsite {
 namespace {
@@ -72,12 +74,12 @@ double median(std::vector<double> values) {
 }
 
 // One table is in memory at a time: cases come shape by shape.
-struct Problem {
+struct Instance {
   Shape shape{};
   MadeUpRows rows;
   std::unique_ptr<Backend> backend = make_backend("cpu");
   std::unique_ptr<Engine> engine;
-  ProblemConstants constants;
+  Problem constants;
   Potential potential;
   double smoothness = 0, gradient_norm = 1e-3 * std::sqrt(m);
   Minimum minimum;
@@ -139,7 +141,7 @@ struct Scheduled {
 };
 
 // The longest share of gamma is tried first; the rest is for rounding.
-Scheduled schedule(const Problem& p, const Case& c) {
+Scheduled schedule(const Instance& p, const Case& c) {
   Scheduled out;
   CertificatePlan& plan = out.plan;
   const auto d = static_cast<double>(c.shape.features);
@@ -208,7 +210,7 @@ double share_done(const ProximalChains& chains, const Scheduled& s, std::size_t 
 }
 
 // Adds a run to the result. False: it was given up.
-bool run_proximal(Problem& p, const Scheduled& s, std::size_t count, const StreamKey& key,
+bool run_proximal(Instance& p, const Scheduled& s, std::size_t count, const StreamKey& key,
                   Result& out, std::vector<double>& seconds, std::vector<double>& cpu) {
   const bool padded = s.plan.gradients > 0;
   const std::vector<double> zero(p.shape.features, 0.0);
@@ -247,7 +249,7 @@ bool run_proximal(Problem& p, const Scheduled& s, std::size_t count, const Strea
   return whole;
 }
 
-void run_langevin(Problem& p, const Scheduled& s, std::size_t count, const StreamKey& key,
+void run_langevin(Instance& p, const Scheduled& s, std::size_t count, const StreamKey& key,
                   Result& out, std::vector<double>& seconds, std::vector<double>& cpu) {
   std::vector<ChainSpec> specs(count, {.key = key});
   const bool averaged = s.plan.kind == CertificateKind::averaged;
@@ -293,7 +295,7 @@ double pass_seconds(F&& pass) {
 }
 
 // All passes of a run whose number is known, or that is too long to begin.
-double by_passes(Problem& p, const Scheduled& s, std::size_t chains) {
+double by_passes(Instance& p, const Scheduled& s, std::size_t chains) {
   const std::size_t d = p.shape.features;
   const std::size_t points = static_cast<std::size_t>(s.plan.proposals) * chains;
   std::vector<double> thetas(points * d), out(points * d);
@@ -312,7 +314,7 @@ double by_passes(Problem& p, const Scheduled& s, std::size_t chains) {
          s.passes.proposals * p.value_seconds[points];
 }
 
-Result measure(Problem& p, const Case& c, const Scheduled& s) {
+Result measure(Instance& p, const Case& c, const Scheduled& s) {
   Result out;
   const bool langevin =
       s.plan.kind == CertificateKind::averaged || s.plan.kind == CertificateKind::dalalyan;
@@ -340,7 +342,7 @@ Result measure(Problem& p, const Case& c, const Scheduled& s) {
   return out;
 }
 
-void draw(benchmark::State& state, Problem& p, const Case& c) {
+void draw(benchmark::State& state, Instance& p, const Case& c) {
   p.make(c.shape);
   if (c.chains > 1 && p.slow.contains(c.name())) {
     for (auto _ : state) state.SetIterationTime(0);
@@ -406,7 +408,7 @@ int run(int argc, char** argv) {
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   benchmark::AddCustomContext("threads", fmt::format("{}", omp_get_max_threads()));
   benchmark::AddCustomContext("limit", fmt::format("{}", limit));
-  Problem problem;
+  Instance problem;
   for (const Shape& shape : shapes) {
     if (static_cast<double>(shape.rows) > most_rows) continue;
     for (std::size_t k = 0; k < std::size(certificates); ++k) {

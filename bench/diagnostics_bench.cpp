@@ -9,7 +9,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random.hpp"
-#include "gibbsite/sampler/diagnostics.hpp"
+#include "gibbsite/posterior/diagnostics.hpp"
 
 namespace gibbsite {
 namespace {

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "backend/cuda/cuda.hpp"
-#include "backend/cuda/design.hpp"
+#include "engine/cuda/cuda.hpp"
+#include "engine/cuda/design.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gpu_roofs.hpp"
 

@@ -18,6 +18,7 @@
 #include <stdexcept>
 
 #include "gibbsite/data/dataset.hpp"
+#include "gibbsite/data/schema_file.hpp"
 
 namespace gibbsite {
 namespace {

@@ -23,10 +23,10 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/cpu/kernels.hpp"
-#include "backend/cpu/noise.hpp"
-#include "gibbsite/sampler/backend.hpp"
-#include "gibbsite/sampler/machine.hpp"
+#include "engine/cpu/kernels.hpp"
+#include "engine/cpu/noise.hpp"
+#include "gibbsite/engine/engine.hpp"
+#include "gibbsite/engine/machine.hpp"
 
 namespace gibbsite {
 namespace {

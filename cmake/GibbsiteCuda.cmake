@@ -31,9 +31,9 @@ else()
   message(STATUS "cuda backend: OFF")
 endif()
 
-# gibbsite_kernel_objects(TARGET [UNREPORTED] ARCHITECTURES... SOURCES ...): an object library of .cu
-# files. UNREPORTED: ptxas says nothing of registers, for kernels that are a library's.
-function(gibbsite_kernel_objects target)
+# gibbsite_kernel_objects(TARGET MODULE [UNREPORTED] ARCHITECTURES... SOURCES ...): an object library of .cu
+# files, linked into that module. UNREPORTED: ptxas says nothing of registers, for kernels that are a library's.
+function(gibbsite_kernel_objects target module)
   cmake_parse_arguments(arg "UNREPORTED" "" "ARCHITECTURES;SOURCES" ${ARGN})
   add_library(${target} OBJECT ${arg_SOURCES})
   set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_ARCHITECTURES "${arg_ARCHITECTURES}")
@@ -44,10 +44,10 @@ function(gibbsite_kernel_objects target)
                          $<$<BOOL:${GIBBSITE_WERROR}>:--Werror=all-warnings>)
   # Keeps what ptxas says, for the test kernel_registers.
   set_target_properties(${target} PROPERTIES CUDA_COMPILER_LAUNCHER ${PROJECT_SOURCE_DIR}/scripts/keep-ptxas)
-  target_sources(gibbsite_sampler PRIVATE $<TARGET_OBJECTS:${target}>)
+  target_sources(gibbsite_${module} PRIVATE $<TARGET_OBJECTS:${target}>)
 endfunction()
 
-# Adds the kernels to the sampler.
+# Adds the kernels to the engine, and those of statistics to posterior.
 function(gibbsite_kernels)
   if(NOT GIBBSITE_HAS_CUDA)
     return()
@@ -58,13 +58,14 @@ function(gibbsite_kernels)
   list(FILTER sources EXCLUDE REGEX "_sm90a[.]cu$")
   list(REMOVE_ITEM sources ${statistics})
   list(FILTER hopper INCLUDE REGEX "_sm90a[.]cu$")
-  gibbsite_kernel_objects(gibbsite_kernels ARCHITECTURES ${CMAKE_CUDA_ARCHITECTURES} SOURCES ${sources})
-  gibbsite_kernel_objects(gibbsite_statistics UNREPORTED ARCHITECTURES ${CMAKE_CUDA_ARCHITECTURES}
+  gibbsite_kernel_objects(gibbsite_kernels engine ARCHITECTURES ${CMAKE_CUDA_ARCHITECTURES} SOURCES ${sources})
+  gibbsite_kernel_objects(gibbsite_statistics posterior UNREPORTED ARCHITECTURES ${CMAKE_CUDA_ARCHITECTURES}
                           SOURCES ${statistics})
   if(hopper)
-    gibbsite_kernel_objects(gibbsite_kernels_sm90a ARCHITECTURES 90a-real SOURCES ${hopper})
+    gibbsite_kernel_objects(gibbsite_kernels_sm90a engine ARCHITECTURES 90a-real SOURCES ${hopper})
   endif()
-  target_sources(gibbsite_sampler PRIVATE ${PROJECT_SOURCE_DIR}/kernels/cuda_device.cpp)
-  target_compile_definitions(gibbsite_sampler PRIVATE GIBBSITE_HAS_CUDA)
-  target_link_libraries(gibbsite_sampler PUBLIC CUDA::cudart_static CUDA::cublasLt CUDA::curand)
+  target_sources(gibbsite_engine PRIVATE ${PROJECT_SOURCE_DIR}/kernels/cuda_device.cpp)
+  target_compile_definitions(gibbsite_engine PRIVATE GIBBSITE_HAS_CUDA)
+  target_compile_definitions(gibbsite_posterior PRIVATE GIBBSITE_HAS_CUDA)
+  target_link_libraries(gibbsite_engine PUBLIC CUDA::cudart_static CUDA::cublasLt CUDA::curand)
 endfunction()

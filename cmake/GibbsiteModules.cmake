@@ -1,4 +1,4 @@
-# Helpers: a module library, the generated list of losses, a test per module, a test per backend.
+# Helpers: a module library, a test per module, a test per backend.
 
 # Flags of our own code; dependencies are system headers.
 add_library(gibbsite_flags INTERFACE)
@@ -10,49 +10,16 @@ if(GIBBSITE_SANITIZE)
   add_link_options(-fsanitize=${GIBBSITE_SANITIZE})
 endif()
 
-# gibbsite_module(NAME [EXTRA folder...] LINK lib...): host/NAME/**.cpp (and host/EXTRA/**.cpp)
+# gibbsite_module(NAME LINK lib...): host/NAME/**.cpp
 function(gibbsite_module name)
-  cmake_parse_arguments(arg "" "" "LINK;EXTRA" ${ARGN})
-  set(globs ${CMAKE_CURRENT_SOURCE_DIR}/host/${name}/*.cpp)
-  foreach(folder IN LISTS arg_EXTRA)
-    list(APPEND globs ${CMAKE_CURRENT_SOURCE_DIR}/host/${folder}/*.cpp)
-  endforeach()
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${globs})
-  if(NOT sources)
-    message(WARNING "module ${name} has no sources yet")
-    file(WRITE ${CMAKE_BINARY_DIR}/empty_${name}.cpp "")
-    set(sources ${CMAKE_BINARY_DIR}/empty_${name}.cpp)
-  endif()
+  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/host/${name}/*.cpp)
   add_library(gibbsite_${name} STATIC ${sources})
   add_library(gibbsite::${name} ALIAS gibbsite_${name})
   target_include_directories(gibbsite_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include
                              PRIVATE ${PROJECT_SOURCE_DIR}/host ${PROJECT_SOURCE_DIR})
   target_link_libraries(gibbsite_${name} PUBLIC ${arg_LINK} PRIVATE gibbsite_flags)
   target_compile_definitions(gibbsite_${name} PRIVATE GIBBSITE_VERSION="${PROJECT_VERSION}")
-endfunction()
-
-# Every include/gibbsite/model/losses/NAME.hpp becomes a registered loss: adding one is adding a file.
-function(gibbsite_loss_list)
-  file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include
-       ${PROJECT_SOURCE_DIR}/include/gibbsite/model/losses/*.hpp)
-  set(includes "")
-  set(entries "")
-  foreach(header IN LISTS headers)
-    get_filename_component(loss ${header} NAME_WE)
-    string(APPEND includes "#include \"${header}\"\n")
-    list(APPEND entries "gibbsite::losses::${loss}")
-  endforeach()
-  list(JOIN entries ", " entries)
-  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/loss_list.hpp CONTENT
-"// Generated from include/gibbsite/model/losses/.
-#pragma once
-${includes}
-namespace gibbsite {
-template <class... L> struct LossList {};
-using CompiledLosses = LossList<${entries}>;
-}
-")
-  include_directories(${PROJECT_BINARY_DIR}/generated)
 endfunction()
 
 # gibbsite_test(NAME [NEEDS_GPU] SOURCES ... [LINK ...] [DEFINE ...]): one GoogleTest program, one ctest per

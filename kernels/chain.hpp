@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "gibbsite/core/random_bits.hpp"
-#include "gibbsite/sampler/ensemble.hpp"
-#include "gibbsite/sampler/langevin.hpp"
+#include "gibbsite/engine/ensemble.hpp"
+#include "gibbsite/engine/langevin.hpp"
 #include "kernels/block.hpp"
 
 namespace gibbsite::kernels {

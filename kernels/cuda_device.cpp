@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "backend/cuda/cuda.hpp"
-#include "backend/cuda/probe.hpp"
+#include "engine/cuda/cuda.hpp"
+#include "engine/cuda/probe.hpp"
 #include "gibbsite/core/error.hpp"
 #include "kernels/launch.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
-// The statistics of sampler/diagnostics.hpp, one parameter at a time, written once in Thrust: for
+// The statistics of posterior/diagnostics.hpp, one parameter at a time, written once in Thrust: for
 // the device (ensemble_statistics.cu), for one thread, of which the host runs several, each with
-// parameters of its own (host/backend/ensemble_statistics.cpp), and, in the tests, for OpenMP. A
+// parameters of its own (host/posterior/ensemble_statistics.cpp), and, in the tests, for OpenMP. A
 // System says where:
 //
 //   struct System {
@@ -9,7 +9,7 @@
 //     static auto policy();                   // a Thrust execution policy
 //   };
 //
-// Sections are those of VGSCB (sampler/diagnostics.hpp); m = 2C half chains of n draws.
+// Sections are those of VGSCB (posterior/diagnostics.hpp); m = 2C half chains of n draws.
 //
 // Determinism: Thrust sorts, gathers and compares, which are exact. Sums of doubles are ours
 // (`row_sums`), in an order that depends on the shape alone, since Thrust's reductions promise
@@ -39,7 +39,7 @@
 #endif
 
 #include "gibbsite/core/host_device.hpp"
-#include "gibbsite/sampler/diagnostics.hpp"
+#include "gibbsite/posterior/diagnostics.hpp"
 
 namespace gibbsite::kernels {
 

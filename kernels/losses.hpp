@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "loss_list.hpp"
+#include "gibbsite/model/losses.hpp"
 
 namespace gibbsite::kernels {
 
@@ -17,9 +17,7 @@ unsigned index_of_loss(std::string_view name, LossList<L...>) {
 }
 
 /// Place of that loss among the compiled ones; no_loss when it is not.
-inline unsigned index_of_loss(std::string_view name) {
-  return index_of_loss(name, CompiledLosses{});
-}
+inline unsigned index_of_loss(std::string_view name) { return index_of_loss(name, Losses{}); }
 
 template <class Visit, class... L>
 void with_loss(unsigned index, Visit&& visit, LossList<L...>) {
@@ -30,7 +28,7 @@ void with_loss(unsigned index, Visit&& visit, LossList<L...>) {
 /// Calls visit.operator()<Loss>() for the compiled loss at that place.
 template <class Visit>
 void with_loss(unsigned index, Visit&& visit) {
-  with_loss(index, visit, CompiledLosses{});
+  with_loss(index, visit, Losses{});
 }
 
 }  // namespace gibbsite::kernels

@@ -11,7 +11,8 @@
 #include "command.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random.hpp"
-#include "gibbsite/sampler/machine.hpp"
+#include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/engine/machine.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"
 #include "progress.hpp"
@@ -115,7 +116,7 @@ struct BenchCommand {
 
     Dataset data;
     TableShape rows;
-    ProblemConstants constants;
+    Problem constants;
     std::optional<Reading> reading;
     if (of_table) {
       const Schema domain = read_schema(shape.schema);

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
-#include "gibbsite/sampler/backend.hpp"
+#include "gibbsite/engine/engine.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {

@@ -5,9 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "command.hpp"
+#include "gibbsite/certificate/model_file.hpp"
+#include "gibbsite/chains/potential.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/model/potential.hpp"
-#include "gibbsite/release/release.hpp"
+#include "gibbsite/model/linear_model.hpp"
+#include "gibbsite/model/model.hpp"
+#include "gibbsite/release/predict.hpp"
 #include "options.hpp"
 #include "text.hpp"
 

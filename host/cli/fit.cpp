@@ -1,4 +1,4 @@
-#include "gibbsite/release/fit.hpp"
+#include "gibbsite/run/fit.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -15,7 +15,10 @@
 #include "command.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
-#include "gibbsite/sampler/speed.hpp"
+#include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/model/linear_model.hpp"
+#include "gibbsite/model/model.hpp"
+#include "gibbsite/speed/speed.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"
 #include "progress.hpp"
@@ -247,7 +250,7 @@ struct FitCommand {
     catch_interrupts();
 
     const Dataset data = read(domain);
-    const ProblemConstants constants = plan.constants(domain, data.rows());
+    const Problem constants = plan.constants(domain, data.rows());
     say(describe(constants, budget) + "\n" + ingest_report(data));
 
     // The clock is for the screen: what is planned follows from public numbers alone.

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <filesystem>
 
+#include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/model/potential.hpp"
-#include "gibbsite/release/certificate.hpp"
+#include "gibbsite/model/model.hpp"
 #include "interrupt.hpp"
 
 namespace gibbsite::cli {
@@ -152,7 +152,7 @@ PlanOptions PlanArguments::options() const {
   return out;
 }
 
-ProblemConstants PlanArguments::constants(const FeatureSpace& space, std::uint64_t rows) const {
+Problem PlanArguments::constants(const FeatureSpace& space, std::uint64_t rows) const {
   if (rows_cap && rows > *rows_cap) {
     throw BadInput(
         fmt::format("--rows-cap: the table has more than {} rows; give a public bound "
@@ -163,7 +163,7 @@ ProblemConstants PlanArguments::constants(const FeatureSpace& space, std::uint64
       .constants(space, rows_cap.value_or(rows));
 }
 
-void warn_of_large_delta(const Budget& budget, const ProblemConstants& constants) {
+void warn_of_large_delta(const Budget& budget, const Problem& constants) {
   if (!budget.delta_is_large(constants.rows)) return;
   fmt::print(stderr, "gibbsite: warning: --delta: {}\n", large_delta(budget.delta));
 }

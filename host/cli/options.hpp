@@ -6,8 +6,8 @@
 #include <string>
 
 #include "gibbsite/data/dataset.hpp"
-#include "gibbsite/sampler/speed.hpp"
-#include "gibbsite/schedule/plan.hpp"
+#include "gibbsite/mechanism/plan.hpp"
+#include "gibbsite/speed/speed.hpp"
 
 namespace gibbsite::cli {
 
@@ -55,11 +55,11 @@ struct PlanArguments {
   [[nodiscard]] PlanOptions options() const;
   /// Public constants: the table's rows under replace-one, the cap under add-remove. Throws
   /// BadInput when the table has more rows than the cap.
-  [[nodiscard]] ProblemConstants constants(const FeatureSpace& space, std::uint64_t rows) const;
+  [[nodiscard]] Problem constants(const FeatureSpace& space, std::uint64_t rows) const;
 };
 
 /// A warning on stderr where delta is not below 1/rows; rows are the public ones.
-void warn_of_large_delta(const Budget& budget, const ProblemConstants& constants);
+void warn_of_large_delta(const Budget& budget, const Problem& constants);
 
 /// A table and its schema, or the public shape itself.
 struct ShapeArguments {

@@ -4,8 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "command.hpp"
-#include "gibbsite/release/certificate.hpp"
-#include "gibbsite/sampler/speed.hpp"
+#include "gibbsite/certificate/certificate.hpp"
+#include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/speed/speed.hpp"
 #include "options.hpp"
 #include "text.hpp"
 
@@ -24,7 +25,7 @@ struct PlanCommand {
     const Budget budget = plan.budget();
     PlanOptions options = plan.options();
     const auto backend = make_backend("auto");
-    ProblemConstants constants;
+    Problem constants;
     TableShape rows;
     if (shape.of_table(plan)) {
       const Schema domain = read_schema(shape.schema);

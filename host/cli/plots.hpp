@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "gibbsite/sampler/diagnostics.hpp"
+#include "gibbsite/posterior/diagnostics.hpp"
 
 namespace gibbsite::cli {
 

@@ -1,3 +1,5 @@
+#include "gibbsite/release/predict.hpp"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -5,9 +7,10 @@
 #include <memory>
 
 #include "command.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/core/text.hpp"
-#include "gibbsite/release/release.hpp"
+#include "gibbsite/model/linear_model.hpp"
 #include "options.hpp"
 
 namespace gibbsite::cli {

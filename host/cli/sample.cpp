@@ -11,11 +11,13 @@
 #include <random>
 
 #include "command.hpp"
+#include "gibbsite/chains/potential.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/core/text.hpp"
-#include "gibbsite/sampler/draws_file.hpp"
-#include "gibbsite/sampler/posterior.hpp"
+#include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/posterior/draws_file.hpp"
+#include "gibbsite/posterior/posterior.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"
 #include "plots.hpp"

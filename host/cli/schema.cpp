@@ -1,4 +1,4 @@
-#include "gibbsite/data/schema.hpp"
+#include "gibbsite/model/schema.hpp"
 
 #include <fmt/format.h>
 
@@ -6,6 +6,7 @@
 
 #include "command.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/data/schema_file.hpp"
 
 namespace gibbsite::cli {
 namespace {

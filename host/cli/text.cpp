@@ -74,7 +74,7 @@ std::string table(const std::vector<std::vector<std::string>>& texts) {
   return out;
 }
 
-std::string describe(const ProblemConstants& constants, const Budget& budget) {
+std::string describe(const Problem& constants, const Budget& budget) {
   const bool replace = budget.adjacency == Adjacency::replace_one;
   return fmt::format("{} {}, {} features, row norm {:.4g}{}; {}, {} {} per person, {} {}",
                      replace ? human_count(static_cast<double>(constants.rows))

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gibbsite/data/dataset.hpp"
-#include "gibbsite/schedule/plan.hpp"
+#include "gibbsite/mechanism/plan.hpp"
 
 namespace gibbsite::cli {
 
@@ -20,7 +20,7 @@ std::string human_count(double count);
 std::string table(const std::vector<std::vector<std::string>>& lines);
 
 /// "4,526 rows, 9 features, ...": the public problem in one line.
-std::string describe(const ProblemConstants& constants, const Budget& budget);
+std::string describe(const Problem& constants, const Budget& budget);
 /// The certificates side by side, and below which was chosen and why.
 std::string plan_table(const Plan& plan);
 /// One line on the certificate that will be run.

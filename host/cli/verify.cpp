@@ -7,10 +7,10 @@
 #include <string_view>
 
 #include "command.hpp"
+#include "gibbsite/certificate/certificate.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
-#include "gibbsite/release/certificate.hpp"
-#include "gibbsite/release/release.hpp"
 
 namespace gibbsite::cli {
 namespace {

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/data/schema_file.hpp"
 
 namespace gibbsite {
 

@@ -14,6 +14,7 @@
 #include "data/input.hpp"
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/data/dataset.hpp"
 
 namespace gibbsite {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
 
 namespace gibbsite {
 

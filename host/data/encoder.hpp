@@ -13,6 +13,7 @@
 #include "data/cache.hpp"
 #include "data/input.hpp"
 #include "data/text.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/data/dataset.hpp"
 
 namespace gibbsite {

@@ -6,6 +6,7 @@
 #include "data/encoder.hpp"
 #include "data/input.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/data/dataset.hpp"
 
 namespace gibbsite {

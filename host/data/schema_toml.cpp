@@ -7,11 +7,12 @@
 
 #include "data/csv.hpp"
 #include "data/input.hpp"
-#include "data/schema_check.hpp"
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
-#include "gibbsite/data/schema.hpp"
+#include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/model/schema.hpp"
+#include "model/schema_check.hpp"
 
 namespace gibbsite {
 

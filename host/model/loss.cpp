@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "gibbsite/core/error.hpp"
-#include "loss_list.hpp"
+#include "gibbsite/model/losses.hpp"
 
 namespace gibbsite {
 namespace {
@@ -16,7 +16,7 @@ std::vector<const Loss*> instances(LossList<F...>) {
 }
 
 const std::vector<const Loss*>& all_losses() {
-  static const auto all = instances(CompiledLosses{});
+  static const auto all = instances(Losses{});
   return all;
 }
 

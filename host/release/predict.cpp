@@ -1,3 +1,5 @@
+#include "gibbsite/release/predict.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +8,7 @@
 #include <numeric>
 
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/release/release.hpp"
+#include "gibbsite/model/linear_model.hpp"
 
 namespace gibbsite {
 namespace {

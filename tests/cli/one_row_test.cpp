@@ -1,6 +1,6 @@
 // What one row, one hostile model file or one private count can make the program say.
+#include "certificate/model_json.hpp"
 #include "cli/cli.hpp"
-#include "release/model_json.hpp"
 
 namespace gibbsite::testing {
 namespace {

@@ -9,9 +9,10 @@
 #include <map>
 
 #include "cli/cli.hpp"
+#include "gibbsite/chains/potential.hpp"
 #include "gibbsite/data/dataset.hpp"
-#include "gibbsite/model/potential.hpp"
-#include "gibbsite/sampler/diagnostics.hpp"
+#include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/posterior/diagnostics.hpp"
 
 namespace gibbsite::testing {
 namespace {

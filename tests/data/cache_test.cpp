@@ -12,6 +12,7 @@
 
 #include "data/digest.hpp"
 #include "data/support.hpp"
+#include "gibbsite/data/schema_file.hpp"
 
 namespace gibbsite {
 namespace {

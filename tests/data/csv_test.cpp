@@ -5,6 +5,7 @@
 #include <random>
 #include <thread>
 
+#include "gibbsite/data/schema_file.hpp"
 #include "support.hpp"
 
 namespace gibbsite {

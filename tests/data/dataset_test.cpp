@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "gibbsite/data/schema_file.hpp"
 #include "support.hpp"
 #include "support/adult.hpp"
 

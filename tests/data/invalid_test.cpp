@@ -5,6 +5,7 @@
 #include <limits>
 #include <random>
 
+#include "gibbsite/data/schema_file.hpp"
 #include "support.hpp"
 
 namespace gibbsite {

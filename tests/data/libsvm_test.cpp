@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "gibbsite/data/schema_file.hpp"
 #include "support.hpp"
 
 namespace gibbsite {

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <random>
 
+#include "gibbsite/data/schema_file.hpp"
 #include "support.hpp"
 
 namespace gibbsite {

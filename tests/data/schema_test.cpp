@@ -1,9 +1,10 @@
-#include "gibbsite/data/schema.hpp"
+#include "gibbsite/model/schema.hpp"
 
 #include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
 #include <random>
 
+#include "gibbsite/data/schema_file.hpp"
 #include "support.hpp"
 
 namespace gibbsite {

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "folder.hpp"
-#include "sampler/sample.hpp"
+#include "run/sample.hpp"
 
 void gibbsite::fuzz::run(std::string_view in) {
   static File file;

@@ -1,6 +1,7 @@
 // First byte: schema and options; the rest is the table.
 #include "data/csv.hpp"
 
+#include "gibbsite/data/schema_file.hpp"
 #include "table.hpp"
 
 void gibbsite::fuzz::run(std::string_view in) {

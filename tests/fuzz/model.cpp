@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "fuzz.hpp"
-#include "gibbsite/release/release.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 
 void gibbsite::fuzz::run(std::string_view in) {
   static File file;

@@ -1,7 +1,8 @@
 // The input is the TOML. What is read is written and read again to the same.
-#include "gibbsite/data/schema.hpp"
+#include "gibbsite/model/schema.hpp"
 
 #include "fuzz.hpp"
+#include "gibbsite/data/schema_file.hpp"
 
 namespace gibbsite::fuzz {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "fuzz.hpp"
 #include "gibbsite/data/dataset.hpp"
+#include "gibbsite/data/schema_file.hpp"
 
 namespace gibbsite::fuzz {
 

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "fuzz.hpp"
-#include "gibbsite/release/certificate.hpp"
-#include "gibbsite/release/release.hpp"
+#include "gibbsite/certificate/certificate.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 
 void gibbsite::fuzz::run(std::string_view in) {
   static File file;

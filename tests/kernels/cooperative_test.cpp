@@ -6,10 +6,10 @@
 #include <cstring>
 #include <limits>
 
-#include "backend/cuda/source.hpp"
+#include "engine/cuda/source.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random.hpp"
-#include "gibbsite/schedule/map_error.hpp"
+#include "gibbsite/core/summation.hpp"
 #include "kernels/losses.hpp"
 #include "support/backend.hpp"
 #include "support/odd_rows.hpp"
@@ -27,7 +27,8 @@ double gamma_of(double k, double u) { return k * u / (1 - k * u); }
 // Chains on the device as the engine uploads them; steps through the loop of design B.
 class Chains {
  public:
-  Chains(cuda::Device& device, const cuda::Problem& problem, const OddRows& p, const Ensemble& e)
+  Chains(cuda::Device& device, const cuda::DeviceProblem& problem, const OddRows& p,
+         const Ensemble& e)
       : device_(device),
         loop_(cuda::make_loop(Design::cooperative, problem)),
         x_(device, padded(p.x)),
@@ -97,8 +98,8 @@ void PrintTo(const Shape& s, std::ostream* out) {
 class Cooperative : public support::DeviceTest {
  protected:
   Cooperative() : DeviceTest(GIBBSITE_TEST_DEVICE) {}
-  [[nodiscard]] cuda::Problem problem(const Shape& s,
-                                      Arithmetic arithmetic = Arithmetic::float64) const {
+  [[nodiscard]] cuda::DeviceProblem problem(const Shape& s,
+                                            Arithmetic arithmetic = Arithmetic::float64) const {
     return {{s.n, s.d, s.chains}, arithmetic, kernels::index_of_loss("logistic"), device_->card()};
   }
 };
@@ -182,7 +183,7 @@ TEST_P(CooperativeOfShape, EveryStepIsWithinItsBound) {
   const OddRows p = support::make_odd_rows(s.n, s.d, 1);
   const Ensemble e = support::make_odd_chains(s.chains, s.d);  // T = 2, 3, 4, 5, 2, ...
   for (const Arithmetic arithmetic : {Arithmetic::float64, Arithmetic::float32}) {
-    const cuda::Problem here = problem(s, arithmetic);
+    const cuda::DeviceProblem here = problem(s, arithmetic);
     ASSERT_EQ(cuda::why_not(Design::cooperative, here.shape, arithmetic, here.card), "");
     Chains run(*device_, here, p, e);
     EXPECT_LE(run.depth(), accumulation_depth(s.n));
@@ -204,7 +205,7 @@ TEST_P(CooperativeOfShape, BitsDependOnTheRowsAlone) {
   const OddRows p = support::make_odd_rows(s.n, s.d, 2);
   const Ensemble e = support::make_odd_chains(s.chains, s.d);
   const std::uint64_t steps = s.n > 2000 ? 2 : 5;
-  cuda::Problem here = problem(s);
+  cuda::DeviceProblem here = problem(s);
   Chains whole(*device_, here, p, e), cut(*device_, here, p, e);
   whole.advance(steps);
   cut.advance(1);

@@ -1,10 +1,10 @@
 // The rule that chooses a design, and its limits.
-#include "backend/cuda/design.hpp"
+#include "engine/cuda/design.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "backend/cuda/source.hpp"
+#include "engine/cuda/source.hpp"
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite::cuda {
@@ -69,7 +69,7 @@ TEST(ChooseDesign, EveryChoiceCanRunAndAPersonCanOverrideIt) {
           const Choice choice = choose_design(shape, a, h100);
           EXPECT_EQ(why_not(choice.design, shape, a, h100), "");
           EXPECT_FALSE(choice.why.empty());
-          const Problem problem{shape, a, 0, h100};
+          const DeviceProblem problem{shape, a, 0, h100};
           EXPECT_NE(make_source(gradient_design(choice.design, shape), problem), nullptr);
           EXPECT_EQ(choose_design(shape, a, h100, Design::blocked).design, Design::blocked);
         }

@@ -1,5 +1,5 @@
 // The cuda engine's memory, queues, choices and errors, on the emulated card and on a real one.
-#include "backend/cuda/engine.hpp"
+#include "engine/cuda/engine.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@
 #include <limits>
 #include <random>
 
-#include "backend/cuda/source.hpp"
+#include "engine/cuda/source.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/schedule/map_error.hpp"
+#include "gibbsite/core/summation.hpp"
 #include "support/backend.hpp"
 
 namespace gibbsite::cuda {

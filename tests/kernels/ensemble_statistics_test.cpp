@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "gibbsite/sampler/diagnostics.hpp"
+#include "gibbsite/posterior/diagnostics.hpp"
 #include "support/backend.hpp"
 #include "support/known_draws.hpp"
 

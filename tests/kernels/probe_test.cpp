@@ -1,5 +1,5 @@
 // What a machine's CUDA driver says, and the three errors it becomes.
-#include "backend/cuda/probe.hpp"
+#include "engine/cuda/probe.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

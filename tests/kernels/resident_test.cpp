@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "backend/cuda/source.hpp"
+#include "engine/cuda/source.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/schedule/map_error.hpp"
+#include "gibbsite/core/summation.hpp"
 #include "kernels/losses.hpp"
 #include "support/backend.hpp"
 #include "support/odd_rows.hpp"

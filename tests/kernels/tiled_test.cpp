@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "backend/cuda/source.hpp"
+#include "engine/cuda/source.hpp"
 #include "gibbsite/core/error.hpp"
 #include "kernels/losses.hpp"
 #include "support/backend.hpp"
@@ -31,8 +31,8 @@ void PrintTo(const Shape& s, std::ostream* out) {
 }
 
 // Partials of the source, of the first `rows` rows.
-std::vector<float> partials(cuda::Device& device, const cuda::Problem& problem, const OddRows& p,
-                            std::span<const double> theta, float after = 0) {
+std::vector<float> partials(cuda::Device& device, const cuda::DeviceProblem& problem,
+                            const OddRows& p, std::span<const double> theta, float after = 0) {
   const std::size_t chains = theta.size() / p.d;
   const auto source = cuda::make_source(Design::tiled, problem);
   EXPECT_TRUE(source->single_partials());
@@ -47,7 +47,7 @@ std::vector<float> partials(cuda::Device& device, const cuda::Problem& problem, 
   return out.read();
 }
 
-cuda::Problem problem_of(const cuda::Device& device, const OddRows& p, std::size_t chains) {
+cuda::DeviceProblem problem_of(const cuda::Device& device, const OddRows& p, std::size_t chains) {
   return {
       {p.n, p.d, chains}, Arithmetic::float32, kernels::index_of_loss("logistic"), device.card()};
 }
@@ -127,7 +127,7 @@ TEST_P(TiledOfShape, GradientIsWithinTheBoundOfFloat) {
   const auto [n, d, chains] = GetParam();
   const OddRows p = support::make_odd_rows(n, d, 1);
   const Ensemble e = support::make_odd_chains(chains, d);
-  const cuda::Problem problem = problem_of(*device_, p, chains);
+  const cuda::DeviceProblem problem = problem_of(*device_, p, chains);
   ASSERT_EQ(cuda::why_not(Design::tiled, problem.shape, problem.arithmetic, problem.card), "");
   expect_within_bound(p, e.theta, sum(partials(*device_, problem, p, e.theta), e.theta.size()));
 }
@@ -138,7 +138,7 @@ TEST_P(TiledOfShape, BitsAreOfTheChainAlone) {
   const auto [n, d, chains] = GetParam();
   const OddRows p = support::make_odd_rows(n, d, 2);
   const Ensemble e = support::make_odd_chains(chains, d);
-  const cuda::Problem problem = problem_of(*device_, p, chains);
+  const cuda::DeviceProblem problem = problem_of(*device_, p, chains);
   const std::vector<float> all = partials(*device_, problem, p, e.theta);
   const std::size_t ranges = all.size() / e.theta.size();
   ASSERT_EQ(ranges, kernels::ceil_div(n, range_rows));
@@ -155,7 +155,7 @@ TEST_P(TiledOfShape, BitsAreOfTheChainAlone) {
     }
   }
 
-  cuda::Problem other = problem;
+  cuda::DeviceProblem other = problem;
   other.card.multiprocessors = 999;
   other.card.shared_bytes = kernels::tiled_shared_bytes(d, chains, 1);  // one tile of X
   EXPECT_EQ(partials(*device_, other, p, e.theta), all);
@@ -167,7 +167,7 @@ TEST_P(TiledOfShape, BitsAreOfTheChainAlone) {
 TEST_F(Tiled, LongRangesGoRoundTheTiles) {
   const OddRows p = support::make_odd_rows(2000, 68, 3);
   const Ensemble e = support::make_odd_chains(9, p.d);
-  cuda::Problem problem = problem_of(*device_, p, 9);
+  cuda::DeviceProblem problem = problem_of(*device_, p, 9);
   const std::vector<double> sums = sum(partials(*device_, problem, p, e.theta), e.theta.size());
   problem.shape.rows = 3'000'000;  // ranges of 4096 rows
   const std::vector<float> one = partials(*device_, problem, p, e.theta);

@@ -11,8 +11,8 @@
 #include <random>
 #include <set>
 
-#include "backend/cuda/engine.hpp"
-#include "backend/cuda/source.hpp"
+#include "engine/cuda/engine.hpp"
+#include "engine/cuda/source.hpp"
 #include "gibbsite/core/matrix_view.hpp"
 #include "support/backend.hpp"
 

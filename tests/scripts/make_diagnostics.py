@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes tests/sampler/diagnostics.json: what ArviZ says of draws that the test makes again.
+"""Writes tests/posterior/diagnostics.json: what ArviZ says of draws that the test makes again.
 
-make_diagnostics.py > tests/sampler/diagnostics.json    (pip install arviz-stats==0.8.0)
+make_diagnostics.py > tests/posterior/diagnostics.json    (pip install arviz-stats==0.8.0)
 
 A draw is made of integers and correctly rounded operations alone, so both sides have the same bits.
 """

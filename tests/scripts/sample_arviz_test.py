@@ -12,7 +12,7 @@ import tempfile
 import warnings
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOLERANCE = 1e-6  # relative, as promised in include/gibbsite/sampler/diagnostics.hpp
+TOLERANCE = 1e-6  # relative, as promised in include/gibbsite/posterior/diagnostics.hpp
 # Chains that agree, slow ones that do not, antithetic ones, an odd number of draws, one chain.
 RUNS = {
     "hmc": ["--chains", "4", "--draws", "500"],

@@ -10,11 +10,11 @@
 #include <cmath>
 #include <vector>
 
-#include "gibbsite/core/constants.hpp"
+#include "gibbsite/core/problem.hpp"
 #include "gibbsite/core/random.hpp"
+#include "gibbsite/engine/engine.hpp"
+#include "gibbsite/mechanism/path.hpp"
 #include "gibbsite/model/loss.hpp"
-#include "gibbsite/sampler/backend.hpp"
-#include "gibbsite/schedule/path.hpp"
 
 namespace gibbsite {
 namespace {
@@ -83,7 +83,7 @@ TEST(Audit, DoesNotBeatTheCertificateUnlessTheNoiseIsHalved) {
                  .iterations = 10,
                  .center = {-40, 0},
                  .key = StreamKey::from_seed(0)};
-  const ProblemConstants constants{.rows = 3, .features = 2, .prior_precision = 0.5};
+  const Problem constants{.rows = 3, .features = 2, .prior_precision = 0.5};
   const double mu = path_mu_up(constants.sensitivity_up(0.5, Adjacency::replace_one, 1), 0.5,
                                constants.smoothness_up(0.5, 0.5), spec.step_size, 10);
   const double found = audit_mu_down(draws(0.96F, spec, 1), draws(-0.96F, spec, 2));

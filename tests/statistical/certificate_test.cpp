@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "gibbsite/core/constants.hpp"
+#include "gibbsite/core/problem.hpp"
+#include "gibbsite/mechanism/path.hpp"
 #include "gibbsite/model/losses/logistic.hpp"
 #include "gibbsite/privacy/gdp.hpp"
-#include "gibbsite/schedule/path.hpp"
 #include "statistical/quadrature.hpp"
 
 namespace gibbsite {
@@ -56,7 +56,7 @@ std::vector<Row> joined(std::vector<Row> rows, const std::vector<Row>& more) {
   return rows;
 }
 
-ProblemConstants logistic_constants(std::uint64_t rows) {
+Problem logistic_constants(std::uint64_t rows) {
   return {.rows = rows, .features = 1, .prior_precision = {}};
 }
 
@@ -139,7 +139,7 @@ TEST(Certificate, IsNotBeatenByAnyNeighbour) {
   double tightest = 0;
   int curves = 0;
   for (const std::uint64_t n : {1U, 2U, 5U, 20U}) {
-    const ProblemConstants constants = logistic_constants(n);
+    const Problem constants = logistic_constants(n);
     for (const Neighbour& pair : neighbours(random)) {
       if (pair.before.size() > n) continue;
       const auto adjacency = pair.after.empty() ? Adjacency::add_remove : Adjacency::replace_one;
@@ -249,7 +249,7 @@ TEST(Certificate, QuadraticAttainsItByQuadrature) {
 TEST(Certificate, WrongCertificatesAreBeaten) {
   const double beta = 0.8, m = 0.4;
   const int T = 5;
-  const ProblemConstants one = logistic_constants(1), two = logistic_constants(2);
+  const Problem one = logistic_constants(1), two = logistic_constants(2);
   const double M = one.smoothness_up(beta, m), h = 0.3 / (M + m);
   const double S = one.sensitivity_up(beta, Adjacency::replace_one, 1);
   const Chain chain{beta, m, h};

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "gibbsite/core/random.hpp"
+#include "gibbsite/engine/engine.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/losses/logistic.hpp"
-#include "gibbsite/sampler/backend.hpp"
 #include "statistical/problems.hpp"
 #include "statistical/quadrature.hpp"
 #include "statistical/scores.hpp"

@@ -15,8 +15,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "gibbsite/chains/potential.hpp"
+#include "gibbsite/chains/proximal.hpp"
 #include "gibbsite/model/losses/logistic.hpp"
-#include "gibbsite/sampler/proximal.hpp"
 #include "statistical/scores.hpp"
 
 namespace gibbsite {

@@ -14,8 +14,8 @@
 #include <numbers>
 #include <utility>
 
+#include "gibbsite/mechanism/dalalyan.hpp"
 #include "gibbsite/model/losses/logistic.hpp"
-#include "gibbsite/schedule/dalalyan.hpp"
 #include "statistical/quadrature.hpp"
 
 namespace gibbsite {

@@ -5,7 +5,7 @@
 // probability at most 5e-8 over the choice of the seed; the seeds are fixed, and fewer than 20
 // verdicts must hold, so at most 1e-6 in all. A copy of the transition, which agrees with the
 // library's to rounding, plants the bugs that each harness must see.
-#include "gibbsite/sampler/posterior.hpp"
+#include "gibbsite/posterior/posterior.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "gibbsite/chains/potential.hpp"
 #include "gibbsite/model/losses/logistic.hpp"
 #include "statistical/problems.hpp"
 #include "statistical/quadrature.hpp"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "gibbsite/core/rows.hpp"
+#include "gibbsite/data/rows.hpp"
 #include "gibbsite/model/loss.hpp"
 
 namespace gibbsite::problems {

@@ -4,7 +4,7 @@
 // (scores.hpp): it starts at an exact draw of the posterior, and an iteration must leave the law as
 // it is. A verdict fires by chance with probability at most 5e-8 over the choice of the seed; there
 // are fewer than 20 here, so at most 1e-6 in all.
-#include "gibbsite/sampler/proximal.hpp"
+#include "gibbsite/chains/proximal.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,6 +13,7 @@
 #include <cmath>
 #include <random>
 
+#include "gibbsite/chains/potential.hpp"
 #include "gibbsite/model/losses/logistic.hpp"
 #include "statistical/sbc.hpp"
 #include "statistical/scores.hpp"

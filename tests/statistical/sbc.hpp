@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "gibbsite/core/random.hpp"
-#include "gibbsite/core/rows.hpp"
+#include "gibbsite/data/rows.hpp"
 #include "statistical/quadrature.hpp"
 #include "statistical/scores.hpp"
 

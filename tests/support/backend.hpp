@@ -4,9 +4,9 @@
 
 #include <cstdlib>
 
-#include "backend/cuda/cuda.hpp"
+#include "engine/cuda/cuda.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/sampler/backend.hpp"
+#include "gibbsite/engine/engine.hpp"
 #include "support/emulated_device.hpp"
 
 namespace gibbsite::support {

@@ -4,7 +4,7 @@
 // result; memory is poisoned with NaN, so what is read before it is written shows too.
 #include <memory>
 
-#include "backend/cuda/device.hpp"
+#include "engine/cuda/device.hpp"
 
 namespace gibbsite::support {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gibbsite/sampler/diagnostics.hpp"
+#include "gibbsite/posterior/diagnostics.hpp"
 
 namespace gibbsite::support {
 

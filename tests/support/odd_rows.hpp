@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "backend/cuda/device.hpp"
-#include "gibbsite/core/rows.hpp"
-#include "gibbsite/sampler/ensemble.hpp"
+#include "engine/cuda/device.hpp"
+#include "gibbsite/data/rows.hpp"
+#include "gibbsite/engine/ensemble.hpp"
 
 namespace gibbsite::support {
 

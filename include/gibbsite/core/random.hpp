@@ -81,7 +81,7 @@ void fill_normals(const StreamKey& key, std::uint32_t chain, std::uint64_t step,
 
 /// Step number reserved for the start of a chain drawn at random (schedules that need one).
 inline constexpr std::uint64_t start_step = ~std::uint64_t{0};
-/// And for the word that decides where a chain stops (schedule/averaged.hpp).
+/// And for the word that decides where a chain stops (mechanism/averaged.hpp).
 inline constexpr std::uint64_t stop_step = start_step - 1;
 
 }  // namespace gibbsite

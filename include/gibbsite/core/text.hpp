@@ -16,4 +16,10 @@ std::string shown(std::string_view text);
 /// UTF-8 (is_byte).
 std::string shown(std::string_view text, std::string (*escape)(std::uint32_t code, bool is_byte));
 
+/// 'text' for an error message: as shown(), long text cut.
+std::string quoted(std::string_view text);
+
+/// Shortest text of a number: "3", "-1", "0.5"; -0 is "0".
+std::string number_text(double value);
+
 }  // namespace gibbsite

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "gibbsite/core/rows.hpp"
-#include "gibbsite/data/schema.hpp"
+#include "gibbsite/data/rows.hpp"
+#include "gibbsite/model/schema.hpp"
 
 namespace gibbsite {
 
@@ -53,7 +53,7 @@ struct Dataset {
   [[nodiscard]] double bytes_per_row() const;
 };
 
-/// How to read. Rows are kept sparse where at most most_sparse_density (core/rows.hpp) of the first
+/// How to read. Rows are kept sparse where at most most_sparse_density (data/rows.hpp) of the first
 /// 1024 rows' features are not zero, whatever the format.
 struct ReadOptions {
   /// fit and evaluate need labels, predict does not: with `optional` a table without a label

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "gibbsite/core/constants.hpp"
+#include "gibbsite/core/problem.hpp"
 
 namespace gibbsite {
 

@@ -1,9 +1,0 @@
-#pragma once
-// The oracle: double, plain Eigen, one thread, written to be read.
-#include <memory>
-
-#include "gibbsite/sampler/backend.hpp"
-
-namespace gibbsite {
-std::unique_ptr<Backend> make_reference_backend();
-}

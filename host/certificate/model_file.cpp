@@ -1,0 +1,177 @@
+#include "gibbsite/certificate/model_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <unordered_set>
+#include <utility>
+
+#include "certificate/certify.hpp"
+#include "certificate/model_json.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/file.hpp"
+#include "gibbsite/model/linear_model.hpp"
+#include "gibbsite/model/loss.hpp"
+
+namespace gibbsite {
+namespace {
+
+using nlohmann::json;
+
+std::vector<double> numbers(const json& list, std::size_t length, const std::string& source) {
+  if (!list.is_array() || list.size() != length) {
+    throw BadInput(fmt::format(
+        "{}: model.coefficients: must be {} numbers, one per feature; use the file as written",
+        source, length));
+  }
+  std::vector<double> out;
+  for (const json& value : list) {
+    if (!value.is_number() || !std::isfinite(value.get<double>())) {
+      throw BadInput(source +
+                     ": model.coefficients: must be finite numbers; use the file as "
+                     "written");
+    }
+    out.push_back(value.get<double>());
+  }
+  return out;
+}
+
+// Looks for what json::parse lets pass. (Its callback would do, in a time that grows with the
+// square of an array's length.)
+class Watch final : public nlohmann::json_sax<json> {
+ public:
+  std::string repeated;  ///< a name that an object gives twice
+  bool deep = false;     ///< more than 32 levels
+  std::string broken;    ///< why it is not JSON
+
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(number_integer_t /*value*/) override { return true; }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return true; }
+  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return true; }
+  bool string(string_t& /*value*/) override { return true; }
+  bool binary(binary_t& /*value*/) override { return true; }
+  bool start_object(std::size_t /*size*/) override {
+    names_.emplace_back();
+    return enter();
+  }
+  bool end_object() override {
+    names_.pop_back();
+    return leave();
+  }
+  bool start_array(std::size_t /*size*/) override { return enter(); }
+  bool end_array() override { return leave(); }
+  bool key(string_t& name) override {
+    if (!names_.back().insert(name).second) repeated = name;
+    return true;
+  }
+  bool parse_error(std::size_t /*at*/, const std::string& /*token*/,
+                   const json::exception& error) override {
+    const std::string what = error.what();  // "[json.exception....] parse error at line ..."
+    broken = what.substr(std::min(what.find("] ") + 2, what.size()));
+    return false;
+  }
+
+ private:
+  bool enter() { return !(deep = ++depth_ > 32); }
+  bool leave() { return --depth_ >= 0; }
+
+  int depth_ = 0;
+  std::vector<std::unordered_set<std::string>> names_;  // of the objects that are open
+};
+
+// A name given twice would show a reader one value and a program the other.
+json parse_strict(const std::string& text, const std::string& source) {
+  Watch watch;
+  const bool whole = json::sax_parse(text, &watch);
+  if (watch.deep)
+    throw BadInput(source + ": is nested too deeply; give a model.json that fit wrote");
+  if (!whole) {
+    throw BadInput(
+        fmt::format("{}: is not JSON: {}; give a model.json that fit wrote", source, watch.broken));
+  }
+  if (!watch.repeated.empty()) {
+    throw BadInput(fmt::format("{}: gives the name '{}' twice; use the file as it was written",
+                               source, watch.repeated));
+  }
+  return json::parse(text);
+}
+
+}  // namespace
+
+json to_json(const Release& release) {
+  return {{"format", release_format},
+          {"model", model_json(release.model())},
+          {"certificate", release.certificate()}};
+}
+
+Release release_from_json(const json& object, const std::string& source) {
+  if (!object.is_object() || !object.contains("format") || object["format"] != release_format) {
+    throw BadInput(fmt::format("{}: is not a {} file; give a model.json that fit wrote", source,
+                               release_format));
+  }
+  const json& model = field(object, "model", source);
+  const json& certificate = field(object, "certificate", source);
+  if (!model.is_object() || !certificate.is_object()) {
+    throw BadInput(source + ": model and certificate must be objects; give a file that fit wrote");
+  }
+  LinearModel out;
+  out.loss = text_field(model, "loss", source);
+  static_cast<void>(loss_named(out.loss));  // throws when this program does not know it
+  out.schema = schema_from_json(field(model, "preprocessing", source), source);
+  const json& coefficients = field(model, "coefficients", source);
+  const std::size_t d = out.schema.features();
+  if (coefficients.is_array() && !coefficients.empty() && coefficients[0].is_array()) {
+    for (const json& draw : coefficients) out.draws.push_back(numbers(draw, d, source));
+  } else {
+    out.draws.push_back(numbers(coefficients, d, source));
+  }
+  return ReleaseAccess::make(std::move(out), certificate);
+}
+
+void write_release(const std::string& path, const Release& release) {
+  write_file_atomically(path, to_json(release).dump(2) + "\n");
+}
+
+json read_release_json(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file || std::filesystem::is_directory(path)) {
+    throw BadInput(path + ": cannot read; check the path and its permissions");
+  }
+  std::ostringstream text;
+  text << file.rdbuf();
+  json out = parse_strict(text.str(), path);
+  if (!out.is_object() || !out.contains("format") || out["format"] != release_format ||
+      !out.contains("model") || !out["model"].is_object() || !out.contains("certificate") ||
+      !out["certificate"].is_object()) {
+    throw BadInput(fmt::format("{}: is not a {} file; give a model.json that fit wrote", path,
+                               release_format));
+  }
+  return out;
+}
+
+Release read_release(const std::string& path) {
+  const json file = read_release_json(path);
+  const json& certificate = file.at("certificate");
+  for (const char* part : {"guarantee", "mechanism", "constants", "numerics", "software"}) {
+    if (!field(certificate, part, path).is_object()) {
+      throw BadInput(
+          fmt::format("{}: certificate.{}: must be an object; use the file as it was "
+                      "written",
+                      path, part));
+    }
+  }
+  if (text_field(certificate, "digest", path) != file_digest(file)) {
+    throw BadInput(path +
+                   ": was changed after fit wrote it: certificate.digest is not the digest of its "
+                   "contents; use "
+                   "the file as it was written (gibbsite verify says what does not hold)");
+  }
+  return release_from_json(file, path);
+}
+
+}  // namespace gibbsite

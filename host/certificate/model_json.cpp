@@ -1,0 +1,220 @@
+#include "certificate/model_json.hpp"
+
+#include <fmt/format.h>
+#include <sodium.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <initializer_list>
+
+#include "gibbsite/model/linear_model.hpp"
+
+namespace gibbsite {
+namespace {
+
+using nlohmann::json;
+
+[[noreturn]] void reject(const std::string& source, std::string_view name, std::string_view what) {
+  throw BadInput(fmt::format("{}: {}: {}; use the file as it was written", source, name, what));
+}
+
+void only_fields(const json& object, std::initializer_list<std::string_view> names,
+                 const std::string& source) {
+  for (const auto& item : object.items()) {
+    if (std::find(names.begin(), names.end(), item.key()) == names.end()) {
+      reject(source, item.key(), "unknown field");
+    }
+  }
+}
+
+// Whether it is the second of two words.
+bool choice_field(const json& object, const char* name, std::string_view first,
+                  std::string_view second, const std::string& source) {
+  const std::string value = text_field(object, name, source);
+  if (value != first && value != second) {
+    reject(source, name, fmt::format("must be {} or {}", first, second));
+  }
+  return value == second;
+}
+
+json column_json(const Column& column) {
+  json out = {{"name", column.name}};
+  switch (column.type) {
+    case ColumnType::number:
+      out["type"] = "number";
+      out["range"] = {column.lo, column.hi};
+      break;
+    case ColumnType::category:
+      out["type"] = "category";
+      out["levels"] = column.levels;
+      out["other"] = column.other;
+      break;
+    case ColumnType::ignore:
+      out["type"] = "ignore";
+      return out;
+  }
+  if (column.has_missing) out["missing"] = column.missing;
+  return out;
+}
+
+Column column_from_json(const json& object, const std::string& source) {
+  Column column;
+  column.name = text_field(object, "name", source);
+  const std::string type = text_field(object, "type", source);
+  if (type == "number") {
+    only_fields(object, {"name", "type", "range", "missing"}, source);
+    const json& range = field(object, "range", source);
+    if (!range.is_array() || range.size() != 2 || !range[0].is_number() || !range[1].is_number()) {
+      reject(source, "range", "must be two numbers");
+    }
+    column.type = ColumnType::number;
+    column.lo = range[0].get<double>();
+    column.hi = range[1].get<double>();
+  } else if (type == "category") {
+    only_fields(object, {"name", "type", "levels", "other", "missing"}, source);
+    const json& levels = field(object, "levels", source);
+    if (!levels.is_array()) reject(source, "levels", "must be a list of texts");
+    column.type = ColumnType::category;
+    for (const json& level : levels) {
+      if (!level.is_string()) reject(source, "levels", "must be a list of texts");
+      column.levels.push_back(level.get<std::string>());
+    }
+    column.other = flag_field(object, "other", source);
+  } else if (type == "ignore") {
+    only_fields(object, {"name", "type"}, source);
+  } else {
+    reject(source, "type", "must be number, category or ignore");
+  }
+  column.has_missing = object.contains("missing");
+  if (column.has_missing) column.missing = text_field(object, "missing", source);
+  return column;
+}
+
+json units_json(const Schema& schema, std::span<const double> theta) {
+  const OriginalUnits units = original_units(schema, theta);
+  json slopes = json::object();
+  for (const auto& [name, slope] : units.slopes) slopes[name] = slope;
+  return {{"intercept", units.intercept},
+          {"slopes", slopes},
+          {"exact", units.exact},
+          {"note", units.exact
+                       ? "log-odds = intercept + sum of slope times the cell; cells outside their "
+                         "range count as its nearer end"
+                       : "holds for rows whose norm is at most row_norm; longer rows are scaled "
+                         "down before the model sees them, so there it is approximate"}};
+}
+
+}  // namespace
+
+const json& field(const json& json_object, const char* name, const std::string& source) {
+  if (!json_object.is_object() || !json_object.contains(name)) reject(source, name, "is missing");
+  return json_object.at(name);
+}
+
+double number_field(const json& json_object, const char* name, const std::string& source) {
+  const json& value = field(json_object, name, source);
+  if (!value.is_number()) reject(source, name, "must be a number");
+  const double number = value.get<double>();
+  if (!std::isfinite(number)) reject(source, name, "must be finite");
+  return number;
+}
+
+std::string text_field(const json& json_object, const char* name, const std::string& source) {
+  const json& value = field(json_object, name, source);
+  if (!value.is_string()) reject(source, name, "must be a text");
+  return value.get<std::string>();
+}
+
+bool flag_field(const json& json_object, const char* name, const std::string& source) {
+  const json& value = field(json_object, name, source);
+  if (!value.is_boolean()) reject(source, name, "must be true or false");
+  return value.get<bool>();
+}
+
+std::uint64_t count_field(const json& json_object, const char* name, const std::string& source) {
+  const double value = number_field(json_object, name, source);
+  if (!(value >= 0 && value <= 0x1p53 && value == std::floor(value))) {
+    reject(source, name, "must be a whole number from 0 to 2^53");
+  }
+  return static_cast<std::uint64_t>(value);
+}
+
+json schema_json(const Schema& schema) {
+  json columns = json::array();
+  for (const Column& column : schema.columns) columns.push_back(column_json(column));
+  return {{"label", schema.label},
+          {"positive", schema.positive},
+          {"negative", schema.negative.empty() ? json(nullptr) : json(schema.negative)},
+          {"unlisted_label", schema.negative.empty()         ? json(nullptr)
+                             : schema.refuses_unlisted_label ? json("refuse")
+                                                             : json("negative")},
+          {"invalid", schema.invalid == Invalid::middle ? "middle" : "refuse"},
+          {"decimal", std::string(1, schema.decimal)},
+          {"row_norm", schema.row_norm},
+          {"intercept", schema.intercept},
+          {"missing", schema.has_missing ? json(schema.missing) : json(nullptr)},
+          {"columns", columns}};
+}
+
+Schema schema_from_json(const json& object, const std::string& source) {
+  if (!object.is_object()) throw BadInput(source + ": must be an object; use the file as written");
+  only_fields(object,
+              {"label", "positive", "negative", "unlisted_label", "invalid", "decimal", "row_norm",
+               "intercept", "missing", "columns"},
+              source);
+  Schema schema;
+  schema.label = text_field(object, "label", source);
+  schema.positive = text_field(object, "positive", source);
+  if (!field(object, "negative", source).is_null()) {
+    schema.negative = text_field(object, "negative", source);
+  }
+  if (!field(object, "unlisted_label", source).is_null()) {
+    schema.refuses_unlisted_label =
+        choice_field(object, "unlisted_label", "negative", "refuse", source);
+  }
+  schema.invalid = choice_field(object, "invalid", "refuse", "middle", source) ? Invalid::middle
+                                                                               : Invalid::refuse;
+  schema.decimal = choice_field(object, "decimal", ".", ",", source) ? ',' : '.';
+  schema.row_norm = number_field(object, "row_norm", source);
+  schema.intercept = flag_field(object, "intercept", source);
+  schema.has_missing = !field(object, "missing", source).is_null();
+  if (schema.has_missing) schema.missing = text_field(object, "missing", source);
+  const json& columns = field(object, "columns", source);
+  if (!columns.is_array()) reject(source, "columns", "must be a list");
+  for (const json& column : columns) schema.columns.push_back(column_from_json(column, source));
+  schema.validate(source);
+  return schema;
+}
+
+json model_json(const LinearModel& model) {
+  const bool one = model.draws.size() == 1;
+  json units = json::array();
+  for (const auto& draw : model.draws) units.push_back(units_json(model.schema, draw));
+  return {{"loss", model.loss},
+          {"classes", {model.schema.negative_name(), model.schema.positive}},
+          {"features", model.schema.feature_names()},
+          {"coefficients", one ? json(model.draws[0]) : json(model.draws)},
+          {"original_units", one ? units[0] : units},
+          {"preprocessing", schema_json(model.schema)}};
+}
+
+std::string file_digest(json file) {
+  json& certificate = file["certificate"];
+  if (certificate.is_object()) {
+    certificate.erase("digest");
+    json& guarantee = certificate["guarantee"];
+    for (const char* claim : {"epsilon", "delta", "gdp_mu"}) {
+      if (guarantee.is_object()) guarantee.erase(claim);
+    }
+  }
+  const std::string text = file.dump();
+  std::array<unsigned char, 32> digest{};
+  crypto_generichash(digest.data(), digest.size(),
+                     reinterpret_cast<const unsigned char*>(text.data()), text.size(), nullptr, 0);
+  std::string out = "blake2b-256:";
+  for (const unsigned char byte : digest) out += fmt::format("{:02x}", byte);
+  return out;
+}
+
+}  // namespace gibbsite

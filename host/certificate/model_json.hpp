@@ -1,0 +1,40 @@
+#pragma once
+// Between the model part of a file and values. Internal to the release module.
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gibbsite/certificate/model_file.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/model/linear_model.hpp"
+#include "gibbsite/model/schema.hpp"
+
+namespace gibbsite {
+
+inline constexpr std::string_view release_format = "gibbsite-release/1";
+
+/// The "model" object: loss, classes, features, coefficients, preprocessing, original_units.
+nlohmann::json model_json(const LinearModel& model);
+/// "blake2b-256:" and the digest of the compact dump (names sorted) of the whole file but for
+/// itself and guarantee's epsilon, delta and gdp_mu, which may be claimed weaker than they are.
+/// Ties the certificate to its model and shows careless edits; it is no signature, anybody can
+/// compute it.
+std::string file_digest(nlohmann::json file);
+
+nlohmann::json schema_json(const Schema& schema);
+/// Throws BadInput "SOURCE: ..." on a missing, unknown or ill-typed field, and what
+/// Schema::validate throws.
+Schema schema_from_json(const nlohmann::json& json, const std::string& source);
+
+/// json[name] as that type. Throws BadInput "SOURCE: NAME: ...".
+const nlohmann::json& field(const nlohmann::json& json, const char* name,
+                            const std::string& source);
+double number_field(const nlohmann::json& json, const char* name, const std::string& source);
+std::string text_field(const nlohmann::json& json, const char* name, const std::string& source);
+bool flag_field(const nlohmann::json& json, const char* name, const std::string& source);
+/// A whole number from 0 to 2^53.
+std::uint64_t count_field(const nlohmann::json& json, const char* name, const std::string& source);
+
+}  // namespace gibbsite

@@ -1,0 +1,16 @@
+#pragma once
+// The loss in 50 digits, for decisions that double arithmetic leaves open.
+#include <span>
+
+#include "gibbsite/core/wide.hpp"
+#include "gibbsite/data/rows.hpp"
+#include "gibbsite/model/loss.hpp"
+
+namespace gibbsite {
+
+/// sum_i f(x_i . theta, y_i) - f(x_i . w, y_i) for theta, w [d]. Throws BadInput on a loss that
+/// was not compiled in.
+Wide exact_loss_difference(const Loss& loss, const Rows& x, std::span<const float> y,
+                           std::span<const Wide> theta, std::span<const double> w);
+
+}  // namespace gibbsite

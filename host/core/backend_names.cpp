@@ -1,0 +1,9 @@
+#include "gibbsite/core/backend_names.hpp"
+
+namespace gibbsite {
+
+bool is_backend_name(std::string_view name) {
+  return name == "reference" || name == "cpu" || name == "cuda";
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,58 @@
+#include "gibbsite/core/problem.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/wide.hpp"
+
+namespace gibbsite {
+namespace {
+
+// sup ||x||^2, exact in 50 digits.
+Wide full_row_norm_squared(const Problem& c) {
+  const Wide r = c.row_norm;
+  return c.intercept ? Wide(r * r + 1) : Wide(r * r);
+}
+
+}  // namespace
+
+double Problem::full_row_norm_up() const {
+  return intercept ? round_up(sqrt(full_row_norm_squared(*this))) : row_norm;
+}
+
+double Problem::lipschitz_up() const {
+  if (!intercept && max_abs_residual == 1.0) return row_norm;
+  return round_up(Wide(max_abs_residual) * sqrt(full_row_norm_squared(*this)));
+}
+
+double Problem::sensitivity_up(double beta, Adjacency adjacency,
+                               std::uint64_t rows_per_person) const {
+  const int gradients = adjacency == Adjacency::replace_one ? 2 : 1;
+  return round_up(Wide(rows_per_person) * gradients * Wide(beta) * Wide(lipschitz_up()));
+}
+
+double Problem::smoothness_up(double beta, double strong_convexity) const {
+  return round_up(Wide(beta) * Wide(rows) * Wide(curvature) * full_row_norm_squared(*this) +
+                  Wide(strong_convexity));
+}
+
+double Problem::minimiser_distance_up(double beta, double strong_convexity) const {
+  const Wide weight = Wide(beta) * Wide(rows) / Wide(strong_convexity);
+  const Wide by_slope = weight * Wide(lipschitz_up());
+  if (center_norm != 0 || !std::isfinite(drop_from_zero)) return round_up(by_slope);
+  return round_up(std::min(by_slope, Wide(sqrt(2 * weight * Wide(drop_from_zero)))));
+}
+
+void Problem::validate() const {
+  if (rows < 1) throw BadInput("rows: must be at least 1, got 0; give the public number of rows");
+  if (features < 1)
+    throw BadInput("features: must be at least 1, got 0; give the number of features");
+  require_finite_positive(row_norm, "row_norm");
+  require_finite_positive(max_abs_residual, "max_abs_residual");
+  require_finite_positive(curvature, "curvature");
+  require_finite_nonnegative(center_norm, "center_norm");
+  if (prior_precision) require_finite_nonnegative(*prior_precision, "--prior-precision");
+}
+
+}  // namespace gibbsite

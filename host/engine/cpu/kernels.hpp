@@ -1,0 +1,131 @@
+#pragma once
+// SIMD kernels of the CPU backend on float rows, in double or float arithmetic (T), compiled for
+// every instruction set and chosen at run time (Highway). A chain's bits do not depend on how many
+// rows a call is given nor on the chains beside it: every sum runs in one fixed order.
+//
+// Few chains: lanes run along the features of a row; bound by the bandwidth of x.
+//   theta and g are packed: vectors of `lanes` numbers at offsets 0, L, 2L, ..., and d - L for the
+//   tail, which overlaps the vector before it; the overlap is 0 in theta and ignored in g.
+// Many chains: lanes run along the chains of a panel [.. x width]; register tiles of rows x width
+//   accumulators, bound by FMA and, per row and chain, an exp.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "gibbsite/data/rows.hpp"
+#include "gibbsite/model/loss.hpp"
+
+namespace gibbsite::cpu {
+
+/// Instruction set in use, for people.
+std::string instruction_set();
+
+/// A loss as the kernels take it.
+struct LossChoice {
+  unsigned index;  ///< place in the list of losses (kernels/losses.hpp); no_loss: not compiled in
+  const Loss* other;  ///< then this one, which is slow
+};
+LossChoice choose_loss(const Loss& loss);
+
+/// Most chains that go along features.
+inline constexpr std::size_t few_chains = 4;
+
+/// Numbers in a packed vector of d features.
+template <class T>
+std::size_t packed_size(std::size_t d);
+template <class T>
+void pack(std::span<const double> v, T* packed);
+/// Sums in double of what was packed as T.
+template <class T>
+void unpack(const double* packed, std::span<double> v);
+
+/// value[c] = sum_i f(x_i . theta_c, y_i) for C <= few_chains chains, in double. Reads x once.
+struct RowValues {
+  MatrixView<const float> x;
+  const float* y;  ///< [rows]
+  LossChoice loss;
+  std::size_t chains;
+  const double* theta;  ///< [C x packed]
+  double* z;            ///< [C x rows] scratch: logits
+  double* value;        ///< [C]
+};
+void row_values(const RowValues& rows);
+
+/// g_c += sum_i f'(x_i . theta_c, y_i) x_i for C <= few_chains chains. Reads x from memory once,
+/// then from cache: give it as many rows as fit there.
+template <class T>
+struct RowGradient {
+  MatrixView<const float> x;
+  const float* y;  ///< [rows]
+  LossChoice loss;
+  std::size_t chains;
+  const T* theta;  ///< [C x packed]
+  T* r;            ///< [C x rows] scratch: logits, then residuals
+  T* g;            ///< [C x packed]
+};
+void row_gradient(const RowGradient<double>& rows);
+void row_gradient(const RowGradient<float>& rows);
+
+/// g_c += sum_i f'(x_i . theta_c, y_i) x_i for C <= few_chains chains, one entry after another.
+template <class T>
+struct SparseRowGradient {
+  SparseRows x;
+  const float* y;  ///< [rows]
+  LossChoice loss;
+  std::size_t features, chains;
+  const T* theta;  ///< [C x d]
+  T* r;            ///< [C x rows] scratch: logits, then residuals
+  T* g;            ///< [C x d]
+};
+void sparse_row_gradient(const SparseRowGradient<double>& rows);
+void sparse_row_gradient(const SparseRowGradient<float>& rows);
+
+/// The same for a panel of chains at most max_sparse_width wide: an entry is met while the row's
+/// logits and residuals are in registers. theta and g of a panel are to stay in L1.
+template <class T>
+struct SparsePanelGradient {
+  SparseRows x;
+  const float* y;  ///< [rows]
+  std::size_t width;
+  LossChoice loss;
+  const T* theta;  ///< [d x width]
+  T* g;            ///< [d x width]
+};
+void sparse_panel_gradient(const SparsePanelGradient<double>& panel);
+void sparse_panel_gradient(const SparsePanelGradient<float>& panel);
+template <class T>
+std::size_t max_sparse_width();
+
+/// Widest panel, and the width of a panel of `chains` <= that many.
+template <class T>
+std::size_t max_panel_width();
+template <class T>
+std::size_t panel_width(std::size_t chains);
+/// out[i] = x[i] in double.
+void widen(std::span<const float> x, double* out);
+
+/// The same for a panel of chains: 4 d flops a row and chain.
+template <class T>
+struct PanelGradient {
+  const T* x;      ///< [rows x d]
+  const float* y;  ///< [rows]
+  std::size_t rows, features, width;
+  LossChoice loss;
+  const T* theta;  ///< [d x width]
+  T* r;            ///< [rows x width] scratch: logits, then residuals
+  T* g;            ///< [d x width]
+};
+void panel_gradient(const PanelGradient<double>& panel);
+void panel_gradient(const PanelGradient<float>& panel);
+
+/// f[i] = f(z[i], y[i]) as the kernels compute it.
+void values(const LossChoice& loss, std::span<const double> z, std::span<const float> y,
+            std::span<double> f);
+/// r[i] = f'(z[i], y[i]) as the kernels compute it; what the table of ulps in the tests is of.
+void residuals(const LossChoice& loss, std::span<const double> z, std::span<const float> y,
+               std::span<double> r);
+void residuals(const LossChoice& loss, std::span<const float> z, std::span<const float> y,
+               std::span<float> r);
+
+}  // namespace gibbsite::cpu

@@ -1,0 +1,194 @@
+// Chain after chain, r_i x_ij added to sums [d] row after row, compensated, so that their error
+// does not grow with the number of rows and no tree of blocks is needed (docs/map-error.md, step
+// 3).
+//
+// More threads than one meet a chunk of rows twice, by rows for the residuals and by ranges of
+// features for the sums, each of which still adds its rows in order: the same bits.
+//
+//   reads 8 bytes an entry twice (once from memory where a chunk, for one thread a sub-block, stays
+//   in cache) and at random 8 bytes of theta and 16 of a sum: bound by those
+#include "engine/cpu/wide.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/cpu/kernels.hpp"
+#include "engine/cpu/noise.hpp"
+#include "engine/crew.hpp"
+#include "gibbsite/core/summation.hpp"
+
+namespace gibbsite::cpu {
+namespace {
+
+constexpr std::size_t sub_block = 256;          // rows whose entries are met twice while in cache
+constexpr std::size_t small_work = 1 << 17;     // entries and features that one thread does
+constexpr std::size_t chunk_entries = 1 << 20;  // 8 MB
+constexpr std::size_t parts_each = 4;           // of a thread: the last one is not waited for long
+
+// sum + low is the sum of what was added, up to u of itself and (n u)^2 of the sum of the terms'
+// sizes (Ogita, Rump, Oishi, SIAM J. Sci. Comput. 26 (2005), Sum2).
+struct Compensated {
+  double sum = 0, low = 0;
+  void add(double v) {
+    const double next = sum + v, back = next - sum;
+    low += (sum - (next - back)) + (v - back);
+    sum = next;
+  }
+  [[nodiscard]] double value() const { return sum + low; }
+};
+
+class WideEngine final : public Engine {
+ public:
+  [[nodiscard]] bool certifiable() const override { return true; }
+  WideEngine(const Rows& x, std::span<const float> y, const Loss& loss, std::size_t threads)
+      : x_(x), y_(y), loss_(loss), choice_(choose_loss(loss)), sums_(x.cols), crew_(threads) {
+    const std::size_t work = x.sparse.entries() + x.cols;
+    if (threads > 1 && work >= small_work) share_features();
+    gradient_.resize(x.cols);
+    noise_.resize(x.cols);
+    words_.resize(x.cols + x.cols % 2);
+  }
+
+  [[nodiscard]] std::size_t rows() const override { return x_.rows; }
+  [[nodiscard]] std::size_t features() const override { return x_.cols; }
+
+  void advance(Ensemble& ensemble, std::uint64_t steps) override {
+    for (std::size_t c = 0; c < ensemble.chains(); ++c) {
+      const ChainSpec& spec = ensemble.specs[c];
+      std::uint64_t& step = ensemble.step[c];
+      for (std::uint64_t k = 0; k < steps && step < spec.iterations; ++k, ++step) {
+        gradient(ensemble.chain(c), gradient_);
+        fill_words(spec.key, spec.stream, step, words_);
+        normals(words_, noise_);
+        langevin_update(spec, gradient_, noise_, ensemble.chain(c));
+      }
+    }
+  }
+
+  void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
+    for (std::size_t c = 0; c < theta.rows; ++c) gradient(theta.row(c), out.row(c));
+  }
+
+  void loss_values(MatrixView<const double> theta, std::span<double> out) override {
+    const std::size_t blocks = (x_.rows + row_block - 1) / row_block;
+    std::vector<double> values(blocks);
+    for (std::size_t c = 0; c < theta.rows; ++c) {
+      const auto block_value = [&](std::size_t b) {
+        const std::size_t first = b * row_block;
+        const std::size_t n = std::min<std::size_t>(row_block, x_.rows - first);
+        double z[row_block];
+        for (std::size_t i = 0; i < n; ++i) z[i] = x_.dot(first + i, theta.row(c));
+        values[b] = loss_.value_sum({z, n}, y_.subspan(first, n));
+      };
+      const std::size_t parts = std::min(blocks, 16 * crew_.members());
+      crew_.each(parts, [&](std::size_t p, std::size_t) {
+        for (std::size_t b = blocks * p / parts; b < blocks * (p + 1) / parts; ++b) block_value(b);
+      });
+      out[c] = 0;
+      for (const double value : values) out[c] += value;
+    }
+  }
+
+ private:
+  // Bounds of features between which about as many entries lie, the features themselves counted.
+  void share_features() {
+    std::vector<std::uint64_t> weight(x_.cols, 1);
+    for (std::size_t i = 0; i < x_.rows; ++i) {
+      x_.for_each(i, [&](std::size_t j, float) { ++weight[j]; });
+    }
+    const std::uint64_t all = x_.sparse.entries() + x_.cols;
+    const std::size_t parts = parts_each * crew_.members();
+    bounds_.push_back(0);
+    std::uint64_t sum = 0;
+    for (std::size_t j = 0; j < x_.cols; ++j) {
+      sum += weight[j];
+      if (sum * parts >= all * bounds_.size()) bounds_.push_back(j + 1);
+    }
+    const std::size_t chunks = x_.sparse.entries() / chunk_entries + 1;
+    chunk_ = (x_.rows / chunks / sub_block + 1) * sub_block;
+    residuals_.resize(std::min(chunk_, x_.rows));
+  }
+
+  void gradient(std::span<const double> theta, std::span<double> out) {
+    if (bounds_.empty()) {
+      std::ranges::fill(sums_, Compensated());
+      for (std::size_t first = 0; first < x_.rows; first += sub_block) {
+        const std::size_t n = std::min(sub_block, x_.rows - first);
+        double r[sub_block];
+        find_residuals(theta, first, {r, n});
+        for (std::size_t i = 0; i < n; ++i) {
+          x_.for_each(first + i,
+                      [&](std::size_t j, float v) { sums_[j].add(r[i] * static_cast<double>(v)); });
+        }
+      }
+      std::ranges::transform(sums_, out.begin(), &Compensated::value);
+      return;
+    }
+    for (std::size_t begin = 0; begin < x_.rows; begin += chunk_) {
+      const std::size_t end = std::min(begin + chunk_, x_.rows);
+      const std::size_t blocks = (end - begin + sub_block - 1) / sub_block;
+      const std::size_t parts = std::min(blocks, parts_each * crew_.members());
+      crew_.each(parts, [&](std::size_t p, std::size_t) {
+        for (std::size_t b = blocks * p / parts; b < blocks * (p + 1) / parts; ++b) {
+          const std::size_t first = b * sub_block;
+          const std::size_t n = std::min(sub_block, end - begin - first);
+          find_residuals(theta, begin + first, std::span(residuals_).subspan(first, n));
+        }
+      });
+      crew_.each(bounds_.size() - 1, [&](std::size_t p, std::size_t) {
+        add_rows(begin, end, bounds_[p], bounds_[p + 1], out);
+      });
+    }
+  }
+
+  // r[i] = f'(x_i . theta, y_i) of the rows from `first` on.
+  void find_residuals(std::span<const double> theta, std::size_t first, std::span<double> r) const {
+    for (std::size_t i = 0; i < r.size(); ++i) r[i] = x_.dot(first + i, theta);
+    residuals(choice_, r, y_.subspan(first, r.size()), r);
+  }
+
+  // Adds r_i x_ij of rows [begin, end) for features j in [low, high); out[j] with the last row.
+  void add_rows(std::size_t begin, std::size_t end, std::size_t low, std::size_t high,
+                std::span<double> out) {
+    if (begin == 0) std::fill(sums_.data() + low, sums_.data() + high, Compensated());
+    const SparseRows& x = x_.sparse;
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::uint32_t* const last = x.feature + x.begin[i + 1];
+      for (const std::uint32_t* at = std::lower_bound(x.feature + x.begin[i], last, low);
+           at != last && *at < high; ++at) {
+        sums_[*at].add(residuals_[i - begin] * static_cast<double>(x.value[at - x.feature]));
+      }
+    }
+    if (end < x_.rows) return;
+    for (std::size_t j = low; j < high; ++j) out[j] = sums_[j].value();
+  }
+
+  Rows x_;                    // [n x d], sparse
+  std::span<const float> y_;  // [n]
+  const Loss& loss_;
+  LossChoice choice_;
+  std::vector<Compensated> sums_;         // [d]
+  std::vector<double> gradient_, noise_;  // [d]
+  std::vector<std::uint64_t> words_;      // [d], an even number of them
+  std::vector<std::size_t> bounds_;       // of ranges of features; none for one thread
+  std::size_t chunk_ = 0;                 // rows met twice while in cache, where there are ranges
+  std::vector<double> residuals_;         // [chunk]
+  Crew crew_;
+};
+
+}  // namespace
+
+bool is_wide(const Rows& x) {
+  // Where (n u)^2 would pass what the map error allows for a sum, blocks go on.
+  constexpr double most_rows = 3e9;
+  return x.is_sparse() && static_cast<double>(x.rows) <= most_rows &&
+         static_cast<double>(x.cols) * static_cast<double>(x.rows) >
+             static_cast<double>(row_block) * static_cast<double>(x.sparse.entries());
+}
+
+std::unique_ptr<Engine> make_wide_engine(const Rows& x, std::span<const float> y, const Loss& loss,
+                                         std::size_t threads) {
+  return std::make_unique<WideEngine>(x, y, loss, threads);
+}
+
+}  // namespace gibbsite::cpu

@@ -1,0 +1,57 @@
+// Design B on the host: scratch for the partials, one launch for all steps.
+#include "engine/cuda/source.hpp"
+
+namespace gibbsite::cuda {
+namespace {
+
+class CooperativeLoop final : public StepLoop {
+ public:
+  explicit CooperativeLoop(const DeviceProblem& problem)
+      : problem_(problem), leaf_rows_(leaf_rows(problem.shape.rows)) {}
+
+  [[nodiscard]] std::size_t scratch_bytes() const override { return cells() * sizeof(double); }
+  [[nodiscard]] std::size_t depth() const override {
+    return kernels::cooperative_depth(problem_.shape.rows, leaf_rows_, problem_.shape.features);
+  }
+  void enqueue(Device& device, const Residents& run, std::uint64_t steps,
+               std::byte* scratch) override {
+    device.launch(kernels::Cooperative{.x = run.rows.x,
+                                       .y = run.rows.y,
+                                       .theta = run.theta,
+                                       .centers = run.centers,
+                                       .chain = run.chain,
+                                       .clock = run.clock,
+                                       .partials = {reinterpret_cast<double*>(scratch), cells()},
+                                       .rows = narrow(run.rows.rows),
+                                       .features = narrow(run.features),
+                                       .chains = narrow(run.chains),
+                                       .leaf_rows = narrow(leaf_rows_),
+                                       .leaves = narrow(leaves()),
+                                       .steps = steps,
+                                       .multiprocessors = problem_.card.multiprocessors,
+                                       .loss = problem_.loss,
+                                       .single = problem_.arithmetic != Arithmetic::float64});
+  }
+
+ private:
+  // The rows fit in a cache (why_not), so their number fits in 32 bits.
+  static unsigned narrow(std::size_t count) { return static_cast<unsigned>(count); }
+  [[nodiscard]] std::size_t leaves() const {
+    return kernels::ceil_div(problem_.shape.rows, leaf_rows_);
+  }
+  // [leaves x C x d]
+  [[nodiscard]] std::size_t cells() const {
+    return leaves() * problem_.shape.chains * problem_.shape.features;
+  }
+
+  DeviceProblem problem_;
+  std::size_t leaf_rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<StepLoop> make_cooperative_loop(const DeviceProblem& problem) {
+  return std::make_unique<CooperativeLoop>(problem);
+}
+
+}  // namespace gibbsite::cuda

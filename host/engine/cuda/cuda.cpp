@@ -1,0 +1,50 @@
+#include "engine/cuda/cuda.hpp"
+
+#include <fmt/format.h>
+
+#include "engine/cuda/engine.hpp"
+#include "gibbsite/core/error.hpp"
+
+namespace gibbsite::cuda {
+namespace {
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(std::shared_ptr<Device> device, const EngineOptions& options)
+      : device_(std::move(device)), options_(options) {}
+
+  [[nodiscard]] std::string_view name() const override { return "cuda"; }
+  [[nodiscard]] std::string description() const override {
+    const Card card = device_->card();
+    return fmt::format("{} on float storage; {}; {} GiB", to_string(options_.arithmetic), card.name,
+                       card.total_bytes >> 30);
+  }
+  std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y, const Loss& loss) override {
+    return make_engine(device_, x, y, loss, options_);
+  }
+
+ private:
+  std::shared_ptr<Device> device_;
+  EngineOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cuda_backend(std::shared_ptr<Device> device,
+                                           const BackendOptions& options) {
+  EngineOptions engine{.arithmetic = options.arithmetic, .design = {}, .noise = options.noise};
+  if (options.design != "auto") engine.design = design_named(options.design);
+  return std::make_unique<CudaBackend>(std::move(device), engine);
+}
+
+#ifndef GIBBSITE_HAS_CUDA
+bool compiled() { return false; }
+std::unique_ptr<Device> make_device() {
+  throw NotCompiled(
+      "--backend cuda: not compiled into this build; build with nvcc and -DGIBBSITE_CUDA=ON, or "
+      "use "
+      "--backend cpu or auto");
+}
+#endif
+
+}  // namespace gibbsite::cuda

@@ -1,0 +1,20 @@
+#pragma once
+// The cuda backend on whatever device it is given.
+#include <memory>
+
+#include "engine/cuda/device.hpp"
+#include "gibbsite/engine/engine.hpp"
+
+namespace gibbsite::cuda {
+
+/// Whether this build has the kernels.
+bool compiled();
+/// The first card that can be used. Throws NotCompiled, NoDevice (none, or too old) or CudaError (a
+/// driver older than the toolkit, a card that does not answer).
+std::unique_ptr<Device> make_device();
+
+/// The backend on that device. Throws BadInput on an unknown design.
+std::unique_ptr<Backend> make_cuda_backend(std::shared_ptr<Device> device,
+                                           const BackendOptions& options);
+
+}  // namespace gibbsite::cuda

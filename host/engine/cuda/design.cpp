@@ -1,0 +1,183 @@
+#include "engine/cuda/design.hpp"
+
+#include <fmt/format.h>
+
+#include "engine/cuda/source.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/summation.hpp"
+
+namespace gibbsite::cuda {
+namespace {
+
+constexpr Design all_designs[] = {Design::resident, Design::cooperative, Design::one_pass,
+                                  Design::tiled,    Design::warp_group,  Design::blocked};
+
+}  // namespace
+
+std::string_view to_string(Design design) {
+  switch (design) {
+    case Design::resident:
+      return "resident";
+    case Design::cooperative:
+      return "cooperative";
+    case Design::one_pass:
+      return "one-pass";
+    case Design::tiled:
+      return "tiled";
+    case Design::warp_group:
+      return "warp-group";
+    case Design::blocked:
+      return "blocked";
+  }
+  return "";
+}
+
+Design design_named(std::string_view name) {
+  std::string known;
+  for (const Design design : all_designs) {
+    if (name == to_string(design)) return design;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(design));
+  }
+  throw BadInput(fmt::format("design: none is called '{}'; there is: auto, {}", name, known));
+}
+
+std::string why_not(Design design, const Shape& shape, Arithmetic arithmetic, const Card& card) {
+  switch (design) {
+    case Design::resident:
+      if (arithmetic == Arithmetic::bfloat16) return "computes in float64 or float32";
+      if (shape.features > kernels::resident_most_features) {
+        return fmt::format("takes at most {} features, there are {}",
+                           kernels::resident_most_features, shape.features);
+      }
+      if (const std::size_t bytes = kernels::resident_pool(shape.rows, shape.features, 1,
+                                                           arithmetic != Arithmetic::float64)
+                                        .bytes;
+          bytes > card.shared_bytes) {
+        return fmt::format("needs {} bytes of shared memory in a block for X, the card has {}",
+                           bytes, card.shared_bytes);
+      }
+      return "";
+    case Design::cooperative: {
+      if (shape.features > kernels::leaf_most_features) {
+        return fmt::format("takes at most {} features, there are {}", kernels::leaf_most_features,
+                           shape.features);
+      }
+      if (shape.chains > kernels::cooperative_most_chains) {
+        return fmt::format("takes at most {} chains, there are {}",
+                           kernels::cooperative_most_chains, shape.chains);
+      }
+      const std::size_t bytes = shape.rows * shape.features * sizeof(float);
+      if (bytes > card.l2_bytes) {
+        return fmt::format("takes rows that fit the card's cache, {} KiB; there are {} KiB",
+                           card.l2_bytes >> 10, (bytes >> 10) + 1);
+      }
+      if (kernels::cooperative_depth(shape.rows, leaf_rows(shape.rows), shape.features) >
+          accumulation_depth(shape.rows)) {
+        return fmt::format("takes fewer rows than {}", shape.rows);
+      }
+      return "";
+    }
+    case Design::one_pass:
+      if (shape.features > kernels::one_pass_most_features) {
+        return fmt::format("takes at most {} features, there are {}",
+                           kernels::one_pass_most_features, shape.features);
+      }
+      return "";
+    case Design::tiled:
+      if (arithmetic != Arithmetic::float32) {
+        return fmt::format("computes in float32, asked for is {}", to_string(arithmetic));
+      }
+      if (shape.features > kernels::tiled_most_features) {
+        return fmt::format("takes at most {} features, there are {}", kernels::tiled_most_features,
+                           shape.features);
+      }
+      if (const std::size_t bytes = kernels::tiled_shared_bytes(shape.features, shape.chains, 1);
+          bytes > card.shared_bytes) {
+        return fmt::format("needs {} bytes of shared memory in a block, the card has {}", bytes,
+                           card.shared_bytes);
+      }
+      return "";
+    case Design::warp_group:
+      if (arithmetic != Arithmetic::bfloat16) {
+        return fmt::format("computes in bfloat16, {} is asked for", to_string(arithmetic));
+      }
+      if (card.capability / 10 != 9) return "needs a Hopper card (compute capability 9.0)";
+      if (shape.features > kernels::warp_group_most_features) {
+        return fmt::format("takes at most {} features, there are {}",
+                           kernels::warp_group_most_features, shape.features);
+      }
+      if (shape.chains < kernels::matrix_rows) {
+        return fmt::format("needs at least {} chains, there are {}", kernels::matrix_rows,
+                           shape.chains);
+      }
+      return "";
+    case Design::blocked:
+      return "";
+    default:
+      return "is not in this version";
+  }
+}
+
+Choice choose_design(const Shape& shape, Arithmetic arithmetic, const Card& card,
+                     std::optional<Design> asked) {
+  if (asked) {
+    const std::string why = why_not(*asked, shape, arithmetic, card);
+    if (!why.empty()) throw BadInput(fmt::format("design: {} {}", to_string(*asked), why));
+    return {*asked, "asked for"};
+  }
+  const auto takes = [&](Design design) {
+    return why_not(design, shape, arithmetic, card).empty();
+  };
+  const bool in_double = arithmetic == Arithmetic::float64;
+  if (takes(Design::warp_group)) {
+    return {Design::warp_group, "bfloat16 and many chains: matrix instructions"};
+  }
+  if (takes(Design::resident)) {
+    return {Design::resident, "X fits the shared memory of one block: a launch makes all steps"};
+  }
+  if (takes(Design::cooperative)) {
+    return {Design::cooperative, "few chains and X fits the cache: a launch makes all steps"};
+  }
+  // In double a chain costs design C 4 d flops a row at half the card's float rate; design F has
+  // the double matrix units for them, and pays n C logits written and read.
+  if (takes(Design::one_pass) && shape.chains <= (in_double ? 16 : 8)) {
+    return {Design::one_pass, "few chains: bound by reading X, which it does once"};
+  }
+  if (takes(Design::tiled)) {
+    return {Design::tiled, "many chains in float: both products from one tile of X"};
+  }
+  return {Design::blocked, "many chains or features: the library's matrix products"};
+}
+
+Design gradient_design(Design design, const Shape& shape) {
+  if (design != Design::resident && design != Design::cooperative) return design;
+  return shape.features <= kernels::one_pass_most_features ? Design::one_pass : Design::blocked;
+}
+
+std::unique_ptr<GradientSource> make_source(Design design, const DeviceProblem& problem) {
+  switch (design) {
+    case Design::one_pass:
+      return make_one_pass_source(problem);
+    case Design::warp_group:
+      return make_warp_group_source(problem);
+    case Design::blocked:
+      return make_blocked_source(problem);
+    case Design::tiled:
+      return make_tiled_source(problem);
+    default:
+      return nullptr;
+  }
+}
+
+std::unique_ptr<StepLoop> make_loop(Design design, const DeviceProblem& problem) {
+  switch (design) {
+    case Design::resident:
+      return make_resident_loop(problem);
+    case Design::cooperative:
+      return make_cooperative_loop(problem);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace gibbsite::cuda

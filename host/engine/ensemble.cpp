@@ -1,0 +1,78 @@
+#include "gibbsite/engine/ensemble.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/engine/langevin.hpp"
+
+namespace gibbsite {
+namespace {
+
+void require_center(std::span<const double> center, std::size_t features) {
+  if (center.size() != features) {
+    throw BadInput(fmt::format("center: has {} coordinates, the rows have {}; give one per feature",
+                               center.size(), features));
+  }
+  if (!std::all_of(center.begin(), center.end(), [](double v) { return std::isfinite(v); })) {
+    throw BadInput("center: has a coordinate that is not finite; give finite numbers");
+  }
+}
+
+}  // namespace
+
+bool Ensemble::finished() const {
+  for (std::size_t c = 0; c < chains(); ++c) {
+    if (step[c] < specs[c].iterations) return false;
+  }
+  return true;
+}
+
+Ensemble start(std::vector<ChainSpec> specs, std::size_t features) {
+  if (specs.empty()) throw BadInput("chains: there is none; give at least one");
+  Ensemble ensemble;
+  ensemble.features = features;
+  for (const ChainSpec& spec : specs) {
+    require_finite_nonnegative(spec.inverse_temperature, "inverse_temperature");
+    require_finite_nonnegative(spec.prior_precision, "prior_precision");
+    require_finite_positive(spec.step_size, "step_size");
+    if (spec.iterations < 1) throw BadInput("iterations: must be at least 1, got 0; give one");
+    if (!spec.center.empty()) require_center(spec.center, features);
+    ensemble.theta.insert(ensemble.theta.end(), spec.center.begin(), spec.center.end());
+    if (spec.center.empty()) ensemble.theta.resize(ensemble.theta.size() + features, 0.0);
+  }
+  ensemble.step.assign(specs.size(), 0);
+  ensemble.specs = std::move(specs);
+  return ensemble;
+}
+
+void start_at_random(Ensemble& ensemble, std::span<const double> center, double deviation) {
+  require_center(center, ensemble.features);
+  require_finite_nonnegative(deviation, "deviation");
+  for (std::size_t c = 0; c < ensemble.chains(); ++c) {
+    const std::span<double> theta = ensemble.chain(c);
+    fill_normals(ensemble.specs[c].key, ensemble.specs[c].stream, start_step, theta);
+    for (std::size_t j = 0; j < theta.size(); ++j) theta[j] = center[j] + deviation * theta[j];
+  }
+}
+
+void langevin_update(const ChainSpec& spec, std::span<const double> loss_gradient,
+                     std::span<const double> noise, std::span<double> theta) {
+  const double noise_scale = std::sqrt(2 * spec.step_size);
+  for (std::size_t j = 0; j < theta.size(); ++j) {
+    theta[j] = langevin_coordinate(
+        theta[j], loss_gradient[j], spec.center.empty() ? 0.0 : spec.center[j],
+        spec.inverse_temperature, spec.prior_precision, spec.step_size, noise_scale, noise[j]);
+  }
+}
+
+void langevin_update(const ChainSpec& spec, std::uint64_t step,
+                     std::span<const double> loss_gradient, std::span<double> theta,
+                     std::span<double> noise) {
+  fill_normals(spec.key, spec.stream, step, noise);
+  langevin_update(spec, loss_gradient, noise, theta);
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,131 @@
+#include "engine/reference/reference.hpp"
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <bit>
+
+#include "engine/checks.hpp"
+#include "gibbsite/core/summation.hpp"
+
+namespace gibbsite {
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+class ReferenceEngine final : public Engine {
+ public:
+  [[nodiscard]] bool certifiable() const override { return true; }
+  ReferenceEngine(const Rows& x, std::span<const float> y, const Loss& loss)
+      : x_(x), y_(y), loss_(loss) {}
+
+  [[nodiscard]] std::size_t rows() const override { return x_.rows; }
+  [[nodiscard]] std::size_t features() const override { return x_.cols; }
+
+  void advance(Ensemble& ensemble, std::uint64_t steps) override {
+    std::vector<double> noise(features());
+    for (std::size_t c = 0; c < ensemble.chains(); ++c) {
+      const ChainSpec& spec = ensemble.specs[c];
+      std::uint64_t& step = ensemble.step[c];
+      for (std::uint64_t k = 0; k < steps && step < spec.iterations; ++k, ++step) {
+        const VectorXd g = gradient(ensemble.chain(c), 0, blocks());
+        langevin_update(spec, step, {g.data(), features()}, ensemble.chain(c), noise);
+      }
+    }
+  }
+
+  void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
+    for (std::size_t c = 0; c < theta.rows; ++c) {
+      const VectorXd g = gradient(theta.row(c), 0, blocks());
+      std::copy(g.begin(), g.end(), out.row(c).begin());
+    }
+  }
+
+  void loss_values(MatrixView<const double> theta, std::span<double> out) override {
+    for (std::size_t c = 0; c < theta.rows; ++c) {
+      out[c] = 0;
+      for (std::size_t block = 0; block < blocks(); ++block) {
+        const VectorXd z = logits(theta.row(c), block);
+        out[c] += loss_.value_sum({z.data(), labels_of(block).size()}, labels_of(block));
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] std::size_t blocks() const { return (x_.rows + row_block - 1) / row_block; }
+
+  static VectorXd vector(std::span<const double> v) {
+    return Eigen::Map<const VectorXd>(v.data(), static_cast<Eigen::Index>(v.size()));
+  }
+
+  [[nodiscard]] std::span<const float> labels_of(std::size_t block) const {
+    const std::size_t first = block * row_block;
+    return y_.subspan(first, std::min<std::size_t>(row_block, x_.rows - first));
+  }
+
+  // X_b [rows in the block x d], of dense rows
+  [[nodiscard]] MatrixXd rows_of(std::size_t block) const {
+    using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    return Eigen::Map<const RowMajor>(x_.matrix().row(block * row_block).data(),
+                                      static_cast<Eigen::Index>(labels_of(block).size()),
+                                      static_cast<Eigen::Index>(x_.cols))
+        .cast<double>();
+  }
+
+  // Sum of gradients over blocks [first, last): the halves of a binary tree, so ceil(log2(blocks))
+  // additions lie above a block.
+  [[nodiscard]] VectorXd gradient(std::span<const double> theta, std::size_t first,
+                                  std::size_t last) const {
+    if (last - first == 1) return block_gradient(theta, first);
+    const std::size_t half = std::bit_ceil(last - first) / 2;
+    return gradient(theta, first, first + half) + gradient(theta, first + half, last);
+  }
+
+  // X_b^T f'(X_b theta, y_b)
+  [[nodiscard]] VectorXd block_gradient(std::span<const double> theta, std::size_t block) const {
+    const VectorXd z = logits(theta, block);
+    VectorXd r(z.size());
+    loss_.residuals({z.data(), labels_of(block).size()}, labels_of(block),
+                    {r.data(), labels_of(block).size()});
+    if (!x_.is_sparse()) return rows_of(block).transpose() * r;
+    VectorXd g = VectorXd::Zero(static_cast<Eigen::Index>(x_.cols));
+    for (Eigen::Index i = 0; i < r.size(); ++i) {
+      x_.for_each(block * row_block + static_cast<std::size_t>(i), [&](std::size_t j, float v) {
+        g[static_cast<Eigen::Index>(j)] += static_cast<double>(v) * r[i];
+      });
+    }
+    return g;
+  }
+
+  // X_b theta
+  [[nodiscard]] VectorXd logits(std::span<const double> theta, std::size_t block) const {
+    if (!x_.is_sparse()) return rows_of(block) * vector(theta);
+    VectorXd z(static_cast<Eigen::Index>(labels_of(block).size()));
+    for (Eigen::Index i = 0; i < z.size(); ++i) {
+      z[i] = x_.dot(block * row_block + static_cast<std::size_t>(i), theta);
+    }
+    return z;
+  }
+
+  Rows x_;                    // [n x d]
+  std::span<const float> y_;  // [n]
+  const Loss& loss_;
+};
+
+class ReferenceBackend final : public Backend {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "reference"; }
+  [[nodiscard]] std::string description() const override {
+    return "double on float storage; Eigen; 1 thread; the oracle, slow";
+  }
+  std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y, const Loss& loss) override {
+    require_loadable(x, y);
+    return std::make_unique<ReferenceEngine>(x, y, loss);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_reference_backend() { return std::make_unique<ReferenceBackend>(); }
+
+}  // namespace gibbsite

@@ -1,0 +1,83 @@
+#include "engine/cpu/cpu.hpp"
+#include "engine/crew.hpp"
+#include "engine/cuda/cuda.hpp"
+#include "engine/reference/reference.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/engine/engine.hpp"
+
+namespace gibbsite {
+namespace {
+
+BackendInfo cuda_info() {
+  try {
+    return {"cuda", true, make_backend("cuda")->description()};
+  } catch (const BackendUnavailable& error) {
+    std::string why = error.what();
+    return {"cuda", false, why.substr(why.find(": ") + 2)};  // without "--backend cuda"
+  }
+}
+
+// The other backends have one design; reference computes in double, cpu also in float.
+void require_plain(std::string_view name, const BackendOptions& options) {
+  if (options.arithmetic == Arithmetic::bfloat16 ||
+      (options.arithmetic == Arithmetic::float32 && name != "cpu")) {
+    throw BadInput("--backend " + std::string(name) + ": does not compute in " +
+                   std::string(to_string(options.arithmetic)) + "; use --backend cuda");
+  }
+  if (options.design != "auto") {
+    throw BadInput("design: '" + options.design + "' is of --backend cuda, not of " +
+                   std::string(name) + "; leave it out");
+  }
+  if (options.noise != NoiseSource::streams) {
+    throw BadInput("noise: cuRAND is of --backend cuda, not of " + std::string(name) +
+                   "; leave it out");
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(Arithmetic arithmetic) {
+  switch (arithmetic) {
+    case Arithmetic::float64:
+      return "double";
+    case Arithmetic::float32:
+      return "float";
+    case Arithmetic::bfloat16:
+      return "bfloat16";
+  }
+  return "";
+}
+
+std::vector<BackendInfo> list_backends() {
+  return {{"reference", true, make_reference_backend()->description()},
+          {"cpu", true, make_cpu_backend()->description()},
+          cuda_info()};
+}
+
+std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options) {
+  if (name == "cuda") return cuda::make_cuda_backend(cuda::make_device(), options);
+  if (name == "auto") {
+    // A GPU that is there and works, else the CPU; which one it is is printed by whoever asks.
+    try {
+      return make_backend("cuda", options);
+    } catch (const BackendUnavailable&) {
+      return make_backend("cpu", options);
+    }
+  }
+  if (name == "cpu") {
+    require_plain(name, options);
+    if (options.threads > Crew::most_members) {
+      throw BadInput("threads: must be at most " + std::to_string(Crew::most_members) + ", got " +
+                     std::to_string(options.threads) + "; give fewer, or 0");
+    }
+    return make_cpu_backend(options.arithmetic, options.threads);
+  }
+  if (name == "reference") {
+    require_plain(name, options);
+    return make_reference_backend();
+  }
+  throw BadInput("--backend: no backend is called '" + std::string(name) +
+                 "'; there is: auto, reference, cpu, cuda");
+}
+
+}  // namespace gibbsite

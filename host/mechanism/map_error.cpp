@@ -1,0 +1,61 @@
+#include "gibbsite/mechanism/map_error.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/rounding.hpp"
+#include "gibbsite/core/random.hpp"
+#include "gibbsite/core/summation.hpp"
+#include "gibbsite/core/wide.hpp"
+#include "gibbsite/mechanism/noise_law.hpp"
+
+namespace gibbsite {
+namespace {
+
+// Operations between a gradient coordinate and the new coordinate, sqrt(2h) included.
+constexpr int update_roundings = 8;
+
+}  // namespace
+
+MapBounds map_bounds_up(const Problem& constants, double beta, double prior_precision,
+                        double step_size, double iterations, double start_norm) {
+  const Wide n = constants.rows;
+  const Wide d = constants.features;
+  const Wide row = constants.full_row_norm_up();
+  const Wide residual = constants.max_abs_residual;
+  const Wide h = step_size;
+  const Wide m = prior_precision;
+  const Wide slack = 1 + Wide("1e-9");  // second-order products of roundings
+  const Wide center = constants.center_norm;
+
+  // One exact step: |1 - hm| ||theta - theta0|| + drift + noise.
+  const Wide drift = h * Wide(beta) * n * residual * row;
+  const Wide noise = sqrt(2 * h * d) * Wide(max_abs_normal);
+  const Wide factor = abs(1 - h * m);
+  const Wide steps =
+      factor < 1 ? Wide(std::min(Wide(iterations), Wide(1 / (1 - factor)))) : Wide(iterations);
+
+  // e <= fixed + growth * ||theta - theta0||: logits (d terms), residuals, the sum over rows,
+  // update.
+  const Wide sum = gamma_k(Wide(accumulation_depth(constants.rows)) + 1);
+  const Wide logit = gamma_k(d) * row;  // per unit of ||theta||
+  const Wide curvature = constants.curvature;
+  const Wide loss_part = h * Wide(beta) * n * row * slack;
+  const Wide residual_error = (sum + gamma_k(residual_roundings)) * residual;
+  const Wide update = gamma_k(update_roundings) * slack;
+  const Wide growth = loss_part * curvature * logit + update * (1 + h * m);
+  const Wide fixed = loss_part * residual_error + update * (drift + noise) +
+                     gamma_k(normal_roundings) * slack * noise + (growth - update * h * m) * center;
+
+  // Computed iterates: B = start + steps (drift + noise + e), e = fixed + growth B.
+  const Wide feedback = growth * steps;
+  const Wide infinity = std::numeric_limits<double>::infinity();
+  if (!(feedback < Wide(0.5)) || !(gamma_k(d) < Wide(0.01))) {
+    return {static_cast<double>(infinity), static_cast<double>(infinity)};
+  }
+  const Wide reach = Wide(start_norm) + steps * (drift + noise);
+  const Wide e = (fixed + growth * reach) / (1 - feedback);
+  return {round_up(e), round_up(Wide(reach + steps * e))};
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,30 @@
+#pragma once
+// Whether a minimiser can be found to within a public tolerance, whatever the data.
+#include "core/rounding.hpp"
+#include "gibbsite/core/problem.hpp"
+#include "gibbsite/core/summation.hpp"
+#include "gibbsite/core/wide.hpp"
+
+namespace gibbsite {
+
+/// True where rounding leaves three quarters of the tolerance, and an eighth over sqrt(kappa) of
+/// the gradient in the norm in which damped Newton steps lower U: at any theta that they stop at.
+/// And of their linear systems (12 d^2 u kappa by Higham 2002, Theorem 10.4, and n u kappa in the
+/// Hessian), so that `minimiser_within` ends (docs/proximal.md, "The start").
+inline bool minimiser_in_reach(const Problem& constants, double beta, double strong_convexity,
+                               double smoothness, double tolerance) {
+  const Wide n = constants.rows, d = constants.features, b = beta, m = strong_convexity;
+  const Wide row = constants.full_row_norm_up(), kappa = Wide(smoothness) / m;
+  const Wide far = 2 * Wide(constants.center_norm) +
+                   Wide(constants.minimiser_distance_up(beta, strong_convexity)) +
+                   Wide(tolerance) / m;
+  const Wide error = b * n * row *
+                         (gamma_k(Wide(accumulation_depth(constants.rows)) + 20) *
+                              Wide(constants.max_abs_residual) +
+                          Wide(constants.curvature) * gamma_k(d + 2) * row * far) +
+                     gamma_k(8) * m * far;
+  return 4 * error <= Wide(tolerance) && 8 * error * sqrt(kappa) <= Wide(tolerance) &&
+         (gamma_k(12 * d * d) + gamma_k(n)) * kappa <= Wide(0.125);
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,143 @@
+#include "gibbsite/mechanism/path.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/math/tools/roots.hpp>
+#include <cmath>
+#include <limits>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/wide.hpp"
+#include "gibbsite/mechanism/map_error.hpp"
+#include "mechanism/path_formula.hpp"
+
+namespace gibbsite {
+namespace {
+
+void require_path(double sensitivity, double m, double M, double h, double T) {
+  require_finite_nonnegative(sensitivity, "sensitivity");
+  require_finite_nonnegative(m, "prior_precision");
+  require_finite_positive(M, "smoothness");
+  require_finite_positive(h, "step_size");
+  require_at_least(T, 1, "iterations");
+  if (!(m <= M)) {
+    throw BadInput(
+        fmt::format("prior_precision: {} exceeds the smoothness {}; swap or correct them", m, M));
+  }
+  if (Wide(h) * Wide(M) > 2) {
+    throw BadInput(fmt::format(
+        "step_size: {} is above 2/M = {}, where the chain diverges; lower it", h, 2 / M));
+  }
+}
+
+// Largest beta in [lo, hi] with mu(beta) <= target: bracketed root in double, then stepped down
+// until the certificate itself, evaluated in 50 digits, agrees.
+template <class Mu, class Certificate>
+PathCertificate largest_beta(double target, double cap, Mu mu, Certificate certificate) {
+  require_finite_positive(target, "mu");
+  const auto excess = [&](double log_beta) {  // finite even where the map error is not
+    return std::log(std::min(mu(std::exp(log_beta)), 1e300) / target);
+  };
+  double lo = 0, hi = 0;
+  while (excess(lo) > 0 && lo > -600) hi = lo, lo -= 4;
+  while (excess(hi) < 0 && hi < 600) lo = hi, hi += 4;
+  if (lo > -600 && hi < 600) {
+    std::uintmax_t evaluations = 200;
+    const auto bracket = boost::math::tools::toms748_solve(
+        excess, lo, hi, boost::math::tools::eps_tolerance<double>(50), evaluations);
+    double beta = std::min(std::exp(bracket.first), cap);
+    for (double shave = 1e-15; shave < 0.5; shave *= 2) {
+      const PathCertificate found = certificate(beta);
+      if (found.mu <= target) return found;
+      beta *= 1 - shave;
+    }
+  }
+  throw Infeasible(
+      "the rounding error of double arithmetic exceeds the sensitivity at this number of rows, "
+      "features and iterations; ask for fewer iterations");
+}
+
+}  // namespace
+
+double path_mu_up(double sensitivity, double strong_convexity, double smoothness, double step_size,
+                  double iterations) {
+  require_path(sensitivity, strong_convexity, smoothness, step_size, iterations);
+  return round_up(Wide(sensitivity) * path_mu_per_sensitivity(Wide(strong_convexity),
+                                                              Wide(smoothness), Wide(step_size),
+                                                              Wide(iterations)));
+}
+
+double path_mu_started_up(double sensitivity, double strong_convexity, double smoothness,
+                          double step_size, double iterations, double start_distance) {
+  require_path(sensitivity, strong_convexity, smoothness, step_size, iterations);
+  require_finite_nonnegative(start_distance, "start_distance");
+  const Wide S = sensitivity, h = step_size, T = iterations, b = start_distance;
+  const Wide gap = one_minus_contraction(Wide(strong_convexity), Wide(smoothness), h);
+  if (!(gap > 0)) return round_up((b + S * h * T) / sqrt(2 * h * T));
+  if (!(gap < 1)) return round_up(S * h / sqrt(2 * h));
+  const Wide log_c_T = T * boost::math::log1p(Wide(-gap));
+  const Wide one_minus_c_T = -boost::math::expm1(log_c_T);
+  const Wide one_minus_c_2T = -boost::math::expm1(Wide(2 * log_c_T));
+  return round_up((exp(log_c_T) * b + S * h * one_minus_c_T / gap) *
+                  sqrt(gap * (2 - gap) / (2 * h * one_minus_c_2T)));
+}
+
+PathCertificate path_certificate(const Problem& constants, const Budget& budget, double beta,
+                                 double prior_precision, double step_size, double iterations) {
+  PathCertificate out;
+  out.beta = beta;
+  out.prior_precision = prior_precision;
+  out.step_size = step_size;
+  out.iterations = iterations;
+  out.sensitivity = constants.sensitivity_up(beta, budget.adjacency, budget.rows_per_person);
+  out.smoothness = constants.smoothness_up(beta, prior_precision);
+  const MapBounds bounds = map_bounds_up(constants, beta, prior_precision, step_size, iterations);
+  out.map_error = bounds.map_error;
+  out.iterate_norm = bounds.iterate_norm;
+  if (!std::isfinite(bounds.map_error)) {
+    out.mu = bounds.map_error;
+    return out;
+  }
+  // A step of two neighbours differs by at most S h + 2 e.
+  const double effective =
+      round_up(Wide(out.sensitivity) + 2 * Wide(out.map_error) / Wide(step_size));
+  out.mu = path_mu_up(effective, prior_precision, out.smoothness, step_size, iterations);
+  return out;
+}
+
+PathCertificate path_calibrate_relative(const Problem& constants, const Budget& budget, double mu,
+                                        double prior_precision, double relative_step,
+                                        double iterations) {
+  require_between(relative_step, 0, 2, "relative step");
+  const auto step_at = [&](double beta) {
+    return relative_step / (constants.smoothness_up(beta, prior_precision) + prior_precision);
+  };
+  const auto at = [&](double beta) {
+    return path_certificate(constants, budget, beta, prior_precision, step_at(beta), iterations);
+  };
+  return largest_beta(
+      mu, std::numeric_limits<double>::infinity(), [&](double beta) { return at(beta).mu; }, at);
+}
+
+PathCertificate path_calibrate_fixed(const Problem& constants, const Budget& budget, double mu,
+                                     double prior_precision, double step_size, double iterations) {
+  require_finite_positive(step_size, "--step-size");
+  // h <= 2/(M + m) caps beta: M <= 2/h - m.
+  const double slope = constants.smoothness_up(1.0, 0.0);
+  const double cap = (2 / step_size - 2 * prior_precision) / slope * (1 - 1e-12);
+  if (!(cap > 0)) {
+    throw BadInput(
+        fmt::format("--step-size: {} is too long for the prior precision {}: it must stay below "
+                    "1/m = {}; lower it",
+                    step_size, prior_precision, 1 / prior_precision));
+  }
+  const auto at = [&](double beta) {
+    return path_certificate(constants, budget, std::min(beta, cap), prior_precision, step_size,
+                            iterations);
+  };
+  return largest_beta(
+      mu, cap, [&](double beta) { return at(beta).mu * std::max(1.0, beta / cap); }, at);
+}
+
+}  // namespace gibbsite

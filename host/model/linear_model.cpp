@@ -1,0 +1,36 @@
+#include "gibbsite/model/linear_model.hpp"
+
+#include <fmt/format.h>
+
+#include "gibbsite/core/error.hpp"
+
+namespace gibbsite {
+
+OriginalUnits original_units(const Schema& schema, std::span<const double> theta) {
+  if (theta.size() != schema.features()) {
+    throw BadInput(
+        fmt::format("coefficients: got {}, but the schema has {} features; give one per "
+                    "feature",
+                    theta.size(), schema.features()));
+  }
+  OriginalUnits out;
+  out.exact = schema.max_unclipped_norm() <= schema.row_norm;
+  if (schema.intercept) out.intercept = theta.back();
+  const std::vector<std::string> names = schema.feature_names();
+  std::size_t j = 0;
+  for (const Column& column : schema.columns) {
+    // x = (cell - lo) / (hi - lo): slope theta / (hi - lo), shift -theta lo / (hi - lo).
+    if (column.type == ColumnType::number) {
+      const double slope = theta[j] / (column.hi - column.lo);
+      out.intercept -= slope * column.lo;
+      out.slopes.emplace_back(names[j++], slope);
+    } else {
+      for (std::size_t k = schema.features_of(column); k > 0; --k, ++j) {
+        out.slopes.emplace_back(names[j], theta[j]);
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,51 @@
+#include "gibbsite/model/model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/wide.hpp"
+
+namespace gibbsite {
+
+Problem Model::constants(const FeatureSpace& space, std::uint64_t rows) const {
+  if (prior_precision) require_finite_nonnegative(*prior_precision, "prior_precision");
+  if (!center.empty() && center.size() != space.features) {
+    throw BadInput(fmt::format("center: has {} coordinates, the rows have {}; give one per feature",
+                               center.size(), space.features));
+  }
+  if (!std::all_of(center.begin(), center.end(), [](double c) { return std::isfinite(c); })) {
+    throw BadInput("center: has a coordinate that is not finite; give finite numbers");
+  }
+  Problem constants;
+  constants.rows = rows;
+  constants.features = space.features;
+  constants.row_norm = space.row_norm;
+  constants.intercept = space.intercept;
+  constants.loss = loss->name();
+  constants.max_abs_residual = loss->max_abs_residual();
+  constants.curvature = loss->curvature();
+  constants.drop_from_zero = loss->drop_from_zero();
+  constants.prior_precision = prior_precision;
+  Wide center_squared = 0;
+  for (const double c : center) center_squared += Wide(c) * Wide(c);
+  constants.center_norm = round_up(sqrt(center_squared));
+  constants.validate();
+  return constants;
+}
+
+Model logistic_regression(const GlmOptions& options) { return glm("logistic", options); }
+
+Model glm(std::string_view loss, const GlmOptions& options) {
+  if (loss == "probit") {
+    throw BadInput(
+        "loss: probit is refused: its gradient is not bounded (the likelihood is not Lipschitz), "
+        "so "
+        "no budget buys a guarantee; use logistic");
+  }
+  return {&loss_named(loss), options.prior_precision, options.center};
+}
+
+}  // namespace gibbsite

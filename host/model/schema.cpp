@@ -1,0 +1,151 @@
+#include "gibbsite/model/schema.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+#include "model/schema_check.hpp"
+
+namespace gibbsite {
+
+std::string Schema::negative_name() const {
+  return negative.empty() ? "not " + positive : negative;
+}
+
+const std::string* Schema::missing_in(const Column& column) const {
+  if (column.has_missing) return &column.missing;
+  return has_missing ? &missing : nullptr;
+}
+
+bool Schema::has_missing_level(const Column& column) const {
+  return column.type == ColumnType::category && column.has_missing &&
+         std::find(column.levels.begin(), column.levels.end(), column.missing) ==
+             column.levels.end();
+}
+
+std::size_t Schema::features_of(const Column& column) const {
+  switch (column.type) {
+    case ColumnType::number:
+      return 1;
+    case ColumnType::category:
+      return column.levels.size() + (has_missing_level(column) ? 1 : 0) + (column.other ? 1 : 0);
+    case ColumnType::ignore:
+      break;
+  }
+  return 0;
+}
+
+std::size_t Schema::features() const {
+  std::size_t d = intercept ? 1 : 0;
+  for (const Column& column : columns) d += features_of(column);
+  return d;
+}
+
+std::vector<std::string> Schema::feature_names() const {
+  std::vector<std::string> names;
+  names.reserve(features());
+  for (const Column& column : columns) {
+    if (column.type == ColumnType::number) names.push_back(column.name);
+    if (column.type != ColumnType::category) continue;
+    for (const std::string& level : column.levels) names.push_back(column.name + "=" + level);
+    if (has_missing_level(column)) names.push_back(column.name + "=(missing)");
+    if (column.other) names.push_back(column.name + "=(other)");
+  }
+  if (intercept) names.emplace_back("(intercept)");
+  return names;
+}
+
+double Schema::max_unclipped_norm() const {
+  const auto used =
+      static_cast<double>(std::count_if(columns.begin(), columns.end(), [](const Column& c) {
+        return c.type != ColumnType::ignore;
+      }));
+  const double root = std::sqrt(used);
+  return std::fma(root, root, -used) < 0
+             ? std::nextafter(root, std::numeric_limits<double>::infinity())
+             : root;
+}
+
+Schema::operator FeatureSpace() const {
+  return {.features = features(), .row_norm = row_norm, .intercept = intercept};
+}
+
+namespace {
+
+void check_column(const Schema& schema, const Column& column, const std::string& where,
+                  std::vector<std::string>& errors) {
+  const auto fail = [&](const std::string& what) {
+    errors.push_back(fmt::format("{}: column {}: {}", where, quoted(column.name), what));
+  };
+  if (column.name == schema.label)
+    fail("is the label, so it cannot be a feature; remove it from [columns]");
+  if (column.type == ColumnType::number) {
+    if (!std::isfinite(column.lo) || !std::isfinite(column.hi) || !(column.lo < column.hi) ||
+        !std::isnormal(column.hi - column.lo))
+      fail(fmt::format("range [{}, {}] must be two finite numbers, the lower first; fix the range",
+                       column.lo, column.hi));
+  } else if (column.type == ColumnType::category) {
+    if (column.levels.empty()) fail("levels is empty; list the levels");
+    std::set<std::string_view> seen;
+    for (const std::string& level : column.levels)
+      if (!seen.insert(level).second)
+        fail(fmt::format("level {} is listed twice; remove one", quoted(level)));
+  }
+}
+
+}  // namespace
+
+void check_schema(const Schema& schema, const SchemaLines& lines) {
+  std::vector<std::string> errors;
+  const auto fail = [&](std::string_view key, const std::string& what) {
+    errors.push_back(fmt::format("{}: {}", lines.where(key), what));
+  };
+  if (schema.label.empty()) fail("label", "label is empty; name the column to predict");
+  if (schema.positive.empty()) fail("positive", "positive is empty; name the positive class");
+  if (schema.positive == schema.negative)
+    fail("negative", "negative is the same class as positive; name the other class");
+  if (schema.decimal != '.' && schema.decimal != ',')
+    fail("decimal", "decimal is neither \".\" nor \",\"; give one");
+  if (schema.refuses_unlisted_label && schema.negative.empty())
+    fail("unlisted_label",
+         "unlisted_label has a meaning beside `negative` only: without it every label but "
+         "`positive` "
+         "is the negative class; name `negative`, or leave it out");
+  if (schema.refuses_unlisted_label && schema.invalid == Invalid::middle)
+    fail("unlisted_label",
+         "unlisted_label = \"refuse\" contradicts invalid = \"middle\", which refuses nothing; "
+         "leave "
+         "one out");
+  // Features lie in [0, 1], so nothing is lost; far smaller rows would lose float's precision.
+  if (!(schema.row_norm >= 1e-6 && schema.row_norm <= 1e6))
+    fail("row_norm", fmt::format("row_norm must be a positive number between 1e-6 and 1e6, got {}; "
+                                 "1.0 is a good start",
+                                 schema.row_norm));
+  std::set<std::string_view> seen;
+  for (std::size_t j = 0; j < schema.columns.size(); ++j) {
+    const Column& column = schema.columns[j];
+    check_column(schema, column, lines.where_column(j), errors);
+    if (!seen.insert(column.name).second)
+      errors.push_back(fmt::format("{}: column {} is given twice; remove one",
+                                   lines.where_column(j), quoted(column.name)));
+  }
+  if (schema.features() == (schema.intercept ? 1U : 0U))
+    fail("columns", "no column is used; give at least one a type other than \"ignore\"");
+  if (!errors.empty()) throw BadInputs(std::move(errors));
+  std::set<std::string> features;
+  for (const std::string& name : schema.feature_names())
+    if (!features.insert(name).second)
+      fail("columns", fmt::format("two features would both be called {}; rename a column or level",
+                                  quoted(name)));
+  if (!errors.empty()) throw BadInputs(std::move(errors));
+}
+
+void Schema::validate(const std::string& source) const { check_schema(*this, {.source = source}); }
+
+}  // namespace gibbsite

@@ -1,0 +1,57 @@
+#include "gibbsite/run/fit.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "certificate/certify.hpp"
+#include "certificate/model_json.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/mechanism/noise_law.hpp"
+#include "gibbsite/model/linear_model.hpp"
+#include "run/sample.hpp"
+
+namespace gibbsite {
+namespace {
+
+// To the nearest multiple of a power of two: exact in double.
+double to_grid(double value, double grid) {
+  if (!std::isfinite(value)) {
+    throw BadInput("coefficients: one is not finite; report this, no legal run leaves such a draw");
+  }
+  return std::nearbyint(value / grid) * grid + 0.0;  // + 0.0 turns -0 into 0
+}
+
+}  // namespace
+
+Release release(const Run& run) {
+  const double grid = release_grid(run.plan.certificate());
+  LinearModel model{run.loss, run.schema, run.draws};
+  for (auto& draw : model.draws) {
+    for (double& value : draw) value = to_grid(value, grid);
+  }
+  nlohmann::json certificate =
+      certificate_json(run.plan, {run.noise, run.backend, run.schema.invalid == Invalid::refuse});
+  certificate["digest"] = file_digest(to_json(ReleaseAccess::make(model, certificate)));
+  return ReleaseAccess::make(std::move(model), std::move(certificate));
+}
+
+Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Backend& backend,
+            Key&& key, const FitOptions& options) {
+  // Copies: a callback may change what the caller holds.
+  const Model model = asked_model;
+  const Plan plan = asked;
+  const bool certified = key.kind() == NoiseKind::chacha20;
+  Release out = release(sample(model, data, plan, backend, std::move(key), options));
+  // A Plan is open to its caller. Depends on its numbers alone, so this refusal tells nothing.
+  if (!certified) return out;
+  if (const Verification check = verify(to_json(out)); !check.valid) {
+    throw BadInput(
+        fmt::format("plan: its certificate does not verify ({}); use the plan as plan() made it",
+                    check.failures.front()));
+  }
+  return out;
+}
+
+}  // namespace gibbsite

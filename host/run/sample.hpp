@@ -1,0 +1,53 @@
+#pragma once
+// Runs a plan on data: chains to their last step, with progress, interruption and checkpoints.
+// Not a public header: a draw leaves the library only through `fit` (run/fit.hpp).
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gibbsite/certificate/model_file.hpp"
+#include "gibbsite/chains/potential.hpp"
+#include "gibbsite/core/random.hpp"
+#include "gibbsite/data/dataset.hpp"
+#include "gibbsite/engine/engine.hpp"
+#include "gibbsite/mechanism/plan.hpp"
+#include "gibbsite/model/model.hpp"
+#include "gibbsite/run/fit_options.hpp"
+
+namespace gibbsite {
+
+/// What a run leaves: the draws and public facts about how they were made. No diagnostics.
+struct Run {
+  Plan plan;                               ///< that it followed
+  std::vector<std::vector<double>> draws;  ///< [draws][d], before rounding to the release grid
+  Schema schema;
+  std::string loss;
+  NoiseKind noise = NoiseKind::philox;  ///< of the key that it used up
+  std::string backend;
+};
+
+/// Draws from the plan's chosen certificate: `budget.draws` chains, streams 0, 1, ..., same key.
+/// Uses the key up, also when it throws: BadInput when the data has another shape than the plan's
+/// constants, or when the backend does not compute in double with the chains' own noise
+/// (`Engine::certifiable`); Interrupted when `stop` is set (a checkpoint is then written if one was
+/// asked for). The last checkpoint of a whole run stays: another run goes on from it to the
+/// same draws without a step.
+Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& backend, Key&& key,
+           const FitOptions& options = {});
+
+/// Rounds the draws to the release grid and attaches the certificate of the run's own plan.
+Release release(const Run& run);
+
+/// State of a run. Holds the key: files are written with mode 0600.
+struct Checkpoint {
+  StreamKey key;
+  std::string fingerprint;          ///< of the plan and the data, keyed with `key` (BLAKE2b)
+  std::vector<double> theta;        ///< [C x d]
+  std::vector<std::uint64_t> step;  ///< [C]
+};
+/// Written whole or not at all (temporary file, then rename). Throws BadInput when it cannot be.
+void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
+/// Throws BadInput "FILE: ..." when it is unreadable, cut short or edited, or when its key is one
+/// that the operating system never made.
+Checkpoint read_checkpoint(const std::string& path);
+}  // namespace gibbsite

@@ -1,0 +1,218 @@
+#include "gibbsite/speed/speed.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "gibbsite/engine/machine.hpp"
+
+namespace gibbsite {
+namespace {
+
+constexpr std::uint64_t least_bytes = std::uint64_t{128} << 20;
+constexpr std::uint64_t probe_cells = std::uint64_t{1}
+                                      << 27;  // entries * C: under it no step is long
+constexpr std::uint64_t least_rows = 16384;   // fewer would be shared among threads in another way
+constexpr std::uint64_t least_windows = 5;
+constexpr std::uint64_t most_theta = std::uint64_t{1} << 25;  // numbers, 256 MiB
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// So that what exceeds every cache is measured out of cache.
+std::uint64_t beyond_the_caches() {
+  const long last_cache = sysconf(_SC_LEVEL3_CACHE_SIZE);  // 0 or -1 where it is not known
+  return std::max(least_bytes, 4 * static_cast<std::uint64_t>(std::max(last_cache, 0L)));
+}
+
+// SplitMix64 (Steele, Lea, Flood 2014).
+std::uint64_t mix(std::uint64_t i) {
+  std::uint64_t z = (i + 1) * 0x9E3779B97F4A7C15u;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+
+// Chains that stay where they are, with the certified noise.
+Ensemble chains_of(std::uint64_t chains, std::uint64_t features) {
+  std::vector<ChainSpec> specs(chains, {.key = {NoiseKind::chacha20, {1}}});
+  for (std::size_t c = 0; c < chains; ++c) {
+    specs[c].step_size = 1e-6;
+    specs[c].iterations = std::numeric_limits<std::uint64_t>::max();
+    specs[c].stream = static_cast<std::uint32_t>(c);
+  }
+  return start(std::move(specs), features);
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+std::uint64_t TableShape::features() const {
+  return std::accumulate(widths.begin(), widths.end(), std::uint64_t{0});
+}
+
+bool TableShape::is_sparse() const {
+  return static_cast<double>(entries()) <= most_sparse_density * static_cast<double>(features());
+}
+
+double TableShape::bytes_per_row() const {
+  const std::uint64_t entry = sizeof(std::uint32_t) + sizeof(float);
+  const std::uint64_t bytes =
+      is_sparse() ? entries() * entry + sizeof(std::uint64_t) : features() * sizeof(float);
+  return static_cast<double>(bytes + sizeof(float));
+}
+
+TableShape dense_shape(const FeatureSpace& space, std::uint64_t rows) {
+  return {rows, std::vector<std::uint32_t>(space.features, 1)};
+}
+
+TableShape shape_of(const Schema& schema, std::uint64_t rows) {
+  TableShape out{rows, {}};
+  for (const Column& column : schema.columns) {
+    const std::size_t width = schema.features_of(column);
+    if (width > 0) out.widths.push_back(static_cast<std::uint32_t>(width));
+  }
+  if (schema.intercept) out.widths.push_back(1);
+  return out;
+}
+
+Rows MadeUpRows::view() const {
+  if (!x.empty()) return {x.data(), y.size(), features};
+  return {sparse.view(), features};
+}
+
+MadeUpRows make_up_rows(const TableShape& shape, std::uint64_t rows) {
+  const std::uint64_t d = shape.features(), columns = shape.entries();
+  const bool sparse = shape.is_sparse();
+  const auto cell = static_cast<float>(1 / std::sqrt(static_cast<double>(columns)));
+  MadeUpRows out{d, {}, {}, std::vector<float>(rows)};
+  if (sparse) {
+    out.sparse.begin.resize(rows + 1);
+    out.sparse.feature.resize(rows * columns);
+    out.sparse.value.resize(rows * columns);
+  } else {
+    out.x.resize(rows * d);
+  }
+#pragma omp parallel for schedule(dynamic, 1024) num_threads(thread_count())
+  for (std::uint64_t i = 0; i < rows; ++i) {
+    std::uint64_t first = 0;  // feature of the column
+    for (std::uint64_t k = 0; k < columns; ++k) {
+      const std::uint64_t e = i * columns + k, bits = mix(e);
+      const std::uint32_t width = shape.widths[k];
+      const std::uint64_t feature = first + bits % width;
+      const float value = width == 1 && (bits & 1) != 0 ? -cell : cell;
+      if (sparse) {
+        out.sparse.feature[e] = static_cast<std::uint32_t>(feature);
+        out.sparse.value[e] = value;
+      } else {
+        out.x[i * d + feature] = value;
+      }
+      first += width;
+    }
+    if (sparse) out.sparse.begin[i + 1] = (i + 1) * columns;
+    out.y[i] = (mix(~i) & 1) != 0 ? 1.0F : -1.0F;
+  }
+  return out;
+}
+
+StepTimer::StepTimer(Backend& backend, const TableShape& shape, const Loss& loss,
+                     TimingOptions options)
+    : backend_(backend), loss_(loss), options_(std::move(options)), rows_(shape.rows) {
+  const std::uint64_t most = options_.most_bytes > 0 ? options_.most_bytes : beyond_the_caches();
+  const double fit = static_cast<double>(most) / shape.bytes_per_row();
+  made_up_ = make_up_rows(
+      shape, std::clamp<std::uint64_t>(static_cast<std::uint64_t>(fit), 1, shape.rows));
+  x_ = made_up_.view();
+  y_ = made_up_.y;
+}
+
+StepTimer::StepTimer(Backend& backend, const Rows& x, std::span<const float> y, const Loss& loss,
+                     TimingOptions options)
+    : backend_(backend), loss_(loss), options_(std::move(options)), x_(x), y_(y), rows_(x.rows) {}
+
+std::unique_ptr<Engine> StepTimer::load(std::uint64_t rows) const {
+  Rows part = x_;
+  part.rows = rows;
+  if (part.is_sparse()) part.sparse = part.sparse.part(0, rows);
+  return backend_.load(part, y_.first(rows), loss_);
+}
+
+StepTime StepTimer::time(std::uint64_t chains) {
+  const auto now = options_.clock ? options_.clock : std::function<double()>(steady_seconds);
+  const auto poll = [&] {
+    if (options_.poll) options_.poll();
+  };
+  const std::uint64_t most =
+      std::clamp(most_theta / x_.cols, std::uint64_t{1}, options_.most_chains);
+  const std::uint64_t entries = x_.is_sparse() ? x_.sparse.entries() : x_.rows * x_.cols;
+  StepTime out{.rows = x_.rows, .chains = std::min(chains, most)};
+  Ensemble ensemble = chains_of(out.chains, x_.cols);
+  const auto seconds_of = [&](Engine& engine, std::uint64_t steps) {
+    poll();
+    const double begin = now();
+    engine.advance(ensemble, steps);
+    return now() - begin;
+  };
+
+  std::unique_ptr<Engine> shorter;
+  Engine* engine = nullptr;
+  if (entries * out.chains > probe_cells && x_.rows > least_rows) {
+    const auto probe = load(least_rows);
+    static_cast<void>(seconds_of(*probe, 1));  // memory, threads
+    const double per_row = seconds_of(*probe, 1) / static_cast<double>(least_rows);
+    const double fit = options_.longest_step / per_row;
+    if (fit < static_cast<double>(x_.rows)) {
+      out.rows = std::max(least_rows, static_cast<std::uint64_t>(fit));
+      shorter = load(out.rows);
+      engine = shorter.get();
+    }
+  }
+  if (engine == nullptr) {
+    if (!engine_) engine_ = load(x_.rows);
+    engine = engine_.get();
+  }
+
+  // A window is long beside the clock and the start of threads, short beside the whole. Finding how
+  // many steps that is warms up.
+  const double window = options_.seconds / 12;
+  out.steps = 1;
+  static_cast<void>(seconds_of(*engine, 1));
+  while (seconds_of(*engine, out.steps) < window / 2 && out.steps < std::uint64_t{1} << 30) {
+    out.steps *= 2;
+  }
+  std::vector<double> each;
+  double spent = 0;
+  const auto enough = [&] {
+    if (each.size() < 3) return false;
+    return spent >= options_.seconds &&
+           (each.size() >= least_windows || spent >= 4 * options_.seconds);
+  };
+  while (!enough()) {
+    const double taken = seconds_of(*engine, out.steps);
+    spent += taken;
+    each.push_back(taken / static_cast<double>(out.steps));
+  }
+  out.windows = each.size();
+  out.seconds = median(std::move(each)) *
+                (static_cast<double>(rows_) / static_cast<double>(out.rows)) *
+                (static_cast<double>(chains) / static_cast<double>(out.chains));
+  return out;
+}
+
+double seconds_per_pass(Backend& backend, const TableShape& shape, const Loss& loss,
+                        std::uint64_t draws, double seconds) {
+  StepTimer timer(backend, shape, loss, {.seconds = seconds});
+  return timer.time(draws).seconds / static_cast<double>(draws);
+}
+
+}  // namespace gibbsite

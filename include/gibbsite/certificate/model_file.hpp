@@ -1,0 +1,44 @@
+#pragma once
+// The model file: coefficients, the whole schema, the certificate. `predict` needs nothing else.
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "gibbsite/certificate/certificate.hpp"
+#include "gibbsite/model/linear_model.hpp"
+
+namespace gibbsite {
+
+/// A model, its coefficients on the public grid, with its certificate. Only `fit` makes one, or
+/// reading a file, whose certificate is as good as `verify` says.
+class Release {
+ public:
+  [[nodiscard]] const LinearModel& model() const { return model_; }
+  [[nodiscard]] const nlohmann::json& certificate() const { return certificate_; }
+
+ private:
+  friend struct ReleaseAccess;  // host/certificate/certify.hpp
+  Release(LinearModel model, nlohmann::json certificate)
+      : model_(std::move(model)), certificate_(std::move(certificate)) {}
+
+  LinearModel model_;
+  nlohmann::json certificate_;
+};
+
+nlohmann::json to_json(const Release& release);
+/// Throws BadInput "SOURCE: ..." on anything that is not a gibbsite-release/1 file.
+Release release_from_json(const nlohmann::json& json, const std::string& source);
+
+/// Written whole or not at all (temporary file in the same folder, then rename; a path that is not
+/// a regular file is written directly). Throws BadInput when it cannot be.
+void write_release(const std::string& path, const Release& release);
+/// Throws BadInput as below and as release_from_json, and when the file was changed after it was
+/// written: its digest is not that of its contents (but for epsilon, delta and gdp_mu, which may be
+/// claimed weaker), or its certificate has not the form of one.
+Release read_release(const std::string& path);
+/// The JSON of a model file, for `verify`. Throws BadInput when it is not JSON, gives a name twice,
+/// nests deeper than 32 levels or is not a gibbsite-release/1 object with a model and a
+/// certificate.
+nlohmann::json read_release_json(const std::string& path);
+
+}  // namespace gibbsite

@@ -1,0 +1,54 @@
+#pragma once
+// U(theta) = beta sum_i l(theta; x_i, y_i) + (m/2) ||theta - theta0||^2 (THEORY, Notation).
+#include <span>
+#include <vector>
+
+#include "gibbsite/data/rows.hpp"
+#include "gibbsite/model/loss.hpp"
+
+namespace gibbsite {
+
+/// U on one data set. Views only: the data must outlive it. This is the readable definition that
+/// the backends are tested against; plain double sums.
+struct Potential {
+  const Loss* loss = nullptr;
+  Rows x;                            ///< [n x d]
+  std::span<const float> y;          ///< [n]
+  double beta = 1.0;                 ///< inverse temperature
+  double prior_precision = 1.0;      ///< m
+  std::span<const double> center{};  ///< theta0 [d]; empty means 0
+
+  [[nodiscard]] double value(std::span<const double> theta) const;
+  /// out[d] = grad U(theta).
+  void gradient(std::span<const double> theta, std::span<double> out) const;
+};
+
+/// grad^2 U(theta) = beta X^T diag(f'') X + m I [d x d], all of it. Work n d^2 / 2.
+std::vector<double> hessian(const Potential& potential, std::span<const double> theta);
+/// Its diagonal [d]. Work n d.
+std::vector<double> hessian_diagonal(const Potential& potential, std::span<const double> theta);
+
+/// -(grad^2 U(theta))^-1 gradient [d] for m > 0: on the dense Hessian up to 1000 features, by
+/// conjugate gradients to a thousandth of the gradient beyond.
+std::vector<double> newton_step(const Potential& potential, std::span<const double> theta,
+                                std::span<const double> gradient);
+/// The part t = log(1 + D)/D of a Newton step that moves no logit by more than `logits_moved`,
+/// D = c logits_moved with |f'''| <= c f'': curvature grows along it by e^(tD) at most, so U falls
+/// and its slope keeps its sign, from wherever the step begins (docs/proximal.md, "Finding w"; Sun,
+/// Tran-Dinh 2019).
+double damping(const Loss& loss, double logits_moved);
+
+/// An approximate minimiser of U and the norm of the gradient there.
+struct Minimum {
+  std::vector<double> theta;  ///< [d]
+  double gradient_norm = 0;   ///< ||grad U(theta)||, rounding error of its evaluation not included
+  int iterations = 0;
+};
+
+/// Newton's method with backtracking: on the dense Hessian up to 1000 features and where m = 0,
+/// with conjugate gradients beyond. Stops when
+/// ||grad U|| <= tolerance, or when rounding stops progress: read gradient_norm.
+/// Throws BadInput when m = 0 and the loss has no minimum (separable classes).
+Minimum minimise(const Potential& potential, double tolerance);
+
+}  // namespace gibbsite

@@ -1,0 +1,53 @@
+#pragma once
+// The public, worst-case numbers of a problem: all that `privacy` and `schedule` may know.
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+namespace gibbsite {
+
+/// Which data sets count as neighbours (THEORY 1).
+enum class Adjacency { replace_one, add_remove };
+
+/// The space that rows live in; a Schema converts to it.
+struct FeatureSpace {
+  std::uint64_t features = 0;  ///< d, the intercept included
+  double row_norm = 1.0;       ///< R: every row without the intercept has norm <= R
+  bool intercept = false;      ///< a constant feature 1 is the last coordinate
+};
+
+/// Public constants of a GLM on n rows (THEORY 1). Nothing here may come from the data but n under
+/// replace-one adjacency; under add/remove `rows` is a public cap on n.
+struct Problem {
+  std::uint64_t rows = 0;         ///< n, or its public cap
+  std::uint64_t features = 0;     ///< d, the intercept included
+  double row_norm = 1.0;          ///< R of the schema
+  bool intercept = false;         ///< row norm with the intercept is sqrt(R^2 + 1)
+  std::string loss = "logistic";  ///< name of the loss
+  double max_abs_residual = 1.0;  ///< sup |f'|
+  double curvature = 0.25;        ///< phi = sup f'' along the linear predictor
+  /// f(0, y) - inf f is at most this, whatever y.
+  double drop_from_zero = std::numeric_limits<double>::infinity();
+  std::optional<double> prior_precision;  ///< m, when the model fixes it; else the schedule does
+  double center_norm = 0;                 ///< ||theta0||, rounded up
+
+  /// sup ||x|| with the intercept: R, or sqrt(R^2 + 1) rounded up.
+  [[nodiscard]] double full_row_norm_up() const;
+  /// L = sup |f'| * sup ||x||, rounded up.
+  [[nodiscard]] double lipschitz_up() const;
+  /// S = k * 2 beta L (replace-one) or k * beta L (add/remove), rounded up (THEORY 1).
+  [[nodiscard]] double sensitivity_up(double beta, Adjacency adjacency,
+                                      std::uint64_t rows_per_person) const;
+  /// M = beta n phi R^2 + m with the intercept in R, rounded up (THEORY, Notation).
+  [[nodiscard]] double smoothness_up(double beta, double strong_convexity) const;
+
+  /// Bound on ||theta* - theta0||, theta* the minimiser of U, rounded up: beta n L/m, and for
+  /// theta0 = 0 also sqrt(2 beta n (f(0) - inf f)/m), because U(theta*) <= U(0). m > 0.
+  [[nodiscard]] double minimiser_distance_up(double beta, double strong_convexity) const;
+
+  /// Throws BadInput naming the field that is out of range.
+  void validate() const;
+};
+
+}  // namespace gibbsite

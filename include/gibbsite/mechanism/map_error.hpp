@@ -1,0 +1,20 @@
+#pragma once
+// The error of the computed step against the exact one (THEORY 5), from public numbers.
+#include "gibbsite/core/problem.hpp"
+
+namespace gibbsite {
+
+/// What a computed step can do, from public numbers (docs/map-error.md derives it).
+struct MapBounds {
+  double map_error = 0;  ///< e: ||computed map - exact map|| at every theta that can be reached
+  double iterate_norm =
+      0;  ///< ||theta_k - theta0|| for every k <= T, whatever the data and the bits
+};
+
+/// Double arithmetic on float storage, chain started within `start_norm` of theta0; rounded up.
+/// e enters the sensitivity as S h + 2 e (THEORY 5). map_error is +inf when n, d or T is so large
+/// that rounding could feed on itself.
+MapBounds map_bounds_up(const Problem& constants, double beta, double prior_precision,
+                        double step_size, double iterations, double start_norm = 0);
+
+}  // namespace gibbsite

@@ -1,0 +1,43 @@
+#pragma once
+// Path certificate (THEORY 3.3): the privacy of the last iterate of Langevin Monte Carlo, for every
+// T.
+#include "gibbsite/core/problem.hpp"
+#include "gibbsite/privacy/budget.hpp"
+
+namespace gibbsite {
+
+/// mu_T = S sqrt(h/2) sqrt((1+c)/(1-c)) sqrt((1-c^T)/(1+c^T)), c = max(|1-hm|, |1-hM|) (Bok, Su,
+/// Altschuler 2024, shifted interpolation, applied to LMC), rounded up; m = 0 is the limit S
+/// sqrt(hT/2). Needs 0 < h <= 2/M, m <= M, T >= 1; throws BadInput otherwise.
+double path_mu_up(double sensitivity, double strong_convexity, double smoothness, double step_size,
+                  double iterations);
+
+/// mu_T with a data-dependent start, ||theta_0 - theta_0'|| <= b (THEORY 3.3, last line), rounded
+/// up.
+double path_mu_started_up(double sensitivity, double strong_convexity, double smoothness,
+                          double step_size, double iterations, double start_distance);
+
+/// A path schedule at one (beta, m, h, T) with everything that the certificate needs.
+struct PathCertificate {
+  double beta = 0, prior_precision = 0, step_size = 0, iterations = 0;
+  double sensitivity = 0;   ///< S, without the map error
+  double smoothness = 0;    ///< M
+  double map_error = 0;     ///< e
+  double iterate_norm = 0;  ///< bound on ||theta_k - theta0||
+  double mu = 0;            ///< of one draw, map error included
+};
+
+/// Evaluates the certificate: S + 2e/h in place of S. Throws BadInput when h > 2/M.
+PathCertificate path_certificate(const Problem& constants, const Budget& budget, double beta,
+                                 double prior_precision, double step_size, double iterations);
+
+/// Largest beta (rounded down) with mu_T(beta) <= mu for h = a / (M(beta) + m): `relative_step` a
+/// in (0,2).
+PathCertificate path_calibrate_relative(const Problem& constants, const Budget& budget, double mu,
+                                        double prior_precision, double relative_step,
+                                        double iterations);
+/// The same for a fixed step size h; beta is also capped so that h <= 2/(M + m).
+PathCertificate path_calibrate_fixed(const Problem& constants, const Budget& budget, double mu,
+                                     double prior_precision, double step_size, double iterations);
+
+}  // namespace gibbsite

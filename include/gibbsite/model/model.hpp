@@ -1,0 +1,35 @@
+#pragma once
+// A model as its user states it: a loss and a Gaussian prior. Public: knows no data.
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "gibbsite/core/problem.hpp"
+#include "gibbsite/model/loss.hpp"
+
+namespace gibbsite {
+
+/// A loss and a Gaussian prior N(theta0, I/m). Public: knows no data.
+struct Model {
+  const Loss* loss = nullptr;
+  std::optional<double> prior_precision;  ///< m >= 0; absent: the schedule chooses it
+  std::vector<double> center;             ///< theta0 [d]; empty means 0
+
+  /// The public constants of this model on n rows of that space (a Schema converts to it).
+  /// Throws BadInput on m < 0, non-finite m, or a center of the wrong length.
+  [[nodiscard]] Problem constants(const FeatureSpace& space, std::uint64_t rows) const;
+};
+
+struct GlmOptions {
+  std::optional<double> prior_precision{};
+  std::vector<double> center{};
+};
+
+/// Logistic regression, labels -1 and +1.
+Model logistic_regression(const GlmOptions& options = {});
+/// A GLM with the loss of that name. Throws BadInput on an unknown one; "probit" is refused with
+/// the reason (not Lipschitz, THEORY 1).
+Model glm(std::string_view loss, const GlmOptions& options = {});
+
+}  // namespace gibbsite

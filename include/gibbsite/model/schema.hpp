@@ -1,0 +1,71 @@
+#pragma once
+// The public domain of a table, written by a person: ranges, levels, row norm. Never derived from
+// data.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gibbsite/core/problem.hpp"
+
+namespace gibbsite {
+
+enum class ColumnType { number, category, ignore };
+
+struct Column {
+  std::string name;
+  ColumnType type = ColumnType::ignore;
+  double lo = 0, hi = 1;  ///< number: public range; cells are clamped, then scaled to [0,1]
+  std::vector<std::string> levels = {};  ///< category: one-hot, in this order
+  bool other = false;                    ///< category: levels not listed become one more, "(other)"
+  bool has_missing = false;              ///< the column has its own `missing`
+  std::string missing = {};              ///< how a missing cell reads here
+
+  bool operator==(const Column&) const = default;
+};
+
+/// What becomes of a cell that the schema cannot read: not a finite number, a level that is not
+/// listed (without `other`), an empty cell where none is `missing`, an empty label.
+/// refuse: the table is refused, which tells about that row (an assumption of the certificate).
+/// middle: a number is the middle of its range, a level is "(other)" or none of the listed ones, a
+/// label the negative class.
+enum class Invalid { refuse, middle };
+
+/// Rows as the model sees them: columns in the schema's order (numbers one feature, categories one
+/// per level, then "(missing)" when the column itself says how a missing cell reads and does not
+/// list that level, then "(other)"), then the intercept.
+struct Schema {
+  std::string label;                    ///< name of the column to predict
+  std::string positive;                 ///< its positive class (y = +1); every other is y = -1
+  std::string negative;                 ///< name of the other class; empty: "not <positive>"
+  bool refuses_unlisted_label = false;  ///< with `negative`: a third class is refused, not y = -1
+  Invalid invalid = Invalid::refuse;    ///< cells and labels that cannot be read
+  char decimal = '.';                   ///< of numbers in text: "." or ","
+  double row_norm = 1.0;                ///< R: rows are scaled down to this norm
+  bool intercept = false;               ///< append a constant feature 1
+  bool has_missing = false;             ///< `missing` was given for the table
+  std::string missing;                  ///< how a missing cell reads where the column does not say
+  std::vector<Column> columns;          ///< in the order of the schema file
+
+  [[nodiscard]] std::string negative_name() const;
+  /// How a missing cell of the column reads; null: none is missing.
+  [[nodiscard]] const std::string* missing_in(const Column& column) const;
+  /// Whether this category has a "(missing)" feature: its own `missing` is not a listed level.
+  [[nodiscard]] bool has_missing_level(const Column& column) const;
+  /// How many features a column becomes: 1 for a number, 0 when ignored.
+  [[nodiscard]] std::size_t features_of(const Column& column) const;
+  /// d, the intercept included.
+  [[nodiscard]] std::size_t features() const;
+  /// "age", "workclass=Private", "workclass=(other)", ..., "(intercept)" [d].
+  [[nodiscard]] std::vector<std::string> feature_names() const;
+  /// Largest norm a row can have before it is scaled down: sqrt(columns used), rounded up. When it
+  /// is <= row_norm no row is ever clipped and coefficients convert exactly to the units of the
+  /// columns.
+  [[nodiscard]] double max_unclipped_norm() const;
+  operator FeatureSpace() const;  // NOLINT: a schema is the space its rows live in
+  /// Throws BadInput "SOURCE: what; what to do" on row_norm <= 0, no columns, lo >= hi, duplicate
+  /// levels, a label that is also a feature, and so on.
+  void validate(const std::string& source) const;
+  bool operator==(const Schema&) const = default;
+};
+
+}  // namespace gibbsite

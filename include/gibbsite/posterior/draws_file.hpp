@@ -1,0 +1,40 @@
+#pragma once
+// Draws of `sample_posterior` as files that ArviZ, CmdStanPy, posterior, cmdstanr, rstan and NumPy
+// read (docs/formats.md). They are private, so they are no business of `release`.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gibbsite/posterior/posterior.hpp"
+
+namespace gibbsite {
+
+/// Names that every reader takes for one number each: runs of ASCII characters other than letters
+/// and digits become one '_', none at the ends ("workclass=State-gov" -> "workclass_State_gov",
+/// "(intercept)" -> "intercept"), "x_" goes before a digit, and "_2", "_3", ... behind a name that
+/// is taken, or that readers keep for themselves ("chain", "draw", ...). [d]
+std::vector<std::string> column_names(const std::vector<std::string>& features);
+
+/// What the comments of a CSV say of the run.
+struct DrawsFacts {
+  std::string version;  ///< of gibbsite
+  std::string data;     ///< file of the table
+  std::string backend;
+  double beta = 1, prior_precision = 0;
+  std::uint64_t warm_up = 0, thinning = 1, seed = 0;
+  double target_acceptance = 0;  ///< of the warm-up
+  Transition transition = Transition::hamiltonian;
+  Metric metric = Metric::automatic;
+};
+
+/// Writes chain c, 0 <= c < C, as CmdStan 2.3x does: comments, a header line, a line for each of N
+/// draws, numbers in the fewest digits that read back to the same double. Step sizes are in units
+/// of the metric, so the metric of the comments is the unit one. Throws BadInput when the file is
+/// there or cannot be written, `columns` [d] has another length, or there is no such chain.
+void write_cmdstan_csv(const std::string& path, const PosteriorDraws& draws, std::size_t chain,
+                       const std::vector<std::string>& columns, const DrawsFacts& facts);
+
+/// Writes all draws as one NumPy array, float64 [C x N x d] (ArviZ's order). Throws as above.
+void write_npy(const std::string& path, const PosteriorDraws& draws);
+
+}  // namespace gibbsite

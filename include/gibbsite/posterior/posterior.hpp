@@ -1,0 +1,86 @@
+#pragma once
+// Draws from a posterior for its own sake: Metropolis-adjusted Langevin and Hamiltonian chains, and
+// the proximal sampler, which certifies its distance. None is private: step sizes and metrics are
+// fitted to the data, and the draws are for whoever may see the data (docs/posterior.md).
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "gibbsite/chains/potential.hpp"
+#include "gibbsite/core/random.hpp"
+#include "gibbsite/engine/engine.hpp"
+#include "gibbsite/posterior/diagnostics.hpp"
+
+namespace gibbsite {
+
+/// How a chain moves; every move leaves exp(-U) as it is.
+enum class Transition {
+  hamiltonian,  ///< "hmc": leapfrog trajectories (Neal 2011)
+  langevin,     ///< "mala": one leapfrog step (Roberts and Tweedie 1996)
+  proximal,     ///< "proximal": every draw within `tv` of the posterior (docs/proximal.md)
+};
+std::string_view to_string(Transition transition);         // "hmc", "mala", "proximal"
+Transition transition_from_string(std::string_view name);  // throws BadInput
+
+/// The matrix that trajectories are preconditioned with: the covariance that they take U to have.
+enum class Metric {
+  automatic,  ///< laplace up to 1000 parameters, then diagonal
+  unit,       ///< the identity
+  scales,     ///< diag(scales^2), a public matrix
+  diagonal,   ///< variances of the draws of the warm-up, of all chains together
+  laplace,    ///< inverse Hessian at the minimiser of U, dense
+};
+std::string_view to_string(Metric metric);
+Metric metric_from_string(std::string_view name);  // throws BadInput
+
+struct PosteriorOptions {
+  Transition transition = Transition::hamiltonian;
+  Metric metric = Metric::automatic;
+  std::vector<double> scales{};  ///< [d] above 0, of Metric::scales
+  std::uint64_t chains = 4;      ///< C
+  std::uint64_t warm_up = 500;   ///< transitions of a chain that are thrown away
+  std::uint64_t draws = 1000;    ///< N, kept of each chain
+  std::uint64_t thinning = 1;    ///< transitions for each draw that is kept
+  double target_acceptance = 0;  ///< of the warm-up; 0: 0.8 for hmc, 0.574 for mala
+  double step_size = 0;          ///< in units of the metric; 0: adapted in the warm-up
+  std::vector<double> start{};   ///< [d] where all chains start, or [C x d] where each does; empty:
+                                 ///< overdispersed, around the minimiser
+  double tv = 1e-10;             ///< proximal: total variation to the posterior, of each draw. It
+                                 ///< chooses its own start, warm-up and step size
+  StreamKey key = StreamKey::from_seed(0);  ///< of all noise; chain c takes stream c
+  /// Called with (transitions done, in all) of a chain, a few times a second.
+  std::function<void(std::uint64_t, std::uint64_t)> progress{};
+  const std::atomic<bool>* stop = nullptr;  ///< set by a signal handler
+};
+
+/// What was drawn, and how.
+struct PosteriorDraws {
+  std::size_t draws = 0, chains = 0, parameters = 0;  ///< N, C, d
+  std::vector<double> values{};                       ///< [N x C x d]
+  std::vector<double> log_density{};  ///< [N x C] -U, without a constant: CmdStan's lp__
+  std::vector<double> energy{};       ///< [N x C] U + kinetic energy at the start of a transition
+  std::vector<double> acceptance{};   ///< [N x C] min(1, exp(-energy error)) of the transition
+  std::vector<std::uint8_t> divergent{};  ///< [N x C] energy error above 1000 in a transition since
+                                          ///< the draw before
+  double step_size = 0;                   ///< after the warm-up, in units of the metric
+  std::uint64_t leapfrog_steps = 0;       ///< of a transition (the mean, where it varies)
+  std::uint64_t gradients = 0;            ///< of one chain, warm-up not included
+  double tv_gap = 0;  ///< proximal: each draw is so close to the posterior; 0: not certified
+  std::uint64_t burn_in = 0;  ///< proximal: iterations before the first draw
+  double warm_up_seconds = 0, sampling_seconds = 0;
+
+  /// For `summarise` (posterior/diagnostics.hpp).
+  [[nodiscard]] Draws view() const { return {values, draws, chains, parameters}; }
+};
+
+/// C chains on exp(-U). Pure in (U, options, backend): bits repeat.
+/// Throws BadInput on options out of range, a start or scales of another length or not finite, m =
+/// 0 (the posterior may have no mass to normalise), a U that is not finite at the start;
+/// Interrupted when `stop` is set; for the proximal sampler Infeasible where rounding does not let
+/// `tv` be kept.
+PosteriorDraws sample_posterior(const Potential& potential, Backend& backend,
+                                const PosteriorOptions& options);
+
+}  // namespace gibbsite

@@ -1,0 +1,24 @@
+#pragma once
+// Predictions of a released model, and how good they are.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gibbsite/data/rows.hpp"
+#include "gibbsite/model/linear_model.hpp"
+
+namespace gibbsite {
+
+/// P(y = +1) for rows [n x d]: the mean over the released draws of sigmoid(x.theta).
+std::vector<double> predict_probabilities(const LinearModel& model, const Rows& x);
+
+struct Evaluation {
+  std::uint64_t rows = 0;
+  double accuracy = 0;  ///< fraction
+  double log_loss = 0;  ///< nats per row
+  double auc = 0;       ///< ties count one half; NaN when there is one class
+  double majority = 0;  ///< fraction of the larger class
+};
+Evaluation evaluate(std::span<const double> probabilities, std::span<const float> labels);
+
+}  // namespace gibbsite

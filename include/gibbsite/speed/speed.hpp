@@ -1,0 +1,97 @@
+#pragma once
+// How long a step takes on this machine, measured on rows made up for the purpose: of the same
+// public kind as the table (columns and their widths), never the table itself. The model
+// is in docs/performance.md, "How long a fit takes".
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "gibbsite/data/dataset.hpp"
+#include "gibbsite/engine/engine.hpp"
+
+namespace gibbsite {
+
+/// What the time of a step depends on: n, and how many entries of a row can be other than zero.
+struct TableShape {
+  std::uint64_t rows = 0;             ///< n
+  std::vector<std::uint32_t> widths;  ///< [columns] features of a column, of which one is not zero
+
+  [[nodiscard]] std::uint64_t features() const;  ///< d, the intercept included
+  /// Entries of a row that are not zero, at most: a category's column has one, a number's too.
+  [[nodiscard]] std::uint64_t entries() const { return widths.size(); }
+  /// Whether rows with that many entries are kept as entries.
+  [[nodiscard]] bool is_sparse() const;
+  /// Of such a row and its label in memory.
+  [[nodiscard]] double bytes_per_row() const;
+};
+/// Rows without a schema: every entry may be other than zero.
+TableShape dense_shape(const FeatureSpace& space, std::uint64_t rows);
+/// Rows under a schema; public like it.
+TableShape shape_of(const Schema& schema, std::uint64_t rows);
+
+/// Rows of norm 1, labels at random: one level of every category, numbers of either sign. Sparse
+/// where the readers would keep such a table as entries (data/rows.hpp).
+struct MadeUpRows {
+  std::uint64_t features = 0;  ///< d
+  std::vector<float> x;        ///< [n x d] row-major; empty when the rows are sparse
+  SparseTable sparse;          ///< no rows when they are dense
+  std::vector<float> y;        ///< [n] -1 or 1
+
+  [[nodiscard]] Rows view() const;
+};
+/// The first `rows` of them. Throws std::bad_alloc.
+MadeUpRows make_up_rows(const TableShape& shape, std::uint64_t rows);
+
+/// How a figure is taken.
+struct TimingOptions {
+  double seconds = 0.25;            ///< measured for about so long a number of chains, where a
+                                    ///< step is shorter; else three steps
+  double longest_step = 0.25;       ///< seconds: fewer rows are measured where a step takes longer
+  std::uint64_t most_bytes = 0;     ///< of the rows made up; 0: four times the last cache, at least
+                                    ///< 128 MiB
+  std::uint64_t most_chains = 256;  ///< more are counted in proportion; fewer where d is large
+  /// Seconds since some moment.
+  std::function<double()> clock = {};
+  /// Called between windows; may throw.
+  std::function<void()> poll = {};
+};
+
+struct StepTime {
+  double seconds = 0;                    ///< of a step of all chains on all rows
+  std::uint64_t rows = 0, chains = 0;    ///< that were measured; the rest in proportion
+  std::uint64_t windows = 0, steps = 0;  ///< windows whose median it is, steps of each
+};
+
+/// Measures steps of a backend on a table. Keeps views of the rows it is given.
+class StepTimer {
+ public:
+  /// On made-up rows: all of them, or as many as `most_bytes` holds.
+  StepTimer(Backend& backend, const TableShape& shape, const Loss& loss,
+            TimingOptions options = {});
+  /// On rows that are there [n x d], with labels [n].
+  StepTimer(Backend& backend, const Rows& x, std::span<const float> y, const Loss& loss,
+            TimingOptions options = {});
+
+  /// Seconds of a step of that many chains. Rows beyond those measured count in proportion, and
+  /// so do chains beyond `most_chains`.
+  StepTime time(std::uint64_t chains);
+
+ private:
+  [[nodiscard]] std::unique_ptr<Engine> load(std::uint64_t rows) const;
+
+  Backend& backend_;
+  const Loss& loss_;
+  TimingOptions options_;
+  MadeUpRows made_up_;
+  Rows x_;  ///< [n' x d]
+  std::span<const float> y_;
+  std::uint64_t rows_ = 0;  ///< n
+  std::unique_ptr<Engine> engine_;
+};
+
+/// Seconds of a gradient pass of one of `draws` chains: `PlanOptions::seconds_per_pass`.
+double seconds_per_pass(Backend& backend, const TableShape& shape, const Loss& loss,
+                        std::uint64_t draws, double seconds);
+
+}  // namespace gibbsite

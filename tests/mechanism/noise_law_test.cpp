@@ -1,0 +1,161 @@
+#include "gibbsite/mechanism/noise_law.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/quadrature/gauss_kronrod.hpp>
+#include <cmath>
+#include <numbers>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/mechanism/path.hpp"
+
+namespace gibbsite {
+namespace {
+
+using boost::math::quadrature::gauss_kronrod;
+using testing::HasSubstr;
+
+double radius(double u) { return std::sqrt(-2 * std::log(u)); }
+
+// E|r(U) - r(middle of its word)| for words of `bits`, as docs/noise-law.md bounds it.
+double mean_shift_bound(int bits) {
+  const double log2 = std::numbers::ln2, far = std::sqrt(2 * bits * log2);
+  const double middle = std::sqrt(2 * (bits + 1) * log2) - far;
+  return std::ldexp(far / 2 + 1 / far + middle, -bits);
+}
+
+TEST(NoiseLaw, MeanShiftOfARadius) {
+  for (const int bits : {6, 8, 10}) {
+    const double width = std::ldexp(1.0, -bits), far = bits * std::numbers::ln2;
+    // Word 0: u = width e^-t.
+    const double first = radius(width / 2);
+    double mean = width * gauss_kronrod<double, 61>::integrate(
+                              [&](double t) {
+                                return std::fabs(std::sqrt(2 * (far + t)) - first) * std::exp(-t);
+                              },
+                              0.0, 60.0, 6, 1e-9);
+    for (int w = 1; w < 1 << bits; ++w) {
+      const double lo = w * width, middle = radius((w + 0.5) * width);
+      const auto off = [&](double u) { return std::fabs(radius(std::min(u, 1.0)) - middle); };
+      mean += gauss_kronrod<double, 15>::integrate(off, lo, lo + width / 2, 3, 1e-9) +
+              gauss_kronrod<double, 15>::integrate(off, lo + width / 2, lo + width, 3, 1e-9);
+    }
+    EXPECT_LE(mean, mean_shift_bound(bits)) << bits;
+    EXPECT_GE(mean, 0.3 * mean_shift_bound(bits)) << bits << ": the bound is loose";
+  }
+  EXPECT_LE(std::ldexp(mean_shift_bound(64), 64), 4.9);
+  EXPECT_GE(std::ldexp(mean_shift_bound(64), 64), 4.85);
+}
+
+// P(a boundary t lies between r cos a and its word's middle) <= 2^-(bits + 2).
+TEST(NoiseLaw, CrossingOfABoundary) {
+  constexpr int bits = 10;
+  const double width = std::ldexp(1.0, -bits);
+  double largest = 0;
+  for (const double t : {0.01, 0.3, 1.0, 1.777, 2.5, 3.3}) {
+    const auto given_angle = [&](double a) {
+      const double u = std::exp(-std::pow(t / std::cos(a), 2) / 2);
+      const double w = std::floor(u / width);
+      return std::fabs(u - (w + 0.5) * width);  // of r on the far side of t/cos a from the middle
+    };
+    double sum = 0;  // over the angles with a positive cosine: half of all
+    constexpr int angles = 400000;
+    for (int i = 0; i < angles; ++i)
+      sum += given_angle(std::numbers::pi * ((i + 0.5) / angles - 0.5));
+    const double p = sum / angles / 2;
+    EXPECT_LE(p, std::ldexp(1.0, -bits - 2)) << t;
+    largest = std::max(largest, p);
+  }
+  EXPECT_GE(largest, 0.3 * std::ldexp(1.0, -bits - 2)) << "the bound is loose";
+}
+
+Problem problem(std::uint64_t rows, std::uint64_t features) {
+  Problem c;
+  c.rows = rows;
+  c.features = features;
+  c.drop_from_zero = std::numbers::ln2 * (1 + 1e-15);
+  return c;
+}
+
+CertificatePlan path_plan(double h, double T) {
+  CertificatePlan c;
+  c.step_size = h;
+  c.iterations = T;
+  c.beta = 0.1;
+  c.smoothness = 1 / h;
+  c.map_error = 1e-16 * std::sqrt(h);
+  return c;
+}
+
+// What a cell gains when its ends move by s = 20u 9.4926 sigma, against the normal law.
+TEST(NoiseLaw, ACellGainsNoMoreThanReleaseEpsilon) {
+  const double h = 0.02, sigma = std::sqrt(2 * h);
+  const CertificatePlan c = path_plan(h, 100);
+  const double grid = release_grid(c), s = 20 * 0x1p-53 * 9.4926 * sigma;
+  const double allowed = noise_cost_up(problem(1000, 1), c, 1).epsilon;
+  const boost::math::normal law(0, sigma);
+  double most = 0;
+  for (double at = -9.5 * sigma; at < 9.5 * sigma; at += grid * 0.37) {
+    const double mass = at > 0 ? cdf(complement(law, at)) - cdf(complement(law, at + grid))
+                               : cdf(law, at + grid) - cdf(law, at);
+    most = std::max(most, 2 * s * (pdf(law, at) + pdf(law, at + grid)) / mass);
+  }
+  EXPECT_LE(most, allowed);
+  EXPECT_GE(most, 0.5 * allowed) << "the bound is loose";
+  EXPECT_NEAR(noise_cost_up(problem(1000, 50), c, 3).epsilon / allowed, 150, 1e-6);
+}
+
+TEST(NoiseLaw, CostsGrowWithWhatTheyAreOf) {
+  const auto cost = [](double T, std::uint64_t d, std::uint64_t draws) {
+    return noise_cost_up(problem(1000, d), path_plan(0.02, T), draws).tv;
+  };
+  const double step = (cost(2e6, 10, 1) - cost(1e6, 10, 1)) / 1e6;
+  EXPECT_NEAR(step / (5 * 0.39895 * 4.9 * 0x1p-64), 1, 1e-6);  // five pairs
+  EXPECT_NEAR((cost(2e6, 9, 1) - cost(1e6, 9, 1)) / 1e6 / step, 1, 1e-6) << "half a pair is a pair";
+  EXPECT_NEAR(cost(1e6, 10, 7) / cost(1e6, 10, 1), 7, 1e-9);
+  // The release: 2^-65 (19 sigma/grid + 1) + 2^-64 and the range, a coordinate.
+  EXPECT_GT(cost(1, 1000, 1), 1000 * 19 * 256 * 0x1p-65);
+  EXPECT_LT(cost(1, 1000, 1), 1000 * (20 * 512 * 0x1p-65 + 1e-19));
+}
+
+// The map error has room for the normals' own roundings: 16u of the noise beside the update's 8u,
+// and 8u of the iterate, which after one step is the noise.
+TEST(NoiseLaw, TheMapErrorPaysForTheNormals) {
+  const double h = 1e-3, noise = std::sqrt(2 * h * 4) * 9.4926;
+  const PathCertificate c = path_certificate(problem(10, 4), {}, 1e-9, 0, h, 1);
+  EXPECT_GE(c.map_error, 31.9 * 0x1p-53 * noise);
+  EXPECT_LE(c.map_error, 32.1 * 0x1p-53 * noise);
+}
+
+TEST(NoiseLaw, BudgetsBelowTheNoiseAreRefusedWithTheReason) {
+  const auto planned = [](double delta, CertificateKind kind, std::uint64_t rows) {
+    return plan(problem(rows, 20), {.epsilon = 1, .delta = delta}, {.certificate = kind})
+        .certificate();
+  };
+  for (const double delta : {1e-30, 1e-16}) {
+    for (const auto kind : {CertificateKind::path, CertificateKind::proximal}) {
+      const auto c = planned(delta, kind, 2000);
+      EXPECT_FALSE(c.feasible) << delta;
+      EXPECT_THAT(c.why, HasSubstr(kind == CertificateKind::path ? "normals computed in double"
+                                                                 : "double arithmetic"));
+    }
+  }
+  // What is left pays for the rest, and all of it is claimed.
+  for (const double delta : {1e-6, 1e-9, 1e-12}) {
+    const auto c = planned(delta, CertificateKind::path, 100000);
+    EXPECT_TRUE(c.feasible) << c.why;
+    EXPECT_GT(c.noise_tv, 0);
+    EXPECT_GT(c.release_epsilon, 0);
+    EXPECT_LE(delta_up(c, c.mu), delta);
+    EXPECT_GE(delta_up(c, c.mu), delta * (1 - 1e-3)) << "less was bought than paid for";
+  }
+  const auto c = planned(1e-6, CertificateKind::proximal, 2000);
+  EXPECT_TRUE(c.feasible) << c.why;
+  EXPECT_LE(delta_up(c, c.mu), 1e-6);
+}
+
+}  // namespace
+}  // namespace gibbsite

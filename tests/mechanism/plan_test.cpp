@@ -1,0 +1,288 @@
+#include "gibbsite/mechanism/plan.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/mechanism/path.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+
+namespace gibbsite {
+namespace {
+
+using ::testing::HasSubstr;
+
+Problem problem(std::uint64_t rows, std::uint64_t features, bool intercept = false) {
+  Problem c;
+  c.rows = rows;
+  c.features = features;
+  c.intercept = intercept;
+  return c;
+}
+
+// Over sizes, budgets, adjacencies and calibrations: what is claimed follows from the numbers
+// alone.
+TEST(Plan, EveryFeasiblePathKeepsItsBudget) {
+  int planned = 0;
+  for (const std::uint64_t rows : {1ULL, 100ULL, 32561ULL, 1'000'000'000ULL}) {
+    for (const double epsilon : {1e-3, 1.0, 100.0}) {
+      for (const double delta : {1e-10, 1e-6, 0.1}) {
+        for (const std::uint64_t draws : {1ULL, 7ULL}) {
+          for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
+            const Budget budget{epsilon, delta, adjacency, 2, draws};
+            const auto c = problem(rows, 20, true);
+            const Plan p = plan(c, budget);
+            const auto& chosen = require_feasible(p);
+            EXPECT_EQ(chosen.kind, CertificateKind::path);
+            const auto again = path_certificate(c, budget, chosen.beta, chosen.prior_precision,
+                                                chosen.step_size, chosen.iterations);
+            EXPECT_LE(again.mu * std::sqrt(static_cast<double>(draws)), chosen.mu * (1 + 1e-15));
+            EXPECT_LE(delta_up(chosen, chosen.mu), delta);
+            // Where e^epsilon makes gaps dear, the best epsilon to pay at is found roughly.
+            const double more = epsilon > 50 ? 1.05 : 1.0001;
+            EXPECT_GT(delta_up(chosen, chosen.mu * more), delta * 0.999) << "budget left unused";
+            EXPECT_EQ(chosen.passes, chosen.iterations * static_cast<double>(draws));
+            ++planned;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(planned, 144);
+}
+
+TEST(Plan, IsPureInItsPublicNumbers) {
+  const Plan a = plan(problem(5000, 9), Budget{}), b = plan(problem(5000, 9), Budget{});
+  EXPECT_EQ(a.certificate().beta, b.certificate().beta);
+  EXPECT_EQ(a.certificate().step_size, b.certificate().step_size);
+}
+
+TEST(Plan, KeepsWhatTheUserFixed) {
+  auto c = problem(5000, 9);
+  c.prior_precision = 2.5;
+  const Plan p = plan(c, Budget{}, {.iterations = 77});
+  EXPECT_EQ(p.certificate().prior_precision, 2.5);
+  EXPECT_EQ(p.certificate().iterations, 77);
+  const Plan fixed = plan(c, Budget{}, {.step_size = 1e-3});
+  EXPECT_EQ(fixed.certificate().step_size, 1e-3);
+}
+
+TEST(Plan, WeakerCalibrationsNeverPromiseMore) {
+  auto c = problem(5000, 9);
+  c.prior_precision = 1.0;
+  for (const auto calibration :
+       {Calibration::minami_cor8, Calibration::minami_thm7, Calibration::geumlek_rdp}) {
+    const Plan p = plan(c, Budget{}, {.calibration = calibration});
+    const auto& chosen = require_feasible(p);
+    EXPECT_LE(gdp_delta_up(1.0, chosen.mu), 1e-6);
+    EXPECT_LT(gdp_delta_up(1.0, chosen.mu), 0.5e-6) << "these calibrations are loose";
+  }
+  c.prior_precision = 0.0;
+  EXPECT_THROW(plan(c, Budget{}, {.calibration = Calibration::minami_cor8}), BadInput);
+}
+
+TEST(Plan, DalalyanBeyondReachSpeaksInYears) {
+  const Plan p = plan(problem(32561, 108), Budget{}, {.seconds_per_pass = 0.01});
+  const auto& row = p.certificates.back();
+  EXPECT_EQ(row.kind, CertificateKind::dalalyan);
+  EXPECT_FALSE(row.feasible);
+  EXPECT_GT(row.iterations, 0x1p64);
+  EXPECT_TRUE(std::isfinite(row.iterations));
+  EXPECT_THAT(row.why, HasSubstr("years"));
+  const Plan asked =
+      plan(problem(32561, 108), Budget{}, {.certificate = CertificateKind::dalalyan});
+  EXPECT_THROW(require_feasible(asked), Infeasible);
+}
+
+// A loose TV target on a tiny problem can be run: (epsilon, delta(mu) + (1+e^eps) gamma) <= delta.
+TEST(Plan, DalalyanInReachKeepsItsTotalGuarantee) {
+  auto c = problem(3, 1);
+  c.prior_precision = 1.0;
+  const Budget budget{.epsilon = 1.0, .delta = 0.1};
+  const Plan p = plan(c, budget, {.certificate = CertificateKind::dalalyan, .tv = 0.005});
+  const auto& row = require_feasible(p);
+  EXPECT_LT(row.iterations, 1e9);
+  EXPECT_LE(gdp_delta_up(1.0, row.mu) + (1 + std::exp(1.0)) * row.tv_gap, 0.1 * (1 + 1e-12));
+  EXPECT_LE(tv_error(c, row).total, row.tv_gap);
+}
+
+TEST(Plan, ATvGapThatCostsMoreThanDeltaIsNamed) {
+  const Plan p = plan(problem(100, 2), Budget{}, {.tv = 0.01});
+  for (std::size_t i = 1; i < p.certificates.size(); ++i) {
+    EXPECT_FALSE(p.certificates[i].feasible);
+    EXPECT_THAT(p.certificates[i].why, HasSubstr("ask for --tv below 2.69e-07"));
+  }
+  EXPECT_THROW(require_feasible(p), Infeasible) << "a gap was asked for, and path keeps none";
+}
+
+TEST(Plan, WithoutStrongConvexityThereIsNoGap) {
+  auto c = problem(100, 2);
+  c.prior_precision = 0.0;
+  const Plan p = plan(c, Budget{}, {.tv = 1e-10});
+  for (std::size_t i = 1; i < p.certificates.size(); ++i) {
+    EXPECT_THAT(p.certificates[i].why, HasSubstr("--prior-precision above 0"));
+  }
+  EXPECT_THROW(require_feasible(p), Infeasible);
+}
+
+// Where rounding takes more than the gap, the message names one that can be kept.
+TEST(Plan, AGapBelowRoundingNamesTheSmallestThatWouldDo) {
+  auto c = problem(1'000'000, 200);
+  c.prior_precision = 1.0;
+  c.drop_from_zero = 0.6931471805599454;
+  const Budget budget{.epsilon = 1.0, .delta = 1e-6};
+  const Plan p = plan(c, budget, {.certificate = CertificateKind::proximal, .tv = 1e-15});
+  const std::string why = p.certificate().why;
+  ASSERT_FALSE(p.certificate().feasible);
+  const std::string ask = "ask for --tv ";
+  ASSERT_THAT(why, HasSubstr(ask));
+  const double smallest = std::stod(why.substr(why.find(ask) + ask.size()));
+  PlanOptions options{.certificate = CertificateKind::proximal, .tv = smallest};
+  EXPECT_TRUE(plan(c, budget, options).certificate().feasible);
+  options.tv = smallest / 4;
+  EXPECT_FALSE(plan(c, budget, options).certificate().feasible);
+}
+
+// Asked for a gap, the cheapest certificate that keeps it: exact rejection where the prior is
+// strong, the proximal sampler where it is not; asked for privacy alone, path.
+TEST(Plan, TheCheapestWithinTheGapIsChosen) {
+  auto c = problem(1000, 5);
+  c.prior_precision = 10.0;
+  EXPECT_EQ(plan(c, Budget{}, {.tv = 1e-10}).certificate().kind, CertificateKind::rejection);
+  EXPECT_EQ(plan(c, Budget{}).certificate().kind, CertificateKind::path);
+  c = problem(32561, 108);
+  c.prior_precision = 1.0;
+  const Plan p = plan(c, Budget{}, {.tv = 1e-10});
+  EXPECT_EQ(p.certificate().kind, CertificateKind::proximal);
+  EXPECT_THAT(p.certificate().why, HasSubstr("cheapest"));
+  EXPECT_LT(p.certificate().passes, 1e5);
+  EXPECT_GT(p.certificates.back().passes, 1e20) << "Dalalyan's bound at the same gap";
+}
+
+// What a TV certificate claims follows from its own numbers, for every kind that is in reach.
+TEST(Plan, EveryTvCertificateKeepsItsTotalGuarantee) {
+  int checked = 0;
+  for (const std::uint64_t rows : {100ULL, 32561ULL, 1'000'000ULL}) {
+    for (const double delta : {1e-9, 1e-3, 0.1}) {
+      for (const std::uint64_t draws : {1ULL, 4ULL}) {
+        for (const bool padded : {false, true}) {
+          auto c = problem(rows, 20);
+          c.prior_precision = 3.0;
+          const Budget budget{.epsilon = 1.0, .delta = delta, .draws = draws};
+          PlanOptions options;
+          options.padded = padded;
+          options.certificate = CertificateKind::proximal;
+          for (const CertificatePlan& row : plan(c, budget, options).certificates) {
+            if (row.kind == CertificateKind::path || !row.feasible) continue;
+            EXPECT_LE(gdp_delta_up(1.0, row.mu) + (1 + std::exp(1.0)) * row.tv_gap,
+                      delta * (1 + 1e-12));
+            EXPECT_LE(tv_error(c, row).total * static_cast<double>(draws),
+                      row.tv_gap * (1 + 1e-12));
+            EXPECT_GT(tv_error(c, row).total * static_cast<double>(draws), row.tv_gap * 0.03);
+            ++checked;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(checked, 30);
+}
+
+void expect_bad(const PlanOptions& options, const std::string& name,
+                std::optional<double> m = std::nullopt) {
+  auto c = problem(100, 2);
+  c.prior_precision = m;
+  try {
+    plan(c, Budget{}, options);
+    FAIL() << name << " was accepted";
+  } catch (const BadInput& error) {
+    EXPECT_THAT(error.what(), HasSubstr(name));
+  }
+}
+
+TEST(Plan, RefusesBadRequests) {
+  expect_bad({.tv = 0.5}, "--tv");
+  expect_bad({.tv = -1.0}, "--tv");
+  expect_bad({.step_size = 0.0}, "--step-size");
+  expect_bad({.iterations = 0.0}, "--iterations");
+  expect_bad({.iterations = 1.5}, "--iterations");
+  expect_bad({.iterations = std::nan("")}, "--iterations");
+  expect_bad({}, "--prior-precision", -1.0);
+  expect_bad({}, "--prior-precision", INFINITY);
+  expect_bad({.certificate = CertificateKind::dalalyan, .iterations = 5.0}, "--certificate");
+  expect_bad({.certificate = CertificateKind::proximal, .step_size = 0.1}, "--step-size");
+  expect_bad({.tv = 1e-9, .iterations = 5.0}, "--iterations");
+  expect_bad({.padded = true}, "--padded");
+  EXPECT_THROW(certificate_from_string("magic"), BadInput);
+}
+
+TEST(DefaultRule, IsFiniteAndLegalEverywhere) {
+  for (const std::uint64_t rows : {1ULL, 50ULL, 1'000'000'000ULL}) {
+    for (const std::uint64_t features : {1ULL, 100ULL, 1'000'000ULL}) {
+      for (const double mu : {1e-6, 0.2, 30.0}) {
+        const auto choice =
+            default_rule(problem(rows, features), Budget{}, mu, std::nullopt, std::nullopt);
+        EXPECT_GE(choice.iterations, 1);
+        EXPECT_LE(choice.iterations, 5000);
+        EXPECT_EQ(choice.iterations, std::floor(choice.iterations));
+        EXPECT_GT(choice.relative_step, 0);
+        EXPECT_LT(choice.relative_step, 2);
+        EXPECT_GE(choice.prior_precision, 0);
+      }
+    }
+  }
+}
+
+// Values of an independent implementation; a change of the rule must come with new measurements.
+TEST(DefaultRule, ReproducesItsReferenceValues) {
+  struct Case {
+    std::uint64_t rows, features;
+    double epsilon, delta, row_norm;
+    bool intercept;
+    double iterations, relative_step, beta, step_size;
+  };
+  const double adult_delta = 1.0 / (32561.0 * 32561.0);
+  const Case cases[] = {
+      {32561, 108, 0.1, adult_delta, 1, false, 73, 1, 0.0220241102288742, 0.00557781216363387},
+      {32561, 108, 1, adult_delta, 1, false, 544, 1.9, 0.129939867257766, 0.00179627753813118},
+      {32561, 109, 0.5, adult_delta, 1, true, 500, 1.31184460907264, 0.0542612616747459,
+       0.00148499423827511},
+      {32561, 109, 2, adult_delta, 1, true, 1689, 1.9, 0.156227276296205, 0.000747014447145371},
+      {1, 1, 1, 1e-6, 1, false, 1, 0.0354876752474817, 0.197353600350437, 0.719270896187694},
+      {1000000, 1, 2, 1e-12, 1, false, 5000, 1.9, 1.16363630016563, 6.53125035624813e-06},
+      {1000, 10, 100, 1e-6, 3, true, 2862, 1.9, 2.40147759682799, 0.000316471825930773},
+  };
+  for (const Case& c : cases) {
+    Problem constants = problem(c.rows, c.features, c.intercept);
+    constants.row_norm = c.row_norm;
+    const Budget budget{.epsilon = c.epsilon, .delta = c.delta};
+    const double mu = gdp_mu_down(c.epsilon, c.delta);
+    const auto choice = default_rule(constants, budget, mu, std::nullopt, std::nullopt);
+    EXPECT_EQ(choice.iterations, c.iterations) << c.rows << " rows, epsilon " << c.epsilon;
+    EXPECT_NEAR(choice.relative_step, c.relative_step, 1e-9 * c.relative_step);
+    EXPECT_EQ(choice.prior_precision, 0);
+    // The map error costs beta up to its share of the sensitivity, computed noise its share of
+    // delta.
+    const auto found = plan(constants, budget).certificate();
+    EXPECT_LE(found.beta, c.beta * (1 + 1e-12));
+    if (c.epsilon > 50) continue;  // (1 + e^epsilon) times what normals are off by: beta falls
+    const double share = 2e-5 + (1 + std::exp(c.epsilon)) * found.noise_tv / c.delta;
+    EXPECT_LT(share, 0.01);
+    EXPECT_NEAR(found.beta, c.beta, share * c.beta);
+    EXPECT_NEAR(found.step_size, c.step_size, share * c.step_size);
+  }
+}
+
+TEST(DefaultRule, KnowsWhatAPersonCosts) {
+  const auto at = [](const Budget& budget) {
+    return default_rule(problem(32561, 108), budget, 0.1, std::nullopt, std::nullopt);
+  };
+  const Budget one;
+  EXPECT_LT(at({.rows_per_person = 3}).iterations, at(one).iterations);
+  EXPECT_GT(at({.adjacency = Adjacency::add_remove}).iterations, at(one).iterations);
+}
+
+}  // namespace
+}  // namespace gibbsite

@@ -1,0 +1,395 @@
+#include "run/sample.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "core/key_access.hpp"
+#include "gibbsite/chains/potential.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/mechanism/map_error.hpp"
+#include "gibbsite/model/model.hpp"
+#include "support/backend.hpp"
+#include "support/temp_dir.hpp"
+
+namespace gibbsite {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using testing::TempDir;
+using ::testing::ThrowsMessage;
+
+constexpr std::size_t n = 300, d = 4;  // three numbers and an intercept
+
+Dataset make_data() {
+  Dataset data;
+  data.schema.label = "y";
+  data.schema.positive = "1";
+  data.schema.intercept = true;
+  for (const char* name : {"a", "b", "c"}) {
+    Column column;
+    column.name = name;
+    column.type = ColumnType::number;
+    data.schema.columns.push_back(column);
+  }
+  std::mt19937 gen(1);
+  std::uniform_real_distribution<float> uniform(-0.5f, 0.5f);
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j + 1 < d; ++j) data.x.push_back(uniform(gen));
+    data.x.push_back(1.0f);
+    data.y.push_back(data.x[i * d] + uniform(gen) > 0 ? 1.0f : -1.0f);
+  }
+  return data;
+}
+
+// The stream of a key that could be certified.
+StreamKey fresh() { return KeyAccess::take(Key::from_os()); }
+
+// A schedule by hand: it need not meet a budget to be run.
+Plan make_plan(const Model& model, const Dataset& data, std::uint64_t draws, double iterations) {
+  Plan plan;
+  plan.constants = model.constants(data.schema, n);
+  plan.budget.draws = draws;
+  CertificatePlan certificate;
+  certificate.beta = 0.3;
+  certificate.prior_precision = 0.8;
+  certificate.step_size = 0.02;
+  certificate.iterations = iterations;
+  certificate.smoothness = plan.constants.smoothness_up(0.3, 0.8);
+  certificate.feasible = true;
+  plan.certificates = {certificate};
+  return plan;
+}
+
+class Sample : public ::testing::TestWithParam<const char*> {
+ protected:
+  gibbsite::Run run(const StreamKey& key, const FitOptions& options = {}) {
+    return sample(model, data, plan, *backend, KeyAccess::make(key), options);
+  }
+  // Interrupts after `polls` calls of progress; returns what the error says.
+  std::string interrupt(const StreamKey& key, int polls, FitOptions options = {}) {
+    std::atomic<bool> stop = false;
+    options.stop = &stop;
+    options.progress = [&](std::uint64_t, std::uint64_t) { stop = --polls <= 0; };
+    try {
+      run(key, options);
+    } catch (const Interrupted& e) {
+      return e.what();
+    }
+    return "not interrupted";
+  }
+  std::string error(const FitOptions& options = {},
+                    const StreamKey& key = StreamKey::from_seed(1)) {
+    try {
+      run(key, options);
+    } catch (const BadInput& e) {
+      return e.what();
+    }
+    return "no error";
+  }
+
+  TempDir folder;
+  Model model = logistic_regression({.center = {0.5, 0, -0.5, 0}});
+  Dataset data = make_data();
+  Plan plan = make_plan(model, data, 3, 200);
+  std::unique_ptr<Backend> backend = support::make_test_backend(GetParam());
+  FitOptions kept{.checkpoint = folder.path("run.ckpt"), .progress = {}};
+};
+INSTANTIATE_TEST_SUITE_P(Backends, Sample, ::testing::Values("reference", "cpu", "emulated"),
+                         [](const auto& p) { return std::string(p.param); });
+
+TEST_P(Sample, DrawsAreThePlannedChainsOnStreams012) {
+  const StreamKey key = fresh();
+  const auto result = run(key);
+  std::vector<ChainSpec> specs;
+  for (std::uint32_t c = 0; c < 3; ++c) {
+    specs.push_back({0.3, 0.8, 0.02, 200, model.center, key, c});
+  }
+  Ensemble expected = start(specs, d);
+  backend->load(data.view(), data.y, *model.loss)->advance(expected, 200);
+  ASSERT_EQ(result.draws.size(), 3u);
+  for (std::size_t c = 0; c < 3; ++c) {
+    EXPECT_EQ(result.draws[c],
+              std::vector<double>(expected.chain(c).begin(), expected.chain(c).end()));
+  }
+  EXPECT_NE(result.draws[0], result.draws[1]);
+  EXPECT_EQ(result.backend, backend->name());
+  EXPECT_EQ(result.loss, "logistic");
+  EXPECT_EQ(result.schema.label, "y");
+  EXPECT_EQ(result.noise, NoiseKind::chacha20);
+  EXPECT_EQ(run(StreamKey::from_seed(1)).noise, NoiseKind::philox);
+}
+
+TEST_P(Sample, ProgressRisesToTheTotal) {
+  std::uint64_t last = 0;
+  FitOptions options;
+  options.progress = [&](std::uint64_t done, std::uint64_t total) {
+    EXPECT_GT(done, last);
+    EXPECT_EQ(total, 600u);
+    last = done;
+  };
+  run(StreamKey::from_seed(1), options);
+  EXPECT_EQ(last, 600u);
+}
+
+TEST_P(Sample, InterruptedAndResumedGivesTheSameBits) {
+  for (const bool certified : {true, false}) {
+    const StreamKey key = certified ? fresh() : StreamKey::from_seed(7);
+    const auto whole = run(key);
+    EXPECT_THAT(interrupt(key, 1, kept), AllOf(StartsWith("interrupted after 3 of 600 steps; "),
+                                               HasSubstr(kept.checkpoint)));
+    EXPECT_EQ(std::filesystem::status(kept.checkpoint).permissions(),
+              std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+    // A certified run that goes on gets a fresh key from its caller and must not use it.
+    const StreamKey later = certified ? fresh() : key;
+    EXPECT_THAT(interrupt(later, 2, kept), StartsWith("interrupted after "));
+    const auto resumed = run(later, kept);
+    EXPECT_EQ(resumed.draws, whole.draws);
+    EXPECT_EQ(resumed.noise, key.kind);
+    // The last state stays until the model is written: the same draws again, without a step.
+    EXPECT_EQ(read_checkpoint(kept.checkpoint).step, std::vector<std::uint64_t>(3, 200));
+    FitOptions done = kept;
+    done.progress = [](std::uint64_t, std::uint64_t) { FAIL() << "a step was made"; };
+    EXPECT_EQ(run(later, done).draws, whole.draws);
+    discard_checkpoint(kept.checkpoint);
+    EXPECT_TRUE(folder.names().empty());
+  }
+}
+
+// Every kind of chain: its last state gives the draws again, without a step.
+TEST_P(Sample, WholeRunIsReadBackFromItsCheckpoint) {
+  const Budget budget{.epsilon = 1, .delta = 0.01, .draws = 2};
+  model = logistic_regression({.prior_precision = 10.0, .center = {}});
+  for (const auto kind : {CertificateKind::path, CertificateKind::averaged,
+                          CertificateKind::rejection, CertificateKind::proximal}) {
+    PlanOptions options;
+    options.certificate = kind;
+    if (kind == CertificateKind::averaged) {  // out of reach of this budget: by hand
+      plan = make_plan(model, data, 2, 50);
+      plan.certificates[0].kind = kind;
+      plan.certificates[0].prior_precision = 10;
+      plan.certificates[0].start_gradient_norm = 1e-6;
+    } else {
+      if (kind != CertificateKind::path) options.tv = 1e-3;
+      plan = gibbsite::plan(model.constants(data.schema, n), budget, options);
+    }
+    ASSERT_TRUE(plan.certificate().feasible) << plan.certificate().why;
+    const StreamKey key = StreamKey::from_seed(5);
+    const auto whole = run(key);
+    EXPECT_EQ(run(key, kept).draws, whole.draws);
+    FitOptions done = kept;
+    done.progress = [](std::uint64_t, std::uint64_t) { FAIL() << "a step was made"; };
+    EXPECT_EQ(run(key, done).draws, whole.draws) << to_string(kind);
+    discard_checkpoint(kept.checkpoint);
+  }
+}
+
+TEST_P(Sample, UsesItsKeyUp) {
+  Key key = Key::from_os();
+  const auto first = sample(model, data, plan, *backend, std::move(key));
+  EXPECT_EQ(first.noise, NoiseKind::chacha20);
+  EXPECT_EQ(first.plan.certificate().step_size, plan.certificate().step_size);
+  const auto again = [&] { sample(model, data, plan, *backend, std::move(key)); };
+  EXPECT_THAT(again, ThrowsMessage<BadInput>(HasSubstr("a run has used it up")));
+  // Also by a run that came to nothing.
+  Key other = Key::from_os();
+  data.y.clear();
+  EXPECT_THROW(sample(model, data, plan, *backend, std::move(other)), BadInput);
+  EXPECT_THAT([&] { static_cast<void>(other.kind()); },
+              ThrowsMessage<BadInput>(HasSubstr("used it up")));
+}
+
+// A killed process leaves its last periodic checkpoint.
+TEST_P(Sample, PeriodicCheckpointCanBeResumed) {
+  const StreamKey key = fresh();
+  const std::string copy = folder.path("copy");
+  FitOptions options = kept;
+  options.checkpoint_every_seconds = 0;
+  int calls = 0;
+  options.progress = [&](std::uint64_t, std::uint64_t) {
+    if (++calls == 2) std::filesystem::copy_file(kept.checkpoint, copy);
+  };
+  const auto whole = run(key, options);
+  const auto step = read_checkpoint(copy).step;
+  EXPECT_GT(step[0], 0u);
+  EXPECT_LT(step[0], 200u);
+  std::filesystem::rename(copy, kept.checkpoint);
+  EXPECT_EQ(run(fresh(), kept).draws, whole.draws);
+}
+
+// Each of T steps differs by at most 2e (docs/map-error.md) and the steps do not expand distances.
+TEST_P(Sample, ResumesOnAnotherBackend) {
+  const StreamKey key = fresh();
+  const auto whole = run(key);
+  interrupt(key, 2, kept);
+  backend = make_backend(std::string(GetParam()) == "cpu" ? "reference" : "cpu");
+  const auto resumed = run(fresh(), kept);
+  const auto& c = plan.certificate();
+  const double bound =
+      2 * c.iterations *
+      map_bounds_up(plan.constants, c.beta, c.prior_precision, c.step_size, c.iterations).map_error;
+  EXPECT_LT(bound, 1e-6);
+  for (std::size_t k = 0; k < 3; ++k) {
+    for (std::size_t j = 0; j < d; ++j) {
+      EXPECT_TRUE(std::fabs(resumed.draws[k][j] - whole.draws[k][j]) <= bound);
+    }
+  }
+}
+
+TEST_P(Sample, InterruptedWithoutCheckpointKeepsNothing) {
+  EXPECT_THAT(interrupt(fresh(), 1), HasSubstr("nothing was kept; give --checkpoint"));
+  EXPECT_TRUE(folder.names().empty());
+  std::atomic<bool> stop = true;  // before the first step
+  FitOptions options;
+  options.stop = &stop;
+  EXPECT_THROW(run(fresh(), options), Interrupted);
+}
+
+TEST_P(Sample, CheckpointOfAnotherRunIsRefused) {
+  const StreamKey key = fresh();
+  interrupt(key, 1, kept);
+  const auto refused = [&] { return error(kept, fresh()); };
+  const auto other_run =
+      AllOf(StartsWith(kept.checkpoint), HasSubstr("the data or the plan changed"));
+  data.x[5] = std::nextafter(data.x[5], 0.0f);
+  EXPECT_THAT(refused(), other_run) << "one bit of the data";
+  data = make_data();
+  data.y[9] = -data.y[9];
+  EXPECT_THAT(refused(), other_run) << "one label";
+  data = make_data();
+  data.schema.positive = "2";
+  EXPECT_THAT(refused(), other_run) << "schema";
+  data = make_data();
+  const Plan planned = plan;
+  plan.certificates[0].beta = std::nextafter(plan.certificates[0].beta, 0.0);
+  EXPECT_THAT(refused(), other_run) << "beta";
+  plan = planned;
+  plan.certificates[0].step_size *= 0.5;
+  EXPECT_THAT(refused(), other_run) << "step size";
+  plan = planned;
+  plan.certificates[0].iterations = 201;
+  EXPECT_THAT(refused(), other_run) << "iterations";
+  plan = planned;
+  plan.budget.draws = 2;
+  EXPECT_THAT(refused(), other_run) << "draws";
+  plan = planned;
+  std::swap(model.center[0], model.center[1]);
+  EXPECT_THAT(refused(), other_run) << "centre";
+  std::swap(model.center[0], model.center[1]);
+  EXPECT_THAT(error(kept, StreamKey::from_seed(1)), HasSubstr("another --seed"));
+  EXPECT_EQ(refused(), "no error");  // and the right one goes on
+  discard_checkpoint(kept.checkpoint);
+
+  interrupt(StreamKey::from_seed(4), 1, kept);
+  EXPECT_THAT(error(kept, StreamKey::from_seed(5)), HasSubstr("another --seed"));
+  EXPECT_THAT(error(kept, fresh()), HasSubstr("another --seed"));
+}
+
+TEST_P(Sample, CheckpointThatCannotBeWrittenIsFoundBeforeTheWork) {
+  kept.checkpoint = folder.path("no/folder/run.ckpt");
+  kept.progress = [](std::uint64_t, std::uint64_t) { FAIL() << "a step was made"; };
+  EXPECT_THAT(error(kept), AllOf(StartsWith(kept.checkpoint), HasSubstr("cannot write")));
+  kept.checkpoint = folder.path();
+  EXPECT_THAT(error(kept), AllOf(StartsWith(kept.checkpoint), HasSubstr("cannot read")));
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST_P(Sample, DataMustHaveThePlannedShape) {
+  const Plan planned = plan;
+  const auto refused = [&](auto change, const char* what) {
+    change();
+    EXPECT_THAT(error(), HasSubstr(what));
+    plan = planned;
+    data = make_data();
+    model = logistic_regression({.center = {0.5, 0, -0.5, 0}});
+  };
+  refused([&] { plan.constants.rows = n + 1; }, "rows: 300 here, 301 in the plan");
+  refused([&] { plan.constants.features = 5; }, "features");
+  refused([&] { plan.constants.row_norm = 2; }, "row_norm");
+  refused([&] { plan.constants.intercept = false; }, "intercept");
+  refused([&] { plan.constants.loss = "other"; }, "loss");
+  refused([&] { plan.constants.center_norm = 0; }, "center_norm");
+  refused([&] { model.prior_precision = 0.7; }, "prior_precision");
+  refused([&] { data.y.clear(); }, "no labels");
+  refused([&] { data.y[3] = 0.5f; }, "row 4 has a label");
+  refused([&] { data.x[2 * d] = 1.0001f; }, "row 3 is longer than row_norm");
+  refused([&] { data.x[2 * d + 3] = 0.9f; },
+          "row 3 is longer than row_norm or lacks the intercept");
+  refused([&] { data.x[0] = std::nanf(""); }, "row 1 is longer");
+  // One feature twice: its parts are short, their sum need not be.
+  refused(
+      [&] {
+        for (std::size_t i = 0; i < n; ++i) {
+          data.sparse.feature.insert(data.sparse.feature.end(), {0, 0, d - 1});
+          data.sparse.value.insert(data.sparse.value.end(), {0.7f, 0.7f, 1.0f});
+          data.sparse.begin.push_back(data.sparse.value.size());
+        }
+        data.x.clear();
+      },
+      "entries of row 1 are not in order");
+  // A public cap under add-remove: fewer rows are fine, more are not.
+  plan.budget.adjacency = Adjacency::add_remove;
+  plan.constants.rows = n + 50;
+  EXPECT_EQ(error(), "no error");
+  plan.constants.rows = n - 1;
+  EXPECT_THAT(error(), HasSubstr("public cap"));
+}
+
+// Nothing but double gradients and the chains' own noise may carry a certificate.
+TEST(SampleGuard, ThroughputArithmeticAndNoiseAreRefused) {
+  const Model model = logistic_regression({.center = {0.5, 0, -0.5, 0}});
+  const Dataset data = make_data();
+  const Plan plan = make_plan(model, data, 1, 10);
+  const gibbsite::testing::TempDir folder;
+  const auto expect_refused = [&](Backend& backend) {
+    FitOptions keep;
+    keep.checkpoint = folder.path("checkpoint");
+    EXPECT_THAT([&] { sample(model, data, plan, backend, Key::from_os(), keep); },
+                ThrowsMessage<BadInput>(HasSubstr("no certificate covers")));
+    EXPECT_TRUE(folder.names().empty()) << "the noise key was left behind";
+  };
+  for (const BackendOptions& options : {BackendOptions{.arithmetic = Arithmetic::float32},
+                                        BackendOptions{.arithmetic = Arithmetic::bfloat16},
+                                        BackendOptions{.noise = NoiseSource::curand}}) {
+    const auto backend = support::make_test_backend("emulated", options);
+    expect_refused(*backend);
+  }
+  expect_refused(*make_backend("cpu", {.arithmetic = Arithmetic::float32}));
+}
+
+TEST_P(Sample, PlanOutOfReachIsNotRun) {
+  plan.certificates[0].feasible = false;
+  plan.certificates[0].why = "takes 10^20 years";
+  EXPECT_THAT([&] { run(fresh()); }, ThrowsMessage<Infeasible>(HasSubstr("10^20 years")));
+}
+
+// One step so short that the draw is its start: theta_hat + xi / sqrt(M), a start for each draw.
+TEST_P(Sample, DalalyanStartsAroundTheMinimiser) {
+  CertificatePlan& c = plan.certificates[0];
+  c.kind = CertificateKind::dalalyan;
+  c.start_gradient_norm = 1e-6;
+  c.step_size = 1e-40;
+  c.iterations = 1;
+  const StreamKey key = fresh();
+  const auto result = run(key);
+  const Potential u{model.loss, data.view(), data.y, c.beta, c.prior_precision, model.center};
+  const Minimum minimum = minimise(u, 1e-12);
+  for (std::uint32_t k = 0; k < 3; ++k) {
+    std::vector<double> xi(d);
+    fill_normals(key, k, start_step, xi);
+    for (std::size_t j = 0; j < d; ++j) {
+      // ||theta_hat - theta*|| <= G/m for both.
+      EXPECT_TRUE(std::fabs(result.draws[k][j] - minimum.theta[j] -
+                            xi[j] / std::sqrt(c.smoothness)) <= 2e-6 / c.prior_precision);
+    }
+  }
+  c.start_gradient_norm = 1e-18;  // below what double can show
+  EXPECT_THAT([&] { run(key); }, ThrowsMessage<Infeasible>(HasSubstr("public tolerance")));
+}
+
+}  // namespace
+}  // namespace gibbsite

@@ -1,0 +1,413 @@
+// Every edit that strengthens a claim is caught; nothing crashes verify.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <random>
+
+#include "certificate/model_json.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/model/linear_model.hpp"
+#include "run/example.hpp"
+#include "support/temp_dir.hpp"
+
+namespace gibbsite {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+void collect_leaves(const json& value, const json::json_pointer& at,
+                    std::vector<json::json_pointer>& out) {
+  if (value.is_object() && !value.empty()) {
+    for (const auto& item : value.items()) collect_leaves(item.value(), at / item.key(), out);
+  } else if (value.is_array() && !value.empty()) {
+    for (std::size_t i = 0; i < value.size(); ++i) collect_leaves(value[i], at / i, out);
+  } else {
+    out.push_back(at);
+  }
+}
+
+std::vector<json::json_pointer> leaves(const json& file, const char* part) {
+  std::vector<json::json_pointer> out;
+  const json::json_pointer at(part);
+  collect_leaves(file.at(at), at, out);
+  return out;
+}
+
+struct Edit {
+  std::string name;
+  json value;
+  bool remove = false;
+};
+
+std::vector<Edit> edits_of(const json& value) {
+  std::vector<Edit> out{{"delete", {}, true},
+                        {"null", nullptr},
+                        {"a text", "NaN"},
+                        {"another text", "inf"},
+                        {"an empty text", ""},
+                        {"a list", json::array()},
+                        {"an object", json::object()},
+                        {"a flag", !(value.is_boolean() && value.get<bool>())}};
+  for (const double number : {0.0, -1.0, 1e-300, 1e300}) {
+    out.push_back({"the number " + std::to_string(number), number});
+  }
+  if (value.is_number()) {
+    const double v = value.get<double>();
+    for (const double factor : {0.5, 0.999, 1.001, 2.0, -1.0}) {
+      out.push_back({"times " + std::to_string(factor), v * factor});
+    }
+    out.push_back({"one ulp down", std::nextafter(v, -INFINITY)});
+    out.push_back({"one ulp up", std::nextafter(v, INFINITY)});
+    out.push_back({"as a text", value.dump()});
+  } else if (value.is_string()) {
+    out.push_back({"longer", value.get<std::string>() + "x"});
+    for (const char* text : {"replace-one", "add-remove", "path", "dalalyan", "gdp", "minami-cor8",
+                             "minami-thm7", "geumlek-rdp", "chacha20", "philox", "float"}) {
+      out.push_back({std::string("the text ") + text, text});
+    }
+  }
+  std::erase_if(out, [&](const Edit& e) { return !e.remove && e.value == value; });
+  return out;
+}
+
+json edited(json file, const json::json_pointer& at, const Edit& edit) {
+  json& parent = file.at(at.parent_pointer());
+  if (!edit.remove) {
+    file.at(at) = edit.value;
+  } else if (parent.is_array()) {
+    parent.erase(std::stoul(at.back()));
+  } else {
+    parent.erase(at.back());
+  }
+  return file;
+}
+
+json resealed(json file) {
+  file["certificate"]["digest"] = file_digest(file);
+  return file;
+}
+
+// The only edits that pass: a weaker claim, that is another number, larger, or within the few ulps
+// that rounding outward has left.
+bool weaker_claim(const std::string& at, const json& before, const json& after) {
+  if (!before.is_number() || !after.is_number()) return false;
+  const double ratio = after.get<double>() / before.get<double>();
+  return (at == "/certificate/guarantee/gdp_mu" && ratio >= 1) ||
+         ((at == "/certificate/guarantee/epsilon" || at == "/certificate/guarantee/delta") &&
+          ratio > 1 - 1e-12);
+}
+
+// When the digest is computed anew, also: another run that would keep the same promise. `verify`
+// cannot know which run there was; the promise itself still follows from the numbers.
+//   mechanism.tv_gap, iterations of a TV certificate: more of them, or less by no more than the 0.1
+//   %
+//     that the planner keeps for rounding
+//   mechanism.start_gradient_norm, step_size: by an ulp, where the promise is not tight
+//   mechanism.calibration: from one of the seeds' calibrations to another name that holds
+//   software: any version, a backend that exists
+bool same_promise(const std::string& at, const json& before, const json& after, bool tv) {
+  const bool number = before.is_number() && after.is_number();
+  const double ratio = number ? after.get<double>() / before.get<double>() : 0;
+  if (at == "/certificate/mechanism/tv_gap") return tv && ratio > 0.998;
+  if (at == "/certificate/mechanism/iterations") return tv && ratio > 1;
+  // The seeds' calibrations: what was set aside for noise is 1 % more than it costs.
+  if (at == "/certificate/mechanism/beta") return std::fabs(ratio - 1) <= 1e-12;
+  if (at == "/certificate/mechanism/start_gradient_norm") return std::fabs(ratio - 1) <= 1e-12;
+  if (at == "/certificate/mechanism/step_size") return std::fabs(ratio - 1) <= 1e-12;
+  if (at == "/certificate/mechanism/calibration") return before != "gdp" && after.is_string();
+  if (at == "/certificate/software/version") return after.is_string();
+  if (at == "/certificate/software/backend") return after == "cpu" || after == "cuda";
+  return weaker_claim(at, before, after);
+}
+
+TEST(Verify, AcceptsWhatThePlannerMade) {
+  for (const auto& example : testing::examples()) {
+    const Verification result = verify(json::parse(to_json(example.release).dump()));
+    EXPECT_TRUE(result.valid) << example.name << ": " << ::testing::PrintToString(result.failures);
+    EXPECT_FALSE(result.void_run);
+    EXPECT_GT(result.checks.size(), 40U);
+  }
+}
+
+// Edits every leaf and counts what was tried; `allowed` says what may pass.
+template <class Seal, class Allowed>
+void tamper(const json& file, const std::string& name, const char* part, Seal seal,
+            Allowed allowed) {
+  std::size_t tried = 0;
+  for (const auto& at : leaves(file, part)) {
+    for (const Edit& edit : edits_of(file.at(at))) {
+      const json changed = seal(edited(file, at, edit));
+      if (changed == file) continue;  // the digest, computed anew
+      const bool valid = verify(changed).valid;
+      ++tried;
+      EXPECT_TRUE(!valid || (!edit.remove && allowed(at.to_string(), file.at(at), edit.value)))
+          << name << ": " << at.to_string() << " as " << edit.name << " passes";
+    }
+  }
+  EXPECT_GT(tried, 500U) << name;
+}
+
+TEST(Verify, RejectsAnEditOfEveryLeafOfTheCertificate) {
+  for (const std::size_t i : {1U, 4U}) {
+    const auto& example = testing::examples()[i];
+    tamper(
+        to_json(example.release), example.name, "/certificate", [](const json& f) { return f; },
+        weaker_claim);
+  }
+}
+
+// The TV certificates: what carries the promise besides the schedule, digest and all.
+TEST(Verify, RejectsAnEditOfEveryLeafOfATvCertificate) {
+  for (const std::size_t i : {6U, 7U, 8U, 9U}) {
+    const auto& example = testing::examples()[i];
+    tamper(
+        to_json(example.release), example.name, "/certificate", [](const json& f) { return f; },
+        weaker_claim);
+    tamper(to_json(example.release), example.name, "/certificate", resealed,
+           [](const std::string& at, const json& before, const json& after) {
+             // Another schedule that keeps the gap; which ones do not: below.
+             for (const char* name : {"step_size", "iterations", "proposals", "rounds", "residual",
+                                      "gradients", "tv_gap", "start_gradient_norm"}) {
+               if (at == std::string("/certificate/mechanism/") + name) return after.is_number();
+             }
+             return same_promise(at, before, after, true);
+           });
+  }
+}
+
+TEST(Verify, RejectsATvRunThatWasCutShort) {
+  struct Cut {
+    std::size_t example;
+    const char* name;
+    double factor;
+  };
+  for (const Cut& cut : {Cut{6, "iterations", 0.5}, Cut{6, "step_size", 2}, Cut{6, "tv_gap", 0.5},
+                         Cut{7, "iterations", 0.5}, Cut{7, "tv_gap", 0.5}, Cut{7, "rounds", 0.1},
+                         Cut{7, "residual", 1000}, Cut{8, "gradients", 0.5},
+                         Cut{8, "proposals", 0.1}, Cut{8, "iterations", 0.5}, Cut{9, "rounds", 0.5},
+                         Cut{9, "tv_gap", 0.01}, Cut{9, "start_gradient_norm", 1e4}}) {
+    json file = to_json(testing::examples()[cut.example].release);
+    json& value = file["certificate"]["mechanism"][cut.name];
+    const double changed = cut.factor * value.get<double>();
+    value = value.is_number_integer() ? json(static_cast<std::uint64_t>(std::ceil(changed)))
+                                      : json(changed);
+    EXPECT_FALSE(verify(resealed(file)).valid) << cut.example << ' ' << cut.name;
+  }
+}
+
+// The same with the digest computed anew: what carries the promise is caught without it.
+TEST(Verify, RejectsAResealedEditThatStrengthensTheCertificate) {
+  for (const std::size_t i : {0U, 3U, 5U}) {
+    const auto& example = testing::examples()[i];
+    const bool tv = example.plan.certificate().kind == CertificateKind::dalalyan;
+    tamper(to_json(example.release), example.name, "/certificate", resealed,
+           [&](const std::string& at, const json& before, const json& after) {
+             return same_promise(at, before, after, tv);
+           });
+  }
+}
+
+TEST(Verify, RejectsAnEditOfEveryLeafOfTheModel) {
+  const auto& example = testing::examples()[0];
+  tamper(
+      to_json(example.release), example.name, "/model", [](const json& f) { return f; },
+      [](const std::string&, const json&, const json&) { return false; });
+}
+
+TEST(Verify, RejectsASchemaThatTheCertificateDoesNotSpeakOfEvenResealed) {
+  const json file = to_json(testing::examples()[1].release);
+  ASSERT_TRUE(verify(resealed(file)).valid);
+  for (const char* name : {"row_norm", "intercept", "columns", "missing"}) {
+    const json::json_pointer at = json::json_pointer("/model/preprocessing") / name;
+    for (const Edit& edit : edits_of(file.at(at))) {
+      const bool token = edit.value.is_string() || (edit.value.is_null() && !edit.remove);
+      if (std::string(name) == "missing" && token) continue;  // another one, or none
+      EXPECT_FALSE(verify(resealed(edited(file, at, edit))).valid) << name << " as " << edit.name;
+    }
+  }
+  json fewer = file;  // consistent in itself, but not with the certificate
+  LinearModel model = release_from_json(file, "test").model();
+  model.schema.columns.pop_back();
+  for (auto& draw : model.draws) draw.pop_back();
+  fewer["model"] = model_json(model);
+  EXPECT_FALSE(verify(resealed(fewer)).valid);
+
+  json off_grid = file;
+  off_grid["model"]["coefficients"][0][0] =
+      file["model"]["coefficients"][0][0].get<double>() +
+      0.25 * file["certificate"]["numerics"]["release_grid"].get<double>();
+  const Verification result = verify(resealed(off_grid));
+  EXPECT_FALSE(result.valid);
+  EXPECT_THAT(::testing::PrintToString(result.failures), HasSubstr("1 off the release grid"));
+}
+
+TEST(Verify, RejectsFieldsThatNobodyAskedFor) {
+  const json file = to_json(testing::examples().front().release);
+  for (const char* at :
+       {"", "/model", "/certificate", "/certificate/guarantee", "/certificate/mechanism",
+        "/certificate/constants", "/certificate/numerics", "/certificate/software"}) {
+    json changed = file;
+    changed.at(json::json_pointer(at))["note"] = "audited";
+    EXPECT_FALSE(verify(resealed(changed)).valid) << at;
+  }
+  json more = file;
+  more["certificate"]["assumptions"].push_back("none");
+  EXPECT_FALSE(verify(resealed(more)).valid);
+}
+
+TEST(Verify, AcceptsWeakerClaims) {
+  const json file = to_json(testing::examples().front().release);
+  for (const char* name : {"epsilon", "delta", "gdp_mu"}) {
+    json changed = file;
+    changed["certificate"]["guarantee"][name] =
+        2 * file["certificate"]["guarantee"][name].get<double>();
+    EXPECT_TRUE(verify(changed).valid) << name;
+  }
+}
+
+// An infeasible combination of kinds: a draw that started from the data passed off as a path.
+// At a large epsilon the Gaussian part of delta vanishes; what computed normals can never reach
+// does not.
+TEST(Verify, RejectsADeltaBelowWhatTheNoiseCanDeliver) {
+  for (const auto& example : testing::examples()) {
+    if (example.plan.certificate().calibration != Calibration::gdp) continue;
+    json file = to_json(example.release);
+    if (file["certificate"]["guarantee"].contains("void")) continue;
+    file["certificate"]["guarantee"]["epsilon"] = 30;
+    file["certificate"]["guarantee"]["delta"] = 1e-30;
+    const Verification result = verify(file);
+    EXPECT_FALSE(result.valid) << example.name;
+    EXPECT_THAT(result.failures, ::testing::Contains(HasSubstr("guarantee.delta"))) << example.name;
+  }
+}
+
+TEST(Verify, RejectsADalalyanRunDressedAsAPath) {
+  json file = to_json(testing::examples()[4].release);
+  const json path = to_json(testing::examples()[0].release);
+  json& mechanism = file["certificate"]["mechanism"];
+  mechanism["certificate"] = "path";
+  mechanism["tv_gap"] = 0.0;
+  file["certificate"]["theorem"] = path["certificate"]["theorem"];
+  EXPECT_FALSE(verify(resealed(file)).valid);
+}
+
+TEST(Verify, ASeededRunIsVoidHoweverItIsEdited) {
+  const auto example = testing::make_example("seeded", testing::example_schema(false), 1000,
+                                             {1.0, 1e-6, {}, 1, 1}, {}, {}, NoiseKind::philox);
+  const json file = to_json(example.release);
+  const Verification result = verify(file);
+  EXPECT_FALSE(result.valid);
+  EXPECT_TRUE(result.void_run);
+  EXPECT_EQ(result.failures.size(), 1U) << ::testing::PrintToString(result.failures);
+  for (const auto& at : leaves(file, "/certificate")) {
+    for (const Edit& edit : edits_of(file.at(at))) {
+      EXPECT_FALSE(verify(resealed(edited(file, at, edit))).valid)
+          << at.to_string() << " as " << edit.name;
+    }
+  }
+}
+
+// Random edits of the tree, fixed seed: verify never throws, and what it accepts differs from the
+// original in nothing but the fields that may be weaker.
+TEST(Verify, SurvivesRandomEdits) {
+  std::mt19937 random(20240601);
+  const auto pick = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  std::vector<json> files;
+  for (const auto& example : testing::examples()) files.push_back(to_json(example.release));
+  const std::vector<json> values{nullptr,
+                                 true,
+                                 0,
+                                 -1,
+                                 1e308,
+                                 5e-324,
+                                 std::uint64_t{18446744073709551615U},
+                                 "",
+                                 "path",
+                                 json::array(),
+                                 json::object(),
+                                 json::array({1}),
+                                 {{"name", "x"}}};
+  for (int round = 0; round < 1000; ++round) {
+    const json& original = files[pick(files.size())];
+    json file = original;
+    for (std::size_t k = 1 + pick(3); k > 0; --k) {
+      std::vector<json::json_pointer> all;
+      collect_leaves(file, json::json_pointer(), all);
+      json::json_pointer at = all[pick(all.size())];
+      while (pick(3) == 0 && !at.parent_pointer().empty()) at = at.parent_pointer();
+      if (at.empty()) break;  // the whole file is a leaf by now
+      const std::size_t kind = pick(4);
+      if (kind == 0) {
+        file = edited(file, at, {"", {}, true});
+      } else if (kind == 1) {
+        file.at(at) = values[pick(values.size())];
+      } else if (kind == 2) {
+        file.at(at) = json(original.at(json::json_pointer(
+            pick(2) == 0 ? "/certificate/constants" : "/model/preprocessing/columns")));
+      } else {
+        const json other = file.at(all[pick(all.size())]);
+        file.at(at) = other;
+      }
+    }
+    Verification result;
+    ASSERT_NO_THROW(result = verify(file)) << file.dump();
+    if (!result.valid) continue;
+    for (const char* name : {"/certificate/guarantee/epsilon", "/certificate/guarantee/delta",
+                             "/certificate/guarantee/gdp_mu"}) {
+      const json::json_pointer at(name);
+      file.at(at) = original.at(at);
+    }
+    EXPECT_EQ(file, original);
+  }
+  for (const json& file : values) EXPECT_FALSE(verify(file).valid);
+}
+
+TEST(ReadReleaseJson, SurvivesRandomBytesAndNamesTheFile) {
+  const testing::TempDir folder;
+  const std::string text = to_json(testing::examples().front().release).dump(1);
+  std::mt19937 random(7);
+  for (int round = 0; round < 300; ++round) {
+    std::string changed = text;
+    for (int k = 0; k < 3; ++k) {
+      changed[random() % changed.size()] = static_cast<char>(random() % 256);
+    }
+    if (round % 3 == 0) changed.resize(random() % changed.size());
+    const std::string path = folder.write("model.json", changed);
+    try {
+      static_cast<void>(verify(read_release_json(path)));
+    } catch (const BadInput& error) {
+      EXPECT_THAT(error.what(), ::testing::StartsWith(path));
+    }
+  }
+}
+
+TEST(ReadReleaseJson, RejectsWhatIsNoModelFile) {
+  const testing::TempDir folder;
+  const std::string good = to_json(testing::examples().front().release).dump();
+  ASSERT_NO_THROW(read_release_json(folder.write("good.json", good)));
+  const auto rejected = [&](const std::string& text, const std::string& why) {
+    const std::string path = folder.write("model.json", text);
+    try {
+      read_release_json(path);
+      ADD_FAILURE() << "accepted: " << text.substr(0, 60);
+    } catch (const BadInput& error) {
+      EXPECT_THAT(error.what(), HasSubstr(why));
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+    }
+  };
+  rejected("", "is not JSON");
+  rejected("{", "is not JSON");
+  rejected("[]", "gibbsite-release/1");
+  rejected("{\"format\": \"gibbsite-release/2\", \"model\": {}, \"certificate\": {}}",
+           "gibbsite-release/1");
+  rejected("{\"format\": \"gibbsite-release/1\", \"model\": {}}", "gibbsite-release/1");
+  rejected(std::string(100000, '['), "nested too deeply");  // before its end is missed
+  rejected(std::string(100000, '[') + std::string(100000, ']'), "nested too deeply");
+  rejected(good.substr(0, good.size() - 1) + ", \"format\": \"gibbsite-release/1\"}", "twice");
+  EXPECT_THROW(read_release_json(folder.path()), BadInput);  // a folder
+  EXPECT_THROW(read_release_json(folder.path("absent")), BadInput);
+}
+
+}  // namespace
+}  // namespace gibbsite
