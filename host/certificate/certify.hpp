@@ -1,11 +1,10 @@
 #pragma once
-// Where certificates are made. Not a public header: `fit` and `verify` alone use it, and tests.
-#include <nlohmann/json.hpp>
+// Where certificates are made. Not a public header: `fit` alone uses it, and tests.
 #include <string>
+#include <utility>
 
+#include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/certificate/model_file.hpp"
-#include "gibbsite/core/random.hpp"
-#include "gibbsite/model/linear_model.hpp"
 
 namespace gibbsite {
 
@@ -13,16 +12,15 @@ namespace gibbsite {
 struct RunFacts {
   NoiseKind noise = NoiseKind::philox;
   std::string backend;
-  bool refuses_cells = true;  ///< the schema leaves Invalid::refuse
+  bool refuses_cells = true;
 };
 
-/// The "certificate" object of a model file (docs/formats.md), without its digest. A run on a
-/// user's seed is marked void: guarantee.void = true, with the reason.
-nlohmann::json certificate_json(const Plan& plan, const RunFacts& facts);
+/// The certificate of a run of the plan's chosen offer by this program.
+Certificate certify(const Plan& plan, const RunFacts& facts);
 
 /// Makes Releases: from a run, or from a file.
 struct ReleaseAccess {
-  static Release make(LinearModel model, nlohmann::json certificate) {
+  static Release make(LinearModel model, Certificate certificate) {
     return Release(std::move(model), std::move(certificate));
   }
 };

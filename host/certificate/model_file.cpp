@@ -104,21 +104,16 @@ json parse_strict(const std::string& text, const std::string& source) {
 }  // namespace
 
 json to_json(const Release& release) {
-  return {{"format", release_format},
-          {"model", model_json(release.model())},
-          {"certificate", release.certificate()}};
+  json out = {{"format", release_format},
+              {"model", model_json(release.model())},
+              {"certificate", to_json(release.certificate())}};
+  out["certificate"]["digest"] = file_digest(out);
+  return out;
 }
 
-Release release_from_json(const json& object, const std::string& source) {
-  if (!object.is_object() || !object.contains("format") || object["format"] != release_format) {
-    throw BadInput(fmt::format("{}: is not a {} file; give a model.json that fit wrote", source,
-                               release_format));
-  }
-  const json& model = field(object, "model", source);
-  const json& certificate = field(object, "certificate", source);
-  if (!model.is_object() || !certificate.is_object()) {
-    throw BadInput(source + ": model and certificate must be objects; give a file that fit wrote");
-  }
+LinearModel model_from_json(const json& model, const std::string& source) {
+  if (!model.is_object())
+    throw BadInput(source + ": model: must be an object; give a file that fit wrote");
   LinearModel out;
   out.loss = text_field(model, "loss", source);
   static_cast<void>(loss_named(out.loss));  // throws when this program does not know it
@@ -130,7 +125,27 @@ Release release_from_json(const json& object, const std::string& source) {
   } else {
     out.draws.push_back(numbers(coefficients, d, source));
   }
-  return ReleaseAccess::make(std::move(out), certificate);
+  return out;
+}
+
+bool is_release(const json& object) {
+  return object.is_object() && object.contains("format") &&
+         (object["format"] == release_format || object["format"] == release_format_1);
+}
+
+Release release_from_json(const json& object, const std::string& source) {
+  if (!is_release(object)) {
+    throw BadInput(fmt::format("{}: is not a {} file; give a model.json that fit wrote", source,
+                               release_format));
+  }
+  LinearModel model = model_from_json(field(object, "model", source), source);
+  try {
+    Certificate certificate = certificate_from_json(field(object, "certificate", source));
+    certificate.refuses_cells = model.schema.invalid == Invalid::refuse;
+    return ReleaseAccess::make(std::move(model), std::move(certificate));
+  } catch (const BadInput& error) {
+    throw BadInput(fmt::format("{}: {}", source, error.what()));
+  }
 }
 
 void write_release(const std::string& path, const Release& release) {
@@ -145,9 +160,8 @@ json read_release_json(const std::string& path) {
   std::ostringstream text;
   text << file.rdbuf();
   json out = parse_strict(text.str(), path);
-  if (!out.is_object() || !out.contains("format") || out["format"] != release_format ||
-      !out.contains("model") || !out["model"].is_object() || !out.contains("certificate") ||
-      !out["certificate"].is_object()) {
+  if (!is_release(out) || !out.contains("model") || !out["model"].is_object() ||
+      !out.contains("certificate") || !out["certificate"].is_object()) {
     throw BadInput(fmt::format("{}: is not a {} file; give a model.json that fit wrote", path,
                                release_format));
   }

@@ -204,7 +204,7 @@ std::string file_digest(json file) {
   if (certificate.is_object()) {
     certificate.erase("digest");
     json& guarantee = certificate["guarantee"];
-    for (const char* claim : {"epsilon", "delta", "gdp_mu"}) {
+    for (const char* claim : {"epsilon", "delta", "gdp_mu", "mu", "pure", "reveal", "tv"}) {
       if (guarantee.is_object()) guarantee.erase(claim);
     }
   }

@@ -6,19 +6,23 @@
 #include <string_view>
 #include <vector>
 
-#include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/schema.hpp"
 
 namespace gibbsite {
 
-inline constexpr std::string_view release_format = "gibbsite-release/1";
+inline constexpr std::string_view release_format = "gibbsite-release/2";
+inline constexpr std::string_view release_format_1 = "gibbsite-release/1";  ///< read, not written
 
 /// The "model" object: loss, classes, features, coefficients, preprocessing, original_units.
 nlohmann::json model_json(const LinearModel& model);
+/// Back from it. Throws BadInput "SOURCE: ..." on a missing or ill-typed field.
+LinearModel model_from_json(const nlohmann::json& model, const std::string& source);
+/// Whether its format is one that is read.
+bool is_release(const nlohmann::json& object);
 /// "blake2b-256:" and the digest of the compact dump (names sorted) of the whole file but for
-/// itself and guarantee's epsilon, delta and gdp_mu, which may be claimed weaker than they are.
+/// itself and guarantee's numbers, which may be claimed weaker than they are.
 /// Ties the certificate to its model and shows careless edits; it is no signature, anybody can
 /// compute it.
 std::string file_digest(nlohmann::json file);

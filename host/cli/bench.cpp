@@ -108,7 +108,7 @@ struct BenchCommand {
     const bool budgeted = plan.epsilon || plan.delta;
     require_consistent(budgeted);
     const Budget budget = budgeted ? plan.budget() : Budget{.draws = plan.draws.value_or(1)};
-    PlanOptions options = plan.options();
+    const Wishes wishes = plan.wishes();
     const bool of_table = shape.of_table(plan);
     const auto engines = make_backend(backend);
     const bool on_host = engines->name() != "cuda";
@@ -129,8 +129,8 @@ struct BenchCommand {
       rows = dense_shape(shape.space(), constants.rows);
     }
     constants.validate();
-    // A first plan without the clock finds what is wrong with the request.
-    if (budgeted) static_cast<void>(gibbsite::plan(constants, budget, options));
+    std::optional<Plan> made;
+    if (budgeted) made = gibbsite::plan(constants, budget, wishes);
 
     Work work{constants.rows, constants.features, static_cast<double>(rows.entries()),
               rows.bytes_per_row()};
@@ -160,12 +160,9 @@ struct BenchCommand {
     // What `fit` does between reading and sampling.
     const Stopwatch planning;
     static_cast<void>(timer_of(fit_measured_seconds).time(budget.draws));
-    options.seconds_per_pass = of_fit.seconds / static_cast<double>(budget.draws);
-    std::optional<Plan> made;
-    if (budgeted) made = gibbsite::plan(constants, budget, options);
     nlohmann::json fit{{"draws", budget.draws}, {"planned", budgeted}};
     // Of a draw, in gradient passes: of a path its steps.
-    const double steps = made ? made->certificate().work / static_cast<double>(budget.draws)
+    const double steps = made ? made->offer().cost.work / static_cast<double>(budget.draws)
                               : static_cast<double>(plan.iterations.value_or(steps_without_budget));
     const double planning_seconds = planning.seconds();
     const double sampling_seconds = steps * of_fit.seconds;
@@ -210,7 +207,7 @@ struct BenchCommand {
     refuse(plan.step_size.has_value(), "--step-size");
     refuse(plan.rows_cap.has_value(), "--rows-cap");
     refuse(plan.rows_per_person.has_value(), "--rows-per-person");
-    refuse(plan.certificate != "auto", "--certificate");
+    refuse(plan.mechanism != "auto", "--mechanism");
     refuse(plan.padded, "--padded");
     refuse(plan.calibration != "gdp", "--calibration");
     refuse(plan.adjacency != "replace-one", "--adjacency");

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -94,16 +95,14 @@ void warn_of_one_class(const Dataset& data) {
 }
 
 // At the time, because the time is what tells.
-void warn_of_run_time(const CertificatePlan& c) {
-  const bool proposes = c.kind == CertificateKind::proximal || c.kind == CertificateKind::rejection;
-  if (c.kind == CertificateKind::path || (proposes && c.gradients > 0)) return;
+void warn_of_run_time(const Mechanism& mechanism) {
+  const std::string_view reason = run_time_tells(mechanism);
+  if (reason.empty()) return;
   fmt::print(stderr,
-             "gibbsite: warning: --certificate {}: how long this run takes depends on the private "
+             "gibbsite: warning: --mechanism {}: how long this run takes depends on the private "
              "rows ({}), and the certificate does not cover it: keep its time to yourself, or run "
-             "--certificate proximal --padded, whose number of passes is public\n",
-             to_string(c.kind),
-             proposes ? "it ends when a proposal is accepted"
-                      : "it searches the minimiser that it starts from");
+             "--mechanism path, or proximal --padded, whose number of passes is public\n",
+             name_of(mechanism), reason);
 }
 
 // A coefficient as a bar to the left or to the right of a line.
@@ -128,11 +127,12 @@ std::string grey(const std::string& line) {
 }
 
 // By size; every one of at most 20. What is inside the noise is marked.
-std::string coefficient_report(const LinearModel& model, const CertificatePlan& certificate) {
+std::string coefficient_report(const LinearModel& model, const Certificate& certificate) {
   constexpr std::size_t most = 20;
   const std::vector<std::string> names = model.schema.feature_names();
   const std::vector<double>& theta = model.draws.front();
-  const double noise = two_sided_95 * coefficient_noise_up(certificate);
+  const double noise =
+      two_sided_95 * coefficient_noise_up(certificate.mechanism, certificate.problem);
   std::vector<std::size_t> order(theta.size());
   for (std::size_t j = 0; j < order.size(); ++j) order[j] = j;
   const bool all = order.size() <= most;
@@ -165,7 +165,8 @@ std::string coefficient_report(const LinearModel& model, const CertificatePlan& 
       "±: privacy's noise moves a coefficient no further from the median of its law, with a "
       "probability of at least {:.3g} %{}.\n{} of {} are within it: this bound, into which no row "
       "enters, cannot tell them from noise.\n",
-      95 - 100 * certificate.tv_gap, model.draws.size() == 1 ? "" : " each", inside, theta.size());
+      95 - 100 * setting(certificate.mechanism, "tv_gap").value_or(0),
+      model.draws.size() == 1 ? "" : " each", inside, theta.size());
   return out;
 }
 
@@ -230,7 +231,7 @@ struct FitCommand {
   void fit() const {
     // What can go wrong without the data goes wrong first.
     const Budget budget = plan.budget();
-    const PlanOptions options = plan.options();
+    const Wishes wishes = plan.wishes();
     cache_from_string(cache);
     const auto engine_maker = make_backend(backend, {.design = design});
     require_other_file(out, table.data, "--data");
@@ -254,16 +255,17 @@ struct FitCommand {
     say(describe(constants, budget) + "\n" + ingest_report(data));
 
     // The clock is for the screen: what is planned follows from public numbers alone.
-    const Plan made = gibbsite::plan(constants, budget, options);
-    CertificatePlan certificate = require_feasible(made);
+    const Plan made = gibbsite::plan(constants, budget, wishes);
+    const Offer& offer = require_feasible(made);
     warn_of_large_delta(budget, constants);
     warn_of_one_class(data);
-    warn_of_run_time(certificate);
+    warn_of_run_time(offer.mechanism);
+    double seconds = std::numeric_limits<double>::quiet_NaN();
     if (!quiet) {
-      const double steps = certificate.work / static_cast<double>(budget.draws);
-      certificate.seconds = steps * seconds_of_step(data, made, *engine_maker);
+      const double steps = offer.cost.work / static_cast<double>(budget.draws);
+      seconds = steps * seconds_of_step(data, made, *engine_maker);
     }
-    say(plan_line(certificate) + "\n" +
+    say(plan_line(made, seconds) + "\n" +
         fmt::format("backend {}: {}\n", engine_maker->name(), engine_maker->description()));
 
     const Stopwatch sampling;
@@ -272,20 +274,20 @@ struct FitCommand {
     if (verbose) {
       if (!how.empty()) say(fmt::format("design {}\n", how));
       say(fmt::format("sampling took {:.4g} s, {:.4g} s were predicted\n", sampling.seconds(),
-                      certificate.seconds));
+                      seconds));
     }
     require_new(out, force);  // it may have come since
     write_release(out, model);
     // Not before: what could not be written can be tried again.
     if (!checkpoint.empty()) discard_checkpoint(checkpoint);
-    say(report(model, certificate));
+    say(report(model));
   }
 
   // Of all draws, timed on the table itself.
   [[nodiscard]] static double seconds_of_step(const Dataset& data, const Plan& made,
                                               Backend& engine_maker) {
     const TimingOptions timing{.seconds = fit_measured_seconds, .poll = stop_if_asked};
-    return StepTimer(engine_maker, data.view(), data.y, loss_named(made.constants.loss), timing)
+    return StepTimer(engine_maker, data.view(), data.y, loss_named(made.problem.loss), timing)
         .time(made.budget.draws)
         .seconds;
   }
@@ -322,13 +324,13 @@ struct FitCommand {
 
   [[nodiscard]] double interval() const { return progress ? 1 : 5; }
 
-  [[nodiscard]] std::string report(const Release& model, const CertificatePlan& certificate) const {
+  [[nodiscard]] std::string report(const Release& model) const {
     return fmt::format(
         "\n{}\n{}\nWritten: {}\nNext:\n"
         "  gibbsite predict --model {} --data NEW.csv --probabilities\n"
         "  gibbsite verify {}\n",
-        in_words(model.certificate()), coefficient_report(model.model(), certificate), out, out,
-        out);
+        in_words(model.certificate()), coefficient_report(model.model(), model.certificate()), out,
+        out, out);
   }
 };
 

@@ -1,6 +1,7 @@
 #include "options.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <cmath>
@@ -102,13 +103,12 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed) {
       ->required(budget_needed);
   add_number(app, "--prior-precision", prior_precision,
              "precision m of the prior; chosen from public numbers when absent");
-  app.add_option("--certificate", certificate,
-                 "auto, path, rejection, proximal, averaged or dalalyan")
+  app.add_option("--mechanism", mechanism,
+                 fmt::format("auto, {}", fmt::join(mechanism_names(), ", ")))
       ->type_name("NAME");
-  add_number(
-      app, "--tv", tv,
-      "total variation gap γ to the Gibbs posterior: auto then takes the cheapest certificate "
-      "that keeps it; default for TV certificates: 1 % of δ's worth");
+  add_number(app, "--tv", tv,
+             "total variation gap γ to the Gibbs posterior: auto then takes the cheapest mechanism "
+             "that keeps it; default for those that keep one: 1 % of δ's worth");
   app.add_flag("--padded", padded, "proximal: the same public number of passes over any data");
   add_number(app, "--step-size", step_size, "step size h");
   add_count(app, "--iterations", iterations, "number of steps T");
@@ -137,13 +137,14 @@ Budget PlanArguments::budget() const {
   return out;
 }
 
-PlanOptions PlanArguments::options() const {
+Wishes PlanArguments::wishes() const {
   // Before the table is read, not after.
   if (prior_precision) require_finite_nonnegative(*prior_precision, "--prior-precision");
   if (step_size) require_finite_positive(*step_size, "--step-size");
   if (tv) require_between(*tv, 0, 0.5, "--tv");
-  PlanOptions out;
-  out.certificate = certificate_from_string(certificate);
+  Wishes out;
+  if (mechanism != "auto") static_cast<void>(mechanism_named(mechanism));
+  out.mechanism = mechanism;
   out.calibration = calibration_from_string(calibration);
   out.tv = tv;
   out.padded = padded;

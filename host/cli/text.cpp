@@ -85,52 +85,80 @@ std::string describe(const Problem& constants, const Budget& budget) {
                      budget.draws, budget.draws == 1 ? "draw" : "draws");
 }
 
-std::string plan_table(const Plan& plan) {
-  std::vector<std::vector<std::string>> lines{{"", "certificate", "T", "step size h", "β",
-                                               "prior m", "μ", "TV gap", "(ε, δ)", "passes",
+namespace {
+
+std::string cell(const std::optional<double>& value) { return value ? digits(*value) : "-"; }
+
+// How it goes about it.
+std::string procedure(const Rejection& /*m*/, const Cost& cost) {
+  return fmt::format("proposals until one is accepted, about {} passes", human_count(cost.passes));
+}
+std::string procedure(const Proximal& m, const Cost& cost) {
+  return fmt::format("{} iterations of step {:.3g}, about {} passes",
+                     human_count(m.schedule.iterations), m.schedule.step_size,
+                     human_count(cost.passes));
+}
+std::string procedure(const Averaged& m, const Cost& /*cost*/) {
+  return fmt::format("up to {} steps of {:.3g}", human_count(m.iterations), m.step_size);
+}
+std::string procedure(const OutputPerturbation& m, const Cost& /*cost*/) {
+  return fmt::format("the minimizer at ridge {:.4g} with noise of {:.3g}", m.ridge, m.noise_scale);
+}
+std::string procedure(const auto& m, const Cost& /*cost*/) {
+  return fmt::format("{} steps of {:.3g}", human_count(m.iterations), m.step_size);
+}
+
+}  // namespace
+
+std::string plan_table(const Plan& plan, std::span<const double> seconds) {
+  std::vector<std::vector<std::string>> lines{{"", "mechanism", "T", "step size h", "β", "prior m",
+                                               "μ", "TV gap", "(ε, δ)", "passes",
                                                "time on this machine"}};
-  for (std::size_t i = 0; i < plan.certificates.size(); ++i) {
-    const CertificatePlan& c = plan.certificates[i];
-    const std::string name(to_string(c.kind));
-    if (!(c.iterations > 0)) {  // it could not be planned at all
-      lines.push_back(
-          {" ", name, "-", "-", "-", digits(c.prior_precision), "-", "-", "-", "-", "-"});
+  for (std::size_t i = 0; i < plan.offers.size(); ++i) {
+    const Offer& offer = plan.offers[i];
+    const Mechanism& m = offer.mechanism;
+    const std::string name(name_of(m));
+    const auto ridge = setting(m, "ridge");
+    const std::string prior = cell(ridge ? ridge : setting(m, "prior_precision"));
+    if (!(offer.cost.passes > 0)) {  // it could not be planned at all
+      lines.push_back({" ", name, "-", "-", "-", prior, "-", "-", "-", "-", "-"});
       continue;
     }
-    lines.push_back({i == plan.chosen && c.feasible ? "→" : " ", name, human_count(c.iterations),
-                     digits(c.step_size), digits(c.beta), digits(c.prior_precision), digits(c.mu),
-                     digits(c.tv_gap), fmt::format("({:.4g}, {:.4g})", c.epsilon, c.delta),
-                     human_count(c.passes), human_time(c.seconds)});
+    const auto iterations = setting(m, "iterations");
+    lines.push_back({i == plan.chosen && offer.feasible ? "→" : " ", name,
+                     iterations ? human_count(*iterations) : "-", cell(setting(m, "step_size")),
+                     cell(setting(m, "beta")), prior, digits(offer.guarantee.mu),
+                     cell(setting(m, "tv_gap")),
+                     fmt::format("({:.4g}, {:.4g})", plan.budget.epsilon, plan.budget.delta),
+                     human_count(offer.cost.passes), human_time(seconds[i])});
   }
-  std::string out = describe(plan.constants, plan.budget) + "\n\n" + table(lines) + "\n";
-  for (std::size_t i = 0; i < plan.certificates.size(); ++i) {
-    const CertificatePlan& c = plan.certificates[i];
+  std::string out = describe(plan.problem, plan.budget) + "\n\n" + table(lines) + "\n";
+  for (std::size_t i = 0; i < plan.offers.size(); ++i) {
+    const Offer& offer = plan.offers[i];
     out += fmt::format("{} {}: {}\n",
-                       !c.feasible        ? "out of reach:"
+                       !offer.feasible    ? "out of reach:"
                        : i == plan.chosen ? "chosen:"
                                           : "also possible:",
-                       to_string(c.kind), c.why);
+                       name_of(offer.mechanism), offer.why);
   }
   return out;
 }
 
-std::string plan_line(const CertificatePlan& c) {
-  const std::string count = human_count(c.iterations);
-  std::string how = fmt::format("{} steps of {:.3g}", count, c.step_size);
-  if (c.kind == CertificateKind::rejection) {
-    how = fmt::format("proposals until one is accepted, about {} passes", human_count(c.passes));
-  } else if (c.kind == CertificateKind::proximal) {
-    how = fmt::format("{} iterations of step {:.3g}, about {} passes", count, c.step_size,
-                      human_count(c.passes));
-  } else if (c.kind == CertificateKind::averaged) {
-    how = fmt::format("up to {} steps of {:.3g}", count, c.step_size);
+std::string plan_line(const Plan& plan, double seconds) {
+  const Offer& offer = plan.offer();
+  const Mechanism& m = offer.mechanism;
+  std::string out = fmt::format(
+      "mechanism {}: {}", name_of(m),
+      std::visit([&](const auto& settings) { return procedure(settings, offer.cost); }, m));
+  if (const auto gap = setting(m, "tv_gap")) {
+    out += fmt::format(", within {:.3g} of the posterior", *gap);
   }
-  if (c.tv_gap > 0) how += fmt::format(", within {:.3g} of the posterior", c.tv_gap);
-  return fmt::format(
-      "certificate {} ({}): {}, β = {:.4g}, prior precision {:.4g}, μ = {:.4g}, (ε, δ) = ({:.4g}, "
-      "{:.4g}), {}",
-      to_string(c.kind), to_string(c.calibration), how, c.beta, c.prior_precision, c.mu, c.epsilon,
-      c.delta, about(c.seconds));
+  if (const auto beta = setting(m, "beta")) {
+    out += fmt::format(", β = {:.4g}, prior precision {:.4g}", *beta,
+                       setting(m, "prior_precision").value_or(0));
+  }
+  return out + fmt::format(", μ = {:.4g}, (ε, δ) = ({:.4g}, {:.4g}), {}", offer.guarantee.mu,
+                           plan.budget.epsilon, plan.budget.delta, about(seconds));
 }
 
 }  // namespace gibbsite::cli

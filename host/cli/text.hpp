@@ -1,6 +1,7 @@
 #pragma once
 // Numbers and tables for people.
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,9 @@ std::string table(const std::vector<std::vector<std::string>>& lines);
 
 /// "4,526 rows, 9 features, ...": the public problem in one line.
 std::string describe(const Problem& constants, const Budget& budget);
-/// The certificates side by side, and below which was chosen and why.
-std::string plan_table(const Plan& plan);
-/// One line on the certificate that will be run.
-std::string plan_line(const CertificatePlan& certificate);
+/// The offers side by side, and below which was chosen and why. `seconds` [offers]; NaN: unknown.
+std::string plan_table(const Plan& plan, std::span<const double> seconds);
+/// One line on the offer that will be run.
+std::string plan_line(const Plan& plan, double seconds);
 
 }  // namespace gibbsite::cli

@@ -7,6 +7,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "mechanism/gap.hpp"
 #include "mechanism/tv_target.hpp"
 
 namespace gibbsite {
@@ -57,6 +58,56 @@ double averaged_stop(double strong_convexity, double step_size, double iteration
   // P(tau <= k) = (e^{ak} - 1) / (e^{aK} - 1).
   const Wide k = ceil(log1p(Wide(u * expm1(Wide(a * Wide(iterations))))) / a);
   return std::clamp(static_cast<double>(k), 1.0, iterations);
+}
+
+namespace {
+
+Cost lay_out(Averaged& s, const Problem& problem, double tv, const Wishes& /*wishes*/) {
+  const AveragedSchedule found = averaged_schedule(
+      static_cast<double>(problem.features), s.prior_precision,
+      problem.smoothness_up(s.beta, s.prior_precision), tv, s.start_gradient_norm);
+  s.step_size = found.step_size;
+  s.iterations = found.iterations;
+  return {s.iterations, s.iterations};
+}
+
+GapError gap_error(const Averaged& s, const Problem& problem) {
+  if (!start_in_reach(s, problem)) return {};
+  const ChainError error = chain_error(problem, s.beta, s.prior_precision, s.step_size,
+                                       s.iterations, s.start_gradient_norm, 0);
+  GapError out{error.map_error, 1.0};
+  if (!std::isfinite(error.map_error)) return out;
+  // A 64-bit word chooses the step to stop at.
+  out.total = round_up(Wide(averaged_tv_up(static_cast<double>(problem.features), s.prior_precision,
+                                           problem.smoothness_up(s.beta, s.prior_precision),
+                                           s.step_size, s.iterations, s.start_gradient_norm)) +
+                       error.rounding + Wide(s.iterations) * ldexp(Wide(1), -64));
+  return out;
+}
+
+double steps_of(const Averaged& s) { return s.iterations; }
+std::string_view merit(const Averaged& /*s*/) {
+  return "a draw within the total variation gap of the Gibbs posterior";
+}
+
+constexpr GapRules<Averaged> rules{lay_out, gap_error, steps_of, merit, false};
+
+}  // namespace
+
+Offer offer(std::type_identity<Averaged> /*kind*/, const Problem& problem, const Budget& budget,
+            const Wishes& wishes) {
+  return paid_gap_offer(rules, problem, budget, wishes);
+}
+
+Analysis analyze(const Averaged& s, const Problem& problem, const Neighbors& who,
+                 std::uint64_t draws) {
+  const GapError error = gap_error(s, problem);
+  const ChainNoise noise{s.step_size,       s.iterations,
+                         s.prior_precision, problem.smoothness_up(s.beta, s.prior_precision),
+                         error.map_error,   false};
+  return gibbs_analysis(problem, who, draws, s.beta,
+                        gibbs_mu_up(problem, who, s.beta, s.prior_precision),
+                        kept_gap_up(s.tv_gap, error.total, draws), noise);
 }
 
 }  // namespace gibbsite

@@ -2,7 +2,9 @@
 
 #include <cmath>
 
+#include "gibbsite/core/random.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "mechanism/gap.hpp"
 #include "mechanism/tv_target.hpp"
 
 namespace gibbsite {
@@ -30,6 +32,60 @@ double dalalyan_iterations_as_printed(double features, double strong_convexity, 
   const Wide d = features, m = strong_convexity, M = smoothness, g = tv;
   const Wide A = 4 * log(1 / g) + d * log(M / m);
   return ceil_up(d * M * M * A * A / (4 * m * g * g));
+}
+
+namespace {
+
+Cost lay_out(Dalalyan& s, const Problem& problem, double tv, const Wishes& /*wishes*/) {
+  const DalalyanSchedule found = dalalyan_schedule(
+      static_cast<double>(problem.features), s.prior_precision,
+      problem.smoothness_up(s.beta, s.prior_precision), tv, s.start_gradient_norm);
+  s.step_size = found.step_size;
+  s.iterations = found.iterations;
+  return {s.iterations, s.iterations};
+}
+
+GapError gap_error(const Dalalyan& s, const Problem& problem) {
+  if (!start_in_reach(s, problem)) return {};
+  const Wide d = problem.features, m = s.prior_precision, h = s.step_size, K = s.iterations;
+  const Wide M = problem.smoothness_up(s.beta, s.prior_precision), G = s.start_gradient_norm;
+  const Wide spread = sqrt(Wide(d / M)) * Wide(max_abs_normal);  // N(0, I/M) of bounded bits
+  const ChainError error = chain_error(problem, s.beta, s.prior_precision, s.step_size,
+                                       s.iterations, s.start_gradient_norm, spread);
+  GapError out{error.map_error, 1.0};
+  if (!std::isfinite(error.map_error)) return out;
+  const Wide mixing =
+      exp(Wide(d / 4 * log(Wide(M / m)) + G * G * (1 / m + 1 / M) / 4 - K * h * m / 2)) / 2;
+  // The bound on the steps is proven where h <= 1/M and K is no handful (docs/dalalyan.md).
+  if (!(h * M <= 1) || !(K >= 1 + M * G * G / (m * m * d))) return out;
+  const Wide steps = M * sqrt(Wide(d * K * h * h)) / 2;
+  out.total = round_up(mixing + steps + error.rounding);
+  return out;
+}
+
+double steps_of(const Dalalyan& s) { return s.iterations; }
+std::string_view merit(const Dalalyan& /*s*/) {
+  return "a draw within the total variation gap of the Gibbs posterior";
+}
+
+constexpr GapRules<Dalalyan> rules{lay_out, gap_error, steps_of, merit, false};
+
+}  // namespace
+
+Offer offer(std::type_identity<Dalalyan> /*kind*/, const Problem& problem, const Budget& budget,
+            const Wishes& wishes) {
+  return paid_gap_offer(rules, problem, budget, wishes);
+}
+
+Analysis analyze(const Dalalyan& s, const Problem& problem, const Neighbors& who,
+                 std::uint64_t draws) {
+  const GapError error = gap_error(s, problem);
+  const ChainNoise noise{s.step_size,       s.iterations,
+                         s.prior_precision, problem.smoothness_up(s.beta, s.prior_precision),
+                         error.map_error,   true};
+  return gibbs_analysis(problem, who, draws, s.beta,
+                        gibbs_mu_up(problem, who, s.beta, s.prior_precision),
+                        kept_gap_up(s.tv_gap, error.total, draws), noise);
 }
 
 }  // namespace gibbsite

@@ -6,11 +6,9 @@
 #include <limits>
 
 #include "core/rounding.hpp"
-#include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/core/wide.hpp"
-#include "gibbsite/mechanism/proximal.hpp"
-#include "mechanism/planning.hpp"
+#include "gibbsite/mechanism/proximal_schedule.hpp"
 
 namespace gibbsite {
 namespace {
@@ -25,16 +23,13 @@ constexpr double range = 9.5;
 // Of sigma xi: the normal's own, and those of sigma and of the product.
 constexpr int product_roundings = normal_roundings + 4;
 
-bool rejects(const CertificatePlan& c) {
-  return c.kind == CertificateKind::proximal || c.kind == CertificateKind::rejection;
-}
-
 // Variance of the last noise.
-Wide last_variance(const CertificatePlan& c) {
-  const Wide h = c.step_size, m = c.prior_precision;
-  if (!rejects(c)) return 2 * h;
-  return c.step_size == 0 ? Wide(1 / m) : Wide(1 / (m + 1 / h));
+Wide last_variance(const ChainNoise& c) { return 2 * Wide(c.step_size); }
+Wide last_variance(const ProposalNoise& c) {
+  const Wide h = c.schedule.step_size, m = c.strong_convexity;
+  return h == 0 ? Wide(1 / m) : Wide(1 / (m + 1 / h));
 }
+Wide last_variance(const AddedNoise& c) { return Wide(c.deviation) * Wide(c.deviation); }
 
 // A coordinate of the last draw ends in another cell of the grid than its exact twin, because its
 // radius is that of the middle of its word: an edge lies between them with probability 2^-66, each
@@ -53,21 +48,21 @@ Wide cell_loss(const Wide& d, const Wide& shift, const Wide& grid, const Wide& s
   return d * boost::math::log1p(Wide(4 * shift / beside * exp(slope * (beside + 2 * shift))));
 }
 
-struct Cost {
+struct Expense {
   Wide tv, epsilon;
 };
 
 // path, dalalyan, averaged: sigma = sqrt(2h). What a radius is off shifts the next step's mean, and
 // that step's noise hides it.
-Cost langevin_cost(const Wide& d, const CertificatePlan& c, const Wide& grid) {
+Expense chain_cost(const Wide& d, const ChainNoise& c, const Wide& grid) {
   const Wide sigma = sqrt(last_variance(c)), pairs = ceil(Wide(d / 2)), T = c.iterations;
   const Wide shift = gamma_k(Wide(product_roundings)) * sigma * Wide(max_abs_normal);
-  Cost out;
+  Expense out;
   out.tv = T * pairs * mean_shift * smoothed + d * (crossing(sigma, grid) + beyond_range);
-  if (c.kind == CertificateKind::dalalyan) {
+  if (c.random_start) {
     // The start's noise, scale 1/sqrt(M), is forgotten by c^K before the steps' noise hides it:
     // sqrt((1 - c^2)/(2h)) c^K of it, c^K <= exp(-K h m).
-    const Wide h = c.step_size, m = c.prior_precision;
+    const Wide h = c.step_size, m = c.strong_convexity;
     const Wide start =
         (pairs * mean_shift + gamma_k(Wide(product_roundings)) * sqrt(d) * Wide(max_abs_normal)) /
         sqrt(Wide(c.smoothness));
@@ -79,23 +74,18 @@ Cost langevin_cost(const Wide& d, const CertificatePlan& c, const Wide& grid) {
 }
 
 // proximal, rejection: a radius that is off shifts y, the draw, and the decision about it.
-Cost rejection_cost(const Problem& constants, const CertificatePlan& c, const Wide& grid) {
-  const ProximalSchedule schedule{c.step_size, c.iterations, c.proposals,
-                                  c.rounds,    c.residual,   c.gradients};
-  const double G = c.gradients > 0 ? start_gradient_up(constants, c.beta) : c.start_gradient_norm;
-  const ProximalError error =
-      proximal_error(constants, c.beta, c.prior_precision, c.smoothness, schedule, G);
-  const Wide d = constants.features, pairs = ceil(Wide(d / 2)), k = c.iterations;
-  const Wide s = last_variance(c), sigma = sqrt(s), acceptance = error.acceptance;
-  const Wide A = Wide(c.smoothness) - Wide(c.prior_precision), offset = error.offset;
-  const bool exact = c.step_size == 0;
+Expense proposal_cost(const Wide& d, const ProposalNoise& c, const Wide& grid) {
+  const Wide pairs = ceil(Wide(d / 2)), k = c.schedule.iterations;
+  const Wide s = last_variance(c), sigma = sqrt(s), acceptance = c.acceptance;
+  const Wide A = Wide(c.smoothness) - Wide(c.strong_convexity), offset = c.offset;
+  const bool exact = c.schedule.step_size == 0;
   if (!(acceptance > 0)) {
     const Wide infinity = std::numeric_limits<double>::infinity();
     return {infinity, infinity};
   }
   const Wide decision =
       A * sigma * (sigma * (sqrt(d) + 10) + offset) + (exact ? Wide(0) : smoothed);
-  Cost out;
+  Expense out;
   out.tv = k * (pairs * mean_shift * ((exact ? Wide(0) : Wide(0.5)) + decision / acceptance) +
                 beyond_norm / acceptance) +
            (exact ? Wide(0) : Wide(2 * smoothed * pairs * mean_shift)) +
@@ -106,37 +96,70 @@ Cost rejection_cost(const Problem& constants, const CertificatePlan& c, const Wi
   return out;
 }
 
-}  // namespace
+// One vector sigma xi, added last: nothing hides its radius but the grid.
+Expense added_cost(const Wide& d, const AddedNoise& c, const Wide& grid) {
+  const Wide sigma = c.deviation;
+  const Wide shift = gamma_k(Wide(product_roundings)) * sigma * Wide(max_abs_normal);
+  const Wide slope = (Wide(range) + (grid + 2 * shift) / sigma) / sigma;
+  return {d * (crossing(sigma, grid) + beyond_range), cell_loss(d, shift, grid, slope)};
+}
 
-NoiseCost noise_cost_up(const Problem& constants, const CertificatePlan& c, std::uint64_t draws) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  if (!std::isfinite(c.map_error)) return {infinity, infinity};
-  const Wide grid = release_grid(c), k = draws;
-  const Cost one = rejects(c) ? rejection_cost(constants, c, grid)
-                              : langevin_cost(Wide(constants.features), c, grid);
+NoiseCost of_all(const Expense& one, std::uint64_t draws) {
+  const Wide k = draws;
   return {round_up(k * one.tv), round_up(k * one.epsilon)};
 }
 
-double release_grid(const CertificatePlan& c) {
-  if (!std::isfinite(c.map_error)) {
-    throw Infeasible(
-        "release grid: the rounding error of this run is not bounded; ask for fewer iterations");
-  }
-  const Wide h = c.step_size, m = c.prior_precision;
-  const Wide variance = last_variance(c);
-  // How much of an error each step forgets (1 - c, when positive).
-  Wide gap = std::min(Wide(h * m), Wide(2 - h * Wide(c.smoothness)));
-  if (rejects(c)) gap = c.step_size == 0 ? Wide(1) : Wide(m * variance);
-  // floor(log2 sqrt(variance)) = floor(floor(log2 variance) / 2).
+constexpr NoiseCost unbounded{std::numeric_limits<double>::infinity(),
+                              std::numeric_limits<double>::infinity()};
+
+// 2^(floor(log2 sqrt(variance)) - 8), not below 16 accumulated errors.
+double grid_of(const Wide& variance, const Wide& accumulated_error) {
   const int exponent = std::ilogb(static_cast<double>(variance));
   const int noise = (exponent >= 0 ? exponent : exponent - 1) / 2 - 8;
-  Wide steps = c.iterations;
-  if (gap > 0 && gap * steps > 1) steps = 1 / gap;
   int accumulated = 0;
-  const double error = round_up(Wide(16) * Wide(c.map_error) * steps);
+  const double error = round_up(Wide(16) * accumulated_error);
   const double fraction = std::frexp(error, &accumulated);
   if (fraction == 0.5) --accumulated;
   return std::ldexp(1.0, error > 0 ? std::max(noise, accumulated) : noise);
 }
+
+// What `steps` steps add up to when each forgets `gap` of what was before.
+Wide accumulated(double map_error, double iterations, const Wide& gap) {
+  Wide steps = iterations;
+  if (gap > 0 && gap * steps > 1) steps = 1 / gap;
+  return Wide(map_error) * steps;
+}
+
+}  // namespace
+
+NoiseCost noise_cost_up(const ChainNoise& c, std::uint64_t features, std::uint64_t draws) {
+  if (!std::isfinite(c.map_error)) return unbounded;
+  return of_all(chain_cost(Wide(features), c, Wide(release_grid(c))), draws);
+}
+
+NoiseCost noise_cost_up(const ProposalNoise& c, std::uint64_t features, std::uint64_t draws) {
+  if (!std::isfinite(c.map_error)) return unbounded;
+  return of_all(proposal_cost(Wide(features), c, Wide(release_grid(c))), draws);
+}
+
+NoiseCost noise_cost_up(const AddedNoise& c, std::uint64_t features, std::uint64_t draws) {
+  return of_all(added_cost(Wide(features), c, Wide(release_grid(c))), draws);
+}
+
+double release_grid(const ChainNoise& c) {
+  if (!std::isfinite(c.map_error)) return std::numeric_limits<double>::quiet_NaN();
+  const Wide h = c.step_size;
+  const Wide gap = std::min(Wide(h * Wide(c.strong_convexity)), Wide(2 - h * Wide(c.smoothness)));
+  return grid_of(last_variance(c), accumulated(c.map_error, c.iterations, gap));
+}
+
+double release_grid(const ProposalNoise& c) {
+  if (!std::isfinite(c.map_error)) return std::numeric_limits<double>::quiet_NaN();
+  const Wide variance = last_variance(c);
+  const Wide gap = c.schedule.step_size == 0 ? Wide(1) : Wide(Wide(c.strong_convexity) * variance);
+  return grid_of(variance, accumulated(c.map_error, c.schedule.iterations, gap));
+}
+
+double release_grid(const AddedNoise& c) { return grid_of(last_variance(c), 0); }
 
 }  // namespace gibbsite

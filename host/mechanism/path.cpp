@@ -10,6 +10,8 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/map_error.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+#include "mechanism/offers.hpp"
 #include "mechanism/path_formula.hpp"
 
 namespace gibbsite {
@@ -83,14 +85,14 @@ double path_mu_started_up(double sensitivity, double strong_convexity, double sm
                   sqrt(gap * (2 - gap) / (2 * h * one_minus_c_2T)));
 }
 
-PathCertificate path_certificate(const Problem& constants, const Budget& budget, double beta,
+PathCertificate path_certificate(const Problem& constants, const Neighbors& who, double beta,
                                  double prior_precision, double step_size, double iterations) {
   PathCertificate out;
   out.beta = beta;
   out.prior_precision = prior_precision;
   out.step_size = step_size;
   out.iterations = iterations;
-  out.sensitivity = constants.sensitivity_up(beta, budget.adjacency, budget.rows_per_person);
+  out.sensitivity = constants.sensitivity_up(beta, who.adjacency, who.rows_per_person);
   out.smoothness = constants.smoothness_up(beta, prior_precision);
   const MapBounds bounds = map_bounds_up(constants, beta, prior_precision, step_size, iterations);
   out.map_error = bounds.map_error;
@@ -106,7 +108,7 @@ PathCertificate path_certificate(const Problem& constants, const Budget& budget,
   return out;
 }
 
-PathCertificate path_calibrate_relative(const Problem& constants, const Budget& budget, double mu,
+PathCertificate path_calibrate_relative(const Problem& constants, const Neighbors& who, double mu,
                                         double prior_precision, double relative_step,
                                         double iterations) {
   require_between(relative_step, 0, 2, "relative step");
@@ -114,13 +116,13 @@ PathCertificate path_calibrate_relative(const Problem& constants, const Budget& 
     return relative_step / (constants.smoothness_up(beta, prior_precision) + prior_precision);
   };
   const auto at = [&](double beta) {
-    return path_certificate(constants, budget, beta, prior_precision, step_at(beta), iterations);
+    return path_certificate(constants, who, beta, prior_precision, step_at(beta), iterations);
   };
   return largest_beta(
       mu, std::numeric_limits<double>::infinity(), [&](double beta) { return at(beta).mu; }, at);
 }
 
-PathCertificate path_calibrate_fixed(const Problem& constants, const Budget& budget, double mu,
+PathCertificate path_calibrate_fixed(const Problem& constants, const Neighbors& who, double mu,
                                      double prior_precision, double step_size, double iterations) {
   require_finite_positive(step_size, "--step-size");
   // h <= 2/(M + m) caps beta: M <= 2/h - m.
@@ -133,11 +135,80 @@ PathCertificate path_calibrate_fixed(const Problem& constants, const Budget& bud
                     step_size, prior_precision, 1 / prior_precision));
   }
   const auto at = [&](double beta) {
-    return path_certificate(constants, budget, std::min(beta, cap), prior_precision, step_size,
+    return path_certificate(constants, who, std::min(beta, cap), prior_precision, step_size,
                             iterations);
   };
   return largest_beta(
       mu, cap, [&](double beta) { return at(beta).mu * std::max(1.0, beta / cap); }, at);
+}
+
+namespace {
+
+constexpr double stationary_tolerance = 1e-3;  // c^T when the stationary law is what is wanted
+
+// `left` is what noise leaves of `asked`, by which the rule goes.
+PathCertificate path_schedule(const Problem& problem, const Budget& asked, const Budget& left,
+                              const Wishes& wishes) {
+  const auto& m = problem.prior_precision;
+  const Neighbors who = asked.neighbors();
+  if (wishes.calibration == Calibration::gdp) {
+    const auto share = [](const Budget& of) {
+      return gdp_split_down(gdp_mu_down(of.epsilon, of.delta), of.draws);
+    };
+    const double mu = share(left);
+    const DefaultChoice choice = default_rule(problem, asked, share(asked), m, wishes.iterations);
+    return wishes.step_size ? path_calibrate_fixed(problem, who, mu, choice.prior_precision,
+                                                   *wishes.step_size, choice.iterations)
+                            : path_calibrate_relative(problem, who, mu, choice.prior_precision,
+                                                      choice.relative_step, choice.iterations);
+  }
+  // The other calibrations fix beta for the stationary law; run until its start is forgotten.
+  const double prior = m.value_or(1.0);
+  const double beta = gibbs_beta_down(problem, left, wishes.calibration, left.delta, prior);
+  const double M = problem.smoothness_up(beta, prior);
+  const double h = wishes.step_size.value_or(1 / (M + prior));
+  const double T = wishes.iterations.value_or(
+      std::ceil(std::log(stationary_tolerance) / std::log1p(-std::min(h * prior, 2 - h * M))));
+  return path_certificate(problem, who, beta, prior, h, std::max(T, 1.0));
+}
+
+Offer path_offer(const Problem& problem, const Budget& asked, const Budget& left,
+                 const Wishes& wishes) {
+  const PathCertificate found = path_schedule(problem, asked, left, wishes);
+  Offer out{.mechanism = Path{wishes.calibration, found.beta, found.prior_precision,
+                              found.step_size, found.iterations}};
+  out.guarantee.mu = draws_mu_up(found.mu, asked.draws);
+  out.cost = cost_of(found.iterations, found.iterations, asked.draws);
+  if (!(gdp_delta_up(left.epsilon, out.guarantee.mu) <= left.delta)) {
+    out.why =
+        "this step size makes the chain less private than its stationary law; leave out "
+        "--step-size, or lower it below 2/(M+m)";
+  } else if (!in_reach(out.cost, found.iterations)) {
+    out.why = out_of_reach(out.cost) + "; ask for fewer with --iterations";
+  } else {
+    out.feasible = true;
+    out.why =
+        "private at every iteration count, converged or not; says nothing of the distance "
+        "to the Gibbs posterior";
+  }
+  return out;
+}
+
+}  // namespace
+
+Offer offer(std::type_identity<Path> /*kind*/, const Problem& problem, const Budget& budget,
+            const Wishes& wishes) {
+  return paid_for_noise(problem, budget, [&](const Budget& left) {
+    return path_offer(problem, budget, left, wishes);
+  });
+}
+
+Analysis analyze(const Path& s, const Problem& problem, const Neighbors& who, std::uint64_t draws) {
+  const PathCertificate found =
+      path_certificate(problem, who, s.beta, s.prior_precision, s.step_size, s.iterations);
+  const ChainNoise noise{s.step_size,      s.iterations,    s.prior_precision,
+                         found.smoothness, found.map_error, false};
+  return gibbs_analysis(problem, who, draws, s.beta, found.mu, 0, noise);
 }
 
 }  // namespace gibbsite

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "certificate/certify.hpp"
-#include "certificate/model_json.hpp"
+#include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/mechanism/noise_law.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "run/sample.hpp"
 
@@ -26,14 +26,20 @@ double to_grid(double value, double grid) {
 }  // namespace
 
 Release release(const Run& run) {
-  const double grid = release_grid(run.plan.certificate());
+  const Plan& plan = run.plan;
+  const double grid =
+      analyze(plan.offer().mechanism, plan.problem, plan.budget.neighbors(), plan.budget.draws)
+          .release_grid;
+  if (!(grid > 0)) {
+    throw Infeasible(
+        "release grid: the rounding error of this run is not bounded; ask for fewer iterations");
+  }
   LinearModel model{run.loss, run.schema, run.draws};
   for (auto& draw : model.draws) {
     for (double& value : draw) value = to_grid(value, grid);
   }
-  nlohmann::json certificate =
-      certificate_json(run.plan, {run.noise, run.backend, run.schema.invalid == Invalid::refuse});
-  certificate["digest"] = file_digest(to_json(ReleaseAccess::make(model, certificate)));
+  Certificate certificate =
+      certify(plan, {run.noise, run.backend, run.schema.invalid == Invalid::refuse});
   return ReleaseAccess::make(std::move(model), std::move(certificate));
 }
 

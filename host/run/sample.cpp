@@ -16,7 +16,6 @@
 #include "gibbsite/chains/proximal.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/schema_file.hpp"
-#include "gibbsite/mechanism/averaged.hpp"
 #include "gibbsite/model/model.hpp"
 #include "mechanism/minimiser_reach.hpp"
 
@@ -37,6 +36,12 @@ void require_equal(const T& data, const T& plan, std::string_view name) {
   }
 }
 
+// Strong convexity that the mechanism gives the potential.
+double precision_of(const Mechanism& mechanism) {
+  const auto ridge = setting(mechanism, "ridge");
+  return ridge ? *ridge : setting(mechanism, "prior_precision").value_or(0);
+}
+
 // The guarantee rests on these: the shape that was planned for, and rows within their norm.
 void require_planned(const Model& model, const Dataset& data, const Plan& plan) {
   // One object a name: another of that name would have other gradients than its constants bound.
@@ -44,7 +49,7 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan) 
     throw BadInput(fmt::format("loss: this is not the library's {}; make the model with glm()",
                                model.loss->name()));
   }
-  const Problem& planned = plan.constants;
+  const Problem& planned = plan.problem;
   const Problem here = model.constants(data.schema, planned.rows);
   require_equal(here.loss, planned.loss, "loss");
   require_equal(here.features, planned.features, "features");
@@ -54,7 +59,7 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan) 
   require_equal(here.curvature, planned.curvature, "curvature");
   require_equal(here.center_norm, planned.center_norm, "center_norm");
   if (model.prior_precision) {
-    require_equal(*model.prior_precision, plan.certificate().prior_precision, "prior_precision");
+    require_equal(*model.prior_precision, precision_of(plan.offer().mechanism), "prior_precision");
   }
   const std::uint64_t rows = data.rows();
   if (plan.budget.adjacency == Adjacency::replace_one) {
@@ -93,51 +98,60 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan) 
   }
 }
 
-Potential potential_of(const Model& model, const Dataset& data, const CertificatePlan& c) {
-  return {model.loss, data.view(), data.y, c.beta, c.prior_precision, model.center};
-}
+// What every run needs.
+struct Task {
+  const Model& model;
+  const Dataset& data;
+  const Problem& problem;
+  std::uint64_t draws;
+  Engine& engine;
+  StreamKey key;
 
-// Where TV certificates start: a minimiser that meets its public tolerance (THEORY 3.1).
-std::vector<double> certified_minimiser(const Model& model, const Dataset& data, const Plan& plan,
-                                        Engine& engine) {
-  const CertificatePlan& c = plan.certificate();
-  // Public numbers: a plan that was not edited has passed this.
-  if (!minimiser_in_reach(plan.constants, c.beta, c.prior_precision, c.smoothness,
-                          c.start_gradient_norm)) {
-    throw Infeasible(
-        fmt::format("--certificate {}: the minimiser it starts from cannot be computed to within "
-                    "its public tolerance {:.3g}; use --certificate path",
-                    to_string(c.kind), c.start_gradient_norm));
+  [[nodiscard]] Potential potential(double beta, double prior_precision) const {
+    return {model.loss, data.view(), data.y, beta, prior_precision, model.center};
   }
-  return minimiser_within(potential_of(model, data, c), engine, plan.constants.full_row_norm_up(),
-                          c.start_gradient_norm);
-}
+  // A minimizer that meets its public tolerance (THEORY 3.1).
+  [[nodiscard]] std::vector<double> minimizer(double beta, double prior_precision,
+                                              double tolerance) const {
+    // Public numbers: a plan that was not edited has passed this.
+    if (!minimiser_in_reach(problem, beta, prior_precision,
+                            problem.smoothness_up(beta, prior_precision), tolerance)) {
+      throw Infeasible(
+          fmt::format("the minimizer cannot be computed to within its public tolerance {:.3g}; use "
+                      "--mechanism path",
+                      tolerance));
+    }
+    return minimiser_within(potential(beta, prior_precision), engine, problem.full_row_norm_up(),
+                            tolerance);
+  }
+};
 
 // The step that a chain stops at: the last one, or one drawn at random (docs/averaged.md).
-std::uint64_t stop_of(const CertificatePlan& c, const StreamKey& key, std::uint32_t stream) {
-  double stop = c.iterations;
-  if (c.kind == CertificateKind::averaged) {
+template <class M>
+std::uint64_t stop_of(const M& m, const StreamKey& key, std::uint32_t stream) {
+  double stop = m.iterations;
+  if constexpr (std::is_same_v<M, Averaged>) {
     std::uint64_t word = 0;
     fill_words(key, stream, stop_step, {&word, 1});
-    stop = averaged_stop(c.prior_precision, c.step_size, c.iterations, word);
+    stop = averaged_stop(m.prior_precision, m.step_size, m.iterations, word);
   }
   return static_cast<std::uint64_t>(stop);
 }
 
-Ensemble planned_ensemble(const Model& model, const Dataset& data, const Plan& plan,
-                          const StreamKey& key) {
-  const CertificatePlan& c = plan.certificate();
+template <class M>
+Ensemble ensemble_of(const M& m, const Task& task) {
   std::vector<ChainSpec> specs;
-  for (std::uint64_t draw = 0; draw < plan.budget.draws; ++draw) {
-    specs.push_back({.inverse_temperature = c.beta,
-                     .prior_precision = c.prior_precision,
-                     .step_size = c.step_size,
-                     .iterations = stop_of(c, key, static_cast<std::uint32_t>(draw)),
-                     .center = model.center,
-                     .key = key,
-                     .stream = static_cast<std::uint32_t>(draw)});
+  for (std::uint64_t draw = 0; draw < task.draws; ++draw) {
+    const auto stream = static_cast<std::uint32_t>(draw);
+    specs.push_back({.inverse_temperature = m.beta,
+                     .prior_precision = m.prior_precision,
+                     .step_size = m.step_size,
+                     .iterations = stop_of(m, task.key, stream),
+                     .center = task.model.center,
+                     .key = task.key,
+                     .stream = stream});
   }
-  return start(std::move(specs), data.features());
+  return start(std::move(specs), task.data.features());
 }
 
 // What moves the chains of a plan, a little at a time.
@@ -160,25 +174,23 @@ std::uint64_t sum(std::span<const std::uint64_t> counts) {
   return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }
 
-/// path, dalalyan, averaged.
+/// Path, Averaged, Dalalyan.
+template <class M>
 class LangevinSampler final : public Sampler {
  public:
-  LangevinSampler(const Model& model, const Dataset& data, const Plan& plan, Engine& engine,
-                  const StreamKey& key)
-      : model_(model),
-        data_(data),
-        plan_(plan),
-        engine_(engine),
-        ensemble_(planned_ensemble(model, data, plan, key)) {}
+  LangevinSampler(const M& settings, const Task& task)
+      : settings_(settings), task_(task), ensemble_(ensemble_of(settings, task)) {}
 
   void begin() override {
-    const CertificatePlan& c = plan_.certificate();
-    if (c.kind == CertificateKind::path) return;
-    const auto minimiser = certified_minimiser(model_, data_, plan_, engine_);
-    start_at_random(ensemble_, minimiser,
-                    c.kind == CertificateKind::dalalyan ? 1 / std::sqrt(c.smoothness) : 0.0);
+    if constexpr (!std::is_same_v<M, Path>) {
+      const double m = settings_.prior_precision, beta = settings_.beta;
+      const auto center = task_.minimizer(beta, m, settings_.start_gradient_norm);
+      const double deviation =
+          std::is_same_v<M, Dalalyan> ? 1 / std::sqrt(task_.problem.smoothness_up(beta, m)) : 0.0;
+      start_at_random(ensemble_, center, deviation);
+    }
   }
-  void advance(std::uint64_t steps) override { engine_.advance(ensemble_, steps); }
+  void advance(std::uint64_t steps) override { task_.engine.advance(ensemble_, steps); }
   [[nodiscard]] std::uint64_t done() const override { return sum(ensemble_.step); }
   [[nodiscard]] std::uint64_t total() const override {
     std::uint64_t out = 0;
@@ -210,43 +222,38 @@ class LangevinSampler final : public Sampler {
   }
 
  private:
-  const Model& model_;
-  const Dataset& data_;
-  const Plan& plan_;
-  Engine& engine_;
+  M settings_;
+  Task task_;
   Ensemble ensemble_;
 };
 
-/// proximal, rejection.
-class RejectionSampler final : public Sampler {
+/// Proximal, Rejection.
+class ProposalSampler final : public Sampler {
  public:
-  RejectionSampler(const Model& model, const Dataset& data, const Plan& plan, Engine& engine,
-                   const StreamKey& key)
-      : model_(model),
-        data_(data),
-        plan_(plan),
-        engine_(engine),
-        key_(key),
-        potential_(potential_of(model, data, plan.certificate())) {}
+  ProposalSampler(const Proximal& m, const Task& task)
+      : ProposalSampler(m, m.schedule, !m.padded(), 1.0, task) {}
+  ProposalSampler(const Rejection& m, const Task& task)
+      : ProposalSampler(m, m.schedule(), true, 0.0, task) {}
 
   void begin() override {
-    const CertificatePlan& c = plan_.certificate();
-    if (c.gradients > 0) {  // padded: public, and so is the number of passes
-      center_ = model_.center.empty() ? std::vector<double>(data_.features(), 0.0) : model_.center;
-    } else {
-      center_ = certified_minimiser(model_, data_, plan_, engine_);
+    const double beta = potential_.beta, m = potential_.prior_precision;
+    if (minimizes_) {
+      center_ = task_.minimizer(beta, m, tolerance_);
+    } else {  // padded: public, and so is the number of passes
+      center_ =
+          task_.model.center.empty() ? std::vector<double>(features(), 0.0) : task_.model.center;
     }
     make_chains();
-    if (c.kind == CertificateKind::proximal) {
-      chains_->start_at_random(1 / std::sqrt(c.smoothness));
+    if (spread_ > 0) {
+      chains_->start_at_random(spread_ / std::sqrt(task_.problem.smoothness_up(beta, m)));
     }
   }
   void advance(std::uint64_t /*steps*/) override { chains_->advance(iterations()); }
   [[nodiscard]] std::uint64_t done() const override { return sum(chains_->iterations()); }
-  [[nodiscard]] std::uint64_t total() const override { return draws_asked() * iterations(); }
+  [[nodiscard]] std::uint64_t total() const override { return task_.draws * iterations(); }
   [[nodiscard]] std::vector<std::vector<double>> draws() const override {
     std::vector<std::vector<double>> out;
-    for (std::size_t c = 0; c < draws_asked(); ++c) {
+    for (std::size_t c = 0; c < task_.draws; ++c) {
       const auto theta = chains_->theta(c);
       out.emplace_back(theta.begin(), theta.end());
     }
@@ -255,9 +262,9 @@ class RejectionSampler final : public Sampler {
   // Of each chain its position, a pair, and the center that all started from.
   void save(Checkpoint& checkpoint) const override {
     const auto positions = chains_->positions();
-    const std::size_t pair = 2 * data_.features();
+    const std::size_t pair = 2 * features();
     checkpoint.theta.clear();
-    for (std::size_t c = 0; c < draws_asked(); ++c) {
+    for (std::size_t c = 0; c < task_.draws; ++c) {
       const auto* const position = positions.data() + c * pair;
       checkpoint.theta.insert(checkpoint.theta.end(), position, position + pair);
       checkpoint.theta.insert(checkpoint.theta.end(), center_.begin(), center_.end());
@@ -265,19 +272,19 @@ class RejectionSampler final : public Sampler {
     checkpoint.step = chains_->iterations();
   }
   [[nodiscard]] bool fits(const Checkpoint& checkpoint) const override {
-    return checkpoint.theta.size() == 3 * draws_asked() * data_.features() &&
-           checkpoint.step.size() == draws_asked() &&
+    return checkpoint.theta.size() == 3 * task_.draws * features() &&
+           checkpoint.step.size() == task_.draws &&
            std::ranges::all_of(checkpoint.step,
                                [&](std::uint64_t step) { return step <= iterations(); });
   }
   void restore(const Checkpoint& checkpoint) override {
     const std::span<const double> theta = checkpoint.theta;
-    const std::size_t d = data_.features();
+    const std::size_t d = features();
     const auto center = theta.last(d);
     center_.assign(center.begin(), center.end());
     make_chains();
     std::vector<double> positions;
-    for (std::size_t c = 0; c < draws_asked(); ++c) {
+    for (std::size_t c = 0; c < task_.draws; ++c) {
       const auto pair = theta.subspan(3 * c * d, 2 * d);
       positions.insert(positions.end(), pair.begin(), pair.end());
     }
@@ -285,49 +292,121 @@ class RejectionSampler final : public Sampler {
   }
 
  private:
+  ProposalSampler(const auto& m, const ProximalSchedule& schedule, bool minimizes, double spread,
+                  const Task& task)
+      : task_(task),
+        schedule_(schedule),
+        potential_(task.potential(m.beta, m.prior_precision)),
+        minimizes_(minimizes),
+        tolerance_(m.start_gradient_norm),
+        spread_(spread) {}
+
   void make_chains() {
-    const CertificatePlan& c = plan_.certificate();
-    chains_ = std::make_unique<ProximalChains>(
-        engine_, potential_,
-        ProximalSchedule{c.step_size, c.iterations, c.proposals, c.rounds, c.residual, c.gradients},
-        center_, draws_asked(), key_);
+    chains_ = std::make_unique<ProximalChains>(task_.engine, potential_, schedule_, center_,
+                                               task_.draws, task_.key);
   }
   [[nodiscard]] std::uint64_t iterations() const {
-    return static_cast<std::uint64_t>(plan_.certificate().iterations);
+    return static_cast<std::uint64_t>(schedule_.iterations);
   }
-  [[nodiscard]] std::uint64_t draws_asked() const { return plan_.budget.draws; }
+  [[nodiscard]] std::size_t features() const { return task_.data.features(); }
 
-  const Model& model_;
-  const Dataset& data_;
-  const Plan& plan_;
-  Engine& engine_;
-  StreamKey key_;
+  Task task_;
+  ProximalSchedule schedule_;
   Potential potential_;
+  bool minimizes_;
+  double tolerance_, spread_;
   std::vector<double> center_;  // [d]
   std::unique_ptr<ProximalChains> chains_;
 };
 
+/// OutputPerturbation: one minimizer, and noise of its own for every draw.
+class OutputSampler final : public Sampler {
+ public:
+  OutputSampler(const OutputPerturbation& settings, const Task& task)
+      : settings_(settings), task_(task) {
+    std::vector<ChainSpec> specs;
+    for (std::uint64_t draw = 0; draw < task.draws; ++draw) {
+      specs.push_back({.inverse_temperature = 1,
+                       .prior_precision = settings.ridge,
+                       .center = task.model.center,
+                       .key = task.key,
+                       .stream = static_cast<std::uint32_t>(draw)});
+    }
+    ensemble_ = start(std::move(specs), task.data.features());
+  }
+  void begin() override {}
+  void advance(std::uint64_t /*steps*/) override {
+    start_at_random(ensemble_, task_.minimizer(1, settings_.ridge, settings_.gradient_norm),
+                    settings_.noise_scale);
+    std::ranges::fill(ensemble_.step, 1);
+  }
+  [[nodiscard]] std::uint64_t done() const override { return sum(ensemble_.step); }
+  [[nodiscard]] std::uint64_t total() const override { return task_.draws; }
+  [[nodiscard]] std::vector<std::vector<double>> draws() const override {
+    std::vector<std::vector<double>> out;
+    for (std::size_t c = 0; c < ensemble_.chains(); ++c) {
+      out.emplace_back(ensemble_.chain(c).begin(), ensemble_.chain(c).end());
+    }
+    return out;
+  }
+  void save(Checkpoint& checkpoint) const override {
+    checkpoint.theta = ensemble_.theta;
+    checkpoint.step = ensemble_.step;
+  }
+  [[nodiscard]] bool fits(const Checkpoint& checkpoint) const override {
+    return checkpoint.theta.size() == ensemble_.theta.size() &&
+           checkpoint.step.size() == ensemble_.chains() &&
+           std::ranges::all_of(checkpoint.step, [](std::uint64_t step) { return step <= 1; });
+  }
+  void restore(const Checkpoint& checkpoint) override {
+    ensemble_.theta = checkpoint.theta;
+    ensemble_.step = checkpoint.step;
+  }
+
+ private:
+  OutputPerturbation settings_;
+  Task task_;
+  Ensemble ensemble_;
+};
+
+std::unique_ptr<Sampler> sampler_of(const OutputPerturbation& m, const Task& task) {
+  return std::make_unique<OutputSampler>(m, task);
+}
+std::unique_ptr<Sampler> sampler_of(const Proximal& m, const Task& task) {
+  return std::make_unique<ProposalSampler>(m, task);
+}
+std::unique_ptr<Sampler> sampler_of(const Rejection& m, const Task& task) {
+  return std::make_unique<ProposalSampler>(m, task);
+}
+std::unique_ptr<Sampler> sampler_of(const auto& m, const Task& task) {
+  return std::make_unique<LangevinSampler<std::decay_t<decltype(m)>>>(m, task);
+}
+
 std::unique_ptr<Sampler> make_sampler(const Model& model, const Dataset& data, const Plan& plan,
                                       Engine& engine, const StreamKey& key) {
-  const CertificateKind kind = plan.certificate().kind;
-  if (kind == CertificateKind::proximal || kind == CertificateKind::rejection) {
-    return std::make_unique<RejectionSampler>(model, data, plan, engine, key);
-  }
-  return std::make_unique<LangevinSampler>(model, data, plan, engine, key);
+  const Task task{model, data, plan.problem, plan.budget.draws, engine, key};
+  return std::visit([&](const auto& m) { return sampler_of(m, task); }, plan.offer().mechanism);
 }
 
 // Of everything a resumed run must share with the run it continues: keyed, so that it says nothing
 // about the data to a reader without the key.
 std::string fingerprint_of(const Model& model, const Dataset& data, const Plan& plan,
                            const StreamKey& key) {
-  const Problem& p = plan.constants;
-  const CertificatePlan& c = plan.certificate();
+  const Problem& p = plan.problem;
   std::string text =
-      fmt::format("{} {} {} {:a} {} {}\n{} {:a} {:a} {:a} {:a} {:a}\n{}\n{}\n", to_string(key.kind),
-                  p.rows, p.features, p.row_norm, p.intercept, plan.budget.draws, to_string(c.kind),
-                  c.beta, c.prior_precision, c.step_size, c.iterations, c.smoothness,
-                  model.loss->name(), to_toml(data.schema));
-  text += fmt::format("{:a} {:a} {:a} {:a} ", c.proposals, c.rounds, c.residual, c.gradients);
+      fmt::format("{} {} {} {:a} {} {}\n{}\n{}\n{} ", to_string(key.kind), p.rows, p.features,
+                  p.row_norm, p.intercept, plan.budget.draws, model.loss->name(),
+                  to_toml(data.schema), name_of(plan.offer().mechanism));
+  struct Writer {
+    std::string& text;
+    void operator()(const char* name, double value, Legal /*legal*/) const {
+      text += fmt::format("{} {:a} ", name, value);
+    }
+    void operator()(const char* name, Calibration value) const {
+      text += fmt::format("{} {} ", name, to_string(value));
+    }
+  };
+  visit_fields(plan.offer().mechanism, Writer{text});
   for (const double v : model.center) text += fmt::format("{:a} ", v);
   std::array<unsigned char, 32> hash;
   crypto_generichash_state state;

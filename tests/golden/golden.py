@@ -64,7 +64,7 @@ def fits():
     """Name: (table, options of fit)."""
     out = {
         "path-berkeley": BERKELEY + EASY,
-        "path-fixed": PEOPLE + EASY + ["--certificate", "path", "--iterations", "37", "--step-size", "0.02",
+        "path-fixed": PEOPLE + EASY + ["--mechanism", "path", "--iterations", "37", "--step-size", "0.02",
                                        "--prior-precision", "2"],
         "path-add-remove": PEOPLE + EASY + ["--adjacency", "add-remove", "--rows-cap", "500", "--rows-per-person", "2"],
         "path-minami-cor8": PEOPLE + EASY + ["--calibration", "minami-cor8"],
@@ -72,12 +72,12 @@ def fits():
         "path-geumlek-rdp": PEOPLE + EASY + ["--calibration", "geumlek-rdp"],
         "path-17-draws": DENSE + EASY + ["--draws", "17"],
         "path-sparse": SPARSE + EASY + ["--draws", "3"],
-        "rejection": PEOPLE + EASY + TV + ["--certificate", "rejection"],
-        "proximal": PEOPLE + EASY + TV + ["--certificate", "proximal", "--draws", "3"],
-        "proximal-padded": PEOPLE + EASY + TV + ["--certificate", "proximal", "--padded"],
-        "proximal-sparse": SPARSE + EASY + TV + ["--certificate", "proximal"],
-        "averaged": PEOPLE + LOOSE + ["--certificate", "averaged"],
-        "dalalyan": PEOPLE + LOOSE + ["--certificate", "dalalyan"],
+        "rejection": PEOPLE + EASY + TV + ["--mechanism", "rejection"],
+        "proximal": PEOPLE + EASY + TV + ["--mechanism", "proximal", "--draws", "3"],
+        "proximal-padded": PEOPLE + EASY + TV + ["--mechanism", "proximal", "--padded"],
+        "proximal-sparse": SPARSE + EASY + TV + ["--mechanism", "proximal"],
+        "averaged": PEOPLE + LOOSE + ["--mechanism", "averaged"],
+        "dalalyan": PEOPLE + LOOSE + ["--mechanism", "dalalyan"],
         "auto-tv": BERKELEY + EASY + ["--tv", "1e-9"],
     }
     layouts = {}

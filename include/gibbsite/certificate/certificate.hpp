@@ -1,41 +1,49 @@
 #pragma once
 // The certificate: public numbers from which anybody can recompute the guarantee.
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "gibbsite/core/random.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 
 namespace gibbsite {
 
-/// What `plan --json` prints (docs/formats.md): the constants, every certificate, the chosen one.
-nlohmann::json plan_json(const Plan& plan);
+/// What a release claims, and the public numbers that it follows from.
+struct Certificate {
+  Problem problem;
+  Mechanism mechanism;
+  std::uint64_t draws = 1;
+  double epsilon = 0, delta = 0;        ///< claimed; nothing where void
+  Guarantee claimed;                    ///< of all draws
+  NoiseKind noise = NoiseKind::philox;  ///< of the run's key
+  bool refuses_cells = true;            ///< the schema leaves Invalid::refuse
+  std::string backend, version;
 
-/// s such that every coefficient of a draw is an s-Lipschitz function of standard normals, rounded
-/// up (docs/path.md, What the noise does to a coefficient). So it lies within t s of the median of
-/// its law with a probability of at least 2 Phi(t) - 1; for a TV certificate less its tv_gap. path:
-/// sqrt(2h (1 - c^2T)/(1 - c^2)); else 1/sqrt(m). Of exact arithmetic; rounding is below the
-/// release grid. Throws BadInput on a certificate without a strong convexity but `path`.
-double coefficient_noise_up(const CertificatePlan& certificate);
-
-/// The outcome of `verify`.
-struct Verification {
-  bool valid = false;
-  bool void_run = false;              ///< self-declared void (seeded noise): never a guarantee
-  std::vector<std::string> checks;    ///< one line per number recomputed
-  std::vector<std::string> failures;  ///< one line per claim that does not hold
+  /// Noise of a user's seed: no guarantee.
+  [[nodiscard]] bool is_void() const { return noise != NoiseKind::chacha20; }
 };
 
-/// Recomputes every number of a model file from its public constants; any edit that strengthens the
-/// claim fails (docs/certificate.md lists what may change). `model` is the whole model.json,
-/// whatever it holds: malformed parts are failures, not errors.
-Verification verify(const nlohmann::json& model);
+/// The "certificate" object of a model file (docs/formats.md), without its digest: the numbers
+/// above and all that follows from them. A void one has guarantee.void = true, with the reason.
+nlohmann::json to_json(const Certificate& certificate);
+/// From that object, or from one of a gibbsite-release/1 file. Reads the primary numbers, and
+/// believes them. Throws BadInput naming the field that is missing, or out of range.
+Certificate certificate_from_json(const nlohmann::json& json);
+
+/// What `plan --json` prints (docs/formats.md): the problem, every offer, the chosen one. `seconds`
+/// [offers]: predicted elsewhere; none: null.
+nlohmann::json plan_json(const Plan& plan, std::span<const double> seconds = {});
 
 /// What to say where Budget::delta_is_large: one line without its end.
 std::string large_delta(double delta);
 
 /// The certificate in words, several lines, for a person; how strongly they put it follows from how
-/// often the best guess is right (docs/certificate.md). Throws BadInput when a field is missing.
+/// often the best guess is right (docs/certificate.md).
+std::string in_words(const Certificate& certificate);
+/// The same of a file's "certificate" object. Throws BadInput as certificate_from_json.
 std::string in_words(const nlohmann::json& certificate);
 
 }  // namespace gibbsite

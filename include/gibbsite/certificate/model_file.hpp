@@ -1,6 +1,6 @@
 #pragma once
 // The model file: coefficients, the whole schema, the certificate. `predict` needs nothing else.
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 
@@ -14,30 +14,32 @@ namespace gibbsite {
 class Release {
  public:
   [[nodiscard]] const LinearModel& model() const { return model_; }
-  [[nodiscard]] const nlohmann::json& certificate() const { return certificate_; }
+  [[nodiscard]] const Certificate& certificate() const { return certificate_; }
 
  private:
   friend struct ReleaseAccess;  // host/certificate/certify.hpp
-  Release(LinearModel model, nlohmann::json certificate)
+  Release(LinearModel model, Certificate certificate)
       : model_(std::move(model)), certificate_(std::move(certificate)) {}
 
   LinearModel model_;
-  nlohmann::json certificate_;
+  Certificate certificate_;
 };
 
+/// The whole file, digest and all.
 nlohmann::json to_json(const Release& release);
-/// Throws BadInput "SOURCE: ..." on anything that is not a gibbsite-release/1 file.
+/// From a file of this version or of gibbsite-release/1. Throws BadInput "SOURCE: ..." on anything
+/// else, and when a number of its certificate is missing or out of range.
 Release release_from_json(const nlohmann::json& json, const std::string& source);
 
 /// Written whole or not at all (temporary file in the same folder, then rename; a path that is not
 /// a regular file is written directly). Throws BadInput when it cannot be.
 void write_release(const std::string& path, const Release& release);
 /// Throws BadInput as below and as release_from_json, and when the file was changed after it was
-/// written: its digest is not that of its contents (but for epsilon, delta and gdp_mu, which may be
-/// claimed weaker), or its certificate has not the form of one.
+/// written: its digest is not that of its contents (but for the numbers of its guarantee, which may
+/// be claimed weaker).
 Release read_release(const std::string& path);
 /// The JSON of a model file, for `verify`. Throws BadInput when it is not JSON, gives a name twice,
-/// nests deeper than 32 levels or is not a gibbsite-release/1 object with a model and a
+/// nests deeper than 32 levels or is not a model file's object with a model and a
 /// certificate.
 nlohmann::json read_release_json(const std::string& path);
 

@@ -8,7 +8,7 @@
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/engine/engine.hpp"
-#include "gibbsite/mechanism/proximal.hpp"
+#include "gibbsite/mechanism/proximal_schedule.hpp"
 
 namespace gibbsite {
 

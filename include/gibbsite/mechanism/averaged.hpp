@@ -2,7 +2,40 @@
 // Langevin Monte Carlo stopped at a random step (THEORY 3.2): a TV target in about kappa d/gamma^2
 // steps.
 
+#include <type_traits>
+
+#include "gibbsite/mechanism/analysis.hpp"
+
 namespace gibbsite {
+
+/// A Langevin chain stopped at a random step, public settings.
+struct Averaged {
+  static constexpr std::string_view name = "averaged";
+  static constexpr std::string_view theorem = "docs/averaged.md";
+  Calibration calibration = Calibration::gdp;
+  double beta = 0;                 ///< inverse temperature
+  double prior_precision = 0;      ///< m, the strong convexity of U
+  double start_gradient_norm = 0;  ///< ||grad U|| at the start is at most this
+  double step_size = 0;            ///< h
+  double iterations = 0;           ///< K: the last step it may stop at
+  double tv_gap = 0;               ///< gamma of all draws, promised
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("calibration", self.calibration);
+    visit("beta", self.beta, Legal::positive);
+    visit("prior_precision", self.prior_precision, Legal::positive);
+    visit("start_gradient_norm", self.start_gradient_norm, Legal::positive);
+    visit("step_size", self.step_size, Legal::positive);
+    visit("iterations", self.iterations, Legal::count);
+    visit("tv_gap", self.tv_gap, Legal::nonnegative);
+  }
+};
+
+Offer offer(std::type_identity<Averaged>, const Problem& problem, const Budget& budget,
+            const Wishes& wishes);
+Analysis analyze(const Averaged& settings, const Problem& problem, const Neighbors& who,
+                 std::uint64_t draws);
 
 struct AveragedSchedule {
   double step_size = 0;   ///< h

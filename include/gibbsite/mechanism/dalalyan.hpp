@@ -1,7 +1,40 @@
 #pragma once
 // Dalalyan's schedule, corrected (THEORY 3.1): step size and iteration count for a TV target.
 
+#include <type_traits>
+
+#include "gibbsite/mechanism/analysis.hpp"
+
 namespace gibbsite {
+
+/// The last iterate of a Langevin chain that started near the minimizer, public settings.
+struct Dalalyan {
+  static constexpr std::string_view name = "dalalyan";
+  static constexpr std::string_view theorem = "docs/dalalyan.md";
+  Calibration calibration = Calibration::gdp;
+  double beta = 0;                 ///< inverse temperature
+  double prior_precision = 0;      ///< m, the strong convexity of U
+  double start_gradient_norm = 0;  ///< ||grad U|| at the start is at most this
+  double step_size = 0;            ///< h
+  double iterations = 0;           ///< K: whole, may exceed 2^64
+  double tv_gap = 0;               ///< gamma of all draws, promised
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("calibration", self.calibration);
+    visit("beta", self.beta, Legal::positive);
+    visit("prior_precision", self.prior_precision, Legal::positive);
+    visit("start_gradient_norm", self.start_gradient_norm, Legal::positive);
+    visit("step_size", self.step_size, Legal::positive);
+    visit("iterations", self.iterations, Legal::count);
+    visit("tv_gap", self.tv_gap, Legal::nonnegative);
+  }
+};
+
+Offer offer(std::type_identity<Dalalyan>, const Problem& problem, const Budget& budget,
+            const Wishes& wishes);
+Analysis analyze(const Dalalyan& settings, const Problem& problem, const Neighbors& who,
+                 std::uint64_t draws);
 
 struct DalalyanSchedule {
   double step_size = 0;   ///< h

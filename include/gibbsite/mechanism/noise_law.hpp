@@ -3,7 +3,8 @@
 // (docs/noise-law.md proves it).
 #include <cstdint>
 
-#include "gibbsite/mechanism/plan.hpp"
+#include "gibbsite/mechanism/analysis.hpp"
+#include "gibbsite/mechanism/proximal_schedule.hpp"
 
 namespace gibbsite {
 
@@ -12,21 +13,38 @@ namespace gibbsite {
 /// radius, rounded up (docs/noise.md).
 inline constexpr int normal_roundings = 16;
 
-/// A run's noise as computed, against the Gaussian noise of its theorem, for all draws together:
-/// (eps, H(eps - epsilon; mu) + (1 + e^eps)(tv_gap + tv)).
-struct NoiseCost {
-  double tv = 0;       ///< finite range and grid of the normals: each data set's law is off by this
-  double epsilon = 0;  ///< rounding to the release grid of numbers that are themselves rounded
+/// Noise of a Langevin chain: sqrt(2h) a step.
+struct ChainNoise {
+  double step_size = 0, iterations = 0;         ///< h, T
+  double strong_convexity = 0, smoothness = 0;  ///< m, M
+  double map_error = 0;                         ///< e
+  bool random_start = false;                    ///< from N(center, I/M)
 };
-/// From beta, m, M, the schedule and the map error of a certificate, rounded up. Infinite where
-/// nothing can be said.
-NoiseCost noise_cost_up(const Problem& constants, const CertificatePlan& certificate,
-                        std::uint64_t draws);
+/// Noise of the proximal sampler, or of exact rejection where the schedule's step size is 0.
+struct ProposalNoise {
+  ProximalSchedule schedule{};
+  double strong_convexity = 0, smoothness = 0;  ///< m, M
+  double map_error = 0;                         ///< e of an iteration
+  double acceptance = 0, offset = 0;            ///< of proximal_error
+};
+/// One Gaussian vector, added last.
+struct AddedNoise {
+  double deviation = 0;  ///< sigma
+};
+
+/// A run's noise as computed, against the Gaussian noise of its theorem, for all draws together:
+/// (eps, H(eps - epsilon; mu) + (1 + e^eps)(tv_gap + tv)). Rounded up; infinite where nothing can
+/// be said.
+NoiseCost noise_cost_up(const ChainNoise& noise, std::uint64_t features, std::uint64_t draws);
+NoiseCost noise_cost_up(const ProposalNoise& noise, std::uint64_t features, std::uint64_t draws);
+NoiseCost noise_cost_up(const AddedNoise& noise, std::uint64_t features, std::uint64_t draws);
 
 /// Public grid 2^-k that a coefficient is rounded to: 2^(floor(log2 sigma) - 8), sigma the
 /// deviation of the last noise (sqrt(2h); 1/sqrt(m + 1/eta) for a proposal), never below 16
 /// accumulated map errors e min(T, 1/(1-c)). It adds at most 2^-16/12 of sigma^2 to the variance.
-/// Throws Infeasible when the map error is not finite.
-double release_grid(const CertificatePlan& certificate);
+/// NaN when the map error is not finite.
+double release_grid(const ChainNoise& noise);
+double release_grid(const ProposalNoise& noise);
+double release_grid(const AddedNoise& noise);
 
 }  // namespace gibbsite

@@ -1,10 +1,36 @@
 #pragma once
 // Path certificate (THEORY 3.3): the privacy of the last iterate of Langevin Monte Carlo, for every
 // T.
-#include "gibbsite/core/problem.hpp"
-#include "gibbsite/privacy/budget.hpp"
+#include <type_traits>
+
+#include "gibbsite/mechanism/analysis.hpp"
 
 namespace gibbsite {
+
+/// The last iterate of T steps of Langevin Monte Carlo of length h from theta0, public settings.
+struct Path {
+  static constexpr std::string_view name = "path";
+  static constexpr std::string_view theorem = "docs/path.md";
+  Calibration calibration = Calibration::gdp;
+  double beta = 0;             ///< inverse temperature
+  double prior_precision = 0;  ///< m, the strong convexity of U
+  double step_size = 0;        ///< h
+  double iterations = 0;       ///< T: whole, may exceed 2^64
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("calibration", self.calibration);
+    visit("beta", self.beta, Legal::positive);
+    visit("prior_precision", self.prior_precision, Legal::nonnegative);
+    visit("step_size", self.step_size, Legal::positive);
+    visit("iterations", self.iterations, Legal::count);
+  }
+};
+
+Offer offer(std::type_identity<Path>, const Problem& problem, const Budget& budget,
+            const Wishes& wishes);
+Analysis analyze(const Path& settings, const Problem& problem, const Neighbors& who,
+                 std::uint64_t draws);
 
 /// mu_T = S sqrt(h/2) sqrt((1+c)/(1-c)) sqrt((1-c^T)/(1+c^T)), c = max(|1-hm|, |1-hM|) (Bok, Su,
 /// Altschuler 2024, shifted interpolation, applied to LMC), rounded up; m = 0 is the limit S
@@ -28,16 +54,16 @@ struct PathCertificate {
 };
 
 /// Evaluates the certificate: S + 2e/h in place of S. Throws BadInput when h > 2/M.
-PathCertificate path_certificate(const Problem& constants, const Budget& budget, double beta,
+PathCertificate path_certificate(const Problem& constants, const Neighbors& who, double beta,
                                  double prior_precision, double step_size, double iterations);
 
 /// Largest beta (rounded down) with mu_T(beta) <= mu for h = a / (M(beta) + m): `relative_step` a
 /// in (0,2).
-PathCertificate path_calibrate_relative(const Problem& constants, const Budget& budget, double mu,
+PathCertificate path_calibrate_relative(const Problem& constants, const Neighbors& who, double mu,
                                         double prior_precision, double relative_step,
                                         double iterations);
 /// The same for a fixed step size h; beta is also capped so that h <= 2/(M + m).
-PathCertificate path_calibrate_fixed(const Problem& constants, const Budget& budget, double mu,
+PathCertificate path_calibrate_fixed(const Problem& constants, const Neighbors& who, double mu,
                                      double prior_precision, double step_size, double iterations);
 
 }  // namespace gibbsite

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "gibbsite/core/problem.hpp"
+#include "gibbsite/privacy/guarantee.hpp"
 
 namespace gibbsite {
 
@@ -18,6 +19,7 @@ struct Budget {
   std::uint64_t rows_per_person = 1;             ///< k: one person has up to k rows
   std::uint64_t draws = 1;                       ///< released draws; they compose
 
+  [[nodiscard]] Neighbors neighbors() const { return {adjacency, rows_per_person}; }
   /// Throws BadInput naming the command-line option that is out of range.
   void validate() const;
   /// delta >= 1/rows: publishing one person's row, picked at random, keeps to such a delta.

@@ -90,7 +90,7 @@ class StepTimer {
   std::unique_ptr<Engine> engine_;
 };
 
-/// Seconds of a gradient pass of one of `draws` chains: `PlanOptions::seconds_per_pass`.
+/// Seconds of a gradient pass of one of `draws` chains: times an offer's `cost.work`, its time.
 double seconds_per_pass(Backend& backend, const TableShape& shape, const Loss& loss,
                         std::uint64_t draws, double seconds);
 

@@ -1,4 +1,4 @@
-#include "gibbsite/mechanism/proximal.hpp"
+#include "gibbsite/mechanism/proximal_schedule.hpp"
 
 #include <gtest/gtest.h>
 

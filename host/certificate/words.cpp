@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "certificate/model_json.hpp"
+#include "gibbsite/certificate/certificate.hpp"
+#include "gibbsite/core/text.hpp"
+
+namespace gibbsite {
+namespace {
+
+// What the best guess, right that often (in %), makes of one person's privacy.
+std::string_view grade(double percent) {
+  if (percent <= 60) return "learns little about any one person";
+  if (percent <= 75) return "learns something about a person, but cannot be sure of it";
+  if (percent <= 90) return "may learn much about a person (this protection is weak)";
+  if (percent <= 99) return "may be all but sure about a person (this hardly protects anybody)";
+  return "may be certain about a person (this protects nobody)";
+}
+
+double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+
+std::string void_in_words(const std::string& reason) {
+  return "No guarantee: this model is void as a private release.\n" + shown(reason) + ".\n";
+}
+
+}  // namespace
+
+std::string large_delta(double delta) {
+  return fmt::format(
+      "δ = {:.4g} is not below 1/rows: publishing the row of one person picked at random would "
+      "keep to "
+      "it; give one far below",
+      delta);
+}
+
+std::string in_words(const Certificate& c) {
+  if (c.is_void()) return void_in_words("the noise follows from a user's seed");
+  const bool replace = c.claimed.who.adjacency == Adjacency::replace_one;
+  const std::uint64_t k = c.claimed.who.rows_per_person;
+  const std::string rows = k == 1 ? "one row" : fmt::format("up to {} rows", k);
+  // Equal prior odds: the best guess is right with probability 1/2 + TV/2, TV <= 2 Phi(mu/2) - 1 +
+  // reveal + 2 tv; and what a pure part adds, at most epsilon/2. Percent, rounded up.
+  const Guarantee& g = c.claimed;
+  const double right = normal_cdf(g.mu / 2) + g.tv + g.reveal / 2 + g.pure;
+  const double guess = std::ceil(std::min(1.0, right) * 1000) / 10;
+  std::string out = fmt::format(
+      "(ε, δ) = ({:.4g}, {:.4g}), {}, {} per person.\n"
+      "Whoever sees this model, even knowing every other row of the table, {}:\n",
+      c.epsilon, c.delta, to_string(c.claimed.who.adjacency), rows, grade(guess));
+  out += fmt::format(
+      "asked {}, at even odds, the best possible\nguess is right at most {:.1f} % of the time; "
+      "without the model it is right 50 % of the time.\n",
+      replace ? "which of two versions of that person's data was in the table"
+              : "whether that person was in the table at all",
+      guess);
+  out += basis_of(c.mechanism);
+  out += c.draws == 1 ? ".\n" : fmt::format(", for all {} released draws together.\n", c.draws);
+  const Budget budget{.epsilon = c.epsilon, .delta = c.delta};
+  if (budget.delta_is_large(c.problem.rows)) out += large_delta(c.delta) + "\n";
+  out += fmt::format("Public, and so not protected: the schema, the options, and the {} {:.10g}.\n",
+                     replace ? "number of rows," : "cap on the number of rows,",
+                     static_cast<double>(c.problem.rows));
+  out +=
+      "Not covered: anything else that leaves the curator's hands (screen output, accuracy on the "
+      "private table,\nrun time), and a schema or options chosen by looking at the data. Another "
+      "model of the same people costs again.\n";
+  return out;
+}
+
+std::string in_words(const nlohmann::json& certificate) {
+  const nlohmann::json& guarantee = field(certificate, "guarantee", "certificate");
+  if (guarantee.is_object() && guarantee.contains("void")) {
+    return void_in_words(text_field(guarantee, "reason", "certificate"));
+  }
+  return in_words(certificate_from_json(certificate));
+}
+
+}  // namespace gibbsite

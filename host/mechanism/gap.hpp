@@ -1,0 +1,142 @@
+#pragma once
+// Offers of mechanisms whose draws are within a total variation gap of the Gibbs posterior.
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "gibbsite/core/wide.hpp"
+#include "mechanism/minimiser_reach.hpp"
+#include "mechanism/offers.hpp"
+
+namespace gibbsite {
+
+/// What a draw by these settings can be off, rounded up; `total` is 1 where double arithmetic
+/// bounds nothing.
+struct GapError {
+  double map_error = std::numeric_limits<double>::infinity();  ///< e
+  double total = 1;  ///< total variation of one draw, the map error included
+};
+
+inline constexpr double default_tv_share = 0.01;  // of delta, reserved for gamma (THEORY 3)
+inline constexpr std::array schedule_shares{0.999, 0.9, 0.5};  // of gamma; the rest for rounding
+
+/// Whether the minimizer that a draw starts from can be found to within its public tolerance.
+template <class M>
+bool start_in_reach(const M& s, const Problem& problem) {
+  return minimiser_in_reach(problem, s.beta, s.prior_precision,
+                            problem.smoothness_up(s.beta, s.prior_precision),
+                            s.start_gradient_norm);
+}
+
+/// Of the exact Gibbs posterior: S/sqrt(m), rounded up.
+inline double gibbs_mu_up(const Problem& problem, const Neighbors& who, double beta, double m) {
+  return round_up(Wide(problem.sensitivity_up(beta, who.adjacency, who.rows_per_person)) /
+                  sqrt(Wide(m)));
+}
+
+/// Of all draws, from one draw's: what was promised where that is kept.
+inline double kept_gap_up(double promised, double of_one, std::uint64_t draws) {
+  const double total = draws == 1 ? of_one : round_up(Wide(of_one) * Wide(draws));
+  return total <= promised ? promised : total;
+}
+
+/// What is particular to a mechanism within a gap.
+template <class M>
+struct GapRules {
+  /// Fills the schedule for that gap of one draw; of its passes and work.
+  Cost (*lay_out)(M& settings, const Problem& problem, double tv, const Wishes& wishes);
+  GapError (*error)(const M& settings, const Problem& problem);
+  double (*steps)(const M& settings);            ///< of a chain
+  std::string_view (*merit)(const M& settings);  ///< why one would choose it
+  bool proposes = false;                         ///< rounding can be all that stands in the way
+};
+
+/// An offer of M; `left` is what noise leaves of `asked`.
+template <class M>
+Offer gap_offer(const GapRules<M>& rules, const Problem& problem, const Budget& asked,
+                const Budget& left, const Wishes& wishes) {
+  M s;
+  s.calibration = wishes.calibration;
+  const double m = problem.prior_precision.value_or(1.0);
+  s.prior_precision = m;
+  const auto refused = [&](Guarantee guarantee, Cost cost, std::string why) {
+    return Offer{s, guarantee, cost, false, std::move(why)};
+  };
+  if (!(m > 0)) {
+    return refused({}, {}, "needs a strongly convex potential; give --prior-precision above 0");
+  }
+  // (epsilon, delta(epsilon; mu) + (1 + e^epsilon) gamma): what gamma costs comes off delta first.
+  const Wide price = 1 + exp(Wide(asked.epsilon));
+  s.tv_gap =
+      wishes.tv ? *wishes.tv : round_down(Wide(default_tv_share) * Wide(asked.delta) / price);
+  const double delta = round_down(Wide(left.delta) - price * Wide(s.tv_gap));
+  if (!(delta > 0)) {
+    return refused(
+        {}, {},
+        fmt::format("a total variation gap of {:.3g} costs (1+e^epsilon) gamma = {:.3g}, more than "
+                    "delta; ask for --tv below {:.3g}",
+                    s.tv_gap, static_cast<double>(price) * s.tv_gap,
+                    left.delta / static_cast<double>(price)));
+  }
+  s.beta = gibbs_beta_down(problem, left, wishes.calibration, delta, m);
+  // A public tolerance for the minimizer that a run starts from: it adds 1e-6 to an exponent. A
+  // padded run has no minimizer and starts at theta0.
+  const bool padded = wishes.padded && requires { s.padded(); };
+  if (!padded) s.start_gradient_norm = 1e-3 * std::sqrt(m);
+
+  const double tv = s.tv_gap / static_cast<double>(asked.draws);
+  Cost cost;
+  GapError error;
+  for (const double share : schedule_shares) {
+    const auto [passes, work] = rules.lay_out(s, problem, share * tv, wishes);
+    cost = cost_of(passes, work, asked.draws);
+    error = rules.error(s, problem);
+    if (error.total <= tv || !std::isfinite(passes)) break;
+  }
+  Guarantee guarantee;
+  guarantee.mu = draws_mu_up(gibbs_mu_up(problem, asked.neighbors(), s.beta, m), asked.draws);
+  guarantee.tv = s.tv_gap;
+  std::string why;
+  if (!std::isfinite(cost.passes)) {
+    why = "accepts less than one proposal in 1e300";
+  } else if (!in_reach(cost, rules.steps(s))) {
+    why = out_of_reach(cost);
+  } else if (error.total <= tv) {
+    return {s, guarantee, cost, true, std::string(rules.merit(s))};
+  } else if (rules.proposes && error.total < 0.5) {
+    // Half of the gap went to the schedule; rounding hardly depends on the rest.
+    const double rounding = error.total - schedule_shares.back() * tv;
+    why = fmt::format(
+        "rounding in double arithmetic takes {:.2g} of the gap {:.2g}; ask for --tv "
+        "{:.2g}",
+        rounding * static_cast<double>(asked.draws), s.tv_gap,
+        2.2 * rounding * static_cast<double>(asked.draws));
+  } else {
+    why = out_of_reach(cost) + ", more than double arithmetic can keep exact enough";
+  }
+  return refused(guarantee, cost, why + "; the path certificate is in reach at the same budget");
+}
+
+/// The same within what computed noise leaves.
+template <class M>
+Offer paid_gap_offer(const GapRules<M>& rules, const Problem& problem, const Budget& budget,
+                     const Wishes& wishes) {
+  return paid_for_noise(problem, budget, [&](const Budget& left) {
+    return gap_offer(rules, problem, budget, left, wishes);
+  });
+}
+
+/// Of a Langevin chain (docs/dalalyan.md, docs/averaged.md): the bound on its start's distance from
+/// theta0, and what its rounding adds: KL of K Gaussian steps whose means differ by at most e, then
+/// Pinsker. `spread`: of a random start.
+struct ChainError {
+  double map_error = 0;
+  Wide rounding;
+};
+ChainError chain_error(const Problem& problem, double beta, double prior_precision,
+                       double step_size, double iterations, double start_gradient_norm,
+                       const Wide& spread);
+
+}  // namespace gibbsite

@@ -1,0 +1,167 @@
+#include "gibbsite/mechanism/mechanism.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <boost/math/special_functions/expm1.hpp>
+#include <boost/math/special_functions/log1p.hpp>
+#include <type_traits>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/wide.hpp"
+#include "mechanism/offers.hpp"
+
+namespace gibbsite {
+namespace {
+
+template <class Visit, class... M>
+void each_kind(Visit&& visit, std::type_identity<std::variant<M...>>) {
+  (visit(std::type_identity<M>{}), ...);
+}
+
+template <class Visit>
+void each_kind(Visit&& visit) {
+  each_kind(visit, std::type_identity<Mechanism>{});
+}
+
+}  // namespace
+
+std::string_view name_of(const Mechanism& mechanism) {
+  return std::visit([](const auto& m) { return std::decay_t<decltype(m)>::name; }, mechanism);
+}
+
+std::string_view theorem_of(const Mechanism& mechanism) {
+  return std::visit([](const auto& m) { return std::decay_t<decltype(m)>::theorem; }, mechanism);
+}
+
+std::vector<std::string_view> mechanism_names() {
+  std::vector<std::string_view> out;
+  each_kind([&]<class M>(std::type_identity<M>) { out.push_back(M::name); });
+  return out;
+}
+
+Mechanism mechanism_named(std::string_view name) {
+  std::optional<Mechanism> out;
+  each_kind([&]<class M>(std::type_identity<M>) {
+    if (M::name == name) out = M{};
+  });
+  if (!out) {
+    throw BadInput(fmt::format("--mechanism: '{}' is unknown; give auto, {}", name,
+                               fmt::join(mechanism_names(), ", ")));
+  }
+  return *out;
+}
+
+std::optional<double> setting(const Mechanism& mechanism, std::string_view name) {
+  struct Finder {
+    std::string_view name;
+    std::optional<double>& found;
+    void operator()(std::string_view field, double value, Legal /*legal*/) const {
+      if (field == name) found = value;
+    }
+    void operator()(std::string_view /*field*/, Calibration /*value*/) const {}
+  };
+  std::optional<double> out;
+  visit_fields(mechanism, Finder{name, out});
+  return out;
+}
+
+Analysis analyze(const Mechanism& mechanism, const Problem& problem, const Neighbors& who,
+                 std::uint64_t draws) {
+  return std::visit([&](const auto& m) { return analyze(m, problem, who, draws); }, mechanism);
+}
+
+bool calibration_allows(const Mechanism& mechanism, const Problem& problem, const Budget& budget,
+                        const Analysis& analysis) {
+  return std::visit(
+      [&](const auto& m) {
+        if constexpr (requires { m.calibration; }) {
+          if (m.calibration == Calibration::gdp) return true;
+          Budget left = budget;
+          left.epsilon = round_down(Wide(budget.epsilon) - Wide(analysis.guarantee.pure));
+          left.delta = round_down(Wide(budget.delta) -
+                                  (1 + exp(Wide(budget.epsilon))) * Wide(analysis.guarantee.tv));
+          return m.beta <=
+                 gibbs_beta_down(problem, left, m.calibration, left.delta, m.prior_precision);
+        } else {
+          return true;
+        }
+      },
+      mechanism);
+}
+
+namespace {
+
+// The minimizer of the data that a run starts from, or releases.
+constexpr std::string_view minimizer_assumption =
+    "the run started from a minimiser whose gradient norm is at most mechanism.start_gradient_norm";
+
+std::string_view assumption(const Path& /*m*/) { return ""; }
+std::string_view assumption(const Proximal& m) { return m.padded() ? "" : minimizer_assumption; }
+std::string_view assumption(const OutputPerturbation& /*m*/) {
+  return "the minimiser that noise was added to has a gradient norm of at most "
+         "mechanism.gradient_norm";
+}
+std::string_view assumption(const auto& /*m*/) { return minimizer_assumption; }
+
+constexpr std::string_view proposes = "it ends when a proposal is accepted";
+constexpr std::string_view minimizes = "it searches the minimiser that it starts from";
+
+std::string_view time_tells(const Path& /*m*/) { return ""; }
+std::string_view time_tells(const Proximal& m) { return m.padded() ? "" : proposes; }
+std::string_view time_tells(const Rejection& /*m*/) { return proposes; }
+std::string_view time_tells(const OutputPerturbation& /*m*/) {
+  return "it searches the minimiser that noise is added to";
+}
+std::string_view time_tells(const auto& /*m*/) { return minimizes; }
+
+std::string basis(const Path& m) {
+  return fmt::format("It holds whether or not the chain of {:.10g} noisy steps has converged",
+                     m.iterations);
+}
+std::string basis(const OutputPerturbation& m) {
+  return fmt::format("It rests on noise of deviation {:.3g} added to every coefficient",
+                     m.noise_scale);
+}
+std::string basis(const auto& m) {
+  return fmt::format("It rests on a draw within {:.3g} (total variation) of the exact law",
+                     m.tv_gap);
+}
+
+double noise_up(const Path& c, const Problem& problem) {
+  const Wide h = c.step_size, m = c.prior_precision;
+  const Wide M = problem.smoothness_up(c.beta, c.prior_precision);
+  // c = max(|1 - hm|, |1 - hM|) = 1 - gap.
+  const Wide gap = std::min(Wide(h * m), Wide(2 - h * M));
+  if (!(gap > 0)) return round_up(sqrt(2 * h * Wide(c.iterations)));
+  if (!(gap < 1)) return round_up(sqrt(2 * h));
+  const Wide forgotten =
+      -boost::math::expm1(Wide(2 * Wide(c.iterations) * boost::math::log1p(Wide(-gap))));
+  return round_up(sqrt(2 * h * forgotten / (gap * (2 - gap))));
+}
+double noise_up(const OutputPerturbation& m, const Problem& /*problem*/) { return m.noise_scale; }
+double noise_up(const auto& m, const Problem& /*problem*/) {
+  require_finite_positive(m.prior_precision, "prior_precision");
+  return round_up(1 / sqrt(Wide(m.prior_precision)));
+}
+
+}  // namespace
+
+std::string_view assumption_of(const Mechanism& mechanism) {
+  return std::visit([](const auto& m) { return assumption(m); }, mechanism);
+}
+
+std::string_view run_time_tells(const Mechanism& mechanism) {
+  return std::visit([](const auto& m) { return time_tells(m); }, mechanism);
+}
+
+std::string basis_of(const Mechanism& mechanism) {
+  return std::visit([](const auto& m) { return basis(m); }, mechanism);
+}
+
+double coefficient_noise_up(const Mechanism& mechanism, const Problem& problem) {
+  return std::visit([&](const auto& m) { return noise_up(m, problem); }, mechanism);
+}
+
+}  // namespace gibbsite

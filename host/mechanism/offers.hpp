@@ -1,0 +1,52 @@
+#pragma once
+// What the offers of single mechanisms share.
+#include <functional>
+#include <string>
+
+#include "gibbsite/core/wide.hpp"
+#include "gibbsite/mechanism/noise_law.hpp"
+#include "gibbsite/mechanism/plan.hpp"
+
+namespace gibbsite {
+
+/// beta of a calibration for exact Gibbs, `budget.draws` draws composing to (epsilon, delta): mu is
+/// proportional to beta, so sqrt(draws) comes off beta.
+double gibbs_beta_down(const Problem& problem, const Budget& budget, Calibration calibration,
+                       double delta, double prior_precision);
+/// Of all draws, from one draw's.
+double draws_mu_up(double mu, std::uint64_t draws);
+
+/// beta n L: ||grad U(theta0)|| whatever the data.
+double start_gradient_up(const Problem& problem, double beta);
+
+/// An offer within what computed noise leaves of the budget; `make(left)` makes one for a budget.
+/// Where noise leaves nothing, or does not settle, the offer says so and is not feasible.
+Offer paid_for_noise(const Problem& problem, const Budget& budget,
+                     const std::function<Offer(const Budget&)>& make);
+
+/// For passes and work of one draw.
+Cost cost_of(double passes, double work, std::uint64_t draws);
+/// `steps`: of a chain; beyond 2^53 a double does not count them.
+bool in_reach(const Cost& cost, double steps);
+std::string out_of_reach(const Cost& cost);
+
+/// Of draws by a chain or by proposals: mu of one draw and the gap of all, with what the computed
+/// noise costs.
+template <class Noise>
+Analysis gibbs_analysis(const Problem& problem, const Neighbors& who, std::uint64_t draws,
+                        double beta, double mu_of_one, double tv_gap, const Noise& noise) {
+  Analysis out;
+  out.map_error = noise.map_error;
+  out.tv_gap = tv_gap;
+  out.constants = {
+      {"sensitivity", problem.sensitivity_up(beta, who.adjacency, who.rows_per_person)},
+      {"strong_convexity", noise.strong_convexity},
+      {"smoothness", noise.smoothness}};
+  out.release_grid = release_grid(noise);
+  out.noise = noise_cost_up(noise, problem.features, draws);
+  const double tv = round_up(Wide(tv_gap) + Wide(out.noise.tv));
+  out.guarantee = {draws_mu_up(mu_of_one, draws), out.noise.epsilon, 0, tv, who};
+  return out;
+}
+
+}  // namespace gibbsite

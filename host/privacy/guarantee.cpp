@@ -1,0 +1,46 @@
+#include "gibbsite/privacy/guarantee.hpp"
+
+#include <algorithm>
+#include <boost/math/distributions/normal.hpp>
+#include <vector>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/wide.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+
+namespace gibbsite {
+
+double delta_up(const Guarantee& g, double epsilon) {
+  const double most = round_down(Wide(epsilon) - Wide(g.pure));
+  const Wide gap = g.tv;
+  if (!(most >= 0) || !(gap < Wide(0.5)) || !(g.reveal < 1)) return 1;
+  // Gaps are multiplied by e^epsilon, so the best epsilon is where Phi(-mu/2 - epsilon/mu) = gap.
+  double at = most;
+  if (gap > 0 && g.mu > 0) {
+    const double z =
+        -boost::math::quantile(boost::math::normal{}, std::max(static_cast<double>(gap), 1e-300));
+    at = std::clamp(g.mu * (z - g.mu / 2), 0.0, most);
+  }
+  return std::min(1.0, round_up(Wide(gdp_delta_up(at, g.mu)) + Wide(g.reveal) +
+                                (1 + exp(Wide(at) + Wide(g.pure))) * gap));
+}
+
+Guarantee compose_up(std::span<const Guarantee> parts) {
+  if (parts.empty()) throw BadInput("guarantees: there is none to compose; give at least one");
+  std::vector<double> mus;
+  Wide pure = 0, reveal = 0, tv = 0;
+  for (const Guarantee& part : parts) {
+    if (part.who != parts.front().who) {
+      throw BadInput(
+          "guarantees: protect different neighbors; compose those of one adjacency and one number "
+          "of rows per person");
+    }
+    mus.push_back(part.mu);
+    pure += part.pure;
+    reveal += part.reveal;
+    tv += part.tv;
+  }
+  return {gdp_compose_up(mus), round_up(pure), round_up(reveal), round_up(tv), parts.front().who};
+}
+
+}  // namespace gibbsite

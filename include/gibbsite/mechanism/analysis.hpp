@@ -1,0 +1,64 @@
+#pragma once
+// What a mechanism's public settings imply for a problem, and what a user may wish of a mechanism.
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gibbsite/core/problem.hpp"
+#include "gibbsite/privacy/budget.hpp"
+#include "gibbsite/privacy/calibrate.hpp"
+#include "gibbsite/privacy/guarantee.hpp"
+
+namespace gibbsite {
+
+struct Offer;  // mechanism/plan.hpp
+
+/// What a field of a mechanism may hold.
+enum class Legal { positive, nonnegative, count, count_or_none };
+
+/// What computed noise costs beside real-valued Gaussian noise (mechanism/noise_law.hpp).
+struct NoiseCost {
+  double tv = 0;       ///< finite range and grid of the normals: each table's law is off by this
+  double epsilon = 0;  ///< rounding to the release grid of numbers that are themselves rounded
+};
+
+/// A number that a certificate shows, and that anybody can recompute.
+struct NamedNumber {
+  std::string_view name;
+  double value = 0;
+};
+
+/// Everything that follows from settings: `plan`, `fit` and `verify` take it from one function.
+struct Analysis {
+  Guarantee guarantee;  ///< of all draws together, computed noise and rounding included
+  NoiseCost noise;      ///< the part of it that the computed noise costs, of all draws
+  /// Public grid 2^-k that coefficients are rounded to; NaN where rounding errors are not bounded.
+  double release_grid = std::numeric_limits<double>::quiet_NaN();
+  double tv_gap = 0;                   ///< of all draws: the noise's own share not included
+  double map_error = 0;                ///< e: ||computed step - exact step||
+  std::vector<NamedNumber> constants;  ///< sensitivity and the like
+};
+
+/// Reads of the whole data, of all draws; expected, where it depends on the data.
+struct Cost {
+  double passes = 0;
+  double work = 0;  ///< in gradient passes of one chain: a batch costs more than its read
+};
+
+/// What a user may fix; the rest is chosen from public numbers.
+struct Wishes {
+  std::string mechanism = "auto";  ///< or the name of one
+  Calibration calibration = Calibration::gdp;
+  /// gamma, total variation to the Gibbs posterior; default: 1 % of delta's worth. Asking for one
+  /// asks for a draw near the posterior, which `path` does not give.
+  std::optional<double> tv{};
+  std::optional<double> step_size{};   ///< h
+  std::optional<double> iterations{};  ///< T
+  /// proximal: the same public number of passes whatever the data.
+  bool padded = false;
+};
+
+}  // namespace gibbsite

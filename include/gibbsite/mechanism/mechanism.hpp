@@ -1,0 +1,64 @@
+#pragma once
+// A mechanism is its public settings: a plain struct with a name, the page of its theorem and its
+// fields, and functions found by overload (CONTRIBUTING.md, "add a mechanism").
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "gibbsite/mechanism/averaged.hpp"
+#include "gibbsite/mechanism/dalalyan.hpp"
+#include "gibbsite/mechanism/output.hpp"
+#include "gibbsite/mechanism/path.hpp"
+#include "gibbsite/mechanism/proximal.hpp"
+#include "gibbsite/mechanism/rejection.hpp"
+
+namespace gibbsite {
+
+using Mechanism = std::variant<Path, Rejection, Proximal, Averaged, Dalalyan, OutputPerturbation>;
+
+/// "path", "rejection", ...
+std::string_view name_of(const Mechanism& mechanism);
+/// All names, in the order of the variant.
+std::vector<std::string_view> mechanism_names();
+/// The mechanism of that name, its settings zero. Throws BadInput listing the names.
+Mechanism mechanism_named(std::string_view name);
+/// "docs/path.md": the page that proves its guarantee.
+std::string_view theorem_of(const Mechanism& mechanism);
+
+/// Calls visit(name, setting) or visit(name, setting, Legal) for every setting, in one order: what
+/// JSON, fingerprints, tables and tests go by. `mechanism` may be const.
+template <class Variant, class Visit>
+void visit_fields(Variant& mechanism, Visit&& visit) {
+  std::visit([&](auto& m) { std::decay_t<decltype(m)>::fields(m, visit); }, mechanism);
+}
+
+/// A setting that is a number, by its name; none where this mechanism has no such one.
+std::optional<double> setting(const Mechanism& mechanism, std::string_view name);
+
+/// What the settings imply, for `draws` draws. Throws BadInput when a setting is out of range.
+Analysis analyze(const Mechanism& mechanism, const Problem& problem, const Neighbors& who,
+                 std::uint64_t draws);
+
+/// beta <= what the calibration allows at that budget; true where the mechanism has none, or gdp.
+/// The other calibrations bound beta for one exact draw: k rows multiply L, draws compose.
+bool calibration_allows(const Mechanism& mechanism, const Problem& problem, const Budget& budget,
+                        const Analysis& analysis);
+
+/// What a reader has to believe of this mechanism beside what all ask; "" for nothing.
+std::string_view assumption_of(const Mechanism& mechanism);
+/// What in the data decides how long a run takes; "" where nothing does.
+std::string_view run_time_tells(const Mechanism& mechanism);
+/// Where the guarantee comes from, a half sentence for people: "It holds whether or not ...".
+std::string basis_of(const Mechanism& mechanism);
+
+/// s such that every coefficient of a draw is an s-Lipschitz function of standard normals, rounded
+/// up (docs/path.md, What the noise does to a coefficient). So it lies within t s of the median of
+/// its law with a probability of at least 2 Phi(t) - 1; for a TV certificate less its tv_gap. path:
+/// sqrt(2h (1 - c^2T)/(1 - c^2)); output: sigma; else 1/sqrt(m). Of exact arithmetic; rounding is
+/// below the release grid. Throws BadInput on a TV certificate without strong convexity.
+double coefficient_noise_up(const Mechanism& mechanism, const Problem& problem);
+
+}  // namespace gibbsite

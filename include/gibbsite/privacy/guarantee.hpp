@@ -1,0 +1,35 @@
+#pragma once
+// The one currency that every mechanism's guarantee is paid in (docs/certificate.md, "Guarantee").
+#include <cstdint>
+#include <span>
+
+#include "gibbsite/core/problem.hpp"
+
+namespace gibbsite {
+
+/// Which tables count as neighbors: one person's rows are replaced, or added and removed.
+struct Neighbors {
+  Adjacency adjacency = Adjacency::replace_one;
+  std::uint64_t rows_per_person = 1;  ///< k: one person has up to k rows
+  bool operator==(const Neighbors&) const = default;
+};
+
+/// A release is (epsilon, H(epsilon - pure; mu) + reveal + (1 + e^epsilon) tv)-private for every
+/// epsilon >= pure, H the profile of Gaussian privacy (privacy/gdp.hpp).
+struct Guarantee {
+  double mu = 0;      ///< of the Gaussian part
+  double pure = 0;    ///< epsilon of a pure part: it comes off epsilon
+  double reveal = 0;  ///< probability with which everything may be told
+  double tv = 0;      ///< each table's law is within this total variation of what the rest is about
+  Neighbors who{};
+};
+
+/// The delta that `epsilon` holds with, rounded up; 1 where nothing is promised. A guarantee at a
+/// smaller epsilon holds at this one too: tv is paid for where it is cheapest.
+double delta_up(const Guarantee& guarantee, double epsilon);
+
+/// Independent releases about the same people: sqrt(sum mu^2), sums of the rest, rounded up. Throws
+/// BadInput when they protect different neighbors, or there is none.
+Guarantee compose_up(std::span<const Guarantee> parts);
+
+}  // namespace gibbsite
