@@ -54,13 +54,13 @@ constexpr Shape shapes[] = {
 constexpr double gammas[] = {1e-2, 1e-6, 1e-10};
 constexpr struct {
   const char* name;
-  CertificateKind kind;
+  std::string_view kind;
   bool padded;
-} certificates[] = {{"rejection", CertificateKind::rejection, false},
-                    {"proximal", CertificateKind::proximal, false},
-                    {"padded", CertificateKind::proximal, true},
-                    {"averaged", CertificateKind::averaged, false},
-                    {"dalalyan", CertificateKind::dalalyan, false}};
+} certificates[] = {{"rejection", Rejection::name, false},
+                    {"proximal", Proximal::name, false},
+                    {"padded", Proximal::name, true},
+                    {"averaged", Averaged::name, false},
+                    {"dalalyan", Dalalyan::name, false}};
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -100,7 +100,7 @@ struct Instance {
     constants = model.constants(space, shape.rows);
     const auto n = static_cast<double>(shape.rows);
     const double beta =
-        plan(constants, {.epsilon = 1, .delta = 1 / (n * n)}).certificates.back().beta;
+        *setting(plan(constants, {.epsilon = 1, .delta = 1 / (n * n)}).offers[4].mechanism, "beta");
     smoothness = constants.smoothness_up(beta, m);
     potential = {model.loss, rows.view(), rows.y, beta, m};
     const auto begin = Clock::now();
@@ -132,18 +132,47 @@ struct Case {
   }
 };
 
+struct Settings {
+  std::string_view kind;
+  double beta = 0, prior_precision = 0, smoothness = 0, start_gradient_norm = 0;
+  double step_size = 0, iterations = 0;
+  double proposals = 0, rounds = 0, residual = 0, gradients = 0;
+};
+
 struct Scheduled {
-  CertificatePlan plan;
+  Settings plan;
   ProximalSchedule proximal;
   double acceptance = 0;  // of a proposal, at least
   ProximalPasses passes;  // expected
   double tv = 1;
 };
 
+// What a draw is off, with nothing promised beforehand.
+double gap_of(const Settings& s, const ProximalSchedule& schedule, const Problem& problem) {
+  Mechanism settings;
+  if (s.kind == Averaged::name) {
+    settings =
+        Averaged{Calibration::gdp, s.beta, s.prior_precision, s.start_gradient_norm, s.step_size,
+                 s.iterations,     0};
+  } else if (s.kind == Dalalyan::name) {
+    settings =
+        Dalalyan{Calibration::gdp, s.beta, s.prior_precision, s.start_gradient_norm, s.step_size,
+                 s.iterations,     0};
+  } else if (s.kind == Rejection::name) {
+    settings = Rejection{Calibration::gdp, s.beta,   s.prior_precision, s.start_gradient_norm,
+                         s.proposals,      s.rounds, s.residual,        0};
+  } else {
+    settings = Proximal{Calibration::gdp,  s.beta,
+                        s.prior_precision, s.gradients > 0 ? 0 : s.start_gradient_norm,
+                        schedule,          0};
+  }
+  return analyze(settings, problem, {}, 1).tv_gap;
+}
+
 // The longest share of gamma is tried first; the rest is for rounding.
 Scheduled schedule(const Instance& p, const Case& c) {
   Scheduled out;
-  CertificatePlan& plan = out.plan;
+  Settings& plan = out.plan;
   const auto d = static_cast<double>(c.shape.features);
   const double per_read = proposals_per_read(d);
   const bool padded = certificates[c.certificate].padded;
@@ -158,18 +187,18 @@ Scheduled schedule(const Instance& p, const Case& c) {
              : p.gradient_norm;
   for (const double share : {0.999, 0.9, 0.5}) {
     const double tv = share * c.gamma;
-    if (plan.kind == CertificateKind::averaged) {
+    if (plan.kind == Averaged::name) {
       const AveragedSchedule s = averaged_schedule(d, m, M, tv, G);
       plan.step_size = s.step_size;
       plan.iterations = s.iterations;
       out.passes.gradients = s.iterations;
-    } else if (plan.kind == CertificateKind::dalalyan) {
+    } else if (plan.kind == Dalalyan::name) {
       const DalalyanSchedule s = dalalyan_schedule(d, m, M, tv, G);
       plan.step_size = s.step_size;
       plan.iterations = s.iterations;
       out.passes.gradients = s.iterations;
     } else {
-      const ProximalSchedule s = plan.kind == CertificateKind::rejection
+      const ProximalSchedule s = plan.kind == Rejection::name
                                      ? rejection_schedule(d, m, M, tv, G, per_read)
                                      : proximal_schedule(d, m, M, tv, G, padded, per_read);
       plan.step_size = s.step_size;
@@ -182,7 +211,7 @@ Scheduled schedule(const Instance& p, const Case& c) {
       out.acceptance = proposal_bounds(d, m, M, s.step_size, s.residual).acceptance_down;
       out.passes = proximal_passes(s, out.acceptance);
     }
-    out.tv = tv_error(p.constants, plan).total;
+    out.tv = gap_of(plan, out.proximal, p.constants);
     if (out.tv <= c.gamma) break;
   }
   return out;
@@ -201,7 +230,7 @@ struct Result {
 };
 
 double share_done(const ProximalChains& chains, const Scheduled& s, std::size_t count) {
-  if (s.plan.kind == CertificateKind::rejection) {
+  if (s.plan.kind == Rejection::name) {
     return static_cast<double>(chains.counts().proposal_passes) / s.passes.proposals;
   }
   double done = 0;
@@ -218,7 +247,7 @@ bool run_proximal(Instance& p, const Scheduled& s, std::size_t count, const Stre
   ProximalChains chains(*p.engine, p.potential, s.proximal, padded ? zero : p.minimum.theta, count,
                         key);
   out.setup = seconds_since(begin);
-  if (s.plan.kind == CertificateKind::proximal) chains.start_at_random(1 / std::sqrt(p.smoothness));
+  if (s.plan.kind == Proximal::name) chains.start_at_random(1 / std::sqrt(p.smoothness));
   const auto last = static_cast<std::uint64_t>(s.plan.iterations);
   begin = Clock::now();
   const double cpu_begin = cpu_seconds();
@@ -252,7 +281,7 @@ bool run_proximal(Instance& p, const Scheduled& s, std::size_t count, const Stre
 void run_langevin(Instance& p, const Scheduled& s, std::size_t count, const StreamKey& key,
                   Result& out, std::vector<double>& seconds, std::vector<double>& cpu) {
   std::vector<ChainSpec> specs(count, {.key = key});
-  const bool averaged = s.plan.kind == CertificateKind::averaged;
+  const bool averaged = s.plan.kind == Averaged::name;
   for (std::size_t c = 0; c < count; ++c) {
     const auto stream = static_cast<std::uint32_t>(c);
     double stop = s.plan.iterations;
@@ -316,12 +345,11 @@ double by_passes(Instance& p, const Scheduled& s, std::size_t chains) {
 
 Result measure(Instance& p, const Case& c, const Scheduled& s) {
   Result out;
-  const bool langevin =
-      s.plan.kind == CertificateKind::averaged || s.plan.kind == CertificateKind::dalalyan;
+  const bool langevin = s.plan.kind == Averaged::name || s.plan.kind == Dalalyan::name;
   if (langevin) {
     out.seconds = s.plan.iterations * p.step_of(c.chains);
     if (!(out.seconds <= limit)) return out;
-  } else if (s.plan.gradients > 0 || s.plan.kind == CertificateKind::rejection) {
+  } else if (s.plan.gradients > 0 || s.plan.kind == Rejection::name) {
     out.seconds = by_passes(p, s, c.chains);
     if (!(out.seconds <= limit && s.plan.proposals * s.plan.rounds < countable)) return out;
   }

@@ -12,6 +12,7 @@
 #include "certificate/model_json.hpp"
 #include "certificate/version_1.hpp"
 #include "gibbsite/certificate/certificate.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/core/backend_names.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
@@ -84,6 +85,10 @@ void verify_guarantee(Verifier& v, const Certificate& c, const Analysis& found) 
   at_least("pure", c.claimed.pure, found.guarantee.pure);
   at_least("reveal", c.claimed.reveal, found.guarantee.reveal);
   at_least("tv", c.claimed.tv, found.guarantee.tv);
+  if (const auto promised = setting(c.mechanism, "tv_gap")) {
+    v.check(*promised >= found.tv_gap,
+            fmt::format("mechanism.tv_gap: claimed {}, recomputed {}", *promised, found.tv_gap));
+  }
   const double delta = delta_up(found.guarantee, c.epsilon);
   v.check(delta <= c.delta,
           fmt::format("guarantee.delta: claimed {} at epsilon = {}, recomputed {}", c.delta,
@@ -169,5 +174,7 @@ Verification verify(const json& model) {
   out.valid = out.failures.empty();
   return out;
 }
+
+Verification verify(const Release& release) { return verify(to_json(release)); }
 
 }  // namespace gibbsite

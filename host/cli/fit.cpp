@@ -101,7 +101,7 @@ void warn_of_run_time(const Mechanism& mechanism) {
   fmt::print(stderr,
              "gibbsite: warning: --mechanism {}: how long this run takes depends on the private "
              "rows ({}), and the certificate does not cover it: keep its time to yourself, or run "
-             "--mechanism path, or proximal --padded, whose number of passes is public\n",
+             "--mechanism path or --mechanism proximal --padded, whose passes are public\n",
              name_of(mechanism), reason);
 }
 

@@ -16,8 +16,8 @@ namespace {
 // The size of a coefficient vector, in logits of the longest row, that the rule for Lambda prepares
 // for. A guess costs accuracy, not privacy.
 constexpr double expected_logits = 3;
-// g in parts of k s L: it adds as much to the noise.
-constexpr double gradient_share = 1e-6;
+// g in parts of k s L: it adds twice as much to the noise. As small as rounding lets it be found.
+constexpr double least_gradient_share = 1e-6, most_gradient_share = 0.1;
 // Newton on rows: gradients, and Hessians as dear as several.
 constexpr double expected_passes = 30;
 
@@ -45,7 +45,13 @@ Offer output_offer(const Problem& problem, const Budget& budget, const Budget& l
     out.why = "needs a strongly convex loss; give --prior-precision above 0";
     return out;
   }
-  s.gradient_norm = gradient_share * gradients_of(who) * problem.lipschitz_up();
+  const double M = problem.smoothness_up(1, s.ridge);
+  const double change = gradients_of(who) * problem.lipschitz_up();
+  s.gradient_norm = least_gradient_share * change;
+  while (!minimiser_in_reach(problem, 1, s.ridge, M, s.gradient_norm) &&
+         s.gradient_norm < most_gradient_share * change) {
+    s.gradient_norm *= 2;
+  }
   // Inverted in 50 digits and rounded up; then up by ulps until the formula itself agrees.
   s.noise_scale = round_up(
       (Wide(gradients_of(who)) * Wide(problem.lipschitz_up()) + 2 * Wide(s.gradient_norm)) /
@@ -58,8 +64,7 @@ Offer output_offer(const Problem& problem, const Budget& budget, const Budget& l
   out.guarantee.mu = draws_mu_up(mu_now(), budget.draws);
   // One minimizer for all draws.
   out.cost = {expected_passes, expected_passes};
-  if (!minimiser_in_reach(problem, 1, s.ridge, problem.smoothness_up(1, s.ridge),
-                          s.gradient_norm)) {
+  if (!minimiser_in_reach(problem, 1, s.ridge, M, s.gradient_norm)) {
     out.why = fmt::format(
         "the minimizer cannot be computed to within the gradient norm {:.2g} in double; give a "
         "larger --prior-precision",

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "certificate/certify.hpp"
@@ -52,7 +51,7 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
   Release out = release(sample(model, data, plan, backend, std::move(key), options));
   // A Plan is open to its caller. Depends on its numbers alone, so this refusal tells nothing.
   if (!certified) return out;
-  if (const Verification check = verify(to_json(out)); !check.valid) {
+  if (const Verification check = verify(out); !check.valid) {
     throw BadInput(
         fmt::format("plan: its certificate does not verify ({}); use the plan as plan() made it",
                     check.failures.front()));

@@ -1,6 +1,7 @@
 #pragma once
 // Everything a program that uses gibbsite as a library needs.
 #include "gibbsite/certificate/model_file.hpp"
+#include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/core/random.hpp"

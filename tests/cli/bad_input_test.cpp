@@ -88,7 +88,7 @@ class BadFit : public Cli, public ::testing::WithParamInterface<Case> {
          "",
          {"--adjacency", "add-remove", "--rows-cap", "100"}},
         {"AdjacencyUnknown", "--adjacency", 2, "", "", {"--adjacency", "swap"}},
-        {"CertificateUnknown", "--certificate", 2, "", "", {"--certificate", "magic"}},
+        {"CertificateUnknown", "--mechanism", 2, "", "", {"--mechanism", "magic"}},
         {"TvIsTooLarge", "--tv", 2, "", "", {"--tv", "0.5"}},
         {"TvIsNegative", "--tv", 2, "", "", {"--tv", "-1e-9"}},
         {"TvCostsMoreThanDelta", "ask for --tv below 2.69e-07", 4, "", "", {"--tv", "1e-3"}},
@@ -100,7 +100,7 @@ class BadFit : public Cli, public ::testing::WithParamInterface<Case> {
          {"--tv", "1e-9", "--prior-precision", "0"}},
         {"TvFixesItsSteps", "--step-size", 2, "", "", {"--tv", "1e-9", "--iterations", "7"}},
         {"PaddedIsProximal", "--padded", 2, "", "", {"--padded"}},
-        {"CertificateOutOfReach", "passes over the data", 4, "", "", {"--certificate", "dalalyan"}},
+        {"CertificateOutOfReach", "passes over the data", 4, "", "", {"--mechanism", "dalalyan"}},
         {"CalibrationUnknown", "--calibration", 2, "", "", {"--calibration", "magic"}},
         {"BackendUnknown", "backend", 2, "", "", {"--backend", "abacus"}},
         {"BackendMissing", "cuda", 3, "", "", {"--backend", "cuda"}},
@@ -165,7 +165,7 @@ TEST_F(BadInput, OfPlan) {
   expect_error(plan({"--rows", "10", "--features", "3", "--row-norm", "0"}), 2, "--row-norm");
   expect_error(plan({"--data", "table.csv", "--schema", "table.toml", "--rows", "7"}), 2, "--rows");
   const Outcome far =
-      plan({"--rows", "100", "--features", "3", "--row-norm", "1", "--certificate", "dalalyan"});
+      plan({"--rows", "100", "--features", "3", "--row-norm", "1", "--mechanism", "dalalyan"});
   EXPECT_EQ(far.status, 4);
   EXPECT_THAT(far.out, ::testing::HasSubstr("out of reach: dalalyan"));
   expect_error(far, 4, "the path certificate is in reach");

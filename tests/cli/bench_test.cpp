@@ -45,7 +45,7 @@ TEST_F(Bench, JsonKeepsItsContract) {
             20);  // five floats: less than three entries of eight bytes
   EXPECT_EQ(table["made_up"], true);
   EXPECT_EQ(out["reading"]["bytes"], csv().size());
-  EXPECT_EQ(out["fit"]["steps"].get<double>(), plan["certificates"][0]["iterations"].get<double>());
+  EXPECT_EQ(out["fit"]["steps"].get<double>(), plan["offers"][0]["iterations"].get<double>());
   EXPECT_EQ(out["fit"]["draws"], 2);
   EXPECT_EQ(out["fit"]["planned"], true);
   const auto seconds = [&](const char* name) { return out["fit"][name].get<double>(); };
@@ -136,7 +136,7 @@ TEST_F(Bench, RefusesBadInputInOneLine) {
   expect_error(bench({"--rows", "9", "--features", "3", "--delta", "1e-6"}), 2, "--epsilon");
   expect_error(bench({"--rows", "9", "--features", "3", "--draws", "0"}), 2, "--draws");
   for (const std::vector<std::string>& option : {std::vector<std::string>{"--tv", "0.1"},
-                                                 {"--certificate", "path"},
+                                                 {"--mechanism", "path"},
                                                  {"--rows-cap", "9"},
                                                  {"--calibration", "minami-cor8"},
                                                  {"--prior-precision", "1"}}) {
@@ -145,7 +145,7 @@ TEST_F(Bench, RefusesBadInputInOneLine) {
   expect_error(bench({"--rows", "9", "--features", "3", "--frobnicate"}), 2,
                "see 'gibbsite bench --help'");
   expect_error(bench({"--rows", "9", "--features", "3", "--epsilon", "1", "--delta", "1e-6",
-                      "--certificate", "dalalyan"}),
+                      "--mechanism", "dalalyan"}),
                4, "path");
 }
 

@@ -24,7 +24,7 @@ TEST_F(Journey, OfTheReadmeOnBerkeley) {
   const Outcome plan =
       gibbsite({"plan", "--data", data, "--schema", domain, "--epsilon", "1", "--delta", "1e-6"});
   ASSERT_EQ(plan.status, 0) << plan.err;
-  for (const char* word : {"4,526 rows", "certificate", "passes", "time on this machine", "path",
+  for (const char* word : {"4,526 rows", "mechanism", "passes", "time on this machine", "path",
                            "dalalyan", "years", "(1, 1e-06)", "chosen: path"}) {
     EXPECT_THAT(plan.out, HasSubstr(word));
   }
@@ -85,30 +85,30 @@ TEST_F(Journey, PlanJsonKeepsItsContract) {
                                  "--intercept", "--epsilon", "1", "--delta", "1e-9", "--json"});
   ASSERT_EQ(plan.status, 0) << plan.err;
   const auto out = nlohmann::json::parse(plan.out);
-  EXPECT_EQ(names(out), (std::set<std::string>{"constants", "certificates", "chosen"}));
+  EXPECT_EQ(names(out), (std::set<std::string>{"constants", "offers", "chosen"}));
   EXPECT_EQ(out["constants"]["rows"], 1000000);
   EXPECT_EQ(out["constants"]["features"], 11);
   EXPECT_EQ(out["chosen"], "path");
-  ASSERT_EQ(out["certificates"].size(), 5U);
-  for (const auto& certificate : out["certificates"]) {
-    EXPECT_EQ(names(certificate),
-              (std::set<std::string>{"certificate", "calibration", "beta", "prior_precision",
-                                     "step_size", "iterations", "gdp_mu", "tv_gap", "epsilon",
-                                     "delta", "passes", "seconds", "feasible", "why"}));
-    EXPECT_GT(certificate["seconds"].get<double>(), 0);
+  ASSERT_EQ(out["offers"].size(), 6U);
+  for (const auto& offer : out["offers"]) {
+    const auto fields = names(offer);
+    for (const char* name : {"name", "guarantee", "passes", "seconds", "feasible", "why"}) {
+      EXPECT_TRUE(fields.contains(name)) << name;
+    }
+    EXPECT_GT(offer["seconds"].get<double>(), 0);
   }
-  EXPECT_EQ(out["certificates"][1]["certificate"], "rejection");
-  EXPECT_EQ(out["certificates"][2]["certificate"], "proximal");
-  EXPECT_LT(out["certificates"][2]["passes"].get<double>(), 1e6);
-  EXPECT_EQ(out["certificates"][0]["certificate"], "path");
-  EXPECT_TRUE(out["certificates"][0]["iterations"].is_number_integer());
-  EXPECT_TRUE(out["certificates"][0]["feasible"].get<bool>());
-  const auto& far = out["certificates"][4];
-  EXPECT_EQ(far["certificate"], "dalalyan");
+  EXPECT_EQ(out["offers"][1]["name"], "rejection");
+  EXPECT_EQ(out["offers"][2]["name"], "proximal");
+  EXPECT_LT(out["offers"][2]["passes"].get<double>(), 1e6);
+  EXPECT_EQ(out["offers"][0]["name"], "path");
+  EXPECT_TRUE(out["offers"][0]["iterations"].is_number_integer());
+  EXPECT_TRUE(out["offers"][0]["feasible"].get<bool>());
+  const auto& far = out["offers"][4];
+  EXPECT_EQ(far["name"], "dalalyan");
   EXPECT_FALSE(far["feasible"].get<bool>());
   EXPECT_TRUE(far["iterations"].is_number_float());
   EXPECT_GT(far["iterations"].get<double>(), 0x1p64);  // no silent overflow
-  EXPECT_THAT(far["why"].get<std::string>(), HasSubstr("years"));
+  EXPECT_THAT(far["why"].get<std::string>(), HasSubstr("passes over the data"));
   EXPECT_THAT(far["why"].get<std::string>(), HasSubstr("path"));
 }
 
@@ -127,12 +127,12 @@ TEST_F(Journey, PlanOptionsReachThePlan) {
   ASSERT_EQ(plan.status, 0) << plan.err;
   const auto out = nlohmann::json::parse(plan.out);
   EXPECT_EQ(out["constants"]["rows"], 500);
-  const auto& path = out["certificates"][0];
+  const auto& path = out["offers"][0];
   EXPECT_EQ(path["iterations"], 100);
   EXPECT_EQ(path["passes"], 200);
   EXPECT_EQ(path["prior_precision"], 0.5);
-  EXPECT_EQ(path["epsilon"], 2.0);
-  EXPECT_EQ(path["delta"], 1e-5);
+  EXPECT_EQ(path["guarantee"]["epsilon"], 2.0);
+  EXPECT_EQ(path["guarantee"]["delta"], 1e-5);
 }
 
 TEST_F(Journey, PredictWorksFromTheModelAlone) {

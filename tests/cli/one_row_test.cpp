@@ -93,16 +93,16 @@ TEST_F(OneRow, TheNumberOfRowsIsLabelledUnderAddRemove) {
 TEST_F(OneRow, ADataDependentRunTimeIsSaidAtTheTime) {
   const std::string sentence = "how long this run takes depends on the private rows";
   for (const char* certificate : {"proximal", "rejection"}) {
-    const Outcome out = gibbsite(fit({"--out", "model.json", "--force", "--quiet", "--certificate",
+    const Outcome out = gibbsite(fit({"--out", "model.json", "--force", "--quiet", "--mechanism",
                                       certificate, "--prior-precision", "5"}));
     if (out.status == 4) continue;
     ASSERT_EQ(out.status, 0) << out.err;
     EXPECT_THAT(out.err, HasSubstr(sentence)) << certificate;
-    EXPECT_THAT(out.err, HasSubstr("--certificate proximal --padded")) << certificate;
+    EXPECT_THAT(out.err, HasSubstr("--mechanism proximal --padded")) << certificate;
   }
   EXPECT_THAT(gibbsite(fit({"--out", "model.json", "--force"})).err, Not(HasSubstr(sentence)));
-  const Outcome padded = gibbsite(fit({"--out", "model.json", "--force", "--certificate",
-                                       "proximal", "--padded", "--prior-precision", "5"}));
+  const Outcome padded = gibbsite(fit({"--out", "model.json", "--force", "--mechanism", "proximal",
+                                       "--padded", "--prior-precision", "5"}));
   ASSERT_EQ(padded.status, 0) << padded.err;
   EXPECT_THAT(padded.err, Not(HasSubstr(sentence)));
 }

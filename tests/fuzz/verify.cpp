@@ -1,5 +1,7 @@
 // The input is model.json. Verification finds failures and throws nothing; what is valid is a
 // release, and reads back.
+#include "gibbsite/certificate/verify.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include "fuzz.hpp"

@@ -11,6 +11,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/path.hpp"
+#include "gibbsite/mechanism/plan.hpp"
 
 namespace gibbsite {
 namespace {
@@ -80,22 +81,16 @@ Problem problem(std::uint64_t rows, std::uint64_t features) {
   return c;
 }
 
-CertificatePlan path_plan(double h, double T) {
-  CertificatePlan c;
-  c.step_size = h;
-  c.iterations = T;
-  c.beta = 0.1;
-  c.smoothness = 1 / h;
-  c.map_error = 1e-16 * std::sqrt(h);
-  return c;
+ChainNoise path_noise(double h, double T) {
+  return {.step_size = h, .iterations = T, .smoothness = 1 / h, .map_error = 1e-16 * std::sqrt(h)};
 }
 
 // What a cell gains when its ends move by s = 20u 9.4926 sigma, against the normal law.
 TEST(NoiseLaw, ACellGainsNoMoreThanReleaseEpsilon) {
   const double h = 0.02, sigma = std::sqrt(2 * h);
-  const CertificatePlan c = path_plan(h, 100);
+  const ChainNoise c = path_noise(h, 100);
   const double grid = release_grid(c), s = 20 * 0x1p-53 * 9.4926 * sigma;
-  const double allowed = noise_cost_up(problem(1000, 1), c, 1).epsilon;
+  const double allowed = noise_cost_up(c, 1, 1).epsilon;
   const boost::math::normal law(0, sigma);
   double most = 0;
   for (double at = -9.5 * sigma; at < 9.5 * sigma; at += grid * 0.37) {
@@ -105,12 +100,12 @@ TEST(NoiseLaw, ACellGainsNoMoreThanReleaseEpsilon) {
   }
   EXPECT_LE(most, allowed);
   EXPECT_GE(most, 0.5 * allowed) << "the bound is loose";
-  EXPECT_NEAR(noise_cost_up(problem(1000, 50), c, 3).epsilon / allowed, 150, 1e-6);
+  EXPECT_NEAR(noise_cost_up(c, 50, 3).epsilon / allowed, 150, 1e-6);
 }
 
 TEST(NoiseLaw, CostsGrowWithWhatTheyAreOf) {
   const auto cost = [](double T, std::uint64_t d, std::uint64_t draws) {
-    return noise_cost_up(problem(1000, d), path_plan(0.02, T), draws).tv;
+    return noise_cost_up(path_noise(0.02, T), d, draws).tv;
   };
   const double step = (cost(2e6, 10, 1) - cost(1e6, 10, 1)) / 1e6;
   EXPECT_NEAR(step / (5 * 0.39895 * 4.9 * 0x1p-64), 1, 1e-6);  // five pairs
@@ -131,30 +126,32 @@ TEST(NoiseLaw, TheMapErrorPaysForTheNormals) {
 }
 
 TEST(NoiseLaw, BudgetsBelowTheNoiseAreRefusedWithTheReason) {
-  const auto planned = [](double delta, CertificateKind kind, std::uint64_t rows) {
-    return plan(problem(rows, 20), {.epsilon = 1, .delta = delta}, {.certificate = kind})
-        .certificate();
+  const auto planned = [](double delta, const std::string& mechanism, std::uint64_t rows) {
+    return plan(problem(rows, 20), {.epsilon = 1, .delta = delta}, {.mechanism = mechanism})
+        .offer();
   };
   for (const double delta : {1e-30, 1e-16}) {
-    for (const auto kind : {CertificateKind::path, CertificateKind::proximal}) {
-      const auto c = planned(delta, kind, 2000);
+    for (const std::string mechanism : {"path", "proximal"}) {
+      const Offer c = planned(delta, mechanism, 2000);
       EXPECT_FALSE(c.feasible) << delta;
-      EXPECT_THAT(c.why, HasSubstr(kind == CertificateKind::path ? "normals computed in double"
-                                                                 : "double arithmetic"));
+      EXPECT_THAT(c.why, HasSubstr(mechanism == "path" ? "normals computed in double"
+                                                       : "double arithmetic"));
     }
   }
   // What is left pays for the rest, and all of it is claimed.
-  for (const double delta : {1e-6, 1e-9, 1e-12}) {
-    const auto c = planned(delta, CertificateKind::path, 100000);
-    EXPECT_TRUE(c.feasible) << c.why;
-    EXPECT_GT(c.noise_tv, 0);
-    EXPECT_GT(c.release_epsilon, 0);
-    EXPECT_LE(delta_up(c, c.mu), delta);
-    EXPECT_GE(delta_up(c, c.mu), delta * (1 - 1e-3)) << "less was bought than paid for";
+  for (const std::string mechanism : {"path", "output"}) {
+    for (const double delta : {1e-6, 1e-9, 1e-12}) {
+      const Offer c = planned(delta, mechanism, 100000);
+      EXPECT_TRUE(c.feasible) << c.why;
+      EXPECT_GT(c.guarantee.tv, 0);
+      EXPECT_GT(c.guarantee.pure, 0);
+      EXPECT_LE(delta_up(c.guarantee, 1), delta);
+      EXPECT_GE(delta_up(c.guarantee, 1), delta * (1 - 1e-3)) << "less was bought than paid for";
+    }
   }
-  const auto c = planned(1e-6, CertificateKind::proximal, 2000);
+  const Offer c = planned(1e-6, "proximal", 2000);
   EXPECT_TRUE(c.feasible) << c.why;
-  EXPECT_LE(delta_up(c, c.mu), 1e-6);
+  EXPECT_LE(delta_up(c.guarantee, 1), 1e-6);
 }
 
 }  // namespace

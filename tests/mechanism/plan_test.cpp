@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "gibbsite/core/error.hpp"
@@ -22,6 +23,13 @@ Problem problem(std::uint64_t rows, std::uint64_t features, bool intercept = fal
   return c;
 }
 
+const Path& path_of(const Plan& plan) { return std::get<Path>(plan.offer().mechanism); }
+
+const Offer& offer_of(const Plan& plan, std::string_view name) {
+  return *std::ranges::find_if(plan.offers,
+                               [&](const Offer& o) { return name_of(o.mechanism) == name; });
+}
+
 // Over sizes, budgets, adjacencies and calibrations: what is claimed follows from the numbers
 // alone.
 TEST(Plan, EveryFeasiblePathKeepsItsBudget) {
@@ -34,16 +42,20 @@ TEST(Plan, EveryFeasiblePathKeepsItsBudget) {
             const Budget budget{epsilon, delta, adjacency, 2, draws};
             const auto c = problem(rows, 20, true);
             const Plan p = plan(c, budget);
-            const auto& chosen = require_feasible(p);
-            EXPECT_EQ(chosen.kind, CertificateKind::path);
-            const auto again = path_certificate(c, budget, chosen.beta, chosen.prior_precision,
-                                                chosen.step_size, chosen.iterations);
-            EXPECT_LE(again.mu * std::sqrt(static_cast<double>(draws)), chosen.mu * (1 + 1e-15));
-            EXPECT_LE(delta_up(chosen, chosen.mu), delta);
+            const Offer& chosen = require_feasible(p);
+            const auto& path = std::get<Path>(chosen.mechanism);
+            const auto again =
+                path_certificate(c, budget.neighbors(), path.beta, path.prior_precision,
+                                 path.step_size, path.iterations);
+            EXPECT_LE(again.mu * std::sqrt(static_cast<double>(draws)),
+                      chosen.guarantee.mu * (1 + 1e-15));
+            EXPECT_LE(delta_up(chosen.guarantee, epsilon), delta);
             // Where e^epsilon makes gaps dear, the best epsilon to pay at is found roughly.
             const double more = epsilon > 50 ? 1.05 : 1.0001;
-            EXPECT_GT(delta_up(chosen, chosen.mu * more), delta * 0.999) << "budget left unused";
-            EXPECT_EQ(chosen.passes, chosen.iterations * static_cast<double>(draws));
+            Guarantee weaker = chosen.guarantee;
+            weaker.mu *= more;
+            EXPECT_GT(delta_up(weaker, epsilon), delta * 0.999) << "budget left unused";
+            EXPECT_EQ(chosen.cost.passes, path.iterations * static_cast<double>(draws));
             ++planned;
           }
         }
@@ -55,18 +67,18 @@ TEST(Plan, EveryFeasiblePathKeepsItsBudget) {
 
 TEST(Plan, IsPureInItsPublicNumbers) {
   const Plan a = plan(problem(5000, 9), Budget{}), b = plan(problem(5000, 9), Budget{});
-  EXPECT_EQ(a.certificate().beta, b.certificate().beta);
-  EXPECT_EQ(a.certificate().step_size, b.certificate().step_size);
+  EXPECT_EQ(path_of(a).beta, path_of(b).beta);
+  EXPECT_EQ(path_of(a).step_size, path_of(b).step_size);
 }
 
 TEST(Plan, KeepsWhatTheUserFixed) {
   auto c = problem(5000, 9);
   c.prior_precision = 2.5;
   const Plan p = plan(c, Budget{}, {.iterations = 77});
-  EXPECT_EQ(p.certificate().prior_precision, 2.5);
-  EXPECT_EQ(p.certificate().iterations, 77);
+  EXPECT_EQ(path_of(p).prior_precision, 2.5);
+  EXPECT_EQ(path_of(p).iterations, 77);
   const Plan fixed = plan(c, Budget{}, {.step_size = 1e-3});
-  EXPECT_EQ(fixed.certificate().step_size, 1e-3);
+  EXPECT_EQ(path_of(fixed).step_size, 1e-3);
 }
 
 TEST(Plan, WeakerCalibrationsNeverPromiseMore) {
@@ -76,23 +88,22 @@ TEST(Plan, WeakerCalibrationsNeverPromiseMore) {
        {Calibration::minami_cor8, Calibration::minami_thm7, Calibration::geumlek_rdp}) {
     const Plan p = plan(c, Budget{}, {.calibration = calibration});
     const auto& chosen = require_feasible(p);
-    EXPECT_LE(gdp_delta_up(1.0, chosen.mu), 1e-6);
-    EXPECT_LT(gdp_delta_up(1.0, chosen.mu), 0.5e-6) << "these calibrations are loose";
+    EXPECT_LE(gdp_delta_up(1.0, chosen.guarantee.mu), 1e-6);
+    EXPECT_LT(gdp_delta_up(1.0, chosen.guarantee.mu), 0.5e-6) << "these calibrations are loose";
   }
   c.prior_precision = 0.0;
   EXPECT_THROW(plan(c, Budget{}, {.calibration = Calibration::minami_cor8}), BadInput);
 }
 
-TEST(Plan, DalalyanBeyondReachSpeaksInYears) {
-  const Plan p = plan(problem(32561, 108), Budget{}, {.seconds_per_pass = 0.01});
-  const auto& row = p.certificates.back();
-  EXPECT_EQ(row.kind, CertificateKind::dalalyan);
+TEST(Plan, DalalyanBeyondReachSaysHowFar) {
+  const Plan p = plan(problem(32561, 108), Budget{});
+  const Offer& row = offer_of(p, "dalalyan");
   EXPECT_FALSE(row.feasible);
-  EXPECT_GT(row.iterations, 0x1p64);
-  EXPECT_TRUE(std::isfinite(row.iterations));
-  EXPECT_THAT(row.why, HasSubstr("years"));
-  const Plan asked =
-      plan(problem(32561, 108), Budget{}, {.certificate = CertificateKind::dalalyan});
+  const double iterations = std::get<Dalalyan>(row.mechanism).iterations;
+  EXPECT_GT(iterations, 0x1p64);
+  EXPECT_TRUE(std::isfinite(iterations));
+  EXPECT_THAT(row.why, HasSubstr("passes over the data"));
+  const Plan asked = plan(problem(32561, 108), Budget{}, {.mechanism = "dalalyan"});
   EXPECT_THROW(require_feasible(asked), Infeasible);
 }
 
@@ -101,18 +112,25 @@ TEST(Plan, DalalyanInReachKeepsItsTotalGuarantee) {
   auto c = problem(3, 1);
   c.prior_precision = 1.0;
   const Budget budget{.epsilon = 1.0, .delta = 0.1};
-  const Plan p = plan(c, budget, {.certificate = CertificateKind::dalalyan, .tv = 0.005});
-  const auto& row = require_feasible(p);
-  EXPECT_LT(row.iterations, 1e9);
-  EXPECT_LE(gdp_delta_up(1.0, row.mu) + (1 + std::exp(1.0)) * row.tv_gap, 0.1 * (1 + 1e-12));
-  EXPECT_LE(tv_error(c, row).total, row.tv_gap);
+  const Plan p = plan(c, budget, {.mechanism = "dalalyan", .tv = 0.005});
+  const Offer& row = require_feasible(p);
+  const auto& dalalyan = std::get<Dalalyan>(row.mechanism);
+  EXPECT_LT(dalalyan.iterations, 1e9);
+  EXPECT_LE(gdp_delta_up(1.0, row.guarantee.mu) + (1 + std::exp(1.0)) * dalalyan.tv_gap,
+            0.1 * (1 + 1e-12));
+  Dalalyan promises_nothing = dalalyan;
+  promises_nothing.tv_gap = 0;
+  EXPECT_LE(analyze(promises_nothing, c, {}, 1).tv_gap, dalalyan.tv_gap);
 }
+
+bool is_gap_offer(const Offer& offer) { return setting(offer.mechanism, "tv_gap").has_value(); }
 
 TEST(Plan, ATvGapThatCostsMoreThanDeltaIsNamed) {
   const Plan p = plan(problem(100, 2), Budget{}, {.tv = 0.01});
-  for (std::size_t i = 1; i < p.certificates.size(); ++i) {
-    EXPECT_FALSE(p.certificates[i].feasible);
-    EXPECT_THAT(p.certificates[i].why, HasSubstr("ask for --tv below 2.69e-07"));
+  for (const Offer& offer : p.offers) {
+    if (!is_gap_offer(offer)) continue;
+    EXPECT_FALSE(offer.feasible);
+    EXPECT_THAT(offer.why, HasSubstr("ask for --tv below 2.69e-07"));
   }
   EXPECT_THROW(require_feasible(p), Infeasible) << "a gap was asked for, and path keeps none";
 }
@@ -121,8 +139,9 @@ TEST(Plan, WithoutStrongConvexityThereIsNoGap) {
   auto c = problem(100, 2);
   c.prior_precision = 0.0;
   const Plan p = plan(c, Budget{}, {.tv = 1e-10});
-  for (std::size_t i = 1; i < p.certificates.size(); ++i) {
-    EXPECT_THAT(p.certificates[i].why, HasSubstr("--prior-precision above 0"));
+  for (const Offer& offer : p.offers) {
+    if (name_of(offer.mechanism) == "path") continue;
+    EXPECT_THAT(offer.why, HasSubstr("--prior-precision above 0"));
   }
   EXPECT_THROW(require_feasible(p), Infeasible);
 }
@@ -133,16 +152,16 @@ TEST(Plan, AGapBelowRoundingNamesTheSmallestThatWouldDo) {
   c.prior_precision = 1.0;
   c.drop_from_zero = 0.6931471805599454;
   const Budget budget{.epsilon = 1.0, .delta = 1e-6};
-  const Plan p = plan(c, budget, {.certificate = CertificateKind::proximal, .tv = 1e-15});
-  const std::string why = p.certificate().why;
-  ASSERT_FALSE(p.certificate().feasible);
+  const Plan p = plan(c, budget, {.mechanism = "proximal", .tv = 1e-15});
+  const std::string why = p.offer().why;
+  ASSERT_FALSE(p.offer().feasible);
   const std::string ask = "ask for --tv ";
   ASSERT_THAT(why, HasSubstr(ask));
   const double smallest = std::stod(why.substr(why.find(ask) + ask.size()));
-  PlanOptions options{.certificate = CertificateKind::proximal, .tv = smallest};
-  EXPECT_TRUE(plan(c, budget, options).certificate().feasible);
+  Wishes options{.mechanism = "proximal", .tv = smallest};
+  EXPECT_TRUE(plan(c, budget, options).offer().feasible);
   options.tv = smallest / 4;
-  EXPECT_FALSE(plan(c, budget, options).certificate().feasible);
+  EXPECT_FALSE(plan(c, budget, options).offer().feasible);
 }
 
 // Asked for a gap, the cheapest certificate that keeps it: exact rejection where the prior is
@@ -150,15 +169,18 @@ TEST(Plan, AGapBelowRoundingNamesTheSmallestThatWouldDo) {
 TEST(Plan, TheCheapestWithinTheGapIsChosen) {
   auto c = problem(1000, 5);
   c.prior_precision = 10.0;
-  EXPECT_EQ(plan(c, Budget{}, {.tv = 1e-10}).certificate().kind, CertificateKind::rejection);
-  EXPECT_EQ(plan(c, Budget{}).certificate().kind, CertificateKind::path);
+  const auto chosen = [&](const Wishes& wishes) {
+    return name_of(plan(c, Budget{}, wishes).offer().mechanism);
+  };
+  EXPECT_EQ(chosen({.tv = 1e-10}), "rejection");
+  EXPECT_EQ(chosen({}), "path");
   c = problem(32561, 108);
   c.prior_precision = 1.0;
   const Plan p = plan(c, Budget{}, {.tv = 1e-10});
-  EXPECT_EQ(p.certificate().kind, CertificateKind::proximal);
-  EXPECT_THAT(p.certificate().why, HasSubstr("cheapest"));
-  EXPECT_LT(p.certificate().passes, 1e5);
-  EXPECT_GT(p.certificates.back().passes, 1e20) << "Dalalyan's bound at the same gap";
+  EXPECT_EQ(name_of(p.offer().mechanism), "proximal");
+  EXPECT_THAT(p.offer().why, HasSubstr("cheapest"));
+  EXPECT_LT(p.offer().cost.passes, 1e5);
+  EXPECT_GT(offer_of(p, "dalalyan").cost.passes, 1e20) << "Dalalyan's bound at the same gap";
 }
 
 // What a TV certificate claims follows from its own numbers, for every kind that is in reach.
@@ -171,16 +193,21 @@ TEST(Plan, EveryTvCertificateKeepsItsTotalGuarantee) {
           auto c = problem(rows, 20);
           c.prior_precision = 3.0;
           const Budget budget{.epsilon = 1.0, .delta = delta, .draws = draws};
-          PlanOptions options;
-          options.padded = padded;
-          options.certificate = CertificateKind::proximal;
-          for (const CertificatePlan& row : plan(c, budget, options).certificates) {
-            if (row.kind == CertificateKind::path || !row.feasible) continue;
-            EXPECT_LE(gdp_delta_up(1.0, row.mu) + (1 + std::exp(1.0)) * row.tv_gap,
+          for (const Offer& row :
+               plan(c, budget, {.mechanism = "proximal", .padded = padded}).offers) {
+            if (!is_gap_offer(row) || !row.feasible) continue;
+            const double promised = *setting(row.mechanism, "tv_gap");
+            EXPECT_LE(gdp_delta_up(1.0, row.guarantee.mu) + (1 + std::exp(1.0)) * promised,
                       delta * (1 + 1e-12));
-            EXPECT_LE(tv_error(c, row).total * static_cast<double>(draws),
-                      row.tv_gap * (1 + 1e-12));
-            EXPECT_GT(tv_error(c, row).total * static_cast<double>(draws), row.tv_gap * 0.03);
+            Mechanism nothing_promised = row.mechanism;
+            std::visit(
+                [](auto& m) {
+                  if constexpr (requires { m.tv_gap; }) m.tv_gap = 0;
+                },
+                nothing_promised);
+            const double kept = analyze(nothing_promised, c, budget.neighbors(), draws).tv_gap;
+            EXPECT_LE(kept, promised * (1 + 1e-12));
+            EXPECT_GT(kept, promised * 0.03);
             ++checked;
           }
         }
@@ -190,7 +217,7 @@ TEST(Plan, EveryTvCertificateKeepsItsTotalGuarantee) {
   EXPECT_GT(checked, 30);
 }
 
-void expect_bad(const PlanOptions& options, const std::string& name,
+void expect_bad(const Wishes& options, const std::string& name,
                 std::optional<double> m = std::nullopt) {
   auto c = problem(100, 2);
   c.prior_precision = m;
@@ -211,11 +238,13 @@ TEST(Plan, RefusesBadRequests) {
   expect_bad({.iterations = std::nan("")}, "--iterations");
   expect_bad({}, "--prior-precision", -1.0);
   expect_bad({}, "--prior-precision", INFINITY);
-  expect_bad({.certificate = CertificateKind::dalalyan, .iterations = 5.0}, "--certificate");
-  expect_bad({.certificate = CertificateKind::proximal, .step_size = 0.1}, "--step-size");
+  expect_bad({.mechanism = "dalalyan", .iterations = 5.0}, "--mechanism");
+  expect_bad({.mechanism = "proximal", .step_size = 0.1}, "--step-size");
   expect_bad({.tv = 1e-9, .iterations = 5.0}, "--iterations");
   expect_bad({.padded = true}, "--padded");
-  EXPECT_THROW(certificate_from_string("magic"), BadInput);
+  expect_bad({.mechanism = "magic"}, "--mechanism");
+  expect_bad({.mechanism = "output", .tv = 1e-9}, "--tv");
+  expect_bad({.mechanism = "output", .iterations = 9.0}, "--iterations");
 }
 
 TEST(DefaultRule, IsFiniteAndLegalEverywhere) {
@@ -265,10 +294,11 @@ TEST(DefaultRule, ReproducesItsReferenceValues) {
     EXPECT_EQ(choice.prior_precision, 0);
     // The map error costs beta up to its share of the sensitivity, computed noise its share of
     // delta.
-    const auto found = plan(constants, budget).certificate();
+    const Plan planned = plan(constants, budget);
+    const Path& found = path_of(planned);
     EXPECT_LE(found.beta, c.beta * (1 + 1e-12));
     if (c.epsilon > 50) continue;  // (1 + e^epsilon) times what normals are off by: beta falls
-    const double share = 2e-5 + (1 + std::exp(c.epsilon)) * found.noise_tv / c.delta;
+    const double share = 2e-5 + (1 + std::exp(c.epsilon)) * planned.offer().guarantee.tv / c.delta;
     EXPECT_LT(share, 0.01);
     EXPECT_NEAR(found.beta, c.beta, share * c.beta);
     EXPECT_NEAR(found.step_size, c.step_size, share * c.step_size);

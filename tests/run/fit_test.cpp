@@ -6,6 +6,7 @@
 #include <random>
 #include <type_traits>
 
+#include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/gibbsite.hpp"
 
 namespace gibbsite {
@@ -15,7 +16,7 @@ using Draws = std::vector<std::vector<double>>;
 
 // A certificate is on what `fit` made or a file says, and on nothing else.
 static_assert(!std::is_default_constructible_v<Release> && !std::is_aggregate_v<Release>);
-static_assert(!std::is_constructible_v<Release, LinearModel, nlohmann::json>);
+static_assert(!std::is_constructible_v<Release, LinearModel, Certificate>);
 static_assert(!std::is_constructible_v<Release, LinearModel, Plan>);
 template <class R>
 concept LetsItsDrawsChange = requires(R release) {
@@ -23,10 +24,10 @@ concept LetsItsDrawsChange = requires(R release) {
 }
 || requires(R release) { release.draws = Draws{}; };
 template <class R>
-concept LetsItsCertificateChange = requires(R release, nlohmann::json json) {
-  release.certificate() = json;
+concept LetsItsCertificateChange = requires(R release, Certificate other) {
+  release.certificate() = other;
 }
-|| requires(R release, nlohmann::json json) { release.certificate = json; };
+|| requires(R release, Certificate other) { release.certificate = other; };
 static_assert(!LetsItsDrawsChange<Release> && !LetsItsCertificateChange<Release>);
 
 // Names are looked up where the concept is met, so a function that comes back is seen.
@@ -77,15 +78,16 @@ class Fit : public ::testing::Test {
 TEST_F(Fit, CertifiesThePlanThatItRanAndTheKeyThatItUsedUp) {
   Key key = Key::from_os();
   const Release release = fit(model, data, made, *backend, std::move(key));
-  const Verification verified = verify(to_json(release));
+  const Verification verified = verify(release);
   EXPECT_TRUE(verified.valid && !verified.void_run);
-  EXPECT_EQ(release.certificate()["mechanism"]["step_size"], made.certificate().step_size);
-  EXPECT_EQ(release.certificate()["numerics"]["noise"], "chacha20");
+  EXPECT_EQ(setting(release.certificate().mechanism, "step_size"),
+            setting(made.offer().mechanism, "step_size"));
+  EXPECT_EQ(release.certificate().noise, NoiseKind::chacha20);
   EXPECT_THROW(fit(model, data, made, *backend, std::move(key)), BadInput);
 
   const Release seeded = fit(model, data, made, *backend, Key::from_seed(0));
-  EXPECT_TRUE(verify(to_json(seeded)).void_run);
-  EXPECT_EQ(seeded.certificate()["numerics"]["noise"], "philox");
+  EXPECT_TRUE(verify(seeded).void_run);
+  EXPECT_EQ(seeded.certificate().noise, NoiseKind::philox);
   EXPECT_NE(release.model().draws, seeded.model().draws);
 }
 
@@ -131,19 +133,27 @@ TEST_F(Fit, RefusesALossThatIsNotTheLibrarys) {
 
 // What a callback changes is not what is certified.
 TEST_F(Fit, CertifiesThePlanAsItWasGiven) {
-  Plan weak = plan(made.constants, {.epsilon = 20, .delta = 0.1});
-  const double beta = weak.certificate().beta;
+  Plan weak = plan(made.problem, {.epsilon = 20, .delta = 0.1});
+  const auto beta = setting(weak.offer().mechanism, "beta");
   FitOptions options;
   options.progress = [&](std::uint64_t, std::uint64_t) { weak = made; };
   const Release release = fit(model, data, weak, *backend, Key::from_os(), options);
-  EXPECT_EQ(weak.certificate().beta, made.certificate().beta) << "the callback was not called";
-  EXPECT_EQ(release.certificate()["mechanism"]["beta"], beta);
-  EXPECT_TRUE(verify(to_json(release)).valid);
+  EXPECT_EQ(setting(weak.offer().mechanism, "beta"), setting(made.offer().mechanism, "beta"))
+      << "the callback was not called";
+  EXPECT_EQ(setting(release.certificate().mechanism, "beta"), beta);
+  EXPECT_TRUE(verify(release).valid);
 }
 
 // And an edited plan is not certified.
 TEST_F(Fit, RefusesAPlanWithEditedNumbers) {
-  made.certificates[made.chosen].epsilon = 0.5;
+  const Plan planned = made;
+  made.budget.epsilon = 0.5;
+  EXPECT_THROW(fit(model, data, made, *backend, Key::from_os()), BadInput);
+  made = planned;
+  made.offers[made.chosen].guarantee.mu *= 0.99;
+  EXPECT_THROW(fit(model, data, made, *backend, Key::from_os()), BadInput);
+  made = planned;
+  std::get<Path>(made.offers[made.chosen].mechanism).beta *= 1.01;
   EXPECT_THROW(fit(model, data, made, *backend, Key::from_os()), BadInput);
 }
 

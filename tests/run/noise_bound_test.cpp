@@ -10,18 +10,18 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/engine/ensemble.hpp"
 #include "gibbsite/gibbsite.hpp"
+#include "gibbsite/mechanism/mechanism.hpp"
 
 namespace gibbsite {
 namespace {
 
-CertificatePlan path(double h, double m, double M, double T) {
-  CertificatePlan c;
-  c.kind = CertificateKind::path;
-  c.step_size = h;
-  c.prior_precision = m;
-  c.smoothness = M;
-  c.iterations = T;
-  return c;
+// The bound for curvatures in [m, M]: one row of norm 2 has curvature 1 at beta = 1.
+double path_noise(double h, double m, double M, double T) {
+  Problem one;
+  one.rows = 1;
+  one.features = 1;
+  one.row_norm = 2;
+  return coefficient_noise_up(Path{Calibration::gdp, M - m, m, h, T}, one);
 }
 
 // U quadratic with curvature k in [m, M]: theta_T is Gaussian with variance 2h sum (1 - hk)^2i. The
@@ -37,21 +37,20 @@ TEST(CoefficientNoise, IsAttainedByAQuadratic) {
         for (int i = 0; i < T; ++i) variance = (1 - h * k) * (1 - h * k) * variance + 2 * h;
         largest = std::max(largest, variance);
       }
-      const double s = coefficient_noise_up(path(h, m, M, T));
+      const double s = path_noise(h, m, M, T);
       EXPECT_NEAR(s * s / largest, 1, 1e-12) << h << ' ' << m << ' ' << M << ' ' << T;
       EXPECT_GE(s * s, largest * (1 - 1e-14));
     }
   }
-  EXPECT_NEAR(coefficient_noise_up(path(1e-8, 1, 100, 1e12)), 1, 1e-6);  // forgotten: 1/sqrt(m)
+  EXPECT_NEAR(path_noise(1e-8, 1, 100, 1e12), 1, 1e-6);  // forgotten: 1/sqrt(m)
 }
 
 TEST(CoefficientNoise, OfATvCertificateIsThatOfItsPrior) {
-  CertificatePlan c;
-  c.kind = CertificateKind::proximal;
+  Proximal c;
   c.prior_precision = 4;
-  EXPECT_DOUBLE_EQ(coefficient_noise_up(c), 0.5);
+  EXPECT_DOUBLE_EQ(coefficient_noise_up(c, {}), 0.5);
   c.prior_precision = 0;
-  EXPECT_THROW(coefficient_noise_up(c), BadInput);
+  EXPECT_THROW(coefficient_noise_up(c, {}), BadInput);
 }
 
 // Logistic chains, four shapes: each coordinate within 1.96 s of its median. The median is that of
@@ -92,7 +91,7 @@ TEST(CoefficientNoise, HoldsForLogisticChains) {
       while (!ensemble.finished()) engine->advance(ensemble, T);
       return ensemble.theta;
     };
-    const double s = coefficient_noise_up(path(h, prior, M, T));
+    const double s = path_noise(h, prior, M, T);
     const std::vector<double> for_median = draw(1), tested = draw(2);
     for (std::size_t j = 0; j < d; ++j) {
       std::vector<double> column(chains);

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "certificate/model_json.hpp"
+#include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/gibbsite.hpp"
 #include "run/example.hpp"
@@ -121,7 +122,7 @@ TEST_F(OneRow, SchemaKeysAreInTheModelFile) {
 TEST_F(OneRow, AddRemoveNamesTheRowsThatMayBe) {
   for (const auto& example : testing::examples()) {
     const bool add_remove = example.plan.budget.adjacency == Adjacency::add_remove;
-    const std::string text = example.release.certificate()["assumptions"].dump();
+    const std::string text = testing::certificate_of(example)["assumptions"].dump();
     EXPECT_EQ(text.find("from 1 to constants.rows rows") != std::string::npos, add_remove);
   }
 }
@@ -144,7 +145,7 @@ TEST_F(OneRow, AChangedModelFileIsNotRead) {
   json file = to_json(model);
   file["certificate"]["guarantee"]["epsilon"] = 2.0;
   file["certificate"]["guarantee"]["delta"] = 0.25;
-  file["certificate"]["guarantee"]["gdp_mu"] = 5.0;
+  file["certificate"]["guarantee"]["mu"] = 5.0;
   EXPECT_EQ(error_of(file), "");
   for (const char* at : {"/model/coefficients/0", "/model/preprocessing/columns/0/range/1",
                          "/certificate/mechanism/beta", "/certificate/constants/rows"}) {

@@ -52,18 +52,16 @@ StreamKey fresh() { return KeyAccess::take(Key::from_os()); }
 // A schedule by hand: it need not meet a budget to be run.
 Plan make_plan(const Model& model, const Dataset& data, std::uint64_t draws, double iterations) {
   Plan plan;
-  plan.constants = model.constants(data.schema, n);
+  plan.problem = model.constants(data.schema, n);
   plan.budget.draws = draws;
-  CertificatePlan certificate;
-  certificate.beta = 0.3;
-  certificate.prior_precision = 0.8;
-  certificate.step_size = 0.02;
-  certificate.iterations = iterations;
-  certificate.smoothness = plan.constants.smoothness_up(0.3, 0.8);
-  certificate.feasible = true;
-  plan.certificates = {certificate};
+  Offer offer;
+  offer.mechanism = Path{Calibration::gdp, 0.3, 0.8, 0.02, iterations};
+  offer.feasible = true;
+  plan.offers = {offer};
   return plan;
 }
+
+Path& path_of(Plan& plan) { return std::get<Path>(plan.offers[0].mechanism); }
 
 class Sample : public ::testing::TestWithParam<const char*> {
  protected:
@@ -164,26 +162,23 @@ TEST_P(Sample, InterruptedAndResumedGivesTheSameBits) {
 TEST_P(Sample, WholeRunIsReadBackFromItsCheckpoint) {
   const Budget budget{.epsilon = 1, .delta = 0.01, .draws = 2};
   model = logistic_regression({.prior_precision = 10.0, .center = {}});
-  for (const auto kind : {CertificateKind::path, CertificateKind::averaged,
-                          CertificateKind::rejection, CertificateKind::proximal}) {
-    PlanOptions options;
-    options.certificate = kind;
-    if (kind == CertificateKind::averaged) {  // out of reach of this budget: by hand
+  for (const std::string mechanism : {"path", "averaged", "rejection", "proximal", "output"}) {
+    const bool gap = mechanism == "rejection" || mechanism == "proximal";
+    if (mechanism == "averaged") {  // out of reach of this budget: by hand
       plan = make_plan(model, data, 2, 50);
-      plan.certificates[0].kind = kind;
-      plan.certificates[0].prior_precision = 10;
-      plan.certificates[0].start_gradient_norm = 1e-6;
+      plan.offers[0].mechanism = Averaged{Calibration::gdp, 0.3, 10, 1e-6, 0.02, 50, 0};
     } else {
-      if (kind != CertificateKind::path) options.tv = 1e-3;
-      plan = gibbsite::plan(model.constants(data.schema, n), budget, options);
+      Wishes wishes{.mechanism = mechanism};
+      if (gap) wishes.tv = 1e-3;
+      plan = gibbsite::plan(model.constants(data.schema, n), budget, wishes);
     }
-    ASSERT_TRUE(plan.certificate().feasible) << plan.certificate().why;
+    ASSERT_TRUE(plan.offer().feasible) << plan.offer().why;
     const StreamKey key = StreamKey::from_seed(5);
     const auto whole = run(key);
     EXPECT_EQ(run(key, kept).draws, whole.draws);
     FitOptions done = kept;
     done.progress = [](std::uint64_t, std::uint64_t) { FAIL() << "a step was made"; };
-    EXPECT_EQ(run(key, done).draws, whole.draws) << to_string(kind);
+    EXPECT_EQ(run(key, done).draws, whole.draws) << mechanism;
     discard_checkpoint(kept.checkpoint);
   }
 }
@@ -192,7 +187,7 @@ TEST_P(Sample, UsesItsKeyUp) {
   Key key = Key::from_os();
   const auto first = sample(model, data, plan, *backend, std::move(key));
   EXPECT_EQ(first.noise, NoiseKind::chacha20);
-  EXPECT_EQ(first.plan.certificate().step_size, plan.certificate().step_size);
+  EXPECT_EQ(setting(first.plan.offer().mechanism, "step_size"), path_of(plan).step_size);
   const auto again = [&] { sample(model, data, plan, *backend, std::move(key)); };
   EXPECT_THAT(again, ThrowsMessage<BadInput>(HasSubstr("a run has used it up")));
   // Also by a run that came to nothing.
@@ -228,10 +223,10 @@ TEST_P(Sample, ResumesOnAnotherBackend) {
   interrupt(key, 2, kept);
   backend = make_backend(std::string(GetParam()) == "cpu" ? "reference" : "cpu");
   const auto resumed = run(fresh(), kept);
-  const auto& c = plan.certificate();
+  const Path& c = path_of(plan);
   const double bound =
       2 * c.iterations *
-      map_bounds_up(plan.constants, c.beta, c.prior_precision, c.step_size, c.iterations).map_error;
+      map_bounds_up(plan.problem, c.beta, c.prior_precision, c.step_size, c.iterations).map_error;
   EXPECT_LT(bound, 1e-6);
   for (std::size_t k = 0; k < 3; ++k) {
     for (std::size_t j = 0; j < d; ++j) {
@@ -265,13 +260,13 @@ TEST_P(Sample, CheckpointOfAnotherRunIsRefused) {
   EXPECT_THAT(refused(), other_run) << "schema";
   data = make_data();
   const Plan planned = plan;
-  plan.certificates[0].beta = std::nextafter(plan.certificates[0].beta, 0.0);
+  path_of(plan).beta = std::nextafter(path_of(plan).beta, 0.0);
   EXPECT_THAT(refused(), other_run) << "beta";
   plan = planned;
-  plan.certificates[0].step_size *= 0.5;
+  path_of(plan).step_size *= 0.5;
   EXPECT_THAT(refused(), other_run) << "step size";
   plan = planned;
-  plan.certificates[0].iterations = 201;
+  path_of(plan).iterations = 201;
   EXPECT_THAT(refused(), other_run) << "iterations";
   plan = planned;
   plan.budget.draws = 2;
@@ -307,12 +302,12 @@ TEST_P(Sample, DataMustHaveThePlannedShape) {
     data = make_data();
     model = logistic_regression({.center = {0.5, 0, -0.5, 0}});
   };
-  refused([&] { plan.constants.rows = n + 1; }, "rows: 300 here, 301 in the plan");
-  refused([&] { plan.constants.features = 5; }, "features");
-  refused([&] { plan.constants.row_norm = 2; }, "row_norm");
-  refused([&] { plan.constants.intercept = false; }, "intercept");
-  refused([&] { plan.constants.loss = "other"; }, "loss");
-  refused([&] { plan.constants.center_norm = 0; }, "center_norm");
+  refused([&] { plan.problem.rows = n + 1; }, "rows: 300 here, 301 in the plan");
+  refused([&] { plan.problem.features = 5; }, "features");
+  refused([&] { plan.problem.row_norm = 2; }, "row_norm");
+  refused([&] { plan.problem.intercept = false; }, "intercept");
+  refused([&] { plan.problem.loss = "other"; }, "loss");
+  refused([&] { plan.problem.center_norm = 0; }, "center_norm");
   refused([&] { model.prior_precision = 0.7; }, "prior_precision");
   refused([&] { data.y.clear(); }, "no labels");
   refused([&] { data.y[3] = 0.5f; }, "row 4 has a label");
@@ -333,9 +328,9 @@ TEST_P(Sample, DataMustHaveThePlannedShape) {
       "entries of row 1 are not in order");
   // A public cap under add-remove: fewer rows are fine, more are not.
   plan.budget.adjacency = Adjacency::add_remove;
-  plan.constants.rows = n + 50;
+  plan.problem.rows = n + 50;
   EXPECT_EQ(error(), "no error");
-  plan.constants.rows = n - 1;
+  plan.problem.rows = n - 1;
   EXPECT_THAT(error(), HasSubstr("public cap"));
 }
 
@@ -362,18 +357,16 @@ TEST(SampleGuard, ThroughputArithmeticAndNoiseAreRefused) {
 }
 
 TEST_P(Sample, PlanOutOfReachIsNotRun) {
-  plan.certificates[0].feasible = false;
-  plan.certificates[0].why = "takes 10^20 years";
+  plan.offers[0].feasible = false;
+  plan.offers[0].why = "takes 10^20 years";
   EXPECT_THAT([&] { run(fresh()); }, ThrowsMessage<Infeasible>(HasSubstr("10^20 years")));
 }
 
 // One step so short that the draw is its start: theta_hat + xi / sqrt(M), a start for each draw.
 TEST_P(Sample, DalalyanStartsAroundTheMinimiser) {
-  CertificatePlan& c = plan.certificates[0];
-  c.kind = CertificateKind::dalalyan;
-  c.start_gradient_norm = 1e-6;
-  c.step_size = 1e-40;
-  c.iterations = 1;
+  Dalalyan c{Calibration::gdp, 0.3, 0.8, 1e-6, 1e-40, 1, 0};
+  plan.offers[0].mechanism = c;
+  const double smoothness = plan.problem.smoothness_up(c.beta, c.prior_precision);
   const StreamKey key = fresh();
   const auto result = run(key);
   const Potential u{model.loss, data.view(), data.y, c.beta, c.prior_precision, model.center};
@@ -384,10 +377,11 @@ TEST_P(Sample, DalalyanStartsAroundTheMinimiser) {
     for (std::size_t j = 0; j < d; ++j) {
       // ||theta_hat - theta*|| <= G/m for both.
       EXPECT_TRUE(std::fabs(result.draws[k][j] - minimum.theta[j] -
-                            xi[j] / std::sqrt(c.smoothness)) <= 2e-6 / c.prior_precision);
+                            xi[j] / std::sqrt(smoothness)) <= 2e-6 / c.prior_precision);
     }
   }
   c.start_gradient_norm = 1e-18;  // below what double can show
+  plan.offers[0].mechanism = c;
   EXPECT_THAT([&] { run(key); }, ThrowsMessage<Infeasible>(HasSubstr("public tolerance")));
 }
 

@@ -1,4 +1,6 @@
 // Every edit that strengthens a claim is caught; nothing crashes verify.
+#include "gibbsite/certificate/verify.hpp"
+
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -93,9 +95,11 @@ json resealed(json file) {
 bool weaker_claim(const std::string& at, const json& before, const json& after) {
   if (!before.is_number() || !after.is_number()) return false;
   const double ratio = after.get<double>() / before.get<double>();
-  return (at == "/certificate/guarantee/gdp_mu" && ratio >= 1) ||
-         ((at == "/certificate/guarantee/epsilon" || at == "/certificate/guarantee/delta") &&
-          ratio > 1 - 1e-12);
+  for (const char* name : {"mu", "pure", "reveal", "tv"}) {
+    if (at == std::string("/certificate/guarantee/") + name) return after >= before;
+  }
+  return (at == "/certificate/guarantee/epsilon" || at == "/certificate/guarantee/delta") &&
+         ratio > 1 - 1e-12;
 }
 
 // When the digest is computed anew, also: another run that would keep the same promise. `verify`
@@ -159,20 +163,21 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfTheCertificate) {
 
 // The TV certificates: what carries the promise besides the schedule, digest and all.
 TEST(Verify, RejectsAnEditOfEveryLeafOfATvCertificate) {
-  for (const std::size_t i : {6U, 7U, 8U, 9U}) {
+  for (const std::size_t i : {6U, 7U, 8U, 9U, 10U}) {
     const auto& example = testing::examples()[i];
     tamper(
         to_json(example.release), example.name, "/certificate", [](const json& f) { return f; },
         weaker_claim);
-    tamper(to_json(example.release), example.name, "/certificate", resealed,
-           [](const std::string& at, const json& before, const json& after) {
-             // Another schedule that keeps the gap; which ones do not: below.
-             for (const char* name : {"step_size", "iterations", "proposals", "rounds", "residual",
-                                      "gradients", "tv_gap", "start_gradient_norm"}) {
-               if (at == std::string("/certificate/mechanism/") + name) return after.is_number();
-             }
-             return same_promise(at, before, after, true);
-           });
+    tamper(
+        to_json(example.release), example.name, "/certificate", resealed,
+        [](const std::string& at, const json& before, const json& after) {
+          // Another schedule that keeps the gap; which ones do not: below.
+          for (const char* name : {"step_size", "iterations", "proposals", "rounds", "residual",
+                                   "gradients", "tv_gap", "start_gradient_norm", "gradient_norm"}) {
+            if (at == std::string("/certificate/mechanism/") + name) return after.is_number();
+          }
+          return same_promise(at, before, after, true);
+        });
   }
 }
 
@@ -200,7 +205,7 @@ TEST(Verify, RejectsATvRunThatWasCutShort) {
 TEST(Verify, RejectsAResealedEditThatStrengthensTheCertificate) {
   for (const std::size_t i : {0U, 3U, 5U}) {
     const auto& example = testing::examples()[i];
-    const bool tv = example.plan.certificate().kind == CertificateKind::dalalyan;
+    const bool tv = setting(example.plan.offer().mechanism, "tv_gap").has_value();
     tamper(to_json(example.release), example.name, "/certificate", resealed,
            [&](const std::string& at, const json& before, const json& after) {
              return same_promise(at, before, after, tv);
@@ -258,7 +263,7 @@ TEST(Verify, RejectsFieldsThatNobodyAskedFor) {
 
 TEST(Verify, AcceptsWeakerClaims) {
   const json file = to_json(testing::examples().front().release);
-  for (const char* name : {"epsilon", "delta", "gdp_mu"}) {
+  for (const char* name : {"epsilon", "delta", "mu", "tv", "pure"}) {
     json changed = file;
     changed["certificate"]["guarantee"][name] =
         2 * file["certificate"]["guarantee"][name].get<double>();
@@ -271,7 +276,8 @@ TEST(Verify, AcceptsWeakerClaims) {
 // does not.
 TEST(Verify, RejectsADeltaBelowWhatTheNoiseCanDeliver) {
   for (const auto& example : testing::examples()) {
-    if (example.plan.certificate().calibration != Calibration::gdp) continue;
+    if (testing::certificate_of(example)["mechanism"].value("calibration", "gdp") != "gdp")
+      continue;
     json file = to_json(example.release);
     if (file["certificate"]["guarantee"].contains("void")) continue;
     file["certificate"]["guarantee"]["epsilon"] = 30;
@@ -286,8 +292,9 @@ TEST(Verify, RejectsADalalyanRunDressedAsAPath) {
   json file = to_json(testing::examples()[4].release);
   const json path = to_json(testing::examples()[0].release);
   json& mechanism = file["certificate"]["mechanism"];
-  mechanism["certificate"] = "path";
-  mechanism["tv_gap"] = 0.0;
+  mechanism["name"] = "path";
+  mechanism.erase("tv_gap");
+  mechanism.erase("start_gradient_norm");
   file["certificate"]["theorem"] = path["certificate"]["theorem"];
   EXPECT_FALSE(verify(resealed(file)).valid);
 }
@@ -354,7 +361,8 @@ TEST(Verify, SurvivesRandomEdits) {
     ASSERT_NO_THROW(result = verify(file)) << file.dump();
     if (!result.valid) continue;
     for (const char* name : {"/certificate/guarantee/epsilon", "/certificate/guarantee/delta",
-                             "/certificate/guarantee/gdp_mu"}) {
+                             "/certificate/guarantee/mu", "/certificate/guarantee/tv",
+                             "/certificate/guarantee/pure", "/certificate/guarantee/reveal"}) {
       const json::json_pointer at(name);
       file.at(at) = original.at(at);
     }
@@ -398,13 +406,13 @@ TEST(ReadReleaseJson, RejectsWhatIsNoModelFile) {
   };
   rejected("", "is not JSON");
   rejected("{", "is not JSON");
-  rejected("[]", "gibbsite-release/1");
-  rejected("{\"format\": \"gibbsite-release/2\", \"model\": {}, \"certificate\": {}}",
-           "gibbsite-release/1");
-  rejected("{\"format\": \"gibbsite-release/1\", \"model\": {}}", "gibbsite-release/1");
+  rejected("[]", "gibbsite-release/2");
+  rejected("{\"format\": \"gibbsite-release/3\", \"model\": {}, \"certificate\": {}}",
+           "gibbsite-release/2");
+  rejected("{\"format\": \"gibbsite-release/1\", \"model\": {}}", "gibbsite-release/2");
   rejected(std::string(100000, '['), "nested too deeply");  // before its end is missed
   rejected(std::string(100000, '[') + std::string(100000, ']'), "nested too deeply");
-  rejected(good.substr(0, good.size() - 1) + ", \"format\": \"gibbsite-release/1\"}", "twice");
+  rejected(good.substr(0, good.size() - 1) + ", \"format\": \"gibbsite-release/2\"}", "twice");
   EXPECT_THROW(read_release_json(folder.path()), BadInput);  // a folder
   EXPECT_THROW(read_release_json(folder.path("absent")), BadInput);
 }

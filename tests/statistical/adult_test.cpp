@@ -60,8 +60,8 @@ TEST_P(Adult, DefaultsKeepTheirPromise) {
   for (const Promise& promise : promises) {
     plans.push_back(plan(model.constants(schema, train.rows()),
                          {.epsilon = promise.epsilon, .delta = 1 / (n * n)}));
-    const CertificatePlan& c = plans.back().certificate();
-    ASSERT_LE(gdp_delta_up(promise.epsilon, c.mu), 1 / (n * n));
+    const auto& c = std::get<Path>(plans.back().offer().mechanism);
+    ASSERT_LE(delta_up(plans.back().offer().guarantee, promise.epsilon), 1 / (n * n));
     for (std::size_t seed = 1; seed <= seeds; ++seed) {
       specs.push_back({.inverse_temperature = c.beta,
                        .prior_precision = c.prior_precision,
@@ -83,7 +83,8 @@ TEST_P(Adult, DefaultsKeepTheirPromise) {
     EXPECT_GE(mean, intercept ? promises[p].with_intercept : promises[p].plain)
         << "epsilon " << promises[p].epsilon;
     std::printf("epsilon %.1f, %s: T %.0f, mean test accuracy %.2f %%\n", promises[p].epsilon,
-                intercept ? "intercept" : "no intercept", plans[p].certificate().iterations, mean);
+                intercept ? "intercept" : "no intercept",
+                *setting(plans[p].offer().mechanism, "iterations"), mean);
   }
 
   // One of them through the whole way that `fit` and `evaluate` go.
@@ -92,7 +93,7 @@ TEST_P(Adult, DefaultsKeepTheirPromise) {
   for (std::size_t j = 0; j < train.features(); ++j) {
     // Within the rounding to the public grid, far below the noise sqrt(2h).
     EXPECT_NEAR(released.draws[0][j], chains.chain(0)[j],
-                0x1p-9 * std::sqrt(2 * plans[0].certificate().step_size));
+                0x1p-9 * std::sqrt(2 * *setting(plans[0].offer().mechanism, "step_size")));
   }
   const Evaluation evaluation = evaluate(predict_probabilities(released, test.view()), test.y);
   EXPECT_NEAR(100 * evaluation.accuracy, accuracy(test, std::as_const(chains).chain(0)), 0.05);

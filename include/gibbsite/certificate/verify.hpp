@@ -6,6 +6,8 @@
 
 namespace gibbsite {
 
+class Release;  // certificate/model_file.hpp
+
 /// The outcome of `verify`.
 struct Verification {
   bool valid = false;
@@ -18,5 +20,7 @@ struct Verification {
 /// claim fails (docs/certificate.md lists what may change). `model` is the whole model.json, of
 /// either version, whatever it holds: malformed parts are failures, not errors.
 Verification verify(const nlohmann::json& model);
+/// The same of what its file would hold.
+Verification verify(const Release& release);
 
 }  // namespace gibbsite
