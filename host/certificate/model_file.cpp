@@ -148,8 +148,8 @@ Release release_from_json(const json& object, const std::string& source) {
   }
 }
 
-void write_release(const std::string& path, const Release& release) {
-  write_file_atomically(path, to_json(release).dump(2) + "\n");
+void write_release(const std::string& path, const Release& release, Existing existing) {
+  write_file_atomically(path, to_json(release).dump(2) + "\n", 0644, existing);
 }
 
 json read_release_json(const std::string& path) {

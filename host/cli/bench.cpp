@@ -145,7 +145,13 @@ struct BenchCommand {
     say(fmt::format("machine   {}\nbackend   {}: {}\n", describe(roofs), engines->name(),
                     engines->description()));
     say(describe(work, made_up));
-    if (json && !made_up) fmt::print(stderr, "gibbsite: {}\n", private_table);
+    if (json && !made_up) {
+      fmt::print(stderr, "gibbsite: {}\n", private_table);
+    } else if (json && reading && plan.rows_cap) {
+      fmt::print(
+          stderr, "gibbsite: private, for the curator only, do not publish: {}\n",
+          "under add-remove the size of the table and the time to read it tell the number of rows");
+    }
 
     const Loss& loss = loss_named(constants.loss);
     const auto timer_of = [&](double seconds) {

@@ -276,8 +276,7 @@ struct FitCommand {
       say(fmt::format("sampling took {:.4g} s, {:.4g} s were predicted\n", sampling.seconds(),
                       seconds));
     }
-    require_new(out, force);  // it may have come since
-    write_release(out, model);
+    write_new(out, force, [&](Existing existing) { write_release(out, model, existing); });
     // Not before: what could not be written can be tried again.
     if (!checkpoint.empty()) discard_checkpoint(checkpoint);
     say(report(model));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -70,6 +71,13 @@ CLI::Option* add_force(CLI::App& app, bool& force) {
   return app.add_flag("--force", force, "replace the file of --out if there is one");
 }
 
+namespace {
+[[noreturn]] void refuse_to_replace(const std::string& out) {
+  throw BadInput(
+      fmt::format("--out: {} is there already; give another name, or --force to replace it", out));
+}
+}  // namespace
+
 void require_new(const std::string& out, bool force) {
   namespace fs = std::filesystem;
   std::error_code absent;
@@ -77,9 +85,16 @@ void require_new(const std::string& out, bool force) {
   const bool special = out.starts_with("/dev/") || out.starts_with("/proc/") ||
                        (fs::exists(status) && !fs::is_regular_file(status));
   // A link that leads nowhere is there too.
-  if (force || special || !fs::exists(fs::symlink_status(out, absent))) return;
-  throw BadInput(
-      fmt::format("--out: {} is there already; give another name, or --force to replace it", out));
+  if (!force && !special && fs::exists(fs::symlink_status(out, absent))) refuse_to_replace(out);
+}
+
+void write_new(const std::string& out, bool force, const std::function<void(Existing)>& write) {
+  try {
+    write(force ? Existing::replaced : Existing::kept);
+  } catch (const CannotWrite& e) {
+    if (e.error != EEXIST) throw;
+    refuse_to_replace(out);
+  }
 }
 
 void TableArguments::add_to(CLI::App& app, bool required) {

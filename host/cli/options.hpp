@@ -2,9 +2,11 @@
 // Options that several sub-commands share.
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
+#include "gibbsite/core/file.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/speed/speed.hpp"
@@ -31,6 +33,9 @@ CLI::Option* add_force(CLI::App& app, bool& force);
 /// Throws BadInput when `out` is a file or a link to one and may not be replaced; a device or a
 /// pipe may always be written to.
 void require_new(const std::string& out, bool force);
+/// Writes by `write`, which keeps what has come since require_new; throws as above where something
+/// has.
+void write_new(const std::string& out, bool force, const std::function<void(Existing)>& write);
 
 /// Where rows come from.
 struct TableArguments {

@@ -12,17 +12,10 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "options.hpp"
+#include "text.hpp"
 
 namespace gibbsite::cli {
 namespace {
-
-// RFC 4180: quotes where a comma, a quote or a line end asks for them.
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + '"';
-}
 
 struct PredictCommand {
   TableArguments table;
@@ -56,8 +49,9 @@ struct PredictCommand {
     if (out.empty()) {
       std::fwrite(text.data(), 1, text.size(), stdout);
     } else {
-      require_new(out, force);  // it may have come since
-      write_file_atomically(out, {text.data(), text.size()});
+      write_new(out, force, [&](Existing existing) {
+        write_file_atomically(out, {text.data(), text.size()}, 0644, existing);
+      });
     }
   }
 };

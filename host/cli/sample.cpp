@@ -2,12 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
-#include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <numeric>
 #include <random>
 
 #include "command.hpp"
@@ -18,19 +14,18 @@
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/posterior/draws_file.hpp"
 #include "gibbsite/posterior/posterior.hpp"
+#include "gibbsite/posterior/verdict.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"
 #include "plots.hpp"
 #include "progress.hpp"
+#include "sample_report.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
 namespace {
 
-// Vehtari et al. 2021, section 4: R-hat below 1.01, 100 effective draws of each chain.
-constexpr double most_r_hat = 1.01, least_effective_per_chain = 100;
-constexpr std::size_t most_in_table = 20, most_plots = 12;
-constexpr double probabilities[] = {0.05, 0.5, 0.95};
+constexpr std::size_t most_plots = 12;
 
 constexpr const char* warning =
     "NOT PRIVATE: draws of 'sample' carry no guarantee; they, and all that is shown and written "
@@ -57,84 +52,24 @@ std::vector<double> read_numbers(const std::string& path, std::size_t features,
   return out;
 }
 
-double least_effective(const Summary& s) { return std::min(s.ess_bulk, s.ess_tail); }
-bool agrees(const Summary& s) { return s.r_hat < most_r_hat; }
-
-// Those whose chains disagree come first, then those worth the fewest draws.
-std::vector<std::size_t> worst_first(const std::vector<Summary>& summaries) {
-  std::vector<std::size_t> order(summaries.size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto disagreement = [&](std::size_t j) {
-    const Summary& s = summaries[j];
-    return agrees(s) ? 0 : std::isnan(s.r_hat) ? std::numeric_limits<double>::infinity() : s.r_hat;
-  };
-  const auto effective = [&](std::size_t j) {
-    const double e = least_effective(summaries[j]);
-    return std::isnan(e) ? 0 : e;
-  };
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-    return disagreement(a) != disagreement(b) ? disagreement(a) > disagreement(b)
-                                              : effective(a) < effective(b);
-  });
-  return order;
-}
-
-struct Verdict {
-  bool usable = true;
-  std::string text;
-};
-
-Verdict judge(const std::vector<Summary>& summaries, const PosteriorDraws& draws) {
-  const auto chains = static_cast<double>(draws.chains);
-  double r_hat = 0, bulk = std::numeric_limits<double>::infinity(), tail = bulk;
-  std::size_t apart = 0, few = 0;
-  for (const Summary& s : summaries) {
-    if (!agrees(s)) ++apart;
-    if (!(least_effective(s) >= least_effective_per_chain * chains)) ++few;
-    if (!(s.r_hat <= r_hat)) r_hat = s.r_hat;  // a NaN stays
-    bulk = std::min(bulk, s.ess_bulk);
-    tail = std::min(tail, s.ess_tail);
+// What to set, of what `sample` offers.
+std::string advised(const Verdict& verdict) {
+  const auto give = [&](const char* what) { return in_words(verdict) + "; give " + what; };
+  switch (verdict.advice) {
+    case Advice::none:
+      return in_words(verdict);
+    case Advice::more_chains:
+      return give("--chains 4");
+    case Advice::more_chains_or_thinning:
+      return give("more --chains, or more --thinning");
+    case Advice::higher_target_acceptance:
+      return give("a higher --target-acceptance");
+    case Advice::longer_warm_up_and_more_draws:
+      return give("a longer --warm-up and more --draws");
+    case Advice::more_draws_or_thinning:
+      return give("more --draws or more --thinning");
   }
-  const auto divergent = std::ranges::count(draws.divergent, 1);
-  const std::string sizes =
-      fmt::format("smallest effective sizes {} (bulk) and {} (tail)", human_count(std::floor(bulk)),
-                  human_count(std::floor(tail)));
-  if (draws.chains == 1) {
-    return {false, fmt::format("one chain: nothing says whether it has converged ({}); give "
-                               "--chains 4",
-                               sizes)};
-  }
-  if (apart == 0 && few == 0 && divergent == 0) {
-    return {true, fmt::format("the chains agree: every R-hat is below {} (largest {:.4f}), {}",
-                              most_r_hat, r_hat, sizes)};
-  }
-  std::string what;
-  const auto add = [&](const std::string& part) { what += (what.empty() ? "" : ", ") + part; };
-  if (apart > 0) {
-    add(fmt::format("{} of {} parameters have an R-hat that is not below {} (largest {:.4g})",
-                    apart, summaries.size(), most_r_hat, r_hat));
-  }
-  if (few > 0) {
-    add(fmt::format("{} of {} have fewer than {} effective draws a chain ({})", few,
-                    summaries.size(), least_effective_per_chain, sizes));
-  }
-  if (divergent > 0) add(fmt::format("{} transitions diverged", divergent));
-  if (draws.tv_gap > 0) {
-    return {false, fmt::format("each draw keeps to its gap, but draws of one chain are close to "
-                               "each other: {}; give more --chains, or more --thinning",
-                               what)};
-  }
-  return {false, fmt::format("do not rely on these draws yet: {}; give {}", what,
-                             divergent > 0 ? "a higher --target-acceptance"
-                             : apart > 0   ? "a longer --warm-up and more --draws"
-                                           : "more --draws or more --thinning")};
-}
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + "\"";
+  return "";
 }
 
 struct SampleCommand {
@@ -169,7 +104,7 @@ struct SampleCommand {
                     *prior_precision, used_seed, engine_maker->name(),
                     engine_maker->description()));
     const PosteriorDraws drawn = sample(data, temperature, *engine_maker, options);
-    const std::vector<Summary> summaries = summarise(drawn.view(), probabilities);
+    const std::vector<Summary> summaries = summarise(drawn.view(), shown_quantiles);
     const std::vector<std::size_t> order = worst_first(summaries);
     if (plots && panels.empty())
       panels.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(
@@ -181,23 +116,20 @@ struct SampleCommand {
         temperature,        *prior_precision, certified ? drawn.burn_in : options.warm_up,
         options.thinning,   used_seed,        options.target_acceptance,
         options.transition, options.metric};
-    const std::vector<std::string> files =
-        write(drawn, facts, features, columns, summaries, panels);
+    const SampleReport report{drawn, facts, features, columns, summaries, out};
+    const std::vector<std::string> files = write(report, panels);
 
     const Verdict verdict = judge(summaries, drawn);
-    if (json) {
-      fmt::print(
-          "{}\n",
-          to_json(drawn, facts, features, columns, summaries, verdict, files).dump(2, ' ', true));
-    }
-    say("\n" + summary_table(features, summaries, order) + "\n" + speed(drawn, facts, summaries));
-    if (verdict.usable) {
-      say(fmt::format("Verdict: {}\n", shown(verdict.text)));
+    const std::string text = advised(verdict);
+    if (json) fmt::print("{}\n", report.json(verdict.usable(), text, files).dump(2, ' ', true));
+    say("\n" + report.table(order) + "\n" + report.speed());
+    if (verdict.usable()) {
+      say(fmt::format("Verdict: {}\n", shown(text)));
     } else {
       std::fflush(stdout);
-      fmt::print(stderr, "gibbsite: warning: {}\n", shown(verdict.text));
+      fmt::print(stderr, "gibbsite: warning: {}\n", shown(text));
     }
-    say(reading(files));
+    say(report.reading(files));
   }
 
   void say(const std::string& text) const {
@@ -288,24 +220,22 @@ struct SampleCommand {
   }
 
   // The names of the files in `out`.
-  [[nodiscard]] std::vector<std::string> write(const PosteriorDraws& drawn, const DrawsFacts& facts,
-                                               const std::vector<std::string>& features,
-                                               const std::vector<std::string>& columns,
-                                               const std::vector<Summary>& summaries,
+  [[nodiscard]] std::vector<std::string> write(const SampleReport& report,
                                                const std::vector<std::size_t>& panels) const {
+    const PosteriorDraws& drawn = report.drawn;
     NewFolder folder(out, 0700);
     std::vector<std::string> files;
     const std::size_t digits = fmt::formatted_size("{}", drawn.chains);
     for (std::size_t c = 0; c < drawn.chains; ++c) {
       stop_if_asked();
       files.push_back(fmt::format("chain-{:0{}}.csv", c + 1, digits));
-      write_cmdstan_csv(folder.file(files.back()), drawn, c, columns, facts);
+      write_cmdstan_csv(folder.file(files.back()), drawn, c, report.columns, report.facts);
     }
     const auto add = [&](const char* name, const std::string& text) {
       files.emplace_back(name);
       write_file_atomically(folder.file(name), text, 0600);
     };
-    add("summary.csv", summary_csv(features, columns, summaries));
+    add("summary.csv", report.csv());
     if (npy) {
       files.emplace_back("draws.npy");
       write_npy(folder.file(files.back()), drawn);
@@ -313,165 +243,11 @@ struct SampleCommand {
     if (!panels.empty()) {
       add("chains.svg", chain_plots(fmt::format("{} chains of {} draws", drawn.chains,
                                                 human_count(static_cast<double>(drawn.draws))),
-                                    drawn.view(), panels, features, summaries));
+                                    drawn.view(), panels, report.features, report.summaries));
     }
     stop_if_asked();
     folder.commit();
     return files;
-  }
-
-  static std::string summary_csv(const std::vector<std::string>& features,
-                                 const std::vector<std::string>& columns,
-                                 const std::vector<Summary>& summaries) {
-    std::string text =
-        "variable,feature,mean,sd,q5,q50,q95,mcse_mean,mcse_q5,mcse_q50,mcse_q95,r_hat,ess_bulk,"
-        "ess_tail\n";
-    for (std::size_t j = 0; j < summaries.size(); ++j) {
-      const Summary& s = summaries[j];
-      const std::vector<Quantile>& q = s.quantiles;
-      text +=
-          fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", columns[j],
-                      csv_cell(features[j]), s.mean, s.deviation, q[0].value, q[1].value,
-                      q[2].value, s.mean_standard_error, q[0].standard_error, q[1].standard_error,
-                      q[2].standard_error, s.r_hat, s.ess_bulk, s.ess_tail);
-    }
-    return text;
-  }
-
-  [[nodiscard]] std::string summary_table(const std::vector<std::string>& features,
-                                          const std::vector<Summary>& summaries,
-                                          std::vector<std::size_t> order) const {
-    const bool all = order.size() <= most_in_table;
-    if (all) {
-      std::ranges::sort(order);
-    } else {
-      order.resize(most_in_table);
-    }
-    const auto figure = [](double value) { return fmt::format("{:.4g}", value); };
-    std::vector<std::vector<std::string>> lines{{"parameter", "mean", "sd", "5 %", "50 %", "95 %",
-                                                 "error of mean", "R-hat", "ESS bulk", "ESS tail"}};
-    for (const std::size_t j : order) {
-      const Summary& s = summaries[j];
-      const std::vector<Quantile>& q = s.quantiles;
-      lines.push_back({features[j], figure(s.mean), figure(s.deviation), figure(q[0].value),
-                       figure(q[1].value), figure(q[2].value),
-                       fmt::format("{:.2g}", s.mean_standard_error), fmt::format("{:.4f}", s.r_hat),
-                       human_count(std::floor(s.ess_bulk)), human_count(std::floor(s.ess_tail))});
-    }
-    return gibbsite::cli::table(lines) +
-           (all ? ""
-                : fmt::format("  the {} that mixed worst; the other {} are in {}/summary.csv\n",
-                              order.size(), summaries.size() - order.size(), out));
-  }
-
-  static double least_bulk(const std::vector<Summary>& summaries) {
-    return std::ranges::min(summaries, {}, &Summary::ess_bulk).ess_bulk;
-  }
-  static double transitions(const PosteriorDraws& drawn, const DrawsFacts& facts) {
-    return static_cast<double>(drawn.draws) * static_cast<double>(facts.thinning) *
-           static_cast<double>(drawn.chains);
-  }
-  static double gradients(const PosteriorDraws& drawn) {
-    return static_cast<double>(drawn.gradients) * static_cast<double>(drawn.chains);
-  }
-  static double acceptance(const PosteriorDraws& drawn) {
-    return std::accumulate(drawn.acceptance.begin(), drawn.acceptance.end(), 0.0) /
-           static_cast<double>(drawn.acceptance.size());
-  }
-
-  static std::string speed(const PosteriorDraws& drawn, const DrawsFacts& facts,
-                           const std::vector<Summary>& summaries) {
-    const double seconds = drawn.sampling_seconds;
-    if (drawn.tv_gap > 0) {
-      return fmt::format(
-          "proximal: every draw is within {} (total variation) of the posterior, after {} "
-          "iterations\nwarm-up {}, sampling {}: {} iterations/s, {} gradients/s, {} effective "
-          "draws/s of the slowest parameter\nstep size {:.3g}, {:.2f} of the proposals accepted\n",
-          drawn.tv_gap, drawn.burn_in, human_time(drawn.warm_up_seconds), human_time(seconds),
-          human_count(std::round(transitions(drawn, facts) / seconds)),
-          human_count(std::round(gradients(drawn) / seconds)),
-          human_count(std::round(least_bulk(summaries) / seconds)), drawn.step_size,
-          acceptance(drawn));
-    }
-    return fmt::format(
-        "{}: warm-up {}, sampling {}: {} transitions/s, {} gradients/s, {} effective draws/s of "
-        "the slowest parameter\nstep size {:.3g}, {} leapfrog {}, acceptance {:.2f}\n",
-        to_string(facts.transition), human_time(drawn.warm_up_seconds), human_time(seconds),
-        human_count(std::round(transitions(drawn, facts) / seconds)),
-        human_count(std::round(gradients(drawn) / seconds)),
-        human_count(std::round(least_bulk(summaries) / seconds)), drawn.step_size,
-        drawn.leapfrog_steps, drawn.leapfrog_steps == 1 ? "step" : "steps", acceptance(drawn));
-  }
-
-  [[nodiscard]] std::string reading(const std::vector<std::string>& files) const {
-    std::string names = files.front();
-    const auto chain_files = std::ranges::count_if(
-        files, [](const std::string& name) { return name.starts_with("chain-"); });
-    if (chain_files > 1) {
-      names += fmt::format(" to {}", files[static_cast<std::size_t>(chain_files) - 1]);
-    }
-    for (auto i = static_cast<std::size_t>(chain_files); i < files.size(); ++i) {
-      names += ", " + files[i];
-    }
-    return fmt::format(
-        "Written: {}: {}\nNext:\n  Python: arviz.from_cmdstan(\"{}/chain-*.csv\")\n"
-        "  R:      posterior::as_draws(rstan::read_stan_csv(Sys.glob(\"{}/chain-*.csv\")))\n",
-        out, names, out, out);
-  }
-
-  [[nodiscard]] nlohmann::json to_json(const PosteriorDraws& drawn, const DrawsFacts& facts,
-                                       const std::vector<std::string>& features,
-                                       const std::vector<std::string>& columns,
-                                       const std::vector<Summary>& summaries,
-                                       const Verdict& verdict,
-                                       const std::vector<std::string>& files) const {
-    nlohmann::json result;
-    result["private"] = false;
-    result["run"] = {{"beta", facts.beta},
-                     {"prior_precision", facts.prior_precision},
-                     {"sampler", to_string(facts.transition)},
-                     {"metric", to_string(facts.metric)},
-                     {"target_acceptance", facts.target_acceptance},
-                     {"chains", drawn.chains},
-                     {"warm_up", facts.warm_up},
-                     {"draws", drawn.draws},
-                     {"thinning", facts.thinning},
-                     {"seed", facts.seed},
-                     {"backend", facts.backend},
-                     {"tv_gap", drawn.tv_gap > 0 ? nlohmann::json(drawn.tv_gap) : nlohmann::json()},
-                     {"step_size", drawn.step_size},
-                     {"leapfrog_steps", drawn.leapfrog_steps},
-                     {"acceptance", acceptance(drawn)},
-                     {"divergent", std::ranges::count(drawn.divergent, 1)}};
-    result["parameters"] = nlohmann::json::array();
-    for (std::size_t j = 0; j < summaries.size(); ++j) {
-      const Summary& s = summaries[j];
-      const std::vector<Quantile>& q = s.quantiles;
-      result["parameters"].push_back({{"variable", columns[j]},
-                                      {"feature", features[j]},
-                                      {"mean", s.mean},
-                                      {"sd", s.deviation},
-                                      {"q5", q[0].value},
-                                      {"q50", q[1].value},
-                                      {"q95", q[2].value},
-                                      {"mcse_mean", s.mean_standard_error},
-                                      {"mcse_q5", q[0].standard_error},
-                                      {"mcse_q50", q[1].standard_error},
-                                      {"mcse_q95", q[2].standard_error},
-                                      {"r_hat", s.r_hat},  // NaN is written as null
-                                      {"ess_bulk", s.ess_bulk},
-                                      {"ess_tail", s.ess_tail}});
-    }
-    result["verdict"] = {{"usable", verdict.usable}, {"text", verdict.text}};
-    result["speed"] = {
-        {"warm_up_seconds", drawn.warm_up_seconds},
-        {"sampling_seconds", drawn.sampling_seconds},
-        {"transitions_per_second", transitions(drawn, facts) / drawn.sampling_seconds},
-        {"gradients_per_second", gradients(drawn) / drawn.sampling_seconds},
-        {"least_ess_bulk_per_second", least_bulk(summaries) / drawn.sampling_seconds}};
-    result["out"] = out;
-    result["files"] = files;
-    return result;
   }
 };
 

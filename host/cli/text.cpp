@@ -42,13 +42,11 @@ std::string about(double seconds) {
   return time.starts_with("under") ? time : "about " + time;
 }
 
-std::string human_count(double count) {
-  if (!(count < 1e7)) return fmt::format("{:.3g}", count);
-  std::string out = fmt::format("{:.0f}", count);
-  for (auto i = static_cast<std::ptrdiff_t>(out.size()) - 3; i > 0; i -= 3) {
-    out.insert(static_cast<std::size_t>(i), 1, ',');
-  }
-  return out;
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + '"';
 }
 
 std::string table(const std::vector<std::vector<std::string>>& texts) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gibbsite/core/human_count.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 
@@ -14,8 +15,8 @@ namespace gibbsite::cli {
 std::string human_time(double seconds);
 /// "about 0.6 s", "under 1 ms".
 std::string about(double seconds);
-/// Whole numbers with thousands separators up to 10 million, then 3 digits.
-std::string human_count(double count);
+/// A cell of CSV: quotes where a comma, a quote or a line end asks for them (RFC 4180).
+std::string csv_cell(const std::string& text);
 /// Columns padded to their widest cell, two blanks between, UTF-8; the first line is the header.
 /// Cells are shown as core/text.hpp has it.
 std::string table(const std::vector<std::vector<std::string>>& lines);

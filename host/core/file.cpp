@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -52,6 +53,25 @@ int write_all(int fd, std::string_view text) {
 int error_of_close(int fd) {
   const int copy = ::dup(fd);
   return copy < 0 || ::close(copy) != 0 ? errno : 0;
+}
+
+int rename_over(const char* from, const char* to) { return ::rename(from, to) == 0 ? 0 : errno; }
+// Replaces nothing: EEXIST where there is something.
+int rename_new(const char* from, const char* to) {
+  if (::renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;  // else the file system has no such rename
+  if (::link(from, to) == 0) {
+    ::unlink(from);  // where that fails, the next writer sweeps it
+    return 0;
+  }
+  if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS) return errno;
+  // Nor a second name for a file: the name is taken by an empty one first.
+  const int claim = ::open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (claim < 0) return errno;
+  ::close(claim);
+  const int error = rename_over(from, to);
+  if (error != 0) ::unlink(to);
+  return error;
 }
 
 // /dev/stdout and its kin name an open descriptor: replacing what is behind it would cut it off.
@@ -170,15 +190,17 @@ Temporary::~Temporary() {
   ::close(fd_);
 }
 
-int Temporary::rename() {
-  if (::rename(name_.c_str(), path_.c_str()) != 0) return errno;
+int Temporary::rename(Existing existing) {
+  const auto give = existing == Existing::kept ? rename_new : rename_over;
+  if (const int error = give(name_.c_str(), path_.c_str()); error != 0) return error;
   renamed_ = true;
   // The rename itself survives a power cut once the folder is synced.
   sync_folder(fs::path(path_).parent_path());
   return 0;
 }
 
-void write_file_atomically(const std::string& path, std::string_view text, unsigned mode) {
+void write_file_atomically(const std::string& path, std::string_view text, unsigned mode,
+                           Existing existing) {
   std::error_code ignored;
   const auto status = fs::status(path, ignored);
   if (names_a_descriptor(path) || (fs::exists(status) && !fs::is_regular_file(status))) {
@@ -187,7 +209,7 @@ void write_file_atomically(const std::string& path, std::string_view text, unsig
   Temporary file(target_of(path), Temporary::Kind::file, mode);
   int error = write_all(file.descriptor(), text);
   if (error == 0) error = error_of_close(file.descriptor());
-  if (error == 0) error = file.rename();
+  if (error == 0) error = file.rename(existing);
   if (error != 0) fail(path, error);
 }
 

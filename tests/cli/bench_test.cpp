@@ -115,6 +115,41 @@ TEST_F(Bench, TimesASparserTableItselfAndSaysThatThisIsPrivate) {
   EXPECT_EQ(table["pass_bytes_per_row"], 8);  // an index and a float
 }
 
+// Under add-remove the rows are the public cap, and what tells their number is marked.
+TEST_F(Bench, UnderAddRemoveTheNumberOfRowsIsPrivate) {
+  const std::vector<std::string> table{"bench",     "--data", "table.csv", "--schema", "table.toml",
+                                       "--epsilon", "1",      "--delta",   "1e-6"};
+  EXPECT_THAT(gibbsite(table).out, Not(HasSubstr("private:")));
+
+  std::vector<std::string> command = table;
+  command.insert(command.end(), {"--adjacency", "add-remove", "--rows-cap", "400"});
+  const Outcome people = gibbsite(command);
+  ASSERT_EQ(people.status, 0) << people.err;
+  EXPECT_THAT(people.out, HasSubstr("rows      400 of 5 features"));
+  EXPECT_THAT(people.out, HasSubstr("made up, of the public shape"));
+  EXPECT_THAT(people.out, HasSubstr("MB/s (private: the size tells the number of rows)\n"));
+
+  command.emplace_back("--json");
+  const Outcome program = gibbsite(command);
+  ASSERT_EQ(program.status, 0) << program.err;
+  EXPECT_THAT(program.err, HasSubstr("private, for the curator only, do not publish: under "
+                                     "add-remove the size of the table and the time to read it"));
+  const auto out = nlohmann::json::parse(program.out);
+  EXPECT_EQ(out["table"]["rows"], 400);
+  EXPECT_EQ(out["table"]["made_up"], true);
+  for (const auto& step : out["steps"]) EXPECT_EQ(step["rows_measured"], 400);
+  command = table;
+  command.emplace_back("--json");
+  EXPECT_THAT(gibbsite(command).err, Not(HasSubstr("private")));
+
+  // Without a table there is nothing private, and the cap is the shape.
+  const Outcome shape = gibbsite({"bench", "--features", "3", "--rows-cap", "400", "--adjacency",
+                                  "add-remove", "--epsilon", "1", "--delta", "1e-6"});
+  ASSERT_EQ(shape.status, 0) << shape.err;
+  EXPECT_THAT(shape.out, HasSubstr("rows      400 of 3 features"));
+  EXPECT_THAT(shape.out, Not(HasSubstr("private:")));
+}
+
 TEST_F(Bench, RefusesBadInputInOneLine) {
   const auto bench = [&](std::vector<std::string> options) {
     options.insert(options.begin(), "bench");

@@ -44,6 +44,20 @@ TEST_F(Interrupt, WithoutACheckpointLeavesNothing) {
   }
 }
 
+// The look before the run was too early for it; the rename at the end is not.
+TEST_F(Interrupt, AModelThatComesDuringARunIsNotReplaced) {
+  Process process(command({"--out", "model.json", "--iterations", iterations_for(2)}),
+                  folder.path());
+  ASSERT_TRUE(process.wait_until([&] { return sampling(process); })) << process.err_so_far();
+  folder.write("model.json", "of another program");
+  const Outcome outcome = process.wait();
+  EXPECT_EQ(outcome.status, 2) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("gibbsite: --out: model.json is there already; give another "
+                                     "name, or --force to replace it\n"));
+  EXPECT_EQ(folder.read("model.json"), "of another program");
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"model.json", "table.csv", "table.toml"}));
+}
+
 TEST_F(Interrupt, WithACheckpointGoesOnToTheSameBits) {
   // Seeded, so that a run without interruption can be compared.
   const std::string iterations = iterations_for(1.5);

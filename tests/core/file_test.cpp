@@ -3,18 +3,26 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gibbsite/core/error.hpp"
@@ -88,6 +96,73 @@ TEST_F(File, ASymbolicLinkStaysOne) {
   write_file_atomically(folder / "link", "new");
   EXPECT_TRUE(fs::is_symlink(folder / "link"));
   EXPECT_EQ(read(folder / "target"), "new");
+}
+
+// System calls that a file system may lack; made so by a filter on this process, for good.
+void refuse_calls(const std::vector<std::pair<unsigned, int>>& calls) {
+  std::vector<sock_filter> filter{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<unsigned>(offsetof(seccomp_data, nr)))};
+  for (const auto& [call, error] : calls) {
+    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
+    filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<unsigned>(error)));
+  }
+  filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    ::_exit(77);
+}
+
+// What came after the caller looked is kept, on every file system.
+TEST_F(File, KeepsWhatCameSince) {
+  const auto error = [](const fs::path& path) {
+    try {
+      write_file_atomically(path, "ours", 0644, Existing::kept);
+      return 0;
+    } catch (const CannotWrite& e) {
+      return e.error;
+    }
+  };
+  // Returns what of these went wrong, 0 for nothing.
+  const auto check = [&](const std::string& name) {
+    const fs::path path = folder / name, link = folder / (name + "-link"),
+                   taken = folder / (name + "-taken");
+    if (error(path) != 0 || read(path) != "ours") return 1;
+    write_file_atomically(taken, "theirs");
+    fs::create_symlink("nowhere", link);
+    if (error(taken) != EEXIST || read(taken) != "theirs") return 2;
+    if (error(link) != EEXIST || !fs::is_symlink(link) || fs::exists(folder / "nowhere")) return 3;
+    {  // a writer that looked before the file came
+      Temporary file(folder / (name + "-late"), Temporary::Kind::file, 0644);
+      write_file_atomically(folder / (name + "-late"), "theirs");
+      if (file.rename(Existing::kept) != EEXIST) return 4;
+    }
+    if (read(folder / (name + "-late")) != "theirs") return 5;
+    const auto left = [](const fs::directory_entry& entry) {
+      return entry.path().string().find(".tmp-") != std::string::npos;
+    };
+    const fs::directory_iterator entries(folder);
+    return std::any_of(begin(entries), end(entries), left) ? 6 : 0;
+  };
+  EXPECT_EQ(check("usual"), 0);
+  const auto without = [&](const std::string& name,
+                           const std::vector<std::pair<unsigned, int>>& calls) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      refuse_calls(calls);
+      ::_exit(check(name));
+    }
+    int status = 0;
+    return ::waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  const int linked = without("linked", {{__NR_renameat2, EINVAL}});
+  if (linked == 77) GTEST_SKIP() << "this process may not filter its system calls";
+  EXPECT_EQ(linked, 0);
+  std::vector<std::pair<unsigned, int>> neither{{__NR_renameat2, ENOSYS}, {__NR_linkat, EPERM}};
+#ifdef __NR_link
+  neither.emplace_back(__NR_link, EPERM);
+#endif
+  EXPECT_EQ(without("claimed", neither), 0);
 }
 
 TEST_F(File, DeviceIsWrittenNotReplaced) {

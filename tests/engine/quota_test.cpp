@@ -5,34 +5,32 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
+#include <filesystem>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/engine/engine.hpp"
 #include "gibbsite/engine/machine.hpp"
+#include "support/temp_dir.hpp"
 
 namespace gibbsite::cpu {
 namespace {
 
 namespace fs = std::filesystem;
 
-class Quota : public testing::Test {
+class Quota : public ::testing::Test {
  protected:
-  Quota() : folder_(fs::path(testing::TempDir()) / "gibbsite-quota") { fs::remove_all(folder_); }
-  ~Quota() override { fs::remove_all(folder_); }
-
   void write(const std::string& name, const std::string& text) const {
-    fs::create_directories((folder_ / name).parent_path());
-    std::ofstream(folder_ / name) << text;
+    fs::create_directories(fs::path(folder_.path(name)).parent_path());
+    folder_.write(name, text);
   }
   [[nodiscard]] std::string mount(const std::string& root, const std::string& at,
                                   const std::string& type, const std::string& options) const {
-    return "30 23 0:26 " + root + " " + (folder_ / at).string() + " rw,nosuid shared:4 - " + type +
-           " " + type + " " + options + "\n";
+    return "30 23 0:26 " + root + " " + folder_.path(at) + " rw,nosuid shared:4 - " + type + " " +
+           type + " " + options + "\n";
   }
-  [[nodiscard]] double read() const { return quota(folder_ / "proc"); }
+  [[nodiscard]] double read() const { return quota(folder_.path("proc")); }
 
-  fs::path folder_;
+  testing::TempDir folder_;
 };
 
 TEST_F(Quota, WithoutGroupsThereIsNone) {
@@ -91,7 +89,7 @@ TEST_F(Quota, ThreadsAreAsManyAsMayRun) {
 TEST(Threads, TooManyAreRefused) {
   EXPECT_THROW(make_backend("cpu", {.threads = 65}), BadInput);
   EXPECT_THAT(make_backend("cpu", {.threads = 64})->description(),
-              testing::HasSubstr("64 threads"));
+              ::testing::HasSubstr("64 threads"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gibbsite/certificate/certificate.hpp"
+#include "gibbsite/core/file.hpp"
 #include "gibbsite/model/linear_model.hpp"
 
 namespace gibbsite {
@@ -32,8 +33,10 @@ nlohmann::json to_json(const Release& release);
 Release release_from_json(const nlohmann::json& json, const std::string& source);
 
 /// Written whole or not at all (temporary file in the same folder, then rename; a path that is not
-/// a regular file is written directly). Throws BadInput when it cannot be.
-void write_release(const std::string& path, const Release& release);
+/// a regular file is written directly). Throws CannotWrite when it cannot be, and where there is a
+/// file to keep (its error is EEXIST).
+void write_release(const std::string& path, const Release& release,
+                   Existing existing = Existing::replaced);
 /// Throws BadInput as below and as release_from_json, and when the file was changed after it was
 /// written: its digest is not that of its contents (but for the numbers of its guarantee, which may
 /// be claimed weaker).

@@ -20,6 +20,9 @@ struct CannotWrite : BadInput {
 /// Returns whether there was any. Throws BadInput "PATH: cannot be removed: ...; ...".
 bool remove_abandoned(const std::string& path);
 
+/// What becomes of a file that has the name already, however late it came.
+enum class Existing { replaced, kept };
+
 /// A new file or folder "PATH.tmp-PID-N" beside its place, locked; it goes with this object unless
 /// it was renamed.
 class Temporary {
@@ -35,8 +38,9 @@ class Temporary {
   /// Where it lies until it is renamed.
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] int descriptor() const { return fd_; }
-  /// Gives it the place of `path`. Returns 0 or the error.
-  int rename();
+  /// Gives it the place of `path`; where what is there is kept, the error is EEXIST and there is no
+  /// moment between looking and renaming. Returns 0 or the error.
+  int rename(Existing existing = Existing::replaced);
 
  private:
   bool take();
@@ -48,8 +52,10 @@ class Temporary {
 
 /// Writes `text` to a Temporary beside `path`, syncs and renames it. A path that exists and is
 /// not a regular file (/dev/stdout, a pipe) is written directly. `mode` is the permission of a new
-/// file. Throws BadInput "PATH: cannot write: ...; ..." and leaves nothing behind.
-void write_file_atomically(const std::string& path, std::string_view text, unsigned mode = 0644);
+/// file. Throws CannotWrite "PATH: cannot write: ...; ..." and leaves nothing behind; its error is
+/// EEXIST where a file is there that is to be kept.
+void write_file_atomically(const std::string& path, std::string_view text, unsigned mode = 0644,
+                           Existing existing = Existing::replaced);
 
 /// A new file that is written front to back. Throws BadInput as above; what is there already, a
 /// link included, is not written to.
