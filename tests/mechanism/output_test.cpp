@@ -1,0 +1,105 @@
+#include "gibbsite/mechanism/output.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/mechanism/plan.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+
+namespace gibbsite {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Output, MuIsThatOfTheReferenceValues) {
+  const std::string path =
+      std::string(GIBBSITE_SHARED_DIR) + "/vectors/mechanisms_output_perturbation.json";
+  std::ifstream file(path);
+  if (!file) GTEST_SKIP() << "no reference values at " << path;
+  const auto cases = nlohmann::json::parse(file)["cases"];
+  ASSERT_GE(cases.size(), 3U);
+  for (const auto& c : cases) {
+    const auto number = [&](const char* name) { return std::stod(c[name].get<std::string>()); };
+    const auto mu = [&](Adjacency adjacency) {
+      return output_mu_up(number("lipschitz"), {adjacency, 1}, number("ridge"),
+                          number("gradient_norm"), number("sigma"));
+    };
+    EXPECT_NEAR(mu(Adjacency::replace_one) / number("mu_replace_one"), 1, 1e-14);
+    EXPECT_NEAR(mu(Adjacency::add_remove) / number("mu_add_remove"), 1, 1e-14);
+    const double delta = delta_up({.mu = mu(Adjacency::replace_one)}, 1);
+    EXPECT_NEAR(delta / number("delta_at_epsilon_1_replace_one"), 1, 1e-11);
+    // A person with three rows; the gradient's share is not multiplied.
+    EXPECT_NEAR(output_mu_up(1, {Adjacency::add_remove, 3}, 10, 0.5, 2), (3 + 1) / 20.0, 1e-15);
+  }
+}
+
+Problem problem(std::uint64_t rows, std::uint64_t features) {
+  Problem p;
+  p.rows = rows;
+  p.features = features;
+  p.drop_from_zero = 0.6931471805599454;
+  return p;
+}
+
+// Over sizes, budgets and neighbors: what is claimed follows from the settings, and the budget is
+// used.
+TEST(Output, EveryOfferKeepsItsBudgetAndUsesIt) {
+  int planned = 0;
+  for (const std::uint64_t rows : {1ULL, 100ULL, 32561ULL, 1'000'000ULL}) {
+    for (const double epsilon : {0.1, 1.0, 8.0}) {
+      for (const std::uint64_t draws : {1ULL, 5ULL}) {
+        for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
+          const Budget budget{epsilon, 1e-6, adjacency, 2, draws};
+          const Problem p = problem(rows, 20);
+          const Plan made = plan(p, budget, {.mechanism = "output"});
+          const Offer& offer = require_feasible(made);
+          const auto& s = std::get<OutputPerturbation>(offer.mechanism);
+          EXPECT_LE(delta_up(offer.guarantee, epsilon), 1e-6);
+          Guarantee weaker = offer.guarantee;
+          weaker.mu *= 1.001;
+          EXPECT_GT(delta_up(weaker, epsilon), 0.999e-6) << "budget left unused";
+          const double mu = output_mu_up(p.lipschitz_up(), budget.neighbors(), s.ridge,
+                                         s.gradient_norm, s.noise_scale);
+          EXPECT_LE(mu * std::sqrt(static_cast<double>(draws)), offer.guarantee.mu * (1 + 1e-15));
+          EXPECT_LT(s.gradient_norm, 0.2 * p.lipschitz_up() * 4);
+          ++planned;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(planned, 48);
+}
+
+TEST(Output, KeepsThePriorThatWasGivenAsItsRidge) {
+  Problem p = problem(1000, 5);
+  p.prior_precision = 7.5;
+  EXPECT_EQ(setting(plan(p, {}, {.mechanism = "output"}).offer().mechanism, "ridge"), 7.5);
+  p.prior_precision = 0.0;
+  EXPECT_THAT(plan(p, {}, {.mechanism = "output"}).offer().why, HasSubstr("above 0"));
+}
+
+// Where no gradient of that norm can be promised, nothing is.
+TEST(Output, PromisesNothingBeyondItsMinimizersReach) {
+  const Problem p = problem(1'000'000, 20);
+  const OutputPerturbation good{.ridge = 100, .noise_scale = 1, .gradient_norm = 1e-3};
+  EXPECT_LT(analyze(good, p, {}, 1).guarantee.tv, 1e-15);
+  OutputPerturbation far = good;
+  far.gradient_norm = 1e-15;
+  EXPECT_EQ(delta_up(analyze(far, p, {}, 1).guarantee, 10), 1);
+  for (const double bad : {0.0, -1.0, std::nan(""), INFINITY}) {
+    OutputPerturbation s = good;
+    s.noise_scale = bad;
+    EXPECT_THROW(analyze(s, p, {}, 1), BadInput);
+    s = good;
+    s.ridge = bad;
+    EXPECT_THROW(analyze(s, p, {}, 1), BadInput);
+  }
+}
+
+}  // namespace
+}  // namespace gibbsite
