@@ -13,6 +13,7 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
+#include "gibbsite/version.hpp"
 
 namespace gibbsite {
 namespace {

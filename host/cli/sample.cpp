@@ -18,6 +18,7 @@
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/posterior/draws_file.hpp"
 #include "gibbsite/posterior/posterior.hpp"
+#include "gibbsite/version.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"
 #include "plots.hpp"
