@@ -13,10 +13,10 @@ namespace {
 struct SmoothHinge {
   static constexpr double s = 0.5;
   static constexpr const char* name = "smooth-hinge";
-  static constexpr double max_abs_residual = 1.0;       // |f'| = sigmoid((1 - y z) / s)
-  static constexpr double curvature = 1 / (4 * s);      // f'' = sigmoid (1 - sigmoid) / s
-  static constexpr double self_concordance = 1 / s;     // f''' = f'' (1 - 2 sigmoid) / s
-  static constexpr double drop_from_zero = 1.0634641;   // f(0), as inf f = 0: rounded up
+  static constexpr double max_abs_residual = 1.0;      // |f'| = sigmoid((1 - y z) / s)
+  static constexpr double curvature = 1 / (4 * s);     // f'' = sigmoid (1 - sigmoid) / s
+  static constexpr double self_concordance = 1 / s;    // f''' = f'' (1 - 2 sigmoid) / s
+  static constexpr double drop_from_zero = 1.0634641;  // f(0), as inf f = 0: rounded up
 
   static double value(double z, double y) {
     const double t = (1 - y * z) / s;
@@ -58,8 +58,8 @@ int main(int argc, char** argv) try {
   // A private fit takes none but its own.
   const gibbsite::Model model{.loss = &loss};
   try {
-    const auto plan = gibbsite::plan(model.constants(data.schema, data.rows()),
-                                     {.epsilon = 1.0, .delta = 1e-6});
+    const auto plan =
+        gibbsite::plan(model.constants(data.schema, data.rows()), {.epsilon = 1.0, .delta = 1e-6});
     gibbsite::fit(model, data, plan, *backend, gibbsite::Key::from_os());
   } catch (const gibbsite::BadInput& refused) {
     std::printf("fit: %s\n", refused.what());

@@ -16,7 +16,8 @@ int main(int argc, char** argv) try {
                                       .prior_precision = 1.0};
   const auto backend = gibbsite::make_backend("auto");
   const auto out = gibbsite::sample_posterior(
-      potential, *backend, {.warm_up = 200, .draws = 500, .key = gibbsite::StreamKey::from_seed(1)});
+      potential, *backend,
+      {.warm_up = 200, .draws = 500, .key = gibbsite::StreamKey::from_seed(1)});
 
   const auto names = data.schema.feature_names();
   const auto summaries = gibbsite::summarise(out.view(), {});

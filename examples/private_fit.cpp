@@ -12,8 +12,8 @@ int main(int argc, char** argv) try {
   const auto data = gibbsite::read_csv(argv[1], schema);
   const auto model = gibbsite::logistic_regression();
   // Sees public numbers only.
-  const auto plan = gibbsite::plan(model.constants(schema, data.rows()),
-                                   {.epsilon = 1.0, .delta = 1e-6});
+  const auto plan =
+      gibbsite::plan(model.constants(schema, data.rows()), {.epsilon = 1.0, .delta = 1e-6});
   const auto backend = gibbsite::make_backend("auto");
   const auto release = gibbsite::fit(model, data, plan, *backend, gibbsite::Key::from_os());
   gibbsite::write_release(argv[3], release);

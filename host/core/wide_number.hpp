@@ -10,8 +10,9 @@
 namespace gibbsite {
 
 struct WideNumber {
-  using Number = boost::multiprecision::number<boost::multiprecision::cpp_bin_float_50::backend_type,
-                                               boost::multiprecision::et_off>;
+  using Number =
+      boost::multiprecision::number<boost::multiprecision::cpp_bin_float_50::backend_type,
+                                    boost::multiprecision::et_off>;
   static_assert(sizeof(Number) <= sizeof(Wide) && alignof(Number) <= alignof(Wide));
   static_assert(std::is_trivially_destructible_v<Number>);
 
