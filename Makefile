@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 BUILD ?= build/release
 CMAKE_FLAGS ?=
 
-.PHONY: help deps build demo test check format format-check fuzz check-faults bench bench-peers bench-sampling check-posterior gpu-prefix gpu-check gpu-bench clean
+.PHONY: help deps build demo test check tidy format format-check fuzz check-faults bench bench-peers bench-sampling check-posterior gpu-prefix gpu-check gpu-bench clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -16,8 +16,12 @@ deps: ## install the Debian packages that are missing
 build: deps ## build a release in build/release
 	@scripts/build release
 
-demo: build ## the main job on data/berkeley.csv: plan, fit, predict, evaluate, verify
-	@scripts/demo $(BUILD)/bin/gibbsite
+demo: deps ## the main job on data/berkeley.csv: plan, fit, predict, evaluate, verify
+	@scripts/build program gibbsite_cli
+	@scripts/demo build/program/bin/gibbsite
+
+tidy: deps ## clang-tidy over the library and the program, about 6 minutes on two cores
+	@scripts/tidy
 
 test: build ## build and run every test
 	@cd $(BUILD) && ctest --output-on-failure --parallel $(JOBS)

@@ -9,21 +9,13 @@ if(GIBBSITE_TESTS)
 endif()
 find_package(nlohmann_json 3 REQUIRED)
 find_package(tomlplusplus 3 REQUIRED)
-find_package(CLI11 2 REQUIRED)
+if(GIBBSITE_PROGRAM)
+  find_package(CLI11 2 REQUIRED)
+endif()
 find_package(FastFloat REQUIRED)
 find_package(hwy CONFIG REQUIRED)
 
-# gibbsite_find_library(NAME HEADER): the target NAME::NAME of a library without a CMake package.
-function(gibbsite_find_library name header)
-  string(TOUPPER ${name} upper)
-  find_path(${upper}_INCLUDE_DIR ${header} REQUIRED)
-  find_library(${upper}_LIBRARY ${name} REQUIRED)
-  add_library(${name}::${name} INTERFACE IMPORTED GLOBAL)
-  target_include_directories(${name}::${name} SYSTEM INTERFACE ${${upper}_INCLUDE_DIR})
-  target_link_libraries(${name}::${name} INTERFACE ${${upper}_LIBRARY})
-endfunction()
-gibbsite_find_library(csv csv.h)
-gibbsite_find_library(sodium sodium.h)
+include(${CMAKE_CURRENT_LIST_DIR}/GibbsiteFindLibraries.cmake)
 
 # Thrust for g++: on threads or in one. The CUDA toolkit's where the cuda backend is built, so that
 # both compilers read one version; Debian's libthrust-dev elsewhere.

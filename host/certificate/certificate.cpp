@@ -12,6 +12,7 @@
 #include "certificate/version_1.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/loss.hpp"
+#include "gibbsite/version.hpp"
 
 namespace gibbsite {
 namespace {

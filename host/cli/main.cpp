@@ -14,6 +14,7 @@
 #include "command.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/version.hpp"
 
 namespace gibbsite::cli {
 

@@ -15,6 +15,7 @@
 #include "gibbsite/posterior/draws_file.hpp"
 #include "gibbsite/posterior/posterior.hpp"
 #include "gibbsite/posterior/verdict.hpp"
+#include "gibbsite/version.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"
 #include "plots.hpp"

@@ -18,6 +18,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/version.hpp"
 
 namespace gibbsite {
 

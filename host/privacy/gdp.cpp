@@ -6,17 +6,19 @@
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/math/tools/fraction.hpp>
 #include <boost/math/tools/roots.hpp>
-#include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <utility>
 
+#include "core/wide_number.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/core/wide.hpp"
 
 namespace gibbsite {
 namespace {
+
+// Wide, as Boost's functions know it.
+using Fifty = WideNumber::Number;
 
 // 34 digits with the exponent range of Wide: fast first approximations to the inverses. Nothing a
 // caller sees rests on it.
@@ -80,14 +82,14 @@ Delta<T> delta_of(const T& epsilon, const T& mu) {
 double delta_up(double epsilon, double mu) {
   if (mu == 0) return 0;
   constexpr double smallest = std::numeric_limits<double>::denorm_min();
-  const Wide x = Wide(epsilon) / mu - Wide(mu) / 2;
+  const Fifty x = Fifty(epsilon) / mu - Fifty(mu) / 2;
   if (x > 40) return smallest;  // delta <= Phi(-x) <= exp(-x^2/2) < 1e-347
   if (x < -40) return 1;        // delta >= Phi(-x) - phi(x) > 1 - 1e-347
-  const Delta<Wide> delta = delta_of<Wide>(epsilon, mu);
+  const Delta<Fifty> delta = delta_of<Fifty>(epsilon, mu);
   // d delta / d mu = phi(x) <= 1/sqrt(2 pi), which bounds delta when the cancellation is total.
-  const Wide slope_bound = mu / (sqrt_two<Wide>() * boost::math::constants::root_pi<Wide>());
-  const Wide bound = std::min(Wide(delta.value + delta.error), slope_bound);
-  return bound < smallest ? smallest : std::min(1.0, round_up(bound));
+  const Fifty slope_bound = mu / (sqrt_two<Fifty>() * boost::math::constants::root_pi<Fifty>());
+  const Fifty bound = std::min(Fifty(delta.value + delta.error), slope_bound);
+  return bound < smallest ? smallest : std::min(1.0, round_up(WideNumber::wide(bound)));
 }
 
 // Largest finite double >= 0 at which `holds`, which turns from true (assumed at 0) to false once.

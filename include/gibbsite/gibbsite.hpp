@@ -16,3 +16,4 @@
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/run/fit.hpp"
 #include "gibbsite/run/fit_options.hpp"
+#include "gibbsite/version.hpp"

@@ -138,7 +138,7 @@ constexpr Shape shapes[] = {
 // On a card also through the two designs in double that take long tables; the rule takes A and B
 // for most of these.
 std::vector<Shape> all_shapes() {
-  constexpr std::string_view backend = GIBBSITE_TEST_BACKEND;
+  const std::string_view backend = GIBBSITE_TEST_BACKEND;
   std::vector<Shape> all(std::begin(shapes), std::end(shapes));
   if (backend == "cpu") {
     // Large enough for threads: few chains, panels by blocks of rows, panels by groups; as entries.

@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 // The cuda engine on a card in software answers to the engine's name.
-constexpr std::string_view backend_name =
+const std::string_view backend_name =
     std::string_view(GIBBSITE_TEST_BACKEND) == "emulated" ? "cuda" : GIBBSITE_TEST_BACKEND;
 
 class Registry : public support::TestOn {

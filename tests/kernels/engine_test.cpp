@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using ::testing::ThrowsMessage;
 
-constexpr bool emulated = std::string_view(GIBBSITE_TEST_DEVICE) == "emulated";
+const bool emulated = std::string_view(GIBBSITE_TEST_DEVICE) == "emulated";
 
 struct Table {
   std::size_t n, d;

@@ -11,6 +11,9 @@
 
 namespace gibbsite::support {
 
+/// What this program was linked for: "reference", "cpu", "emulated" or "cuda".
+extern const char* const test_variant;
+
 /// A GPU is missing: skips, or fails when GIBBSITE_REQUIRE_GPU is set. Call from SetUp().
 inline bool gpu_is_missing() {
   try {

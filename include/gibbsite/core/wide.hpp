@@ -3,35 +3,82 @@
 //
 // Every number that a certificate rests on goes through here. The software arithmetic is the same
 // on every machine, so `verify` recomputes a certificate to the bit.
-#include <boost/multiprecision/cpp_bin_float.hpp>
-#include <cmath>
-#include <limits>
+//
+// The arithmetic is Boost's cpp_bin_float_50, compiled once (host/core/wide.cpp): its header alone
+// costs each source that sees it 4 seconds of a compiler.
+#include <compare>
+#include <concepts>
+#include <cstddef>
 
 namespace gibbsite {
 
 /// 50 decimal digits, exponents to 10^(6e8): no overflow or underflow in any range used here.
-using Wide = boost::multiprecision::number<boost::multiprecision::cpp_bin_float_50::backend_type,
-                                           boost::multiprecision::et_off>;
+class Wide {
+ public:
+  Wide() noexcept : Wide(0LL) {}
+  Wide(double x) noexcept;  // exact; implicit, as are those of integers
+  template <std::signed_integral I>
+  Wide(I x) noexcept : Wide(static_cast<long long>(x)) {}
+  template <std::unsigned_integral I>
+  Wide(I x) noexcept : Wide(static_cast<unsigned long long>(x)) {}
+  Wide(long long x) noexcept;
+  Wide(unsigned long long x) noexcept;
+  /// Of a decimal number, "0.97": the nearest.
+  explicit Wide(const char* decimal);
+  Wide(const Wide& other) noexcept;
+  Wide& operator=(const Wide& other) noexcept;
+  ~Wide() = default;
 
-/// Relative error granted to an evaluation in Wide: far above 50-digit rounding (1e-50 per
-/// operation; a subtraction may cancel up to 18 digits), far below a double's (1.1e-16).
-/// delta(epsilon; mu) can cancel more and carries its own error bound (privacy/gdp).
-inline const Wide wide_slack{"1e-30"};
+  /// The nearest double. No other conversion: an integer would go through a double unseen.
+  template <std::same_as<double> T>
+  explicit operator T() const {
+    return nearest();
+  }
 
-/// Smallest double >= x (x evaluated with relative error <= 1e-30); +inf on overflow.
-inline double round_up(const Wide& x) {
-  const Wide bound = x + abs(x) * wide_slack;
-  double r = static_cast<double>(bound);
-  while (Wide(r) < bound) r = std::nextafter(r, std::numeric_limits<double>::infinity());
-  return r;
-}
+  Wide& operator+=(const Wide& b);
+  Wide& operator-=(const Wide& b);
+  Wide& operator*=(const Wide& b);
+  Wide& operator/=(const Wide& b);
+  Wide operator-() const;
+  friend Wide operator+(Wide a, const Wide& b) { return a += b; }
+  friend Wide operator-(Wide a, const Wide& b) { return a -= b; }
+  friend Wide operator*(Wide a, const Wide& b) { return a *= b; }
+  friend Wide operator/(Wide a, const Wide& b) { return a /= b; }
+  friend bool operator==(const Wide& a, const Wide& b) { return (a <=> b) == 0; }
+  friend std::partial_ordering operator<=>(const Wide& a, const Wide& b) { return a.compare(b); }
 
+ private:
+  friend struct WideNumber;  // host/core/wide_number.hpp
+  [[nodiscard]] double nearest() const;
+  [[nodiscard]] std::partial_ordering compare(const Wide& b) const;
+
+  alignas(16) std::byte number_[64];  // Boost's number lives there
+};
+
+Wide abs(const Wide& x);
+Wide fabs(const Wide& x);
+Wide sqrt(const Wide& x);
+Wide exp(const Wide& x);
+Wide log(const Wide& x);
+Wide log1p(const Wide& x);
+Wide expm1(const Wide& x);
+Wide pow(const Wide& x, const Wide& y);
+Wide ldexp(const Wide& x, int exponent);
+Wide floor(const Wide& x);
+Wide ceil(const Wide& x);
+
+/// Smallest double >= x (x evaluated with relative error <= 1e-30: far above 50-digit rounding,
+/// 1e-50 per operation, where a subtraction may cancel up to 18 digits; far below a double's
+/// 1.1e-16. delta(epsilon; mu) can cancel more and carries its own error bound, privacy/gdp);
+/// +inf on overflow.
+double round_up(const Wide& x);
 /// Largest double <= x (x evaluated with relative error <= 1e-30).
-inline double round_down(const Wide& x) {
-  const Wide bound = x - abs(x) * wide_slack;
-  double r = static_cast<double>(bound);
-  while (Wide(r) > bound) r = std::nextafter(r, -std::numeric_limits<double>::infinity());
-  return r;
-}
+double round_down(const Wide& x);
 
 }  // namespace gibbsite
+
+// The names by which Boost's users call them, so that one formula serves double and Wide.
+namespace boost::math {
+using gibbsite::expm1;
+using gibbsite::log1p;
+}  // namespace boost::math
