@@ -1,7 +1,6 @@
 #include "run/sample.hpp"
 
 #include <fmt/format.h>
-#include <sodium.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +11,7 @@
 
 #include "chains/minimiser.hpp"
 #include "core/key_access.hpp"
+#include "data/digest.hpp"
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/chains/proximal.hpp"
 #include "gibbsite/core/error.hpp"
@@ -37,7 +37,7 @@ void require_equal(const T& data, const T& plan, std::string_view name) {
   }
 }
 
-// The guarantee rests on these: the shape that was planned for, and rows within their norm.
+// The guarantee rests on these: the shape that was planned for and, below, rows within their norm.
 void require_planned(const Model& model, const Dataset& data, const Plan& plan) {
   // One object a name: another of that name would have other gradients than its constants bound.
   if (model.loss != &loss_named(model.loss->name())) {
@@ -66,40 +66,29 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan) 
         planned.rows));
   }
   if (!data.labelled()) throw BadInput("data: has no labels; give a table with the label column");
-
-  // In double, so up to d roundings of slack; readers clip exactly.
-  const Rows x = data.view();
-  x.validate();
-  const std::size_t columns = x.cols - (planned.intercept ? 1 : 0);
-  const double limit =
-      planned.row_norm * planned.row_norm *
-      (1 + static_cast<double>(x.cols + 2) * std::numeric_limits<double>::epsilon());
-  for (std::size_t i = 0; i < x.rows; ++i) {
-    double squared = 0;
-    x.for_each(i, [&](std::size_t j, float v) {
-      if (j < columns) squared += static_cast<double>(v) * static_cast<double>(v);
-    });
-    if (!(squared <= limit) || (planned.intercept && x(i, columns) != 1.0f)) {
-      throw BadInput(fmt::format(
-          "data: row {} is longer than row_norm or lacks the intercept; read it through a schema",
-          i + 1));
-    }
-    if (std::fabs(data.y[i]) != 1.0f) {
-      throw BadInput(
-          fmt::format("data: row {} has a label other than -1 and 1; read it through a "
-                      "schema",
-                      i + 1));
-    }
-  }
 }
 
-Potential potential_of(const Model& model, const Dataset& data, const CertificatePlan& c) {
-  return {model.loss, data.view(), data.y, c.beta, c.prior_precision, model.center};
+// In double, so up to d roundings of slack; readers clip exactly.
+void require_planned_rows(const Engine& engine, const Problem& planned) {
+  const double limit =
+      planned.row_norm * planned.row_norm *
+      (1 + static_cast<double>(engine.features() + 2) * std::numeric_limits<double>::epsilon());
+  const auto fault = engine.first_fault({limit, planned.intercept});
+  if (!fault) return;
+  throw BadInput(fmt::format("data: row {} {}; read it through a schema", fault->row + 1,
+                             fault->what == RowFault::What::label
+                                 ? "has a label other than -1 and 1"
+                                 : "is longer than row_norm or lacks the intercept"));
+}
+
+Potential potential_of(const Model& model, const std::shared_ptr<Engine>& engine,
+                       const CertificatePlan& c) {
+  return {engine, c.beta, c.prior_precision, model.center};
 }
 
 // Where TV certificates start: a minimiser that meets its public tolerance (THEORY 3.1).
-std::vector<double> certified_minimiser(const Model& model, const Dataset& data, const Plan& plan,
-                                        Engine& engine) {
+std::vector<double> certified_minimiser(const Model& model, const Plan& plan,
+                                        const std::shared_ptr<Engine>& engine) {
   const CertificatePlan& c = plan.certificate();
   // Public numbers: a plan that was not edited has passed this.
   if (!minimiser_in_reach(plan.constants, c.beta, c.prior_precision, c.smoothness,
@@ -109,7 +98,7 @@ std::vector<double> certified_minimiser(const Model& model, const Dataset& data,
                     "its public tolerance {:.3g}; use --certificate path",
                     to_string(c.kind), c.start_gradient_norm));
   }
-  return minimiser_within(potential_of(model, data, c), engine, plan.constants.full_row_norm_up(),
+  return minimiser_within(potential_of(model, engine, c), plan.constants.full_row_norm_up(),
                           c.start_gradient_norm);
 }
 
@@ -124,7 +113,7 @@ std::uint64_t stop_of(const CertificatePlan& c, const StreamKey& key, std::uint3
   return static_cast<std::uint64_t>(stop);
 }
 
-Ensemble planned_ensemble(const Model& model, const Dataset& data, const Plan& plan,
+Ensemble planned_ensemble(const Model& model, const Plan& plan, std::size_t features,
                           const StreamKey& key) {
   const CertificatePlan& c = plan.certificate();
   std::vector<ChainSpec> specs;
@@ -137,7 +126,7 @@ Ensemble planned_ensemble(const Model& model, const Dataset& data, const Plan& p
                      .key = key,
                      .stream = static_cast<std::uint32_t>(draw)});
   }
-  return start(std::move(specs), data.features());
+  return start(std::move(specs), features);
 }
 
 // What moves the chains of a plan, a little at a time.
@@ -163,22 +152,21 @@ std::uint64_t sum(std::span<const std::uint64_t> counts) {
 /// path, dalalyan, averaged.
 class LangevinSampler final : public Sampler {
  public:
-  LangevinSampler(const Model& model, const Dataset& data, const Plan& plan, Engine& engine,
+  LangevinSampler(const Model& model, const Plan& plan, const std::shared_ptr<Engine>& engine,
                   const StreamKey& key)
       : model_(model),
-        data_(data),
         plan_(plan),
         engine_(engine),
-        ensemble_(planned_ensemble(model, data, plan, key)) {}
+        ensemble_(planned_ensemble(model, plan, engine->features(), key)) {}
 
   void begin() override {
     const CertificatePlan& c = plan_.certificate();
     if (c.kind == CertificateKind::path) return;
-    const auto minimiser = certified_minimiser(model_, data_, plan_, engine_);
+    const auto minimiser = certified_minimiser(model_, plan_, engine_);
     start_at_random(ensemble_, minimiser,
                     c.kind == CertificateKind::dalalyan ? 1 / std::sqrt(c.smoothness) : 0.0);
   }
-  void advance(std::uint64_t steps) override { engine_.advance(ensemble_, steps); }
+  void advance(std::uint64_t steps) override { engine_->advance(ensemble_, steps); }
   [[nodiscard]] std::uint64_t done() const override { return sum(ensemble_.step); }
   [[nodiscard]] std::uint64_t total() const override {
     std::uint64_t out = 0;
@@ -211,30 +199,28 @@ class LangevinSampler final : public Sampler {
 
  private:
   const Model& model_;
-  const Dataset& data_;
   const Plan& plan_;
-  Engine& engine_;
+  std::shared_ptr<Engine> engine_;
   Ensemble ensemble_;
 };
 
 /// proximal, rejection.
 class RejectionSampler final : public Sampler {
  public:
-  RejectionSampler(const Model& model, const Dataset& data, const Plan& plan, Engine& engine,
+  RejectionSampler(const Model& model, const Plan& plan, const std::shared_ptr<Engine>& engine,
                    const StreamKey& key)
       : model_(model),
-        data_(data),
         plan_(plan),
-        engine_(engine),
         key_(key),
-        potential_(potential_of(model, data, plan.certificate())) {}
+        potential_(potential_of(model, engine, plan.certificate())) {}
 
   void begin() override {
     const CertificatePlan& c = plan_.certificate();
     if (c.gradients > 0) {  // padded: public, and so is the number of passes
-      center_ = model_.center.empty() ? std::vector<double>(data_.features(), 0.0) : model_.center;
+      center_ =
+          model_.center.empty() ? std::vector<double>(potential_.features(), 0.0) : model_.center;
     } else {
-      center_ = certified_minimiser(model_, data_, plan_, engine_);
+      center_ = certified_minimiser(model_, plan_, potential_.engine);
     }
     make_chains();
     if (c.kind == CertificateKind::proximal) {
@@ -255,7 +241,7 @@ class RejectionSampler final : public Sampler {
   // Of each chain its position, a pair, and the center that all started from.
   void save(Checkpoint& checkpoint) const override {
     const auto positions = chains_->positions();
-    const std::size_t pair = 2 * data_.features();
+    const std::size_t pair = 2 * potential_.features();
     checkpoint.theta.clear();
     for (std::size_t c = 0; c < draws_asked(); ++c) {
       const auto* const position = positions.data() + c * pair;
@@ -265,14 +251,14 @@ class RejectionSampler final : public Sampler {
     checkpoint.step = chains_->iterations();
   }
   [[nodiscard]] bool fits(const Checkpoint& checkpoint) const override {
-    return checkpoint.theta.size() == 3 * draws_asked() * data_.features() &&
+    return checkpoint.theta.size() == 3 * draws_asked() * potential_.features() &&
            checkpoint.step.size() == draws_asked() &&
            std::ranges::all_of(checkpoint.step,
                                [&](std::uint64_t step) { return step <= iterations(); });
   }
   void restore(const Checkpoint& checkpoint) override {
     const std::span<const double> theta = checkpoint.theta;
-    const std::size_t d = data_.features();
+    const std::size_t d = potential_.features();
     const auto center = theta.last(d);
     center_.assign(center.begin(), center.end());
     make_chains();
@@ -288,7 +274,7 @@ class RejectionSampler final : public Sampler {
   void make_chains() {
     const CertificatePlan& c = plan_.certificate();
     chains_ = std::make_unique<ProximalChains>(
-        engine_, potential_,
+        potential_,
         ProximalSchedule{c.step_size, c.iterations, c.proposals, c.rounds, c.residual, c.gradients},
         center_, draws_asked(), key_);
   }
@@ -298,22 +284,20 @@ class RejectionSampler final : public Sampler {
   [[nodiscard]] std::uint64_t draws_asked() const { return plan_.budget.draws; }
 
   const Model& model_;
-  const Dataset& data_;
   const Plan& plan_;
-  Engine& engine_;
   StreamKey key_;
   Potential potential_;
   std::vector<double> center_;  // [d]
   std::unique_ptr<ProximalChains> chains_;
 };
 
-std::unique_ptr<Sampler> make_sampler(const Model& model, const Dataset& data, const Plan& plan,
-                                      Engine& engine, const StreamKey& key) {
+std::unique_ptr<Sampler> make_sampler(const Model& model, const Plan& plan,
+                                      const std::shared_ptr<Engine>& engine, const StreamKey& key) {
   const CertificateKind kind = plan.certificate().kind;
   if (kind == CertificateKind::proximal || kind == CertificateKind::rejection) {
-    return std::make_unique<RejectionSampler>(model, data, plan, engine, key);
+    return std::make_unique<RejectionSampler>(model, plan, engine, key);
   }
-  return std::make_unique<LangevinSampler>(model, data, plan, engine, key);
+  return std::make_unique<LangevinSampler>(model, plan, engine, key);
 }
 
 // Of everything a resumed run must share with the run it continues: keyed, so that it says nothing
@@ -329,27 +313,7 @@ std::string fingerprint_of(const Model& model, const Dataset& data, const Plan& 
                   model.loss->name(), to_toml(data.schema));
   text += fmt::format("{:a} {:a} {:a} {:a} ", c.proposals, c.rounds, c.residual, c.gradients);
   for (const double v : model.center) text += fmt::format("{:a} ", v);
-  std::array<unsigned char, 32> hash;
-  crypto_generichash_state state;
-  crypto_generichash_init(&state, key.bytes.data(), key.bytes.size(), hash.size());
-  const auto update = [&](const void* bytes, std::size_t size) {
-    crypto_generichash_update(&state, static_cast<const unsigned char*>(bytes), size);
-  };
-  update(text.data(), text.size());
-  const auto update_numbers = [&](const auto* numbers, std::size_t count) {
-    update(numbers, count * sizeof(*numbers));
-  };
-  const Rows x = data.view();  // the same in memory and in files
-  if (x.is_sparse()) {
-    update_numbers(x.sparse.begin, x.rows + 1);
-    update_numbers(x.sparse.feature, x.sparse.entries());
-    update_numbers(x.sparse.value, x.sparse.entries());
-  } else {
-    update_numbers(x.dense, x.rows * x.cols);
-  }
-  update_numbers(data.y.data(), data.y.size());
-  crypto_generichash_final(&state, hash.data(), hash.size());
-  return {hash.begin(), hash.end()};
+  return keyed_digest(key.bytes, text, data);
 }
 
 // Throws BadInput when the checkpoint belongs to another run.
@@ -380,7 +344,8 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
   static_cast<void>(require_feasible(plan));
   require_planned(model, data, plan);
 
-  const auto engine = backend.load(data.view(), data.y, *model.loss);
+  const std::shared_ptr<Engine> engine = backend.load(data.view(), data.y, *model.loss);
+  require_planned_rows(*engine, plan.constants);
   if (!engine->certifiable()) {
     throw BadInput(
         fmt::format("--backend {}: its arithmetic or its noise is for throughput only and no "
@@ -394,13 +359,13 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
   std::error_code ignored;
   if (keep && std::filesystem::exists(options.checkpoint, ignored)) {
     checkpoint = read_checkpoint(options.checkpoint);
-    sampler = make_sampler(model, data, plan, *engine, checkpoint.key);
+    sampler = make_sampler(model, plan, engine, checkpoint.key);
     require_same_run(checkpoint, options, asked, *sampler,
                      fingerprint_of(model, data, plan, checkpoint.key));
     sampler->restore(checkpoint);
   } else {
     if (keep) checkpoint.fingerprint = fingerprint_of(model, data, plan, asked);
-    sampler = make_sampler(model, data, plan, *engine, asked);
+    sampler = make_sampler(model, plan, engine, asked);
     sampler->begin();
   }
   const auto save = [&] {
