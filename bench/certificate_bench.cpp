@@ -78,7 +78,6 @@ struct Instance {
   Shape shape{};
   MadeUpRows rows;
   std::unique_ptr<Backend> backend = make_backend("cpu");
-  std::unique_ptr<Engine> engine;
   Problem constants;
   Potential potential;
   double smoothness = 0, gradient_norm = 1e-3 * std::sqrt(m);
@@ -91,18 +90,17 @@ struct Instance {
   void make(const Shape& wanted) {
     if (shape.rows == wanted.rows && shape.features == wanted.features) return;
     shape = wanted;
-    engine.reset();
+    potential = {};
     rows = {};
     const FeatureSpace space{.features = shape.features};
     rows = make_up_rows(dense_shape(space, shape.rows), shape.rows);
     const Model model = logistic_regression({.prior_precision = m});
-    engine = backend->load(rows.view(), rows.y, *model.loss);
     constants = model.constants(space, shape.rows);
     const auto n = static_cast<double>(shape.rows);
     const double beta =
         *setting(plan(constants, {.epsilon = 1, .delta = 1 / (n * n)}).offers[4].mechanism, "beta");
     smoothness = constants.smoothness_up(beta, m);
-    potential = {model.loss, rows.view(), rows.y, beta, m};
+    potential = {backend->load(rows.view(), rows.y, *model.loss), beta, m};
     const auto begin = Clock::now();
     minimum = minimise(potential, gradient_norm / 4);
     minimise_seconds = seconds_since(begin);
@@ -113,7 +111,7 @@ struct Instance {
   }
   double step_of(std::size_t chains) {
     if (!step_seconds.contains(chains)) {
-      StepTimer timer(*backend, rows.view(), rows.y, *potential.loss, {.seconds = 1});
+      StepTimer timer(*backend, rows.view(), rows.y, potential.loss(), {.seconds = 1});
       step_seconds[chains] = timer.time(chains).seconds;
     }
     return step_seconds[chains];
@@ -244,8 +242,7 @@ bool run_proximal(Instance& p, const Scheduled& s, std::size_t count, const Stre
   const bool padded = s.plan.gradients > 0;
   const std::vector<double> zero(p.shape.features, 0.0);
   auto begin = Clock::now();
-  ProximalChains chains(*p.engine, p.potential, s.proximal, padded ? zero : p.minimum.theta, count,
-                        key);
+  ProximalChains chains(p.potential, s.proximal, padded ? zero : p.minimum.theta, count, key);
   out.setup = seconds_since(begin);
   if (s.plan.kind == Proximal::name) chains.start_at_random(1 / std::sqrt(p.smoothness));
   const auto last = static_cast<std::uint64_t>(s.plan.iterations);

@@ -7,10 +7,9 @@
 
 namespace gibbsite {
 
-std::vector<double> minimiser_within(const Potential& u, Engine& engine, double row_norm,
-                                     double tolerance) {
+std::vector<double> minimiser_within(const Potential& u, double row_norm, double tolerance) {
   using Eigen::VectorXd;
-  const std::size_t d = u.x.cols;
+  const std::size_t d = u.features();
   const auto size = static_cast<Eigen::Index>(d);
   VectorXd prior = VectorXd::Zero(size), gradient(size);
   if (!u.center.empty()) prior = Eigen::Map<const VectorXd>(u.center.data(), size);
@@ -18,15 +17,16 @@ std::vector<double> minimiser_within(const Potential& u, Engine& engine, double 
   std::vector<double> at = minimise(u, tolerance / 4).theta;
   Eigen::Map<VectorXd> theta(at.data(), size);
   for (;;) {
-    engine.loss_gradients({at.data(), 1, d}, {gradient.data(), 1, d});
+    u.engine->loss_gradients({at.data(), 1, d}, {gradient.data(), 1, d});
     gradient = u.beta * gradient + u.prior_precision * (theta - prior);
     const double far = theta.norm() + prior.norm();
-    const double error = u.beta * loss_gradient_error(*u.loss, u.x.rows, d, row_norm, far) +
-                         gamma_of(8) * u.prior_precision * far;
+    const double error =
+        u.beta * loss_gradient_error(u.loss(), u.engine->rows(), d, row_norm, far) +
+        gamma_of(8) * u.prior_precision * far;
     if (gradient.norm() + error <= tolerance) return at;
     const auto newton = newton_step(u, at, {gradient.data(), d});
     const Eigen::Map<const VectorXd> step(newton.data(), size);
-    theta += damping(*u.loss, step.norm() * row_norm) * step;
+    theta += damping(u.loss(), step.norm() * row_norm) * step;
   }
 }
 

@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "gibbsite/chains/potential.hpp"
-#include "gibbsite/engine/engine.hpp"
 
 namespace gibbsite {
 
@@ -11,7 +10,6 @@ namespace gibbsite {
 /// (docs/map-error.md, steps 2 and 3). m > 0. Comes to an end for every data set where
 /// `minimiser_in_reach` (schedule/minimiser.hpp) holds: `minimise` goes first, and damped Newton
 /// steps, which lower U from wherever they begin, finish what it leaves.
-std::vector<double> minimiser_within(const Potential& potential, Engine& engine, double row_norm,
-                                     double tolerance);
+std::vector<double> minimiser_within(const Potential& potential, double row_norm, double tolerance);
 
 }  // namespace gibbsite

@@ -4,9 +4,7 @@
 #include <Eigen/Core>
 #include <Eigen/IterativeLinearSolvers>
 #include <Eigen/SparseCore>
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "gibbsite/core/error.hpp"
 
@@ -26,7 +24,6 @@ namespace {
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
-using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 // Beyond, a Hessian (n d^2/2 operations) costs more than some hundred products with it.
 constexpr std::size_t most_dense_features = 1000;
@@ -38,52 +35,11 @@ std::span<const double> view(const VectorXd& v) {
   return {v.data(), static_cast<std::size_t>(v.size())};
 }
 
-// z[i] = x_i^T theta.
-std::vector<double> logits(const Rows& x, std::span<const double> theta) {
-  std::vector<double> z(x.rows);
-  for (std::size_t i = 0; i < x.rows; ++i) z[i] = x.dot(i, theta);
-  return z;
-}
-
-// X^T diag(w) X, lower triangle, over blocks of rows.
-void add_dense(const Rows& x, std::span<const double> weight, MatrixXd& h) {
-  constexpr std::size_t block = 1024;
-  const auto d = index(x.cols);
-  for (std::size_t first = 0; first < x.rows; first += block) {
-    const auto n = index(std::min(block, x.rows - first));
-    const Eigen::Map<const RowMajor> rows(x.matrix().row(first).data(), n, d);
-    const Eigen::Map<const VectorXd> w(weight.data() + first, n);
-    const MatrixXd scaled = w.array().sqrt().matrix().asDiagonal() * rows.cast<double>();
-    h.selfadjointView<Eigen::Lower>().rankUpdate(scaled.transpose());
-  }
-}
-
-// The same by pairs of entries.
-void add_sparse(const Rows& x, std::span<const double> weight, MatrixXd& h) {
-  for (std::size_t i = 0; i < x.rows; ++i) {
-    x.for_each(i, [&](std::size_t j, float v) {
-      x.for_each(i, [&](std::size_t k, float w) {
-        if (k <= j)
-          h(index(j), index(k)) += weight[i] * static_cast<double>(v) * static_cast<double>(w);
-      });
-    });
-  }
-}
-
-// beta f''(z[i], y[i]).
-std::vector<double> weights(const Potential& u, std::span<const double> theta) {
-  const auto z = logits(u.x, theta);
-  std::vector<double> weight(u.x.rows);
-  u.loss->curvatures(z, u.y, weight);
-  for (double& w : weight) w *= u.beta;
-  return weight;
-}
-
-// grad^2 U, lower triangle.
-MatrixXd lower_hessian(const Potential& u, std::span<const double> theta) {
-  const auto weight = weights(u, theta);
-  MatrixXd h = MatrixXd::Zero(index(u.x.cols), index(u.x.cols));
-  u.x.is_sparse() ? add_sparse(u.x, weight, h) : add_dense(u.x, weight, h);
+// grad^2 U, all of it.
+MatrixXd dense_hessian(const Potential& u, std::span<const double> theta) {
+  const std::size_t d = u.features();
+  MatrixXd h(index(d), index(d));
+  u.engine->hessian(theta, u.beta)->dense({h.data(), d, d});
   h.diagonal().array() += u.prior_precision;
   return h;
 }
@@ -96,9 +52,9 @@ class HessianProduct : public Eigen::EigenBase<HessianProduct> {
   using StorageIndex = int;
   enum { ColsAtCompileTime = -1, MaxColsAtCompileTime = -1, IsRowMajor = false };
 
-  HessianProduct(const Potential& u, std::vector<double> weight)
-      : u_(u), weight_(std::move(weight)) {}
-  [[nodiscard]] Eigen::Index rows() const { return index(u_.x.cols); }
+  HessianProduct(const Potential& u, std::span<const double> theta)
+      : u_(u), loss_(u.engine->hessian(theta, u.beta)) {}
+  [[nodiscard]] Eigen::Index rows() const { return index(u_.features()); }
   [[nodiscard]] Eigen::Index cols() const { return rows(); }
   template <class Rhs>
   Eigen::Product<HessianProduct, Rhs, Eigen::AliasFreeProduct> operator*(
@@ -107,17 +63,13 @@ class HessianProduct : public Eigen::EigenBase<HessianProduct> {
   }
   [[nodiscard]] VectorXd times(const VectorXd& v) const {
     VectorXd out = u_.prior_precision * v;
-    for (std::size_t i = 0; i < u_.x.rows; ++i) {
-      const double scaled = weight_[i] * u_.x.dot(i, view(v));
-      u_.x.for_each(
-          i, [&](std::size_t j, float x) { out(index(j)) += scaled * static_cast<double>(x); });
-    }
+    loss_->add_product(view(v), view(out));
     return out;
   }
 
  private:
   const Potential& u_;
-  std::vector<double> weight_;
+  std::unique_ptr<LossHessian> loss_;
 };
 
 }  // namespace
@@ -151,18 +103,15 @@ VectorXd conjugate_gradients(const HessianProduct& h, const VectorXd& gradient) 
 
 // -(grad^2 U)^-1 gradient; m > 0.
 VectorXd newton(const Potential& u, const VectorXd& theta, const VectorXd& gradient) {
-  if (u.x.cols > most_dense_features) {
-    return -conjugate_gradients({u, weights(u, view(theta))}, gradient);
-  }
-  return -lower_hessian(u, view(theta)).selfadjointView<Eigen::Lower>().ldlt().solve(gradient);
+  if (u.features() > most_dense_features) return -conjugate_gradients({u, view(theta)}, gradient);
+  return -dense_hessian(u, view(theta)).selfadjointView<Eigen::Lower>().ldlt().solve(gradient);
 }
 
 // With m = 0 a minimum exists only when the loss alone attains one. Where it does not (the classes
 // can be separated), the gradient fades out along a direction in which Newton's step keeps moving
 // the logits by about 1; near a minimum the step vanishes with the gradient.
 bool step_moves_logits(const Potential& u, const VectorXd& step) {
-  const auto moved = logits(u.x, view(step));
-  return std::any_of(moved.begin(), moved.end(), [](double z) { return !(std::fabs(z) <= 0.5); });
+  return !(u.engine->largest_logit(view(step)) <= 0.5);
 }
 
 }  // namespace
@@ -173,17 +122,11 @@ double Potential::value(std::span<const double> theta) const {
     const double from_center = theta[j] - (center.empty() ? 0.0 : center[j]);
     prior += from_center * from_center;
   }
-  return beta * loss->value_sum(logits(x, theta), y) + prior_precision / 2 * prior;
+  return beta * engine->plain_value(theta) + prior_precision / 2 * prior;
 }
 
 void Potential::gradient(std::span<const double> theta, std::span<double> out) const {
-  const auto z = logits(x, theta);
-  std::vector<double> r(x.rows);
-  loss->residuals(z, y, r);
-  std::fill(out.begin(), out.end(), 0.0);
-  for (std::size_t i = 0; i < x.rows; ++i) {
-    x.for_each(i, [&](std::size_t j, float v) { out[j] += r[i] * static_cast<double>(v); });
-  }
+  engine->plain_gradient(theta, out);
   for (std::size_t j = 0; j < out.size(); ++j) {
     const double from_center = theta[j] - (center.empty() ? 0.0 : center[j]);
     out[j] = beta * out[j] + prior_precision * from_center;
@@ -191,20 +134,13 @@ void Potential::gradient(std::span<const double> theta, std::span<double> out) c
 }
 
 std::vector<double> hessian(const Potential& u, std::span<const double> theta) {
-  std::vector<double> out(theta.size() * theta.size());
-  Eigen::Map<MatrixXd>(out.data(), index(theta.size()), index(theta.size())) =
-      lower_hessian(u, theta).selfadjointView<Eigen::Lower>();
-  return out;
+  const MatrixXd h = dense_hessian(u, theta);
+  return {h.data(), h.data() + h.size()};
 }
 
 std::vector<double> hessian_diagonal(const Potential& u, std::span<const double> theta) {
-  const auto weight = weights(u, theta);
   std::vector<double> out(theta.size(), u.prior_precision);
-  for (std::size_t i = 0; i < u.x.rows; ++i) {
-    u.x.for_each(i, [&](std::size_t j, float v) {
-      out[j] += weight[i] * static_cast<double>(v) * static_cast<double>(v);
-    });
-  }
+  u.engine->hessian(theta, u.beta)->add_diagonal(out);
   return out;
 }
 
@@ -227,7 +163,7 @@ Minimum minimise(const Potential& u, double tolerance) {
   // Without a prior and without a minimum each step adds about 1 to the margin; 25 is where the
   // curvature left, exp(-25), nears the ridge below.
   const int most_iterations = flat ? 25 : 100;
-  const auto d = index(u.x.cols);
+  const auto d = index(u.features());
   VectorXd theta = VectorXd::Zero(d), gradient(d), trial_gradient(d);
   if (!u.center.empty() && !flat) theta = Eigen::Map<const VectorXd>(u.center.data(), d);
   u.gradient(view(theta), view(gradient));
@@ -242,7 +178,7 @@ Minimum minimise(const Potential& u, double tolerance) {
     if (flat) {
       // Collinear features make H singular at m = 0; the ridge leaves those directions alone and
       // slows none of the others.
-      MatrixXd h = lower_hessian(u, view(theta));
+      MatrixXd h = dense_hessian(u, view(theta));
       h.diagonal().array() += 1e-13 * h.diagonal().maxCoeff();
       step = -h.selfadjointView<Eigen::Lower>().ldlt().solve(gradient);
     } else {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "chains/exact_loss.hpp"
 #include "chains/gradient_error.hpp"
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/core/error.hpp"
@@ -18,6 +17,7 @@ namespace {
 using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
+using Rowwise = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 // Newton's model of U predicts the proximal point; beyond, factorising costs more than passes save.
 constexpr std::size_t most_predicted_features = 1000;
@@ -31,18 +31,6 @@ constexpr double full_step = 0.1;
 // Noise of iteration k: y at k 2^32, proposal t at k 2^32 + 1 + t, its uniform in the upper half.
 constexpr int trials_bits = 32;
 constexpr std::uint64_t uniforms = std::uint64_t{1} << 63;
-
-double largest_row_norm(const Rows& x) {
-  double largest = 0;
-  for (std::size_t i = 0; i < x.rows; ++i) {
-    double squared = 0;
-    x.for_each(i, [&](std::size_t, float v) {
-      squared += static_cast<double>(v) * static_cast<double>(v);
-    });
-    largest = std::max(largest, squared);
-  }
-  return std::sqrt(largest) * (1 + gamma_of(static_cast<double>(x.cols) + 4));
-}
 
 enum class Phase { begin, seek, propose };
 
@@ -76,7 +64,6 @@ void add_exactly(VectorXd& sum, const VectorXd& b, VectorXd& error) {
 }  // namespace
 
 struct ProximalChains::State {
-  Engine& engine;
   const Potential& u;
   ProximalSchedule schedule;
   VectorXd anchor;  // [d] the center given
@@ -136,10 +123,10 @@ void finish(Chain& chain) {
 // after another, f within 8 roundings and never negative, and |f'| passes on what the logits are
 // off.
 double ProximalChains::State::value_error(double value, double theta_norm) const {
-  const auto n = static_cast<double>(u.x.rows), d = static_cast<double>(features());
+  const auto n = static_cast<double>(u.engine->rows()), d = static_cast<double>(features());
   const double depth = static_cast<double>(row_block) + 64 + n / static_cast<double>(row_block) + 8;
   return gamma_of(depth) * value +
-         n * u.loss->max_abs_residual() * gamma_of(d + 2) * row_norm * theta_norm;
+         n * u.loss().max_abs_residual() * gamma_of(d + 2) * row_norm * theta_norm;
 }
 
 // y, and a first guess at the proximal point.
@@ -179,10 +166,10 @@ void ProximalChains::State::take_gradient(Chain& chain,
   chain.slope = pull * chain.y - stiffness * chain.mean - prior_pull;
   chain.magnitude = pull * chain.y.cwiseAbs() + stiffness * chain.mean.cwiseAbs() +
                     m * (chain.high.cwiseAbs() + prior.cwiseAbs());
-  const double tilt =
-      u.beta * loss_gradient_error(*u.loss, u.x.rows, features(), row_norm, chain.w.norm()) +
-      gamma_of(10) *
-          (loss.norm() + chain.magnitude.norm() + stiffness * (chain.w.norm() + chain.high.norm()));
+  const double tilt = u.beta * loss_gradient_error(u.loss(), u.engine->rows(), features(), row_norm,
+                                                   chain.w.norm()) +
+                      gamma_of(10) * (loss.norm() + chain.magnitude.norm() +
+                                      stiffness * (chain.w.norm() + chain.high.norm()));
   const double bound = residual.norm() + tilt;  // of the exact gradient's norm
   const bool there = padded() ? static_cast<double>(chain.gradients) >= schedule.gradients
                               : bound <= schedule.residual || exact_rejection();
@@ -201,7 +188,7 @@ void ProximalChains::State::search(Chain& chain, const VectorXd& residual, doubl
   const double asked = chain.tries == 1 ? std::min(full_step, contraction) : contraction;
   if (chain.tries > 0 && !(bound <= asked * chain.from_bound)) {
     if (++chain.tries == 2) {
-      chain.w = chain.from + damping(*u.loss, chain.from_step.norm() * row_norm) * chain.from_step;
+      chain.w = chain.from + damping(u.loss(), chain.from_step.norm() * row_norm) * chain.from_step;
     } else {
       chain.w = chain.from - descent * chain.from_residual;
       chain.tries = 0;
@@ -273,18 +260,22 @@ bool ProximalChains::State::accepts(const Chain& chain, const VectorXd& move, do
 
   ++counts.exact;
   Wide exact_along = 0;
-  std::vector<Wide> x;
   const Wide m = u.prior_precision, eta = schedule.step_size;
   const Wide exact_pull = exact_rejection() ? Wide(0) : Wide(1 / eta);
+  Rowwise terms(3, move.size());  // their sum is the point
+  terms << chain.high.transpose(), chain.mean.transpose(), move.transpose();
   for (Index j = 0; j < move.size(); ++j) {
     const Wide high = chain.high(j), mean = chain.mean(j);
     const Wide slope =
         exact_pull * Wide(chain.y(j)) - (m + exact_pull) * mean - m * (high - Wide(prior(j)));
-    x.push_back(high + mean + Wide(move(j)));
-    exact_along += slope * (x.back() - Wide(chain.w(j)));
+    exact_along += slope * (high + mean + Wide(move(j)) - Wide(chain.w(j)));
   }
-  const Wide drop =
-      Wide(u.beta) * exact_loss_difference(*u.loss, u.x, u.y, x, {chain.w.data(), features()});
+  Wide difference = 0;
+  for (const double part :
+       u.engine->exact_difference({terms.data(), 3, features()}, {chain.w.data(), features()})) {
+    difference += Wide(part);
+  }
+  const Wide drop = Wide(u.beta) * difference;
   const Wide uniform = (Wide(word) + Wide(0.5)) * ldexp(Wide(1), -64);
   return log(uniform) <= exact_along - drop - Wide(chain.slack);
 }
@@ -310,9 +301,9 @@ void ProximalChains::State::decide(Chain& chain, std::span<const double> kicked,
   if (last || (chain.accepted && !padded())) finish(chain);
 }
 
-ProximalChains::ProximalChains(Engine& engine, const Potential& potential,
-                               const ProximalSchedule& schedule, std::span<const double> center,
-                               std::size_t chains, const StreamKey& key) {
+ProximalChains::ProximalChains(const Potential& potential, const ProximalSchedule& schedule,
+                               std::span<const double> center, std::size_t chains,
+                               const StreamKey& key) {
   const double m = potential.prior_precision, eta = schedule.step_size;
   require_finite_positive(m, "--prior-precision");
   require_finite_nonnegative(eta, "step_size");
@@ -323,7 +314,7 @@ ProximalChains::ProximalChains(Engine& engine, const Potential& potential,
     throw BadInput(
         "iterations, rounds: 2^31 iterations of 2^31 proposals at most; lower the step size");
   }
-  if (center.size() != engine.features() ||
+  if (center.size() != potential.features() ||
       !std::all_of(center.begin(), center.end(), [](double v) { return std::isfinite(v); })) {
     throw BadInput("start: needs a finite coordinate for each feature; give them");
   }
@@ -334,22 +325,24 @@ ProximalChains::ProximalChains(Engine& engine, const Potential& potential,
   if (!potential.center.empty()) {
     prior = Eigen::Map<const VectorXd>(potential.center.data(), d);
   }
-  state_.reset(new State{.engine = engine,
-                         .u = potential,
+  state_.reset(new State{.u = potential,
                          .schedule = schedule,
                          .anchor = Eigen::Map<const VectorXd>(center.data(), d),
                          .prior = std::move(prior),
                          .key = key});
   State& s = *state_;
-  s.row_norm = largest_row_norm(potential.x);
+  // Rounded up.
+  s.row_norm = std::sqrt(potential.engine->row_norms().largest_squared) *
+               (1 + gamma_of(static_cast<double>(s.features()) + 4));
   s.pull = eta == 0 ? 0 : 1 / eta;
   s.variance = 1 / (m + s.pull);
   s.noise = std::sqrt(s.variance);
   s.kick = std::sqrt(eta);
   if (eta != 0) {
     // M by the norms of these rows, at most the public one.
-    const auto n = static_cast<double>(potential.x.rows);
-    const double M = potential.beta * n * potential.loss->curvature() * s.row_norm * s.row_norm + m;
+    const auto n = static_cast<double>(potential.engine->rows());
+    const double M =
+        potential.beta * n * potential.loss().curvature() * s.row_norm * s.row_norm + m;
     s.descent = 2 / (m + M + 2 * s.pull);
     s.contraction = (M - m) / (m + M + 2 * s.pull);
     if (!s.padded() && s.features() <= most_predicted_features) {
@@ -413,7 +406,8 @@ bool ProximalChains::advance(std::uint64_t iteration) {
     for (std::size_t i = 0; i < seek.size(); ++i) {
       std::copy_n(seek[i]->w.data(), d, &s.points[i * d]);
     }
-    s.engine.loss_gradients({s.points.data(), seek.size(), d}, {s.results.data(), seek.size(), d});
+    s.u.engine->loss_gradients({s.points.data(), seek.size(), d},
+                               {s.results.data(), seek.size(), d});
     s.counts.gradients += seek.size();
     ++s.counts.gradient_passes;
     for (std::size_t i = 0; i < seek.size(); ++i) {
@@ -433,7 +427,7 @@ bool ProximalChains::advance(std::uint64_t iteration) {
       s.propose(*propose[i], {&s.kicks[i * batch * d], batch * d},
                 {&s.points[first[i] * d], (first[i + 1] - first[i]) * d});
     }
-    s.engine.loss_values({s.points.data(), first.back(), d}, s.results);
+    s.u.engine->loss_values({s.points.data(), first.back(), d}, s.results);
     ++s.counts.proposal_passes;
     for (std::size_t i = 0; i < propose.size(); ++i) {
       s.decide(*propose[i], {&s.kicks[i * batch * d], batch * d},

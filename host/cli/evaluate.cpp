@@ -26,9 +26,8 @@ Evaluation evaluate_non_private(const LinearModel& model, const Dataset& data) {
         "--beside-non-private: the table has {} features, at most {} are fitted; leave it out",
         data.features(), most_features));
   }
-  const Potential potential{.loss = &loss_named(model.loss),
-                            .x = data.view(),
-                            .y = data.y,
+  const auto backend = make_backend("reference");
+  const Potential potential{.engine = backend->load(data.view(), data.y, loss_named(model.loss)),
                             .beta = 1,
                             .prior_precision = 1e-3,
                             .center = {}};

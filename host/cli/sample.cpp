@@ -211,13 +211,12 @@ struct SampleCommand {
     Progress bar("sampling", silent(), interval());
     options.stop = &stop_flag();
     options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
-    const Potential potential{.loss = &loss_named("logistic"),
-                              .x = data.view(),
-                              .y = data.y,
-                              .beta = temperature,
-                              .prior_precision = *prior_precision,
-                              .center = {}};
-    return sample_posterior(potential, engine_maker, options);
+    const Potential potential{
+        .engine = engine_maker.load(data.view(), data.y, loss_named("logistic")),
+        .beta = temperature,
+        .prior_precision = *prior_precision,
+        .center = {}};
+    return sample_posterior(potential, options);
   }
 
   // The names of the files in `out`.

@@ -82,21 +82,20 @@ VectorXd vector(std::span<const double> v) {
 // U and its gradient for all chains at once, on the backend.
 class Target {
  public:
-  Target(const Potential& potential, Backend& backend)
-      : u_(potential), engine_(backend.load(potential.x, potential.y, *potential.loss)) {
-    center_ = u_.center.empty() ? VectorXd::Zero(index(u_.x.cols)) : vector(u_.center);
-  }
+  explicit Target(const Potential& potential)
+      : u_(potential),
+        center_(u_.center.empty() ? VectorXd::Zero(index(u_.features())) : vector(u_.center)) {}
 
   // out[C x d] = grad U of each row of theta [C x d]; reads X once.
   void gradients(const Rowwise& theta, Rowwise& out) {
-    engine_->loss_gradients(shape(theta.data(), theta), shape(out.data(), out));
+    u_.engine->loss_gradients(shape(theta.data(), theta), shape(out.data(), out));
     out = u_.beta * out + u_.prior_precision * (theta.rowwise() - center_.transpose());
   }
 
   // out[C] = U.
   void values(const Rowwise& theta, VectorXd& out) {
-    engine_->loss_values(shape(theta.data(), theta),
-                         {out.data(), static_cast<std::size_t>(out.size())});
+    u_.engine->loss_values(shape(theta.data(), theta),
+                           {out.data(), static_cast<std::size_t>(out.size())});
     out = u_.beta * out +
           u_.prior_precision / 2 * (theta.rowwise() - center_.transpose()).rowwise().squaredNorm();
   }
@@ -110,7 +109,6 @@ class Target {
   }
 
   const Potential& u_;
-  std::unique_ptr<Engine> engine_;
   VectorXd center_;
 };
 
@@ -252,8 +250,7 @@ class Spread {
 };
 
 void require_valid(const Potential& u, const PosteriorOptions& o) {
-  u.x.validate();
-  const std::size_t d = u.x.cols;
+  const std::size_t d = u.features();
   require_finite_nonnegative(u.beta, "beta");
   if (u.prior_precision == 0) {
     throw BadInput(
@@ -317,14 +314,14 @@ void require_valid(const Potential& u, const PosteriorOptions& o) {
 
 class Sampler {
  public:
-  Sampler(const Potential& potential, Backend& backend, const PosteriorOptions& options)
+  Sampler(const Potential& potential, const PosteriorOptions& options)
       : u_(potential),
         options_(options),
-        metric_(options.metric != Metric::automatic         ? options.metric
-                : potential.x.cols <= most_dense_parameters ? Metric::laplace
-                                                            : Metric::diagonal),
-        target_(potential, backend) {
-    const auto C = index(options.chains), d = index(potential.x.cols);
+        metric_(options.metric != Metric::automatic             ? options.metric
+                : potential.features() <= most_dense_parameters ? Metric::laplace
+                                                                : Metric::diagonal),
+        target_(potential) {
+    const auto C = index(options.chains), d = index(potential.features());
     for (Rowwise* m : {&theta_, &slope_, &proposal_, &proposal_slope_, &momentum_, &scratch_}) {
       m->resize(C, d);
     }
@@ -388,7 +385,7 @@ class Sampler {
   }
 
   PosteriorDraws draw() {
-    const std::size_t N = options_.draws, C = options_.chains, d = u_.x.cols;
+    const std::size_t N = options_.draws, C = options_.chains, d = u_.features();
     PosteriorDraws out;
     out.draws = N;
     out.chains = C;
@@ -641,14 +638,13 @@ Transition transition_from_string(std::string_view name) {
 std::string_view to_string(Metric metric) { return name_of(metrics, metric); }
 Metric metric_from_string(std::string_view name) { return named(metrics, name, "--metric"); }
 
-PosteriorDraws sample_posterior(const Potential& potential, Backend& backend,
-                                const PosteriorOptions& options) {
+PosteriorDraws sample_posterior(const Potential& potential, const PosteriorOptions& options) {
   require_valid(potential, options);
   if (options.transition == Transition::proximal) {
-    return sample_proximal(potential, backend, options);
+    return sample_proximal(potential, options);
   }
   const auto begin = Clock::now();
-  Sampler sampler(potential, backend, options);
+  Sampler sampler(potential, options);
   sampler.start();
   sampler.warm_up();
   const auto warm = Clock::now();

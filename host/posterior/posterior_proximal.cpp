@@ -18,28 +18,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// These rows' own numbers: there is no privacy to keep, so M - m may be the trace itself.
-struct RowNorms {
-  double largest = 0;      // ||x_i||
-  double sum_squares = 0;  // sum ||x_i||^2
-};
-
-RowNorms norms_of(const Rows& x) {
-  RowNorms out;
-  for (std::size_t i = 0; i < x.rows; ++i) {
-    double squared = 0;
-    x.for_each(i, [&](std::size_t, float v) {
-      squared += static_cast<double>(v) * static_cast<double>(v);
-    });
-    out.sum_squares += squared;
-    out.largest = std::max(out.largest, squared);
-  }
-  // Rounded up: n d roundings at most.
-  const double up =
-      1 + static_cast<double>(x.rows + x.cols + 4) * std::numeric_limits<double>::epsilon();
-  return {std::sqrt(out.largest) * up, out.sum_squares * up};
-}
-
 double norm(std::span<const double> v) {
   double squared = 0;
   for (const double x : v) squared += x * x;
@@ -53,20 +31,26 @@ struct Layout {
 };
 
 Layout layout_within(const Potential& u, const PosteriorOptions& o, double G) {
-  const RowNorms norms = norms_of(u.x);
+  const Loss& loss = u.loss();
+  const RowNorms norms = u.engine->row_norms();
   Problem constants;
-  constants.rows = u.x.rows;
-  constants.features = u.x.cols;
-  constants.row_norm = std::max(norms.largest, std::numeric_limits<double>::min());
-  constants.loss = u.loss->name();
-  constants.max_abs_residual = u.loss->max_abs_residual();
-  constants.curvature = u.loss->curvature();
-  constants.drop_from_zero = u.loss->drop_from_zero();
+  constants.rows = u.engine->rows();
+  constants.features = u.features();
+  // n + d roundings at most.
+  const double up = 1 + static_cast<double>(constants.rows + constants.features + 4) *
+                            std::numeric_limits<double>::epsilon();
+  constants.row_norm =
+      std::max(std::sqrt(norms.largest_squared) * up, std::numeric_limits<double>::min());
+  constants.loss = loss.name();
+  constants.max_abs_residual = loss.max_abs_residual();
+  constants.curvature = loss.curvature();
+  constants.drop_from_zero = loss.drop_from_zero();
   constants.center_norm = norm(u.center);
   const double m = u.prior_precision;
   Layout out;
   out.row_norm = constants.row_norm;
-  out.smoothness = std::max(m + u.beta * constants.curvature * norms.sum_squares,
+  // These rows' own numbers: there is no privacy to keep, so M - m may be the trace itself.
+  out.smoothness = std::max(m + u.beta * constants.curvature * (norms.sum_squares * up),
                             m * (1 + 4 * std::numeric_limits<double>::epsilon()));
   const auto ends = [&](const ProximalSchedule& tried) {
     return proximal_search_ends(constants, u.beta, m, out.smoothness, tried, G);
@@ -78,8 +62,8 @@ Layout layout_within(const Potential& u, const PosteriorOptions& o, double G) {
   }
   for (const double share : {0.999, 0.9, 0.5}) {
     out.schedule =
-        proximal_schedule(static_cast<double>(u.x.cols), m, out.smoothness, share * o.tv, G, false,
-                          proposals_per_read(static_cast<double>(u.x.cols)), ends);
+        proximal_schedule(static_cast<double>(u.features()), m, out.smoothness, share * o.tv, G,
+                          false, proposals_per_read(static_cast<double>(u.features())), ends);
     if (proximal_error(constants, u.beta, m, out.smoothness, out.schedule, G).total <= o.tv) {
       return out;
     }
@@ -92,17 +76,16 @@ Layout layout_within(const Potential& u, const PosteriorOptions& o, double G) {
 
 }  // namespace
 
-PosteriorDraws sample_proximal(const Potential& u, Backend& backend, const PosteriorOptions& o) {
+PosteriorDraws sample_proximal(const Potential& u, const PosteriorOptions& o) {
   const auto begin = Clock::now();
-  const std::size_t d = u.x.cols, C = o.chains;
+  const std::size_t d = u.features(), C = o.chains;
   const double G = 1e-3 * std::sqrt(u.prior_precision);
   const Layout layout = layout_within(u, o, G);
-  const auto engine = backend.load(u.x, u.y, *u.loss);
-  if (!engine->certifiable()) {
+  if (!u.engine->certifiable()) {
     throw BadInput("--sampler: proximal needs double arithmetic; choose another backend");
   }
-  const auto minimiser = minimiser_within(u, *engine, layout.row_norm, G);
-  ProximalChains chains(*engine, u, layout.schedule, minimiser, C, o.key);
+  const auto minimiser = minimiser_within(u, layout.row_norm, G);
+  ProximalChains chains(u, layout.schedule, minimiser, C, o.key);
   chains.start_at_random(1 / std::sqrt(layout.smoothness));
 
   const auto burn_in = static_cast<std::uint64_t>(layout.schedule.iterations);
@@ -136,7 +119,7 @@ PosteriorDraws sample_proximal(const Potential& u, Backend& backend, const Poste
     for (std::size_t c = 0; c < C; ++c) {
       std::ranges::copy(chains.theta(c), theta.begin() + static_cast<std::ptrdiff_t>(c * d));
     }
-    engine->loss_values({theta.data(), C, d}, loss);
+    u.engine->loss_values({theta.data(), C, d}, loss);
     for (std::size_t c = 0; c < C; ++c) {
       double squared = 0;
       for (std::size_t j = 0; j < d; ++j) {

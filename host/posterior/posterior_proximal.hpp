@@ -6,7 +6,6 @@ namespace gibbsite {
 
 /// `sample_posterior` by the proximal sampler, options checked: every draw within options.tv of the
 /// posterior.
-PosteriorDraws sample_proximal(const Potential& potential, Backend& backend,
-                               const PosteriorOptions& options);
+PosteriorDraws sample_proximal(const Potential& potential, const PosteriorOptions& options);
 
 }  // namespace gibbsite

@@ -1,7 +1,6 @@
 #include "run/sample.hpp"
 
 #include <fmt/format.h>
-#include <sodium.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +11,7 @@
 
 #include "chains/minimiser.hpp"
 #include "core/key_access.hpp"
+#include "data/digest.hpp"
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/chains/proximal.hpp"
 #include "gibbsite/core/error.hpp"
@@ -71,44 +71,32 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan) 
         planned.rows));
   }
   if (!data.labelled()) throw BadInput("data: has no labels; give a table with the label column");
+}
 
-  // In double, so up to d roundings of slack; readers clip exactly.
-  const Rows x = data.view();
-  x.validate();
-  const std::size_t columns = x.cols - (planned.intercept ? 1 : 0);
+// In double, so up to d roundings of slack; readers clip exactly.
+void require_planned_rows(const Engine& engine, const Problem& planned) {
   const double limit =
       planned.row_norm * planned.row_norm *
-      (1 + static_cast<double>(x.cols + 2) * std::numeric_limits<double>::epsilon());
-  for (std::size_t i = 0; i < x.rows; ++i) {
-    double squared = 0;
-    x.for_each(i, [&](std::size_t j, float v) {
-      if (j < columns) squared += static_cast<double>(v) * static_cast<double>(v);
-    });
-    if (!(squared <= limit) || (planned.intercept && x(i, columns) != 1.0f)) {
-      throw BadInput(fmt::format(
-          "data: row {} is longer than row_norm or lacks the intercept; read it through a schema",
-          i + 1));
-    }
-    if (std::fabs(data.y[i]) != 1.0f) {
-      throw BadInput(
-          fmt::format("data: row {} has a label other than -1 and 1; read it through a "
-                      "schema",
-                      i + 1));
-    }
-  }
+      (1 + static_cast<double>(engine.features() + 2) * std::numeric_limits<double>::epsilon());
+  const auto fault = engine.first_fault({limit, planned.intercept});
+  if (!fault) return;
+  throw BadInput(fmt::format("data: row {} {}; read it through a schema", fault->row + 1,
+                             fault->what == RowFault::What::label
+                                 ? "has a label other than -1 and 1"
+                                 : "is longer than row_norm or lacks the intercept"));
 }
 
 // What every run needs.
 struct Task {
   const Model& model;
-  const Dataset& data;
   const Problem& problem;
   std::uint64_t draws;
-  Engine& engine;
+  std::shared_ptr<Engine> engine;
   StreamKey key;
 
+  [[nodiscard]] std::size_t features() const { return engine->features(); }
   [[nodiscard]] Potential potential(double beta, double prior_precision) const {
-    return {model.loss, data.view(), data.y, beta, prior_precision, model.center};
+    return {engine, beta, prior_precision, model.center};
   }
   // A minimizer that meets its public tolerance (THEORY 3.1).
   [[nodiscard]] std::vector<double> minimizer(double beta, double prior_precision,
@@ -121,7 +109,7 @@ struct Task {
                       "--mechanism path",
                       tolerance));
     }
-    return minimiser_within(potential(beta, prior_precision), engine, problem.full_row_norm_up(),
+    return minimiser_within(potential(beta, prior_precision), problem.full_row_norm_up(),
                             tolerance);
   }
 };
@@ -151,7 +139,7 @@ Ensemble ensemble_of(const M& m, const Task& task) {
                      .key = task.key,
                      .stream = stream});
   }
-  return start(std::move(specs), task.data.features());
+  return start(std::move(specs), task.features());
 }
 
 // What moves the chains of a plan, a little at a time.
@@ -190,7 +178,7 @@ class LangevinSampler final : public Sampler {
       start_at_random(ensemble_, center, deviation);
     }
   }
-  void advance(std::uint64_t steps) override { task_.engine.advance(ensemble_, steps); }
+  void advance(std::uint64_t steps) override { task_.engine->advance(ensemble_, steps); }
   [[nodiscard]] std::uint64_t done() const override { return sum(ensemble_.step); }
   [[nodiscard]] std::uint64_t total() const override {
     std::uint64_t out = 0;
@@ -302,13 +290,13 @@ class ProposalSampler final : public Sampler {
         spread_(spread) {}
 
   void make_chains() {
-    chains_ = std::make_unique<ProximalChains>(task_.engine, potential_, schedule_, center_,
-                                               task_.draws, task_.key);
+    chains_ =
+        std::make_unique<ProximalChains>(potential_, schedule_, center_, task_.draws, task_.key);
   }
   [[nodiscard]] std::uint64_t iterations() const {
     return static_cast<std::uint64_t>(schedule_.iterations);
   }
-  [[nodiscard]] std::size_t features() const { return task_.data.features(); }
+  [[nodiscard]] std::size_t features() const { return task_.features(); }
 
   Task task_;
   ProximalSchedule schedule_;
@@ -332,7 +320,7 @@ class OutputSampler final : public Sampler {
                        .key = task.key,
                        .stream = static_cast<std::uint32_t>(draw)});
     }
-    ensemble_ = start(std::move(specs), task.data.features());
+    ensemble_ = start(std::move(specs), task.features());
   }
   void begin() override {}
   void advance(std::uint64_t /*steps*/) override {
@@ -382,9 +370,9 @@ std::unique_ptr<Sampler> sampler_of(const auto& m, const Task& task) {
   return std::make_unique<LangevinSampler<std::decay_t<decltype(m)>>>(m, task);
 }
 
-std::unique_ptr<Sampler> make_sampler(const Model& model, const Dataset& data, const Plan& plan,
-                                      Engine& engine, const StreamKey& key) {
-  const Task task{model, data, plan.problem, plan.budget.draws, engine, key};
+std::unique_ptr<Sampler> make_sampler(const Model& model, const Plan& plan,
+                                      const std::shared_ptr<Engine>& engine, const StreamKey& key) {
+  const Task task{model, plan.problem, plan.budget.draws, engine, key};
   return std::visit([&](const auto& m) { return sampler_of(m, task); }, plan.offer().mechanism);
 }
 
@@ -408,27 +396,7 @@ std::string fingerprint_of(const Model& model, const Dataset& data, const Plan& 
   };
   visit_fields(plan.offer().mechanism, Writer{text});
   for (const double v : model.center) text += fmt::format("{:a} ", v);
-  std::array<unsigned char, 32> hash;
-  crypto_generichash_state state;
-  crypto_generichash_init(&state, key.bytes.data(), key.bytes.size(), hash.size());
-  const auto update = [&](const void* bytes, std::size_t size) {
-    crypto_generichash_update(&state, static_cast<const unsigned char*>(bytes), size);
-  };
-  update(text.data(), text.size());
-  const auto update_numbers = [&](const auto* numbers, std::size_t count) {
-    update(numbers, count * sizeof(*numbers));
-  };
-  const Rows x = data.view();  // the same in memory and in files
-  if (x.is_sparse()) {
-    update_numbers(x.sparse.begin, x.rows + 1);
-    update_numbers(x.sparse.feature, x.sparse.entries());
-    update_numbers(x.sparse.value, x.sparse.entries());
-  } else {
-    update_numbers(x.dense, x.rows * x.cols);
-  }
-  update_numbers(data.y.data(), data.y.size());
-  crypto_generichash_final(&state, hash.data(), hash.size());
-  return {hash.begin(), hash.end()};
+  return keyed_digest(key.bytes, text, data);
 }
 
 // Throws BadInput when the checkpoint belongs to another run.
@@ -459,7 +427,8 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
   static_cast<void>(require_feasible(plan));
   require_planned(model, data, plan);
 
-  const auto engine = backend.load(data.view(), data.y, *model.loss);
+  const std::shared_ptr<Engine> engine = backend.load(data.view(), data.y, *model.loss);
+  require_planned_rows(*engine, plan.problem);
   if (!engine->certifiable()) {
     throw BadInput(
         fmt::format("--backend {}: its arithmetic or its noise is for throughput only and no "
@@ -473,13 +442,13 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
   std::error_code ignored;
   if (keep && std::filesystem::exists(options.checkpoint, ignored)) {
     checkpoint = read_checkpoint(options.checkpoint);
-    sampler = make_sampler(model, data, plan, *engine, checkpoint.key);
+    sampler = make_sampler(model, plan, engine, checkpoint.key);
     require_same_run(checkpoint, options, asked, *sampler,
                      fingerprint_of(model, data, plan, checkpoint.key));
     sampler->restore(checkpoint);
   } else {
     if (keep) checkpoint.fingerprint = fingerprint_of(model, data, plan, asked);
-    sampler = make_sampler(model, data, plan, *engine, asked);
+    sampler = make_sampler(model, plan, engine, asked);
     sampler->begin();
   }
   const auto save = [&] {

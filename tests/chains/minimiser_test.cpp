@@ -17,7 +17,10 @@ struct Table {
   std::size_t d;
   std::vector<float> x, y;
   [[nodiscard]] Potential potential(double beta, double m) const {
-    return {&loss_named("logistic"), Rows(x.data(), y.size(), d), y, beta, m, {}};
+    return {make_backend("cpu")->load(Rows(x.data(), y.size(), d), y, loss_named("logistic")),
+            beta,
+            m,
+            {}};
   }
   void add(std::vector<float> row, float label, int times = 1) {
     for (int i = 0; i < times; ++i) {
@@ -59,7 +62,6 @@ std::vector<Table> degenerate() {
 // Whatever the table, the public tolerance of TV certificates is met, where `minimise` alone may
 // stop short of it.
 TEST(Minimiser, IsFoundForEveryTable) {
-  const auto backend = make_backend("cpu");
   int short_of_it = 0, tried = 0;
   for (const Table& table : degenerate()) {
     for (const double beta : {1e-3, 1.0, 1e4}) {
@@ -69,10 +71,9 @@ TEST(Minimiser, IsFoundForEveryTable) {
         Problem c;
         c.rows = table.y.size();
         c.features = table.d;
-        c.drop_from_zero = u.loss->drop_from_zero();
+        c.drop_from_zero = u.loss().drop_from_zero();
         if (!minimiser_in_reach(c, beta, m, c.smoothness_up(beta, m), tolerance)) continue;
-        const auto engine = backend->load(u.x, u.y, *u.loss);
-        const auto theta = minimiser_within(u, *engine, 1, tolerance);
+        const auto theta = minimiser_within(u, 1, tolerance);
         std::vector<double> gradient(table.d);
         u.gradient(theta, gradient);
         double squared = 0;
@@ -112,7 +113,7 @@ TEST(Minimiser, DampedStepsNeverOvershoot) {
           return out;
         };
         EXPECT_LT(slope, 0);
-        const double t = damping(*u.loss, std::sqrt(length));
+        const double t = damping(u.loss(), std::sqrt(length));
         EXPECT_LE(slope_at(t), 1e-9 * -slope) << beta << ' ' << at;
         full_overshoots = full_overshoots || slope_at(1) > 0.5 * -slope;
       }

@@ -25,7 +25,8 @@ struct Instance {
   std::vector<float> x, y;
   std::vector<double> center;
   [[nodiscard]] Potential potential(double beta, double m) const {
-    return {&loss_named("logistic"), {x.data(), n, d}, y, beta, m, center};
+    return {make_backend("reference")->load({x.data(), n, d}, y, loss_named("logistic")), beta, m,
+            center};
   }
 };
 
@@ -275,7 +276,11 @@ TEST(Minimise, ConjugateGradientsForManyFeatures) {
     table.begin.push_back(table.value.size());
     y.push_back(bits() % 3 == 0 ? -1.0f : 1.0f);
   }
-  const Potential potential{&loss_named("logistic"), Rows(table.view(), d), y, 2.0, 0.01, {}};
+  const Potential potential{
+      make_backend("reference")->load(Rows(table.view(), d), y, loss_named("logistic")),
+      2.0,
+      0.01,
+      {}};
   const Minimum found = minimise(potential, 1e-9);
   EXPECT_LE(found.gradient_norm, 1e-9);
   EXPECT_LE(found.iterations, 30);

@@ -19,7 +19,11 @@ struct Instance {
   std::vector<float> x, y;
 
   [[nodiscard]] Potential potential(double beta = 0.5, double m = 1.0) const {
-    return {&loss_named("logistic"), Rows(x.data(), n, d), y, beta, m, {}};
+    return {support::make_test_backend(GIBBSITE_TEST_BACKEND)
+                ->load(Rows(x.data(), n, d), y, loss_named("logistic")),
+            beta,
+            m,
+            {}};
   }
 };
 
@@ -34,24 +38,18 @@ Instance make_problem(std::size_t n, std::size_t d, unsigned seed) {
 }
 
 double smoothness(const Potential& u) {
-  return u.beta * static_cast<double>(u.x.rows) * 0.25 + u.prior_precision;
+  return u.beta * static_cast<double>(u.engine->rows()) * 0.25 + u.prior_precision;
 }
 
 class Proximal : public support::TestOn {
  protected:
   Proximal() : TestOn(GIBBSITE_TEST_BACKEND) {}
 
-  std::unique_ptr<Engine> load(const Potential& u) {
-    backend_ = support::make_test_backend(GIBBSITE_TEST_BACKEND);
-    return backend_->load(u.x, u.y, *u.loss);
-  }
   // theta of every chain after that many iterations.
   std::vector<std::vector<double>> run(const Potential& u, const ProximalSchedule& schedule,
                                        std::size_t chains, std::uint64_t iterations,
                                        double caution = 1, ProximalCounts* counts = nullptr) {
-    const auto engine = load(u);
-    ProximalChains sampler(*engine, u, schedule, center(u, schedule), chains,
-                           StreamKey::from_seed(4));
+    ProximalChains sampler(u, schedule, center(u, schedule), chains, StreamKey::from_seed(4));
     sampler.be_cautious(caution);
     sampler.start_at_random(0.3);
     while (sampler.advance(iterations)) {
@@ -64,17 +62,15 @@ class Proximal : public support::TestOn {
     return out;
   }
   static std::vector<double> center(const Potential& u, const ProximalSchedule& schedule) {
-    if (schedule.gradients > 0) return std::vector<double>(u.x.cols, 0.0);
+    if (schedule.gradients > 0) return std::vector<double>(u.features(), 0.0);
     return minimise(u, 1e-6).theta;
   }
-
-  std::unique_ptr<Backend> backend_;
 };
 
 ProximalSchedule schedule_for(const Potential& u, bool padded = false, double tv = 1e-8) {
-  const double G = padded ? u.beta * static_cast<double>(u.x.rows) : 1e-3;
-  return proximal_schedule(static_cast<double>(u.x.cols), u.prior_precision, smoothness(u), tv, G,
-                           padded);
+  const double G = padded ? u.beta * static_cast<double>(u.engine->rows()) : 1e-3;
+  return proximal_schedule(static_cast<double>(u.features()), u.prior_precision, smoothness(u), tv,
+                           G, padded);
 }
 
 TEST_F(Proximal, BitsRepeatWhoeverIsBeside) {
@@ -106,12 +102,11 @@ TEST_F(Proximal, StoppedAndRestoredIsUninterrupted) {
   const auto u = p.potential();
   const auto schedule = schedule_for(u);
   const auto whole = run(u, schedule, 3, 8);
-  const auto engine = load(u);
   const auto at = center(u, schedule);
-  ProximalChains first(*engine, u, schedule, at, 3, StreamKey::from_seed(4));
+  ProximalChains first(u, schedule, at, 3, StreamKey::from_seed(4));
   first.start_at_random(0.3);
   for (int pass = 0; pass < 7; ++pass) first.advance(8);
-  ProximalChains second(*engine, u, schedule, at, 3, StreamKey::from_seed(4));
+  ProximalChains second(u, schedule, at, 3, StreamKey::from_seed(4));
   second.restore(first.positions(), first.iterations());
   while (second.advance(8)) {
   }
@@ -172,8 +167,7 @@ TEST_F(Proximal, ExactRejectionTakesOneIteration) {
   const Instance p = make_problem(50, 4, 9);
   const auto u = p.potential(0.5, 5.0);
   const auto schedule = rejection_schedule(4, 5.0, smoothness(u), 1e-9, 1e-5);
-  const auto engine = load(u);
-  ProximalChains chains(*engine, u, schedule, minimise(u, 1e-6).theta, 20, StreamKey::from_seed(1));
+  ProximalChains chains(u, schedule, minimise(u, 1e-6).theta, 20, StreamKey::from_seed(1));
   while (chains.advance(1)) {
   }
   EXPECT_EQ(chains.counts().accepted, 20u);
@@ -184,11 +178,10 @@ TEST_F(Proximal, ExactRejectionTakesOneIteration) {
 TEST_F(Proximal, RefusesWhatItCannotSample) {
   const Instance p = make_problem(20, 3, 10);
   const auto u = p.potential();
-  const auto engine = load(u);
   const auto expect_bad = [&](const Potential& potential, ProximalSchedule schedule,
                               std::vector<double> at, std::size_t chains, const char* name) {
     try {
-      ProximalChains(*engine, potential, schedule, at, chains, StreamKey::from_seed(1));
+      ProximalChains(potential, schedule, at, chains, StreamKey::from_seed(1));
       FAIL() << name << " was accepted";
     } catch (const BadInput& error) {
       EXPECT_THAT(error.what(), testing::HasSubstr(name));

@@ -195,12 +195,12 @@ TEST_F(Sample, OfBerkeleySaysWhatItsOwnFilesSay) {
   // of one sign; a few u for a loss.
   const Schema space = read_schema(domain);
   const Dataset applicants = read_csv(data, space);
-  const Potential potential{.loss = &loss_named("logistic"),
-                            .x = applicants.view(),
-                            .y = applicants.y,
-                            .beta = 0.5,
-                            .prior_precision = 2,
-                            .center = {}};
+  const auto backend = make_backend("reference");
+  const Potential potential{
+      .engine = backend->load(applicants.view(), applicants.y, loss_named("logistic")),
+      .beta = 0.5,
+      .prior_precision = 2,
+      .center = {}};
   const std::vector<double> drawn = values("draws", 3);
   const std::vector<double> lp = second.numbers("lp__");
   for (const std::size_t n : {std::size_t{0}, std::size_t{150}, std::size_t{299}}) {

@@ -12,6 +12,7 @@
 
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/core/error.hpp"
+#include "support/forwarding_engine.hpp"
 
 namespace gibbsite {
 namespace {
@@ -32,57 +33,40 @@ struct Instance {
     for (std::size_t i = 0; i < n * d; ++i) x.push_back(uniform(random));
     for (std::size_t i = 0; i < n; ++i) y.push_back(uniform(random) < 0.3F ? 1.0F : -1.0F);
   }
-  [[nodiscard]] Potential potential(double m = 0.5) const {
-    return {&loss_named("logistic"), {x.data(), n, d}, y, 1.5, m, {}};
+  [[nodiscard]] Potential potential(double m = 0.5, const char* backend = "reference") const {
+    return {make_backend(backend)->load({x.data(), n, d}, y, loss_named("logistic")), 1.5, m, {}};
   }
 };
 
 /// Counts the passes over the data, and stops after some.
-class Counting final : public Backend {
+class Counting final : public support::ForwardingEngine {
  public:
   struct Counts {
     std::uint64_t gradients = 0, values = 0, stop_after = std::numeric_limits<std::uint64_t>::max();
     std::atomic<bool> stop = false;
   };
-  explicit Counting(Counts& counts) : counts_(counts) {}
-  [[nodiscard]] std::string_view name() const override { return inner_->name(); }
-  [[nodiscard]] std::string description() const override { return inner_->description(); }
-  std::unique_ptr<gibbsite::Engine> load(const Rows& x, std::span<const float> y,
-                                         const Loss& loss) override {
-    return std::make_unique<CountingEngine>(inner_->load(x, y, loss), counts_);
+  Counting(std::shared_ptr<Engine> inner, Counts& counts)
+      : ForwardingEngine(std::move(inner)), counts_(counts) {}
+  void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
+    ForwardingEngine::loss_gradients(theta, out);
+    if (++counts_.gradients >= counts_.stop_after) counts_.stop = true;
+  }
+  void loss_values(MatrixView<const double> theta, std::span<double> out) override {
+    ForwardingEngine::loss_values(theta, out);
+    ++counts_.values;
   }
 
  private:
-  class CountingEngine final : public gibbsite::Engine {
-   public:
-    CountingEngine(std::unique_ptr<gibbsite::Engine> inner, Counts& counts)
-        : inner_(std::move(inner)), counts_(counts) {}
-    [[nodiscard]] std::size_t rows() const override { return inner_->rows(); }
-    [[nodiscard]] std::size_t features() const override { return inner_->features(); }
-    void advance(Ensemble& ensemble, std::uint64_t steps) override {
-      inner_->advance(ensemble, steps);
-    }
-    void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
-      inner_->loss_gradients(theta, out);
-      if (++counts_.gradients >= counts_.stop_after) counts_.stop = true;
-    }
-    void loss_values(MatrixView<const double> theta, std::span<double> out) override {
-      inner_->loss_values(theta, out);
-      ++counts_.values;
-    }
-
-   private:
-    std::unique_ptr<gibbsite::Engine> inner_;
-    Counts& counts_;
-  };
-
-  std::unique_ptr<Backend> inner_ = make_backend("reference");
   Counts& counts_;
 };
 
-PosteriorDraws run(const Potential& u, const PosteriorOptions& options,
-                   const char* backend = "reference") {
-  return sample_posterior(u, *make_backend(backend), options);
+Potential counted(Potential u, Counting::Counts& counts) {
+  u.engine = std::make_shared<Counting>(u.engine, counts);
+  return u;
+}
+
+PosteriorDraws run(const Potential& u, const PosteriorOptions& options) {
+  return sample_posterior(u, options);
 }
 
 PosteriorOptions brief(Metric metric = Metric::automatic,
@@ -105,13 +89,13 @@ TEST(Posterior, BitsRepeatAndFollowTheKey) {
     for (const Metric metric : every_metric) {
       for (const Transition transition : {Transition::hamiltonian, Transition::langevin}) {
         PosteriorOptions options = brief(metric, transition);
-        const PosteriorDraws first = run(p.potential(), options, backend);
-        const PosteriorDraws again = run(p.potential(), options, backend);
+        const PosteriorDraws first = run(p.potential(0.5, backend), options);
+        const PosteriorDraws again = run(p.potential(0.5, backend), options);
         EXPECT_EQ(first.values, again.values);
         EXPECT_EQ(first.energy, again.energy);
         EXPECT_EQ(first.step_size, again.step_size);
         options.key = StreamKey::from_seed(2);
-        EXPECT_NE(first.values, run(p.potential(), options, backend).values);
+        EXPECT_NE(first.values, run(p.potential(0.5, backend), options).values);
       }
     }
   }
@@ -124,7 +108,7 @@ TEST(Posterior, WhatIsSaidOfADrawIsTrueOfIt) {
     PosteriorOptions options = brief(metric);
     options.chains = 20;
     options.warm_up = 150;
-    const PosteriorDraws out = run(u, options, "cpu");
+    const PosteriorDraws out = run(p.potential(0.5, "cpu"), options);
     ASSERT_EQ(out.draws, 20u);
     ASSERT_EQ(out.chains, 20u);
     ASSERT_EQ(out.parameters, 3u);
@@ -203,8 +187,7 @@ TEST(Posterior, ATransitionCostsItsLeapfrogsAndOneValue) {
     options.start = {0, 0, 0};
     options.thinning = 2;
     Counting::Counts counts;
-    Counting backend(counts);
-    const PosteriorDraws out = sample_posterior(p.potential(), backend, options);
+    const PosteriorDraws out = run(counted(p.potential(), counts), options);
     EXPECT_EQ(counts.values, 1 + 20 * 2u);
     EXPECT_EQ(counts.gradients, 1 + out.gradients);
     EXPECT_EQ(out.leapfrog_steps, (out.gradients + 20) / 40);
@@ -246,7 +229,7 @@ TEST(Posterior, StepsThatAreTooLongAreRejectedAndCounted) {
       options.step_size = step;
       options.start = {0.1, 0.2, 0.3};
       options.thinning = 2;
-      const PosteriorDraws out = run(p.potential(), options, backend);
+      const PosteriorDraws out = run(p.potential(0.5, backend), options);
       EXPECT_THAT(out.divergent, Each(1));
       EXPECT_THAT(out.acceptance, Each(0.0));
       for (std::size_t i = 0; i < out.values.size(); ++i) {
@@ -259,10 +242,9 @@ TEST(Posterior, StepsThatAreTooLongAreRejectedAndCounted) {
 TEST(Posterior, StopsWithinALeapfrogStep) {
   const Instance p(30, 3);
   Counting::Counts counts;
-  Counting backend(counts);
   PosteriorOptions options = brief();
   options.stop = &counts.stop;
-  const auto go = [&] { sample_posterior(p.potential(), backend, options); };
+  const auto go = [&] { run(counted(p.potential(), counts), options); };
   counts.stop_after = 57;
   EXPECT_THAT(go, ThrowsMessage<Interrupted>(
                       AllOf(StartsWith("interrupted after "), HasSubstr(" of 60 transitions"))));

@@ -8,6 +8,7 @@
 
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/gibbsite.hpp"
+#include "support/forwarding_engine.hpp"
 
 namespace gibbsite {
 namespace {
@@ -159,14 +160,7 @@ TEST_F(Fit, RefusesAPlanWithEditedNumbers) {
 
 // An engine that does not vouch for its arithmetic is not certified.
 TEST(EngineOfSomebodyElse, IsNotCertifiedByDefault) {
-  class Own final : public Engine {
-   public:
-    [[nodiscard]] std::size_t rows() const override { return 1; }
-    [[nodiscard]] std::size_t features() const override { return 1; }
-    void advance(Ensemble&, std::uint64_t) override {}
-    void loss_gradients(MatrixView<const double>, MatrixView<double>) override {}
-    void loss_values(MatrixView<const double>, std::span<double>) override {}
-  };
+  class Own final : public support::ForwardingEngine {};
   EXPECT_FALSE(Own().certifiable());
 }
 

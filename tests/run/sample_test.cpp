@@ -369,7 +369,8 @@ TEST_P(Sample, DalalyanStartsAroundTheMinimiser) {
   const double smoothness = plan.problem.smoothness_up(c.beta, c.prior_precision);
   const StreamKey key = fresh();
   const auto result = run(key);
-  const Potential u{model.loss, data.view(), data.y, c.beta, c.prior_precision, model.center};
+  const Potential u{make_backend("reference")->load(data.view(), data.y, *model.loss), c.beta,
+                    c.prior_precision, model.center};
   const Minimum minimum = minimise(u, 1e-12);
   for (std::uint32_t k = 0; k < 3; ++k) {
     std::vector<double> xi(d);

@@ -11,6 +11,7 @@
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/engine/machine.hpp"
 #include "support/adult.hpp"
+#include "support/forwarding_engine.hpp"
 
 namespace gibbsite {
 namespace {
@@ -23,7 +24,7 @@ struct FakeClock {
   std::uint64_t hiccup_every = 0;  // a call that takes a thousand times as long
 };
 
-class FakeEngine final : public Engine {
+class FakeEngine final : public support::ForwardingEngine {
  public:
   FakeEngine(FakeClock& clock, Cost cost, std::uint64_t rows, std::uint64_t features)
       : clock_(clock), cost_(std::move(cost)), rows_(rows), features_(features) {}

@@ -66,7 +66,8 @@ struct Table {
     ++n;
   }
   [[nodiscard]] Potential potential() const {
-    return {&loss_named("logistic"), Rows(x.data(), n, d), y, beta, m, {}};
+    return {
+        make_backend("cpu")->load(Rows(x.data(), n, d), y, loss_named("logistic")), beta, m, {}};
   }
 };
 
@@ -153,9 +154,7 @@ Outcome judge(const Table& table, std::vector<Kernel>& kernels, const VectorXd& 
   axes.colwise().normalize();
   const VectorXd at = axes * start;
 
-  const auto backend = make_backend("cpu");
-  const auto engine = backend->load(u.x, u.y, *u.loss);
-  ProximalChains sampler(*engine, u, schedule, minimise(u, 1e-3 * std::sqrt(m)).theta, chains,
+  ProximalChains sampler(u, schedule, minimise(u, 1e-3 * std::sqrt(m)).theta, chains,
                          StreamKey::from_seed(5));
   std::vector<double> positions;
   for (std::size_t c = 0; c < chains; ++c) {

@@ -44,10 +44,15 @@ constexpr bool sanitized = false;
 #endif
 constexpr std::uint64_t many(std::uint64_t chains) { return sanitized ? chains / 10 : chains; }
 
+Potential potential_of(const Table& table, const Loss& loss, double beta, double m,
+                       const char* backend = "cpu") {
+  return {make_backend(backend)->load(table.rows(), table.y, loss), beta, m, {}};
+}
+
 /// The draws [C x d], one of each chain.
-MatrixXd drawn(const std::string& backend, const Potential& u, PosteriorOptions options) {
+MatrixXd drawn(const Potential& u, PosteriorOptions options) {
   options.draws = 1;
-  const PosteriorDraws out = sample_posterior(u, *make_backend(backend), options);
+  const PosteriorDraws out = sample_posterior(u, options);
   return Eigen::Map<const Rowwise>(out.values.data(), static_cast<Eigen::Index>(out.chains),
                                    static_cast<Eigen::Index>(out.parameters));
 }
@@ -66,7 +71,7 @@ const std::vector<std::pair<const char*, Bugs>> planted{{"noise x 1.02", {.noise
 /// by chain with plain loops, with `width` the largest deviation by the diagonal of the Hessian.
 MatrixXd copied(Potential u, const PosteriorOptions& options, double width, const Bugs& bugs) {
   u.beta *= bugs.beta;
-  const std::size_t d = u.x.cols;
+  const std::size_t d = u.features();
   const double h = options.step_size;
   MatrixXd out(static_cast<Eigen::Index>(options.chains), static_cast<Eigen::Index>(d));
   std::vector<double> here(d), there(d), p(d), g(d), first(d), old(d);
@@ -121,7 +126,7 @@ MatrixXd copied(Potential u, const PosteriorOptions& options, double width, cons
 
 /// max_j 1/sqrt(H_jj) at the first chain's start: the width that the library starts from.
 double width_of(const Potential& u, const PosteriorOptions& options) {
-  const auto h = hessian_diagonal(u, {options.start.data(), u.x.cols});
+  const auto h = hessian_diagonal(u, {options.start.data(), u.features()});
   return 1 / std::sqrt(*std::min_element(h.begin(), h.end()));
 }
 
@@ -194,8 +199,7 @@ TEST(PosteriorLaw, GaussianIsKept) {
                                    .step_size = k.step,
                                    .start = law.exact(many(k.chains), 5),
                                    .key = StreamKey::from_seed(k.d)};
-    const MatrixXd theta =
-        drawn(k.backend, {&squared_loss, table.rows(), table.y, beta, m, {}}, options);
+    const MatrixXd theta = drawn(potential_of(table, squared_loss, beta, m, k.backend), options);
     expect_passes(law.scores(theta), fmt::format("d = {}", k.d));
   }
 }
@@ -205,7 +209,7 @@ TEST(PosteriorLaw, GaussianIsKept) {
 // double's 16: 1e-10, which a decision otherwise taken would exceed by far.
 TEST(PosteriorLaw, CopyIsTheTransition) {
   const Table table = random_rows(7, 3, 21);
-  const Potential u{&squared_loss, table.rows(), table.y, 1.5, 0.3, {}};
+  const Potential u = potential_of(table, squared_loss, 1.5, 0.3, "reference");
   const Gaussian law(table, u.beta, u.prior_precision);
   for (const Transition transition : {Transition::hamiltonian, Transition::langevin}) {
     PosteriorOptions options{.transition = transition,
@@ -216,7 +220,7 @@ TEST(PosteriorLaw, CopyIsTheTransition) {
                              .step_size = 0.7,
                              .start = law.exact(500, 6),
                              .key = StreamKey::from_seed(2)};
-    const MatrixXd ours = drawn("reference", u, options);
+    const MatrixXd ours = drawn(u, options);
     const MatrixXd copy = copied(u, options, width_of(u, options), {});
     const double off = (ours - copy).cwiseAbs().maxCoeff();
     EXPECT_LE(off, 1e-10);
@@ -230,7 +234,7 @@ TEST(PosteriorLaw, PlantedBugsLoseTheGaussian) {
   if (sanitized) GTEST_SKIP() << "power needs all draws";
   Table table = random_rows(10, 3, 22);
   for (float& x : table.x) x *= 2;
-  const Potential u{&squared_loss, table.rows(), table.y, 1.5, 0.3, {}};
+  const Potential u = potential_of(table, squared_loss, 1.5, 0.3, "reference");
   const Gaussian law(table, u.beta, u.prior_precision);
   for (const Transition transition : {Transition::hamiltonian, Transition::langevin}) {
     const bool hamiltonian = transition == Transition::hamiltonian;
@@ -272,15 +276,14 @@ TEST(PosteriorLaw, GaussianIsFoundFromTheStart) {
                                    .warm_up = 60,
                                    .thinning = 15,
                                    .key = StreamKey::from_seed(50 + k.d)};
-    expect_passes(
-        law.scores(drawn("cpu", {&squared_loss, table.rows(), table.y, beta, m, {}}, options)),
-        fmt::format("d = {}", k.d));
+    expect_passes(law.scores(drawn(potential_of(table, squared_loss, beta, m), options)),
+                  fmt::format("d = {}", k.d));
   }
 }
 
 double logistic_potential(const Table& table, double beta, double m, const VectorXd& theta) {
-  return Potential{&loss_named("logistic"), table.rows(), table.y, beta, m, {}}.value(
-      {theta.data(), table.d});
+  return potential_of(table, loss_named("logistic"), beta, m, "reference")
+      .value({theta.data(), table.d});
 }
 
 /// Normal scores of exp(-energy) at every `stride`-th of the points lo + i spacing, by cumulative
@@ -314,15 +317,17 @@ TEST(PosteriorLaw, LogisticInOneDimension) {
   const Interpolated score(-20, 0.05, scores_on_grid(density, 10));
   const auto scored = [&](const MatrixXd& theta) -> MatrixXd { return theta.unaryExpr(score); };
 
-  const Potential u{&loss_named("logistic"), table.rows(), table.y, beta, m, {}};
+  const Potential u = potential_of(table, loss_named("logistic"), beta, m);
   PosteriorOptions options{
       .chains = many(100000), .warm_up = 25, .thinning = 15, .key = StreamKey::from_seed(71)};
   for (const Transition transition : {Transition::hamiltonian, Transition::langevin}) {
     options.transition = transition;
-    expect_passes(scored(drawn("cpu", u, options)), std::string(to_string(transition)));
+    expect_passes(scored(drawn(u, options)), std::string(to_string(transition)));
   }
   options.chains = many(20000);
-  expect_passes(scored(drawn("reference", u, options)), "reference");
+  expect_passes(
+      scored(drawn(potential_of(table, loss_named("logistic"), beta, m, "reference"), options)),
+      "reference");
 }
 
 // Scores of theta_1, and of theta_2 given theta_1 (Rosenblatt).
@@ -354,10 +359,9 @@ TEST(PosteriorLaw, LogisticInTwoDimensions) {
     dense(i) = std::exp(log_marginal(lo + wide / 10 * static_cast<double>(i)));
   }
   const Interpolated first(lo, wide, scores_on_grid(dense, 10));
-  const Potential u{&loss_named("logistic"), table.rows(), table.y, beta, m, {}};
+  const Potential u = potential_of(table, loss_named("logistic"), beta, m);
   const MatrixXd theta = drawn(
-      "cpu", u,
-      {.chains = many(100000), .warm_up = 25, .thinning = 15, .key = StreamKey::from_seed(72)});
+      u, {.chains = many(100000), .warm_up = 25, .thinning = 15, .key = StreamKey::from_seed(72)});
   MatrixXd w(theta.rows(), 2);
   for (Eigen::Index c = 0; c < theta.rows(); ++c) {
     const auto [i, wi] = Interpolated::weights(theta(c, 0), lo, wide, columns);
@@ -373,7 +377,7 @@ TEST(PosteriorLaw, LogisticInTwoDimensions) {
 std::vector<double> rejection(const Potential& u, std::size_t count, std::uint64_t seed) {
   const Minimum mode = minimise(u, 1e-12);
   const double least = u.value(mode.theta);
-  const std::size_t d = u.x.cols;
+  const std::size_t d = u.features();
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
   std::uniform_real_distribution<double> uniform(0, 1);
@@ -403,7 +407,7 @@ TEST(PosteriorLaw, TwoSamplesOfALogisticPosterior) {
   for (float& x : table.x) x = 2 * std::fabs(x);
   table.y.assign(12, 1.0F);
   const std::size_t count = many(150000);
-  const Potential u{&loss_named("logistic"), table.rows(), table.y, 20, 1, {}};
+  const Potential u = potential_of(table, loss_named("logistic"), 20, 1);
   const MatrixXd exact = matrix(rejection(u, count, 1), 2);
   const auto passes = [&](const MatrixXd& theta, const char* what) {
     const auto verdict = two_sample::judge(theta, exact, false_alarm);
@@ -411,7 +415,7 @@ TEST(PosteriorLaw, TwoSamplesOfALogisticPosterior) {
   };
   PosteriorOptions options{
       .chains = count, .warm_up = 25, .thinning = 15, .key = StreamKey::from_seed(73)};
-  passes(drawn("cpu", u, options), "hmc");
+  passes(drawn(u, options), "hmc");
   passes(matrix(rejection(u, count, 2), 2), "rejection itself");
   if (sanitized) return;
 
@@ -455,7 +459,7 @@ sbc::Sampler calibrated(PosteriorOptions options) {
     o.chains = 63;
     o.key = key;
     const auto out =
-        sample_posterior({&loss_named("logistic"), rows, labels, beta, m, {}}, *backend, o);
+        sample_posterior({backend->load(rows, labels, loss_named("logistic")), beta, m, {}}, o);
     return MatrixXd(
         Eigen::Map<const Rowwise>(out.values.data(), 63, static_cast<Eigen::Index>(rows.cols)));
   };

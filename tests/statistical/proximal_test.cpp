@@ -17,6 +17,7 @@
 #include "gibbsite/model/losses/logistic.hpp"
 #include "statistical/sbc.hpp"
 #include "statistical/scores.hpp"
+#include "support/forwarding_engine.hpp"
 
 namespace gibbsite {
 namespace {
@@ -48,7 +49,7 @@ struct Table {
   std::vector<float> x, y;  // [n x d], [n]
 
   [[nodiscard]] Potential potential(const Loss& loss, double beta, double m) const {
-    return {&loss, Rows(x.data(), n, d), y, beta, m, {}};
+    return {make_backend("cpu")->load(Rows(x.data(), n, d), y, loss), beta, m, {}};
   }
   [[nodiscard]] MatrixXd X() const {
     return Eigen::Map<const Eigen::Matrix<float, -1, -1, Eigen::RowMajor>>(
@@ -68,12 +69,7 @@ Table random_table(std::size_t n, std::size_t d, unsigned seed) {
 
 /// tr(beta phi X^T X): a step size of x/trace accepts about (1 + x/d)^(-d/2).
 double trace_of(const Potential& u) {
-  double sum = 0;
-  for (std::size_t i = 0; i < u.x.rows; ++i) {
-    u.x.for_each(
-        i, [&](std::size_t, float v) { sum += static_cast<double>(v) * static_cast<double>(v); });
-  }
-  return u.beta * u.loss->curvature() * sum;
+  return u.beta * u.loss().curvature() * u.engine->row_norms().sum_squares;
 }
 
 ProximalSchedule schedule_of(const Potential& u, double relative_step, double proposals = 4) {
@@ -87,39 +83,27 @@ ProximalSchedule schedule_of(const Potential& u, double relative_step, double pr
 
 /// An engine whose loss sums are those of the call before. (Old gradients do little harm: any slope
 /// is right where it does not cut the loss.)
-class Stale final : public Engine {
+class Stale final : public support::ForwardingEngine {
  public:
-  explicit Stale(Engine& engine) : engine_(engine) {}
-  [[nodiscard]] std::size_t rows() const override { return engine_.rows(); }
-  [[nodiscard]] std::size_t features() const override { return engine_.features(); }
-  void advance(Ensemble& ensemble, std::uint64_t steps) override {
-    engine_.advance(ensemble, steps);
-  }
-  void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
-    engine_.loss_gradients(theta, out);
-  }
+  using ForwardingEngine::ForwardingEngine;
   void loss_values(MatrixView<const double> theta, std::span<double> out) override {
-    engine_.loss_values(theta, out);
+    ForwardingEngine::loss_values(theta, out);
     std::vector<double> now(out.begin(), out.end());
     std::copy_n(before_.begin(), std::min(before_.size(), now.size()), out.begin());
     before_ = std::move(now);
   }
 
  private:
-  Engine& engine_;
   std::vector<double> before_;
 };
 
 /// theta [C x d] after `iterations` from `starts` [C x d], or from the minimiser.
-MatrixXd run(const Potential& u, const ProximalSchedule& schedule, const MatrixXd& starts,
+MatrixXd run(Potential u, const ProximalSchedule& schedule, const MatrixXd& starts,
              std::uint64_t iterations, bool stale = false, ProximalCounts* counts = nullptr) {
-  const auto backend = make_backend("cpu");
-  const auto engine = backend->load(u.x, u.y, *u.loss);
-  Stale wrapped(*engine);
   const auto minimum = minimise(u, 1e-8).theta;
-  const auto chains = static_cast<std::size_t>(starts.rows()), d = u.x.cols;
-  ProximalChains sampler(stale ? static_cast<Engine&>(wrapped) : *engine, u, schedule, minimum,
-                         chains, StreamKey::from_seed(77));
+  if (stale) u.engine = std::make_shared<Stale>(u.engine);
+  const auto chains = static_cast<std::size_t>(starts.rows()), d = u.features();
+  ProximalChains sampler(u, schedule, minimum, chains, StreamKey::from_seed(77));
   std::vector<double> positions(chains * 2 * d, 0.0);
   for (std::size_t c = 0; c < chains; ++c) {
     for (std::size_t j = 0; j < d; ++j) {
@@ -436,8 +420,7 @@ MatrixXd calibrated(Kind kind, const Rows& rows, std::span<const float> labels, 
                     double m, const StreamKey& key) {
   static const auto backend = make_backend("cpu");
   constexpr std::size_t draws = 31;
-  const Potential u{&loss_named("logistic"), rows, labels, beta, m, {}};
-  const auto engine = backend->load(rows, labels, *u.loss);
+  const Potential u{backend->load(rows, labels, loss_named("logistic")), beta, m, {}};
   const double d = static_cast<double>(rows.cols), M = trace_of(u) + m;
   MatrixXd out(static_cast<Eigen::Index>(draws), static_cast<Eigen::Index>(rows.cols));
   const auto keep = [&](std::size_t c, std::span<const double> theta) {
@@ -454,13 +437,13 @@ MatrixXd calibrated(Kind kind, const Rows& rows, std::span<const float> labels, 
                                              .key = key}),
               rows.cols);
     for (std::size_t c = 0; c < draws; ++c) chains.specs[c].stream = static_cast<std::uint32_t>(c);
-    while (!chains.finished()) engine->advance(chains, 1000);
+    while (!chains.finished()) u.engine->advance(chains, 1000);
     for (std::size_t c = 0; c < draws; ++c) keep(c, chains.chain(c));
     return out;
   }
   const auto schedule = kind == Kind::proximal ? proximal_schedule(d, m, M, 1e-4, 1e-6, false)
                                                : rejection_schedule(d, m, M, 1e-9, 1e-6);
-  ProximalChains chains(*engine, u, schedule, minimise(u, 1e-7).theta, draws, key);
+  ProximalChains chains(u, schedule, minimise(u, 1e-7).theta, draws, key);
   chains.start_at_random(1 / std::sqrt(M));
   while (chains.advance(static_cast<std::uint64_t>(schedule.iterations))) {
   }

@@ -33,6 +33,7 @@
 #include "engine/cpu/pairwise.hpp"
 #include "engine/cpu/wide.hpp"
 #include "engine/crew.hpp"
+#include "engine/host_rows.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/engine/machine.hpp"
 
@@ -144,20 +145,18 @@ struct Worker {
 };
 
 template <class T>
-class CpuEngine final : public Engine {
+class CpuEngine final : public HostRows {
  public:
   CpuEngine(const Rows& x, std::span<const float> y, const Loss& loss, std::size_t threads)
-      : crew_(threads),
+      : HostRows(x, y, loss),
+        crew_(threads),
         x_(x.matrix()),
         in_memory_(x.in_memory),
         y_(y),
         entries_(x, crew_),
-        loss_(loss),
         choice_(cpu::choose_loss(loss)) {}
   ~CpuEngine() override { crew_.settle(); }  // a late helper still reads
 
-  [[nodiscard]] std::size_t rows() const override { return x_.rows; }
-  [[nodiscard]] std::size_t features() const override { return x_.cols; }
   [[nodiscard]] bool certifiable() const override { return !single; }
 
   void advance(Ensemble& ensemble, std::uint64_t steps) override {
@@ -687,7 +686,6 @@ class CpuEngine final : public Engine {
   bool in_memory_;
   std::span<const float> y_;  // [n]
   Entries entries_;
-  const Loss& loss_;
   cpu::LossChoice choice_;
 
   std::size_t chains_ = 0;  // that the layout below is for

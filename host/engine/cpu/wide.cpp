@@ -15,6 +15,7 @@
 #include "engine/cpu/kernels.hpp"
 #include "engine/cpu/noise.hpp"
 #include "engine/crew.hpp"
+#include "engine/host_rows.hpp"
 #include "gibbsite/core/summation.hpp"
 
 namespace gibbsite::cpu {
@@ -37,20 +38,23 @@ struct Compensated {
   [[nodiscard]] double value() const { return sum + low; }
 };
 
-class WideEngine final : public Engine {
+class WideEngine final : public HostRows {
  public:
   [[nodiscard]] bool certifiable() const override { return true; }
   WideEngine(const Rows& x, std::span<const float> y, const Loss& loss, std::size_t threads)
-      : x_(x), y_(y), loss_(loss), choice_(choose_loss(loss)), sums_(x.cols), crew_(threads) {
+      : HostRows(x, y, loss),
+        x_(x),
+        y_(y),
+        loss_(loss),
+        choice_(choose_loss(loss)),
+        sums_(x.cols),
+        crew_(threads) {
     const std::size_t work = x.sparse.entries() + x.cols;
     if (threads > 1 && work >= small_work) share_features();
     gradient_.resize(x.cols);
     noise_.resize(x.cols);
     words_.resize(x.cols + x.cols % 2);
   }
-
-  [[nodiscard]] std::size_t rows() const override { return x_.rows; }
-  [[nodiscard]] std::size_t features() const override { return x_.cols; }
 
   void advance(Ensemble& ensemble, std::uint64_t steps) override {
     for (std::size_t c = 0; c < ensemble.chains(); ++c) {

@@ -19,6 +19,7 @@
 
 #include "engine/checks.hpp"
 #include "engine/cuda/source.hpp"
+#include "engine/host_rows.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/memory.hpp"
 #include "gibbsite/core/summation.hpp"
@@ -113,22 +114,21 @@ std::vector<float> written_out(const Rows& x) {
   return dense;
 }
 
-class CudaEngine final : public Engine {
+class CudaEngine final : public HostRows {
  public:
-  CudaEngine(std::shared_ptr<Device> device, const Rows& x, std::span<const float> y, unsigned loss,
-             const EngineOptions& options)
-      : device_(std::move(device)),
+  CudaEngine(std::shared_ptr<Device> device, const Rows& x, std::span<const float> y,
+             const Loss& loss, unsigned kernels_loss, const EngineOptions& options)
+      : HostRows(x, y, loss),
+        device_(std::move(device)),
         written_out_(written_out(x)),
         x_(x.is_sparse() ? MatrixView<const float>{written_out_.data(), x.rows, x.cols}
                          : x.matrix()),
         y_(y),
-        loss_(loss),
+        loss_(kernels_loss),
         options_(options) {}
 
   ~CudaEngine() override { forget_run(); }
 
-  [[nodiscard]] std::size_t rows() const override { return x_.rows; }
-  [[nodiscard]] std::size_t features() const override { return x_.cols; }
   [[nodiscard]] bool certifiable() const override {
     return options_.arithmetic == Arithmetic::float64 && options_.noise == NoiseSource::streams;
   }
@@ -512,7 +512,7 @@ std::unique_ptr<Engine> make_engine(std::shared_ptr<Device> device, const Rows& 
         "use --backend cpu",
         loss.name()));
   }
-  return std::make_unique<CudaEngine>(std::move(device), x, y, index, options);
+  return std::make_unique<CudaEngine>(std::move(device), x, y, loss, index, options);
 }
 
 }  // namespace gibbsite::cuda

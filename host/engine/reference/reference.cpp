@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "engine/checks.hpp"
+#include "engine/host_rows.hpp"
 #include "gibbsite/core/summation.hpp"
 
 namespace gibbsite {
@@ -13,14 +14,11 @@ namespace {
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-class ReferenceEngine final : public Engine {
+class ReferenceEngine final : public HostRows {
  public:
   [[nodiscard]] bool certifiable() const override { return true; }
   ReferenceEngine(const Rows& x, std::span<const float> y, const Loss& loss)
-      : x_(x), y_(y), loss_(loss) {}
-
-  [[nodiscard]] std::size_t rows() const override { return x_.rows; }
-  [[nodiscard]] std::size_t features() const override { return x_.cols; }
+      : HostRows(x, y, loss), x_(x), y_(y), loss_(loss) {}
 
   void advance(Ensemble& ensemble, std::uint64_t steps) override {
     std::vector<double> noise(features());

@@ -1,23 +1,22 @@
 #pragma once
-// U(theta) = beta sum_i l(theta; x_i, y_i) + (m/2) ||theta - theta0||^2 (THEORY, Notation).
+// U(theta) = beta sum_i l(theta; x_i, y_i) + (m/2) ||theta - theta0||^2.
+#include <memory>
 #include <span>
 #include <vector>
 
-#include "gibbsite/data/rows.hpp"
-#include "gibbsite/model/loss.hpp"
+#include "gibbsite/engine/engine.hpp"
 
 namespace gibbsite {
 
-/// U on one data set. Views only: the data must outlive it. This is the readable definition that
-/// the backends are tested against; plain double sums.
+/// U on the rows and the loss of an engine; plain double sums, the same bits on every engine.
 struct Potential {
-  const Loss* loss = nullptr;
-  Rows x;                            ///< [n x d]
-  std::span<const float> y;          ///< [n]
+  std::shared_ptr<Engine> engine;
   double beta = 1.0;                 ///< inverse temperature
   double prior_precision = 1.0;      ///< m
   std::span<const double> center{};  ///< theta0 [d]; empty means 0
 
+  [[nodiscard]] const Loss& loss() const { return engine->loss(); }
+  [[nodiscard]] std::size_t features() const { return engine->features(); }
   [[nodiscard]] double value(std::span<const double> theta) const;
   /// out[d] = grad U(theta).
   void gradient(std::span<const double> theta, std::span<double> out) const;

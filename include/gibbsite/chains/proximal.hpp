@@ -7,7 +7,6 @@
 
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/core/random.hpp"
-#include "gibbsite/engine/engine.hpp"
 #include "gibbsite/mechanism/proximal_schedule.hpp"
 
 namespace gibbsite {
@@ -34,10 +33,10 @@ struct ProximalCounts {
 class ProximalChains {
  public:
   /// Chains start at `center` [d]: a minimiser of U, by whose Hessian proximal points are then
-  /// predicted, or for a padded schedule theta0, which is public. `engine` and what `potential`
-  /// views must outlive this.
+  /// predicted, or for a padded schedule theta0, which is public. `potential`
+  /// and what it views must outlive this.
   /// Throws BadInput when m = 0, the center is not finite, or the schedule is out of range.
-  ProximalChains(Engine& engine, const Potential& potential, const ProximalSchedule& schedule,
+  ProximalChains(const Potential& potential, const ProximalSchedule& schedule,
                  std::span<const double> center, std::size_t chains, const StreamKey& key);
   ~ProximalChains();
 

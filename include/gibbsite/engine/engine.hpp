@@ -1,7 +1,10 @@
 #pragma once
-// The interface every backend implements: it holds the data and advances an ensemble.
+// The interface every backend implements: it owns the rows and advances an ensemble. Whoever is
+// above asks it for sums over rows and reads none.
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +24,36 @@ enum class Arithmetic {
 };
 std::string_view to_string(Arithmetic arithmetic);
 
+/// Lengths of the rows, as double sums have them: d roundings for the largest, n + d for the sum.
+struct RowNorms {
+  double largest_squared = 0;  ///< max_i ||x_i||^2
+  double sum_squares = 0;      ///< sum_i ||x_i||^2
+};
+
+/// What a plan takes for granted of every row.
+struct RowLimits {
+  double norm_squared = 0;  ///< at most; the intercept's 1 is not counted
+  bool intercept = false;   ///< the last feature is 1 everywhere
+};
+/// The first row that breaks them.
+struct RowFault {
+  enum class What { length_or_intercept, label };
+  std::size_t row = 0;  ///< from 0
+  What what = What::length_or_intercept;
+};
+
+/// scale X^T diag(f''(X theta, y)) X at one theta, which is met once, when it is made.
+class LossHessian {
+ public:
+  virtual ~LossHessian() = default;
+  /// out [d x d], all of it. Work n d^2/2.
+  virtual void dense(MatrixView<double> out) const = 0;
+  /// out[d] += the diagonal, row by row. Work n d.
+  virtual void add_diagonal(std::span<double> out) const = 0;
+  /// out[d] += the product with v [d], row by row. Work 2 n d, no matrix is formed.
+  virtual void add_product(std::span<const double> v, std::span<double> out) const = 0;
+};
+
 /// A data set and a loss, resident on a backend.
 class Engine {
  public:
@@ -32,6 +65,7 @@ class Engine {
   [[nodiscard]] virtual std::string design() const { return ""; }
   [[nodiscard]] virtual std::size_t rows() const = 0;
   [[nodiscard]] virtual std::size_t features() const = 0;
+  [[nodiscard]] virtual const Loss& loss() const = 0;
 
   /// Advances every unfinished chain by min(steps, T - step) Langevin steps. Bitwise reproducible
   /// for one backend and machine, however a run is cut into calls, whatever the number of threads
@@ -44,6 +78,35 @@ class Engine {
 
   /// out[C] = sum_i l(theta_c; x_i, y_i). Reads private data: diagnostics only.
   virtual void loss_values(MatrixView<const double> theta, std::span<double> out) = 0;
+
+  // What is asked rarely. In double whatever the engine's arithmetic, in an order that the number
+  // of rows fixes: the same bits on every engine of a machine.
+
+  /// out[C x d] = sum_i w_i grad l(theta_c; x_i, y_i), weights w [n] of either sign. Sums keep to
+  /// accumulation_depth. Throws BadInput where there is another number of weights.
+  virtual void weighted_loss_gradients(MatrixView<const double> theta,
+                                       std::span<const double> weights, MatrixView<double> out) = 0;
+  /// sum_i l(theta; x_i, y_i) and its gradient out[d], rows one after another: the readable
+  /// definition of `loss_values` and `loss_gradients`, and what a minimiser is found by.
+  [[nodiscard]] virtual double plain_value(std::span<const double> theta) const = 0;
+  virtual void plain_gradient(std::span<const double> theta, std::span<double> out) const = 0;
+  /// scale X^T diag(f''(X theta, y)) X, rows one after another; not to outlive this.
+  [[nodiscard]] virtual std::unique_ptr<LossHessian> hessian(std::span<const double> theta,
+                                                             double scale) const = 0;
+  /// max_i |x_i . theta|; NaN when one is.
+  [[nodiscard]] virtual double largest_logit(std::span<const double> theta) const = 0;
+  /// out[k x k] = sum_i u_i u_i^T min(1, clip/||u_i||)^2, u_i = P^T x_i, for P [d x k] and
+  /// clip >= 0: no row moves it by more than clip^2. Sums as those of gradients.
+  virtual void second_moments(MatrixView<const double> P, double clip,
+                              MatrixView<double> out) const = 0;
+  /// sum_i l(theta; x_i, y_i) - l(w; x_i, y_i) in 50 digits, as an unevaluated sum of doubles that
+  /// is exactly it. theta [d] is the exact sum of the rows of `terms` [k x d].
+  /// Throws BadInput on a loss that was not compiled in.
+  [[nodiscard]] virtual std::array<double, 4> exact_difference(MatrixView<const double> terms,
+                                                               std::span<const double> w) const = 0;
+  [[nodiscard]] virtual RowNorms row_norms() const = 0;
+  /// The first row longer than the limit, without its intercept, or with a label other than -1, 1.
+  [[nodiscard]] virtual std::optional<RowFault> first_fault(const RowLimits& limits) const = 0;
 };
 
 class Backend {

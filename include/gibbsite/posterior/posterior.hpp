@@ -10,7 +10,6 @@
 
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/core/random.hpp"
-#include "gibbsite/engine/engine.hpp"
 #include "gibbsite/posterior/diagnostics.hpp"
 
 namespace gibbsite {
@@ -75,12 +74,11 @@ struct PosteriorDraws {
   [[nodiscard]] Draws view() const { return {values, draws, chains, parameters}; }
 };
 
-/// C chains on exp(-U). Pure in (U, options, backend): bits repeat.
+/// C chains on exp(-U). Pure in (U, its backend, options): bits repeat.
 /// Throws BadInput on options out of range, a start or scales of another length or not finite, m =
 /// 0 (the posterior may have no mass to normalise), a U that is not finite at the start;
 /// Interrupted when `stop` is set; for the proximal sampler Infeasible where rounding does not let
 /// `tv` be kept.
-PosteriorDraws sample_posterior(const Potential& potential, Backend& backend,
-                                const PosteriorOptions& options);
+PosteriorDraws sample_posterior(const Potential& potential, const PosteriorOptions& options);
 
 }  // namespace gibbsite

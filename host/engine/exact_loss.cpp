@@ -1,4 +1,4 @@
-#include "chains/exact_loss.hpp"
+#include "engine/exact_loss.hpp"
 
 #include <fmt/format.h>
 

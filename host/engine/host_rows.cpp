@@ -1,0 +1,226 @@
+#include "engine/host_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "engine/exact_loss.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/summation.hpp"
+
+namespace gibbsite {
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+using RowMajorFloat = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using RowMajorDouble = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+Eigen::Index index(std::size_t n) { return static_cast<Eigen::Index>(n); }
+
+double norm_squared(const Rows& x, std::size_t i, std::size_t columns) {
+  double squared = 0;
+  x.for_each(i, [&](std::size_t j, float v) {
+    if (j < columns) squared += static_cast<double>(v) * static_cast<double>(v);
+  });
+  return squared;
+}
+
+// Sum of block(first_row, last_row) over blocks of rows: the halves of a binary tree over
+// blocks [first, last), so ceil(log2(blocks)) additions lie above a block.
+template <class Block>
+VectorXd tree_sum(std::size_t rows, std::size_t first, std::size_t last, const Block& block) {
+  if (last - first == 1) {
+    return block(first * row_block, std::min<std::size_t>(last * row_block, rows));
+  }
+  const std::size_t half = std::bit_ceil(last - first) / 2;
+  VectorXd sum = tree_sum(rows, first, first + half, block);
+  sum += tree_sum(rows, first + half, last, block);
+  return sum;
+}
+template <class Block>
+VectorXd sum_blocks(std::size_t rows, const Block& block) {
+  return tree_sum(rows, 0, (rows + row_block - 1) / row_block, block);
+}
+
+class RowsHessian final : public LossHessian {
+ public:
+  RowsHessian(const Rows& x, std::vector<double> weights) : x_(x), weights_(std::move(weights)) {}
+
+  void dense(MatrixView<double> out) const override {
+    MatrixXd h = MatrixXd::Zero(index(x_.cols), index(x_.cols));  // lower triangle
+    x_.is_sparse() ? add_pairs(h) : add_blocks(h);
+    Eigen::Map<RowMajorDouble>(out.data, h.rows(), h.cols()) = h.selfadjointView<Eigen::Lower>();
+  }
+
+  void add_diagonal(std::span<double> out) const override {
+    for (std::size_t i = 0; i < x_.rows; ++i) {
+      x_.for_each(i, [&](std::size_t j, float v) {
+        out[j] += weights_[i] * static_cast<double>(v) * static_cast<double>(v);
+      });
+    }
+  }
+
+  void add_product(std::span<const double> v, std::span<double> out) const override {
+    for (std::size_t i = 0; i < x_.rows; ++i) {
+      const double scaled = weights_[i] * x_.dot(i, v);
+      x_.for_each(i, [&](std::size_t j, float x) { out[j] += scaled * static_cast<double>(x); });
+    }
+  }
+
+ private:
+  void add_blocks(MatrixXd& h) const {
+    for (std::size_t first = 0; first < x_.rows; first += row_block) {
+      const auto n = index(std::min<std::size_t>(row_block, x_.rows - first));
+      const Eigen::Map<const RowMajorFloat> rows(x_.matrix().row(first).data(), n, h.cols());
+      const Eigen::Map<const VectorXd> w(weights_.data() + first, n);
+      const MatrixXd scaled = w.array().sqrt().matrix().asDiagonal() * rows.cast<double>();
+      h.selfadjointView<Eigen::Lower>().rankUpdate(scaled.transpose());
+    }
+  }
+
+  // By pairs of entries.
+  void add_pairs(MatrixXd& h) const {
+    for (std::size_t i = 0; i < x_.rows; ++i) {
+      x_.for_each(i, [&](std::size_t j, float v) {
+        x_.for_each(i, [&](std::size_t k, float w) {
+          if (k <= j) {
+            h(index(j), index(k)) += weights_[i] * static_cast<double>(v) * static_cast<double>(w);
+          }
+        });
+      });
+    }
+  }
+
+  Rows x_;
+  std::vector<double> weights_;  // [n] scale f''
+};
+
+}  // namespace
+
+std::vector<double> HostRows::logits(std::span<const double> theta) const {
+  std::vector<double> z(rows());
+  for (std::size_t i = 0; i < z.size(); ++i) z[i] = table_.dot(i, theta);
+  return z;
+}
+
+void HostRows::weighted_loss_gradients(MatrixView<const double> theta,
+                                       std::span<const double> weights, MatrixView<double> out) {
+  if (weights.size() != rows()) {
+    throw BadInput(
+        fmt::format("weights: {} for {} rows; give one for each", weights.size(), rows()));
+  }
+  for (std::size_t c = 0; c < theta.rows; ++c) {
+    const VectorXd sum = sum_blocks(rows(), [&](std::size_t first, std::size_t last) {
+      std::vector<double> z(last - first), r(last - first);
+      for (std::size_t i = 0; i < z.size(); ++i) z[i] = table_.dot(first + i, theta.row(c));
+      loss_->residuals(z, labels_.subspan(first, z.size()), r);
+      VectorXd g = VectorXd::Zero(index(features()));
+      for (std::size_t i = 0; i < z.size(); ++i) {
+        const double scaled = weights[first + i] * r[i];
+        table_.for_each(first + i, [&](std::size_t j, float v) {
+          g[index(j)] += scaled * static_cast<double>(v);
+        });
+      }
+      return g;
+    });
+    std::ranges::copy(sum, out.row(c).begin());
+  }
+}
+
+double HostRows::plain_value(std::span<const double> theta) const {
+  return loss_->value_sum(logits(theta), labels_);
+}
+
+void HostRows::plain_gradient(std::span<const double> theta, std::span<double> out) const {
+  const auto z = logits(theta);
+  std::vector<double> r(rows());
+  loss_->residuals(z, labels_, r);
+  std::ranges::fill(out, 0.0);
+  for (std::size_t i = 0; i < rows(); ++i) {
+    table_.for_each(i, [&](std::size_t j, float v) { out[j] += r[i] * static_cast<double>(v); });
+  }
+}
+
+std::unique_ptr<LossHessian> HostRows::hessian(std::span<const double> theta, double scale) const {
+  std::vector<double> weights(rows());
+  loss_->curvatures(logits(theta), labels_, weights);
+  for (double& w : weights) w *= scale;
+  return std::make_unique<RowsHessian>(table_, std::move(weights));
+}
+
+double HostRows::largest_logit(std::span<const double> theta) const {
+  double largest = 0;
+  for (std::size_t i = 0; i < rows(); ++i) {
+    const double z = std::fabs(table_.dot(i, theta));
+    if (std::isnan(z)) return z;
+    largest = std::max(largest, z);
+  }
+  return largest;
+}
+
+void HostRows::second_moments(MatrixView<const double> P, double clip,
+                              MatrixView<double> out) const {
+  require_at_least(clip, 0, "clip");
+  const std::size_t k = P.cols;
+  const VectorXd sum = sum_blocks(rows(), [&](std::size_t first, std::size_t last) {
+    VectorXd moments = VectorXd::Zero(index(k * k)), u(index(k));
+    for (std::size_t i = first; i < last; ++i) {
+      u.setZero();
+      table_.for_each(i, [&](std::size_t j, float v) {
+        for (std::size_t a = 0; a < k; ++a) u[index(a)] += static_cast<double>(v) * P(j, a);
+      });
+      if (const double norm = u.norm(); norm > clip) u *= clip / norm;
+      for (std::size_t a = 0; a < k; ++a) {
+        for (std::size_t b = 0; b <= a; ++b) moments[index(a * k + b)] += u[index(a)] * u[index(b)];
+      }
+    }
+    return moments;
+  });
+  for (std::size_t a = 0; a < k; ++a) {
+    for (std::size_t b = 0; b <= a; ++b) out(a, b) = out(b, a) = sum[index(a * k + b)];
+  }
+}
+
+std::array<double, 4> HostRows::exact_difference(MatrixView<const double> terms,
+                                                 std::span<const double> w) const {
+  std::vector<Wide> theta(features());
+  for (std::size_t t = 0; t < terms.rows; ++t) {
+    for (std::size_t j = 0; j < theta.size(); ++j) theta[j] += Wide(terms(t, j));
+  }
+  Wide left = exact_loss_difference(*loss_, table_, labels_, theta, w);
+  std::array<double, 4> out{};  // 168 bits, 53 at a time
+  for (double& part : out) {
+    part = static_cast<double>(left);
+    left -= Wide(part);
+  }
+  return out;
+}
+
+RowNorms HostRows::row_norms() const {
+  RowNorms out;
+  for (std::size_t i = 0; i < rows(); ++i) {
+    const double squared = norm_squared(table_, i, features());
+    out.sum_squares += squared;
+    out.largest_squared = std::max(out.largest_squared, squared);
+  }
+  return out;
+}
+
+std::optional<RowFault> HostRows::first_fault(const RowLimits& limits) const {
+  const std::size_t columns = features() - (limits.intercept ? 1 : 0);
+  for (std::size_t i = 0; i < rows(); ++i) {
+    if (!(norm_squared(table_, i, columns) <= limits.norm_squared) ||
+        (limits.intercept && table_(i, columns) != 1.0F)) {
+      return RowFault{i, RowFault::What::length_or_intercept};
+    }
+    if (std::fabs(labels_[i]) != 1.0F) return RowFault{i, RowFault::What::label};
+  }
+  return {};
+}
+
+}  // namespace gibbsite

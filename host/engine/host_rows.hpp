@@ -1,0 +1,42 @@
+#pragma once
+// What every engine with its rows in host memory answers in the same way: the rare questions.
+#include <vector>
+
+#include "gibbsite/engine/engine.hpp"
+
+namespace gibbsite {
+
+/// Rows, labels and loss, as `Backend::load` was given them: views only.
+class HostRows : public Engine {
+ public:
+  [[nodiscard]] std::size_t rows() const final { return table_.rows; }
+  [[nodiscard]] std::size_t features() const final { return table_.cols; }
+  [[nodiscard]] const Loss& loss() const final { return *loss_; }
+
+  void weighted_loss_gradients(MatrixView<const double> theta, std::span<const double> weights,
+                               MatrixView<double> out) override;
+  [[nodiscard]] double plain_value(std::span<const double> theta) const override;
+  void plain_gradient(std::span<const double> theta, std::span<double> out) const override;
+  [[nodiscard]] std::unique_ptr<LossHessian> hessian(std::span<const double> theta,
+                                                     double scale) const override;
+  [[nodiscard]] double largest_logit(std::span<const double> theta) const override;
+  void second_moments(MatrixView<const double> P, double clip,
+                      MatrixView<double> out) const override;
+  [[nodiscard]] std::array<double, 4> exact_difference(MatrixView<const double> terms,
+                                                       std::span<const double> w) const override;
+  [[nodiscard]] RowNorms row_norms() const override;
+  [[nodiscard]] std::optional<RowFault> first_fault(const RowLimits& limits) const override;
+
+ protected:
+  HostRows(const Rows& x, std::span<const float> y, const Loss& loss)
+      : table_(x), labels_(y), loss_(&loss) {}
+
+ private:
+  [[nodiscard]] std::vector<double> logits(std::span<const double> theta) const;
+
+  Rows table_;                     // [n x d]
+  std::span<const float> labels_;  // [n]
+  const Loss* loss_;
+};
+
+}  // namespace gibbsite
