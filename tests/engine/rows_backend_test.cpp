@@ -91,7 +91,7 @@ TEST_P(Rare, WeightedGradientIsWithinItsBound) {
     thetas.insert(thetas.end(), c.other.begin(), c.other.end());
     load(c)->weighted_loss_gradients({thetas.data(), 2, d}, c.weights, {out.data(), 2, d});
     const double depth = static_cast<double>(accumulation_depth(n)) + 18;
-    for (const std::size_t k : {0, 1}) {
+    for (const std::size_t k : {0U, 1U}) {
       const std::span<const double> theta(&thetas[k * d], d);
       std::vector<long double> exact(d, 0);
       std::vector<double> bound(d, 0);
@@ -150,7 +150,6 @@ TEST_P(Rare, HessianIsWithinItsBound) {
   for (const double scale : {1.0, 300.0}) {
     const Case c(GetParam(), scale);
     const std::size_t n = c.rows.n, d = c.rows.d;
-    if (n * d * d > 10'000'000) GTEST_SKIP() << "an oracle of its own kind is in the other shapes";
     const double beta = 0.3;
     const auto h = load(c)->hessian(c.theta, beta);
     std::vector<double> dense(d * d, NAN), diagonal(d, 0.5), product(d, -0.25);
@@ -166,6 +165,7 @@ TEST_P(Rare, HessianIsWithinItsBound) {
       const double w_error = gamma_of(roundings) * static_cast<double>(w) +
                              0.1 * beta * c.logit_error(i, c.theta) + tiny;
       for (std::size_t j = 0; j < d; ++j) {
+        if (c.x(i, j) == 0) continue;
         for (std::size_t k = 0; k < d; ++k) {
           const long double xx = c.x(i, j) * c.x(i, k);
           exact[j * d + k] += w * xx;
@@ -270,7 +270,6 @@ TEST_P(Rare, SecondMomentsAreWithinTheirBound) {
 TEST_P(Rare, ExactDifferenceHasFiftyDigits) {
   const Case c(GetParam());
   const std::size_t n = c.rows.n, d = c.rows.d;
-  if (n * d > 100'000) GTEST_SKIP() << "50 digits take long";
   const auto engine = load(c);
   for (const double far : {1.0, 1e-17, 1e-30}) {
     std::vector<double> terms = c.theta;
@@ -280,6 +279,7 @@ TEST_P(Rare, ExactDifferenceHasFiftyDigits) {
     for (std::size_t i = 0; i < n; ++i) {
       Wide z = 0, z0 = 0;
       for (std::size_t j = 0; j < d; ++j) {
+        if (c.x(i, j) == 0) continue;
         const Wide x(c.rows.x[i * d + j]);
         z += x * (Wide(terms[j]) + Wide(terms[d + j]) + Wide(terms[2 * d + j]));
         z0 += x * Wide(c.theta[j]);
@@ -317,7 +317,7 @@ TEST_P(Rare, RowNormsAreWithinTheirBound) {
 // Plain sums, Hessians, moments: one definition, whatever the backend and its arithmetic.
 TEST_P(Rare, BitsAreTheSameOnEveryEngine) {
   const Case c(GetParam());
-  const std::size_t n = c.rows.n, d = c.rows.d;
+  const std::size_t d = c.rows.d;
   const auto answers = [&](Engine& engine) {
     std::vector<double> all{engine.plain_value(c.theta), engine.largest_logit(c.theta),
                             engine.row_norms().largest_squared, engine.row_norms().sum_squares};
@@ -331,15 +331,13 @@ TEST_P(Rare, BitsAreTheSameOnEveryEngine) {
     h->add_product(c.other, out);
     h->add_diagonal(out);
     keep(out);
-    if (n * d * d < 10'000'000) {
-      std::vector<double> dense(d * d);
-      h->dense({dense.data(), d, d});
-      keep(dense);
-    }
+    std::vector<double> dense(d * d);
+    h->dense({dense.data(), d, d});
+    keep(dense);
     std::vector<double> moment(1);
     engine.second_moments({c.other.data(), d, 1}, 0.9, {moment.data(), 1, 1});
     keep(moment);
-    if (n * d < 10'000) keep(engine.exact_difference({c.other.data(), 1, d}, c.theta));
+    keep(engine.exact_difference({c.other.data(), 1, d}, c.theta));
     return all;
   };
   const auto here = answers(*load(c));

@@ -287,7 +287,7 @@ TEST(Posterior, FiveThousandParameters) {
   PosteriorOptions options = brief();
   options.warm_up = 100;
   options.draws = 3;
-  const PosteriorDraws out = run(p.potential(), options, "cpu");
+  const PosteriorDraws out = run(p.potential(0.5, "cpu"), options);
   EXPECT_THAT(out.divergent, Each(0));
   EXPECT_LE(peak() - before, 100 * 1024);
 }

@@ -23,12 +23,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <utility>
 
 #include "engine/checks.hpp"
+#include "engine/cpu/entries.hpp"
 #include "engine/cpu/kernels.hpp"
+#include "engine/cpu/layout.hpp"
 #include "engine/cpu/noise.hpp"
 #include "engine/cpu/pairwise.hpp"
 #include "engine/cpu/wide.hpp"
@@ -40,101 +41,18 @@
 namespace gibbsite {
 namespace {
 
+using cpu::Group;
 using cpu::PairwiseSum;
+using cpu::Panel;
+using cpu::part;
+using cpu::Range;
 
-// Numbers of X times chains below this: a second thread costs more than it gives (1000 x 25: slower
-// at C = 4, no faster at 16, faster at 256; docs/performance.md), and much more on a busy machine.
-constexpr std::size_t small_work = 1 << 20;
-constexpr std::size_t row_bytes = 12 << 10;     // a sub-block of few chains: half of it in L1
-constexpr std::size_t panel_rows = 48;          // whole tiles; residuals [48 x width] stay in L1
-constexpr std::size_t group_bytes = 384 << 10;  // theta and sums of a group of panels: in L2
-constexpr std::size_t nodes_bytes = 64 << 20;   // sums of all nodes that threads take
-constexpr std::size_t most_batch = 16;          // groups whose nodes are taken together
 constexpr std::size_t slice_work = 4 << 20;     // numbers of X times chains: about 0.3 ms
 constexpr std::size_t shared_update = 1 << 15;  // numbers that are worth a second thread
 
 std::size_t threads_available() {
   return std::clamp<std::size_t>(static_cast<std::size_t>(thread_count()), 1, Crew::most_members);
 }
-
-struct Range {
-  std::size_t first = 0, last = 0;
-  [[nodiscard]] std::size_t size() const { return last - first; }
-};
-
-// Part k of [0, n) in `parts` contiguous parts.
-Range part(std::size_t n, std::size_t k, std::size_t parts) {
-  return {n * k / parts, n * (k + 1) / parts};
-}
-
-// Chains side by side in lanes: [d x width].
-struct Panel {
-  Range chains;
-  std::size_t width = 0;
-  std::size_t offset = 0;  // of this panel in its group's [size] numbers
-  cpu::PanelChains moves{};
-};
-
-// Chains that share a pass over X: panels of many, or few without a panel, packed one by one.
-struct Group {
-  Range chains;
-  std::vector<Panel> panels;
-  std::size_t offset = 0;  // of this group in theta of all
-  std::size_t size = 0;
-};
-
-// Entries that are not zero, or nothing where most are not.
-class Entries {
- public:
-  Entries(const Rows& x, Crew& crew) : entries_(x.sparse) {
-    if (!x.is_sparse() && x.in_memory && x.cols <= std::numeric_limits<std::uint32_t>::max())
-      gather(x.matrix(), crew);
-  }
-  [[nodiscard]] bool used() const { return entries_.begin != nullptr; }
-  [[nodiscard]] std::size_t count() const { return entries_.entries(); }
-  [[nodiscard]] SparseRows rows(Range range) const {
-    return entries_.part(range.first, range.last);
-  }
-
- private:
-  static std::uint64_t count(std::span<const float> row) {
-    return row.size() - static_cast<std::size_t>(std::ranges::count(row, 0.0f));
-  }
-
-  void gather(const MatrixView<const float>& x, Crew& crew) {
-    own_.begin.assign(x.rows + 1, 0);
-    const std::size_t parts =
-        x.rows * x.cols < small_work ? 1 : std::min<std::size_t>(x.rows, 8 * crew.members());
-    const auto each_row = [&](const auto& f) {
-      crew.each(parts, [&](std::size_t p, std::size_t) {
-        const Range rows = part(x.rows, p, parts);
-        for (std::size_t i = rows.first; i < rows.last; ++i) f(i);
-      });
-    };
-    each_row([&](std::size_t i) { own_.begin[i + 1] = count(x.row(i)); });
-    std::partial_sum(own_.begin.begin(), own_.begin.end(), own_.begin.begin());
-    if (static_cast<double>(own_.begin.back()) >
-        most_sparse_density * static_cast<double>(x.rows) * static_cast<double>(x.cols)) {
-      own_ = {};
-      return;
-    }
-    own_.feature.resize(own_.begin.back());
-    own_.value.resize(own_.begin.back());
-    each_row([&](std::size_t i) {
-      std::size_t e = own_.begin[i];
-      for (std::size_t j = 0; j < x.cols; ++j) {
-        const float v = x.data[i * x.cols + j];
-        if (v == 0.0f) continue;
-        own_.feature[e] = static_cast<std::uint32_t>(j);
-        own_.value[e++] = v;
-      }
-    });
-    entries_ = own_.view();
-  }
-
-  SparseTable own_;  // of rows that came dense
-  SparseRows entries_;
-};
 
 // What one thread needs to compute gradients of a group over a node's blocks.
 template <class T>
@@ -172,15 +90,15 @@ class CpuEngine final : public HostRows {
       if (active_.empty()) return;
       prepare(active_.size());
       set_moves(ensemble);
-      for (const Group& group : groups_) {
-        put(group, theta_.data() + group.offset,
-            [&](std::size_t a) { return std::as_const(ensemble).chain(active_[a]); });
+      for (const Group& group : layout_.groups) {
+        group.put(features(), theta_.data() + group.offset,
+                  [&](std::size_t a) { return std::as_const(ensemble).chain(active_[a]); });
         round(group);
       }
       move(ensemble, now);
-      for (const Group& group : groups_) {
-        take(group, theta_.data() + group.offset,
-             [&](std::size_t a) { return ensemble.chain(active_[a]); });
+      for (const Group& group : layout_.groups) {
+        group.take(features(), theta_.data() + group.offset,
+                   [&](std::size_t a) { return ensemble.chain(active_[a]); });
       }
       for (const std::size_t c : active_) ensemble.step[c] += now;
       steps -= now;
@@ -191,25 +109,27 @@ class CpuEngine final : public HostRows {
     if (theta.rows == 0) return;
     prepare(theta.rows);
     const auto lay_out = [&](const Group& group) {
-      put(group, theta_.data() + group.offset, [&](std::size_t a) { return theta.row(a); });
+      group.put(features(), theta_.data() + group.offset,
+                [&](std::size_t a) { return theta.row(a); });
       round(group);
     };
     const auto give = [&](const Group& group, const double* sums) {
       if (group.panels.empty()) {
-        for (std::size_t a = 0; a < chains_; ++a) unpack(sums + a * packed_size(), out.row(a));
+        for (std::size_t a = 0; a < layout_.chains; ++a)
+          unpack(sums + a * layout_.packed_size, out.row(a));
       } else {
-        take(group, sums, [&](std::size_t a) { return out.row(a); });
+        group.take(features(), sums, [&](std::size_t a) { return out.row(a); });
       }
     };
-    if (by_groups_) {
-      return share(groups_.size(), [&](std::size_t g, std::size_t member) {
-        lay_out(groups_[g]);
-        give(groups_[g], group_gradient(groups_[g], member));
+    if (layout_.by_groups) {
+      return share(layout_.groups.size(), [&](std::size_t g, std::size_t member) {
+        lay_out(layout_.groups[g]);
+        give(layout_.groups[g], group_gradient(layout_.groups[g], member));
       });
     }
-    for (const Group& group : groups_) lay_out(group);
-    for (std::size_t first = 0; first < groups_.size(); first += batch_) {
-      const std::span<const Group> batch = batch_from(first);
+    for (const Group& group : layout_.groups) lay_out(group);
+    for (std::size_t first = 0; first < layout_.groups.size(); first += layout_.batch) {
+      const std::span<const Group> batch = layout_.batch_from(first);
       find_gradients(batch);
       for (std::size_t g = 0; g < batch.size(); ++g) give(batch[g], sums_[g]);
     }
@@ -263,7 +183,7 @@ class CpuEngine final : public HostRows {
  private:
   static constexpr bool single = sizeof(T) == sizeof(float);
 
-  [[nodiscard]] std::size_t blocks() const { return (x_.rows + row_block - 1) / row_block; }
+  [[nodiscard]] std::size_t blocks() const { return cpu::blocks_of(x_.rows); }
   [[nodiscard]] Range rows_of(std::size_t block) const {
     return {block * row_block, std::min<std::size_t>((block + 1) * row_block, x_.rows)};
   }
@@ -275,7 +195,7 @@ class CpuEngine final : public HostRows {
     return sparse() ? 5 * entries_.count() : x_.rows * x_.cols;
   }
   [[nodiscard]] std::size_t threads_for(std::size_t work) const {
-    return work < small_work ? 1 : crew_.members();
+    return work < cpu::small_work ? 1 : crew_.members();
   }
   // f(task, member) by the threads that the layout is for.
   template <class F>
@@ -284,87 +204,31 @@ class CpuEngine final : public HostRows {
     for (std::size_t task = 0; task < tasks; ++task) f(task, 0);
   }
   [[nodiscard]] bool sparse() const { return entries_.used(); }
-  // Chains go one by one; the entries of sparse rows serve a panel better from two chains on.
-  [[nodiscard]] bool few() const { return chains_ <= (sparse() ? 1 : cpu::few_chains); }
-  // Numbers of one chain where there are few.
-  [[nodiscard]] std::size_t packed_size() const {
-    return sparse() ? features() : cpu::packed_size<T>(features());
-  }
-  [[nodiscard]] std::size_t panel_width(std::size_t chains) const {
-    const std::size_t width = cpu::panel_width<T>(chains);
-    return sparse() ? std::min(width, cpu::max_sparse_width<T>()) : width;
-  }
-
   // Lays out the work for C chains; everything a step needs is allocated here.
   void prepare(std::size_t chains) {
-    if (chains == chains_) return;
+    if (chains == layout_.chains) return;
     crew_.settle();
     const std::size_t d = features();
-    chains_ = chains;
-    const std::size_t threads = threads_for(numbers() * chains);
-    groups_.clear();
-    if (few()) {
-      groups_.push_back({{0, chains}, {}, 0, chains * packed_size()});
-      by_groups_ = false;
-    } else {
-      const std::size_t width = panel_width(chains);
-      const std::size_t panels = (chains + width - 1) / width;
-      // Blocks enough for every thread: groups by cache alone. Else a group a thread, if there are.
-      // X from a file is read once for all.
-      by_groups_ = in_memory_ && blocks() < 8 * threads && panels >= threads;
-      const std::size_t fit =
-          in_memory_ ? std::max<std::size_t>(group_bytes / (2 * sizeof(double) * d * width), 1)
-                     : panels;
-      const std::size_t per_group =
-          by_groups_ ? std::min(fit, (panels + threads - 1) / threads) : fit;
-      for (std::size_t first = 0, offset = 0; first < chains;) {
-        Group group{{first, first}, {}, offset, 0};
-        while (group.panels.size() < per_group && first < chains) {
-          const std::size_t w = panel_width(chains - first);
-          const std::size_t last = std::min(first + w, chains);
-          group.panels.push_back({{first, last}, w, group.size, cpu::PanelChains(w)});
-          group.size += w * d;
-          first = last;
-        }
-        group.chains.last = first;
-        offset += group.size;
-        groups_.push_back(std::move(group));
-      }
-    }
-    sub_block_ = sparse() ? row_block
-                 : few()  ? std::clamp<std::size_t>(row_bytes / (d * sizeof(float)) / 8 * 8, 8, 256)
-                          : panel_rows;
-
-    std::size_t size = 0, width = cpu::few_chains;
-    for (const Group& group : groups_) {
-      size = std::max(size, group.size);
-      for (const Panel& panel : group.panels) width = std::max(width, panel.width);
-    }
-    const std::size_t all = groups_.back().offset + groups_.back().size;
-    theta_ = cpu::Aligned<double>(all);
-    center_ = cpu::Aligned<double>(few() ? 0 : all);
-    if (few() || single) packed_ = cpu::Aligned<T>(all);
-    const std::size_t members =
-        by_groups_ ? std::min(threads, groups_.size()) : std::min(threads, blocks());
-    node_blocks_ = nodes_ = batch_ = 1;
-    if (by_groups_ || members == 1) {
-      node_blocks_ = blocks();
-    } else {
-      const std::size_t most =
-          std::clamp(nodes_bytes / (sizeof(double) * size),
-                     std::min(4 * members, Crew::most_results), Crew::most_results);
-      batch_ = std::clamp<std::size_t>(most / 8, 1, std::min(groups_.size(), most_batch));
-      while ((blocks() + node_blocks_ - 1) / node_blocks_ > most / batch_) node_blocks_ *= 2;
-      nodes_ = (blocks() + node_blocks_ - 1) / node_blocks_;
-    }
+    layout_ = cpu::lay_out<T>({.rows = x_.rows,
+                               .features = d,
+                               .chains = chains,
+                               .numbers = numbers(),
+                               .threads = crew_.members(),
+                               .sparse = sparse(),
+                               .in_memory = in_memory_});
+    theta_ = cpu::Aligned<double>(layout_.all);
+    center_ = cpu::Aligned<double>(layout_.few ? 0 : layout_.all);
+    if (layout_.few || single) packed_ = cpu::Aligned<T>(layout_.all);
     workers_.clear();
     // Any helper may come, whatever the number of tasks.
-    for (std::size_t w = 0; w < (members == 1 ? 1 : crew_.members()); ++w) {
+    for (std::size_t w = 0; w < (layout_.members == 1 ? 1 : crew_.members()); ++w) {
       Worker<T> worker;
-      worker.gradient = PairwiseSum(size, node_blocks_);
-      if (single) worker.sums = cpu::Aligned<T>(size);
-      if (!few() && !single && !sparse()) worker.rows = cpu::Aligned<T>(sub_block_ * d);
-      worker.scratch = cpu::Aligned<T>(sub_block_ * width);
+      worker.gradient = PairwiseSum(layout_.size, layout_.node_blocks);
+      if (single) worker.sums = cpu::Aligned<T>(layout_.size);
+      if (!layout_.few && !single && !sparse()) {
+        worker.rows = cpu::Aligned<T>(layout_.sub_block * d);
+      }
+      worker.scratch = cpu::Aligned<T>(layout_.sub_block * layout_.width);
       workers_.push_back(std::move(worker));
     }
     gradient_row_.resize(d);
@@ -372,56 +236,16 @@ class CpuEngine final : public HostRows {
     words_.resize(d + d % 2);
     results_.clear();
     read_.clear();
-    sums_.resize(batch_);
-    if (by_groups_) steps_done_.resize(groups_.size());
-    if (by_groups_ || members == 1) return;
+    sums_.resize(layout_.batch);
+    if (layout_.by_groups) steps_done_.resize(layout_.groups.size());
+    if (!layout_.uses_nodes()) return;
     results_.resize(crew_.results());
-    for (std::size_t k = 0; k < batch_ * nodes_; ++k) {
-      results_[crew_.result(k)] = cpu::Aligned<double>(size);
+    for (std::size_t k = 0; k < layout_.batch * layout_.nodes; ++k) {
+      results_[crew_.result(k)] = cpu::Aligned<double>(layout_.size);
     }
     for (std::size_t w = 0; w < workers_.size(); ++w) {
-      results_[crew_.spare(w)] = cpu::Aligned<double>(size);
-      read_.push_back({nullptr, cpu::Aligned<T>(all)});
-    }
-  }
-
-  // numbers [size] of a group <- row(a) [d] of its chains: [C x d], or panels [d x width] whose
-  // unused lanes are 0.
-  template <class Row>
-  void put(const Group& group, double* numbers, const Row& row) const {
-    const std::size_t d = features();
-    if (group.panels.empty()) {
-      for (std::size_t a = 0; a < group.chains.size(); ++a) {
-        std::ranges::copy(row(a), numbers + a * d);
-      }
-      return;
-    }
-    for (const Panel& panel : group.panels) {
-      double* const out = numbers + panel.offset;
-      std::fill_n(out, panel.width * d, 0.0);
-      for (std::size_t c = 0; c < panel.chains.size(); ++c) {
-        const std::span<const double> from = row(panel.chains.first + c);
-        for (std::size_t j = 0; j < from.size(); ++j) out[j * panel.width + c] = from[j];
-      }
-    }
-  }
-
-  // row(a) [d] of the group's chains <- numbers [size], as `put` lays them out.
-  template <class Row>
-  void take(const Group& group, const double* numbers, const Row& row) const {
-    const std::size_t d = features();
-    if (group.panels.empty()) {
-      for (std::size_t a = 0; a < group.chains.size(); ++a) {
-        std::copy_n(numbers + a * d, d, row(a).begin());
-      }
-      return;
-    }
-    for (const Panel& panel : group.panels) {
-      const double* const from = numbers + panel.offset;
-      for (std::size_t c = 0; c < panel.chains.size(); ++c) {
-        const std::span<double> to = row(panel.chains.first + c);
-        for (std::size_t j = 0; j < d; ++j) to[j] = from[j * panel.width + c];
-      }
+      results_[crew_.spare(w)] = cpu::Aligned<double>(layout_.size);
+      read_.push_back({nullptr, cpu::Aligned<T>(layout_.all)});
     }
   }
 
@@ -446,7 +270,7 @@ class CpuEngine final : public HostRows {
   // Of one chain among few.
   void round(std::size_t a) {
     const std::span<const double> from(theta_.data() + a * features(), features());
-    T* const to = packed_.data() + a * packed_size();
+    T* const to = packed_.data() + a * layout_.packed_size;
     if (sparse()) {
       std::ranges::transform(from, to, [](double v) { return static_cast<T>(v); });
     } else {
@@ -475,8 +299,8 @@ class CpuEngine final : public HostRows {
         sums = total;
       }
       const Range block = rows_of(b);
-      for (std::size_t first = block.first; first < block.last; first += sub_block_) {
-        const Range rows{first, std::min(first + sub_block_, block.last)};
+      for (std::size_t first = block.first; first < block.last; first += layout_.sub_block) {
+        const Range rows{first, std::min(first + layout_.sub_block, block.last)};
         group.panels.empty() ? add_few(worker, group, theta, rows, sums)
                              : add_panels(worker, group, theta, rows, sums);
       }
@@ -548,10 +372,6 @@ class CpuEngine final : public HostRows {
     return worker.gradient.total();
   }
 
-  [[nodiscard]] std::span<const Group> batch_from(std::size_t first) const {
-    return std::span(groups_).subspan(first, std::min(batch_, groups_.size() - first));
-  }
-
   // sums_ <- sums [size] of each group of a batch, the nodes of which threads sum.
   void find_gradients(std::span<const Group> batch) {
     if (workers_.size() == 1) {  // then a batch is one
@@ -563,10 +383,10 @@ class CpuEngine final : public HostRows {
     for (const Group& group : batch) {
       std::copy_n(packed(group), group.size, read_[place].theta.data() + group.offset);
     }
-    crew_.each_twice(place, batch.size() * nodes_, *this);
+    crew_.each_twice(place, batch.size() * layout_.nodes, *this);
     for (std::size_t g = 0; g < batch.size(); ++g) {
-      sums_[g] = cpu::sum_nodes(nodes_, batch[g].size, [&](std::size_t k) {
-        return results_[crew_.result(g * nodes_ + k)].data();
+      sums_[g] = cpu::sum_nodes(layout_.nodes, batch[g].size, [&](std::size_t k) {
+        return results_[crew_.result(g * layout_.nodes + k)].data();
       });
     }
   }
@@ -574,11 +394,11 @@ class CpuEngine final : public HostRows {
  public:
   // Of the crew: sums of a node of a group, to the result that is this member's.
   void run(std::size_t place, std::size_t task, std::size_t member) {
-    const Group& group = read_[place].batch[task / nodes_];
-    const std::size_t first = task % nodes_ * node_blocks_;
+    const Group& group = read_[place].batch[task / layout_.nodes];
+    const std::size_t first = task % layout_.nodes * layout_.node_blocks;
     Worker<T>& worker = workers_[member];
     sum_blocks(worker, group, read_[place].theta.data() + group.offset,
-               {first, std::min(first + node_blocks_, blocks())});
+               {first, std::min(first + layout_.node_blocks, blocks())});
     std::copy_n(worker.gradient.total(), group.size, results_[crew_.spare(member)].data());
   }
 
@@ -588,7 +408,7 @@ class CpuEngine final : public HostRows {
     const std::size_t d = features();
     const auto centered = [&](std::size_t c) { return !ensemble.specs[c].center.empty(); };
     centered_ = std::ranges::any_of(active_, centered);
-    for (Group& group : groups_) {
+    for (Group& group : layout_.groups) {
       for (Panel& panel : group.panels) {
         panel.moves.clear();
         double* const center = center_.data() + group.offset + panel.offset;
@@ -627,7 +447,7 @@ class CpuEngine final : public HostRows {
     for (std::size_t a = 0; a < group.chains.size(); ++a) {
       const std::size_t c = active_[a];
       const ChainSpec& spec = ensemble.specs[c];
-      unpack(sums + a * packed_size(), gradient_row_);
+      unpack(sums + a * layout_.packed_size, gradient_row_);
       fill_words(spec.key, spec.stream, ensemble.step[c] + k, words_);
       cpu::normals(words_, noise_);
       langevin_update(spec, gradient_row_, noise_, {theta_.data() + a * d, d});
@@ -637,12 +457,12 @@ class CpuEngine final : public HostRows {
 
   // `steps` steps of theta_.
   void move(const Ensemble& ensemble, std::uint64_t steps) {
-    if (by_groups_) return move_groups(ensemble, steps);
+    if (layout_.by_groups) return move_groups(ensemble, steps);
     for (std::uint64_t k = 0; k < steps; ++k) {
-      for (std::size_t first = 0; first < groups_.size(); first += batch_) {
-        const std::span<const Group> batch = batch_from(first);
+      for (std::size_t first = 0; first < layout_.groups.size(); first += layout_.batch) {
+        const std::span<const Group> batch = layout_.batch_from(first);
         find_gradients(batch);
-        const bool shared = !few() && batch.size() * batch[0].size >= shared_update;
+        const bool shared = !layout_.few && batch.size() * batch[0].size >= shared_update;
         const std::size_t parts = shared ? 4 * workers_.size() / batch.size() + 1 : 1;
         const auto run_part = [&](std::size_t p, std::size_t) {
           const std::size_t g = p / parts;
@@ -660,7 +480,7 @@ class CpuEngine final : public HostRows {
   void move_groups(const Ensemble& ensemble, std::uint64_t steps) {
     std::ranges::fill(steps_done_, 0);
     const auto slice = [&](std::size_t g, std::size_t member) {
-      const Group& group = groups_[g];
+      const Group& group = layout_.groups[g];
       const std::uint64_t now = 1 + slice_work / (numbers() * group.chains.size() + 1);
       const std::uint64_t last = std::min(steps, steps_done_[g] + now);
       for (std::uint64_t& k = steps_done_[g]; k < last; ++k) {
@@ -668,8 +488,8 @@ class CpuEngine final : public HostRows {
       }
       return last == steps;
     };
-    if (workers_.size() > 1) return crew_.each_in_slices(groups_.size(), slice);
-    for (std::size_t g = 0; g < groups_.size(); ++g) {
+    if (workers_.size() > 1) return crew_.each_in_slices(layout_.groups.size(), slice);
+    for (std::size_t g = 0; g < layout_.groups.size(); ++g) {
       while (!slice(g, 0)) {
       }
     }
@@ -685,16 +505,11 @@ class CpuEngine final : public HostRows {
   MatrixView<const float> x_;  // [n x d]; without numbers where they came sparse
   bool in_memory_;
   std::span<const float> y_;  // [n]
-  Entries entries_;
+  cpu::Entries entries_;
   cpu::LossChoice choice_;
 
-  std::size_t chains_ = 0;  // that the layout below is for
-  std::size_t sub_block_ = 0;
-  bool by_groups_ = false;  // a thread takes groups; else nodes of the tree over blocks of rows
-  std::size_t nodes_ = 1, node_blocks_ = 1;  // of a group; blocks of a node
-  std::size_t batch_ = 1;                    // groups whose nodes are taken together
-  std::vector<const double*> sums_;          // [batch] their sums
-  std::vector<Group> groups_;
+  cpu::Layout layout_;
+  std::vector<const double*> sums_;            // [batch] their sums
   std::vector<Worker<T>> workers_;             // of the crew's members, or of one
   std::vector<cpu::Aligned<double>> results_;  // [size] of a node or spare
   std::vector<Read> read_;                     // at the crew's places

@@ -1,0 +1,56 @@
+#pragma once
+// The metric that trajectories are preconditioned with.
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+
+#include "gibbsite/core/error.hpp"
+#include "posterior/target.hpp"
+
+namespace gibbsite {
+
+/// theta = L q: trajectories move in q, where the metric Sigma = L L^T is the identity. L is
+/// diagonal, or the transposed inverse of the factor R of a precision R R^T.
+class Chart {
+ public:
+  explicit Chart(Eigen::VectorXd scales) : scales_(std::move(scales)) {}
+
+  /// Throws BadInput when the precision [d x d] is not positive definite in double.
+  static Chart of_precision(const Eigen::MatrixXd& precision) {
+    const Eigen::LLT<Eigen::MatrixXd> factor(precision);
+    if (factor.info() != Eigen::Success || !precision.allFinite()) {
+      throw BadInput(
+          "--metric laplace: the Hessian at the minimiser is not positive definite in double "
+          "precision; use --metric diagonal, or a larger --prior-precision");
+    }
+    Chart chart(Eigen::VectorXd{});
+    chart.inverse_ = Eigen::MatrixXd::Identity(precision.rows(), precision.cols());
+    factor.matrixL().solveInPlace(chart.inverse_);
+    return chart;
+  }
+
+  /// Rows L p of rows p [C x d].
+  void push(const Rowwise& p, Rowwise& out) const {
+    if (scales_.size() > 0) {
+      out = p * scales_.asDiagonal();
+    } else {
+      out.noalias() = p * inverse_.triangularView<Eigen::Lower>();
+    }
+  }
+
+  /// Rows L^T g of rows g [C x d].
+  void pull(const Rowwise& g, Rowwise& out) const {
+    if (scales_.size() > 0) {
+      out = g * scales_.asDiagonal();
+    } else {
+      out.noalias() = g * inverse_.transpose().triangularView<Eigen::Upper>();
+    }
+  }
+
+  [[nodiscard]] const Eigen::VectorXd& scales() const { return scales_; }
+
+ private:
+  Eigen::VectorXd scales_;   // [d] the diagonal of L; empty where dense
+  Eigen::MatrixXd inverse_;  // [d x d] R^-1, lower; L = R^-T
+};
+
+}  // namespace gibbsite

@@ -1,0 +1,176 @@
+#include "posterior/leapfrog.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/engine/machine.hpp"
+
+namespace gibbsite {
+namespace {
+
+using Eigen::VectorXd;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t most_leapfrogs = 1000;
+constexpr double divergence = 1000;  // energy error
+constexpr double overdispersion = 2;
+constexpr double quarter_period = std::numbers::pi / 2;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+Leapfrog::Leapfrog(const Potential& potential, const PosteriorOptions& options)
+    : options_(options),
+      target_(potential),
+      crew_(static_cast<std::size_t>(std::min(thread_count(), 64))) {
+  const auto C = index(options.chains), d = index(potential.features());
+  for (Rowwise* m : {&theta_, &slope_, &proposal_, &proposal_slope_, &momentum_, &scratch_}) {
+    m->resize(C, d);
+  }
+  for (VectorXd* v : {&value_, &proposal_value_, &energy_, &acceptance_}) v->resize(C);
+  diverged_.assign(options.chains, 0);
+}
+
+void Leapfrog::place(const VectorXd& center, const Chart& spread) {
+  const std::vector<double>& given = options_.start;
+  if (given.empty()) {
+    fill_momenta(start_step);
+    spread.push(momentum_, scratch_);
+    theta_ = (overdispersion * scratch_).rowwise() + center.transpose();
+  } else if (given.size() == static_cast<std::size_t>(theta_.size())) {
+    theta_ = Eigen::Map<const Rowwise>(given.data(), theta_.rows(), theta_.cols());
+  } else {
+    theta_.rowwise() = vector(given).transpose();
+  }
+}
+
+bool Leapfrog::set_chart(Chart chart) {
+  chart_ = std::move(chart);
+  target_.values(theta_, value_);
+  target_.gradients(theta_, scratch_);
+  chart_.pull(scratch_, slope_);
+  return value_.allFinite() && slope_.allFinite();
+}
+
+// momentum[c] = N(0, I) of (key, chain c, step).
+void Leapfrog::fill_momenta(std::uint64_t step) {
+  const Eigen::Index chains = momentum_.rows();
+  const auto fill = [&](Eigen::Index first, Eigen::Index last) {
+    for (Eigen::Index c = first; c < last; ++c) {
+      fill_normals(options_.key, static_cast<std::uint32_t>(c), step,
+                   {momentum_.row(c).data(), static_cast<std::size_t>(momentum_.cols())});
+    }
+  };
+  if (theta_.size() <= 1 << 14) return fill(0, chains);
+  const auto parts = std::min<Eigen::Index>(chains, 64);
+  crew_.each(static_cast<std::size_t>(parts), [&](std::size_t part, std::size_t) {
+    const auto p = static_cast<Eigen::Index>(part);
+    fill(chains * p / parts, chains * (p + 1) / parts);
+  });
+}
+
+// In [0, 1).
+double Leapfrog::uniform(std::size_t chain, std::uint64_t step) const {
+  std::uint64_t word;
+  fill_words(options_.key, static_cast<std::uint32_t>(chain), step, {&word, 1});
+  return static_cast<double>(word >> 11) * 0x1p-53;
+}
+
+void Leapfrog::poll() const {
+  if (options_.stop != nullptr && *options_.stop) {
+    throw Interrupted(
+        fmt::format("interrupted after {} of {} transitions; nothing was kept, give the command "
+                    "again",
+                    done_, transitions_in_all()));
+  }
+}
+
+std::uint64_t Leapfrog::transitions_in_all() const {
+  return options_.warm_up + options_.draws * options_.thinning;
+}
+
+// Leapfrog steps from the chains' states and momenta, to `proposal_*`, `momentum_` and
+// `acceptance_`: p <- p - h/2 L^T g, then theta <- theta + h L p and p <- p - h L^T g (h/2 the
+// last time). Reads X once a step, and once for the values.
+void Leapfrog::leapfrog(std::uint64_t steps) {
+  energy_ = value_ + momentum_.rowwise().squaredNorm() / 2;
+  proposal_ = theta_;
+  momentum_ -= step_size_ / 2 * slope_;
+  lost_.assign(options_.chains, false);
+  for (std::uint64_t l = 1; l <= steps; ++l) {
+    poll();
+    chart_.push(momentum_, scratch_);
+    proposal_ += step_size_ * scratch_;
+    for (Eigen::Index c = 0; c < proposal_.rows(); ++c) {
+      if (proposal_.row(c).allFinite()) continue;
+      // It waits where it was: no backend meets a number that is not finite.
+      lost_[static_cast<std::size_t>(c)] = true;
+      proposal_.row(c) = theta_.row(c);
+      momentum_.row(c).setZero();
+    }
+    target_.gradients(proposal_, scratch_);
+    chart_.pull(scratch_, proposal_slope_);
+    momentum_ -= (l < steps ? step_size_ : step_size_ / 2) * proposal_slope_;
+  }
+  target_.values(proposal_, proposal_value_);
+  for (Eigen::Index c = 0; c < proposal_.rows(); ++c) {
+    const double error = proposal_value_(c) + momentum_.row(c).squaredNorm() / 2 - energy_(c);
+    if (lost_[static_cast<std::size_t>(c)] || !(error <= divergence)) {
+      diverged_[static_cast<std::size_t>(c)] = 1;
+    }
+    const bool finite = !lost_[static_cast<std::size_t>(c)] && !std::isnan(error);
+    acceptance_(c) = finite ? std::min(1.0, std::exp(-error)) : 0.0;
+  }
+}
+
+std::uint64_t Leapfrog::leapfrogs(double jitter) const {
+  if (options_.transition == Transition::langevin) return 1;
+  const double steps = std::round((0.5 + jitter) * quarter_period * width_ / step_size_);
+  return static_cast<std::uint64_t>(std::clamp(steps, 1.0, static_cast<double>(most_leapfrogs)));
+}
+
+// Step numbers of the noise: 3t momenta, 3t + 1 acceptance, 3t + 2 of stream 0 the length.
+void Leapfrog::transition() {
+  const std::uint64_t step = 3 * done_;
+  const std::uint64_t steps = leapfrogs(uniform(0, step + 2));
+  fill_momenta(step);
+  leapfrog(steps);
+  for (Eigen::Index c = 0; c < theta_.rows(); ++c) {
+    if (!(uniform(static_cast<std::size_t>(c), step + 1) < acceptance_(c))) continue;
+    theta_.row(c) = proposal_.row(c);
+    slope_.row(c) = proposal_slope_.row(c);
+    value_(c) = proposal_value_(c);
+  }
+  gradients_ += steps;
+  ++done_;
+  if (options_.progress && (seconds_since(reported_) > 0.25 || done_ == transitions_in_all())) {
+    options_.progress(done_, transitions_in_all());
+    reported_ = Clock::now();
+  }
+}
+
+double Leapfrog::searched_step_size() {
+  const auto accepted = [&](double step) {
+    step_size_ = step;
+    fill_momenta(start_step - 2);
+    leapfrog(1);
+    return acceptance_.mean() > 0.8;
+  };
+  double step = 1;
+  const bool grows = accepted(step);
+  const double factor = grows ? 2 : 0.5;
+  for (int tries = 0; tries < 100; ++tries) {
+    step *= factor;
+    if (accepted(step) != grows) break;
+  }
+  return grows ? step / 2 : step;
+}
+
+}  // namespace gibbsite
