@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "gibbsite/core/error.hpp"
@@ -91,7 +92,7 @@ TEST(Output, PromisesNothingBeyondItsMinimizersReach) {
   OutputPerturbation far = good;
   far.gradient_norm = 1e-15;
   EXPECT_EQ(delta_up(analyze(far, p, {}, 1).guarantee, 10), 1);
-  for (const double bad : {0.0, -1.0, std::nan(""), INFINITY}) {
+  for (const double bad : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     OutputPerturbation s = good;
     s.noise_scale = bad;
     EXPECT_THROW(analyze(s, p, {}, 1), BadInput);
