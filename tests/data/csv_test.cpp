@@ -88,6 +88,9 @@ TEST_F(Csv, TheHeaderSaysWhatSeparates) {
     EXPECT_EQ(data.x, plain.x);
     EXPECT_EQ(data.y, plain.y);
   }
+  // Nor do separators in a quoted name.
+  EXPECT_EQ(read("x,colour,\"a;;;;;b\",y\n5,red,,yes\n", {.ignore_extra_columns = true}).rows(),
+            1U);
   // Rows full of other separators change nothing, with CR for line ends either.
   schema.columns[1].levels = {";;;;;;;;;;;;"};
   EXPECT_EQ(read("x,colour,y\r1,;;;;;;;;;;;;,yes\r").rows(), 1U);
