@@ -42,10 +42,10 @@ int main(int argc, char** argv) try {
   const auto data = gibbsite::read_csv(argv[1], gibbsite::read_schema(argv[2]));
   const gibbsite::LossOf<SmoothHinge> loss;
   const auto backend = gibbsite::make_backend("reference");
-  const gibbsite::Potential potential{
-      .loss = &loss, .x = data.view(), .y = data.y, .prior_precision = 1.0};
+  const gibbsite::Potential potential{.engine = backend->load(data.view(), data.y, loss),
+                                      .prior_precision = 1.0};
   const auto out = gibbsite::sample_posterior(
-      potential, *backend,
+      potential,
       {.chains = 2, .warm_up = 100, .draws = 200, .key = gibbsite::StreamKey::from_seed(1)});
   const auto names = data.schema.feature_names();
   const auto summaries = gibbsite::summarise(out.view(), {});

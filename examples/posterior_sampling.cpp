@@ -10,14 +10,12 @@ int main(int argc, char** argv) try {
     return 2;
   }
   const auto data = gibbsite::read_csv(argv[1], gibbsite::read_schema(argv[2]));
-  const gibbsite::Potential potential{.loss = gibbsite::logistic_regression().loss,
-                                      .x = data.view(),
-                                      .y = data.y,
-                                      .prior_precision = 1.0};
   const auto backend = gibbsite::make_backend("auto");
+  const auto& loss = *gibbsite::logistic_regression().loss;
+  const gibbsite::Potential potential{.engine = backend->load(data.view(), data.y, loss),
+                                      .prior_precision = 1.0};
   const auto out = gibbsite::sample_posterior(
-      potential, *backend,
-      {.warm_up = 200, .draws = 500, .key = gibbsite::StreamKey::from_seed(1)});
+      potential, {.warm_up = 200, .draws = 500, .key = gibbsite::StreamKey::from_seed(1)});
 
   const auto names = data.schema.feature_names();
   const auto summaries = gibbsite::summarise(out.view(), {});

@@ -292,7 +292,8 @@ TEST_P(Rare, ExactDifferenceHasFiftyDigits) {
       got += Wide(part);
     }
     const Wide bound = Wide("1e-44") * static_cast<double>(n * d);  // logits of up to some 1e4
-    EXPECT_TRUE(abs(got - exact) <= bound) << far << ": off by " << static_cast<double>(got - exact);
+    EXPECT_TRUE(abs(got - exact) <= bound)
+        << far << ": off by " << static_cast<double>(got - exact);
     if (far == 1e-30 && n > 1) {
       EXPECT_TRUE(got != 0) << "no power";
     }
