@@ -22,7 +22,7 @@ double number(const nlohmann::json& value) { return std::stod(value.get<std::str
 
 // The reference has 17 digits, so it is itself off by up to 5e-17 of its value.
 void expect_rounded_up(double got, const std::string& reference) {
-  const Wide exact(reference);
+  const Wide exact(reference.c_str());
   EXPECT_GE(Wide(got), exact * (1 - Wide("1e-16"))) << reference;
   EXPECT_LE(Wide(got), exact * (1 + Wide("4e-16"))) << reference;
 }
