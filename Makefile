@@ -20,7 +20,7 @@ demo: deps ## the main job on data/berkeley.csv: plan, fit, predict, evaluate, v
 	@scripts/build program gibbsite_cli
 	@scripts/demo build/program/bin/gibbsite
 
-tidy: deps ## clang-tidy over the library and the program, about 6 minutes on two cores
+tidy: deps ## clang-tidy over the library and the program
 	@scripts/tidy
 
 test: build ## build and run every test

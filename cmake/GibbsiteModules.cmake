@@ -5,7 +5,7 @@ add_library(gibbsite_flags INTERFACE)
 target_compile_options(gibbsite_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:\
 -Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wsign-conversion;-Wno-psabi;\
 $<$<BOOL:${GIBBSITE_WERROR}>:-Werror>>")
-# mold links a program in a tenth of bfd's time.
+# A faster linker, where it is.
 find_program(GIBBSITE_MOLD mold)
 if(GIBBSITE_MOLD AND PROJECT_IS_TOP_LEVEL)
   add_link_options($<$<LINK_LANGUAGE:CXX>:-fuse-ld=mold>)

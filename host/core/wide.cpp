@@ -28,6 +28,7 @@ Wide::Wide(long long x) noexcept { WideNumber::make(*this, x); }
 Wide::Wide(unsigned long long x) noexcept { WideNumber::make(*this, x); }
 Wide::Wide(const char* decimal) { WideNumber::make(*this, decimal); }
 Wide::Wide(const Wide& other) noexcept { WideNumber::make(*this, of(other)); }
+// NOLINTNEXTLINE(bugprone-unhandled-self-assignment): the number handles it
 Wide& Wide::operator=(const Wide& other) noexcept {
   WideNumber::of(*this) = of(other);
   return *this;

@@ -13,7 +13,8 @@ struct WideNumber {
   using Number =
       boost::multiprecision::number<boost::multiprecision::cpp_bin_float_50::backend_type,
                                     boost::multiprecision::et_off>;
-  static_assert(sizeof(Number) <= sizeof(Wide) && alignof(Number) <= alignof(Wide));
+  static_assert(sizeof(Number) <= sizeof(Wide));
+  static_assert(alignof(Number) <= alignof(Wide));
   static_assert(std::is_trivially_destructible_v<Number>);
 
   static Number& of(Wide& x) { return *std::launder(reinterpret_cast<Number*>(x.number_)); }
