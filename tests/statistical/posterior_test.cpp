@@ -484,14 +484,15 @@ TEST(PosteriorLaw, PlantedBugsLoseTheCalibration) {
         setup,
         [&](const Rows& rows, std::span<const float> labels, double beta, double m,
             const StreamKey& key) {
-          return copied({&loss_named("logistic"), rows, labels, beta, m, {}},
-                        {.chains = 15,
-                         .warm_up = 0,
-                         .thinning = 8,
-                         .step_size = 1.2,
-                         .start = std::vector<double>(15),
-                         .key = key},
-                        1.4, bugs);
+          return copied(
+              {make_backend("reference")->load(rows, labels, loss_named("logistic")), beta, m, {}},
+              {.chains = 15,
+               .warm_up = 0,
+               .thinning = 8,
+               .step_size = 1.2,
+               .start = std::vector<double>(15),
+               .key = key},
+              1.4, bugs);
         },
         false_alarm);
   };
