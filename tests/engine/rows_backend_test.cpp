@@ -33,7 +33,7 @@ struct Shape {
   double per_row = 0;  // above 0: so many entries, handed on as entries
 };
 constexpr Shape shapes[] = {{1, 1},      {1, 7},    {2, 3},        {33, 9},        {7, 31},
-                            {1000, 4},   {1024, 3}, {1025, 8},     {3100, 5},      {1, 1, 1},
+                            {1000, 4},   {1024, 3}, {1025, 8},     {3100, 4},      {1, 1, 1},
                             {33, 40, 5}, {7, 9, 8}, {2050, 40, 4}, {1500, 2000, 1}};
 
 void PrintTo(const Shape& s, std::ostream* out) {
