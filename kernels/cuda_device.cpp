@@ -19,17 +19,17 @@ namespace {
 
 void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
-  throw CudaError(fmt::format("--backend cuda: {}: {}; run again, or use --backend cpu", what,
+  throw CudaError(fmt::format("`backend` cuda: {}: {}; run again, or use `backend` cpu", what,
                               cudaGetErrorString(status)));
 }
 void check(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw CudaError(fmt::format("--backend cuda: {}: {}; run again, or use --backend cpu", what,
+  throw CudaError(fmt::format("`backend` cuda: {}: {}; run again, or use `backend` cpu", what,
                               cublasLtGetStatusString(status)));
 }
 void check(curandStatus_t status, const char* what) {
   if (status == CURAND_STATUS_SUCCESS) return;
-  throw CudaError(fmt::format("--backend cuda: {}: cuRAND status {}; use the streams' own noise",
+  throw CudaError(fmt::format("`backend` cuda: {}: cuRAND status {}; use the streams' own noise",
                               what, static_cast<int>(status)));
 }
 
@@ -95,8 +95,8 @@ class CudaDevice final : public Device {
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();  // not sticky: forget it
       throw CudaError(fmt::format(
-          "--backend cuda: the GPU has no {} MiB in one piece, {} MiB are free; free the card, use "
-          "fewer chains or --backend cpu",
+          "`backend` cuda: the GPU has no {} MiB in one piece, {} MiB are free; free the card, use "
+          "fewer chains or `backend` cpu",
           (bytes >> 20) + 1, card().free_bytes >> 20));
     }
     check(status, "allocating GPU memory");

@@ -305,7 +305,7 @@ ProximalChains::ProximalChains(const Potential& potential, const ProximalSchedul
                                std::span<const double> center, std::size_t chains,
                                const StreamKey& key) {
   const double m = potential.prior_precision, eta = schedule.step_size;
-  require_finite_positive(m, "--prior-precision");
+  require_finite_positive(m, "`prior_precision`");
   require_finite_nonnegative(eta, "step_size");
   require_finite_positive(schedule.residual, "residual");
   require_at_least(schedule.proposals, 1, "proposals");

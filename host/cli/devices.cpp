@@ -11,7 +11,7 @@ void define(CLI::App& app) {
   app.callback([] {
     std::vector<std::vector<std::string>> lines{{"backend", "available", ""}};
     for (const BackendInfo& info : list_backends()) {
-      lines.push_back({info.name, info.available ? "yes" : "no", info.description});
+      lines.push_back({info.name, info.available ? "yes" : "no", in_options(info.description)});
     }
     fmt::print("{}", table(lines));
   });

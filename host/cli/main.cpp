@@ -15,6 +15,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/version.hpp"
+#include "text.hpp"
 
 namespace gibbsite::cli {
 
@@ -132,7 +133,7 @@ void run(int argc, char** argv) {
 
 int fail(std::string message, Status status) {
   std::replace(message.begin(), message.end(), '\n', ' ');
-  fmt::print(stderr, "gibbsite: {}\n", shown(message));
+  fmt::print(stderr, "gibbsite: {}\n", shown(in_options(message)));
   return static_cast<int>(status);
 }
 

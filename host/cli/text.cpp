@@ -22,6 +22,29 @@ std::string digits(double value) { return fmt::format("{:.4g}", value); }
 
 }  // namespace
 
+std::string in_options(std::string_view message) {
+  constexpr std::array<std::string_view, 24> fields{
+      "prior_precision", "step_size",   "iterations",      "tv",       "padded",
+      "epsilon",         "delta",       "rows_per_person", "rows_cap", "draws",
+      "adjacency",       "calibration", "mechanism",       "backend",  "sampler",
+      "metric",          "start",       "checkpoint",      "seed",     "cache",
+      "remove_cache",    "labels",      "header",          "design"};
+  std::string out;
+  for (std::size_t at = 0; at < message.size();) {
+    const std::size_t end = message[at] == '`' ? message.find('`', at + 1) : std::string_view::npos;
+    const std::string_view name =
+        end == std::string_view::npos ? "" : message.substr(at + 1, end - at - 1);
+    if (std::ranges::find(fields, name) == fields.end()) {
+      out += message[at++];
+      continue;
+    }
+    out += "--" + std::string(name);
+    std::ranges::replace(out.end() - static_cast<std::ptrdiff_t>(name.size()), out.end(), '_', '-');
+    at = end + 1;
+  }
+  return out;
+}
+
 std::string human_time(double seconds) {
   if (std::isnan(seconds)) return "?";
   struct Unit {
@@ -137,7 +160,7 @@ std::string plan_table(const Plan& plan, std::span<const double> seconds) {
                        !offer.feasible    ? "out of reach:"
                        : i == plan.chosen ? "chosen:"
                                           : "also possible:",
-                       name_of(offer.mechanism), offer.why);
+                       name_of(offer.mechanism), in_options(offer.why));
   }
   return out;
 }

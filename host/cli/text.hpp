@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gibbsite/core/human_count.hpp"
@@ -10,6 +11,10 @@
 #include "gibbsite/mechanism/plan.hpp"
 
 namespace gibbsite::cli {
+
+/// A message of the library with its fields as this program's options: "`step_size`" is
+/// "--step-size". Other words in backquotes stay.
+std::string in_options(std::string_view message);
 
 /// "0.6 s", "3.2 h", "3.1e+09 years"; "?" for NaN.
 std::string human_time(double seconds);

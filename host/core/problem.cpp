@@ -52,7 +52,7 @@ void Problem::validate() const {
   require_finite_positive(max_abs_residual, "max_abs_residual");
   require_finite_positive(curvature, "curvature");
   require_finite_nonnegative(center_norm, "center_norm");
-  if (prior_precision) require_finite_nonnegative(*prior_precision, "--prior-precision");
+  if (prior_precision) require_finite_nonnegative(*prior_precision, "`prior_precision`");
 }
 
 }  // namespace gibbsite

@@ -223,13 +223,13 @@ std::shared_ptr<const Rows> rows_of(const std::shared_ptr<const Mapping>& mappin
 bool is_folder(const std::string& cache, struct stat& info) {
   if (::lstat(cache.c_str(), &info) != 0) return false;
   if (!S_ISDIR(info.st_mode))
-    throw BadInput(cache + ": is in the place of the table's cache; move it, or use --cache never");
+    throw BadInput(cache + ": is in the place of the table's cache; move it, or use `cache` never");
   return true;
 }
 
 [[noreturn]] void fail_foreign(const std::string& cache) {
   throw BadInput(cache +
-                 ": belongs to another user; work on a copy of the table, or use --cache never");
+                 ": belongs to another user; work on a copy of the table, or use `cache` never");
 }
 
 bool remove_folder(const std::string& folder) {
@@ -299,7 +299,7 @@ std::optional<Dataset> open_cache(const std::string& table, const Schema& schema
     data.y.assign(labels.numbers<float>(), labels.numbers<float>() + labels.size() / sizeof(float));
     data.counts = counts_from_json(d.at("counts"), schema.columns.size());
     note(options, fmt::format("private: rows from {}, which agrees with the table and the schema; "
-                              "--remove-cache removes it",
+                              "`remove_cache` removes it",
                               cache));
     return data;
   } catch (const Unusable& unusable) {
@@ -321,7 +321,7 @@ CacheWriter::CacheWriter(const std::string& table) : cache_(cache_of(table)) {
   } catch (const CannotWrite& failure) {
     throw BadInput(
         fmt::format("{}: cannot make this folder for the rows: {}; make the folder of the table "
-                    "writable, move the table, or use --cache never with more memory",
+                    "writable, move the table, or use `cache` never with more memory",
                     cache_, std::generic_category().message(failure.error)));
   }
 }
@@ -369,7 +369,7 @@ std::shared_ptr<const Rows> CacheWriter::finish(const Dataset& data, std::uint64
         fmt::format("{}: cannot take its place: {}; is another fit on this table at work?", cache_,
                     std::generic_category().message(error)));
   note(options, fmt::format("private: {} holds the rows ({:.1f} MiB, for this user only); "
-                            "--remove-cache removes it",
+                            "`remove_cache` removes it",
                             cache_, static_cast<double>(bytes) / (1 << 20)));
   try {
     return rows_of(std::make_shared<const Mapping>(cache_, rows, data.features(), sparse));

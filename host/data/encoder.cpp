@@ -82,7 +82,7 @@ void RowEncoder::reserve(std::uint64_t rows) {
     if (!may_cache)
       throw BadInput(shortage +
                      "; use a machine with more memory, fewer rows, levels or columns, or `fit "
-                     "--cache auto` on a regular file");
+                     "`cache` auto` on a regular file");
     note(options_, shortage + ": they go to files on disk");
     return begin_cache();
   }
@@ -109,7 +109,7 @@ void RowEncoder::begin_cache() {
   if (input_.size() == 0)
     throw BadInput(input_.path() +
                    ": rows of a pipe cannot be cached, it is read only once; give a regular file, "
-                   "or --cache never");
+                   "or `cache` never");
   cache_ = std::make_unique<CacheWriter>(input_.path());
   input_.start_digest();
   drain();

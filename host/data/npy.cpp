@@ -160,7 +160,7 @@ Dataset read_npy(const std::string& path, const Schema& schema, const ReadOption
     if (!vector || y->shape()[0] != n)
       y->fail(fmt::format("labels must be a vector of one value per row of {}", path));
   } else if (options.labels != ReadOptions::Labels::optional) {
-    x.fail("a .npy table holds no labels; give theirs with --labels FILE.npy");
+    x.fail("a .npy table holds no labels; give theirs with `labels` FILE.npy");
   } else {
     rows.set_unlabelled("");
   }

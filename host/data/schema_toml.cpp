@@ -318,7 +318,7 @@ void require_names(const std::vector<std::string>& header, const std::string& pa
     if (!number && !header[j].empty()) continue;
     throw BadInput(fmt::format(
         "{}:1: cell {} is {}, so this looks like a row and not like a header: its cells would be "
-        "published as names; put a line of names above it, or give --header yes if these are the "
+        "published as names; put a line of names above it, or give `header` yes if these are the "
         "names",
         path, j + 1, number ? "a number" : "empty"));
   }

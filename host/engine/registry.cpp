@@ -13,7 +13,7 @@ BackendInfo cuda_info() {
     return {"cuda", true, make_backend("cuda")->description()};
   } catch (const BackendUnavailable& error) {
     std::string why = error.what();
-    return {"cuda", false, why.substr(why.find(": ") + 2)};  // without "--backend cuda"
+    return {"cuda", false, why.substr(why.find(": ") + 2)};  // without "`backend` cuda"
   }
 }
 
@@ -21,15 +21,15 @@ BackendInfo cuda_info() {
 void require_plain(std::string_view name, const BackendOptions& options) {
   if (options.arithmetic == Arithmetic::bfloat16 ||
       (options.arithmetic == Arithmetic::float32 && name != "cpu")) {
-    throw BadInput("--backend " + std::string(name) + ": does not compute in " +
-                   std::string(to_string(options.arithmetic)) + "; use --backend cuda");
+    throw BadInput("`backend` " + std::string(name) + ": does not compute in " +
+                   std::string(to_string(options.arithmetic)) + "; use `backend` cuda");
   }
   if (options.design != "auto") {
-    throw BadInput("design: '" + options.design + "' is of --backend cuda, not of " +
+    throw BadInput("design: '" + options.design + "' is of `backend` cuda, not of " +
                    std::string(name) + "; leave it out");
   }
   if (options.noise != NoiseSource::streams) {
-    throw BadInput("noise: cuRAND is of --backend cuda, not of " + std::string(name) +
+    throw BadInput("noise: cuRAND is of `backend` cuda, not of " + std::string(name) +
                    "; leave it out");
   }
 }
@@ -76,7 +76,7 @@ std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOption
     require_plain(name, options);
     return make_reference_backend();
   }
-  throw BadInput("--backend: no backend is called '" + std::string(name) +
+  throw BadInput("`backend`: no backend is called '" + std::string(name) +
                  "'; there is: auto, reference, cpu, cuda");
 }
 

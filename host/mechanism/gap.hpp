@@ -65,7 +65,7 @@ Offer gap_offer(const GapRules<M>& rules, const Problem& problem, const Budget& 
     return Offer{s, guarantee, cost, false, std::move(why)};
   };
   if (!(m > 0)) {
-    return refused({}, {}, "needs a strongly convex potential; give --prior-precision above 0");
+    return refused({}, {}, "needs a strongly convex potential; give `prior_precision` above 0");
   }
   // (epsilon, delta(epsilon; mu) + (1 + e^epsilon) gamma): what gamma costs comes off delta first.
   const Wide price = 1 + exp(Wide(asked.epsilon));
@@ -76,7 +76,7 @@ Offer gap_offer(const GapRules<M>& rules, const Problem& problem, const Budget& 
     return refused(
         {}, {},
         fmt::format("a total variation gap of {:.3g} costs (1+e^epsilon) gamma = {:.3g}, more than "
-                    "delta; ask for --tv below {:.3g}",
+                    "delta; ask for `tv` below {:.3g}",
                     s.tv_gap, static_cast<double>(price) * s.tv_gap,
                     left.delta / static_cast<double>(price)));
   }
@@ -109,7 +109,7 @@ Offer gap_offer(const GapRules<M>& rules, const Problem& problem, const Budget& 
     // Half of the gap went to the schedule; rounding hardly depends on the rest.
     const double rounding = error.total - schedule_shares.back() * tv;
     why = fmt::format(
-        "rounding in double arithmetic takes {:.2g} of the gap {:.2g}; ask for --tv "
+        "rounding in double arithmetic takes {:.2g} of the gap {:.2g}; ask for `tv` "
         "{:.2g}",
         rounding * static_cast<double>(asked.draws), s.tv_gap,
         2.2 * rounding * static_cast<double>(asked.draws));

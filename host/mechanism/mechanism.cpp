@@ -47,7 +47,7 @@ Mechanism mechanism_named(std::string_view name) {
     if (M::name == name) out = M{};
   });
   if (!out) {
-    throw BadInput(fmt::format("--mechanism: '{}' is unknown; give auto, {}", name,
+    throw BadInput(fmt::format("`mechanism`: '{}' is unknown; give auto, {}", name,
                                fmt::join(mechanism_names(), ", ")));
   }
   return *out;

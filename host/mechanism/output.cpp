@@ -42,7 +42,7 @@ Offer output_offer(const Problem& problem, const Budget& budget, const Budget& l
   s.ridge = problem.prior_precision.value_or(ridge_rule(problem, who, mu));
   if (!(s.ridge > 0)) {
     out.mechanism = s;
-    out.why = "needs a strongly convex loss; give --prior-precision above 0";
+    out.why = "needs a strongly convex loss; give `prior_precision` above 0";
     return out;
   }
   const double M = problem.smoothness_up(1, s.ridge);
@@ -67,7 +67,7 @@ Offer output_offer(const Problem& problem, const Budget& budget, const Budget& l
   if (!minimiser_in_reach(problem, 1, s.ridge, M, s.gradient_norm)) {
     out.why = fmt::format(
         "the minimizer cannot be computed to within the gradient norm {:.2g} in double; give a "
-        "larger --prior-precision",
+        "larger `prior_precision`",
         s.gradient_norm);
     return out;
   }

@@ -124,13 +124,13 @@ PathCertificate path_calibrate_relative(const Problem& constants, const Neighbor
 
 PathCertificate path_calibrate_fixed(const Problem& constants, const Neighbors& who, double mu,
                                      double prior_precision, double step_size, double iterations) {
-  require_finite_positive(step_size, "--step-size");
+  require_finite_positive(step_size, "`step_size`");
   // h <= 2/(M + m) caps beta: M <= 2/h - m.
   const double slope = constants.smoothness_up(1.0, 0.0);
   const double cap = (2 / step_size - 2 * prior_precision) / slope * (1 - 1e-12);
   if (!(cap > 0)) {
     throw BadInput(
-        fmt::format("--step-size: {} is too long for the prior precision {}: it must stay below "
+        fmt::format("`step_size`: {} is too long for the prior precision {}: it must stay below "
                     "1/m = {}; lower it",
                     step_size, prior_precision, 1 / prior_precision));
   }
@@ -182,9 +182,9 @@ Offer path_offer(const Problem& problem, const Budget& asked, const Budget& left
   if (!(gdp_delta_up(left.epsilon, out.guarantee.mu) <= left.delta)) {
     out.why =
         "this step size makes the chain less private than its stationary law; leave out "
-        "--step-size, or lower it below 2/(M+m)";
+        "`step_size`, or lower it below 2/(M+m)";
   } else if (!in_reach(out.cost, found.iterations)) {
-    out.why = out_of_reach(out.cost) + "; ask for fewer with --iterations";
+    out.why = out_of_reach(out.cost) + "; ask for fewer with `iterations`";
   } else {
     out.feasible = true;
     out.why =

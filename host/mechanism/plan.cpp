@@ -91,7 +91,7 @@ Offer paid_for_noise(const Problem& problem, const Budget& budget,
           "normals computed in double are off by {:.2g} in total variation, which costs "
           "(1+e^epsilon) times that of delta, and {:.2g} of epsilon, over {} features and {:.3g} "
           "passes: more than the budget has; ask for a larger delta, fewer draws or fewer "
-          "--iterations",
+          "`iterations`",
           paid.tv, paid.epsilon, problem.features, out.cost.passes);
       return out;
     }
@@ -103,7 +103,7 @@ Offer paid_for_noise(const Problem& problem, const Budget& budget,
     paid = {round_up(Wide(1.01) * found.noise.tv), round_up(Wide(1.01) * found.noise.epsilon)};
   }
   out.feasible = false;
-  out.why = "the cost of computed noise does not settle; ask for another --iterations";
+  out.why = "the cost of computed noise does not settle; ask for another `iterations`";
   return out;
 }
 
@@ -113,35 +113,35 @@ void validate(const Problem& problem, const Budget& budget, const Wishes& wishes
   problem.validate();
   budget.validate();
   if (wishes.mechanism != "auto") static_cast<void>(mechanism_named(wishes.mechanism));
-  if (wishes.tv) require_between(*wishes.tv, 0, 0.5, "--tv");
-  if (wishes.step_size) require_finite_positive(*wishes.step_size, "--step-size");
+  if (wishes.tv) require_between(*wishes.tv, 0, 0.5, "`tv`");
+  if (wishes.step_size) require_finite_positive(*wishes.step_size, "`step_size`");
   if (wishes.iterations &&
       !(*wishes.iterations >= 1 && *wishes.iterations == std::floor(*wishes.iterations) &&
         *wishes.iterations <= most_steps)) {
     throw BadInput(fmt::format(
-        "--iterations: must be a whole number from 1 to 2^53, got {}; give one, or leave it out",
+        "`iterations`: must be a whole number from 1 to 2^53, got {}; give one, or leave it out",
         *wishes.iterations));
   }
   const bool chooses_steps =
       wishes.mechanism == Path::name || (wishes.mechanism == "auto" && !wishes.tv);
   if (!chooses_steps && (wishes.step_size || wishes.iterations)) {
     throw BadInput(
-        "--step-size, --iterations: every mechanism but path fixes both itself; leave them "
-        "out, or use --mechanism path");
+        "`step_size`, `iterations`: every mechanism but path fixes both itself; leave them "
+        "out, or use `mechanism` path");
   }
   if (wishes.padded && wishes.mechanism != Proximal::name) {
-    throw BadInput("--padded: belongs to --mechanism proximal; give both or neither");
+    throw BadInput("`padded`: belongs to `mechanism` proximal; give both or neither");
   }
   if (wishes.calibration != Calibration::gdp && problem.prior_precision == 0.0) {
     throw BadInput(
-        fmt::format("--calibration {}: needs a prior precision above 0; give --prior-precision",
+        fmt::format("`calibration` {}: needs a prior precision above 0; give `prior_precision`",
                     to_string(wishes.calibration)));
   }
   if (wishes.mechanism == OutputPerturbation::name &&
       (wishes.tv || wishes.calibration != Calibration::gdp)) {
     throw BadInput(
-        "--tv, --calibration: belong to draws from the Gibbs posterior; leave them out, or use "
-        "another --mechanism than output");
+        "`tv`, `calibration`: belong to draws from the Gibbs posterior; leave them out, or use "
+        "another `mechanism` than output");
   }
 }
 
@@ -194,7 +194,7 @@ Plan plan(const Problem& problem, const Budget& budget, const Wishes& wishes) {
 const Offer& require_feasible(const Plan& plan) {
   const Offer& chosen = plan.offer();
   if (!chosen.feasible) {
-    throw Infeasible(fmt::format("--mechanism {}: {}", name_of(chosen.mechanism), chosen.why));
+    throw Infeasible(fmt::format("`mechanism` {}: {}", name_of(chosen.mechanism), chosen.why));
   }
   return chosen;
 }

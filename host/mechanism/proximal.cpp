@@ -55,7 +55,7 @@ std::string_view merit(const Proximal& s) {
   return s.padded()
              ? "a draw within the gap of the Gibbs posterior, at a public number of passes"
              : "a draw within the gap of the Gibbs posterior; the number of passes depends on the "
-               "data, so keep the time private or ask for it with --padded";
+               "data, so keep the time private or ask for it with `padded`";
 }
 
 constexpr GapRules<Proximal> rules{lay_out, gap_error, steps_of, merit, true};

@@ -19,8 +19,8 @@ class Chart {
     const Eigen::LLT<Eigen::MatrixXd> factor(precision);
     if (factor.info() != Eigen::Success || !precision.allFinite()) {
       throw BadInput(
-          "--metric laplace: the Hessian at the minimiser is not positive definite in double "
-          "precision; use --metric diagonal, or a larger --prior-precision");
+          "`metric` laplace: the Hessian at the minimiser is not positive definite in double "
+          "precision; use `metric` diagonal, or a larger `prior_precision`");
     }
     Chart chart(Eigen::VectorXd{});
     chart.inverse_ = Eigen::MatrixXd::Identity(precision.rows(), precision.cols());

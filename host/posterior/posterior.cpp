@@ -64,10 +64,10 @@ void require_valid(const Potential& u, const PosteriorOptions& o) {
   require_finite_nonnegative(u.beta, "beta");
   if (u.prior_precision == 0) {
     throw BadInput(
-        "--prior-precision: 0, and without a prior the posterior may have no mass to normalise; "
+        "`prior_precision`: 0, and without a prior the posterior may have no mass to normalise; "
         "give one above 0");
   }
-  require_finite_positive(u.prior_precision, "--prior-precision");
+  require_finite_positive(u.prior_precision, "`prior_precision`");
   const auto require_length = [&](std::span<const double> v, std::string_view name) {
     if (v.size() != d) {
       throw BadInput(fmt::format("{}: has {} numbers, the rows have {} features; give one for each",
@@ -94,11 +94,11 @@ void require_valid(const Potential& u, const PosteriorOptions& o) {
   if (o.target_acceptance != 0) require_between(o.target_acceptance, 0, 1, "target_acceptance");
   require_finite_nonnegative(o.step_size, "step_size");
   if (o.transition == Transition::proximal) {
-    require_between(o.tv, 0, 0.5, "--tv");
+    require_between(o.tv, 0, 0.5, "`tv`");
     if (!o.start.empty() || o.step_size != 0 || o.metric != Metric::automatic) {
       throw BadInput(
-          "--sampler proximal: chooses its own start, step size and metric; leave out --start and "
-          "--metric");
+          "`sampler` proximal: chooses its own start, step size and metric; leave out `start` and "
+          "`metric`");
     }
   }
   if (o.metric == Metric::scales) {
@@ -249,10 +249,10 @@ class Sampler {
 
 std::string_view to_string(Transition transition) { return name_of(transitions, transition); }
 Transition transition_from_string(std::string_view name) {
-  return named(transitions, name, "--sampler");
+  return named(transitions, name, "`sampler`");
 }
 std::string_view to_string(Metric metric) { return name_of(metrics, metric); }
-Metric metric_from_string(std::string_view name) { return named(metrics, name, "--metric"); }
+Metric metric_from_string(std::string_view name) { return named(metrics, name, "`metric`"); }
 
 PosteriorDraws sample_posterior(const Potential& potential, const PosteriorOptions& options) {
   require_valid(potential, options);

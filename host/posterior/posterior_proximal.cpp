@@ -57,8 +57,8 @@ Layout layout_within(const Potential& u, const PosteriorOptions& o, double G) {
   };
   if (!minimiser_in_reach(constants, u.beta, m, constants.smoothness_up(u.beta, m), G)) {
     throw Infeasible(
-        "--sampler proximal: the minimiser that it starts from cannot be computed to within its "
-        "tolerance; give a larger --prior-precision, or use --sampler hmc");
+        "`sampler` proximal: the minimiser that it starts from cannot be computed to within its "
+        "tolerance; give a larger `prior_precision`, or use `sampler` hmc");
   }
   for (const double share : {0.999, 0.9, 0.5}) {
     out.schedule =
@@ -69,8 +69,8 @@ Layout layout_within(const Potential& u, const PosteriorOptions& o, double G) {
     }
   }
   throw Infeasible(fmt::format(
-      "--tv: {} is closer to the posterior than double arithmetic can keep; ask for more, or use "
-      "--sampler hmc",
+      "`tv`: {} is closer to the posterior than double arithmetic can keep; ask for more, or use "
+      "`sampler` hmc",
       o.tv));
 }
 
@@ -82,7 +82,7 @@ PosteriorDraws sample_proximal(const Potential& u, const PosteriorOptions& o) {
   const double G = 1e-3 * std::sqrt(u.prior_precision);
   const Layout layout = layout_within(u, o, G);
   if (!u.engine->certifiable()) {
-    throw BadInput("--sampler: proximal needs double arithmetic; choose another backend");
+    throw BadInput("`sampler`: proximal needs double arithmetic; choose another backend");
   }
   const auto minimiser = minimiser_within(u, layout.row_norm, G);
   ProximalChains chains(u, layout.schedule, minimiser, C, o.key);

@@ -55,7 +55,7 @@ Calibration calibration_from_string(std::string_view name) {
     if (known == name) return calibration;
   }
   throw BadInput(fmt::format(
-      "--calibration: unknown calibration '{}'; use gdp, minami-cor8, minami-thm7 or geumlek-rdp",
+      "`calibration`: unknown calibration '{}'; use gdp, minami-cor8, minami-thm7 or geumlek-rdp",
       name));
 }
 

@@ -106,7 +106,7 @@ struct Task {
                             problem.smoothness_up(beta, prior_precision), tolerance)) {
       throw Infeasible(
           fmt::format("the minimizer cannot be computed to within its public tolerance {:.3g}; use "
-                      "--mechanism path",
+                      "`mechanism` path",
                       tolerance));
     }
     return minimiser_within(potential(beta, prior_precision), problem.full_row_norm_up(),
@@ -407,7 +407,7 @@ void require_same_run(const Checkpoint& checkpoint, const FitOptions& options,
   if (checkpoint.key.kind != asked.kind ||
       (asked.kind == NoiseKind::philox && checkpoint.key.bytes != asked.bytes)) {
     throw BadInput(fmt::format(
-        "{}: this checkpoint was made with another --seed (or with none); give the same, or remove "
+        "{}: this checkpoint was made with another `seed` (or with none); give the same, or remove "
         "it and start again",
         path));
   }
@@ -431,7 +431,7 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
   require_planned_rows(*engine, plan.problem);
   if (!engine->certifiable()) {
     throw BadInput(
-        fmt::format("--backend {}: its arithmetic or its noise is for throughput only and no "
+        fmt::format("`backend` {}: its arithmetic or its noise is for throughput only and no "
                     "certificate covers "
                     "it; use double arithmetic and the chains' own noise",
                     backend.name()));
@@ -467,7 +467,7 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
       throw Interrupted(fmt::format(
           "interrupted after {} of {} steps; {}", sampler->done(), total,
           keep ? fmt::format("give the same command again to go on from {}", options.checkpoint)
-               : "nothing was kept; give --checkpoint FILE to be able to go on"));
+               : "nothing was kept; give `checkpoint` FILE to be able to go on"));
     }
     const auto chunk_start = Clock::now();
     sampler->advance(chunk);

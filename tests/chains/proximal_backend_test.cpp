@@ -189,7 +189,7 @@ TEST_F(Proximal, RefusesWhatItCannotSample) {
   };
   const auto good = schedule_for(u);
   const std::vector<double> zero(3, 0.0);
-  expect_bad(p.potential(0.5, 0.0), good, zero, 1, "--prior-precision");
+  expect_bad(p.potential(0.5, 0.0), good, zero, 1, "`prior_precision`");
   expect_bad(u, good, {0.0, NAN, 0.0}, 1, "start");
   expect_bad(u, good, {0.0, 0.0}, 1, "start");
   expect_bad(u, good, zero, 0, "chains");

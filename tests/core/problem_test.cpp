@@ -160,7 +160,7 @@ TEST(Constants, ValidateNamesTheField) {
   EXPECT_THAT(message([](auto& c) { c.max_abs_residual = -1; }), StartsWith("max_abs_residual: "));
   EXPECT_THAT(message([&](auto& c) { c.curvature = nan; }), StartsWith("curvature: "));
   EXPECT_THAT(message([](auto& c) { c.prior_precision = -1.0; }),
-              StartsWith("--prior-precision: "));
+              StartsWith("`prior_precision`: "));
   EXPECT_THAT(message([](auto& c) { c.center_norm = -1; }), StartsWith("center_norm: "));
 }
 

@@ -378,7 +378,7 @@ TEST_F(CacheTest, ErrorsSayWhatToDo) {
     ::_exit(0);
   }
   test::expect_bad_input([&] { read_table(path("pipe"), schema, always); },
-                         {"pipe", "cannot be cached", "--cache never"});
+                         {"pipe", "cannot be cached", "`cache` never"});
   ::waitpid(writer, nullptr, 0);
 
   if (::geteuid() == 0) {  // as somebody else: root may write anywhere

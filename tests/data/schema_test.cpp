@@ -326,7 +326,7 @@ TEST_F(SchemaFile, TemplateRefusesAPersonForAHeader) {
     SCOPED_TRACE(row);
     const std::string file = write("h.csv", std::string(row) + "50,Private,9,>50K\n");
     expect_bad_input([&] { (void)schema_template(file); },
-                     {"h.csv:1: cell ", "looks like a row", "--header yes"});
+                     {"h.csv:1: cell ", "looks like a row", "`header` yes"});
     try {
       (void)schema_template(file);
     } catch (const BadInput& error) {  // nor is it told

@@ -47,7 +47,7 @@ TEST_F(Registry, AutoIsTheFastestThereIs) {
 TEST_F(Registry, CudaNeverFallsBackAndSaysWhatToDo) {
   if (!cuda::compiled()) {
     EXPECT_THAT([] { make_backend("cuda"); },
-                ThrowsMessage<NotCompiled>(HasSubstr("use --backend cpu")));
+                ThrowsMessage<NotCompiled>(HasSubstr("use `backend` cpu")));
     return;
   }
   try {
@@ -55,13 +55,13 @@ TEST_F(Registry, CudaNeverFallsBackAndSaysWhatToDo) {
   } catch (const NotCompiled&) {
     FAIL() << "compiled, and says that it is not";
   } catch (const BackendUnavailable& error) {  // NoDevice or CudaError
-    EXPECT_THAT(error.what(), HasSubstr("use --backend cpu"));
+    EXPECT_THAT(error.what(), HasSubstr("use `backend` cpu"));
   }
 }
 
 TEST_F(Registry, OtherBackendsHaveOneDesignAndNotEveryArithmetic) {
   EXPECT_THAT([] { make_backend("reference", {.arithmetic = Arithmetic::float32}); },
-              ThrowsMessage<BadInput>(HasSubstr("does not compute in float; use --backend cuda")));
+              ThrowsMessage<BadInput>(HasSubstr("does not compute in float; use `backend` cuda")));
   EXPECT_THAT(make_backend("cpu", {.arithmetic = Arithmetic::float32})->description(),
               HasSubstr("float on float storage"));
   for (const char* name : {"cpu", "reference"}) {

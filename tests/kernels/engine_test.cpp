@@ -195,7 +195,7 @@ TEST_F(CudaEngine, ACardThatIsFullIsSaidWithTheNumbers) {
   EXPECT_THAT(
       [&] { engine->advance(e, 1); },
       ThrowsMessage<CudaError>(AllOf(HasSubstr("4096 rows x 50 features and 40 chains"),
-                                     HasSubstr("MiB are free"), HasSubstr("--backend cpu"))));
+                                     HasSubstr("MiB are free"), HasSubstr("`backend` cpu"))));
   EXPECT_EQ(e.theta, before.theta);
   EXPECT_EQ(e.step, before.step);
 }

@@ -130,7 +130,7 @@ TEST(Plan, ATvGapThatCostsMoreThanDeltaIsNamed) {
   for (const Offer& offer : p.offers) {
     if (!is_gap_offer(offer)) continue;
     EXPECT_FALSE(offer.feasible);
-    EXPECT_THAT(offer.why, HasSubstr("ask for --tv below 2.69e-07"));
+    EXPECT_THAT(offer.why, HasSubstr("ask for `tv` below 2.69e-07"));
   }
   EXPECT_THROW(require_feasible(p), Infeasible) << "a gap was asked for, and path keeps none";
 }
@@ -141,7 +141,7 @@ TEST(Plan, WithoutStrongConvexityThereIsNoGap) {
   const Plan p = plan(c, Budget{}, {.tv = 1e-10});
   for (const Offer& offer : p.offers) {
     if (name_of(offer.mechanism) == "path") continue;
-    EXPECT_THAT(offer.why, HasSubstr("--prior-precision above 0"));
+    EXPECT_THAT(offer.why, HasSubstr("`prior_precision` above 0"));
   }
   EXPECT_THROW(require_feasible(p), Infeasible);
 }
@@ -155,7 +155,7 @@ TEST(Plan, AGapBelowRoundingNamesTheSmallestThatWouldDo) {
   const Plan p = plan(c, budget, {.mechanism = "proximal", .tv = 1e-15});
   const std::string why = p.offer().why;
   ASSERT_FALSE(p.offer().feasible);
-  const std::string ask = "ask for --tv ";
+  const std::string ask = "ask for `tv` ";
   ASSERT_THAT(why, HasSubstr(ask));
   const double smallest = std::stod(why.substr(why.find(ask) + ask.size()));
   Wishes options{.mechanism = "proximal", .tv = smallest};
@@ -230,21 +230,21 @@ void expect_bad(const Wishes& options, const std::string& name,
 }
 
 TEST(Plan, RefusesBadRequests) {
-  expect_bad({.tv = 0.5}, "--tv");
-  expect_bad({.tv = -1.0}, "--tv");
-  expect_bad({.step_size = 0.0}, "--step-size");
-  expect_bad({.iterations = 0.0}, "--iterations");
-  expect_bad({.iterations = 1.5}, "--iterations");
-  expect_bad({.iterations = std::nan("")}, "--iterations");
-  expect_bad({}, "--prior-precision", -1.0);
-  expect_bad({}, "--prior-precision", INFINITY);
-  expect_bad({.mechanism = "dalalyan", .iterations = 5.0}, "--mechanism");
-  expect_bad({.mechanism = "proximal", .step_size = 0.1}, "--step-size");
-  expect_bad({.tv = 1e-9, .iterations = 5.0}, "--iterations");
-  expect_bad({.padded = true}, "--padded");
-  expect_bad({.mechanism = "magic"}, "--mechanism");
-  expect_bad({.mechanism = "output", .tv = 1e-9}, "--tv");
-  expect_bad({.mechanism = "output", .iterations = 9.0}, "--iterations");
+  expect_bad({.tv = 0.5}, "`tv`");
+  expect_bad({.tv = -1.0}, "`tv`");
+  expect_bad({.step_size = 0.0}, "`step_size`");
+  expect_bad({.iterations = 0.0}, "`iterations`");
+  expect_bad({.iterations = 1.5}, "`iterations`");
+  expect_bad({.iterations = std::nan("")}, "`iterations`");
+  expect_bad({}, "`prior_precision`", -1.0);
+  expect_bad({}, "`prior_precision`", INFINITY);
+  expect_bad({.mechanism = "dalalyan", .iterations = 5.0}, "`mechanism`");
+  expect_bad({.mechanism = "proximal", .step_size = 0.1}, "`step_size`");
+  expect_bad({.tv = 1e-9, .iterations = 5.0}, "`iterations`");
+  expect_bad({.padded = true}, "`padded`");
+  expect_bad({.mechanism = "magic"}, "`mechanism`");
+  expect_bad({.mechanism = "output", .tv = 1e-9}, "`tv`");
+  expect_bad({.mechanism = "output", .iterations = 9.0}, "`iterations`");
 }
 
 TEST(DefaultRule, IsFiniteAndLegalEverywhere) {

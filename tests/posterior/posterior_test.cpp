@@ -306,9 +306,9 @@ TEST(Posterior, OptionsOutOfRangeAreNamed) {
   };
   using O = PosteriorOptions;
   const double nan = std::nan("");
-  EXPECT_THAT(error([](O&) {}, 0), StartsWith("--prior-precision: 0"));
-  EXPECT_THAT(error([](O&) {}, -1), StartsWith("--prior-precision"));
-  EXPECT_THAT(error([](O&) {}, nan), StartsWith("--prior-precision"));
+  EXPECT_THAT(error([](O&) {}, 0), StartsWith("`prior_precision`: 0"));
+  EXPECT_THAT(error([](O&) {}, -1), StartsWith("`prior_precision`"));
+  EXPECT_THAT(error([](O&) {}, nan), StartsWith("`prior_precision`"));
   EXPECT_THAT(error([](O& o) { o.chains = 0; }), StartsWith("chains"));
   EXPECT_THAT(error([](O& o) { o.chains = std::uint64_t{1} << 32; }), StartsWith("chains"));
   EXPECT_THAT(error([](O& o) { o.draws = 0; }), StartsWith("draws"));
@@ -378,14 +378,14 @@ TEST(Posterior, ProximalRefusesWhatItChoosesItself) {
     change(options);
     EXPECT_THAT([&] { run(p.potential(), options); }, ThrowsMessage<BadInput>(HasSubstr(what)));
   };
-  refused([](auto& o) { o.tv = 0.5; }, "--tv");
-  refused([](auto& o) { o.tv = 0; }, "--tv");
-  refused([](auto& o) { o.start = {0, 0, 0}; }, "--start");
-  refused([](auto& o) { o.metric = Metric::unit; }, "--metric");
+  refused([](auto& o) { o.tv = 0.5; }, "`tv`");
+  refused([](auto& o) { o.tv = 0; }, "`tv`");
+  refused([](auto& o) { o.start = {0, 0, 0}; }, "`start`");
+  refused([](auto& o) { o.metric = Metric::unit; }, "`metric`");
   PosteriorOptions closest;
   closest.transition = Transition::proximal;
   closest.tv = 1e-16;
-  EXPECT_THAT([&] { run(p.potential(), closest); }, ThrowsMessage<Infeasible>(HasSubstr("--tv")));
+  EXPECT_THAT([&] { run(p.potential(), closest); }, ThrowsMessage<Infeasible>(HasSubstr("`tv`")));
 }
 
 TEST(Posterior, NamesGoBothWays) {

@@ -36,18 +36,18 @@ TEST(Budget, AcceptsTheWholeRange) {
 
 TEST(Budget, RefusesEpsilonByItsOption) {
   EXPECT_EQ(refusal({.epsilon = 0}),
-            "--epsilon: must be a finite number above 0, got 0; give for example 1");
-  EXPECT_THAT(refusal({.epsilon = -1}), AllOf(StartsWith("--epsilon: "), HasSubstr("got -1")));
-  EXPECT_THAT(refusal({.epsilon = nan}), AllOf(StartsWith("--epsilon: "), HasSubstr("got nan")));
-  EXPECT_THAT(refusal({.epsilon = inf}), AllOf(StartsWith("--epsilon: "), HasSubstr("got inf")));
+            "`epsilon`: must be a finite number above 0, got 0; give for example 1");
+  EXPECT_THAT(refusal({.epsilon = -1}), AllOf(StartsWith("`epsilon`: "), HasSubstr("got -1")));
+  EXPECT_THAT(refusal({.epsilon = nan}), AllOf(StartsWith("`epsilon`: "), HasSubstr("got nan")));
+  EXPECT_THAT(refusal({.epsilon = inf}), AllOf(StartsWith("`epsilon`: "), HasSubstr("got inf")));
 }
 
 TEST(Budget, RefusesWhatPromisesNothing) {
   EXPECT_THAT(refusal({.epsilon = 1000}),
-              AllOf(StartsWith("--epsilon: must be at most 700, got 1000"), HasSubstr("promises")));
+              AllOf(StartsWith("`epsilon`: must be at most 700, got 1000"), HasSubstr("promises")));
   EXPECT_EQ(refusal({.delta = 0.4999}), "accepted");
   for (const double delta : {0.5, 0.7, 0.999}) {
-    EXPECT_THAT(refusal({.delta = delta}), StartsWith("--delta: must be below 0.5, got "));
+    EXPECT_THAT(refusal({.delta = delta}), StartsWith("`delta`: must be below 0.5, got "));
   }
 }
 
@@ -59,21 +59,21 @@ TEST(Budget, ADeltaOfOneInTheNumberOfRowsIsLarge) {
 
 TEST(Budget, RefusesDeltaByItsOption) {
   EXPECT_THAT(refusal({.delta = 1}),
-              AllOf(StartsWith("--delta: must lie strictly between 0 and 1, got 1; "),
+              AllOf(StartsWith("`delta`: must lie strictly between 0 and 1, got 1; "),
                     HasSubstr("far below 1/rows")));
-  EXPECT_THAT(refusal({.delta = -0.5}), AllOf(StartsWith("--delta: "), HasSubstr("got -0.5")));
-  EXPECT_THAT(refusal({.delta = nan}), AllOf(StartsWith("--delta: "), HasSubstr("got nan")));
+  EXPECT_THAT(refusal({.delta = -0.5}), AllOf(StartsWith("`delta`: "), HasSubstr("got -0.5")));
+  EXPECT_THAT(refusal({.delta = nan}), AllOf(StartsWith("`delta`: "), HasSubstr("got nan")));
 }
 
 TEST(Budget, SaysThatPureDifferentialPrivacyIsNotOnOffer) {
   EXPECT_THAT(refusal({.delta = 0}),
-              AllOf(StartsWith("--delta: must lie strictly between 0 and 1, got 0; "),
+              AllOf(StartsWith("`delta`: must lie strictly between 0 and 1, got 0; "),
                     HasSubstr("no guarantee with delta = 0"), HasSubstr("give for example 1e-6")));
 }
 
 TEST(Budget, RefusesCountsOfZero) {
-  EXPECT_THAT(refusal({.rows_per_person = 0}), StartsWith("--rows-per-person: "));
-  EXPECT_THAT(refusal({.draws = 0}), StartsWith("--draws: "));
+  EXPECT_THAT(refusal({.rows_per_person = 0}), StartsWith("`rows_per_person`: "));
+  EXPECT_THAT(refusal({.draws = 0}), StartsWith("`draws`: "));
 }
 
 TEST(Adjacency, NamesRoundTrip) {
@@ -86,7 +86,7 @@ TEST(Adjacency, NamesRoundTrip) {
     adjacency_from_string("swap");
     FAIL();
   } catch (const BadInput& e) {
-    EXPECT_STREQ(e.what(), "--adjacency: unknown adjacency 'swap'; use replace-one or add-remove");
+    EXPECT_STREQ(e.what(), "`adjacency`: unknown adjacency 'swap'; use replace-one or add-remove");
   }
 }
 

@@ -236,7 +236,7 @@ TEST_P(Sample, ResumesOnAnotherBackend) {
 }
 
 TEST_P(Sample, InterruptedWithoutCheckpointKeepsNothing) {
-  EXPECT_THAT(interrupt(fresh(), 1), HasSubstr("nothing was kept; give --checkpoint"));
+  EXPECT_THAT(interrupt(fresh(), 1), HasSubstr("nothing was kept; give `checkpoint`"));
   EXPECT_TRUE(folder.names().empty());
   std::atomic<bool> stop = true;  // before the first step
   FitOptions options;
@@ -275,13 +275,13 @@ TEST_P(Sample, CheckpointOfAnotherRunIsRefused) {
   std::swap(model.center[0], model.center[1]);
   EXPECT_THAT(refused(), other_run) << "centre";
   std::swap(model.center[0], model.center[1]);
-  EXPECT_THAT(error(kept, StreamKey::from_seed(1)), HasSubstr("another --seed"));
+  EXPECT_THAT(error(kept, StreamKey::from_seed(1)), HasSubstr("another `seed`"));
   EXPECT_EQ(refused(), "no error");  // and the right one goes on
   discard_checkpoint(kept.checkpoint);
 
   interrupt(StreamKey::from_seed(4), 1, kept);
-  EXPECT_THAT(error(kept, StreamKey::from_seed(5)), HasSubstr("another --seed"));
-  EXPECT_THAT(error(kept, fresh()), HasSubstr("another --seed"));
+  EXPECT_THAT(error(kept, StreamKey::from_seed(5)), HasSubstr("another `seed`"));
+  EXPECT_THAT(error(kept, fresh()), HasSubstr("another `seed`"));
 }
 
 TEST_P(Sample, CheckpointThatCannotBeWrittenIsFoundBeforeTheWork) {

@@ -41,9 +41,9 @@ std::unique_ptr<Backend> make_cuda_backend(std::shared_ptr<Device> device,
 bool compiled() { return false; }
 std::unique_ptr<Device> make_device() {
   throw NotCompiled(
-      "--backend cuda: not compiled into this build; build with nvcc and -DGIBBSITE_CUDA=ON, or "
+      "`backend` cuda: not compiled into this build; build with nvcc and -DGIBBSITE_CUDA=ON, or "
       "use "
-      "--backend cpu or auto");
+      "`backend` cpu or auto");
 }
 #endif
 

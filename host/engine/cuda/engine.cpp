@@ -103,8 +103,8 @@ std::vector<float> written_out(const Rows& x) {
   constexpr double gib = 1 << 30;
   if (bytes > (available > 0 ? available : 1e18)) {
     throw BadInput(fmt::format(
-        "--backend cuda: takes dense rows, and {} rows of {} features need {:.1f} GiB of memory, "
-        "{:.1f} GiB are available; use --backend cpu, which takes them as they are",
+        "`backend` cuda: takes dense rows, and {} rows of {} features need {:.1f} GiB of memory, "
+        "{:.1f} GiB are available; use `backend` cpu, which takes them as they are",
         x.rows, x.cols, bytes / gib, available / gib));
   }
   std::vector<float> dense(x.rows * x.cols);
@@ -494,9 +494,9 @@ Layout plan_layout(const Shape& shape, const GradientSource& source, std::size_t
   }
   const auto mib = [&](const Layout& layout) { return (bytes(layout) >> 20) + 1; };
   throw CudaError(fmt::format(
-      "--backend cuda: {} rows x {} features and {} chains need {} MiB on the card, or {} MiB when "
+      "`backend` cuda: {} rows x {} features and {} chains need {} MiB on the card, or {} MiB when "
       "X "
-      "is streamed, and {} MiB are free; free the card, use fewer chains or --backend cpu",
+      "is streamed, and {} MiB are free; free the card, use fewer chains or `backend` cpu",
       shape.rows, shape.features, shape.chains, mib(layout_of(shape.rows, false)),
       mib(layout_of(std::min<std::size_t>(shape.rows, row_block), true)), free_bytes >> 20));
 }
@@ -508,8 +508,8 @@ std::unique_ptr<Engine> make_engine(std::shared_ptr<Device> device, const Rows& 
   const unsigned index = kernels::index_of_loss(loss.name());
   if (index == kernels::no_loss) {
     throw BadInput(fmt::format(
-        "--backend cuda: the loss '{}' has no kernels; put it in include/gibbsite/model/losses/ or "
-        "use --backend cpu",
+        "`backend` cuda: the loss '{}' has no kernels; put it in include/gibbsite/model/losses/ or "
+        "use `backend` cpu",
         loss.name()));
   }
   return std::make_unique<CudaEngine>(std::move(device), x, y, loss, index, options);

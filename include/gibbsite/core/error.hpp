@@ -19,7 +19,9 @@ enum class Status : int {
 };
 
 /// Base of every error gibbsite throws on purpose. `what()` is one line, without the program's
-/// name, and safe to show: what a file brought into the message is escaped (core/text.hpp).
+/// name, and safe to show: what a file brought into the message is escaped (core/text.hpp). Fields
+/// of the library's own structs stand in backquotes (`step_size`): a face writes them as its user
+/// does.
 class Error : public std::runtime_error {
  public:
   Error(Status status, const std::string& message);
