@@ -302,7 +302,7 @@ void run_langevin(Instance& p, const Scheduled& s, std::size_t count, const Stre
   start_at_random(ensemble, p.minimum.theta, averaged ? 0 : 1 / std::sqrt(p.smoothness));
   const auto begin = Clock::now();
   const double cpu_begin = cpu_seconds();
-  p.engine->advance(ensemble, static_cast<std::uint64_t>(s.plan.iterations));
+  p.potential.engine->advance(ensemble, static_cast<std::uint64_t>(s.plan.iterations));
   seconds.push_back(seconds_since(begin));
   cpu.push_back(cpu_seconds() - cpu_begin);
   ++out.draws;
@@ -328,12 +328,12 @@ double by_passes(Instance& p, const Scheduled& s, std::size_t chains) {
   fill_normals(StreamKey::from_seed(0), 0, 0, thetas);
   if (!p.gradient_seconds.contains(chains)) {
     p.gradient_seconds[chains] = pass_seconds([&] {
-      p.engine->loss_gradients({thetas.data(), chains, d}, {out.data(), chains, d});
+      p.potential.engine->loss_gradients({thetas.data(), chains, d}, {out.data(), chains, d});
     });
   }
   if (!p.value_seconds.contains(points)) {
     p.value_seconds[points] = pass_seconds([&] {
-      p.engine->loss_values({thetas.data(), points, d}, {out.data(), points});
+      p.potential.engine->loss_values({thetas.data(), points, d}, {out.data(), points});
     });
   }
   return s.passes.gradients * p.gradient_seconds[chains] +
