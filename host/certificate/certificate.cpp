@@ -21,7 +21,8 @@ using nlohmann::json;
 
 // A whole number reads as one up to 2^53; beyond, a double does not count in ones.
 json whole(double value) {
-  return value <= 0x1p53 ? json(static_cast<std::uint64_t>(value)) : json(value);
+  const bool is_whole = value >= 0 && value <= 0x1p53 && value == std::floor(value);
+  return is_whole ? json(static_cast<std::uint64_t>(value)) : json(value);
 }
 
 bool counts(Legal legal) { return legal == Legal::count || legal == Legal::count_or_none; }
@@ -244,7 +245,7 @@ json plan_json(const Plan& plan, std::span<const double> seconds) {
     json out = settings_json(offer.mechanism);
     out["guarantee"] = {{"epsilon", plan.budget.epsilon}, {"delta", plan.budget.delta}};
     for (const auto& [name, value] : claims_of(offer.guarantee)) out["guarantee"][name] = *value;
-    out["passes"] = whole(offer.cost.passes);
+    out["passes"] = whole(std::floor(offer.cost.passes));
     out["seconds"] = i < seconds.size() ? json(seconds[i]) : json(nullptr);
     out["feasible"] = offer.feasible;
     out["why"] = offer.why;

@@ -117,6 +117,9 @@ void verify_certificate(Verifier& v, Verification& out, const json& file) {
     verify_guarantee(v, c, found);
   }
   v.check(is_backend_name(c.backend), "software.backend = " + c.backend);
+  const bool old_names = certificate.at("guarantee").contains("gdp_mu");
+  v.check(old_names == (file.at("format") == release_format_1),
+          "guarantee: its numbers have the names of the file's format");
 
   // A file of another version stands if this version comes to the same numbers and words.
   json expected = to_json(c);

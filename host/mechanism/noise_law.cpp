@@ -114,10 +114,13 @@ constexpr NoiseCost unbounded{std::numeric_limits<double>::infinity(),
 
 // 2^(floor(log2 sqrt(variance)) - 8), not below 16 accumulated errors.
 double grid_of(const Wide& variance, const Wide& accumulated_error) {
-  const int exponent = std::ilogb(static_cast<double>(variance));
+  const auto rounded = static_cast<double>(variance);
+  if (!std::isnormal(rounded)) return std::numeric_limits<double>::quiet_NaN();
+  const int exponent = std::ilogb(rounded);
   const int noise = (exponent >= 0 ? exponent : exponent - 1) / 2 - 8;
   int accumulated = 0;
   const double error = round_up(Wide(16) * accumulated_error);
+  if (!std::isfinite(error)) return std::numeric_limits<double>::quiet_NaN();
   const double fraction = std::frexp(error, &accumulated);
   if (fraction == 0.5) --accumulated;
   return std::ldexp(1.0, error > 0 ? std::max(noise, accumulated) : noise);
@@ -133,17 +136,21 @@ Wide accumulated(double map_error, double iterations, const Wide& gap) {
 }  // namespace
 
 NoiseCost noise_cost_up(const ChainNoise& c, std::uint64_t features, std::uint64_t draws) {
-  if (!std::isfinite(c.map_error)) return unbounded;
-  return of_all(chain_cost(Wide(features), c, Wide(release_grid(c))), draws);
+  const double grid = release_grid(c);
+  if (!std::isfinite(grid)) return unbounded;
+  return of_all(chain_cost(Wide(features), c, Wide(grid)), draws);
 }
 
 NoiseCost noise_cost_up(const ProposalNoise& c, std::uint64_t features, std::uint64_t draws) {
-  if (!std::isfinite(c.map_error)) return unbounded;
-  return of_all(proposal_cost(Wide(features), c, Wide(release_grid(c))), draws);
+  const double grid = release_grid(c);
+  if (!std::isfinite(grid)) return unbounded;
+  return of_all(proposal_cost(Wide(features), c, Wide(grid)), draws);
 }
 
 NoiseCost noise_cost_up(const AddedNoise& c, std::uint64_t features, std::uint64_t draws) {
-  return of_all(added_cost(Wide(features), c, Wide(release_grid(c))), draws);
+  const double grid = release_grid(c);
+  if (!std::isfinite(grid)) return unbounded;
+  return of_all(added_cost(Wide(features), c, Wide(grid)), draws);
 }
 
 double release_grid(const ChainNoise& c) {
@@ -160,6 +167,10 @@ double release_grid(const ProposalNoise& c) {
   return grid_of(variance, accumulated(c.map_error, c.schedule.iterations, gap));
 }
 
-double release_grid(const AddedNoise& c) { return grid_of(last_variance(c), 0); }
+// The sum is rounded before it comes to the grid: a cell as narrow as half of it would gain twice.
+double release_grid(const AddedNoise& c) {
+  const Wide largest = Wide(c.reach) + Wide(c.deviation) * Wide(max_abs_normal);
+  return grid_of(last_variance(c), Wide(8) * ldexp(Wide(1), -53) * largest);
+}
 
 }  // namespace gibbsite

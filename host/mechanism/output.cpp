@@ -40,7 +40,8 @@ Offer output_offer(const Problem& problem, const Budget& budget, const Budget& l
   OutputPerturbation s;
   Offer out;
   s.ridge = problem.prior_precision.value_or(ridge_rule(problem, who, mu));
-  if (!(s.ridge > 0)) {
+  if (!(s.ridge > 0 && std::isfinite(s.ridge))) {
+    s.ridge = 0;
     out.mechanism = s;
     out.why = "needs a strongly convex loss; give `prior_precision` above 0";
     return out;
@@ -56,6 +57,11 @@ Offer output_offer(const Problem& problem, const Budget& budget, const Budget& l
   s.noise_scale = round_up(
       (Wide(gradients_of(who)) * Wide(problem.lipschitz_up()) + 2 * Wide(s.gradient_norm)) /
       (Wide(s.ridge) * Wide(mu)));
+  if (!std::isnormal(s.noise_scale)) {
+    out.mechanism = s;
+    out.why = "its noise is no number of double arithmetic; give another --prior-precision";
+    return out;
+  }
   const auto mu_now = [&] {
     return output_mu_up(problem.lipschitz_up(), who, s.ridge, s.gradient_norm, s.noise_scale);
   };
@@ -103,7 +109,9 @@ Analysis analyze(const OutputPerturbation& s, const Problem& problem, const Neig
                                             Wide(s.ridge))},
                    {"strong_convexity", s.ridge},
                    {"smoothness", problem.smoothness_up(1, s.ridge)}};
-  const AddedNoise noise{s.noise_scale};
+  const AddedNoise noise{s.noise_scale, round_up(Wide(problem.center_norm) +
+                                                 Wide(problem.minimiser_distance_up(1, s.ridge)) +
+                                                 Wide(s.gradient_norm) / Wide(s.ridge))};
   out.release_grid = release_grid(noise);
   out.noise = noise_cost_up(noise, problem.features, draws);
   // Without the reach the search might not end, and g means nothing.

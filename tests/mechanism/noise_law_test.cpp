@@ -116,6 +116,24 @@ TEST(NoiseLaw, CostsGrowWithWhatTheyAreOf) {
   EXPECT_LT(cost(1, 1000, 1), 1000 * (20 * 512 * 0x1p-65 + 1e-19));
 }
 
+// A sum is rounded to double before it comes to the grid: cells keep their width but for 1/64.
+TEST(NoiseLaw, AddedNoiseIsReleasedOnAGridThatItsSumResolves) {
+  EXPECT_EQ(release_grid(AddedNoise{1, 0}), 0x1p-8);
+  EXPECT_EQ(release_grid(AddedNoise{1, 1e9}), 0x1p-8);
+  for (const double reach : {1e11, 1e13, 1e15, 1e18}) {
+    const double grid = release_grid(AddedNoise{1, reach});
+    const double spacing = std::nextafter(reach, INFINITY) - reach;
+    EXPECT_GE(grid, 64 * spacing) << reach;
+    EXPECT_LE(grid, std::max(0x1p-8, 512 * spacing)) << reach;
+  }
+  for (const AddedNoise c :
+       {AddedNoise{1e-170, 0}, AddedNoise{1e170, 0}, AddedNoise{1, INFINITY}}) {
+    EXPECT_TRUE(std::isnan(release_grid(c)));
+    EXPECT_EQ(noise_cost_up(c, 1, 1).tv, INFINITY);
+    EXPECT_EQ(noise_cost_up(c, 1, 1).epsilon, INFINITY);
+  }
+}
+
 // The map error has room for the normals' own roundings: 16u of the noise beside the update's 8u,
 // and 8u of the iterate, which after one step is the noise.
 TEST(NoiseLaw, TheMapErrorPaysForTheNormals) {

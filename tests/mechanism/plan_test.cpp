@@ -247,6 +247,42 @@ TEST(Plan, RefusesBadRequests) {
   expect_bad({.mechanism = "output", .iterations = 9.0}, "`iterations`");
 }
 
+// Legal numbers that output perturbation has no noise for are its own trouble, not the plan's.
+TEST(Plan, OutputPerturbationBeyondDoubleLeavesTheOthersInReach) {
+  struct Case {
+    double row_norm;
+    std::optional<double> prior_precision;
+  };
+  for (const auto& [row_norm, prior] : {Case{1e60, {}}, Case{1, 1e300}, Case{1e-60, {}}}) {
+    Problem c = problem(1000, 5);
+    c.row_norm = row_norm;
+    c.prior_precision = prior;
+    const Plan made = plan(c, Budget{});
+    EXPECT_EQ(name_of(made.offer().mechanism), "path");
+    EXPECT_TRUE(made.offer().feasible) << row_norm << ": " << made.offer().why;
+    EXPECT_FALSE(made.offers.back().feasible) << row_norm;
+    EXPECT_NE(made.offers.back().why, "") << row_norm;
+  }
+}
+
+// Values of mu: L, Lambda, g, sigma given, 50 digits elsewhere.
+TEST(OutputPerturbation, ReproducesItsReferenceValues) {
+  struct Case {
+    double lipschitz, ridge, gradient_norm, sigma, replace_one, add_remove;
+  };
+  for (const Case& c :
+       {Case{1, 100, 0, 0.05, 0.4, 0.2},
+        Case{1.4142135623730951, 325.61, 1e-6, 0.01, 0.86865548501157526, 0.43432804962166245},
+        Case{1, 10, 0.001, 1, 0.2002, 0.1002}}) {
+    const auto mu = [&](Adjacency adjacency, std::uint64_t k) {
+      return output_mu_up(c.lipschitz, {adjacency, k}, c.ridge, c.gradient_norm, c.sigma);
+    };
+    EXPECT_NEAR(mu(Adjacency::replace_one, 1) / c.replace_one, 1, 1e-15);
+    EXPECT_NEAR(mu(Adjacency::add_remove, 1) / c.add_remove, 1, 1e-15);
+    EXPECT_DOUBLE_EQ(mu(Adjacency::add_remove, 2), mu(Adjacency::replace_one, 1));
+  }
+}
+
 TEST(DefaultRule, IsFiniteAndLegalEverywhere) {
   for (const std::uint64_t rows : {1ULL, 50ULL, 1'000'000'000ULL}) {
     for (const std::uint64_t features : {1ULL, 100ULL, 1'000'000ULL}) {

@@ -156,6 +156,9 @@ TEST_F(Fit, RefusesAPlanWithEditedNumbers) {
   made = planned;
   std::get<Path>(made.offers[made.chosen].mechanism).beta *= 1.01;
   EXPECT_THROW(fit(model, data, made, *backend, Key::from_os()), BadInput);
+  made = planned;  // a part of a step is not run: the file would tell of another plan
+  std::get<Path>(made.offers[made.chosen].mechanism).iterations -= 0.5;
+  EXPECT_THROW(fit(model, data, made, *backend, Key::from_os()), BadInput);
 }
 
 // An engine that does not vouch for its arithmetic is not certified.

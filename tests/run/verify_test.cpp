@@ -261,6 +261,18 @@ TEST(Verify, RejectsFieldsThatNobodyAskedFor) {
   EXPECT_FALSE(verify(resealed(more)).valid);
 }
 
+TEST(Verify, RejectsTheNamesOfVersion1InAFileOfThisOne) {
+  json file = to_json(testing::examples().front().release);
+  json& guarantee = file["certificate"]["guarantee"];
+  guarantee["gdp_mu"] = guarantee["mu"];
+  EXPECT_FALSE(verify(resealed(file)).valid);
+  guarantee.erase("mu");
+  EXPECT_FALSE(verify(resealed(file)).valid);
+  json newer = to_json(testing::examples().front().release);
+  newer["format"] = release_format_1;
+  EXPECT_FALSE(verify(resealed(newer)).valid);
+}
+
 TEST(Verify, AcceptsWeakerClaims) {
   const json file = to_json(testing::examples().front().release);
   for (const char* name : {"epsilon", "delta", "mu", "tv", "pure"}) {

@@ -30,6 +30,7 @@ struct ProposalNoise {
 /// One Gaussian vector, added last.
 struct AddedNoise {
   double deviation = 0;  ///< sigma
+  double reach = 0;      ///< no coordinate that it is added to is larger
 };
 
 /// A run's noise as computed, against the Gaussian noise of its theorem, for all draws together:
@@ -41,8 +42,9 @@ NoiseCost noise_cost_up(const AddedNoise& noise, std::uint64_t features, std::ui
 
 /// Public grid 2^-k that a coefficient is rounded to: 2^(floor(log2 sigma) - 8), sigma the
 /// deviation of the last noise (sqrt(2h); 1/sqrt(m + 1/eta) for a proposal), never below 16
-/// accumulated map errors e min(T, 1/(1-c)). It adds at most 2^-16/12 of sigma^2 to the variance.
-/// NaN when the map error is not finite.
+/// accumulated map errors e min(T, 1/(1-c)), nor below 2^7 roundings of a sum that noise is added
+/// to. It adds at most 2^-16/12 of sigma^2 to the variance. NaN when an error is not finite, or
+/// sigma^2 no normal double.
 double release_grid(const ChainNoise& noise);
 double release_grid(const ProposalNoise& noise);
 double release_grid(const AddedNoise& noise);
