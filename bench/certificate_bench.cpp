@@ -5,7 +5,7 @@
 //   CERTIFICATE/ROWSxFEATURES/GAMMA/CHAINS      the cpu backend, rows made up
 //
 // beta and m are those of `plan` at epsilon = 1, delta = 1/n^2, m = 1, with its own gap; gamma here
-// is taken for itself and need not fit that delta. Setting up (minimiser, its Hessian) is timed
+// is taken for itself and need not fit that delta. Setting up (minimizer, its Hessian) is timed
 // apart.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -82,7 +82,7 @@ struct Instance {
   Potential potential;
   double smoothness = 0, gradient_norm = 1e-3 * std::sqrt(m);
   Minimum minimum;
-  double minimise_seconds = 0;
+  double minimize_seconds = 0;
   std::map<std::size_t, double> step_seconds;  // of a Langevin step of so many chains
   std::map<std::size_t, double> gradient_seconds, value_seconds;  // of a pass for so many points
   std::set<std::string> slow;  // cases that one chain does not finish in time
@@ -102,8 +102,8 @@ struct Instance {
     smoothness = constants.smoothness_up(beta, m);
     potential = {backend->load(rows.view(), rows.y, *model.loss), beta, m};
     const auto begin = Clock::now();
-    minimum = minimise(potential, gradient_norm / 4);
-    minimise_seconds = seconds_since(begin);
+    minimum = minimize(potential, gradient_norm / 4);
+    minimize_seconds = seconds_since(begin);
     step_seconds.clear();
     gradient_seconds.clear();
     value_seconds.clear();
@@ -216,7 +216,7 @@ Scheduled schedule(const Instance& p, const Case& c) {
 }
 
 struct Result {
-  double setup = 0;       // seconds, beside the minimiser
+  double setup = 0;       // seconds, beside the minimizer
   double seconds = 0;     // of all chains to their end; predicted where they were not run to it
   double iterations = 0;  // of a chain, run
   double gradient_passes = 0, proposal_passes = 0;    // in these, for all chains at once
@@ -397,7 +397,7 @@ void draw(benchmark::State& state, Instance& p, const Case& c) {
   count("acceptance_down", s.acceptance);
   count("planned_gradient_passes", s.passes.gradients);
   count("planned_proposal_passes", s.passes.proposals);
-  count("minimise_seconds", s.plan.gradients > 0 ? 0 : p.minimise_seconds);
+  count("minimize_seconds", s.plan.gradients > 0 ? 0 : p.minimize_seconds);
   count("setup_seconds", r.setup);
   count("seconds", r.seconds);
   count("cpu_seconds", r.cpu);

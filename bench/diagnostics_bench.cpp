@@ -36,7 +36,7 @@ void diagnostics(benchmark::State& state, Processor processor) {
   const auto values = slow_draws(draws, chains, static_cast<double>(state.range(2)) / 100);
   try {
     for (auto _ : state) {
-      auto summaries = summarise({values, draws, chains, parameters}, {}, processor);
+      auto summaries = summarize({values, draws, chains, parameters}, {}, processor);
       benchmark::DoNotOptimize(summaries.data());
     }
   } catch (const BackendUnavailable& error) {

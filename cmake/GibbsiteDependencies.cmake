@@ -35,7 +35,7 @@ target_compile_definitions(gibbsite_thrust INTERFACE
 target_link_libraries(gibbsite_thrust INTERFACE OpenMP::OpenMP_CXX)
 
 # gibbsite_thrust_source(FILE...): sources whose Thrust runs on the host. Thrust passes its (empty)
-# systems by null references and copies nothing from null, where the sanitizer of undefined behaviour
+# systems by null references and copies nothing from null, where the sanitizer of undefined behavior
 # would stop.
 function(gibbsite_thrust_source)
   if(GIBBSITE_SANITIZE MATCHES "undefined")

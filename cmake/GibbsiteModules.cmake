@@ -31,7 +31,7 @@ function(gibbsite_module name)
 endfunction()
 
 # What every source of a test is compiled with. A release's tests at -O1: a third less of a compiler's time,
-# while what they call stays optimised. OPTIMISED: where the time is in the test's own loops.
+# while what they call stays optimized. OPTIMISED: where the time is in the test's own loops.
 function(gibbsite_test_flags target)
   cmake_parse_arguments(arg "OPTIMISED" "" "LINK;DEFINE" ${ARGN})
   target_link_libraries(${target} PRIVATE ${arg_LINK} gibbsite_flags GTest::gmock)
@@ -55,11 +55,11 @@ endfunction()
 function(gibbsite_test name)
   cmake_parse_arguments(arg "NEEDS_GPU;OPTIMISED" "" "SOURCES;LINK" ${ARGN})
   add_executable(test_${name} ${arg_SOURCES})
-  set(optimised "")
+  set(optimized "")
   if(arg_OPTIMISED)
-    set(optimised OPTIMISED)
+    set(optimized OPTIMISED)
   endif()
-  gibbsite_test_flags(test_${name} ${optimised} LINK ${arg_LINK} GTest::gtest_main)
+  gibbsite_test_flags(test_${name} ${optimized} LINK ${arg_LINK} GTest::gtest_main)
   if(arg_NEEDS_GPU)
     add_test(NAME ${name} COMMAND test_${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT 900 SKIP_REGULAR_EXPRESSION "no GPU")

@@ -48,7 +48,7 @@ int main(int argc, char** argv) try {
       potential,
       {.chains = 2, .warm_up = 100, .draws = 200, .key = gibbsite::StreamKey::from_seed(1)});
   const auto names = data.schema.feature_names();
-  const auto summaries = gibbsite::summarise(out.view(), {});
+  const auto summaries = gibbsite::summarize(out.view(), {});
   for (std::size_t j = 0; j < summaries.size(); ++j) {
     std::printf("%-24s %8.3f +- %.3f   R-hat %.3f\n", names[j].c_str(), summaries[j].mean,
                 summaries[j].deviation, summaries[j].r_hat);

@@ -18,7 +18,7 @@ int main(int argc, char** argv) try {
       potential, {.warm_up = 200, .draws = 500, .key = gibbsite::StreamKey::from_seed(1)});
 
   const auto names = data.schema.feature_names();
-  const auto summaries = gibbsite::summarise(out.view(), {});
+  const auto summaries = gibbsite::summarize(out.view(), {});
   for (std::size_t j = 0; j < summaries.size(); ++j) {
     const auto& s = summaries[j];
     std::printf("%-24s %8.3f +- %.3f   R-hat %.3f\n", names[j].c_str(), s.mean, s.deviation,

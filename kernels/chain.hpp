@@ -1,5 +1,5 @@
 #pragma once
-// A chain as the device sees it, and its Langevin step of two neighbouring coordinates.
+// A chain as the device sees it, and its Langevin step of two neighboring coordinates.
 #include <cmath>
 #include <cstring>
 

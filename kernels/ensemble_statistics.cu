@@ -39,13 +39,13 @@ std::size_t free_bytes() {
 
 }  // namespace
 
-std::vector<Summary> summarise_on_device(const Draws& draws,
+std::vector<Summary> summarize_on_device(const Draws& draws,
                                          std::span<const double> probabilities) {
   // Six buffers, one more that the sort takes, and what the device's runtime rounds up to.
   const std::size_t bytes = 64 * draws.draws * draws.chains + (std::size_t{16} << 20);
   if (free_bytes() < bytes) fail_for_memory(bytes);
   try {
-    return summarise_on<OnDevice>(draws, probabilities);
+    return summarize_on<OnDevice>(draws, probabilities);
   } catch (const std::bad_alloc&) {
     cudaGetLastError();  // not sticky: forget it
     fail_for_memory(bytes);

@@ -59,8 +59,8 @@ double effective_size(std::size_t m, std::size_t n, double variance_of_means,
 std::array<std::size_t, 2> quantile_interval(double probability, double effective,
                                              std::size_t size);
 
-/// `summarise` on the device, for checked arguments. Throws CudaError.
-std::vector<Summary> summarise_on_device(const Draws& draws, std::span<const double> probabilities);
+/// `summarize` on the device, for checked arguments. Throws CudaError.
+std::vector<Summary> summarize_on_device(const Draws& draws, std::span<const double> probabilities);
 
 /// Standard normal quantile of p in (0, 1).
 GIBBSITE_HD inline double normal_quantile(double p) {
@@ -138,7 +138,7 @@ struct SquareTerm {
   }
 };
 
-/// Row c * lags + l: products of chain c at lag first + l. Neighbouring rows read neighbouring
+/// Row c * lags + l: products of chain c at lag first + l. Neighboring rows read neighboring
 /// draws.
 struct LagTerm {
   const double* x;      ///< [m x n]
@@ -181,7 +181,7 @@ class EnsembleStatistics {
       : draws_(draws), m_(2 * chains), n_(draws / 2), x_(chains * draws) {}
 
   /// Of parameter j. The draws have this many chains and draws.
-  Summary summarise(const Draws& draws, std::size_t j, std::span<const double> probabilities) {
+  Summary summarize(const Draws& draws, std::size_t j, std::span<const double> probabilities) {
     gathered_.resize(x_.size());
     bool finite = true;
     for (std::size_t i = 0; i < gathered_.size(); ++i) {
@@ -189,7 +189,7 @@ class EnsembleStatistics {
       gathered_[i % draws.chains * draws_ + i / draws.chains] = v;
       finite = finite && std::isfinite(v);
     }
-    if (finite) return summarise_gathered(probabilities);
+    if (finite) return summarize_gathered(probabilities);
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     Summary s{nan, nan, nan, nan, nan, nan, nan, {}};
     for (const double p : probabilities) s.quantiles.push_back({p, nan, nan});
@@ -197,7 +197,7 @@ class EnsembleStatistics {
   }
 
  private:
-  Summary summarise_gathered(std::span<const double> probabilities) {
+  Summary summarize_gathered(std::span<const double> probabilities) {
     const std::size_t size = gathered_.size();
     // Pointers: one memcpy.
     thrust::copy(gathered_.data(), gathered_.data() + size, x_.begin());
@@ -348,13 +348,13 @@ class EnsembleStatistics {
   std::vector<double> autocovariances_;  ///< of it, the lags so far
 };
 
-/// `summarise` for checked arguments, one parameter after another.
+/// `summarize` for checked arguments, one parameter after another.
 template <class System>
-std::vector<Summary> summarise_on(const Draws& draws, std::span<const double> probabilities) {
+std::vector<Summary> summarize_on(const Draws& draws, std::span<const double> probabilities) {
   EnsembleStatistics<System> statistics(draws.chains, draws.draws);
   std::vector<Summary> summaries;
   for (std::size_t j = 0; j < draws.parameters; ++j) {
-    summaries.push_back(statistics.summarise(draws, j, probabilities));
+    summaries.push_back(statistics.summarize(draws, j, probabilities));
   }
   return summaries;
 }

@@ -15,7 +15,7 @@
 //   reserve(bytes)                      address of the next shared memory, 128-byte aligned
 //   store(address, line)                16 bytes; publish() by the same thread, then sync(), before
 //                                       the matrix instructions may read them
-//   load_logits(address)                two neighbouring rows' RowLogit
+//   load_logits(address)                two neighboring rows' RowLogit
 //   start_barrier(address, arrivals)    publish() and sync() before its use
 //   expect(barrier, bytes)              one arrival, and that many bytes are to come
 //   arrive(barrier), await(barrier, parity)   until the phase of that parity is over
@@ -75,7 +75,7 @@ struct alignas(16) RowLogitPair {
 // ---- layout: core matrices of 8 lines, no swizzle ----
 //
 // A matrix [rows x width] is stored as core matrices of 8 rows x 8 features, each 8 lines of 16
-// bytes one after the other; those of the same 8 rows are neighbours. Along the features two core
+// bytes one after the other; those of the same 8 rows are neighbors. Along the features two core
 // matrices are 128 bytes apart, along the rows 16 width bytes. The same bytes are an operand with
 // the features inside (K-major) and one with the rows inside (MN-major): only which distance is
 // which differs.

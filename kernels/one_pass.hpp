@@ -39,7 +39,7 @@ struct OnePassBody {
   GIBBSITE_HD static void run(Block& block, const OnePass& p) {
     const std::size_t d = p.features;
     const std::size_t chain_groups = ceil_div(p.chains, Leaf::chains);
-    // Neighbouring blocks share a leaf, so its rows are in L2 for the second group of chains.
+    // Neighboring blocks share a leaf, so its rows are in L2 for the second group of chains.
     const std::size_t leaf = block.block() / chain_groups;
     const std::size_t first_chain = block.block() % chain_groups * Leaf::chains;
     const std::size_t first_row = leaf * p.leaf_rows;

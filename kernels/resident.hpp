@@ -11,7 +11,7 @@
 // the block, sums in registers. Lanes, warps and rows are taken by n and d only, so a chain's bits
 // depend neither on `Group` nor on its place.
 //
-// Traffic: X once per launch and block; per step only centres, mostly from L1.
+// Traffic: X once per launch and block; per step only centers, mostly from L1.
 // Work: 4 n d flops and n residuals per chain and step, d / 2 pairs of normals. Per multiply-add of
 // a chain (2 Columns + Group words) / (Columns Group) of shared memory, in double twice that for
 // Group.

@@ -19,12 +19,12 @@
 // lane, `b` (chains) bits 1, 2 and 4, so in every pair of lanes that differ in bit 0 or in bit 1
 // one of the two operands is the same address and half-warps merge.
 //   Theta[k, b], R[i, b]   8 quads in a row: no conflict
-//   X[a, k]      4 neighbouring rows at one column. d not a multiple of 4: 4 banks, for d, 2d and
+//   X[a, k]      4 neighboring rows at one column. d not a multiple of 4: 4 banks, for d, 2d and
 //   3d
 //                are not 0 mod 32. Else quads: no conflict when d / 4 is odd or 2 times odd; when
 //                it is a multiple of 4 the quads of a row are permuted by the row (`swizzle`)
-//   X[i, a]      transposed, but along one row: 4 neighbouring floats or quads, no conflict
-//   R[a, b] =    8 lanes write quads of two neighbouring rows, a multiple of 32 floats apart: odd
+//   X[i, a]      transposed, but along one row: 4 neighboring floats or quads, no conflict
+//   R[a, b] =    8 lanes write quads of two neighboring rows, a multiple of 32 floats apart: odd
 //                rows swap halves of 32 chains (`residual_at`), no conflict
 #include "kernels/block.hpp"
 #include "kernels/losses.hpp"
@@ -90,7 +90,7 @@ struct TiledBody {
   GIBBSITE_HD static void run(Block& block, const Tiled& p) {
     const auto d = static_cast<unsigned>(p.features);
     const std::size_t chain_tiles = ceil_div(p.chains, Chains);
-    // Neighbouring blocks share a range, so its rows are in L2 for the second tile of chains.
+    // Neighboring blocks share a range, so its rows are in L2 for the second tile of chains.
     const std::size_t range = block.block() / chain_tiles;
     const std::size_t first_chain = block.block() % chain_tiles * Chains;
     const std::size_t first_row = range * p.range_rows;

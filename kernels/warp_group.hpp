@@ -17,7 +17,7 @@
 // Work: 4 n d C flops of matrix instructions (d padded to 16), n C residuals of about 20
 // instructions: matrix units bind above d of about 150, the residuals below. Traffic: 2 n d bytes
 // of X from L2 per 128 chains, and 4 n d from memory whenever the reference moves (see
-// CentreReference).
+// CenterReference).
 #include <cmath>
 
 #include "kernels/block.hpp"
@@ -94,29 +94,29 @@ struct PackRowsBody {
 /// is in most steps of a stationary run and the logits at it stay too. A function of the thetas
 /// alone, in integers, whatever their order: a step depends on nothing but the state of the chains.
 /// Chains that are not finite are left out.
-struct CentreReference {
+struct CenterReference {
   View<const double> theta;  ///< [C x d]
   View<double> reference;    ///< [width]
   View<unsigned> moved;      ///< [reference_blocks(d)] did a coordinate of the block's move
   std::size_t chains = 0, features = 0;
 };
 
-/// Blocks of a CentreReference.
+/// Blocks of a CenterReference.
 constexpr std::size_t reference_blocks(std::size_t features) {
   return ceil_div(features, warp_size);
 }
 
-struct CentreReferenceBody {
-  using Params = CentreReference;
+struct CenterReferenceBody {
+  using Params = CenterReference;
   static constexpr unsigned threads = 1024, parts = threads / warp_size;
 
-  static LaunchShape shape(const CentreReference& p) {
+  static LaunchShape shape(const CenterReference& p) {
     return {reference_blocks(p.features), threads,
             threads * (sizeof(double) + 3 * sizeof(std::int64_t)) + 128, false};
   }
 
   template <class Block>
-  GIBBSITE_HD static void run(Block& block, const CentreReference& p) {
+  GIBBSITE_HD static void run(Block& block, const CenterReference& p) {
     const std::size_t j = block.block() * warp_size + block.lane();
     const bool there = j < p.features;
     auto largest = block.template shared<double>(threads);  // [parts x 32]
@@ -178,9 +178,9 @@ struct CentreReferenceBody {
     std::int64_t grid = 1;
     while (grid * count < 2 * spread) grid *= 2;
     const std::int64_t half = mean < 0 ? -(grid / 2) : grid / 2;
-    const double centre = std::ldexp(static_cast<double>((mean + half) / grid * grid), -shift);
-    flags[block.lane()] = there && p.reference[j] != centre ? 1 : 0;
-    if (there) p.reference[j] = centre;
+    const double center = std::ldexp(static_cast<double>((mean + half) / grid * grid), -shift);
+    flags[block.lane()] = there && p.reference[j] != center ? 1 : 0;
+    if (there) p.reference[j] = center;
     block.sync_warp();
     if (block.lane() != 0) return;
     unsigned any = 0;
@@ -291,7 +291,7 @@ struct WarpGroupBody {
     at.tiles = unit.reserve(stages * tile_bytes);
     at.logits = unit.reserve(stages * logit_bytes);
 
-    // Blocks of one range are neighbours: its rows are in L2 for the second tile of chains.
+    // Blocks of one range are neighbors: its rows are in L2 for the second tile of chains.
     const std::size_t chain_tiles = ceil_div(p.chains, warp_group_chains);
     const std::size_t range = block.block() / chain_tiles;
     const std::size_t first_chain = block.block() % chain_tiles * warp_group_chains;
@@ -438,8 +438,8 @@ void with_body(const PackRows&, Visit&& visit) {
   visit.template operator()<PackRowsBody>();
 }
 template <class Visit>
-void with_body(const CentreReference&, Visit&& visit) {
-  visit.template operator()<CentreReferenceBody>();
+void with_body(const CenterReference&, Visit&& visit) {
+  visit.template operator()<CenterReferenceBody>();
 }
 template <class Visit>
 void with_body(const ReferenceLogits&, Visit&& visit) {

@@ -3,6 +3,6 @@
 #include "kernels/launch.cuh"
 
 GIBBSITE_LAUNCH(PackRows)
-GIBBSITE_LAUNCH(CentreReference)
+GIBBSITE_LAUNCH(CenterReference)
 GIBBSITE_LAUNCH(ReferenceLogits)
 GIBBSITE_LAUNCH(WarpGroup)

@@ -17,7 +17,7 @@ text { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; font-si
 
 
 def panels(title, x_label, y_label, parts, note=""):
-    """parts: [(name, [(label, points, roof)])]; points and roof are [(x, y)], both positive. A label has one colour and
+    """parts: [(name, [(label, points, roof)])]; points and roof are [(x, y)], both positive. A label has one color and
     one mark in all panels. The SVG as text."""
     labels = list(dict.fromkeys(label for _, lines in parts for label, _, _ in lines))
     every = [point for _, lines in parts for _, points, roof in lines for point in (*points, *roof)]
@@ -67,9 +67,9 @@ def panel(left, name, lines, labels, x_range, y_range, x_ticks, x_label, y_label
                    f'{html.escape(y_label)}</text>')
     for label, _, roof in lines:
         if roof:
-            out.append(f'<path class="roof" stroke="{colour(labels, label)}" d="{path(map(place, roof))}"/>')
+            out.append(f'<path class="roof" stroke="{color(labels, label)}" d="{path(map(place, roof))}"/>')
     for label, points, _ in lines:
-        out.append(f'<path class="line" stroke="{colour(labels, label)}" d="{path(map(place, points))}"/>')
+        out.append(f'<path class="line" stroke="{color(labels, label)}" d="{path(map(place, points))}"/>')
         out += [mark(labels, label, *place(point)) for point in points]
     if not any(points for _, points, _ in lines):
         out.append(f'<text x="{left + PANEL_WIDTH / 2}" y="{TOP + PANEL_HEIGHT / 2}" text-anchor="middle">not measured</text>')
@@ -83,13 +83,13 @@ def legend(labels, top, column, per_row):
         if label is None:
             out.append(f'<path class="roof" stroke="#7d858e" d="M{x:.1f} {y}h28"/>')
         else:
-            out.append(f'<path class="line" stroke="{colour(labels, label)}" d="M{x:.1f} {y}h28"/>')
+            out.append(f'<path class="line" stroke="{color(labels, label)}" d="M{x:.1f} {y}h28"/>')
             out.append(mark(labels, label, x + 14, y))
-        out.append(f'<text x="{x + 36:.1f}" y="{y + 4.5}">{html.escape(label or "roof of that colour")}</text>')
+        out.append(f'<text x="{x + 36:.1f}" y="{y + 4.5}">{html.escape(label or "roof of that color")}</text>')
     return out
 
 
-def colour(labels, label):
+def color(labels, label):
     return COLOURS[labels.index(label) % len(COLOURS)]
 
 
@@ -144,7 +144,7 @@ def bars(title, parts, marks, least, most, note=""):
                            f'{html.escape(group)}</text>')
             for label, value, full, text in lines:
                 out.append(f'<rect x="{left}" y="{y + 1:.1f}" width="{max(1, across(value)):.1f}" height="{thick - 2}" '
-                           f'fill="{colour(labels, label)}" fill-opacity="{1 if full else 0.38}"/>')
+                           f'fill="{color(labels, label)}" fill-opacity="{1 if full else 0.38}"/>')
                 out.append(f'<text x="{left + across(value) + 5:.1f}" y="{y + thick - 3:.1f}" style="font-size: 11px">'
                            f'{html.escape(text)}</text>')
                 y += thick
@@ -152,7 +152,7 @@ def bars(title, parts, marks, least, most, note=""):
         out.append(f'<path class="axis" d="M{left} {TOP}V{bottom}"/>')
     for k, label in enumerate(labels):
         x = names + k * 130
-        out.append(f'<rect x="{x}" y="{bottom + 34}" width="22" height="11" fill="{colour(labels, label)}"/>')
+        out.append(f'<rect x="{x}" y="{bottom + 34}" width="22" height="11" fill="{color(labels, label)}"/>')
         out.append(f'<text x="{x + 28}" y="{bottom + 44}">{html.escape(label)}</text>')
     if note:
         out.append(f'<text x="{names}" y="{height - 10}">{html.escape(note)}</text>')

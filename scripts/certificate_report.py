@@ -92,10 +92,10 @@ def detail(cases, shape):
             wall(e), duration(e["cpu_seconds"]) if e["draws"] else "—", "—" if many is None else wall(many),
             "—" if slow is None else power(passes(slow) / passes(e))])
     any_case = next(e for k, e in cases.items() if k[:2] == shape)
-    minimise = max(e["minimise_seconds"] for k, e in cases.items() if k[:2] == shape)
+    minimize = max(e["minimize_seconds"] for k, e in cases.items() if k[:2] == shape)
     model = max((e["setup_seconds"] for k, e in cases.items() if k[:2] == shape and k[3] == "proximal"), default=0)
     return [f"## {shape[0]:,} × {shape[1]}", "",
-            f"β = {any_case['beta']:.4g}, m = 1, M = {any_case['smoothness']:.4g}. Setting up: minimiser {duration(minimise)} "
+            f"β = {any_case['beta']:.4g}, m = 1, M = {any_case['smoothness']:.4g}. Setting up: minimizer {duration(minimize)} "
             f"(not for padded), Hessian {duration(model)} (proximal alone).", "",
             *grid(["γ", "certificate", "iterations", "B", "passes planned", "passes, came of planned", "wall", "CPU", "64 chains",
                    "dalalyan's passes over its"], rows, left=2), ""]

@@ -76,7 +76,7 @@ def run(peer, sample):
 
 
 def jax_runs(case, warm_up, sample):
-    """Both compiled ahead, chains each on its own device ("parallel") or together ("vectorised").
+    """Both compiled ahead, chains each on its own device ("parallel") or together ("vectorized").
     warm_up(key, x, y) -> (state of one chain, leapfrogs); sample(state, x, y) -> (draws, leapfrogs, divergences)."""
     import jax
     import jax.numpy as jnp

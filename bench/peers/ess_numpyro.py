@@ -1,4 +1,4 @@
-"""Peer: NumPyro's NUTS at its defaults. Variants: parallel (a device for each chain) or vectorised, with "-dense" a dense mass
+"""Peer: NumPyro's NUTS at its defaults. Variants: parallel (a device for each chain) or vectorized, with "-dense" a dense mass
 matrix that it adapts, with "-laplace" the inverse Hessian at the mode, not adapted: gibbsite's metric; with
 "-grouped" equal rows as one binomial. See ess_common.py."""
 

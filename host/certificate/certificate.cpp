@@ -108,11 +108,11 @@ json assumptions_json(const Certificate& c) {
       fmt::format("one person has at most {} {} of the table", k, k == 1 ? "row" : "rows"));
   if (c.claimed.who.adjacency == Adjacency::replace_one) {
     out.push_back(
-        "neighbouring tables have the same number of rows, which is public; one person's rows are "
+        "neighboring tables have the same number of rows, which is public; one person's rows are "
         "replaced by any others");
   } else {
     out.push_back(
-        "neighbouring tables differ by the presence of one person; constants.rows is a cap that "
+        "neighboring tables differ by the presence of one person; constants.rows is a cap that "
         "was chosen without looking at the table");
     out.push_back(
         "every table that comes into question has from 1 to constants.rows rows: any other is "

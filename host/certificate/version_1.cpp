@@ -1,5 +1,9 @@
 #include "certificate/version_1.hpp"
 
+#include <array>
+#include <string>
+#include <string_view>
+
 #include "gibbsite/core/wide.hpp"
 
 namespace gibbsite {
@@ -19,6 +23,22 @@ void drop(json& object, const char* name, const json& value) {
 
 void fill(json& object, const char* name, const json& value) {
   if (!object.contains(name)) object[name] = value;
+}
+
+// Assumptions were spelled otherwise.
+void respell(json& texts) {
+  constexpr std::array<std::array<std::string_view, 2>, 2> words{
+      {{"neighbour", "neighbor"}, {"minimiser", "minimizer"}}};
+  for (json& text : texts) {
+    if (!text.is_string()) continue;
+    auto sentence = text.get<std::string>();
+    for (const auto& [was, is] : words) {
+      for (std::size_t at = 0; (at = sentence.find(was, at)) != std::string::npos;) {
+        sentence.replace(at, was.size(), is);
+      }
+    }
+    text = sentence;
+  }
 }
 
 }  // namespace
@@ -42,6 +62,7 @@ json from_version_1(json c) {
     fill(guarantee, "reveal", 0.0);
     fill(guarantee, "tv", round_up(Wide(gap.get<double>()) + Wide(noise.get<double>())));
   }
+  if (c.contains("assumptions") && c["assumptions"].is_array()) respell(c["assumptions"]);
   rename(mechanism, "certificate", "name");
   const json name = mechanism.value("name", json());
   if (name == "path") drop(mechanism, "tv_gap", 0.0);

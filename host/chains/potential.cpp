@@ -157,7 +157,7 @@ double damping(const Loss& loss, double logits_moved) {
   return D > 0 ? std::log1p(D) / D : 1.0;
 }
 
-Minimum minimise(const Potential& u, double tolerance) {
+Minimum minimize(const Potential& u, double tolerance) {
   require_finite_nonnegative(tolerance, "tolerance");
   const bool flat = u.prior_precision == 0;
   // Without a prior and without a minimum each step adds about 1 to the margin; 25 is where the

@@ -19,7 +19,7 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 using Rowwise = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// Newton's model of U predicts the proximal point; beyond, factorising costs more than passes save.
+// Newton's model of U predicts the proximal point; beyond, factorizing costs more than passes save.
 constexpr std::size_t most_predicted_features = 1000;
 // Corrections with that model, which is of another point.
 constexpr std::uint64_t most_predictions = 4;
@@ -143,7 +143,7 @@ void ProximalChains::State::begin(Chain& chain) const {
   fill(key, chain, noise_step(chain, 0), chain.y);
   chain.y = chain.low + kick * chain.y;
   chain.w = chain.high + chain.y;
-  // grad U(anchor) is within the minimiser's tolerance, so the model's minimum is at anchor + (H +
+  // grad U(anchor) is within the minimizer's tolerance, so the model's minimum is at anchor + (H +
   // 1/eta)^-1 (y - anchor)/eta.
   if (predicts()) {
     chain.w = anchor + model.solve((pull * (chain.high - anchor + chain.y)).eval());

@@ -31,7 +31,7 @@ Evaluation evaluate_non_private(const LinearModel& model, const Dataset& data) {
                             .beta = 1,
                             .prior_precision = 1e-3,
                             .center = {}};
-  const LinearModel yardstick{model.loss, model.schema, {minimise(potential, 1e-6).theta}};
+  const LinearModel yardstick{model.loss, model.schema, {minimize(potential, 1e-6).theta}};
   return evaluate(predict_probabilities(yardstick, data.view()), data.y);
 }
 
@@ -95,7 +95,7 @@ void define(CLI::App& app) {
 }
 
 const Register command{{4, "evaluate",
-                        "Accuracy, log-loss, AUC and majority rate on a labelled table",
+                        "Accuracy, log-loss, AUC and majority rate on a labeled table",
                         "gibbsite evaluate --model model.json --data test.csv", define}};
 
 }  // namespace

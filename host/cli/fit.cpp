@@ -119,8 +119,8 @@ std::string bar(double value, double largest) {
 // 2 Phi(1.96) - 1 = 95 %.
 constexpr double two_sided_95 = 1.959963984540054;
 
-// Grey on a terminal that takes colours.
-std::string grey(const std::string& line) {
+// Gray on a terminal that takes colors.
+std::string gray(const std::string& line) {
   const bool plain =
       isatty(STDOUT_FILENO) != 1 || std::getenv("NO_COLOR") != nullptr;  // NOLINT: one thread
   return plain ? line : "\x1b[90m" + line + "\x1b[0m";
@@ -159,7 +159,7 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   std::istringstream lines(table(cells));
   std::string line;
   for (std::size_t i = 0; std::getline(lines, line); ++i) {
-    out += (std::fabs(theta[order[i]]) <= noise ? grey(line) : line) + '\n';
+    out += (std::fabs(theta[order[i]]) <= noise ? gray(line) : line) + '\n';
   }
   out += fmt::format(
       "±: privacy's noise moves a coefficient no further from the median of its law, with a "

@@ -14,9 +14,9 @@ namespace gibbsite::cli {
 namespace {
 
 // Okabe and Ito's, without black and yellow, which vanish on dark and on white, and two more.
-constexpr const char* colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                   "#e69f00", "#56b4e9", "#8a7a00", "#7d6a5b"};
-constexpr std::size_t most_chains = std::size(colours);
+constexpr const char* colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                  "#e69f00", "#56b4e9", "#8a7a00", "#7d6a5b"};
+constexpr std::size_t most_chains = std::size(colors);
 constexpr double panel_width = 430, panel_height = 104, left = 66, gap = 74, right = 18;
 constexpr double head = 78, row_height = panel_height + 42, foot = 66;
 constexpr double ranks_left = left + panel_width + gap;
@@ -128,7 +128,7 @@ class Plots {
         bottom + 22,
         draws_.chains > 1 ? "rank among the draws of all chains, lowest to highest" : "");
     if (draws_.chains > 1) {
-      put("<text x=\"{}\" y=\"{}\">Grey band: where all bars of a row stay with a probability of "
+      put("<text x=\"{}\" y=\"{}\">Gray band: where all bars of a row stay with a probability of "
           "at least "
           "95 % "
           "when the chains agree and their draws are independent.</text>\n",
@@ -186,7 +186,7 @@ class Plots {
   void legend() {
     double x = left;
     for (std::size_t k = 0; k < shown_.size(); ++k, x += 88) {
-      put("<path d=\"M{} 48h20\" stroke=\"{}\" stroke-width=\"3\"/>", x, colours[k]);
+      put("<path d=\"M{} 48h20\" stroke=\"{}\" stroke-width=\"3\"/>", x, colors[k]);
       put("<text x=\"{}\" y=\"52\">chain {}</text>\n", x + 26, shown_[k] + 1);
     }
     if (shown_.size() < draws_.chains) {
@@ -231,7 +231,7 @@ class Plots {
     const auto columns = static_cast<std::size_t>(panel_width);
     const bool all = draws_.draws <= 2 * columns;
     for (std::size_t k = 0; k < shown_.size(); ++k) {
-      put("<path class=\"trace\" stroke=\"{}\" d=\"", colours[k]);
+      put("<path class=\"trace\" stroke=\"{}\" d=\"", colors[k]);
       if (all) {
         for (std::size_t n = 0; n < draws_.draws; ++n) {
           put("{}{:.1f} {:.1f}", n == 0 ? 'M' : 'L', across(static_cast<double>(n)),
@@ -282,7 +282,7 @@ class Plots {
       const double x = ranks_left + static_cast<double>(k) * facet + 5;
       put("<rect class=\"band\" x=\"{:.1f}\" width=\"{:.1f}\" y=\"{:.1f}\" height=\"{:.1f}\"/>\n",
           x, facet - 10, high, low - high);
-      put("<path fill=\"{}\" fill-opacity=\"0.85\" d=\"M{:.1f} {:.1f}", colours[k], x, bottom);
+      put("<path fill=\"{}\" fill-opacity=\"0.85\" d=\"M{:.1f} {:.1f}", colors[k], x, bottom);
       for (std::size_t i = 0; i < bins_; ++i) {
         put("V{:.1f}h{:.2f}", height(bar(p, shown_[k], i)), bar_width);
       }

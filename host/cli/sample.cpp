@@ -105,7 +105,7 @@ struct SampleCommand {
                     *prior_precision, used_seed, engine_maker->name(),
                     engine_maker->description()));
     const PosteriorDraws drawn = sample(data, temperature, *engine_maker, options);
-    const std::vector<Summary> summaries = summarise(drawn.view(), shown_quantiles);
+    const std::vector<Summary> summaries = summarize(drawn.view(), shown_quantiles);
     const std::vector<std::size_t> order = worst_first(summaries);
     if (plots && panels.empty())
       panels.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(

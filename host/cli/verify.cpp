@@ -17,7 +17,7 @@
 namespace gibbsite::cli {
 namespace {
 
-// What a sceptic wants to see recomputed; the rest is equality of fields.
+// What a skeptic wants to see recomputed; the rest is equality of fields.
 bool is_headline(std::string_view line) {
   constexpr std::array<std::string_view, 9> headlines{
       "guarantee.mu:",       "guarantee.delta:",     "guarantee.tv:",

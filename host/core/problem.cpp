@@ -37,7 +37,7 @@ double Problem::smoothness_up(double beta, double strong_convexity) const {
                   Wide(strong_convexity));
 }
 
-double Problem::minimiser_distance_up(double beta, double strong_convexity) const {
+double Problem::minimizer_distance_up(double beta, double strong_convexity) const {
   const Wide weight = Wide(beta) * Wide(rows) / Wide(strong_convexity);
   const Wide by_slope = weight * Wide(lipschitz_up());
   if (center_norm != 0 || !std::isfinite(drop_from_zero)) return round_up(by_slope);

@@ -11,7 +11,7 @@ namespace gibbsite {
 namespace {
 
 /// sum_i row[i]^2 in double, rounded: the square of a float is exact in double, so only the d
-/// additions round. Eight lanes so that it vectorises.
+/// additions round. Eight lanes so that it vectorizes.
 double sum_of_squares(std::span<const float> row) {
   double lane[8] = {}, rest = 0;
   std::size_t i = 0;

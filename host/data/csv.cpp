@@ -191,7 +191,7 @@ class TableHandler {
     for (const Encoding& e : rows_.encodings()) known.emplace(e.name, &e);
     // First, as a label under another name is a column that is not in the schema too.
     if (std::find(header_.begin(), header_.end(), schema_.label) == header_.end()) {
-      rows_.set_unlabelled(fmt::format(
+      rows_.set_unlabeled(fmt::format(
           "the header lacks the label column {}{}; add it, or fix `label` in the schema",
           quoted(schema_.label), strangers()));
     }

@@ -207,9 +207,9 @@ void RowEncoder::compare_labels_as_numbers() {
   negative_ = canonical(negative_);
 }
 
-void RowEncoder::set_unlabelled(const std::string& why) {
+void RowEncoder::set_unlabeled(const std::string& why) {
   if (options_.labels != ReadOptions::Labels::optional) fail(why);
-  labelled_ = false;
+  labeled_ = false;
 }
 
 void RowEncoder::set_label(std::string_view text) {
@@ -220,14 +220,14 @@ void RowEncoder::set_label(std::string_view text) {
 }
 
 void RowEncoder::set_label_missing(const std::string& why) {
-  if (!labelled_) return;
-  if (data_.schema.invalid == Invalid::refuse) return set_unlabelled(why);
+  if (!labeled_) return;
+  if (data_.schema.invalid == Invalid::refuse) return set_unlabeled(why);
   ++data_.counts.invalid_labels;
   data_.y.push_back(-1.0F);
 }
 
 void RowEncoder::add_label(std::string_view label) {
-  if (!labelled_) return;
+  if (!labeled_) return;
   const Schema& schema = data_.schema;
   const bool positive = label == positive_;
   const bool listed = positive || label == negative_;
@@ -236,7 +236,7 @@ void RowEncoder::add_label(std::string_view label) {
         "the label is missing; fill it, or set invalid = \"middle\" in the schema");
   const bool unlisted = !listed && !negative_.empty();
   if (unlisted && schema.refuses_unlisted_label)
-    return set_unlabelled(fmt::format(
+    return set_unlabeled(fmt::format(
         "label {} is neither {} nor {}; fix the label, or set unlisted_label = \"negative\" in the "
         "schema (private: this line quotes the table)",
         quoted(label), quoted(positive_), quoted(negative_)));
@@ -379,7 +379,7 @@ Dataset RowEncoder::finish() {
   const std::uint64_t rows = rows_;
   if (rows == 0) throw BadInput(input_.path() + ": the table has no rows; give at least one");
   if (layout_ == Layout::undecided) choose_layout();
-  if (!labelled_) data_.y.clear();
+  if (!labeled_) data_.y.clear();
   sum_counts();
   if (cache_) {
     drain();

@@ -69,7 +69,7 @@ class RowEncoder {
   /// This row has none: `why` is said where that is refused.
   void set_label_missing(const std::string& why);
   /// The file holds no labels; throws BadInput when they are required.
-  void set_unlabelled(const std::string& why);
+  void set_unlabeled(const std::string& why);
   /// Before the first label: LIBSVM and .npy compare numbers as numbers ("+1" is "1.0").
   void compare_labels_as_numbers();
   /// Clips the row, appends the intercept and stores what is not zero, or all of it.
@@ -140,7 +140,7 @@ class RowEncoder {
   std::uint64_t rows_ = 0, expected_ = 0;
   enum class Layout { undecided, sparse, dense } layout_ = Layout::undecided;
 
-  bool labelled_ = true, labels_are_numbers_ = false;
+  bool labeled_ = true, labels_are_numbers_ = false;
   std::string positive_, negative_;  // as compared; negative_ is empty when any other is
 
   Input& input_;

@@ -162,7 +162,7 @@ Dataset read_npy(const std::string& path, const Schema& schema, const ReadOption
   } else if (options.labels != ReadOptions::Labels::optional) {
     x.fail("a .npy table holds no labels; give theirs with `labels` FILE.npy");
   } else {
-    rows.set_unlabelled("");
+    rows.set_unlabeled("");
   }
 
   rows.expect(n);

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "gibbsite/core/wide.hpp"
-#include "mechanism/minimiser_reach.hpp"
+#include "mechanism/minimizer_reach.hpp"
 #include "mechanism/offers.hpp"
 
 namespace gibbsite {
@@ -25,7 +25,7 @@ inline constexpr std::array schedule_shares{0.999, 0.9, 0.5};  // of gamma; the 
 /// Whether the minimizer that a draw starts from can be found to within its public tolerance.
 template <class M>
 bool start_in_reach(const M& s, const Problem& problem) {
-  return minimiser_in_reach(problem, s.beta, s.prior_precision,
+  return minimizer_in_reach(problem, s.beta, s.prior_precision,
                             problem.smoothness_up(s.beta, s.prior_precision),
                             s.start_gradient_norm);
 }

@@ -95,24 +95,24 @@ namespace {
 
 // The minimizer of the data that a run starts from, or releases.
 constexpr std::string_view minimizer_assumption =
-    "the run started from a minimiser whose gradient norm is at most mechanism.start_gradient_norm";
+    "the run started from a minimizer whose gradient norm is at most mechanism.start_gradient_norm";
 
 std::string_view assumption(const Path& /*m*/) { return ""; }
 std::string_view assumption(const Proximal& m) { return m.padded() ? "" : minimizer_assumption; }
 std::string_view assumption(const OutputPerturbation& /*m*/) {
-  return "the minimiser that noise was added to has a gradient norm of at most "
+  return "the minimizer that noise was added to has a gradient norm of at most "
          "mechanism.gradient_norm";
 }
 std::string_view assumption(const auto& /*m*/) { return minimizer_assumption; }
 
 constexpr std::string_view proposes = "it ends when a proposal is accepted";
-constexpr std::string_view minimizes = "it searches the minimiser that it starts from";
+constexpr std::string_view minimizes = "it searches the minimizer that it starts from";
 
 std::string_view time_tells(const Path& /*m*/) { return ""; }
 std::string_view time_tells(const Proximal& m) { return m.padded() ? "" : proposes; }
 std::string_view time_tells(const Rejection& /*m*/) { return proposes; }
 std::string_view time_tells(const OutputPerturbation& /*m*/) {
-  return "it searches the minimiser that noise is added to";
+  return "it searches the minimizer that noise is added to";
 }
 std::string_view time_tells(const auto& /*m*/) { return minimizes; }
 

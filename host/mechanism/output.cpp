@@ -7,7 +7,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/gdp.hpp"
-#include "mechanism/minimiser_reach.hpp"
+#include "mechanism/minimizer_reach.hpp"
 #include "mechanism/offers.hpp"
 
 namespace gibbsite {
@@ -49,7 +49,7 @@ Offer output_offer(const Problem& problem, const Budget& budget, const Budget& l
   const double M = problem.smoothness_up(1, s.ridge);
   const double change = gradients_of(who) * problem.lipschitz_up();
   s.gradient_norm = least_gradient_share * change;
-  while (!minimiser_in_reach(problem, 1, s.ridge, M, s.gradient_norm) &&
+  while (!minimizer_in_reach(problem, 1, s.ridge, M, s.gradient_norm) &&
          s.gradient_norm < most_gradient_share * change) {
     s.gradient_norm *= 2;
   }
@@ -70,7 +70,7 @@ Offer output_offer(const Problem& problem, const Budget& budget, const Budget& l
   out.guarantee.mu = draws_mu_up(mu_now(), budget.draws);
   // One minimizer for all draws.
   out.cost = {expected_passes, expected_passes};
-  if (!minimiser_in_reach(problem, 1, s.ridge, M, s.gradient_norm)) {
+  if (!minimizer_in_reach(problem, 1, s.ridge, M, s.gradient_norm)) {
     out.why = fmt::format(
         "the minimizer cannot be computed to within the gradient norm {:.2g} in double; give a "
         "larger `prior_precision`",
@@ -110,13 +110,13 @@ Analysis analyze(const OutputPerturbation& s, const Problem& problem, const Neig
                    {"strong_convexity", s.ridge},
                    {"smoothness", problem.smoothness_up(1, s.ridge)}};
   const AddedNoise noise{s.noise_scale, round_up(Wide(problem.center_norm) +
-                                                 Wide(problem.minimiser_distance_up(1, s.ridge)) +
+                                                 Wide(problem.minimizer_distance_up(1, s.ridge)) +
                                                  Wide(s.gradient_norm) / Wide(s.ridge))};
   out.release_grid = release_grid(noise);
   out.noise = noise_cost_up(noise, problem.features, draws);
   // Without the reach the search might not end, and g means nothing.
   const bool found =
-      minimiser_in_reach(problem, 1, s.ridge, problem.smoothness_up(1, s.ridge), s.gradient_norm);
+      minimizer_in_reach(problem, 1, s.ridge, problem.smoothness_up(1, s.ridge), s.gradient_norm);
   out.guarantee = {draws_mu_up(mu, draws), out.noise.epsilon, 0, found ? out.noise.tv : 1.0, who};
   return out;
 }

@@ -101,7 +101,7 @@ PathCertificate path_certificate(const Problem& constants, const Neighbors& who,
     out.mu = bounds.map_error;
     return out;
   }
-  // A step of two neighbours differs by at most S h + 2 e.
+  // A step of two neighbors differs by at most S h + 2 e.
   const double effective =
       round_up(Wide(out.sensitivity) + 2 * Wide(out.map_error) / Wide(step_size));
   out.mu = path_mu_up(effective, prior_precision, out.smoothness, step_size, iterations);

@@ -123,7 +123,7 @@ Extent extent_of(const Problem& constants, double beta, double strong_convexity,
   out.x_kick = sqrt(s) * kicks(d);
   out.reach = offset + out.x_kick;
   out.norm = Wide(constants.center_norm) +
-             Wide(constants.minimiser_distance_up(beta, strong_convexity)) + out.away + out.y_kick +
+             Wide(constants.minimizer_distance_up(beta, strong_convexity)) + out.away + out.y_kick +
              out.reach;
   // The loss gradient (docs/map-error.md, steps 2 and 3), and the few operations that make a slope
   // of it.
@@ -144,7 +144,7 @@ Extent extent_of(const Problem& constants, double beta, double strong_convexity,
   return out;
 }
 
-// Exact rejection proposes around the minimiser as it was found.
+// Exact rejection proposes around the minimizer as it was found.
 ProposalBounds bounds_of(const Problem& constants, double m, double M,
                          const ProximalSchedule& schedule, double G) {
   return proposal_bounds(
@@ -249,7 +249,7 @@ double proximal_gradients_up(double strong_convexity, double smoothness, double 
 ProximalPasses proximal_passes(const ProximalSchedule& schedule, double acceptance) {
   const double k = schedule.iterations;
   if (schedule.gradients > 0) return {k * schedule.gradients, k * schedule.rounds};
-  // Exact rejection has its gradient from the minimiser.
+  // Exact rejection has its gradient from the minimizer.
   return {schedule.step_size == 0 ? 1 : k * planned_gradients,
           k * expected_rounds(acceptance, schedule.proposals)};
 }
@@ -320,7 +320,7 @@ ProximalError proximal_error(const Problem& constants, double beta, double stron
       extent_of(constants, beta, strong_convexity, schedule, proposal, gradient_norm);
   const Wide &y_kick = extent.y_kick, &x_kick = extent.x_kick, &tilt = extent.tilt;
   out.iterate_norm =
-      round_up(Wide(constants.minimiser_distance_up(beta, strong_convexity)) + extent.away);
+      round_up(Wide(constants.minimizer_distance_up(beta, strong_convexity)) + extent.away);
   if (!(tilt * 4 <= Wide(schedule.residual)) || !(gamma_k(d) < Wide(0.01))) return out;
   if (!proximal_search_ends(constants, beta, strong_convexity, smoothness, schedule,
                             gradient_norm)) {

@@ -19,7 +19,7 @@ class Chart {
     const Eigen::LLT<Eigen::MatrixXd> factor(precision);
     if (factor.info() != Eigen::Success || !precision.allFinite()) {
       throw BadInput(
-          "`metric` laplace: the Hessian at the minimiser is not positive definite in double "
+          "`metric` laplace: the Hessian at the minimizer is not positive definite in double "
           "precision; use `metric` diagonal, or a larger `prior_precision`");
     }
     Chart chart(Eigen::VectorXd{});

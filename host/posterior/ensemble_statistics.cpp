@@ -1,4 +1,4 @@
-// `summarise`: its checks, its host-only formulas, and Thrust's statistics on the host: each thread
+// `summarize`: its checks, its host-only formulas, and Thrust's statistics on the host: each thread
 // takes the next parameter, so that threads never wait for each other over short chains.
 #include "kernels/ensemble_statistics.hpp"
 
@@ -24,7 +24,7 @@ struct OneThread {
   static auto policy() { return thrust::cpp::par; }
 };
 
-std::vector<Summary> summarise_on_host(const Draws& draws, std::span<const double> probabilities) {
+std::vector<Summary> summarize_on_host(const Draws& draws, std::span<const double> probabilities) {
   std::vector<Summary> summaries(draws.parameters);
   std::atomic<std::size_t> next = 0;
   std::exception_ptr error;
@@ -32,7 +32,7 @@ std::vector<Summary> summarise_on_host(const Draws& draws, std::span<const doubl
   try {
     EnsembleStatistics<OneThread> statistics(draws.chains, draws.draws);
     for (std::size_t j = next++; j < draws.parameters; j = next++) {
-      summaries[j] = statistics.summarise(draws, j, probabilities);
+      summaries[j] = statistics.summarize(draws, j, probabilities);
     }
   } catch (...) {
 #pragma omp critical
@@ -82,14 +82,14 @@ std::array<std::size_t, 2> quantile_interval(double probability, double effectiv
 }
 
 #ifndef GIBBSITE_HAS_CUDA
-std::vector<Summary> summarise_on_device(const Draws&, std::span<const double>) {
+std::vector<Summary> summarize_on_device(const Draws&, std::span<const double>) {
   throw NotCompiled("diagnostics: this build has no GPU code; compute them on the host");
 }
 #endif
 
 }  // namespace kernels
 
-std::vector<Summary> summarise(const Draws& draws, std::span<const double> probabilities,
+std::vector<Summary> summarize(const Draws& draws, std::span<const double> probabilities,
                                Processor processor) {
   if (draws.chains < 1) throw BadInput("chains: there is none; give at least one");
   if (draws.parameters < 1) throw BadInput("parameters: there is none; give at least one");
@@ -107,9 +107,9 @@ std::vector<Summary> summarise(const Draws& draws, std::span<const double> proba
       throw BadInput(fmt::format("probabilities: must lie in [0, 1], got {}; give such", p));
     }
   }
-  if (processor == Processor::host) return kernels::summarise_on_host(draws, probabilities);
+  if (processor == Processor::host) return kernels::summarize_on_host(draws, probabilities);
   cuda::make_device();  // chooses the card, or says why there is none
-  return kernels::summarise_on_device(draws, probabilities);
+  return kernels::summarize_on_device(draws, probabilities);
 }
 
 }  // namespace gibbsite

@@ -64,7 +64,7 @@ void require_valid(const Potential& u, const PosteriorOptions& o) {
   require_finite_nonnegative(u.beta, "beta");
   if (u.prior_precision == 0) {
     throw BadInput(
-        "`prior_precision`: 0, and without a prior the posterior may have no mass to normalise; "
+        "`prior_precision`: 0, and without a prior the posterior may have no mass to normalize; "
         "give one above 0");
   }
   require_finite_positive(u.prior_precision, "`prior_precision`");
@@ -137,7 +137,7 @@ class Sampler {
     const auto d = index(u_.features());
     Chart chart{VectorXd{}};
     if (metric_ == Metric::laplace) {
-      const Minimum minimum = minimise(u_, 1e-6 * std::sqrt(u_.prior_precision));
+      const Minimum minimum = minimize(u_, 1e-6 * std::sqrt(u_.prior_precision));
       const std::vector<double> h = hessian(u_, minimum.theta);
       chart = Chart::of_precision(Eigen::Map<const MatrixXd>(h.data(), d, d));
       chains_.place(vector(minimum.theta), chart);

@@ -7,11 +7,11 @@
 #include <cmath>
 #include <limits>
 
-#include "chains/minimiser.hpp"
+#include "chains/minimizer.hpp"
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/chains/proximal.hpp"
 #include "gibbsite/core/error.hpp"
-#include "mechanism/minimiser_reach.hpp"
+#include "mechanism/minimizer_reach.hpp"
 
 namespace gibbsite {
 namespace {
@@ -55,9 +55,9 @@ Layout layout_within(const Potential& u, const PosteriorOptions& o, double G) {
   const auto ends = [&](const ProximalSchedule& tried) {
     return proximal_search_ends(constants, u.beta, m, out.smoothness, tried, G);
   };
-  if (!minimiser_in_reach(constants, u.beta, m, constants.smoothness_up(u.beta, m), G)) {
+  if (!minimizer_in_reach(constants, u.beta, m, constants.smoothness_up(u.beta, m), G)) {
     throw Infeasible(
-        "`sampler` proximal: the minimiser that it starts from cannot be computed to within its "
+        "`sampler` proximal: the minimizer that it starts from cannot be computed to within its "
         "tolerance; give a larger `prior_precision`, or use `sampler` hmc");
   }
   for (const double share : {0.999, 0.9, 0.5}) {
@@ -84,8 +84,8 @@ PosteriorDraws sample_proximal(const Potential& u, const PosteriorOptions& o) {
   if (!u.engine->certifiable()) {
     throw BadInput("`sampler`: proximal needs double arithmetic; choose another backend");
   }
-  const auto minimiser = minimiser_within(u, layout.row_norm, G);
-  ProximalChains chains(u, layout.schedule, minimiser, C, o.key);
+  const auto minimizer = minimizer_within(u, layout.row_norm, G);
+  ProximalChains chains(u, layout.schedule, minimizer, C, o.key);
   chains.start_at_random(1 / std::sqrt(layout.smoothness));
 
   const auto burn_in = static_cast<std::uint64_t>(layout.schedule.iterations);

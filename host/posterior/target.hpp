@@ -1,5 +1,5 @@
 #pragma once
-// The potential of all chains at once, and where a minimiser about is.
+// The potential of all chains at once, and where a minimizer about is.
 #include <Eigen/Core>
 #include <functional>
 
@@ -52,7 +52,7 @@ class Target {
   Eigen::VectorXd center_;
 };
 
-/// Within about a tenth of a deviation of the minimiser, by L-BFGS (Nocedal and Wright 2006,
+/// Within about a tenth of a deviation of the minimizer, by L-BFGS (Nocedal and Wright 2006,
 /// algorithm 7.4) with backtracking, preconditioned by `variance` [d]: the inverse diagonal of the
 /// Hessian at the center. `poll` is called in each iteration.
 Eigen::VectorXd near_minimum(Target& target, const Eigen::VectorXd& variance,

@@ -63,7 +63,7 @@ std::vector<double> predict_probabilities(const LinearModel& model, const Rows& 
 
 Evaluation evaluate(std::span<const double> probabilities, std::span<const float> labels) {
   if (probabilities.size() != labels.size() || labels.empty()) {
-    throw BadInput("evaluate: needs one label per row and at least one row; give a labelled table");
+    throw BadInput("evaluate: needs one label per row and at least one row; give a labeled table");
   }
   Evaluation out;
   out.rows = labels.size();

@@ -9,7 +9,7 @@
 #include <limits>
 #include <numeric>
 
-#include "chains/minimiser.hpp"
+#include "chains/minimizer.hpp"
 #include "core/key_access.hpp"
 #include "data/digest.hpp"
 #include "gibbsite/chains/potential.hpp"
@@ -17,7 +17,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/model/model.hpp"
-#include "mechanism/minimiser_reach.hpp"
+#include "mechanism/minimizer_reach.hpp"
 
 namespace gibbsite {
 namespace {
@@ -70,7 +70,7 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan) 
         "larger cap (private: how many rows there are is not public)",
         planned.rows));
   }
-  if (!data.labelled()) throw BadInput("data: has no labels; give a table with the label column");
+  if (!data.labeled()) throw BadInput("data: has no labels; give a table with the label column");
 }
 
 // In double, so up to d roundings of slack; readers clip exactly.
@@ -102,14 +102,14 @@ struct Task {
   [[nodiscard]] std::vector<double> minimizer(double beta, double prior_precision,
                                               double tolerance) const {
     // Public numbers: a plan that was not edited has passed this.
-    if (!minimiser_in_reach(problem, beta, prior_precision,
+    if (!minimizer_in_reach(problem, beta, prior_precision,
                             problem.smoothness_up(beta, prior_precision), tolerance)) {
       throw Infeasible(
           fmt::format("the minimizer cannot be computed to within its public tolerance {:.3g}; use "
                       "`mechanism` path",
                       tolerance));
     }
-    return minimiser_within(potential(beta, prior_precision), problem.full_row_norm_up(),
+    return minimizer_within(potential(beta, prior_precision), problem.full_row_norm_up(),
                             tolerance);
   }
 };

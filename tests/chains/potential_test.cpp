@@ -137,14 +137,14 @@ TEST(Potential, GradientAndValueAtExtremeLogits) {
   }
 }
 
-TEST(Minimise, ReachesItsToleranceOnRandomProblems) {
+TEST(Minimize, ReachesItsToleranceOnRandomProblems) {
   for (const std::size_t n : {1u, 2u, 50u, 1500u}) {
     for (const std::size_t d : {1u, 3u, 40u}) {
       for (const double m : {1e-3, 1.0, 100.0}) {
         Instance p = random_problem(n, d, static_cast<unsigned>(n + d));
         p.center.assign(d, -2.0);
         const Potential potential = p.potential(0.5, m);
-        const Minimum minimum = minimise(potential, 1e-9);
+        const Minimum minimum = minimize(potential, 1e-9);
         EXPECT_LE(minimum.gradient_norm, 1e-9);
         EXPECT_TRUE(std::fabs(gradient_norm(potential, minimum.theta) - minimum.gradient_norm) <=
                     1e-15);
@@ -158,7 +158,7 @@ TEST(Minimise, ReachesItsToleranceOnRandomProblems) {
 }
 
 // One row, d = 1: m t = beta sigmoid(-t), by bisection.
-TEST(Minimise, FindsTheRootInOneDimension) {
+TEST(Minimize, FindsTheRootInOneDimension) {
   const Instance p{1, 1, {1.0f}, {1.0f}, {}};
   const double beta = 3, m = 0.01;
   long double lo = 0, hi = 100;
@@ -166,58 +166,58 @@ TEST(Minimise, FindsTheRootInOneDimension) {
     const long double mid = (lo + hi) / 2;
     (m * mid < beta / (1 + std::exp(mid)) ? lo : hi) = mid;
   }
-  const Minimum minimum = minimise(p.potential(beta, m), 1e-13);
+  const Minimum minimum = minimize(p.potential(beta, m), 1e-13);
   // ||theta - theta*|| <= ||grad|| / m, and the rounding of the gradient itself.
   EXPECT_TRUE(std::fabs(minimum.theta[0] - static_cast<double>(lo)) <= 2e-13 / m);
 }
 
 Instance separable() { return {4, 1, {-2.0f, -1.0f, 1.0f, 2.0f}, {-1.0f, -1.0f, 1.0f, 1.0f}, {}}; }
 
-TEST(Minimise, SeparableDataHasAMinimumWithAPrior) {
-  const Minimum minimum = minimise(separable().potential(1.0, 1e-6), 1e-9);
+TEST(Minimize, SeparableDataHasAMinimumWithAPrior) {
+  const Minimum minimum = minimize(separable().potential(1.0, 1e-6), 1e-9);
   EXPECT_LE(minimum.gradient_norm, 1e-9);
   EXPECT_GT(minimum.theta[0], 5.0);
 }
 
-TEST(Minimise, WithoutAPriorOnDataThatOverlaps) {
+TEST(Minimize, WithoutAPriorOnDataThatOverlaps) {
   const Instance overlapping = random_problem(200, 5, 3);
-  EXPECT_LE(minimise(overlapping.potential(1.0, 0.0), 1e-9).gradient_norm, 1e-9);
-  // A one-hot pair beside an intercept: collinear, so the minimiser is not unique but exists.
+  EXPECT_LE(minimize(overlapping.potential(1.0, 0.0), 1e-9).gradient_norm, 1e-9);
+  // A one-hot pair beside an intercept: collinear, so the minimizer is not unique but exists.
   Instance p = random_problem(300, 3, 4);
   for (std::size_t i = 0; i < p.n; ++i) {
     p.x[i * 3] = i % 2 ? 1.0f : 0.0f;
     p.x[i * 3 + 1] = i % 2 ? 0.0f : 1.0f;
     p.x[i * 3 + 2] = 1.0f;
   }
-  const Minimum minimum = minimise(p.potential(1.0, 0.0), 1e-9);
+  const Minimum minimum = minimize(p.potential(1.0, 0.0), 1e-9);
   EXPECT_LE(minimum.gradient_norm, 1e-9);
   EXPECT_LT(norm(minimum.theta), 10);
 }
 
-TEST(Minimise, WithoutAPriorOnSeparableDataSaysSo) {
+TEST(Minimize, WithoutAPriorOnSeparableDataSaysSo) {
   for (const double tolerance : {1e-1, 1e-6, 1e-9, 1e-12, 0.0}) {
-    EXPECT_THAT([=] { minimise(separable().potential(1.0, 0.0), tolerance); },
+    EXPECT_THAT([=] { minimize(separable().potential(1.0, 0.0), tolerance); },
                 ThrowsMessage<BadInput>(HasSubstr("prior_precision: 0")))
         << tolerance;
     // Quasi-complete: the first coordinate overlaps, the second belongs to one class alone.
     const Instance p{6, 2, {1, 0, -1, 0, 1, 0, -1, 0, 0.5, 1, -0.5, 1}, {1, 1, -1, -1, 1, 1}, {}};
-    EXPECT_THAT([=] { minimise(p.potential(1.0, 0.0), tolerance); }, testing::Throws<BadInput>())
+    EXPECT_THAT([=] { minimize(p.potential(1.0, 0.0), tolerance); }, testing::Throws<BadInput>())
         << tolerance;
   }
 }
 
 // A tolerance that double cannot reach ends soon, with the norm that was reached.
-TEST(Minimise, StopsWhenRoundingStopsProgress) {
-  const Minimum minimum = minimise(random_problem(2000, 10, 5).potential(1.0, 1.0), 0.0);
+TEST(Minimize, StopsWhenRoundingStopsProgress) {
+  const Minimum minimum = minimize(random_problem(2000, 10, 5).potential(1.0, 1.0), 0.0);
   EXPECT_GE(minimum.gradient_norm, 0);
   EXPECT_LE(minimum.gradient_norm, 2000 * 2000 * u);
   EXPECT_LT(minimum.iterations, 30);
 }
 
-TEST(Minimise, ComesHomeFromAFarCentre) {
+TEST(Minimize, ComesHomeFromAFarCenter) {
   Instance p = random_problem(100, 2, 6);
   p.center = {3000, -5000};
-  const Minimum minimum = minimise(p.potential(1.0, 1e-4), 1e-9);
+  const Minimum minimum = minimize(p.potential(1.0, 1e-4), 1e-9);
   EXPECT_LE(minimum.gradient_norm, 1e-9);
 }
 
@@ -260,8 +260,8 @@ TEST(Model, RefusesWhatHasNoMeaning) {
 }
 
 // Ten thousand features, far more than rows: no Hessian is formed. U is m-strongly convex, so theta
-// is within gradient_norm/m of the minimiser, whoever computes the gradient.
-TEST(Minimise, ConjugateGradientsForManyFeatures) {
+// is within gradient_norm/m of the minimizer, whoever computes the gradient.
+TEST(Minimize, ConjugateGradientsForManyFeatures) {
   const std::size_t n = 300, d = 10000, per_row = 20;
   std::mt19937 bits(3);
   SparseTable table;
@@ -281,7 +281,7 @@ TEST(Minimise, ConjugateGradientsForManyFeatures) {
       2.0,
       0.01,
       {}};
-  const Minimum found = minimise(potential, 1e-9);
+  const Minimum found = minimize(potential, 1e-9);
   EXPECT_LE(found.gradient_norm, 1e-9);
   EXPECT_LE(found.iterations, 30);
   std::vector<double> gradient(d);

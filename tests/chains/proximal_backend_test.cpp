@@ -63,7 +63,7 @@ class Proximal : public support::TestOn {
   }
   static std::vector<double> center(const Potential& u, const ProximalSchedule& schedule) {
     if (schedule.gradients > 0) return std::vector<double>(u.features(), 0.0);
-    return minimise(u, 1e-6).theta;
+    return minimize(u, 1e-6).theta;
   }
 };
 
@@ -167,7 +167,7 @@ TEST_F(Proximal, ExactRejectionTakesOneIteration) {
   const Instance p = make_problem(50, 4, 9);
   const auto u = p.potential(0.5, 5.0);
   const auto schedule = rejection_schedule(4, 5.0, smoothness(u), 1e-9, 1e-5);
-  ProximalChains chains(u, schedule, minimise(u, 1e-6).theta, 20, StreamKey::from_seed(1));
+  ProximalChains chains(u, schedule, minimize(u, 1e-6).theta, 20, StreamKey::from_seed(1));
   while (chains.advance(1)) {
   }
   EXPECT_EQ(chains.counts().accepted, 20u);

@@ -62,7 +62,7 @@ TEST_F(OneRow, ARefusalQuotesACellAsPrivate) {
 }
 
 // The number of rows is private under add-remove: no line has it without saying so.
-TEST_F(OneRow, TheNumberOfRowsIsLabelledUnderAddRemove) {
+TEST_F(OneRow, TheNumberOfRowsIsLabeledUnderAddRemove) {
   const std::vector<std::string> cap{"--adjacency", "add-remove", "--rows-cap", "400"};
   const auto with = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), cap.begin(), cap.end());

@@ -209,7 +209,7 @@ TEST_F(Sample, OfBerkeleySaysWhatItsOwnFilesSay) {
   }
 
   const Table summary = table("draws/summary.csv");
-  const auto said = summarise({drawn, 300, 3, 8}, std::vector<double>{0.05, 0.5, 0.95});
+  const auto said = summarize({drawn, 300, 3, 8}, std::vector<double>{0.05, 0.5, 0.95});
   ASSERT_EQ(summary.rows.size(), 8U);
   double largest = 0;
   for (std::size_t j = 0; j < 8; ++j) {

@@ -32,7 +32,7 @@ TEST(Wide, RoundsOutwardByAtMostOneDoubleAtEveryMagnitude) {
     const double b = std::nextafter(a, inf);
     if (b == inf) continue;
     for (const double sign : {1.0, -1.0}) {
-      // strictly between two neighbours, 1e-6 of the gap away from one of them
+      // strictly between two neighbors, 1e-6 of the gap away from one of them
       const Wide gap = Wide(b) - Wide(a);
       for (const char* part : {"1e-6", "0.5", "0.999999"}) {
         const Wide x = sign * (Wide(a) + gap * Wide(part));

@@ -115,7 +115,7 @@ void expect_same(const Dataset& a, const Dataset& b) {
   }
   EXPECT_EQ(a.y, b.y);
   EXPECT_EQ(a.rows(), b.rows());
-  EXPECT_EQ(a.labelled(), b.labelled());
+  EXPECT_EQ(a.labeled(), b.labeled());
   EXPECT_EQ(a.counts.clamped_cells, b.counts.clamped_cells);
   EXPECT_EQ(a.counts.missing_cells, b.counts.missing_cells);
   EXPECT_EQ(a.counts.other_cells, b.counts.other_cells);
@@ -137,7 +137,7 @@ TEST_F(CacheTest, HoldsTheRowsThatMemoryWould) {
   for (const Case& c :
        std::vector<Case>{{write("short.csv", text_of(csv(400))), dense_schema(), {}, false},
                          {write("long.csv", text_of(csv(5000))), dense_schema(), {}, false},
-                         {write("unlabelled.csv", text_of(csv(400, false))),
+                         {write("unlabeled.csv", text_of(csv(400, false))),
                           dense_schema(),
                           {.labels = Labels::optional},
                           false},

@@ -17,13 +17,13 @@ using Labels = ReadOptions::Labels;
 
 class Csv : public test::DataTest {
  public:
-  // x in [0, 10], colour one of two; no clipping.
+  // x in [0, 10], color one of two; no clipping.
   Schema schema = parse_schema(R"(label = "y"
 positive = "yes"
 row_norm = 2
 [columns]
 x = {type = "number", range = [0, 10]}
-colour = {type = "category", levels = ["red", "dark, blue"]}
+color = {type = "category", levels = ["red", "dark, blue"]}
 note = {type = "ignore"}
 )",
                                "s.toml");
@@ -39,7 +39,7 @@ note = {type = "ignore"}
 };
 
 TEST_F(Csv, ReadsAndEncodes) {
-  const Dataset data = read("x,colour,note,y\n5,red,a,yes\n2.5,\"dark, blue\",b,no\n");
+  const Dataset data = read("x,color,note,y\n5,red,a,yes\n2.5,\"dark, blue\",b,no\n");
   EXPECT_EQ(data.rows(), 2U);
   EXPECT_EQ(data.features(), 3U);
   EXPECT_THAT(data.x, ElementsAre(0.5F, 1, 0, 0.25F, 0, 1));
@@ -51,20 +51,20 @@ TEST_F(Csv, ReadsAndEncodes) {
 }
 
 TEST_F(Csv, ManyWaysToWriteTheSameTable) {
-  const Dataset plain = read("x,colour,note,y\n5,red,a,yes\n2.5,\"dark, blue\",b,no\n");
+  const Dataset plain = read("x,color,note,y\n5,red,a,yes\n2.5,\"dark, blue\",b,no\n");
   for (const char* text : {
-           "x,colour,note,y\r\n5,red,a,yes\r\n2.5,\"dark, blue\",b,no\r\n",  // CRLF
-           "x,colour,note,y\n5,red,a,yes\n2.5,\"dark, blue\",b,no",          // no last newline
-           "x,colour,note,y\r5,red,a,yes\r2.5,\"dark, blue\",b,no",          // CR
-           "\xef\xbb\xbfx,colour,note,y\n5,red,a,yes\n2.5,\"dark, blue\",b,no\n",      // BOM
-           " x ,\tcolour, note,y \n 5, red ,a,\tyes\n2.5 , \"dark, blue\" ,b, no \n",  // blanks
-           "\n\nx,colour,note,y\n\n5,red,a,yes\n  \n\r\n2.5,\"dark, blue\",b,no\n\n",  // blank
-                                                                                       // lines
-           "\"x\",\"colour\",\"note\",\"y\"\n\"5\",\"red\",\"\",\"yes\"\n\"+2.5\",\"dark, "
+           "x,color,note,y\r\n5,red,a,yes\r\n2.5,\"dark, blue\",b,no\r\n",        // CRLF
+           "x,color,note,y\n5,red,a,yes\n2.5,\"dark, blue\",b,no",                // no last newline
+           "x,color,note,y\r5,red,a,yes\r2.5,\"dark, blue\",b,no",                // CR
+           "\xef\xbb\xbfx,color,note,y\n5,red,a,yes\n2.5,\"dark, blue\",b,no\n",  // BOM
+           " x ,\tcolor, note,y \n 5, red ,a,\tyes\n2.5 , \"dark, blue\" ,b, no \n",  // blanks
+           "\n\nx,color,note,y\n\n5,red,a,yes\n  \n\r\n2.5,\"dark, blue\",b,no\n\n",  // blank
+                                                                                      // lines
+           "\"x\",\"color\",\"note\",\"y\"\n\"5\",\"red\",\"\",\"yes\"\n\"+2.5\",\"dark, "
            "blue\",,\"no\"\n",
-           "x,colour,note,y\n5.0e0,red,\"a \"\"b\"\"\nc, d\",yes\n25e-1,\"dark, blue\",b,no\n",
-           "y,note,x,colour\nyes,a,5,red\nno,b,2.5,\"dark, blue\"\n",  // another order
-           "y,x,colour\nyes,5,red\nno,2.5,\"dark, blue\"\n",           // without the ignored one
+           "x,color,note,y\n5.0e0,red,\"a \"\"b\"\"\nc, d\",yes\n25e-1,\"dark, blue\",b,no\n",
+           "y,note,x,color\nyes,a,5,red\nno,b,2.5,\"dark, blue\"\n",  // another order
+           "y,x,color\nyes,5,red\nno,2.5,\"dark, blue\"\n",           // without the ignored one
        }) {
     SCOPED_TRACE(text);
     const Dataset data = read(text);
@@ -76,12 +76,12 @@ TEST_F(Csv, ManyWaysToWriteTheSameTable) {
 // The header alone says what separates: what is in the rows does not matter.
 TEST_F(Csv, TheHeaderSaysWhatSeparates) {
   schema.columns[1].levels = {"red", "dark, blue", "a;b\tc|d"};
-  const Dataset plain = read("x,colour,y\n5,red,yes\n2.5,\"dark, blue\",no\n1,a;b\tc|d,no\n");
+  const Dataset plain = read("x,color,y\n5,red,yes\n2.5,\"dark, blue\",no\n1,a;b\tc|d,no\n");
   for (const char* text : {
-           "x;colour;y\n5;red;yes\n2.5;dark, blue;no\n1;\"a;b\tc|d\";no\n",
-           "x\tcolour\ty\n5\tred\tyes\n2.5\tdark, blue\tno\n1\t\"a;b\tc|d\"\tno\n",
-           "x|colour|y\r\n5|red|yes\r\n2.5|dark, blue|no\r\n1|\"a;b\tc|d\"|no\r\n",
-           "\xef\xbb\xbf\n \nx;colour;\"y\"\r5;red;yes\r2.5;dark, blue;no\r1;\"a;b\tc|d\";no\r",
+           "x;color;y\n5;red;yes\n2.5;dark, blue;no\n1;\"a;b\tc|d\";no\n",
+           "x\tcolor\ty\n5\tred\tyes\n2.5\tdark, blue\tno\n1\t\"a;b\tc|d\"\tno\n",
+           "x|color|y\r\n5|red|yes\r\n2.5|dark, blue|no\r\n1|\"a;b\tc|d\"|no\r\n",
+           "\xef\xbb\xbf\n \nx;color;\"y\"\r5;red;yes\r2.5;dark, blue;no\r1;\"a;b\tc|d\";no\r",
        }) {
     SCOPED_TRACE(text);
     const Dataset data = read(text);
@@ -89,19 +89,18 @@ TEST_F(Csv, TheHeaderSaysWhatSeparates) {
     EXPECT_EQ(data.y, plain.y);
   }
   // Nor do separators in a quoted name.
-  EXPECT_EQ(read("x,colour,\"a;;;;;b\",y\n5,red,,yes\n", {.ignore_extra_columns = true}).rows(),
-            1U);
+  EXPECT_EQ(read("x,color,\"a;;;;;b\",y\n5,red,,yes\n", {.ignore_extra_columns = true}).rows(), 1U);
   // Rows full of other separators change nothing, with CR for line ends either.
   schema.columns[1].levels = {";;;;;;;;;;;;"};
-  EXPECT_EQ(read("x,colour,y\r1,;;;;;;;;;;;;,yes\r").rows(), 1U);
+  EXPECT_EQ(read("x,color,y\r1,;;;;;;;;;;;;,yes\r").rows(), 1U);
 }
 
 TEST_F(Csv, DecimalCommas) {
-  expect_error("x;colour;y\n2,5;red;no\n", {"t.csv:2:", "'2,5'", "set decimal = \",\""});
+  expect_error("x;color;y\n2,5;red;no\n", {"t.csv:2:", "'2,5'", "set decimal = \",\""});
   schema.decimal = ',';
-  const Dataset data = read("x;colour;y\n2,5;red;no\n+1e0;red;no\n\"7,5\";red;yes\n");
+  const Dataset data = read("x;color;y\n2,5;red;no\n+1e0;red;no\n\"7,5\";red;yes\n");
   EXPECT_THAT(data.x, ElementsAre(0.25F, 1, 0, 0.1F, 1, 0, 0.75F, 1, 0));
-  expect_error("x;colour;y\n2.5;red;no\n", {"t.csv:2:", "'2.5' is not a finite number"});
+  expect_error("x;color;y\n2.5;red;no\n", {"t.csv:2:", "'2.5' is not a finite number"});
   EXPECT_EQ(parse_schema(to_toml(schema), "s").decimal, ',');
   expect_bad_input(
       [] {
@@ -113,7 +112,7 @@ TEST_F(Csv, DecimalCommas) {
 TEST_F(Csv, EscapedQuotesAndNewlinesAreText) {
   schema.columns[1].levels = {"a \"b\"", "two\nlines", " blank "};
   const Dataset data =
-      read("x,colour,y\n0,\"a \"\"b\"\"\",yes\n0,\"two\nlines\",no\n0,\" blank \",no\n");
+      read("x,color,y\n0,\"a \"\"b\"\"\",yes\n0,\"two\nlines\",no\n0,\" blank \",no\n");
   EXPECT_THAT(data.x, ElementsAre(0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1));
 }
 
@@ -126,7 +125,7 @@ TEST_F(Csv, ClampsFillsAndCounts) {
   schema.intercept = true;
   schema.row_norm = 1;
   const Dataset data =
-      read("x,colour,y\n-3,?,yes\n11,green,no\n?,red,no\n10,\"dark, blue\",no\n0,red,no\n");
+      read("x,color,y\n-3,?,yes\n11,green,no\n?,red,no\n10,\"dark, blue\",no\n0,red,no\n");
   EXPECT_EQ(data.features(), 6U);  // x, red, dark blue, (missing), (other), (intercept)
   const auto h = ::testing::FloatNear(0.70710677F, 1.3e-7F);
   EXPECT_THAT(std::vector<float>(data.x.begin(), data.x.begin() + 12),
@@ -140,13 +139,13 @@ TEST_F(Csv, ClampsFillsAndCounts) {
 }
 
 TEST_F(Csv, EmptyCellsAreMissingOnlyWhenTheSchemaSaysSo) {
-  expect_error("x,colour,y\n,red,yes\n", {"t.csv:2:", "'x'", "empty", "missing = \"\""});
+  expect_error("x,color,y\n,red,yes\n", {"t.csv:2:", "'x'", "empty", "missing = \"\""});
   schema.columns[1].other = true;  // not even then is an empty cell a level
-  expect_error("x,colour,y\n1,,yes\n", {"t.csv:2:", "'colour'", "empty", "missing = \"\""});
+  expect_error("x,color,y\n1,,yes\n", {"t.csv:2:", "'color'", "empty", "missing = \"\""});
   schema.has_missing = true;
   schema.missing = "";
   schema.columns[1].has_missing = true;
-  const Dataset data = read("x,colour,y\n,red,yes\n1,,no\n");
+  const Dataset data = read("x,color,y\n,red,yes\n1,,no\n");
   EXPECT_EQ(data.counts.missing_cells, 2U);
   EXPECT_EQ(data.x[0], 0.5F);
   EXPECT_EQ(data.view()(1, 3), 1.0F);
@@ -158,17 +157,17 @@ TEST_F(Csv, MissingIsOfTheColumn) {
   schema.columns[0].has_missing = true;
   schema.columns[0].missing = "-9";
   schema.columns[1].other = true;
-  const Dataset data = read("x,colour,y\n-9,?,yes\n1,red,no\n");
+  const Dataset data = read("x,color,y\n-9,?,yes\n1,red,no\n");
   EXPECT_THAT(data.x, ElementsAre(0.5F, 0, 0, 0, 0.1F, 1, 0, 0));  // no level, not (other) either
   EXPECT_EQ(data.counts.columns[0].missing, 1U);
   EXPECT_EQ(data.counts.columns[1].missing, 1U);
-  expect_error("x,colour,y\n?,red,yes\n", {"'?' is not a finite number"});
+  expect_error("x,color,y\n?,red,yes\n", {"'?' is not a finite number"});
 }
 
 TEST_F(Csv, MissingThatIsAListedLevelIsThatLevel) {
   schema.has_missing = true;
   schema.missing = "red";
-  const Dataset data = read("x,colour,y\n1,red,yes\n1,\"dark, blue\",no\n");
+  const Dataset data = read("x,color,y\n1,red,yes\n1,\"dark, blue\",no\n");
   EXPECT_EQ(data.features(), 3U);
   EXPECT_EQ(data.x[1], 1.0F);
   EXPECT_EQ(data.counts.missing_cells, 1U);
@@ -180,7 +179,7 @@ TEST_F(Csv, RefusesFilesThatAreNoTable) {
   expect_bad_input([&] { (void)read_csv(path("."), schema); }, {"directory"});
   expect_error("", {"t.csv: ", "empty"});
   expect_error("\n \n\n", {"t.csv: ", "no header"});
-  expect_error("x,colour,y\n", {"t.csv: ", "no rows"});
+  expect_error("x,color,y\n", {"t.csv: ", "no rows"});
   expect_error("\x1f\x8b\x08", {"t.csv: ", "compressed"});
   expect_error("\xff\xfex", {"t.csv: ", "UTF-16"});
   expect_error("PAR1\x15\x04", {"t.csv: ", "Parquet", "to_csv"});
@@ -192,89 +191,89 @@ TEST_F(Csv, RefusesFilesThatAreNoTable) {
 }
 
 TEST_F(Csv, RefusesBadHeaders) {
-  expect_error("x,colour,z,y\n1,red,2,yes\n", {"t.csv:1:", "'z'", "not in the schema", "ignore"});
-  expect_error("x,y\n1,yes\n", {"t.csv:1:", "lacks column 'colour'"});
-  expect_error("x,colour\n1,red\n", {"t.csv:1:", "label column 'y'"});
+  expect_error("x,color,z,y\n1,red,2,yes\n", {"t.csv:1:", "'z'", "not in the schema", "ignore"});
+  expect_error("x,y\n1,yes\n", {"t.csv:1:", "lacks column 'color'"});
+  expect_error("x,color\n1,red\n", {"t.csv:1:", "label column 'y'"});
   // A label under another name is no column to ignore.
-  expect_error("x,colour,income\n1,red,yes\n",
+  expect_error("x,color,income\n1,red,yes\n",
                {"t.csv:1:", "label column 'y' (is it 'income'?)", "fix `label`"});
   expect_error("x,a,b,c,d\n1,2,3,4,5\n", {"(is it 'a' or 'b' or 'c', ...?)"});
-  expect_error("x,colour,x,y\n1,red,2,yes\n", {"t.csv:1:", "'x'", "twice"});
-  EXPECT_EQ(read("x,colour,z,y\n1,red,2,yes\n1,red,2,no\n", {.ignore_extra_columns = true}).rows(),
+  expect_error("x,color,x,y\n1,red,2,yes\n", {"t.csv:1:", "'x'", "twice"});
+  EXPECT_EQ(read("x,color,z,y\n1,red,2,yes\n1,red,2,no\n", {.ignore_extra_columns = true}).rows(),
             2U);
 }
 
 TEST_F(Csv, RefusesRaggedRows) {
-  expect_error("x,colour,y\n1,red,yes\n1,red\n", {"t.csv:3:", "2 cells", "header has 3"});
+  expect_error("x,color,y\n1,red,yes\n1,red\n", {"t.csv:3:", "2 cells", "header has 3"});
   // The row is ragged, not its second cell a bad level.
-  expect_error("x,colour,y\n1,dark, blue,yes\n", {"t.csv:2:", "4 cells", "header has 3", "quotes"});
+  expect_error("x,color,y\n1,dark, blue,yes\n", {"t.csv:2:", "4 cells", "header has 3", "quotes"});
 }
 
 TEST_F(Csv, RefusesCellsThatAreNoFiniteNumber) {
   for (const char* cell : {"nan", "NaN", "inf", "-inf", "1e400", "-1e400", "infinity"})
-    expect_error(std::string("x,colour,y\n1,red,no\n") + cell + ",red,yes\n",
+    expect_error(std::string("x,color,y\n1,red,no\n") + cell + ",red,yes\n",
                  {"t.csv:3:", "column 'x'", cell, "not a finite number"});
   for (const char* cell : {"abc", "1x", "0x10", "+-1", "++1", "1 2", "--1", "+", "1,5", "1_000"})
-    expect_error(std::string("x,colour,y\n\"") + cell + "\",red,yes\n",
+    expect_error(std::string("x,color,y\n\"") + cell + "\",red,yes\n",
                  {"t.csv:2:", "column 'x'", cell, "not a finite number"});
-  EXPECT_EQ(read("x,colour,y\n1e-400,red,no\n+1e1,red,yes\n").x[3], 1.0F);
+  EXPECT_EQ(read("x,color,y\n1e-400,red,no\n+1e1,red,yes\n").x[3], 1.0F);
 }
 
 TEST_F(Csv, RefusesALevelThatIsNotInTheSchema) {
-  expect_error("x,colour,y\n1,green,yes\n",
-               {"t.csv:2:", "'colour'", "level 'green'", "other = true"});
-  expect_error("x,colour,y\n1,Red,yes\n", {"t.csv:2:", "level 'Red'"});
+  expect_error("x,color,y\n1,green,yes\n",
+               {"t.csv:2:", "'color'", "level 'green'", "other = true"});
+  expect_error("x,color,y\n1,Red,yes\n", {"t.csv:2:", "level 'Red'"});
 }
 
 TEST_F(Csv, RefusesMalformedQuotes) {
-  expect_error("x,colour,y\n1,re\"d,yes\n", {"t.csv:2:", "quote"});
-  expect_error("x,colour,y\n1,\"red\"s,yes\n", {"t.csv:2:", "quote"});
-  expect_error("x,colour,y\n1,red,yes\n1,\"red,yes\n1,red,no\n", {"t.csv:3:", "no closing quote"});
-  expect_error("x,colour,y\n1,\"" + std::string(3 << 20, 'a'), {"t.csv:2:", "1 MiB", "quote"});
+  expect_error("x,color,y\n1,re\"d,yes\n", {"t.csv:2:", "quote"});
+  expect_error("x,color,y\n1,\"red\"s,yes\n", {"t.csv:2:", "quote"});
+  expect_error("x,color,y\n1,red,yes\n1,\"red,yes\n1,red,no\n", {"t.csv:3:", "no closing quote"});
+  expect_error("x,color,y\n1,\"" + std::string(3 << 20, 'a'), {"t.csv:2:", "1 MiB", "quote"});
 }
 
 TEST_F(Csv, LineNumbersCountNewlinesInsideCells) {
   expect_error(
-      "x,colour,note,y\r\n1,red,\"a\r\nb\nc\",yes\r\n\r\n1,red,a,no\r\n1,green,\"\n\",no\r\n",
+      "x,color,note,y\r\n1,red,\"a\r\nb\nc\",yes\r\n\r\n1,red,a,no\r\n1,green,\"\n\",no\r\n",
       {"t.csv:7:", "green"});
   // Errors of a record are at the line where it starts, also across chunks of the reader.
-  std::string text = "x,colour,note,y\n";
+  std::string text = "x,color,note,y\n";
   for (int i = 0; i < 100000; ++i) text += "1,red,\"\n\",no\n";
   expect_error(text + "1,red,\"\n\",maybe,\n", {"t.csv:200002:", "5 cells"});
 }
 
 // Neither one class nor a third one decides whether there is a data set.
 TEST_F(Csv, LabelsOfOneClassOrThree) {
-  EXPECT_THAT(read("x,colour,y\n1,red,yes\n1,red,yes\n").y, ElementsAre(1, 1));
-  EXPECT_THAT(read("x,colour,y\n1,red,no\n1,red,no\n").y, ElementsAre(-1, -1));
-  EXPECT_THAT(read("x,colour,y\n1,red,no\n1,red,yes\n1,red,maybe\n").y, ElementsAre(-1, 1, -1));
-  expect_error("x,colour,y\n1,red,no\n1,red,\n", {"t.csv:3:", "label is missing"});
+  EXPECT_THAT(read("x,color,y\n1,red,yes\n1,red,yes\n").y, ElementsAre(1, 1));
+  EXPECT_THAT(read("x,color,y\n1,red,no\n1,red,no\n").y, ElementsAre(-1, -1));
+  EXPECT_THAT(read("x,color,y\n1,red,no\n1,red,yes\n1,red,maybe\n").y, ElementsAre(-1, 1, -1));
+  expect_error("x,color,y\n1,red,no\n1,red,\n", {"t.csv:3:", "label is missing"});
   schema.negative = "no";
-  EXPECT_THAT(read("x,colour,y\n1,red,maybe\n1,red,no\n1,red, yes \n").y, ElementsAre(-1, -1, 1));
+  EXPECT_THAT(read("x,color,y\n1,red,maybe\n1,red,no\n1,red, yes \n").y, ElementsAre(-1, -1, 1));
   schema.refuses_unlisted_label = true;
-  expect_error("x,colour,y\n1,red,maybe\n", {"t.csv:2:", "'maybe' is neither 'yes' nor 'no'"});
+  expect_error("x,color,y\n1,red,maybe\n", {"t.csv:2:", "'maybe' is neither 'yes' nor 'no'"});
 }
 
 TEST_F(Csv, LabelsMayBeOptional) {
   const ReadOptions required{.labels = Labels::required}, optional{.labels = Labels::optional};
-  EXPECT_THAT(read("x,colour,y\n1,red,yes\n", required).y, ElementsAre(1));
-  expect_error("x,colour\n1,red\n", {"label column 'y'"}, required);
-  expect_error("x,colour,y\n1,red,\n", {"label is missing"}, required);
-  EXPECT_THAT(read("x,colour,y\n1,red,yes\n1,red,no\n", optional).y, ElementsAre(1, -1));
-  for (const char* text : {"x,colour\n1,red\n1,red\n", "x,colour,y\n1,red,yes\n1,red,\n"}) {
+  EXPECT_THAT(read("x,color,y\n1,red,yes\n", required).y, ElementsAre(1));
+  expect_error("x,color\n1,red\n", {"label column 'y'"}, required);
+  expect_error("x,color,y\n1,red,\n", {"label is missing"}, required);
+  EXPECT_THAT(read("x,color,y\n1,red,yes\n1,red,no\n", optional).y, ElementsAre(1, -1));
+  for (const char* text : {"x,color\n1,red\n1,red\n", "x,color,y\n1,red,yes\n1,red,\n"}) {
     const Dataset data = read(text, optional);
-    EXPECT_FALSE(data.labelled());
+    EXPECT_FALSE(data.labeled());
     EXPECT_GE(data.rows(), 2U);
   }
 }
 
 TEST_F(Csv, ErrorsStayOnOneLineAndShort) {
-  expect_error("x,colour,y\n1,\"a\n\x1b[31m" + std::string(1000, 'b') + "\",yes\n",
+  expect_error("x,color,y\n1,\"a\n\x1b[31m" + std::string(1000, 'b') + "\",yes\n",
                {"\\x0a\\x1b", "..."});
 }
 
 TEST_F(Csv, ProgressIsReportedAndCanStop) {
-  std::string text = "x,colour,y\n";
+  std::string text = "x,color,y\n";
   while (text.size() < (std::size_t{20} << 20)) text += "1.2345678,red,yes\n1.2345678,red,no\n";
   std::uint64_t last = 0, calls = 0;
   const Dataset data = read(text, {.progress = [&](std::uint64_t done, std::uint64_t all) {
@@ -315,7 +314,7 @@ TEST_F(Csv, TheTextIsNotHeldInMemory) {
   const std::string file = path("long.csv");
   {
     std::ofstream out(file);
-    out << "x,colour,note,y\n";
+    out << "x,color,note,y\n";
     const std::string note(180, 'n');
     for (int i = 0; i < 200000; ++i)
       out << i % 10 << ",red," << note << (i % 2 ? ",yes\n" : ",no\n");
@@ -338,15 +337,15 @@ TEST_F(Csv, TheTextIsNotHeldInMemory) {
 
 TEST_F(Csv, RandomBytesNeverCrash) {
   const std::string alphabet =
-      "0123456789.,,,,\"\"\n\n\r -+e;xyesnoredcolour?#:\t\\\0\xef\xbb\xbf\xff";
+      "0123456789.,,,,\"\"\n\n\r -+e;xyesnoredcolor?#:\t\\\0\xef\xbb\xbf\xff";
   std::mt19937_64 random(7);
   int read_rows = 0;
   for (int trial = 0; trial < 3000; ++trial) {
-    std::string text = trial % 3 == 0 ? "" : "x,colour,y\n1,red,yes\n2,red,no\n";
+    std::string text = trial % 3 == 0 ? "" : "x,color,y\n1,red,yes\n2,red,no\n";
     for (std::uint64_t i = random() % 200; i > 0; --i)
       text += trial % 2 == 0 ? static_cast<char>(random()) : alphabet[random() % alphabet.size()];
     if (trial % 5 == 0)  // legal rows with one byte changed
-      text = "x,colour,y\n1,red,yes\n2.25,\"red\",no\n3e0,\"dark, blue\",no\n";
+      text = "x,color,y\n1,red,yes\n2.25,\"red\",no\n3e0,\"dark, blue\",no\n";
     if (trial % 5 == 0) text[random() % text.size()] = alphabet[random() % alphabet.size()];
     try {
       const Dataset data = read(text, {.labels = Labels::optional});

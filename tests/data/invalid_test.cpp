@@ -161,7 +161,7 @@ TEST_F(InvalidCells, NoCellOfOneRowDecidesWhetherThereIsADataSet) {
                               cell(any()) + "\n");
     ASSERT_EQ(after.rows(), before.rows());
     ASSERT_EQ(after.features(), before.features());
-    ASSERT_TRUE(after.labelled());
+    ASSERT_TRUE(after.labeled());
     ASSERT_TRUE(std::abs(after.y[2]) == 1);
     for (std::size_t j = 0; j < after.features(); ++j) {
       ASSERT_TRUE(after.view()(2, j) >= 0 && after.view()(2, j) <= 1);
@@ -176,7 +176,7 @@ TEST_F(InvalidCells, NoCellOfOneRowDecidesWhetherThereIsADataSet) {
     const Dataset lines =
         svm(fmt::format("1 1:1 2:0\n0 1:2\n{} 1:{} 2:{} 3:{}\n", word(), word(), word(), word()));
     ASSERT_EQ(lines.rows(), 3U);
-    ASSERT_TRUE(lines.labelled());
+    ASSERT_TRUE(lines.labeled());
   }
 }
 

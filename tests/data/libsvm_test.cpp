@@ -79,7 +79,7 @@ TEST_F(Libsvm, RefusesMalformedLines) {
 
 TEST_F(Libsvm, LabelsMayBeAbsentForPredict) {
   const Dataset data = read("1:0.5\n1 1:1\n", {.labels = Labels::optional});
-  EXPECT_FALSE(data.labelled());
+  EXPECT_FALSE(data.labeled());
   EXPECT_THAT(data.x, ElementsAre(0.75F, 1, 0, 1, 1, 0));
 }
 

@@ -121,7 +121,7 @@ TEST_F(Npy, RefusesLabelsThatDoNotFit) {
   expect_error(good_x, npy("<f4", "(3,)", bytes_of<float>({1, NAN, 1})),
                {"row 2", "label is missing"});
   expect_error(good_x, "", {"x.npy: ", "holds no labels"});
-  EXPECT_FALSE(read(good_x, "", {.labels = Labels::optional}).labelled());
+  EXPECT_FALSE(read(good_x, "", {.labels = Labels::optional}).labeled());
 }
 
 TEST_F(Npy, TheSameNumbersFromEveryFormatAreTheSameDataSet) {

@@ -330,7 +330,7 @@ TEST_F(EngineTest, EveryFieldOfAChainCounts) {
   specs[6].key = StreamKey::from_seed(2);
   specs[7].stream = 1;
   Ensemble e = start(specs, 9);
-  for (double& v : e.theta) v = 0.1;  // the same place, whatever the centre
+  for (double& v : e.theta) v = 0.1;  // the same place, whatever the center
   load(p)->advance(e, 10);
   for (std::size_t a = 0; a < specs.size(); ++a) {
     for (std::size_t b = a + 1; b < specs.size(); ++b) {

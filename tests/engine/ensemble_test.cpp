@@ -17,7 +17,7 @@ using testing::ThrowsMessage;
 
 constexpr StreamKey key(NoiseKind::philox, {});
 
-TEST(Ensemble, StartsAtThePublicCentre) {
+TEST(Ensemble, StartsAtThePublicCenter) {
   const Ensemble e =
       start({{.center = {1, 2}, .key = key}, {.key = key}, {.center = {-3, 4}, .key = key}}, 2);
   EXPECT_EQ(e.chains(), 3u);
@@ -88,11 +88,11 @@ TEST(Ensemble, StartsAtRandom) {
 TEST(LangevinUpdate, IsTheFormula) {
   constexpr double u = std::numeric_limits<double>::epsilon() / 2;
   const std::size_t d = 13;
-  for (const bool centred : {false, true}) {
+  for (const bool centered : {false, true}) {
     ChainSpec spec{.inverse_temperature = 0.3,
                    .prior_precision = 0.7,
                    .step_size = 0.011,
-                   .center = std::vector<double>(centred ? d : 0, 2.5),
+                   .center = std::vector<double>(centered ? d : 0, 2.5),
                    .key = StreamKey::from_seed(8),
                    .stream = 3};
     std::vector<double> theta(d), gradient(d), noise(d), xi(d), scratch(d);
@@ -104,7 +104,7 @@ TEST(LangevinUpdate, IsTheFormula) {
     const auto before = theta;
     langevin_update(spec, 41, gradient, theta, scratch);
     for (std::size_t j = 0; j < d; ++j) {
-      const long double from_center = before[j] - static_cast<long double>(centred ? 2.5 : 0.0);
+      const long double from_center = before[j] - static_cast<long double>(centered ? 2.5 : 0.0);
       const long double drift = 0.011 * static_cast<long double>(0.3) * gradient[j];
       const long double prior = 0.011 * static_cast<long double>(0.7) * from_center;
       const long double kick = std::sqrt(2 * static_cast<long double>(0.011)) * xi[j];

@@ -30,9 +30,9 @@ TEST_F(DeviceStatistics, AreTheHostsAndRepeatBitForBit) {
        {std::pair<std::size_t, std::size_t>{4, 1}, {5, 33}, {101, 32}, {1000, 31}, {4099, 3}}) {
     const std::vector<double> values = support::known_draws(n, c);
     const Draws draws{values, n, c, kinds};
-    const auto host = summarise(draws, probabilities);
-    const auto device = summarise(draws, probabilities, Processor::device);
-    const auto again = summarise(draws, probabilities, Processor::device);
+    const auto host = summarize(draws, probabilities);
+    const auto device = summarize(draws, probabilities, Processor::device);
+    const auto again = summarize(draws, probabilities, Processor::device);
     for (std::size_t j = 0; j < kinds; ++j) {
       SCOPED_TRACE(testing::Message() << n << " x " << c << " " << support::draw_kinds[j]);
       const auto expect_same = [&](double Summary::*field) {
@@ -60,7 +60,7 @@ TEST_F(DeviceStatistics, DrawsThatDoNotFitAreRefused) {
   const std::size_t n = std::size_t{1} << 36;
   const std::span<const double> values(static_cast<const double*>(nullptr), 0);
   try {
-    static_cast<void>(kernels::summarise_on_device({values, n, 1, 1}, {}));
+    static_cast<void>(kernels::summarize_on_device({values, n, 1, 1}, {}));
     FAIL() << "no error";
   } catch (const CudaError& error) {
     EXPECT_NE(std::string(error.what()).find("4194321 MiB on the GPU"), std::string::npos)

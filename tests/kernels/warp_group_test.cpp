@@ -179,15 +179,15 @@ Table make_table(std::size_t n, std::size_t d, unsigned seed) {
   return p;
 }
 
-// Chains around `centre`, some of them far out.
-std::vector<double> make_thetas(std::size_t chains, std::size_t d, double centre, double spread,
+// Chains around `center`, some of them far out.
+std::vector<double> make_thetas(std::size_t chains, std::size_t d, double center, double spread,
                                 unsigned seed) {
   std::mt19937 gen(seed);
   std::normal_distribution<double> normal(0, spread);
   std::vector<double> theta(chains * d);
   for (std::size_t c = 0; c < chains; ++c) {
     for (std::size_t j = 0; j < d; ++j) {
-      theta[c * d + j] = centre * (j % 2 == 0 ? 1 : -1) + normal(gen) * (c % 17 == 5 ? 20 : 1);
+      theta[c * d + j] = center * (j % 2 == 0 ? 1 : -1) + normal(gen) * (c % 17 == 5 ? 20 : 1);
     }
   }
   return theta;
@@ -348,7 +348,7 @@ TEST_F(WarpGroupTest, LongRangesGoRoundTheStages) {
                             .rows = n,
                             .features = d,
                             .width = width});
-    device->launch(CentreReference{
+    device->launch(CenterReference{
         .theta = thetas, .reference = reference, .moved = moved, .chains = chains, .features = d});
     device->launch(ReferenceLogits{.x = x,
                                    .reference = reference,
@@ -432,7 +432,7 @@ class ReferenceTest : public WarpGroupTest {
     std::vector<unsigned> moved;
   };
   // From the reference 0, `times` in a row.
-  static Result centre(const std::vector<double>& theta, std::size_t d, int times = 1) {
+  static Result center(const std::vector<double>& theta, std::size_t d, int times = 1) {
     const auto device = support::make_test_device(GIBBSITE_TEST_DEVICE);
     const std::size_t blocks = reference_blocks(d);
     std::byte* const thetas = device->allocate(theta.size() * sizeof(double));
@@ -442,7 +442,7 @@ class ReferenceTest : public WarpGroupTest {
     device->fill_zero(cuda::Queue::compute, reference, d * sizeof(double));
     for (int k = 0; k < times; ++k) {
       device->launch(
-          CentreReference{.theta = {reinterpret_cast<const double*>(thetas), theta.size()},
+          CenterReference{.theta = {reinterpret_cast<const double*>(thetas), theta.size()},
                           .reference = {reinterpret_cast<double*>(reference), d},
                           .moved = {reinterpret_cast<unsigned*>(moved), blocks},
                           .chains = theta.size() / d,
@@ -463,7 +463,7 @@ TEST_F(ReferenceTest, IsNearTheMeanWhateverTheOrder) {
     for (const std::size_t d : Sizes{1, 33}) {
       std::vector<double> theta = make_thetas(chains, d, 3, 0.1, 7);
       for (std::size_t c = 0; c < chains; ++c) theta[c * d] *= 1e-7;
-      const Result r = centre(theta, d);
+      const Result r = center(theta, d);
       for (std::size_t j = 0; j < d; ++j) {
         double mean = 0, apart = 0, largest = 0;
         for (std::size_t c = 0; c < chains; ++c) {
@@ -480,25 +480,25 @@ TEST_F(ReferenceTest, IsNearTheMeanWhateverTheOrder) {
       for (std::size_t c = 0; c < chains; ++c) {
         std::copy_n(&theta[c * d], d, &reversed[(chains - 1 - c) * d]);
       }
-      EXPECT_EQ(centre(reversed, d).reference, r.reference) << chains << " " << d;
+      EXPECT_EQ(center(reversed, d).reference, r.reference) << chains << " " << d;
     }
   }
 }
 
 TEST_F(ReferenceTest, SaysWhetherItMoved) {
   const std::vector<double> theta = make_thetas(40, 70, 3, 0.1, 8);
-  EXPECT_EQ(centre(theta, 70, 1).moved, (std::vector<unsigned>{1, 1, 1}));
-  EXPECT_EQ(centre(theta, 70, 2).moved, (std::vector<unsigned>{0, 0, 0}));
+  EXPECT_EQ(center(theta, 70, 1).moved, (std::vector<unsigned>{1, 1, 1}));
+  EXPECT_EQ(center(theta, 70, 2).moved, (std::vector<unsigned>{0, 0, 0}));
   std::vector<double> one(40 * 70, 0.0);
   for (std::size_t c = 0; c < 40; ++c) one[c * 70 + 69] = 2;
-  EXPECT_EQ(centre(one, 70, 1).moved, (std::vector<unsigned>{0, 0, 1}));
+  EXPECT_EQ(center(one, 70, 1).moved, (std::vector<unsigned>{0, 0, 1}));
   // Steps that are small against the spread leave it where it is, nearly always.
   std::mt19937 gen(9);
   std::normal_distribution<double> step(0, 1e-4);
   std::vector<double> walk = theta;
-  const Result before = centre(walk, 70);
+  const Result before = center(walk, 70);
   for (double& v : walk) v += step(gen);
-  const Result after = centre(walk, 70);
+  const Result after = center(walk, 70);
   std::size_t same = 0;
   for (std::size_t j = 0; j < 70; ++j) same += before.reference[j] == after.reference[j];
   EXPECT_GE(same, 68u);
@@ -508,9 +508,9 @@ TEST_F(ReferenceTest, LeavesOutChainsThatAreNotFinite) {
   std::vector<double> theta(12 * 3, 0.5);
   theta[4] = std::numeric_limits<double>::quiet_NaN();
   theta[7] = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(centre(theta, 3).reference, (std::vector<double>{0.5, 0.5, 0.5}));
+  EXPECT_EQ(center(theta, 3).reference, (std::vector<double>{0.5, 0.5, 0.5}));
   const std::vector<double> none(3, std::numeric_limits<double>::quiet_NaN());
-  EXPECT_EQ(centre(none, 3).reference, (std::vector<double>{0, 0, 0}));
+  EXPECT_EQ(center(none, 3).reference, (std::vector<double>{0, 0, 0}));
 }
 
 // ---- the source in an engine ----

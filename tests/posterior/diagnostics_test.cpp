@@ -44,7 +44,7 @@ double number(const nlohmann::json& v) {
 
 // Every statistic of 64 sets of draws within 1e-9 of ArviZ's, the promise being 1e-6: normal
 // quantiles are good to 1e-15 on both sides, and sums of 16 000 terms lose a few digits.
-void expect_arviz(std::vector<Summary> (*summarise_draws)(const Draws&, std::span<const double>)) {
+void expect_arviz(std::vector<Summary> (*summarize_draws)(const Draws&, std::span<const double>)) {
   std::ifstream file(GIBBSITE_SOURCE_DIR "/tests/posterior/diagnostics.json");
   const auto expected = nlohmann::json::parse(file);
   ASSERT_EQ(expected["kinds"].get<std::vector<std::string>>(),
@@ -54,7 +54,7 @@ void expect_arviz(std::vector<Summary> (*summarise_draws)(const Draws&, std::spa
   for (std::size_t i = 0; i < expected["cases"].size(); i += kinds) {
     const std::size_t n = expected["cases"][i]["draws"], c = expected["cases"][i]["chains"];
     const std::vector<double> values = support::known_draws(n, c);
-    const auto summaries = summarise_draws({values, n, c, kinds}, probabilities);
+    const auto summaries = summarize_draws({values, n, c, kinds}, probabilities);
     ASSERT_EQ(summaries.size(), kinds);
     for (std::size_t j = 0; j < kinds; ++j) {
       const auto& of = expected["cases"][i + j];
@@ -88,13 +88,13 @@ void expect_arviz(std::vector<Summary> (*summarise_draws)(const Draws&, std::spa
 
 TEST(Diagnostics, AreArviZs) {
   expect_arviz([](const Draws& draws, std::span<const double> probabilities) {
-    return summarise(draws, probabilities);
+    return summarize(draws, probabilities);
   });
 }
 
 TEST(Diagnostics, AreArviZsInOpenMp) {
   expect_arviz([](const Draws& draws, std::span<const double> probabilities) {
-    return kernels::summarise_on<OpenMp>(draws, probabilities);
+    return kernels::summarize_on<OpenMp>(draws, probabilities);
   });
 }
 
@@ -104,11 +104,11 @@ TEST(Diagnostics, SameBitsForAnyNumberOfThreads) {
   const std::size_t n = 2501, c = 5;
   const std::vector<double> values = support::known_draws(n, c), p = {0.1, 0.5};
   const Draws draws{values, n, c, kinds};
-  const auto other = kernels::summarise_on<OpenMp>(draws, p);
+  const auto other = kernels::summarize_on<OpenMp>(draws, p);
   const int before = omp_get_max_threads();
   for (const int threads : {1, 2, 7}) {
     omp_set_num_threads(threads);
-    const auto many = summarise(draws, p);
+    const auto many = summarize(draws, p);
     omp_set_num_threads(before);
     for (std::size_t j = 0; j < kinds; ++j) {
       const auto a = numbers(other[j]), b = numbers(many[j]);
@@ -132,7 +132,7 @@ TEST(Diagnostics, OrderOfChainsDoesNotMatter) {
       }
     }
   }
-  const auto a = summarise({values, n, c, kinds}, p), b = summarise({turned, n, c, kinds}, p);
+  const auto a = summarize({values, n, c, kinds}, p), b = summarize({turned, n, c, kinds}, p);
   for (std::size_t j = 0; j < kinds; ++j) {
     const auto x = numbers(a[j]), y = numbers(b[j]);
     for (std::size_t k = 0; k < x.size(); ++k) {
@@ -148,7 +148,7 @@ TEST(Diagnostics, OrderOfChainsDoesNotMatter) {
 TEST(Diagnostics, MomentsAndQuantilesByHand) {
   const std::size_t n = 2048, c = 3;
   const std::vector<double> values = support::known_draws(n, c), p = {0, 0.25, 0.999, 1};
-  const auto summaries = summarise({values, n, c, kinds}, p);
+  const auto summaries = summarize({values, n, c, kinds}, p);
   for (std::size_t j = 0; j < kinds; ++j) {
     std::vector<double> x;
     for (std::size_t i = 0; i < n * c; ++i) x.push_back(values[i * kinds + j]);
@@ -192,7 +192,7 @@ std::vector<double> normal_chains(std::size_t n, std::size_t c, double apart, do
 TEST(Diagnostics, IndependentDrawsAreEffectiveDraws) {
   const std::size_t n = 1000, c = 64;
   const std::vector<double> values = normal_chains(n, c, 0, 0);
-  const Summary s = summarise({values, n, c, 1}, {}).front();
+  const Summary s = summarize({values, n, c, 1}, {}).front();
   for (const double ess : {s.ess_bulk, s.ess_tail, s.ess_mean}) {
     EXPECT_NEAR(ess / static_cast<double>(n * c), 1, 0.1);
   }
@@ -206,12 +206,12 @@ TEST(Diagnostics, IndependentDrawsAreEffectiveDraws) {
 TEST(Diagnostics, RHatSeesChainsThatDiffer) {
   const std::size_t n = 500, c = 4;
   const std::vector<double> apart = normal_chains(n, c, 10, 0), wider = normal_chains(n, c, 0, 1);
-  EXPECT_GT(summarise({apart, n, c, 1}, {}).front().r_hat, 2.5);
-  EXPECT_LT(summarise({apart, n, c, 1}, {}).front().ess_bulk, 10);
-  EXPECT_GT(summarise({wider, n, c, 1}, {}).front().r_hat, 1.1);
+  EXPECT_GT(summarize({apart, n, c, 1}, {}).front().r_hat, 2.5);
+  EXPECT_LT(summarize({apart, n, c, 1}, {}).front().ess_bulk, 10);
+  EXPECT_GT(summarize({wider, n, c, 1}, {}).front().r_hat, 1.1);
   std::vector<double> stuck(n * c);
   for (std::size_t i = 0; i < stuck.size(); ++i) stuck[i] = static_cast<double>(i % c);
-  EXPECT_GT(summarise({stuck, n, c, 1}, {}).front().r_hat, 1e6);
+  EXPECT_GT(summarize({stuck, n, c, 1}, {}).front().r_hat, 1e6);
 }
 
 // A chain that drifts: only the split shows it.
@@ -221,7 +221,7 @@ TEST(Diagnostics, RHatSeesADrift) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] += 6 * static_cast<double>(i / c) / static_cast<double>(n);
   }
-  EXPECT_GT(summarise({values, n, c, 1}, {}).front().r_hat, 1.5);
+  EXPECT_GT(summarize({values, n, c, 1}, {}).front().r_hat, 1.5);
 }
 
 TEST(Diagnostics, ADrawThatIsNotFiniteMakesItsParameterNaN) {
@@ -230,7 +230,7 @@ TEST(Diagnostics, ADrawThatIsNotFiniteMakesItsParameterNaN) {
     std::vector<double> values = support::known_draws(n, c);
     values[5 * kinds + 1] = bad;
     const std::vector<double> p = {0.5};
-    const auto summaries = summarise({values, n, c, kinds}, p);
+    const auto summaries = summarize({values, n, c, kinds}, p);
     for (const double v : numbers(summaries[1])) EXPECT_TRUE(std::isnan(v));
     EXPECT_EQ(summaries[1].quantiles.size(), 1u);
     for (const double v : numbers(summaries[0])) EXPECT_TRUE(std::isfinite(v));
@@ -240,34 +240,34 @@ TEST(Diagnostics, ADrawThatIsNotFiniteMakesItsParameterNaN) {
 // Draws whose squares overflow have no effective size.
 TEST(Diagnostics, DrawsTooLargeToSquare) {
   const std::vector<double> values = {1e300, -1e300, 1e299, -1e300, 1e300, 5e299, 0, 1e300};
-  const Summary s = summarise({values, 8, 1, 1}, {}).front();
+  const Summary s = summarize({values, 8, 1, 1}, {}).front();
   EXPECT_TRUE(std::isnan(s.ess_mean));
   EXPECT_TRUE(std::isfinite(s.ess_bulk));
 }
 
 TEST(Diagnostics, Rejections) {
   const std::vector<double> values(24);
-  const auto summarising = [&](std::size_t n, std::size_t c, std::size_t d, double p) {
+  const auto summarizing = [&](std::size_t n, std::size_t c, std::size_t d, double p) {
     return [&values, n, c, d, p] {
       const std::vector<double> probabilities = {p};
-      static_cast<void>(summarise({values, n, c, d}, probabilities));
+      static_cast<void>(summarize({values, n, c, d}, probabilities));
     };
   };
-  EXPECT_NO_THROW(summarising(4, 3, 2, 0.5)());
-  EXPECT_THAT(summarising(3, 4, 2, 0.5), ThrowsMessage<BadInput>(HasSubstr("draws: must be at")));
-  EXPECT_THAT(summarising(24, 0, 1, 0.5), ThrowsMessage<BadInput>(HasSubstr("chains: ")));
-  EXPECT_THAT(summarising(24, 1, 0, 0.5), ThrowsMessage<BadInput>(HasSubstr("parameters: ")));
-  EXPECT_THAT(summarising(4, 3, 3, 0.5), ThrowsMessage<BadInput>(HasSubstr("values: has 24")));
-  EXPECT_THAT(summarising(4, 3, 2, -0.1), ThrowsMessage<BadInput>(HasSubstr("probabilities: ")));
-  EXPECT_THAT(summarising(4, 3, 2, 1.1), ThrowsMessage<BadInput>(HasSubstr("probabilities: ")));
-  EXPECT_THAT(summarising(4, 3, 2, std::nan("")),
+  EXPECT_NO_THROW(summarizing(4, 3, 2, 0.5)());
+  EXPECT_THAT(summarizing(3, 4, 2, 0.5), ThrowsMessage<BadInput>(HasSubstr("draws: must be at")));
+  EXPECT_THAT(summarizing(24, 0, 1, 0.5), ThrowsMessage<BadInput>(HasSubstr("chains: ")));
+  EXPECT_THAT(summarizing(24, 1, 0, 0.5), ThrowsMessage<BadInput>(HasSubstr("parameters: ")));
+  EXPECT_THAT(summarizing(4, 3, 3, 0.5), ThrowsMessage<BadInput>(HasSubstr("values: has 24")));
+  EXPECT_THAT(summarizing(4, 3, 2, -0.1), ThrowsMessage<BadInput>(HasSubstr("probabilities: ")));
+  EXPECT_THAT(summarizing(4, 3, 2, 1.1), ThrowsMessage<BadInput>(HasSubstr("probabilities: ")));
+  EXPECT_THAT(summarizing(4, 3, 2, std::nan("")),
               ThrowsMessage<BadInput>(HasSubstr("probabilities: ")));
 }
 
 TEST(Diagnostics, WithoutCudaTheDeviceIsNotCompiled) {
   if (cuda::compiled()) GTEST_SKIP() << "this build has the kernels";
   const std::vector<double> values(8);
-  EXPECT_THROW(static_cast<void>(summarise({values, 8, 1, 1}, {}, Processor::device)), NotCompiled);
+  EXPECT_THROW(static_cast<void>(summarize({values, 8, 1, 1}, {}, Processor::device)), NotCompiled);
 }
 
 }  // namespace

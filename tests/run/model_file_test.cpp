@@ -108,7 +108,7 @@ TEST(Release, UnreadableFilesAreOneLine) {
   rejected([](json& f) { f["model"]["preprocessing"]["columns"][0]["type"] = "date"; }, "type");
   rejected([](json& f) { f["model"]["preprocessing"]["columns"][0]["range"] = {1}; }, "range");
   rejected([](json& f) { f["model"]["preprocessing"]["columns"][1]["levels"] = {1}; }, "levels");
-  rejected([](json& f) { f["model"]["preprocessing"]["colour"] = 1; }, "unknown field");
+  rejected([](json& f) { f["model"]["preprocessing"]["color"] = 1; }, "unknown field");
 }
 
 TEST(OriginalUnits, PredictAsTheScaledOnes) {

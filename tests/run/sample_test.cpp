@@ -273,7 +273,7 @@ TEST_P(Sample, CheckpointOfAnotherRunIsRefused) {
   EXPECT_THAT(refused(), other_run) << "draws";
   plan = planned;
   std::swap(model.center[0], model.center[1]);
-  EXPECT_THAT(refused(), other_run) << "centre";
+  EXPECT_THAT(refused(), other_run) << "center";
   std::swap(model.center[0], model.center[1]);
   EXPECT_THAT(error(kept, StreamKey::from_seed(1)), HasSubstr("another `seed`"));
   EXPECT_EQ(refused(), "no error");  // and the right one goes on
@@ -363,7 +363,7 @@ TEST_P(Sample, PlanOutOfReachIsNotRun) {
 }
 
 // One step so short that the draw is its start: theta_hat + xi / sqrt(M), a start for each draw.
-TEST_P(Sample, DalalyanStartsAroundTheMinimiser) {
+TEST_P(Sample, DalalyanStartsAroundTheMinimizer) {
   Dalalyan c{Calibration::gdp, 0.3, 0.8, 1e-6, 1e-40, 1, 0};
   plan.offers[0].mechanism = c;
   const double smoothness = plan.problem.smoothness_up(c.beta, c.prior_precision);
@@ -371,7 +371,7 @@ TEST_P(Sample, DalalyanStartsAroundTheMinimiser) {
   const auto result = run(key);
   const Potential u{make_backend("reference")->load(data.view(), data.y, *model.loss), c.beta,
                     c.prior_precision, model.center};
-  const Minimum minimum = minimise(u, 1e-12);
+  const Minimum minimum = minimize(u, 1e-12);
   for (std::uint32_t k = 0; k < 3; ++k) {
     std::vector<double> xi(d);
     fill_normals(key, k, start_step, xi);

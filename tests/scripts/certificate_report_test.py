@@ -17,7 +17,7 @@ import certificate_report  # noqa: E402
 
 def entry(name, gamma, chains=1, **more):
     out = dict.fromkeys(("iterations", "proposals", "rounds", "gradients", "planned_gradient_passes",
-                         "planned_proposal_passes", "minimise_seconds", "setup_seconds", "run_iterations",
+                         "planned_proposal_passes", "minimize_seconds", "setup_seconds", "run_iterations",
                          "run_gradient_passes", "run_proposal_passes", "draws"), 0)
     return {**out, "name": f"{name}/1000x5/{gamma}/{chains}/iterations:1/manual_time", "rows": 1000.0, "features": 5.0,
             "gamma": gamma, "chains": float(chains), "beta": 0.1, "smoothness": 26.0, "tv": gamma, "whole": 1.0,

@@ -1,4 +1,4 @@
-// End to end: chains on D and on a neighbour, told apart as well as we can (THEORY 6). The lower
+// End to end: chains on D and on a neighbor, told apart as well as we can (THEORY 6). The lower
 // bound on mu holds with probability 1 - 1e-6 over the seed, so it may not exceed the certificate;
 // with half the noise it does.
 #include <gtest/gtest.h>
@@ -51,13 +51,13 @@ std::size_t above(const Eigen::VectorXd& scores, double threshold) {
 }
 
 /// Lower bound on mu at confidence 1 - alpha, from the draws alone.
-double audit_mu_down(const Eigen::MatrixX2d& d, const Eigen::MatrixX2d& neighbour) {
+double audit_mu_down(const Eigen::MatrixX2d& d, const Eigen::MatrixX2d& neighbor) {
   const auto half = static_cast<Eigen::Index>(chains_per_side / 2);
   const auto n = static_cast<std::size_t>(half);
   // First half: the direction between the means, and the best threshold along it.
   const Eigen::Vector2d direction =
-      (neighbour.topRows(half).colwise().mean() - d.topRows(half).colwise().mean()).transpose();
-  const Eigen::VectorXd a = d * direction, b = neighbour * direction;
+      (neighbor.topRows(half).colwise().mean() - d.topRows(half).colwise().mean()).transpose();
+  const Eigen::VectorXd a = d * direction, b = neighbor * direction;
   double threshold = 0, best = -1e300;
   for (int q = 1; q < 100; ++q) {
     Eigen::VectorXd sorted = a.head(half);

@@ -1,4 +1,4 @@
-// Nothing beats the certificate: the exact laws of a chain on D and on a neighbour D', by
+// Nothing beats the certificate: the exact laws of a chain on D and on a neighbor D', by
 // quadrature, against the curve delta(epsilon; mu_T) of the path certificate (THEORY 3.3).
 //
 // Nothing here is random. "Beats" means: delta by quadrature exceeds the certificate's by more than
@@ -31,8 +31,8 @@ struct Row {
   double x = 1, y = 1, offset = 0;
 };
 
-/// One row of each kind of neighbour: `before` is replaced by `after` (shorter: removed).
-struct Neighbour {
+/// One row of each kind of neighbor: `before` is replaced by `after` (shorter: removed).
+struct Neighbor {
   std::string name;
   std::vector<Row> before, after;
 };
@@ -62,13 +62,13 @@ Problem logistic_constants(std::uint64_t rows) {
 
 /// Both laws on two lattices; the coarse one prices the error.
 struct Laws {
-  quadrature::ChainLaw d, neighbour, d_coarse, neighbour_coarse;
+  quadrature::ChainLaw d, neighbor, d_coarse, neighbor_coarse;
   Laws(const Slope& u, const Slope& v, double h)
       : d(u, 0, h, 2),
-        neighbour(v, 0, h, 2),
+        neighbor(v, 0, h, 2),
         d_coarse(u, 0, h, 1.5),
-        neighbour_coarse(v, 0, h, 1.5) {}
-  void step() { d.step(), neighbour.step(), d_coarse.step(), neighbour_coarse.step(); }
+        neighbor_coarse(v, 0, h, 1.5) {}
+  void step() { d.step(), neighbor.step(), d_coarse.step(), neighbor_coarse.step(); }
 };
 
 /// delta(epsilon) by quadrature in the worse direction, and how far off it can be.
@@ -77,8 +77,8 @@ struct Exact {
 };
 
 std::vector<Exact> exact_curve(const Laws& laws, const std::vector<double>& epsilons) {
-  const HockeyStick fine(laws.d, laws.neighbour), coarse(laws.d_coarse, laws.neighbour_coarse);
-  const double lost = std::fabs(1 - laws.d.mass()) + std::fabs(1 - laws.neighbour.mass());
+  const HockeyStick fine(laws.d, laws.neighbor), coarse(laws.d_coarse, laws.neighbor_coarse);
+  const double lost = std::fabs(1 - laws.d.mass()) + std::fabs(1 - laws.neighbor.mass());
   std::vector<Exact> out;
   for (const double epsilon : epsilons) {
     const double delta = fine.delta(epsilon);
@@ -120,7 +120,7 @@ Comparison compare(const Laws& laws, double mu) {
   return out;
 }
 
-std::vector<Neighbour> neighbours(std::mt19937_64& random) {
+std::vector<Neighbor> neighbors(std::mt19937_64& random) {
   std::uniform_real_distribution<double> x(-1, 1);
   return {
       {"label flipped", {{1, 1, 0}}, {{1, -1, 0}}},  // difference beta L at every theta
@@ -133,14 +133,14 @@ std::vector<Neighbour> neighbours(std::mt19937_64& random) {
   };
 }
 
-TEST(Certificate, IsNotBeatenByAnyNeighbour) {
+TEST(Certificate, IsNotBeatenByAnyNeighbor) {
   std::mt19937_64 random(20240611);
   std::uniform_real_distribution<double> x(-1, 1);
   double tightest = 0;
   int curves = 0;
   for (const std::uint64_t n : {1U, 2U, 5U, 20U}) {
     const Problem constants = logistic_constants(n);
-    for (const Neighbour& pair : neighbours(random)) {
+    for (const Neighbor& pair : neighbors(random)) {
       if (pair.before.size() > n) continue;
       const auto adjacency = pair.after.empty() ? Adjacency::add_remove : Adjacency::replace_one;
       std::vector<Row> shared;
@@ -174,10 +174,10 @@ TEST(Certificate, IsNotBeatenByAnyNeighbour) {
     }
   }
   EXPECT_GT(curves, 900);
-  EXPECT_NEAR(tightest, 1, 1e-9);  // some neighbour reaches the curve: the comparison has power
+  EXPECT_NEAR(tightest, 1, 1e-9);  // some neighbor reaches the curve: the comparison has power
 }
 
-// A quadratic loss f = (z - y)^2 / 2 on rows x = +-1: the gradients of neighbours differ by
+// A quadratic loss f = (z - y)^2 / 2 on rows x = +-1: the gradients of neighbors differ by
 // beta |y - y'| = 2 beta at every theta, and U has one curvature K = beta n + m, so the laws are
 // Gaussians of one variance and the certificate for m = K must be attained.
 Slope quadratic_slope(double n, double sum_xy, const Chain& chain) {
@@ -211,7 +211,7 @@ TEST(Certificate, QuadraticAttainsItInClosedForm) {
   }
 }
 
-// For h > 2/(M+m), c = hM - 1 and the step reverses a difference. No fixed neighbour attains the
+// For h > 2/(M+m), c = hM - 1 and the step reverses a difference. No fixed neighbor attains the
 // certificate there; one whose gradient difference changes sign at each step does (the theorem
 // covers it: it bounds every step alone).
 TEST(Certificate, AlternatingDifferenceAttainsItForLongSteps) {
@@ -253,8 +253,8 @@ TEST(Certificate, WrongCertificatesAreBeaten) {
   const double M = one.smoothness_up(beta, m), h = 0.3 / (M + m);
   const double S = one.sensitivity_up(beta, Adjacency::replace_one, 1);
   const Chain chain{beta, m, h};
-  const auto laws_after = [&](const std::vector<Row>& d, const std::vector<Row>& neighbour) {
-    Laws laws(logistic_slope(d, chain), logistic_slope(neighbour, chain), h);
+  const auto laws_after = [&](const std::vector<Row>& d, const std::vector<Row>& neighbor) {
+    Laws laws(logistic_slope(d, chain), logistic_slope(neighbor, chain), h);
     for (int t = 1; t < T; ++t) laws.step();
     return laws;
   };

@@ -1,7 +1,7 @@
 // Many chains against the exact law of theta_T, on every backend.
 //
 // Each chain becomes a score vector that is exactly N(0, I_d) under the exact law of Langevin Monte
-// Carlo after T steps, discretisation included (scores.hpp). A test fires by chance with
+// Carlo after T steps, discretization included (scores.hpp). A test fires by chance with
 // probability at most 5e-8 over the choice of the seed; the seeds are fixed, and there are 10 such
 // verdicts per backend here, so at most 1e-6 in all. Each test also shows that it fires when the
 // noise is scaled by 1.02 and when beta is scaled by 0.98.
@@ -271,9 +271,9 @@ TEST_P(Chains, LogisticInTwoDimensions) {
   EXPECT_NEAR(law.weight.sum(), 1, 1e-9);
   // Scores on a grid of 7 standard deviations to each side.
   constexpr Eigen::Index size = 160;
-  const Eigen::Vector2d mean = law.centre.transpose() * law.weight;
+  const Eigen::Vector2d mean = law.center.transpose() * law.weight;
   const double sd =
-      std::sqrt((law.centre.rowwise() - mean.transpose()).rowwise().squaredNorm().dot(law.weight) +
+      std::sqrt((law.center.rowwise() - mean.transpose()).rowwise().squaredNorm().dot(law.weight) +
                 law.scale * law.scale);
   const Eigen::Vector2d lo = mean.array() - 7 * sd;
   const double spacing = 14 * sd / size;
@@ -285,8 +285,8 @@ TEST_P(Chains, LogisticInTwoDimensions) {
     const double x2 = lo(1) + spacing * static_cast<double>(i);
     double lower = 0, upper = 0;
     for (Eigen::Index j = 0; j < terms; ++j) {
-      const double z1 = (x1 - law.centre(j, 0)) / law.scale;
-      const double z2 = (x2 - law.centre(j, 1)) / law.scale;
+      const double z1 = (x1 - law.center(j, 0)) / law.scale;
+      const double z2 = (x2 - law.center(j, 1)) / law.scale;
       g(j, i) = law.weight(j) * std::exp(-0.5 * z1 * z1);
       below(j, i) = quadrature::upper_tail(-z2);
       above(j, i) = quadrature::upper_tail(z2);
@@ -332,7 +332,7 @@ TEST_P(Chains, StreamsAreIndependent) {
     const MatrixXd theta = sampled(backend(), table, squared_loss, specs);
     return VectorXd((theta.col(0).array() - law.mean(0)) / law.L(0, 0));
   };
-  MatrixXd w(count, 6);  // neighbouring streams of one key, then the same streams of the next key
+  MatrixXd w(count, 6);  // neighboring streams of one key, then the same streams of the next key
   w << column(StreamKey::from_seed(7), 0, 2), column(StreamKey::from_seed(7), 1, 2),
       column(StreamKey::from_seed(8), 0, 2), column(chacha_key(7), 0, 2),
       column(chacha_key(7), 1, 2), column(chacha_key(8), 0, 2);

@@ -154,7 +154,7 @@ Outcome judge(const Table& table, std::vector<Kernel>& kernels, const VectorXd& 
   axes.colwise().normalize();
   const VectorXd at = axes * start;
 
-  ProximalChains sampler(u, schedule, minimise(u, 1e-3 * std::sqrt(m)).theta, chains,
+  ProximalChains sampler(u, schedule, minimize(u, 1e-3 * std::sqrt(m)).theta, chains,
                          StreamKey::from_seed(5));
   std::vector<double> positions;
   for (std::size_t c = 0; c < chains; ++c) {

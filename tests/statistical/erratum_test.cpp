@@ -30,7 +30,7 @@ double slope(double t) { return beta * losses::logistic::residual(t, 1.0) + m * 
 double curvature(double t) { return beta * losses::logistic::second(t, 1.0) + m; }
 double node(Eigen::Index i) { return lowest + spacing * static_cast<double>(i); }
 
-double minimiser() {
+double minimizer() {
   double t = 0;
   for (int i = 0; i < 50; ++i) t -= slope(t) / curvature(t);
   return t;
@@ -93,7 +93,7 @@ struct Laws {
 
 Laws laws() {
   Laws out{Eigen::VectorXd(points), Eigen::VectorXd(points)};
-  const double mode = minimiser();
+  const double mode = minimizer();
   for (Eigen::Index i = 0; i < points; ++i) {
     const double t = node(i);
     out.start(i) = std::exp(-M / 2 * (t - mode) * (t - mode));

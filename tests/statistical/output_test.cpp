@@ -21,7 +21,7 @@ std::vector<double> minimum(const Table& table, std::size_t d, double ridge) {
   const Potential u{
       backend->load(Rows(table.x.data(), table.y.size(), d), table.y, loss_named("logistic")), 1.0,
       ridge};
-  const Minimum found = minimise(u, 1e-11 * ridge);
+  const Minimum found = minimize(u, 1e-11 * ridge);
   EXPECT_LE(found.gradient_norm, 1e-8 * ridge);
   return found.theta;
 }

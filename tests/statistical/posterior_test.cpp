@@ -373,9 +373,9 @@ TEST(PosteriorLaw, LogisticInTwoDimensions) {
 }
 
 /// Exact draws by rejection: U is m-strongly convex, so exp(-U) is at most exp(-U(mode)) times the
-/// density of N(mode, I/m) unnormalised.
+/// density of N(mode, I/m) unnormalized.
 std::vector<double> rejection(const Potential& u, std::size_t count, std::uint64_t seed) {
-  const Minimum mode = minimise(u, 1e-12);
+  const Minimum mode = minimize(u, 1e-12);
   const double least = u.value(mode.theta);
   const std::size_t d = u.features();
   std::mt19937_64 random(seed);

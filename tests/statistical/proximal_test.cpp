@@ -97,10 +97,10 @@ class Stale final : public support::ForwardingEngine {
   std::vector<double> before_;
 };
 
-/// theta [C x d] after `iterations` from `starts` [C x d], or from the minimiser.
+/// theta [C x d] after `iterations` from `starts` [C x d], or from the minimizer.
 MatrixXd run(Potential u, const ProximalSchedule& schedule, const MatrixXd& starts,
              std::uint64_t iterations, bool stale = false, ProximalCounts* counts = nullptr) {
-  const auto minimum = minimise(u, 1e-8).theta;
+  const auto minimum = minimize(u, 1e-8).theta;
   if (stale) u.engine = std::make_shared<Stale>(u.engine);
   const auto chains = static_cast<std::size_t>(starts.rows()), d = u.features();
   ProximalChains sampler(u, schedule, minimum, chains, StreamKey::from_seed(77));
@@ -317,7 +317,7 @@ TEST(ProximalLaw, TheExactLawIsWithinTheGap) {
     forward = (forward * there.asDiagonal()).eval();
     backward = (backward * back.asDiagonal()).eval();
     const MatrixXd kernel = backward * forward;
-    const double mode = minimise(u, 1e-9).theta[0];
+    const double mode = minimize(u, 1e-9).theta[0];
     VectorXd law(points);
     for (int i = 0; i < points; ++i) {
       const double gap = lo + i * step - mode;
@@ -443,7 +443,7 @@ MatrixXd calibrated(Kind kind, const Rows& rows, std::span<const float> labels, 
   }
   const auto schedule = kind == Kind::proximal ? proximal_schedule(d, m, M, 1e-4, 1e-6, false)
                                                : rejection_schedule(d, m, M, 1e-9, 1e-6);
-  ProximalChains chains(u, schedule, minimise(u, 1e-7).theta, draws, key);
+  ProximalChains chains(u, schedule, minimize(u, 1e-7).theta, draws, key);
   chains.start_at_random(1 / std::sqrt(M));
   while (chains.advance(static_cast<std::uint64_t>(schedule.iterations))) {
   }

@@ -2,11 +2,11 @@
 // Exact laws of short Langevin chains by quadrature of the transition kernel.
 //
 // One step is theta' = phi(theta) + sqrt(2h) xi with phi(theta) = theta - h U'(theta). From a
-// point, the law after T steps is therefore a mixture of Gaussians of scale sqrt(2h) centred on phi
-// of the points of a grid that carries the law after T-1 steps: densities and tail probabilities
-// are sums of exp and erfc, with full relative accuracy far into the tails. The trapezoid rule on a
-// product of two Gaussians converges like exp(-(pi r)^2), r grid points per scale: 7e-18 at r = 2.
-// Whoever uses it doubles r and takes the change as the error.
+// point, the law after T steps is therefore a mixture of Gaussians of scale sqrt(2h) centered on
+// phi of the points of a grid that carries the law after T-1 steps: densities and tail
+// probabilities are sums of exp and erfc, with full relative accuracy far into the tails. The
+// trapezoid rule on a product of two Gaussians converges like exp(-(pi r)^2), r grid points per
+// scale: 7e-18 at r = 2. Whoever uses it doubles r and takes the change as the error.
 #include <Eigen/Dense>
 #include <algorithm>
 #include <boost/math/distributions/normal.hpp>
@@ -39,27 +39,27 @@ inline double normal_score(double lower, double upper) {
                        : boost::math::quantile(complement(unit, std::max(upper, floor)));
 }
 
-/// sum_j weight_j N(centre_j, scale^2) in one dimension.
+/// sum_j weight_j N(center_j, scale^2) in one dimension.
 struct Mixture {
-  Eigen::ArrayXd centre, weight;
+  Eigen::ArrayXd center, weight;
   double scale = 1;
 
   [[nodiscard]] double density(double x) const {
-    return (weight * (-0.5 * ((x - centre) / scale).square()).exp()).sum() /
+    return (weight * (-0.5 * ((x - center) / scale).square()).exp()).sum() /
            (scale * std::sqrt(2 * std::numbers::pi));
   }
   /// P(X > x) and P(X <= x).
   [[nodiscard]] double above(double x) const {
-    return (weight * ((x - centre) / scale).unaryExpr(&upper_tail)).sum();
+    return (weight * ((x - center) / scale).unaryExpr(&upper_tail)).sum();
   }
   [[nodiscard]] double below(double x) const {
-    return (weight * ((centre - x) / scale).unaryExpr(&upper_tail)).sum();
+    return (weight * ((center - x) / scale).unaryExpr(&upper_tail)).sum();
   }
   /// P(a < X <= b), each term from its nearer tail.
   [[nodiscard]] double between(double a, double b) const {
     double sum = 0;
     for (Eigen::Index j = 0; j < weight.size(); ++j) {
-      const double lo = (a - centre(j)) / scale, hi = (b - centre(j)) / scale;
+      const double lo = (a - center(j)) / scale, hi = (b - center(j)) / scale;
       sum += weight(j) *
              (lo > 0 ? upper_tail(lo) - upper_tail(hi) : upper_tail(-hi) - upper_tail(-lo));
     }
@@ -97,14 +97,14 @@ class ChainLaw {
   void step() {
     const auto points = density_.size();
     law_.weight = spacing_ * density_;
-    law_.centre.resize(points);
+    law_.center.resize(points);
     long lo = std::numeric_limits<long>::max(), hi = std::numeric_limits<long>::min();
     std::vector<const Kernel*> kernels(static_cast<std::size_t>(points));
     for (Eigen::Index j = 0; j < points; ++j) {
       Kernel& k = kernels_[origin_ + j];
       if (k.density.size() == 0) k = kernel(map(static_cast<double>(origin_ + j) * spacing_));
       kernels[static_cast<std::size_t>(j)] = &k;
-      law_.centre(j) = k.centre;
+      law_.center(j) = k.center;
       lo = std::min(lo, k.origin);
       hi = std::max(hi, k.origin + k.density.size());
     }
@@ -122,20 +122,20 @@ class ChainLaw {
   }
 
  private:
-  struct Kernel {  // N(centre, 2h) on the lattice
-    double centre = 0;
+  struct Kernel {  // N(center, 2h) on the lattice
+    double center = 0;
     long origin = 0;
     Eigen::ArrayXd density;
   };
   [[nodiscard]] double map(double theta) const { return theta - h_ * slope_(theta); }
-  [[nodiscard]] Kernel kernel(double centre) const {
+  [[nodiscard]] Kernel kernel(double center) const {
     const double scale = std::sqrt(2 * h_);
     Kernel out;
-    out.centre = centre;
-    out.origin = std::lround((centre - reach * scale) / spacing_);
-    out.density.resize(std::lround((centre + reach * scale) / spacing_) + 1 - out.origin);
+    out.center = center;
+    out.origin = std::lround((center - reach * scale) / spacing_);
+    out.density.resize(std::lround((center + reach * scale) / spacing_) + 1 - out.origin);
     for (Eigen::Index i = 0; i < out.density.size(); ++i) {
-      out.density(i) = gaussian(static_cast<double>(out.origin + i) * spacing_ - centre, scale);
+      out.density(i) = gaussian(static_cast<double>(out.origin + i) * spacing_ - center, scale);
     }
     return out;
   }
@@ -210,9 +210,9 @@ class HockeyStick {
   std::vector<double> log_ratio_;
 };
 
-/// sum_j weight_j N(centre_j, scale^2 I) in two dimensions.
+/// sum_j weight_j N(center_j, scale^2 I) in two dimensions.
 struct Mixture2 {
-  Eigen::MatrixX2d centre;
+  Eigen::MatrixX2d center;
   Eigen::VectorXd weight;
   double scale = 1;
 };
@@ -227,8 +227,8 @@ inline Mixture2 law_after_2d(const Slope2& slope, const Eigen::Vector2d& start, 
   const double scale = std::sqrt(2 * h), spacing = scale / per_scale;
   Mixture2 law{(start - h * slope(start)).transpose(), Eigen::VectorXd::Ones(1), scale};
   for (int t = 1; t < steps; ++t) {
-    const Eigen::Vector2d lo = law.centre.colwise().minCoeff().transpose().array() - kept * scale;
-    const Eigen::Vector2d hi = law.centre.colwise().maxCoeff().transpose().array() + kept * scale;
+    const Eigen::Vector2d lo = law.center.colwise().minCoeff().transpose().array() - kept * scale;
+    const Eigen::Vector2d hi = law.center.colwise().maxCoeff().transpose().array() + kept * scale;
     const Eigen::Index rows = static_cast<Eigen::Index>((hi(0) - lo(0)) / spacing) + 1;
     const Eigen::Index cols = static_cast<Eigen::Index>((hi(1) - lo(1)) / spacing) + 1;
     const auto width = static_cast<Eigen::Index>(2 * kept * per_scale);
@@ -236,20 +236,20 @@ inline Mixture2 law_after_2d(const Slope2& slope, const Eigen::Vector2d& start, 
     Eigen::VectorXd g0(width), g1(width);
     for (Eigen::Index j = 0; j < law.weight.size(); ++j) {
       const auto i0 =
-          static_cast<Eigen::Index>((law.centre(j, 0) - kept * scale - lo(0)) / spacing);
+          static_cast<Eigen::Index>((law.center(j, 0) - kept * scale - lo(0)) / spacing);
       const auto i1 =
-          static_cast<Eigen::Index>((law.centre(j, 1) - kept * scale - lo(1)) / spacing);
+          static_cast<Eigen::Index>((law.center(j, 1) - kept * scale - lo(1)) / spacing);
       const Eigen::Index w0 = std::min(width, rows - i0), w1 = std::min(width, cols - i1);
       for (Eigen::Index k = 0; k < width; ++k) {
-        g0(k) = gaussian(lo(0) + static_cast<double>(i0 + k) * spacing - law.centre(j, 0), scale);
-        g1(k) = gaussian(lo(1) + static_cast<double>(i1 + k) * spacing - law.centre(j, 1), scale);
+        g0(k) = gaussian(lo(0) + static_cast<double>(i0 + k) * spacing - law.center(j, 0), scale);
+        g1(k) = gaussian(lo(1) + static_cast<double>(i1 + k) * spacing - law.center(j, 1), scale);
       }
       density.block(i0, i1, w0, w1).noalias() +=
           (law.weight(j) * g0.head(w0)) * g1.head(w1).transpose();
     }
     density *= spacing * spacing;
     const auto size = static_cast<Eigen::Index>((density.array() > 1e-18).count());
-    law.centre.resize(size, 2);
+    law.center.resize(size, 2);
     law.weight.resize(size);
     Eigen::Index j = 0;
     for (Eigen::Index a = 0; a < rows; ++a) {
@@ -257,7 +257,7 @@ inline Mixture2 law_after_2d(const Slope2& slope, const Eigen::Vector2d& start, 
         if (!(density(a, b) > 1e-18)) continue;
         const Eigen::Vector2d theta(lo(0) + static_cast<double>(a) * spacing,
                                     lo(1) + static_cast<double>(b) * spacing);
-        law.centre.row(j) = (theta - h * slope(theta)).transpose();
+        law.center.row(j) = (theta - h * slope(theta)).transpose();
         law.weight(j++) = density(a, b);
       }
     }

@@ -5,7 +5,7 @@
 //   racecheck  two threads touch one shared element between barriers and one of them writes
 //   initcheck  a shared element, or the target of an unfinished copy, is read before it is written
 //   synccheck  a thread leaves, or waits at another barrier, while its block or warp waits
-// Not modelled: the memory order between blocks, registers, timing.
+// Not modeled: the memory order between blocks, registers, timing.
 #include <array>
 #include <boost/context/fiber.hpp>
 #include <boost/context/pooled_fixedsize_stack.hpp>

@@ -73,7 +73,7 @@ HWY_EXPORT(MultiplyAddFloat);
 
 namespace {
 
-// Keeps what made `value` from being optimised away.
+// Keeps what made `value` from being optimized away.
 template <class T>
 void keep(const T& value) {
   asm volatile("" : : "g"(value) : "memory");

@@ -1,7 +1,7 @@
 #pragma once
 // Sums of block vectors in the shape of one fixed binary tree over all blocks.
 //
-// Node (level, k) of the tree covers blocks [k 2^level, (k+1) 2^level). Two neighbouring sums are
+// Node (level, k) of the tree covers blocks [k 2^level, (k+1) 2^level). Two neighboring sums are
 // added only when they are siblings, and what is left at the end is added from right to left; at
 // most ceil(log2(blocks)) additions lie above a block. A sum of 2^level blocks that begins at a
 // multiple of 2^level is a node, and so may be made by itself (what is left of the last one is the

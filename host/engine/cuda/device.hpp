@@ -35,7 +35,7 @@ struct Card {
 /// Every kernel there is: the parameters of one launch.
 using Kernel =
     std::variant<kernels::OnePass, kernels::Cooperative, kernels::Tiled, kernels::Resident,
-                 kernels::PackRows, kernels::CentreReference, kernels::ReferenceLogits,
+                 kernels::PackRows, kernels::CenterReference, kernels::ReferenceLogits,
                  kernels::WarpGroup, kernels::Gemm, kernels::Residuals, kernels::Convert,
                  kernels::Finish, kernels::Tick, kernels::Normals, kernels::Values>;
 

@@ -291,7 +291,7 @@ class CudaEngine final : public HostRows {
     }
     device_->copy_in(Queue::compute, bytes_of(work_.chain), chain_.data(),
                      chain_.size() * sizeof(kernels::Chain));
-    // A captured step reads the centres of every chain, so they are always there.
+    // A captured step reads the centers of every chain, so they are always there.
     if (centered) {
       device_->copy_in(Queue::compute, bytes_of(work_.centers), centers_.data(),
                        centers_.size() * sizeof(double));

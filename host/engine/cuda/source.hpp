@@ -41,7 +41,7 @@ class GradientSource {
   /// A captured step can be replayed: no choice of the host between two steps.
   [[nodiscard]] virtual bool capturable() const { return true; }
 
-  /// Called when theta was uploaded, where all rows are one chunk that stays (centres, packed
+  /// Called when theta was uploaded, where all rows are one chunk that stays (centers, packed
   /// rows).
   virtual void begin(Device& /*device*/, const Chunk& /*chunk*/, View<const double> /*theta*/,
                      std::byte* /*scratch*/) {}

@@ -29,7 +29,7 @@ class WarpGroupSource final : public GradientSource {
     const std::size_t d = problem_.shape.features;
     const Scratch s = layout(scratch, chunk.rows);
     if (!resident_) pack(device, chunk, s);  // a chunk of streamed rows
-    device.launch(kernels::CentreReference{.theta = theta,
+    device.launch(kernels::CenterReference{.theta = theta,
                                            .reference = s.reference,
                                            .moved = s.moved,
                                            .chains = chains,

@@ -37,7 +37,7 @@ std::vector<double> newton_step(const Potential& potential, std::span<const doub
 /// Tran-Dinh 2019).
 double damping(const Loss& loss, double logits_moved);
 
-/// An approximate minimiser of U and the norm of the gradient there.
+/// An approximate minimizer of U and the norm of the gradient there.
 struct Minimum {
   std::vector<double> theta;  ///< [d]
   double gradient_norm = 0;   ///< ||grad U(theta)||, rounding error of its evaluation not included
@@ -48,6 +48,6 @@ struct Minimum {
 /// with conjugate gradients beyond. Stops when
 /// ||grad U|| <= tolerance, or when rounding stops progress: read gradient_norm.
 /// Throws BadInput when m = 0 and the loss has no minimum (separable classes).
-Minimum minimise(const Potential& potential, double tolerance);
+Minimum minimize(const Potential& potential, double tolerance);
 
 }  // namespace gibbsite

@@ -32,7 +32,7 @@ struct ProximalCounts {
 /// is repeated in 50 digits (docs/proximal.md, "Rounding").
 class ProximalChains {
  public:
-  /// Chains start at `center` [d]: a minimiser of U, by whose Hessian proximal points are then
+  /// Chains start at `center` [d]: a minimizer of U, by whose Hessian proximal points are then
   /// predicted, or for a padded schedule theta0, which is public. `potential`
   /// and what it views must outlive this.
   /// Throws BadInput when m = 0, the center is not finite, or the schedule is out of range.

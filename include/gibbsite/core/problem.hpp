@@ -7,7 +7,7 @@
 
 namespace gibbsite {
 
-/// Which data sets count as neighbours (THEORY 1).
+/// Which data sets count as neighbors (THEORY 1).
 enum class Adjacency { replace_one, add_remove };
 
 /// The space that rows live in; a Schema converts to it.
@@ -42,9 +42,9 @@ struct Problem {
   /// M = beta n phi R^2 + m with the intercept in R, rounded up (THEORY, Notation).
   [[nodiscard]] double smoothness_up(double beta, double strong_convexity) const;
 
-  /// Bound on ||theta* - theta0||, theta* the minimiser of U, rounded up: beta n L/m, and for
+  /// Bound on ||theta* - theta0||, theta* the minimizer of U, rounded up: beta n L/m, and for
   /// theta0 = 0 also sqrt(2 beta n (f(0) - inf f)/m), because U(theta*) <= U(0). m > 0.
-  [[nodiscard]] double minimiser_distance_up(double beta, double strong_convexity) const;
+  [[nodiscard]] double minimizer_distance_up(double beta, double strong_convexity) const;
 
   /// Throws BadInput naming the field that is out of range.
   void validate() const;

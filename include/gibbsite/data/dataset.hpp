@@ -47,7 +47,7 @@ struct Dataset {
 
   [[nodiscard]] std::uint64_t rows() const;
   [[nodiscard]] std::uint64_t features() const { return schema.features(); }
-  [[nodiscard]] bool labelled() const { return !y.empty(); }
+  [[nodiscard]] bool labeled() const { return !y.empty(); }
   [[nodiscard]] Rows view() const;
   /// Of X and y, for one row.
   [[nodiscard]] double bytes_per_row() const;
@@ -57,7 +57,7 @@ struct Dataset {
 /// 1024 rows' features are not zero, whatever the format.
 struct ReadOptions {
   /// fit and evaluate need labels, predict does not: with `optional` a table without a label
-  /// column, or with a label that the schema refuses, is read as unlabelled (y empty).
+  /// column, or with a label that the schema refuses, is read as unlabeled (y empty).
   enum class Labels { required, optional } labels = Labels::required;
   bool ignore_extra_columns =
       false;                    ///< predict and evaluate: columns not in the schema are skipped

@@ -20,7 +20,7 @@ namespace gibbsite {
 enum class Arithmetic {
   float64,   ///< double on float storage: the only one that a certificate covers (THEORY 5)
   float32,   ///< throughput: no certificate
-  bfloat16,  ///< throughput on matrix units, thetas relative to a centre: no certificate
+  bfloat16,  ///< throughput on matrix units, thetas relative to a center: no certificate
 };
 std::string_view to_string(Arithmetic arithmetic);
 
@@ -87,7 +87,7 @@ class Engine {
   virtual void weighted_loss_gradients(MatrixView<const double> theta,
                                        std::span<const double> weights, MatrixView<double> out) = 0;
   /// sum_i l(theta; x_i, y_i) and its gradient out[d], rows one after another: the readable
-  /// definition of `loss_values` and `loss_gradients`, and what a minimiser is found by.
+  /// definition of `loss_values` and `loss_gradients`, and what a minimizer is found by.
   [[nodiscard]] virtual double plain_value(std::span<const double> theta) const = 0;
   virtual void plain_gradient(std::span<const double> theta, std::span<double> out) const = 0;
   /// scale X^T diag(f''(X theta, y)) X, rows one after another; not to outlive this.

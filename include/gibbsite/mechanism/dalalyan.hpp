@@ -40,7 +40,7 @@ struct DalalyanSchedule {
   double step_size = 0;   ///< h
   double iterations = 0;  ///< K, a whole number; may exceed 2^64, so a double (rounded up)
   double tv_mixing = 0;   ///< gamma_1: the chain has not forgotten its start
-  double tv_steps = 0;    ///< gamma_2: discretisation
+  double tv_steps = 0;    ///< gamma_2: discretization
 };
 
 /// h = 2 m g^2 / (d M^2 A), K = ceil(d M^2 A^2 / (4 m^2 g^2)), A = 4 log(1/g) + d log(M/m)

@@ -68,9 +68,9 @@ double proposals_per_read(double features);
 /// What a pass costs that evaluates B proposals, in passes of one: 1 + (B - 1)/per_read.
 double batch_cost(double proposals, double per_read);
 
-/// eta and B that minimise the cost for this TV target, and what follows from them. `padded`: every
+/// eta and B that minimize the cost for this TV target, and what follows from them. `padded`: every
 /// iteration takes the same public number of passes, and ||grad U|| <= `gradient_norm` holds at
-/// theta0 for every data set instead of at a minimiser. A tenth of a percent of the target
+/// theta0 for every data set instead of at a minimizer. A tenth of a percent of the target
 /// goes to the cap on trials. Only steps that `admits` are taken, where one is (there
 /// `proximal_search_ends` belongs); without it, any.
 ProximalSchedule proximal_schedule(double features, double strong_convexity, double smoothness,
@@ -78,11 +78,11 @@ ProximalSchedule proximal_schedule(double features, double strong_convexity, dou
                                    double per_read = 4,
                                    const std::function<bool(const ProximalSchedule&)>& admits = {});
 
-/// B and N of exact rejection, from a minimiser with ||grad U|| <= gradient_norm.
+/// B and N of exact rejection, from a minimizer with ||grad U|| <= gradient_norm.
 ProximalSchedule rejection_schedule(double features, double strong_convexity, double smoothness,
                                     double tv, double gradient_norm, double per_read = 4);
 
-/// Whether the search for the centre w of every iteration ends for every data set, in double
+/// Whether the search for the center w of every iteration ends for every data set, in double
 /// arithmetic: gradient descent shrinks ||grad|| by q = (M - m)/(M + m + 2/eta) a step, down to a
 /// floor that rounding sets, which must leave half of `residual` (docs/proximal.md, "Finding w").
 /// Padded: within the schedule's number of passes. True for exact rejection, which has no search.

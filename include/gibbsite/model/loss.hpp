@@ -21,7 +21,7 @@ class Loss {
   [[nodiscard]] virtual double max_abs_residual() const = 0;
   /// phi = sup f''(z, y).
   [[nodiscard]] virtual double curvature() const = 0;
-  /// c with |f'''(z, y)| <= c f''(z, y): how fast curvature can change (generalised
+  /// c with |f'''(z, y)| <= c f''(z, y): how fast curvature can change (generalized
   /// self-concordance).
   [[nodiscard]] virtual double self_concordance() const = 0;
   /// Bound on f(0, y) - inf f over legal y.

@@ -28,7 +28,7 @@ struct Quantile {
 struct Summary {
   double mean = 0;
   double deviation = 0;            ///< standard deviation over all draws, divisor C N - 1
-  double r_hat = 0;                ///< rank-normalised split R-hat, the larger of bulk and folded;
+  double r_hat = 0;                ///< rank-normalized split R-hat, the larger of bulk and folded;
                                    ///< NaN for one chain or when all draws are equal
   double ess_bulk = 0;             ///< effective draws for the bulk: of the normal scores
   double ess_tail = 0;             ///< the smaller of the 5% and 95% quantiles' effective draws
@@ -50,7 +50,7 @@ enum class Processor {
 /// the same from run to run and for any number of threads.
 /// Throws BadInput (fewer than 4 draws, no chain, no parameter, `values` of another size, a
 /// probability outside [0, 1]), and for the device NotCompiled, NoDevice or CudaError.
-std::vector<Summary> summarise(const Draws& draws, std::span<const double> probabilities,
+std::vector<Summary> summarize(const Draws& draws, std::span<const double> probabilities,
                                Processor processor = Processor::host);
 
 }  // namespace gibbsite

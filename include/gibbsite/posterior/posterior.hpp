@@ -29,7 +29,7 @@ enum class Metric {
   unit,       ///< the identity
   scales,     ///< diag(scales^2), a public matrix
   diagonal,   ///< variances of the draws of the warm-up, of all chains together
-  laplace,    ///< inverse Hessian at the minimiser of U, dense
+  laplace,    ///< inverse Hessian at the minimizer of U, dense
 };
 std::string_view to_string(Metric metric);
 Metric metric_from_string(std::string_view name);  // throws BadInput
@@ -45,7 +45,7 @@ struct PosteriorOptions {
   double target_acceptance = 0;  ///< of the warm-up; 0: 0.8 for hmc, 0.574 for mala
   double step_size = 0;          ///< in units of the metric; 0: adapted in the warm-up
   std::vector<double> start{};   ///< [d] where all chains start, or [C x d] where each does; empty:
-                                 ///< overdispersed, around the minimiser
+                                 ///< overdispersed, around the minimizer
   double tv = 1e-10;             ///< proximal: total variation to the posterior, of each draw. It
                                  ///< chooses its own start, warm-up and step size
   StreamKey key = StreamKey::from_seed(0);  ///< of all noise; chain c takes stream c
@@ -70,13 +70,13 @@ struct PosteriorDraws {
   std::uint64_t burn_in = 0;  ///< proximal: iterations before the first draw
   double warm_up_seconds = 0, sampling_seconds = 0;
 
-  /// For `summarise` (posterior/diagnostics.hpp).
+  /// For `summarize` (posterior/diagnostics.hpp).
   [[nodiscard]] Draws view() const { return {values, draws, chains, parameters}; }
 };
 
 /// C chains on exp(-U). Pure in (U, its backend, options): bits repeat.
 /// Throws BadInput on options out of range, a start or scales of another length or not finite, m =
-/// 0 (the posterior may have no mass to normalise), a U that is not finite at the start;
+/// 0 (the posterior may have no mass to normalize), a U that is not finite at the start;
 /// Interrupted when `stop` is set; for the proximal sampler Infeasible where rounding does not let
 /// `tv` be kept.
 PosteriorDraws sample_posterior(const Potential& potential, const PosteriorOptions& options);

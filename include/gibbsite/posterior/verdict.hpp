@@ -1,5 +1,5 @@
 #pragma once
-// Whether draws may be relied on, by what `summarise` found: R-hat below 1.01 and 100 effective
+// Whether draws may be relied on, by what `summarize` found: R-hat below 1.01 and 100 effective
 // draws of each chain, for the bulk and for the tail of every parameter (Vehtari et al., Bayesian
 // Analysis 16 (2021), section 4), no divergent transition and more than one chain. For the
 // curator's eyes, as the draws are.

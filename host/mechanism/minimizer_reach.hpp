@@ -1,5 +1,5 @@
 #pragma once
-// Whether a minimiser can be found to within a public tolerance, whatever the data.
+// Whether a minimizer can be found to within a public tolerance, whatever the data.
 #include "core/rounding.hpp"
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/core/summation.hpp"
@@ -10,13 +10,13 @@ namespace gibbsite {
 /// True where rounding leaves three quarters of the tolerance, and an eighth over sqrt(kappa) of
 /// the gradient in the norm in which damped Newton steps lower U: at any theta that they stop at.
 /// And of their linear systems (12 d^2 u kappa by Higham 2002, Theorem 10.4, and n u kappa in the
-/// Hessian), so that `minimiser_within` ends (docs/proximal.md, "The start").
-inline bool minimiser_in_reach(const Problem& constants, double beta, double strong_convexity,
+/// Hessian), so that `minimizer_within` ends (docs/proximal.md, "The start").
+inline bool minimizer_in_reach(const Problem& constants, double beta, double strong_convexity,
                                double smoothness, double tolerance) {
   const Wide n = constants.rows, d = constants.features, b = beta, m = strong_convexity;
   const Wide row = constants.full_row_norm_up(), kappa = Wide(smoothness) / m;
   const Wide far = 2 * Wide(constants.center_norm) +
-                   Wide(constants.minimiser_distance_up(beta, strong_convexity)) +
+                   Wide(constants.minimizer_distance_up(beta, strong_convexity)) +
                    Wide(tolerance) / m;
   const Wide error = b * n * row *
                          (gamma_k(Wide(accumulation_depth(constants.rows)) + 20) *

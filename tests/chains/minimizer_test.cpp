@@ -1,4 +1,4 @@
-#include "chains/minimiser.hpp"
+#include "chains/minimizer.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/model/losses/logistic.hpp"
-#include "mechanism/minimiser_reach.hpp"
+#include "mechanism/minimizer_reach.hpp"
 
 namespace gibbsite {
 namespace {
@@ -59,9 +59,9 @@ std::vector<Table> degenerate() {
   return out;
 }
 
-// Whatever the table, the public tolerance of TV certificates is met, where `minimise` alone may
+// Whatever the table, the public tolerance of TV certificates is met, where `minimize` alone may
 // stop short of it.
-TEST(Minimiser, IsFoundForEveryTable) {
+TEST(Minimizer, IsFoundForEveryTable) {
   int short_of_it = 0, tried = 0;
   for (const Table& table : degenerate()) {
     for (const double beta : {1e-3, 1.0, 1e4}) {
@@ -72,25 +72,25 @@ TEST(Minimiser, IsFoundForEveryTable) {
         c.rows = table.y.size();
         c.features = table.d;
         c.drop_from_zero = u.loss().drop_from_zero();
-        if (!minimiser_in_reach(c, beta, m, c.smoothness_up(beta, m), tolerance)) continue;
-        const auto theta = minimiser_within(u, 1, tolerance);
+        if (!minimizer_in_reach(c, beta, m, c.smoothness_up(beta, m), tolerance)) continue;
+        const auto theta = minimizer_within(u, 1, tolerance);
         std::vector<double> gradient(table.d);
         u.gradient(theta, gradient);
         double squared = 0;
         for (const double g : gradient) squared += g * g;
         EXPECT_LE(std::sqrt(squared), tolerance * (1 + 1e-6)) << beta << ' ' << m;
-        short_of_it += minimise(u, tolerance / 4).gradient_norm > tolerance / 4 ? 1 : 0;
+        short_of_it += minimize(u, tolerance / 4).gradient_norm > tolerance / 4 ? 1 : 0;
         ++tried;
       }
     }
   }
   EXPECT_GE(tried, 50) << "of 72; the others are refused when planned";
-  RecordProperty("minimise_alone_was_short", short_of_it);
+  RecordProperty("minimize_alone_was_short", short_of_it);
 }
 
 // A damped Newton step lowers U and keeps the sign of its slope, from wherever it begins; a full
 // one does neither.
-TEST(Minimiser, DampedStepsNeverOvershoot) {
+TEST(Minimizer, DampedStepsNeverOvershoot) {
   bool full_overshoots = false;
   for (const Table& table : degenerate()) {
     for (const double beta : {1.0, 1e4}) {

@@ -1,4 +1,4 @@
-#include "chains/minimiser.hpp"
+#include "chains/minimizer.hpp"
 
 #include <Eigen/Core>
 
@@ -7,14 +7,14 @@
 
 namespace gibbsite {
 
-std::vector<double> minimiser_within(const Potential& u, double row_norm, double tolerance) {
+std::vector<double> minimizer_within(const Potential& u, double row_norm, double tolerance) {
   using Eigen::VectorXd;
   const std::size_t d = u.features();
   const auto size = static_cast<Eigen::Index>(d);
   VectorXd prior = VectorXd::Zero(size), gradient(size);
   if (!u.center.empty()) prior = Eigen::Map<const VectorXd>(u.center.data(), size);
 
-  std::vector<double> at = minimise(u, tolerance / 4).theta;
+  std::vector<double> at = minimize(u, tolerance / 4).theta;
   Eigen::Map<VectorXd> theta(at.data(), size);
   for (;;) {
     u.engine->loss_gradients({at.data(), 1, d}, {gradient.data(), 1, d});
