@@ -294,7 +294,7 @@ TEST_F(Csv, ReadsAPipe) {
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   std::thread writer([&] {
     std::ofstream out(pipe);
-    for (const char* part : {"x;co", "lour;", "y\n"}) out << part << std::flush;
+    for (const char* part : {"x;co", "lor;", "y\n"}) out << part << std::flush;
     for (int i = 0; i < 10000; ++i) out << "5;red;yes\n5;red;no\n";
   });
   const Dataset data = read_csv(pipe, schema);

@@ -34,7 +34,7 @@ TEST(Probe, NoDriverIsNoDevice) {
   p.answered = false;
   p.driver_version = 0;
   EXPECT_THAT([&] { require_usable(p); },
-              ThrowsMessage<NoDevice>(AllOf(HasSubstr("no NVIDIA driver"), HasSubstr("use --"))));
+              ThrowsMessage<NoDevice>(AllOf(HasSubstr("no NVIDIA driver"), HasSubstr("use `backend`"))));
 }
 
 TEST(Probe, DriverOlderThanTheToolkitIsACudaError) {
