@@ -33,8 +33,9 @@ TEST(Probe, NoDriverIsNoDevice) {
   Probe p = good();
   p.answered = false;
   p.driver_version = 0;
-  EXPECT_THAT([&] { require_usable(p); },
-              ThrowsMessage<NoDevice>(AllOf(HasSubstr("no NVIDIA driver"), HasSubstr("use `backend`"))));
+  EXPECT_THAT(
+      [&] { require_usable(p); },
+      ThrowsMessage<NoDevice>(AllOf(HasSubstr("no NVIDIA driver"), HasSubstr("use `backend`"))));
 }
 
 TEST(Probe, DriverOlderThanTheToolkitIsACudaError) {
