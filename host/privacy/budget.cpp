@@ -43,6 +43,9 @@ void Budget::validate() const {
   if (draws < 1) {
     throw BadInput("`draws`: must be at least 1, got 0; give the number of draws to release");
   }
+  if (draws >= std::uint64_t{1} << 32) {  // each has a noise stream of its own
+    throw BadInput(fmt::format("`draws`: must be below 2^32, got {}; give fewer", draws));
+  }
 }
 
 bool Budget::delta_is_large(std::uint64_t rows) const {

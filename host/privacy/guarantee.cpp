@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/math/distributions/normal.hpp>
+#include <cmath>
 #include <vector>
 
 #include "gibbsite/core/error.hpp"
@@ -13,7 +14,7 @@ namespace gibbsite {
 double delta_up(const Guarantee& g, double epsilon) {
   const double most = round_down(Wide(epsilon) - Wide(g.pure));
   const Wide gap = g.tv;
-  if (!(most >= 0) || !(gap < Wide(0.5)) || !(g.reveal < 1)) return 1;
+  if (!(most >= 0) || !(gap < Wide(0.5)) || !(g.reveal < 1) || !std::isfinite(g.mu)) return 1;
   // Gaps are multiplied by e^epsilon, so the best epsilon is where Phi(-mu/2 - epsilon/mu) = gap.
   double at = most;
   if (gap > 0 && g.mu > 0) {

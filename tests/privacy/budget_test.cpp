@@ -74,6 +74,7 @@ TEST(Budget, SaysThatPureDifferentialPrivacyIsNotOnOffer) {
 TEST(Budget, RefusesCountsOfZero) {
   EXPECT_THAT(refusal({.rows_per_person = 0}), StartsWith("`rows_per_person`: "));
   EXPECT_THAT(refusal({.draws = 0}), StartsWith("`draws`: "));
+  EXPECT_THAT(refusal({.draws = 1ULL << 32}), StartsWith("`draws`: "));
 }
 
 TEST(Adjacency, NamesRoundTrip) {

@@ -15,7 +15,7 @@ struct Neighbors {
 };
 
 /// A release is (epsilon, H(epsilon - pure; mu) + reveal + (1 + e^epsilon) tv)-private for every
-/// epsilon >= pure, H the profile of Gaussian privacy (privacy/gdp.hpp).
+/// real epsilon, H the profile of Gaussian privacy (privacy/gdp.hpp).
 struct Guarantee {
   double mu = 0;      ///< of the Gaussian part
   double pure = 0;    ///< epsilon of a pure part: it comes off epsilon

@@ -1,0 +1,55 @@
+#include "gibbsite/privacy/guarantee.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+
+namespace gibbsite {
+namespace {
+
+TEST(Guarantee, DeltaIsTheSumOfItsParts) {
+  EXPECT_EQ(delta_up({}, 1), 0);
+  EXPECT_EQ(delta_up({.mu = 0.5}, 1), gdp_delta_up(1, 0.5));
+  EXPECT_NEAR(delta_up({.mu = 0.5, .pure = 0.25}, 1), gdp_delta_up(0.75, 0.5), 1e-15);
+  EXPECT_NEAR(delta_up({.mu = 0.5, .reveal = 1e-3}, 1), gdp_delta_up(1, 0.5) + 1e-3, 1e-15);
+  // Never above what is paid at epsilon itself, and at most what is paid at the cheapest before.
+  const Guarantee gap{.mu = 0.5, .tv = 1e-9};
+  EXPECT_LE(delta_up(gap, 1), gdp_delta_up(1, 0.5) + (1 + std::exp(1.0)) * 1e-9 * (1 + 1e-12));
+  double best = 1;
+  for (double e = 0; e <= 20; e += 0.01) {
+    best = std::min(best, gdp_delta_up(e, 0.5) + (1 + std::exp(e)) * 1e-9);
+  }
+  EXPECT_NEAR(delta_up(gap, 20) / best, 1, 1e-3);
+}
+
+TEST(Guarantee, PromisesNothingWhereNothingIsLeft) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (const Guarantee& none :
+       {Guarantee{.mu = infinity}, Guarantee{.pure = 1.1}, Guarantee{.reveal = 1},
+        Guarantee{.tv = 0.5}, Guarantee{.tv = infinity}, Guarantee{.pure = infinity}}) {
+    EXPECT_EQ(delta_up(none, 1), 1);
+  }
+}
+
+TEST(Guarantee, ComposesByPythagorasAndSums) {
+  const std::array parts{Guarantee{.mu = 3, .pure = 0.5, .reveal = 1e-9, .tv = 1e-12},
+                         Guarantee{.mu = 4, .pure = 0.25, .reveal = 2e-9, .tv = 3e-12}};
+  const Guarantee all = compose_up(parts);
+  EXPECT_GE(all.mu, 5);
+  EXPECT_NEAR(all.mu, 5, 1e-14);
+  EXPECT_NEAR(all.pure, 0.75, 1e-15);
+  EXPECT_NEAR(all.reveal, 3e-9, 1e-23);
+  EXPECT_NEAR(all.tv, 4e-12, 1e-26);
+  auto others = parts;
+  others[1].who.rows_per_person = 2;
+  EXPECT_THROW(compose_up(others), BadInput);
+  EXPECT_THROW(compose_up({}), BadInput);
+}
+
+}  // namespace
+}  // namespace gibbsite
