@@ -9,6 +9,7 @@
 #include "gibbsite/core/wide.hpp"
 #include "mechanism/minimizer_reach.hpp"
 #include "mechanism/offers.hpp"
+#include "privacy/gap_price.hpp"
 
 namespace gibbsite {
 
@@ -19,7 +20,7 @@ struct GapError {
   double total = 1;  ///< total variation of one draw, the map error included
 };
 
-inline constexpr double default_tv_share = 0.01;  // of delta, reserved for gamma (THEORY 3)
+inline constexpr double default_tv_share = 0.01;               // of delta, reserved for gamma
 inline constexpr std::array schedule_shares{0.999, 0.9, 0.5};  // of gamma; the rest for rounding
 
 /// Whether the minimizer that a draw starts from can be found to within its public tolerance.
@@ -68,7 +69,7 @@ Offer gap_offer(const GapRules<M>& rules, const Problem& problem, const Budget& 
     return refused({}, {}, "needs a strongly convex potential; give `prior_precision` above 0");
   }
   // (epsilon, delta(epsilon; mu) + (1 + e^epsilon) gamma): what gamma costs comes off delta first.
-  const Wide price = 1 + exp(Wide(asked.epsilon));
+  const Wide price = gap_price(Wide(asked.epsilon));
   s.tv_gap =
       wishes.tv ? *wishes.tv : round_down(Wide(default_tv_share) * Wide(asked.delta) / price);
   const double delta = round_down(Wide(left.delta) - price * Wide(s.tv_gap));

@@ -11,6 +11,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "mechanism/offers.hpp"
+#include "privacy/gap_price.hpp"
 
 namespace gibbsite {
 namespace {
@@ -81,7 +82,7 @@ bool calibration_allows(const Mechanism& mechanism, const Problem& problem, cons
           Budget left = budget;
           left.epsilon = round_down(Wide(budget.epsilon) - Wide(analysis.guarantee.pure));
           left.delta = round_down(Wide(budget.delta) -
-                                  (1 + exp(Wide(budget.epsilon))) * Wide(analysis.guarantee.tv));
+                                  gap_price(Wide(budget.epsilon)) * Wide(analysis.guarantee.tv));
           return m.beta <=
                  gibbs_beta_down(problem, left, m.calibration, left.delta, m.prior_precision);
         } else {

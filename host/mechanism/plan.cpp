@@ -11,6 +11,7 @@
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "mechanism/offers.hpp"
+#include "privacy/gap_price.hpp"
 
 namespace gibbsite {
 namespace {
@@ -57,7 +58,7 @@ Budget after_noise(Budget budget, const NoiseCost& paid) {
   const double most = round_down(Wide(budget.epsilon) - Wide(paid.epsilon));
   const auto left_at = [&](double epsilon) {
     return round_down(Wide(budget.delta) -
-                      (1 + exp(Wide(epsilon) + Wide(paid.epsilon))) * Wide(paid.tv));
+                      gap_price(Wide(epsilon) + Wide(paid.epsilon)) * Wide(paid.tv));
   };
   const auto worth = [&](double epsilon) {
     const double delta = left_at(epsilon);

@@ -8,6 +8,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "privacy/gap_price.hpp"
 
 namespace gibbsite {
 
@@ -23,7 +24,7 @@ double delta_up(const Guarantee& g, double epsilon) {
     at = std::clamp(g.mu * (z - g.mu / 2), 0.0, most);
   }
   return std::min(1.0, round_up(Wide(gdp_delta_up(at, g.mu)) + Wide(g.reveal) +
-                                (1 + exp(Wide(at) + Wide(g.pure))) * gap));
+                                gap_price(Wide(at) + Wide(g.pure)) * gap));
 }
 
 Guarantee compose_up(std::span<const Guarantee> parts) {

@@ -98,7 +98,7 @@ struct Task {
   [[nodiscard]] Potential potential(double beta, double prior_precision) const {
     return {engine, beta, prior_precision, model.center};
   }
-  // A minimizer that meets its public tolerance (THEORY 3.1).
+  // A minimizer that meets its public tolerance (docs/proximal.md, "The start").
   [[nodiscard]] std::vector<double> minimizer(double beta, double prior_precision,
                                               double tolerance) const {
     // Public numbers: a plan that was not edited has passed this.

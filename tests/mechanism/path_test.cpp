@@ -140,7 +140,7 @@ TEST(PathCalibration, KeepsAFixedStepInsideItsRange) {
   EXPECT_THROW(path_calibrate_fixed(adult(), who, 0.2, 5.0, 1.0, 200), BadInput);
 }
 
-// A short chain may use a larger beta than the stationary law (THEORY 3.3).
+// A short chain may use a larger beta than the stationary law (docs/path.md).
 TEST(PathCalibration, ShortChainsMayBeColder) {
   const Neighbors who;
   const double gibbs = 0.2 / 2;  // mu sqrt(m) / (2 L), m = 1
@@ -155,7 +155,7 @@ TEST(MapError, DepthOfTheSum) {
   EXPECT_EQ(accumulation_depth(1'000'000), 1024 + 10 + 64);
 }
 
-// THEORY 5 expects about 1e-9 of S h at a million rows; worst-case noise bits and a worst-case
+// A rough count expects about 1e-9 of S h at a million rows; worst-case noise bits and a worst-case
 // iterate norm cost us more, and still nothing that a budget would notice.
 TEST(MapError, IsSmallBesideTheSensitivity) {
   const Neighbors who;

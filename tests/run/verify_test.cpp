@@ -108,14 +108,14 @@ bool weaker_claim(const std::string& at, const json& before, const json& after) 
 //   %
 //     that the planner keeps for rounding
 //   mechanism.start_gradient_norm, step_size: by an ulp, where the promise is not tight
-//   mechanism.calibration: from one of the seeds' calibrations to another name that holds
+//   mechanism.calibration: from one of the calibrations but gdp to another name that holds
 //   software: any version, a backend that exists
 bool same_promise(const std::string& at, const json& before, const json& after, bool tv) {
   const bool number = before.is_number() && after.is_number();
   const double ratio = number ? after.get<double>() / before.get<double>() : 0;
   if (at == "/certificate/mechanism/tv_gap") return tv && ratio > 0.998;
   if (at == "/certificate/mechanism/iterations") return tv && ratio > 1;
-  // The seeds' calibrations: what was set aside for noise is 1 % more than it costs.
+  // The calibrations but gdp: what was set aside for noise is 1 % more than it costs.
   if (at == "/certificate/mechanism/beta") return std::fabs(ratio - 1) <= 1e-12;
   if (at == "/certificate/mechanism/start_gradient_norm") return std::fabs(ratio - 1) <= 1e-12;
   if (at == "/certificate/mechanism/step_size") return std::fabs(ratio - 1) <= 1e-12;

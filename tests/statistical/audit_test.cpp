@@ -1,4 +1,4 @@
-// End to end: chains on D and on a neighbor, told apart as well as we can (THEORY 6). The lower
+// End to end: chains on D and on a neighbor, told apart as well as we can. The lower
 // bound on mu holds with probability 1 - 1e-6 over the seed, so it may not exceed the certificate;
 // with half the noise it does.
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 #pragma once
-// Chains of the proximal sampler, and of exact rejection (THEORY 3.4, 3.5; docs/proximal.md).
+// Chains of the proximal sampler, and of exact rejection (docs/proximal.md).
 #include <cstdint>
 #include <memory>
 #include <span>

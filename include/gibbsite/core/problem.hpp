@@ -7,7 +7,7 @@
 
 namespace gibbsite {
 
-/// Which data sets count as neighbors (THEORY 1).
+/// Which data sets count as neighbors (docs/certificate.md).
 enum class Adjacency { replace_one, add_remove };
 
 /// The space that rows live in; a Schema converts to it.
@@ -17,8 +17,8 @@ struct FeatureSpace {
   bool intercept = false;      ///< a constant feature 1 is the last coordinate
 };
 
-/// Public constants of a GLM on n rows (THEORY 1). Nothing here may come from the data but n under
-/// replace-one adjacency; under add/remove `rows` is a public cap on n.
+/// Public constants of a GLM on n rows (docs/certificate.md). Nothing here may come from the data
+/// but n under replace-one adjacency; under add/remove `rows` is a public cap on n.
 struct Problem {
   std::uint64_t rows = 0;         ///< n, or its public cap
   std::uint64_t features = 0;     ///< d, the intercept included
@@ -36,10 +36,10 @@ struct Problem {
   [[nodiscard]] double full_row_norm_up() const;
   /// L = sup |f'| * sup ||x||, rounded up.
   [[nodiscard]] double lipschitz_up() const;
-  /// S = k * 2 beta L (replace-one) or k * beta L (add/remove), rounded up (THEORY 1).
+  /// S = k * 2 beta L (replace-one) or k * beta L (add/remove), rounded up (docs/path.md).
   [[nodiscard]] double sensitivity_up(double beta, Adjacency adjacency,
                                       std::uint64_t rows_per_person) const;
-  /// M = beta n phi R^2 + m with the intercept in R, rounded up (THEORY, Notation).
+  /// M = beta n phi R^2 + m with the intercept in R, rounded up (docs/path.md).
   [[nodiscard]] double smoothness_up(double beta, double strong_convexity) const;
 
   /// Bound on ||theta* - theta0||, theta* the minimizer of U, rounded up: beta n L/m, and for

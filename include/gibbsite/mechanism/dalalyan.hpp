@@ -1,5 +1,5 @@
 #pragma once
-// Dalalyan's schedule, corrected (THEORY 3.1): step size and iteration count for a TV target.
+// Dalalyan's schedule, corrected (docs/dalalyan.md): step size and iteration count for a TV target.
 
 #include <type_traits>
 

@@ -1,5 +1,5 @@
 #pragma once
-// The error of the computed step against the exact one (THEORY 5), from public numbers.
+// The error of the computed step against the exact one, from public numbers.
 #include "gibbsite/core/problem.hpp"
 
 namespace gibbsite {
@@ -12,7 +12,7 @@ struct MapBounds {
 };
 
 /// Double arithmetic on float storage, chain started within `start_norm` of theta0; rounded up.
-/// e enters the sensitivity as S h + 2 e (THEORY 5). map_error is +inf when n, d or T is so large
+/// e enters the sensitivity as S h + 2 e. map_error is +inf when n, d or T is so large
 /// that rounding could feed on itself.
 MapBounds map_bounds_up(const Problem& constants, double beta, double prior_precision,
                         double step_size, double iterations, double start_norm = 0);

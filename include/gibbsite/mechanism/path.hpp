@@ -1,6 +1,6 @@
 #pragma once
-// Path certificate (THEORY 3.3): the privacy of the last iterate of Langevin Monte Carlo, for every
-// T.
+// Path certificate (docs/path.md): the privacy of the last iterate of Langevin Monte Carlo, for
+// every T.
 #include <type_traits>
 
 #include "gibbsite/mechanism/analysis.hpp"
@@ -38,7 +38,7 @@ Analysis analyze(const Path& settings, const Problem& problem, const Neighbors& 
 double path_mu_up(double sensitivity, double strong_convexity, double smoothness, double step_size,
                   double iterations);
 
-/// mu_T with a data-dependent start, ||theta_0 - theta_0'|| <= b (THEORY 3.3, last line), rounded
+/// mu_T with a data-dependent start, ||theta_0 - theta_0'|| <= b (docs/path.md), rounded
 /// up.
 double path_mu_started_up(double sensitivity, double strong_convexity, double smoothness,
                           double step_size, double iterations, double start_distance);

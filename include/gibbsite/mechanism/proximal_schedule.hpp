@@ -1,5 +1,5 @@
 #pragma once
-// Proximal sampler and exact rejection (THEORY 3.4, 3.5; docs/proximal.md): a TV target gamma at a
+// Proximal sampler and exact rejection (docs/proximal.md): a TV target gamma at a
 // cost of log(1/gamma).
 #include <cstdint>
 #include <functional>

@@ -29,7 +29,7 @@ struct GlmOptions {
 /// Logistic regression, labels -1 and +1.
 Model logistic_regression(const GlmOptions& options = {});
 /// A GLM with the loss of that name. Throws BadInput on an unknown one; "probit" is refused with
-/// the reason (not Lipschitz, THEORY 1).
+/// the reason (its loss is not Lipschitz).
 Model glm(std::string_view loss, const GlmOptions& options = {});
 
 }  // namespace gibbsite

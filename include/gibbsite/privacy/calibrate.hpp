@@ -1,5 +1,5 @@
 #pragma once
-// From a budget to beta for exact Gibbs sampling: the four calibrations of THEORY 2.
+// From a budget to beta for exact Gibbs sampling: four calibrations (docs/calibrations.md).
 #include <string_view>
 
 #include "gibbsite/privacy/budget.hpp"
@@ -22,7 +22,7 @@ Calibration calibration_from_string(std::string_view name);  // throws BadInput 
 double calibrate_beta_down(Calibration calibration, double epsilon, double delta, double lipschitz,
                            double prior_precision, Adjacency adjacency);
 
-/// Pure epsilon-DP by the exponential mechanism (THEORY 2, Thm 4 of Dimitrakakis et al.): largest
+/// Pure epsilon-DP by the exponential mechanism (Thm 4 of Dimitrakakis et al.): largest
 /// beta with (4 beta A, 0)-DP when |l| <= A, rounded down.
 double exponential_beta_bounded_loss_down(double epsilon, double max_abs_loss);
 /// Largest beta with (2 beta Delta, 0)-DP when |l(theta,x1) - l(theta,x2)| <= Delta, rounded down.

@@ -1,5 +1,5 @@
 #pragma once
-// Logistic loss f(z, y) = log(1 + exp(-y z)), y in {-1, +1} (THEORY 1: sup |f'| = 1, phi = 1/4).
+// Logistic loss f(z, y) = log(1 + exp(-y z)), y in {-1, +1} (sup |f'| = 1, phi = 1/4).
 #include <cmath>
 
 #include "gibbsite/core/host_device.hpp"
