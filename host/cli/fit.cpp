@@ -315,9 +315,7 @@ struct FitCommand {
     options.stop = &stop_flag();
     options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
     options.design = [&how](const std::string& line) { how = line; };
-    const Model model =
-        logistic_regression({.prior_precision = plan.prior_precision, .center = {}});
-    return gibbsite::fit(model, data, made, engine_maker,
+    return gibbsite::fit(plan.chosen_model(), data, made, engine_maker,
                          seed ? Key::from_seed(*seed) : Key::from_os(), options);
   }
 

@@ -118,6 +118,8 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed) {
       ->required(budget_needed);
   add_number(app, "--prior-precision", prior_precision,
              "precision m of the prior; chosen from public numbers when absent");
+  app.add_option("--model", model, fmt::format("{}", fmt::join(loss_names(), ", ")))
+      ->type_name("NAME");
   app.add_option("--mechanism", mechanism,
                  fmt::format("auto, {}", fmt::join(mechanism_names(), ", ")))
       ->type_name("NAME");
@@ -157,6 +159,7 @@ Wishes PlanArguments::wishes() const {
   if (prior_precision) require_finite_nonnegative(*prior_precision, "--prior-precision");
   if (step_size) require_finite_positive(*step_size, "--step-size");
   if (tv) require_between(*tv, 0, 0.5, "--tv");
+  static_cast<void>(chosen_model());
   Wishes out;
   if (mechanism != "auto") static_cast<void>(mechanism_named(mechanism));
   out.mechanism = mechanism;
@@ -168,6 +171,10 @@ Wishes PlanArguments::wishes() const {
   return out;
 }
 
+Model PlanArguments::chosen_model() const {
+  return glm(model, {.prior_precision = prior_precision, .center = {}});
+}
+
 Problem PlanArguments::constants(const FeatureSpace& space, std::uint64_t rows) const {
   if (rows_cap && rows > *rows_cap) {
     throw BadInput(
@@ -175,8 +182,7 @@ Problem PlanArguments::constants(const FeatureSpace& space, std::uint64_t rows) 
                     "that holds (private: how many rows there are is not public)",
                     *rows_cap));
   }
-  return logistic_regression({.prior_precision = prior_precision, .center = {}})
-      .constants(space, rows_cap.value_or(rows));
+  return chosen_model().constants(space, rows_cap.value_or(rows));
 }
 
 void warn_of_large_delta(const Budget& budget, const Problem& constants) {

@@ -9,6 +9,7 @@
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/mechanism/plan.hpp"
+#include "gibbsite/model/model.hpp"
 #include "gibbsite/speed/speed.hpp"
 
 namespace gibbsite::cli {
@@ -51,13 +52,15 @@ struct PlanArguments {
   std::optional<double> epsilon, delta, prior_precision, tv, step_size;
   std::optional<std::uint64_t> iterations, rows_cap, rows_per_person, draws;
   bool padded = false;
-  std::string mechanism = "auto", calibration = "gdp", adjacency = "replace-one";
+  std::string model = "logistic", mechanism = "auto", calibration = "gdp",
+              adjacency = "replace-one";
 
   /// `budget_needed`: whether a command makes sense without --epsilon and --delta.
   void add_to(CLI::App& app, bool budget_needed = true);
   /// Both throw BadInput or Infeasible on values that no data could make right.
   [[nodiscard]] Budget budget() const;
   [[nodiscard]] Wishes wishes() const;
+  [[nodiscard]] Model chosen_model() const;
   /// Public constants: the table's rows under replace-one, the cap under add-remove. Throws
   /// BadInput when the table has more rows than the cap.
   [[nodiscard]] Problem constants(const FeatureSpace& space, std::uint64_t rows) const;

@@ -28,7 +28,7 @@ const Loss& loss_named(std::string_view name) {
     if (loss->name() == name) return *loss;
     known += (known.empty() ? "" : ", ") + std::string(loss->name());
   }
-  throw BadInput("loss: no loss is called '" + std::string(name) + "'; there is: " + known);
+  throw BadInput("`model`: no loss is called '" + std::string(name) + "'; there is: " + known);
 }
 
 std::vector<std::string_view> loss_names() {

@@ -41,7 +41,8 @@ Model logistic_regression(const GlmOptions& options) { return glm("logistic", op
 Model glm(std::string_view loss, const GlmOptions& options) {
   if (loss == "probit") {
     throw BadInput(
-        "loss: probit is refused: its gradient is not bounded (the likelihood is not Lipschitz), "
+        "`model`: probit is refused: its gradient is not bounded (the likelihood is not "
+        "Lipschitz), "
         "so "
         "no budget buys a guarantee; use logistic");
   }

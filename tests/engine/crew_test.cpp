@@ -44,6 +44,7 @@ TEST(Crew, ManySmallWorksInTurn) {
 // Writes input of its place + task. A helper is held in its first task until `release`.
 struct Held {
   explicit Held(std::size_t members) : crew(members), input(members), out(crew.results()) {}
+  ~Held() { crew.settle(); }  // a late helper still reads
 
   void run(std::size_t place, std::size_t task, std::size_t member) {
     const std::uint64_t seen = input[place];
