@@ -171,7 +171,10 @@ Certificate certify(const Plan& plan, const RunFacts& facts) {
 }
 
 json to_json(const Certificate& c) {
-  const Analysis found = analyze(c.mechanism, c.problem, c.claimed.who, c.draws);
+  return to_json(c, analyze(c.mechanism, c.problem, c.claimed.who, c.draws));
+}
+
+json to_json(const Certificate& c, const Analysis& found) {
   const auto claim = [&](double value) { return c.is_void() ? json(nullptr) : json(value); };
   json guarantee = {{"epsilon", claim(c.epsilon)},
                     {"delta", claim(c.delta)},

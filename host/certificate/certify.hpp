@@ -1,5 +1,6 @@
 #pragma once
 // Where certificates are made. Not a public header: `fit` alone uses it, and tests.
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 
@@ -17,6 +18,9 @@ struct RunFacts {
 
 /// The certificate of a run of the plan's chosen offer by this program.
 Certificate certify(const Plan& plan, const RunFacts& facts);
+
+/// to_json of a certificate whose analysis is at hand.
+nlohmann::json to_json(const Certificate& certificate, const Analysis& analysis);
 
 /// Makes Releases: from a run, or from a file.
 struct ReleaseAccess {

@@ -63,12 +63,7 @@ GapError gap_error(const Dalalyan& s, const Problem& problem) {
   return out;
 }
 
-double steps_of(const Dalalyan& s) { return s.iterations; }
-std::string_view merit(const Dalalyan& /*s*/) {
-  return "a draw within the total variation gap of the Gibbs posterior";
-}
-
-constexpr GapRules<Dalalyan> rules{lay_out, gap_error, steps_of, merit, false};
+constexpr GapRules<Dalalyan> rules{lay_out, gap_error, chain_merit, false};
 
 }  // namespace
 
@@ -79,13 +74,7 @@ Offer offer(std::type_identity<Dalalyan> /*kind*/, const Problem& problem, const
 
 Analysis analyze(const Dalalyan& s, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws) {
-  const GapError error = gap_error(s, problem);
-  const ChainNoise noise{s.step_size,       s.iterations,
-                         s.prior_precision, problem.smoothness_up(s.beta, s.prior_precision),
-                         error.map_error,   true};
-  return gibbs_analysis(problem, who, draws, s.beta,
-                        gibbs_mu_up(problem, who, s.beta, s.prior_precision),
-                        kept_gap_up(s.tv_gap, error.total, draws), noise);
+  return chain_analysis(s, problem, who, draws, gap_error(s, problem), true);
 }
 
 }  // namespace gibbsite

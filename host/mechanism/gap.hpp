@@ -46,10 +46,9 @@ inline double kept_gap_up(double promised, double of_one, std::uint64_t draws) {
 /// What is particular to a mechanism within a gap.
 template <class M>
 struct GapRules {
-  /// Fills the schedule for that gap of one draw; of its passes and work.
+  /// Fills the schedule for that gap of one draw; returns its passes and work.
   Cost (*lay_out)(M& settings, const Problem& problem, double tv, const Wishes& wishes);
   GapError (*error)(const M& settings, const Problem& problem);
-  double (*steps)(const M& settings);            ///< of a chain
   std::string_view (*merit)(const M& settings);  ///< why one would choose it
   bool proposes = false;                         ///< rounding can be all that stands in the way
 };
@@ -102,7 +101,7 @@ Offer gap_offer(const GapRules<M>& rules, const Problem& problem, const Budget& 
   std::string why;
   if (!std::isfinite(cost.passes)) {
     why = "accepts less than one proposal in 1e300";
-  } else if (!in_reach(cost, rules.steps(s))) {
+  } else if (!in_reach(cost)) {
     why = out_of_reach(cost);
   } else if (error.total <= tv) {
     return {s, guarantee, cost, true, std::string(rules.merit(s))};
@@ -127,6 +126,30 @@ Offer paid_gap_offer(const GapRules<M>& rules, const Problem& problem, const Bud
   return paid_for_noise(problem, budget, [&](const Budget& left) {
     return gap_offer(rules, problem, budget, left, wishes);
   });
+}
+
+/// Of settings whose draw is off by `gap` at most.
+template <class M, class Noise>
+Analysis gap_analysis(const M& s, const Problem& problem, const Neighbors& who, std::uint64_t draws,
+                      double gap, const Noise& noise) {
+  return gibbs_analysis(problem, who, draws, s.beta,
+                        gibbs_mu_up(problem, who, s.beta, s.prior_precision),
+                        kept_gap_up(s.tv_gap, gap, draws), noise);
+}
+
+/// The same of a Langevin chain.
+template <class M>
+Analysis chain_analysis(const M& s, const Problem& problem, const Neighbors& who,
+                        std::uint64_t draws, const GapError& error, bool random_start) {
+  const ChainNoise noise{s.step_size,       s.iterations,
+                         s.prior_precision, problem.smoothness_up(s.beta, s.prior_precision),
+                         error.map_error,   random_start};
+  return gap_analysis(s, problem, who, draws, error.total, noise);
+}
+
+template <class M>
+std::string_view chain_merit(const M& /*settings*/) {
+  return "a draw within the total variation gap of the Gibbs posterior";
 }
 
 /// Of a Langevin chain (docs/dalalyan.md, docs/averaged.md): the bound on its start's distance from

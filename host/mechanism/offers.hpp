@@ -26,8 +26,7 @@ Offer paid_for_noise(const Problem& problem, const Budget& budget,
 
 /// For passes and work of one draw.
 Cost cost_of(double passes, double work, std::uint64_t draws);
-/// `steps`: of a chain; beyond 2^53 a double does not count them.
-bool in_reach(const Cost& cost, double steps);
+bool in_reach(const Cost& cost);
 std::string out_of_reach(const Cost& cost);
 
 /// Of draws by a chain or by proposals: mu of one draw and the gap of all, with what the computed

@@ -183,7 +183,7 @@ Offer path_offer(const Problem& problem, const Budget& asked, const Budget& left
     out.why =
         "this step size makes the chain less private than its stationary law; leave out "
         "`step_size`, or lower it below 2/(M+m)";
-  } else if (!in_reach(out.cost, found.iterations)) {
+  } else if (!in_reach(out.cost)) {
     out.why = out_of_reach(out.cost) + "; ask for fewer with `iterations`";
   } else {
     out.feasible = true;

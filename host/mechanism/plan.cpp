@@ -38,9 +38,7 @@ Cost cost_of(double passes, double work, std::uint64_t draws) {
   return {passes * k, work * k};
 }
 
-bool in_reach(const Cost& cost, double steps) {
-  return steps <= most_steps && cost.passes <= longest_run_passes;
-}
+bool in_reach(const Cost& cost) { return cost.passes <= longest_run_passes; }
 
 std::string out_of_reach(const Cost& cost) {
   return fmt::format("needs {:.2g} passes over the data", cost.passes);

@@ -50,7 +50,6 @@ GapError gap_error(const Proximal& s, const Problem& problem) {
   return {error.map_error, error.total};
 }
 
-double steps_of(const Proximal& s) { return s.schedule.iterations; }
 std::string_view merit(const Proximal& s) {
   return s.padded()
              ? "a draw within the gap of the Gibbs posterior, at a public number of passes"
@@ -58,7 +57,7 @@ std::string_view merit(const Proximal& s) {
                "data, so keep the time private or ask for it with `padded`";
 }
 
-constexpr GapRules<Proximal> rules{lay_out, gap_error, steps_of, merit, true};
+constexpr GapRules<Proximal> rules{lay_out, gap_error, merit, true};
 
 }  // namespace
 
@@ -77,9 +76,7 @@ Analysis analyze(const Proximal& s, const Problem& problem, const Neighbors& who
   const ProximalError error = error_of(s, problem);
   const ProposalNoise noise{s.schedule,      s.prior_precision, smoothness_of(s, problem),
                             error.map_error, error.acceptance,  error.offset};
-  return gibbs_analysis(problem, who, draws, s.beta,
-                        gibbs_mu_up(problem, who, s.beta, s.prior_precision),
-                        kept_gap_up(s.tv_gap, error.total, draws), noise);
+  return gap_analysis(s, problem, who, draws, error.total, noise);
 }
 
 }  // namespace gibbsite

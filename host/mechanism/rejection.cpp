@@ -42,13 +42,12 @@ GapError gap_error(const Rejection& s, const Problem& problem) {
   return {error.map_error, error.total};
 }
 
-double steps_of(const Rejection& /*s*/) { return 1; }
 std::string_view merit(const Rejection& /*s*/) {
   return "an exact draw but for the gap, the chance that no proposal is accepted; the number "
          "of passes depends on the data, so keep the time private";
 }
 
-constexpr GapRules<Rejection> rules{lay_out, gap_error, steps_of, merit, true};
+constexpr GapRules<Rejection> rules{lay_out, gap_error, merit, true};
 
 }  // namespace
 
@@ -62,9 +61,7 @@ Analysis analyze(const Rejection& s, const Problem& problem, const Neighbors& wh
   const ProximalError error = error_of(s, problem);
   const ProposalNoise noise{s.schedule(),    s.prior_precision, smoothness_of(s, problem),
                             error.map_error, error.acceptance,  error.offset};
-  return gibbs_analysis(problem, who, draws, s.beta,
-                        gibbs_mu_up(problem, who, s.beta, s.prior_precision),
-                        kept_gap_up(s.tv_gap, error.total, draws), noise);
+  return gap_analysis(s, problem, who, draws, error.total, noise);
 }
 
 }  // namespace gibbsite

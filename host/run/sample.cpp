@@ -162,23 +162,9 @@ std::uint64_t sum(std::span<const std::uint64_t> counts) {
   return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }
 
-/// Path, Averaged, Dalalyan.
-template <class M>
-class LangevinSampler final : public Sampler {
+/// Chains that are an ensemble.
+class EnsembleSampler : public Sampler {
  public:
-  LangevinSampler(const M& settings, const Task& task)
-      : settings_(settings), task_(task), ensemble_(ensemble_of(settings, task)) {}
-
-  void begin() override {
-    if constexpr (!std::is_same_v<M, Path>) {
-      const double m = settings_.prior_precision, beta = settings_.beta;
-      const auto center = task_.minimizer(beta, m, settings_.start_gradient_norm);
-      const double deviation =
-          std::is_same_v<M, Dalalyan> ? 1 / std::sqrt(task_.problem.smoothness_up(beta, m)) : 0.0;
-      start_at_random(ensemble_, center, deviation);
-    }
-  }
-  void advance(std::uint64_t steps) override { task_.engine->advance(ensemble_, steps); }
   [[nodiscard]] std::uint64_t done() const override { return sum(ensemble_.step); }
   [[nodiscard]] std::uint64_t total() const override {
     std::uint64_t out = 0;
@@ -209,10 +195,34 @@ class LangevinSampler final : public Sampler {
     ensemble_.step = checkpoint.step;
   }
 
+ protected:
+  EnsembleSampler(Ensemble ensemble, const Task& task)
+      : ensemble_(std::move(ensemble)), task_(task) {}
+
+  Ensemble ensemble_;
+  Task task_;
+};
+
+/// Path, Averaged, Dalalyan.
+template <class M>
+class LangevinSampler final : public EnsembleSampler {
+ public:
+  LangevinSampler(const M& settings, const Task& task)
+      : EnsembleSampler(ensemble_of(settings, task), task), settings_(settings) {}
+
+  void begin() override {
+    if constexpr (!std::is_same_v<M, Path>) {
+      const double m = settings_.prior_precision, beta = settings_.beta;
+      const auto center = task_.minimizer(beta, m, settings_.start_gradient_norm);
+      const double deviation =
+          std::is_same_v<M, Dalalyan> ? 1 / std::sqrt(task_.problem.smoothness_up(beta, m)) : 0.0;
+      start_at_random(ensemble_, center, deviation);
+    }
+  }
+  void advance(std::uint64_t steps) override { task_.engine->advance(ensemble_, steps); }
+
  private:
   M settings_;
-  Task task_;
-  Ensemble ensemble_;
 };
 
 /// Proximal, Rejection.
@@ -308,10 +318,20 @@ class ProposalSampler final : public Sampler {
 };
 
 /// OutputPerturbation: one minimizer, and noise of its own for every draw.
-class OutputSampler final : public Sampler {
+class OutputSampler final : public EnsembleSampler {
  public:
   OutputSampler(const OutputPerturbation& settings, const Task& task)
-      : settings_(settings), task_(task) {
+      : EnsembleSampler(at_start(settings, task), task), settings_(settings) {}
+
+  void begin() override {}
+  void advance(std::uint64_t /*steps*/) override {
+    start_at_random(ensemble_, task_.minimizer(1, settings_.ridge, settings_.gradient_norm),
+                    settings_.noise_scale);
+    std::ranges::fill(ensemble_.step, 1);
+  }
+
+ private:
+  static Ensemble at_start(const OutputPerturbation& settings, const Task& task) {
     std::vector<ChainSpec> specs;
     for (std::uint64_t draw = 0; draw < task.draws; ++draw) {
       specs.push_back({.inverse_temperature = 1,
@@ -320,41 +340,10 @@ class OutputSampler final : public Sampler {
                        .key = task.key,
                        .stream = static_cast<std::uint32_t>(draw)});
     }
-    ensemble_ = start(std::move(specs), task.features());
-  }
-  void begin() override {}
-  void advance(std::uint64_t /*steps*/) override {
-    start_at_random(ensemble_, task_.minimizer(1, settings_.ridge, settings_.gradient_norm),
-                    settings_.noise_scale);
-    std::ranges::fill(ensemble_.step, 1);
-  }
-  [[nodiscard]] std::uint64_t done() const override { return sum(ensemble_.step); }
-  [[nodiscard]] std::uint64_t total() const override { return task_.draws; }
-  [[nodiscard]] std::vector<std::vector<double>> draws() const override {
-    std::vector<std::vector<double>> out;
-    for (std::size_t c = 0; c < ensemble_.chains(); ++c) {
-      out.emplace_back(ensemble_.chain(c).begin(), ensemble_.chain(c).end());
-    }
-    return out;
-  }
-  void save(Checkpoint& checkpoint) const override {
-    checkpoint.theta = ensemble_.theta;
-    checkpoint.step = ensemble_.step;
-  }
-  [[nodiscard]] bool fits(const Checkpoint& checkpoint) const override {
-    return checkpoint.theta.size() == ensemble_.theta.size() &&
-           checkpoint.step.size() == ensemble_.chains() &&
-           std::ranges::all_of(checkpoint.step, [](std::uint64_t step) { return step <= 1; });
-  }
-  void restore(const Checkpoint& checkpoint) override {
-    ensemble_.theta = checkpoint.theta;
-    ensemble_.step = checkpoint.step;
+    return start(std::move(specs), task.features());
   }
 
- private:
   OutputPerturbation settings_;
-  Task task_;
-  Ensemble ensemble_;
 };
 
 std::unique_ptr<Sampler> sampler_of(const OutputPerturbation& m, const Task& task) {
