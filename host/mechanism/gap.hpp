@@ -67,6 +67,9 @@ Offer gap_offer(const GapRules<M>& rules, const Problem& problem, const Budget& 
   if (!(m > 0)) {
     return refused({}, {}, "needs a strongly convex potential; give `prior_precision` above 0");
   }
+  if (!std::isnormal(m)) {  // 1/m is no double
+    return refused({}, {}, "its draws are beyond double; give a larger `prior_precision`");
+  }
   // (epsilon, delta(epsilon; mu) + (1 + e^epsilon) gamma): what gamma costs comes off delta first.
   const Wide price = gap_price(Wide(asked.epsilon));
   s.tv_gap =

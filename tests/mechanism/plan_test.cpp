@@ -253,7 +253,8 @@ TEST(Plan, OutputPerturbationBeyondDoubleLeavesTheOthersInReach) {
     double row_norm;
     std::optional<double> prior_precision;
   };
-  for (const auto& [row_norm, prior] : {Case{1e60, {}}, Case{1, 1e300}, Case{1e-60, {}}}) {
+  for (const auto& [row_norm, prior] :
+       {Case{1e60, {}}, Case{1, 1e300}, Case{1e-60, {}}, Case{1, 1e-320}}) {
     Problem c = problem(1000, 5);
     c.row_norm = row_norm;
     c.prior_precision = prior;
