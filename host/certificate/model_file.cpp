@@ -22,24 +22,6 @@ namespace {
 
 using nlohmann::json;
 
-std::vector<double> numbers(const json& list, std::size_t length, const std::string& source) {
-  if (!list.is_array() || list.size() != length) {
-    throw BadInput(fmt::format(
-        "{}: model.coefficients: must be {} numbers, one per feature; use the file as written",
-        source, length));
-  }
-  std::vector<double> out;
-  for (const json& value : list) {
-    if (!value.is_number() || !std::isfinite(value.get<double>())) {
-      throw BadInput(source +
-                     ": model.coefficients: must be finite numbers; use the file as "
-                     "written");
-    }
-    out.push_back(value.get<double>());
-  }
-  return out;
-}
-
 // Looks for what json::parse lets pass. (Its callback would do, in a time that grows with the
 // square of an array's length.)
 class Watch final : public nlohmann::json_sax<json> {
@@ -121,10 +103,14 @@ LinearModel model_from_json(const json& model, const std::string& source) {
   const json& coefficients = field(model, "coefficients", source);
   const std::size_t d = out.schema.features();
   if (coefficients.is_array() && !coefficients.empty() && coefficients[0].is_array()) {
-    for (const json& draw : coefficients) out.draws.push_back(numbers(draw, d, source));
+    for (const json& draw : coefficients) {
+      out.draws.push_back(numbers_field({{"coefficients", draw}}, "coefficients", d, source));
+    }
   } else {
-    out.draws.push_back(numbers(coefficients, d, source));
+    out.draws.push_back(numbers_field(model, "coefficients", d, source));
   }
+  if (model.contains("link")) out.link = link_from_json(model["link"], d, source);
+  if (model.contains("answers")) out.answers = answers_from_json(model["answers"], d, source);
   return out;
 }
 

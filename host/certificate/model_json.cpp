@@ -105,6 +105,33 @@ json units_json(const Schema& schema, std::span<const double> theta) {
                          "down before the model sees them, so there it is approximate"}};
 }
 
+// Enough words for another program to predict by.
+constexpr const char* link_words =
+    "z = x . coefficients of the encoded row x; cap = min(1, clip / |metric^T x|); s = 1/(1 + "
+    "exp(|z|)). The class that z speaks against has probability p = 1/2 if s > cap, else s/(cap + "
+    "s) if 1 - s > cap, else s; at most 1/2 - 1e-6 |z|/(1 + |z|). z > 0 speaks for the second of "
+    "classes";
+
+json link_json(const CappedLink& link, std::size_t d) {
+  json metric = json::array();
+  for (std::size_t j = 0; j < d; ++j) {
+    const auto row = link.metric.begin() + static_cast<std::ptrdiff_t>(j * d);
+    metric.push_back(std::vector<double>(row, row + static_cast<std::ptrdiff_t>(d)));
+  }
+  return {{"kind", "capped-logistic"},
+          {"clip", link.clip},
+          {"metric", std::move(metric)},
+          {"words", link_words}};
+}
+
+json answer_json(const NoisyAnswer& answer) {
+  return {{"question", answer.question},
+          {"clip", answer.clip},
+          {"deviation", answer.deviation},
+          {"at", answer.at},
+          {"values", answer.values}};
+}
+
 }  // namespace
 
 const json& field(const json& json_object, const char* name, const std::string& source) {
@@ -191,12 +218,71 @@ json model_json(const LinearModel& model) {
   const bool one = model.draws.size() == 1;
   json units = json::array();
   for (const auto& draw : model.draws) units.push_back(units_json(model.schema, draw));
-  return {{"loss", model.loss},
-          {"classes", {model.schema.negative_name(), model.schema.positive}},
-          {"features", model.schema.feature_names()},
-          {"coefficients", one ? json(model.draws[0]) : json(model.draws)},
-          {"original_units", one ? units[0] : units},
-          {"preprocessing", schema_json(model.schema)}};
+  json out = {{"loss", model.loss},
+              {"classes", {model.schema.negative_name(), model.schema.positive}},
+              {"features", model.schema.feature_names()},
+              {"coefficients", one ? json(model.draws[0]) : json(model.draws)},
+              {"original_units", one ? units[0] : units},
+              {"preprocessing", schema_json(model.schema)}};
+  if (model.link) out["link"] = link_json(*model.link, model.schema.features());
+  for (const NoisyAnswer& answer : model.answers) out["answers"].push_back(answer_json(answer));
+  return out;
+}
+
+std::vector<double> numbers_field(const json& json_object, const char* name, std::size_t length,
+                                  const std::string& source) {
+  const json& list = field(json_object, name, source);
+  if (!list.is_array() || list.size() != length) {
+    reject(source, name, fmt::format("must be {} numbers", length));
+  }
+  std::vector<double> out;
+  for (const json& value : list) {
+    if (!value.is_number() || !std::isfinite(value.get<double>())) {
+      reject(source, name, "must be finite numbers");
+    }
+    out.push_back(value.get<double>());
+  }
+  return out;
+}
+
+CappedLink link_from_json(const json& object, std::size_t d, const std::string& source) {
+  only_fields(object, {"kind", "clip", "metric", "words"}, source + ": link");
+  if (text_field(object, "kind", source) != "capped-logistic") {
+    reject(source, "link.kind", "must be capped-logistic");
+  }
+  CappedLink out{number_field(object, "clip", source), {}};
+  require_finite_positive(out.clip, source + ": link.clip");
+  const json& metric = field(object, "metric", source);
+  if (!metric.is_array() || metric.size() != d) {
+    reject(source, "link.metric", fmt::format("must be {} rows", d));
+  }
+  for (const json& row : metric) {
+    const auto numbers = numbers_field({{"metric", row}}, "metric", d, source);
+    out.metric.insert(out.metric.end(), numbers.begin(), numbers.end());
+  }
+  return out;
+}
+
+std::vector<NoisyAnswer> answers_from_json(const json& list, std::size_t d,
+                                           const std::string& source) {
+  if (!list.is_array() || list.empty()) reject(source, "answers", "must be a list of answers");
+  std::vector<NoisyAnswer> out;
+  for (const json& object : list) {
+    only_fields(object, {"question", "clip", "deviation", "at", "values"}, source + ": answers");
+    NoisyAnswer answer;
+    answer.question = text_field(object, "question", source);
+    const bool moments = answer.question == "moments", gradient = answer.question == "gradient";
+    if (!moments && !gradient && answer.question != "curvature") {
+      reject(source, "answers.question", "must be moments, gradient or curvature");
+    }
+    answer.clip = number_field(object, "clip", source);
+    answer.deviation = number_field(object, "deviation", source);
+    answer.at = numbers_field(object, "at", moments ? d * d : d, source);
+    answer.values =
+        numbers_field(object, "values", moments ? d * (d + 1) / 2 : gradient ? d : 1, source);
+    out.push_back(std::move(answer));
+  }
+  return out;
 }
 
 std::string file_digest(json file) {

@@ -38,6 +38,12 @@ const nlohmann::json& field(const nlohmann::json& json, const char* name,
 double number_field(const nlohmann::json& json, const char* name, const std::string& source);
 std::string text_field(const nlohmann::json& json, const char* name, const std::string& source);
 bool flag_field(const nlohmann::json& json, const char* name, const std::string& source);
+std::vector<double> numbers_field(const nlohmann::json& json, const char* name, std::size_t length,
+                                  const std::string& source);
+/// The link of a model of d features, and the answers that it follows from.
+CappedLink link_from_json(const nlohmann::json& json, std::size_t d, const std::string& source);
+std::vector<NoisyAnswer> answers_from_json(const nlohmann::json& json, std::size_t d,
+                                           const std::string& source);
 /// A whole number from 0 to 2^53.
 std::uint64_t count_field(const nlohmann::json& json, const char* name, const std::string& source);
 

@@ -131,8 +131,9 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   constexpr std::size_t most = 20;
   const std::vector<std::string> names = model.schema.feature_names();
   const std::vector<double>& theta = model.draws.front();
-  const double noise =
-      two_sided_95 * coefficient_noise_up(certificate.mechanism, certificate.problem);
+  const auto deviation = coefficient_noise_up(certificate.mechanism, certificate.problem);
+  const double noise = two_sided_95 * deviation.value_or(0);
+  const auto is_inside = [&](double value) { return deviation && std::fabs(value) <= noise; };
   std::vector<std::size_t> order(theta.size());
   for (std::size_t j = 0; j < order.size(); ++j) order[j] = j;
   const bool all = order.size() <= most;
@@ -146,10 +147,14 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   for (const std::size_t j : order) largest = std::max(largest, std::fabs(theta[j]));
   std::vector<std::vector<std::string>> cells;
   std::size_t inside = 0;
-  for (const double value : theta) inside += std::fabs(value) <= noise ? 1 : 0;
+  for (const double value : theta) inside += is_inside(value) ? 1U : 0U;
   for (const std::size_t j : order) {
-    cells.push_back({names[j], fmt::format("{:+.4f}", theta[j]), fmt::format("± {:.4f}", noise),
-                     std::fabs(theta[j]) <= noise ? "within" : "", bar(theta[j], largest)});
+    cells.push_back({names[j], fmt::format("{:+.4f}", theta[j])});
+    if (deviation) {
+      cells.back().push_back(fmt::format("± {:.4f}", noise));
+      cells.back().emplace_back(is_inside(theta[j]) ? "within" : "");
+    }
+    cells.back().push_back(bar(theta[j], largest));
   }
   std::string out =
       fmt::format("Coefficients{}{}: above 0 speaks for {} = {}\n",
@@ -159,7 +164,12 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   std::istringstream lines(table(cells));
   std::string line;
   for (std::size_t i = 0; std::getline(lines, line); ++i) {
-    out += (std::fabs(theta[order[i]]) <= noise ? gray(line) : line) + '\n';
+    out += (is_inside(theta[order[i]]) ? gray(line) : line) + '\n';
+  }
+  if (!deviation) {
+    return out +
+           "How far noise moved a coefficient is not said here: no bound holds for every table, and "
+           "the answers that this one follows from are noisy too.\n";
   }
   out += fmt::format(
       "±: privacy's noise moves a coefficient no further from the median of its law, with a "
@@ -205,6 +215,7 @@ struct FitCommand {
   std::string schema, out, backend = "auto", design = "auto", checkpoint, cache = "auto";
   std::optional<std::uint64_t> seed;
   bool quiet = false, progress = false, verbose = false, removes_cache = false, force = false;
+  bool release_moments = false;
 
   void say(const std::string& text) const {
     if (quiet) return;
@@ -312,6 +323,7 @@ struct FitCommand {
     Progress bar("sampling", quiet, interval());
     FitOptions options;
     options.checkpoint = checkpoint;
+    options.release_answers = release_moments;
     options.stop = &stop_flag();
     options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
     options.design = [&how](const std::string& line) { how = line; };
@@ -346,6 +358,9 @@ void define(CLI::App& app) {
   app.add_option("--design", command->design,
                  "how a GPU goes about it: auto, one-pass, blocked, ... (docs/cuda.md)")
       ->type_name("NAME");
+  app.add_flag("--release-moments", command->release_moments,
+               "whitened: the model file holds the noisy second moments, gradients and curvatures "
+               "that it follows from; they are paid for");
   app.add_flag("--verbose", command->verbose, "say how the backend went about it");
   app.add_option("--checkpoint", command->checkpoint,
                  "file to continue from and to save to (mode 0600: it holds the noise key)")

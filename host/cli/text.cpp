@@ -111,6 +111,10 @@ namespace {
 std::string cell(const std::optional<double>& value) { return value ? digits(*value) : "-"; }
 
 // How it goes about it.
+std::string procedure(const Whitened& m, const Cost& cost) {
+  return fmt::format("{} of second moments and {:.0f} capped gradients, {:.0f} passes",
+                     m.second_moment_share > 0 ? "two" : "one", m.iterations, cost.passes);
+}
 std::string procedure(const Rejection& /*m*/, const Cost& cost) {
   return fmt::format("proposals until one is accepted, about {} passes", human_count(cost.passes));
 }

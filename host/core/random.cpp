@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "core/key_access.hpp"
 #include "gibbsite/core/error.hpp"
@@ -149,6 +150,19 @@ void fill_normals(const StreamKey& key, std::uint32_t chain, std::uint64_t step,
       if (j + 1 < n) out[first + j + 1] = pair[1];
     }
   }
+}
+
+void answer_normals(const StreamKey& key, std::uint32_t chain, std::uint64_t step,
+                    std::span<double> out) {
+  std::vector<std::uint64_t> words((out.size() + 1) / 2 * 3);
+  fill_words(key, chain, step, words);
+  for (std::size_t j = 0; j < out.size(); j += 2) {
+    const std::uint64_t* const w = &words[j / 2 * 3];
+    const NormalPair pair = box_muller_pair({w[0], w[1]}, w[2]);
+    out[j] = pair.first;
+    if (j + 1 < out.size()) out[j + 1] = pair.second;
+  }
+  sodium_memzero(words.data(), words.size() * sizeof(words[0]));
 }
 
 }  // namespace gibbsite

@@ -104,12 +104,17 @@ std::string_view assumption(const OutputPerturbation& /*m*/) {
   return "the minimizer that noise was added to has a gradient norm of at most "
          "mechanism.gradient_norm";
 }
+std::string_view assumption(const Whitened& /*m*/) {
+  return "every question was asked in the metric and with the clip that docs/whitened.md derives "
+         "from the answers before it, and its noise was scaled to that clip and to its share";
+}
 std::string_view assumption(const auto& /*m*/) { return minimizer_assumption; }
 
 constexpr std::string_view proposes = "it ends when a proposal is accepted";
 constexpr std::string_view minimizes = "it searches the minimizer that it starts from";
 
 std::string_view time_tells(const Path& /*m*/) { return ""; }
+std::string_view time_tells(const Whitened& /*m*/) { return ""; }
 std::string_view time_tells(const Proximal& m) { return m.padded() ? "" : proposes; }
 std::string_view time_tells(const Rejection& /*m*/) { return proposes; }
 std::string_view time_tells(const OutputPerturbation& /*m*/) {
@@ -120,6 +125,12 @@ std::string_view time_tells(const auto& /*m*/) { return minimizes; }
 std::string basis(const Path& m) {
   return fmt::format("It holds whether or not the chain of {:.10g} noisy steps has converged",
                      m.iterations);
+}
+std::string basis(const Whitened& m) {
+  return fmt::format(
+      "It rests on noise added to every sum over rows that the run took: {} of second moments, "
+      "{:.10g} of capped gradients. It covers their noisy answers too",
+      m.second_moment_share > 0 ? 2 : 1, m.iterations);
 }
 std::string basis(const OutputPerturbation& m) {
   return fmt::format("It rests on noise of deviation {:.3g} added to every coefficient",
@@ -141,6 +152,7 @@ double noise_up(const Path& c, const Problem& problem) {
       -boost::math::expm1(Wide(2 * Wide(c.iterations) * boost::math::log1p(Wide(-gap))));
   return round_up(sqrt(2 * h * forgotten / (gap * (2 - gap))));
 }
+std::optional<double> noise_up(const Whitened& /*m*/, const Problem& /*problem*/) { return {}; }
 double noise_up(const OutputPerturbation& m, const Problem& /*problem*/) { return m.noise_scale; }
 double noise_up(const auto& m, const Problem& /*problem*/) {
   require_finite_positive(m.prior_precision, "prior_precision");
@@ -161,8 +173,9 @@ std::string basis_of(const Mechanism& mechanism) {
   return std::visit([](const auto& m) { return basis(m); }, mechanism);
 }
 
-double coefficient_noise_up(const Mechanism& mechanism, const Problem& problem) {
-  return std::visit([&](const auto& m) { return noise_up(m, problem); }, mechanism);
+std::optional<double> coefficient_noise_up(const Mechanism& mechanism, const Problem& problem) {
+  return std::visit([&](const auto& m) -> std::optional<double> { return noise_up(m, problem); },
+                    mechanism);
 }
 
 }  // namespace gibbsite

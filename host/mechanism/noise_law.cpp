@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/rounding.hpp"
+#include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/proximal_schedule.hpp"
@@ -104,6 +105,20 @@ Expense added_cost(const Wide& d, const AddedNoise& c, const Wide& grid) {
   return {d * (crossing(sigma, grid) + beyond_range), cell_loss(d, shift, grid, slope)};
 }
 
+// A radius of 128 bits: the same, with words of 2^-128 and numbers up to max_abs_answer_normal. In
+// units of sigma the narrowest cell is 1/16, 63/64 of it after the sum's rounding, and a cell twice
+// as wide loses no more: the part beside the strips is 1/slope wide at most.
+Expense answered_cost(const Wide& numbers) {
+  const Wide word_128 = ldexp(Wide(1), -128), range_128 = Wide("13.4");
+  const Wide narrow = Wide(63) / 1024, wide = Wide(1) / 8;
+  const Wide boundaries = 2 * range_128 / narrow + 1;
+  const Wide beyond = Wide("6.1e-41");  // P(|N(0,1)| > 13.4)
+  const Wide shift = gamma_k(Wide(product_roundings)) * Wide(max_abs_answer_normal);
+  const Wide slope = range_128 + wide + 2 * shift;
+  return {numbers * (word_128 / 2 * boundaries + word_128 + beyond),
+          cell_loss(numbers, shift, narrow, slope)};
+}
+
 NoiseCost of_all(const Expense& one, std::uint64_t draws) {
   const Wide k = draws;
   return {round_up(k * one.tv), round_up(k * one.epsilon)};
@@ -151,6 +166,22 @@ NoiseCost noise_cost_up(const AddedNoise& c, std::uint64_t features, std::uint64
   const double grid = release_grid(c);
   if (!std::isfinite(grid)) return unbounded;
   return of_all(added_cost(Wide(features), c, Wide(grid)), draws);
+}
+
+NoiseCost noise_cost_up(const AnsweredNoise& c, std::uint64_t draws) {
+  return of_all(answered_cost(Wide(c.numbers)), draws);
+}
+
+double answer_grid(double deviation) {
+  require_finite_positive(deviation, "deviation");
+  return std::ldexp(1.0, std::ilogb(deviation) - 3);
+}
+
+// A sum and its noise are at most rows s + 14 sigma with sigma >= s/mu, s the most that a row adds:
+// 64 roundings u of that are to be within the grid, which is above sigma/16.
+bool answers_resolve(double rows, double mu) {
+  const Wide largest = Wide(rows) * Wide(mu) + 14;
+  return 64 * 16 * ldexp(largest, -53) <= 1;
 }
 
 double release_grid(const ChainNoise& c) {

@@ -123,10 +123,11 @@ void validate(const Problem& problem, const Budget& budget, const Wishes& wishes
   }
   const bool chooses_steps =
       wishes.mechanism == Path::name || (wishes.mechanism == "auto" && !wishes.tv);
-  if (!chooses_steps && (wishes.step_size || wishes.iterations)) {
+  const bool chooses_rounds = wishes.mechanism == Whitened::name && !wishes.step_size;
+  if (!chooses_steps && !chooses_rounds && (wishes.step_size || wishes.iterations)) {
     throw BadInput(
-        "`step_size`, `iterations`: every mechanism but path fixes both itself; leave them "
-        "out, or use `mechanism` path");
+        "`step_size`, `iterations`: every mechanism but path fixes both itself (whitened the "
+        "first); leave them out, or use `mechanism` path");
   }
   if (wishes.padded && wishes.mechanism != Proximal::name) {
     throw BadInput("`padded`: belongs to `mechanism` proximal; give both or neither");
@@ -136,11 +137,13 @@ void validate(const Problem& problem, const Budget& budget, const Wishes& wishes
         fmt::format("`calibration` {}: needs a prior precision above 0; give `prior_precision`",
                     to_string(wishes.calibration)));
   }
-  if (wishes.mechanism == OutputPerturbation::name &&
-      (wishes.tv || wishes.calibration != Calibration::gdp)) {
+  const bool draws_from_posterior =
+      wishes.mechanism != OutputPerturbation::name && wishes.mechanism != Whitened::name;
+  if (!draws_from_posterior && (wishes.tv || wishes.calibration != Calibration::gdp)) {
     throw BadInput(
-        "`tv`, `calibration`: belong to draws from the Gibbs posterior; leave them out, or use "
-        "another `mechanism` than output");
+        fmt::format("`tv`, `calibration`: belong to draws from the Gibbs posterior; leave them "
+                    "out, or use another `mechanism` than {}",
+                    wishes.mechanism));
   }
 }
 
@@ -158,11 +161,22 @@ bool keeps_a_gap(const Mechanism& mechanism) {
       mechanism);
 }
 
-// The cheapest within reach that keeps a gap; path where there is none, or where no gap was asked
-// for: it spends all of delta on beta, and its running time says nothing of the data.
-std::size_t automatic_choice(const std::vector<Offer>& all, bool tv_asked) {
-  std::size_t best = 0;
-  if (!tv_asked) return best;
+std::size_t index_of(const std::vector<Offer>& all, std::string_view name) {
+  std::size_t i = 0;
+  while (name_of(all[i].mechanism) != name) ++i;
+  return i;
+}
+
+// The cheapest within reach that keeps the gap, where one is asked for. Else whitened, unless what
+// is asked for is path's alone: both have a running time that says nothing of the data.
+std::size_t automatic_choice(const std::vector<Offer>& all, const Wishes& wishes) {
+  const std::size_t path = index_of(all, Path::name), whitened = index_of(all, Whitened::name);
+  if (!wishes.tv) {
+    const bool asks_for_path =
+        wishes.step_size || wishes.iterations || wishes.calibration != Calibration::gdp;
+    return all[whitened].feasible && !asks_for_path ? whitened : path;
+  }
+  std::size_t best = path;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!keeps_a_gap(all[i].mechanism)) continue;
     const bool first = !keeps_a_gap(all[best].mechanism);
@@ -181,11 +195,11 @@ Plan plan(const Problem& problem, const Budget& budget, const Wishes& wishes) {
   Plan out{problem, budget, all_offers(std::type_identity<Mechanism>{}, problem, budget, wishes),
            0};
   if (wishes.mechanism == "auto") {
-    out.chosen = automatic_choice(out.offers, wishes.tv.has_value());
+    out.chosen = automatic_choice(out.offers, wishes);
     Offer& best = out.offers[out.chosen];
     if (wishes.tv && best.feasible) best.why += "; the cheapest within the gap";
   } else {
-    while (name_of(out.offers[out.chosen].mechanism) != wishes.mechanism) ++out.chosen;
+    out.chosen = index_of(out.offers, wishes.mechanism);
   }
   return out;
 }

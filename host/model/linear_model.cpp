@@ -2,9 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite {
+
+double cap_of(double clip, double norm) { return norm > clip ? clip / norm : 1.0; }
+
+double capped_probability(double z, double cap) {
+  const double e = std::exp(-std::fabs(z)), s = e / (1 + e);
+  const double losing = s > cap ? 0.5 : 1 - s > cap ? s / (cap + s) : s;
+  // Where both sides are capped every z has the same: as close to it as leaves their order.
+  const double below_half = 0.5 - 1e-6 * std::fabs(z) / (1 + std::fabs(z));
+  const double least = std::min(losing, below_half);
+  return z > 0 ? 1 - least : least;
+}
 
 OriginalUnits original_units(const Schema& schema, std::span<const double> theta) {
   if (theta.size() != schema.features()) {

@@ -24,6 +24,7 @@ Problem Model::constants(const FeatureSpace& space, std::uint64_t rows) const {
   constants.features = space.features;
   constants.row_norm = space.row_norm;
   constants.intercept = space.intercept;
+  constants.typical_row_norm = space.typical_row_norm;
   constants.loss = loss->name();
   constants.max_abs_residual = loss->max_abs_residual();
   constants.curvature = loss->curvature();

@@ -61,6 +61,16 @@ std::vector<std::string> Schema::feature_names() const {
   return names;
 }
 
+std::vector<double> Schema::middle() const {
+  std::vector<double> out;
+  for (const Column& column : columns) {
+    const bool shifted = intercept && column.type == ColumnType::number;
+    out.insert(out.end(), features_of(column), shifted ? 0.5 : 0.0);
+  }
+  if (intercept) out.push_back(0);
+  return out;
+}
+
 double Schema::max_unclipped_norm() const {
   const auto used =
       static_cast<double>(std::count_if(columns.begin(), columns.end(), [](const Column& c) {
@@ -73,7 +83,16 @@ double Schema::max_unclipped_norm() const {
 }
 
 Schema::operator FeatureSpace() const {
-  return {.features = features(), .row_norm = row_norm, .intercept = intercept};
+  // A number spread evenly over its range has second moment 1/12 about the middle, 1/3 about 0.
+  double squared = intercept ? 1 : 0;
+  for (const Column& column : columns) {
+    if (column.type == ColumnType::category) squared += 1;
+    if (column.type == ColumnType::number) squared += intercept ? 1.0 / 12 : 1.0 / 3;
+  }
+  return {.features = features(),
+          .row_norm = row_norm,
+          .intercept = intercept,
+          .typical_row_norm = std::sqrt(squared)};
 }
 
 namespace {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -41,6 +42,33 @@ double area_under_curve(std::span<const double> scores, std::span<const float> l
   return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives);
 }
 
+// 2 d^2 flops a row, by blocks of rows.
+std::vector<double> capped_probabilities(const LinearModel& model, const Rows& x) {
+  using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const auto index = [](std::size_t n) { return static_cast<Eigen::Index>(n); };
+  const CappedLink& link = *model.link;
+  const Eigen::Map<const RowMajor> metric(link.metric.data(), index(x.cols), index(x.cols));
+  constexpr std::size_t block = 256;
+  RowMajor rows(index(block), index(x.cols)), whitened;
+  std::vector<double> out(x.rows, 0.0);
+  for (std::size_t first = 0; first < x.rows; first += block) {
+    const std::size_t count = std::min(block, x.rows - first);
+    rows.setZero();
+    for (std::size_t i = 0; i < count; ++i) {
+      x.for_each(first + i, [&](std::size_t j, float v) { rows(index(i), index(j)) = v; });
+    }
+    whitened.noalias() = rows * metric;
+    for (std::size_t i = 0; i < count; ++i) {
+      const double cap = cap_of(link.clip, whitened.row(index(i)).norm());
+      for (const auto& theta : model.draws) {
+        out[first + i] += capped_probability(x.dot(first + i, theta), cap);
+      }
+      out[first + i] /= static_cast<double>(model.draws.size());
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<double> predict_probabilities(const LinearModel& model, const Rows& x) {
@@ -53,6 +81,7 @@ std::vector<double> predict_probabilities(const LinearModel& model, const Rows& 
                       theta.size(), x.cols));
     }
   }
+  if (model.link) return capped_probabilities(model, x);
   // reads X once
   for (std::size_t i = 0; i < x.rows; ++i) {
     for (const auto& theta : model.draws) out[i] += sigmoid(x.dot(i, theta));

@@ -33,12 +33,12 @@ Release release(const Run& run) {
     throw Infeasible(
         "release grid: the rounding error of this run is not bounded; ask for fewer iterations");
   }
-  LinearModel model{run.loss, run.schema, run.draws};
+  LinearModel model = run.model;
   for (auto& draw : model.draws) {
     for (double& value : draw) value = to_grid(value, grid);
   }
   Certificate certificate =
-      certify(plan, {run.noise, run.backend, run.schema.invalid == Invalid::refuse});
+      certify(plan, {run.noise, run.backend, run.model.schema.invalid == Invalid::refuse});
   return ReleaseAccess::make(std::move(model), std::move(certificate));
 }
 

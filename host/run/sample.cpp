@@ -7,17 +7,13 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
-#include <numeric>
 
-#include "chains/minimizer.hpp"
 #include "core/key_access.hpp"
 #include "data/digest.hpp"
-#include "gibbsite/chains/potential.hpp"
-#include "gibbsite/chains/proximal.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/model/model.hpp"
-#include "mechanism/minimizer_reach.hpp"
+#include "run/sampler.hpp"
 
 namespace gibbsite {
 namespace {
@@ -86,282 +82,10 @@ void require_planned_rows(const Engine& engine, const Problem& planned) {
                                  : "is longer than row_norm or lacks the intercept"));
 }
 
-// What every run needs.
-struct Task {
-  const Model& model;
-  const Problem& problem;
-  std::uint64_t draws;
-  std::shared_ptr<Engine> engine;
-  StreamKey key;
-
-  [[nodiscard]] std::size_t features() const { return engine->features(); }
-  [[nodiscard]] Potential potential(double beta, double prior_precision) const {
-    return {engine, beta, prior_precision, model.center};
-  }
-  // A minimizer that meets its public tolerance (docs/proximal.md, "The start").
-  [[nodiscard]] std::vector<double> minimizer(double beta, double prior_precision,
-                                              double tolerance) const {
-    // Public numbers: a plan that was not edited has passed this.
-    if (!minimizer_in_reach(problem, beta, prior_precision,
-                            problem.smoothness_up(beta, prior_precision), tolerance)) {
-      throw Infeasible(
-          fmt::format("the minimizer cannot be computed to within its public tolerance {:.3g}; use "
-                      "`mechanism` path",
-                      tolerance));
-    }
-    return minimizer_within(potential(beta, prior_precision), problem.full_row_norm_up(),
-                            tolerance);
-  }
-};
-
-// The step that a chain stops at: the last one, or one drawn at random (docs/averaged.md).
-template <class M>
-std::uint64_t stop_of(const M& m, const StreamKey& key, std::uint32_t stream) {
-  double stop = m.iterations;
-  if constexpr (std::is_same_v<M, Averaged>) {
-    std::uint64_t word = 0;
-    fill_words(key, stream, stop_step, {&word, 1});
-    stop = averaged_stop(m.prior_precision, m.step_size, m.iterations, word);
-  }
-  return static_cast<std::uint64_t>(stop);
-}
-
-template <class M>
-Ensemble ensemble_of(const M& m, const Task& task) {
-  std::vector<ChainSpec> specs;
-  for (std::uint64_t draw = 0; draw < task.draws; ++draw) {
-    const auto stream = static_cast<std::uint32_t>(draw);
-    specs.push_back({.inverse_temperature = m.beta,
-                     .prior_precision = m.prior_precision,
-                     .step_size = m.step_size,
-                     .iterations = stop_of(m, task.key, stream),
-                     .center = task.model.center,
-                     .key = task.key,
-                     .stream = stream});
-  }
-  return start(std::move(specs), task.features());
-}
-
-// What moves the chains of a plan, a little at a time.
-class Sampler {
- public:
-  virtual ~Sampler() = default;
-  /// At the plan's start; may read the data, and take long.
-  virtual void begin() = 0;
-  /// Some steps, about `steps` of each chain. Nothing to do when `done() == total()`.
-  virtual void advance(std::uint64_t steps) = 0;
-  [[nodiscard]] virtual std::uint64_t done() const = 0;
-  [[nodiscard]] virtual std::uint64_t total() const = 0;
-  [[nodiscard]] virtual std::vector<std::vector<double>> draws() const = 0;
-  virtual void save(Checkpoint& checkpoint) const = 0;
-  [[nodiscard]] virtual bool fits(const Checkpoint& checkpoint) const = 0;
-  virtual void restore(const Checkpoint& checkpoint) = 0;
-};
-
-std::uint64_t sum(std::span<const std::uint64_t> counts) {
-  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
-}
-
-/// Chains that are an ensemble.
-class EnsembleSampler : public Sampler {
- public:
-  [[nodiscard]] std::uint64_t done() const override { return sum(ensemble_.step); }
-  [[nodiscard]] std::uint64_t total() const override {
-    std::uint64_t out = 0;
-    for (const ChainSpec& spec : ensemble_.specs) out += spec.iterations;
-    return out;
-  }
-  [[nodiscard]] std::vector<std::vector<double>> draws() const override {
-    std::vector<std::vector<double>> out;
-    for (std::size_t c = 0; c < ensemble_.chains(); ++c) {
-      out.emplace_back(ensemble_.chain(c).begin(), ensemble_.chain(c).end());
-    }
-    return out;
-  }
-  void save(Checkpoint& checkpoint) const override {
-    checkpoint.theta = ensemble_.theta;
-    checkpoint.step = ensemble_.step;
-  }
-  [[nodiscard]] bool fits(const Checkpoint& checkpoint) const override {
-    bool fits = checkpoint.theta.size() == ensemble_.theta.size() &&
-                checkpoint.step.size() == ensemble_.chains();
-    for (std::size_t c = 0; fits && c < ensemble_.chains(); ++c) {
-      fits = checkpoint.step[c] <= ensemble_.specs[c].iterations;
-    }
-    return fits;
-  }
-  void restore(const Checkpoint& checkpoint) override {
-    ensemble_.theta = checkpoint.theta;
-    ensemble_.step = checkpoint.step;
-  }
-
- protected:
-  EnsembleSampler(Ensemble ensemble, const Task& task)
-      : ensemble_(std::move(ensemble)), task_(task) {}
-
-  Ensemble ensemble_;
-  Task task_;
-};
-
-/// Path, Averaged, Dalalyan.
-template <class M>
-class LangevinSampler final : public EnsembleSampler {
- public:
-  LangevinSampler(const M& settings, const Task& task)
-      : EnsembleSampler(ensemble_of(settings, task), task), settings_(settings) {}
-
-  void begin() override {
-    if constexpr (!std::is_same_v<M, Path>) {
-      const double m = settings_.prior_precision, beta = settings_.beta;
-      const auto center = task_.minimizer(beta, m, settings_.start_gradient_norm);
-      const double deviation =
-          std::is_same_v<M, Dalalyan> ? 1 / std::sqrt(task_.problem.smoothness_up(beta, m)) : 0.0;
-      start_at_random(ensemble_, center, deviation);
-    }
-  }
-  void advance(std::uint64_t steps) override { task_.engine->advance(ensemble_, steps); }
-
- private:
-  M settings_;
-};
-
-/// Proximal, Rejection.
-class ProposalSampler final : public Sampler {
- public:
-  ProposalSampler(const Proximal& m, const Task& task)
-      : ProposalSampler(m, m.schedule, !m.padded(), 1.0, task) {}
-  ProposalSampler(const Rejection& m, const Task& task)
-      : ProposalSampler(m, m.schedule(), true, 0.0, task) {}
-
-  void begin() override {
-    const double beta = potential_.beta, m = potential_.prior_precision;
-    if (minimizes_) {
-      center_ = task_.minimizer(beta, m, tolerance_);
-    } else {  // padded: public, and so is the number of passes
-      center_ =
-          task_.model.center.empty() ? std::vector<double>(features(), 0.0) : task_.model.center;
-    }
-    make_chains();
-    if (spread_ > 0) {
-      chains_->start_at_random(spread_ / std::sqrt(task_.problem.smoothness_up(beta, m)));
-    }
-  }
-  void advance(std::uint64_t /*steps*/) override { chains_->advance(iterations()); }
-  [[nodiscard]] std::uint64_t done() const override { return sum(chains_->iterations()); }
-  [[nodiscard]] std::uint64_t total() const override { return task_.draws * iterations(); }
-  [[nodiscard]] std::vector<std::vector<double>> draws() const override {
-    std::vector<std::vector<double>> out;
-    for (std::size_t c = 0; c < task_.draws; ++c) {
-      const auto theta = chains_->theta(c);
-      out.emplace_back(theta.begin(), theta.end());
-    }
-    return out;
-  }
-  // Of each chain its position, a pair, and the center that all started from.
-  void save(Checkpoint& checkpoint) const override {
-    const auto positions = chains_->positions();
-    const std::size_t pair = 2 * features();
-    checkpoint.theta.clear();
-    for (std::size_t c = 0; c < task_.draws; ++c) {
-      const auto* const position = positions.data() + c * pair;
-      checkpoint.theta.insert(checkpoint.theta.end(), position, position + pair);
-      checkpoint.theta.insert(checkpoint.theta.end(), center_.begin(), center_.end());
-    }
-    checkpoint.step = chains_->iterations();
-  }
-  [[nodiscard]] bool fits(const Checkpoint& checkpoint) const override {
-    return checkpoint.theta.size() == 3 * task_.draws * features() &&
-           checkpoint.step.size() == task_.draws &&
-           std::ranges::all_of(checkpoint.step,
-                               [&](std::uint64_t step) { return step <= iterations(); });
-  }
-  void restore(const Checkpoint& checkpoint) override {
-    const std::span<const double> theta = checkpoint.theta;
-    const std::size_t d = features();
-    const auto center = theta.last(d);
-    center_.assign(center.begin(), center.end());
-    make_chains();
-    std::vector<double> positions;
-    for (std::size_t c = 0; c < task_.draws; ++c) {
-      const auto pair = theta.subspan(3 * c * d, 2 * d);
-      positions.insert(positions.end(), pair.begin(), pair.end());
-    }
-    chains_->restore(positions, checkpoint.step);
-  }
-
- private:
-  ProposalSampler(const auto& m, const ProximalSchedule& schedule, bool minimizes, double spread,
-                  const Task& task)
-      : task_(task),
-        schedule_(schedule),
-        potential_(task.potential(m.beta, m.prior_precision)),
-        minimizes_(minimizes),
-        tolerance_(m.start_gradient_norm),
-        spread_(spread) {}
-
-  void make_chains() {
-    chains_ =
-        std::make_unique<ProximalChains>(potential_, schedule_, center_, task_.draws, task_.key);
-  }
-  [[nodiscard]] std::uint64_t iterations() const {
-    return static_cast<std::uint64_t>(schedule_.iterations);
-  }
-  [[nodiscard]] std::size_t features() const { return task_.features(); }
-
-  Task task_;
-  ProximalSchedule schedule_;
-  Potential potential_;
-  bool minimizes_;
-  double tolerance_, spread_;
-  std::vector<double> center_;  // [d]
-  std::unique_ptr<ProximalChains> chains_;
-};
-
-/// OutputPerturbation: one minimizer, and noise of its own for every draw.
-class OutputSampler final : public EnsembleSampler {
- public:
-  OutputSampler(const OutputPerturbation& settings, const Task& task)
-      : EnsembleSampler(at_start(settings, task), task), settings_(settings) {}
-
-  void begin() override {}
-  void advance(std::uint64_t /*steps*/) override {
-    start_at_random(ensemble_, task_.minimizer(1, settings_.ridge, settings_.gradient_norm),
-                    settings_.noise_scale);
-    std::ranges::fill(ensemble_.step, 1);
-  }
-
- private:
-  static Ensemble at_start(const OutputPerturbation& settings, const Task& task) {
-    std::vector<ChainSpec> specs;
-    for (std::uint64_t draw = 0; draw < task.draws; ++draw) {
-      specs.push_back({.inverse_temperature = 1,
-                       .prior_precision = settings.ridge,
-                       .center = task.model.center,
-                       .key = task.key,
-                       .stream = static_cast<std::uint32_t>(draw)});
-    }
-    return start(std::move(specs), task.features());
-  }
-
-  OutputPerturbation settings_;
-};
-
-std::unique_ptr<Sampler> sampler_of(const OutputPerturbation& m, const Task& task) {
-  return std::make_unique<OutputSampler>(m, task);
-}
-std::unique_ptr<Sampler> sampler_of(const Proximal& m, const Task& task) {
-  return std::make_unique<ProposalSampler>(m, task);
-}
-std::unique_ptr<Sampler> sampler_of(const Rejection& m, const Task& task) {
-  return std::make_unique<ProposalSampler>(m, task);
-}
-std::unique_ptr<Sampler> sampler_of(const auto& m, const Task& task) {
-  return std::make_unique<LangevinSampler<std::decay_t<decltype(m)>>>(m, task);
-}
-
-std::unique_ptr<Sampler> make_sampler(const Model& model, const Plan& plan,
+std::unique_ptr<Sampler> make_sampler(const Model& model, const Schema& schema, const Plan& plan,
                                       const std::shared_ptr<Engine>& engine, const StreamKey& key) {
-  const Task task{model, plan.problem, plan.budget.draws, engine, key};
+  const Task task{
+      model, plan.problem, plan.budget.neighbors(), plan.budget.draws, schema, engine, key};
   return std::visit([&](const auto& m) { return sampler_of(m, task); }, plan.offer().mechanism);
 }
 
@@ -431,13 +155,13 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
   std::error_code ignored;
   if (keep && std::filesystem::exists(options.checkpoint, ignored)) {
     checkpoint = read_checkpoint(options.checkpoint);
-    sampler = make_sampler(model, plan, engine, checkpoint.key);
+    sampler = make_sampler(model, data.schema, plan, engine, checkpoint.key);
     require_same_run(checkpoint, options, asked, *sampler,
                      fingerprint_of(model, data, plan, checkpoint.key));
     sampler->restore(checkpoint);
   } else {
     if (keep) checkpoint.fingerprint = fingerprint_of(model, data, plan, asked);
-    sampler = make_sampler(model, plan, engine, asked);
+    sampler = make_sampler(model, data.schema, plan, engine, asked);
     sampler->begin();
   }
   const auto save = [&] {
@@ -472,12 +196,10 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
   }
   if (keep) save();
   if (options.design) options.design(engine->design());
-  return {plan,
-          sampler->draws(),
-          data.schema,
-          std::string(model.loss->name()),
-          checkpoint.key.kind,
-          std::string(backend.name())};
+  LinearModel fitted{std::string(model.loss->name()), data.schema, sampler->draws(), {}, {}};
+  sampler->complete(fitted);
+  if (!options.release_answers) fitted.answers.clear();
+  return {plan, std::move(fitted), checkpoint.key.kind, std::string(backend.name())};
 }
 
 }  // namespace gibbsite

@@ -18,10 +18,8 @@ namespace gibbsite {
 
 /// What a run leaves: the draws and public facts about how they were made. No diagnostics.
 struct Run {
-  Plan plan;                               ///< that it followed
-  std::vector<std::vector<double>> draws;  ///< [draws][d], before rounding to the release grid
-  Schema schema;
-  std::string loss;
+  Plan plan;                            ///< that it followed
+  LinearModel model;                    ///< before its draws are rounded to the release grid
   NoiseKind noise = NoiseKind::philox;  ///< of the key that it used up
   std::string backend;
 };

@@ -15,6 +15,9 @@ struct FeatureSpace {
   std::uint64_t features = 0;  ///< d, the intercept included
   double row_norm = 1.0;       ///< R: every row without the intercept has norm <= R
   bool intercept = false;      ///< a constant feature 1 is the last coordinate
+  /// Norm of a typical row, numbers about the middle of their ranges where there is an intercept: a
+  /// guess from public numbers, no bound. 0: unknown.
+  double typical_row_norm = 0;
 };
 
 /// Public constants of a GLM on n rows (docs/certificate.md). Nothing here may come from the data
@@ -24,6 +27,7 @@ struct Problem {
   std::uint64_t features = 0;     ///< d, the intercept included
   double row_norm = 1.0;          ///< R of the schema
   bool intercept = false;         ///< row norm with the intercept is sqrt(R^2 + 1)
+  double typical_row_norm = 0;    ///< of the schema; decides about accuracy alone
   std::string loss = "logistic";  ///< name of the loss
   double max_abs_residual = 1.0;  ///< sup |f'|
   double curvature = 0.25;        ///< phi = sup f'' along the linear predictor

@@ -99,21 +99,12 @@ GIBBSITE_HD inline WordPair chacha20_pair(const std::uint32_t* key, std::uint32_
   return words;
 }
 
-/// Two independent N(0,1) by Box-Muller in double (core/random.hpp, `box_muller`; docs/noise.md).
-/// Through the platform's log, log1p, sin and cos, so the last ulp may differ between host and
-/// device; the relative error is below 1e-15 on both.
-GIBBSITE_HD inline NormalPair box_muller_pair(WordPair words) {
-  // -log u for u = (w + 1/2) 2^-64. Both tails keep their digits: near u = 1 through 1 - u, which
-  // is (~w + 1/2) 2^-64.
-  const bool upper = words.first >> 63;
-  const auto tail = static_cast<double>(upper ? ~words.first : words.first);
-  const double u = (tail + 0.5) * 0x1p-64;
-  const double radius = std::sqrt(-2 * (upper ? std::log1p(-u) : std::log(u)));
-
+/// Radius and angle of a pair to its coordinates: the angle is 2 pi (word >> 11) 2^-53.
+GIBBSITE_HD inline NormalPair turned(double radius, std::uint64_t angle_word) {
   // The angle 2 pi k 2^-53 is (pi/4)(octant + f), f exact in [0, 1). Odd octants run backwards, so
   // sin and cos are only taken on [0, pi/4] and are accurate to an ulp or two also near their
   // zeros.
-  const std::uint64_t k = words.second >> 11;
+  const std::uint64_t k = angle_word >> 11;
   const auto octant = static_cast<unsigned>(k >> 50);
   const std::uint64_t low = k & ((std::uint64_t{1} << 50) - 1);
   const auto f = static_cast<double>(octant % 2 == 0 ? low : (std::uint64_t{1} << 50) - low);
@@ -129,6 +120,30 @@ GIBBSITE_HD inline NormalPair box_muller_pair(WordPair words) {
   const double x = swapped ? sine : cosine, y = swapped ? cosine : sine;
   return {radius * (octant >= 2 && octant < 6 ? -x : x),  // left half plane
           radius * (octant >= 4 ? -y : y)};               // lower half plane
+}
+
+/// sqrt(-2 log u), or sqrt(-2 log(1 - u)) in the upper half.
+GIBBSITE_HD inline double radius_at(bool upper, double u) {
+  return std::sqrt(-2 * (upper ? std::log1p(-u) : std::log(u)));
+}
+
+/// Two independent N(0,1) by Box-Muller in double (core/random.hpp, `box_muller`; docs/noise.md).
+/// Through the platform's log, log1p, sin and cos, so the last ulp may differ between host and
+/// device; the relative error is below 1e-15 on both.
+GIBBSITE_HD inline NormalPair box_muller_pair(WordPair words) {
+  // -log u for u = (w + 1/2) 2^-64. Both tails keep their digits: near u = 1 through 1 - u, which
+  // is (~w + 1/2) 2^-64.
+  const bool upper = words.first >> 63;
+  const auto tail = static_cast<double>(upper ? ~words.first : words.first);
+  return turned(radius_at(upper, (tail + 0.5) * 0x1p-64), words.second);
+}
+
+/// The same with 64 more bits of the radius: u = (w 2^64 + low + 1/2) 2^-128.
+inline NormalPair box_muller_pair(WordPair words, std::uint64_t low) {
+  const bool upper = words.first >> 63;
+  const auto high = static_cast<double>(upper ? ~words.first : words.first);
+  const auto rest = static_cast<double>(upper ? ~low : low);
+  return turned(radius_at(upper, (high + (rest + 0.5) * 0x1p-64) * 0x1p-64), words.second);
 }
 
 }  // namespace gibbsite

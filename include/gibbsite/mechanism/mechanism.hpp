@@ -14,10 +14,11 @@
 #include "gibbsite/mechanism/path.hpp"
 #include "gibbsite/mechanism/proximal.hpp"
 #include "gibbsite/mechanism/rejection.hpp"
+#include "gibbsite/mechanism/whitened.hpp"
 
 namespace gibbsite {
 
-using Mechanism = std::variant<Path, Rejection, Proximal, Averaged, Dalalyan, OutputPerturbation>;
+using Mechanism = std::variant<Whitened, Path, Rejection, Proximal, Averaged, Dalalyan, OutputPerturbation>;
 
 /// "path", "rejection", ...
 std::string_view name_of(const Mechanism& mechanism);
@@ -58,7 +59,8 @@ std::string basis_of(const Mechanism& mechanism);
 /// up (docs/path.md, What the noise does to a coefficient). So it lies within t s of the median of
 /// its law with a probability of at least 2 Phi(t) - 1; for a TV certificate less its tv_gap. path:
 /// sqrt(2h (1 - c^2T)/(1 - c^2)); output: sigma; else 1/sqrt(m). Of exact arithmetic; rounding is
-/// below the release grid. Throws BadInput on a TV certificate without strong convexity.
-double coefficient_noise_up(const Mechanism& mechanism, const Problem& problem);
+/// below the release grid. None for whitened, where it depends on what was released before. Throws
+/// BadInput on a TV certificate without strong convexity.
+std::optional<double> coefficient_noise_up(const Mechanism& mechanism, const Problem& problem);
 
 }  // namespace gibbsite

@@ -33,12 +33,24 @@ struct AddedNoise {
   double reach = 0;      ///< no coordinate that it is added to is larger
 };
 
+/// Gaussian answers to questions about sums over rows: each number q has noise from `answer_normals`
+/// (core/random.hpp) of its own deviation sigma added, and is rounded to answer_grid(sigma).
+struct AnsweredNoise {
+  double numbers = 0;  ///< of all answers
+};
+/// 2^(floor(log2 sigma) - 3): as coarse as costs nothing (it adds 1/768 to 1/3072 of sigma^2).
+double answer_grid(double deviation);
+/// Whether sums over `rows` rows, with noise that makes each cost mu or less, are so much smaller
+/// than 2^53 answer grids that their rounding to double narrows no cell by more than 1/64.
+bool answers_resolve(double rows, double mu);
+
 /// A run's noise as computed, against the Gaussian noise of its theorem, for all draws together:
 /// (eps, H(eps - epsilon; mu) + (1 + e^eps)(tv_gap + tv)). Rounded up; infinite where nothing can
 /// be said.
 NoiseCost noise_cost_up(const ChainNoise& noise, std::uint64_t features, std::uint64_t draws);
 NoiseCost noise_cost_up(const ProposalNoise& noise, std::uint64_t features, std::uint64_t draws);
 NoiseCost noise_cost_up(const AddedNoise& noise, std::uint64_t features, std::uint64_t draws);
+NoiseCost noise_cost_up(const AnsweredNoise& noise, std::uint64_t draws);
 
 /// Public grid 2^-k that a coefficient is rounded to: 2^(floor(log2 sigma) - 8), sigma the
 /// deviation of the last noise (sqrt(2h); 1/sqrt(m + 1/eta) for a proposal), never below 16

@@ -1,5 +1,6 @@
 #pragma once
 // A fitted model: coefficients and what predicting with them needs.
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -9,11 +10,35 @@
 
 namespace gibbsite {
 
+/// How a logit becomes a probability where gradients were capped (docs/whitened.md,
+/// "Probabilities"): by the cap that the row would have had.
+struct CappedLink {
+  double clip = 0;             ///< C
+  std::vector<double> metric;  ///< P [d x d] row-major, to seven digits
+};
+/// min(1, C/norm), norm = ||P^T x||; 1 for a row of norm 0.
+double cap_of(double clip, double norm);
+/// P(y = +1) at a logit z of a row with that cap. Rises with z: s = sigmoid(-|z|) is the losing
+/// side's; it is s where neither side is capped, s/(cap + s) where the winning one is.
+double capped_probability(double z, double cap);
+
+/// A noisy answer about the private rows that a model follows from.
+struct NoisyAnswer {
+  std::string question;  ///< "moments", "gradient" or "curvature"
+  double clip = 0;       ///< of a row's part; 0: bounded by itself
+  double deviation = 0;  ///< of the noise in it; off a diagonal over sqrt(2)
+  /// Where it was asked: P [d x d] of moments, omega [d] of gradients, with P the last before.
+  std::vector<double> at;
+  std::vector<double> values;  ///< lower triangle by rows, a vector [d], or one number
+};
+
 /// Coefficients and the whole schema: what predicting needs. Says nothing about privacy.
 struct LinearModel {
   std::string loss;
   Schema schema;
   std::vector<std::vector<double>> draws;  ///< [draws][d]
+  std::optional<CappedLink> link = {};     ///< none: a probability is sigmoid(z)
+  std::vector<NoisyAnswer> answers = {};   ///< released on request
 };
 
 /// Coefficients in the units of the original columns, valid for rows that are not scaled down.

@@ -57,6 +57,9 @@ struct Schema {
   [[nodiscard]] std::size_t features() const;
   /// "age", "workclass=Private", "workclass=(other)", ..., "(intercept)" [d].
   [[nodiscard]] std::vector<std::string> feature_names() const;
+  /// Where a row's middle is, from public ranges: 1/2 for numbers, 0 for levels and the intercept;
+  /// all 0 without an intercept, which would have to take it up [d].
+  [[nodiscard]] std::vector<double> middle() const;
   /// Largest norm a row can have before it is scaled down: sqrt(columns used), rounded up. When it
   /// is <= row_norm no row is ever clipped and coefficients convert exactly to the units of the
   /// columns.

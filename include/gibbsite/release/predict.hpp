@@ -9,7 +9,8 @@
 
 namespace gibbsite {
 
-/// P(y = +1) for rows [n x d]: the mean over the released draws of sigmoid(x.theta).
+/// P(y = +1) for rows [n x d]: the mean over the released draws of sigmoid(x.theta), or of
+/// capped_probability where the model has a link of its own.
 std::vector<double> predict_probabilities(const LinearModel& model, const Rows& x);
 
 struct Evaluation {

@@ -11,6 +11,8 @@ struct FitOptions {
   /// File to resume from and to save to; empty: none. It holds the noise key (mode 0600) and is
   /// left behind, complete, until `discard_checkpoint`.
   std::string checkpoint{};
+  /// whitened: the model holds the noisy answers that it follows from; they are paid for.
+  bool release_answers = false;
   double checkpoint_every_seconds = 60.0;  ///< also written at the start, the end and interruption
   /// Called with (steps done, steps in all) a few times a second.
   std::function<void(std::uint64_t, std::uint64_t)> progress{};

@@ -1,0 +1,142 @@
+#include "gibbsite/mechanism/whitened.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/wide.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+#include "mechanism/offers.hpp"
+
+namespace gibbsite {
+namespace {
+
+// Beyond it the noise of d^2 moments, and their work, outweigh what the metric gives.
+constexpr std::uint64_t most_features = 2000;
+// Coefficients follow from answers that lie on grids of their own: any grid is fine enough, and
+// private.
+constexpr double coefficient_grid = 0x1p-32;
+
+double of_both(const Neighbors& who, double replaced) {
+  return who.adjacency == Adjacency::replace_one ? replaced : 1.0;
+}
+
+Wide rows_of(const Neighbors& who) { return who.rows_per_person; }
+
+Wide left_by_moments(const Whitened& s) {
+  return 1 - Wide(s.first_moment_share) - Wide(s.second_moment_share);
+}
+
+// Shares are of one whole, and questions are as large as their answers' grids are fine.
+bool is_sound(const Whitened& s, const Problem& problem) {
+  return left_by_moments(s) > 0 && s.curvature_share < 1 &&
+         answers_resolve(static_cast<double>(problem.rows), s.query_mu);
+}
+
+// The rule of docs/whitened.md, from public numbers.
+Whitened rule(const Problem& problem, const Neighbors& who, double mu,
+              const std::optional<double>& iterations) {
+  const auto d = static_cast<double>(problem.features);
+  // N: rows in units of the noise that hides one of them.
+  const double signal = 2 * static_cast<double>(problem.rows) * mu /
+                        (of_both(who, 2) * static_cast<double>(who.rows_per_person));
+  const double rounds = signal / (8 * d);
+  const bool twice = signal >= 12 * d;
+  return {.query_mu = mu,
+          .first_clip = problem.typical_row_norm > 0
+                            ? std::min(problem.typical_row_norm, problem.full_row_norm_up())
+                            : problem.full_row_norm_up(),
+          .first_moment_share = twice ? 0.1 : 0.2,
+          .second_moment_share = twice ? 0.2 : 0.0,
+          .curvature_share = 0.02,
+          .clip_factor = std::clamp(0.35 * std::cbrt(rounds), 0.25, 1.0),
+          .iterations = iterations.value_or(
+              std::clamp(std::round(8 * std::sqrt(rounds)), 12.0, 40.0))};
+}
+
+Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget& left,
+                     const std::optional<double>& iterations) {
+  const double mu = gdp_mu_down(left.epsilon, left.delta);
+  const Whitened s = rule(problem, budget.neighbors(), mu, iterations);
+  const auto d = static_cast<double>(problem.features);
+  const double questions = s.second_moment_share > 0 ? 2 : 1;
+  Offer out;
+  out.mechanism = s;
+  out.guarantee.mu = mu;
+  // A row's moments cost d^2 of arithmetic in place of d.
+  out.cost = cost_of(s.iterations + questions, s.iterations + questions * (1 + 0.06 * d), 1);
+  if (problem.loss != "logistic") {
+    out.why = "its probabilities are those of the logistic loss; use another `mechanism`";
+  } else if (problem.center_norm != 0 || problem.prior_precision) {
+    out.why = "chooses its own prior; leave out `prior_precision` and the center";
+  } else if (budget.draws != 1) {
+    out.why = "releases one model; leave out `draws`, or use `mechanism` path";
+  } else if (problem.features > most_features) {
+    out.why = fmt::format("{} features have too many second moments (at most {} features)",
+                          problem.features, most_features);
+  } else if (!is_sound(s, problem)) {
+    out.why = fmt::format("sums over {} rows are not resolved in double", problem.rows);
+  } else if (!in_reach(out.cost)) {
+    out.why = out_of_reach(out.cost);
+  } else {
+    out.feasible = true;
+    out.why = "a private metric and few gradients: no direction pays for the worst one";
+  }
+  return out;
+}
+
+}  // namespace
+
+double moment_deviation_up(const Whitened& s, const Neighbors& who, bool second, double clip,
+                           double error) {
+  const Wide R = clip, share = second ? s.second_moment_share : s.first_moment_share;
+  const Wide change = rows_of(who) * sqrt(Wide(of_both(who, 2))) * R * R + 2 * Wide(error);
+  return round_up(change / (Wide(s.query_mu) * sqrt(share)));
+}
+
+double gradient_deviation_up(const Whitened& s, const Neighbors& who, std::uint64_t t, double clip,
+                             double error) {
+  const Wide T = s.iterations;
+  // w_t = 2t/(T(T + 1)): they add to 1.
+  const Wide share =
+      left_by_moments(s) * (1 - Wide(s.curvature_share)) * 2 * Wide(t) / (T * (T + 1));
+  const Wide change = rows_of(who) * Wide(of_both(who, 2)) * Wide(clip) + 2 * Wide(error);
+  return round_up(change / (Wide(s.query_mu) * sqrt(share)));
+}
+
+double curvature_deviation_up(const Whitened& s, const Neighbors& who, double curvature,
+                              double error) {
+  const Wide share = left_by_moments(s) * Wide(s.curvature_share) / Wide(s.iterations);
+  const Wide change = rows_of(who) * Wide(curvature) + 2 * Wide(error);
+  return round_up(change / (Wide(s.query_mu) * sqrt(share)));
+}
+
+double answered_numbers(const Whitened& s, std::uint64_t features) {
+  const auto d = static_cast<double>(features);
+  const double questions = s.second_moment_share > 0 ? 2 : 1;
+  return s.iterations * (d + 1) + questions * d * (d + 1) / 2;
+}
+
+Offer offer(std::type_identity<Whitened> /*kind*/, const Problem& problem, const Budget& budget,
+            const Wishes& wishes) {
+  const auto iterations = wishes.mechanism == Whitened::name ? wishes.iterations : std::nullopt;
+  return paid_for_noise(problem, budget, [&](const Budget& left) {
+    return whitened_offer(problem, budget, left, iterations);
+  });
+}
+
+Analysis analyze(const Whitened& s, const Problem& problem, const Neighbors& who,
+                 std::uint64_t draws) {
+  Analysis out;
+  const double numbers = answered_numbers(s, problem.features);
+  out.constants = {{"answered_numbers", numbers}};
+  out.release_grid = coefficient_grid;
+  out.noise = noise_cost_up(AnsweredNoise{numbers}, draws);
+  out.guarantee = {draws_mu_up(s.query_mu, draws), out.noise.epsilon, 0,
+                   is_sound(s, problem) ? out.noise.tv : 1.0, who};
+  return out;
+}
+
+}  // namespace gibbsite

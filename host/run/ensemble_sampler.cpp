@@ -1,0 +1,170 @@
+// Runs whose chains are an ensemble: Langevin chains, and noise about one minimizer.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+
+#include "chains/minimizer.hpp"
+#include "gibbsite/core/error.hpp"
+#include "mechanism/minimizer_reach.hpp"
+#include "run/sampler.hpp"
+
+namespace gibbsite {
+
+std::vector<double> Task::minimizer(double beta, double prior_precision, double tolerance) const {
+  // Public numbers: a plan that was not edited has passed this.
+  if (!minimizer_in_reach(problem, beta, prior_precision,
+                          problem.smoothness_up(beta, prior_precision), tolerance)) {
+    throw Infeasible(
+        fmt::format("the minimizer cannot be computed to within its public tolerance {:.3g}; use "
+                    "`mechanism` path",
+                    tolerance));
+  }
+  return minimizer_within(potential(beta, prior_precision), problem.full_row_norm_up(), tolerance);
+}
+
+namespace {
+
+// The step that a chain stops at: the last one, or one drawn at random (docs/averaged.md).
+template <class M>
+std::uint64_t stop_of(const M& m, const StreamKey& key, std::uint32_t stream) {
+  double stop = m.iterations;
+  if constexpr (std::is_same_v<M, Averaged>) {
+    std::uint64_t word = 0;
+    fill_words(key, stream, stop_step, {&word, 1});
+    stop = averaged_stop(m.prior_precision, m.step_size, m.iterations, word);
+  }
+  return static_cast<std::uint64_t>(stop);
+}
+
+template <class M>
+Ensemble ensemble_of(const M& m, const Task& task) {
+  std::vector<ChainSpec> specs;
+  for (std::uint64_t draw = 0; draw < task.draws; ++draw) {
+    const auto stream = static_cast<std::uint32_t>(draw);
+    specs.push_back({.inverse_temperature = m.beta,
+                     .prior_precision = m.prior_precision,
+                     .step_size = m.step_size,
+                     .iterations = stop_of(m, task.key, stream),
+                     .center = task.model.center,
+                     .key = task.key,
+                     .stream = stream});
+  }
+  return start(std::move(specs), task.features());
+}
+
+std::uint64_t sum(std::span<const std::uint64_t> counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
+
+/// Chains that are an ensemble.
+class EnsembleSampler : public Sampler {
+ public:
+  [[nodiscard]] std::uint64_t done() const override { return sum(ensemble_.step); }
+  [[nodiscard]] std::uint64_t total() const override {
+    std::uint64_t out = 0;
+    for (const ChainSpec& spec : ensemble_.specs) out += spec.iterations;
+    return out;
+  }
+  [[nodiscard]] std::vector<std::vector<double>> draws() const override {
+    std::vector<std::vector<double>> out;
+    for (std::size_t c = 0; c < ensemble_.chains(); ++c) {
+      out.emplace_back(ensemble_.chain(c).begin(), ensemble_.chain(c).end());
+    }
+    return out;
+  }
+  void save(Checkpoint& checkpoint) const override {
+    checkpoint.theta = ensemble_.theta;
+    checkpoint.step = ensemble_.step;
+  }
+  [[nodiscard]] bool fits(const Checkpoint& checkpoint) const override {
+    bool fits = checkpoint.theta.size() == ensemble_.theta.size() &&
+                checkpoint.step.size() == ensemble_.chains();
+    for (std::size_t c = 0; fits && c < ensemble_.chains(); ++c) {
+      fits = checkpoint.step[c] <= ensemble_.specs[c].iterations;
+    }
+    return fits;
+  }
+  void restore(const Checkpoint& checkpoint) override {
+    ensemble_.theta = checkpoint.theta;
+    ensemble_.step = checkpoint.step;
+  }
+
+ protected:
+  EnsembleSampler(Ensemble ensemble, const Task& task)
+      : ensemble_(std::move(ensemble)), task_(task) {}
+
+  Ensemble ensemble_;
+  Task task_;
+};
+
+/// Path, Averaged, Dalalyan.
+template <class M>
+class LangevinSampler final : public EnsembleSampler {
+ public:
+  LangevinSampler(const M& settings, const Task& task)
+      : EnsembleSampler(ensemble_of(settings, task), task), settings_(settings) {}
+
+  void begin() override {
+    if constexpr (!std::is_same_v<M, Path>) {
+      const double m = settings_.prior_precision, beta = settings_.beta;
+      const auto center = task_.minimizer(beta, m, settings_.start_gradient_norm);
+      const double deviation =
+          std::is_same_v<M, Dalalyan> ? 1 / std::sqrt(task_.problem.smoothness_up(beta, m)) : 0.0;
+      start_at_random(ensemble_, center, deviation);
+    }
+  }
+  void advance(std::uint64_t steps) override { task_.engine->advance(ensemble_, steps); }
+
+ private:
+  M settings_;
+};
+
+/// OutputPerturbation: one minimizer, and noise of its own for every draw.
+class OutputSampler final : public EnsembleSampler {
+ public:
+  OutputSampler(const OutputPerturbation& settings, const Task& task)
+      : EnsembleSampler(at_start(settings, task), task), settings_(settings) {}
+
+  void begin() override {}
+  void advance(std::uint64_t /*steps*/) override {
+    start_at_random(ensemble_, task_.minimizer(1, settings_.ridge, settings_.gradient_norm),
+                    settings_.noise_scale);
+    std::ranges::fill(ensemble_.step, 1);
+  }
+
+ private:
+  static Ensemble at_start(const OutputPerturbation& settings, const Task& task) {
+    std::vector<ChainSpec> specs;
+    for (std::uint64_t draw = 0; draw < task.draws; ++draw) {
+      specs.push_back({.inverse_temperature = 1,
+                       .prior_precision = settings.ridge,
+                       .center = task.model.center,
+                       .key = task.key,
+                       .stream = static_cast<std::uint32_t>(draw)});
+    }
+    return start(std::move(specs), task.features());
+  }
+
+  OutputPerturbation settings_;
+};
+
+}  // namespace
+
+std::unique_ptr<Sampler> sampler_of(const Path& settings, const Task& task) {
+  return std::make_unique<LangevinSampler<Path>>(settings, task);
+}
+std::unique_ptr<Sampler> sampler_of(const Averaged& settings, const Task& task) {
+  return std::make_unique<LangevinSampler<Averaged>>(settings, task);
+}
+std::unique_ptr<Sampler> sampler_of(const Dalalyan& settings, const Task& task) {
+  return std::make_unique<LangevinSampler<Dalalyan>>(settings, task);
+}
+std::unique_ptr<Sampler> sampler_of(const OutputPerturbation& settings, const Task& task) {
+  return std::make_unique<OutputSampler>(settings, task);
+}
+
+}  // namespace gibbsite

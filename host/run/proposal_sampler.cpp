@@ -1,0 +1,116 @@
+// Runs that propose until a proposal is accepted: the proximal sampler and exact rejection.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "gibbsite/chains/proximal.hpp"
+#include "run/sampler.hpp"
+
+namespace gibbsite {
+namespace {
+
+/// Proximal, Rejection.
+class ProposalSampler final : public Sampler {
+ public:
+  ProposalSampler(const Proximal& m, const Task& task)
+      : ProposalSampler(m, m.schedule, !m.padded(), 1.0, task) {}
+  ProposalSampler(const Rejection& m, const Task& task)
+      : ProposalSampler(m, m.schedule(), true, 0.0, task) {}
+
+  void begin() override {
+    const double beta = potential_.beta, m = potential_.prior_precision;
+    if (minimizes_) {
+      center_ = task_.minimizer(beta, m, tolerance_);
+    } else {  // padded: public, and so is the number of passes
+      center_ =
+          task_.model.center.empty() ? std::vector<double>(features(), 0.0) : task_.model.center;
+    }
+    make_chains();
+    if (spread_ > 0) {
+      chains_->start_at_random(spread_ / std::sqrt(task_.problem.smoothness_up(beta, m)));
+    }
+  }
+  void advance(std::uint64_t /*steps*/) override { chains_->advance(iterations()); }
+  [[nodiscard]] std::uint64_t done() const override { 
+    const auto done = chains_->iterations();
+    return std::accumulate(done.begin(), done.end(), std::uint64_t{0});
+   }
+  [[nodiscard]] std::uint64_t total() const override { return task_.draws * iterations(); }
+  [[nodiscard]] std::vector<std::vector<double>> draws() const override {
+    std::vector<std::vector<double>> out;
+    for (std::size_t c = 0; c < task_.draws; ++c) {
+      const auto theta = chains_->theta(c);
+      out.emplace_back(theta.begin(), theta.end());
+    }
+    return out;
+  }
+  // Of each chain its position, a pair, and the center that all started from.
+  void save(Checkpoint& checkpoint) const override {
+    const auto positions = chains_->positions();
+    const std::size_t pair = 2 * features();
+    checkpoint.theta.clear();
+    for (std::size_t c = 0; c < task_.draws; ++c) {
+      const auto* const position = positions.data() + c * pair;
+      checkpoint.theta.insert(checkpoint.theta.end(), position, position + pair);
+      checkpoint.theta.insert(checkpoint.theta.end(), center_.begin(), center_.end());
+    }
+    checkpoint.step = chains_->iterations();
+  }
+  [[nodiscard]] bool fits(const Checkpoint& checkpoint) const override {
+    return checkpoint.theta.size() == 3 * task_.draws * features() &&
+           checkpoint.step.size() == task_.draws &&
+           std::ranges::all_of(checkpoint.step,
+                               [&](std::uint64_t step) { return step <= iterations(); });
+  }
+  void restore(const Checkpoint& checkpoint) override {
+    const std::span<const double> theta = checkpoint.theta;
+    const std::size_t d = features();
+    const auto center = theta.last(d);
+    center_.assign(center.begin(), center.end());
+    make_chains();
+    std::vector<double> positions;
+    for (std::size_t c = 0; c < task_.draws; ++c) {
+      const auto pair = theta.subspan(3 * c * d, 2 * d);
+      positions.insert(positions.end(), pair.begin(), pair.end());
+    }
+    chains_->restore(positions, checkpoint.step);
+  }
+
+ private:
+  ProposalSampler(const auto& m, const ProximalSchedule& schedule, bool minimizes, double spread,
+                  const Task& task)
+      : task_(task),
+        schedule_(schedule),
+        potential_(task.potential(m.beta, m.prior_precision)),
+        minimizes_(minimizes),
+        tolerance_(m.start_gradient_norm),
+        spread_(spread) {}
+
+  void make_chains() {
+    chains_ =
+        std::make_unique<ProximalChains>(potential_, schedule_, center_, task_.draws, task_.key);
+  }
+  [[nodiscard]] std::uint64_t iterations() const {
+    return static_cast<std::uint64_t>(schedule_.iterations);
+  }
+  [[nodiscard]] std::size_t features() const { return task_.features(); }
+
+  Task task_;
+  ProximalSchedule schedule_;
+  Potential potential_;
+  bool minimizes_;
+  double tolerance_, spread_;
+  std::vector<double> center_;  // [d]
+  std::unique_ptr<ProximalChains> chains_;
+};
+
+}  // namespace
+
+std::unique_ptr<Sampler> sampler_of(const Rejection& settings, const Task& task) {
+  return std::make_unique<ProposalSampler>(settings, task);
+}
+std::unique_ptr<Sampler> sampler_of(const Proximal& settings, const Task& task) {
+  return std::make_unique<ProposalSampler>(settings, task);
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,62 @@
+#pragma once
+// What moves a run of a plan, a little at a time: one sampler a mechanism.
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "gibbsite/chains/potential.hpp"
+#include "gibbsite/core/random.hpp"
+#include "gibbsite/mechanism/mechanism.hpp"
+#include "gibbsite/model/linear_model.hpp"
+#include "gibbsite/model/model.hpp"
+#include "run/sample.hpp"
+
+namespace gibbsite {
+
+/// What every run needs.
+struct Task {
+  const Model& model;
+  const Problem& problem;
+  Neighbors who;
+  std::uint64_t draws;
+  const Schema& schema;
+  std::shared_ptr<Engine> engine;
+  StreamKey key;
+
+  [[nodiscard]] std::size_t features() const { return engine->features(); }
+  [[nodiscard]] Potential potential(double beta, double prior_precision) const {
+    return {engine, beta, prior_precision, model.center};
+  }
+  /// One that meets its public tolerance (docs/proximal.md, "The start"); throws Infeasible where
+  /// rounding does not allow it.
+  [[nodiscard]] std::vector<double> minimizer(double beta, double prior_precision,
+                                              double tolerance) const;
+};
+
+/// The state of a run.
+class Sampler {
+ public:
+  virtual ~Sampler() = default;
+  /// At the plan's start; may read the data, and take long.
+  virtual void begin() = 0;
+  /// Some steps, about `steps` of each chain or question. Nothing to do when `done() == total()`.
+  virtual void advance(std::uint64_t steps) = 0;
+  [[nodiscard]] virtual std::uint64_t done() const = 0;
+  [[nodiscard]] virtual std::uint64_t total() const = 0;
+  [[nodiscard]] virtual std::vector<std::vector<double>> draws() const = 0;
+  /// What predicting needs beside coefficients, and what else was asked to be released.
+  virtual void complete(LinearModel& /*model*/) const {}
+  virtual void save(Checkpoint& checkpoint) const = 0;
+  [[nodiscard]] virtual bool fits(const Checkpoint& checkpoint) const = 0;
+  virtual void restore(const Checkpoint& checkpoint) = 0;
+};
+
+std::unique_ptr<Sampler> sampler_of(const Whitened& settings, const Task& task);
+std::unique_ptr<Sampler> sampler_of(const Path& settings, const Task& task);
+std::unique_ptr<Sampler> sampler_of(const Rejection& settings, const Task& task);
+std::unique_ptr<Sampler> sampler_of(const Proximal& settings, const Task& task);
+std::unique_ptr<Sampler> sampler_of(const Averaged& settings, const Task& task);
+std::unique_ptr<Sampler> sampler_of(const Dalalyan& settings, const Task& task);
+std::unique_ptr<Sampler> sampler_of(const OutputPerturbation& settings, const Task& task);
+
+}  // namespace gibbsite

@@ -1,0 +1,139 @@
+#include "run/whitened_rule.hpp"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+
+namespace gibbsite {
+namespace {
+
+using Eigen::ArrayXd;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+// Constants of the rule: found by measurement, flat about these values (docs/whitened.md). None
+// has to do with privacy.
+constexpr double ridge_share = 0.1;             // rho: of the noise's operator norm
+constexpr double prior_power = 0.75;            // of coefficients' own variances
+constexpr double expected_variance = 3;         // of a logit, a priori, ...
+constexpr double least_variance = 0.01, most_variance = 100;
+constexpr int variances_tried = 60;
+constexpr double least_curvature = 0.06, most_curvature = 0.25;
+constexpr double overshoot = 2, damped = 1.5;
+constexpr int fits = 12;
+
+struct Eigenpairs {
+  VectorXd values;
+  MatrixXd vectors;
+};
+
+// A diagonal where the iteration fails.
+Eigenpairs eigenpairs(const MatrixXd& symmetric) {
+  const Eigen::SelfAdjointEigenSolver<MatrixXd> found(symmetric);
+  if (found.info() == Eigen::Success && found.eigenvectors().allFinite()) {
+    return {found.eigenvalues(), found.eigenvectors()};
+  }
+  return {symmetric.diagonal(), MatrixXd::Identity(symmetric.rows(), symmetric.cols())};
+}
+
+// B is second moments of a row with noise of `deviation` on the diagonal: fits low rank plus
+// diagonal, where noise cannot be told from a low rank below its operator norm.
+Eigenpairs without_noise(const MatrixXd& B, double deviation, double noise_norm, bool first) {
+  const auto d = static_cast<double>(B.rows());
+  const VectorXd diagonal = B.diagonal();
+  const double floor = std::max(deviation, 1e-4 * std::max(diagonal.sum(), 1e-9) / d);
+  VectorXd own = first ? VectorXd::Zero(B.rows()).eval() : diagonal.cwiseMax(floor).eval();
+  MatrixXd low;
+  for (int fit = 0; fit < fits; ++fit) {
+    const Eigenpairs e = eigenpairs(B - MatrixXd(own.asDiagonal()));
+    const VectorXd kept = e.values.unaryExpr(
+        [&](double l) { return (first ? l : std::fabs(l)) > noise_norm ? l : 0.0; });
+    low.noalias() = e.vectors * kept.asDiagonal() * e.vectors.transpose();
+    const VectorXd next = (diagonal - low.diagonal()).cwiseMax(floor);
+    const double moved = (next - own).cwiseAbs().maxCoeff();
+    if (moved < 1e-3 * floor) break;
+    own = next;
+  }
+  Eigenpairs out = eigenpairs(low + MatrixXd(own.asDiagonal()));
+  out.values = out.values.cwiseMax(0.5 * floor);
+  return out;
+}
+
+}  // namespace
+
+WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, const Neighbors& who,
+                           std::span<const double> middle)
+    : settings_(settings),
+      adjacency_(who.adjacency),
+      rows_(static_cast<double>(problem.rows)),
+      intercept_(problem.intercept),
+      clip_(settings.first_clip) {
+  const auto d = static_cast<Eigen::Index>(problem.features);
+  metric_ = Metric::Identity(d, d);
+  if (intercept_) {
+    for (Eigen::Index j = 0; j < d; ++j) metric_(d - 1, j) -= middle[static_cast<std::size_t>(j)];
+  }
+  omega_ = sum_omega_ = sum_gradient_ = VectorXd::Zero(d);
+}
+
+std::uint64_t WhitenedRule::questions() const {
+  return moment_questions() + static_cast<std::uint64_t>(settings_.iterations);
+}
+
+void WhitenedRule::answer_moments(const MatrixXd& noisy, double deviation) {
+  const auto d = noisy.rows();
+  // Under add/remove `rows_` is a cap: about so many rows are there, by the constant's own moment.
+  if (moments_ == 0 && adjacency_ == Adjacency::add_remove && intercept_) {
+    rows_ = std::clamp(noisy(d - 1, d - 1), 0.001 * rows_, rows_);
+  }
+  const double of_one = deviation / rows_;
+  const double noise_norm = of_one * std::sqrt(2 * static_cast<double>(d));
+  const Eigenpairs e = without_noise(noisy / rows_, of_one, noise_norm, moments_ == 0);
+  const ArrayXd scale = (e.values.array() + ridge_share * noise_norm).rsqrt();
+  metric_ = (metric_ * e.vectors * scale.matrix().asDiagonal()).eval();
+  lambda_ = e.values.array() * scale.square();
+  ++moments_;
+  const double whitened_norm = std::sqrt(lambda_.sum());
+  if (asks_moments()) {
+    clip_ = whitened_norm;
+    return;
+  }
+  clip_ = settings_.clip_factor * whitened_norm;
+  const MatrixXd gram = metric_.transpose() * metric_ + 1e-12 * MatrixXd::Identity(d, d);
+  prior_ = gram.inverse().diagonal().array().max(1e-12).pow(prior_power);
+  if (!prior_.allFinite()) prior_.setOnes();
+  prior_ /= prior_.dot(lambda_);
+}
+
+void WhitenedRule::answer_gradient(const VectorXd& noisy, double deviation,
+                                   double noisy_curvature) {
+  // The noise is new, so this tests what it seems to: whether the loss rises along omega.
+  if (gradients_ > 0 && noisy.dot(omega_) > overshoot * deviation * omega_.norm()) {
+    damping_ *= damped;
+  }
+  const double curvature =
+      gradients_ > 0 ? std::clamp(noisy_curvature / rows_, least_curvature, most_curvature)
+                     : most_curvature;
+  const double weight = 1 / (deviation * deviation);
+  sum_omega_ += weight * omega_;
+  sum_gradient_ += weight * noisy;
+  precision_ += weight;
+  // All gradients, moved to one quadratic: U = H omega* + noise of variance s2.
+  const ArrayXd H = rows_ * curvature * damping_ * lambda_.array();
+  const double s2 = 1 / precision_;
+  const ArrayXd U = s2 * (H * sum_omega_.array() - sum_gradient_.array());
+  const ArrayXd per_variance = H.square() * prior_.array();
+  double best = INFINITY, variance = expected_variance;
+  const double lowest = std::log(least_variance), highest = std::log(most_variance);
+  for (int k = 0; k < variances_tried; ++k) {
+    const double logarithm = lowest + (highest - lowest) * k / (variances_tried - 1);
+    const ArrayXd total = s2 + std::exp(logarithm) * per_variance;
+    const double away = logarithm - std::log(expected_variance);
+    const double cost = (total.log() + U.square() / total).sum() + away * away;
+    if (cost < best) best = cost, variance = std::exp(logarithm);
+  }
+  omega_ = H * prior_.array() * variance / (s2 + variance * per_variance) * U;
+  ++gradients_;
+}
+
+}  // namespace gibbsite

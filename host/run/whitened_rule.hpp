@@ -1,0 +1,61 @@
+#pragma once
+// What `whitened` asks next, from what it was answered so far (docs/whitened.md, "The rule"). Sees
+// no row: noisy answers and public numbers alone, so nothing here costs privacy.
+#include <Eigen/Core>
+#include <cstdint>
+#include <span>
+
+#include "gibbsite/core/problem.hpp"
+#include "gibbsite/mechanism/whitened.hpp"
+
+namespace gibbsite {
+
+class WhitenedRule {
+ public:
+  using Metric = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+  /// `middle` [d]: the public point that rows are centered at by the last, constant feature.
+  WhitenedRule(const Whitened& settings, const Problem& problem, const Neighbors& who,
+               std::span<const double> middle);
+
+  /// Questions answered, of `questions()`: moments first, then gradients.
+  [[nodiscard]] std::uint64_t answered() const { return moments_ + gradients_; }
+  [[nodiscard]] std::uint64_t questions() const;
+  [[nodiscard]] bool asks_moments() const { return moments_ < moment_questions(); }
+  /// Whether the moments asked for are the second ones.
+  [[nodiscard]] bool second() const { return moments_ == 1; }
+  /// P [d x d]: z = P^T x.
+  [[nodiscard]] const Metric& metric() const { return metric_; }
+  /// R of the next moments, then C.
+  [[nodiscard]] double clip() const { return clip_; }
+  /// Where the next gradient is asked, in coordinates of z [d].
+  [[nodiscard]] const Eigen::VectorXd& omega() const { return omega_; }
+  /// P omega [d].
+  [[nodiscard]] Eigen::VectorXd theta() const { return metric_ * omega_; }
+
+  /// Sum of clipped u u^T, u = P^T x, with noise of that deviation on its diagonal.
+  void answer_moments(const Eigen::MatrixXd& noisy, double deviation);
+  /// Sum of capped gradients in coordinates of z and of curvatures.
+  void answer_gradient(const Eigen::VectorXd& noisy, double deviation, double noisy_curvature);
+
+ private:
+  [[nodiscard]] std::uint64_t moment_questions() const {
+    return settings_.second_moment_share > 0 ? 2 : 1;
+  }
+
+  Whitened settings_;
+  Adjacency adjacency_;
+  double rows_;  // n, or an estimate of it
+  bool intercept_;
+  std::uint64_t moments_ = 0, gradients_ = 0;
+  Metric metric_;
+  double clip_;
+  Eigen::VectorXd lambda_;                       // eigenvalues of z's second moments
+  Eigen::VectorXd prior_;                        // v: shape of omega's prior variances
+  Eigen::VectorXd omega_;                        // [d]
+  Eigen::VectorXd sum_omega_, sum_gradient_;     // weighted by precision
+  double precision_ = 0;                         // sum of 1/sigma_t^2
+  double damping_ = 1;                           // m
+};
+
+}  // namespace gibbsite

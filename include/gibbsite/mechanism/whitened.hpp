@@ -1,0 +1,59 @@
+#pragma once
+// Whitened gradients (docs/whitened.md): second moments that become a metric, then noisy capped
+// gradients in it, all of them used.
+#include <cstdint>
+#include <type_traits>
+
+#include "gibbsite/mechanism/analysis.hpp"
+
+namespace gibbsite {
+
+/// One or two clipped second moments and T capped gradients with their curvatures, each a Gaussian
+/// mechanism with a public share of mu^2 fixed beforehand; public settings. Whatever else a run
+/// does follows from their answers.
+struct Whitened {
+  static constexpr std::string_view name = "whitened";
+  static constexpr std::string_view theorem = "docs/whitened.md";
+
+  double query_mu = 0;             ///< of all questions together
+  double first_clip = 0;           ///< R1: norm that rows are scaled down to in the first moments
+  double first_moment_share = 0;   ///< of mu^2
+  double second_moment_share = 0;  ///< of mu^2; 0: there is no second question for moments
+  double curvature_share = 0;      ///< of what moments leave
+  double clip_factor = 0;          ///< kappa: gradients are capped at kappa sqrt(d_eff)
+  double iterations = 0;           ///< T
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("query_mu", self.query_mu, Legal::positive);
+    visit("first_clip", self.first_clip, Legal::positive);
+    visit("first_moment_share", self.first_moment_share, Legal::positive);
+    visit("second_moment_share", self.second_moment_share, Legal::nonnegative);
+    visit("curvature_share", self.curvature_share, Legal::positive);
+    visit("clip_factor", self.clip_factor, Legal::positive);
+    visit("iterations", self.iterations, Legal::count);
+  }
+};
+
+/// What the questions of a run are answered with. Deviations are rounded up: each makes its
+/// question at most as dear as its share. Sensitivities are those of exact sums; `error` is the
+/// largest that a computed sum can be off, in the norm of the sensitivity.
+/// Second moments of rows of norm <= clip: of a diagonal entry; one off it has this over sqrt(2).
+double moment_deviation_up(const Whitened& settings, const Neighbors& who, bool second, double clip,
+                           double error);
+/// Of every coordinate of gradient t = 1, ..., T, which is capped at `clip`.
+double gradient_deviation_up(const Whitened& settings, const Neighbors& who, std::uint64_t t,
+                             double clip, double error);
+/// Of a sum of curvatures, each from 0 to `curvature`.
+double curvature_deviation_up(const Whitened& settings, const Neighbors& who, double curvature,
+                              double error);
+
+/// Numbers that are answered in a run: T (d + 1), and d (d + 1)/2 for each question for moments.
+double answered_numbers(const Whitened& settings, std::uint64_t features);
+
+Offer offer(std::type_identity<Whitened>, const Problem& problem, const Budget& budget,
+            const Wishes& wishes);
+Analysis analyze(const Whitened& settings, const Problem& problem, const Neighbors& who,
+                 std::uint64_t draws);
+
+}  // namespace gibbsite
