@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/clip.hpp"
 #include "engine/exact_loss.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
@@ -100,7 +101,100 @@ class RowsHessian final : public LossHessian {
   std::vector<double> weights_;  // [n] scale f''
 };
 
+// ||P^T x|| from above, in double: |u - P^T x| <= gamma_m sum_j |x_j P_ja| in coordinate a, for a
+// column of m entries (Higham 2002, (3.5)), so no more than gamma_m sum_j |x_j| ||P_j|| in norm.
+class NormsAbove {
+ public:
+  explicit NormsAbove(MatrixView<const double> P) : P_(P), row_norms_(P.rows), u_(P.cols) {
+    std::vector<std::size_t> entries(P.cols);
+    for (std::size_t j = 0; j < P.rows; ++j) {
+      for (std::size_t a = 0; a < P.cols; ++a) {
+        row_norms_[j] = std::hypot(row_norms_[j], P(j, a));  // off by an ulp each
+        if (P(j, a) != 0) ++entries[a];
+      }
+    }
+    const auto d = static_cast<double>(P.rows), k = static_cast<double>(P.cols);
+    const auto m = static_cast<double>(std::ranges::max(entries));
+    roundings_ = (m + 4) * unit;
+    slack_ = 1 + (2 * k + d + 16) * unit;  // of the norms, and of what is computed from them
+    underflow_ = std::sqrt(k) * (m + 1) * 0x1p-536;  // of products, and of squares before the root
+  }
+
+  [[nodiscard]] double operator()(const Rows& x, std::size_t i) {
+    std::ranges::fill(u_, 0.0);
+    double sizes = 0;
+    bool zero = true;
+    x.for_each(i, [&](std::size_t j, float v) {
+      if (v == 0 || row_norms_[j] == 0) return;
+      zero = false;
+      sizes += std::fabs(static_cast<double>(v)) * row_norms_[j];
+      for (std::size_t a = 0; a < u_.size(); ++a) u_[a] += static_cast<double>(v) * P_(j, a);
+    });
+    if (zero) return 0;
+    double squares = 0;
+    for (const double v : u_) squares += v * v;
+    return (std::sqrt(squares) + roundings_ * sizes) * slack_ + underflow_;
+  }
+
+ private:
+  static constexpr double unit = 0x1p-52;  // twice the rounding of a double
+  MatrixView<const double> P_;
+  std::vector<double> row_norms_;  // [d] ||P_j||
+  std::vector<double> u_;          // [k] scratch
+  double roundings_ = 0, slack_ = 1, underflow_ = 0;
+};
+
+class PlainCappedLoss final : public CappedLoss {
+ public:
+  PlainCappedLoss(const Rows& x, std::span<const float> y, const Loss& loss,
+                  MatrixView<const double> P, double clip)
+      : x_(x), y_(y), loss_(loss), caps_(x.rows) {
+    NormsAbove norm(P);
+    const float largest = float_below(loss.max_abs_residual());
+    for (std::size_t i = 0; i < x.rows; ++i) caps_[i] = cap_below(clip, norm(x, i), largest);
+  }
+
+  double gradient(std::span<const double> theta, std::span<double> out) override {
+    const std::size_t d = x_.cols;
+    const VectorXd sum = sum_blocks(x_.rows, [&](std::size_t first, std::size_t last) {
+      std::vector<double> z(last - first), r(last - first), w(last - first);
+      for (std::size_t i = 0; i < z.size(); ++i) z[i] = x_.dot(first + i, theta);
+      loss_.residuals(z, y_.subspan(first, z.size()), r);
+      loss_.curvatures(z, y_.subspan(first, z.size()), w);
+      VectorXd g = VectorXd::Zero(index(d + 1));
+      for (std::size_t i = 0; i < z.size(); ++i) {
+        const auto cap = static_cast<double>(caps_[first + i]);
+        if (std::fabs(r[i]) < cap) g[index(d)] += w[i];
+        const double held = std::clamp(r[i], -cap, cap);
+        x_.for_each(first + i, [&](std::size_t j, float v) {
+          g[index(j)] += held * static_cast<double>(v);
+        });
+      }
+      return g;
+    });
+    std::copy_n(sum.begin(), d, out.begin());
+    return sum[index(d)];
+  }
+
+ private:
+  Rows x_;
+  std::span<const float> y_;
+  const Loss& loss_;
+  std::vector<float> caps_;  // [n]
+};
+
 }  // namespace
+
+void require_metric(MatrixView<const double> P, std::size_t d, double clip) {
+  require_at_least(clip, 0, "clip");
+  if (P.rows != d || P.cols == 0) {
+    throw BadInput(fmt::format("P: {} x {} for {} features; give a row for each", P.rows, P.cols, d));
+  }
+  const std::span all(P.data, P.rows * P.cols);
+  if (!std::ranges::all_of(all, [](double v) { return std::isfinite(v); })) {
+    throw BadInput("P: a number is not finite; give finite ones");
+  }
+}
 
 std::vector<double> HostRows::logits(std::span<const double> theta) const {
   std::vector<double> z(rows());
@@ -163,9 +257,8 @@ double HostRows::largest_logit(std::span<const double> theta) const {
   return largest;
 }
 
-void HostRows::second_moments(MatrixView<const double> P, double clip,
-                              MatrixView<double> out) const {
-  require_at_least(clip, 0, "clip");
+void HostRows::second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) {
+  require_metric(P, features(), clip);
   const std::size_t k = P.cols;
   const VectorXd sum = sum_blocks(rows(), [&](std::size_t first, std::size_t last) {
     VectorXd moments = VectorXd::Zero(index(k * k)), u(index(k));
@@ -174,7 +267,11 @@ void HostRows::second_moments(MatrixView<const double> P, double clip,
       table_.for_each(i, [&](std::size_t j, float v) {
         for (std::size_t a = 0; a < k; ++a) u[index(a)] += static_cast<double>(v) * P(j, a);
       });
-      if (const double norm = u.norm(); norm > clip) u *= clip / norm;
+      u = u.cast<float>().cast<double>();
+      const double squares = u.squaredNorm();
+      if (!std::isfinite(squares)) continue;
+      const auto s = static_cast<double>(shrinking(squares, k, clip));
+      for (double& v : u) v = normal_or_zero(static_cast<float>(v * s));
       for (std::size_t a = 0; a < k; ++a) {
         for (std::size_t b = 0; b <= a; ++b) moments[index(a * k + b)] += u[index(a)] * u[index(b)];
       }
@@ -184,6 +281,11 @@ void HostRows::second_moments(MatrixView<const double> P, double clip,
   for (std::size_t a = 0; a < k; ++a) {
     for (std::size_t b = 0; b <= a; ++b) out(a, b) = out(b, a) = sum[index(a * k + b)];
   }
+}
+
+std::unique_ptr<CappedLoss> HostRows::capped_loss(MatrixView<const double> P, double clip) {
+  require_metric(P, features(), clip);
+  return std::make_unique<PlainCappedLoss>(table_, labels_, *loss_, P, clip);
 }
 
 std::array<double, 4> HostRows::exact_difference(MatrixView<const double> terms,

@@ -13,6 +13,11 @@ class HostRows : public Engine {
   [[nodiscard]] std::size_t features() const final { return table_.cols; }
   [[nodiscard]] const Loss& loss() const final { return *loss_; }
 
+  // The readable definitions, one thread.
+  void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override;
+  [[nodiscard]] std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
+                                                        double clip) override;
+
   void weighted_loss_gradients(MatrixView<const double> theta, std::span<const double> weights,
                                MatrixView<double> out) override;
   [[nodiscard]] double plain_value(std::span<const double> theta) const override;
@@ -20,8 +25,6 @@ class HostRows : public Engine {
   [[nodiscard]] std::unique_ptr<LossHessian> hessian(std::span<const double> theta,
                                                      double scale) const override;
   [[nodiscard]] double largest_logit(std::span<const double> theta) const override;
-  void second_moments(MatrixView<const double> P, double clip,
-                      MatrixView<double> out) const override;
   [[nodiscard]] std::array<double, 4> exact_difference(MatrixView<const double> terms,
                                                        std::span<const double> w) const override;
   [[nodiscard]] RowNorms row_norms() const override;

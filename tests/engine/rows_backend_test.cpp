@@ -207,64 +207,6 @@ TEST_P(Rare, LargestLogitIsTheLargest) {
   }
 }
 
-// Clipping projects on a ball, which brings no two points further apart: a clipped u is off by no
-// more than u is, and by the roundings of its own.
-TEST_P(Rare, SecondMomentsAreWithinTheirBound) {
-  const Case c(GetParam());
-  const std::size_t n = c.rows.n, d = c.rows.d;
-  const auto engine = load(c);
-  std::mt19937 bits(3);
-  std::normal_distribution<double> normal;
-  bool clipped = false;
-  for (const std::size_t k : {1u, 3u}) {
-    std::vector<double> P(d * k);
-    for (double& v : P) v = normal(bits);
-    for (const double clip : {std::numeric_limits<double>::infinity(), 0.7, 0.0}) {
-      std::vector<long double> exact(k * k, 0);
-      double bound = static_cast<double>(n) * tiny;
-      for (std::size_t i = 0; i < n; ++i) {
-        std::vector<long double> u(k, 0);
-        long double norm = 0, sizes = 0;
-        for (std::size_t a = 0; a < k; ++a) {
-          long double size = 0;
-          for (std::size_t j = 0; j < d; ++j) {
-            u[a] += c.x(i, j) * P[j * k + a];
-            size += std::fabs(c.x(i, j) * P[j * k + a]);
-          }
-          norm += u[a] * u[a];
-          sizes += size * size;
-        }
-        norm = std::sqrt(norm);
-        clipped = clipped || (clip > 0 && norm > clip);
-        const long double shrink = norm > clip ? clip / norm : 1;
-        for (std::size_t a = 0; a < k; ++a) {
-          for (std::size_t b = 0; b < k; ++b) exact[a * k + b] += u[a] * u[b] * shrink * shrink;
-        }
-        const double largest = std::min(clip, static_cast<double>(std::sqrt(sizes)));
-        const double off =
-            gamma_of(static_cast<double>(d)) * static_cast<double>(std::sqrt(sizes)) +
-            gamma_of(static_cast<double>(k) + 8) * largest;
-        bound += 2 * largest * off + off * off +
-                 gamma_of(static_cast<double>(accumulation_depth(n)) + 2) * largest * largest;
-      }
-      if (clip == 0) bound = 0;
-      std::vector<double> out(k * k, NAN);
-      engine->second_moments({P.data(), d, k}, clip, {out.data(), k, k});
-      for (std::size_t a = 0; a < k; ++a) {
-        for (std::size_t b = 0; b < k; ++b) {
-          ASSERT_TRUE(std::fabs(out[a * k + b] - exact[a * k + b]) <= bound)
-              << "clip " << clip << ", " << a << ' ' << b << ": " << out[a * k + b] << " for "
-              << exact[a * k + b];
-          ASSERT_EQ(out[a * k + b], out[b * k + a]);
-        }
-      }
-    }
-  }
-  if (n >= 33) {
-    EXPECT_TRUE(clipped) << "no row was clipped";
-  }
-}
-
 // theta = w + terms that double cannot add to it; against the sum in 50 digits, of which each loss
 // loses a few.
 TEST_P(Rare, ExactDifferenceHasFiftyDigits) {
@@ -315,7 +257,7 @@ TEST_P(Rare, RowNormsAreWithinTheirBound) {
   EXPECT_TRUE(std::fabs(norms.sum_squares - sum) <= gamma_of(n + d) * sum + tiny);
 }
 
-// Plain sums, Hessians, moments: one definition, whatever the backend and its arithmetic.
+// Plain sums, Hessians: one definition, whatever the backend and its arithmetic.
 TEST_P(Rare, BitsAreTheSameOnEveryEngine) {
   const Case c(GetParam());
   const std::size_t d = c.rows.d;
@@ -335,9 +277,6 @@ TEST_P(Rare, BitsAreTheSameOnEveryEngine) {
     std::vector<double> dense(d * d);
     h->dense({dense.data(), d, d});
     keep(dense);
-    std::vector<double> moment(1);
-    engine.second_moments({c.other.data(), d, 1}, 0.9, {moment.data(), 1, 1});
-    keep(moment);
     keep(engine.exact_difference({c.other.data(), 1, d}, c.theta));
     return all;
   };
@@ -362,13 +301,6 @@ TEST_P(RareCases, RefuseWhatHasNoMeaning) {
                                         {out.data(), 1, 3});
       },
       testing::ThrowsMessage<BadInput>(testing::HasSubstr("39 for 40 rows")));
-  for (const double clip : {-1.0, static_cast<double>(NAN)}) {
-    EXPECT_THAT(
-        [&] {
-          engine->second_moments({out.data(), 3, 1}, clip, {out.data(), 1, 1});
-        },
-        testing::ThrowsMessage<BadInput>(testing::HasSubstr("clip")));
-  }
 }
 
 TEST_P(RareCases, FirstFaultIsTheFirst) {

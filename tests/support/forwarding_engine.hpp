@@ -23,6 +23,13 @@ class ForwardingEngine : public Engine {
   void loss_values(MatrixView<const double> theta, std::span<double> out) override {
     inner_->loss_values(theta, out);
   }
+  void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override {
+    inner_->second_moments(P, clip, out);
+  }
+  [[nodiscard]] std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
+                                                        double clip) override {
+    return inner_->capped_loss(P, clip);
+  }
   void weighted_loss_gradients(MatrixView<const double> theta, std::span<const double> weights,
                                MatrixView<double> out) override {
     inner_->weighted_loss_gradients(theta, weights, out);
@@ -39,10 +46,6 @@ class ForwardingEngine : public Engine {
   }
   [[nodiscard]] double largest_logit(std::span<const double> theta) const override {
     return inner_->largest_logit(theta);
-  }
-  void second_moments(MatrixView<const double> P, double clip,
-                      MatrixView<double> out) const override {
-    inner_->second_moments(P, clip, out);
   }
   [[nodiscard]] std::array<double, 4> exact_difference(MatrixView<const double> terms,
                                                        std::span<const double> w) const override {

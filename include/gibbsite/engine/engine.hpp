@@ -54,6 +54,21 @@ class LossHessian {
   virtual void add_product(std::span<const double> v, std::span<double> out) const = 0;
 };
 
+/// The loss with the slope of every row held at a cap of its own (docs/whitened.md): cap_i is
+/// min(sup |f'|, clip / ||P^T x_i||) rounded down to a float, so that cap_i ||P^T x_i|| <= clip in
+/// exact arithmetic; sup |f'| where the row is 0. A function of (row, P, clip) alone: not of the
+/// row's place, of the other rows, of how they are stored, nor of threads. Not to outlive its
+/// engine.
+class CappedLoss {
+ public:
+  virtual ~CappedLoss() = default;
+  /// out[d] = sum_i clamp(f'(x_i . theta, y_i), -cap_i, cap_i) x_i; returns
+  /// sum_i f''(x_i . theta, y_i) [|f'| < cap_i], of terms in [0, sup f'']. Sums keep to
+  /// accumulation_depth; the bits of a row's f', f'' and of the comparison are a function of
+  /// (row, label, P, clip, theta) alone. Reads X once.
+  virtual double gradient(std::span<const double> theta, std::span<double> out) = 0;
+};
+
 /// A data set and a loss, resident on a backend.
 class Engine {
  public:
@@ -79,6 +94,22 @@ class Engine {
   /// out[C] = sum_i l(theta_c; x_i, y_i). Reads private data: diagnostics only.
   virtual void loss_values(MatrixView<const double> theta, std::span<double> out) = 0;
 
+  /// out[k x k] = sum_i v_i v_i^T of vectors v_i of floats (times a power of two that P fixes), with
+  /// ||v_i|| <= clip in exact arithmetic, for P [d x k] and clip >= 0. v_i is a function of
+  /// (row i, P, clip) alone: not of its place, of the other rows, of how they are stored, nor of
+  /// threads. It is about u_i = P^T x_i min(1, clip/||P^T x_i||): off by the roundings of the product
+  /// in floats at most; numbers of u_i below the normal floats count as 0, and so does a u_i that
+  /// leaves the floats. Products of floats are exact, sums in double keep to accumulation_depth,
+  /// the same bits for any number of threads; finite whatever finite rows, P and clip are.
+  /// Work n (d k + k^2/2), and n k for the first where no column of P has more than two entries
+  /// that are not 0. Throws BadInput on a P of other rows or that is not finite, or such a clip.
+  virtual void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) = 0;
+
+  /// The loss capped at `clip` in the metric of P [d x k]; one float a row, found by the first
+  /// gradient. Throws as `second_moments` does.
+  [[nodiscard]] virtual std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
+                                                                double clip) = 0;
+
   // What is asked rarely. In double whatever the engine's arithmetic, in an order that the number
   // of rows fixes: the same bits on every engine of a machine.
 
@@ -95,10 +126,6 @@ class Engine {
                                                              double scale) const = 0;
   /// max_i |x_i . theta|; NaN when one is.
   [[nodiscard]] virtual double largest_logit(std::span<const double> theta) const = 0;
-  /// out[k x k] = sum_i u_i u_i^T min(1, clip/||u_i||)^2, u_i = P^T x_i, for P [d x k] and
-  /// clip >= 0: no row moves it by more than clip^2. Sums as those of gradients.
-  virtual void second_moments(MatrixView<const double> P, double clip,
-                              MatrixView<double> out) const = 0;
   /// sum_i l(theta; x_i, y_i) - l(w; x_i, y_i) in 50 digits, as an unevaluated sum of doubles that
   /// is exactly it. theta [d] is the exact sum of the rows of `terms` [k x d].
   /// Throws BadInput on a loss that was not compiled in.

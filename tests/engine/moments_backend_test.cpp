@@ -1,0 +1,587 @@
+// Second moments and capped gradients: what privacy rests on is held exactly, against 50 digits, on
+// every backend: the norm of a row's part, and that it is a function of the row alone.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/summation.hpp"
+#include "gibbsite/core/wide.hpp"
+#include "gibbsite/engine/engine.hpp"
+#include "support/backend.hpp"
+#include "support/odd_rows.hpp"
+
+namespace gibbsite {
+namespace {
+
+using support::OddRows;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+double gamma_of(double roundings) {
+  constexpr double u = std::numeric_limits<double>::epsilon() / 2;
+  return roundings * u / (1 - roundings * u);
+}
+
+// f = 2 log cosh(z - y): f' = 2 tanh(z - y), not compiled into any kernel.
+struct tanh_loss {
+  static constexpr const char* name = "tanh";
+  static constexpr double max_abs_residual = 2, curvature = 2, self_concordance = 2,
+                          drop_from_zero = 1;
+  static double value(double z, double y) { return 2 * std::log(std::cosh(z - y)); }
+  static double residual(double z, double y) { return 2 * std::tanh(z - y); }
+  static double second(double z, double y) {
+    const double t = std::tanh(z - y);
+    return 2 * (1 - t * t);
+  }
+};
+
+struct Metric {
+  std::size_t d, k;
+  std::vector<double> p;  // [d x k]
+  [[nodiscard]] MatrixView<const double> view() const { return {p.data(), d, k}; }
+};
+
+enum class Kind { full, spread, shifted, scattered };
+constexpr Kind kinds[] = {Kind::full, Kind::spread, Kind::shifted, Kind::scattered};
+
+// Normal numbers; columns from 1e-3 to 1e3; the identity and a full row; a few entries a column.
+Metric make_metric(std::size_t d, std::size_t k, Kind kind, double scale = 1) {
+  Metric m{d, k, std::vector<double>(d * k)};
+  std::mt19937 bits(static_cast<unsigned>(d + 17 * k));
+  std::normal_distribution<double> normal;
+  for (std::size_t j = 0; j < d; ++j) {
+    for (std::size_t a = 0; a < k; ++a) {
+      double v = scale * normal(bits);
+      if (kind == Kind::spread) {
+        v *= std::pow(10, 6 * static_cast<double>(a) / static_cast<double>(k) - 3);
+      }
+      if (kind == Kind::shifted) {
+        v = a == j ? scale : j == d - 1 ? -0.3 * scale * static_cast<double>(a % 3) : 0;
+      }
+      if (kind == Kind::scattered && (7 * j + 3 * a) % d > 1) v = 0;
+      m.p[j * k + a] = v;
+    }
+  }
+  return m;
+}
+
+std::vector<Wide> product(const Metric& m, std::span<const float> x) {
+  std::vector<Wide> u(m.k);
+  for (std::size_t j = 0; j < m.d; ++j) {
+    if (x[j] == 0) continue;
+    for (std::size_t a = 0; a < m.k; ++a) {
+      if (const double p = m.p[j * m.k + a]; p != 0) u[a] += Wide(static_cast<double>(x[j])) * Wide(p);
+    }
+  }
+  return u;
+}
+Wide norm_squared(std::span<const Wide> u) {
+  Wide sum = 0;
+  for (const Wide& v : u) sum += v * v;
+  return sum;
+}
+
+// What a row's part of the norm is in floats: sum_j |x_j| ||P_j||.
+double sizes(const Metric& m, std::span<const float> x) {
+  double sum = 0;
+  for (std::size_t j = 0; j < m.d; ++j) {
+    double norm = 0;
+    for (std::size_t a = 0; a < m.k; ++a) norm = std::hypot(norm, m.p[j * m.k + a]);
+    if (x[j] != 0) sum += std::fabs(static_cast<double>(x[j])) * norm;
+  }
+  return sum;
+}
+
+// Rows of every size: some 1, all of 1e30, the largest float, 1e-30, the least, zeros; one entry.
+std::vector<std::vector<float>> odd_rows(std::size_t d) {
+  std::vector<std::vector<float>> rows;
+  std::mt19937 bits(5);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  for (const float scale :
+       {1.0F, 0.01F, 1e30F, std::numeric_limits<float>::max(), 1e-30F, 1e-42F,
+        std::numeric_limits<float>::denorm_min(), 0.0F}) {
+    std::vector<float>& row = rows.emplace_back(d);
+    for (float& v : row) v = scale * uniform(bits);
+    row[d / 2] = scale;
+  }
+  rows.emplace_back(d)[d - 1] = 0.7F;
+  std::vector<float>& mixed = rows.emplace_back(d);
+  for (std::size_t j = 0; j < d; ++j) mixed[j] = std::ldexp(uniform(bits), 9 * static_cast<int>(j % 7) - 30);
+  return rows;
+}
+
+struct Shape {
+  std::size_t d, k;
+};
+constexpr Shape shapes[] = {{1, 1}, {1, 3}, {3, 2}, {7, 7}, {8, 17}, {33, 33}, {40, 5}, {101, 101}};
+
+class Whitened : public support::TestOn {
+ protected:
+  Whitened() : TestOn(GIBBSITE_TEST_BACKEND) {}
+
+  static std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y,
+                                      std::size_t threads = 2,
+                                      const Loss& loss = loss_named("logistic")) {
+    return support::make_test_backend(GIBBSITE_TEST_BACKEND, {.threads = threads})->load(x, y, loss);
+  }
+  static std::vector<double> moments(Engine& engine, const Metric& m, double clip) {
+    std::vector<double> out(m.k * m.k, NAN);
+    engine.second_moments(m.view(), clip, {out.data(), m.k, m.k});
+    return out;
+  }
+  // The gradient, and the curvature behind it.
+  static std::vector<double> gradient(Engine& engine, const Metric& m, double clip,
+                                      std::span<const double> theta) {
+    std::vector<double> out(m.d + 1, NAN);
+    const auto capped = engine.capped_loss(m.view(), clip);
+    out[m.d] = capped->gradient(theta, {out.data(), m.d});
+    const std::vector<double> first = out;  // which found the caps: the second has the same bits
+    out[m.d] = capped->gradient(theta, {out.data(), m.d});
+    EXPECT_EQ(out, first);
+    return out;
+  }
+  // The cap of a row: of a loss whose slope is 1 there it is what is left.
+  static double cap_of(std::span<const float> x, const Metric& m, double clip) {
+    const auto at = static_cast<std::size_t>(
+        std::ranges::max_element(x, {}, [](float v) { return std::fabs(v); }) - x.begin());
+    std::vector<double> theta(x.size());
+    theta[at] = 800 / static_cast<double>(x[at]);
+    const std::vector<float> y{-1.0F};
+    const auto engine = load(Rows(x.data(), 1, x.size()), y);
+    return gradient(*engine, m, clip, theta)[at] / static_cast<double>(x[at]);
+  }
+};
+
+TEST_F(Whitened, CapsAreExactlyBelow) {
+  std::size_t held = 0;
+  for (const auto& [d, k] : shapes) {
+    for (const Kind kind : kinds) {
+      for (const double scale : {1.0, 1e-9, 1e60, 1e-60, 1e300, 1e-300}) {
+        const Metric m = make_metric(d, k, kind, scale);
+        for (const auto& x : odd_rows(d)) {
+          if (std::ranges::all_of(x, [](float v) { return v == 0; })) continue;
+          const Wide norm = sqrt(norm_squared(product(m, x)));
+          for (const double clip : {0.0, 1e-300, 1e-40, 0.3, 5.0, 1e30, infinity}) {
+            const double cap = cap_of(x, m, clip);
+            const auto where = [&] {
+              return fmt::format("{} x {}, kind {}, scale {}, row of {}, clip {}: cap {}", d, k,
+                                 static_cast<int>(kind), scale, x[d / 2], clip, cap);
+            };
+            ASSERT_TRUE(cap >= 0 && cap <= 1) << where();
+            ASSERT_EQ(cap, static_cast<double>(static_cast<float>(cap))) << where();
+            if (clip == infinity) continue;
+            ASSERT_TRUE(Wide(cap) * norm <= Wide(clip)) << where();
+            // Not much below where the product is of numbers that floats and doubles hold.
+            const double size = sizes(m, x);
+            if (!(size < 1e200) || std::fabs(x[d / 2]) < 1e-20F || scale > 1e100 || scale < 1e-100 ||
+                kind == Kind::spread) {
+              continue;
+            }
+            const Wide least = Wide(clip) / (norm + Wide(size * static_cast<double>(d + 8) * 1.3e-7));
+            if (least < Wide(1e-37)) continue;
+            ++held;
+            ASSERT_TRUE(Wide(cap) >= (least < Wide(1.0) ? least : Wide(1.0)) * Wide(1 - 1e-6))
+                << where();
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(held, 1000U);
+}
+
+TEST_F(Whitened, MomentsOfARowAreExactlyBelow) {
+  std::size_t held = 0;
+  for (const auto& [d, k] : shapes) {
+    for (const Kind kind : kinds) {
+      for (const double scale : {1.0, 1e-9, 1e60, 1e-60, 1e300, 1e-300}) {
+        const Metric m = make_metric(d, k, kind, scale);
+        for (const auto& x : odd_rows(d)) {
+          const std::vector<float> y{1.0F};
+          const auto engine = load(Rows(x.data(), 1, d), y);
+          const std::vector<Wide> u = product(m, x);
+          const Wide norm = sqrt(norm_squared(u));
+          for (const double clip : {0.0, 1e-40, 1e-20, 0.3, 5.0, 1e30, infinity}) {
+            const std::vector<double> out = moments(*engine, m, clip);
+            const auto where = [&] {
+              return fmt::format("{} x {}, kind {}, scale {}, row of {}, clip {}", d, k,
+                                 static_cast<int>(kind), scale, x[d / 2], clip);
+            };
+            Wide trace = 0;  // squares of floats: exact
+            for (std::size_t a = 0; a < k; ++a) {
+              trace += Wide(out[a * k + a]);
+              for (std::size_t b = 0; b < k; ++b) {
+                ASSERT_TRUE(std::isfinite(out[a * k + b])) << where();
+                ASSERT_EQ(out[a * k + b], out[b * k + a]) << where();
+                // v_a^2 v_b^2 = (v_a v_b)^2: one vector made all of it, a float each.
+                ASSERT_NEAR(static_cast<double>(Wide(out[a * k + b]) * Wide(out[a * k + b])),
+                            static_cast<double>(Wide(out[a * k + a]) * Wide(out[b * k + b])),
+                            1e-12 * out[a * k + a] * out[b * k + b]);
+              }
+            }
+            if (clip < infinity) {
+              ASSERT_TRUE(trace <= Wide(clip) * Wide(clip)) << where();
+            }
+            const double size = sizes(m, x);
+            if (scale != 1 || clip < 1e-18 || std::fabs(x[d / 2]) < 1e-20F || !(size < 1e29)) continue;
+            ++held;
+            const Wide shrink = norm > Wide(clip) ? Wide(clip) / norm : Wide(1.0);
+            const Wide off = (Wide(size * static_cast<double>(d + 8) * 1.3e-7) + norm * Wide(1e-6)) * shrink;
+            const Wide bound = Wide(2.0) * off * norm * shrink + off * off + Wide(1e-70);
+            for (std::size_t a = 0; a < k; ++a) {
+              for (std::size_t b = 0; b < k; ++b) {
+                ASSERT_TRUE(abs(Wide(out[a * k + b]) - u[a] * u[b] * shrink * shrink) <= bound)
+                    << where() << ": " << out[a * k + b];
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(held, 300U);
+}
+
+// Zero rows have the largest cap, of any loss.
+TEST_F(Whitened, ARowOfZerosIsNotHeld) {
+  const std::vector<float> x(6), y{1.0F, -1.0F};
+  const Metric m = make_metric(3, 3, Kind::full);
+  for (const double clip : {0.0, 1e-300, 1.0}) {
+    const std::vector<double> theta(3, 1.0);
+    EXPECT_EQ(gradient(*load(Rows(x.data(), 2, 3), y), m, clip, theta)[3], 0.5);
+    const LossOf<tanh_loss> loss;
+    const double t = std::tanh(1.0), curvature = 2 * (1 - t * t);
+    EXPECT_EQ(gradient(*load(Rows(x.data(), 2, 3), y, 2, loss), m, clip, theta)[3], 2 * curvature);
+  }
+}
+
+// A row's part of both answers has the same bits alone and first, last or anywhere in a table, by
+// however many threads, kept as numbers or as entries. The other rows have no part: their slope is
+// 1e-308, or P takes them to 0.
+class Locality : public Whitened, public testing::WithParamInterface<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(Features, Locality, testing::Values(1, 2, 5, 8, 9, 31, 64, 101, 3000),
+                         testing::PrintToStringParamName());
+
+enum class Storage { dense, file, entries };
+
+TEST_P(Locality, OfCapsAndSlopes) {
+  const std::size_t d = GetParam(), n = d > 1000 ? 1100 : 3000;
+  std::mt19937 bits(11);
+  std::normal_distribution<float> normal;
+  std::vector<double> theta(d);
+  for (double& v : theta) v = 0.4 * static_cast<double>(normal(bits)) / std::sqrt(static_cast<double>(d));
+  theta[0] = 1e6;
+  for (const Kind kind : {Kind::full, Kind::shifted}) {
+    const Metric m = make_metric(d, std::min<std::size_t>(d, 40), kind);
+    for (const bool few_entries : {false, true}) {
+      std::vector<float> row(d);
+      for (float& v : row) v = few_entries && bits() % 8 != 0 ? 0.0F : normal(bits);
+      row[0] = 3e-7F;
+      const double norm = static_cast<double>(sqrt(norm_squared(product(m, row))));
+      // Free, held, and about where it begins.
+      for (const double clip : {1e9, 0.1 * norm, 0.5 * norm, 0.4 * norm}) {
+        const std::vector<float> label{1.0F};
+        const std::vector<double> alone =
+            gradient(*load(Rows(row.data(), 1, d), label, 1), m, clip, theta);
+        for (const std::size_t place : {std::size_t{0}, std::size_t{1023}, n / 2, n - 1}) {
+          // Others of all entries, or of one.
+          for (const bool one_entry : {false, true}) {
+            OddRows p{n, d, std::vector<float>(n * d), std::vector<float>(n)};
+            for (std::size_t i = 0; i < n; ++i) {
+              for (std::size_t j = 0; j < d && !one_entry; ++j) p.x[i * d + j] = 1e-3F * normal(bits);
+              p.y[i] = i % 3 == 0 ? 1.0F : -1.0F;
+              p.x[i * d] = p.y[i];
+            }
+            std::ranges::copy(row, &p.x[place * d]);
+            p.y[place] = label[0];
+            for (const Storage storage : {Storage::dense, Storage::file, Storage::entries}) {
+              if (storage == Storage::entries && p.entries.rows() == 0) support::make_sparse(p);
+              Rows rows(p.x.data(), n, d);
+              if (storage == Storage::entries) rows = p.view();
+              rows.in_memory = storage != Storage::file;
+              std::vector<double> out = gradient(*load(rows, p.y, place % 2 == 0 ? 1 : 3), m, clip, theta);
+              for (std::size_t j = 0; j < d; ++j) {
+                if (row[j] == 0 || j == 0) out[j] = alone[j];  // what is left of the others
+              }
+              ASSERT_EQ(out, alone) << "clip " << clip << ", place " << place << ", storage "
+                                    << static_cast<int>(storage) << ' ' << few_entries << one_entry;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Locality, OfMoments) {
+  const std::size_t d = GetParam(), n = d > 1000 ? 1100 : 3000;
+  if (d == 1) GTEST_SKIP() << "P takes no row to 0";
+  std::mt19937 bits(12);
+  std::normal_distribution<float> normal;
+  for (const Kind kind : {Kind::full, Kind::shifted}) {
+    Metric m = make_metric(d, std::min<std::size_t>(d, 40), kind);
+    std::fill_n(m.p.begin(), d / 2 * m.k, 0.0);  // the first half of the features is ignored
+    for (const bool few_entries : {false, true}) {
+      std::vector<float> row(d);
+      for (float& v : row) v = few_entries && bits() % 8 != 0 ? 0.0F : normal(bits);
+      row[d - 1] = 1.5F;
+      const std::vector<float> label{1.0F};
+      for (const double clip : {1e9, 0.7}) {
+        const auto alone = moments(*load(Rows(row.data(), 1, d), label, 1), m, clip);
+        for (const std::size_t place : {std::size_t{0}, std::size_t{1023}, n / 2, n - 1}) {
+          for (const bool one_entry : {false, true}) {
+            OddRows p{n, d, std::vector<float>(n * d), std::vector<float>(n, 1.0F)};
+            for (std::size_t i = 0; i < n; ++i) {
+              for (std::size_t j = 0; j < (one_entry ? 1 : d / 2); ++j) p.x[i * d + j] = normal(bits);
+            }
+            std::ranges::copy(row, &p.x[place * d]);
+            for (const Storage storage : {Storage::dense, Storage::file, Storage::entries}) {
+              if (storage == Storage::entries && p.entries.rows() == 0) support::make_sparse(p);
+              Rows rows(p.x.data(), n, d);
+              if (storage == Storage::entries) rows = p.view();
+              rows.in_memory = storage != Storage::file;
+              ASSERT_EQ(moments(*load(rows, p.y, place % 2 == 0 ? 1 : 3), m, clip), alone)
+                  << "clip " << clip << ", place " << place << ", storage "
+                  << static_cast<int>(storage) << ' ' << few_entries << one_entry;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+struct Table {
+  std::size_t n, d;
+  double per_row = 0;  // above 0: so many entries, handed on as entries
+};
+constexpr Table tables[] = {{1, 1},     {1, 7},    {2, 3},        {33, 9},       {7, 31},
+                            {1000, 4},  {1024, 3}, {1025, 8},     {3100, 20},    {1, 1, 1},
+                            {33, 40, 5}, {7, 9, 8}, {2050, 40, 4}, {1500, 2000, 1}};
+void PrintTo(const Table& s, std::ostream* out) {
+  *out << fmt::format("{} x {}, {} entries a row", s.n, s.d, s.per_row);
+}
+
+class Sums : public Whitened, public testing::WithParamInterface<Table> {
+ protected:
+  static OddRows make(const Table& t, unsigned seed) {
+    return t.per_row > 0 ? support::make_sparse_rows(t.n, t.d, t.per_row, seed)
+                         : support::make_odd_rows(t.n, t.d, seed);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Tables, Sums, testing::ValuesIn(tables), [](const auto& p) {
+  return fmt::format("n{}_d{}{}", p.param.n, p.param.d, p.param.per_row > 0 ? "_sparse" : "");
+});
+
+// Against long double, with the caps that each row has alone.
+TEST_P(Sums, GradientIsWithinItsBound) {
+  const OddRows p = make(GetParam(), 1);
+  const std::size_t n = p.n, d = p.d;
+  const LossOf<tanh_loss> other;
+  std::mt19937 bits(8);
+  std::normal_distribution<double> normal;
+  std::vector<double> theta(d);
+  for (double& v : theta) v = normal(bits) / std::sqrt(static_cast<double>(d));
+  const Metric m = make_metric(d, std::min<std::size_t>(d, 12), Kind::full);
+  std::size_t held = 0, free = 0;
+  for (const Loss* const loss : {&loss_named("logistic"), static_cast<const Loss*>(&other)}) {
+    const bool logistic = loss != &other;
+    const auto engine = load(p.view(), p.y, 2, *loss);
+    for (const double clip : {infinity, 2.0, 0.0}) {
+      std::vector<long double> exact(d + 1, 0);
+      std::vector<double> bound(d + 1, static_cast<double>(n) * std::numeric_limits<double>::min());
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::span<const float> x(&p.x[i * d], d);
+        long double z = 0, size = 0;
+        for (std::size_t j = 0; j < d; ++j) {
+          z += static_cast<long double>(x[j]) * theta[j];
+          size += std::fabs(static_cast<long double>(x[j]) * theta[j]);
+        }
+        const long double y = p.y[i];
+        const long double t = logistic ? 1 / (1 + std::exp(y * z)) : std::tanh(z - y);
+        const long double r = logistic ? -y * t : 2 * t;
+        const long double second = logistic ? t * (1 - t) : 2 * (1 - t * t);
+        // Off by the floats of P and of the norm.
+        const auto norm = static_cast<double>(sqrt(norm_squared(product(m, x))));
+        const double most = logistic ? 1 : 2;
+        const double cap = norm == 0 ? most : std::min(most, clip / norm);
+        const double cap_off =
+            cap == 0 ? 0 : cap * (1e-6 + sizes(m, x) / norm * static_cast<double>(d + 8) * 1.3e-7);
+        const double off = 2 * gamma_of(static_cast<double>(d) + 20) * static_cast<double>(size) +
+                           gamma_of(static_cast<double>(accumulation_depth(n)) + 60) * most;
+        const bool is_free = std::fabs(r) < cap;
+        ++(is_free ? free : held);
+        const bool unclear = std::fabs(std::fabs(static_cast<double>(r)) - cap) <= cap_off + off;
+        if (is_free) exact[d] += second;
+        bound[d] += is_free ? 4 * off : 0;
+        if (unclear) bound[d] += 0.5;
+        const long double slope = std::clamp<long double>(r, -cap, cap);
+        for (std::size_t j = 0; j < d; ++j) {
+          exact[j] += slope * x[j];
+          bound[j] += static_cast<double>(std::fabs(x[j])) *
+                      (off + (is_free && !unclear ? 0 : cap_off));
+        }
+      }
+      const std::vector<double> out = gradient(*engine, m, clip, theta);
+      for (std::size_t j = 0; j <= d; ++j) {
+        ASSERT_TRUE(std::fabs(out[j] - exact[j]) <= bound[j])
+            << loss->name() << ", clip " << clip << ", " << j << ": " << out[j] << " for "
+            << exact[j] << " +- " << bound[j];
+      }
+    }
+  }
+  if (n >= 33) {
+    EXPECT_GT(held, 0U);
+    EXPECT_GT(free, 0U);
+  }
+}
+
+TEST_P(Sums, MomentsAreWithinTheirBound) {
+  const OddRows p = make(GetParam(), 2);
+  const std::size_t n = p.n, d = p.d;
+  const auto engine = load(p.view(), p.y);
+  for (const Kind kind : kinds) {
+    const Metric m = make_metric(d, std::min<std::size_t>(d, 37), kind);
+    const std::size_t k = m.k;
+    for (const double clip : {infinity, 0.7, 0.0}) {
+      std::vector<double> exact(k * k);  // of long doubles: far nearer than the floats of a row
+      std::vector<long double> sum(k * k), u(k);
+      double bound = 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::span<const float> x(&p.x[i * d], d);
+        std::ranges::fill(u, 0);
+        long double norm = 0;
+        for (std::size_t j = 0; j < d; ++j) {
+          for (std::size_t a = 0; a < k && x[j] != 0; ++a) {
+            u[a] += static_cast<long double>(x[j]) * m.p[j * k + a];
+          }
+        }
+        for (const long double v : u) norm += v * v;
+        norm = std::sqrt(norm);
+        const long double shrink = norm > clip ? clip / norm : 1;
+        for (std::size_t a = 0; a < k; ++a) {
+          for (std::size_t b = 0; b < k; ++b) sum[a * k + b] += u[a] * u[b] * shrink * shrink;
+        }
+        const double length = static_cast<double>(norm * shrink);
+        const double off =
+            static_cast<double>(shrink) * sizes(m, x) * static_cast<double>(d + 8) * 1.3e-7 + 1e-6 * length;
+        bound += 2 * length * off + off * off +
+                 gamma_of(static_cast<double>(accumulation_depth(n)) + 2) * length * length;
+      }
+      const std::vector<double> out = moments(*engine, m, clip);
+      for (std::size_t a = 0; a < k; ++a) {
+        for (std::size_t b = 0; b < k; ++b) {
+          ASSERT_TRUE(std::fabs(out[a * k + b] - sum[a * k + b]) <= bound)
+              << "clip " << clip << ", " << a << ' ' << b << ": " << out[a * k + b] << " for "
+              << sum[a * k + b];
+          ASSERT_EQ(out[a * k + b], out[b * k + a]);
+        }
+      }
+    }
+  }
+}
+
+// One row replaced by a worse one: both answers move by no more than their sensitivities, and
+// roundings that they are owed.
+TEST_P(Sums, MoveByTheirSensitivitiesAtMost) {
+  const OddRows p = make(GetParam(), 3);
+  const std::size_t n = p.n, d = p.d;
+  const double clip = 0.5;
+  const Metric m = make_metric(d, d > 200 ? 40 : d, Kind::full);
+  std::mt19937 bits(9);
+  std::normal_distribution<double> normal;
+  std::vector<double> theta(d);
+  for (double& v : theta) v = 3 * normal(bits);
+  std::vector<double> before_moments, before;
+  double moved = 0, moved_curvature = 0;
+  const double depth = gamma_of(static_cast<double>(accumulation_depth(n)) + 2);
+  for (const float scale : {1.0F, 0.0F, 1e-4F, 30.0F, -30.0F, 1e4F}) {
+    // One row dense and large: of few rows it also changes how they are kept.
+    OddRows q = p;
+    q.entries = {};
+    float* const row = &q.x[n / 2 * d];
+    for (std::size_t j = 0; j < d; ++j) row[j] = scale * static_cast<float>(normal(bits));
+    if (p.entries.rows() > 0) support::make_sparse(q);
+    double far = 0, lengths = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      double length = 0;
+      for (std::size_t j = 0; j < d; ++j) length = std::hypot(length, static_cast<double>(q.x[i * d + j]));
+      lengths += length;
+    }
+    for (const double v : m.p) far = std::hypot(far, v);
+    const auto engine = load(q.view(), q.y);
+    const auto after_moments = moments(*engine, m, clip), after = gradient(*engine, m, clip, theta);
+    if (!before.empty()) {
+      double square = 0;
+      for (std::size_t a = 0; a < after_moments.size(); ++a) {
+        square += std::pow(after_moments[a] - before_moments[a], 2);
+      }
+      const double rounded = 2 * depth * static_cast<double>(n) * clip * clip;
+      ASSERT_LE(std::sqrt(square), std::sqrt(2) * clip * clip * (1 + 1e-12) + rounded);
+      square = 0;
+      for (std::size_t a = 0; a < m.k; ++a) {
+        long double along = 0;
+        for (std::size_t j = 0; j < d; ++j) {
+          along += static_cast<long double>(m.p[j * m.k + a]) * (after[j] - before[j]);
+        }
+        square += static_cast<double>(along * along);
+      }
+      ASSERT_LE(std::sqrt(square), 2 * clip * (1 + 1e-12) + 4 * depth * far * (lengths + 1e6));
+      ASSERT_LE(std::fabs(after[d] - before[d]), 0.25 + depth * static_cast<double>(n));
+      moved = std::max(moved, std::sqrt(square));
+      moved_curvature = std::max(moved_curvature, std::fabs(after[d] - before[d]));
+    }
+    before_moments = after_moments;
+    before = after;
+  }
+  EXPECT_GT(moved, clip / 2) << "no power";
+}
+
+TEST_F(Whitened, ThreadsChangeNoBit) {
+  for (const double per_row : {0.0, 30.0}) {
+    const std::size_t n = 5000, d = 300;
+    const OddRows p = per_row > 0 ? support::make_sparse_rows(n, d, per_row, 4)
+                                  : support::make_odd_rows(n, d, 4);
+    const std::vector<double> theta(d, 0.1);
+    for (const Kind kind : {Kind::full, Kind::shifted}) {
+      const Metric m = make_metric(d, 70, kind);
+      std::vector<double> first, first_moments;
+      for (const std::size_t threads : {1u, 2u, 5u}) {
+        const auto engine = load(p.view(), p.y, threads);
+        auto out = gradient(*engine, m, 1.0, theta), of_moments = moments(*engine, m, 1.0);
+        if (threads == 1) {
+          first = out;
+          first_moments = of_moments;
+        }
+        ASSERT_EQ(out, first) << threads;
+        ASSERT_EQ(of_moments, first_moments) << threads;
+      }
+    }
+  }
+}
+
+TEST_F(Whitened, RefuseWhatHasNoMeaning) {
+  const OddRows p = support::make_odd_rows(10, 3, 1);
+  const auto engine = load(p.view(), p.y);
+  Metric m = make_metric(3, 3, Kind::full);
+  const auto refuses = [&](const Metric& metric, double clip, const char* why) {
+    EXPECT_THAT([&] { moments(*engine, metric, clip); },
+                testing::ThrowsMessage<BadInput>(testing::HasSubstr(why)));
+    EXPECT_THAT([&] { std::ignore = engine->capped_loss(metric.view(), clip); },
+                testing::ThrowsMessage<BadInput>(testing::HasSubstr(why)));
+  };
+  refuses(m, -1, "clip");
+  refuses(m, NAN, "clip");
+  refuses(make_metric(2, 3, Kind::full), 1, "P: 2 x 3 for 3 features");
+  m.p[4] = infinity;
+  refuses(m, 1, "P: a number is not finite");
+}
+
+}  // namespace
+}  // namespace gibbsite
