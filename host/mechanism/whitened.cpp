@@ -29,9 +29,10 @@ Wide left_by_moments(const Whitened& s) {
   return 1 - Wide(s.first_moment_share) - Wide(s.second_moment_share);
 }
 
-// Shares are of one whole, and questions are as large as their answers' grids are fine.
+// Shares are of one whole, noise is within double, and its grids resolve the sums.
 bool is_sound(const Whitened& s, const Problem& problem) {
-  return left_by_moments(s) > 0 && s.curvature_share < 1 &&
+  const auto in_range = [](double v) { return v > 1e-50 && v < 1e50; };
+  return in_range(s.query_mu) && in_range(s.first_clip) && in_range(s.clip_factor) && left_by_moments(s) > 0 && s.curvature_share < 1 &&
          answers_resolve(static_cast<double>(problem.rows), s.query_mu);
 }
 

@@ -8,12 +8,15 @@
 #include <functional>
 #include <new>
 #include <numbers>
+#include <random>
 #include <set>
 #include <type_traits>
 #include <vector>
 
 #include "core/key_access.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/random_bits.hpp"
+#include "gibbsite/core/wide.hpp"
 
 namespace gibbsite {
 namespace {
@@ -344,6 +347,46 @@ TEST(BoxMuller, LargestMagnitudeIsTheDocumentedOne) {
 // The same in 64-bit significands with another reduction (nearest quarter turn). Rounding: log 1,
 // its argument 1, halved by the square root; sqrt, sin, phi (2), product: below 8 half ulps =
 // 1e-15.
+// Pairs whose radius has 128 bits, against 50 digits; words of every size, and both ends.
+TEST(AnswerNormals, AgreeWithFiftyDigits) {
+  std::mt19937_64 random(20261122);
+  double worst = 0, largest = 0;
+  for (int i = 0; i < 4000; ++i) {
+    std::uint64_t high = random() >> (i % 64), low = random();
+    if (i % 3 == 0) high = ~high;
+    if (i % 100 == 1) high = 0, low >>= i % 64;
+    if (i == 2) high = low = 0;
+    if (i == 5) high = low = ~std::uint64_t{0};
+    // Octant 0, where the angle is (word >> 11) 2^-53 of a turn.
+    const std::uint64_t angle = random() >> 3;
+    const Wide u = ldexp(Wide(high), -64) + ldexp(Wide(low), -128) + ldexp(Wide(1), -129);
+    // -log of a u near 1 by 1 - u, as it is known exactly.
+    const bool upper = high >> 63;
+    const Wide rest = ldexp(Wide(~high), -64) + ldexp(Wide(~low), -128) + ldexp(Wide(1), -129);
+    const Wide radius = sqrt(-2 * (upper ? log1p(Wide(-rest)) : log(u)));
+    const NormalPair got = box_muller_pair({high, angle}, low);
+    const double computed = std::hypot(got.first, got.second);
+    worst = std::max(worst, std::fabs(static_cast<double>(Wide(computed) / radius - 1)));
+    largest = std::max(largest, computed);
+  }
+  EXPECT_LT(worst, 9 * 0x1p-53);
+  EXPECT_LE(largest, max_abs_answer_normal);
+  EXPECT_GT(largest, max_abs_answer_normal - 2e-4) << "the smallest word was not met";
+}
+
+// The same pairs as of 64 bits, but for where in its word the radius is.
+TEST(AnswerNormals, AreThoseOfTheirWords) {
+  const StreamKey key = StreamKey::from_seed(5);
+  std::vector<double> answers(7);
+  answer_normals(key, 3, 9, answers);
+  std::vector<std::uint64_t> words(12);
+  fill_words(key, 3, 9, words);
+  for (std::size_t j = 0; j < answers.size(); ++j) {
+    const std::uint64_t* const w = &words[j / 2 * 3];
+    EXPECT_NEAR(answers[j], box_muller(w[0], w[1])[j % 2], 1e-12) << j;
+  }
+}
+
 TEST(BoxMuller, AgreesWithLongDouble) {
   if (std::numeric_limits<long double>::digits < 64) GTEST_SKIP() << "long double is too short";
   std::vector<std::uint64_t> samples = words(StreamKey::from_seed(9), 0, 0, 2000);

@@ -10,6 +10,7 @@
 #include <numbers>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/random.hpp"
 #include "gibbsite/mechanism/path.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 
@@ -131,6 +132,43 @@ TEST(NoiseLaw, AddedNoiseIsReleasedOnAGridThatItsSumResolves) {
     EXPECT_TRUE(std::isnan(release_grid(c)));
     EXPECT_EQ(noise_cost_up(c, 1, 1).tv, INFINITY);
     EXPECT_EQ(noise_cost_up(c, 1, 1).epsilon, INFINITY);
+  }
+}
+
+// Answers: 128 bits of the radius leave nothing to pay but roundings.
+TEST(NoiseLaw, AnswersCostRoundingsAlone) {
+  const NoiseCost one = noise_cost_up(AnsweredNoise{1}, 1);
+  EXPECT_LT(one.tv, 1e-35);
+  EXPECT_GT(one.tv, 27 * 16 * 0x1p-129) << "each boundary within reach";
+  EXPECT_NEAR(noise_cost_up(AnsweredNoise{1e4}, 3).epsilon / one.epsilon, 3e4, 1e-3);
+  // What a cell gains when its ends move by s, for the narrowest cell and the widest.
+  const double s = 20 * 0x1p-53 * max_abs_answer_normal;
+  const boost::math::normal law(0, 1);
+  for (const double grid : {1.0 / 16 * 63 / 64, 1.0 / 8}) {
+    double most = 0;
+    for (double at = -13.4; at < 13.4; at += grid * 0.37) {
+      const double mass = at > 0 ? cdf(complement(law, at)) - cdf(complement(law, at + grid))
+                                 : cdf(law, at + grid) - cdf(law, at);
+      most = std::max(most, 2 * s * (pdf(law, at) + pdf(law, at + grid)) / mass);
+    }
+    EXPECT_LE(most, one.epsilon);
+    EXPECT_GE(most, 0.2 * one.epsilon) << "the bound is loose";
+  }
+  for (const double sigma : {1e-10, 0.99, 1.0, 1.01, 3e7}) {
+    EXPECT_LE(answer_grid(sigma), sigma / 8);
+    EXPECT_GT(answer_grid(sigma), sigma / 16);
+    int exponent = 0;
+    EXPECT_EQ(std::frexp(answer_grid(sigma), &exponent), 0.5);
+  }
+  // A sum of n parts, mu sigma each, and its noise: rounded to double, within 1/64 of a cell.
+  const auto largest_rounding = [](double rows, double mu) {
+    return 0x1p-53 * (rows * mu + max_abs_answer_normal);
+  };
+  for (const double mu : {0.01, 1.0, 6.0}) {
+    double rows = 1;
+    while (answers_resolve(2 * rows, mu)) rows *= 2;
+    EXPECT_LE(largest_rounding(rows, mu), 1.0 / 16 / 64);
+    EXPECT_GE(largest_rounding(4 * rows, mu), 1.0 / 16 / 64) << "the bound is loose";
   }
 }
 

@@ -43,8 +43,8 @@ inline Example make_example(const std::string& name, const Schema& schema, std::
       plan(logistic_regression({.prior_precision = prior, .center = {}}).constants(schema, rows),
            budget, wishes);
   EXPECT_TRUE(run.plan.offer().feasible) << name << ": " << run.plan.offer().why;
-  run.schema = schema;
-  run.loss = "logistic";
+  run.model.schema = schema;
+  run.model.loss = "logistic";
   run.noise = noise;
   run.backend = "reference";
   for (std::uint64_t c = 0; c < budget.draws; ++c) {
@@ -52,7 +52,15 @@ inline Example make_example(const std::string& name, const Schema& schema, std::
     for (std::size_t j = 0; j < theta.size(); ++j) {
       theta[j] = 1.0 / 3.0 - 0.1 * static_cast<double>(j) + 0.01 * static_cast<double>(c);
     }
-    run.draws.push_back(theta);
+    run.model.draws.push_back(theta);
+  }
+  if (std::holds_alternative<Whitened>(run.plan.offer().mechanism)) {
+    const std::size_t d = schema.features();
+    run.model.link = CappedLink{1.25, std::vector<double>(d * d, 0.5)};
+    run.model.answers = {{"moments", 2, 0.5, std::vector<double>(d * d, 1),
+                          std::vector<double>(d * (d + 1) / 2, 0.25)},
+                         {"gradient", 1.25, 2, std::vector<double>(d), std::vector<double>(d, 3)},
+                         {"curvature", 0, 0.5, std::vector<double>(d), {17}}};
   }
   return {name, run.plan, release(run)};
 }
@@ -68,11 +76,12 @@ inline const std::vector<Example>& examples() {
   tiny.positive = "1";
   tiny.columns = {{"x", ColumnType::number, 0, 1, {}, false}};
   static const std::vector<Example> all{
-      make_example("path", example_schema(false), 1000, {1.0, 1e-6, {}, 1, 1}, {}, {}),
+      make_example("path", example_schema(false), 1000, {1.0, 1e-6, {}, 1, 1},
+                   {.mechanism = "path"}, {}),
       make_example("path, intercept, 2 rows per person, 3 draws, m = 1", example_schema(true), 5000,
                    {0.5, 1e-9, Adjacency::replace_one, 2, 3}, {}, 1.0),
       make_example("path, add-remove", example_schema(true), 1 << 20,
-                   {3.0, 1e-10, Adjacency::add_remove, 1, 1}, {}, {}),
+                   {3.0, 1e-10, Adjacency::add_remove, 1, 1}, {.mechanism = "path"}, {}),
       make_example("path, minami-cor8", example_schema(false), 200, {1.0, 1e-6, {}, 1, 2},
                    {.calibration = Calibration::minami_cor8}, 0.5),
       make_example("dalalyan", tiny, 5, {1.0, 0.2, {}, 1, 1}, {.mechanism = "dalalyan", .tv = 0.02},
@@ -88,7 +97,11 @@ inline const std::vector<Example>& examples() {
       make_example("rejection", example_schema(false), 200, {1.0, 1e-6, {}, 1, 1},
                    {.mechanism = "rejection", .tv = 1e-10}, 20.0),
       make_example("output, 2 draws", example_schema(true), 1000, {1.0, 1e-6, {}, 1, 2},
-                   {.mechanism = "output"}, {})};
+                   {.mechanism = "output"}, {}),
+      make_example("whitened", example_schema(true), 5000, {1.0, 1e-6, {}, 1, 1}, {}, {}),
+      make_example("whitened, add-remove, 2 rows per person, one question for moments",
+                   example_schema(false), 60, {0.5, 1e-9, Adjacency::add_remove, 2, 1},
+                   {.mechanism = "whitened", .iterations = 7}, {})};
   return all;
 }
 

@@ -68,7 +68,8 @@ class Fit : public ::testing::Test {
       data.x.push_back(static_cast<float>(random() % 1000) / 1000);
       data.y.push_back(random() % 2 == 0 ? 1.0F : -1.0F);
     }
-    made = plan(model.constants(data.schema, data.rows()), {.epsilon = 1.0, .delta = 1e-6});
+    made = plan(model.constants(data.schema, data.rows()), {.epsilon = 1.0, .delta = 1e-6},
+                {.mechanism = "path"});
   }
   Model model = logistic_regression();
   Dataset data;

@@ -37,10 +37,10 @@ TEST(Release, RoundsCoefficientsToTheGridAndNoFurther) {
 TEST(Release, RefusesACoefficientThatIsNotFinite) {
   const auto example = testing::examples()[0];
   gibbsite::Run run;
-  run.schema = example.release.model().schema;
+  run.model.schema = example.release.model().schema;
   run.plan = example.plan;
-  run.loss = "logistic";
-  run.draws = {std::vector<double>(run.schema.features(), NAN)};
+  run.model.loss = "logistic";
+  run.model.draws = {std::vector<double>(run.model.schema.features(), NAN)};
   EXPECT_THROW(release(run), BadInput);
 }
 

@@ -21,7 +21,7 @@ double path_noise(double h, double m, double M, double T) {
   one.rows = 1;
   one.features = 1;
   one.row_norm = 2;
-  return coefficient_noise_up(Path{Calibration::gdp, M - m, m, h, T}, one);
+  return *coefficient_noise_up(Path{Calibration::gdp, M - m, m, h, T}, one);
 }
 
 // U quadratic with curvature k in [m, M]: theta_T is Gaussian with variance 2h sum (1 - hk)^2i. The
@@ -48,7 +48,7 @@ TEST(CoefficientNoise, IsAttainedByAQuadratic) {
 TEST(CoefficientNoise, OfATvCertificateIsThatOfItsPrior) {
   Proximal c;
   c.prior_precision = 4;
-  EXPECT_DOUBLE_EQ(coefficient_noise_up(c, {}), 0.5);
+  EXPECT_DOUBLE_EQ(*coefficient_noise_up(c, {}), 0.5);
   c.prior_precision = 0;
   EXPECT_THROW(coefficient_noise_up(c, {}), BadInput);
 }

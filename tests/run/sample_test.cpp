@@ -109,15 +109,15 @@ TEST_P(Sample, DrawsAreThePlannedChainsOnStreams012) {
   }
   Ensemble expected = start(specs, d);
   backend->load(data.view(), data.y, *model.loss)->advance(expected, 200);
-  ASSERT_EQ(result.draws.size(), 3u);
+  ASSERT_EQ(result.model.draws.size(), 3u);
   for (std::size_t c = 0; c < 3; ++c) {
-    EXPECT_EQ(result.draws[c],
+    EXPECT_EQ(result.model.draws[c],
               std::vector<double>(expected.chain(c).begin(), expected.chain(c).end()));
   }
-  EXPECT_NE(result.draws[0], result.draws[1]);
+  EXPECT_NE(result.model.draws[0], result.model.draws[1]);
   EXPECT_EQ(result.backend, backend->name());
-  EXPECT_EQ(result.loss, "logistic");
-  EXPECT_EQ(result.schema.label, "y");
+  EXPECT_EQ(result.model.loss, "logistic");
+  EXPECT_EQ(result.model.schema.label, "y");
   EXPECT_EQ(result.noise, NoiseKind::chacha20);
   EXPECT_EQ(run(StreamKey::from_seed(1)).noise, NoiseKind::philox);
 }
@@ -146,13 +146,13 @@ TEST_P(Sample, InterruptedAndResumedGivesTheSameBits) {
     const StreamKey later = certified ? fresh() : key;
     EXPECT_THAT(interrupt(later, 2, kept), StartsWith("interrupted after "));
     const auto resumed = run(later, kept);
-    EXPECT_EQ(resumed.draws, whole.draws);
+    EXPECT_EQ(resumed.model.draws, whole.model.draws);
     EXPECT_EQ(resumed.noise, key.kind);
     // The last state stays until the model is written: the same draws again, without a step.
     EXPECT_EQ(read_checkpoint(kept.checkpoint).step, std::vector<std::uint64_t>(3, 200));
     FitOptions done = kept;
     done.progress = [](std::uint64_t, std::uint64_t) { FAIL() << "a step was made"; };
-    EXPECT_EQ(run(later, done).draws, whole.draws);
+    EXPECT_EQ(run(later, done).model.draws, whole.model.draws);
     discard_checkpoint(kept.checkpoint);
     EXPECT_TRUE(folder.names().empty());
   }
@@ -175,10 +175,10 @@ TEST_P(Sample, WholeRunIsReadBackFromItsCheckpoint) {
     ASSERT_TRUE(plan.offer().feasible) << plan.offer().why;
     const StreamKey key = StreamKey::from_seed(5);
     const auto whole = run(key);
-    EXPECT_EQ(run(key, kept).draws, whole.draws);
+    EXPECT_EQ(run(key, kept).model.draws, whole.model.draws);
     FitOptions done = kept;
     done.progress = [](std::uint64_t, std::uint64_t) { FAIL() << "a step was made"; };
-    EXPECT_EQ(run(key, done).draws, whole.draws) << mechanism;
+    EXPECT_EQ(run(key, done).model.draws, whole.model.draws) << mechanism;
     discard_checkpoint(kept.checkpoint);
   }
 }
@@ -213,7 +213,7 @@ TEST_P(Sample, PeriodicCheckpointCanBeResumed) {
   EXPECT_GT(step[0], 0u);
   EXPECT_LT(step[0], 200u);
   std::filesystem::rename(copy, kept.checkpoint);
-  EXPECT_EQ(run(fresh(), kept).draws, whole.draws);
+  EXPECT_EQ(run(fresh(), kept).model.draws, whole.model.draws);
 }
 
 // Each of T steps differs by at most 2e (docs/map-error.md) and the steps do not expand distances.
@@ -230,7 +230,7 @@ TEST_P(Sample, ResumesOnAnotherBackend) {
   EXPECT_LT(bound, 1e-6);
   for (std::size_t k = 0; k < 3; ++k) {
     for (std::size_t j = 0; j < d; ++j) {
-      EXPECT_TRUE(std::fabs(resumed.draws[k][j] - whole.draws[k][j]) <= bound);
+      EXPECT_TRUE(std::fabs(resumed.model.draws[k][j] - whole.model.draws[k][j]) <= bound);
     }
   }
 }
@@ -377,7 +377,7 @@ TEST_P(Sample, DalalyanStartsAroundTheMinimizer) {
     fill_normals(key, k, start_step, xi);
     for (std::size_t j = 0; j < d; ++j) {
       // ||theta_hat - theta*|| <= G/m for both.
-      EXPECT_TRUE(std::fabs(result.draws[k][j] - minimum.theta[j] -
+      EXPECT_TRUE(std::fabs(result.model.draws[k][j] - minimum.theta[j] -
                             xi[j] / std::sqrt(smoothness)) <= 2e-6 / c.prior_precision);
     }
   }

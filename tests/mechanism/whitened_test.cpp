@@ -1,0 +1,191 @@
+#include "gibbsite/mechanism/whitened.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "gibbsite/core/wide.hpp"
+#include "gibbsite/mechanism/plan.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+
+namespace gibbsite {
+namespace {
+
+using ::testing::HasSubstr;
+
+Problem problem(std::uint64_t rows, std::uint64_t features) {
+  Problem p;
+  p.rows = rows;
+  p.features = features;
+  p.row_norm = 3;
+  p.typical_row_norm = 2;
+  return p;
+}
+
+const Whitened& settings_of(const Offer& offer) { return std::get<Whitened>(offer.mechanism); }
+
+// mu^2 of a run, question by question: the largest change of its answer, as WHITENED 1 has it, over
+// the deviation of its noise. `error` comes on top of each sensitivity, twice.
+Wide squared_mu(const Whitened& s, const Neighbors& who, double R1, double R2, double C) {
+  const bool replace = who.adjacency == Adjacency::replace_one;
+  const Wide k = who.rows_per_person;
+  const auto part = [](const Wide& change, double deviation) {
+    const Wide ratio = change / Wide(deviation);
+    return ratio * ratio;
+  };
+  const Wide moments = replace ? sqrt(Wide(2)) : Wide(1), gradients = replace ? 2 : 1;
+  const double e = 1e-3;
+  Wide sum = part(k * moments * Wide(R1) * Wide(R1) + 2 * Wide(e),
+                  moment_deviation_up(s, who, false, R1, e));
+  if (s.second_moment_share > 0) {
+    sum += part(k * moments * Wide(R2) * Wide(R2) + 2 * Wide(e),
+                moment_deviation_up(s, who, true, R2, e));
+  }
+  for (std::uint64_t t = 1; static_cast<double>(t) <= s.iterations; ++t) {
+    sum += part(k * gradients * Wide(C) + 2 * Wide(e), gradient_deviation_up(s, who, t, C, e));
+    sum += part(k * Wide(0.25) + 2 * Wide(e), curvature_deviation_up(s, who, 0.25, e));
+  }
+  return sum;
+}
+
+// Each share is counted once, every question is paid for, and deviations are rounded up: together
+// they cost what is claimed and nothing is given away.
+TEST(Whitened, ItsQuestionsTogetherCostWhatIsClaimed) {
+  for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
+    for (const std::uint64_t k : {1ULL, 3ULL}) {
+      for (const double second : {0.0, 0.2, 0.37}) {
+        for (const double T : {1.0, 2.0, 40.0, 1000.0}) {
+          const Whitened s{.query_mu = 0.2371,
+                           .first_clip = 1.7,
+                           .first_moment_share = 0.1,
+                           .second_moment_share = second,
+                           .curvature_share = 0.02,
+                           .clip_factor = 0.4,
+                           .iterations = T};
+          const Neighbors who{adjacency, k};
+          const Analysis found = analyze(s, problem(1000, 5), who, 1);
+          const Wide claimed = Wide(found.guarantee.mu) * Wide(found.guarantee.mu);
+          const Wide spent = squared_mu(s, who, s.first_clip, 2.9, 1.3);
+          EXPECT_TRUE(spent <= claimed) << T;
+          EXPECT_TRUE(spent >= claimed * (1 - Wide(1e-14))) << T;
+        }
+      }
+    }
+  }
+}
+
+TEST(Whitened, EveryOfferKeepsItsBudgetAndUsesIt) {
+  int planned = 0;
+  for (const std::uint64_t rows : {1ULL, 35ULL, 32561ULL, 1'000'000ULL, 1'000'000'000ULL}) {
+    for (const std::uint64_t d : {1ULL, 20ULL, 108ULL, 2000ULL}) {
+      for (const double epsilon : {0.01, 0.1, 1.0, 8.0}) {
+        for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
+          // Of one row, nobody is asked for a delta below what a double resolves.
+          const auto n = static_cast<double>(rows);
+          const double delta = std::min(1e-3, 1 / (n * n));
+          const Budget budget{epsilon, delta, adjacency, 2, 1};
+          const Plan made = plan(problem(rows, d), budget);
+          ASSERT_EQ(name_of(made.offer().mechanism), "whitened");
+          const Offer& offer = made.offer();
+          ASSERT_TRUE(offer.feasible) << offer.why;
+          const Whitened& s = settings_of(offer);
+          EXPECT_GE(s.iterations, 12);
+          EXPECT_LE(offer.cost.passes, 42);
+          EXPECT_GE(s.clip_factor, 0.25);
+          EXPECT_LE(s.clip_factor, 1);
+          const double spent = delta_up(offer.guarantee, epsilon);
+          EXPECT_LE(spent, delta);
+          EXPECT_GE(spent, delta * (1 - 2e-3)) << "less was bought than paid for";
+          ++planned;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(planned, 160);
+}
+
+TEST(Whitened, TheRuleIsThatOfTheDocuments) {
+  const auto rule = [](std::uint64_t rows, std::uint64_t d, double epsilon) {
+    return settings_of(plan(problem(rows, d), {.epsilon = epsilon, .delta = 1e-9}).offer());
+  };
+  const Whitened s = rule(32561, 108, 1);
+  const double mu = s.query_mu, rounds = 32561 * mu / (8 * 108);
+  EXPECT_NEAR(mu, gdp_mu_down(1, 1e-9), 1e-6);
+  EXPECT_EQ(s.iterations, std::round(8 * std::sqrt(rounds)));
+  EXPECT_DOUBLE_EQ(s.clip_factor, 0.35 * std::cbrt(rounds));
+  EXPECT_EQ(s.first_moment_share, 0.1);
+  EXPECT_EQ(s.second_moment_share, 0.2);
+  EXPECT_EQ(s.first_clip, 2) << "the typical norm";
+  const Whitened few = rule(500, 108, 0.1);
+  EXPECT_EQ(few.first_moment_share, 0.2);
+  EXPECT_EQ(few.second_moment_share, 0);
+  EXPECT_EQ(few.iterations, 12);
+  EXPECT_EQ(few.clip_factor, 0.25);
+  EXPECT_EQ(rule(100'000'000, 10, 1).iterations, 40);
+}
+
+TEST(Whitened, WhatItDoesNotDoIsSaidWhenItIsPlanned) {
+  const Budget budget{.epsilon = 1, .delta = 1e-6};
+  const auto why = [&](Problem p, Budget b) {
+    const Plan made = plan(p, b, {.mechanism = "whitened"});
+    EXPECT_FALSE(made.offer().feasible);
+    return made.offer().why;
+  };
+  Budget draws = budget;
+  draws.draws = 2;
+  EXPECT_THAT(why(problem(1000, 5), draws), HasSubstr("`draws`"));
+  Problem prior = problem(1000, 5);
+  prior.prior_precision = 1;
+  EXPECT_THAT(why(prior, budget), HasSubstr("`prior_precision`"));
+  Problem other = problem(1000, 5);
+  other.loss = "squared";
+  EXPECT_THAT(why(other, budget), HasSubstr("logistic"));
+  EXPECT_THAT(why(problem(1000, 2001), budget), HasSubstr("2001 features"));
+  EXPECT_THAT(why(problem(1ULL << 53, 5), {.epsilon = 8, .delta = 1e-6}), HasSubstr("resolved"));
+  // auto takes path there, and where what is asked for is path's.
+  const auto chosen = [&](const Problem& p, const Budget& b, const Wishes& w) {
+    return name_of(plan(p, b, w).offer().mechanism);
+  };
+  EXPECT_EQ(chosen(problem(1000, 5), budget, {}), "whitened");
+  EXPECT_EQ(chosen(problem(1000, 5), draws, {}), "path");
+  EXPECT_EQ(chosen(prior, budget, {}), "path");
+  EXPECT_EQ(chosen(problem(1000, 2001), budget, {}), "path");
+  EXPECT_EQ(chosen(problem(1000, 5), budget, {.step_size = 1e-3}), "path");
+  EXPECT_EQ(chosen(problem(1000, 5), budget, {.iterations = 100}), "path");
+  EXPECT_EQ(settings_of(plan(problem(1000, 5), budget,
+                             {.mechanism = "whitened", .iterations = 100})
+                            .offer())
+                .iterations,
+            100);
+}
+
+// A certificate may hold any settings: what they do not add up to is not promised.
+TEST(Whitened, SettingsThatAreNotSharesOfOneBudgetPromiseNothing) {
+  const Whitened good = settings_of(plan(problem(1000, 5), {.epsilon = 1, .delta = 1e-6}).offer());
+  const auto delta = [](const Whitened& s, std::uint64_t rows = 1000) {
+    return delta_up(analyze(s, problem(rows, 5), {}, 1).guarantee, 1);
+  };
+  EXPECT_LE(delta(good), 1e-6);
+  Whitened bad = good;
+  bad.second_moment_share = 0.9;
+  EXPECT_EQ(delta(bad), 1) << "shares above one";
+  bad = good;
+  bad.curvature_share = 1;
+  EXPECT_EQ(delta(bad), 1) << "nothing is left for gradients";
+  bad = good;
+  bad.query_mu = 1e-200;
+  EXPECT_EQ(delta(bad), 1) << "noise beyond double";
+  bad = good;
+  bad.first_clip = 1e200;
+  EXPECT_EQ(delta(bad), 1) << "noise beyond double";
+  EXPECT_EQ(delta(good, 1ULL << 60), 1) << "sums that double does not resolve";
+  bad = good;
+  bad.query_mu *= 1.001;
+  EXPECT_GT(delta(bad), 1e-6);
+  // Two releases by the same settings.
+  EXPECT_DOUBLE_EQ(analyze(good, problem(1000, 5), {}, 4).guarantee.mu, 2 * good.query_mu);
+}
+
+}  // namespace
+}  // namespace gibbsite

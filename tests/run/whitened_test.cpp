@@ -1,0 +1,305 @@
+// Whole runs of whitened: what their answers would have been for a neighbor, whether they go on from
+// a checkpoint to the same bits, and tables that nobody would fit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <random>
+
+#include "gibbsite/certificate/verify.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/release/predict.hpp"
+#include "gibbsite/run/fit.hpp"
+#include "tests/support/backend.hpp"
+#include "tests/support/temp_dir.hpp"
+#include "tests/support/whitened_run.hpp"
+
+namespace gibbsite {
+namespace {
+
+using support::Question;
+using testing::TempDir;
+
+// Numbers in [0, 1] and, the last feature, 1.
+Dataset table(std::size_t n, std::size_t numbers, std::uint64_t seed) {
+  Dataset data;
+  data.schema.label = "y";
+  data.schema.positive = "1";
+  data.schema.row_norm = 2 * std::sqrt(static_cast<double>(numbers));
+  data.schema.intercept = true;
+  for (std::size_t j = 0; j < numbers; ++j) {
+    data.schema.columns.push_back({"x" + std::to_string(j), ColumnType::number, 0, 1, {}, false});
+  }
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<float> uniform(0, 1);
+  for (std::size_t i = 0; i < n; ++i) {
+    float score = -0.5F;
+    for (std::size_t j = 0; j < numbers; ++j) {
+      data.x.push_back(uniform(random));
+      if (j == 0) score += data.x.back();
+    }
+    data.x.push_back(1);
+    data.y.push_back(score + 0.3F * (uniform(random) - 0.5F) > 0 ? 1.0F : -1.0F);
+  }
+  return data;
+}
+
+Plan plan_of(const Dataset& data, const Budget& budget, std::optional<double> iterations = {},
+             std::uint64_t cap = 0) {
+  return plan(logistic_regression().constants(data.schema, cap > 0 ? cap : data.rows()), budget,
+              {.mechanism = "whitened", .iterations = iterations});
+}
+
+Release fit_seeded(const Dataset& data, const Plan& made, std::uint64_t seed,
+                   const char* backend = "cpu") {
+  FitOptions options;
+  options.release_answers = true;
+  const auto maker = support::make_test_backend(backend);
+  return fit(logistic_regression(), data, made, *maker, Key::from_seed(seed), options);
+}
+
+void set_row(Dataset& data, std::size_t i, std::span<const float> row, float label) {
+  std::ranges::copy(row, data.x.begin() + static_cast<std::ptrdiff_t>(i * data.features()));
+  data.y[i] = label;
+}
+
+// sum over a run's questions of ||change of the answer||^2/sigma^2 when the row becomes another: the
+// squared mu that this pair of tables is told apart with, if all answers are seen.
+double squared_mu_of(const Dataset& data, const Dataset& other, std::span<const Question> asked) {
+  const auto backend = support::make_test_backend("cpu");
+  const auto here = backend->load(data.view(), data.y, loss_named("logistic"));
+  const auto there = backend->load(other.view(), other.y, loss_named("logistic"));
+  double sum = 0;
+  for (const Question& q : asked) {
+    sum += support::squared_distance(support::exact_answer(*here, q),
+                                     support::exact_answer(*there, q));
+  }
+  return sum;
+}
+
+std::vector<Question> asked_in(const Release& release, const Plan& made, const Dataset& data) {
+  return support::questions_of(std::get<Whitened>(made.offer().mechanism), made.problem,
+                               made.budget.neighbors(), data.schema.middle(),
+                               release.model().answers);
+}
+
+// No pair of neighbors is further apart than mu along the run that was made on one of them; the
+// worst pairs come near to it. A gradient's sensitivity of C in place of 2C, a share counted twice or
+// a question that is not paid for fails here.
+TEST(WhitenedRun, NoNeighborIsFurtherAwayThanMuAlongARun) {
+  double closest = 0;
+  int pairs = 0;
+  for (const bool add_remove : {false, true}) {
+    for (const std::size_t numbers : {1U, 3U, 12U}) {
+      for (const double epsilon : {0.2, 2.0}) {
+        const Dataset data = table(300, numbers, 7);
+        Budget budget{.epsilon = epsilon, .delta = 1e-5};
+        if (add_remove) budget.adjacency = Adjacency::add_remove;
+        const Plan made = plan_of(data, budget, {}, add_remove ? 400 : 0);
+        const double mu = made.offer().guarantee.mu;
+        for (const std::uint64_t seed : {1ULL, 2ULL}) {
+          const auto asked = asked_in(fit_seeded(data, made, seed), made, data);
+          const std::size_t d = data.features();
+          std::vector<std::vector<float>> rows{std::vector<float>(d, 0), std::vector<float>(d, 1)};
+          for (std::size_t j = 0; j + 1 < d; j += 5) {
+            rows.push_back(rows[0]);
+            rows.back()[j] = 1;
+          }
+          for (auto& row : rows) row[d - 1] = 1;
+          for (std::size_t a = 0; a < rows.size(); ++a) {
+            for (std::size_t b = add_remove ? rows.size() - 1 : a; b < rows.size(); ++b) {
+              for (const float label : {-1.0F, 1.0F}) {
+                Dataset here = data, there = data;
+                set_row(here, 17, rows[a], 1);
+                if (add_remove) {
+                  const auto at = static_cast<std::ptrdiff_t>(17 * d);
+                  there.x.erase(there.x.begin() + at, there.x.begin() + at + static_cast<std::ptrdiff_t>(d));
+                  there.y.erase(there.y.begin() + 17);
+                } else {
+                  set_row(there, 17, rows[b], label);
+                }
+                const double apart = std::sqrt(squared_mu_of(here, there, asked));
+                EXPECT_LE(apart, mu * (1 + 1e-9)) << numbers << " " << epsilon;
+                closest = std::max(closest, apart / mu);
+                ++pairs;
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(pairs, 200);
+  EXPECT_GT(closest, 0.75) << "no pair came near: the noise is more than is needed";
+}
+
+// Each question's own worst pair comes to its own share of mu^2.
+TEST(WhitenedRun, EveryQuestionCostsItsShareForItsWorstPair) {
+  const Dataset data = table(200, 2, 3);
+  const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5}, 3);
+  const auto& s = std::get<Whitened>(made.offer().mechanism);
+  const auto asked = asked_in(fit_seeded(data, made, 5), made, data);
+  const double mu2 = s.query_mu * s.query_mu;
+  const double left = 1 - s.first_moment_share - s.second_moment_share;
+  ASSERT_EQ(s.second_moment_share > 0, true);
+  ASSERT_EQ(asked.size(), 5U);
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const Question& q = asked[i];
+    const double t = static_cast<double>(i) - 1;  // of gradients
+    const double share = i == 0   ? s.first_moment_share
+                         : i == 1 ? s.second_moment_share
+                                  : left * (1 - s.curvature_share) * 2 * t / (3 * 4);
+    const double curvature_share = i < 2 ? 0 : left * s.curvature_share / 3;
+    // Rows that map to multiples of two unit vectors in coordinates of z: x = P^-T e. They need not
+    // be in the schema's range: the engine's answers are bounded for all.
+    const Eigen::MatrixXd inverse = Eigen::MatrixXd(q.metric).inverse().transpose();
+    const auto row_at = [&](const Eigen::VectorXd& z) {
+      const Eigen::VectorXd x = inverse * z;
+      std::vector<float> out;
+      for (const double v : x) out.push_back(static_cast<float>(v));
+      return out;
+    };
+    const double far = 50 * q.clip;
+    // Across omega a residual is 1/2 for either class, beyond the cap: opposite gradients.
+    const Eigen::VectorXd along = q.omega.norm() > 0 ? q.omega.normalized().eval()
+                                                     : Eigen::VectorXd::Unit(3, 0).eval();
+    Eigen::VectorXd across = Eigen::VectorXd::Unit(3, 1);
+    across = (across - across.dot(along) * along).normalized();
+    Dataset here = data, there = data;
+    set_row(here, 4, row_at(far * across), 1);
+    if (q.moments) {
+      set_row(there, 4, row_at(far * along), 1);
+    } else {
+      set_row(there, 4, row_at(far * across), -1);
+    }
+    const double apart = squared_mu_of(here, there, {&q, 1});
+    EXPECT_LE(apart, (share + curvature_share) * mu2 * (1 + 1e-9)) << i;
+    EXPECT_GE(apart, share * mu2 * (1 - 1e-4)) << i << ": the noise is more than is needed";
+    if (q.moments) continue;
+    // A short row across omega has a curvature of 1/4, one beyond its cap none.
+    Dataset middle = data;
+    set_row(middle, 4, row_at(1e-3 * across), 1);
+    const auto backend = support::make_test_backend("cpu");
+    const auto curvature = [&](const Dataset& table) {
+      const auto engine = backend->load(table.view(), table.y, loss_named("logistic"));
+      return support::exact_answer(*engine, q).back();
+    };
+    const double part = std::pow(curvature(middle) - curvature(here), 2);
+    EXPECT_LE(part, curvature_share * mu2 * (1 + 1e-9)) << i;
+    EXPECT_GE(part, curvature_share * mu2 * (1 - 1e-3)) << i << ": the noise is more than is needed";
+  }
+}
+
+class WhitenedBackend : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Backends, WhitenedBackend,
+                         ::testing::Values("reference", "cpu", "emulated"),
+                         [](const auto& p) { return std::string(p.param); });
+
+// Killed after every question in turn, the run goes on to the same bits.
+TEST_P(WhitenedBackend, GoesOnFromACheckpointToTheSameBits) {
+  const Dataset data = table(100, 3, 1);
+  const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5});
+  const auto backend = support::make_test_backend(GetParam());
+  const Release whole =
+      fit(logistic_regression(), data, made, *backend, Key::from_seed(3), {.release_answers = true});
+  const TempDir folder;
+  const FitOptions kept{.checkpoint = folder.path("run.ckpt"), .release_answers = true};
+  for (int attempts = 0;; ++attempts) {
+    ASSERT_LT(attempts, 60);
+    std::atomic<bool> stop = false;
+    FitOptions options = kept;
+    options.stop = &stop;
+    options.progress = [&](std::uint64_t, std::uint64_t) { stop = true; };
+    try {
+      const Release resumed = fit(logistic_regression(), data, made, *backend, Key::from_seed(3), options);
+      EXPECT_GT(attempts, 3);
+      EXPECT_EQ(resumed.model().draws, whole.model().draws);
+      EXPECT_EQ(resumed.model().link->metric, whole.model().link->metric);
+      ASSERT_EQ(resumed.model().answers.size(), whole.model().answers.size());
+      for (std::size_t i = 0; i < whole.model().answers.size(); ++i) {
+        EXPECT_EQ(resumed.model().answers[i].values, whole.model().answers[i].values);
+        EXPECT_EQ(resumed.model().answers[i].deviation, whole.model().answers[i].deviation);
+      }
+      break;
+    } catch (const Interrupted&) {
+    }
+  }
+}
+
+TEST_P(WhitenedBackend, AgreesWithTheReference) {
+  const Dataset data = table(500, 4, 9);
+  const Plan made = plan_of(data, {.epsilon = 2, .delta = 1e-5});
+  const auto a = fit_seeded(data, made, 8, "reference").model().draws[0];
+  const auto b = fit_seeded(data, made, 8, GetParam()).model().draws[0];
+  for (std::size_t j = 0; j < a.size(); ++j) EXPECT_NEAR(a[j], b[j], 1e-3 * std::fabs(a[j]) + 1e-4);
+}
+
+// Tables that nobody would fit: a model, certified and finite, and probabilities for every row.
+TEST(WhitenedRun, DegenerateTablesEndInAModel) {
+  const auto try_one = [](const std::string& name, Dataset data, double epsilon = 1) {
+    const Plan made = plan_of(data, {.epsilon = epsilon, .delta = 1e-5});
+    const auto backend = support::make_test_backend("cpu");
+    const Release out = fit(logistic_regression(), data, made, *backend, Key::from_os());
+    EXPECT_TRUE(verify(out).valid) << name;
+    for (const double v : out.model().draws[0]) EXPECT_TRUE(std::isfinite(v)) << name;
+    for (const double p : predict_probabilities(out.model(), data.view())) {
+      EXPECT_TRUE(p > 0 && p < 1) << name << " " << p;
+    }
+  };
+  Dataset data = table(60, 5, 4);
+  std::ranges::fill(data.y, 1.0F);
+  try_one("one class", data);
+  try_one("nearly no noise", data, 60);
+  data = table(60, 5, 4);
+  for (std::size_t i = 0; i < 60; ++i) std::copy_n(data.x.begin(), 6, data.x.begin() + static_cast<std::ptrdiff_t>(6 * i));
+  try_one("one row sixty times", data);
+  data = table(60, 5, 4);
+  for (std::size_t i = 0; i < 60; ++i) data.x[6 * i + 2] = data.x[6 * i + 3], data.x[6 * i] = 0.25F;
+  try_one("a column twice, a constant one", data, 20);
+  data = table(60, 5, 4);
+  for (std::size_t i = 0; i < 60; ++i) std::fill_n(data.x.begin() + static_cast<std::ptrdiff_t>(6 * i), 5, 0.0F);
+  try_one("all numbers zero", data, 20);
+  data.schema.intercept = false;
+  data.schema.columns.push_back({"last", ColumnType::number, 0, 1, {}, false});
+  std::ranges::fill(data.x, 0.0F);
+  try_one("all rows zero", data, 20);
+  try_one("one row", table(1, 3, 2));
+  data = table(50, 1, 2);
+  data.schema.intercept = false;
+  for (std::size_t i = 0; i < 50; ++i) data.x[i] = data.x[2 * i];
+  data.x.resize(50);
+  try_one("one feature", data);
+  try_one("more features than rows", table(5, 40, 2));
+  data = table(60, 5, 4);
+  data.schema.row_norm = 1e-3;
+  for (std::size_t i = 0; i < 60; ++i) clip_row_to_norm({&data.x[6 * i], 5}, 1e-3);
+  try_one("every row scaled down", data);
+  data = table(60, 1, 4);
+  for (std::size_t i = 0; i < 60; ++i) data.y[i] = data.x[2 * i] > 0.5F ? 1.0F : -1.0F;
+  try_one("separable", data, 60);
+}
+
+// Clips follow from answers and public numbers alone: the rule, which sees no row, comes to those of
+// the run. Under add/remove the true number of rows is one more thing that it must not see.
+TEST(WhitenedRun, OnlyAnswersDecideWhatIsAsked) {
+  const Dataset data = table(200, 3, 6);
+  const Budget budget{.epsilon = 1, .delta = 1e-5, .adjacency = Adjacency::add_remove};
+  const Plan made = plan_of(data, budget, {}, 1000);
+  const Release release = fit_seeded(data, made, 4);
+  const auto asked = asked_in(release, made, data);
+  std::size_t i = 0;
+  for (const NoisyAnswer& answer : release.model().answers) {
+    if (answer.question == "curvature") continue;
+    EXPECT_EQ(asked[i].clip, answer.clip);
+    if (asked[i].moments) {
+      EXPECT_EQ(std::vector(asked[i].metric.data(), asked[i].metric.data() + 16), answer.at);
+    } else {
+      EXPECT_EQ(std::vector(asked[i].omega.begin(), asked[i].omega.end()), answer.at);
+    }
+    ++i;
+  }
+}
+
+}  // namespace
+}  // namespace gibbsite
