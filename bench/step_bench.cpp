@@ -4,6 +4,9 @@
 //
 //   step/BACKEND/ARITHMETIC/ROWSxFEATURES/CHAINS/threads:T      one Langevin step of all chains
 //   gradient/...                                                the loss gradients of all chains
+//   moments/..., first_capped/..., capped/...                   in a full metric P [d x d]: second
+//                                                               moments; a capped gradient with and
+//                                                               without finding the caps
 //   noise/KIND/FEATURES/CHAINS                                  normals of one step on one thread;
 //                                                               with the update where chains are
 //                                                               many
@@ -170,6 +173,46 @@ void gradient(benchmark::State& state, const Case& c) {
   gradient_of(state, c, *table.load(c.backend, c.arithmetic));
 }
 
+// The metric of `moments` and `capped`: full, the scale of the rows.
+std::vector<double> metric(std::size_t d) {
+  std::vector<double> p(d * d);
+  for (std::size_t i = 0; i < p.size(); ++i) p[i] = 2 * u(5, i) - 1;
+  return p;
+}
+
+// n d k + n k^2 / 2 multiply-adds, k = d, the first in float.
+void moments(benchmark::State& state, const Case& c) {
+  table.make(c.shape);
+  const auto engine = table.load(c.backend, c.arithmetic);
+  const std::size_t d = c.shape.features;
+  const std::vector<double> p = metric(d);
+  std::vector<double> out(d * d);
+  measure(state, c, [&] {
+    engine->second_moments({p.data(), d, d}, std::sqrt(static_cast<double>(d)) / 2,
+                           {out.data(), d, d});
+    benchmark::DoNotOptimize(out.data());
+  });
+}
+
+// The gradient of the capped loss: of a new one, which finds its caps, or of one that has them.
+void capped(benchmark::State& state, const Case& c, bool first) {
+  table.make(c.shape);
+  const auto engine = table.load(c.backend, c.arithmetic);
+  const std::size_t d = c.shape.features;
+  const std::vector<double> p = metric(d), theta = thetas(1, d);
+  std::vector<double> out(d);
+  const auto make = [&] {
+    return engine->capped_loss({p.data(), d, d}, std::sqrt(static_cast<double>(d)) / 2);
+  };
+  auto loss = make();
+  measure(state, c, [&] {
+    if (first) loss = make();
+    benchmark::DoNotOptimize(loss->gradient(theta, out));
+  });
+}
+void first_capped(benchmark::State& state, const Case& c) { capped(state, c, true); }
+void next_capped(benchmark::State& state, const Case& c) { capped(state, c, false); }
+
 void sparse(benchmark::State& state, const Case& c) {
   table.make(c.shape);
   table.make_entries();
@@ -295,6 +338,12 @@ int run(int argc, char** argv) {
         add("sparse", sparse, c);
         add("step", step, c);
       }
+    }
+    if (shape.features >= 100) {
+      const Case c{"cpu", Arithmetic::float64, shape, 1};
+      add("moments", moments, c);
+      add("first_capped", first_capped, c);
+      add("capped", next_capped, c);
     }
     if (shape.rows == 32'561) {
       add("step", step, {"reference", Arithmetic::float64, shape, 1});

@@ -27,11 +27,13 @@
 #include <utility>
 
 #include "engine/checks.hpp"
+#include "engine/clip.hpp"
 #include "engine/cpu/entries.hpp"
 #include "engine/cpu/kernels.hpp"
 #include "engine/cpu/layout.hpp"
 #include "engine/cpu/noise.hpp"
 #include "engine/cpu/pairwise.hpp"
+#include "engine/cpu/whitened.hpp"
 #include "engine/cpu/wide.hpp"
 #include "engine/crew.hpp"
 #include "engine/host_rows.hpp"
@@ -135,6 +137,15 @@ class CpuEngine final : public HostRows {
     }
   }
 
+  void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override {
+    require_metric(P, features(), clip);
+    cpu::second_moments(table(), crew_, P, clip, out);
+  }
+  std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P, double clip) override {
+    require_metric(P, features(), clip);
+    return cpu::capped_loss(table(), crew_, loss(), P, clip);
+  }
+
   // Reads X from memory once: a block stays in cache for all chains, few_chains at a time.
   void loss_values(MatrixView<const double> theta, std::span<double> out) override {
     const std::size_t n_blocks = blocks(), packed = cpu::packed_size<double>(features());
@@ -190,10 +201,11 @@ class CpuEngine final : public HostRows {
   [[nodiscard]] MatrixView<const float> view(Range rows) const {
     return {x_.data + rows.first * x_.cols, rows.size(), x_.cols};
   }
-  // Of X, as dense ones; an entry met by itself costs as much as about five.
-  [[nodiscard]] std::size_t numbers() const {
-    return sparse() ? 5 * entries_.count() : x_.rows * x_.cols;
+  [[nodiscard]] cpu::Table table() const {
+    if (sparse()) return {{{}, entries_.rows({0, x_.rows})}, features(), y_};
+    return {{x_, {}}, features(), y_};
   }
+  [[nodiscard]] std::size_t numbers() const { return table().numbers(); }
   [[nodiscard]] std::size_t threads_for(std::size_t work) const {
     return work < cpu::small_work ? 1 : crew_.members();
   }

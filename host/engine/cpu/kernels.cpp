@@ -1,7 +1,9 @@
 #include "engine/cpu/kernels.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/losses.hpp"
 
@@ -243,7 +245,7 @@ struct FewChains {
   size_t rows, packed;
 };
 
-template <size_t R, size_t C, class D>
+template <size_t R, size_t C, bool absolute, class D>
 HWY_INLINE void DotRows(D d, const float* HWY_RESTRICT x, size_t features,
                         const FewChains<Lane<D>>& p, size_t row) {
   hn::Vec<D> sum[R][C];
@@ -254,7 +256,8 @@ HWY_INLINE void DotRows(D d, const float* HWY_RESTRICT x, size_t features,
     hn::Vec<D> theta[C];
     for (size_t c = 0; c < C; ++c) theta[c] = hn::LoadU(d, p.theta + c * p.packed + packed);
     for (size_t i = 0; i < R; ++i) {
-      const auto v = LoadAs(d, x + i * features + from);
+      auto v = LoadAs(d, x + i * features + from);
+      if constexpr (absolute) v = hn::Abs(v);
       for (size_t c = 0; c < C; ++c) sum[i][c] = hn::MulAdd(v, theta[c], sum[i][c]);
     }
   });
@@ -265,12 +268,12 @@ HWY_INLINE void DotRows(D d, const float* HWY_RESTRICT x, size_t features,
   }
 }
 
-template <size_t R, size_t C, class D>
+template <size_t R, size_t C, bool absolute = false, class D>
 HWY_INLINE void Logits(D d, const float* HWY_RESTRICT x, size_t features,
                        const FewChains<Lane<D>>& p) {
   size_t i = 0;
-  for (; i + R <= p.rows; i += R) DotRows<R, C>(d, x + i * features, features, p, i);
-  for (; i < p.rows; ++i) DotRows<1, C>(d, x + i * features, features, p, i);
+  for (; i + R <= p.rows; i += R) DotRows<R, C, absolute>(d, x + i * features, features, p, i);
+  for (; i < p.rows; ++i) DotRows<1, C, absolute>(d, x + i * features, features, p, i);
 }
 
 // Fetches the rows `ahead` floats further: the next call's, while this one computes.
@@ -379,6 +382,111 @@ void RowValuesOf(D d, const RowValues& p) {
 void RowValuesDouble(const RowValues& p) {
   p.x.cols < hn::Lanes(Wide<double>()) ? RowValuesOf(Narrow<double>(), p)
                                        : RowValuesOf(Wide<double>(), p);
+}
+
+// ---- one chain, in parts ----
+
+// As Logits sums: each entry in the lane that would meet it, so with the same bits.
+template <bool absolute, class D>
+void EntryLogits(D d, const SparseRows& x, size_t features, const double* HWY_RESTRICT theta,
+                 double* HWY_RESTRICT z) {
+  const hn::CappedTag<double, 1> one;
+  const size_t lanes = hn::Lanes(d), whole = features / lanes * lanes;
+  HWY_ALIGN double sum[most_lanes<double>];
+  for (size_t i = 0; i < x.rows; ++i) {
+    hn::Store(hn::Zero(d), d, sum);
+    for (std::uint64_t e = x.begin[i]; e < x.begin[i + 1]; ++e) {
+      const size_t j = x.feature[e];
+      double* const at = sum + (j < whole ? j % lanes : j - (features - lanes));
+      const auto value = static_cast<double>(absolute ? std::fabs(x.value[e]) : x.value[e]);
+      hn::StoreU(hn::MulAdd(hn::Set(one, value), hn::LoadU(one, theta + j), hn::LoadU(one, at)), one,
+                 at);
+    }
+    z[i] = hn::GetLane(hn::SumOfLanes(d, hn::Load(d, sum)));
+  }
+}
+
+template <bool absolute, class D>
+void RowLogitsOf(D d, const RowsPart& rows, size_t features, const double* theta, double* z) {
+  if (rows.x.data == nullptr) return EntryLogits<absolute>(d, rows.entries, features, theta, z);
+  const size_t lanes = hn::Lanes(d), packed = (features + lanes - 1) / lanes * lanes;
+  const FewChains<double> few{theta, z, nullptr, rows.x.rows, packed};
+  Logits<8, 1, absolute>(d, rows.x.data, features, few);
+}
+void RowLogits(const RowsPart& rows, size_t features, const double* theta, bool absolute, double* z) {
+  const auto of = [&](auto d) HWY_ATTR {
+    absolute ? RowLogitsOf<true>(d, rows, features, theta, z)
+             : RowLogitsOf<false>(d, rows, features, theta, z);
+  };
+  features < hn::Lanes(Wide<double>()) ? of(Narrow<double>()) : of(Wide<double>());
+}
+
+// r <- clamp(r, -cap, cap) of `count` residuals; the sum of curvature(i) where |r| < cap.
+template <class D, class F>
+HWY_INLINE hn::Vec<D> Hold(D d, size_t begin, size_t end, const float* HWY_RESTRICT cap,
+                           double* HWY_RESTRICT r, hn::Vec<D> sum, const F& curvature) {
+  for (size_t i = begin; i < end; i += hn::Lanes(d)) {
+    const auto slope = hn::LoadU(d, r + i), most = LoadAs(d, cap + i), size = hn::Abs(slope);
+    const auto free = hn::Lt(size, most);
+    sum = hn::Add(sum, hn::IfThenElseZero(free, curvature(i, size)));
+    hn::StoreU(hn::IfThenElse(free, slope, hn::CopySign(most, slope)), d, r + i);
+  }
+  return sum;
+}
+template <class F>
+HWY_INLINE double HoldAll(size_t count, const float* cap, double* r, const F& curvature) {
+  const Wide<double> d;
+  const Narrow<double> one;
+  const size_t whole = count / hn::Lanes(d) * hn::Lanes(d);
+  const auto sum = Hold(d, 0, whole, cap, r, hn::Zero(d), [&](size_t i, auto size) HWY_ATTR {
+    return curvature(d, i, size);
+  });
+  const auto rest = Hold(one, whole, count, cap, r, hn::Zero(one), [&](size_t i, auto size) HWY_ATTR {
+    return curvature(one, i, size);
+  });
+  return hn::GetLane(hn::SumOfLanes(d, sum)) + hn::GetLane(rest);
+}
+
+// f'' = |f'| (1 - |f'|) of the logistic loss.
+double HeldResiduals(const LossChoice& loss, const double* z, const float* y, const float* cap,
+                     size_t count, double* r, double* w) {
+  ResidualsOf(loss, z, y, count, r);
+  bool logistic = false;
+  WithLoss(loss, [&](const auto& of) {
+    logistic = std::is_same_v<std::remove_cvref_t<decltype(of)>, losses::logistic>;
+  });
+  if (logistic) {
+    return HoldAll(count, cap, r, [](auto d, size_t, auto size) HWY_ATTR {
+      return hn::Mul(size, hn::Sub(hn::Set(d, 1.0), size));
+    });
+  }
+  loss.other->curvatures({z, count}, {y, count}, {w, count});
+  return HoldAll(count, cap, r,
+                 [w](auto d, size_t i, auto) HWY_ATTR { return hn::LoadU(d, w + i); });
+}
+
+template <class D>
+void AddRowsOf(D d, const RowsPart& rows, double* r, double* g) {
+  const MatrixView<const float> x = rows.x;
+  const size_t lanes = hn::Lanes(d), packed = (x.cols + lanes - 1) / lanes * lanes;
+  const FewChains<double> few{nullptr, r, g, x.rows, packed};
+  const size_t ahead = x.rows * x.cols;
+  size_t i = 0;
+  for (; i + 8 <= x.rows; i += 8) AddRows<8, 1>(d, x.data + i * x.cols, x.cols, few, i, ahead);
+  for (; i < x.rows; ++i) AddRows<1, 1>(d, x.data + i * x.cols, x.cols, few, i, ahead);
+}
+void AddRowsTimes(const RowsPart& rows, double* r, double* g) {
+  if (rows.x.data == nullptr) {
+    const SparseRows& x = rows.entries;
+    for (size_t i = 0; i < x.rows; ++i) {
+      for (std::uint64_t e = x.begin[i]; e < x.begin[i + 1]; ++e) {
+        g[x.feature[e]] += r[i] * static_cast<double>(x.value[e]);
+      }
+    }
+    return;
+  }
+  rows.x.cols < hn::Lanes(Wide<double>()) ? AddRowsOf(Narrow<double>(), rows, r, g)
+                                          : AddRowsOf(Wide<double>(), rows, r, g);
 }
 
 // ---- many chains ----
@@ -580,6 +688,9 @@ HWY_EXPORT(Values);
 HWY_EXPORT(RowValuesDouble);
 HWY_EXPORT(RowGradientDouble);
 HWY_EXPORT(RowGradientFloat);
+HWY_EXPORT(RowLogits);
+HWY_EXPORT(HeldResiduals);
+HWY_EXPORT(AddRowsTimes);
 HWY_EXPORT(Widen);
 HWY_EXPORT(PanelGradientDouble);
 HWY_EXPORT(PanelGradientFloat);
@@ -671,6 +782,18 @@ void row_gradient(const RowGradient<double>& rows) {
   HWY_DYNAMIC_DISPATCH(RowGradientDouble)(rows);
 }
 void row_gradient(const RowGradient<float>& rows) { HWY_DYNAMIC_DISPATCH(RowGradientFloat)(rows); }
+
+void row_logits(const RowsPart& rows, std::size_t features, const double* theta, bool absolute,
+                double* z) {
+  HWY_DYNAMIC_DISPATCH(RowLogits)(rows, features, theta, absolute, z);
+}
+double held_residuals(const LossChoice& loss, std::span<const double> z, const float* y,
+                      const float* cap, double* r, double* w) {
+  return HWY_DYNAMIC_DISPATCH(HeldResiduals)(loss, z.data(), y, cap, z.size(), r, w);
+}
+void add_rows(const RowsPart& rows, double* r, double* g) {
+  HWY_DYNAMIC_DISPATCH(AddRowsTimes)(rows, r, g);
+}
 
 void widen(std::span<const float> x, double* out) { HWY_DYNAMIC_DISPATCH(Widen)(x, out); }
 void panel_gradient(const PanelGradient<double>& panel) {

@@ -97,6 +97,24 @@ void sparse_panel_gradient(const SparsePanelGradient<float>& panel);
 template <class T>
 std::size_t max_sparse_width();
 
+/// Rows as numbers, or as entries where x has none.
+struct RowsPart {
+  MatrixView<const float> x;
+  SparseRows entries;
+  [[nodiscard]] std::size_t size() const { return x.data != nullptr ? x.rows : entries.rows; }
+};
+/// A gradient of one chain in its parts. theta and g are packed where rows are numbers, [d] where
+/// they are entries; the bits of a row's z and r are the same either way, wherever it is.
+/// z[i] = x_i . theta, or of the absolute values of x_i.
+void row_logits(const RowsPart& rows, std::size_t features, const double* theta, bool absolute,
+                double* z);
+/// r[i] = clamp(f'(z[i], y[i]), -cap[i], cap[i]); returns the sum of f'' where |f'| < cap. w [rows]
+/// is scratch.
+double held_residuals(const LossChoice& loss, std::span<const double> z, const float* y,
+                      const float* cap, double* r, double* w);
+/// g += sum_i r[i] x_i.
+void add_rows(const RowsPart& rows, double* r, double* g);
+
 /// Widest panel, and the width of a panel of `chains` <= that many.
 template <class T>
 std::size_t max_panel_width();

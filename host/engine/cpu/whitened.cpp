@@ -1,0 +1,201 @@
+#include "engine/cpu/whitened.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/clip.hpp"
+#include "engine/cpu/layout.hpp"
+
+namespace gibbsite::cpu {
+namespace {
+
+constexpr std::size_t nodes_bytes = 64 << 20;  // sums of all nodes
+constexpr std::size_t most_nodes = 128;
+constexpr std::size_t tile_rows = 48;  // whole tiles of products
+
+// Sums [size] over all blocks of rows: threads take nodes of the tree.
+class BlockSums {
+ public:
+  BlockSums(Crew& crew, std::size_t rows, std::size_t size, std::size_t work)
+      : crew_(crew), rows_(rows), size_(size), blocks_(blocks_of(rows)), node_blocks_(blocks_) {
+    const std::size_t threads = work < small_work ? 1 : std::min(crew.members(), blocks_);
+    if (threads > 1) {
+      const std::size_t most =
+          std::clamp(nodes_bytes / (sizeof(double) * size), 4 * threads, 2 * most_nodes);
+      for (node_blocks_ = 1; nodes() > most;) node_blocks_ *= 2;
+      for (std::size_t k = 0; k < nodes(); ++k) results_.emplace_back(size);
+    }
+    // Any helper may come, whatever the number of tasks.
+    for (std::size_t w = 0; w < members(); ++w) workers_.emplace_back(size, node_blocks_);
+  }
+  [[nodiscard]] std::size_t members() const { return results_.empty() ? 1 : crew_.members(); }
+
+  /// add(first row, last row, member, sum) of each block; their sum.
+  template <class Add>
+  const double* operator()(const Add& add) {
+    const auto node = [&](std::size_t k, std::size_t member) {
+      PairwiseSum& sum = workers_[member];
+      sum.clear(size_);
+      const std::size_t last = std::min((k + 1) * node_blocks_, blocks_);
+      for (std::size_t b = k * node_blocks_; b < last; ++b) {
+        double* const block = sum.open();
+        add(b * row_block, std::min<std::size_t>((b + 1) * row_block, rows_), member, block);
+        sum.close();
+      }
+      return sum.total();
+    };
+    if (results_.empty()) return node(0, 0);
+    crew_.each(nodes(), [&](std::size_t k, std::size_t member) {
+      std::copy_n(node(k, member), size_, results_[k].data());
+    });
+    return sum_nodes(nodes(), size_, [&](std::size_t k) { return results_[k].data(); });
+  }
+
+ private:
+  [[nodiscard]] std::size_t nodes() const { return (blocks_ + node_blocks_ - 1) / node_blocks_; }
+
+  Crew& crew_;
+  std::size_t rows_, size_, blocks_, node_blocks_;
+  std::vector<PairwiseSum> workers_;
+  std::vector<Aligned<double>> results_;  // of nodes; none for one thread
+};
+
+bool dense(const Table& table) { return table.rows.x.data != nullptr; }
+
+std::size_t packed_or_plain(const Table& table) {
+  return dense(table) ? packed_size<double>(table.features) : table.features;
+}
+void pack_for(const Table& table, std::span<const double> v, double* to) {
+  dense(table) ? pack(v, to) : void(std::ranges::copy(v, to));
+}
+
+class Capped final : public CappedLoss {
+ public:
+  Capped(const Table& table, Crew& crew, const Loss& loss, MatrixView<const double> P, double clip)
+      : table_(table),
+        caps_(table, loss, P, clip),
+        choice_(choose_loss(loss)),
+        packed_(packed_or_plain(table)),
+        theta_(packed_),
+        sums_(crew, table.rows.size(), packed_ + 1, table.numbers()) {
+    constexpr std::size_t bytes = 12 << 10;  // half of it in the nearest cache
+    sub_block_ = dense(table) ? std::clamp<std::size_t>(
+                                    bytes / (table.features * sizeof(float)) / 8 * 8, 8, 256)
+                              : 128;
+    for (std::size_t w = 0; w < sums_.members(); ++w) {
+      workers_.push_back({Aligned<double>(3 * sub_block_), caps_.scratch()});
+    }
+  }
+
+  double gradient(std::span<const double> theta, std::span<double> out) override {
+    pack_for(table_, theta, theta_.data());
+    const double* const sums =
+        sums_([&](std::size_t first, std::size_t last, std::size_t member, double* sum) {
+          // Products want more rows at a time than gradients where rows are long.
+          const std::size_t ahead = (tile_rows + sub_block_ - 1) / sub_block_ * sub_block_;
+          for (std::size_t row = first; row < last; row += sub_block_) {
+            if (!found_ && (row - first) % ahead == 0) {
+              caps_.find(row, std::min(row + ahead, last), workers_[member].of_caps);
+            }
+            add(row, std::min(row + sub_block_, last), workers_[member], sum);
+          }
+        });
+    found_ = true;
+    dense(table_) ? unpack<double>(sums, out)
+                  : void(std::copy_n(sums, table_.features, out.begin()));
+    return sums[packed_];
+  }
+
+ private:
+  struct Worker {
+    Aligned<double> numbers;  // logits, residuals, curvatures
+    Caps::Scratch of_caps;
+  };
+
+  void add(std::size_t first, std::size_t last, Worker& worker, double* sum) {
+    const RowsPart rows = table_.part(first, last);
+    double* const z = worker.numbers.data();
+    double* const r = z + sub_block_;
+    row_logits(rows, table_.features, theta_.data(), false, z);
+    sum[packed_] += held_residuals(choice_, {z, last - first}, &table_.y[first], caps_.from(first),
+                                   r, r + sub_block_);
+    add_rows(rows, r, sum);
+  }
+
+  Table table_;
+  Caps caps_;
+  LossChoice choice_;
+  std::size_t packed_, sub_block_ = 0;
+  Aligned<double> theta_;
+  BlockSums sums_;  // of gradients, and the curvature behind
+  std::vector<Worker> workers_;
+  bool found_ = false;
+};
+
+}  // namespace
+
+RowsPart Table::part(std::size_t first, std::size_t last) const {
+  if (rows.x.data == nullptr) return {{}, rows.entries.part(first, last)};
+  return {{rows.x.data + first * features, last - first, features}, {}};
+}
+
+std::size_t Table::numbers() const {
+  return rows.x.data == nullptr ? 5 * rows.entries.entries() : rows.x.rows * features;
+}
+
+Caps::Caps(const Table& table, const Loss& loss, MatrixView<const double> P, double clip)
+    : table_(table),
+      metric_(P),
+      clip_(std::ldexp(clip, -metric_.exponent)),
+      largest_(float_below(loss.max_abs_residual())),
+      sizes_(packed_or_plain(table)),
+      caps_(table.rows.size()) {
+  pack_for(table, metric_.sizes, sizes_.data());
+}
+
+Caps::Scratch Caps::scratch() const {
+  return {Aligned<float>(most_rows * metric_.stride), Aligned<double>(most_rows)};
+}
+
+void Caps::find(std::size_t first, std::size_t last, Scratch& scratch) {
+  const RowsPart rows = table_.part(first, last);
+  project(metric_, rows, scratch.products.data());
+  row_logits(rows, table_.features, sizes_.data(), true, scratch.sizes.data());
+  find_caps(metric_, last - first, scratch.products.data(), scratch.sizes.data(), clip_, largest_,
+            &caps_[first]);
+}
+
+void second_moments(const Table& table, Crew& crew, MatrixView<const double> P, double clip,
+                    MatrixView<double> out) {
+  const Metric metric(P);
+  const double scaled = std::ldexp(std::min(clip, 0x1p480), -metric.exponent);
+  const std::size_t chunk = metric.stride <= 256 ? tile_rows : 2 * tile_rows;
+  struct Worker {
+    Aligned<float> u;
+    Aligned<double> v;
+  };
+  BlockSums sums(crew, table.rows.size(), moments_size(metric),
+                 table.rows.size() * metric.stride * (1 + metric.stride / 16));
+  std::vector<Worker> workers;
+  for (std::size_t w = 0; w < sums.members(); ++w) {
+    workers.push_back(
+        {Aligned<float>(chunk * metric.stride), Aligned<double>(chunk * metric.stride)});
+  }
+  unpack_moments(metric, sums([&](std::size_t first, std::size_t last, std::size_t member, double* sum) {
+                   auto& [u, v] = workers[member];
+                   for (; first < last; first += chunk) {
+                     const RowsPart rows = table.part(first, std::min(first + chunk, last));
+                     project(metric, rows, u.data());
+                     clip_rows(metric, rows.size(), u.data(), scaled, v.data());
+                     add_moments(metric, rows.size(), v.data(), sum);
+                   }
+                 }),
+                 out);
+}
+
+std::unique_ptr<CappedLoss> capped_loss(const Table& table, Crew& crew, const Loss& loss,
+                                        MatrixView<const double> P, double clip) {
+  return std::make_unique<Capped>(table, crew, loss, P, clip);
+}
+
+}  // namespace gibbsite::cpu

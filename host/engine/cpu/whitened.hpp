@@ -1,0 +1,51 @@
+#pragma once
+// What is asked of rows in a metric P (docs/whitened.md): moments, and the loss capped in it. Blocks
+// of rows are shared by the crew, their sums added in the one tree (pairwise.hpp).
+#include <memory>
+
+#include "engine/cpu/kernels.hpp"
+#include "engine/cpu/moments.hpp"
+#include "engine/crew.hpp"
+#include "gibbsite/engine/engine.hpp"
+
+namespace gibbsite::cpu {
+
+/// A table: rows as numbers, or as entries where x has none.
+struct Table {
+  RowsPart rows;
+  std::size_t features = 0;
+  std::span<const float> y;
+  [[nodiscard]] RowsPart part(std::size_t first, std::size_t last) const;
+  /// Of X, as dense ones; an entry met by itself costs as much as about five.
+  [[nodiscard]] std::size_t numbers() const;
+};
+
+/// The caps of rows, found once; one float each.
+class Caps {
+ public:
+  Caps(const Table& table, const Loss& loss, MatrixView<const double> P, double clip);
+  /// What a thread needs.
+  struct Scratch {
+    Aligned<float> products;
+    Aligned<double> sizes;
+  };
+  static constexpr std::size_t most_rows = 256;  ///< at a time
+  [[nodiscard]] Scratch scratch() const;
+  void find(std::size_t first, std::size_t last, Scratch& scratch);
+  [[nodiscard]] const float* from(std::size_t row) const { return &caps_[row]; }
+
+ private:
+  Table table_;
+  Metric metric_;
+  double clip_;
+  float largest_;
+  Aligned<double> sizes_;  // of the rows of P, as row_logits takes them
+  std::vector<float> caps_;
+};
+
+void second_moments(const Table& table, Crew& crew, MatrixView<const double> P, double clip,
+                    MatrixView<double> out);
+std::unique_ptr<CappedLoss> capped_loss(const Table& table, Crew& crew, const Loss& loss,
+                                        MatrixView<const double> P, double clip);
+
+}  // namespace gibbsite::cpu
