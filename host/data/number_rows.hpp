@@ -12,6 +12,15 @@ namespace gibbsite {
 
 class NumberRows {
  public:
+  /// Of the columns that are used: ends of the range, hi - lo, and the number that is a missing
+  /// cell, or NaN.
+  struct Ranges {
+    std::vector<double> lo, hi, width, missing;
+  };
+  /// In a row: a cell that is missing or not finite; an entry that is zero.
+  static constexpr int special = 1, zero = 2;
+  /// Of the vectors that rows are gathered with.
+  static constexpr std::size_t most_lanes = 16;
   /// Of the rows that one thread encoded, and room for one of them.
   struct Tally {
     std::vector<CellCounts> cells;  ///< [columns used]
@@ -26,7 +35,7 @@ class NumberRows {
   NumberRows(const Schema& schema, std::span<const Encoding> encodings);
 
   [[nodiscard]] std::size_t columns() const { return columns_; }
-  [[nodiscard]] std::size_t features() const { return lo_.size() + (intercept_ ? 1 : 0); }
+  [[nodiscard]] std::size_t features() const { return ranges_.lo.size() + (intercept_ ? 1 : 0); }
 
   /// Rows `in` [rows x columns] to `out` [rows x features], scaled, clipped and with the intercept.
   /// Returns how many came before a cell that the schema refuses: all of them where there is none.
@@ -34,13 +43,13 @@ class NumberRows {
   std::size_t encode(const T* in, std::size_t rows, float* out, Tally& tally) const;
 
  private:
-  bool mend(const double* numbers, float* out, Tally& tally) const;
-  void clip(float* row, Tally& tally) const;
+  template <class Number>
+  bool mend(const Number& number, float* out, Tally& tally) const;
+  void clip(float* row, bool has_zero, Tally& tally) const;
 
   std::size_t columns_;
   std::vector<std::size_t> source_;  // columns that are used; empty: all
-  std::vector<double> lo_, hi_, width_;
-  std::vector<double> missing_;           // NaN where no number is a missing cell, or NaN is
+  Ranges ranges_;
   std::vector<unsigned char> nan_missing_;
   bool refuses_, intercept_, may_clip_;
   double row_norm_;
