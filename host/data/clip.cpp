@@ -1,4 +1,6 @@
 // Clipping: the stored float row has norm <= R in exact arithmetic (docs/data.md, Clipping).
+#include "data/clip.hpp"
+
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -6,27 +8,49 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/dataset.hpp"
 
-namespace gibbsite {
+// Plain loops, compiled for every kind of vector register.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "data/clip.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
 
-namespace {
+HWY_BEFORE_NAMESPACE();
+namespace gibbsite::clip::HWY_NAMESPACE {
 
 /// sum_i row[i]^2 in double, rounded: the square of a float is exact in double, so only the d
-/// additions round. Eight lanes so that it vectorizes.
-double sum_of_squares(std::span<const float> row) {
+/// additions round, fused or not. Eight lanes so that it vectorizes.
+double SumOfSquares(const float* HWY_RESTRICT row, size_t size) {
   double lane[8] = {}, rest = 0;
-  std::size_t i = 0;
-  for (; i + 8 <= row.size(); i += 8)
-    for (std::size_t k = 0; k < 8; ++k) {
+  size_t i = 0;
+  for (; i + 8 <= size; i += 8)
+    for (size_t k = 0; k < 8; ++k) {
       const double v = row[i + k];
       lane[k] += v * v;
     }
-  for (; i < row.size(); ++i) {
+  for (; i < size; ++i) {
     const double v = row[i];
     rest += v * v;
   }
   return rest + (((lane[0] + lane[4]) + (lane[1] + lane[5])) +
                  ((lane[2] + lane[6]) + (lane[3] + lane[7])));
 }
+
+void Scale(float* HWY_RESTRICT row, size_t size, double factor) {
+  for (size_t i = 0; i < size; ++i)
+    row[i] = static_cast<float>(static_cast<double>(row[i]) * factor);
+}
+
+}  // namespace gibbsite::clip::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gibbsite {
+namespace clip {
+HWY_EXPORT(SumOfSquares);
+HWY_EXPORT(Scale);
+}  // namespace clip
+
+namespace {
 
 /// Whether sum_i row[i]^2 <= norm^2 exactly: the sign of an exact sum of doubles by Shewchuk's
 /// Grow-Expansion (1997, Theorem 10): components that do not overlap, the last one decides.
@@ -55,25 +79,37 @@ bool inside_exactly(std::span<const float> row, double norm) {
 
 }  // namespace
 
-bool clip_row_to_norm(std::span<float> row, double row_norm) {
+double clip_factor(std::span<const float> row, double row_norm) {
   // The features of a Schema lie in [0,1] and its row_norm in [1e-6, 1e6]; the proof needs no more
   // than this.
   if (!(row_norm >= 1e-30 && row_norm <= 1e30))
     throw BadInput("row_norm: must be between 1e-30 and 1e30; fix the schema");
-  const double sum = sum_of_squares(row);
+  using namespace clip;
+  const double sum = HWY_DYNAMIC_DISPATCH(SumOfSquares)(row.data(), row.size());
   if (!(sum < std::numeric_limits<double>::infinity()))
     throw BadInput("row: every value must be finite; fix the row");
   // u = 2^-53. sum (1 - 2(d+4)u) <= S <= sum (1 + 2(d+4)u) for the exact S, products rounded.
   const double slack = static_cast<double>(row.size() + 4) * 0x1p-52;
   const double square = row_norm * row_norm;  // relative error u, inside the slack
   const double upper = sum * (1 + slack);
-  if (upper <= square) return false;
-  if (sum * (1 - slack) <= square && inside_exactly(row, row_norm)) return false;
+  if (upper <= square) return 1;
+  if (sum * (1 - slack) <= square && inside_exactly(row, row_norm)) return 1;
   // S <= upper; quotient, root and products round by at most u each, to float by 2^-24 (or by
   // 2^-150 where subnormal): the factor leaves norm < R (1 - 2^-32).
-  const double scale = row_norm / std::sqrt(upper) * (1 - 0x1p-24 - 0x1p-30);
-  for (float& v : row) v = static_cast<float>(static_cast<double>(v) * scale);
+  return row_norm / std::sqrt(upper) * (1 - 0x1p-24 - 0x1p-30);
+}
+
+void scale_row(std::span<float> row, double factor) {
+  using namespace clip;
+  HWY_DYNAMIC_DISPATCH(Scale)(row.data(), row.size(), factor);
+}
+
+bool clip_row_to_norm(std::span<float> row, double row_norm) {
+  const double factor = clip_factor(row, row_norm);
+  if (factor == 1) return false;
+  scale_row(row, factor);
   return true;
 }
 
 }  // namespace gibbsite
+#endif  // HWY_ONCE

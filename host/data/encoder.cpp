@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <utility>
 
@@ -226,22 +227,41 @@ void RowEncoder::set_label_missing(const std::string& why) {
   data_.y.push_back(-1.0F);
 }
 
-void RowEncoder::add_label(std::string_view label) {
-  if (!labeled_) return;
+void RowEncoder::set_label(double value) {
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  for (std::size_t positive = 0; labeled_ && positive < 2; ++positive) {
+    const auto& known = known_labels_[positive];
+    if (!known || known->bits != bits) continue;
+    data_.counts.unlisted_labels += known->unlisted ? 1U : 0U;
+    data_.y.push_back(positive == 1 ? 1.0F : -1.0F);
+    return;
+  }
+  const std::uint64_t unlisted = data_.counts.unlisted_labels;
+  if (add_label(std::isnan(value) ? "" : number_text(value)))
+    known_labels_[data_.y.back() > 0 ? 1 : 0] = {bits, data_.counts.unlisted_labels != unlisted};
+}
+
+/// Whether the row has a label now, which it has not when it is missing.
+bool RowEncoder::add_label(std::string_view label) {
+  if (!labeled_) return false;
   const Schema& schema = data_.schema;
   const bool positive = label == positive_;
   const bool listed = positive || label == negative_;
-  if (label.empty() || (!listed && schema.has_missing && label == schema.missing))
-    return set_label_missing(
-        "the label is missing; fill it, or set invalid = \"middle\" in the schema");
+  if (label.empty() || (!listed && schema.has_missing && label == schema.missing)) {
+    set_label_missing("the label is missing; fill it, or set invalid = \"middle\" in the schema");
+    return false;
+  }
   const bool unlisted = !listed && !negative_.empty();
-  if (unlisted && schema.refuses_unlisted_label)
-    return set_unlabeled(fmt::format(
+  if (unlisted && schema.refuses_unlisted_label) {
+    set_unlabeled(fmt::format(
         "label {} is neither {} nor {}; fix the label, or set unlisted_label = \"negative\" in the "
         "schema (private: this line quotes the table)",
         quoted(label), quoted(positive_), quoted(negative_)));
+    return false;
+  }
   data_.counts.unlisted_labels += unlisted ? 1 : 0;
   data_.y.push_back(positive ? 1.0F : -1.0F);
+  return true;
 }
 
 void RowEncoder::absent_is(double value) {
@@ -335,10 +355,32 @@ void RowEncoder::store_dense(std::span<const std::uint32_t> features,
                              std::span<const float> values) {
   const std::size_t start = data_.x.size();
   if (start + features_ > data_.x.capacity()) reserve(2 * rows_ + 1024);
-  data_.x.resize(start + features_);
+  data_.x.resize(start + features_, 0.0F);
   float* const row = data_.x.data() + start;
   for (std::size_t k = 0; k < values.size(); ++k) row[features[k]] = values[k];
   if (cache_ && data_.x.size() * sizeof(float) >= buffer_bytes) drain();
+}
+
+float* RowEncoder::extend(std::uint64_t rows) {
+  const std::size_t start = data_.x.size();
+  if (start + rows * features_ > data_.x.capacity()) reserve(2 * rows_ + rows);
+  data_.x.resize(start + rows * features_);
+  return data_.x.data() + start;
+}
+
+void RowEncoder::end_rows(std::uint64_t rows, std::uint64_t extended) {
+  data_.x.resize(data_.x.size() - (extended - rows) * features_);
+  rows_ += rows;
+  if (cache_ && data_.x.size() * sizeof(float) >= buffer_bytes) drain();
+}
+
+void RowEncoder::add_counts(std::span<const CellCounts> cells, std::uint64_t clipped_rows) {
+  for (std::size_t slot = 0; slot < cells.size(); ++slot) {
+    counts_[slot].clamped += cells[slot].clamped;
+    counts_[slot].missing += cells[slot].missing;
+    counts_[slot].invalid += cells[slot].invalid;
+  }
+  data_.counts.clipped_rows += clipped_rows;
 }
 
 void RowEncoder::choose_layout() {

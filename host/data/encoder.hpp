@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -65,7 +66,7 @@ class RowEncoder {
   /// The same for text that is no number.
   void set_present_unreadable(const Encoding& encoding, std::string_view text);
   void set_label(std::string_view text);
-  void set_label(double value) { add_label(std::isnan(value) ? "" : number_text(value)); }
+  void set_label(double value);
   /// This row has none: `why` is said where that is refused.
   void set_label_missing(const std::string& why);
   /// The file holds no labels; throws BadInput when they are required.
@@ -74,6 +75,15 @@ class RowEncoder {
   void compare_labels_as_numbers();
   /// Clips the row, appends the intercept and stores what is not zero, or all of it.
   void end_row();
+
+  /// Whether rows may be appended many at a time: `extend`, and, when they are written, `end_rows`.
+  [[nodiscard]] bool is_dense() const { return layout_ == Layout::dense; }
+  /// Room for so many more rows [rows x features], unset, without a count of them.
+  float* extend(std::uint64_t rows);
+  /// Keeps the first `rows` of the `extended` ones.
+  void end_rows(std::uint64_t rows, std::uint64_t extended);
+  /// What was counted in their cells [columns used].
+  void add_counts(std::span<const CellCounts> cells, std::uint64_t clipped_rows);
 
   /// The data set. Throws BadInput when it has no rows.
   Dataset finish();
@@ -96,7 +106,7 @@ class RowEncoder {
     values_[e.slot] = 1.0F;
     positions_[e.slot] = static_cast<std::uint32_t>(feature);
   }
-  void add_label(std::string_view label);
+  bool add_label(std::string_view label);
   void set_missing(const Encoding& encoding);
   void set_level(const Encoding& encoding, std::string_view cell);
   void gather(std::size_t slot);
@@ -142,6 +152,12 @@ class RowEncoder {
 
   bool labeled_ = true, labels_are_numbers_ = false;
   std::string positive_, negative_;  // as compared; negative_ is empty when any other is
+  // A number that was a label of each class before: most labels are one of two.
+  struct KnownLabel {
+    std::uint64_t bits;
+    bool unlisted;
+  };
+  std::optional<KnownLabel> known_labels_[2];
 
   Input& input_;
   ReadOptions options_;

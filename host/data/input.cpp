@@ -17,7 +17,6 @@
 namespace gibbsite {
 
 namespace {
-constexpr std::uint64_t progress_bytes = std::uint64_t{4} << 20;
 
 std::int64_t changed_at(const struct stat& info) {
   return std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
@@ -109,11 +108,14 @@ std::size_t Input::read_some(std::size_t held) {
     throw BadInput(fmt::format("{}: cannot read: {}; check the file", path_, std::strerror(errno)));
   bytes_read_ += static_cast<std::uint64_t>(got);
   if (digest_) digest_->add(chunk_.data() + held, static_cast<std::size_t>(got));
-  if (progress_ && (got == 0 || bytes_read_ - reported_ >= progress_bytes)) {
-    reported_ = bytes_read_;
-    if (!progress_(bytes_read_, size_)) throw Interrupted(path_ + ": reading was stopped");
-  }
+  if (got == 0 || bytes_read_ - reported_ >= progress_bytes) report();
   return static_cast<std::size_t>(got);
+}
+
+void Input::report() {
+  reported_ = bytes_read_;
+  if (progress_ && !progress_(bytes_read_, size_))
+    throw Interrupted(path_ + ": reading was stopped");
 }
 
 bool Input::fill() {
@@ -160,6 +162,31 @@ std::size_t Input::read(char* out, std::size_t n) {
     done += part;
   }
   return done;
+}
+
+std::size_t Input::read_ahead(std::uint64_t ahead, char* out, std::size_t n) const {
+  const std::uint64_t at = bytes_read_ - static_cast<std::uint64_t>(last_ - first_) + ahead;
+  std::size_t done = 0;
+  while (done < n) {
+    const ssize_t got = ::pread(fd_, out + done, n - done, static_cast<off_t>(at + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
+
+void Input::skip(std::uint64_t n) {
+  const auto left = static_cast<std::uint64_t>(last_ - first_);
+  if (n <= left) {
+    first_ += n;
+    return;
+  }
+  bytes_read_ += n - left;
+  first_ = last_;
+  if (::lseek(fd_, static_cast<off_t>(bytes_read_), SEEK_SET) < 0)
+    throw BadInput(fmt::format("{}: cannot read: {}; check the file", path_, std::strerror(errno)));
+  report();
 }
 
 void Input::start_digest() {

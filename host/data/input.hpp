@@ -17,6 +17,8 @@ inline constexpr std::size_t chunk_bytes = 64;
 #else
 inline constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
 #endif
+/// Bytes between two reports of progress, at most.
+inline constexpr std::size_t progress_bytes = 16 * chunk_bytes;
 
 class Input {
  public:
@@ -42,6 +44,13 @@ class Input {
   std::string_view next_piece();
   /// Exactly n bytes, or fewer at the end of the file.
   std::size_t read(char* out, std::size_t n);
+  /// Whether read_ahead and skip may be called: not for a pipe, nor where all bytes are digested.
+  [[nodiscard]] bool reads_ahead() const { return size_ > 0 && !digest_; }
+  /// Up to n bytes from `ahead` bytes behind what was handed out, which stay to be read. From any
+  /// thread; fewer at the end of the file or where it cannot be read, which `read` tells.
+  std::size_t read_ahead(std::uint64_t ahead, char* out, std::size_t n) const;
+  /// Hands out n bytes of which read_ahead gave a copy, and reports progress.
+  void skip(std::uint64_t n);
 
   /// From now on `digest` can be asked for: what was read so far is read once more, for it.
   void start_digest();
@@ -51,6 +60,7 @@ class Input {
  private:
   bool fill();
   std::size_t read_some(std::size_t held);  // into the chunk behind `held` bytes
+  void report();
 
   std::string path_;
   Progress progress_;

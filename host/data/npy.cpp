@@ -2,13 +2,19 @@
 // {'descr': '<f4', 'fortran_order': False, 'shape': (n, k), }, then the values.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <memory>
+#include <span>
 
+#include "core/crew.hpp"
+#include "core/processors.hpp"
 #include "data/encoder.hpp"
 #include "data/input.hpp"
+#include "data/number_rows.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/dataset.hpp"
@@ -22,15 +28,17 @@ namespace {
 struct ValueType {
   std::string_view descr;
   std::size_t bytes;
-  double (*read)(const char*);
+  void (*read)(const char*, std::span<double>);
 };
 
 template <class T>
 constexpr ValueType value_type(std::string_view descr) {
-  return {descr, sizeof(T), [](const char* at) {
-            T value;
-            std::memcpy(&value, at, sizeof value);
-            return static_cast<double>(value);
+  return {descr, sizeof(T), [](const char* at, std::span<double> values) {
+            for (std::size_t j = 0; j < values.size(); ++j) {
+              T value;
+              std::memcpy(&value, at + j * sizeof value, sizeof value);
+              values[j] = static_cast<double>(value);
+            }
           }};
 }
 
@@ -68,7 +76,7 @@ class NpyFile {
     type_name_ = descr.substr(1, descr.find('\'', 1) - 1);
     for (const ValueType& type : value_types)
       if (type.descr == type_name_) type_ = &type;
-    if (type_ == nullptr) fail(fmt::format("values of type {}; {}", quoted(type_name_), convert()));
+    if (type_ == nullptr) fail(fmt::format("values of type {}; {}", gibbsite::quoted(type_name_), convert()));
     const bool column_major = text_after("'fortran_order':").starts_with("True");
     read_shape(text_after("'shape':"));
     if (column_major && shape_.size() > 1) fail("Fortran order; " + convert());
@@ -86,18 +94,19 @@ class NpyFile {
     throw BadInput(input_.path() + ": " + what);
   }
   [[nodiscard]] const std::vector<std::uint64_t>& shape() const { return shape_; }
-  [[nodiscard]] bool is_float() const { return type_name_ == "<f4" || type_name_ == "<f8"; }
+  [[nodiscard]] bool is_float() const { return is_single() || type_name_ == "<f8"; }
+  [[nodiscard]] bool is_single() const { return type_name_ == "<f4"; }
+  [[nodiscard]] std::size_t value_bytes() const { return type_->bytes; }
   [[nodiscard]] Input& input() { return input_; }
   static std::string convert() {
     return "convert with numpy.save(file, numpy.ascontiguousarray(a, dtype=\"<f4\"))";
   }
 
   /// The next values of the file in C order.
-  void read(std::vector<double>& values) {
+  void read(std::span<double> values) {
     bytes_.resize(values.size() * type_->bytes);
     read_exactly(bytes_.data(), bytes_.size());
-    for (std::size_t j = 0; j < values.size(); ++j)
-      values[j] = type_->read(bytes_.data() + j * type_->bytes);
+    type_->read(bytes_.data(), values);
   }
 
  private:
@@ -134,6 +143,81 @@ class NpyFile {
   std::vector<char> bytes_;
 };
 
+/// Many rows of numbers at a time, shared among threads piece by piece.
+class NumberBlocks {
+ public:
+  NumberBlocks(NpyFile& file, RowEncoder& rows, const Schema& schema, std::size_t threads)
+      : file_(file),
+        rows_(rows),
+        numbers_(schema, rows.encodings()),
+        row_bytes_(file.value_bytes() * numbers_.columns()),
+        crew_(std::clamp<std::size_t>(
+            threads > 0 ? threads : static_cast<std::size_t>(usable_processors()), 1,
+            Crew::most_members)),
+        members_(crew_.members()) {}
+  ~NumberBlocks() = default;
+  NumberBlocks(const NumberBlocks&) = delete;
+  NumberBlocks& operator=(const NumberBlocks&) = delete;
+
+  /// Whether there are pieces to share: a row that is longer is read by parts.
+  [[nodiscard]] bool may_read() const {
+    return rows_.is_dense() && file_.input().reads_ahead() && row_bytes_ <= piece_bytes;
+  }
+  [[nodiscard]] std::uint64_t most_rows() const { return pieces * piece_rows(); }
+
+  /// The next rows of the file, at most most_rows(), up to one that must be read alone: it holds a
+  /// cell that is refused, or the file ends there. Returns how many.
+  std::size_t read(std::size_t rows) {
+    float* const out = rows_.extend(rows);
+    std::array<std::size_t, pieces> done{};
+    const std::size_t most = piece_rows(), tasks = (rows + most - 1) / most;
+    crew_.each(tasks, [&](std::size_t piece, std::size_t member) {
+      Member& own = members_[member];
+      if (own.bytes == nullptr) own.bytes = std::make_unique_for_overwrite<std::byte[]>(piece_bytes);
+      const std::size_t first = piece * most, count = std::min(most, rows - first);
+      const std::size_t got =
+          file_.input().read_ahead(first * row_bytes_, reinterpret_cast<char*>(own.bytes.get()),
+                                   count * row_bytes_) /
+          row_bytes_;
+      const auto encode = [&]<class T>(const T* in) {
+        return numbers_.encode(in, got, out + first * numbers_.features(), own.tally);
+      };
+      done[piece] = file_.is_single() ? encode(reinterpret_cast<const float*>(own.bytes.get()))
+                                      : encode(reinterpret_cast<const double*>(own.bytes.get()));
+    });
+    std::size_t whole = 0;
+    for (std::size_t piece = 0; piece < tasks; ++piece) {
+      whole += done[piece];
+      if (done[piece] < std::min(most, rows - piece * most)) break;
+    }
+    file_.input().skip(whole * row_bytes_);
+    rows_.end_rows(whole, rows);
+    return whole;
+  }
+
+  /// After the last row.
+  void add_counts() {
+    for (const Member& own : members_) rows_.add_counts(own.tally.cells, own.tally.clipped_rows);
+  }
+
+ private:
+  // Pieces fit in a core's second cache, and all of them between two reports of progress.
+  static constexpr std::size_t pieces = 32, piece_bytes = progress_bytes / 2 / pieces;
+  struct alignas(64) Member {
+    std::unique_ptr<std::byte[]> bytes;
+    NumberRows::Tally tally;
+  };
+
+  [[nodiscard]] std::size_t piece_rows() const { return piece_bytes / row_bytes_; }
+
+  NpyFile& file_;
+  RowEncoder& rows_;
+  NumberRows numbers_;
+  std::size_t row_bytes_;
+  Crew crew_;
+  std::vector<Member> members_;
+};
+
 }  // namespace
 
 Dataset read_npy(const std::string& path, const Schema& schema, const ReadOptions& options) {
@@ -166,19 +250,30 @@ Dataset read_npy(const std::string& path, const Schema& schema, const ReadOption
   }
 
   rows.expect(n);
+  std::optional<NumberBlocks> blocks;
+  if (NumberRows::fit(schema)) blocks.emplace(x, rows, schema, options.threads);
   std::vector<double> values(k);
-  std::vector<double> label(1);
-  for (; row < n; ++row) {
+  const auto set_label = [&] {
+    if (!y) return;
+    double label = 0;
+    y->read({&label, 1});
+    rows.set_label(label);
+  };
+  while (row < n) {
+    if (blocks && blocks->may_read()) {
+      const std::uint64_t count = blocks->read(std::min(n - row, blocks->most_rows()));
+      for (std::uint64_t i = 0; i < count; ++i, ++row) set_label();
+      if (count > 0) continue;
+    }
     x.read(values);
     for (std::size_t j = 0; j < values.size(); ++j)
       if (const Encoding& e = rows.encodings()[j]; e.type != ColumnType::ignore)
         rows.set(e, values[j]);
-    if (y) {
-      y->read(label);
-      rows.set_label(label[0]);
-    }
+    set_label();
     rows.end_row();
+    ++row;
   }
+  if (blocks) blocks->add_counts();
   return rows.finish();
 }
 

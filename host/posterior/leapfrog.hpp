@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/crew.hpp"
+#include "core/crew.hpp"
 #include "gibbsite/posterior/posterior.hpp"
 #include "posterior/chart.hpp"
 #include "posterior/target.hpp"

@@ -35,7 +35,7 @@
 #include "engine/cpu/pairwise.hpp"
 #include "engine/cpu/whitened.hpp"
 #include "engine/cpu/wide.hpp"
-#include "engine/crew.hpp"
+#include "core/crew.hpp"
 #include "engine/host_rows.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/engine/machine.hpp"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "engine/cpu/kernels.hpp"
-#include "engine/crew.hpp"
+#include "core/crew.hpp"
 
 namespace gibbsite::cpu {
 namespace {

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "core/processors.hpp"
 #include "engine/cpu/kernels.hpp"
-#include "engine/cpu/quota.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/cpu/machine.cpp"
@@ -115,8 +115,7 @@ double fma_rate(F multiply_add) {
 std::string instruction_set() { return cpu::instruction_set(); }
 
 int thread_count() {
-  const double most = std::min(static_cast<double>(cpu::allowed_processors()), cpu::quota());
-  return std::clamp(static_cast<int>(std::ceil(most)), 1, std::max(omp_get_max_threads(), 1));
+  return std::clamp(omp_get_max_threads(), 1, usable_processors());
 }
 
 double read_bandwidth(std::span<const float> x) {

@@ -14,7 +14,7 @@
 
 #include "engine/cpu/kernels.hpp"
 #include "engine/cpu/noise.hpp"
-#include "engine/crew.hpp"
+#include "core/crew.hpp"
 #include "engine/host_rows.hpp"
 #include "gibbsite/core/summation.hpp"
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "gibbsite/core/unset.hpp"
 #include "gibbsite/data/rows.hpp"
 #include "gibbsite/model/schema.hpp"
 
@@ -39,8 +40,9 @@ struct IngestCounts {
 /// <= row_norm in exact arithmetic, the intercept (if any) is the last feature.
 struct Dataset {
   Schema schema;
-  std::vector<float> x;  ///< [n x d] row-major; empty when the rows are sparse, or in files
-  SparseTable sparse;    ///< no rows when they are dense, or in files
+  /// [n x d] row-major; empty when the rows are sparse, or in files.
+  std::vector<float, LeaveUnset<float>> x;
+  SparseTable sparse;                       ///< no rows when they are dense, or in files
   std::shared_ptr<const Rows> mapped = {};  ///< [n x d] in the files of a cache; null in memory
   std::vector<float> y;  ///< [n], -1 or +1; empty when the file had no label column
   IngestCounts counts;
@@ -65,6 +67,9 @@ struct ReadOptions {
   /// Rows in files beside the table instead of in memory (docs/data.md, Cache). `automatic`: where
   /// memory cannot hold them, or a cache is there already; not for a pipe.
   enum class Cache { never, automatic, always } cache = Cache::never;
+  /// Of a .npy table whose columns are all numbers: at most so many at work; 0: one for each
+  /// processor that may be used. The same rows, counts and errors for any number of them.
+  std::size_t threads = 0;
   /// Called with (bytes read, bytes in all; 0 when unknown) every 4 MiB or sooner; return false to
   /// stop (throws Interrupted).
   std::function<bool(std::uint64_t, std::uint64_t)> progress = {};

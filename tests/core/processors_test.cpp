@@ -1,18 +1,16 @@
 // Quotas of control groups, from made-up /proc and /sys folders of both versions.
-#include "engine/cpu/quota.hpp"
+#include "core/processors.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 
-#include "gibbsite/core/error.hpp"
-#include "gibbsite/engine/engine.hpp"
-#include "gibbsite/engine/machine.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gibbsite::cpu {
+namespace gibbsite {
 namespace {
 
 namespace fs = std::filesystem;
@@ -81,16 +79,18 @@ TEST_F(Quota, VersionOne) {
 
 TEST_F(Quota, ThreadsAreAsManyAsMayRun) {
   EXPECT_GE(allowed_processors(), 1);
-  EXPECT_GE(thread_count(), 1);
-  EXPECT_LE(thread_count(), allowed_processors());
-  EXPECT_LE(thread_count(), std::max(1.0, std::ceil(quota())));
-}
-
-TEST(Threads, TooManyAreRefused) {
-  EXPECT_THROW(make_backend("cpu", {.threads = 65}), BadInput);
-  EXPECT_THAT(make_backend("cpu", {.threads = 64})->description(),
-              ::testing::HasSubstr("64 threads"));
+  ::unsetenv("OMP_NUM_THREADS");
+  const int all = usable_processors();
+  EXPECT_GE(all, 1);
+  EXPECT_LE(all, allowed_processors());
+  EXPECT_LE(all, std::max(1.0, std::ceil(quota())));
+  for (const auto& [wanted, expected] : {std::pair{"1", 1}, {"1,8", 1}, {"100000", all},
+                                        {"0", all}, {"-3", all}, {"many", all}}) {
+    ::setenv("OMP_NUM_THREADS", wanted, 1);
+    EXPECT_EQ(usable_processors(), expected) << wanted;
+  }
+  ::unsetenv("OMP_NUM_THREADS");
 }
 
 }  // namespace
-}  // namespace gibbsite::cpu
+}  // namespace gibbsite

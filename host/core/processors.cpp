@@ -1,8 +1,10 @@
-#include "engine/cpu/quota.hpp"
+#include "core/processors.hpp"
 
 #include <sched.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <sstream>
@@ -10,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace gibbsite::cpu {
+namespace gibbsite {
 namespace {
 
 namespace fs = std::filesystem;
@@ -105,4 +107,13 @@ int allowed_processors() {
   return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
 }
 
-}  // namespace gibbsite::cpu
+int usable_processors() {
+  double most = std::min(static_cast<double>(allowed_processors()), std::ceil(quota()));
+  if (const char* const wanted = std::getenv("OMP_NUM_THREADS")) {  // "4", or "4,2" by levels
+    if (const int number = std::atoi(wanted); number > 0)
+      most = std::min(most, static_cast<double>(number));
+  }
+  return std::max(static_cast<int>(most), 1);
+}
+
+}  // namespace gibbsite

@@ -1,4 +1,4 @@
-#include "engine/crew.hpp"
+#include "core/crew.hpp"
 
 #include <algorithm>
 #include <chrono>

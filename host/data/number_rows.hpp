@@ -1,0 +1,58 @@
+#pragma once
+// Rows of which every cell is a number, many at a time: loops over arrays, which fill vector
+// registers, in place of a call for each cell. The bits and the counts are RowEncoder's.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data/encoder.hpp"
+#include "gibbsite/model/schema.hpp"
+
+namespace gibbsite {
+
+class NumberRows {
+ public:
+  /// Of the columns that are used: ends of the range, hi - lo, and the number that is a missing
+  /// cell, or NaN.
+  struct Ranges {
+    std::vector<double> lo, hi, width, missing;
+  };
+  /// In a row: a cell that is missing or not finite; an entry that is zero.
+  static constexpr int special = 1, zero = 2;
+  /// Of the vectors that rows are gathered with.
+  static constexpr std::size_t most_lanes = 16;
+  /// Of the rows that one thread encoded, and room for one of them.
+  struct Tally {
+    std::vector<CellCounts> cells;  ///< [columns used]
+    std::uint64_t clipped_rows = 0;
+    std::vector<float> entries;
+    std::vector<double> numbers;
+    std::vector<std::uint64_t> clamped;
+  };
+
+  /// Whether no column is a category.
+  static bool fit(const Schema& schema);
+  NumberRows(const Schema& schema, std::span<const Encoding> encodings);
+
+  [[nodiscard]] std::size_t columns() const { return columns_; }
+  [[nodiscard]] std::size_t features() const { return ranges_.lo.size() + (intercept_ ? 1 : 0); }
+
+  /// Rows `in` [rows x columns] to `out` [rows x features], scaled, clipped and with the intercept.
+  /// Returns how many came before a cell that the schema refuses: all of them where there is none.
+  template <class T>
+  std::size_t encode(const T* in, std::size_t rows, float* out, Tally& tally) const;
+
+ private:
+  template <class Number>
+  bool mend(const Number& number, float* out, Tally& tally) const;
+  void clip(float* row, bool has_zero, Tally& tally) const;
+
+  std::size_t columns_;
+  std::vector<std::size_t> source_;  // columns that are used; empty: all
+  Ranges ranges_;
+  std::vector<unsigned char> nan_missing_;
+  bool refuses_, intercept_, may_clip_;
+  double row_norm_;
+};
+
+}  // namespace gibbsite

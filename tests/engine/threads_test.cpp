@@ -1,0 +1,24 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/processors.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/engine/engine.hpp"
+#include "gibbsite/engine/machine.hpp"
+
+namespace gibbsite {
+namespace {
+
+TEST(Threads, AreAsManyAsMayRun) {
+  EXPECT_GE(thread_count(), 1);
+  EXPECT_LE(thread_count(), usable_processors());
+}
+
+TEST(Threads, TooManyAreRefused) {
+  EXPECT_THROW(make_backend("cpu", {.threads = 65}), BadInput);
+  EXPECT_THAT(make_backend("cpu", {.threads = 64})->description(),
+              ::testing::HasSubstr("64 threads"));
+}
+
+}  // namespace
+}  // namespace gibbsite
