@@ -127,6 +127,32 @@ void verify_certificate(Verifier& v, Verification& out, const json& file) {
   v.same("", expected, from_version_1(certificate));
 }
 
+// Released answers: as many questions as the settings have, each with the noise of its share at
+// least. (What rounding added to it cannot be seen here.)
+void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
+                    std::span<const NoisyAnswer> answers) {
+  const Neighbors& who = c.claimed.who;
+  std::uint64_t moments = 0, gradients = 0, curvatures = 0;
+  bool noisy = true;
+  for (const NoisyAnswer& a : answers) {
+    double least = 0;
+    if (a.question == "moments") {
+      least = moment_deviation_up(s, who, moments++ > 0, a.clip, 0);
+    } else if (a.question == "gradient") {
+      least = gradient_deviation_up(s, who, ++gradients, a.clip, 0);
+    } else {
+      ++curvatures;
+      least = curvature_deviation_up(s, who, c.problem.curvature, 0);
+    }
+    noisy = noisy && a.deviation >= least;
+  }
+  v.check(noisy, "model.answers: each has at least the noise of its share");
+  const auto T = static_cast<std::uint64_t>(s.iterations);
+  v.check(moments == (s.second_moment_share > 0 ? 2U : 1U) && gradients == T && curvatures == T,
+          fmt::format("model.answers: {} of moments, {} gradients, {} curvatures", moments,
+                      gradients, curvatures));
+}
+
 // The model is the one that the certificate speaks of.
 void verify_model(Verifier& v, const json& file) {
   const LinearModel linear = model_from_json(field(file, "model", "file"), "model");
@@ -149,6 +175,15 @@ void verify_model(Verifier& v, const json& file) {
   const json& mechanism = field(certificate, "mechanism", "certificate");
   v.check(count_field(mechanism, "draws", "mechanism") == linear.draws.size(),
           fmt::format("mechanism.draws: the model has {}", linear.draws.size()));
+
+  const Certificate c = certificate_from_json(certificate);
+  const auto* const whitened = std::get_if<Whitened>(&c.mechanism);
+  v.check(linear.link.has_value() == (whitened != nullptr),
+          "model.link: there where the mechanism is whitened, and only there");
+  if (!linear.answers.empty()) {
+    v.check(whitened != nullptr, "model.answers: belong to the mechanism whitened");
+    if (whitened != nullptr) verify_answers(v, *whitened, c, linear.answers);
+  }
 
   const double grid =
       number_field(field(certificate, "numerics", "certificate"), "release_grid", "numerics");

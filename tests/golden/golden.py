@@ -55,6 +55,7 @@ PEOPLE = ["--data", "people.csv", "--schema", "people.toml"]
 SPARSE = ["--data", "sparse.svm", "--schema", "sparse.toml"]
 DENSE = ["--data", "x.npy", "--labels", "y.npy", "--schema", "dense.toml"]
 BERKELEY = ["--data", str(root / "data" / "berkeley.csv"), "--schema", str(root / "data" / "berkeley.toml")]
+PATH = ["--mechanism", "path"]
 EASY = ["--epsilon", "1", "--delta", "1e-5"]
 LOOSE = ["--epsilon", "0.05", "--delta", "0.4", "--prior-precision", "50", "--tv", "0.15"]  # what slow chains can reach
 TV = ["--prior-precision", "1"]
@@ -63,15 +64,19 @@ TV = ["--prior-precision", "1"]
 def fits():
     """Name: (table, options of fit)."""
     out = {
-        "path-berkeley": BERKELEY + EASY,
+        "path-berkeley": BERKELEY + EASY + PATH,
         "path-fixed": PEOPLE + EASY + ["--mechanism", "path", "--iterations", "37", "--step-size", "0.02",
                                        "--prior-precision", "2"],
-        "path-add-remove": PEOPLE + EASY + ["--adjacency", "add-remove", "--rows-cap", "500", "--rows-per-person", "2"],
-        "path-minami-cor8": PEOPLE + EASY + ["--calibration", "minami-cor8"],
-        "path-minami-thm7": PEOPLE + EASY + ["--calibration", "minami-thm7"],
-        "path-geumlek-rdp": PEOPLE + EASY + ["--calibration", "geumlek-rdp"],
-        "path-17-draws": DENSE + EASY + ["--draws", "17"],
-        "path-sparse": SPARSE + EASY + ["--draws", "3"],
+        "path-add-remove": PEOPLE + EASY + ["--adjacency", "add-remove", "--rows-cap", "500", "--rows-per-person", "2"] + PATH,
+        "path-minami-cor8": PEOPLE + EASY + ["--calibration", "minami-cor8"] + PATH,
+        "path-minami-thm7": PEOPLE + EASY + ["--calibration", "minami-thm7"] + PATH,
+        "path-geumlek-rdp": PEOPLE + EASY + ["--calibration", "geumlek-rdp"] + PATH,
+        "path-17-draws": DENSE + EASY + ["--draws", "17"] + PATH,
+        "path-sparse": SPARSE + EASY + ["--draws", "3"] + PATH,
+        "whitened": PEOPLE + EASY,
+        "whitened-add-remove": PEOPLE + EASY + ["--adjacency", "add-remove", "--rows-cap", "500", "--rows-per-person", "2"],
+        "whitened-sparse": SPARSE + EASY,
+        "whitened-dense": DENSE + EASY + ["--release-moments"],
         "rejection": PEOPLE + EASY + TV + ["--mechanism", "rejection"],
         "proximal": PEOPLE + EASY + TV + ["--mechanism", "proximal", "--draws", "3"],
         "proximal-padded": PEOPLE + EASY + TV + ["--mechanism", "proximal", "--padded"],

@@ -57,10 +57,19 @@ inline Example make_example(const std::string& name, const Schema& schema, std::
   if (std::holds_alternative<Whitened>(run.plan.offer().mechanism)) {
     const std::size_t d = schema.features();
     run.model.link = CappedLink{1.25, std::vector<double>(d * d, 0.5)};
-    run.model.answers = {{"moments", 2, 0.5, std::vector<double>(d * d, 1),
-                          std::vector<double>(d * (d + 1) / 2, 0.25)},
-                         {"gradient", 1.25, 2, std::vector<double>(d), std::vector<double>(d, 3)},
-                         {"curvature", 0, 0.5, std::vector<double>(d), {17}}};
+    const auto& w = std::get<Whitened>(run.plan.offer().mechanism);
+    const Neighbors who = budget.neighbors();
+    std::vector<double> square(d * d, 1), triangle(d * (d + 1) / 2, 0.25), vector(d, 3);
+    for (int i = 0; i < (w.second_moment_share > 0 ? 2 : 1); ++i) {
+      run.model.answers.push_back(
+          {"moments", 2, moment_deviation_up(w, who, i > 0, 2, 0), square, triangle});
+    }
+    for (std::uint64_t t = 1; static_cast<double>(t) <= w.iterations; ++t) {
+      run.model.answers.push_back(
+          {"gradient", 1.25, gradient_deviation_up(w, who, t, 1.25, 0), vector, vector});
+      run.model.answers.push_back(
+          {"curvature", 0, curvature_deviation_up(w, who, 0.25, 0), vector, {17}});
+    }
   }
   return {name, run.plan, release(run)};
 }

@@ -292,6 +292,36 @@ TEST(Verify, AcceptsWeakerClaims) {
   }
 }
 
+// Answers that were released say what noise they had; a link says how probabilities are to be had.
+TEST(Verify, RejectsAnswersWithLessNoiseThanTheirShares) {
+  const json file = to_json(testing::examples()[11].release);
+  ASSERT_TRUE(verify(file).valid);
+  const auto fails = [&](const auto& edit) {
+    json changed = file;
+    edit(changed["model"]);
+    return !verify(resealed(changed)).valid;
+  };
+  for (const std::size_t i : {0U, 1U, 2U, 3U, 20U}) {
+    EXPECT_TRUE(fails([&](json& model) {
+      json& deviation = model["answers"][i]["deviation"];
+      deviation = 0.999 * deviation.get<double>();
+    })) << i;
+    EXPECT_TRUE(fails([&](json& model) { model["answers"].erase(i); })) << i;
+  }
+  EXPECT_TRUE(fails([](json& model) { model["answers"][2]["clip"] = 1.26; }));
+  EXPECT_TRUE(fails([](json& model) { model["answers"] = json::array(); }));
+  EXPECT_TRUE(fails([](json& model) { model["answers"][0]["question"] = "rows"; }));
+  EXPECT_TRUE(fails([](json& model) { model["answers"][0]["values"].erase(0); }));
+  EXPECT_TRUE(fails([](json& model) { model.erase("link"); }));
+  EXPECT_TRUE(fails([](json& model) { model["link"]["clip"] = 0; }));
+  EXPECT_TRUE(fails([](json& model) { model["link"]["metric"].erase(0); }));
+  EXPECT_TRUE(fails([](json& model) { model["link"]["words"] = "sigmoid"; }));
+  EXPECT_FALSE(fails([](json& model) { model.erase("answers"); })) << "they may be kept back";
+  json path = to_json(testing::examples()[0].release);
+  path["model"]["link"] = file["model"]["link"];
+  EXPECT_FALSE(verify(resealed(path)).valid);
+}
+
 // An infeasible combination of kinds: a draw that started from the data passed off as a path.
 // At a large epsilon the Gaussian part of delta vanishes; what computed normals can never reach
 // does not.

@@ -5,7 +5,7 @@
 
 #include "engine/cpu/kernels.hpp"
 #include "engine/cpu/moments.hpp"
-#include "engine/crew.hpp"
+#include "core/crew.hpp"
 #include "gibbsite/engine/engine.hpp"
 
 namespace gibbsite::cpu {

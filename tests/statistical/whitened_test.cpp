@@ -1,0 +1,235 @@
+// The law of what whitened releases: a whole run in one dimension against its profile, by
+// quadrature over its answers; and the noise of real runs, against normal laws.
+#include "gibbsite/mechanism/whitened.hpp"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Core>
+#include <boost/math/distributions/chi_squared.hpp>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/quadrature/gauss.hpp>
+#include <cmath>
+
+#include "gibbsite/privacy/gdp.hpp"
+#include "gibbsite/run/fit.hpp"
+#include "run/whitened_rule.hpp"
+#include "tests/support/backend.hpp"
+#include "tests/support/whitened_run.hpp"
+
+namespace gibbsite {
+namespace {
+
+// Rows of one number, without an intercept.
+struct Line {
+  std::vector<float> x, y;
+};
+
+double phi(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
+
+// H(epsilon; mu) of a pair whose log odds were already log_odds when the last, Gaussian part came:
+// the hockey stick of N(mu, 1) e^log_odds against N(0, 1).
+double last_part(double epsilon, double log_odds, double mu) {
+  const double e = epsilon - log_odds;  // p/p' >= e^epsilon there
+  if (mu < 1e-12) return std::max(0.0, 1 - std::exp(e));
+  return phi(mu / 2 - e / mu) - std::exp(e) * phi(-mu / 2 - e / mu);
+}
+
+// Exact answers of one table to one question.
+struct Sums {
+  double gradient, curvature;
+};
+
+class OneDimension {
+ public:
+  OneDimension(const Line& here, const Line& there, const Whitened& settings, Neighbors who,
+               std::uint64_t rows)
+      : settings_(settings), who_(who), here_(here), there_(there) {
+    problem_.rows = rows;
+    problem_.features = 1;
+    problem_.row_norm = 3;
+    const auto backend = support::make_test_backend("reference");
+    engines_[0] = backend->load({here_.x.data(), here_.x.size(), 1}, here_.y, loss_named("logistic"));
+    engines_[1] = backend->load({there_.x.data(), there_.x.size(), 1}, there_.y, loss_named("logistic"));
+  }
+
+  // sup over events of P(E) - e^epsilon P'(E), E of all answers: one question for moments, then T
+  // gradients with their curvatures, T = 1 or 2.
+  double delta(double epsilon) {
+    const WhitenedRule start(settings_, problem_, who_, middle_);
+    const double R = start.clip(), P = start.metric()(0, 0);
+    double moments[2];
+    for (int k = 0; k < 2; ++k) {
+      engines_[k]->second_moments({&P, 1, 1}, R, {&moments[k], 1, 1});
+    }
+    const double sigma = moment_deviation_up(settings_, who_, false, R, 0);
+    return over_normal(moments, sigma, [&](double answer, double odds) {
+      WhitenedRule rule = start;
+      rule.answer_moments(Eigen::MatrixXd::Constant(1, 1, answer), sigma);
+      return after_gradients(rule, 1, epsilon, odds);
+    });
+  }
+
+ private:
+  // Integral of f(answer, log odds of it) under N(mean of the first table, sigma).
+  template <class F>
+  double over_normal(const double (&mean)[2], double sigma, const F& f) const {
+    const double shift = (mean[0] - mean[1]) / sigma;
+    constexpr int panels = 12;
+    double sum = 0;
+    for (int p = 0; p < panels; ++p) {
+      const double lo = -8 + 16.0 * p / panels, hi = lo + 16.0 / panels;
+      sum += boost::math::quadrature::gauss<double, 7>::integrate(
+          [&](double z) {
+            const double density = std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
+            // log N(z; 0) - log N(z + shift; 0)
+            return density * f(mean[0] + sigma * z, shift * (z + shift / 2));
+          },
+          lo, hi);
+    }
+    return sum;
+  }
+
+  double after_gradients(const WhitenedRule& rule, std::uint64_t t, double epsilon, double odds) {
+    const double C = rule.clip(), P = rule.metric()(0, 0), theta = rule.theta()[0];
+    double gradient[2], curvature[2];
+    for (int k = 0; k < 2; ++k) {
+      double sum = 0;
+      curvature[k] = engines_[k]->capped_loss({&P, 1, 1}, C)->gradient({&theta, 1}, {&sum, 1});
+      gradient[k] = P * sum;
+    }
+    const double sigma = gradient_deviation_up(settings_, who_, t, C, 0);
+    const double of_curvature = curvature_deviation_up(settings_, who_, 0.25, 0);
+    if (static_cast<double>(t) == settings_.iterations) {
+      const double mu = std::hypot((gradient[0] - gradient[1]) / sigma,
+                                   (curvature[0] - curvature[1]) / of_curvature);
+      return last_part(epsilon, odds, mu);
+    }
+    return over_normal(gradient, sigma, [&](double g, double more) {
+      return over_normal(curvature, of_curvature, [&](double c, double still_more) {
+        WhitenedRule next = rule;
+        next.answer_gradient(Eigen::VectorXd::Constant(1, g), sigma, c);
+        return after_gradients(next, t + 1, epsilon, odds + more + still_more);
+      });
+    });
+  }
+
+  Whitened settings_;
+  Neighbors who_;
+  Problem problem_;
+  Line here_, there_;
+  std::vector<double> middle_{0.0};
+  std::unique_ptr<Engine> engines_[2];
+};
+
+Whitened one_question(double mu, double T) {
+  return {.query_mu = mu,
+          .first_clip = 1,
+          .first_moment_share = 0.2,
+          .second_moment_share = 0,
+          .curvature_share = 0.02,
+          .clip_factor = 0.4,
+          .iterations = T};
+}
+
+struct Pair {
+  const char* name;
+  Line here, there;
+  Neighbors who;
+  std::uint64_t rows;
+};
+
+std::vector<Pair> pairs() {
+  const Neighbors replace{}, add{Adjacency::add_remove, 1};
+  return {
+      {"opposite classes", {{1, 0.5F, 1}, {1, -1, 1}}, {{1, 0.5F, 1}, {1, -1, -1}}, replace, 3},
+      {"a row against none of it", {{1, 1}, {1, 1}}, {{1, 0}, {1, 1}}, replace, 2},
+      {"one person alone", {{1}, {1}}, {{0.3F}, {-1}}, replace, 1},
+      {"all rows zero but one", {{0, 0, 3}, {1, 1, 1}}, {{0, 0, 0}, {1, 1, 1}}, replace, 3},
+      {"a row more", {{1, 1, 1}, {1, 1, -1}}, {{1, 1}, {1, 1}}, add, 3},
+      {"two rows of one person", {{1, 1, 0.2F}, {1, 1, 1}}, {{1, 1, 0.2F}, {-1, -1, 1}},
+       {Adjacency::replace_one, 2}, 3},
+  };
+}
+
+// No event of all answers is likelier than the profile allows, at any epsilon, either way round; and
+// the worst pair comes near it.
+TEST(WhitenedLaw, AWholeRunInOneDimensionStaysBelowItsProfile) {
+  double nearest = 0;
+  for (const double mu : {0.3, 1.5}) {
+    for (const Pair& pair : pairs()) {
+      for (const bool turned : {false, true}) {
+        OneDimension run(turned ? pair.there : pair.here, turned ? pair.here : pair.there,
+                         one_question(mu, 1), pair.who, pair.rows);
+        for (const double epsilon : {0.0, 0.1, 0.5, 1.0, 2.0, 4.0}) {
+          const double allowed = gdp_delta_up(epsilon, mu), found = run.delta(epsilon);
+          EXPECT_LE(found, allowed + 1e-10) << pair.name << " " << mu << " " << epsilon;
+          if (allowed > 1e-6) nearest = std::max(nearest, found / allowed);
+        }
+      }
+    }
+  }
+  EXPECT_GT(nearest, 0.7) << "the noise is more than is needed";
+}
+
+TEST(WhitenedLaw, TwoGradientsThatFollowOneAnotherStayBelowIt) {
+  for (const double mu : {0.5, 2.0}) {
+    for (const Pair& pair : pairs()) {
+      OneDimension run(pair.here, pair.there, one_question(mu, 2), pair.who, pair.rows);
+      const double epsilon = mu < 1 ? 0.4 : 2;
+      EXPECT_LE(run.delta(epsilon), gdp_delta_up(epsilon, mu) + 1e-9) << pair.name << " " << mu;
+    }
+  }
+}
+
+// Rows of zeros answer moments with noise alone: deviations s on the diagonal and s/sqrt(2) off it,
+// independent entries; 400 runs. Each of the three checks fails by chance with 1e-7.
+TEST(WhitenedLaw, MomentsHaveTheNoiseThatTheyArePaidFor) {
+  Dataset data;
+  data.schema.label = "y";
+  data.schema.positive = "1";
+  constexpr std::size_t d = 4;
+  for (std::size_t j = 0; j < d; ++j) {
+    data.schema.columns.push_back({"x" + std::to_string(j), ColumnType::number, 0, 1, {}, false});
+  }
+  data.x.assign(5 * d, 0.0F);
+  data.y.assign(5, 1.0F);
+  const Model model = logistic_regression();
+  const Plan made = plan(model.constants(data.schema, 5), {.epsilon = 1, .delta = 1e-3},
+                         {.mechanism = "whitened", .iterations = 1});
+  const auto backend = support::make_test_backend("cpu");
+  double on = 0, off = 0, cross = 0, gradients = 0;
+  int n_on = 0, n_off = 0, n_gradients = 0, runs = 400;
+  for (int seed = 0; seed < runs; ++seed) {
+    const auto answers = fit(model, data, made, *backend, Key::from_seed(static_cast<std::uint64_t>(seed)),
+                             {.release_answers = true})
+                             .model()
+                             .answers;
+    std::size_t at = 0;
+    for (std::size_t a = 0; a < d; ++a) {
+      for (std::size_t b = 0; b <= a; ++b, ++at) {
+        const double z = answers[0].values[at] / answers[0].deviation;
+        (a == b ? on : off) += z * z;
+        (a == b ? n_on : n_off) += 1;
+      }
+    }
+    cross += answers[0].values[0] * answers[0].values[1];
+    for (const double g : answers[1].values) {
+      gradients += std::pow(g / answers[1].deviation, 2);
+      ++n_gradients;
+    }
+    ASSERT_EQ(answers[1].question, "gradient");
+  }
+  const auto expect_chi_squared = [](double sum, int n, const char* what) {
+    const boost::math::chi_squared law(n);
+    // Rounding to the answer's grid adds at most 1/768.
+    EXPECT_LE(sum / (1 + 1.0 / 768), boost::math::quantile(boost::math::complement(law, 5e-8))) << what;
+    EXPECT_GE(sum, boost::math::quantile(law, 5e-8)) << what;
+  };
+  expect_chi_squared(on, n_on, "diagonal");
+  expect_chi_squared(2 * off, n_off, "off the diagonal");
+  expect_chi_squared(gradients, n_gradients, "gradients");
+  EXPECT_NE(cross, 0);
+}
+
+}  // namespace
+}  // namespace gibbsite
