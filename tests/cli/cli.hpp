@@ -51,6 +51,14 @@ class Cli : public ::testing::Test {
     out.insert(out.end(), more.begin(), more.end());
     return out;
   }
+  /// The offer of that mechanism in what `plan --json` printed.
+  [[nodiscard]] static nlohmann::json offer_of(const nlohmann::json& plan, const std::string& name) {
+    for (const auto& offer : plan["offers"]) {
+      if (offer["name"] == name) return offer;
+    }
+    ADD_FAILURE() << "no offer of " << name;
+    return {};
+  }
   /// That status, and one line on stderr that says `what`.
   static void expect_error(const Outcome& outcome, int status, const std::string& what) {
     EXPECT_EQ(outcome.status, status) << outcome.err;

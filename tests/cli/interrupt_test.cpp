@@ -25,7 +25,7 @@ class Interrupt : public Cli {
         gibbsite({"plan", "--data", "table.csv", "--schema", "table.toml", "--epsilon", "1",
                   "--delta", "1e-6", "--iterations", "1000", "--json"})
             .out);
-    const double pass = plan["offers"][0]["seconds"].get<double>() / 1000;
+    const double pass = offer_of(plan, "path")["seconds"].get<double>() / 1000;
     return std::to_string(std::clamp(static_cast<long>(seconds / pass), 1000L, 200'000'000L));
   }
   static bool sampling(const Process& process) {
@@ -104,7 +104,7 @@ TEST_F(Interrupt, ACertifiedRunGoesOnToAValidModel) {
 
 // A model that cannot be written leaves the checkpoint; the same command then writes it.
 TEST_F(Interrupt, AFailedWriteCanBeTriedAgain) {
-  std::vector<std::string> undisturbed = fit({"--out", "whole.json", "--seed", "11", "--quiet"});
+  std::vector<std::string> undisturbed = fit({"--out", "whole.json", "--seed", "11", "--quiet", "--mechanism", "path"});
   ASSERT_EQ(gibbsite(undisturbed).status, 0);
   const auto names = [&](std::vector<std::string> more) {
     for (const char* always : {"table.csv", "table.toml", "whole.json"}) more.emplace_back(always);
@@ -112,7 +112,7 @@ TEST_F(Interrupt, AFailedWriteCanBeTriedAgain) {
     return more;
   };
   const std::vector<std::string> command =
-      fit({"--out", "model.json", "--seed", "11", "--checkpoint", "run.ckpt"});
+      fit({"--out", "model.json", "--seed", "11", "--checkpoint", "run.ckpt", "--mechanism", "path"});
   // A quota that the model exceeds and the checkpoint does not.
   const auto outcome = gibbsite(command, 1024);
   EXPECT_EQ(outcome.status, 2);
@@ -124,7 +124,7 @@ TEST_F(Interrupt, AFailedWriteCanBeTriedAgain) {
 
   // And for a run that is certified: what is on disk is the last state, so no second set of draws.
   const std::vector<std::string> certified =
-      fit({"--out", "sure.json", "--checkpoint", "run.ckpt"});
+      fit({"--out", "sure.json", "--checkpoint", "run.ckpt", "--mechanism", "path"});
   EXPECT_EQ(gibbsite(certified, 1024).status, 2);
   const std::string state = folder.read("run.ckpt");
   EXPECT_EQ(gibbsite(certified, 1024).status, 2);
