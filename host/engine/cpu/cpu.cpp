@@ -26,6 +26,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/crew.hpp"
 #include "engine/checks.hpp"
 #include "engine/cpu/entries.hpp"
 #include "engine/cpu/kernels.hpp"
@@ -33,7 +34,6 @@
 #include "engine/cpu/noise.hpp"
 #include "engine/cpu/pairwise.hpp"
 #include "engine/cpu/wide.hpp"
-#include "core/crew.hpp"
 #include "engine/host_rows.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/engine/machine.hpp"
