@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -154,22 +155,24 @@ struct BenchCommand {
     }
 
     const Loss& loss = loss_named(constants.loss);
-    const auto timer_of = [&](double seconds) {
-      const TimingOptions timing{.seconds = seconds, .poll = stop_if_asked};
+    constexpr double unknown = std::numeric_limits<double>::infinity();
+    const auto timer_of = [&](double seconds, double planned_steps) {
+      const TimingOptions timing{
+          .seconds = seconds, .planned_steps = planned_steps, .poll = stop_if_asked};
       return made_up ? StepTimer(*engines, rows, loss, timing)
                      : StepTimer(*engines, data.view(), data.y, loss, timing);
     };
-    StepTimer timer = timer_of(TimingOptions().seconds);
+    StepTimer timer = timer_of(TimingOptions().seconds, unknown);
     const StepTime of_fit = timer.time(budget.draws);
     const std::vector<Figure> figures = measure(timer, work, roofs, of_fit, budget.draws, on_host);
 
-    // What `fit` does between reading and sampling.
-    const Stopwatch planning;
-    static_cast<void>(timer_of(fit_measured_seconds).time(budget.draws));
-    nlohmann::json fit{{"draws", budget.draws}, {"planned", budgeted}};
     // Of a draw, in gradient passes: of a path its steps.
     const double steps = made ? made->offer().cost.work / static_cast<double>(budget.draws)
                               : static_cast<double>(plan.iterations.value_or(steps_without_budget));
+    // What `fit` does between reading and sampling.
+    const Stopwatch planning;
+    static_cast<void>(timer_of(fit_measured_seconds, steps).time(budget.draws));
+    nlohmann::json fit{{"draws", budget.draws}, {"planned", budgeted}};
     const double planning_seconds = planning.seconds();
     const double sampling_seconds = steps * of_fit.seconds;
     const double total = (reading ? reading->seconds : 0) + planning_seconds + sampling_seconds;

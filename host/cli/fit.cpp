@@ -274,7 +274,7 @@ struct FitCommand {
     double seconds = std::numeric_limits<double>::quiet_NaN();
     if (!quiet) {
       const double steps = offer.cost.work / static_cast<double>(budget.draws);
-      seconds = steps * seconds_of_step(data, made, *engine_maker);
+      seconds = steps * seconds_of_step(data, made, *engine_maker, steps);
     }
     say(plan_line(made, seconds) + "\n" +
         fmt::format("backend {}: {}\n", engine_maker->name(), engine_maker->description()));
@@ -295,8 +295,9 @@ struct FitCommand {
 
   // Of all draws, timed on the table itself.
   [[nodiscard]] static double seconds_of_step(const Dataset& data, const Plan& made,
-                                              Backend& engine_maker) {
-    const TimingOptions timing{.seconds = fit_measured_seconds, .poll = stop_if_asked};
+                                              Backend& engine_maker, double steps) {
+    const TimingOptions timing{
+        .seconds = fit_measured_seconds, .planned_steps = steps, .poll = stop_if_asked};
     return StepTimer(engine_maker, data.view(), data.y, loss_named(made.problem.loss), timing)
         .time(made.budget.draws)
         .seconds;

@@ -76,7 +76,8 @@ class NpyFile {
     type_name_ = descr.substr(1, descr.find('\'', 1) - 1);
     for (const ValueType& type : value_types)
       if (type.descr == type_name_) type_ = &type;
-    if (type_ == nullptr) fail(fmt::format("values of type {}; {}", gibbsite::quoted(type_name_), convert()));
+    if (type_ == nullptr)
+      fail(fmt::format("values of type {}; {}", gibbsite::quoted(type_name_), convert()));
     const bool column_major = text_after("'fortran_order':").starts_with("True");
     read_shape(text_after("'shape':"));
     if (column_major && shape_.size() > 1) fail("Fortran order; " + convert());
@@ -173,7 +174,8 @@ class NumberBlocks {
     const std::size_t most = piece_rows(), tasks = (rows + most - 1) / most;
     crew_.each(tasks, [&](std::size_t piece, std::size_t member) {
       Member& own = members_[member];
-      if (own.bytes == nullptr) own.bytes = std::make_unique_for_overwrite<std::byte[]>(piece_bytes);
+      if (own.bytes == nullptr)
+        own.bytes = std::make_unique_for_overwrite<std::byte[]>(piece_bytes);
       const std::size_t first = piece * most, count = std::min(most, rows - first);
       const std::size_t got =
           file_.input().read_ahead(first * row_bytes_, reinterpret_cast<char*>(own.bytes.get()),

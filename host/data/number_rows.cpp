@@ -24,7 +24,8 @@ hn::Vec<D> LoadDoubles(D d, const float* at) {
   return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), at));
 }
 
-/// Scales a row to x [k] and counts what was clamped, NaN too. Returns Found.
+/// Scales a row to x [k] and counts what was clamped, infinities too. Returns what it
+/// found of `special` and `zero`.
 template <class T>
 int ScaleRow(const T* HWY_RESTRICT in, const NumberRows::Ranges& of, float* HWY_RESTRICT x,
              uint64_t* HWY_RESTRICT clamped) {
@@ -34,19 +35,18 @@ int ScaleRow(const T* HWY_RESTRICT in, const NumberRows::Ranges& of, float* HWY_
     const hn::RebindToUnsigned<decltype(d)> du;
     const auto value = LoadDoubles(d, in + j), lo = hn::LoadU(d, of.lo.data() + j),
                hi = hn::LoadU(d, of.hi.data() + j);
-    const auto inside =
-        hn::IfThenElse(hn::Lt(value, lo), lo, hn::IfThenElse(hn::Gt(value, hi), hi, value));
+    const auto below = hn::Lt(value, lo), above = hn::Gt(value, hi);
+    const auto inside = hn::IfThenElse(below, lo, hn::IfThenElse(above, hi, value));
     // A mask is -1 where it holds.
-    const auto changed = hn::BitCast(du, hn::VecFromMask(d, hn::Ne(inside, value)));
+    const auto changed = hn::BitCast(du, hn::VecFromMask(d, hn::Or(below, above)));
     hn::StoreU(hn::Sub(hn::LoadU(du, clamped + j), changed), du, clamped + j);
-    const auto finite =
-        hn::Le(hn::Abs(value), hn::Set(d, std::numeric_limits<double>::max()));
+    const auto finite = hn::Le(hn::Abs(value), hn::Set(d, std::numeric_limits<double>::max()));
     const auto missing = hn::Eq(value, hn::LoadU(d, of.missing.data() + j));
     if (!hn::AllTrue(d, finite) || !hn::AllFalse(d, missing)) found |= NumberRows::special;
     // + 0: a row's entries that are not kept are 0, never -0.
-    const auto scaled = hn::Add(
-        hn::DemoteTo(df, hn::Div(hn::Sub(inside, lo), hn::LoadU(d, of.width.data() + j))),
-        hn::Zero(df));
+    const auto scaled =
+        hn::Add(hn::DemoteTo(df, hn::Div(hn::Sub(inside, lo), hn::LoadU(d, of.width.data() + j))),
+                hn::Zero(df));
     if (!hn::AllFalse(df, hn::Eq(scaled, hn::Zero(df)))) found |= NumberRows::zero;
     hn::StoreU(scaled, df, x + j);
   };
@@ -103,8 +103,8 @@ int scale(const double* in, const NumberRows::Ranges& of, float* x, std::uint64_
 }  // namespace number_rows
 
 bool NumberRows::fit(const Schema& schema) {
-  return std::ranges::none_of(
-      schema.columns, [](const Column& c) { return c.type == ColumnType::category; });
+  return std::ranges::none_of(schema.columns,
+                              [](const Column& c) { return c.type == ColumnType::category; });
 }
 
 NumberRows::NumberRows(const Schema& schema, std::span<const Encoding> encodings)
@@ -127,8 +127,8 @@ NumberRows::NumberRows(const Schema& schema, std::span<const Encoding> encodings
   if (source_.size() == columns_) source_.clear();
 }
 
-/// The cells of a row that are missing or no number, which were scaled as if they were numbers. False
-/// where one is refused.
+/// The cells of a row that are missing or no number, which were scaled as if they were numbers.
+/// False where one is refused.
 template <class Number>
 bool NumberRows::mend(const Number& number, float* out, Tally& tally) const {
   const Ranges& of = ranges_;
@@ -137,7 +137,7 @@ bool NumberRows::mend(const Number& number, float* out, Tally& tally) const {
     const bool missing = value == of.missing[j] || (std::isnan(value) && nan_missing_[j] != 0);
     if (!missing && std::isfinite(value)) continue;
     if (!missing && refuses_) return false;
-    if (!(value >= of.lo[j] && value <= of.hi[j])) --tally.clamped[j];
+    if (value < of.lo[j] || value > of.hi[j]) --tally.clamped[j];
     ++(missing ? tally.cells[j].missing : tally.cells[j].invalid);
     out[j] = 0.5F;
   }

@@ -1,5 +1,5 @@
-#include "engine/cpu/cpu.hpp"
 #include "core/crew.hpp"
+#include "engine/cpu/cpu.hpp"
 #include "engine/cuda/cuda.hpp"
 #include "engine/reference/reference.hpp"
 #include "gibbsite/core/error.hpp"

@@ -184,21 +184,23 @@ StepTime StepTimer::time(std::uint64_t chains) {
 
   // A window is long beside the clock and the start of threads, short beside the whole. Finding how
   // many steps that is warms up.
-  const double window = options_.seconds / 12;
   out.steps = 1;
   static_cast<void>(seconds_of(*engine, 1));
-  while (seconds_of(*engine, out.steps) < window / 2 && out.steps < std::uint64_t{1} << 30) {
+  double taken = seconds_of(*engine, 1);
+  const double seconds = std::min(options_.seconds, options_.planned_steps * taken / 20);
+  for (const double window = seconds / 12;
+       taken < window / 2 && out.steps < std::uint64_t{1} << 30;) {
     out.steps *= 2;
+    taken = seconds_of(*engine, out.steps);
   }
   std::vector<double> each;
   double spent = 0;
   const auto enough = [&] {
     if (each.size() < 3) return false;
-    return spent >= options_.seconds &&
-           (each.size() >= least_windows || spent >= 4 * options_.seconds);
+    return spent >= seconds && (each.size() >= least_windows || spent >= 4 * seconds);
   };
   while (!enough()) {
-    const double taken = seconds_of(*engine, out.steps);
+    taken = seconds_of(*engine, out.steps);
     spent += taken;
     each.push_back(taken / static_cast<double>(out.steps));
   }

@@ -84,8 +84,8 @@ TEST_F(Quota, ThreadsAreAsManyAsMayRun) {
   EXPECT_GE(all, 1);
   EXPECT_LE(all, allowed_processors());
   EXPECT_LE(all, std::max(1.0, std::ceil(quota())));
-  for (const auto& [wanted, expected] : {std::pair{"1", 1}, {"1,8", 1}, {"100000", all},
-                                        {"0", all}, {"-3", all}, {"many", all}}) {
+  for (const auto& [wanted, expected] :
+       {std::pair{"1", 1}, {"1,8", 1}, {"100000", all}, {"0", all}, {"-3", all}, {"many", all}}) {
     ::setenv("OMP_NUM_THREADS", wanted, 1);
     EXPECT_EQ(usable_processors(), expected) << wanted;
   }

@@ -92,8 +92,7 @@ TEST_F(Libsvm, MissingMayBeANumber) {
   EXPECT_THAT(data.x, ElementsAre(0.5F, 0, 0, 1, 0.5F, 1, 0, 0));
   EXPECT_EQ(data.counts.missing_cells, 2U);
   schema.missing = schema.columns[2].missing = "-9";
-  EXPECT_EQ(read("1 1:-9.0 3:3\n0 1:0 3:-9\n").x,
-            (std::vector<float>{0.5F, 0, 1, 0, 0.5F, 0, 0, 1}));
+  EXPECT_THAT(read("1 1:-9.0 3:3\n0 1:0 3:-9\n").x, ElementsAre(0.5F, 0, 1, 0, 0.5F, 0, 0, 1));
 }
 
 TEST_F(Libsvm, LinesLongerThanAChunk) {

@@ -1,5 +1,11 @@
+#include <sys/stat.h>
+
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <random>
+#include <thread>
+#include <tuple>
 
 #include "gibbsite/data/schema_file.hpp"
 #include "support.hpp"
@@ -174,6 +180,218 @@ k = {type = "category", levels = ["0", "1", "-2"], other = true}
   EXPECT_GT(a.counts.clipped_rows, 100U);
   expect_bad_input([&] { (void)read_table(path("t.csv"), schema, {.label_path = path("y.npy")}); },
                    {"y.npy", ".npy table only"});
+}
+
+/// Tables of numbers long enough to be read many rows at a time (above 1024), beside what the CSV
+/// reader makes of the same numbers cell by cell.
+class NpyBlocks : public Npy {
+ public:
+  static constexpr std::size_t columns = 7, piece_rows = (std::size_t{64} << 10) / (4 * columns);
+
+  NpyBlocks() {
+    schema = parse_schema(R"(label = "y"
+positive = "1"
+negative = "-1"
+missing = "nan"
+invalid = "middle"
+intercept = true
+[columns]
+a = {type = "number", range = [-1, 1]}
+b = {type = "ignore"}
+c = {type = "number", range = [0, 3], count = 4}
+d = {type = "number", range = [-0.5, 0], missing = "-0.25"}
+)",
+                          "s.toml");
+  }
+
+  /// Numbers inside and outside of the ranges, their ends, zeros of both signs, and some that are
+  /// missing or not finite.
+  static std::vector<float> numbers(std::size_t rows, bool finite) {
+    std::mt19937_64 random(rows);
+    std::uniform_real_distribution<float> uniform(-1.5F, 3.5F);
+    std::vector<float> x(rows * columns);
+    for (float& v : x) {
+      const std::uint64_t kind = random() % 24;
+      v = kind == 0            ? 0.0F
+          : kind == 1          ? -0.0F
+          : kind == 2          ? 3.0F
+          : kind == 3          ? -0.25F
+          : finite || kind > 6 ? uniform(random)
+          : kind == 4          ? NAN
+          : kind == 5          ? INFINITY
+                               : -INFINITY;
+    }
+    return x;
+  }
+  static std::vector<float> labels(std::size_t rows) {
+    std::vector<float> y(rows);
+    for (std::size_t i = 0; i < rows; ++i) y[i] = i % 3 == 0 ? 1.0F : i % 7 == 0 ? 5.0F : -1.0F;
+    return y;
+  }
+  template <class T>
+  Dataset read_as(const std::vector<float>& x, const std::vector<float>& y,
+                  ReadOptions options) const {
+    const std::string n = std::to_string(y.size()), k = std::to_string(x.size() / y.size());
+    options.label_path = write("y.npy", npy("<f4", "(" + n + ",)", bytes_of(y)));
+    const std::vector<T> values(x.begin(), x.end());
+    return read_table(write("x.npy", npy(sizeof(T) == 4 ? "<f4" : "<f8", "(" + n + ", " + k + ")",
+                                         bytes_of(values))),
+                      schema, options);
+  }
+  [[nodiscard]] Dataset read_cells(const std::vector<float>& x, const std::vector<float>& y) const {
+    std::string csv = "a,b,c1,c2,c3,c4,d,y\n";
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      for (std::size_t j = 0; j < columns; ++j) {
+        char text[32];
+        const double v = x[i * columns + j];
+        std::snprintf(text, sizeof text, "%.17g,", v);
+        csv += std::isnan(v) ? "nan," : text;
+      }
+      csv += y[i] == 1 ? "1\n" : y[i] == 5 ? "5\n" : "-1\n";
+    }
+    return read_table(write("t.csv", csv), schema);
+  }
+  static void expect_same(const Dataset& a, const Dataset& b) {
+    ASSERT_EQ(a.x.size(), b.x.size());
+    EXPECT_EQ(std::memcmp(a.x.data(), b.x.data(), a.x.size() * sizeof(float)), 0);
+    EXPECT_EQ(a.y, b.y);
+    EXPECT_EQ(a.counts.clipped_rows, b.counts.clipped_rows);
+    EXPECT_EQ(a.counts.unlisted_labels, b.counts.unlisted_labels);
+    EXPECT_EQ(a.counts.clamped_cells, b.counts.clamped_cells);
+    ASSERT_EQ(a.counts.columns.size(), b.counts.columns.size());
+    for (std::size_t j = 0; j < a.counts.columns.size(); ++j) {
+      const CellCounts &p = a.counts.columns[j], &q = b.counts.columns[j];
+      EXPECT_EQ(std::tie(p.clamped, p.missing, p.other, p.invalid),
+                std::tie(q.clamped, q.missing, q.other, q.invalid))
+          << "column " << j;
+    }
+  }
+};
+
+TEST_F(NpyBlocks, AreTheRowsAndCountsOfCellsOneByOne) {
+  for (const std::size_t rows :
+       {std::size_t{1}, std::size_t{1023}, std::size_t{1024}, std::size_t{1025},
+        1024 + piece_rows - 1, 1024 + piece_rows, 1024 + piece_rows + 1, 1024 + 2 * piece_rows,
+        1024 + 32 * piece_rows + 1}) {
+    SCOPED_TRACE(rows);
+    schema.row_norm = rows % 2 == 0 ? 1.0 : 2.0;  // nearly all rows are clipped, or few
+    const std::vector<float> x = numbers(rows, false), y = labels(rows);
+    const Dataset cells = read_cells(x, y);
+    for (const std::size_t threads : {1U, 2U, 5U}) {
+      SCOPED_TRACE(threads);
+      expect_same(read_as<float>(x, y, {.threads = threads}), cells);
+      if (rows < 3000) expect_same(read_as<double>(x, y, {.threads = threads}), cells);
+    }
+    if (rows < 1025) continue;
+    EXPECT_GT(cells.counts.clipped_rows, rows / 50);
+    EXPECT_GT(cells.counts.clamped_cells, rows);
+    EXPECT_GT(cells.counts.missing_cells, rows / 10);
+    EXPECT_GT(cells.counts.invalid_cells, rows / 10);
+    EXPECT_GT(cells.counts.unlisted_labels, rows / 20);
+  }
+}
+
+TEST_F(NpyBlocks, OfManyColumnsFillVectorsOfEveryLength) {
+  for (const int count : {1, 2, 3, 8, 9, 15, 16, 17, 31, 33, 100}) {
+    SCOPED_TRACE(count);
+    schema =
+        parse_schema("label='y'\npositive='1'\n[columns]\nx={type='number',range=[0,3],count=" +
+                         std::to_string(count) + "}\n",
+                     "s.toml");
+    const auto k = static_cast<std::size_t>(count);
+    std::vector<float> x = numbers(1100, true), y = labels(1100);
+    x.resize(1100 * k, 0.5F);
+    const Dataset blocks = read_as<float>(x, y, {});
+    // The clipped row again, by itself.
+    for (std::size_t i = 0; i < 1100; ++i) {
+      std::vector<float> row;
+      for (std::size_t j = 0; j < k; ++j) {
+        const auto v = static_cast<double>(x[i * k + j]);
+        const auto scaled = static_cast<float>((v < 0 ? 0 : v > 3 ? 3 : v) / 3);
+        if (scaled != 0) row.push_back(scaled);
+      }
+      clip_row_to_norm(row, 1);
+      std::size_t next = 0;
+      for (std::size_t j = 0; j < k; ++j) {
+        const float got = blocks.x[i * k + j];
+        ASSERT_FALSE(std::signbit(got));
+        if (got == 0) continue;
+        ASSERT_EQ(got, row.at(next++)) << i << ' ' << j;
+      }
+      ASSERT_EQ(next, row.size());
+    }
+  }
+}
+
+TEST_F(NpyBlocks, NameTheFirstRowThatIsRefused) {
+  schema.invalid = Invalid::refuse;
+  const std::size_t rows = 1024 + 3 * piece_rows;
+  const std::vector<float> x = numbers(rows, true), y = labels(rows);
+  struct Bad {
+    std::size_t cell_row, label_row;
+    std::string first;
+  };
+  for (const Bad& bad :
+       {Bad{1500, 1600, "row 1501: column 'c2'"}, Bad{1600, 1500, "row 1501: the label is missing"},
+        Bad{1500, 1500, "row 1501: column 'c2'"},  // cells come before the label
+        Bad{1024, rows, "row 1025: column 'c2'"},
+        Bad{1024 + piece_rows, rows, "row " + std::to_string(1025 + piece_rows) + ": column 'c2'"},
+        Bad{rows - 1, rows, "row " + std::to_string(rows) + ": column 'c2'"},
+        Bad{rows, 1024 + 2 * piece_rows,
+            "row " + std::to_string(1025 + 2 * piece_rows) + ": the label is missing"}}) {
+    std::vector<float> bad_x = x, bad_y = y;
+    if (bad.cell_row < rows) {
+      bad_x[bad.cell_row * columns + 3] = INFINITY;
+      for (std::size_t i = bad.cell_row + 1; i < rows; i += 999) bad_x[i * columns] = -INFINITY;
+    }
+    if (bad.label_row < rows) bad_y[bad.label_row] = NAN;
+    for (const std::size_t threads : {1U, 2U, 5U})
+      expect_bad_input([&] { (void)read_as<float>(bad_x, bad_y, {.threads = threads}); },
+                       {"x.npy: " + bad.first});
+  }
+}
+
+TEST_F(NpyBlocks, ReportProgressAndStop) {
+  const std::size_t rows = (std::size_t{10} << 20) / (4 * columns);
+  const std::vector<float> x = numbers(rows, true), y = labels(rows);
+  std::uint64_t last = 0, most = 0, calls = 0;
+  ReadOptions options;
+  options.progress = [&](std::uint64_t done, std::uint64_t all) {
+    most = std::max(most, done - last);
+    last = done;
+    ++calls;
+    EXPECT_LE(done, all);
+    return true;
+  };
+  (void)read_as<float>(x, y, options);
+  EXPECT_LE(most, std::uint64_t{4} << 20);
+  EXPECT_GE(calls, 3U);
+  EXPECT_GT(last, std::uint64_t{8} << 20);
+  options.progress = [&](std::uint64_t done, std::uint64_t) {
+    last = done;
+    return false;
+  };
+  EXPECT_THROW((void)read_as<float>(x, y, options), Interrupted);
+  EXPECT_LE(last, std::uint64_t{4} << 20);
+}
+
+TEST_F(NpyBlocks, OfACacheOrAPipeAreTheSame) {
+  const std::size_t rows = 1024 + piece_rows + 5;
+  const std::vector<float> x = numbers(rows, false), y = labels(rows);
+  const Dataset memory = read_as<float>(x, y, {});
+  const Dataset cached = read_as<float>(x, y, {.cache = ReadOptions::Cache::always});
+  ASSERT_NE(cached.mapped, nullptr);
+  EXPECT_EQ(std::memcmp(cached.view().dense, memory.x.data(), memory.x.size() * sizeof(float)), 0);
+  EXPECT_EQ(cached.counts.clamped_cells, memory.counts.clamped_cells);
+  remove_cache(path("x.npy"));
+
+  ASSERT_EQ(::mkfifo(path("p.npy").c_str(), 0600), 0);
+  std::ifstream file(path("x.npy"), std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  std::thread writer([&] { std::ofstream(path("p.npy"), std::ios::binary) << bytes; });
+  const Dataset piped = read_table(path("p.npy"), schema, {.label_path = path("y.npy")});
+  writer.join();
+  expect_same(piped, memory);
 }
 
 TEST_F(Npy, ChangedBytesNeverCrash) {

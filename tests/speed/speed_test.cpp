@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 
@@ -221,6 +222,20 @@ TEST_F(Speed, StopsWhenAsked) {
   }};
   EXPECT_THROW(time(typical, dense(1000, 4), 4, options), std::runtime_error);
   EXPECT_EQ(clock.calls, 3U);
+}
+
+TEST_F(Speed, ShortRunsAreTimedForATwentiethOfTheirTime) {
+  const auto spent = [&](double steps) {
+    const double begin = clock.now;
+    static_cast<void>(time(typical, dense(1000, 4), 4, {.planned_steps = steps}));
+    return clock.now - begin;
+  };
+  const double step = typical(1000, 4), unlimited = spent(1e9);
+  EXPECT_EQ(spent(std::numeric_limits<double>::infinity()), unlimited);
+  EXPECT_GE(unlimited, 0.25);
+  EXPECT_LE(spent(1), 10 * step);
+  EXPECT_GE(spent(1000), 50 * step);
+  EXPECT_LE(spent(1000), 120 * step);
 }
 
 TEST_F(Speed, OfRowsThatAreThere) {

@@ -110,7 +110,7 @@ TEST(OutputLaw, IsTheCertificatesGaussianAroundTheMinimizer) {
   const Release release = fit(model, data, made, *backend, Key::from_seed(3));
   const auto& settings = std::get<OutputPerturbation>(release.certificate().mechanism);
   ASSERT_EQ(settings.ridge, 3.0);
-  const auto center = minimum({data.x, data.y}, d, settings.ridge);
+  const auto center = minimum({{data.x.begin(), data.x.end()}, data.y}, d, settings.ridge);
   const double allowed = std::sqrt(std::log(2e7) / (2.0 * draws));
   for (std::size_t j = 0; j < d; ++j) {
     std::vector<double> z;

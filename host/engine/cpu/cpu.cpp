@@ -26,6 +26,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/crew.hpp"
 #include "engine/checks.hpp"
 #include "engine/clip.hpp"
 #include "engine/cpu/entries.hpp"
@@ -35,7 +36,6 @@
 #include "engine/cpu/pairwise.hpp"
 #include "engine/cpu/whitened.hpp"
 #include "engine/cpu/wide.hpp"
-#include "core/crew.hpp"
 #include "engine/host_rows.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/engine/machine.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 // Sparse rows for the kernels, whether they came so or not.
-#include "engine/cpu/layout.hpp"
 #include "core/crew.hpp"
+#include "engine/cpu/layout.hpp"
 #include "gibbsite/data/rows.hpp"
 
 namespace gibbsite::cpu {

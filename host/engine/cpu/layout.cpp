@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "engine/cpu/kernels.hpp"
 #include "core/crew.hpp"
+#include "engine/cpu/kernels.hpp"
 
 namespace gibbsite::cpu {
 namespace {

@@ -114,9 +114,7 @@ double fma_rate(F multiply_add) {
 
 std::string instruction_set() { return cpu::instruction_set(); }
 
-int thread_count() {
-  return std::clamp(omp_get_max_threads(), 1, usable_processors());
-}
+int thread_count() { return std::clamp(omp_get_max_threads(), 1, usable_processors()); }
 
 double read_bandwidth(std::span<const float> x) {
   const int threads = thread_count();

@@ -12,9 +12,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/crew.hpp"
 #include "engine/cpu/kernels.hpp"
 #include "engine/cpu/noise.hpp"
-#include "core/crew.hpp"
 #include "engine/host_rows.hpp"
 #include "gibbsite/core/summation.hpp"
 

@@ -4,6 +4,7 @@
 // is in docs/performance.md, "How long a fit takes".
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -45,8 +46,10 @@ MadeUpRows make_up_rows(const TableShape& shape, std::uint64_t rows);
 
 /// How a figure is taken.
 struct TimingOptions {
-  double seconds = 0.25;            ///< measured for about so long a number of chains, where a
-                                    ///< step is shorter; else three steps
+  double seconds = 0.25;  ///< measured for about so long a number of chains, where a
+                          ///< step is shorter; else three steps
+  double planned_steps = std::numeric_limits<double>::infinity();  ///< a twentieth of the time
+                                                                   ///< that these take is enough
   double longest_step = 0.25;       ///< seconds: fewer rows are measured where a step takes longer
   std::uint64_t most_bytes = 0;     ///< of the rows made up; 0: four times the last cache, at least
                                     ///< 128 MiB
