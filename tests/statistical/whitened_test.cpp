@@ -13,8 +13,6 @@
 #include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/run/fit.hpp"
 #include "run/whitened_rule.hpp"
-#include "tests/support/backend.hpp"
-#include "tests/support/whitened_run.hpp"
 
 namespace gibbsite {
 namespace {
@@ -47,7 +45,7 @@ class OneDimension {
     problem_.rows = rows;
     problem_.features = 1;
     problem_.row_norm = 3;
-    const auto backend = support::make_test_backend("reference");
+    const auto backend = make_backend("reference");
     engines_[0] = backend->load({here_.x.data(), here_.x.size(), 1}, here_.y, loss_named("logistic"));
     engines_[1] = backend->load({there_.x.data(), there_.x.size(), 1}, there_.y, loss_named("logistic"));
   }
@@ -62,7 +60,7 @@ class OneDimension {
       engines_[k]->second_moments({&P, 1, 1}, R, {&moments[k], 1, 1});
     }
     const double sigma = moment_deviation_up(settings_, who_, false, R, 0);
-    return over_normal(moments, sigma, [&](double answer, double odds) {
+    return over_normal(moments, sigma, 8, [&](double answer, double odds) {
       WhitenedRule rule = start;
       rule.answer_moments(Eigen::MatrixXd::Constant(1, 1, answer), sigma);
       return after_gradients(rule, 1, epsilon, odds);
@@ -72,9 +70,8 @@ class OneDimension {
  private:
   // Integral of f(answer, log odds of it) under N(mean of the first table, sigma).
   template <class F>
-  double over_normal(const double (&mean)[2], double sigma, const F& f) const {
+  double over_normal(const double (&mean)[2], double sigma, int panels, const F& f) const {
     const double shift = (mean[0] - mean[1]) / sigma;
-    constexpr int panels = 12;
     double sum = 0;
     for (int p = 0; p < panels; ++p) {
       const double lo = -8 + 16.0 * p / panels, hi = lo + 16.0 / panels;
@@ -104,8 +101,8 @@ class OneDimension {
                                    (curvature[0] - curvature[1]) / of_curvature);
       return last_part(epsilon, odds, mu);
     }
-    return over_normal(gradient, sigma, [&](double g, double more) {
-      return over_normal(curvature, of_curvature, [&](double c, double still_more) {
+    return over_normal(gradient, sigma, 6, [&](double g, double more) {
+      return over_normal(curvature, of_curvature, 2, [&](double c, double still_more) {
         WhitenedRule next = rule;
         next.answer_gradient(Eigen::VectorXd::Constant(1, g), sigma, c);
         return after_gradients(next, t + 1, epsilon, odds + more + still_more);
@@ -196,7 +193,7 @@ TEST(WhitenedLaw, MomentsHaveTheNoiseThatTheyArePaidFor) {
   const Model model = logistic_regression();
   const Plan made = plan(model.constants(data.schema, 5), {.epsilon = 1, .delta = 1e-3},
                          {.mechanism = "whitened", .iterations = 1});
-  const auto backend = support::make_test_backend("cpu");
+  const auto backend = make_backend("cpu");
   double on = 0, off = 0, cross = 0, gradients = 0;
   int n_on = 0, n_off = 0, n_gradients = 0, runs = 400;
   for (int seed = 0; seed < runs; ++seed) {
