@@ -597,6 +597,34 @@ TEST_F(Whitened, ThreadsChangeNoBit) {
   }
 }
 
+// So many features that threads share them.
+TEST_F(Whitened, ThreadsChangeNoBitOfWideRows) {
+  const std::size_t n = 600, d = 140'000;
+  SparseTable table;
+  std::vector<float> y;
+  std::mt19937 bits(6);
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t e = 0; e < 5; ++e) {
+      table.feature.push_back(static_cast<std::uint32_t>(e * 28'000 + bits() % 28'000));
+      table.value.push_back(1 + static_cast<float>(e));
+    }
+    table.begin.push_back(table.value.size());
+    y.push_back(i % 2 == 0 ? 1.0F : -1.0F);
+  }
+  Metric m{d, 2, std::vector<double>(2 * d)};
+  for (double& v : m.p) v = 1 + static_cast<double>(bits() % 8);
+  const std::vector<double> theta(d, 0.05);
+  std::vector<double> first;
+  for (const std::size_t threads : {1u, 3u}) {
+    const auto engine = load({table.view(), d}, y, threads);
+    const auto out = gradient(*engine, m, 40.0, theta);
+    EXPECT_GT(out[d], 0) << "no row was free";
+    EXPECT_LT(out[d], 0.2 * static_cast<double>(n)) << "no row was held";
+    if (first.empty()) first = out;
+    ASSERT_EQ(out, first);
+  }
+}
+
 TEST_F(Whitened, RefuseWhatHasNoMeaning) {
   const OddRows p = support::make_odd_rows(10, 3, 1);
   const auto engine = load(p.view(), p.y);
