@@ -1,8 +1,10 @@
 #pragma once
 // Clips rounded to the safe side: what every engine's answer is exact in.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 
 #include "gibbsite/core/matrix_view.hpp"
@@ -17,7 +19,9 @@ inline float float_below(double v) {
   constexpr float most = std::numeric_limits<float>::max();
   if (v >= static_cast<double>(most)) return most;
   const auto near = static_cast<float>(v);
-  return static_cast<double>(near) > v ? std::nextafter(near, 0.0F) : near;
+  // One bit pattern less where it was rounded up: no branch, half of all are.
+  const std::uint32_t up = static_cast<double>(near) > v ? 1 : 0;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(near) - up);
 }
 
 /// v, or 0 where it is too small for its rounding to be relative.
@@ -30,7 +34,7 @@ inline float normal_or_zero(float v) {
 /// the norm, 2^-24 of each number; the slack is four times that.
 inline float shrinking(double squares, std::size_t k, double clip) {
   const double norm = std::sqrt(squares) * (1 + 0x1p-22 + static_cast<double>(k) * 0x1p-51);
-  return norm <= clip ? 1.0F : float_below(clip / norm);
+  return float_below(std::min(1.0, clip / norm));  // 1 for 0 / 0
 }
 
 /// Largest cap, up to rounding: cap * norm <= clip in exact arithmetic; `largest` where norm is 0,

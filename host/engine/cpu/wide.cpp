@@ -13,8 +13,10 @@
 #include <cmath>
 
 #include "core/crew.hpp"
+#include "engine/clip.hpp"
 #include "engine/cpu/kernels.hpp"
 #include "engine/cpu/noise.hpp"
+#include "engine/cpu/whitened.hpp"
 #include "engine/host_rows.hpp"
 #include "gibbsite/core/summation.hpp"
 
@@ -69,6 +71,15 @@ class WideEngine final : public HostRows {
     }
   }
 
+  void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override {
+    require_metric(P, features(), clip);
+    cpu::second_moments(table(), crew_, P, clip, out);
+  }
+  std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P, double clip) override {
+    require_metric(P, features(), clip);
+    return std::make_unique<Capped>(*this, P, clip);
+  }
+
   void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
     for (std::size_t c = 0; c < theta.rows; ++c) gradient(theta.row(c), out.row(c));
   }
@@ -94,6 +105,43 @@ class WideEngine final : public HostRows {
   }
 
  private:
+  // Its caps and slopes are those of the other engine, bit by bit: which of the two is taken depends
+  // on the number of entries, so on other rows.
+  class Capped final : public CappedLoss {
+   public:
+    Capped(WideEngine& engine, MatrixView<const double> P, double clip)
+        : engine_(engine),
+          caps_(engine.table(), engine.loss(), P, clip),
+          curvatures_((engine.rows() + sub_block - 1) / sub_block) {
+      for (std::size_t w = 0; w < engine.crew_.members(); ++w) workers_.push_back(caps_.scratch());
+    }
+    double gradient(std::span<const double> theta, std::span<double> out) override {
+      engine_.gradient_of(
+          [&](std::size_t first, std::span<double> r, std::size_t member) {
+            const std::size_t last = first + r.size();
+            if (!found_) caps_.find(first, last, workers_[member]);
+            double z[sub_block], w[sub_block];
+            row_logits(engine_.table().part(first, last), engine_.features(), theta.data(), false, z);
+            curvatures_[first / sub_block] =
+                held_residuals(engine_.choice_, {z, r.size()}, &engine_.y_[first],
+                               caps_.from(first), r.data(), w);
+          },
+          out);
+      found_ = true;
+      Compensated sum;
+      for (const double curvature : curvatures_) sum.add(curvature);
+      return sum.value();
+    }
+
+   private:
+    WideEngine& engine_;
+    Caps caps_;
+    std::vector<Caps::Scratch> workers_;
+    std::vector<double> curvatures_;  // of sub-blocks
+    bool found_ = false;
+  };
+  [[nodiscard]] Table table() const { return {{{}, x_.sparse}, features(), y_}; }
+
   // Bounds of features between which about as many entries lie, the features themselves counted.
   void share_features() {
     std::vector<std::uint64_t> weight(x_.cols, 1);
@@ -114,12 +162,20 @@ class WideEngine final : public HostRows {
   }
 
   void gradient(std::span<const double> theta, std::span<double> out) {
+    gradient_of([&](std::size_t first, std::span<double> r,
+                    std::size_t) { find_residuals(theta, first, r); },
+                out);
+  }
+
+  // find(first, r, member) is to find the residuals of a sub-block's rows.
+  template <class Find>
+  void gradient_of(const Find& find, std::span<double> out) {
     if (bounds_.empty()) {
       std::ranges::fill(sums_, Compensated());
       for (std::size_t first = 0; first < x_.rows; first += sub_block) {
         const std::size_t n = std::min(sub_block, x_.rows - first);
         double r[sub_block];
-        find_residuals(theta, first, {r, n});
+        find(first, std::span(r, n), 0);
         for (std::size_t i = 0; i < n; ++i) {
           x_.for_each(first + i,
                       [&](std::size_t j, float v) { sums_[j].add(r[i] * static_cast<double>(v)); });
@@ -132,11 +188,11 @@ class WideEngine final : public HostRows {
       const std::size_t end = std::min(begin + chunk_, x_.rows);
       const std::size_t blocks = (end - begin + sub_block - 1) / sub_block;
       const std::size_t parts = std::min(blocks, parts_each * crew_.members());
-      crew_.each(parts, [&](std::size_t p, std::size_t) {
+      crew_.each(parts, [&](std::size_t p, std::size_t member) {
         for (std::size_t b = blocks * p / parts; b < blocks * (p + 1) / parts; ++b) {
           const std::size_t first = b * sub_block;
           const std::size_t n = std::min(sub_block, end - begin - first);
-          find_residuals(theta, begin + first, std::span(residuals_).subspan(first, n));
+          find(begin + first, std::span(residuals_).subspan(first, n), member);
         }
       });
       crew_.each(bounds_.size() - 1, [&](std::size_t p, std::size_t) {
