@@ -53,9 +53,11 @@ using Random = std::mt19937_64;
 
 double uniform(Random& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
 
-Schema number_schema() {
+Schema number_schema(std::size_t columns = number_columns) {
   return parse_schema(
-      "label='y'\npositive='1'\n[columns]\nx={type='number',range=[0,100],count=20}", "bench");
+      fmt::format("label='y'\npositive='1'\n[columns]\nx={{type='number',range=[0,100],count={}}}",
+                  columns),
+      "bench");
 }
 
 Table numeric_csv(int digits) {
@@ -116,8 +118,8 @@ Table libsvm() {
   return {path, "", number_schema(), text.size()};
 }
 
-Table npy() {
-  constexpr std::size_t rows = file_bytes / (number_columns * sizeof(float));
+Table npy(std::size_t bytes, std::size_t columns) {
+  const std::size_t rows = bytes / (columns * sizeof(float));
   const auto write = [](const std::string& path, const std::string& shape,
                         const std::vector<float>& values) {
     const std::string header = fmt::format(
@@ -128,13 +130,13 @@ Table npy() {
                             values.size() * sizeof(float));
   };
   Random random(4);
-  std::vector<float> x(rows * number_columns), y(rows);
+  std::vector<float> x(rows * columns), y(rows);
   for (float& v : x) v = static_cast<float>(100 * uniform(random));
   for (float& v : y) v = static_cast<float>(random() % 2);
   const std::string path = folder() + "/x.npy", labels = folder() + "/y.npy";
-  write(path, fmt::format("({}, {})", rows, number_columns), x);
+  write(path, fmt::format("({}, {})", rows, columns), x);
   write(labels, fmt::format("({},)", rows), y);
-  return {path, labels, number_schema(), x.size() * sizeof(float)};
+  return {path, labels, number_schema(columns), x.size() * sizeof(float)};
 }
 
 void set_rates(benchmark::State& state, std::uint64_t bytes, std::uint64_t rows) {
@@ -143,12 +145,13 @@ void set_rates(benchmark::State& state, std::uint64_t bytes, std::uint64_t rows)
   state.SetItemsProcessed(static_cast<std::int64_t>(iterations * rows));
 }
 
-void read(benchmark::State& state, const std::function<Table()>& make) {
+void read(benchmark::State& state, const std::function<Table()>& make, std::size_t threads = 1) {
   const Table table = make();
   std::uint64_t rows = 0;
   for (auto _ : state) {
     ReadOptions options;
     options.label_path = table.labels;
+    options.threads = threads;
     const Dataset data = read_table(table.path, table.schema, options);
     benchmark::DoNotOptimize(data.x.data());
     rows = data.rows();
@@ -233,7 +236,17 @@ BENCHMARK_CAPTURE(read, csv_numbers_15_digits, [] {
 })->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(read, csv_mixed, mixed_csv)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(read, libsvm, libsvm)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(read, npy, npy)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(read, npy, [] {
+  return npy(file_bytes, number_columns);
+})->Unit(benchmark::kMillisecond);
+// 1,000,000 rows of 100 numbers, 400 MB: every row is clipped.
+BENCHMARK_CAPTURE(read, npy_400_MB, [] { return npy(400'000'000, 100); })
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(
+    read, npy_400_MB_all_threads, [] { return npy(400'000'000, 100); }, 0)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 BENCHMARK_CAPTURE(roof_libcsv, empty_callbacks, count_nothing)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(roof_libcsv, fast_float_only, add_number)->Unit(benchmark::kMillisecond);
 BENCHMARK(roof_memchr)->Unit(benchmark::kMillisecond);
