@@ -91,7 +91,7 @@ Column column_from_json(const json& object, const std::string& source) {
   return column;
 }
 
-json units_json(const Schema& schema, std::span<const double> theta) {
+json units_json(const Schema& schema, std::span<const double> theta, bool linked) {
   const OriginalUnits units = original_units(schema, theta);
   json slopes = json::object();
   for (const auto& [name, slope] : units.slopes) slopes[name] = slope;
@@ -99,8 +99,9 @@ json units_json(const Schema& schema, std::span<const double> theta) {
           {"slopes", slopes},
           {"exact", units.exact},
           {"note", units.exact
-                       ? "log-odds = intercept + sum of slope times the cell; cells outside their "
-                         "range count as its nearer end"
+                       ? std::string(linked ? "z of link" : "log-odds") +
+                             " = intercept + sum of slope times the cell; cells outside their "
+                             "range count as its nearer end"
                        : "holds for rows whose norm is at most row_norm; longer rows are scaled "
                          "down before the model sees them, so there it is approximate"}};
 }
@@ -217,7 +218,8 @@ Schema schema_from_json(const json& object, const std::string& source) {
 json model_json(const LinearModel& model) {
   const bool one = model.draws.size() == 1;
   json units = json::array();
-  for (const auto& draw : model.draws) units.push_back(units_json(model.schema, draw));
+  for (const auto& draw : model.draws)
+    units.push_back(units_json(model.schema, draw, model.link.has_value()));
   json out = {{"loss", model.loss},
               {"classes", {model.schema.negative_name(), model.schema.positive}},
               {"features", model.schema.feature_names()},
@@ -278,8 +280,11 @@ std::vector<NoisyAnswer> answers_from_json(const json& list, std::size_t d,
     answer.clip = number_field(object, "clip", source);
     answer.deviation = number_field(object, "deviation", source);
     answer.at = numbers_field(object, "at", moments ? d * d : d, source);
-    answer.values =
-        numbers_field(object, "values", moments ? d * (d + 1) / 2 : gradient ? d : 1, source);
+    answer.values = numbers_field(object, "values",
+                                  moments    ? d * (d + 1) / 2
+                                  : gradient ? d
+                                             : 1,
+                                  source);
     out.push_back(std::move(answer));
   }
   return out;

@@ -168,7 +168,8 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   }
   if (!deviation) {
     return out +
-           "How far noise moved a coefficient is not said here: no bound holds for every table, and "
+           "How far noise moved a coefficient is not said here: no bound holds for every table, "
+           "and "
            "the answers that this one follows from are noisy too.\n";
   }
   out += fmt::format(

@@ -32,7 +32,8 @@ Wide left_by_moments(const Whitened& s) {
 // Shares are of one whole, noise is within double, and its grids resolve the sums.
 bool is_sound(const Whitened& s, const Problem& problem) {
   const auto in_range = [](double v) { return v > 1e-50 && v < 1e50; };
-  return in_range(s.query_mu) && in_range(s.first_clip) && in_range(s.clip_factor) && left_by_moments(s) > 0 && s.curvature_share < 1 &&
+  return in_range(s.query_mu) && in_range(s.first_clip) && in_range(s.clip_factor) &&
+         left_by_moments(s) > 0 && s.curvature_share < 1 &&
          answers_resolve(static_cast<double>(problem.rows), s.query_mu);
 }
 
@@ -45,16 +46,16 @@ Whitened rule(const Problem& problem, const Neighbors& who, double mu,
                         (of_both(who, 2) * static_cast<double>(who.rows_per_person));
   const double rounds = signal / (8 * d);
   const bool twice = signal >= 12 * d;
-  return {.query_mu = mu,
-          .first_clip = problem.typical_row_norm > 0
-                            ? std::min(problem.typical_row_norm, problem.full_row_norm_up())
-                            : problem.full_row_norm_up(),
-          .first_moment_share = twice ? 0.1 : 0.2,
-          .second_moment_share = twice ? 0.2 : 0.0,
-          .curvature_share = 0.02,
-          .clip_factor = std::clamp(0.35 * std::cbrt(rounds), 0.25, 1.0),
-          .iterations = iterations.value_or(
-              std::clamp(std::round(8 * std::sqrt(rounds)), 12.0, 40.0))};
+  return {
+      .query_mu = mu,
+      .first_clip = problem.typical_row_norm > 0
+                        ? std::min(problem.typical_row_norm, problem.full_row_norm_up())
+                        : problem.full_row_norm_up(),
+      .first_moment_share = twice ? 0.1 : 0.2,
+      .second_moment_share = twice ? 0.2 : 0.0,
+      .curvature_share = 0.02,
+      .clip_factor = std::clamp(0.35 * std::cbrt(rounds), 0.25, 1.0),
+      .iterations = iterations.value_or(std::clamp(std::round(8 * std::sqrt(rounds)), 12.0, 40.0))};
 }
 
 Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget& left,

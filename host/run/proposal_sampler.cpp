@@ -31,10 +31,10 @@ class ProposalSampler final : public Sampler {
     }
   }
   void advance(std::uint64_t /*steps*/) override { chains_->advance(iterations()); }
-  [[nodiscard]] std::uint64_t done() const override { 
+  [[nodiscard]] std::uint64_t done() const override {
     const auto done = chains_->iterations();
     return std::accumulate(done.begin(), done.end(), std::uint64_t{0});
-   }
+  }
   [[nodiscard]] std::uint64_t total() const override { return task_.draws * iterations(); }
   [[nodiscard]] std::vector<std::vector<double>> draws() const override {
     std::vector<std::vector<double>> out;

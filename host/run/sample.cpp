@@ -84,8 +84,8 @@ void require_planned_rows(const Engine& engine, const Problem& planned) {
 
 std::unique_ptr<Sampler> make_sampler(const Model& model, const Schema& schema, const Plan& plan,
                                       const std::shared_ptr<Engine>& engine, const StreamKey& key) {
-  const Task task{
-      model, plan.problem, plan.budget.neighbors(), plan.budget.draws, schema, engine, key};
+  const Task task{model,  plan.problem, plan.budget.neighbors(), plan.budget.draws, schema,
+                  engine, key};
   return std::visit([&](const auto& m) { return sampler_of(m, task); }, plan.offer().mechanism);
 }
 

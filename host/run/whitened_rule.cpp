@@ -13,9 +13,9 @@ using Eigen::VectorXd;
 
 // Constants of the rule: found by measurement, flat about these values (docs/whitened.md). None
 // has to do with privacy.
-constexpr double ridge_share = 0.1;             // rho: of the noise's operator norm
-constexpr double prior_power = 0.75;            // of coefficients' own variances
-constexpr double expected_variance = 3;         // of a logit, a priori, ...
+constexpr double ridge_share = 0.1;      // rho: of the noise's operator norm
+constexpr double prior_power = 0.75;     // of coefficients' own variances
+constexpr double expected_variance = 3;  // of a logit, a priori, ...
 constexpr double least_variance = 0.01, most_variance = 100;
 constexpr int variances_tried = 60;
 constexpr double least_curvature = 0.06, most_curvature = 0.25;

@@ -50,12 +50,12 @@ class WhitenedRule {
   std::uint64_t moments_ = 0, gradients_ = 0;
   Metric metric_;
   double clip_;
-  Eigen::VectorXd lambda_;                       // eigenvalues of z's second moments
-  Eigen::VectorXd prior_;                        // v: shape of omega's prior variances
-  Eigen::VectorXd omega_;                        // [d]
-  Eigen::VectorXd sum_omega_, sum_gradient_;     // weighted by precision
-  double precision_ = 0;                         // sum of 1/sigma_t^2
-  double damping_ = 1;                           // m
+  Eigen::VectorXd lambda_;                    // eigenvalues of z's second moments
+  Eigen::VectorXd prior_;                     // v: shape of omega's prior variances
+  Eigen::VectorXd omega_;                     // [d]
+  Eigen::VectorXd sum_omega_, sum_gradient_;  // weighted by precision
+  double precision_ = 0;                      // sum of 1/sigma_t^2
+  double damping_ = 1;                        // m
 };
 
 }  // namespace gibbsite

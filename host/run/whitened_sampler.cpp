@@ -25,7 +25,9 @@ using Metric = WhitenedRule::Metric;
 
 std::size_t count(Eigen::Index n) { return static_cast<std::size_t>(n); }
 
-MatrixView<const double> view(const Metric& m) { return {m.data(), count(m.rows()), count(m.cols())}; }
+MatrixView<const double> view(const Metric& m) {
+  return {m.data(), count(m.rows()), count(m.cols())};
+}
 
 // ||P^-1||_2, rounded up; infinite where double cannot tell. With X P = I - E and ||E|| < 1,
 // P^-1 = (I - E)^-1 X.
@@ -170,9 +172,10 @@ class WhitenedSampler final : public Sampler {
     if (rule_.asks_moments()) {
       Metric sums(static_cast<Eigen::Index>(d), static_cast<Eigen::Index>(d));
       task_.engine->second_moments(view(rule_.metric()), rule_.clip(), {sums.data(), d, d});
+      const double off_diagonal = round_up(Wide(noise.sum) / sqrt(Wide(2)));
       for (std::size_t a = 0, at = 0; a < d; ++a) {
         for (std::size_t b = 0; b <= a; ++b, ++at) {
-          const double sigma = a == b ? noise.sum : off_diagonal(noise.sum);
+          const double sigma = a == b ? noise.sum : off_diagonal;
           values[at] = answered(sums(static_cast<Eigen::Index>(a), static_cast<Eigen::Index>(b)),
                                 sigma * values[at], sigma);
         }
@@ -191,9 +194,6 @@ class WhitenedSampler final : public Sampler {
     }
     take(std::move(values));
   }
-
-  // sigma/sqrt(2), rounded up.
-  static double off_diagonal(double sigma) { return round_up(Wide(sigma) / sqrt(Wide(2))); }
 
   // The same from a checkpoint as from the rows.
   void take(std::vector<double> values) {

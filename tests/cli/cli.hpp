@@ -52,7 +52,8 @@ class Cli : public ::testing::Test {
     return out;
   }
   /// The offer of that mechanism in what `plan --json` printed.
-  [[nodiscard]] static nlohmann::json offer_of(const nlohmann::json& plan, const std::string& name) {
+  [[nodiscard]] static nlohmann::json offer_of(const nlohmann::json& plan,
+                                               const std::string& name) {
     for (const auto& offer : plan["offers"]) {
       if (offer["name"] == name) return offer;
     }

@@ -104,15 +104,16 @@ TEST_F(Interrupt, ACertifiedRunGoesOnToAValidModel) {
 
 // A model that cannot be written leaves the checkpoint; the same command then writes it.
 TEST_F(Interrupt, AFailedWriteCanBeTriedAgain) {
-  std::vector<std::string> undisturbed = fit({"--out", "whole.json", "--seed", "11", "--quiet", "--mechanism", "path"});
+  std::vector<std::string> undisturbed =
+      fit({"--out", "whole.json", "--seed", "11", "--quiet", "--mechanism", "path"});
   ASSERT_EQ(gibbsite(undisturbed).status, 0);
   const auto names = [&](std::vector<std::string> more) {
     for (const char* always : {"table.csv", "table.toml", "whole.json"}) more.emplace_back(always);
     std::sort(more.begin(), more.end());
     return more;
   };
-  const std::vector<std::string> command =
-      fit({"--out", "model.json", "--seed", "11", "--checkpoint", "run.ckpt", "--mechanism", "path"});
+  const std::vector<std::string> command = fit(
+      {"--out", "model.json", "--seed", "11", "--checkpoint", "run.ckpt", "--mechanism", "path"});
   // A quota that the model exceeds and the checkpoint does not.
   const auto outcome = gibbsite(command, 1024);
   EXPECT_EQ(outcome.status, 2);

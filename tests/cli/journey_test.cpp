@@ -166,9 +166,9 @@ TEST_F(Journey, PredictWorksFromTheModelAlone) {
   const auto& link = model["link"];
   const double x[] = {age, 1, 0, 0, 1};
   double squared = 0;
-  for (int k = 0; k < 5; ++k) {
+  for (std::size_t k = 0; k < 5; ++k) {
     double whitened = 0;
-    for (int j = 0; j < 5; ++j) whitened += link["metric"][j][k].get<double>() * x[j];
+    for (std::size_t j = 0; j < 5; ++j) whitened += link["metric"][j][k].get<double>() * x[j];
     squared += whitened * whitened;
   }
   const double cap = std::min(1.0, link["clip"].get<double>() / std::sqrt(squared));

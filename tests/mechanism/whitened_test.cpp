@@ -153,11 +153,11 @@ TEST(Whitened, WhatItDoesNotDoIsSaidWhenItIsPlanned) {
   EXPECT_EQ(chosen(problem(1000, 2001), budget, {}), "path");
   EXPECT_EQ(chosen(problem(1000, 5), budget, {.step_size = 1e-3}), "path");
   EXPECT_EQ(chosen(problem(1000, 5), budget, {.iterations = 100}), "path");
-  EXPECT_EQ(settings_of(plan(problem(1000, 5), budget,
-                             {.mechanism = "whitened", .iterations = 100})
-                            .offer())
-                .iterations,
-            100);
+  EXPECT_EQ(
+      settings_of(
+          plan(problem(1000, 5), budget, {.mechanism = "whitened", .iterations = 100}).offer())
+          .iterations,
+      100);
 }
 
 // A certificate may hold any settings: what they do not add up to is not promised.

@@ -115,9 +115,9 @@ bool same_promise(const std::string& at, const json& before, const json& after, 
   const bool number = before.is_number() && after.is_number();
   const double ratio = number ? after.get<double>() / before.get<double>() : 0;
   // Noise was scaled to its share and its clip, whatever they were: the promise is their sum.
-  for (const char* name : {"/mechanism/first_clip", "/mechanism/first_moment_share",
-                           "/mechanism/second_moment_share", "/mechanism/curvature_share",
-                           "/mechanism/clip_factor", "/constants/rows"}) {
+  for (const char* name :
+       {"/mechanism/first_clip", "/mechanism/first_moment_share", "/mechanism/second_moment_share",
+        "/mechanism/curvature_share", "/mechanism/clip_factor", "/constants/rows"}) {
     if (whitened && at == std::string("/certificate") + name) return number;
   }
   if (at == "/certificate/mechanism/query_mu") return ratio < 1;

@@ -1,5 +1,5 @@
-// Whole runs of whitened: what their answers would have been for a neighbor, whether they go on from
-// a checkpoint to the same bits, and tables that nobody would fit.
+// Whole runs of whitened: what their answers would have been for a neighbor, whether they go on
+// from a checkpoint to the same bits, and tables that nobody would fit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,8 +64,8 @@ void set_row(Dataset& data, std::size_t i, std::span<const float> row, float lab
   data.y[i] = label;
 }
 
-// sum over a run's questions of ||change of the answer||^2/sigma^2 when the row becomes another: the
-// squared mu that this pair of tables is told apart with, if all answers are seen.
+// sum over a run's questions of ||change of the answer||^2/sigma^2 when the row becomes another:
+// the squared mu that this pair of tables is told apart with, if all answers are seen.
 double squared_mu_of(const Dataset& data, const Dataset& other, std::span<const Question> asked) {
   const auto backend = support::make_test_backend("cpu");
   const auto here = backend->load(data.view(), data.y, loss_named("logistic"));
@@ -85,8 +85,8 @@ std::vector<Question> asked_in(const Release& release, const Plan& made, const D
 }
 
 // No pair of neighbors is further apart than mu along the run that was made on one of them; the
-// worst pairs come near to it. A gradient's sensitivity of C in place of 2C, a share counted twice or
-// a question that is not paid for fails here.
+// worst pairs come near to it. A gradient's sensitivity of C in place of 2C, a share counted twice
+// or a question that is not paid for fails here.
 TEST(WhitenedRun, NoNeighborIsFurtherAwayThanMuAlongARun) {
   double closest = 0;
   int pairs = 0;
@@ -114,7 +114,8 @@ TEST(WhitenedRun, NoNeighborIsFurtherAwayThanMuAlongARun) {
                 set_row(here, 17, rows[a], 1);
                 if (add_remove) {
                   const auto at = static_cast<std::ptrdiff_t>(17 * d);
-                  there.x.erase(there.x.begin() + at, there.x.begin() + at + static_cast<std::ptrdiff_t>(d));
+                  there.x.erase(there.x.begin() + at,
+                                there.x.begin() + at + static_cast<std::ptrdiff_t>(d));
                   there.y.erase(there.y.begin() + 17);
                 } else {
                   set_row(there, 17, rows[b], label);
@@ -162,8 +163,8 @@ TEST(WhitenedRun, EveryQuestionCostsItsShareForItsWorstPair) {
     };
     const double far = 50 * q.clip;
     // Across omega a residual is 1/2 for either class, beyond the cap: opposite gradients.
-    const Eigen::VectorXd along = q.omega.norm() > 0 ? q.omega.normalized().eval()
-                                                     : Eigen::VectorXd::Unit(3, 0).eval();
+    const Eigen::VectorXd along =
+        q.omega.norm() > 0 ? q.omega.normalized().eval() : Eigen::VectorXd::Unit(3, 0).eval();
     Eigen::VectorXd across = Eigen::VectorXd::Unit(3, 1);
     across = (across - across.dot(along) * along).normalized();
     Dataset here = data, there = data;
@@ -187,7 +188,8 @@ TEST(WhitenedRun, EveryQuestionCostsItsShareForItsWorstPair) {
     };
     const double part = std::pow(curvature(middle) - curvature(here), 2);
     EXPECT_LE(part, curvature_share * mu2 * (1 + 1e-9)) << i;
-    EXPECT_GE(part, curvature_share * mu2 * (1 - 1e-3)) << i << ": the noise is more than is needed";
+    EXPECT_GE(part, curvature_share * mu2 * (1 - 1e-3))
+        << i << ": the noise is more than is needed";
   }
 }
 
@@ -201,8 +203,8 @@ TEST_P(WhitenedBackend, GoesOnFromACheckpointToTheSameBits) {
   const Dataset data = table(100, 3, 1);
   const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5});
   const auto backend = support::make_test_backend(GetParam());
-  const Release whole =
-      fit(logistic_regression(), data, made, *backend, Key::from_seed(3), {.release_answers = true});
+  const Release whole = fit(logistic_regression(), data, made, *backend, Key::from_seed(3),
+                            {.release_answers = true});
   const TempDir folder;
   const FitOptions kept{.checkpoint = folder.path("run.ckpt"), .release_answers = true};
   for (int attempts = 0;; ++attempts) {
@@ -212,7 +214,8 @@ TEST_P(WhitenedBackend, GoesOnFromACheckpointToTheSameBits) {
     options.stop = &stop;
     options.progress = [&](std::uint64_t, std::uint64_t) { stop = true; };
     try {
-      const Release resumed = fit(logistic_regression(), data, made, *backend, Key::from_seed(3), options);
+      const Release resumed =
+          fit(logistic_regression(), data, made, *backend, Key::from_seed(3), options);
       EXPECT_GT(attempts, 3);
       EXPECT_EQ(resumed.model().draws, whole.model().draws);
       EXPECT_EQ(resumed.model().link->metric, whole.model().link->metric);
@@ -252,13 +255,15 @@ TEST(WhitenedRun, DegenerateTablesEndInAModel) {
   try_one("one class", data);
   try_one("nearly no noise", data, 60);
   data = table(60, 5, 4);
-  for (std::size_t i = 0; i < 60; ++i) std::copy_n(data.x.begin(), 6, data.x.begin() + static_cast<std::ptrdiff_t>(6 * i));
+  for (std::size_t i = 0; i < 60; ++i)
+    std::copy_n(data.x.begin(), 6, data.x.begin() + static_cast<std::ptrdiff_t>(6 * i));
   try_one("one row sixty times", data);
   data = table(60, 5, 4);
   for (std::size_t i = 0; i < 60; ++i) data.x[6 * i + 2] = data.x[6 * i + 3], data.x[6 * i] = 0.25F;
   try_one("a column twice, a constant one", data, 20);
   data = table(60, 5, 4);
-  for (std::size_t i = 0; i < 60; ++i) std::fill_n(data.x.begin() + static_cast<std::ptrdiff_t>(6 * i), 5, 0.0F);
+  for (std::size_t i = 0; i < 60; ++i)
+    std::fill_n(data.x.begin() + static_cast<std::ptrdiff_t>(6 * i), 5, 0.0F);
   try_one("all numbers zero", data, 20);
   data.schema.intercept = false;
   data.schema.columns.push_back({"last", ColumnType::number, 0, 1, {}, false});
@@ -280,8 +285,8 @@ TEST(WhitenedRun, DegenerateTablesEndInAModel) {
   try_one("separable", data, 60);
 }
 
-// Clips follow from answers and public numbers alone: the rule, which sees no row, comes to those of
-// the run. Under add/remove the true number of rows is one more thing that it must not see.
+// Clips follow from answers and public numbers alone: the rule, which sees no row, comes to those
+// of the run. Under add/remove the true number of rows is one more thing that it must not see.
 TEST(WhitenedRun, OnlyAnswersDecideWhatIsAsked) {
   const Dataset data = table(200, 3, 6);
   const Budget budget{.epsilon = 1, .delta = 1e-5, .adjacency = Adjacency::add_remove};

@@ -120,11 +120,10 @@ TEST(AdultWhitened, TheDefaultKeepsItsPromise) {
   const auto n = static_cast<double>(train.rows());
   const Model model = logistic_regression();
   const auto backend = make_backend("auto");
-  for (const auto& [epsilon, least, most] :
-       {Reach{0.1, 82.4, 0.387}, Reach{0.5, 83.75, 0.350}, Reach{1, 84.45, 0.338},
-        Reach{2, 84.7, 0.331}}) {
-    const Plan made = plan(model.constants(schema, train.rows()),
-                           {.epsilon = epsilon, .delta = 1 / (n * n)});
+  for (const auto& [epsilon, least, most] : {Reach{0.1, 82.4, 0.387}, Reach{0.5, 83.75, 0.350},
+                                             Reach{1, 84.45, 0.338}, Reach{2, 84.7, 0.331}}) {
+    const Plan made =
+        plan(model.constants(schema, train.rows()), {.epsilon = epsilon, .delta = 1 / (n * n)});
     ASSERT_EQ(name_of(made.offer().mechanism), "whitened");
     double accuracy = 0, log_loss = 0;
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {

@@ -46,8 +46,10 @@ class OneDimension {
     problem_.features = 1;
     problem_.row_norm = 3;
     const auto backend = make_backend("reference");
-    engines_[0] = backend->load({here_.x.data(), here_.x.size(), 1}, here_.y, loss_named("logistic"));
-    engines_[1] = backend->load({there_.x.data(), there_.x.size(), 1}, there_.y, loss_named("logistic"));
+    engines_[0] =
+        backend->load({here_.x.data(), here_.x.size(), 1}, here_.y, loss_named("logistic"));
+    engines_[1] =
+        backend->load({there_.x.data(), there_.x.size(), 1}, there_.y, loss_named("logistic"));
   }
 
   // sup over events of P(E) - e^epsilon P'(E), E of all answers: one question for moments, then T
@@ -143,13 +145,16 @@ std::vector<Pair> pairs() {
       {"one person alone", {{1}, {1}}, {{0.3F}, {-1}}, replace, 1},
       {"all rows zero but one", {{0, 0, 3}, {1, 1, 1}}, {{0, 0, 0}, {1, 1, 1}}, replace, 3},
       {"a row more", {{1, 1, 1}, {1, 1, -1}}, {{1, 1}, {1, 1}}, add, 3},
-      {"two rows of one person", {{1, 1, 0.2F}, {1, 1, 1}}, {{1, 1, 0.2F}, {-1, -1, 1}},
-       {Adjacency::replace_one, 2}, 3},
+      {"two rows of one person",
+       {{1, 1, 0.2F}, {1, 1, 1}},
+       {{1, 1, 0.2F}, {-1, -1, 1}},
+       {Adjacency::replace_one, 2},
+       3},
   };
 }
 
-// No event of all answers is likelier than the profile allows, at any epsilon, either way round; and
-// the worst pair comes near it.
+// No event of all answers is likelier than the profile allows, at any epsilon, either way round;
+// and the worst pair comes near it.
 TEST(WhitenedLaw, AWholeRunInOneDimensionStaysBelowItsProfile) {
   double nearest = 0;
   for (const double mu : {0.3, 1.5}) {
@@ -197,10 +202,11 @@ TEST(WhitenedLaw, MomentsHaveTheNoiseThatTheyArePaidFor) {
   double on = 0, off = 0, cross = 0, gradients = 0;
   int n_on = 0, n_off = 0, n_gradients = 0, runs = 400;
   for (int seed = 0; seed < runs; ++seed) {
-    const auto answers = fit(model, data, made, *backend, Key::from_seed(static_cast<std::uint64_t>(seed)),
-                             {.release_answers = true})
-                             .model()
-                             .answers;
+    const auto answers =
+        fit(model, data, made, *backend, Key::from_seed(static_cast<std::uint64_t>(seed)),
+            {.release_answers = true})
+            .model()
+            .answers;
     std::size_t at = 0;
     for (std::size_t a = 0; a < d; ++a) {
       for (std::size_t b = 0; b <= a; ++b, ++at) {
@@ -219,7 +225,8 @@ TEST(WhitenedLaw, MomentsHaveTheNoiseThatTheyArePaidFor) {
   const auto expect_chi_squared = [](double sum, int n, const char* what) {
     const boost::math::chi_squared law(n);
     // Rounding to the answer's grid adds at most 1/768.
-    EXPECT_LE(sum / (1 + 1.0 / 768), boost::math::quantile(boost::math::complement(law, 5e-8))) << what;
+    EXPECT_LE(sum / (1 + 1.0 / 768), boost::math::quantile(boost::math::complement(law, 5e-8)))
+        << what;
     EXPECT_GE(sum, boost::math::quantile(law, 5e-8)) << what;
   };
   expect_chi_squared(on, n_on, "diagonal");

@@ -19,8 +19,8 @@ struct Question {
   bool moments = false;
   WhitenedRule::Metric metric;  ///< P
   double clip = 0;
-  Eigen::VectorXd omega;                     ///< of a gradient
-  double deviation = 0, of_curvature = 0;    ///< of the noise in its answer
+  Eigen::VectorXd omega;                   ///< of a gradient
+  double deviation = 0, of_curvature = 0;  ///< of the noise in its answer
 };
 
 /// The questions that lead to these released answers: the rule once more.
@@ -43,10 +43,9 @@ inline std::vector<Question> questions_of(const Whitened& settings, const Proble
     } else {
       const NoisyAnswer& curvature = answers[++i];
       q.of_curvature = curvature.deviation;
-      rule.answer_gradient(
-          Eigen::Map<const Eigen::VectorXd>(a.values.data(),
-                                            static_cast<Eigen::Index>(a.values.size())),
-          a.deviation, curvature.values[0]);
+      rule.answer_gradient(Eigen::Map<const Eigen::VectorXd>(
+                               a.values.data(), static_cast<Eigen::Index>(a.values.size())),
+                           a.deviation, curvature.values[0]);
     }
     out.push_back(std::move(q));
   }

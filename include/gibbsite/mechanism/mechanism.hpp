@@ -18,7 +18,8 @@
 
 namespace gibbsite {
 
-using Mechanism = std::variant<Whitened, Path, Rejection, Proximal, Averaged, Dalalyan, OutputPerturbation>;
+using Mechanism =
+    std::variant<Whitened, Path, Rejection, Proximal, Averaged, Dalalyan, OutputPerturbation>;
 
 /// "path", "rejection", ...
 std::string_view name_of(const Mechanism& mechanism);

@@ -33,8 +33,9 @@ struct AddedNoise {
   double reach = 0;      ///< no coordinate that it is added to is larger
 };
 
-/// Gaussian answers to questions about sums over rows: each number q has noise from `answer_normals`
-/// (core/random.hpp) of its own deviation sigma added, and is rounded to answer_grid(sigma).
+/// Gaussian answers to questions about sums over rows: each number q has noise from
+/// `answer_normals` (core/random.hpp) of its own deviation sigma added, and is rounded to
+/// answer_grid(sigma).
 struct AnsweredNoise {
   double numbers = 0;  ///< of all answers
 };
