@@ -166,9 +166,8 @@ class PlainCappedLoss final : public CappedLoss {
         const auto cap = static_cast<double>(caps_[first + i]);
         if (std::fabs(r[i]) < cap) g[index(d)] += w[i];
         const double held = std::clamp(r[i], -cap, cap);
-        x_.for_each(first + i, [&](std::size_t j, float v) {
-          g[index(j)] += held * static_cast<double>(v);
-        });
+        x_.for_each(first + i,
+                    [&](std::size_t j, float v) { g[index(j)] += held * static_cast<double>(v); });
       }
       return g;
     });
@@ -188,7 +187,8 @@ class PlainCappedLoss final : public CappedLoss {
 void require_metric(MatrixView<const double> P, std::size_t d, double clip) {
   require_at_least(clip, 0, "clip");
   if (P.rows != d || P.cols == 0) {
-    throw BadInput(fmt::format("P: {} x {} for {} features; give a row for each", P.rows, P.cols, d));
+    throw BadInput(
+        fmt::format("P: {} x {} for {} features; give a row for each", P.rows, P.cols, d));
   }
   const std::span all(P.data, P.rows * P.cols);
   if (!std::ranges::all_of(all, [](double v) { return std::isfinite(v); })) {

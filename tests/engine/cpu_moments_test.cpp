@@ -1,12 +1,11 @@
 // Products, caps and moments of the CPU backend on every instruction set: what is exact, and the
 // same bits whether rows and P are numbers or entries. Their sums: moments_backend_test.cpp.
-#include "engine/cpu/moments.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
+#include "engine/cpu/moments.hpp"
 #include "engine/cpu/whitened.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/model/loss.hpp"

@@ -399,8 +399,8 @@ void EntryLogits(D d, const SparseRows& x, size_t features, const double* HWY_RE
       const size_t j = x.feature[e];
       double* const at = sum + (j < whole ? j % lanes : j - (features - lanes));
       const auto value = static_cast<double>(absolute ? std::fabs(x.value[e]) : x.value[e]);
-      hn::StoreU(hn::MulAdd(hn::Set(one, value), hn::LoadU(one, theta + j), hn::LoadU(one, at)), one,
-                 at);
+      hn::StoreU(hn::MulAdd(hn::Set(one, value), hn::LoadU(one, theta + j), hn::LoadU(one, at)),
+                 one, at);
     }
     z[i] = hn::GetLane(hn::SumOfLanes(d, hn::Load(d, sum)));
   }
@@ -413,7 +413,8 @@ void RowLogitsOf(D d, const RowsPart& rows, size_t features, const double* theta
   const FewChains<double> few{theta, z, nullptr, rows.x.rows, packed};
   Logits<8, 1, absolute>(d, rows.x.data, features, few);
 }
-void RowLogits(const RowsPart& rows, size_t features, const double* theta, bool absolute, double* z) {
+void RowLogits(const RowsPart& rows, size_t features, const double* theta, bool absolute,
+               double* z) {
   const auto of = [&](auto d) HWY_ATTR {
     absolute ? RowLogitsOf<true>(d, rows, features, theta, z)
              : RowLogitsOf<false>(d, rows, features, theta, z);
@@ -438,12 +439,10 @@ HWY_INLINE double HoldAll(size_t count, const float* cap, double* r, const F& cu
   const Wide<double> d;
   const Narrow<double> one;
   const size_t whole = count / hn::Lanes(d) * hn::Lanes(d);
-  const auto sum = Hold(d, 0, whole, cap, r, hn::Zero(d), [&](size_t i, auto size) HWY_ATTR {
-    return curvature(d, i, size);
-  });
-  const auto rest = Hold(one, whole, count, cap, r, hn::Zero(one), [&](size_t i, auto size) HWY_ATTR {
-    return curvature(one, i, size);
-  });
+  const auto sum = Hold(d, 0, whole, cap, r, hn::Zero(d),
+                        [&](size_t i, auto size) HWY_ATTR { return curvature(d, i, size); });
+  const auto rest = Hold(one, whole, count, cap, r, hn::Zero(one),
+                         [&](size_t i, auto size) HWY_ATTR { return curvature(one, i, size); });
   return hn::GetLane(hn::SumOfLanes(d, sum)) + hn::GetLane(rest);
 }
 

@@ -71,7 +71,8 @@ void PanelProducts(const Metric& m, const RowsPart& rows, const float* HWY_RESTR
       for (std::uint64_t e = x.begin[i]; e < x.begin[i + 1]; ++e) {
         const auto value = hn::Set(d, x.value[e]);
         const float* const p = panel + x.feature[e] * width;
-        for (size_t v = 0; v < V; ++v) sum[v] = hn::MulAdd(value, hn::LoadU(d, p + v * lanes), sum[v]);
+        for (size_t v = 0; v < V; ++v)
+          sum[v] = hn::MulAdd(value, hn::LoadU(d, p + v * lanes), sum[v]);
       }
       for (size_t v = 0; v < V; ++v) hn::StoreU(sum[v], d, u + i * m.stride + column + v * lanes);
     }

@@ -181,7 +181,8 @@ void second_moments(const Table& table, Crew& crew, MatrixView<const double> P, 
     workers.push_back(
         {Aligned<float>(chunk * metric.stride), Aligned<double>(chunk * metric.stride)});
   }
-  unpack_moments(metric, sums([&](std::size_t first, std::size_t last, std::size_t member, double* sum) {
+  unpack_moments(metric,
+                 sums([&](std::size_t first, std::size_t last, std::size_t member, double* sum) {
                    auto& [u, v] = workers[member];
                    for (; first < last; first += chunk) {
                      const RowsPart rows = table.part(first, std::min(first + chunk, last));

@@ -105,8 +105,8 @@ class WideEngine final : public HostRows {
   }
 
  private:
-  // Its caps and slopes are those of the other engine, bit by bit: which of the two is taken depends
-  // on the number of entries, so on other rows.
+  // Its caps and slopes are those of the other engine, bit by bit: which of the two is taken
+  // depends on the number of entries, so on other rows.
   class Capped final : public CappedLoss {
    public:
     Capped(WideEngine& engine, MatrixView<const double> P, double clip)
@@ -121,10 +121,10 @@ class WideEngine final : public HostRows {
             const std::size_t last = first + r.size();
             if (!found_) caps_.find(first, last, workers_[member]);
             double z[sub_block], w[sub_block];
-            row_logits(engine_.table().part(first, last), engine_.features(), theta.data(), false, z);
-            curvatures_[first / sub_block] =
-                held_residuals(engine_.choice_, {z, r.size()}, &engine_.y_[first],
-                               caps_.from(first), r.data(), w);
+            row_logits(engine_.table().part(first, last), engine_.features(), theta.data(), false,
+                       z);
+            curvatures_[first / sub_block] = held_residuals(
+                engine_.choice_, {z, r.size()}, &engine_.y_[first], caps_.from(first), r.data(), w);
           },
           out);
       found_ = true;

@@ -94,15 +94,17 @@ class Engine {
   /// out[C] = sum_i l(theta_c; x_i, y_i). Reads private data: diagnostics only.
   virtual void loss_values(MatrixView<const double> theta, std::span<double> out) = 0;
 
-  /// out[k x k] = sum_i v_i v_i^T of vectors v_i of floats (times a power of two that P fixes), with
+  /// out[k x k] = sum_i v_i v_i^T of vectors v_i of floats (times a power of two that P fixes),
+  /// with
   /// ||v_i|| <= clip in exact arithmetic, for P [d x k] and clip >= 0. v_i is a function of
   /// (row i, P, clip) alone: not of its place, of the other rows, of how they are stored, nor of
-  /// threads. It is about u_i = P^T x_i min(1, clip/||P^T x_i||): off by the roundings of the product
-  /// in floats at most; numbers of u_i below the normal floats count as 0, and so does a u_i that
-  /// leaves the floats. Products of floats are exact, sums in double keep to accumulation_depth,
-  /// the same bits for any number of threads; finite whatever finite rows, P and clip are.
-  /// Work n (d k + k^2/2), and n k for the first where no column of P has more than two entries
-  /// that are not 0. Throws BadInput on a P of other rows or that is not finite, or such a clip.
+  /// threads. It is about u_i = P^T x_i min(1, clip/||P^T x_i||): off by the roundings of the
+  /// product in floats at most; numbers of u_i below the normal floats count as 0, and so does a
+  /// u_i that leaves the floats. Products of floats are exact, sums in double keep to
+  /// accumulation_depth, the same bits for any number of threads; finite whatever finite rows, P
+  /// and clip are. Work n (d k + k^2/2), and n k for the first where no column of P has more than
+  /// two entries that are not 0. Throws BadInput on a P of other rows or that is not finite, or
+  /// such a clip.
   virtual void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) = 0;
 
   /// The loss capped at `clip` in the metric of P [d x k]; one float a row, found by the first
