@@ -139,6 +139,7 @@ constexpr Shape shapes[] = {{1, 1}, {1, 3}, {3, 2}, {7, 7}, {8, 17}, {33, 33}, {
 class Whitened : public support::TestOn {
  protected:
   Whitened() : TestOn(GIBBSITE_TEST_BACKEND) {}
+  const bool any_loss_ = name_ == "reference" || name_ == "cpu";  // also one not compiled in
 
   static std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y,
                                       std::size_t threads = 2,
@@ -276,6 +277,7 @@ TEST_F(Whitened, ARowOfZerosIsNotHeld) {
   for (const double clip : {0.0, 1e-300, 1.0}) {
     const std::vector<double> theta(3, 1.0);
     EXPECT_EQ(gradient(*load(Rows(x.data(), 2, 3), y), m, clip, theta)[3], 0.5);
+    if (!any_loss_) continue;
     const LossOf<tanh_loss> loss;
     const double t = std::tanh(1.0), curvature = 2 * (1 - t * t);
     EXPECT_EQ(gradient(*load(Rows(x.data(), 2, 3), y, 2, loss), m, clip, theta)[3], 2 * curvature);
@@ -435,6 +437,7 @@ TEST_P(Sums, GradientIsWithinItsBound) {
   std::size_t held = 0, free = 0;
   for (const Loss* const loss : {&loss_named("logistic"), static_cast<const Loss*>(&other)}) {
     const bool logistic = loss != &other;
+    if (!logistic && !any_loss_) continue;
     const auto engine = load(p.view(), p.y, 2, *loss);
     for (const double clip : {infinity, 2.0, 0.0}) {
       std::vector<long double> exact(d + 1, 0);
