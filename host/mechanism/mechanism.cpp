@@ -106,7 +106,8 @@ std::string_view assumption(const OutputPerturbation& /*m*/) {
 }
 std::string_view assumption(const Whitened& /*m*/) {
   return "every question was asked in the metric and with the clip that docs/whitened.md derives "
-         "from the answers before it, and its noise was scaled to that clip and to its share";
+         "from the answers before it, and its noise was scaled to that clip, to what rounding may add "
+         "and to its share";
 }
 std::string_view assumption(const auto& /*m*/) { return minimizer_assumption; }
 
@@ -128,9 +129,8 @@ std::string basis(const Path& m) {
 }
 std::string basis(const Whitened& m) {
   return fmt::format(
-      "It rests on noise added to every sum over rows that the run took: {} of second moments, "
-      "{:.10g} of capped gradients. It covers their noisy answers too",
-      m.second_moment_share > 0 ? 2 : 1, m.iterations);
+      "It rests on the noise in {} of second moments and {:.10g} of gradients, which it covers too",
+      m.second_moment_share > 0 ? "two sums" : "one sum", m.iterations);
 }
 std::string basis(const OutputPerturbation& m) {
   return fmt::format("It rests on noise of deviation {:.3g} added to every coefficient",
