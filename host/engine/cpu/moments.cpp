@@ -208,31 +208,39 @@ void ClipRows(const Metric& m, size_t rows, const float* u, double clip, double*
   }
 }
 
+// to[r][w] += sum_i left[i][r] right[i][w] over rows > 0 rows.
+template <size_t R, size_t V>
+HWY_INLINE void MomentsTile(const double* HWY_RESTRICT left, const double* HWY_RESTRICT right,
+                            size_t stride, size_t rows, double* HWY_RESTRICT to) {
+  const Doubles d;
+  const size_t lanes = hn::Lanes(d), width = V * lanes;
+  hn::Vec<Doubles> tile[R][V];
+  for (size_t r = 0; r < R; ++r) {
+    for (size_t w = 0; w < V; ++w) tile[r][w] = hn::LoadU(d, to + r * width + w * lanes);
+  }
+  const double* const end = left + rows * stride;
+  do {
+    hn::Vec<Doubles> b[V];
+    for (size_t w = 0; w < V; ++w) b[w] = hn::LoadU(d, right + w * lanes);
+    for (size_t r = 0; r < R; ++r) {
+      const auto a = hn::Set(d, left[r]);
+      for (size_t w = 0; w < V; ++w) tile[r][w] = hn::MulAdd(a, b[w], tile[r][w]);
+    }
+    left += stride;
+    right += stride;
+  } while (left != end);
+  for (size_t r = 0; r < R; ++r) {
+    for (size_t w = 0; w < V; ++w) hn::StoreU(tile[r][w], d, to + r * width + w * lanes);
+  }
+}
+
 void AddMoments(const Metric& m, size_t rows, const double* HWY_RESTRICT v,
                 double* HWY_RESTRICT sum) {
   constexpr size_t V = moment_vectors;
-  const Doubles d;
-  const size_t lanes = hn::Lanes(d), width = V * lanes, k = m.columns, stride = m.stride;
+  const size_t width = V * hn::Lanes(Doubles()), k = m.columns, stride = m.stride;
   for (size_t column = 0; column < k; column += width) {
-    ForEachTile<RowsOfTile(V)>(column, k, [&]<size_t R>(size_t row) HWY_ATTR {
-      double* const to = sum + (row - column) * width;
-      hn::Vec<Doubles> tile[R][V];
-      for (size_t r = 0; r < R; ++r) {
-        for (size_t w = 0; w < V; ++w) tile[r][w] = hn::LoadU(d, to + r * width + w * lanes);
-      }
-      const double* HWY_RESTRICT left = v + row;
-      const double* HWY_RESTRICT right = v + column;
-      for (size_t i = 0; i < rows; ++i, left += stride, right += stride) {
-        hn::Vec<Doubles> b[V];
-        for (size_t w = 0; w < V; ++w) b[w] = hn::LoadU(d, right + w * lanes);
-        for (size_t r = 0; r < R; ++r) {
-          const auto a = hn::Set(d, left[r]);
-          for (size_t w = 0; w < V; ++w) tile[r][w] = hn::MulAdd(a, b[w], tile[r][w]);
-        }
-      }
-      for (size_t r = 0; r < R; ++r) {
-        for (size_t w = 0; w < V; ++w) hn::StoreU(tile[r][w], d, to + r * width + w * lanes);
-      }
+    ForEachTile<RowsOfTile(V)>(column, k, [=]<size_t R>(size_t row) HWY_ATTR {
+      MomentsTile<R, V>(v + row, v + column, stride, rows, sum + (row - column) * width);
     });
     sum += (k - column) * width;
   }

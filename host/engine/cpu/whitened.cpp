@@ -169,7 +169,7 @@ void second_moments(const Table& table, Crew& crew, MatrixView<const double> P, 
                     MatrixView<double> out) {
   const Metric metric(P);
   const double scaled = std::ldexp(std::min(clip, 0x1p480), -metric.exponent);
-  const std::size_t chunk = metric.stride <= 256 ? tile_rows : 2 * tile_rows;
+  const std::size_t chunk = metric.stride <= 256 ? 2 * tile_rows : tile_rows;
   struct Worker {
     Aligned<float> u;
     Aligned<double> v;
