@@ -106,7 +106,8 @@ std::string_view assumption(const OutputPerturbation& /*m*/) {
 }
 std::string_view assumption(const Whitened& /*m*/) {
   return "every question was asked in the metric and with the clip that docs/whitened.md derives "
-         "from the answers before it, and its noise was scaled to that clip, to what rounding may add "
+         "from the answers before it, and its noise was scaled to that clip, to what rounding may "
+         "add "
          "and to its share";
 }
 std::string_view assumption(const auto& /*m*/) { return minimizer_assumption; }

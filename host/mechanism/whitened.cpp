@@ -67,11 +67,11 @@ Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget&
   Offer out;
   out.mechanism = s;
   out.guarantee.mu = mu;
-  // A row's moments cost d^2 of arithmetic in place of d, and their eigenpairs d^3 whatever the rows
-  // (measured: docs/performance.md).
+  // A row's moments cost d^2 of arithmetic in place of d, and their eigenpairs d^3 whatever the
+  // rows (measured: docs/performance.md).
   const double eigenpairs = 200 * d * d / static_cast<double>(problem.rows);
-  out.cost = cost_of(s.iterations + questions,
-                     s.iterations + questions * (1 + 0.06 * d + eigenpairs), 1);
+  out.cost =
+      cost_of(s.iterations + questions, s.iterations + questions * (1 + 0.06 * d + eigenpairs), 1);
   if (problem.loss != "logistic") {
     out.why = "its probabilities are those of the logistic loss; use another `mechanism`";
   } else if (problem.center_norm != 0 || problem.prior_precision) {
