@@ -90,14 +90,16 @@ std::unique_ptr<Sampler> make_sampler(const Model& model, const Schema& schema, 
 }
 
 // Of everything a resumed run must share with the run it continues: keyed, so that it says nothing
-// about the data to a reader without the key.
+// about the data to a reader without the key. Neighbors too: noise may be scaled to them where the
+// settings are not.
 std::string fingerprint_of(const Model& model, const Dataset& data, const Plan& plan,
                            const StreamKey& key) {
   const Problem& p = plan.problem;
   std::string text =
-      fmt::format("{} {} {} {:a} {} {}\n{}\n{}\n{} ", to_string(key.kind), p.rows, p.features,
-                  p.row_norm, p.intercept, plan.budget.draws, model.loss->name(),
-                  to_toml(data.schema), name_of(plan.offer().mechanism));
+      fmt::format("{} {} {} {:a} {} {} {} {}\n{}\n{}\n{} ", to_string(key.kind), p.rows,
+                  p.features, p.row_norm, p.intercept, plan.budget.draws,
+                  to_string(plan.budget.adjacency), plan.budget.rows_per_person,
+                  model.loss->name(), to_toml(data.schema), name_of(plan.offer().mechanism));
   struct Writer {
     std::string& text;
     void operator()(const char* name, double value, Legal /*legal*/) const {
