@@ -272,6 +272,18 @@ TEST(WhitenedRun, NoCheckpointGoesOnForOtherNeighbors) {
   }
 }
 
+// A Plan is open to its caller. The certificate names the neighbors of the offer, so noise is for them.
+TEST(WhitenedRun, NoiseIsForTheNeighborsOfTheCertificate) {
+  const Dataset data = table(100, 2, 2);
+  const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5, .rows_per_person = 10});
+  Plan changed = made;
+  changed.budget.rows_per_person = 1;
+  const Release as_planned = fit_seeded(data, made, 3), out = fit_seeded(data, changed, 3);
+  EXPECT_EQ(out.certificate().claimed.who.rows_per_person, 10U);
+  EXPECT_EQ(out.model().answers[0].deviation, as_planned.model().answers[0].deviation);
+  EXPECT_EQ(out.model().draws, as_planned.model().draws);
+}
+
 // Tables that nobody would fit: a model, certified and finite, and probabilities for every row.
 TEST(WhitenedRun, DegenerateTablesEndInAModel) {
   const auto try_one = [](const std::string& name, Dataset data, double epsilon = 1) {
