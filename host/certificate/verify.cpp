@@ -151,7 +151,8 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c, const 
     noisy = noisy && a.deviation >= least;
   }
   v.check(noisy, "model.answers: each has at least the noise of its share");
-  v.check(clipped, "model.answers: first moments have the clip of the settings, gradients the link's");
+  v.check(clipped,
+          "model.answers: first moments have the clip of the settings, gradients the link's");
   const auto T = static_cast<std::uint64_t>(s.iterations);
   v.check(moments == (s.second_moment_share > 0 ? 2U : 1U) && gradients == T && curvatures == T,
           fmt::format("model.answers: {} of moments, {} gradients, {} curvatures", moments,

@@ -315,7 +315,8 @@ TEST(Verify, RejectsAnswersWithLessNoiseThanTheirShares) {
       EXPECT_TRUE(fails([&](json& model) {
         model["answers"][i]["clip"] = clip;
         model["answers"][i]["deviation"] = clip > 0 ? 1e-3 : 0.0;
-      })) << i << " " << clip;
+      })) << i
+          << " " << clip;
     }
   }
   EXPECT_TRUE(fails([](json& model) { model["answers"] = json::array(); }));

@@ -235,8 +235,8 @@ TEST_P(WhitenedBackend, AgreesWithTheReference) {
   for (std::size_t j = 0; j < a.size(); ++j) EXPECT_NEAR(a[j], b[j], 1e-3 * std::fabs(a[j]) + 1e-4);
 }
 
-// Large tables have the same settings whoever counts as a neighbor, the noise of an answer does not: a
-// run that went on under other neighbors would vouch for answers that had too little.
+// Large tables have the same settings whoever counts as a neighbor, the noise of an answer does
+// not: a run that went on under other neighbors would vouch for answers that had too little.
 TEST(WhitenedRun, NoCheckpointGoesOnForOtherNeighbors) {
   const Dataset data = table(20000, 1, 2);
   const Budget alone{.epsilon = 2, .delta = 1e-5};
@@ -272,7 +272,8 @@ TEST(WhitenedRun, NoCheckpointGoesOnForOtherNeighbors) {
   }
 }
 
-// A Plan is open to its caller. The certificate names the neighbors of the offer, so noise is for them.
+// A Plan is open to its caller. The certificate names the neighbors of the offer, so noise is for
+// them.
 TEST(WhitenedRun, NoiseIsForTheNeighborsOfTheCertificate) {
   const Dataset data = table(100, 2, 2);
   const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5, .rows_per_person = 10});
