@@ -279,6 +279,8 @@ std::vector<NoisyAnswer> answers_from_json(const json& list, std::size_t d,
     }
     answer.clip = number_field(object, "clip", source);
     answer.deviation = number_field(object, "deviation", source);
+    require_finite_nonnegative(answer.clip, source + ": answers.clip");
+    require_finite_positive(answer.deviation, source + ": answers.deviation");
     answer.at = numbers_field(object, "at", moments ? d * d : d, source);
     answer.values = numbers_field(object, "values",
                                   moments    ? d * (d + 1) / 2

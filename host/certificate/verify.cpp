@@ -128,14 +128,18 @@ void verify_certificate(Verifier& v, Verification& out, const json& file) {
 }
 
 // Released answers: as many questions as the settings have, each with the noise of its share at
-// least. (What rounding added to it cannot be seen here.)
-void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
+// least, clipped where the settings and the link say. (What rounding added to the noise cannot be
+// seen here, nor the clip between first moments and gradients.)
+void verify_answers(Verifier& v, const Whitened& s, const Certificate& c, const CappedLink& link,
                     std::span<const NoisyAnswer> answers) {
   const Neighbors& who = c.claimed.who;
   std::uint64_t moments = 0, gradients = 0, curvatures = 0;
-  bool noisy = true;
+  bool noisy = true, clipped = true;
   for (const NoisyAnswer& a : answers) {
     double least = 0;
+    clipped = clipped && (a.question == "moments"    ? moments > 0 || a.clip == s.first_clip
+                          : a.question == "gradient" ? a.clip == link.clip
+                                                     : a.clip == 0);
     if (a.question == "moments") {
       least = moment_deviation_up(s, who, moments++ > 0, a.clip, 0);
     } else if (a.question == "gradient") {
@@ -147,6 +151,8 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
     noisy = noisy && a.deviation >= least;
   }
   v.check(noisy, "model.answers: each has at least the noise of its share");
+  v.check(clipped,
+          "model.answers: first moments have the clip of the settings, gradients the link's");
   const auto T = static_cast<std::uint64_t>(s.iterations);
   v.check(moments == (s.second_moment_share > 0 ? 2U : 1U) && gradients == T && curvatures == T,
           fmt::format("model.answers: {} of moments, {} gradients, {} curvatures", moments,
@@ -182,7 +188,9 @@ void verify_model(Verifier& v, const json& file) {
           "model.link: there where the mechanism is whitened, and only there");
   if (!linear.answers.empty()) {
     v.check(whitened != nullptr, "model.answers: belong to the mechanism whitened");
-    if (whitened != nullptr) verify_answers(v, *whitened, c, linear.answers);
+    if (whitened != nullptr && linear.link) {
+      verify_answers(v, *whitened, c, *linear.link, linear.answers);
+    }
   }
 
   const double grid =

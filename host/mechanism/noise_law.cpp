@@ -178,10 +178,11 @@ double answer_grid(double deviation) {
 }
 
 // A sum and its noise are at most rows s + 14 sigma with sigma >= s/mu, s the most that a row adds:
-// 64 roundings u of that are to be within the grid, which is above sigma/16.
+// 128 roundings u of that are to be within the grid, which is above sigma/16, for a cell has two
+// ends.
 bool answers_resolve(double rows, double mu) {
   const Wide largest = Wide(rows) * Wide(mu) + 14;
-  return 64 * 16 * ldexp(largest, -53) <= 1;
+  return 128 * 16 * ldexp(largest, -53) <= 1;
 }
 
 double release_grid(const ChainNoise& c) {

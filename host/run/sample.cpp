@@ -58,7 +58,7 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan) 
     require_equal(*model.prior_precision, precision_of(plan.offer().mechanism), "prior_precision");
   }
   const std::uint64_t rows = data.rows();
-  if (plan.budget.adjacency == Adjacency::replace_one) {
+  if (plan.offer().guarantee.who.adjacency == Adjacency::replace_one) {
     require_equal(rows, planned.rows, "rows");
   } else if (rows > planned.rows) {
     throw BadInput(fmt::format(
@@ -84,20 +84,23 @@ void require_planned_rows(const Engine& engine, const Problem& planned) {
 
 std::unique_ptr<Sampler> make_sampler(const Model& model, const Schema& schema, const Plan& plan,
                                       const std::shared_ptr<Engine>& engine, const StreamKey& key) {
-  const Task task{model,  plan.problem, plan.budget.neighbors(), plan.budget.draws, schema,
-                  engine, key};
+  // The neighbors that the certificate will name.
+  const Neighbors& who = plan.offer().guarantee.who;
+  const Task task{model, plan.problem, who, plan.budget.draws, schema, engine, key};
   return std::visit([&](const auto& m) { return sampler_of(m, task); }, plan.offer().mechanism);
 }
 
 // Of everything a resumed run must share with the run it continues: keyed, so that it says nothing
-// about the data to a reader without the key.
+// about the data to a reader without the key. Neighbors too: noise may be scaled to them where the
+// settings are not.
 std::string fingerprint_of(const Model& model, const Dataset& data, const Plan& plan,
                            const StreamKey& key) {
   const Problem& p = plan.problem;
-  std::string text =
-      fmt::format("{} {} {} {:a} {} {}\n{}\n{}\n{} ", to_string(key.kind), p.rows, p.features,
-                  p.row_norm, p.intercept, plan.budget.draws, model.loss->name(),
-                  to_toml(data.schema), name_of(plan.offer().mechanism));
+  std::string text = fmt::format("{} {} {} {:a} {} {} {} {}\n{}\n{}\n{} ", to_string(key.kind),
+                                 p.rows, p.features, p.row_norm, p.intercept, plan.budget.draws,
+                                 to_string(plan.offer().guarantee.who.adjacency),
+                                 plan.offer().guarantee.who.rows_per_person, model.loss->name(),
+                                 to_toml(data.schema), name_of(plan.offer().mechanism));
   struct Writer {
     std::string& text;
     void operator()(const char* name, double value, Legal /*legal*/) const {

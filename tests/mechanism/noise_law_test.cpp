@@ -160,9 +160,10 @@ TEST(NoiseLaw, AnswersCostRoundingsAlone) {
     int exponent = 0;
     EXPECT_EQ(std::frexp(answer_grid(sigma), &exponent), 0.5);
   }
-  // A sum of n parts, mu sigma each, and its noise: rounded to double, within 1/64 of a cell.
+  // A sum of n parts, mu sigma each, and its noise: rounding to double moves the two ends of a cell
+  // by 1/64 of it.
   const auto largest_rounding = [](double rows, double mu) {
-    return 0x1p-53 * (rows * mu + max_abs_answer_normal);
+    return 2 * 0x1p-53 * (rows * mu + max_abs_answer_normal);
   };
   for (const double mu : {0.01, 1.0, 6.0}) {
     double rows = 1;

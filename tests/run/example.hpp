@@ -61,8 +61,9 @@ inline Example make_example(const std::string& name, const Schema& schema, std::
     const Neighbors who = budget.neighbors();
     std::vector<double> square(d * d, 1), triangle(d * (d + 1) / 2, 0.25), vector(d, 3);
     for (int i = 0; i < (w.second_moment_share > 0 ? 2 : 1); ++i) {
+      const double clip = i > 0 ? 2 : w.first_clip;
       run.model.answers.push_back(
-          {"moments", 2, moment_deviation_up(w, who, i > 0, 2, 0), square, triangle});
+          {"moments", clip, moment_deviation_up(w, who, i > 0, clip, 0), square, triangle});
     }
     for (std::uint64_t t = 1; static_cast<double>(t) <= w.iterations; ++t) {
       run.model.answers.push_back(

@@ -309,6 +309,16 @@ TEST(Verify, RejectsAnswersWithLessNoiseThanTheirShares) {
     EXPECT_TRUE(fails([&](json& model) { model["answers"].erase(i); })) << i;
   }
   EXPECT_TRUE(fails([](json& model) { model["answers"][2]["clip"] = 1.26; }));
+  // A clip that needs no noise, or next to none.
+  for (const std::size_t i : {0U, 2U}) {
+    for (const double clip : {-1.0, 0.0, 1e-9}) {
+      EXPECT_TRUE(fails([&](json& model) {
+        model["answers"][i]["clip"] = clip;
+        model["answers"][i]["deviation"] = clip > 0 ? 1e-3 : 0.0;
+      })) << i
+          << " " << clip;
+    }
+  }
   EXPECT_TRUE(fails([](json& model) { model["answers"] = json::array(); }));
   EXPECT_TRUE(fails([](json& model) { model["answers"][0]["question"] = "rows"; }));
   EXPECT_TRUE(fails([](json& model) { model["answers"][0]["values"].erase(0); }));

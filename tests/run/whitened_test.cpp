@@ -238,6 +238,56 @@ TEST_P(WhitenedBackend, AgreesWithTheReference) {
   for (std::size_t j = 0; j < a.size(); ++j) EXPECT_NEAR(a[j], b[j], 1e-3 * std::fabs(a[j]) + 1e-4);
 }
 
+// Large tables have the same settings whoever counts as a neighbor, the noise of an answer does
+// not: a run that went on under other neighbors would vouch for answers that had too little.
+TEST(WhitenedRun, NoCheckpointGoesOnForOtherNeighbors) {
+  const Dataset data = table(20000, 1, 2);
+  const Budget alone{.epsilon = 2, .delta = 1e-5};
+  Budget many = alone, present = alone;
+  many.rows_per_person = 4;
+  present.adjacency = Adjacency::add_remove;
+  const auto backend = support::make_test_backend("cpu");
+  const Plan first = plan_of(data, present);
+  for (const Budget& other : {alone, many}) {
+    const Plan second = plan_of(data, other);
+    ASSERT_EQ(std::get<Whitened>(first.offer().mechanism).iterations,
+              std::get<Whitened>(second.offer().mechanism).iterations);
+    ASSERT_EQ(std::get<Whitened>(first.offer().mechanism).clip_factor,
+              std::get<Whitened>(second.offer().mechanism).clip_factor);
+    const TempDir folder;
+    std::atomic<bool> stop = false;
+    FitOptions options{.checkpoint = folder.path("run.ckpt")};
+    options.stop = &stop;
+    options.progress = [&](std::uint64_t, std::uint64_t) { stop = true; };
+    const auto go_on = [&](const Plan& made) {
+      static_cast<void>(fit(logistic_regression(), data, made, *backend, Key::from_os(), options));
+    };
+    EXPECT_THROW(go_on(first), Interrupted);
+    stop = false;
+    try {
+      go_on(second);
+      ADD_FAILURE() << "went on";
+    } catch (const Interrupted&) {
+      ADD_FAILURE() << "went on";
+    } catch (const BadInput& e) {
+      EXPECT_THAT(e.what(), ::testing::HasSubstr("of another run"));
+    }
+  }
+}
+
+// A Plan is open to its caller. The certificate names the neighbors of the offer, so noise is for
+// them.
+TEST(WhitenedRun, NoiseIsForTheNeighborsOfTheCertificate) {
+  const Dataset data = table(100, 2, 2);
+  const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5, .rows_per_person = 10});
+  Plan changed = made;
+  changed.budget.rows_per_person = 1;
+  const Release as_planned = fit_seeded(data, made, 3), out = fit_seeded(data, changed, 3);
+  EXPECT_EQ(out.certificate().claimed.who.rows_per_person, 10U);
+  EXPECT_EQ(out.model().answers[0].deviation, as_planned.model().answers[0].deviation);
+  EXPECT_EQ(out.model().draws, as_planned.model().draws);
+}
+
 // Tables that nobody would fit: a model, certified and finite, and probabilities for every row.
 TEST(WhitenedRun, DegenerateTablesEndInAModel) {
   const auto try_one = [](const std::string& name, Dataset data, double epsilon = 1) {
