@@ -327,7 +327,7 @@ TEST_P(Sample, DataMustHaveThePlannedShape) {
       },
       "entries of row 1 are not in order");
   // A public cap under add-remove: fewer rows are fine, more are not.
-  plan.budget.adjacency = Adjacency::add_remove;
+  plan.offers[0].guarantee.who.adjacency = Adjacency::add_remove;
   plan.problem.rows = n + 50;
   EXPECT_EQ(error(), "no error");
   plan.problem.rows = n - 1;
