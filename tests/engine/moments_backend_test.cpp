@@ -214,6 +214,29 @@ TEST_F(Whitened, CapsAreExactlyBelow) {
   EXPECT_GT(held, 1000U);
 }
 
+// What is left of a product that cancels is rounding, which the norm has to count.
+TEST_F(Whitened, CapsAreExactlyBelowWhereProductsCancel) {
+  for (const std::size_t d : {3u, 9u, 40u}) {
+    for (const std::size_t k : {1u, 2u, 20u}) {
+      for (const bool in_double : {false, true}) {
+        Metric m = make_metric(d, k, Kind::full);
+        std::vector<float> x = odd_rows(d).front();
+        x[d - 1] = 1;
+        for (std::size_t a = 0; a < k; ++a) {
+          double sum = 0;
+          for (std::size_t j = 0; j + 1 < d; ++j) sum += static_cast<double>(x[j]) * m.p[j * k + a];
+          m.p[(d - 1) * k + a] = in_double ? -sum : static_cast<double>(static_cast<float>(-sum));
+        }
+        const Wide norm = sqrt(norm_squared(product(m, x)));
+        for (const double clip : {1e-20, 1e-17, 1e-16, 1e-12, 1e-8, 1e-7}) {
+          ASSERT_TRUE(Wide(cap_of(x, m, clip)) * norm <= Wide(clip))
+              << d << ' ' << k << ' ' << clip;
+        }
+      }
+    }
+  }
+}
+
 TEST_F(Whitened, MomentsOfARowAreExactlyBelow) {
   std::size_t held = 0;
   for (const auto& [d, k] : shapes) {
