@@ -95,8 +95,7 @@ class Engine {
   virtual void loss_values(MatrixView<const double> theta, std::span<double> out) = 0;
 
   /// out[k x k] = sum_i v_i v_i^T of vectors v_i of floats (times a power of two that P fixes),
-  /// with
-  /// ||v_i|| <= clip in exact arithmetic, for P [d x k] and clip >= 0. v_i is a function of
+  /// with ||v_i|| <= clip in exact arithmetic, for P [d x k] and clip >= 0. v_i is a function of
   /// (row i, P, clip) alone: not of its place, of the other rows, of how they are stored, nor of
   /// threads. It is about u_i = P^T x_i min(1, clip/||P^T x_i||): off by the roundings of the
   /// product in floats at most; numbers of u_i below the normal floats count as 0, and so does a
