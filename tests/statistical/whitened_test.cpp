@@ -184,23 +184,25 @@ TEST(WhitenedLaw, TwoGradientsThatFollowOneAnotherStayBelowIt) {
 }
 
 // Rows of zeros answer moments with noise alone: deviations s on the diagonal and s/sqrt(2) off it,
-// independent entries; 400 runs. Each of the three checks fails by chance with 1e-7.
+// of its own for every question; 800 runs. Each of the five checks fails by
+// chance with 1e-7 at most.
 TEST(WhitenedLaw, MomentsHaveTheNoiseThatTheyArePaidFor) {
   Dataset data;
   data.schema.label = "y";
   data.schema.positive = "1";
   constexpr std::size_t d = 4;
   for (std::size_t j = 0; j < d; ++j) {
-    data.schema.columns.push_back({"x" + std::to_string(j), ColumnType::number, 0, 1, {}, false});
+    data.schema.columns.push_back(
+        {std::string(1, static_cast<char>('a' + j)), ColumnType::number, 0, 1, {}, false});
   }
   data.x.assign(5 * d, 0.0F);
   data.y.assign(5, 1.0F);
   const Model model = logistic_regression();
   const Plan made = plan(model.constants(data.schema, 5), {.epsilon = 1, .delta = 1e-3},
-                         {.mechanism = "whitened", .iterations = 1});
+                         {.mechanism = "whitened", .iterations = 5});
   const auto backend = make_backend("cpu");
-  double on = 0, off = 0, cross = 0, gradients = 0;
-  int n_on = 0, n_off = 0, n_gradients = 0, runs = 400;
+  double on = 0, off = 0, gradients = 0, of_gradients = 0, of_moments = 0;
+  int n_on = 0, n_off = 0, n_gradients = 0, runs = 800;
   for (int seed = 0; seed < runs; ++seed) {
     const auto answers =
         fit(model, data, made, *backend, Key::from_seed(static_cast<std::uint64_t>(seed)),
@@ -215,12 +217,20 @@ TEST(WhitenedLaw, MomentsHaveTheNoiseThatTheyArePaidFor) {
         (a == b ? n_on : n_off) += 1;
       }
     }
-    cross += answers[0].values[0] * answers[0].values[1];
-    for (const double g : answers[1].values) {
-      gradients += std::pow(g / answers[1].deviation, 2);
-      ++n_gradients;
+    std::vector<const NoisyAnswer*> asked;
+    for (const NoisyAnswer& a : answers) {
+      if (a.question == "gradient") asked.push_back(&a);
     }
-    ASSERT_EQ(answers[1].question, "gradient");
+    for (const NoisyAnswer* a : asked) {
+      for (const double g : a->values) {
+        gradients += std::pow(g / a->deviation, 2);
+        ++n_gradients;
+      }
+    }
+    const double first = asked[0]->values[0] / asked[0]->deviation;
+    of_gradients += first * asked[1]->values[0] / asked[1]->deviation;
+    of_moments += first * answers[0].values[0] / answers[0].deviation;
+    ASSERT_EQ(asked.size(), 5U);
   }
   const auto expect_chi_squared = [](double sum, int n, const char* what) {
     const boost::math::chi_squared law(n);
@@ -232,7 +242,9 @@ TEST(WhitenedLaw, MomentsHaveTheNoiseThatTheyArePaidFor) {
   expect_chi_squared(on, n_on, "diagonal");
   expect_chi_squared(2 * off, n_off, "off the diagonal");
   expect_chi_squared(gradients, n_gradients, "gradients");
-  EXPECT_NE(cross, 0);
+  // Sums of products of independent normals: variance `runs`, tails below those of 6.5 deviations.
+  EXPECT_LE(std::fabs(of_gradients), 6.5 * std::sqrt(runs)) << "one gradient's noise in another's";
+  EXPECT_LE(std::fabs(of_moments), 6.5 * std::sqrt(runs)) << "moments' noise in a gradient's";
 }
 
 }  // namespace
