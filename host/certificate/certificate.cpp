@@ -149,7 +149,7 @@ json assumptions_json(const Certificate& c) {
       "nearest; rounding is paid for in numerics.map_error, the finite range and grid of the "
       "normals "
       "in numerics.noise_tv and numerics.release_epsilon");
-  const std::string_view own = assumption_of(c.mechanism);
+  const std::string own = assumption_of(c.mechanism);
   if (!own.empty()) out.push_back(own);
   return out;
 }

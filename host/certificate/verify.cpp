@@ -18,6 +18,7 @@
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/loss.hpp"
+#include "mechanism/moments_question.hpp"
 
 namespace gibbsite {
 namespace {
@@ -159,6 +160,17 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c, const 
                       gradients, curvatures));
 }
 
+void verify_answers(Verifier& v, const auto& s, const Certificate& c,
+                    std::span<const NoisyAnswer> answers) {
+  const bool one = answers.size() == 1 && answers[0].question == "moments";
+  v.check(one, fmt::format("model.answers: {}, moments", answers.size()));
+  if (!one) return;
+  v.check(answers[0].clip == s.first_clip, "model.answers: has the clip of the settings");
+  v.check(answers[0].deviation >=
+              moment_deviation_up(Wide(s.moments_mu), c.claimed.who, s.first_clip, 0),
+          "model.answers: has at least the noise that it is paid for with");
+}
+
 // The model is the one that the certificate speaks of.
 void verify_model(Verifier& v, const json& file) {
   const LinearModel linear = model_from_json(field(file, "model", "file"), "model");
@@ -187,10 +199,17 @@ void verify_model(Verifier& v, const json& file) {
   v.check(linear.link.has_value() == (whitened != nullptr),
           "model.link: there where the mechanism is whitened, and only there");
   if (!linear.answers.empty()) {
-    v.check(whitened != nullptr, "model.answers: belong to the mechanism whitened");
-    if (whitened != nullptr && linear.link) {
-      verify_answers(v, *whitened, c, *linear.link, linear.answers);
-    }
+    std::visit(
+        [&](const auto& m) {
+          if constexpr (requires { m.moments_mu; }) {
+            verify_answers(v, m, c, linear.answers);
+          } else if constexpr (std::is_same_v<std::decay_t<decltype(m)>, Whitened>) {
+            if (linear.link) verify_answers(v, m, c, *linear.link, linear.answers);
+          } else {
+            v.check(false, "model.answers: belong to a mechanism that asks for moments");
+          }
+        },
+        c.mechanism);
   }
 
   const double grid =

@@ -132,6 +132,10 @@ std::string procedure(const OutputPerturbation& m, const Cost& /*cost*/) {
 std::string procedure(const auto& m, const Cost& /*cost*/) {
   return fmt::format("{} steps of {:.3g}", human_count(m.iterations), m.step_size);
 }
+template <class Chain>
+std::string procedure(const InMetric<Chain>& m, const Cost& cost) {
+  return "one sum of second moments, then " + procedure(m.chain, cost);
+}
 
 }  // namespace
 

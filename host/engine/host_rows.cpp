@@ -144,6 +144,23 @@ class NormsAbove {
   double roundings_ = 0, slack_ = 1, underflow_ = 0;
 };
 
+// P^T x, scaled down to norm <= clip in exact arithmetic: floats. A row that leaves the floats is 0.
+void clipped_row(const Rows& x, std::size_t i, MatrixView<const double> P, double clip,
+                 VectorXd& v) {
+  v.setZero();
+  x.for_each(i, [&](std::size_t j, float value) {
+    for (std::size_t a = 0; a < P.cols; ++a) v[index(a)] += static_cast<double>(value) * P(j, a);
+  });
+  v = v.cast<float>().cast<double>();
+  const double squares = v.squaredNorm();
+  if (!std::isfinite(squares)) {
+    v.setZero();
+    return;
+  }
+  const auto s = static_cast<double>(shrinking(squares, P.cols, clip));
+  for (double& a : v) a = normal_or_zero(static_cast<float>(a * s));
+}
+
 class PlainCappedLoss final : public CappedLoss {
  public:
   PlainCappedLoss(const Rows& x, std::span<const float> y, const Loss& loss,
@@ -261,25 +278,26 @@ void HostRows::second_moments(MatrixView<const double> P, double clip, MatrixVie
   require_metric(P, features(), clip);
   const std::size_t k = P.cols;
   const VectorXd sum = sum_blocks(rows(), [&](std::size_t first, std::size_t last) {
-    VectorXd moments = VectorXd::Zero(index(k * k)), u(index(k));
+    VectorXd moments = VectorXd::Zero(index(k * k)), v(index(k));
     for (std::size_t i = first; i < last; ++i) {
-      u.setZero();
-      table_.for_each(i, [&](std::size_t j, float v) {
-        for (std::size_t a = 0; a < k; ++a) u[index(a)] += static_cast<double>(v) * P(j, a);
-      });
-      u = u.cast<float>().cast<double>();
-      const double squares = u.squaredNorm();
-      if (!std::isfinite(squares)) continue;
-      const auto s = static_cast<double>(shrinking(squares, k, clip));
-      for (double& v : u) v = normal_or_zero(static_cast<float>(v * s));
+      clipped_row(table_, i, P, clip, v);
       for (std::size_t a = 0; a < k; ++a) {
-        for (std::size_t b = 0; b <= a; ++b) moments[index(a * k + b)] += u[index(a)] * u[index(b)];
+        for (std::size_t b = 0; b <= a; ++b) moments[index(a * k + b)] += v[index(a)] * v[index(b)];
       }
     }
     return moments;
   });
   for (std::size_t a = 0; a < k; ++a) {
     for (std::size_t b = 0; b <= a; ++b) out(a, b) = out(b, a) = sum[index(a * k + b)];
+  }
+}
+
+void HostRows::clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) {
+  require_metric(P, features(), clip);
+  VectorXd v(index(P.cols));
+  for (std::size_t i = 0; i < rows(); ++i) {
+    clipped_row(table_, i, P, clip, v);
+    std::ranges::transform(v, out.row(i).begin(), [](double a) { return static_cast<float>(a); });
   }
 }
 

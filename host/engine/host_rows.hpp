@@ -15,6 +15,7 @@ class HostRows : public Engine {
 
   // The readable definitions, one thread.
   void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override;
+  void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) override;
   [[nodiscard]] std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
                                                         double clip) override;
 

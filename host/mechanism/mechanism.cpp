@@ -98,26 +98,36 @@ namespace {
 constexpr std::string_view minimizer_assumption =
     "the run started from a minimizer whose gradient norm is at most mechanism.start_gradient_norm";
 
-std::string_view assumption(const Path& /*m*/) { return ""; }
-std::string_view assumption(const Proximal& m) { return m.padded() ? "" : minimizer_assumption; }
-std::string_view assumption(const OutputPerturbation& /*m*/) {
+std::string assumption(const Path& /*m*/) { return ""; }
+std::string assumption(const Proximal& m) { return m.padded() ? "" : std::string(minimizer_assumption); }
+std::string assumption(const OutputPerturbation& /*m*/) {
   return "the minimizer that noise was added to has a gradient norm of at most "
          "mechanism.gradient_norm";
 }
-std::string_view assumption(const Whitened& /*m*/) {
+std::string assumption(const Whitened& /*m*/) {
   return "every question was asked in the metric and with the clip that docs/whitened.md derives "
          "from the answers before it, and its noise was scaled to that clip, to what rounding may "
          "add "
          "and to its share";
 }
-std::string_view assumption(const auto& /*m*/) { return minimizer_assumption; }
+std::string assumption(const MetricPath& /*m*/) {
+  return "the question for moments had its noise scaled to its clip and to what rounding may add, "
+         "and the chains ran on rows of norm at most 1 in the metric that docs/metric.md derives "
+         "from its answer";
+}
+std::string assumption(const MetricProximal& m) {
+  return assumption(MetricPath{}) + (m.chain.padded() ? "" : "; there ") + assumption(m.chain);
+}
+std::string assumption(const auto& /*m*/) { return std::string(minimizer_assumption); }
 
 constexpr std::string_view proposes = "it ends when a proposal is accepted";
 constexpr std::string_view minimizes = "it searches the minimizer that it starts from";
 
 std::string_view time_tells(const Path& /*m*/) { return ""; }
 std::string_view time_tells(const Whitened& /*m*/) { return ""; }
+std::string_view time_tells(const MetricPath& /*m*/) { return ""; }
 std::string_view time_tells(const Proximal& m) { return m.padded() ? "" : proposes; }
+std::string_view time_tells(const MetricProximal& m) { return time_tells(m.chain); }
 std::string_view time_tells(const Rejection& /*m*/) { return proposes; }
 std::string_view time_tells(const OutputPerturbation& /*m*/) {
   return "it searches the minimizer that noise is added to";
@@ -137,9 +147,15 @@ std::string basis(const OutputPerturbation& m) {
   return fmt::format("It rests on noise of deviation {:.3g} added to every coefficient",
                      m.noise_scale);
 }
+std::string basis(const MetricPath& m) {
+  return basis(m.chain) + "; the noise in one sum of second moments, which gave the metric, is in it";
+}
 std::string basis(const auto& m) {
   return fmt::format("It rests on a draw within {:.3g} (total variation) of the exact law",
                      m.tv_gap);
+}
+std::string basis(const MetricProximal& m) {
+  return basis(m.chain) + " in a metric from one noisy sum of second moments, which it covers too";
 }
 
 double noise_up(const Path& c, const Problem& problem) {
@@ -154,6 +170,10 @@ double noise_up(const Path& c, const Problem& problem) {
   return round_up(sqrt(2 * h * forgotten / (gap * (2 - gap))));
 }
 std::optional<double> noise_up(const Whitened& /*m*/, const Problem& /*problem*/) { return {}; }
+template <class Chain>
+std::optional<double> noise_up(const InMetric<Chain>& /*m*/, const Problem& /*problem*/) {
+  return {};
+}
 double noise_up(const OutputPerturbation& m, const Problem& /*problem*/) { return m.noise_scale; }
 double noise_up(const auto& m, const Problem& /*problem*/) {
   require_finite_positive(m.prior_precision, "prior_precision");
@@ -162,7 +182,7 @@ double noise_up(const auto& m, const Problem& /*problem*/) {
 
 }  // namespace
 
-std::string_view assumption_of(const Mechanism& mechanism) {
+std::string assumption_of(const Mechanism& mechanism) {
   return std::visit([](const auto& m) { return assumption(m); }, mechanism);
 }
 

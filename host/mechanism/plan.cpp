@@ -123,23 +123,29 @@ void validate(const Problem& problem, const Budget& budget, const Wishes& wishes
   }
   const bool chooses_steps =
       wishes.mechanism == Path::name || (wishes.mechanism == "auto" && !wishes.tv);
-  const bool chooses_rounds = wishes.mechanism == Whitened::name && !wishes.step_size;
+  const bool chooses_rounds =
+      (wishes.mechanism == Whitened::name || wishes.mechanism == MetricPath::name) &&
+      !wishes.step_size;
   if (!chooses_steps && !chooses_rounds && (wishes.step_size || wishes.iterations)) {
     throw BadInput(
-        "`step_size`, `iterations`: every mechanism but path fixes both itself (whitened the "
-        "first); leave them out, or use `mechanism` path");
+        "`step_size`, `iterations`: every mechanism but path fixes both itself (whitened and "
+        "metric-path the first); leave them out, or use `mechanism` path");
   }
-  if (wishes.padded && wishes.mechanism != Proximal::name) {
-    throw BadInput("`padded`: belongs to `mechanism` proximal; give both or neither");
+  if (wishes.padded && wishes.mechanism != Proximal::name &&
+      wishes.mechanism != MetricProximal::name) {
+    throw BadInput("`padded`: belongs to `mechanism` proximal or metric-proximal; give both or neither");
   }
   if (wishes.calibration != Calibration::gdp && problem.prior_precision == 0.0) {
     throw BadInput(
         fmt::format("`calibration` {}: needs a prior precision above 0; give `prior_precision`",
                     to_string(wishes.calibration)));
   }
-  const bool draws_from_posterior =
-      wishes.mechanism != OutputPerturbation::name && wishes.mechanism != Whitened::name;
-  if (!draws_from_posterior && (wishes.tv || wishes.calibration != Calibration::gdp)) {
+  const bool draws_from_posterior = wishes.mechanism != OutputPerturbation::name &&
+                                    wishes.mechanism != Whitened::name &&
+                                    wishes.mechanism != MetricPath::name;
+  const bool in_a_metric = wishes.mechanism == MetricProximal::name;
+  if ((!draws_from_posterior && wishes.tv) ||
+      ((!draws_from_posterior || in_a_metric) && wishes.calibration != Calibration::gdp)) {
     throw BadInput(
         fmt::format("`tv`, `calibration`: belong to draws from the Gibbs posterior; leave them "
                     "out, or use another `mechanism` than {}",
@@ -167,14 +173,17 @@ std::size_t index_of(const std::vector<Offer>& all, std::string_view name) {
   return i;
 }
 
-// The cheapest within reach that keeps the gap, where one is asked for. Else whitened, unless what
-// is asked for is path's alone: both have a running time that says nothing of the data.
+// The cheapest within reach that keeps the gap, where one is asked for. Else whitened, then chains in
+// a metric, unless what is asked for is path's alone: the running time of all three says nothing of
+// the data.
 std::size_t automatic_choice(const std::vector<Offer>& all, const Wishes& wishes) {
-  const std::size_t path = index_of(all, Path::name), whitened = index_of(all, Whitened::name);
+  const std::size_t path = index_of(all, Path::name), whitened = index_of(all, Whitened::name),
+                    metric = index_of(all, MetricPath::name);
   if (!wishes.tv) {
     const bool asks_for_path =
         wishes.step_size || wishes.iterations || wishes.calibration != Calibration::gdp;
-    return all[whitened].feasible && !asks_for_path ? whitened : path;
+    if (asks_for_path) return path;
+    return all[whitened].feasible ? whitened : all[metric].feasible ? metric : path;
   }
   std::size_t best = path;
   for (std::size_t i = 0; i < all.size(); ++i) {

@@ -8,16 +8,11 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "mechanism/moments_question.hpp"
 #include "mechanism/offers.hpp"
 
 namespace gibbsite {
 namespace {
-
-// Beyond it the noise of d^2 moments, and their work, outweigh what the metric gives.
-constexpr std::uint64_t most_features = 2000;
-// Coefficients follow from answers that lie on grids of their own: any grid is fine enough, and
-// private.
-constexpr double coefficient_grid = 0x1p-32;
 
 double of_both(const Neighbors& who, double replaced) {
   return who.adjacency == Adjacency::replace_one ? replaced : 1.0;
@@ -31,9 +26,8 @@ Wide left_by_moments(const Whitened& s) {
 
 // Shares are of one whole, noise is within double, and its grids resolve the sums.
 bool is_sound(const Whitened& s, const Problem& problem) {
-  const auto in_range = [](double v) { return v > 1e-50 && v < 1e50; };
-  return in_range(s.query_mu) && in_range(s.first_clip) && in_range(s.clip_factor) &&
-         left_by_moments(s) > 0 && s.curvature_share < 1 &&
+  return in_moment_range(s.query_mu) && in_moment_range(s.first_clip) &&
+         in_moment_range(s.clip_factor) && left_by_moments(s) > 0 && s.curvature_share < 1 &&
          answers_resolve(static_cast<double>(problem.rows), s.query_mu);
 }
 
@@ -48,9 +42,7 @@ Whitened rule(const Problem& problem, const Neighbors& who, double mu,
   const bool twice = signal >= 12 * d;
   return {
       .query_mu = mu,
-      .first_clip = problem.typical_row_norm > 0
-                        ? std::min(problem.typical_row_norm, problem.full_row_norm_up())
-                        : problem.full_row_norm_up(),
+      .first_clip = first_clip_of(problem),
       .first_moment_share = twice ? 0.1 : 0.2,
       .second_moment_share = twice ? 0.2 : 0.0,
       .curvature_share = 0.02,
@@ -62,25 +54,20 @@ Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget&
                      const std::optional<double>& iterations) {
   const double mu = gdp_mu_down(left.epsilon, left.delta);
   const Whitened s = rule(problem, budget.neighbors(), mu, iterations);
-  const auto d = static_cast<double>(problem.features);
   const double questions = s.second_moment_share > 0 ? 2 : 1;
   Offer out;
   out.mechanism = s;
   out.guarantee.mu = mu;
-  // A row's moments cost d^2 of arithmetic in place of d, and their eigenpairs d^3 whatever the
-  // rows (measured: docs/performance.md).
-  const double eigenpairs = 200 * d * d / static_cast<double>(problem.rows);
-  out.cost =
-      cost_of(s.iterations + questions, s.iterations + questions * (1 + 0.06 * d + eigenpairs), 1);
+  out.cost = cost_of(s.iterations + questions, s.iterations + questions * moments_work(problem), 1);
   if (problem.loss != "logistic") {
     out.why = "its probabilities are those of the logistic loss; use another `mechanism`";
   } else if (problem.center_norm != 0 || problem.prior_precision) {
     out.why = "chooses its own prior; leave out `prior_precision` and the center";
   } else if (budget.draws != 1) {
     out.why = "releases one model; leave out `draws`, or use `mechanism` path";
-  } else if (problem.features > most_features) {
+  } else if (problem.features > most_moment_features) {
     out.why = fmt::format("{} features have too many second moments (at most {} features)",
-                          problem.features, most_features);
+                          problem.features, most_moment_features);
   } else if (!is_sound(s, problem)) {
     out.why = fmt::format("sums over {} rows are not resolved in double", problem.rows);
   } else if (!in_reach(out.cost)) {
@@ -96,9 +83,8 @@ Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget&
 
 double moment_deviation_up(const Whitened& s, const Neighbors& who, bool second, double clip,
                            double error) {
-  const Wide R = clip, share = second ? s.second_moment_share : s.first_moment_share;
-  const Wide change = rows_of(who) * sqrt(Wide(of_both(who, 2))) * R * R + 2 * Wide(error);
-  return round_up(change / (Wide(s.query_mu) * sqrt(share)));
+  const Wide share = second ? s.second_moment_share : s.first_moment_share;
+  return moment_deviation_up(Wide(s.query_mu) * sqrt(share), who, clip, error);
 }
 
 double gradient_deviation_up(const Whitened& s, const Neighbors& who, std::uint64_t t, double clip,
@@ -137,7 +123,7 @@ Analysis analyze(const Whitened& s, const Problem& problem, const Neighbors& who
   Analysis out;
   const double numbers = answered_numbers(s, problem.features);
   out.constants = {{"answered_numbers", numbers}};
-  out.release_grid = coefficient_grid;
+  out.release_grid = answered_coefficient_grid;
   out.noise = noise_cost_up(AnsweredNoise{numbers}, draws);
   out.guarantee = {draws_mu_up(s.query_mu, draws), out.noise.epsilon, 0,
                    is_sound(s, problem) ? out.noise.tv : 1.0, who};

@@ -82,11 +82,12 @@ void require_planned_rows(const Engine& engine, const Problem& planned) {
                                  : "is longer than row_norm or lacks the intercept"));
 }
 
-std::unique_ptr<Sampler> make_sampler(const Model& model, const Schema& schema, const Plan& plan,
-                                      const std::shared_ptr<Engine>& engine, const StreamKey& key) {
+std::unique_ptr<Sampler> make_sampler(const Model& model, const Dataset& data, const Plan& plan,
+                                      Backend& backend, const std::shared_ptr<Engine>& engine,
+                                      const StreamKey& key) {
   // The neighbors that the certificate will name.
   const Neighbors& who = plan.offer().guarantee.who;
-  const Task task{model, plan.problem, who, plan.budget.draws, schema, engine, key};
+  const Task task{model, plan.problem, who, plan.budget.draws, data.schema, engine, key, backend, data.y};
   return std::visit([&](const auto& m) { return sampler_of(m, task); }, plan.offer().mechanism);
 }
 
@@ -158,13 +159,13 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
   std::error_code ignored;
   if (keep && std::filesystem::exists(options.checkpoint, ignored)) {
     checkpoint = read_checkpoint(options.checkpoint);
-    sampler = make_sampler(model, data.schema, plan, engine, checkpoint.key);
+    sampler = make_sampler(model, data, plan, backend, engine, checkpoint.key);
     require_same_run(checkpoint, options, asked, *sampler,
                      fingerprint_of(model, data, plan, checkpoint.key));
     sampler->restore(checkpoint);
   } else {
     if (keep) checkpoint.fingerprint = fingerprint_of(model, data, plan, asked);
-    sampler = make_sampler(model, data.schema, plan, engine, asked);
+    sampler = make_sampler(model, data, plan, backend, engine, asked);
     sampler->begin();
   }
   const auto save = [&] {

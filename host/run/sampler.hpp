@@ -22,6 +22,8 @@ struct Task {
   const Schema& schema;
   std::shared_ptr<Engine> engine;
   StreamKey key;
+  Backend& backend;               ///< that the engine is of
+  std::span<const float> labels;  ///< [n]
 
   [[nodiscard]] std::size_t features() const { return engine->features(); }
   [[nodiscard]] Potential potential(double beta, double prior_precision) const {
@@ -52,6 +54,8 @@ class Sampler {
 };
 
 std::unique_ptr<Sampler> sampler_of(const Whitened& settings, const Task& task);
+std::unique_ptr<Sampler> sampler_of(const MetricPath& settings, const Task& task);
+std::unique_ptr<Sampler> sampler_of(const MetricProximal& settings, const Task& task);
 std::unique_ptr<Sampler> sampler_of(const Path& settings, const Task& task);
 std::unique_ptr<Sampler> sampler_of(const Rejection& settings, const Task& task);
 std::unique_ptr<Sampler> sampler_of(const Proximal& settings, const Task& task);

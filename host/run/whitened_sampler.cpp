@@ -13,6 +13,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
+#include "run/answers.hpp"
 #include "run/sampler.hpp"
 #include "run/whitened_rule.hpp"
 
@@ -24,10 +25,6 @@ using Eigen::VectorXd;
 using Metric = WhitenedRule::Metric;
 
 std::size_t count(Eigen::Index n) { return static_cast<std::size_t>(n); }
-
-MatrixView<const double> view(const Metric& m) {
-  return {m.data(), count(m.rows()), count(m.cols())};
-}
 
 // ||P^-1||_2, rounded up; infinite where double cannot tell. With X P = I - E and ||E|| < 1,
 // P^-1 = (I - E)^-1 X.
@@ -50,25 +47,11 @@ double gradient_error_up(const Metric& P, double clip, const Problem& problem) {
   const Wide roundings = gamma_k(Wide(accumulation_depth(problem.rows)) + 2) + gamma_k(d + 2);
   return round_up(slack * Wide(P.norm()) * n * longest * roundings);
 }
-double moments_error_up(double clip, const Problem& problem) {
-  const Wide depth = accumulation_depth(problem.rows);
-  return round_up(gamma_k(depth + 2) * Wide(problem.rows) * Wide(clip) * Wide(clip));
-}
 // A row's own curvature is computed within u of at most `curvature`.
 double curvature_error_up(const Problem& problem) {
   const Wide depth = accumulation_depth(problem.rows);
   return round_up((gamma_k(depth + 2) * Wide(problem.rows) + ldexp(Wide(1), -40)) *
                   Wide(problem.curvature));
-}
-
-// The public number that is released of a sum: off its grid nothing is.
-double answered(double sum, double noise, double deviation) {
-  const double grid = answer_grid(deviation);
-  const double out = std::nearbyint((sum + noise) / grid) * grid + 0.0;
-  if (!std::isfinite(out)) {
-    throw BadInput("answers: one is not finite; report this, no legal rows lead to such a sum");
-  }
-  return out;
 }
 
 double seven_digits(double value) {
@@ -170,16 +153,7 @@ class WhitenedSampler final : public Sampler {
     // Of the run's one stream, a step for each question.
     answer_normals(task_.key, 0, done(), values);
     if (rule_.asks_moments()) {
-      Metric sums(static_cast<Eigen::Index>(d), static_cast<Eigen::Index>(d));
-      task_.engine->second_moments(view(rule_.metric()), rule_.clip(), {sums.data(), d, d});
-      const double off_diagonal = round_up(Wide(noise.sum) / sqrt(Wide(2)));
-      for (std::size_t a = 0, at = 0; a < d; ++a) {
-        for (std::size_t b = 0; b <= a; ++b, ++at) {
-          const double sigma = a == b ? noise.sum : off_diagonal;
-          values[at] = answered(sums(static_cast<Eigen::Index>(a), static_cast<Eigen::Index>(b)),
-                                sigma * values[at], sigma);
-        }
-      }
+      answer_moments(*task_.engine, view(rule_.metric()), rule_.clip(), noise.sum, values);
     } else {
       if (!capped_) capped_ = task_.engine->capped_loss(view(rule_.metric()), rule_.clip());
       const VectorXd theta = rule_.theta();
@@ -201,12 +175,7 @@ class WhitenedSampler final : public Sampler {
     const Deviations noise = deviations();
     const double clip = rule_.clip();
     if (rule_.asks_moments()) {
-      MatrixXd moments(d, d);
-      for (Eigen::Index a = 0, at = 0; a < d; ++a) {
-        for (Eigen::Index b = 0; b <= a; ++b, ++at) {
-          moments(a, b) = moments(b, a) = values[count(at)];
-        }
-      }
+      const MatrixXd moments = whole_matrix(values, task_.features());
       const Metric& P = rule_.metric();
       answers_.push_back(
           {"moments", clip, noise.sum, {P.data(), P.data() + P.size()}, std::move(values)});

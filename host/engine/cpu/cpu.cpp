@@ -141,6 +141,10 @@ class CpuEngine final : public HostRows {
     require_metric(P, features(), clip);
     cpu::second_moments(table(), crew_, P, clip, out);
   }
+  void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) override {
+    require_metric(P, features(), clip);
+    cpu::clipped_rows(table(), crew_, P, clip, out);
+  }
   std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P, double clip) override {
     require_metric(P, features(), clip);
     return cpu::capped_loss(table(), crew_, loss(), P, clip);

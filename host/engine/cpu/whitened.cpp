@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "engine/clip.hpp"
 #include "engine/cpu/layout.hpp"
@@ -192,6 +193,41 @@ void second_moments(const Table& table, Crew& crew, MatrixView<const double> P, 
                    }
                  }),
                  out);
+}
+
+void clipped_rows(const Table& table, Crew& crew, MatrixView<const double> P, double clip,
+                  MatrixView<float> out) {
+  const Metric metric(P);
+  // In units of 2^exponent; beyond 2^120 no float would be left.
+  const double unit = std::ldexp(1.0, metric.exponent), scaled = std::min(clip, 0x1p120) / unit;
+  const std::size_t n = table.rows.size(), most_tasks = 1024;
+  const std::size_t share = std::max<std::size_t>(n / (most_tasks * tile_rows), 1) * tile_rows;
+  struct Worker {
+    Aligned<float> u;
+    Aligned<double> v;
+  };
+  std::vector<Worker> workers;
+  for (std::size_t w = 0; w < crew.members(); ++w) {
+    workers.push_back(
+        {Aligned<float>(tile_rows * metric.stride), Aligned<double>(tile_rows * metric.stride)});
+  }
+  crew.each((n + share - 1) / share, [&](std::size_t task, std::size_t member) {
+    auto& [u, v] = workers[member];
+    const std::size_t end = std::min((task + 1) * share, n);
+    for (std::size_t first = task * share; first < end; first += tile_rows) {
+      const RowsPart rows = table.part(first, std::min(first + tile_rows, end));
+      project(metric, rows, u.data());
+      clip_rows(metric, rows.size(), u.data(), scaled, v.data());
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        for (std::size_t a = 0; a < metric.columns; ++a) {
+          const double value = v.data()[i * metric.stride + a] * unit;
+          // Smaller ones would be rounded, perhaps up.
+          const bool normal = std::fabs(value) >= std::numeric_limits<float>::min();
+          out(first + i, a) = normal ? static_cast<float>(value) : 0.0F;
+        }
+      }
+    }
+  });
 }
 
 std::unique_ptr<CappedLoss> capped_loss(const Table& table, Crew& crew, const Loss& loss,

@@ -45,6 +45,8 @@ class Caps {
 
 void second_moments(const Table& table, Crew& crew, MatrixView<const double> P, double clip,
                     MatrixView<double> out);
+void clipped_rows(const Table& table, Crew& crew, MatrixView<const double> P, double clip,
+                  MatrixView<float> out);
 std::unique_ptr<CappedLoss> capped_loss(const Table& table, Crew& crew, const Loss& loss,
                                         MatrixView<const double> P, double clip);
 

@@ -92,5 +92,7 @@ inline constexpr double max_abs_answer_normal = 13.3729;
 inline constexpr std::uint64_t start_step = ~std::uint64_t{0};
 /// And for the word that decides where a chain stops (mechanism/averaged.hpp).
 inline constexpr std::uint64_t stop_step = start_step - 1;
+/// And for an answer that chains wait for (mechanism/in_metric.hpp).
+inline constexpr std::uint64_t moments_step = start_step - 2;
 
 }  // namespace gibbsite

@@ -10,6 +10,7 @@
 
 #include "gibbsite/mechanism/averaged.hpp"
 #include "gibbsite/mechanism/dalalyan.hpp"
+#include "gibbsite/mechanism/in_metric.hpp"
 #include "gibbsite/mechanism/output.hpp"
 #include "gibbsite/mechanism/path.hpp"
 #include "gibbsite/mechanism/proximal.hpp"
@@ -19,7 +20,8 @@
 namespace gibbsite {
 
 using Mechanism =
-    std::variant<Whitened, Path, Rejection, Proximal, Averaged, Dalalyan, OutputPerturbation>;
+    std::variant<Whitened, MetricPath, Path, Rejection, Proximal, MetricProximal, Averaged, Dalalyan,
+                 OutputPerturbation>;
 
 /// "path", "rejection", ...
 std::string_view name_of(const Mechanism& mechanism);
@@ -50,7 +52,7 @@ bool calibration_allows(const Mechanism& mechanism, const Problem& problem, cons
                         const Analysis& analysis);
 
 /// What a reader has to believe of this mechanism beside what all ask; "" for nothing.
-std::string_view assumption_of(const Mechanism& mechanism);
+std::string assumption_of(const Mechanism& mechanism);
 /// What in the data decides how long a run takes; "" where nothing does.
 std::string_view run_time_tells(const Mechanism& mechanism);
 /// Where the guarantee comes from, a half sentence for people: "It holds whether or not ...".
@@ -60,7 +62,7 @@ std::string basis_of(const Mechanism& mechanism);
 /// up (docs/path.md, What the noise does to a coefficient). So it lies within t s of the median of
 /// its law with a probability of at least 2 Phi(t) - 1; for a TV certificate less its tv_gap. path:
 /// sqrt(2h (1 - c^2T)/(1 - c^2)); output: sigma; else 1/sqrt(m). Of exact arithmetic; rounding is
-/// below the release grid. None for whitened, where it depends on what was released before. Throws
+/// below the release grid. None for whitened and in a metric, where it depends on what was released before. Throws
 /// BadInput on a TV certificate without strong convexity.
 std::optional<double> coefficient_noise_up(const Mechanism& mechanism, const Problem& problem);
 

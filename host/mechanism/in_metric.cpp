@@ -1,0 +1,183 @@
+#include "gibbsite/mechanism/in_metric.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/wide.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+#include "mechanism/moments_question.hpp"
+#include "mechanism/offers.hpp"
+
+namespace gibbsite {
+namespace {
+
+// Found by measurement (docs/metric.md); none has to do with privacy.
+constexpr double moments_share = 0.2;  // of mu^2
+constexpr double least_factor = 0.25;
+constexpr double descent_per_signal = 0.08;  // tau = a T
+constexpr double least_descent = 3, most_descent = 600;
+
+double moment_numbers(std::uint64_t features) {
+  const auto d = static_cast<double>(features);
+  return d * (d + 1) / 2;
+}
+
+// N: rows in units of the noise that hides one of them.
+double signal(const Problem& problem, const Neighbors& who, double mu) {
+  const double replaced = who.adjacency == Adjacency::replace_one ? 2 : 1;
+  return 2 * static_cast<double>(problem.rows) * mu /
+         (replaced * static_cast<double>(who.rows_per_person));
+}
+
+template <class Chain>
+bool is_sound(const InMetric<Chain>& s, const Problem& problem) {
+  return in_moment_range(s.moments_mu) && in_moment_range(s.first_clip) &&
+         in_moment_range(s.clip_factor) &&
+         answers_resolve(static_cast<double>(problem.rows), s.moments_mu);
+}
+
+// "" where there is none.
+template <class Chain>
+std::string obstacle(const InMetric<Chain>& s, const Problem& problem) {
+  if (problem.center_norm != 0 || problem.prior_precision) {
+    return "its prior is one in the metric; leave out `prior_precision` and the center";
+  }
+  if (problem.features > most_moment_features) {
+    return fmt::format("{} features have too many second moments (at most {} features)",
+                       problem.features, most_moment_features);
+  }
+  if (!is_sound(s, problem)) {
+    return fmt::format("sums over {} rows are not resolved in double", problem.rows);
+  }
+  return "";
+}
+
+Offer chain_offer(std::type_identity<Path>, const Problem& problem, const Budget& budget,
+                  const Budget& /*left*/, double mu, double signal, const Wishes& wishes) {
+  const double tau = std::clamp(descent_per_signal * signal, least_descent, most_descent);
+  const double T = wishes.iterations.value_or(std::ceil(tau));
+  const PathCertificate found =
+      path_calibrate_relative(problem, budget.neighbors(), gdp_split_down(mu, budget.draws), 0,
+                              std::min(tau / T, 1.9), T);
+  Offer out{.mechanism = Path{Calibration::gdp, found.beta, found.prior_precision, found.step_size,
+                              found.iterations}};
+  out.cost = cost_of(found.iterations, found.iterations, budget.draws);
+  out.feasible = in_reach(out.cost);
+  out.why = out.feasible ? "chains in a private metric, private at every iteration count: no "
+                           "direction pays for the worst one"
+                         : out_of_reach(out.cost);
+  return out;
+}
+
+Offer chain_offer(std::type_identity<Proximal> kind, const Problem& problem, const Budget& budget,
+                  const Budget& left, double mu, double /*signal*/, const Wishes& wishes) {
+  Budget share = budget;
+  share.delta = left.delta;
+  share.epsilon = gdp_epsilon_up(mu, left.delta);
+  if (!(share.epsilon > 0)) {
+    Offer out{.mechanism = Proximal{}};
+    out.why = "the metric leaves nothing of the budget";
+    return out;
+  }
+  Offer out = offer(kind, problem, share, wishes);
+  if (out.feasible) {
+    out.why = "a draw within the gap of the Gibbs posterior that has its prior in a private metric";
+  }
+  return out;
+}
+
+template <class Chain>
+Offer metric_offer(const Problem& problem, const Budget& budget, const Budget& left,
+                   const Wishes& wishes) {
+  const Neighbors who = budget.neighbors();
+  const double mu = gdp_mu_down(left.epsilon, left.delta);
+  const double N = signal(problem, who, mu);
+  InMetric<Chain> s;
+  s.moments_mu = round_down(Wide(mu) * sqrt(Wide(moments_share)));
+  s.first_clip = first_clip_of(problem);
+  s.clip_factor = std::clamp(0.35 * std::cbrt(N / (8 * static_cast<double>(problem.features))),
+                             least_factor, 1.0);
+  Offer out;
+  out.mechanism = s;
+  out.why = obstacle(s, problem);
+  if (!out.why.empty()) return out;
+  // A gap costs more at the whole epsilon than at the chain's own: then a little less is asked for.
+  for (const double part : std::array{1.0, 0.999, 0.97, 0.9}) {
+    const double chain_mu = round_down(
+        Wide(part) * sqrt(Wide(mu) * Wide(mu) - Wide(s.moments_mu) * Wide(s.moments_mu)));
+    Offer chain = chain_offer(std::type_identity<Chain>{}, in_metric(problem), budget, left,
+                              chain_mu, N, wishes);
+    s.chain = std::get<Chain>(chain.mechanism);
+    out = chain;
+    out.mechanism = s;
+    out.cost.passes += 2;
+    out.cost.work += moments_work(problem) + 0.06 * static_cast<double>(problem.features);
+    if (!chain.feasible) return out;
+    out.guarantee = analyze(s, problem, who, budget.draws).guarantee;
+    if (delta_up(out.guarantee, budget.epsilon) <= budget.delta) return out;
+  }
+  return out;  // `paid_for_noise` decides
+}
+
+template <class Chain>
+Analysis metric_analysis(const InMetric<Chain>& s, const Problem& problem, const Neighbors& who,
+                         std::uint64_t draws) {
+  if (s.chain.calibration != Calibration::gdp) {
+    throw BadInput("calibration: must be gdp in a metric; use the file as it was written");
+  }
+  Analysis out = analyze(s.chain, in_metric(problem), who, draws);
+  const double numbers = moment_numbers(problem.features);
+  const NoiseCost asked = noise_cost_up(AnsweredNoise{numbers}, 1);
+  const Guarantee question{s.moments_mu, asked.epsilon, 0, is_sound(s, problem) ? asked.tv : 1.0,
+                           who};
+  out.guarantee = compose_up(std::array{question, out.guarantee});
+  out.noise = {round_up(Wide(out.noise.tv) + Wide(asked.tv)),
+               round_up(Wide(out.noise.epsilon) + Wide(asked.epsilon))};
+  out.constants.push_back({"answered_numbers", numbers});
+  out.constants.push_back({"coordinates_grid", out.release_grid});
+  if (out.release_grid > 0) out.release_grid = answered_coefficient_grid;
+  return out;
+}
+
+}  // namespace
+
+Problem in_metric(const Problem& problem) {
+  Problem out = problem;
+  out.row_norm = 1;
+  out.intercept = false;
+  out.typical_row_norm = 0;
+  out.prior_precision.reset();
+  out.center_norm = 0;
+  return out;
+}
+
+Offer offer(std::type_identity<MetricPath> /*kind*/, const Problem& problem, const Budget& budget,
+            const Wishes& wishes) {
+  Wishes own = wishes;
+  if (wishes.mechanism != MetricPath::name) own.iterations.reset();
+  return paid_for_noise(problem, budget, [&](const Budget& left) {
+    return metric_offer<Path>(problem, budget, left, own);
+  });
+}
+Offer offer(std::type_identity<MetricProximal> /*kind*/, const Problem& problem,
+            const Budget& budget, const Wishes& wishes) {
+  Wishes own = wishes;
+  own.calibration = Calibration::gdp;
+  return paid_for_noise(problem, budget, [&](const Budget& left) {
+    return metric_offer<Proximal>(problem, budget, left, own);
+  });
+}
+Analysis analyze(const MetricPath& s, const Problem& problem, const Neighbors& who,
+                 std::uint64_t draws) {
+  return metric_analysis(s, problem, who, draws);
+}
+Analysis analyze(const MetricProximal& s, const Problem& problem, const Neighbors& who,
+                 std::uint64_t draws) {
+  return metric_analysis(s, problem, who, draws);
+}
+
+}  // namespace gibbsite

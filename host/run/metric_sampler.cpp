@@ -1,0 +1,130 @@
+// Runs of chains in a private metric: one question for moments, then a run of the chain's own
+// sampler on rows in the metric.
+#include <Eigen/Core>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "gibbsite/data/rows.hpp"
+#include "mechanism/moments_question.hpp"
+#include "run/answers.hpp"
+#include "run/sampler.hpp"
+
+namespace gibbsite {
+namespace {
+
+using Eigen::VectorXd;
+
+template <class Chain>
+class MetricSampler final : public Sampler {
+ public:
+  MetricSampler(const InMetric<Chain>& settings, const Task& task)
+      : settings_(settings), task_(task), problem_(in_metric(task.problem)), model_(task.model) {
+    model_.center.clear();
+    chain_ = sampler_of(settings_.chain, chain_task(task_.engine));  // for total() and fits()
+  }
+
+  void begin() override {
+    std::vector<double> values(answers());
+    answer_normals(task_.key, 0, moments_step, values);
+    const WhitenedRule rule = asked();
+    answer_moments(*task_.engine, view(rule.metric()), rule.clip(), deviation(rule), values);
+    take(std::move(values));
+    chain_->begin();
+  }
+  void advance(std::uint64_t steps) override { chain_->advance(steps); }
+  [[nodiscard]] std::uint64_t done() const override { return chain_->done(); }
+  [[nodiscard]] std::uint64_t total() const override { return chain_->total(); }
+
+  // theta = P omega, omega on the grid that its certificate covers.
+  [[nodiscard]] std::vector<std::vector<double>> draws() const override {
+    const double grid =
+        analyze(settings_.chain, problem_, task_.who, task_.draws).release_grid;
+    std::vector<std::vector<double>> out = chain_->draws();
+    for (auto& draw : out) {
+      Eigen::Map<VectorXd> omega(draw.data(), static_cast<Eigen::Index>(draw.size()));
+      for (double& v : omega) v = std::nearbyint(v / grid) * grid;
+      omega = (metric_ * omega).eval();
+    }
+    return out;
+  }
+  void complete(LinearModel& model) const override { model.answers = {*answer_}; }
+
+  void save(Checkpoint& checkpoint) const override {
+    chain_->save(checkpoint);
+    checkpoint.theta.insert(checkpoint.theta.begin(), answer_->values.begin(),
+                            answer_->values.end());
+  }
+  [[nodiscard]] bool fits(const Checkpoint& checkpoint) const override {
+    return checkpoint.theta.size() >= answers() && chain_->fits(of_chain(checkpoint));
+  }
+  void restore(const Checkpoint& checkpoint) override {
+    const auto end = checkpoint.theta.begin() + static_cast<std::ptrdiff_t>(answers());
+    take({checkpoint.theta.begin(), end});
+    chain_->restore(of_chain(checkpoint));
+  }
+
+ private:
+  [[nodiscard]] std::size_t answers() const {
+    return task_.features() * (task_.features() + 1) / 2;
+  }
+  [[nodiscard]] Checkpoint of_chain(Checkpoint checkpoint) const {
+    checkpoint.theta.erase(checkpoint.theta.begin(),
+                           checkpoint.theta.begin() + static_cast<std::ptrdiff_t>(answers()));
+    return checkpoint;
+  }
+  [[nodiscard]] Task chain_task(std::shared_ptr<Engine> engine) const {
+    Task out = task_;
+    out.engine = std::move(engine);
+    return {model_,     problem_, task_.who, task_.draws,   task_.schema,
+            out.engine, task_.key, task_.backend, task_.labels};
+  }
+  // The rule of whitened, which asks once.
+  [[nodiscard]] WhitenedRule asked() const {
+    const Whitened once{.query_mu = settings_.moments_mu,
+                        .first_clip = settings_.first_clip,
+                        .first_moment_share = 1,
+                        .clip_factor = settings_.clip_factor};
+    return {once, task_.problem, task_.who, task_.schema.middle()};
+  }
+  [[nodiscard]] double deviation(const WhitenedRule& rule) const {
+    return moment_deviation_up(Wide(settings_.moments_mu), task_.who, rule.clip(),
+                               moments_error_up(rule.clip(), task_.problem));
+  }
+
+  // From the answer alone: the metric, and an engine over the rows in it.
+  void take(std::vector<double> values) {
+    WhitenedRule rule = asked();
+    const std::size_t d = task_.features();
+    const WhitenedRule::Metric& P = rule.metric();
+    answer_ = {"moments", rule.clip(), deviation(rule), {P.data(), P.data() + P.size()}, values};
+    rule.answer_moments(whole_matrix(values, d), answer_->deviation);
+    metric_ = rule.metric() / rule.clip();
+    rows_.resize(task_.engine->rows() * d);
+    task_.engine->clipped_rows(view(metric_), 1, {rows_.data(), task_.engine->rows(), d});
+    chain_ = sampler_of(settings_.chain,
+                        chain_task(task_.backend.load(Rows(rows_.data(), task_.engine->rows(), d),
+                                                      task_.labels, task_.engine->loss())));
+  }
+
+  InMetric<Chain> settings_;
+  Task task_;
+  Problem problem_;
+  Model model_;
+  WhitenedRule::Metric metric_;
+  std::optional<NoisyAnswer> answer_;
+  std::vector<float> rows_;  // [n x d]
+  std::unique_ptr<Sampler> chain_;
+};
+
+}  // namespace
+
+std::unique_ptr<Sampler> sampler_of(const MetricPath& settings, const Task& task) {
+  return std::make_unique<MetricSampler<Path>>(settings, task);
+}
+std::unique_ptr<Sampler> sampler_of(const MetricProximal& settings, const Task& task) {
+  return std::make_unique<MetricSampler<Proximal>>(settings, task);
+}
+
+}  // namespace gibbsite
