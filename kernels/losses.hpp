@@ -16,8 +16,8 @@ unsigned index_of_loss(std::string_view name, LossList<L...>) {
   return found;
 }
 
-/// Place of that loss among the compiled ones; no_loss when it is not.
-inline unsigned index_of_loss(std::string_view name) { return index_of_loss(name, Losses{}); }
+/// Place of that loss among those of the card; no_loss when it is not.
+inline unsigned index_of_loss(std::string_view name) { return index_of_loss(name, CardLosses{}); }
 
 template <class Visit, class... L>
 void with_loss(unsigned index, Visit&& visit, LossList<L...>) {
@@ -25,10 +25,10 @@ void with_loss(unsigned index, Visit&& visit, LossList<L...>) {
   ((at++ == index ? visit.template operator()<L>() : void()), ...);
 }
 
-/// Calls visit.operator()<Loss>() for the compiled loss at that place.
+/// Calls visit.operator()<Loss>() for the card's loss at that place.
 template <class Visit>
 void with_loss(unsigned index, Visit&& visit) {
-  with_loss(index, visit, Losses{});
+  with_loss(index, visit, CardLosses{});
 }
 
 }  // namespace gibbsite::kernels

@@ -91,6 +91,7 @@ Problem problem_from_json(const json& object) {
   c.loss = loss.name();
   c.max_abs_residual = loss.max_abs_residual();
   c.curvature = loss.curvature();
+  c.self_concordance = loss.self_concordance();
   c.drop_from_zero = loss.drop_from_zero();
   if (object.contains("center_norm")) {
     c.center_norm = number_field(object, "center_norm", source);

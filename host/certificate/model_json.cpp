@@ -9,6 +9,7 @@
 #include <initializer_list>
 
 #include "gibbsite/model/linear_model.hpp"
+#include "gibbsite/model/losses/logistic_capped.hpp"
 
 namespace gibbsite {
 namespace {
@@ -125,6 +126,15 @@ json link_json(const CappedLink& link, std::size_t d) {
           {"words", link_words}};
 }
 
+// Of a loss whose z is no log-odds.
+json loss_link_json(const LinearModel& model) {
+  if (model.loss != losses::logistic_capped::name) return nullptr;
+  return {{"kind", model.loss},
+          {"words",
+           "z = x . coefficients of the encoded row x; s = 1/(1 + exp(|z|)). The class that z "
+           "speaks against has probability s/(1/2 + s). z > 0 speaks for the second of classes"}};
+}
+
 json answer_json(const NoisyAnswer& answer) {
   return {{"question", answer.question},
           {"clip", answer.clip},
@@ -217,16 +227,18 @@ Schema schema_from_json(const json& object, const std::string& source) {
 
 json model_json(const LinearModel& model) {
   const bool one = model.draws.size() == 1;
+  const json link = model.link ? link_json(*model.link, model.schema.features())
+                               : loss_link_json(model);
   json units = json::array();
   for (const auto& draw : model.draws)
-    units.push_back(units_json(model.schema, draw, model.link.has_value()));
+    units.push_back(units_json(model.schema, draw, !link.is_null()));
   json out = {{"loss", model.loss},
               {"classes", {model.schema.negative_name(), model.schema.positive}},
               {"features", model.schema.feature_names()},
               {"coefficients", one ? json(model.draws[0]) : json(model.draws)},
               {"original_units", one ? units[0] : units},
               {"preprocessing", schema_json(model.schema)}};
-  if (model.link) out["link"] = link_json(*model.link, model.schema.features());
+  if (!link.is_null()) out["link"] = link;
   for (const NoisyAnswer& answer : model.answers) out["answers"].push_back(answer_json(answer));
   return out;
 }

@@ -1,6 +1,8 @@
 #include "chains/minimizer.hpp"
 
 #include <Eigen/Core>
+#include <cmath>
+#include <limits>
 
 #include "chains/gradient_error.hpp"
 #include "gibbsite/chains/potential.hpp"
@@ -16,6 +18,11 @@ std::vector<double> minimizer_within(const Potential& u, double row_norm, double
 
   std::vector<double> at = minimize(u, tolerance / 4).theta;
   Eigen::Map<VectorXd> theta(at.data(), size);
+  const bool kinked = !std::isfinite(u.loss().self_concordance());
+  const double smoothness = (u.beta * static_cast<double>(u.engine->rows()) *
+                                 u.loss().curvature() * row_norm * row_norm +
+                             u.prior_precision) *
+                            (1 + 8 * std::numeric_limits<double>::epsilon());
   for (;;) {
     u.engine->loss_gradients({at.data(), 1, d}, {gradient.data(), 1, d});
     gradient = u.beta * gradient + u.prior_precision * (theta - prior);
@@ -24,6 +31,10 @@ std::vector<double> minimizer_within(const Potential& u, double row_norm, double
         u.beta * loss_gradient_error(u.loss(), u.engine->rows(), d, row_norm, far) +
         gamma_of(8) * u.prior_precision * far;
     if (gradient.norm() + error <= tolerance) return at;
+    if (kinked) {  // Newton's steps need a curvature that changes slowly
+      theta -= gradient / smoothness;
+      continue;
+    }
     const auto newton = newton_step(u, at, {gradient.data(), d});
     const Eigen::Map<const VectorXd> step(newton.data(), size);
     theta += damping(u.loss(), step.norm() * row_norm) * step;

@@ -153,6 +153,7 @@ std::vector<double> newton_step(const Potential& u, std::span<const double> thet
 }
 
 double damping(const Loss& loss, double logits_moved) {
+  if (!std::isfinite(loss.self_concordance())) return 0;
   const double D = loss.self_concordance() * logits_moved;
   return D > 0 ? std::log1p(D) / D : 1.0;
 }

@@ -10,6 +10,7 @@
 
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/model/losses.hpp"
 #include "gibbsite/model/model.hpp"
 #include "interrupt.hpp"
 
@@ -120,6 +121,8 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed) {
              "precision m of the prior; chosen from public numbers when absent");
   app.add_option("--model", model, fmt::format("{}", fmt::join(loss_names(), ", ")))
       ->type_name("NAME");
+  add_number(app, "--loss-cap", loss_cap,
+             "0.5: hold the slope of the logistic loss at 1/2, which halves what one row can do");
   app.add_option("--mechanism", mechanism,
                  fmt::format("auto, {}", fmt::join(mechanism_names(), ", ")))
       ->type_name("NAME");
@@ -172,7 +175,14 @@ Wishes PlanArguments::wishes() const {
 }
 
 Model PlanArguments::chosen_model() const {
-  return glm(model, {.prior_precision = prior_precision, .center = {}});
+  const GlmOptions options{.prior_precision = prior_precision, .center = {}};
+  if (!loss_cap) return glm(model, options);
+  if (*loss_cap != losses::logistic_capped::max_abs_residual || model != losses::logistic::name) {
+    throw BadInput(fmt::format(
+        "--loss-cap: 0.5 for --model logistic is the only one, got {} for {}; leave it out, or give 0.5",
+        *loss_cap, model));
+  }
+  return glm(losses::logistic_capped::name, options);
 }
 
 Problem PlanArguments::constants(const FeatureSpace& space, std::uint64_t rows) const {

@@ -28,6 +28,7 @@ Problem Model::constants(const FeatureSpace& space, std::uint64_t rows) const {
   constants.loss = loss->name();
   constants.max_abs_residual = loss->max_abs_residual();
   constants.curvature = loss->curvature();
+  constants.self_concordance = loss->self_concordance();
   constants.drop_from_zero = loss->drop_from_zero();
   constants.prior_precision = prior_precision;
   Wide center_squared = 0;

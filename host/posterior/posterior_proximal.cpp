@@ -44,6 +44,7 @@ Layout layout_within(const Potential& u, const PosteriorOptions& o, double G) {
   constants.loss = loss.name();
   constants.max_abs_residual = loss.max_abs_residual();
   constants.curvature = loss.curvature();
+  constants.self_concordance = loss.self_concordance();
   constants.drop_from_zero = loss.drop_from_zero();
   constants.center_norm = norm(u.center);
   const double m = u.prior_precision;

@@ -10,14 +10,10 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/linear_model.hpp"
+#include "gibbsite/model/loss.hpp"
 
 namespace gibbsite {
 namespace {
-
-double sigmoid(double z) {
-  const double e = std::exp(-std::fabs(z));
-  return (z >= 0 ? 1.0 : e) / (1.0 + e);
-}
 
 // Area under the ROC curve: the chance that a positive outranks a negative, ties one half. From the
 // rank sum of the positives, tied scores sharing their mean rank.
@@ -82,9 +78,10 @@ std::vector<double> predict_probabilities(const LinearModel& model, const Rows& 
     }
   }
   if (model.link) return capped_probabilities(model, x);
+  const Loss& loss = loss_named(model.loss);
   // reads X once
   for (std::size_t i = 0; i < x.rows; ++i) {
-    for (const auto& theta : model.draws) out[i] += sigmoid(x.dot(i, theta));
+    for (const auto& theta : model.draws) out[i] += loss.probability(x.dot(i, theta));
     out[i] /= static_cast<double>(model.draws.size());
   }
   return out;

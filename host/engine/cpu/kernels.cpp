@@ -134,6 +134,13 @@ HWY_INLINE hn::Vec<D> Residual(D d, losses::logistic /*loss*/, hn::Vec<D> z, hn:
   return hn::IfThenElse(hn::IsNaN(z), z, hn::Neg(hn::Mul(y, Reciprocal(d, sum))));
 }
 
+template <class D>
+HWY_INLINE hn::Vec<D> Residual(D d, losses::logistic_capped /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  const auto most = hn::Set(d, Lane<D>{0.5});
+  const auto held = hn::Max(hn::Neg(most), hn::Min(most, Residual(d, losses::logistic(), z, y)));
+  return hn::IfThenElse(hn::IsNaN(z), z, held);
+}
+
 // f in double, of a loss without a form for vectors.
 template <class D, class Loss>
 HWY_INLINE hn::Vec<D> Value(D d, Loss /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
@@ -150,6 +157,13 @@ HWY_INLINE hn::Vec<D> Value(D d, losses::logistic /*loss*/, hn::Vec<D> z, hn::Ve
   const auto log1p = TwiceAtanh(d, hn::Div(e, hn::Add(hn::Set(d, 2.0), e)));
   const auto f = hn::Add(hn::Max(hn::Neg(t), hn::Zero(d)), log1p);
   return hn::IfThenElse(hn::IsNaN(z), z, f);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> Value(D d, losses::logistic_capped /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  const auto t = hn::Mul(y, z);
+  const auto held = hn::NegMulAdd(t, hn::Set(d, 0.5), hn::Set(d, std::numbers::ln2));
+  return hn::IfThenElse(hn::Lt(t, hn::Zero(d)), held, Value(d, losses::logistic(), z, y));
 }
 
 // A loss that no kernel was compiled for.
@@ -179,7 +193,7 @@ HWY_INLINE hn::Vec<D> Residual(D d, const Loss* loss, hn::Vec<D> z, hn::Vec<D> y
 template <class Visit>
 void WithLoss(const LossChoice& loss, const Visit& visit) {
   if (loss.index == kernels::no_loss) return visit(loss.other);
-  kernels::with_loss(loss.index, [&]<class Compiled>() HWY_ATTR { visit(Compiled()); });
+  kernels::with_loss(loss.index, [&]<class Compiled>() HWY_ATTR { visit(Compiled()); }, Losses{});
 }
 
 // to[i] = f(z[i], y[i]) of whole vectors only, so that a number's bits do not depend on its place.
@@ -774,7 +788,7 @@ template std::size_t max_panel_width<float>();
 template std::size_t panel_width<double>(std::size_t);
 template std::size_t panel_width<float>(std::size_t);
 
-LossChoice choose_loss(const Loss& loss) { return {kernels::index_of_loss(loss.name()), &loss}; }
+LossChoice choose_loss(const Loss& loss) { return {kernels::index_of_loss(loss.name(), Losses{}), &loss}; }
 
 void row_values(const RowValues& rows) { HWY_DYNAMIC_DISPATCH(RowValuesDouble)(rows); }
 void row_gradient(const RowGradient<double>& rows) {

@@ -31,6 +31,7 @@ struct Problem {
   std::string loss = "logistic";  ///< name of the loss
   double max_abs_residual = 1.0;  ///< sup |f'|
   double curvature = 0.25;        ///< phi = sup f'' along the linear predictor
+  double self_concordance = 1;    ///< c with |f'''| <= c f''; infinite where f'' jumps
   /// f(0, y) - inf f is at most this, whatever y.
   double drop_from_zero = std::numeric_limits<double>::infinity();
   std::optional<double> prior_precision;  ///< m, when the model fixes it; else the schedule does

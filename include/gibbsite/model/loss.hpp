@@ -4,6 +4,7 @@
 // To add a loss, add one file include/gibbsite/model/losses/NAME.hpp that defines
 // `struct gibbsite::losses::NAME` with the members of losses/logistic.hpp; the build finds it and
 // every backend can run it. Its constants are what the certificate rests on: cite or prove them.
+#include <cmath>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -22,8 +23,13 @@ class Loss {
   /// phi = sup f''(z, y).
   [[nodiscard]] virtual double curvature() const = 0;
   /// c with |f'''(z, y)| <= c f''(z, y): how fast curvature can change (generalized
-  /// self-concordance).
+  /// self-concordance); infinite where it jumps.
   [[nodiscard]] virtual double self_concordance() const = 0;
+  /// P(y = +1) where the mean loss is least at that z: what predicting takes z for. Rises with z.
+  [[nodiscard]] virtual double probability(double z) const {
+    const double e = std::exp(-std::fabs(z));
+    return (z >= 0 ? 1.0 : e) / (1.0 + e);
+  }
   /// Bound on f(0, y) - inf f over legal y.
   [[nodiscard]] virtual double drop_from_zero() const = 0;
   /// Sum of f(z[i], y[i]).
@@ -46,6 +52,13 @@ class LossOf final : public Loss {
   [[nodiscard]] double curvature() const override { return F::curvature; }
   [[nodiscard]] double self_concordance() const override { return F::self_concordance; }
   [[nodiscard]] double drop_from_zero() const override { return F::drop_from_zero; }
+  [[nodiscard]] double probability(double z) const override {
+    if constexpr (requires { F::probability(z); }) {
+      return F::probability(z);
+    } else {
+      return Loss::probability(z);
+    }
+  }
   [[nodiscard]] double value_sum(std::span<const double> z,
                                  std::span<const float> y) const override {
     double sum = 0;

@@ -9,8 +9,8 @@
 
 namespace gibbsite {
 
-/// P(y = +1) for rows [n x d]: the mean over the released draws of sigmoid(x.theta), or of
-/// capped_probability where the model has a link of its own.
+/// P(y = +1) for rows [n x d]: the mean over the released draws of the loss's probability
+/// at x.theta, sigmoid for the logistic one, or of capped_probability where the model has a link.
 std::vector<double> predict_probabilities(const LinearModel& model, const Rows& x);
 
 struct Evaluation {

@@ -1,0 +1,46 @@
+#pragma once
+// Logistic loss with its slope held at 1/2 on the losing side: f(z, y) = log(1 + exp(-y z)) where
+// y z >= 0, log 2 - y z/2 where it is not (sup |f'| = 1/2, phi = 1/4; docs/path.md, "The capped
+// loss").
+#include <cmath>
+#include <limits>
+
+#include "gibbsite/core/host_device.hpp"
+#include "gibbsite/model/losses/logistic.hpp"
+
+namespace gibbsite::losses {
+
+struct logistic_capped {
+  static constexpr const char* name = "logistic-capped";
+  static constexpr double max_abs_residual = 0.5;
+  static constexpr double curvature = 0.25;
+  /// f'' jumps at 0.
+  static constexpr double self_concordance = std::numeric_limits<double>::infinity();
+  static constexpr double drop_from_zero = logistic::drop_from_zero;
+
+  template <class Real>
+  GIBBSITE_HD static Real value(Real z, Real y) {
+    using std::log;  // or that of the Real's own namespace
+    const Real t = y * z;
+    return t >= 0 ? logistic::value(z, y) : Real{log(Real{2})} - t / Real{2};
+  }
+  /// df/dz = -y min(sigmoid(-y z), 1/2).
+  template <class Real>
+  GIBBSITE_HD static Real residual(Real z, Real y) {
+    return y * z >= 0 ? logistic::residual(z, y) : Real{-y / Real{2}};
+  }
+  /// At 0 the curvature of the side that has one.
+  template <class Real>
+  GIBBSITE_HD static Real second(Real z, Real y) {
+    return y * z >= 0 ? logistic::second(z, y) : Real{0};
+  }
+  /// P(y = +1) where the mean loss is least at z: the losing side has s/(1/2 + s), s =
+  /// sigmoid(-|z|).
+  static double probability(double z) {
+    const double e = std::exp(-std::fabs(z)), s = e / (1 + e);
+    const double losing = s / (0.5 + s);
+    return z > 0 ? 1 - losing : losing;
+  }
+};
+
+}  // namespace gibbsite::losses
