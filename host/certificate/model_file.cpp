@@ -110,8 +110,8 @@ LinearModel model_from_json(const json& model, const std::string& source) {
     out.draws.push_back(numbers_field(model, "coefficients", d, source));
   }
   // Of a loss of its own it says nothing that the loss does not.
-  const bool of_loss = model.contains("link") && model["link"].contains("kind") &&
-                       model["link"]["kind"] == out.loss;
+  const bool of_loss =
+      model.contains("link") && model["link"].contains("kind") && model["link"]["kind"] == out.loss;
   if (model.contains("link") && !of_loss) out.link = link_from_json(model["link"], d, source);
   if (model.contains("answers")) out.answers = answers_from_json(model["answers"], d, source);
   return out;

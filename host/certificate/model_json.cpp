@@ -227,8 +227,8 @@ Schema schema_from_json(const json& object, const std::string& source) {
 
 json model_json(const LinearModel& model) {
   const bool one = model.draws.size() == 1;
-  const json link = model.link ? link_json(*model.link, model.schema.features())
-                               : loss_link_json(model);
+  const json link =
+      model.link ? link_json(*model.link, model.schema.features()) : loss_link_json(model);
   json units = json::array();
   for (const auto& draw : model.draws)
     units.push_back(units_json(model.schema, draw, !link.is_null()));

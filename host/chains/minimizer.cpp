@@ -19,10 +19,10 @@ std::vector<double> minimizer_within(const Potential& u, double row_norm, double
   std::vector<double> at = minimize(u, tolerance / 4).theta;
   Eigen::Map<VectorXd> theta(at.data(), size);
   const bool kinked = !std::isfinite(u.loss().self_concordance());
-  const double smoothness = (u.beta * static_cast<double>(u.engine->rows()) *
-                                 u.loss().curvature() * row_norm * row_norm +
-                             u.prior_precision) *
-                            (1 + 8 * std::numeric_limits<double>::epsilon());
+  const double smoothness =
+      (u.beta * static_cast<double>(u.engine->rows()) * u.loss().curvature() * row_norm * row_norm +
+       u.prior_precision) *
+      (1 + 8 * std::numeric_limits<double>::epsilon());
   for (;;) {
     u.engine->loss_gradients({at.data(), 1, d}, {gradient.data(), 1, d});
     gradient = u.beta * gradient + u.prior_precision * (theta - prior);

@@ -178,9 +178,10 @@ Model PlanArguments::chosen_model() const {
   const GlmOptions options{.prior_precision = prior_precision, .center = {}};
   if (!loss_cap) return glm(model, options);
   if (*loss_cap != losses::logistic_capped::max_abs_residual || model != losses::logistic::name) {
-    throw BadInput(fmt::format(
-        "--loss-cap: 0.5 for --model logistic is the only one, got {} for {}; leave it out, or give 0.5",
-        *loss_cap, model));
+    throw BadInput(
+        fmt::format("--loss-cap: 0.5 for --model logistic is the only one, got {} for {}; leave it "
+                    "out, or give 0.5",
+                    *loss_cap, model));
   }
   return glm(losses::logistic_capped::name, options);
 }

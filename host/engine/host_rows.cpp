@@ -144,7 +144,8 @@ class NormsAbove {
   double roundings_ = 0, slack_ = 1, underflow_ = 0;
 };
 
-// P^T x, scaled down to norm <= clip in exact arithmetic: floats. A row that leaves the floats is 0.
+// P^T x, scaled down to norm <= clip in exact arithmetic: floats. A row that leaves the floats is
+// 0.
 void clipped_row(const Rows& x, std::size_t i, MatrixView<const double> P, double clip,
                  VectorXd& v) {
   v.setZero();

@@ -19,9 +19,9 @@ DefaultChoice default_rule(const Problem& constants, const Budget& budget, doubl
                            std::optional<double> iterations) {
   // N = 2 n mu / (S / beta L): rows in units of the noise that hides one of them.
   const double gradients = budget.adjacency == Adjacency::replace_one ? 2 : 1;
-  const double signal = 2 * static_cast<double>(constants.rows) * mu /
-                        (gradients * static_cast<double>(budget.rows_per_person) *
-                         constants.max_abs_residual);
+  const double signal =
+      2 * static_cast<double>(constants.rows) * mu /
+      (gradients * static_cast<double>(budget.rows_per_person) * constants.max_abs_residual);
   // tau = a T, the time to descend: longer with more signal, shorter with more directions to keep
   // noise out of, longer by what an intercept adds to the norm that the step must be safe for.
   const double tau = std::clamp(0.2 * std::pow(signal, 1.2) *

@@ -9,8 +9,10 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "mechanism/gap.hpp"
 #include "mechanism/moments_question.hpp"
 #include "mechanism/offers.hpp"
+#include "privacy/gap_price.hpp"
 
 namespace gibbsite {
 namespace {
@@ -57,12 +59,12 @@ std::string obstacle(const InMetric<Chain>& s, const Problem& problem) {
 }
 
 Offer chain_offer(std::type_identity<Path>, const Problem& problem, const Budget& budget,
-                  const Budget& /*left*/, double mu, double signal, const Wishes& wishes) {
+                  double /*delta*/, double /*gap*/, double mu, double signal,
+                  const Wishes& wishes) {
   const double tau = std::clamp(descent_per_signal * signal, least_descent, most_descent);
   const double T = wishes.iterations.value_or(std::ceil(tau));
-  const PathCertificate found =
-      path_calibrate_relative(problem, budget.neighbors(), gdp_split_down(mu, budget.draws), 0,
-                              std::min(tau / T, 1.9), T);
+  const PathCertificate found = path_calibrate_relative(
+      problem, budget.neighbors(), gdp_split_down(mu, budget.draws), 0, std::min(tau / T, 1.9), T);
   Offer out{.mechanism = Path{Calibration::gdp, found.beta, found.prior_precision, found.step_size,
                               found.iterations}};
   out.cost = cost_of(found.iterations, found.iterations, budget.draws);
@@ -73,17 +75,24 @@ Offer chain_offer(std::type_identity<Path>, const Problem& problem, const Budget
   return out;
 }
 
+// gamma, which the chain keeps.
+double gap_of(const Budget& budget, const Wishes& wishes) {
+  return wishes.tv.value_or(
+      round_down(Wide(default_tv_share) * Wide(budget.delta) / gap_price(Wide(budget.epsilon))));
+}
+
+// At a budget of its own that leaves it `mu` and the gap.
 Offer chain_offer(std::type_identity<Proximal> kind, const Problem& problem, const Budget& budget,
-                  const Budget& left, double mu, double /*signal*/, const Wishes& wishes) {
+                  double delta, double gap, double mu, double /*signal*/, const Wishes& wishes) {
   Budget share = budget;
-  share.delta = left.delta;
-  share.epsilon = gdp_epsilon_up(mu, left.delta);
+  share.epsilon = gdp_epsilon_up(mu, delta);
   if (!(share.epsilon > 0)) {
-    Offer out{.mechanism = Proximal{}};
-    out.why = "the metric leaves nothing of the budget";
-    return out;
+    return {.mechanism = Proximal{}, .why = "the metric leaves nothing of the budget"};
   }
-  Offer out = offer(kind, problem, share, wishes);
+  share.delta = round_up(Wide(delta) + gap_price(Wide(share.epsilon)) * Wide(gap));
+  Wishes own = wishes;
+  own.tv = gap;
+  Offer out = offer(kind, problem, share, own);
   if (out.feasible) {
     out.why = "a draw within the gap of the Gibbs posterior that has its prior in a private metric";
   }
@@ -94,9 +103,20 @@ template <class Chain>
 Offer metric_offer(const Problem& problem, const Budget& budget, const Budget& left,
                    const Wishes& wishes) {
   const Neighbors who = budget.neighbors();
-  const double mu = gdp_mu_down(left.epsilon, left.delta);
-  const double N = signal(problem, who, mu);
   InMetric<Chain> s;
+  // What a gap costs comes off delta first.
+  const double gap = std::is_same_v<Chain, Path> ? 0 : gap_of(budget, wishes);
+  const Wide price = gap_price(Wide(budget.epsilon));
+  const double delta = round_down(Wide(left.delta) - price * Wide(gap));
+  if (!(delta > 0)) {
+    return {.mechanism = s,
+            .why = fmt::format(
+                "a total variation gap of {:.3g} costs (1+e^epsilon) gamma = {:.3g}, "
+                "more than delta; ask for `tv` below {:.3g}",
+                gap, static_cast<double>(price) * gap, left.delta / static_cast<double>(price))};
+  }
+  const double mu = gdp_mu_down(left.epsilon, delta);
+  const double N = signal(problem, who, mu);
   s.moments_mu = round_down(Wide(mu) * sqrt(Wide(moments_share)));
   s.first_clip = first_clip_of(problem);
   s.clip_factor = std::clamp(0.35 * std::cbrt(N / (8 * static_cast<double>(problem.features))),
@@ -105,22 +125,23 @@ Offer metric_offer(const Problem& problem, const Budget& budget, const Budget& l
   out.mechanism = s;
   out.why = obstacle(s, problem);
   if (!out.why.empty()) return out;
-  // A gap costs more at the whole epsilon than at the chain's own: then a little less is asked for.
-  for (const double part : std::array{1.0, 0.999, 0.97, 0.9}) {
+  const auto with_part = [&](double part) {
     const double chain_mu = round_down(
         Wide(part) * sqrt(Wide(mu) * Wide(mu) - Wide(s.moments_mu) * Wide(s.moments_mu)));
-    Offer chain = chain_offer(std::type_identity<Chain>{}, in_metric(problem), budget, left,
-                              chain_mu, N, wishes);
-    s.chain = std::get<Chain>(chain.mechanism);
-    out = chain;
-    out.mechanism = s;
-    out.cost.passes += 2;
-    out.cost.work += moments_work(problem) + 0.06 * static_cast<double>(problem.features);
-    if (!chain.feasible) return out;
-    out.guarantee = analyze(s, problem, who, budget.draws).guarantee;
-    if (delta_up(out.guarantee, budget.epsilon) <= budget.delta) return out;
+    Offer made = chain_offer(std::type_identity<Chain>{}, in_metric(problem), budget, delta, gap,
+                             chain_mu, N, wishes);
+    s.chain = std::get<Chain>(made.mechanism);
+    made.mechanism = s;
+    made.cost.passes += 2;
+    made.cost.work += moments_work(problem) + 0.06 * static_cast<double>(problem.features);
+    if (made.feasible) made.guarantee = analyze(s, problem, who, budget.draws).guarantee;
+    return made;
+  };
+  for (const double part : {1.0, 1 - 1e-9, 0.999}) {  // what rounding took
+    out = with_part(part);
+    if (!out.feasible || delta_up(out.guarantee, budget.epsilon) <= budget.delta) break;
   }
-  return out;  // `paid_for_noise` decides
+  return out;
 }
 
 template <class Chain>

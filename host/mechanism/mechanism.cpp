@@ -99,7 +99,9 @@ constexpr std::string_view minimizer_assumption =
     "the run started from a minimizer whose gradient norm is at most mechanism.start_gradient_norm";
 
 std::string assumption(const Path& /*m*/) { return ""; }
-std::string assumption(const Proximal& m) { return m.padded() ? "" : std::string(minimizer_assumption); }
+std::string assumption(const Proximal& m) {
+  return m.padded() ? "" : std::string(minimizer_assumption);
+}
 std::string assumption(const OutputPerturbation& /*m*/) {
   return "the minimizer that noise was added to has a gradient norm of at most "
          "mechanism.gradient_norm";
@@ -148,7 +150,8 @@ std::string basis(const OutputPerturbation& m) {
                      m.noise_scale);
 }
 std::string basis(const MetricPath& m) {
-  return basis(m.chain) + "; the noise in one sum of second moments, which gave the metric, is in it";
+  return basis(m.chain) +
+         "; the noise in one sum of second moments, which gave the metric, is in it";
 }
 std::string basis(const auto& m) {
   return fmt::format("It rests on a draw within {:.3g} (total variation) of the exact law",

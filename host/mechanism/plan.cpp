@@ -133,7 +133,8 @@ void validate(const Problem& problem, const Budget& budget, const Wishes& wishes
   }
   if (wishes.padded && wishes.mechanism != Proximal::name &&
       wishes.mechanism != MetricProximal::name) {
-    throw BadInput("`padded`: belongs to `mechanism` proximal or metric-proximal; give both or neither");
+    throw BadInput(
+        "`padded`: belongs to `mechanism` proximal or metric-proximal; give both or neither");
   }
   if (wishes.calibration != Calibration::gdp && problem.prior_precision == 0.0) {
     throw BadInput(
@@ -173,9 +174,9 @@ std::size_t index_of(const std::vector<Offer>& all, std::string_view name) {
   return i;
 }
 
-// The cheapest within reach that keeps the gap, where one is asked for. Else whitened, then chains in
-// a metric, unless what is asked for is path's alone: the running time of all three says nothing of
-// the data.
+// The cheapest within reach that keeps the gap, where one is asked for. Else whitened, then chains
+// in a metric, unless what is asked for is path's alone: the running time of all three says nothing
+// of the data.
 std::size_t automatic_choice(const std::vector<Offer>& all, const Wishes& wishes) {
   const std::size_t path = index_of(all, Path::name), whitened = index_of(all, Whitened::name),
                     metric = index_of(all, MetricPath::name);

@@ -39,8 +39,7 @@ class MetricSampler final : public Sampler {
 
   // theta = P omega, omega on the grid that its certificate covers.
   [[nodiscard]] std::vector<std::vector<double>> draws() const override {
-    const double grid =
-        analyze(settings_.chain, problem_, task_.who, task_.draws).release_grid;
+    const double grid = analyze(settings_.chain, problem_, task_.who, task_.draws).release_grid;
     std::vector<std::vector<double>> out = chain_->draws();
     for (auto& draw : out) {
       Eigen::Map<VectorXd> omega(draw.data(), static_cast<Eigen::Index>(draw.size()));
@@ -77,7 +76,7 @@ class MetricSampler final : public Sampler {
   [[nodiscard]] Task chain_task(std::shared_ptr<Engine> engine) const {
     Task out = task_;
     out.engine = std::move(engine);
-    return {model_,     problem_, task_.who, task_.draws,   task_.schema,
+    return {model_,     problem_,  task_.who,     task_.draws, task_.schema,
             out.engine, task_.key, task_.backend, task_.labels};
   }
   // The rule of whitened, which asks once.

@@ -87,7 +87,8 @@ std::unique_ptr<Sampler> make_sampler(const Model& model, const Dataset& data, c
                                       const StreamKey& key) {
   // The neighbors that the certificate will name.
   const Neighbors& who = plan.offer().guarantee.who;
-  const Task task{model, plan.problem, who, plan.budget.draws, data.schema, engine, key, backend, data.y};
+  const Task task{model, plan.problem, who,   plan.budget.draws, data.schema, engine,
+                  key,   backend,      data.y};
   return std::visit([&](const auto& m) { return sampler_of(m, task); }, plan.offer().mechanism);
 }
 

@@ -143,12 +143,13 @@ TEST(Whitened, WhatItDoesNotDoIsSaidWhenItIsPlanned) {
   EXPECT_THAT(why(other, budget), HasSubstr("logistic"));
   EXPECT_THAT(why(problem(1000, 2001), budget), HasSubstr("2001 features"));
   EXPECT_THAT(why(problem(1ULL << 53, 5), {.epsilon = 8, .delta = 1e-6}), HasSubstr("resolved"));
-  // auto takes path there, and where what is asked for is path's.
+  // auto takes chains there, in a metric where they can be, and path where what is asked for is
+  // its.
   const auto chosen = [&](const Problem& p, const Budget& b, const Wishes& w) {
     return name_of(plan(p, b, w).offer().mechanism);
   };
   EXPECT_EQ(chosen(problem(1000, 5), budget, {}), "whitened");
-  EXPECT_EQ(chosen(problem(1000, 5), draws, {}), "path");
+  EXPECT_EQ(chosen(problem(1000, 5), draws, {}), "metric-path");
   EXPECT_EQ(chosen(prior, budget, {}), "path");
   EXPECT_EQ(chosen(problem(1000, 2001), budget, {}), "path");
   EXPECT_EQ(chosen(problem(1000, 5), budget, {.step_size = 1e-3}), "path");

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -46,8 +47,11 @@ TEST(LogisticLoss, ValueResidualAndCurvatureAreAccurateAtEveryLogit) {
 }
 
 class EveryLoss : public testing::TestWithParam<std::string_view> {};
-INSTANTIATE_TEST_SUITE_P(Losses, EveryLoss, testing::ValuesIn(loss_names()),
-                         [](const auto& p) { return std::string(p.param); });
+INSTANTIATE_TEST_SUITE_P(Losses, EveryLoss, testing::ValuesIn(loss_names()), [](const auto& p) {
+  std::string name(p.param);
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
 
 // The certificate rests on these two constants.
 TEST_P(EveryLoss, ConstantsBoundTheDerivatives) {
@@ -86,6 +90,49 @@ TEST_P(EveryLoss, DerivativesAreDerivatives) {
       const double bound = s * s + 4 * ulp * (1 + std::fabs(z)) / s;
       EXPECT_TRUE(std::fabs(slope - r) <= bound) << z;
       EXPECT_TRUE(std::fabs((around[1] - around[0]) / (2 * s) - w) <= bound) << z;
+    }
+  }
+}
+
+// p f'(z, 1) + (1 - p) f'(z, -1) = 0: what a model that can reach it is calibrated by. Both
+// classes get all of [0, 1] and p rises with z.
+TEST_P(EveryLoss, ProbabilityIsWhereTheMeanLossIsLeast) {
+  const Loss& loss = loss_named(GetParam());
+  double before = 0;
+  for (double z = -30; z <= 30; z += 0.13) {
+    const double p = loss.probability(z), logits[] = {z, z};
+    const float labels[] = {1, -1};
+    double r[2];
+    loss.residuals(logits, labels, r);
+    EXPECT_NEAR(p * r[0] + (1 - p) * r[1], 0, 1e-15) << z;
+    EXPECT_TRUE(p > before && p < 1) << z;
+    EXPECT_NEAR(p + loss.probability(-z), 1, 1e-15);
+    before = p;
+  }
+}
+
+// The losing side's slope is held at 1/2: nothing changes where the label agrees with the logit.
+TEST(LogisticCapped, IsTheLogisticLossOfRowsOnTheRightSide) {
+  const Loss& capped = loss_named("logistic-capped");
+  const Loss& plain = loss_named("logistic");
+  for (const double z : logit_grid()) {
+    for (const float y : {-1.0f, 1.0f}) {
+      double r = 0, w = 0, r0 = 0, w0 = 0;
+      capped.residuals({&z, 1}, {&y, 1}, {&r, 1});
+      capped.curvatures({&z, 1}, {&y, 1}, {&w, 1});
+      plain.residuals({&z, 1}, {&y, 1}, {&r0, 1});
+      plain.curvatures({&z, 1}, {&y, 1}, {&w0, 1});
+      const double v = capped.value_sum({&z, 1}, {&y, 1});
+      const double t = z * static_cast<double>(y);
+      if (t >= 0) {
+        EXPECT_EQ(r, r0);
+        EXPECT_EQ(w, w0);
+        EXPECT_EQ(v, plain.value_sum({&z, 1}, {&y, 1}));
+      } else {
+        EXPECT_EQ(r, -static_cast<double>(y) / 2);
+        EXPECT_EQ(w, 0);
+        EXPECT_NEAR(v, std::log(2.0) - t / 2, 2 * ulp * v);
+      }
     }
   }
 }

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "certificate/certify.hpp"
+#include "gibbsite/core/wide.hpp"
 #include "gibbsite/model/model.hpp"
+#include "mechanism/moments_question.hpp"
 #include "run/sample.hpp"
 
 namespace gibbsite::testing {
@@ -72,6 +74,13 @@ inline Example make_example(const std::string& name, const Schema& schema, std::
           {"curvature", 0, curvature_deviation_up(w, who, 0.25, 0), vector, {17}});
     }
   }
+  if (const auto* const metric = std::get_if<MetricPath>(&run.plan.offer().mechanism)) {
+    const std::size_t d = schema.features();
+    run.model.answers.push_back(
+        {"moments", metric->first_clip,
+         moment_deviation_up(Wide(metric->moments_mu), budget.neighbors(), metric->first_clip, 0),
+         std::vector<double>(d * d, 1), std::vector<double>(d * (d + 1) / 2, 0.25)});
+  }
   return {name, run.plan, release(run)};
 }
 
@@ -111,7 +120,11 @@ inline const std::vector<Example>& examples() {
       make_example("whitened", example_schema(true), 5000, {1.0, 1e-6, {}, 1, 1}, {}, {}),
       make_example("whitened, add-remove, 2 rows per person, one question for moments",
                    example_schema(false), 60, {0.5, 1e-9, Adjacency::add_remove, 2, 1},
-                   {.mechanism = "whitened", .iterations = 7}, {})};
+                   {.mechanism = "whitened", .iterations = 7}, {}),
+      make_example("metric-path, 3 draws", example_schema(true), 5000, {1.0, 1e-6, {}, 1, 3}, {},
+                   {}),
+      make_example("metric-proximal", example_schema(true), 1000, {1.0, 1e-4, {}, 1, 1},
+                   {.mechanism = "metric-proximal", .tv = 1e-7}, {})};
   return all;
 }
 

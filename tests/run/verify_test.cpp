@@ -111,7 +111,7 @@ bool weaker_claim(const std::string& at, const json& before, const json& after) 
 //   mechanism.calibration: from one of the calibrations but gdp to another name that holds
 //   software: any version, a backend that exists
 bool same_promise(const std::string& at, const json& before, const json& after, bool tv,
-                  bool whitened = false) {
+                  bool whitened = false, bool metric = false) {
   const bool number = before.is_number() && after.is_number();
   const double ratio = number ? after.get<double>() / before.get<double>() : 0;
   // Noise was scaled to its share and its clip, whatever they were: the promise is their sum.
@@ -120,7 +120,10 @@ bool same_promise(const std::string& at, const json& before, const json& after, 
         "/mechanism/curvature_share", "/mechanism/clip_factor", "/constants/rows"}) {
     if (whitened && at == std::string("/certificate") + name) return number;
   }
-  if (at == "/certificate/mechanism/query_mu") return ratio < 1;
+  if (at == "/certificate/mechanism/query_mu" || at == "/certificate/mechanism/moments_mu") {
+    return ratio < 1 + 1e-12;
+  }
+  if (at == "/certificate/mechanism/clip_factor") return metric && number;
   if (at == "/certificate/mechanism/tv_gap") return tv && ratio > 0.998;
   if (at == "/certificate/mechanism/iterations") return tv && ratio > 1;
   // The calibrations but gdp: what was set aside for noise is 1 % more than it costs.
@@ -171,21 +174,21 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfTheCertificate) {
 
 // The TV certificates: what carries the promise besides the schedule, digest and all.
 TEST(Verify, RejectsAnEditOfEveryLeafOfATvCertificate) {
-  for (const std::size_t i : {6U, 7U, 8U, 9U, 10U}) {
+  for (const std::size_t i : {6U, 7U, 8U, 9U, 10U, 14U}) {
     const auto& example = testing::examples()[i];
     tamper(
         to_json(example.release), example.name, "/certificate", [](const json& f) { return f; },
         weaker_claim);
-    tamper(
-        to_json(example.release), example.name, "/certificate", resealed,
-        [](const std::string& at, const json& before, const json& after) {
-          // Another schedule that keeps the gap; which ones do not: below.
-          for (const char* name : {"step_size", "iterations", "proposals", "rounds", "residual",
-                                   "gradients", "tv_gap", "start_gradient_norm", "gradient_norm"}) {
-            if (at == std::string("/certificate/mechanism/") + name) return after.is_number();
-          }
-          return same_promise(at, before, after, true);
-        });
+    tamper(to_json(example.release), example.name, "/certificate", resealed,
+           [](const std::string& at, const json& before, const json& after) {
+             // Another schedule that keeps the gap; which ones do not: below.
+             for (const char* name :
+                  {"step_size", "iterations", "proposals", "rounds", "residual", "gradients",
+                   "tv_gap", "start_gradient_norm", "gradient_norm", "first_clip", "clip_factor"}) {
+               if (at == std::string("/certificate/mechanism/") + name) return after.is_number();
+             }
+             return same_promise(at, before, after, true);
+           });
   }
 }
 
@@ -211,13 +214,14 @@ TEST(Verify, RejectsATvRunThatWasCutShort) {
 
 // The same with the digest computed anew: what carries the promise is caught without it.
 TEST(Verify, RejectsAResealedEditThatStrengthensTheCertificate) {
-  for (const std::size_t i : {0U, 3U, 5U, 11U}) {
+  for (const std::size_t i : {0U, 3U, 5U, 11U, 13U}) {
     const auto& example = testing::examples()[i];
     const bool whitened = name_of(example.plan.offer().mechanism) == Whitened::name;
+    const bool metric = setting(example.plan.offer().mechanism, "moments_mu").has_value();
     const bool tv = setting(example.plan.offer().mechanism, "tv_gap").has_value();
     tamper(to_json(example.release), example.name, "/certificate", resealed,
            [&](const std::string& at, const json& before, const json& after) {
-             return same_promise(at, before, after, tv, whitened);
+             return same_promise(at, before, after, tv, whitened, metric);
            });
   }
 }

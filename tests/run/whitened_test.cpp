@@ -5,45 +5,22 @@
 
 #include <atomic>
 #include <cmath>
-#include <random>
 
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/run/fit.hpp"
 #include "tests/support/backend.hpp"
+#include "tests/support/people.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/support/whitened_run.hpp"
 
 namespace gibbsite {
 namespace {
 
+using support::people;
 using support::Question;
 using testing::TempDir;
-
-// Numbers in [0, 1] and, the last feature, 1.
-Dataset table(std::size_t n, std::size_t numbers, std::uint64_t seed) {
-  Dataset data;
-  data.schema.label = "y";
-  data.schema.positive = "1";
-  data.schema.row_norm = 2 * std::sqrt(static_cast<double>(numbers));
-  data.schema.intercept = true;
-  for (std::size_t j = 0; j < numbers; ++j) {
-    data.schema.columns.push_back({"x" + std::to_string(j), ColumnType::number, 0, 1, {}, false});
-  }
-  std::mt19937_64 random(seed);
-  std::uniform_real_distribution<float> uniform(0, 1);
-  for (std::size_t i = 0; i < n; ++i) {
-    float score = -0.5F;
-    for (std::size_t j = 0; j < numbers; ++j) {
-      data.x.push_back(uniform(random));
-      if (j == 0) score += data.x.back();
-    }
-    data.x.push_back(1);
-    data.y.push_back(score + 0.3F * (uniform(random) - 0.5F) > 0 ? 1.0F : -1.0F);
-  }
-  return data;
-}
 
 Plan plan_of(const Dataset& data, const Budget& budget, std::optional<double> iterations = {},
              std::uint64_t cap = 0) {
@@ -93,7 +70,7 @@ TEST(WhitenedRun, NoNeighborIsFurtherAwayThanMuAlongARun) {
   for (const bool add_remove : {false, true}) {
     for (const std::size_t numbers : {1U, 3U, 12U}) {
       for (const double epsilon : {0.2, 2.0}) {
-        const Dataset data = table(300, numbers, 7);
+        const Dataset data = people(300, numbers, 7);
         Budget budget{.epsilon = epsilon, .delta = 1e-5};
         if (add_remove) budget.adjacency = Adjacency::add_remove;
         const Plan made = plan_of(data, budget, {}, add_remove ? 400 : 0);
@@ -137,7 +114,7 @@ TEST(WhitenedRun, NoNeighborIsFurtherAwayThanMuAlongARun) {
 
 // Each question's own worst pair comes to its own share of mu^2.
 TEST(WhitenedRun, EveryQuestionCostsItsShareForItsWorstPair) {
-  const Dataset data = table(200, 2, 3);
+  const Dataset data = people(200, 2, 3);
   const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5}, 3);
   const auto& s = std::get<Whitened>(made.offer().mechanism);
   const auto asked = asked_in(fit_seeded(data, made, 5), made, data);
@@ -193,6 +170,42 @@ TEST(WhitenedRun, EveryQuestionCostsItsShareForItsWorstPair) {
   }
 }
 
+// Answers are about the clip that they name: with hardly any noise they are the rows' own sums.
+TEST(WhitenedRun, AnswersAreSumsWithTheClipsThatTheyName) {
+  const Dataset data = people(200, 3, 3);
+  Plan made = plan_of(data, {.epsilon = 500, .delta = 1e-5}, 6);
+  auto& s = std::get<Whitened>(made.offers[made.chosen].mechanism);
+  s.first_clip = 0.4;  // so that every row is held
+  s.clip_factor = 0.05;
+  const auto release = fit_seeded(data, made, 5);
+  const auto asked = asked_in(release, made, data);
+  const auto backend = support::make_test_backend("cpu");
+  const auto engine = backend->load(data.view(), data.y, loss_named("logistic"));
+  std::size_t i = 0;
+  int held = 0;
+  for (const NoisyAnswer& answer : release.model().answers) {
+    if (answer.question == "curvature") continue;
+    Question q = asked[i++];
+    const auto at = [&](double factor) {
+      q.clip = answer.clip * factor;
+      const auto sums = support::exact_answer(*engine, q);  // in deviations
+      double off = 0;
+      for (std::size_t a = 0, k = 0; a < (q.moments ? 4 : answer.values.size()); ++a) {
+        for (std::size_t b = q.moments ? 0 : a; b <= a; ++b, ++k) {
+          const double exact = q.moments ? sums[4 * a + b] : sums[a];
+          off = std::max(off, std::fabs(answer.values[k] / answer.deviation - exact));
+        }
+      }
+      return off;
+    };
+    // 8 deviations: 2e-15 for each of 44 numbers; the grid is an eighth of one.
+    EXPECT_LE(at(1), 8.2) << answer.question << i;
+    held += at(0.5) > 20 && at(2) > 20 ? 1 : 0;
+  }
+  EXPECT_EQ(i, 8U);
+  EXPECT_GE(held, 7) << "another clip would not have been seen";
+}
+
 class WhitenedBackend : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Backends, WhitenedBackend,
                          ::testing::Values("reference", "cpu", "emulated"),
@@ -200,7 +213,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, WhitenedBackend,
 
 // Killed after every question in turn, the run goes on to the same bits.
 TEST_P(WhitenedBackend, GoesOnFromACheckpointToTheSameBits) {
-  const Dataset data = table(100, 3, 1);
+  const Dataset data = people(100, 3, 1);
   const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5});
   const auto backend = support::make_test_backend(GetParam());
   const Release whole = fit(logistic_regression(), data, made, *backend, Key::from_seed(3),
@@ -231,7 +244,7 @@ TEST_P(WhitenedBackend, GoesOnFromACheckpointToTheSameBits) {
 }
 
 TEST_P(WhitenedBackend, AgreesWithTheReference) {
-  const Dataset data = table(500, 4, 9);
+  const Dataset data = people(500, 4, 9);
   const Plan made = plan_of(data, {.epsilon = 2, .delta = 1e-5});
   const auto a = fit_seeded(data, made, 8, "reference").model().draws[0];
   const auto b = fit_seeded(data, made, 8, GetParam()).model().draws[0];
@@ -241,7 +254,7 @@ TEST_P(WhitenedBackend, AgreesWithTheReference) {
 // Large tables have the same settings whoever counts as a neighbor, the noise of an answer does
 // not: a run that went on under other neighbors would vouch for answers that had too little.
 TEST(WhitenedRun, NoCheckpointGoesOnForOtherNeighbors) {
-  const Dataset data = table(20000, 1, 2);
+  const Dataset data = people(20000, 1, 2);
   const Budget alone{.epsilon = 2, .delta = 1e-5};
   Budget many = alone, present = alone;
   many.rows_per_person = 4;
@@ -278,7 +291,7 @@ TEST(WhitenedRun, NoCheckpointGoesOnForOtherNeighbors) {
 // A Plan is open to its caller. The certificate names the neighbors of the offer, so noise is for
 // them.
 TEST(WhitenedRun, NoiseIsForTheNeighborsOfTheCertificate) {
-  const Dataset data = table(100, 2, 2);
+  const Dataset data = people(100, 2, 2);
   const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5, .rows_per_person = 10});
   Plan changed = made;
   changed.budget.rows_per_person = 1;
@@ -290,55 +303,22 @@ TEST(WhitenedRun, NoiseIsForTheNeighborsOfTheCertificate) {
 
 // Tables that nobody would fit: a model, certified and finite, and probabilities for every row.
 TEST(WhitenedRun, DegenerateTablesEndInAModel) {
-  const auto try_one = [](const std::string& name, Dataset data, double epsilon = 1) {
-    const Plan made = plan_of(data, {.epsilon = epsilon, .delta = 1e-5});
+  for (const support::OddTable& odd : support::odd_tables()) {
+    const Plan made = plan_of(odd.data, {.epsilon = odd.epsilon, .delta = 1e-5});
     const auto backend = support::make_test_backend("cpu");
-    const Release out = fit(logistic_regression(), data, made, *backend, Key::from_os());
-    EXPECT_TRUE(verify(out).valid) << name;
-    for (const double v : out.model().draws[0]) EXPECT_TRUE(std::isfinite(v)) << name;
-    for (const double p : predict_probabilities(out.model(), data.view())) {
-      EXPECT_TRUE(p > 0 && p < 1) << name << " " << p;
+    const Release out = fit(logistic_regression(), odd.data, made, *backend, Key::from_os());
+    EXPECT_TRUE(verify(out).valid) << odd.name;
+    for (const double v : out.model().draws[0]) EXPECT_TRUE(std::isfinite(v)) << odd.name;
+    for (const double p : predict_probabilities(out.model(), odd.data.view())) {
+      EXPECT_TRUE(p > 0 && p < 1) << odd.name << " " << p;
     }
-  };
-  Dataset data = table(60, 5, 4);
-  std::ranges::fill(data.y, 1.0F);
-  try_one("one class", data);
-  try_one("nearly no noise", data, 60);
-  data = table(60, 5, 4);
-  for (std::size_t i = 0; i < 60; ++i)
-    std::copy_n(data.x.begin(), 6, data.x.begin() + static_cast<std::ptrdiff_t>(6 * i));
-  try_one("one row sixty times", data);
-  data = table(60, 5, 4);
-  for (std::size_t i = 0; i < 60; ++i) data.x[6 * i + 2] = data.x[6 * i + 3], data.x[6 * i] = 0.25F;
-  try_one("a column twice, a constant one", data, 20);
-  data = table(60, 5, 4);
-  for (std::size_t i = 0; i < 60; ++i)
-    std::fill_n(data.x.begin() + static_cast<std::ptrdiff_t>(6 * i), 5, 0.0F);
-  try_one("all numbers zero", data, 20);
-  data.schema.intercept = false;
-  data.schema.columns.push_back({"last", ColumnType::number, 0, 1, {}, false});
-  std::ranges::fill(data.x, 0.0F);
-  try_one("all rows zero", data, 20);
-  try_one("one row", table(1, 3, 2));
-  data = table(50, 1, 2);
-  data.schema.intercept = false;
-  for (std::size_t i = 0; i < 50; ++i) data.x[i] = data.x[2 * i];
-  data.x.resize(50);
-  try_one("one feature", data);
-  try_one("more features than rows", table(5, 40, 2));
-  data = table(60, 5, 4);
-  data.schema.row_norm = 1e-3;
-  for (std::size_t i = 0; i < 60; ++i) clip_row_to_norm({&data.x[6 * i], 5}, 1e-3);
-  try_one("every row scaled down", data);
-  data = table(60, 1, 4);
-  for (std::size_t i = 0; i < 60; ++i) data.y[i] = data.x[2 * i] > 0.5F ? 1.0F : -1.0F;
-  try_one("separable", data, 60);
+  }
 }
 
 // Clips follow from answers and public numbers alone: the rule, which sees no row, comes to those
 // of the run. Under add/remove the true number of rows is one more thing that it must not see.
 TEST(WhitenedRun, OnlyAnswersDecideWhatIsAsked) {
-  const Dataset data = table(200, 3, 6);
+  const Dataset data = people(200, 3, 6);
   const Budget budget{.epsilon = 1, .delta = 1e-5, .adjacency = Adjacency::add_remove};
   const Plan made = plan_of(data, budget, {}, 1000);
   const Release release = fit_seeded(data, made, 4);

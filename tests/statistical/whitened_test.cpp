@@ -6,31 +6,19 @@
 
 #include <Eigen/Core>
 #include <boost/math/distributions/chi_squared.hpp>
-#include <boost/math/distributions/normal.hpp>
-#include <boost/math/quadrature/gauss.hpp>
 #include <cmath>
 
 #include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/run/fit.hpp"
 #include "run/whitened_rule.hpp"
+#include "support/hockey_stick.hpp"
 
 namespace gibbsite {
 namespace {
 
-// Rows of one number, without an intercept.
-struct Line {
-  std::vector<float> x, y;
-};
-
-double phi(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
-
-// H(epsilon; mu) of a pair whose log odds were already log_odds when the last, Gaussian part came:
-// the hockey stick of N(mu, 1) e^log_odds against N(0, 1).
-double last_part(double epsilon, double log_odds, double mu) {
-  const double e = epsilon - log_odds;  // p/p' >= e^epsilon there
-  if (mu < 1e-12) return std::max(0.0, 1 - std::exp(e));
-  return phi(mu / 2 - e / mu) - std::exp(e) * phi(-mu / 2 - e / mu);
-}
+using support::last_part;
+using support::Line;
+using support::over_normal;
 
 // Exact answers of one table to one question.
 struct Sums {
@@ -70,24 +58,6 @@ class OneDimension {
   }
 
  private:
-  // Integral of f(answer, log odds of it) under N(mean of the first table, sigma).
-  template <class F>
-  double over_normal(const double (&mean)[2], double sigma, int panels, const F& f) const {
-    const double shift = (mean[0] - mean[1]) / sigma;
-    double sum = 0;
-    for (int p = 0; p < panels; ++p) {
-      const double lo = -8 + 16.0 * p / panels, hi = lo + 16.0 / panels;
-      sum += boost::math::quadrature::gauss<double, 7>::integrate(
-          [&](double z) {
-            const double density = std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
-            // log N(z; 0) - log N(z + shift; 0)
-            return density * f(mean[0] + sigma * z, shift * (z + shift / 2));
-          },
-          lo, hi);
-    }
-    return sum;
-  }
-
   double after_gradients(const WhitenedRule& rule, std::uint64_t t, double epsilon, double odds) {
     const double C = rule.clip(), P = rule.metric()(0, 0), theta = rule.theta()[0];
     double gradient[2], curvature[2];
@@ -130,35 +100,12 @@ Whitened one_question(double mu, double T) {
           .iterations = T};
 }
 
-struct Pair {
-  const char* name;
-  Line here, there;
-  Neighbors who;
-  std::uint64_t rows;
-};
-
-std::vector<Pair> pairs() {
-  const Neighbors replace{}, add{Adjacency::add_remove, 1};
-  return {
-      {"opposite classes", {{1, 0.5F, 1}, {1, -1, 1}}, {{1, 0.5F, 1}, {1, -1, -1}}, replace, 3},
-      {"a row against none of it", {{1, 1}, {1, 1}}, {{1, 0}, {1, 1}}, replace, 2},
-      {"one person alone", {{1}, {1}}, {{0.3F}, {-1}}, replace, 1},
-      {"all rows zero but one", {{0, 0, 3}, {1, 1, 1}}, {{0, 0, 0}, {1, 1, 1}}, replace, 3},
-      {"a row more", {{1, 1, 1}, {1, 1, -1}}, {{1, 1}, {1, 1}}, add, 3},
-      {"two rows of one person",
-       {{1, 1, 0.2F}, {1, 1, 1}},
-       {{1, 1, 0.2F}, {-1, -1, 1}},
-       {Adjacency::replace_one, 2},
-       3},
-  };
-}
-
 // No event of all answers is likelier than the profile allows, at any epsilon, either way round;
 // and the worst pair comes near it.
 TEST(WhitenedLaw, AWholeRunInOneDimensionStaysBelowItsProfile) {
   double nearest = 0;
   for (const double mu : {0.3, 1.5}) {
-    for (const Pair& pair : pairs()) {
+    for (const auto& pair : support::line_pairs()) {
       for (const bool turned : {false, true}) {
         OneDimension run(turned ? pair.there : pair.here, turned ? pair.here : pair.there,
                          one_question(mu, 1), pair.who, pair.rows);
@@ -175,7 +122,7 @@ TEST(WhitenedLaw, AWholeRunInOneDimensionStaysBelowItsProfile) {
 
 TEST(WhitenedLaw, TwoGradientsThatFollowOneAnotherStayBelowIt) {
   for (const double mu : {0.5, 2.0}) {
-    for (const Pair& pair : pairs()) {
+    for (const auto& pair : support::line_pairs()) {
       OneDimension run(pair.here, pair.there, one_question(mu, 2), pair.who, pair.rows);
       const double epsilon = mu < 1 ? 0.4 : 2;
       EXPECT_LE(run.delta(epsilon), gdp_delta_up(epsilon, mu) + 1e-9) << pair.name << " " << mu;

@@ -26,6 +26,9 @@ class ForwardingEngine : public Engine {
   void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override {
     inner_->second_moments(P, clip, out);
   }
+  void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) override {
+    inner_->clipped_rows(P, clip, out);
+  }
   [[nodiscard]] std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
                                                         double clip) override {
     return inner_->capped_loss(P, clip);

@@ -193,7 +193,8 @@ HWY_INLINE hn::Vec<D> Residual(D d, const Loss* loss, hn::Vec<D> z, hn::Vec<D> y
 template <class Visit>
 void WithLoss(const LossChoice& loss, const Visit& visit) {
   if (loss.index == kernels::no_loss) return visit(loss.other);
-  kernels::with_loss(loss.index, [&]<class Compiled>() HWY_ATTR { visit(Compiled()); }, Losses{});
+  kernels::with_loss(
+      loss.index, [&]<class Compiled>() HWY_ATTR { visit(Compiled()); }, Losses{});
 }
 
 // to[i] = f(z[i], y[i]) of whole vectors only, so that a number's bits do not depend on its place.
@@ -788,7 +789,9 @@ template std::size_t max_panel_width<float>();
 template std::size_t panel_width<double>(std::size_t);
 template std::size_t panel_width<float>(std::size_t);
 
-LossChoice choose_loss(const Loss& loss) { return {kernels::index_of_loss(loss.name(), Losses{}), &loss}; }
+LossChoice choose_loss(const Loss& loss) {
+  return {kernels::index_of_loss(loss.name(), Losses{}), &loss};
+}
 
 void row_values(const RowValues& rows) { HWY_DYNAMIC_DISPATCH(RowValuesDouble)(rows); }
 void row_gradient(const RowGradient<double>& rows) {

@@ -75,6 +75,10 @@ class WideEngine final : public HostRows {
     require_metric(P, features(), clip);
     cpu::second_moments(table(), crew_, P, clip, out);
   }
+  void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) override {
+    require_metric(P, features(), clip);
+    cpu::clipped_rows(table(), crew_, P, clip, out);
+  }
   std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P, double clip) override {
     require_metric(P, features(), clip);
     return std::make_unique<Capped>(*this, P, clip);

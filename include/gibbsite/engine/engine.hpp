@@ -106,8 +106,8 @@ class Engine {
   /// such a clip.
   virtual void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) = 0;
 
-  /// out[n x k] = the v_i of `second_moments`, here plain floats: what an engine of their own can be
-  /// loaded with (docs/metric.md). Work 2 n d k. Throws as `second_moments` does.
+  /// out[n x k] = the v_i of `second_moments`, here plain floats: what an engine of their own can
+  /// be loaded with (docs/metric.md). Work 2 n d k. Throws as `second_moments` does.
   virtual void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) = 0;
 
   /// The loss capped at `clip` in the metric of P [d x k]; one float a row, found by the first

@@ -8,9 +8,9 @@
 
 namespace gibbsite {
 
-/// `Chain` on rows v_i = P^T x_i scaled down to norm 1, with P a function of one noisy sum of second
-/// moments; what is released is P omega for a draw omega. P is paid for once, whatever the number of
-/// draws. Settings of `chain` are those of its own certificate for rows of norm 1.
+/// `Chain` on rows v_i = P^T x_i scaled down to norm 1, with P a function of one noisy sum of
+/// second moments; what is released is P omega for a draw omega. P is paid for once, whatever the
+/// number of draws. Settings of `chain` are those of its own certificate for rows of norm 1.
 template <class Chain>
 struct InMetric {
   static constexpr bool is_path = std::is_same_v<Chain, Path>;

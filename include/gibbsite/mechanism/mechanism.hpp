@@ -19,9 +19,8 @@
 
 namespace gibbsite {
 
-using Mechanism =
-    std::variant<Whitened, MetricPath, Path, Rejection, Proximal, MetricProximal, Averaged, Dalalyan,
-                 OutputPerturbation>;
+using Mechanism = std::variant<Whitened, MetricPath, Path, Rejection, Proximal, MetricProximal,
+                               Averaged, Dalalyan, OutputPerturbation>;
 
 /// "path", "rejection", ...
 std::string_view name_of(const Mechanism& mechanism);
@@ -62,8 +61,8 @@ std::string basis_of(const Mechanism& mechanism);
 /// up (docs/path.md, What the noise does to a coefficient). So it lies within t s of the median of
 /// its law with a probability of at least 2 Phi(t) - 1; for a TV certificate less its tv_gap. path:
 /// sqrt(2h (1 - c^2T)/(1 - c^2)); output: sigma; else 1/sqrt(m). Of exact arithmetic; rounding is
-/// below the release grid. None for whitened and in a metric, where it depends on what was released before. Throws
-/// BadInput on a TV certificate without strong convexity.
+/// below the release grid. None for whitened and in a metric, where it depends on what was released
+/// before. Throws BadInput on a TV certificate without strong convexity.
 std::optional<double> coefficient_noise_up(const Mechanism& mechanism, const Problem& problem);
 
 }  // namespace gibbsite

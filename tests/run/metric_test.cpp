@@ -1,0 +1,259 @@
+// Whole runs of chains in a private metric: what they would have released for a neighbor, that they
+// go on from a checkpoint to the same bits, and tables that nobody would fit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <Eigen/Dense>
+#include <atomic>
+#include <cmath>
+#include <random>
+
+#include "gibbsite/certificate/verify.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/release/predict.hpp"
+#include "gibbsite/run/fit.hpp"
+#include "tests/support/backend.hpp"
+#include "tests/support/people.hpp"
+#include "tests/support/temp_dir.hpp"
+#include "tests/support/whitened_run.hpp"
+
+namespace gibbsite {
+namespace {
+
+using support::people;
+using testing::TempDir;
+
+Plan plan_of(const Dataset& data, const Budget& budget, Wishes wishes, std::uint64_t cap = 0,
+             const char* loss = "logistic") {
+  if (wishes.mechanism == "auto") wishes.mechanism = "metric-path";
+  return plan(glm(loss).constants(data.schema, cap > 0 ? cap : data.rows()), budget, wishes);
+}
+
+Release fit_seeded(const Dataset& data, const Plan& made, std::uint64_t seed,
+                   const char* backend = "cpu") {
+  const auto maker = support::make_test_backend(backend);
+  return fit(glm(made.problem.loss), data, made, *maker, Key::from_seed(seed),
+             {.release_answers = true});
+}
+
+// What follows from the released answer: the rule once more.
+WhitenedRule::Metric metric_of(const Release& release, const MetricPath& s, const Plan& made,
+                               const Schema& schema) {
+  const Whitened once{
+      .first_clip = s.first_clip, .first_moment_share = 1, .clip_factor = s.clip_factor};
+  WhitenedRule rule(once, made.problem, made.budget.neighbors(), schema.middle());
+  const NoisyAnswer& answer = release.model().answers.at(0);
+  const auto d = rule.metric().rows();
+  Eigen::MatrixXd noisy(d, d);
+  std::size_t at = 0;
+  for (Eigen::Index a = 0; a < d; ++a) {
+    for (Eigen::Index b = 0; b <= a; ++b) noisy(a, b) = noisy(b, a) = answer.values[at++];
+  }
+  rule.answer_moments(noisy, answer.deviation);
+  return rule.metric() / rule.clip();
+}
+
+// Of every pair: the question's part, and T steps' at the worst of some positions. Never more than
+// mu, and near it for the worst pair. The rows' own length does not count: they are far longer than
+// 1 in the metric.
+TEST(MetricRun, NoNeighborIsFurtherAwayThanMu) {
+  double nearest = 0;
+  int pairs = 0;
+  for (const bool add_remove : {false, true}) {
+    for (const char* loss : {"logistic", "logistic-capped"}) {
+      for (const std::size_t numbers : {1U, 4U}) {
+        const Dataset data = people(300, numbers, 7);
+        Budget budget{.epsilon = 1, .delta = 1e-5};
+        if (add_remove) budget.adjacency = Adjacency::add_remove;
+        const Plan made = plan_of(data, budget, {}, add_remove ? 400 : 0, loss);
+        const auto& s = std::get<MetricPath>(made.offer().mechanism);
+        const double mu = made.offer().guarantee.mu, h = s.chain.step_size;
+        const Release release = fit_seeded(data, made, 3);
+        const WhitenedRule::Metric P = metric_of(release, s, made, data.schema);
+        const NoisyAnswer& answer = release.model().answers[0];
+        const std::size_t d = data.features();
+        std::vector<std::vector<float>> rows{std::vector<float>(d, 0), std::vector<float>(d, 1)};
+        rows.push_back(rows[0]);
+        rows.back()[0] = 1;
+        rows.push_back(rows[0]);
+        for (float& v : rows.back()) v = 1e4F;  // no schema allows it: the clip holds nonetheless
+        for (std::size_t a = 0; a < rows.size(); ++a) {
+          for (std::size_t b = add_remove ? rows.size() - 1 : a; b < rows.size(); ++b) {
+            for (const float label : {-1.0F, 1.0F}) {
+              Dataset here = data, there = data;
+              std::ranges::copy(rows[a], here.x.begin() + static_cast<std::ptrdiff_t>(17 * d));
+              here.y[17] = 1;
+              if (add_remove) {
+                const auto at = there.x.begin() + static_cast<std::ptrdiff_t>(17 * d);
+                there.x.erase(at, at + static_cast<std::ptrdiff_t>(d));
+                there.y.erase(there.y.begin() + 17);
+              } else {
+                std::ranges::copy(rows[b], there.x.begin() + static_cast<std::ptrdiff_t>(17 * d));
+                there.y[17] = label;
+              }
+              const auto backend = support::make_test_backend("cpu");
+              std::vector<std::vector<double>> moments, gradients;
+              for (const Dataset* table : {&here, &there}) {
+                const auto engine = backend->load(table->view(), table->y, loss_named(loss));
+                std::vector<double>& sums = moments.emplace_back(d * d);
+                engine->second_moments({answer.at.data(), d, d}, answer.clip, {sums.data(), d, d});
+                std::vector<float> z(table->rows() * d);
+                engine->clipped_rows({P.data(), d, d}, 1, {z.data(), table->rows(), d});
+                const auto in_metric =
+                    backend->load({z.data(), table->rows(), d}, table->y, loss_named(loss));
+                std::vector<double>& all = gradients.emplace_back();
+                for (const double far : {0.0, 3.0, 30.0, -30.0}) {
+                  const std::vector<double> omega(d, far);
+                  std::vector<double> g(d);
+                  in_metric->loss_gradients({omega.data(), 1, d}, {g.data(), 1, d});
+                  all.insert(all.end(), g.begin(), g.end());
+                }
+              }
+              double part = support::squared_distance(moments[0], moments[1]) /
+                            (answer.deviation * answer.deviation);
+              double step = 0;
+              for (std::size_t at = 0; at < gradients[0].size(); at += d) {
+                const auto one = std::span(gradients[0]).subspan(at, d);
+                const auto two = std::span(gradients[1]).subspan(at, d);
+                step = std::max(step, support::squared_distance(one, two));
+              }
+              part += s.chain.iterations * step * h * s.chain.beta * s.chain.beta / 2;
+              EXPECT_LE(std::sqrt(part), mu * (1 + 1e-9)) << loss << " " << numbers;
+              nearest = std::max(nearest, std::sqrt(part) / mu);
+              ++pairs;
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(pairs, 80);
+  EXPECT_GT(nearest, 0.9) << "no pair came near: the noise is more than is needed";
+}
+
+// What is released is P omega of an omega on the grid that the chain's certificate speaks of.
+TEST(MetricRun, DrawsAreImagesOfTheCoordinatesGrid) {
+  const Dataset data = people(500, 3, 2);
+  const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-6, .draws = 3}, {.iterations = 20});
+  const auto& s = std::get<MetricPath>(made.offer().mechanism);
+  const Analysis found = analyze(made.offer().mechanism, made.problem, {}, 3);
+  const Analysis chain = analyze(s.chain, in_metric(made.problem), {}, 3);
+  double grid = 0;
+  for (const auto& [name, value] : found.constants) {
+    if (name == "coordinates_grid") grid = value;
+  }
+  ASSERT_EQ(grid, chain.release_grid);
+  const Release release = fit_seeded(data, made, 1);
+  ASSERT_EQ(release.model().draws.size(), 3U);
+  const Eigen::MatrixXd inverse =
+      Eigen::MatrixXd(metric_of(release, s, made, data.schema)).inverse();
+  for (const auto& draw : release.model().draws) {
+    const Eigen::VectorXd omega =
+        inverse * Eigen::Map<const Eigen::VectorXd>(draw.data(), inverse.rows());
+    for (const double v : omega) {
+      EXPECT_NEAR(v / grid, std::nearbyint(v / grid), 1e-2);
+    }
+  }
+}
+
+// Released without being asked for, the answer would be in a file whose reader does not expect it.
+TEST(MetricRun, TheAnswerIsReleasedOnRequestAlone) {
+  const Dataset data = people(200, 2, 2);
+  const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-6}, {.iterations = 5});
+  const auto backend = make_backend("cpu");
+  const Release without = fit(logistic_regression(), data, made, *backend, Key::from_seed(4));
+  const Release with = fit_seeded(data, made, 4);
+  EXPECT_TRUE(without.model().answers.empty());
+  EXPECT_EQ(with.model().answers.size(), 1U);
+  EXPECT_EQ(with.model().draws, without.model().draws);
+  EXPECT_FALSE(with.model().link);
+}
+
+class MetricBackend : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Backends, MetricBackend, ::testing::Values("reference", "cpu", "emulated"),
+                         [](const auto& p) { return std::string(p.param); });
+
+TEST_P(MetricBackend, GoesOnFromACheckpointToTheSameBits) {
+  const Dataset data = people(60, 2, 1);
+  const auto backend = support::make_test_backend(GetParam());
+  for (const char* mechanism : {"metric-path", "metric-proximal"}) {
+    Wishes wishes{.mechanism = mechanism};
+    if (wishes.mechanism == "metric-proximal") wishes.tv = 1e-3;
+    const Plan made = plan_of(data, {.epsilon = 2, .delta = 0.05, .draws = 2}, wishes);
+    ASSERT_TRUE(made.offer().feasible) << made.offer().why;
+    const Release whole = fit(logistic_regression(), data, made, *backend, Key::from_seed(3),
+                              {.release_answers = true});
+    const TempDir folder;
+    const FitOptions kept{.checkpoint = folder.path("run.ckpt"), .release_answers = true};
+    for (int attempts = 0;; ++attempts) {
+      ASSERT_LT(attempts, 100) << mechanism;
+      std::atomic<bool> stop = false;
+      FitOptions options = kept;
+      options.stop = &stop;
+      int calls = 0;
+      options.progress = [&](std::uint64_t, std::uint64_t) {
+        if (calls++ >= attempts) stop = true;
+      };
+      try {
+        const Release resumed =
+            fit(logistic_regression(), data, made, *backend, Key::from_seed(3), options);
+        EXPECT_GT(attempts, 0) << mechanism;
+        EXPECT_EQ(resumed.model().draws, whole.model().draws) << mechanism;
+        EXPECT_EQ(resumed.model().answers[0].values, whole.model().answers[0].values);
+        break;
+      } catch (const Interrupted&) {
+      }
+    }
+  }
+}
+
+TEST_P(MetricBackend, AgreesWithTheReference) {
+  const Dataset data = people(500, 4, 9);
+  const Plan made = plan_of(data, {.epsilon = 2, .delta = 1e-5}, {.iterations = 30});
+  const auto a = fit_seeded(data, made, 8, "reference").model().draws[0];
+  const auto b = fit_seeded(data, made, 8, GetParam()).model().draws[0];
+  for (std::size_t j = 0; j < a.size(); ++j) EXPECT_NEAR(a[j], b[j], 1e-3 * std::fabs(a[j]) + 1e-3);
+}
+
+TEST(MetricRun, NoCheckpointGoesOnForOtherNeighbors) {
+  const Dataset data = people(200, 1, 2);
+  const auto backend = support::make_test_backend("cpu");
+  const Plan first = plan_of(data, {.epsilon = 2, .delta = 1e-5}, {});
+  Plan second = first;  // open to its caller: the same settings, vouched for to more
+  second.offers[second.chosen].guarantee.who.rows_per_person = 2;
+  second.budget.rows_per_person = 2;
+  const TempDir folder;
+  std::atomic<bool> stop = false;
+  FitOptions options{.checkpoint = folder.path("run.ckpt")};
+  options.stop = &stop;
+  options.progress = [&](std::uint64_t, std::uint64_t) { stop = true; };
+  EXPECT_THROW(fit(logistic_regression(), data, first, *backend, Key::from_os(), options),
+               Interrupted);
+  stop = false;
+  EXPECT_THROW(fit(logistic_regression(), data, second, *backend, Key::from_os(), options),
+               BadInput);
+}
+
+// Tables that nobody would fit: a model, certified and finite, and probabilities for every row.
+TEST(MetricRun, DegenerateTablesEndInAModel) {
+  for (const char* mechanism : {"metric-path", "metric-proximal"}) {
+    for (const char* loss : {"logistic", "logistic-capped"}) {
+      for (const support::OddTable& odd : support::odd_tables()) {
+        Wishes wishes{.mechanism = mechanism};
+        if (wishes.mechanism == "metric-proximal") wishes.tv = 1e-3;
+        const Plan made = plan_of(odd.data, {.epsilon = 1, .delta = 0.02}, wishes, 0, loss);
+        ASSERT_TRUE(made.offer().feasible) << odd.name << ": " << made.offer().why;
+        const auto backend = support::make_test_backend("cpu");
+        const Release out = fit(glm(loss), odd.data, made, *backend, Key::from_os());
+        EXPECT_TRUE(verify(out).valid) << odd.name;
+        for (const double v : out.model().draws[0]) EXPECT_TRUE(std::isfinite(v)) << odd.name;
+        for (const double p : predict_probabilities(out.model(), odd.data.view())) {
+          EXPECT_TRUE(p >= 0 && p <= 1) << odd.name << " " << p;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gibbsite

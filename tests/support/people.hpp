@@ -1,0 +1,83 @@
+#pragma once
+// Small labeled tables: ordinary ones, and such as nobody would fit.
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gibbsite/data/dataset.hpp"
+
+namespace gibbsite::support {
+
+/// Numbers in [0, 1] and, the last feature, 1.
+inline Dataset people(std::size_t n, std::size_t numbers, std::uint64_t seed) {
+  Dataset data;
+  data.schema.label = "y";
+  data.schema.positive = "1";
+  data.schema.row_norm = 2 * std::sqrt(static_cast<double>(numbers));
+  data.schema.intercept = true;
+  for (std::size_t j = 0; j < numbers; ++j) {
+    data.schema.columns.push_back({"x" + std::to_string(j), ColumnType::number, 0, 1, {}, false});
+  }
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<float> uniform(0, 1);
+  for (std::size_t i = 0; i < n; ++i) {
+    float score = -0.5F;
+    for (std::size_t j = 0; j < numbers; ++j) {
+      data.x.push_back(uniform(random));
+      if (j == 0) score += data.x.back();
+    }
+    data.x.push_back(1);
+    data.y.push_back(score + 0.3F * (uniform(random) - 0.5F) > 0 ? 1.0F : -1.0F);
+  }
+  return data;
+}
+
+struct OddTable {
+  std::string name;
+  Dataset data;
+  double epsilon = 1;
+};
+
+inline std::vector<OddTable> odd_tables() {
+  std::vector<OddTable> out;
+  const auto row = [](Dataset& data, std::size_t i) {
+    return data.x.begin() + static_cast<std::ptrdiff_t>(6 * i);
+  };
+  Dataset data = people(60, 5, 4);
+  std::ranges::fill(data.y, 1.0F);
+  out.push_back({"one class", data});
+  out.push_back({"one class, nearly no noise", data, 60});
+  data = people(60, 5, 4);
+  for (std::size_t i = 0; i < 60; ++i) std::copy_n(data.x.begin(), 6, row(data, i));
+  out.push_back({"one row sixty times", data});
+  data = people(60, 5, 4);
+  for (std::size_t i = 0; i < 60; ++i) data.x[6 * i + 2] = data.x[6 * i + 3], data.x[6 * i] = 0.25F;
+  out.push_back({"a column twice, a constant one", data, 20});
+  data = people(60, 5, 4);
+  for (std::size_t i = 0; i < 60; ++i) std::fill_n(row(data, i), 5, 0.0F);
+  out.push_back({"all numbers zero", data, 20});
+  data.schema.intercept = false;
+  data.schema.columns.push_back({"last", ColumnType::number, 0, 1, {}, false});
+  std::ranges::fill(data.x, 0.0F);
+  out.push_back({"all rows zero", data, 20});
+  out.push_back({"one row", people(1, 3, 2)});
+  data = people(50, 1, 2);
+  data.schema.intercept = false;
+  for (std::size_t i = 0; i < 50; ++i) data.x[i] = data.x[2 * i];
+  data.x.resize(50);
+  out.push_back({"one feature", data});
+  out.push_back({"more features than rows", people(5, 40, 2)});
+  data = people(60, 5, 4);
+  data.schema.row_norm = 1e-3;
+  for (std::size_t i = 0; i < 60; ++i) clip_row_to_norm({&data.x[6 * i], 5}, 1e-3);
+  out.push_back({"every row scaled down", data});
+  data = people(60, 1, 4);
+  for (std::size_t i = 0; i < 60; ++i) data.y[i] = data.x[2 * i] > 0.5F ? 1.0F : -1.0F;
+  out.push_back({"separable", data, 60});
+  return out;
+}
+
+}  // namespace gibbsite::support
