@@ -263,13 +263,12 @@ struct FitCommand {
     catch_interrupts();
 
     const Dataset data = read(domain);
-    const Problem constants = plan.constants(domain, data.rows());
-    say(describe(constants, budget) + "\n" + ingest_report(data));
+    say(describe(plan.constants(domain, data.rows()), budget) + "\n" + ingest_report(data));
 
     // The clock is for the screen: what is planned follows from public numbers alone.
-    const Plan made = gibbsite::plan(constants, budget, wishes);
+    const Plan made = plan.make(domain, data.rows(), budget, wishes);
     const Offer& offer = require_feasible(made);
-    warn_of_large_delta(budget, constants);
+    warn_of_large_delta(budget, made.problem);
     warn_of_one_class(data);
     warn_of_run_time(offer.mechanism);
     double seconds = std::numeric_limits<double>::quiet_NaN();
@@ -329,7 +328,7 @@ struct FitCommand {
     options.stop = &stop_flag();
     options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
     options.design = [&how](const std::string& line) { how = line; };
-    return gibbsite::fit(plan.chosen_model(), data, made, engine_maker,
+    return gibbsite::fit(plan.model_of(made), data, made, engine_maker,
                          seed ? Key::from_seed(*seed) : Key::from_os(), options);
   }
 

@@ -121,8 +121,10 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed) {
              "precision m of the prior; chosen from public numbers when absent");
   app.add_option("--model", model, fmt::format("{}", fmt::join(loss_names(), ", ")))
       ->type_name("NAME");
-  add_number(app, "--loss-cap", loss_cap,
-             "0.5: hold the slope of the logistic loss at 1/2, which halves what one row can do");
+  add_number(
+      app, "--loss-cap", loss_cap,
+      "0.5: hold the slope of the logistic loss at 1/2, which halves what one row can do; 1: "
+      "do not; default 0.5 for path and metric-path, 1 for others");
   app.add_option("--mechanism", mechanism,
                  fmt::format("auto, {}", fmt::join(mechanism_names(), ", ")))
       ->type_name("NAME");
@@ -162,7 +164,7 @@ Wishes PlanArguments::wishes() const {
   if (prior_precision) require_finite_nonnegative(*prior_precision, "--prior-precision");
   if (step_size) require_finite_positive(*step_size, "--step-size");
   if (tv) require_between(*tv, 0, 0.5, "--tv");
-  static_cast<void>(chosen_model());
+  static_cast<void>(glm(loss_of_chains()));
   Wishes out;
   if (mechanism != "auto") static_cast<void>(mechanism_named(mechanism));
   out.mechanism = mechanism;
@@ -174,26 +176,44 @@ Wishes PlanArguments::wishes() const {
   return out;
 }
 
-Model PlanArguments::chosen_model() const {
-  const GlmOptions options{.prior_precision = prior_precision, .center = {}};
-  if (!loss_cap) return glm(model, options);
-  if (*loss_cap != losses::logistic_capped::max_abs_residual || model != losses::logistic::name) {
+std::string PlanArguments::loss_of_chains() const {
+  const bool logistic = model == losses::logistic::name;
+  const double capped = losses::logistic_capped::max_abs_residual;
+  if (loss_cap && !(logistic && (*loss_cap == capped || *loss_cap == 1))) {
     throw BadInput(
-        fmt::format("--loss-cap: 0.5 for --model logistic is the only one, got {} for {}; leave it "
-                    "out, or give 0.5",
+        fmt::format("--loss-cap: must be 0.5 or, for none, 1, with --model logistic; got {} with "
+                    "{}; leave it out, or give one of them",
                     *loss_cap, model));
   }
-  return glm(losses::logistic_capped::name, options);
+  return logistic && loss_cap.value_or(capped) == capped ? losses::logistic_capped::name : model;
+}
+
+std::string PlanArguments::loss() const { return loss_cap ? loss_of_chains() : model; }
+
+Model PlanArguments::model_of(const Plan& made) const {
+  return glm(made.problem.loss, {.prior_precision = prior_precision, .center = {}});
 }
 
 Problem PlanArguments::constants(const FeatureSpace& space, std::uint64_t rows) const {
+  return constants_of(loss(), space, rows);
+}
+
+Problem PlanArguments::constants_of(const std::string& loss, const FeatureSpace& space,
+                                    std::uint64_t rows) const {
   if (rows_cap && rows > *rows_cap) {
     throw BadInput(
         fmt::format("--rows-cap: the table has more than {} rows; give a public bound "
                     "that holds (private: how many rows there are is not public)",
                     *rows_cap));
   }
-  return chosen_model().constants(space, rows_cap.value_or(rows));
+  return glm(loss, {.prior_precision = prior_precision, .center = {}})
+      .constants(space, rows_cap.value_or(rows));
+}
+
+Plan PlanArguments::make(const FeatureSpace& space, std::uint64_t rows, const Budget& budget,
+                         const Wishes& wishes) const {
+  return gibbsite::plan(constants(space, rows), constants_of(loss_of_chains(), space, rows), budget,
+                        wishes);
 }
 
 void warn_of_large_delta(const Budget& budget, const Problem& constants) {

@@ -60,10 +60,21 @@ struct PlanArguments {
   /// Both throw BadInput or Infeasible on values that no data could make right.
   [[nodiscard]] Budget budget() const;
   [[nodiscard]] Wishes wishes() const;
-  [[nodiscard]] Model chosen_model() const;
+  /// The model of a plan that was made here.
+  [[nodiscard]] Model model_of(const Plan& made) const;
+  /// For that table. Throws BadInput on a cap that it breaks.
+  [[nodiscard]] Plan make(const FeatureSpace& space, std::uint64_t rows, const Budget& budget,
+                          const Wishes& wishes) const;
   /// Public constants: the table's rows under replace-one, the cap under add-remove. Throws
   /// BadInput when the table has more rows than the cap.
   [[nodiscard]] Problem constants(const FeatureSpace& space, std::uint64_t rows) const;
+
+ private:
+  // Chains have their loss capped where nobody says otherwise: it wins (docs/metric.md).
+  [[nodiscard]] std::string loss() const;
+  [[nodiscard]] std::string loss_of_chains() const;
+  [[nodiscard]] Problem constants_of(const std::string& loss, const FeatureSpace& space,
+                                     std::uint64_t rows) const;
 };
 
 /// A warning on stderr where delta is not below 1/rows; rows are the public ones.

@@ -25,21 +25,20 @@ struct PlanCommand {
     const Budget budget = plan.budget();
     const Wishes wishes = plan.wishes();
     const auto backend = make_backend("auto");
-    Problem constants;
+    Plan made;
     TableShape rows;
     if (shape.of_table(plan)) {
       const Schema domain = read_schema(shape.schema);
-      constants = plan.constants(domain, shape.table.read(domain, {}).rows());
-      rows = shape_of(domain, constants.rows);
+      made = plan.make(domain, shape.table.read(domain, {}).rows(), budget, wishes);
+      rows = shape_of(domain, made.problem.rows);
     } else {
-      constants = plan.constants(shape.space(), shape.rows.value_or(0));
-      rows = dense_shape(shape.space(), constants.rows);
+      made = plan.make(shape.space(), shape.rows.value_or(0), budget, wishes);
+      rows = dense_shape(shape.space(), made.problem.rows);
     }
-    warn_of_large_delta(budget, constants);
-    const Plan made = gibbsite::plan(constants, budget, wishes);
+    warn_of_large_delta(budget, made.problem);
     // The clock is for the screen: what is planned follows from public numbers alone.
-    const double pass = seconds_per_pass(*backend, rows, loss_named(constants.loss), budget.draws,
-                                         measured_seconds);
+    const double pass = seconds_per_pass(*backend, rows, loss_named(made.problem.loss),
+                                         budget.draws, measured_seconds);
     std::vector<double> seconds;
     for (const Offer& offer : made.offers) seconds.push_back(offer.cost.work * pass);
     if (json) {

@@ -154,10 +154,14 @@ void validate(const Problem& problem, const Budget& budget, const Wishes& wishes
   }
 }
 
+template <class M>
+constexpr bool has_loss_of_chains = std::is_same_v<M, Path> || std::is_same_v<M, MetricPath>;
+
 template <class... M>
 std::vector<Offer> all_offers(std::type_identity<std::variant<M...>>, const Problem& problem,
-                              const Budget& budget, const Wishes& wishes) {
-  return {offer(std::type_identity<M>{}, problem, budget, wishes)...};
+                              const Problem& chains, const Budget& budget, const Wishes& wishes) {
+  return {
+      offer(std::type_identity<M>{}, has_loss_of_chains<M> ? chains : problem, budget, wishes)...};
 }
 
 bool keeps_a_gap(const Mechanism& mechanism) {
@@ -201,9 +205,15 @@ std::size_t automatic_choice(const std::vector<Offer>& all, const Wishes& wishes
 }  // namespace
 
 Plan plan(const Problem& problem, const Budget& budget, const Wishes& wishes) {
+  return plan(problem, problem, budget, wishes);
+}
+
+Plan plan(const Problem& problem, const Problem& chains, const Budget& budget,
+          const Wishes& wishes) {
   validate(problem, budget, wishes);
-  Plan out{problem, budget, all_offers(std::type_identity<Mechanism>{}, problem, budget, wishes),
-           0};
+  validate(chains, budget, wishes);
+  Plan out{problem, budget,
+           all_offers(std::type_identity<Mechanism>{}, problem, chains, budget, wishes), 0};
   if (wishes.mechanism == "auto") {
     out.chosen = automatic_choice(out.offers, wishes);
     Offer& best = out.offers[out.chosen];
@@ -211,6 +221,11 @@ Plan plan(const Problem& problem, const Budget& budget, const Wishes& wishes) {
   } else {
     out.chosen = index_of(out.offers, wishes.mechanism);
   }
+  std::visit(
+      [&]<class M>(const M&) {
+        if (has_loss_of_chains<M>) out.problem = chains;
+      },
+      out.offer().mechanism);
   return out;
 }
 

@@ -55,7 +55,7 @@ PEOPLE = ["--data", "people.csv", "--schema", "people.toml"]
 SPARSE = ["--data", "sparse.svm", "--schema", "sparse.toml"]
 DENSE = ["--data", "x.npy", "--labels", "y.npy", "--schema", "dense.toml"]
 BERKELEY = ["--data", str(root / "data" / "berkeley.csv"), "--schema", str(root / "data" / "berkeley.toml")]
-PATH = ["--mechanism", "path"]
+PATH = ["--mechanism", "path", "--loss-cap", "1"]
 EASY = ["--epsilon", "1", "--delta", "1e-5"]
 LOOSE = ["--epsilon", "0.05", "--delta", "0.4", "--prior-precision", "50", "--tv", "0.15"]  # what slow chains can reach
 TV = ["--prior-precision", "1"]
@@ -65,8 +65,7 @@ def fits():
     """Name: (table, options of fit)."""
     out = {
         "path-berkeley": BERKELEY + EASY + PATH,
-        "path-fixed": PEOPLE + EASY + ["--mechanism", "path", "--iterations", "37", "--step-size", "0.02",
-                                       "--prior-precision", "2"],
+        "path-fixed": PEOPLE + EASY + PATH + ["--iterations", "37", "--step-size", "0.02", "--prior-precision", "2"],
         "path-add-remove": PEOPLE + EASY + ["--adjacency", "add-remove", "--rows-cap", "500", "--rows-per-person", "2"] + PATH,
         "path-minami-cor8": PEOPLE + EASY + ["--calibration", "minami-cor8"] + PATH,
         "path-minami-thm7": PEOPLE + EASY + ["--calibration", "minami-thm7"] + PATH,
@@ -77,6 +76,11 @@ def fits():
         "whitened-add-remove": PEOPLE + EASY + ["--adjacency", "add-remove", "--rows-cap", "500", "--rows-per-person", "2"],
         "whitened-sparse": SPARSE + EASY,
         "whitened-dense": DENSE + EASY + ["--release-moments"],
+        "path-capped": PEOPLE + EASY + ["--mechanism", "path", "--iterations", "50"],
+        "metric-path": PEOPLE + EASY + ["--draws", "2", "--release-moments"],
+        "metric-path-add-remove": PEOPLE + EASY + ["--mechanism", "metric-path", "--adjacency", "add-remove", "--rows-cap", "500", "--loss-cap", "1"],
+        "metric-path-sparse": SPARSE + EASY + ["--mechanism", "metric-path", "--iterations", "20"],
+        "metric-proximal": PEOPLE + EASY + ["--mechanism", "metric-proximal", "--tv", "1e-7"],
         "rejection": PEOPLE + EASY + TV + ["--mechanism", "rejection"],
         "proximal": PEOPLE + EASY + TV + ["--mechanism", "proximal", "--draws", "3"],
         "proximal-padded": PEOPLE + EASY + TV + ["--mechanism", "proximal", "--padded"],

@@ -31,6 +31,11 @@ struct Plan {
 /// cheapest that keeps the gap where one is. Throws BadInput on an illegal request.
 Plan plan(const Problem& problem, const Budget& budget, const Wishes& wishes = {});
 
+/// The same where `path` and `metric-path` may have a loss of their own, that of `chains`: the
+/// problem of the plan is the chosen one's.
+Plan plan(const Problem& problem, const Problem& chains, const Budget& budget,
+          const Wishes& wishes = {});
+
 /// The chosen offer; throws Infeasible with its `why` when it is out of reach.
 const Offer& require_feasible(const Plan& plan);
 
