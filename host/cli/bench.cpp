@@ -118,20 +118,23 @@ struct BenchCommand {
     Dataset data;
     TableShape rows;
     Problem constants;
+    std::optional<Plan> made;
+    const auto plan_for = [&](const FeatureSpace& space, std::uint64_t rows_there) {
+      if (budgeted) made = plan.make(space, rows_there, budget, wishes);
+      constants = budgeted ? made->problem : plan.constants(space, rows_there);
+    };
     std::optional<Reading> reading;
     if (of_table) {
       const Schema domain = read_schema(shape.schema);
       reading.emplace();
       data = read(domain, *reading);
-      constants = plan.constants(domain, data.rows());
+      plan_for(domain, data.rows());
       rows = shape_of(domain, constants.rows);
     } else {
-      constants = plan.constants(shape.space(), shape.rows.value_or(0));
+      plan_for(shape.space(), shape.rows.value_or(0));
       rows = dense_shape(shape.space(), constants.rows);
     }
     constants.validate();
-    std::optional<Plan> made;
-    if (budgeted) made = gibbsite::plan(constants, budget, wishes);
 
     Work work{constants.rows, constants.features, static_cast<double>(rows.entries()),
               rows.bytes_per_row()};

@@ -17,9 +17,9 @@ std::vector<std::string> keys(const nlohmann::json& object) {
 }
 
 TEST_F(Bench, JsonKeepsItsContract) {
-  std::vector<std::string> command{"bench",      "--data",    "table.csv", "--schema",
-                                   "table.toml", "--epsilon", "1",         "--delta",
-                                   "1e-6",       "--draws",   "2",         "--json"};
+  std::vector<std::string> command{"bench",     "--data", "table.csv",   "--schema", "table.toml",
+                                   "--epsilon", "1",      "--delta",     "1e-6",     "--draws",
+                                   "2",         "--json", "--mechanism", "path"};
   const Outcome run = gibbsite(command);
   ASSERT_EQ(run.status, 0) << run.err;
   command.front() = "plan";

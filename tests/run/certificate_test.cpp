@@ -189,27 +189,27 @@ TEST(InWords, RejectsACertificateWithoutItsNumbers) {
 
 TEST(PlanJson, HasTheFieldsOfTheContract) {
   Plan plan = testing::examples().front().plan;
-  auto& dalalyan = std::get<Dalalyan>(plan.offers[5].mechanism);
+  auto& dalalyan = std::get<Dalalyan>(plan.offers[7].mechanism);
   dalalyan.iterations = 0x1p53;
   const json out = plan_json(plan);
   EXPECT_EQ(out["chosen"], "path");
   ASSERT_EQ(out["offers"].size(), mechanism_names().size());
   EXPECT_EQ(
-      names(out["offers"][1]),
+      names(out["offers"][2]),
       (std::set<std::string>{"name", "calibration", "beta", "prior_precision", "step_size",
                              "iterations", "guarantee", "passes", "seconds", "feasible", "why"}));
-  EXPECT_EQ(names(out["offers"][1]["guarantee"]),
+  EXPECT_EQ(names(out["offers"][2]["guarantee"]),
             (std::set<std::string>{"epsilon", "delta", "mu", "pure", "reveal", "tv"}));
   EXPECT_EQ(out["constants"]["rows"], 1000);
-  EXPECT_TRUE(out["offers"][1]["iterations"].is_number_integer());
-  EXPECT_TRUE(out["offers"][5]["iterations"].is_number_integer());
-  EXPECT_EQ(out["offers"][1]["seconds"], nullptr);  // not measured
+  EXPECT_TRUE(out["offers"][2]["iterations"].is_number_integer());
+  EXPECT_TRUE(out["offers"][7]["iterations"].is_number_integer());
+  EXPECT_EQ(out["offers"][2]["seconds"], nullptr);  // not measured
 
   dalalyan.iterations = 2.5e22;  // beyond 2^64: no silent overflow
-  const json far = json::parse(plan_json(plan, std::vector<double>(7, 1.0)).dump());
-  EXPECT_TRUE(far["offers"][5]["iterations"].is_number_float());
-  EXPECT_EQ(far["offers"][5]["iterations"], 2.5e22);
-  EXPECT_EQ(far["offers"][5]["seconds"], 1.0);
+  const json far = json::parse(plan_json(plan, std::vector<double>(9, 1.0)).dump());
+  EXPECT_TRUE(far["offers"][7]["iterations"].is_number_float());
+  EXPECT_EQ(far["offers"][7]["iterations"], 2.5e22);
+  EXPECT_EQ(far["offers"][7]["seconds"], 1.0);
 }
 
 }  // namespace
