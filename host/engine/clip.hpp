@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "gibbsite/core/host_device.hpp"
 #include "gibbsite/core/matrix_view.hpp"
@@ -47,5 +48,18 @@ GIBBSITE_HD inline float cap_below(double clip, double norm, float largest) {
   if (!(norm <= std::numeric_limits<double>::max())) return 0;
   return std::min(largest, float_below(clip / norm * (1 - 0x1p-51)));
 }
+
+/// ||P^T x|| from above, of u = P^T x in double [k] with sum_a u_a^2 = squares, and of
+/// sizes = sum_j |x_j| ||P_j||, both summed in any order: in coordinate a
+/// |u - P^T x| <= gamma_m sum_j |x_j P_ja| for a column of m entries that are not 0 (Higham 2002,
+/// (3.5); a fused multiply-add rounds once), so no more than gamma_m sizes in norm.
+struct NormBound {
+  double roundings = 0, slack = 1, underflow = 0;
+  [[nodiscard]] GIBBSITE_HD double norm(double squares, double sizes) const {
+    return (std::sqrt(squares) + roundings * sizes) * slack + underflow;
+  }
+};
+/// That of P, and sizes[d]: ||P_j|| off by an ulp for each number, 0 where it is.
+NormBound bound_norms(MatrixView<const double> P, std::span<double> sizes);
 
 }  // namespace gibbsite

@@ -17,6 +17,8 @@
 #include <cstring>
 
 #include "engine/checks.hpp"
+#include "engine/clip.hpp"
+#include "engine/cuda/metric_rows.hpp"
 #include "engine/cuda/placed_rows.hpp"
 #include "engine/cuda/work.hpp"
 #include "engine/host_rows.hpp"
@@ -56,7 +58,8 @@ class CudaEngine final : public HostRows {
                          : x.matrix()),
         y_(y),
         loss_(kernels_loss),
-        options_(options) {}
+        options_(options),
+        metric_(*device_, x_, y, loss, kernels_loss, options.memory_limit) {}
 
   ~CudaEngine() override { forget_run(); }
 
@@ -130,11 +133,51 @@ class CudaEngine final : public HostRows {
     });
   }
 
+  // The card holds rows for chains or for a metric, not for both.
+  void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override {
+    if (!on_the_card()) return HostRows::second_moments(P, clip, out);
+    require_metric(P, features(), clip);
+    forget_run();
+    metric_.second_moments(P, clip, out);
+    design_ = metric_.how();
+  }
+  [[nodiscard]] std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
+                                                        double clip) override {
+    if (!on_the_card()) return HostRows::capped_loss(P, clip);
+    require_metric(P, features(), clip);
+    return std::make_unique<Capped>(*this, P, clip, ++caps_made_);
+  }
+
  private:
+  class Capped final : public CappedLoss {
+   public:
+    Capped(CudaEngine& engine, MatrixView<const double> P, double clip, std::uint64_t id)
+        : engine_(engine), of_{id, P.cols, {P.data, P.data + P.rows * P.cols}, clip} {}
+    double gradient(std::span<const double> theta, std::span<double> out) override {
+      engine_.forget_run();
+      const double curvature = engine_.metric_.capped_gradient(of_, theta, out);
+      engine_.design_ = engine_.metric_.how();
+      return curvature;
+    }
+
+   private:
+    CudaEngine& engine_;
+    CapsOf of_;
+  };
+
+  // Questions in a metric: the host's copy answers those of more features.
+  [[nodiscard]] bool on_the_card() {
+    if (MetricRows::takes(features())) return true;
+    design_ = fmt::format("in a metric, on the host: the card takes at most {} features",
+                          kernels::capped_most_features);
+    return false;
+  }
+
   // Lays out and fills the card for that many chains; again only when their number changes.
   void prepare(std::size_t chains) {
     if (chains == shape_.chains) return;
     forget_run();
+    metric_.forget();
     const Shape shape{x_.rows, x_.cols, chains};
     const Card card = device_->card();
     Choice choice = choose_design(shape, options_.arithmetic, card, options_.design);
@@ -299,6 +342,8 @@ class CudaEngine final : public HostRows {
   std::span<const float> y_;        // [n]
   unsigned loss_;
   EngineOptions options_;
+  MetricRows metric_;
+  std::uint64_t caps_made_ = 0;
 
   // Of the run that is laid out; shape_.chains = 0: none is.
   Shape shape_;
