@@ -29,19 +29,20 @@ int exponent_of(MatrixView<const double> P) {
 
 }  // namespace
 
-MetricPlan plan_metric(const Shape& shape, std::size_t k) {
+MetricPlan plan_metric(const Shape& shape, std::size_t k, std::size_t most_rows) {
+  const auto power = [&](std::size_t rows, std::size_t most) {
+    return std::clamp(std::bit_floor(rows), std::size_t{row_block}, std::min(most, most_rows));
+  };
   MetricPlan plan;
-  // 256 MiB of X at most, or a block.
-  plan.chunk_rows = std::clamp<std::size_t>(std::bit_floor((std::size_t{1} << 26) / shape.features),
-                                            row_block, std::size_t{1} << 20);
+  // 256 MiB of X, 32 MiB of clipped rows, which are in L2 when they are read again.
+  plan.chunk_rows = power((std::size_t{1} << 26) / shape.features, std::size_t{1} << 20);
+  plan.block_rows =
+      std::min(plan.chunk_rows, power((std::size_t{1} << 23) / k, std::size_t{1} << 16));
   plan.leaf_rows = leaf_rows(shape.rows);
   // A thread of wide rows adds a leaf's rows one after another.
   if (shape.features > kernels::leaf_most_features) {
     plan.leaf_rows = std::min<std::size_t>(plan.leaf_rows, 256);
   }
-  plan.block_rows =
-      std::min(plan.chunk_rows, std::clamp<std::size_t>(std::bit_floor((std::size_t{1} << 23) / k),
-                                                        row_block, std::size_t{1} << 16));
   plan.moment_leaf_rows = 256;
   return plan;
 }
@@ -124,7 +125,7 @@ void MetricRows::lay_out(Parts& parts, const MetricPlan& plan, std::size_t k) {
 void MetricRows::prepare(std::size_t k) {
   if (k <= k_) return;
   forget();
-  const MetricPlan plan = plan_metric(shape(), k);
+  const MetricPlan plan = plan_metric(shape(), k, most_rows_);
   Parts sizes;
   lay_out(sizes, plan, k);
   Layout layout{.chunk_rows = plan.chunk_rows,

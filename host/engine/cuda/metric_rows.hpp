@@ -18,7 +18,8 @@ struct MetricPlan {
   std::size_t block_rows = 0;        ///< clipped at a time
   std::size_t moment_leaf_rows = 0;  ///< of second moments
 };
-MetricPlan plan_metric(const Shape& shape, std::size_t k);
+/// `most_rows`, 1024 or more, holds chunks and blocks down, for tests.
+MetricPlan plan_metric(const Shape& shape, std::size_t k, std::size_t most_rows = ~std::size_t{0});
 /// Additions on the longest path from a row to the answer.
 std::size_t capped_gradient_depth(const Shape& shape, const MetricPlan& plan);
 std::size_t moments_depth(const Shape& shape, const MetricPlan& plan);
@@ -35,13 +36,14 @@ class MetricRows {
  public:
   /// x [n x d] and y [n] must outlive this; `loss`: its place among the compiled ones.
   MetricRows(Device& device, MatrixView<const float> x, std::span<const float> y, const Loss& loss,
-             unsigned loss_index, std::size_t memory_limit)
+             unsigned loss_index, std::size_t memory_limit, std::size_t most_rows = ~std::size_t{0})
       : device_(device),
         x_(x),
         y_(y),
         largest_(loss.max_abs_residual()),
         loss_(loss_index),
-        memory_limit_(memory_limit) {}
+        memory_limit_(memory_limit),
+        most_rows_(most_rows) {}
   ~MetricRows() { forget(); }
 
   /// By the number of features alone: which rows it is must not tell how they are answered.
@@ -70,7 +72,7 @@ class MetricRows {
   std::span<const float> y_;
   double largest_;
   unsigned loss_;
-  std::size_t memory_limit_;
+  std::size_t memory_limit_, most_rows_;
 
   // Of what is laid out; k_ = 0: nothing is.
   std::size_t k_ = 0;
