@@ -191,7 +191,10 @@ TEST_F(MetricKernels, ARowIsHeldOrNotWhereverItIs) {
     std::vector<float> row(d);
     std::vector<double> theta(d);
     for (float& v : row) v = normal(bits);
-    for (double& v : theta) v = static_cast<double>(normal(bits)) / static_cast<double>(d);
+    // A logit of about 3: its last bit is seen in the slope.
+    double square = 0;
+    for (const float v : row) square += static_cast<double>(v) * static_cast<double>(v);
+    for (std::size_t j = 0; j < d; ++j) theta[j] = 3.1 * static_cast<double>(row[j]) / square;
     const auto run = [&](std::size_t n, std::size_t place, float cap) {
       std::vector<float> x(n * d), y(n, 1.0F), caps(n, 0.0F);
       std::copy_n(row.begin(), d, &x[place * d]);
@@ -273,6 +276,8 @@ TEST_F(MetricAnswers, ChunksAndStreamsAreExactToo) {
     }
     ASSERT_EQ(gradient, first) << seed;
     ASSERT_EQ(curvature, first_curvature) << seed;
+    ASSERT_EQ(rows.capped_gradient(held, theta, gradient), first_curvature) << seed;  // caps found
+    ASSERT_EQ(gradient, first) << seed;
     rows.capped_gradient(free, zero, gradient);
     ASSERT_EQ(gradient, exact_gradient) << seed;
     ASSERT_EQ(rows.capped_gradient(held, theta, gradient), first_curvature) << seed;
