@@ -23,29 +23,9 @@
 #include "engine/cuda/work.hpp"
 #include "engine/host_rows.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/core/memory.hpp"
 
 namespace gibbsite::cuda {
 namespace {
-
-// Sparse rows with their zeros.
-std::vector<float> written_out(const Rows& x) {
-  if (!x.is_sparse()) return {};
-  const double bytes = static_cast<double>(x.rows) * static_cast<double>(x.cols) * sizeof(float);
-  const auto available = static_cast<double>(available_memory());
-  constexpr double gib = 1 << 30;
-  if (bytes > (available > 0 ? available : 1e18)) {
-    throw BadInput(fmt::format(
-        "`backend` cuda: takes dense rows, and {} rows of {} features need {:.1f} GiB of memory, "
-        "{:.1f} GiB are available; use `backend` cpu, which takes them as they are",
-        x.rows, x.cols, bytes / gib, available / gib));
-  }
-  std::vector<float> dense(x.rows * x.cols);
-  for (std::size_t i = 0; i < x.rows; ++i) {
-    x.for_each(i, [&](std::size_t j, float v) { dense[i * x.cols + j] = v; });
-  }
-  return dense;
-}
 
 class CudaEngine final : public HostRows {
  public:
@@ -278,20 +258,7 @@ class CudaEngine final : public HostRows {
   }
 
   [[nodiscard]] kernels::Finish finish_of_partials(std::size_t count, View<double> gradient) const {
-    const std::size_t cells = count * shape_.chains * shape_.features;
-    const bool single = source_->single_partials();
-    return {.partials = {reinterpret_cast<const double*>(work_.partials.data), single ? 0 : cells},
-            .partials_single = {reinterpret_cast<const float*>(work_.partials.data),
-                                single ? cells : 0},
-            .count = count,
-            .chains = shape_.chains,
-            .features = shape_.features,
-            .gradient = gradient,
-            .theta = work_.theta,
-            .chain = work_.chain,
-            .centers = work_.centers,
-            .clock = work_.clock,
-            .normals = work_.normals};
+    return work_.finish(shape_, count, source_->single_partials(), gradient);
   }
 
   // Sums what enqueue_gradients left: into `gradient`, or, when that is empty, moves the chains.

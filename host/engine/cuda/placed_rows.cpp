@@ -1,12 +1,35 @@
 #include "engine/cuda/placed_rows.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/memory.hpp"
 
 namespace gibbsite::cuda {
 
 std::size_t bytes_of_rows(std::size_t rows, std::size_t features) {
   return aligned((rows * features + 4) * sizeof(float));
+}
+
+std::vector<float> written_out(const Rows& x) {
+  if (!x.is_sparse()) return {};
+  const double bytes = static_cast<double>(x.rows) * static_cast<double>(x.cols) * sizeof(float);
+  const auto available = static_cast<double>(available_memory());
+  constexpr double gib = 1 << 30;
+  if (bytes > (available > 0 ? available : 1e18)) {
+    throw BadInput(fmt::format(
+        "`backend` cuda: takes dense rows, and {} rows of {} features need {:.1f} GiB of memory, "
+        "{:.1f} GiB are available; use `backend` cpu, which takes them as they are",
+        x.rows, x.cols, bytes / gib, available / gib));
+  }
+  std::vector<float> dense(x.rows * x.cols);
+  for (std::size_t i = 0; i < x.rows; ++i) {
+    x.for_each(i, [&](std::size_t j, float v) { dense[i * x.cols + j] = v; });
+  }
+  return dense;
 }
 
 PlacedRows::PlacedRows(Device& device, MatrixView<const float> x, const Layout& layout,

@@ -5,16 +5,22 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "engine/cuda/arena.hpp"
 #include "engine/cuda/engine.hpp"
 #include "engine/cuda/source.hpp"
 #include "gibbsite/core/matrix_view.hpp"
+#include "gibbsite/data/rows.hpp"
 
 namespace gibbsite::cuda {
 
 /// Bytes of so many rows, padded so that 16-byte accesses stay inside.
 std::size_t bytes_of_rows(std::size_t rows, std::size_t features);
+
+/// Sparse rows with their zeros [n x d]; nothing of dense ones. Throws BadInput where memory has no
+/// room for them.
+std::vector<float> written_out(const Rows& x);
 
 class PlacedRows {
  public:

@@ -36,6 +36,24 @@ struct Work {
     w.values = parts.take<double>(kernels::ceil_div(chunk_rows, row_block) * s.chains);
     return w;
   }
+
+  /// The last kernel of a step over `count` partials, floats where `single`: into `into`, or
+  /// moving the chains when that is empty.
+  [[nodiscard]] kernels::Finish finish(const Shape& s, std::size_t count, bool single,
+                                       View<double> into) const {
+    const std::size_t cells = count * s.chains * s.features;
+    return {.partials = {reinterpret_cast<const double*>(partials.data), single ? 0 : cells},
+            .partials_single = {reinterpret_cast<const float*>(partials.data), single ? cells : 0},
+            .count = count,
+            .chains = s.chains,
+            .features = s.features,
+            .gradient = into,
+            .theta = theta,
+            .chain = chain,
+            .centers = centers,
+            .clock = clock,
+            .normals = normals};
+  }
 };
 
 }  // namespace gibbsite::cuda
