@@ -4,6 +4,9 @@
 //
 //   step/DESIGN/ARITHMETIC/ROWSxFEATURES/CHAINS   seconds of one step of all chains
 //   noise/KIND                                    seconds of one kernels::Finish
+//   metric/QUESTION/ROWSxFEATURES                 seconds of one answer in a full P: a capped
+//   gradient,
+//                                                 one that finds its caps first, second moments
 //   long/ARITHMETIC/ROWSxFEATURES/CHAINS          the chosen design for some seconds
 //
 // --seconds=S: cases that start later than that are skipped and say so.
@@ -192,6 +195,46 @@ void long_run(benchmark::State& state, Arithmetic arithmetic, const Shape& shape
   });
 }
 
+enum class Question { gradient, first_gradient, moments };
+
+void metric(benchmark::State& state, Question question, const Shape& shape) {
+  guarded(state, [&] {
+    const std::size_t n = shape.rows, d = shape.features;
+    const Table& t = table(n, d);
+    const auto engine = cuda::make_cuda_backend(device(), {})
+                            ->load(Rows(t.x.data(), n, d), t.y, loss_named("logistic"));
+    std::vector<double> P(d * d), theta(d, 0.1), gradient(d), moments(d * d);
+    for (std::size_t at = 0; at < P.size(); ++at) {
+      P[at] = (at % (d + 1) == 0 ? 1 : 0) + 1e-3 * static_cast<double>(Table::uniform(at));
+    }
+    const MatrixView<const double> view{P.data(), d, d};
+    std::unique_ptr<CappedLoss> loss = engine->capped_loss(view, 0.8);
+    const auto ask = [&] {
+      if (question == Question::moments) {
+        return engine->second_moments(view, 0.8, {moments.data(), d, d});
+      }
+      if (question == Question::first_gradient) loss = engine->capped_loss(view, 0.8);
+      loss->gradient(theta, gradient);
+    };
+    const auto answers = [&](int count) {
+      return seconds_of([&] {
+        for (int k = 0; k < count; ++k) ask();
+      });
+    };
+    answers(2);  // memory, the copy of X
+    const int count = std::clamp(static_cast<int>(std::ceil(window_seconds / answers(1))), 1, 1000);
+    std::vector<double> each;
+    for (auto _ : state) {
+      each.push_back(answers(count) / count);
+      state.SetIterationTime(each.back());
+    }
+    describe(state, shape, *engine);
+    state.counters["seconds"] = median(each);
+    state.counters["least_seconds"] = std::ranges::min(each);
+    state.counters["largest_seconds"] = std::ranges::max(each);
+  });
+}
+
 enum class Noise { given, chacha20, philox, curand };
 
 struct DeviceMemory {
@@ -321,6 +364,20 @@ void register_all() {
     add(
         fmt::format("noise/{}", name),
         [kind = kind](benchmark::State& state) { noise(state, kind); }, windows);
+  }
+  constexpr std::pair<const char*, Question> questions[] = {
+      {"gradient", Question::gradient},
+      {"first-gradient", Question::first_gradient},
+      {"moments", Question::moments}};
+  for (const Shape& at : tables) {
+    for (const auto& [name, question] : questions) {
+      add(
+          fmt::format("metric/{}/{}x{}", name, at.rows, at.features),
+          [=, question = question](benchmark::State& state) {
+            metric(state, question, {at.rows, at.features, 1});
+          },
+          windows);
+    }
   }
   constexpr std::pair<Arithmetic, std::size_t> runs[] = {
       {Arithmetic::float64, 1}, {Arithmetic::float32, 256}, {Arithmetic::bfloat16, 1024}};

@@ -59,6 +59,9 @@ function(gibbsite_kernels)
   list(REMOVE_ITEM sources ${statistics})
   list(FILTER hopper INCLUDE REGEX "_sm90a[.]cu$")
   gibbsite_kernel_objects(gibbsite_kernels engine ARCHITECTURES ${CMAKE_CUDA_ARCHITECTURES} SOURCES ${sources})
+  # What clips and jumps has the bits of the operations that are written, wherever a row is.
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/kernels/projected_rows.cu ${PROJECT_SOURCE_DIR}/kernels/capped.cu
+                              PROPERTIES COMPILE_OPTIONS -fmad=false)
   gibbsite_kernel_objects(gibbsite_statistics posterior UNREPORTED ARCHITECTURES ${CMAKE_CUDA_ARCHITECTURES}
                           SOURCES ${statistics})
   if(hopper)

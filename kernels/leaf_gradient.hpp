@@ -14,8 +14,9 @@
 
 namespace gibbsite::kernels {
 
-template <class Loss, class Real_, unsigned Lanes, unsigned Columns_, unsigned Chains>
+template <class Loss_, class Real_, unsigned Lanes, unsigned Columns_, unsigned Chains>
 struct LeafGradient {
+  using Loss = Loss_;
   using Real = Real_;
   static constexpr unsigned chains = Chains, columns = Columns_;
   static constexpr unsigned threads = 256;
@@ -44,12 +45,26 @@ struct LeafGradient {
     }
   }
 
+  /// f' of a row of the leaf.
+  struct Slope {
+    GIBBSITE_HD Real operator()(unsigned /*row*/, Real logit, Real label) const {
+      return Loss::residual(logit, label);
+    }
+  };
+  /// Of the lanes that are handed a row's slope, whether this is the first one.
+  template <class Block>
+  GIBBSITE_HD static bool first_of_row(const Block& block) {
+    const unsigned lane = block.lane() % Lanes;
+    return lane == lane_of(row_of(lane));
+  }
+
   /// x [rows x d] and y [rows] are views of global memory or shared arrays; `shared` holds `sums`
-  /// Reals. Writes partial [here x d], here <= Chains. Ends with a barrier of the block.
-  template <class Block, class X, class Y, class Sums>
+  /// Reals. Writes partial [here x d], here <= Chains. Ends with a barrier of the block. `slope` is
+  /// asked for rows of the leaf alone, by every lane that its logit falls to.
+  template <class Block, class X, class Y, class Sums, class Of = Slope>
   GIBBSITE_HD static void run(Block& block, const X& x, const Y& y, unsigned rows, unsigned d,
                               const Theta& theta, unsigned here, const Sums& shared,
-                              const View<double>& partial) {
+                              const View<double>& partial, Of&& slope = {}) {
     const unsigned lane = block.lane() % Lanes, group = block.thread() / Lanes;
     const unsigned base_lane = block.lane() - lane;
     Real g[Chains][columns];
@@ -84,7 +99,7 @@ struct LeafGradient {
           for (unsigned k = 0; k < columns; ++k) z[r] += static_cast<Real>(v[r][k]) * theta[c][k];
         }
         const Real logit = sum_over_lanes(block, lane, z);
-        const Real residual = mine ? Loss::residual(logit, label) : Real{0};
+        const Real residual = mine ? slope(my_row, logit, label) : Real{0};
         GIBBSITE_UNROLL
         for (unsigned r = 0; r < rows_at_once; ++r) {
           const Real of_row = block.shuffle(residual, base_lane + lane_of(r));
@@ -156,6 +171,22 @@ constexpr std::size_t leaf_depth(std::size_t rows, std::size_t features) {
   return 8 * ceil_div(rows, 8 * groups) + 2 + 8;
 }
 
+/// Calls visit.operator()<Lanes, Columns>() for rows of that many features.
+template <class Visit>
+void with_leaf_shape(std::size_t features, Visit&& visit) {
+  if (features <= 8) {
+    visit.template operator()<8, 1>();
+  } else if (features <= 32) {
+    visit.template operator()<32, 1>();
+  } else if (features <= 64) {
+    visit.template operator()<32, 2>();
+  } else if (features <= 128) {
+    visit.template operator()<32, 4>();
+  } else {
+    visit.template operator()<32, 8>();
+  }
+}
+
 /// Calls visit.operator()<LeafGradient<...>>() for the one that fits: lanes and columns by d,
 /// chains by C, so that Chains * Columns registers of theta and of g do not spill.
 template <class Visit>
@@ -163,7 +194,7 @@ void with_leaf_gradient(unsigned loss, bool single, std::size_t features, std::s
                         Visit&& visit) {
   with_loss(loss, [&]<class Loss>() {
     const auto of_real = [&]<class Real>() {
-      const auto of_shape = [&]<unsigned Lanes, unsigned Columns>() {
+      with_leaf_shape(features, [&]<unsigned Lanes, unsigned Columns>() {
         constexpr unsigned most = Columns < 8 ? 8 : sizeof(Real) == 8 ? 2 : 4;
         const auto of_chains = [&]<unsigned Chains>(const auto& self) {
           if constexpr (Chains < most) {
@@ -172,18 +203,7 @@ void with_leaf_gradient(unsigned loss, bool single, std::size_t features, std::s
           visit.template operator()<LeafGradient<Loss, Real, Lanes, Columns, Chains>>();
         };
         of_chains.template operator()<1>(of_chains);
-      };
-      if (features <= 8) {
-        of_shape.template operator()<8, 1>();
-      } else if (features <= 32) {
-        of_shape.template operator()<32, 1>();
-      } else if (features <= 64) {
-        of_shape.template operator()<32, 2>();
-      } else if (features <= 128) {
-        of_shape.template operator()<32, 4>();
-      } else {
-        of_shape.template operator()<32, 8>();
-      }
+      });
     };
     single ? of_real.template operator()<float>() : of_real.template operator()<double>();
   });

@@ -16,7 +16,7 @@ ROOFS = ("copy_bytes_per_second", "float_fma_flops", "double_fma_flops", "double
 def merge(head, parts, fit=None, jax=None, power=None, programs=()):
     """head: card and date. parts: JSON of gpu_bench, one a process. fit: of the command line. jax: of
     bench/peers/jax_step.py. power: {name of a long run: [(unix time, watts), ...]}. programs: how each process ended."""
-    found = {"steps": [], "noise": [], "long": [], "left_out": []}
+    found = {"steps": [], "noise": [], "metric": [], "long": [], "left_out": []}
     for part in parts:
         for entry in part.get("benchmarks", []):
             add_entry(found, entry, part["context"], power or {})
@@ -41,6 +41,8 @@ def add_entry(found, entry, context, power):
         found["noise"].append({"kind": words[1], "seconds": entry["seconds"],
                                "normals_per_second": entry["normals"] / entry["seconds"],
                                "seconds_per_normal": entry["seconds"] / entry["normals"]})
+    elif words[0] == "metric":
+        found["metric"].append(answer(words[1], entry, context))
     elif words[0] == "long":
         found["long"].append(long_run(name, words, entry, power.get(name, [])))
 
@@ -63,6 +65,19 @@ def step(words, entry, context):
         "fits_l2": bytes_once <= float(context["l2_bytes"]),
         "noise": "chacha20", "how": entry.get("label", ""),
     }
+
+
+def answer(question, entry, context):
+    """Fewest bytes: X, labels and caps once; flops in double: the products with theta and back, with P [d x d], and
+    half of the squares. The units of double alone: sums on matrix units have no order that is promised."""
+    rows, features = int(entry["rows"]), int(entry["features"])
+    flops = {"gradient": 4.0 * features, "first-gradient": 4.0 * features + 2.0 * features**2,
+             "moments": 3.0 * features**2}[question] * rows
+    by_bytes = rows * (4.0 * features + 8) / float(context["copy_bytes_per_second"])
+    by_flops = flops / float(context["double_fma_flops"])
+    return {"question": question, "rows": rows, "features": features, "seconds": entry["seconds"],
+            "roof": "bytes" if by_bytes >= by_flops else "flops",
+            "of_roof": max(by_bytes, by_flops) / entry["seconds"]}
 
 
 def place(entry):
@@ -115,7 +130,8 @@ def with_ratio(jax, steps):
 
 def markdown(report):
     lines = [f"# GPU: {report['card']}, {report['date']}", "", machine_line(report), ""]
-    lines += roofs_section(report) + steps_section(report) + noise_section(report) + long_section(report)
+    lines += roofs_section(report) + steps_section(report) + noise_section(report)
+    lines += metric_section(report) + long_section(report)
     lines += fit_section(report) + jax_section(report) + left_out_section(report)
     return "\n".join(lines) + "\n"
 
@@ -176,6 +192,15 @@ def noise_section(report):
     return ["## Noise", "", "The last kernel of a step, 4,096 chains of 1,000 features. given: the normals are there "
             "already; curand: cuRAND makes them first.", "",
             *grid(["noise", "10⁹ normals/s", "ps a normal"], rows, left=1), ""]
+
+
+def metric_section(report):
+    rows = [[a["question"], f"{a['rows']:,} × {a['features']:,}", significant(a["seconds"] * 1e3),
+             f"{a['of_roof']:.2f} {a['roof']}"] for a in report["metric"]]
+    if not rows:
+        return []
+    return ["## Questions of `whitened`", "", "In a full metric, double. first-gradient finds its caps before.", "",
+            *grid(["question", "rows × features", "ms", "of the roof"], rows, left=2), ""]
 
 
 def long_section(report):

@@ -1,12 +1,15 @@
 #pragma once
-// Clips rounded to the safe side: what every engine's answer is exact in.
+// Clips rounded to the safe side: what every engine's answer is exact in. On a device too: IEEE
+// operations rounded to nearest, nothing that a compiler may contract.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 
+#include "gibbsite/core/host_device.hpp"
 #include "gibbsite/core/matrix_view.hpp"
 
 namespace gibbsite {
@@ -15,7 +18,7 @@ namespace gibbsite {
 void require_metric(MatrixView<const double> P, std::size_t d, double clip);
 
 /// Largest float <= v, for v >= 0; the largest finite one where v is more.
-inline float float_below(double v) {
+GIBBSITE_HD inline float float_below(double v) {
   constexpr float most = std::numeric_limits<float>::max();
   if (v >= static_cast<double>(most)) return most;
   const auto near = static_cast<float>(v);
@@ -25,24 +28,38 @@ inline float float_below(double v) {
 }
 
 /// v, or 0 where it is too small for its rounding to be relative.
-inline float normal_or_zero(float v) {
+GIBBSITE_HD inline float normal_or_zero(float v) {
   return std::fabs(v) < std::numeric_limits<float>::min() ? 0.0F : v;
 }
 
 /// s <= 1 such that floats s u_a, rounded and then normal_or_zero, have norm <= clip, for floats
 /// u [k] whose squares (exact in double) add up to `squares` in any order. Roundings: k/2 units of
 /// the norm, 2^-24 of each number; the slack is four times that.
-inline float shrinking(double squares, std::size_t k, double clip) {
+GIBBSITE_HD inline float shrinking(double squares, std::size_t k, double clip) {
+  // k 2^-51 is exact.
   const double norm = std::sqrt(squares) * (1 + 0x1p-22 + static_cast<double>(k) * 0x1p-51);
   return float_below(std::min(1.0, clip / norm));  // 1 for 0 / 0
 }
 
 /// Largest cap, up to rounding: cap * norm <= clip in exact arithmetic; `largest` where norm is 0,
 /// 0 where it is not finite.
-inline float cap_below(double clip, double norm, float largest) {
+GIBBSITE_HD inline float cap_below(double clip, double norm, float largest) {
   if (norm == 0) return largest;
-  if (!std::isfinite(norm)) return 0;
+  if (!(norm <= std::numeric_limits<double>::max())) return 0;
   return std::min(largest, float_below(clip / norm * (1 - 0x1p-51)));
 }
+
+/// ||P^T x|| from above, of u = P^T x in double [k] with sum_a u_a^2 = squares, and of
+/// sizes = sum_j |x_j| ||P_j||, both summed in any order: in coordinate a
+/// |u - P^T x| <= gamma_m sum_j |x_j P_ja| for a column of m entries that are not 0 (Higham 2002,
+/// (3.5); a fused multiply-add rounds once), so no more than gamma_m sizes in norm.
+struct NormBound {
+  double roundings = 0, slack = 1, underflow = 0;
+  [[nodiscard]] GIBBSITE_HD double norm(double squares, double sizes) const {
+    return (std::sqrt(squares) + roundings * sizes) * slack + underflow;
+  }
+};
+/// That of P, and sizes[d]: ||P_j|| off by an ulp for each number, 0 where it is.
+NormBound bound_norms(MatrixView<const double> P, std::span<double> sizes);
 
 }  // namespace gibbsite

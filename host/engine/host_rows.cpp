@@ -101,47 +101,33 @@ class RowsHessian final : public LossHessian {
   std::vector<double> weights_;  // [n] scale f''
 };
 
-// ||P^T x|| from above, in double: |u - P^T x| <= gamma_m sum_j |x_j P_ja| in coordinate a, for a
-// column of m entries (Higham 2002, (3.5)), so no more than gamma_m sum_j |x_j| ||P_j|| in norm.
+// ||P^T x|| from above, in double.
 class NormsAbove {
  public:
-  explicit NormsAbove(MatrixView<const double> P) : P_(P), row_norms_(P.rows), u_(P.cols) {
-    std::vector<std::size_t> entries(P.cols);
-    for (std::size_t j = 0; j < P.rows; ++j) {
-      for (std::size_t a = 0; a < P.cols; ++a) {
-        row_norms_[j] = std::hypot(row_norms_[j], P(j, a));  // off by an ulp each
-        if (P(j, a) != 0) ++entries[a];
-      }
-    }
-    const auto d = static_cast<double>(P.rows), k = static_cast<double>(P.cols);
-    const auto m = static_cast<double>(std::ranges::max(entries));
-    roundings_ = (m + 4) * unit;
-    slack_ = 1 + (2 * k + d + 16) * unit;  // of the norms, and of what is computed from them
-    underflow_ = std::sqrt(k) * (m + 1) * 0x1p-536;  // of products, and of squares before the root
-  }
+  explicit NormsAbove(MatrixView<const double> P)
+      : P_(P), sizes_(P.rows), u_(P.cols), bound_(bound_norms(P, sizes_)) {}
 
   [[nodiscard]] double operator()(const Rows& x, std::size_t i) {
     std::ranges::fill(u_, 0.0);
     double sizes = 0;
     bool zero = true;
     x.for_each(i, [&](std::size_t j, float v) {
-      if (v == 0 || row_norms_[j] == 0) return;
+      if (v == 0 || sizes_[j] == 0) return;
       zero = false;
-      sizes += std::fabs(static_cast<double>(v)) * row_norms_[j];
+      sizes += std::fabs(static_cast<double>(v)) * sizes_[j];
       for (std::size_t a = 0; a < u_.size(); ++a) u_[a] += static_cast<double>(v) * P_(j, a);
     });
     if (zero) return 0;
     double squares = 0;
     for (const double v : u_) squares += v * v;
-    return (std::sqrt(squares) + roundings_ * sizes) * slack_ + underflow_;
+    return bound_.norm(squares, sizes);
   }
 
  private:
-  static constexpr double unit = 0x1p-52;  // twice the rounding of a double
   MatrixView<const double> P_;
-  std::vector<double> row_norms_;  // [d] ||P_j||
-  std::vector<double> u_;          // [k] scratch
-  double roundings_ = 0, slack_ = 1, underflow_ = 0;
+  std::vector<double> sizes_;  // [d] ||P_j||
+  std::vector<double> u_;      // [k] scratch
+  NormBound bound_;
 };
 
 // P^T x, scaled down to norm <= clip in exact arithmetic: floats. A row that leaves the floats is
@@ -212,6 +198,25 @@ void require_metric(MatrixView<const double> P, std::size_t d, double clip) {
   if (!std::ranges::all_of(all, [](double v) { return std::isfinite(v); })) {
     throw BadInput("P: a number is not finite; give finite ones");
   }
+}
+
+NormBound bound_norms(MatrixView<const double> P, std::span<double> sizes) {
+  constexpr double unit = 0x1p-52;  // twice the rounding of a double
+  std::vector<std::size_t> entries(P.cols);
+  for (std::size_t j = 0; j < P.rows; ++j) {
+    sizes[j] = 0;
+    for (std::size_t a = 0; a < P.cols; ++a) {
+      sizes[j] = std::hypot(sizes[j], P(j, a));  // off by an ulp each
+      if (P(j, a) != 0) ++entries[a];
+    }
+  }
+  const auto d = static_cast<double>(P.rows), k = static_cast<double>(P.cols);
+  const auto m = static_cast<double>(std::ranges::max(entries));
+  return {.roundings = (m + 4) * unit,
+          // Of the norms, and of what is computed from them.
+          .slack = 1 + (2 * k + d + 16) * unit,
+          // Of products, and of squares before the root.
+          .underflow = std::sqrt(k) * (m + 1) * 0x1p-536};
 }
 
 std::vector<double> HostRows::logits(std::span<const double> theta) const {

@@ -38,6 +38,8 @@ PARTS = [
          {"name": f"step/tiled/float/1000x25/1{ENDING}", "error_occurred": True, "error_message": "refused: tiled is shy"},
          {"name": f"noise/given{ENDING}", "seconds": 1e-4, "normals": 1e6},
          {"name": f"noise/chacha20{ENDING}", "seconds": 3e-4, "normals": 1e6},
+         {"name": f"metric/moments/1000000x100{ENDING}", "rows": 1e6, "features": 100.0, "chains": 1.0, "seconds": 0.004},
+         {"name": f"metric/gradient/1000000x100{ENDING}", "rows": 1e6, "features": 100.0, "chains": 1.0, "seconds": 0.0002},
          {"name": "long/float/1000000x100/256/iterations:1/manual_time", "label": "tiled: why", "rows": 1e6,
           "features": 100.0, "chains": 256.0, "seconds": 0.004, "begin_unix": 100.0, "end_unix": 105.0}]},
 ]
@@ -80,6 +82,14 @@ class Report(unittest.TestCase):
     def test_small_tables_are_marked(self):
         self.assertTrue(self.steps["resident", "double"]["fits_l2"])
         self.assertFalse(self.steps["one-pass", "double"]["fits_l2"])
+
+    def test_questions(self):
+        moments, gradient = self.report["metric"]
+        # 3e10 flops at the rate of double without matrix units; 4.08e8 bytes at 4e12/s.
+        self.assertEqual((moments["roof"], gradient["roof"]), ("flops", "bytes"))
+        self.assertAlmostEqual(moments["of_roof"], 3e10 / float(CONTEXT["double_fma_flops"]) / 0.004)
+        self.assertAlmostEqual(gradient["of_roof"], 4.08e8 / 4e12 / 0.0002)
+        self.assertIn("## Questions of `whitened`", gpu_report.markdown(self.report))
 
     def test_noise(self):
         # 2e-10 s more a normal; 25600 normals a step of 5e-4 s.

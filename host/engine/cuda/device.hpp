@@ -10,10 +10,13 @@
 #include <variant>
 
 #include "kernels/blocked.hpp"
+#include "kernels/capped.hpp"
 #include "kernels/cooperative.hpp"
 #include "kernels/finish.hpp"
+#include "kernels/moments.hpp"
 #include "kernels/normals.hpp"
 #include "kernels/one_pass.hpp"
+#include "kernels/projected_rows.hpp"
 #include "kernels/resident.hpp"
 #include "kernels/tiled.hpp"
 #include "kernels/values.hpp"
@@ -37,7 +40,8 @@ using Kernel =
     std::variant<kernels::OnePass, kernels::Cooperative, kernels::Tiled, kernels::Resident,
                  kernels::PackRows, kernels::CenterReference, kernels::ReferenceLogits,
                  kernels::WarpGroup, kernels::Gemm, kernels::Residuals, kernels::Convert,
-                 kernels::Finish, kernels::Tick, kernels::Normals, kernels::Values>;
+                 kernels::Finish, kernels::Tick, kernels::Normals, kernels::Values,
+                 kernels::ProjectedRows, kernels::Capped, kernels::Moments>;
 
 /// Work queues of a device: a queue keeps its order, two queues meet at events only.
 enum class Queue { compute, copy };

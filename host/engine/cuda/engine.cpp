@@ -14,105 +14,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "engine/checks.hpp"
-#include "engine/cuda/source.hpp"
+#include "engine/clip.hpp"
+#include "engine/cuda/metric_rows.hpp"
+#include "engine/cuda/placed_rows.hpp"
+#include "engine/cuda/work.hpp"
 #include "engine/host_rows.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/core/memory.hpp"
-#include "gibbsite/core/summation.hpp"
 
 namespace gibbsite::cuda {
 namespace {
-
-constexpr std::size_t alignment = 256;
-std::size_t aligned(std::size_t bytes) { return kernels::round_up_to(bytes, alignment); }
-
-// Bytes of a chunk of X: padded so that 16-byte accesses stay inside.
-std::size_t row_bytes(std::size_t rows, std::size_t features) {
-  return aligned((rows * features + 4) * sizeof(float));
-}
-
-struct Memory {
-  Device& device;
-  std::byte* data;
-  std::size_t bytes;
-  bool pinned;
-  Memory(Device& device_, std::size_t bytes_, bool pinned_ = false)
-      : device(device_),
-        data(pinned_ ? device_.allocate_pinned(bytes_) : device_.allocate(bytes_)),
-        bytes(bytes_),
-        pinned(pinned_) {}
-  ~Memory() { pinned ? device.release_pinned(data) : device.release(data); }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-};
-
-// Hands out parts of an arena, or only adds up what is asked for.
-struct Parts {
-  std::byte* base = nullptr;
-  std::size_t used = 0;
-  template <class T>
-  View<T> take(std::size_t count) {
-    std::byte* const at = base == nullptr ? nullptr : base + used;
-    used += aligned(count * sizeof(T));
-    return {reinterpret_cast<T*>(at), count};
-  }
-};
-
-// What a run keeps on the card besides X.
-struct Work {
-  View<float> labels;            // [n]
-  View<double> theta, gradient;  // [C x d]
-  View<double> normals;          // [C x d], an even number of them: cuRAND's
-  View<double> centers;          // [C x d]
-  View<kernels::Chain> chain;    // [C]
-  View<std::uint64_t> clock;     // [1]
-  View<double> sums;             // [chunks x C x d], streamed runs
-  View<std::byte> partials;      // of one chunk
-  View<std::byte> scratch;       // the source's
-  View<double> values;           // [leaves x C], loss values
-
-  static Work in(Parts& parts, const Shape& s, const GradientSource& source, std::size_t chunk_rows,
-                 std::size_t chunks, bool library_noise) {
-    Work w;
-    const std::size_t cells = s.chains * s.features;
-    w.labels = parts.take<float>(s.rows + 4);
-    w.theta = parts.take<double>(cells);
-    w.gradient = parts.take<double>(cells);
-    w.normals = parts.take<double>(library_noise ? kernels::round_up_to(cells, 2) : 0);
-    w.centers = parts.take<double>(cells);
-    w.chain = parts.take<kernels::Chain>(s.chains);
-    w.clock = parts.take<std::uint64_t>(1);
-    w.sums = parts.take<double>(chunks > 1 ? chunks * cells : 0);
-    w.partials = parts.take<std::byte>(source.partials(chunk_rows) * cells *
-                                       (source.single_partials() ? sizeof(float) : sizeof(double)));
-    w.scratch = parts.take<std::byte>(source.scratch_bytes(chunk_rows));
-    w.values = parts.take<double>(kernels::ceil_div(chunk_rows, row_block) * s.chains);
-    return w;
-  }
-};
-
-// Sparse rows with their zeros.
-std::vector<float> written_out(const Rows& x) {
-  if (!x.is_sparse()) return {};
-  const double bytes = static_cast<double>(x.rows) * static_cast<double>(x.cols) * sizeof(float);
-  const auto available = static_cast<double>(available_memory());
-  constexpr double gib = 1 << 30;
-  if (bytes > (available > 0 ? available : 1e18)) {
-    throw BadInput(fmt::format(
-        "`backend` cuda: takes dense rows, and {} rows of {} features need {:.1f} GiB of memory, "
-        "{:.1f} GiB are available; use `backend` cpu, which takes them as they are",
-        x.rows, x.cols, bytes / gib, available / gib));
-  }
-  std::vector<float> dense(x.rows * x.cols);
-  for (std::size_t i = 0; i < x.rows; ++i) {
-    x.for_each(i, [&](std::size_t j, float v) { dense[i * x.cols + j] = v; });
-  }
-  return dense;
-}
 
 class CudaEngine final : public HostRows {
  public:
@@ -125,7 +38,8 @@ class CudaEngine final : public HostRows {
                          : x.matrix()),
         y_(y),
         loss_(kernels_loss),
-        options_(options) {}
+        options_(options),
+        metric_(*device_, x_, y, loss, kernels_loss, options.memory_limit) {}
 
   ~CudaEngine() override { forget_run(); }
 
@@ -179,7 +93,7 @@ class CudaEngine final : public HostRows {
     upload_theta();
     std::ranges::fill(out, 0.0);
     std::vector<double> values(work_.values.size);
-    for_each_chunk([&](const Chunk& chunk, std::size_t) {
+    rows_.for_each_chunk([&](const Chunk& chunk, std::size_t) {
       const std::size_t leaves = kernels::ceil_div(chunk.rows, row_block);
       device_->launch(kernels::Values{.x = chunk.x,
                                       .y = chunk.y,
@@ -199,16 +113,51 @@ class CudaEngine final : public HostRows {
     });
   }
 
+  // The card holds rows for chains or for a metric, not for both.
+  void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override {
+    if (!on_the_card()) return HostRows::second_moments(P, clip, out);
+    require_metric(P, features(), clip);
+    forget_run();
+    metric_.second_moments(P, clip, out);
+    design_ = metric_.how();
+  }
+  [[nodiscard]] std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
+                                                        double clip) override {
+    if (!on_the_card()) return HostRows::capped_loss(P, clip);
+    require_metric(P, features(), clip);
+    return std::make_unique<Capped>(*this, P, clip, ++caps_made_);
+  }
+
  private:
-  template <class T>
-  static std::byte* bytes_of(const View<T>& view) {
-    return reinterpret_cast<std::byte*>(view.data);
+  class Capped final : public CappedLoss {
+   public:
+    Capped(CudaEngine& engine, MatrixView<const double> P, double clip, std::uint64_t id)
+        : engine_(engine), of_{id, P.cols, {P.data, P.data + P.rows * P.cols}, clip} {}
+    double gradient(std::span<const double> theta, std::span<double> out) override {
+      engine_.forget_run();
+      const double curvature = engine_.metric_.capped_gradient(of_, theta, out);
+      engine_.design_ = engine_.metric_.how();
+      return curvature;
+    }
+
+   private:
+    CudaEngine& engine_;
+    CapsOf of_;
+  };
+
+  // Questions in a metric: the host's copy answers those of more features.
+  [[nodiscard]] bool on_the_card() {
+    if (MetricRows::takes(features())) return true;
+    design_ = fmt::format("in a metric, on the host: the card takes at most {} features",
+                          kernels::capped_most_features);
+    return false;
   }
 
   // Lays out and fills the card for that many chains; again only when their number changes.
   void prepare(std::size_t chains) {
     if (chains == shape_.chains) return;
     forget_run();
+    metric_.forget();
     const Shape shape{x_.rows, x_.cols, chains};
     const Card card = device_->card();
     Choice choice = choose_design(shape, options_.arithmetic, card, options_.design);
@@ -232,22 +181,14 @@ class CudaEngine final : public HostRows {
 
     Parts sizes;
     Work::in(sizes, shape, *source, layout.chunk_rows, layout.chunks, library_noise());
-    const std::size_t buffers = layout.streamed ? 2 : 1;
-    arena_ =
-        std::make_unique<Memory>(*device_, buffers * layout.row_bytes + sizes.used + loop_bytes);
-    for (std::size_t b = 0; b < buffers; ++b) rows_[b] = arena_->data + b * layout.row_bytes;
-    Parts parts{arena_->data + buffers * layout.row_bytes, 0};
+    const std::size_t in_rows = PlacedRows::buffers(layout) * layout.row_bytes;
+    arena_ = std::make_unique<Memory>(*device_, in_rows + sizes.used + loop_bytes);
+    Parts parts{arena_->data + in_rows, 0};
     work_ = Work::in(parts, shape, *source, layout.chunk_rows, layout.chunks, library_noise());
     loop_scratch_ = parts.take<std::byte>(loop_bytes).data;
     device_->fill_zero(Queue::compute, arena_->data, arena_->bytes);
-    device_->copy_in(Queue::compute, bytes_of(work_.labels), y_.data(), y_.size_bytes());
-    if (!layout.streamed) {
-      device_->copy_in(Queue::compute, rows_[0], x_.data, x_.rows * x_.cols * sizeof(float));
-    } else {
-      for (auto& staging : staging_) {
-        staging = std::make_unique<Memory>(*device_, layout.row_bytes, true);
-      }
-    }
+    rows_ = PlacedRows(*device_, x_, layout, arena_->data, work_.labels);
+    rows_.fill(y_);
     device_->synchronize();
     layout_ = layout;
     source_ = std::move(source);
@@ -263,17 +204,11 @@ class CudaEngine final : public HostRows {
 
   // Leaves nothing private in the card's memory.
   void forget_run() noexcept {
-    try {
-      if (graph_) device_->discard(*graph_);
-      if (arena_) {
-        device_->fill_zero(Queue::compute, arena_->data, arena_->bytes);
-        device_->synchronize();
-      }
-    } catch (...) {  // a card that failed keeps nothing that can be reached
-    }
+    if (graph_) device_->discard(*graph_);
+    if (arena_) arena_->wipe();
     graph_.reset();
     arena_.reset();
-    for (auto& staging : staging_) staging.reset();
+    rows_ = {};
     shape_ = {};
   }
 
@@ -306,63 +241,13 @@ class CudaEngine final : public HostRows {
     device_->copy_in(Queue::compute, bytes_of(work_.theta), theta_.data(),
                      theta_.size() * sizeof(double));
     if (!layout_.streamed && layout_.chunks == 1) {
-      source_->begin(*device_, resident(), work_.theta, work_.scratch.data);
+      source_->begin(*device_, rows_.all(), work_.theta, work_.scratch.data);
     }
-  }
-
-  [[nodiscard]] Chunk resident() const {
-    return {{reinterpret_cast<const float*>(rows_[0]), layout_.row_bytes / sizeof(float)},
-            work_.labels,
-            x_.rows};
-  }
-
-  // Calls `work` for every chunk of rows on the card, in order; the copy of the next runs beside
-  // it.
-  template <class F>
-  void for_each_chunk(F&& work) {
-    const std::size_t d = features();
-    if (!layout_.streamed) {
-      const Chunk all = resident();
-      for (std::size_t k = 0; k < layout_.chunks; ++k) {
-        const std::size_t first = k * layout_.chunk_rows;
-        const std::size_t count = std::min(layout_.chunk_rows, x_.rows - first);
-        work(Chunk{all.x.part(first * d, all.x.size - first * d), all.y.part(first, count), count},
-             k);
-      }
-      return;
-    }
-    const auto copy = [&](std::size_t k) {
-      const std::size_t b = k % 2;
-      const std::size_t first = k * layout_.chunk_rows;
-      const std::size_t count = std::min(layout_.chunk_rows, x_.rows - first);
-      if (copied_[b]) device_->wait_host(*copied_[b]);  // the staging buffer is free again
-      std::memcpy(staging_[b]->data, x_.data + first * d, count * d * sizeof(float));
-      if (computed_[b]) device_->wait(Queue::copy, *computed_[b]);
-      device_->copy_in(Queue::copy, rows_[b], staging_[b]->data, count * d * sizeof(float));
-      copied_[b] = device_->record(Queue::copy);
-    };
-    copied_[0].reset();
-    copied_[1].reset();
-    computed_[0].reset();
-    computed_[1].reset();
-    copy(0);
-    for (std::size_t k = 0; k < layout_.chunks; ++k) {
-      const std::size_t b = k % 2;
-      const std::size_t first = k * layout_.chunk_rows;
-      device_->wait(Queue::compute, *copied_[b]);
-      work(Chunk{{reinterpret_cast<const float*>(rows_[b]), layout_.row_bytes / sizeof(float)},
-                 work_.labels.part(first, std::min(layout_.chunk_rows, x_.rows - first)),
-                 std::min(layout_.chunk_rows, x_.rows - first)},
-           k);
-      computed_[b] = device_->record(Queue::compute);
-      if (k + 1 < layout_.chunks) copy(k + 1);
-    }
-    device_->synchronize();
   }
 
   // Partials of all rows, or sums[chunk] of each chunk.
   void enqueue_gradients() {
-    for_each_chunk([&](const Chunk& chunk, std::size_t k) {
+    rows_.for_each_chunk([&](const Chunk& chunk, std::size_t k) {
       source_->enqueue(*device_, chunk, work_.theta, shape_.chains, work_.partials.data,
                        work_.scratch.data);
       if (layout_.chunks == 1) return;
@@ -373,20 +258,7 @@ class CudaEngine final : public HostRows {
   }
 
   [[nodiscard]] kernels::Finish finish_of_partials(std::size_t count, View<double> gradient) const {
-    const std::size_t cells = count * shape_.chains * shape_.features;
-    const bool single = source_->single_partials();
-    return {.partials = {reinterpret_cast<const double*>(work_.partials.data), single ? 0 : cells},
-            .partials_single = {reinterpret_cast<const float*>(work_.partials.data),
-                                single ? cells : 0},
-            .count = count,
-            .chains = shape_.chains,
-            .features = shape_.features,
-            .gradient = gradient,
-            .theta = work_.theta,
-            .chain = work_.chain,
-            .centers = work_.centers,
-            .clock = work_.clock,
-            .normals = work_.normals};
+    return work_.finish(shape_, count, source_->single_partials(), gradient);
   }
 
   // Sums what enqueue_gradients left: into `gradient`, or, when that is empty, moves the chains.
@@ -406,7 +278,7 @@ class CudaEngine final : public HostRows {
 
   void enqueue_steps(std::uint64_t steps) {
     if (loop_ && !library_noise()) {
-      const Residents run{resident(),  work_.theta,   work_.centers,  work_.chain,
+      const Residents run{rows_.all(), work_.theta,   work_.centers,  work_.chain,
                           work_.clock, shape_.chains, shape_.features};
       return loop_->enqueue(*device_, run, steps, loop_scratch_);
     }
@@ -437,6 +309,8 @@ class CudaEngine final : public HostRows {
   std::span<const float> y_;        // [n]
   unsigned loss_;
   EngineOptions options_;
+  MetricRows metric_;
+  std::uint64_t caps_made_ = 0;
 
   // Of the run that is laid out; shape_.chains = 0: none is.
   Shape shape_;
@@ -444,11 +318,10 @@ class CudaEngine final : public HostRows {
   std::unique_ptr<GradientSource> source_;
   std::unique_ptr<StepLoop> loop_;
   std::byte* loop_scratch_ = nullptr;
-  std::unique_ptr<Memory> arena_, staging_[2];
-  std::byte* rows_[2] = {};
+  std::unique_ptr<Memory> arena_;
+  PlacedRows rows_;
   Work work_;
   std::optional<Graph> graph_;
-  std::optional<Event> copied_[2], computed_[2];
   std::string design_;
 
   std::vector<double> theta_;          // [C x d]
@@ -457,49 +330,6 @@ class CudaEngine final : public HostRows {
 };
 
 }  // namespace
-
-std::size_t summation_depth(const GradientSource& source, const Layout& layout) {
-  const std::size_t in_source = source.depth(layout.chunk_rows);
-  if (in_source == 0) return 0;
-  return in_source + kernels::finish_depth(source.partials(layout.chunk_rows)) +
-         (layout.chunks > 1 ? kernels::finish_depth(layout.chunks) : 0);
-}
-
-Layout plan_layout(const Shape& shape, const GradientSource& source, std::size_t free_bytes) {
-  // The driver and the libraries keep some; asking for the last byte fails.
-  const std::size_t reserve = std::min<std::size_t>(free_bytes / 16, std::size_t{512} << 20);
-  const auto layout_of = [&](std::size_t chunk_rows, bool streamed) {
-    Layout layout{.chunk_rows = chunk_rows,
-                  .chunks = kernels::ceil_div(shape.rows, chunk_rows),
-                  .streamed = streamed,
-                  .row_bytes = row_bytes(streamed ? chunk_rows : shape.rows, shape.features),
-                  .work_bytes = 0};
-    Parts parts;
-    Work::in(parts, shape, source, layout.chunk_rows, layout.chunks, true);
-    layout.work_bytes = parts.used;
-    return layout;
-  };
-  const auto bytes = [](const Layout& layout) {
-    return (layout.streamed ? 2 : 1) * layout.row_bytes + layout.work_bytes;
-  };
-  const auto usable = [&](const Layout& layout) {
-    return bytes(layout) <= free_bytes - reserve &&
-           summation_depth(source, layout) <= accumulation_depth(shape.rows);
-  };
-  if (const Layout whole = layout_of(shape.rows, false); usable(whole)) return whole;
-  for (const bool streamed : {false, true}) {
-    for (std::size_t rows = std::bit_floor(shape.rows); rows >= row_block; rows /= 2) {
-      if (const Layout layout = layout_of(rows, streamed); usable(layout)) return layout;
-    }
-  }
-  const auto mib = [&](const Layout& layout) { return (bytes(layout) >> 20) + 1; };
-  throw CudaError(fmt::format(
-      "`backend` cuda: {} rows x {} features and {} chains need {} MiB on the card, or {} MiB when "
-      "X "
-      "is streamed, and {} MiB are free; free the card, use fewer chains or `backend` cpu",
-      shape.rows, shape.features, shape.chains, mib(layout_of(shape.rows, false)),
-      mib(layout_of(std::min<std::size_t>(shape.rows, row_block), true)), free_bytes >> 20));
-}
 
 std::unique_ptr<Engine> make_engine(std::shared_ptr<Device> device, const Rows& x,
                                     std::span<const float> y, const Loss& loss,

@@ -76,7 +76,7 @@ class Engine {
   /// Double gradients and noise of the chains' own streams: what a certified run needs.
   /// Whoever writes an engine vouches for it.
   [[nodiscard]] virtual bool certifiable() const { return false; }
-  /// How the last `advance` was done ("one-pass: ..."), one line for people; may be empty.
+  /// How the last question was answered ("one-pass: ..."), one line for people; may be empty.
   [[nodiscard]] virtual std::string design() const { return ""; }
   [[nodiscard]] virtual std::size_t rows() const = 0;
   [[nodiscard]] virtual std::size_t features() const = 0;
