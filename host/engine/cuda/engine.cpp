@@ -27,6 +27,17 @@
 namespace gibbsite::cuda {
 namespace {
 
+// As the card's loss takes them (kernels/losses.hpp); none where they are as they should be.
+std::vector<float> labels_for(const Loss& loss, std::span<const float> y) {
+  const float size = kernels::logistic_by_label::label_of(loss.name());
+  std::vector<float> out;
+  if (size != 1) {
+    out.assign(y.begin(), y.end());
+    for (float& label : out) label *= size;
+  }
+  return out;
+}
+
 class CudaEngine final : public HostRows {
  public:
   CudaEngine(std::shared_ptr<Device> device, const Rows& x, std::span<const float> y,
@@ -36,10 +47,11 @@ class CudaEngine final : public HostRows {
         written_out_(written_out(x)),
         x_(x.is_sparse() ? MatrixView<const float>{written_out_.data(), x.rows, x.cols}
                          : x.matrix()),
-        y_(y),
+        own_labels_(labels_for(loss, y)),
+        y_(own_labels_.empty() ? y : own_labels_),
         loss_(kernels_loss),
         options_(options),
-        metric_(*device_, x_, y, loss, kernels_loss, options.memory_limit) {}
+        metric_(*device_, x_, y_, loss, kernels_loss, options.memory_limit) {}
 
   ~CudaEngine() override { forget_run(); }
 
@@ -306,7 +318,8 @@ class CudaEngine final : public HostRows {
   std::shared_ptr<Device> device_;
   std::vector<float> written_out_;  // [n x d] of sparse rows
   MatrixView<const float> x_;       // [n x d]
-  std::span<const float> y_;        // [n]
+  std::vector<float> own_labels_;
+  std::span<const float> y_;  // [n]
   unsigned loss_;
   EngineOptions options_;
   MetricRows metric_;

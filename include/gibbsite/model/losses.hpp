@@ -8,7 +8,5 @@ namespace gibbsite {
 template <class... L>
 struct LossList {};
 using Losses = LossList<losses::logistic, losses::logistic_capped>;
-/// Those that the card's kernels are compiled for: each takes minutes.
-using CardLosses = LossList<losses::logistic>;
 
 }  // namespace gibbsite
