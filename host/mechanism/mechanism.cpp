@@ -150,8 +150,7 @@ std::string basis(const OutputPerturbation& m) {
                      m.noise_scale);
 }
 std::string basis(const MetricPath& m) {
-  return basis(m.chain) +
-         "; the noise in one sum of second moments, which gave the metric, is in it";
+  return basis(m.chain) + ",\nand covers the noisy sum of second moments that gave its metric";
 }
 std::string basis(const auto& m) {
   return fmt::format("It rests on a draw within {:.3g} (total variation) of the exact law",
