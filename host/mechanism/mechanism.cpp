@@ -94,13 +94,16 @@ bool calibration_allows(const Mechanism& mechanism, const Problem& problem, cons
 
 namespace {
 
+template <class M>
+concept ReleasesMinimizer = requires(const M& m) { m.ridge, m.gradient_norm; };
+
 // The minimizer of the data that a run starts from, or releases.
 constexpr std::string_view minimizer_assumption =
     "the run started from a minimizer whose gradient norm is at most mechanism.start_gradient_norm";
 
 std::string_view assumption(const Path& /*m*/) { return ""; }
 std::string_view assumption(const Proximal& m) { return m.padded() ? "" : minimizer_assumption; }
-std::string_view assumption(const OutputPerturbation& /*m*/) {
+std::string_view assumption(const ReleasesMinimizer auto& /*m*/) {
   return "the minimizer that noise was added to has a gradient norm of at most "
          "mechanism.gradient_norm";
 }
@@ -119,7 +122,7 @@ std::string_view time_tells(const Path& /*m*/) { return ""; }
 std::string_view time_tells(const Whitened& /*m*/) { return ""; }
 std::string_view time_tells(const Proximal& m) { return m.padded() ? "" : proposes; }
 std::string_view time_tells(const Rejection& /*m*/) { return proposes; }
-std::string_view time_tells(const OutputPerturbation& /*m*/) {
+std::string_view time_tells(const ReleasesMinimizer auto& /*m*/) {
   return "it searches the minimizer that noise is added to";
 }
 std::string_view time_tells(const auto& /*m*/) { return minimizes; }
@@ -136,6 +139,11 @@ std::string basis(const Whitened& m) {
 std::string basis(const OutputPerturbation& m) {
   return fmt::format("It rests on noise of deviation {:.3g} added to every coefficient",
                      m.noise_scale);
+}
+std::string basis(const PureOutputPerturbation& m) {
+  return fmt::format(
+      "It rests on noise added to the coefficients, likely by exp(-{:.3g} times its length)",
+      m.noise_rate);
 }
 std::string basis(const auto& m) {
   return fmt::format("It rests on a draw within {:.3g} (total variation) of the exact law",
@@ -155,6 +163,9 @@ double noise_up(const Path& c, const Problem& problem) {
 }
 std::optional<double> noise_up(const Whitened& /*m*/, const Problem& /*problem*/) { return {}; }
 double noise_up(const OutputPerturbation& m, const Problem& /*problem*/) { return m.noise_scale; }
+std::optional<double> noise_up(const PureOutputPerturbation& /*m*/, const Problem& /*problem*/) {
+  return {};
+}
 double noise_up(const auto& m, const Problem& /*problem*/) {
   require_finite_positive(m.prior_precision, "prior_precision");
   return round_up(1 / sqrt(Wide(m.prior_precision)));

@@ -11,6 +11,7 @@
 #include "gibbsite/mechanism/averaged.hpp"
 #include "gibbsite/mechanism/dalalyan.hpp"
 #include "gibbsite/mechanism/output.hpp"
+#include "gibbsite/mechanism/output_pure.hpp"
 #include "gibbsite/mechanism/path.hpp"
 #include "gibbsite/mechanism/proximal.hpp"
 #include "gibbsite/mechanism/rejection.hpp"
@@ -18,8 +19,8 @@
 
 namespace gibbsite {
 
-using Mechanism =
-    std::variant<Whitened, Path, Rejection, Proximal, Averaged, Dalalyan, OutputPerturbation>;
+using Mechanism = std::variant<Whitened, Path, Rejection, Proximal, Averaged, Dalalyan,
+                               OutputPerturbation, PureOutputPerturbation>;
 
 /// "path", "rejection", ...
 std::string_view name_of(const Mechanism& mechanism);
@@ -60,7 +61,8 @@ std::string basis_of(const Mechanism& mechanism);
 /// up (docs/path.md, What the noise does to a coefficient). So it lies within t s of the median of
 /// its law with a probability of at least 2 Phi(t) - 1; for a TV certificate less its tv_gap. path:
 /// sqrt(2h (1 - c^2T)/(1 - c^2)); output: sigma; else 1/sqrt(m). Of exact arithmetic; rounding is
-/// below the release grid. None for whitened, where it depends on what was released before. Throws
+/// below the release grid. None for whitened, where it depends on what was released before, nor for
+/// output-pure, whose noise is a product of normals. Throws
 /// BadInput on a TV certificate without strong convexity.
 std::optional<double> coefficient_noise_up(const Mechanism& mechanism, const Problem& problem);
 
