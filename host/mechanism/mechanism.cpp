@@ -142,7 +142,7 @@ std::string basis(const OutputPerturbation& m) {
 }
 std::string basis(const PureOutputPerturbation& m) {
   return fmt::format(
-      "It rests on noise added to the coefficients, likely by exp(-{:.3g} times its length)",
+      "It rests on noise added to the coefficients, of a density that falls as exp(-{:.3g} length)",
       m.noise_rate);
 }
 std::string basis(const auto& m) {

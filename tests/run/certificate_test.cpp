@@ -147,6 +147,11 @@ TEST(InWords, GuessIsTheOneOfTheGaussianTradeOff) {
   EXPECT_THAT(in_words(c), HasSubstr("right at most 69.2 %"));
   c["guarantee"]["tv"] = 0.1;
   EXPECT_THAT(in_words(c), HasSubstr("right at most 79.2 %"));
+  // A pure part: the best guess about an (epsilon, delta(epsilon))-private release.
+  c["guarantee"]["pure"] = 1.0;  // wrong by 2 Phi(-0.5)/(1 + e) = 0.16595, less the gap
+  EXPECT_THAT(in_words(c), HasSubstr("right at most 93.5 %"));
+  c["guarantee"]["mu"] = c["guarantee"]["tv"] = 0;  // randomized response: e/(1 + e) = 0.73106
+  EXPECT_THAT(in_words(c), HasSubstr("right at most 73.2 %"));
 }
 
 // Each grade from just above the one before to its end.

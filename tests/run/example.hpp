@@ -111,7 +111,9 @@ inline const std::vector<Example>& examples() {
       make_example("whitened", example_schema(true), 5000, {1.0, 1e-6, {}, 1, 1}, {}, {}),
       make_example("whitened, add-remove, 2 rows per person, one question for moments",
                    example_schema(false), 60, {0.5, 1e-9, Adjacency::add_remove, 2, 1},
-                   {.mechanism = "whitened", .iterations = 7}, {})};
+                   {.mechanism = "whitened", .iterations = 7}, {}),
+      make_example("output-pure, 2 draws", example_schema(true), 1000, {1.0, 1e-30, {}, 1, 2},
+                   {.mechanism = "output-pure"}, {})};
   return all;
 }
 
