@@ -26,7 +26,7 @@ std::string canonical(std::string_view text) {
 }  // namespace
 
 CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input* input,
-                       std::function<std::string()> where)
+                         std::function<std::string()> where)
     : features_(schema.features()),
       may_clip_(schema.max_unclipped_norm() > schema.row_norm),
       positive_(schema.positive),
@@ -353,7 +353,7 @@ void CellEncoder::store_sparse() {
 }
 
 void CellEncoder::store_dense(std::span<const std::uint32_t> features,
-                             std::span<const float> values) {
+                              std::span<const float> values) {
   const std::size_t start = data_.x.size();
   if (start + features_ > data_.x.capacity()) reserve(2 * rows_ + 1024);
   data_.x.resize(start + features_, 0.0F);

@@ -226,7 +226,7 @@ Dataset read_npy(const std::string& path, const Schema& schema, const ReadOption
   NpyFile x(path, options.progress);
   std::uint64_t row = 0;
   CellEncoder rows(schema, options, &x.input(),
-                  [&] { return fmt::format("{}: row {}", path, row + 1); });
+                   [&] { return fmt::format("{}: row {}", path, row + 1); });
   rows.compare_labels_as_numbers();
   if (!x.is_float()) x.fail("values must be '<f4' or '<f8'; " + NpyFile::convert());
   if (x.shape().size() != 2)

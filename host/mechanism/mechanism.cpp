@@ -95,7 +95,9 @@ bool calibration_allows(const Mechanism& mechanism, const Problem& problem, cons
 namespace {
 
 template <class M>
-concept ReleasesMinimizer = requires(const M& m) { m.ridge, m.gradient_norm; };
+concept ReleasesMinimizer = requires(const M& m) {
+  m.ridge, m.gradient_norm;
+};
 
 // The minimizer of the data that a run starts from, or releases.
 constexpr std::string_view minimizer_assumption =

@@ -118,16 +118,16 @@ Wide longest(const LaplaceNoise& c) { return sqrt(Wide(c.features) + 2) + range_
 const Wide beyond_length = Wide("1.1e-39");
 
 // b = ||zeta|| xi/rate. Its log density has a slope of `rate` everywhere. Each radius moves each
-// coordinate through boundaries that lie 1/grid apart, two of a cell widened and narrowed, with half
-// a word's probability each: the 26.8 sqrt(d + 1)/rate that xi's can reach, and 13.4/rate that one
-// of zeta's can.
+// coordinate through boundaries that lie 1/grid apart, two of a cell widened and narrowed, with
+// half a word's probability each: the 26.8 sqrt(d + 1)/rate that xi's can reach, and 13.4/rate that
+// one of zeta's can.
 Expense laplace_cost(const LaplaceNoise& c, const Wide& grid) {
   const Wide d = c.features, rate = c.rate, pairs = ceil(Wide((d + 1) / 2));
   const Wide xi = 2 * range_128 * sqrt(d + 1) / (rate * grid) + 2;
   const Wide zeta = range_128 / (rate * grid) + 2;
   // Of xi and of zeta, as long as its whole pairs, and those of its length and of the product.
-  const Wide shift = gamma_k(Wide(2 * normal_roundings + 4)) * longest(c) *
-                     Wide(max_abs_answer_normal) / rate;
+  const Wide shift =
+      gamma_k(Wide(2 * normal_roundings + 4)) * longest(c) * Wide(max_abs_answer_normal) / rate;
   return {d * word_128 * (xi + pairs * zeta) + beyond_length, cell_loss(d, shift, grid, rate)};
 }
 

@@ -19,8 +19,8 @@ Offer output_offer(const Problem& problem, const Budget& budget, const Budget& l
   Offer out{.mechanism = s, .why = found.refused};
   if (!(s.ridge > 0)) return out;
   // Inverted in 50 digits and rounded up; then up by ulps until the formula itself agrees.
-  s.noise_scale = round_up(
-      minimizers_apart(problem.lipschitz_up(), who, s.ridge, s.gradient_norm) / Wide(mu));
+  s.noise_scale =
+      round_up(minimizers_apart(problem.lipschitz_up(), who, s.ridge, s.gradient_norm) / Wide(mu));
   out.mechanism = s;
   if (!std::isnormal(s.noise_scale)) {
     out.why = "its noise is no number of double arithmetic; give another --prior-precision";

@@ -19,8 +19,8 @@ Offer pure_offer(const Problem& problem, const Budget& budget, const Budget& lef
   const Neighbors who = budget.neighbors();
   const Wide each = Wide(left.epsilon) / Wide(budget.draws);
   // The rule for Lambda asks for a deviation: sqrt(d + 1)/gamma a coordinate.
-  const ReleasedMinimizer found = released_minimizer(
-      problem, who, round_down(each / sqrt(Wide(problem.features) + 1)));
+  const ReleasedMinimizer found =
+      released_minimizer(problem, who, round_down(each / sqrt(Wide(problem.features) + 1)));
   PureOutputPerturbation s{found.ridge, 0, found.gradient_norm};
   Offer out{.mechanism = s, .why = found.refused};
   if (!(s.ridge > 0)) return out;
@@ -42,8 +42,7 @@ Offer pure_offer(const Problem& problem, const Budget& budget, const Budget& lef
   out.cost = minimizer_cost;
   if (!found.refused.empty()) return out;
   out.feasible = true;
-  out.why =
-      "one minimizer and noise that epsilon alone pays for, whatever delta: for few features";
+  out.why = "one minimizer and noise that epsilon alone pays for, whatever delta: for few features";
   return out;
 }
 

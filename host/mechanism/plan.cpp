@@ -139,9 +139,11 @@ void validate(const Problem& problem, const Budget& budget, const Wishes& wishes
   }
   // Draws from the Gibbs posterior are those with an inverse temperature.
   const bool draws_from_posterior =
-      wishes.mechanism == "auto" ||
-      std::visit([](const auto& m) { return requires { m.beta; }; },
-                 mechanism_named(wishes.mechanism));
+      wishes.mechanism == "auto" || std::visit(
+                                        [](const auto& m) {
+                                          return requires { m.beta; };
+                                        },
+                                        mechanism_named(wishes.mechanism));
   if (!draws_from_posterior && (wishes.tv || wishes.calibration != Calibration::gdp)) {
     throw BadInput(
         fmt::format("`tv`, `calibration`: belong to draws from the Gibbs posterior; leave them "

@@ -63,8 +63,8 @@ TEST_F(RowsInMemory, AreThoseOfTheCsvFile) {
   for (const bool middle : {false, true}) {
     for (const char* shape :
          {"row_norm = 0.7\nintercept = true", "row_norm = 10", "intercept = true"}) {
-      const Schema s = schema(
-          fmt::format("invalid = \"{}\"\n{}", middle ? "middle" : "refuse", shape));
+      const Schema s =
+          schema(fmt::format("invalid = \"{}\"\n{}", middle ? "middle" : "refuse", shape));
       Cells ages{"18", "89.5", "200", "?", "1e1", "+40"}, labels{"yes", "no"};
       Cells towns{"north", "south", "east", "?"}, sizes{"0", "-0.25", "1e-3", "7", "?"};
       if (middle) {
@@ -96,7 +96,8 @@ TEST_F(RowsInMemory, AreThoseOfTheCsvFile) {
 
 TEST_F(RowsInMemory, AreKeptAsEntriesWhereAFileIs) {
   std::string toml = "label = \"y\"\npositive = \"1\"\n[columns]\n", csv, header;
-  for (int j = 0; j < 60; ++j) toml += fmt::format("c{} = {{type = \"number\", range = [0, 1]}}\n", j);
+  for (int j = 0; j < 60; ++j)
+    toml += fmt::format("c{} = {{type = \"number\", range = [0, 1]}}\n", j);
   const Schema s = parse_schema(toml, "s.toml");
   for (int j = 0; j < 60; ++j) header += fmt::format("c{},", j);
   RowEncoder rows(s);
@@ -187,12 +188,21 @@ TEST_F(RowsInMemory, AreRefusedWhereTheFileIs) {
 TEST_F(RowsInMemory, NeedTheSchemasColumns) {
   using Names = std::vector<std::string>;
   const Schema s = schema("");
-  expect_bad_input([&] { RowEncoder(s, Names{"age", "town", "size", "x"}); },
-                   {"columns: ", "'x'", "not in the schema"});
-  expect_bad_input([&] { RowEncoder(s, Names{"age", "town", "age", "size"}); },
-                   {"columns: ", "'age'", "twice"});
-  expect_bad_input([&] { RowEncoder(s, Names{"age", "town"}); },
-                   {"columns: ", "'size'", "lacking"});
+  expect_bad_input(
+      [&] {
+        RowEncoder(s, Names{"age", "town", "size", "x"});
+      },
+      {"columns: ", "'x'", "not in the schema"});
+  expect_bad_input(
+      [&] {
+        RowEncoder(s, Names{"age", "town", "age", "size"});
+      },
+      {"columns: ", "'age'", "twice"});
+  expect_bad_input(
+      [&] {
+        RowEncoder(s, Names{"age", "town"});
+      },
+      {"columns: ", "'size'", "lacking"});
   Schema bad = s;
   bad.row_norm = -1;
   EXPECT_THROW(RowEncoder{bad}, BadInput);

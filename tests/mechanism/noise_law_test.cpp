@@ -281,8 +281,7 @@ TEST(NoiseLaw, CrossingsOfPureNoise) {
     }
     const double p = static_cast<double>(crossed) / static_cast<double>(all);
     const double half = std::ldexp(0.5, -bits);
-    const double bound =
-        half * (2 * far * std::sqrt(2.0) / grid + 1 + far / grid + 1) + 4 * half;
+    const double bound = half * (2 * far * std::sqrt(2.0) / grid + 1 + far / grid + 1) + 4 * half;
     EXPECT_LE(p, bound) << grid;
     EXPECT_GE(p, 0.1 * bound) << grid << ": the bound is loose";
   }

@@ -15,8 +15,8 @@
 namespace gibbsite {
 namespace {
 
-using ::testing::HasSubstr;
 using boost::math::quadrature::gauss_kronrod;
+using ::testing::HasSubstr;
 
 // gamma in the place of 1/sigma: what mu is for Gaussian noise.
 TEST(OutputPure, EpsilonIsThatOfTheReferenceValues) {
@@ -147,6 +147,12 @@ TEST(OutputPure, PromisesNothingBeyondItsArithmetic) {
 
   const PureOutputPerturbation good{.ridge = 100, .noise_rate = 1, .gradient_norm = 1e-3};
   EXPECT_LT(analyze(good, p, {}, 1).guarantee.tv, 1e-30);
+  // All draws' epsilons, and what rounding costs.
+  const Analysis two = analyze(good, p, {}, 2);
+  EXPECT_GT(two.noise.epsilon, 0);
+  EXPECT_NEAR(two.guarantee.pure -
+                  2 * output_epsilon_up(p.lipschitz_up(), {}, good.ridge, good.gradient_norm, 1),
+              two.noise.epsilon, 1e-16);
   PureOutputPerturbation far = good;
   far.gradient_norm = 1e-15;
   EXPECT_EQ(delta_up(analyze(far, p, {}, 1).guarantee, 10), 1);

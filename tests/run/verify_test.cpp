@@ -169,7 +169,8 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfTheCertificate) {
   }
 }
 
-// The TV certificates and noise about a minimizer: what carries the promise besides the schedule, digest and all.
+// The TV certificates and noise about a minimizer: what carries the promise besides the schedule,
+// digest and all.
 TEST(Verify, RejectsAnEditOfEveryLeafOfATvCertificate) {
   for (const std::size_t i : {6U, 7U, 8U, 9U, 10U, 13U}) {
     const auto& example = testing::examples()[i];

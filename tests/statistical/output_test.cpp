@@ -168,9 +168,8 @@ TEST(OutputLaw, OfOutputPureIsAGammaNormAndAnyDirection) {
       coordinates[z > 3 ? 1 : 0][j].push_back((draw[j] - center[j]) / norm);
     }
   }
-  EXPECT_LE(
-      distance_to_law(norms, [](double z) { return 1 - std::exp(-z) * (1 + z + z * z / 2); }),
-      chance_distance(norms.size()));
+  EXPECT_LE(distance_to_law(norms, [](double z) { return 1 - std::exp(-z) * (1 + z + z * z / 2); }),
+            chance_distance(norms.size()));
   for (const auto& half : coordinates) {
     for (const auto& coordinate : half) {
       ASSERT_GT(coordinate.size(), 5000U);

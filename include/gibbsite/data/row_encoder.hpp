@@ -36,8 +36,8 @@ class RowEncoder {
   /// Text as it stands in a cell of a CSV file, without quotes and blanks around it.
   void add(std::span<const std::string_view> cells, std::string_view label);
   void add(std::span<const std::string_view> cells);
-  /// Numbers; in a category the number's shortest text ("3") is the level, and the label is compared
-  /// with the schema's as a number, as in a .npy file.
+  /// Numbers; in a category the number's shortest text ("3") is the level, and the label is
+  /// compared with the schema's as a number, as in a .npy file.
   void add(std::span<const double> values, double label);
   void add(std::span<const double> values);
 

@@ -1,6 +1,6 @@
 #pragma once
-// Output perturbation without a delta (docs/output-pure.md): noise whose density falls by a constant
-// factor a unit of length, added to the minimizer of a strongly convex loss.
+// Output perturbation without a delta (docs/output-pure.md): noise whose density falls by a
+// constant factor a unit of length, added to the minimizer of a strongly convex loss.
 #include <type_traits>
 
 #include "gibbsite/mechanism/analysis.hpp"
