@@ -1,5 +1,6 @@
 #pragma once
 // From a loss's place in the list of compiled losses to its type: what a kernel is built for.
+#include <cmath>
 #include <cstddef>
 #include <string_view>
 
@@ -27,9 +28,12 @@ struct logistic_by_label {
   }
   template <class Real>
   GIBBSITE_HD static Real residual(Real z, Real y) {
-    const Real sign = sign_of(y), most = y * sign;
-    const Real r = losses::logistic::residual(z, sign);
-    return r > most ? most : r < -most ? -most : r;  // what is no number stays none
+    // Selects in place of losses::logistic's products with y: fewer registers, the same bits.
+    const Real t = y < 0 ? -z : z, most = std::fabs(y);
+    const Real e = std::exp(-std::fabs(t));
+    const Real size = (t >= 0 ? e : Real{1}) / (Real{1} + e);
+    const Real held = size > most ? most : size;  // what is no number stays none
+    return y < 0 ? held : -held;
   }
   template <class Real>
   GIBBSITE_HD static Real second(Real z, Real y) {

@@ -41,10 +41,11 @@ std::string in_words(const Certificate& c) {
   const bool replace = c.claimed.who.adjacency == Adjacency::replace_one;
   const std::uint64_t k = c.claimed.who.rows_per_person;
   const std::string rows = k == 1 ? "one row" : fmt::format("up to {} rows", k);
-  // Equal prior odds: the best guess is right with probability 1/2 + TV/2, TV <= 2 Phi(mu/2) - 1 +
-  // reveal + 2 tv; and what a pure part adds, at most epsilon/2. Percent, rounded up.
+  // Equal prior odds: the best guess is wrong with probability (1 - delta(pure))/(1 + e^pure) at
+  // least, delta(pure) = 2 Phi(mu/2) - 1 + reveal, less tv. Percent, rounded up.
   const Guarantee& g = c.claimed;
-  const double right = normal_cdf(g.mu / 2) + g.tv + g.reveal / 2 + g.pure;
+  const double wrong = (2 * normal_cdf(-g.mu / 2) - g.reveal) / (1 + std::exp(g.pure)) - g.tv;
+  const double right = 1 - wrong;
   const double guess = std::ceil(std::min(1.0, right) * 1000) / 10;
   std::string out = fmt::format(
       "(ε, δ) = ({:.4g}, {:.4g}), {}, {} per person.\n"

@@ -6,7 +6,7 @@
 namespace gibbsite {
 
 /// k roundings to nearest, with room for second-order terms.
-inline double gamma_of(double k) { return 1.01 * k * 0x1p-53; }
+inline double gamma_up(double k) { return 1.01 * k * 0x1p-53; }
 
 /// ||computed - exact|| of a loss gradient over n rows of d features and norm `row_norm` at most,
 /// at
@@ -15,8 +15,8 @@ inline double loss_gradient_error(const Loss& loss, std::size_t rows, std::size_
                                   double row_norm, double theta_norm) {
   const auto depth = static_cast<double>(accumulation_depth(rows));
   return static_cast<double>(rows) * row_norm *
-         (gamma_of(depth + 20) * loss.max_abs_residual() +
-          loss.curvature() * gamma_of(static_cast<double>(features) + 2) * row_norm * theta_norm);
+         (gamma_up(depth + 20) * loss.max_abs_residual() +
+          loss.curvature() * gamma_up(static_cast<double>(features) + 2) * row_norm * theta_norm);
 }
 
 }  // namespace gibbsite

@@ -29,7 +29,7 @@ std::vector<double> minimizer_within(const Potential& u, double row_norm, double
     const double far = theta.norm() + prior.norm();
     const double error =
         u.beta * loss_gradient_error(u.loss(), u.engine->rows(), d, row_norm, far) +
-        gamma_of(8) * u.prior_precision * far;
+        gamma_up(8) * u.prior_precision * far;
     if (gradient.norm() + error <= tolerance) return at;
     if (kinked) {  // Newton's steps need a curvature that changes slowly
       theta -= gradient / smoothness;

@@ -125,8 +125,8 @@ void finish(Chain& chain) {
 double ProximalChains::State::value_error(double value, double theta_norm) const {
   const auto n = static_cast<double>(u.engine->rows()), d = static_cast<double>(features());
   const double depth = static_cast<double>(row_block) + 64 + n / static_cast<double>(row_block) + 8;
-  return gamma_of(depth) * value +
-         n * u.loss().max_abs_residual() * gamma_of(d + 2) * row_norm * theta_norm;
+  return gamma_up(depth) * value +
+         n * u.loss().max_abs_residual() * gamma_up(d + 2) * row_norm * theta_norm;
 }
 
 // y, and a first guess at the proximal point.
@@ -168,7 +168,7 @@ void ProximalChains::State::take_gradient(Chain& chain,
                     m * (chain.high.cwiseAbs() + prior.cwiseAbs());
   const double tilt = u.beta * loss_gradient_error(u.loss(), u.engine->rows(), features(), row_norm,
                                                    chain.w.norm()) +
-                      gamma_of(10) * (loss.norm() + chain.magnitude.norm() +
+                      gamma_up(10) * (loss.norm() + chain.magnitude.norm() +
                                       stiffness * (chain.w.norm() + chain.high.norm()));
   const double bound = residual.norm() + tilt;  // of the exact gradient's norm
   const bool there = padded() ? static_cast<double>(chain.gradients) >= schedule.gradients
@@ -253,8 +253,8 @@ bool ProximalChains::State::accepts(const Chain& chain, const VectorXd& move, do
   const double theta_norm = chain.high.norm() + chain.mean.norm() + move.norm();
   const double error =
       u.beta * (value_error(value, theta_norm) + chain.value_error) +
-      gamma_of(d + 12) * chain.magnitude.dot(sizes) +
-      gamma_of(4) * (std::fabs(along) + u.beta * (value + chain.value) + chain.slack - log_u);
+      gamma_up(d + 12) * chain.magnitude.dot(sizes) +
+      gamma_up(4) * (std::fabs(along) + u.beta * (value + chain.value) + chain.slack - log_u);
   if (std::fabs(log_u - log_accept) > caution * error) return log_u <= log_accept;
   if (!std::isfinite(error)) return false;
 
@@ -333,7 +333,7 @@ ProximalChains::ProximalChains(const Potential& potential, const ProximalSchedul
   State& s = *state_;
   // Rounded up.
   s.row_norm = std::sqrt(potential.engine->row_norms().largest_squared) *
-               (1 + gamma_of(static_cast<double>(s.features()) + 4));
+               (1 + gamma_up(static_cast<double>(s.features()) + 4));
   s.pull = eta == 0 ? 0 : 1 / eta;
   s.variance = 1 / (m + s.pull);
   s.noise = std::sqrt(s.variance);

@@ -168,9 +168,8 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   }
   if (!deviation) {
     return out +
-           "How far noise moved a coefficient is not said here: no bound holds for every table, "
-           "and "
-           "the answers that this one follows from are noisy too.\n";
+           "How far noise moved a coefficient is not said here: it is more than one normal vector, "
+           "and no bound for such noise holds for every table.\n";
   }
   out += fmt::format(
       "±: privacy's noise moves a coefficient no further from the median of its law, with a "

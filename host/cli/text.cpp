@@ -129,6 +129,10 @@ std::string procedure(const Averaged& m, const Cost& /*cost*/) {
 std::string procedure(const OutputPerturbation& m, const Cost& /*cost*/) {
   return fmt::format("the minimizer at ridge {:.4g} with noise of {:.3g}", m.ridge, m.noise_scale);
 }
+std::string procedure(const PureOutputPerturbation& m, const Cost& /*cost*/) {
+  return fmt::format("the minimizer at ridge {:.4g} with noise of rate {:.3g}", m.ridge,
+                     m.noise_rate);
+}
 std::string procedure(const auto& m, const Cost& /*cost*/) {
   return fmt::format("{} steps of {:.3g}", human_count(m.iterations), m.step_size);
 }
@@ -156,7 +160,8 @@ std::string plan_table(const Plan& plan, std::span<const double> seconds) {
     const auto iterations = setting(m, "iterations");
     lines.push_back({i == plan.chosen && offer.feasible ? "→" : " ", name,
                      iterations ? human_count(*iterations) : "-", cell(setting(m, "step_size")),
-                     cell(setting(m, "beta")), prior, digits(offer.guarantee.mu),
+                     cell(setting(m, "beta")), prior,
+                     offer.guarantee.mu > 0 ? digits(offer.guarantee.mu) : "-",
                      cell(setting(m, "tv_gap")),
                      fmt::format("({:.4g}, {:.4g})", plan.budget.epsilon, plan.budget.delta),
                      human_count(offer.cost.passes), human_time(seconds[i])});
@@ -186,8 +191,9 @@ std::string plan_line(const Plan& plan, double seconds) {
     out += fmt::format(", β = {:.4g}, prior precision {:.4g}", *beta,
                        setting(m, "prior_precision").value_or(0));
   }
-  return out + fmt::format(", μ = {:.4g}, (ε, δ) = ({:.4g}, {:.4g}), {}", offer.guarantee.mu,
-                           plan.budget.epsilon, plan.budget.delta, about(seconds));
+  if (offer.guarantee.mu > 0) out += fmt::format(", μ = {:.4g}", offer.guarantee.mu);
+  return out + fmt::format(", (ε, δ) = ({:.4g}, {:.4g}), {}", plan.budget.epsilon,
+                           plan.budget.delta, about(seconds));
 }
 
 }  // namespace gibbsite::cli

@@ -11,6 +11,7 @@
 #include "core/key_access.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random_bits.hpp"
+#include "gibbsite/core/wide.hpp"
 
 namespace gibbsite {
 namespace {
@@ -163,6 +164,19 @@ void answer_normals(const StreamKey& key, std::uint32_t chain, std::uint64_t ste
     if (j + 1 < out.size()) out[j + 1] = pair.second;
   }
   sodium_memzero(words.data(), words.size() * sizeof(words[0]));
+}
+
+void fill_laplace(const StreamKey& key, std::uint32_t chain, std::uint64_t step, double rate,
+                  std::span<double> out) {
+  require_finite_positive(rate, "rate");
+  std::vector<double> zeta(out.size() + 1);
+  answer_normals(key, chain, step + 1, zeta);
+  Wide square = 0;
+  for (const double z : zeta) square += Wide(z) * Wide(z);
+  const auto scale = static_cast<double>(sqrt(square) / Wide(rate));
+  answer_normals(key, chain, step, out);
+  for (double& b : out) b *= scale;
+  sodium_memzero(zeta.data(), zeta.size() * sizeof(zeta[0]));
 }
 
 }  // namespace gibbsite

@@ -4,7 +4,8 @@
 
 namespace gibbsite {
 
-/// gamma_k = k u / (1 - k u): k roundings (Higham 2002, Lemma 3.1).
+/// gamma_k = k u / (1 - k u): k roundings (Higham 2002, Lemma 3.1), in 50 digits. What a run counts
+/// by in double is `gamma_up` (chains/gradient_error.hpp).
 inline Wide gamma_k(const Wide& k) {
   const Wide ku = k * ldexp(Wide(1), -53);
   return ku / (1 - ku);

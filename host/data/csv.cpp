@@ -137,7 +137,7 @@ class TableHandler {
   TableHandler(Input& input, const Schema& schema, const ReadOptions& options)
       : schema_(schema),
         options_(options),
-        rows_(schema, options, input, [this] { return where(); }) {}
+        rows_(schema, options, &input, [this] { return where(); }) {}
 
   void cell(std::string_view text) {
     if (in_header_) {
@@ -174,7 +174,7 @@ class TableHandler {
     return true;
   }
 
-  RowEncoder& rows() { return rows_; }
+  CellEncoder& rows() { return rows_; }
   [[nodiscard]] bool has_header() const { return !in_header_; }
   std::function<std::string()> where;
 
@@ -235,7 +235,7 @@ class TableHandler {
 
   const Schema& schema_;
   const ReadOptions& options_;
-  RowEncoder rows_;
+  CellEncoder rows_;
   std::vector<std::string> header_;
   std::vector<Target> targets_;
   bool in_header_ = true;

@@ -25,8 +25,8 @@ std::string canonical(std::string_view text) {
 }
 }  // namespace
 
-RowEncoder::RowEncoder(const Schema& schema, const ReadOptions& options, Input& input,
-                       std::function<std::string()> where)
+CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input* input,
+                         std::function<std::string()> where)
     : features_(schema.features()),
       may_clip_(schema.max_unclipped_norm() > schema.row_norm),
       positive_(schema.positive),
@@ -68,7 +68,7 @@ RowEncoder::RowEncoder(const Schema& schema, const ReadOptions& options, Input& 
   }
 }
 
-void RowEncoder::reserve(std::uint64_t rows) {
+void CellEncoder::reserve(std::uint64_t rows) {
   using Cache = ReadOptions::Cache;
   if (cache_) return;
   const bool sparse = layout_ == Layout::sparse;
@@ -76,8 +76,9 @@ void RowEncoder::reserve(std::uint64_t rows) {
   const double entries = static_cast<double>(data_.sparse.value.size()) /
                          static_cast<double>(std::max<std::uint64_t>(rows_, 1));
   const double row_bytes = sparse ? 8 * entries + 8 : 4 * static_cast<double>(features_);
-  const std::string shortage = memory_shortage(input_.path(), rows, features_, row_bytes + 4);
-  const bool may_cache = options_.cache == Cache::automatic && input_.size() > 0;
+  const std::string shortage = memory_shortage(source(), rows, features_, row_bytes + 4);
+  const bool may_cache =
+      options_.cache == Cache::automatic && input_ != nullptr && input_->size() > 0;
   if (options_.cache == Cache::always) return begin_cache();
   if (!shortage.empty()) {
     if (!may_cache)
@@ -102,17 +103,17 @@ void RowEncoder::reserve(std::uint64_t rows) {
     throw BadInput(fmt::format(
         "{}: no memory for {} rows (private under add-remove) of {} features; use a machine with "
         "more",
-        input_.path(), rows, features_));
+        source(), rows, features_));
   }
 }
 
-void RowEncoder::begin_cache() {
-  if (input_.size() == 0)
-    throw BadInput(input_.path() +
+void CellEncoder::begin_cache() {
+  if (input_->size() == 0)
+    throw BadInput(input_->path() +
                    ": rows of a pipe cannot be cached, it is read only once; give a regular file, "
                    "or `cache` never");
-  cache_ = std::make_unique<CacheWriter>(input_.path());
-  input_.start_digest();
+  cache_ = std::make_unique<CacheWriter>(input_->path());
+  input_->start_digest();
   drain();
   if (layout_ == Layout::dense) {
     data_.x = {};
@@ -122,7 +123,7 @@ void RowEncoder::begin_cache() {
   }
 }
 
-void RowEncoder::drain() {
+void CellEncoder::drain() {
   if (layout_ == Layout::dense) {
     cache_->append(CacheWriter::x, std::span<const float>(data_.x));
     data_.x.clear();
@@ -138,17 +139,17 @@ void RowEncoder::drain() {
   t.value.clear();
 }
 
-void RowEncoder::fail(const std::string& what) const { throw BadInput(where_() + ": " + what); }
+void CellEncoder::fail(const std::string& what) const { throw BadInput(where_() + ": " + what); }
 
-void RowEncoder::fail(const Encoding& e, const std::string& what) const {
+void CellEncoder::fail(const Encoding& e, const std::string& what) const {
   fail(fmt::format("column {}: {}", quoted(e.name), what));
 }
 
-void RowEncoder::fail_quoting(const std::string& what) const {
+void CellEncoder::fail_quoting(const std::string& what) const {
   fail(what + " (private: this line quotes the table)");
 }
 
-void RowEncoder::set_invalid(const Encoding& e, std::string_view cell) {
+void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
   double value = 0;  // text such as "abc" may be a level, nan may not
   const bool number = e.type == ColumnType::number ||
                       (labels_are_numbers_ && parse_number(cell, value) && !std::isfinite(value));
@@ -173,7 +174,7 @@ void RowEncoder::set_invalid(const Encoding& e, std::string_view cell) {
                   column, quoted(cell), rule));
 }
 
-void RowEncoder::set(const Encoding& e, double value) {
+void CellEncoder::set(const Encoding& e, double value) {
   if (e.missing_number &&
       (value == *e.missing_number || (std::isnan(value) && std::isnan(*e.missing_number))))
     set_missing(e);
@@ -185,13 +186,13 @@ void RowEncoder::set(const Encoding& e, double value) {
     set_level(e, number_text(value));
 }
 
-void RowEncoder::set_missing(const Encoding& e) {
+void CellEncoder::set_missing(const Encoding& e) {
   ++counts_[e.slot].missing;
   values_[e.slot] = e.type == ColumnType::number ? 0.5F : 0.0F;
   if (e.missing != Encoding::none) set_one(e, e.missing);
 }
 
-void RowEncoder::set_level(const Encoding& e, std::string_view cell) {
+void CellEncoder::set_level(const Encoding& e, std::string_view cell) {
   const auto level = e.levels.find(cell);
   if (level != e.levels.end()) {
     set_one(e, level->second);
@@ -202,32 +203,32 @@ void RowEncoder::set_level(const Encoding& e, std::string_view cell) {
   set_one(e, e.other);
 }
 
-void RowEncoder::compare_labels_as_numbers() {
+void CellEncoder::compare_labels_as_numbers() {
   labels_are_numbers_ = true;
   positive_ = canonical(positive_);
   negative_ = canonical(negative_);
 }
 
-void RowEncoder::set_unlabeled(const std::string& why) {
+void CellEncoder::set_unlabeled(const std::string& why) {
   if (options_.labels != ReadOptions::Labels::optional) fail(why);
   labeled_ = false;
 }
 
-void RowEncoder::set_label(std::string_view text) {
+void CellEncoder::set_label(std::string_view text) {
   if (labels_are_numbers_)
     add_label(canonical(text));
   else
     add_label(text);
 }
 
-void RowEncoder::set_label_missing(const std::string& why) {
+void CellEncoder::set_label_missing(const std::string& why) {
   if (!labeled_) return;
   if (data_.schema.invalid == Invalid::refuse) return set_unlabeled(why);
   ++data_.counts.invalid_labels;
   data_.y.push_back(-1.0F);
 }
 
-void RowEncoder::set_label(double value) {
+void CellEncoder::set_label(double value) {
   const auto bits = std::bit_cast<std::uint64_t>(value);
   for (std::size_t positive = 0; labeled_ && positive < 2; ++positive) {
     const auto& known = known_labels_[positive];
@@ -242,7 +243,7 @@ void RowEncoder::set_label(double value) {
 }
 
 /// Whether the row has a label now, which it has not when it is missing.
-bool RowEncoder::add_label(std::string_view label) {
+bool CellEncoder::add_label(std::string_view label) {
   if (!labeled_) return false;
   const Schema& schema = data_.schema;
   const bool positive = label == positive_;
@@ -264,7 +265,7 @@ bool RowEncoder::add_label(std::string_view label) {
   return true;
 }
 
-void RowEncoder::absent_is(double value) {
+void CellEncoder::absent_is(double value) {
   absent_number_ = value;
   absent_.resize(values_.size());
   for (const Encoding& e : encodings_) {
@@ -283,23 +284,23 @@ void RowEncoder::absent_is(double value) {
   }
 }
 
-void RowEncoder::set_present(const Encoding& e, double value) {
+void CellEncoder::set_present(const Encoding& e, double value) {
   set(e, value);
   present_.push_back(e.slot);
 }
 
-void RowEncoder::set_present_unreadable(const Encoding& e, std::string_view text) {
+void CellEncoder::set_present_unreadable(const Encoding& e, std::string_view text) {
   set_invalid(e, text);
   present_.push_back(e.slot);
 }
 
-void RowEncoder::gather(std::size_t slot) {
+void CellEncoder::gather(std::size_t slot) {
   if (values_[slot] == 0) return;
   row_values_.push_back(values_[slot]);
   row_features_.push_back(positions_[slot]);
 }
 
-void RowEncoder::gather_row() {
+void CellEncoder::gather_row() {
   row_values_.clear();
   row_features_.clear();
   if (!absent_number_) {
@@ -325,7 +326,7 @@ void RowEncoder::gather_row() {
   present_.clear();
 }
 
-void RowEncoder::end_row() {
+void CellEncoder::end_row() {
   gather_row();
   if (may_clip_ && clip_row_to_norm(row_values_, data_.schema.row_norm))
     ++data_.counts.clipped_rows;
@@ -340,7 +341,7 @@ void RowEncoder::end_row() {
     choose_layout();
 }
 
-void RowEncoder::store_sparse() {
+void CellEncoder::store_sparse() {
   SparseTable& t = data_.sparse;
   if (layout_ == Layout::sparse && (t.begin.size() == t.begin.capacity() ||
                                     t.value.size() + row_values_.size() > t.value.capacity()))
@@ -351,8 +352,8 @@ void RowEncoder::store_sparse() {
   if (cache_ && (t.begin.size() + t.value.size()) * sizeof(t.begin[0]) >= buffer_bytes) drain();
 }
 
-void RowEncoder::store_dense(std::span<const std::uint32_t> features,
-                             std::span<const float> values) {
+void CellEncoder::store_dense(std::span<const std::uint32_t> features,
+                              std::span<const float> values) {
   const std::size_t start = data_.x.size();
   if (start + features_ > data_.x.capacity()) reserve(2 * rows_ + 1024);
   data_.x.resize(start + features_, 0.0F);
@@ -361,20 +362,20 @@ void RowEncoder::store_dense(std::span<const std::uint32_t> features,
   if (cache_ && data_.x.size() * sizeof(float) >= buffer_bytes) drain();
 }
 
-float* RowEncoder::extend(std::uint64_t rows) {
+float* CellEncoder::extend(std::uint64_t rows) {
   const std::size_t start = data_.x.size();
   if (start + rows * features_ > data_.x.capacity()) reserve(2 * rows_ + rows);
   data_.x.resize(start + rows * features_);
   return data_.x.data() + start;
 }
 
-void RowEncoder::end_rows(std::uint64_t rows, std::uint64_t extended) {
+void CellEncoder::end_rows(std::uint64_t rows, std::uint64_t extended) {
   data_.x.resize(data_.x.size() - (extended - rows) * features_);
   rows_ += rows;
   if (cache_ && data_.x.size() * sizeof(float) >= buffer_bytes) drain();
 }
 
-void RowEncoder::add_counts(std::span<const CellCounts> cells, std::uint64_t clipped_rows) {
+void CellEncoder::add_counts(std::span<const CellCounts> cells, std::uint64_t clipped_rows) {
   for (std::size_t slot = 0; slot < cells.size(); ++slot) {
     counts_[slot].clamped += cells[slot].clamped;
     counts_[slot].missing += cells[slot].missing;
@@ -383,7 +384,7 @@ void RowEncoder::add_counts(std::span<const CellCounts> cells, std::uint64_t cli
   data_.counts.clipped_rows += clipped_rows;
 }
 
-void RowEncoder::choose_layout() {
+void CellEncoder::choose_layout() {
   const bool sparse = static_cast<double>(data_.sparse.value.size()) <=
                       most_sparse_density * static_cast<double>(rows_ * features_);
   layout_ = sparse ? Layout::sparse : Layout::dense;
@@ -396,7 +397,7 @@ void RowEncoder::choose_layout() {
   }
 }
 
-void RowEncoder::sum_counts() {
+void CellEncoder::sum_counts() {
   IngestCounts& all = data_.counts;
   for (const Encoding& e : encodings_) {
     CellCounts& c = all.columns.emplace_back();
@@ -417,16 +418,16 @@ void RowEncoder::sum_counts() {
   }
 }
 
-Dataset RowEncoder::finish() {
+Dataset CellEncoder::finish() {
   const std::uint64_t rows = rows_;
-  if (rows == 0) throw BadInput(input_.path() + ": the table has no rows; give at least one");
+  if (rows == 0) throw BadInput(source() + ": the table has no rows; give at least one");
   if (layout_ == Layout::undecided) choose_layout();
   if (!labeled_) data_.y.clear();
   sum_counts();
   if (cache_) {
     drain();
     data_.sparse = {};
-    data_.mapped = cache_->finish(data_, rows, layout_ == Layout::sparse, input_, options_);
+    data_.mapped = cache_->finish(data_, rows, layout_ == Layout::sparse, *input_, options_);
   }
   return std::move(data_);
 }

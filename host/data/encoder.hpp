@@ -1,5 +1,5 @@
 #pragma once
-// From cells to the rows of a Dataset: what CSV, LIBSVM and .npy have in common.
+// From cells to the rows of a Dataset: what CSV, LIBSVM, .npy and rows in memory have in common.
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -45,11 +45,12 @@ struct Encoding {
 /// order, then end_row. Or, where most columns of a row are absent (LIBSVM), absent_is once, then
 /// set_present(...) in the schema's order for those of the row that are there, then end_row.
 /// Where the options ask for a cache the Dataset is a buffer of rows on their way to its files.
-class RowEncoder {
+class CellEncoder {
  public:
-  /// Errors begin with what `where` returns: the file and the line or row.
-  RowEncoder(const Schema& schema, const ReadOptions& options, Input& input,
-             std::function<std::string()> where);
+  /// Errors begin with what `where` returns: the file and the line or row. Without an input, for
+  /// rows in memory, there is no cache.
+  CellEncoder(const Schema& schema, const ReadOptions& options, Input* input,
+              std::function<std::string()> where);
 
   /// About how many rows there will be (0: unknown), so that room for them is taken, or a cache
   /// begun or BadInput thrown when memory cannot hold them, once their layout is known.
@@ -71,6 +72,8 @@ class RowEncoder {
   void set_label_missing(const std::string& why);
   /// The file holds no labels; throws BadInput when they are required.
   void set_unlabeled(const std::string& why);
+  /// None is asked for: the rows are to be predicted.
+  void leave_unlabeled() { labeled_ = false; }
   /// Before the first label: LIBSVM and .npy compare numbers as numbers ("+1" is "1.0").
   void compare_labels_as_numbers();
   /// Clips the row, appends the intercept and stores what is not zero, or all of it.
@@ -106,6 +109,7 @@ class RowEncoder {
     values_[e.slot] = 1.0F;
     positions_[e.slot] = static_cast<std::uint32_t>(feature);
   }
+  [[nodiscard]] std::string source() const { return input_ != nullptr ? input_->path() : "rows"; }
   bool add_label(std::string_view label);
   void set_missing(const Encoding& encoding);
   void set_level(const Encoding& encoding, std::string_view cell);
@@ -159,14 +163,14 @@ class RowEncoder {
   };
   std::optional<KnownLabel> known_labels_[2];
 
-  Input& input_;
+  Input* input_;
   ReadOptions options_;
   std::unique_ptr<CacheWriter> cache_;
   std::uint64_t drained_entries_ = 0;  // in the cache's files
   std::function<std::string()> where_;
 };
 
-inline void RowEncoder::set(const Encoding& e, std::string_view cell) {
+inline void CellEncoder::set(const Encoding& e, std::string_view cell) {
   if (e.missing_text && cell == *e.missing_text) {
     set_missing(e);
   } else if (e.type == ColumnType::number) {

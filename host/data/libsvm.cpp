@@ -28,7 +28,7 @@ std::string_view next_word(std::string_view& line) {
 class LibsvmReader {
  public:
   LibsvmReader(Input& input, const Schema& schema, const ReadOptions& options)
-      : input_(input), rows_(schema, options, input, [this] {
+      : input_(input), rows_(schema, options, &input, [this] {
           return fmt::format("{}:{}", input_.path(), line_);
         }) {
     rows_.compare_labels_as_numbers();
@@ -108,7 +108,7 @@ class LibsvmReader {
 
   Input& input_;
   std::uint64_t line_ = 1;
-  RowEncoder rows_;
+  CellEncoder rows_;
 };
 
 }  // namespace

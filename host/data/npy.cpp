@@ -147,7 +147,7 @@ class NpyFile {
 /// Many rows of numbers at a time, shared among threads piece by piece.
 class NumberBlocks {
  public:
-  NumberBlocks(NpyFile& file, RowEncoder& rows, const Schema& schema, std::size_t threads)
+  NumberBlocks(NpyFile& file, CellEncoder& rows, const Schema& schema, std::size_t threads)
       : file_(file),
         rows_(rows),
         numbers_(schema, rows.encodings()),
@@ -213,7 +213,7 @@ class NumberBlocks {
   [[nodiscard]] std::size_t piece_rows() const { return piece_bytes / row_bytes_; }
 
   NpyFile& file_;
-  RowEncoder& rows_;
+  CellEncoder& rows_;
   NumberRows numbers_;
   std::size_t row_bytes_;
   Crew crew_;
@@ -225,8 +225,8 @@ class NumberBlocks {
 Dataset read_npy(const std::string& path, const Schema& schema, const ReadOptions& options) {
   NpyFile x(path, options.progress);
   std::uint64_t row = 0;
-  RowEncoder rows(schema, options, x.input(),
-                  [&] { return fmt::format("{}: row {}", path, row + 1); });
+  CellEncoder rows(schema, options, &x.input(),
+                   [&] { return fmt::format("{}: row {}", path, row + 1); });
   rows.compare_labels_as_numbers();
   if (!x.is_float()) x.fail("values must be '<f4' or '<f8'; " + NpyFile::convert());
   if (x.shape().size() != 2)

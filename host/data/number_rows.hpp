@@ -1,6 +1,6 @@
 #pragma once
 // Rows of which every cell is a number, many at a time: loops over arrays, which fill vector
-// registers, in place of a call for each cell. The bits and the counts are RowEncoder's.
+// registers, in place of a call for each cell. The bits and the counts are CellEncoder's.
 #include <cstdint>
 #include <span>
 #include <vector>

@@ -94,6 +94,11 @@ bool calibration_allows(const Mechanism& mechanism, const Problem& problem, cons
 
 namespace {
 
+template <class M>
+concept ReleasesMinimizer = requires(const M& m) {
+  m.ridge, m.gradient_norm;
+};
+
 // The minimizer of the data that a run starts from, or releases.
 constexpr std::string_view minimizer_assumption =
     "the run started from a minimizer whose gradient norm is at most mechanism.start_gradient_norm";
@@ -102,7 +107,7 @@ std::string assumption(const Path& /*m*/) { return ""; }
 std::string assumption(const Proximal& m) {
   return m.padded() ? "" : std::string(minimizer_assumption);
 }
-std::string assumption(const OutputPerturbation& /*m*/) {
+std::string assumption(const ReleasesMinimizer auto& /*m*/) {
   return "the minimizer that noise was added to has a gradient norm of at most "
          "mechanism.gradient_norm";
 }
@@ -131,7 +136,7 @@ std::string_view time_tells(const MetricPath& /*m*/) { return ""; }
 std::string_view time_tells(const Proximal& m) { return m.padded() ? "" : proposes; }
 std::string_view time_tells(const MetricProximal& m) { return time_tells(m.chain); }
 std::string_view time_tells(const Rejection& /*m*/) { return proposes; }
-std::string_view time_tells(const OutputPerturbation& /*m*/) {
+std::string_view time_tells(const ReleasesMinimizer auto& /*m*/) {
   return "it searches the minimizer that noise is added to";
 }
 std::string_view time_tells(const auto& /*m*/) { return minimizes; }
@@ -151,6 +156,11 @@ std::string basis(const OutputPerturbation& m) {
 }
 std::string basis(const MetricPath& m) {
   return basis(m.chain) + ",\nand covers the noisy sum of second moments that gave its metric";
+}
+std::string basis(const PureOutputPerturbation& m) {
+  return fmt::format(
+      "It rests on noise added to the coefficients, of a density that falls as exp(-{:.3g} length)",
+      m.noise_rate);
 }
 std::string basis(const auto& m) {
   return fmt::format("It rests on a draw within {:.3g} (total variation) of the exact law",
@@ -177,6 +187,9 @@ std::optional<double> noise_up(const InMetric<Chain>& /*m*/, const Problem& /*pr
   return {};
 }
 double noise_up(const OutputPerturbation& m, const Problem& /*problem*/) { return m.noise_scale; }
+std::optional<double> noise_up(const PureOutputPerturbation& /*m*/, const Problem& /*problem*/) {
+  return {};
+}
 double noise_up(const auto& m, const Problem& /*problem*/) {
   require_finite_positive(m.prior_precision, "prior_precision");
   return round_up(1 / sqrt(Wide(m.prior_precision)));

@@ -31,6 +31,9 @@ Wide last_variance(const ProposalNoise& c) {
   return h == 0 ? Wide(1 / m) : Wide(1 / (m + 1 / h));
 }
 Wide last_variance(const AddedNoise& c) { return Wide(c.deviation) * Wide(c.deviation); }
+Wide last_variance(const LaplaceNoise& c) {
+  return (Wide(c.features) + 1) / (Wide(c.rate) * Wide(c.rate));
+}
 
 // A coordinate of the last draw ends in another cell of the grid than its exact twin, because its
 // radius is that of the middle of its word: an edge lies between them with probability 2^-66, each
@@ -105,11 +108,33 @@ Expense added_cost(const Wide& d, const AddedNoise& c, const Wide& grid) {
   return {d * (crossing(sigma, grid) + beyond_range), cell_loss(d, shift, grid, slope)};
 }
 
+// Of normals with 128 bits of the radius: a word, and P(|N(0,1)| > 13.4).
+const Wide word_128 = ldexp(Wide(1), -128);
+const Wide range_128 = Wide("13.4");
+
+// What ||zeta|| of fill_laplace, the thrown-away half of its last pair included, exceeds with a
+// probability of e^(-13.4^2/2) < beyond_length at most.
+Wide longest(const LaplaceNoise& c) { return sqrt(Wide(c.features) + 2) + range_128; }
+const Wide beyond_length = Wide("1.1e-39");
+
+// b = ||zeta|| xi/rate. Its log density has a slope of `rate` everywhere. Each radius moves each
+// coordinate through boundaries that lie 1/grid apart, two of a cell widened and narrowed, with
+// half a word's probability each: the 26.8 sqrt(d + 1)/rate that xi's can reach, and 13.4/rate that
+// one of zeta's can.
+Expense laplace_cost(const LaplaceNoise& c, const Wide& grid) {
+  const Wide d = c.features, rate = c.rate, pairs = ceil(Wide((d + 1) / 2));
+  const Wide xi = 2 * range_128 * sqrt(d + 1) / (rate * grid) + 2;
+  const Wide zeta = range_128 / (rate * grid) + 2;
+  // Of xi and of zeta, as long as its whole pairs, and those of its length and of the product.
+  const Wide shift =
+      gamma_k(Wide(2 * normal_roundings + 4)) * longest(c) * Wide(max_abs_answer_normal) / rate;
+  return {d * word_128 * (xi + pairs * zeta) + beyond_length, cell_loss(d, shift, grid, rate)};
+}
+
 // A radius of 128 bits: the same, with words of 2^-128 and numbers up to max_abs_answer_normal. In
 // units of sigma the narrowest cell is 1/16, 63/64 of it after the sum's rounding, and a cell twice
 // as wide loses no more: the part beside the strips is 1/slope wide at most.
 Expense answered_cost(const Wide& numbers) {
-  const Wide word_128 = ldexp(Wide(1), -128), range_128 = Wide("13.4");
   const Wide narrow = Wide(63) / 1024, wide = Wide(1) / 8;
   const Wide boundaries = 2 * range_128 / narrow + 1;
   const Wide beyond = Wide("6.1e-41");  // P(|N(0,1)| > 13.4)
@@ -168,6 +193,12 @@ NoiseCost noise_cost_up(const AddedNoise& c, std::uint64_t features, std::uint64
   return of_all(added_cost(Wide(features), c, Wide(grid)), draws);
 }
 
+NoiseCost noise_cost_up(const LaplaceNoise& c, std::uint64_t draws) {
+  const double grid = release_grid(c);
+  if (!std::isfinite(grid)) return unbounded;
+  return of_all(laplace_cost(c, Wide(grid)), draws);
+}
+
 NoiseCost noise_cost_up(const AnsweredNoise& c, std::uint64_t draws) {
   return of_all(answered_cost(Wide(c.numbers)), draws);
 }
@@ -199,9 +230,14 @@ double release_grid(const ProposalNoise& c) {
   return grid_of(variance, accumulated(c.map_error, c.schedule.iterations, gap));
 }
 
-// The sum is rounded before it comes to the grid: a cell as narrow as half of it would gain twice.
+// A sum is rounded before it comes to the grid: a cell as narrow as half of it would gain twice.
 double release_grid(const AddedNoise& c) {
   const Wide largest = Wide(c.reach) + Wide(c.deviation) * Wide(max_abs_normal);
+  return grid_of(last_variance(c), Wide(8) * ldexp(Wide(1), -53) * largest);
+}
+
+double release_grid(const LaplaceNoise& c) {
+  const Wide largest = Wide(c.reach) + longest(c) * Wide(max_abs_answer_normal) / Wide(c.rate);
   return grid_of(last_variance(c), Wide(8) * ldexp(Wide(1), -53) * largest);
 }
 

@@ -141,12 +141,16 @@ void validate(const Problem& problem, const Budget& budget, const Wishes& wishes
         fmt::format("`calibration` {}: needs a prior precision above 0; give `prior_precision`",
                     to_string(wishes.calibration)));
   }
-  const bool draws_from_posterior = wishes.mechanism != OutputPerturbation::name &&
-                                    wishes.mechanism != Whitened::name &&
-                                    wishes.mechanism != MetricPath::name;
-  const bool in_a_metric = wishes.mechanism == MetricProximal::name;
-  if ((!draws_from_posterior && wishes.tv) ||
-      ((!draws_from_posterior || in_a_metric) && wishes.calibration != Calibration::gdp)) {
+  // Draws from the Gibbs posterior are those with an inverse temperature.
+  const bool draws_from_posterior =
+      wishes.mechanism == "auto" || std::visit(
+                                        [](const auto& m) {
+                                          return requires { m.beta; };
+                                        },
+                                        mechanism_named(wishes.mechanism));
+  const bool keeps_a_gap_in_a_metric = wishes.mechanism == MetricProximal::name;
+  if (!draws_from_posterior &&
+      ((wishes.tv && !keeps_a_gap_in_a_metric) || wishes.calibration != Calibration::gdp)) {
     throw BadInput(
         fmt::format("`tv`, `calibration`: belong to draws from the Gibbs posterior; leave them "
                     "out, or use another `mechanism` than {}",

@@ -135,7 +135,7 @@ Extent extent_of(const Problem& constants, double beta, double strong_convexity,
       n * row *
       ((gamma_k(depth) + gamma_k(residual_roundings)) * Wide(constants.max_abs_residual) +
        Wide(constants.curvature) * gamma_k(d + 2) * row * out.norm);
-  // 1.01: of gamma_of, by which the run counts.
+  // 1.01: of gamma_up, by which the run counts.
   out.tilt =
       Wide("1.01") *
       (b * loss_gradient +

@@ -17,7 +17,7 @@ double delta_up(const Guarantee& g, double epsilon) {
   const Wide gap = g.tv;
   if (!(most >= 0) || !(gap < Wide(0.5)) || !(g.reveal < 1) || !std::isfinite(g.mu)) return 1;
   // Gaps are multiplied by e^epsilon, so the best epsilon is where Phi(-mu/2 - epsilon/mu) = gap.
-  double at = most;
+  double at = g.mu > 0 ? most : 0;
   if (gap > 0 && g.mu > 0) {
     const double z =
         -boost::math::quantile(boost::math::normal{}, std::max(static_cast<double>(gap), 1e-300));

@@ -123,21 +123,33 @@ class LangevinSampler final : public EnsembleSampler {
   M settings_;
 };
 
-/// OutputPerturbation: one minimizer, and noise of its own for every draw.
+void add_noise(const OutputPerturbation& m, std::span<const double> minimizer, Ensemble& draws) {
+  start_at_random(draws, minimizer, m.noise_scale);
+}
+void add_noise(const PureOutputPerturbation& m, std::span<const double> minimizer,
+               Ensemble& draws) {
+  for (std::size_t c = 0; c < draws.chains(); ++c) {
+    const std::span<double> theta = draws.chain(c);
+    fill_laplace(draws.specs[c].key, draws.specs[c].stream, 0, m.noise_rate, theta);
+    for (std::size_t j = 0; j < theta.size(); ++j) theta[j] += minimizer[j];
+  }
+}
+
+/// OutputPerturbation, PureOutputPerturbation: one minimizer, and noise of its own for every draw.
+template <class M>
 class OutputSampler final : public EnsembleSampler {
  public:
-  OutputSampler(const OutputPerturbation& settings, const Task& task)
+  OutputSampler(const M& settings, const Task& task)
       : EnsembleSampler(at_start(settings, task), task), settings_(settings) {}
 
   void begin() override {}
   void advance(std::uint64_t /*steps*/) override {
-    start_at_random(ensemble_, task_.minimizer(1, settings_.ridge, settings_.gradient_norm),
-                    settings_.noise_scale);
+    add_noise(settings_, task_.minimizer(1, settings_.ridge, settings_.gradient_norm), ensemble_);
     std::ranges::fill(ensemble_.step, 1);
   }
 
  private:
-  static Ensemble at_start(const OutputPerturbation& settings, const Task& task) {
+  static Ensemble at_start(const M& settings, const Task& task) {
     std::vector<ChainSpec> specs;
     for (std::uint64_t draw = 0; draw < task.draws; ++draw) {
       specs.push_back({.inverse_temperature = 1,
@@ -149,7 +161,7 @@ class OutputSampler final : public EnsembleSampler {
     return start(std::move(specs), task.features());
   }
 
-  OutputPerturbation settings_;
+  M settings_;
 };
 
 }  // namespace
@@ -164,7 +176,10 @@ std::unique_ptr<Sampler> sampler_of(const Dalalyan& settings, const Task& task) 
   return std::make_unique<LangevinSampler<Dalalyan>>(settings, task);
 }
 std::unique_ptr<Sampler> sampler_of(const OutputPerturbation& settings, const Task& task) {
-  return std::make_unique<OutputSampler>(settings, task);
+  return std::make_unique<OutputSampler<OutputPerturbation>>(settings, task);
+}
+std::unique_ptr<Sampler> sampler_of(const PureOutputPerturbation& settings, const Task& task) {
+  return std::make_unique<OutputSampler<PureOutputPerturbation>>(settings, task);
 }
 
 }  // namespace gibbsite

@@ -6,6 +6,7 @@
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/data/dataset.hpp"
+#include "gibbsite/data/row_encoder.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/engine/engine.hpp"
 #include "gibbsite/mechanism/plan.hpp"

@@ -85,6 +85,8 @@ def fits():
         "proximal": PEOPLE + EASY + TV + ["--mechanism", "proximal", "--draws", "3"],
         "proximal-padded": PEOPLE + EASY + TV + ["--mechanism", "proximal", "--padded"],
         "proximal-sparse": SPARSE + EASY + TV + ["--mechanism", "proximal"],
+        "output": PEOPLE + EASY + ["--mechanism", "output", "--draws", "2"],
+        "output-pure": PEOPLE + EASY + ["--mechanism", "output-pure", "--draws", "2"],
         "averaged": PEOPLE + LOOSE + ["--mechanism", "averaged"],
         "dalalyan": PEOPLE + LOOSE + ["--mechanism", "dalalyan"],
         "auto-tv": BERKELEY + EASY + ["--tv", "1e-9"],

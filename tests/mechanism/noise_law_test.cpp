@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <boost/math/constants/constants.hpp>
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/quadrature/gauss_kronrod.hpp>
+#include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cmath>
 #include <numbers>
+#include <vector>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random.hpp"
@@ -170,6 +173,188 @@ TEST(NoiseLaw, AnswersCostRoundingsAlone) {
     while (answers_resolve(2 * rows, mu)) rows *= 2;
     EXPECT_LE(largest_rounding(rows, mu), 1.0 / 16 / 64);
     EXPECT_GE(largest_rounding(4 * rows, mu), 1.0 / 16 / 64) << "the bound is loose";
+  }
+}
+
+using Fifty = boost::multiprecision::cpp_bin_float_50;
+
+// The d coordinates of a product of normals have the density of pure noise: the integral over
+// ||zeta||^2 (chi squared, d + 1 degrees) of N(0, ||zeta||^2 I) is Gamma(d/2)/(2 pi^(d/2) Gamma(d))
+// e^-||b||.
+TEST(NoiseLaw, AProductOfNormalsHasTheDensityOfPureNoise) {
+  for (const double d : {1.0, 2.0, 3.0, 8.0, 41.0}) {
+    for (const double x : {0.01, 0.3, 1.0, d, 2 * d + 10}) {
+      const auto log_density_at = [&](double s) {  // of s = ||zeta||, and of b given s
+        return d * std::log(s) - s * s / 2 - (d - 1) / 2 * std::numbers::ln2 -
+               std::lgamma((d + 1) / 2) - d / 2 * std::log(2 * std::numbers::pi * s * s) -
+               x * x / (2 * s * s);
+      };
+      const double claim = std::lgamma(d / 2) - std::numbers::ln2 -
+                           d / 2 * std::log(std::numbers::pi) - std::lgamma(d) - x;
+      const double ratio = gauss_kronrod<double, 61>::integrate(
+          [&](double s) { return s > 0 ? std::exp(log_density_at(s) - claim) : 0.0; }, 0.0,
+          std::sqrt(d + 1) + std::sqrt(x) + 20, 15, 1e-12);
+      EXPECT_NEAR(ratio, 1, 1e-10) << d << ' ' << x;
+    }
+  }
+}
+
+// Words of the streams that fill_laplace names, in 50 digits: radii at the middle of their words,
+// angles at either end of theirs.
+std::vector<Fifty> exact_normals(const StreamKey& key, std::uint64_t step, std::size_t n,
+                                 int angle_end, Fifty& square_of_radii, Fifty& longest_radius) {
+  std::vector<std::uint64_t> words((n + 1) / 2 * 3);
+  fill_words(key, 7, step, words);
+  std::vector<Fifty> out;
+  for (std::size_t p = 0; p < words.size(); p += 3) {
+    const Fifty u = ldexp(Fifty(words[p]), -64) + ldexp(Fifty(words[p + 2]) + 0.5, -128);
+    const Fifty square = -2 * log(u), radius = sqrt(square);
+    const Fifty turn = ldexp(Fifty((words[p + 1] >> 11) + static_cast<unsigned>(angle_end)), -53);
+    const Fifty angle = boost::math::constants::two_pi<Fifty>() * turn;
+    square_of_radii += square;
+    longest_radius = std::max(longest_radius, radius);
+    out.push_back(radius * cos(angle));
+    if (out.size() < n) out.push_back(radius * sin(angle));
+  }
+  return out;
+}
+
+// What roundings and the angles' bits move pure noise by: 36 u of its whole length times the pair's
+// radius.
+TEST(NoiseLaw, PureNoiseIsItsProductInFiftyDigits) {
+  double worst = 0;
+  for (const std::size_t d : {1U, 2U, 3U, 10U, 101U}) {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+      const StreamKey key = StreamKey::from_seed(seed);
+      const double rate = std::exp(static_cast<double>(seed) - 20);
+      std::vector<double> got(d);
+      fill_laplace(key, 7, 3, rate, got);
+      for (const int end : {0, 1}) {
+        Fifty whole = 0, radius = 0, unused_square = 0, unused_radius = 0, square = 0;
+        const auto zeta = exact_normals(key, 4, d + 1, end, whole, unused_radius);
+        const auto xi = exact_normals(key, 3, d, end, unused_square, radius);
+        for (const Fifty& z : zeta) square += z * z;
+        const Fifty allowed = ldexp(Fifty(36), -53) * sqrt(whole) * radius / rate;
+        for (std::size_t j = 0; j < d; ++j) {
+          const Fifty off = fabs(got[j] - Fifty(sqrt(square) * xi[j] / rate)) / allowed;
+          worst = std::max(worst, static_cast<double>(off));
+        }
+      }
+    }
+  }
+  EXPECT_LE(worst, 1);
+  EXPECT_GE(worst, 0.1) << "the bound is loose";
+  std::vector<double> none(2);
+  for (const double bad : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
+    EXPECT_THROW(fill_laplace(StreamKey::from_seed(1), 0, 0, bad, none), BadInput);
+  }
+}
+
+// With short words, angles exact, one feature: how often the radii of zeta and xi end in another
+// cell than those of the middles of their words, against the sum over edges of half a word each.
+TEST(NoiseLaw, CrossingsOfPureNoise) {
+  constexpr int bits = 5, words = 1 << bits, angles = 128, parts = 8;
+  const double far = radius(0.5 / words / parts);  // the farthest of the parts below
+  for (const double grid : {0.25, 1.0}) {
+    std::uint64_t crossed = 0, all = 0;
+    const auto radii = [&](int word) {  // the middle's, and of parts of the word
+      std::vector<double> out{radius((word + 0.5) / words)};
+      for (int i = 0; i < parts; ++i) out.push_back(radius((word + (i + 0.5) / parts) / words));
+      return out;
+    };
+    for (int z = 0; z < words; ++z) {
+      const auto zeta = radii(z);
+      for (int x = 0; x < words; ++x) {
+        const auto xi = radii(x);
+        for (int a = 0; a < angles; ++a) {
+          const double along = std::cos(2 * std::numbers::pi * (a + 0.5) / angles) / grid;
+          const double cell = std::floor(zeta[0] * xi[0] * along + 0.3);
+          for (int i = 1; i <= parts; ++i) {
+            for (int j = 1; j <= parts; ++j) {
+              const double at = zeta[static_cast<std::size_t>(i)] * xi[static_cast<std::size_t>(j)];
+              crossed += std::floor(at * along + 0.3) != cell ? 1 : 0;
+              ++all;
+            }
+          }
+        }
+      }
+    }
+    const double p = static_cast<double>(crossed) / static_cast<double>(all);
+    const double half = std::ldexp(0.5, -bits);
+    const double bound = half * (2 * far * std::sqrt(2.0) / grid + 1 + far / grid + 1) + 4 * half;
+    EXPECT_LE(p, bound) << grid;
+    EXPECT_GE(p, 0.1 * bound) << grid << ": the bound is loose";
+  }
+}
+
+// noise_cost_up of pure noise is that sum for 128 bits, each edge twice, and the gain of a cell.
+TEST(NoiseLaw, PureNoiseCostsItsCrossingsAndItsCells) {
+  EXPECT_EQ(release_grid(LaplaceNoise{1, 0, 3}), 0x1p-7);  // 2/rate a coordinate
+  EXPECT_EQ(release_grid(LaplaceNoise{0.5, 0, 8}), 0x1p-6);
+  for (const std::uint64_t d : {1ULL, 4ULL, 9ULL, 1000ULL}) {
+    const auto wide = static_cast<double>(d), pairs = std::floor((wide + 2) / 2);
+    const LaplaceNoise c{3, 0, d};
+    const double per_cell = 1 / (3 * release_grid(c));
+    const double edges = 26.8 * std::sqrt(wide + 1) * per_cell + 2 + pairs * (13.4 * per_cell + 2);
+    EXPECT_NEAR(noise_cost_up(c, 1).tv / (wide * edges * 0x1p-128 + 1.1e-39), 1, 1e-12) << d;
+    EXPECT_NEAR(noise_cost_up(c, 7).tv / noise_cost_up(c, 1).tv, 7, 1e-12);
+    EXPECT_NEAR(noise_cost_up(c, 7).epsilon / noise_cost_up(c, 1).epsilon, 7, 1e-12);
+  }
+  for (const LaplaceNoise c : {LaplaceNoise{1e170, 0, 1}, LaplaceNoise{1e-170, 0, 1},
+                               LaplaceNoise{1, INFINITY, 1}, LaplaceNoise{0, 0, 1}}) {
+    EXPECT_TRUE(std::isnan(release_grid(c)));
+    EXPECT_EQ(noise_cost_up(c, 1).tv, INFINITY);
+    EXPECT_EQ(noise_cost_up(c, 1).epsilon, INFINITY);
+  }
+}
+
+// What a cell gains when its edges move by s: one feature exactly, two by quadrature over its
+// boundary and its inside.
+TEST(NoiseLaw, ACellOfPureNoiseGainsNoMoreThanReleaseEpsilon) {
+  const double rate = 2.5, u = 0x1p-53;
+  const auto shift = [&](double d) {
+    return 36 * u * (std::sqrt(d + 2) + 13.4) * max_abs_answer_normal / rate;
+  };
+  const double grid_1 = release_grid(LaplaceNoise{rate, 0, 1});
+  const double allowed_1 = noise_cost_up(LaplaceNoise{rate, 0, 1}, 1).epsilon;
+  const auto density = [&](double x, double y) { return std::exp(-rate * std::hypot(x, y)); };
+  double most = 0;
+  for (double at = -3; at < 3; at += 0.37 * grid_1) {
+    const double mass = gauss_kronrod<double, 31>::integrate(
+        [&](double x) { return density(x, 0); }, at, at + grid_1, 5, 1e-9);
+    most = std::max(most, 2 * shift(1) * (density(at, 0) + density(at + grid_1, 0)) / mass);
+  }
+  EXPECT_LE(most, allowed_1);
+  EXPECT_GE(most, 0.5 * allowed_1) << "the bound is loose";
+
+  const double grid = release_grid(LaplaceNoise{rate, 0, 2});
+  const double allowed = noise_cost_up(LaplaceNoise{rate, 0, 2}, 1).epsilon;
+  most = 0;
+  for (double x = -3; x < 3; x += 0.41) {
+    for (double y = -3; y < 3; y += 0.41) {
+      using Rule = boost::math::quadrature::gauss<double, 15>;
+      const auto across = [&](double at) {
+        return Rule::integrate([&](double v) { return density(at, v); }, y, y + grid);
+      };
+      const auto along = [&](double at) {
+        return Rule::integrate([&](double v) { return density(v, at); }, x, x + grid);
+      };
+      const double inside = Rule::integrate(across, x, x + grid);
+      const double edges = across(x) + across(x + grid) + along(y) + along(y + grid);
+      most = std::max(most, 2 * shift(2) * edges / inside);
+    }
+  }
+  EXPECT_LE(most, allowed);
+  EXPECT_GE(most, 0.5 * allowed) << "the bound is loose";
+}
+
+// The largest noise, on a sum that is rounded to double before it comes to the grid.
+TEST(NoiseLaw, PureNoiseIsReleasedOnAGridThatItsSumResolves) {
+  for (const double reach : {1e9, 1e12, 1e15, 1e18}) {
+    const double grid = release_grid(LaplaceNoise{1, reach, 3});
+    const double spacing = std::nextafter(reach, INFINITY) - reach;
+    EXPECT_GE(grid, 64 * spacing) << reach;
+    EXPECT_LE(grid, std::max(0x1p-7, 512 * spacing)) << reach;
   }
 }
 

@@ -247,6 +247,7 @@ TEST(Plan, RefusesBadRequests) {
   expect_bad({.mechanism = "magic"}, "`mechanism`");
   expect_bad({.mechanism = "output", .tv = 1e-9}, "`tv`");
   expect_bad({.mechanism = "output", .iterations = 9.0}, "`iterations`");
+  expect_bad({.mechanism = "output-pure", .tv = 1e-9}, "`tv`");
 }
 
 // Legal numbers that output perturbation has no noise for are its own trouble, not the plan's.

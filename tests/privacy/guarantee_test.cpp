@@ -27,6 +27,8 @@ TEST(Guarantee, DeltaIsTheSumOfItsParts) {
     best = std::min(best, gdp_delta_up(e, 0.5) + (1 + std::exp(e)) * 1e-9);
   }
   EXPECT_NEAR(delta_up(gap, 20) / best, 1, 1e-3);
+  // Without a Gaussian part that is at the pure part's epsilon.
+  EXPECT_NEAR(delta_up({.pure = 1, .tv = 1e-9}, 20) / ((1 + std::exp(1.0)) * 1e-9), 1, 1e-14);
 }
 
 TEST(Guarantee, PromisesNothingWhereNothingIsLeft) {

@@ -147,6 +147,11 @@ TEST(InWords, GuessIsTheOneOfTheGaussianTradeOff) {
   EXPECT_THAT(in_words(c), HasSubstr("right at most 69.2 %"));
   c["guarantee"]["tv"] = 0.1;
   EXPECT_THAT(in_words(c), HasSubstr("right at most 79.2 %"));
+  // A pure part: the best guess about an (epsilon, delta(epsilon))-private release.
+  c["guarantee"]["pure"] = 1.0;  // wrong by 2 Phi(-0.5)/(1 + e) = 0.16595, less the gap
+  EXPECT_THAT(in_words(c), HasSubstr("right at most 93.5 %"));
+  c["guarantee"]["mu"] = c["guarantee"]["tv"] = 0;  // randomized response: e/(1 + e) = 0.73106
+  EXPECT_THAT(in_words(c), HasSubstr("right at most 73.2 %"));
 }
 
 // Each grade from just above the one before to its end.
@@ -206,7 +211,7 @@ TEST(PlanJson, HasTheFieldsOfTheContract) {
   EXPECT_EQ(out["offers"][2]["seconds"], nullptr);  // not measured
 
   dalalyan.iterations = 2.5e22;  // beyond 2^64: no silent overflow
-  const json far = json::parse(plan_json(plan, std::vector<double>(9, 1.0)).dump());
+  const json far = json::parse(plan_json(plan, std::vector<double>(10, 1.0)).dump());
   EXPECT_TRUE(far["offers"][7]["iterations"].is_number_float());
   EXPECT_EQ(far["offers"][7]["iterations"], 2.5e22);
   EXPECT_EQ(far["offers"][7]["seconds"], 1.0);

@@ -124,7 +124,9 @@ inline const std::vector<Example>& examples() {
       make_example("metric-path, 3 draws", example_schema(true), 5000, {1.0, 1e-6, {}, 1, 3}, {},
                    {}),
       make_example("metric-proximal", example_schema(true), 1000, {1.0, 1e-4, {}, 1, 1},
-                   {.mechanism = "metric-proximal", .tv = 1e-7}, {})};
+                   {.mechanism = "metric-proximal", .tv = 1e-7}, {}),
+      make_example("output-pure, 2 draws", example_schema(true), 1000, {1.0, 1e-30, {}, 1, 2},
+                   {.mechanism = "output-pure"}, {})};
   return all;
 }
 

@@ -88,6 +88,13 @@ void answer_normals(const StreamKey& key, std::uint32_t chain, std::uint64_t ste
 /// Largest that they can be, rounded up: sqrt(2 * 129 log 2).
 inline constexpr double max_abs_answer_normal = 13.3729;
 
+/// out [d] = b of a density proportional to exp(-rate ||b||): the norm is Gamma(d) over the rate,
+/// the direction uniform. b = ||zeta|| xi/rate, xi [d] the `answer_normals` of (chain, step) and
+/// zeta [d + 1] those of (chain, step + 1), the norm in 50 digits (docs/noise-law.md, "Pure
+/// noise"). Nothing is tried or drawn anew. Throws BadInput unless the rate is finite and positive.
+void fill_laplace(const StreamKey& key, std::uint32_t chain, std::uint64_t step, double rate,
+                  std::span<double> out);
+
 /// Step number reserved for the start of a chain drawn at random (schedules that need one).
 inline constexpr std::uint64_t start_step = ~std::uint64_t{0};
 /// And for the word that decides where a chain stops (mechanism/averaged.hpp).

@@ -1,5 +1,5 @@
 #pragma once
-// What computed noise and rounding to the release grid cost beside real-valued Gaussian noise
+// What computed noise and rounding to the release grid cost beside real-valued noise
 // (docs/noise-law.md proves it).
 #include <cstdint>
 
@@ -33,6 +33,13 @@ struct AddedNoise {
   double reach = 0;      ///< no coordinate that it is added to is larger
 };
 
+/// One vector of `fill_laplace` (core/random.hpp), added last.
+struct LaplaceNoise {
+  double rate = 0;             ///< gamma: density proportional to exp(-gamma ||b||)
+  double reach = 0;            ///< no coordinate that it is added to is larger
+  std::uint64_t features = 0;  ///< d
+};
+
 /// Gaussian answers to questions about sums over rows: each number q has noise from
 /// `answer_normals` (core/random.hpp) of its own deviation sigma added, and is rounded to
 /// answer_grid(sigma).
@@ -45,21 +52,24 @@ double answer_grid(double deviation);
 /// than 2^53 answer grids that their rounding to double narrows no cell by more than 1/64.
 bool answers_resolve(double rows, double mu);
 
-/// A run's noise as computed, against the Gaussian noise of its theorem, for all draws together:
+/// A run's noise as computed, against the real-valued noise of its theorem, for all draws together:
 /// (eps, H(eps - epsilon; mu) + (1 + e^eps)(tv_gap + tv)). Rounded up; infinite where nothing can
 /// be said.
 NoiseCost noise_cost_up(const ChainNoise& noise, std::uint64_t features, std::uint64_t draws);
 NoiseCost noise_cost_up(const ProposalNoise& noise, std::uint64_t features, std::uint64_t draws);
 NoiseCost noise_cost_up(const AddedNoise& noise, std::uint64_t features, std::uint64_t draws);
+NoiseCost noise_cost_up(const LaplaceNoise& noise, std::uint64_t draws);
 NoiseCost noise_cost_up(const AnsweredNoise& noise, std::uint64_t draws);
 
 /// Public grid 2^-k that a coefficient is rounded to: 2^(floor(log2 sigma) - 8), sigma the
-/// deviation of the last noise (sqrt(2h); 1/sqrt(m + 1/eta) for a proposal), never below 16
+/// deviation of the last noise (sqrt(2h); 1/sqrt(m + 1/eta) for a proposal; sqrt(d + 1)/gamma a
+/// coordinate of pure noise), never below 16
 /// accumulated map errors e min(T, 1/(1-c)), nor below 2^7 roundings of a sum that noise is added
 /// to. It adds at most 2^-16/12 of sigma^2 to the variance. NaN when an error is not finite, or
 /// sigma^2 no normal double.
 double release_grid(const ChainNoise& noise);
 double release_grid(const ProposalNoise& noise);
 double release_grid(const AddedNoise& noise);
+double release_grid(const LaplaceNoise& noise);
 
 }  // namespace gibbsite
