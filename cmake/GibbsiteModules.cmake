@@ -1,9 +1,9 @@
 # Helpers: a module library, a test per module, a test per backend.
 
-# Flags of our own code; dependencies are system headers.
+# Flags of our own code; dependencies are system headers. Sources read as one (scripts/tidy) see each other's names.
 add_library(gibbsite_flags INTERFACE)
 target_compile_options(gibbsite_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:\
--Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wsign-conversion;-Wno-psabi;\
+-Wall;-Wextra;-Wpedantic;$<$<NOT:$<BOOL:${CMAKE_UNITY_BUILD}>>:-Wshadow>;-Wconversion;-Wsign-conversion;-Wno-psabi;\
 $<$<BOOL:${GIBBSITE_WERROR}>:-Werror>>")
 # A faster linker, where it is.
 find_program(GIBBSITE_MOLD mold)
@@ -45,13 +45,15 @@ function(gibbsite_test_flags target)
   if(NOT arg_OPTIMISED)
     target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
   endif()
-  if(GIBBSITE_SANITIZE)  # tests that cost much run less of the same
+  if(GIBBSITE_SANITIZE)  # tests that cost much run less of the same; a compiler's time is in their own code
     target_compile_definitions(${target} PRIVATE GIBBSITE_SANITIZED)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
   endif()
 endfunction()
 
 # gibbsite_test(NAME [NEEDS_GPU] [OPTIMISED] SOURCES ... [LINK ...]): one GoogleTest program, one ctest per
-# case; one in all for what needs a GPU, so that a machine without one says so in one line.
+# case; one in all for what needs a GPU, so that a machine without one says so in one line. With sanitizers four
+# for each program, each a quarter of its cases: a process of its own for each costs more than most cases.
 function(gibbsite_test name)
   cmake_parse_arguments(arg "NEEDS_GPU;OPTIMISED" "" "SOURCES;LINK" ${ARGN})
   add_executable(test_${name} ${arg_SOURCES})
@@ -63,6 +65,14 @@ function(gibbsite_test name)
   if(arg_NEEDS_GPU)
     add_test(NAME ${name} COMMAND test_${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT 900 SKIP_REGULAR_EXPRESSION "no GPU")
+    return()
+  endif()
+  if(GIBBSITE_SANITIZE)
+    foreach(shard RANGE 3)
+      add_test(NAME ${name}_${shard} COMMAND test_${name})
+      set_tests_properties(${name}_${shard} PROPERTIES TIMEOUT 1200 ENVIRONMENT
+                           "OMP_WAIT_POLICY=PASSIVE;GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=${shard}")
+    endforeach()
     return()
   endif()
   gtest_discover_tests(test_${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600

@@ -379,7 +379,7 @@ struct BenchCommand {
   }
 };
 
-void define(CLI::App& app) {
+void define_bench(CLI::App& app) {
   const auto command = std::make_shared<BenchCommand>();
   command->shape.add_to(app);
   command->plan.add_to(app, false);
@@ -388,10 +388,11 @@ void define(CLI::App& app) {
   app.callback([command] { command->run(); });
 }
 
-const Register command{{8, "bench", "Time steps on this machine and predict how long fit will take",
-                        "gibbsite bench --data table.csv --schema table.toml --epsilon 1 --delta "
-                        "1e-6\n  gibbsite bench --rows 1e6 --features 20",
-                        define}};
+const Register bench_command{
+    {8, "bench", "Time steps on this machine and predict how long fit will take",
+     "gibbsite bench --data table.csv --schema table.toml --epsilon 1 --delta "
+     "1e-6\n  gibbsite bench --rows 1e6 --features 20",
+     define_bench}};
 
 }  // namespace
 }  // namespace gibbsite::cli

@@ -7,7 +7,7 @@
 namespace gibbsite::cli {
 namespace {
 
-void define(CLI::App& app) {
+void define_devices(CLI::App& app) {
   app.callback([] {
     std::vector<std::vector<std::string>> lines{{"backend", "available", ""}};
     for (const BackendInfo& info : list_backends()) {
@@ -17,8 +17,8 @@ void define(CLI::App& app) {
   });
 }
 
-const Register command{
-    {7, "devices", "List the backends and what they can use here", "gibbsite devices", define}};
+const Register devices_command{{7, "devices", "List the backends and what they can use here",
+                                "gibbsite devices", define_devices}};
 
 }  // namespace
 }  // namespace gibbsite::cli

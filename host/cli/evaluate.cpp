@@ -81,7 +81,7 @@ struct EvaluateCommand {
   }
 };
 
-void define(CLI::App& app) {
+void define_evaluate(CLI::App& app) {
   const auto command = std::make_shared<EvaluateCommand>();
   app.add_option("--model", command->model, "model file that fit wrote")
       ->type_name("FILE")
@@ -94,9 +94,9 @@ void define(CLI::App& app) {
   app.callback([command] { command->run(); });
 }
 
-const Register command{{4, "evaluate",
-                        "Accuracy, log-loss, AUC and majority rate on a labeled table",
-                        "gibbsite evaluate --model model.json --data test.csv", define}};
+const Register evaluate_command{
+    {4, "evaluate", "Accuracy, log-loss, AUC and majority rate on a labeled table",
+     "gibbsite evaluate --model model.json --data test.csv", define_evaluate}};
 
 }  // namespace
 }  // namespace gibbsite::cli

@@ -343,7 +343,7 @@ struct FitCommand {
   }
 };
 
-void define(CLI::App& app) {
+void define_fit(CLI::App& app) {
   const auto command = std::make_shared<FitCommand>();
   command->table.add_to(app, true);
   app.add_option("--schema", command->schema, "public schema of the table (TOML)")
@@ -394,10 +394,10 @@ void define(CLI::App& app) {
   app.callback([command] { command->run(); });
 }
 
-const Register command{{2, "fit", "Fit a model on a private table and certify it",
-                        "gibbsite fit --data table.csv --schema table.toml --epsilon 1 --delta "
-                        "1e-6 --out model.json",
-                        define}};
+const Register fit_command{{2, "fit", "Fit a model on a private table and certify it",
+                            "gibbsite fit --data table.csv --schema table.toml --epsilon 1 --delta "
+                            "1e-6 --out model.json",
+                            define_fit}};
 
 }  // namespace
 }  // namespace gibbsite::cli

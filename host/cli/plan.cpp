@@ -50,7 +50,7 @@ struct PlanCommand {
   }
 };
 
-void define(CLI::App& app) {
+void define_plan(CLI::App& app) {
   const auto command = std::make_shared<PlanCommand>();
   command->shape.add_to(app);
   command->plan.add_to(app);
@@ -58,10 +58,10 @@ void define(CLI::App& app) {
   app.callback([command] { command->run(); });
 }
 
-const Register command{{1, "plan", "Show what a budget buys: every mechanism side by side",
-                        "gibbsite plan --rows 32561 --features 108 --row-norm 1 --epsilon 1 "
-                        "--delta 1e-9",
-                        define}};
+const Register plan_command{{1, "plan", "Show what a budget buys: every mechanism side by side",
+                             "gibbsite plan --rows 32561 --features 108 --row-norm 1 --epsilon 1 "
+                             "--delta 1e-9",
+                             define_plan}};
 
 }  // namespace
 }  // namespace gibbsite::cli

@@ -56,7 +56,7 @@ struct PredictCommand {
   }
 };
 
-void define(CLI::App& app) {
+void define_predict(CLI::App& app) {
   const auto command = std::make_shared<PredictCommand>();
   app.add_option("--model", command->model, "model file that fit wrote")
       ->type_name("FILE")
@@ -70,10 +70,11 @@ void define(CLI::App& app) {
   app.callback([command] { command->run(); });
 }
 
-const Register command{{3, "predict", "Predict the class of every row of a table",
-                        "gibbsite predict --model model.json --data new.csv --out predictions.csv "
-                        "--probabilities",
-                        define}};
+const Register predict_command{
+    {3, "predict", "Predict the class of every row of a table",
+     "gibbsite predict --model model.json --data new.csv --out predictions.csv "
+     "--probabilities",
+     define_predict}};
 
 }  // namespace
 }  // namespace gibbsite::cli

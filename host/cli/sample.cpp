@@ -251,7 +251,7 @@ struct SampleCommand {
   }
 };
 
-void define(CLI::App& app) {
+void define_sample(CLI::App& app) {
   const auto command = std::make_shared<SampleCommand>();
   command->table.add_to(app, true);
   app.add_option("--schema", command->schema, "schema of the table (TOML)")
@@ -300,10 +300,11 @@ void define(CLI::App& app) {
   app.callback([command] { command->run(); });
 }
 
-const Register command{{9, "sample", "Draw from the posterior; not private",
-                        "gibbsite sample --data table.csv --schema table.toml --prior-precision 1 "
-                        "--out draws --plots",
-                        define}};
+const Register sample_command{
+    {9, "sample", "Draw from the posterior; not private",
+     "gibbsite sample --data table.csv --schema table.toml --prior-precision 1 "
+     "--out draws --plots",
+     define_sample}};
 
 }  // namespace
 }  // namespace gibbsite::cli

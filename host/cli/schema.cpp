@@ -11,7 +11,7 @@
 namespace gibbsite::cli {
 namespace {
 
-void define(CLI::App& app) {
+void define_schema(CLI::App& app) {
   const auto path = std::make_shared<std::string>();
   app.add_option("table", *path, "CSV with a header; only that line is read")
       ->type_name("FILE")
@@ -29,8 +29,8 @@ void define(CLI::App& app) {
   });
 }
 
-const Register command{{6, "schema", "Write a schema to fill in, from the header line alone",
-                        "gibbsite schema table.csv > table.toml", define}};
+const Register schema_command{{6, "schema", "Write a schema to fill in, from the header line alone",
+                               "gibbsite schema table.csv > table.toml", define_schema}};
 
 }  // namespace
 }  // namespace gibbsite::cli

@@ -12,7 +12,7 @@ namespace gibbsite::cli {
 namespace {
 
 // Code points of a UTF-8 text; every one used here is one column wide.
-std::size_t width(const std::string& text) {
+std::size_t columns_of(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
   }));
@@ -79,7 +79,8 @@ std::string table(const std::vector<std::vector<std::string>>& texts) {
   std::vector<std::size_t> widths;
   for (const auto& line : lines) {
     widths.resize(std::max(widths.size(), line.size()));
-    for (std::size_t j = 0; j < line.size(); ++j) widths[j] = std::max(widths[j], width(line[j]));
+    for (std::size_t j = 0; j < line.size(); ++j)
+      widths[j] = std::max(widths[j], columns_of(line[j]));
   }
   std::string out;
   for (const auto& line : lines) {
@@ -87,7 +88,7 @@ std::string table(const std::vector<std::vector<std::string>>& texts) {
     for (std::size_t j = 0; j < line.size(); ++j) {
       text += ' ';
       text += line[j];
-      if (j + 1 < line.size()) text += std::string(widths[j] - width(line[j]) + 1, ' ');
+      if (j + 1 < line.size()) text += std::string(widths[j] - columns_of(line[j]) + 1, ' ');
     }
     text += '\n';
     out += text;

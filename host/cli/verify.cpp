@@ -50,7 +50,7 @@ void run(const std::string& path, bool verbose) {
                                result.void_run ? " (void)" : "", result.failures.front()));
 }
 
-void define(CLI::App& app) {
+void define_verify(CLI::App& app) {
   const auto path = std::make_shared<std::string>();
   const auto verbose = std::make_shared<bool>(false);
   app.add_option("model", *path, "model file that fit wrote")->type_name("FILE")->required();
@@ -58,8 +58,8 @@ void define(CLI::App& app) {
   app.callback([path, verbose] { run(*path, *verbose); });
 }
 
-const Register command{{5, "verify", "Recompute a certificate from its public numbers",
-                        "gibbsite verify model.json", define}};
+const Register verify_command{{5, "verify", "Recompute a certificate from its public numbers",
+                               "gibbsite verify model.json", define_verify}};
 
 }  // namespace
 }  // namespace gibbsite::cli

@@ -267,7 +267,7 @@ std::optional<Dataset> open_cache(const std::string& table, const Schema& schema
     std::error_code absent;  // said by who reads it
     const bool has_labels = !options.label_path.empty();
     if (d.at("input_bytes") != fs::file_size(table, absent) ||
-        (d.at("label_file") == "") == has_labels)
+        d.at("label_file").get_ref<const std::string&>().empty() == has_labels)
       throw Unusable{"the table has changed"};
 
     const auto rows = count_of(d.at("rows"));

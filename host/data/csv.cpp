@@ -121,8 +121,8 @@ void check_header(const std::vector<std::string>& header, const std::string& whe
   std::set<std::string_view> seen;
   for (const std::string& name : header)
     if (!seen.insert(name).second)
-      throw BadInput(
-          fmt::format("{}: column {} occurs twice in the header; rename one", where, quoted(name)));
+      throw BadInput(fmt::format("{}: column {} occurs twice in the header; rename one", where,
+                                 gibbsite::quoted(name)));
 }
 
 struct HeaderHandler {
@@ -193,7 +193,7 @@ class TableHandler {
     if (std::find(header_.begin(), header_.end(), schema_.label) == header_.end()) {
       rows_.set_unlabeled(fmt::format(
           "the header lacks the label column {}{}; add it, or fix `label` in the schema",
-          quoted(schema_.label), strangers()));
+          gibbsite::quoted(schema_.label), strangers()));
     }
     for (const std::string& name : header_) {
       Target target;
@@ -207,7 +207,7 @@ class TableHandler {
         rows_.fail(
             fmt::format("column {} is not in the schema; add it under [columns], as {{type = "
                         "\"ignore\"}} to skip it",
-                        quoted(name)));
+                        gibbsite::quoted(name)));
       }
       targets_.push_back(target);
     }
@@ -216,7 +216,7 @@ class TableHandler {
         rows_.fail(
             fmt::format("the header lacks column {} of the schema; add it, or remove it "
                         "from the schema",
-                        quoted(name)));
+                        gibbsite::quoted(name)));
   }
 
   // The columns that the schema does not know: the label may be among them.
@@ -228,7 +228,7 @@ class TableHandler {
       const bool known = std::any_of(schema_.columns.begin(), schema_.columns.end(),
                                      [&](const Column& column) { return column.name == name; });
       if (known || ++count > most) continue;
-      out += (out.empty() ? " (is it " : " or ") + quoted(name);
+      out += (out.empty() ? " (is it " : " or ") + gibbsite::quoted(name);
     }
     return out.empty() ? "" : out + (count > most ? ", ...?)" : "?)");
   }

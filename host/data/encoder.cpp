@@ -142,7 +142,7 @@ void CellEncoder::drain() {
 void CellEncoder::fail(const std::string& what) const { throw BadInput(where_() + ": " + what); }
 
 void CellEncoder::fail(const Encoding& e, const std::string& what) const {
-  fail(fmt::format("column {}: {}", quoted(e.name), what));
+  fail(fmt::format("column {}: {}", gibbsite::quoted(e.name), what));
 }
 
 void CellEncoder::fail_quoting(const std::string& what) const {
@@ -163,15 +163,15 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
   constexpr const char* rule = "or set invalid = \"middle\" in the schema";
   if (cell.empty())
     fail(e, fmt::format("the cell is empty; fill it, set missing = \"\", {}", rule));
-  const std::string column = fmt::format("column {}: ", quoted(e.name));
+  const std::string column = fmt::format("column {}: ", gibbsite::quoted(e.name));
   if (number)
     fail_quoting(fmt::format("{}{} is not a finite number; fix the cell, {}{}{}", column,
-                             quoted(cell), comma ? "set decimal = \",\", " : "",
+                             gibbsite::quoted(cell), comma ? "set decimal = \",\", " : "",
                              e.missing_text ? "" : "set `missing`, ", rule));
   fail_quoting(
       fmt::format("{}level {} is not in the schema; fix the cell, list the level, set "
                   "other = true, {}",
-                  column, quoted(cell), rule));
+                  column, gibbsite::quoted(cell), rule));
 }
 
 void CellEncoder::set(const Encoding& e, double value) {
@@ -257,7 +257,7 @@ bool CellEncoder::add_label(std::string_view label) {
     set_unlabeled(fmt::format(
         "label {} is neither {} nor {}; fix the label, or set unlisted_label = \"negative\" in the "
         "schema (private: this line quotes the table)",
-        quoted(label), quoted(positive_), quoted(negative_)));
+        gibbsite::quoted(label), gibbsite::quoted(positive_), gibbsite::quoted(negative_)));
     return false;
   }
   data_.counts.unlisted_labels += unlisted ? 1 : 0;

@@ -102,8 +102,8 @@ class SchemaReader {
                    std::string_view second) const {
     const std::string value = read_string(node, name);
     if (value != first && value != second)
-      fail(node.source(), fmt::format("{} is {}; it must be \"{}\" or \"{}\"", name, quoted(value),
-                                      first, second));
+      fail(node.source(), fmt::format("{} is {}; it must be \"{}\" or \"{}\"", name,
+                                      gibbsite::quoted(value), first, second));
     return value == second;
   }
 
@@ -145,7 +145,7 @@ class SchemaReader {
            fmt::format("unknown key {}; known are label, positive, negative, "
                        "unlisted_label, invalid, decimal, row_norm, intercept, missing and "
                        "[columns]",
-                       quoted(name)));
+                       gibbsite::quoted(name)));
     }
   }
 
@@ -163,7 +163,7 @@ class SchemaReader {
   void read_column(const toml::key& key, const toml::node& node) {
     const std::string_view name = key.str();
     const toml::source_region& at = key.source();
-    const std::string here = fmt::format("column {}", quoted(name));
+    const std::string here = fmt::format("column {}", gibbsite::quoted(name));
     if (!node.is_table()) wrong_type(node, here, "a table such as {type = \"ignore\"}");
     const toml::table& table = *node.as_table();
     const toml::node* const type = table.get("type");
@@ -180,7 +180,7 @@ class SchemaReader {
       column.type = ColumnType::category;
     else if (type_name != "ignore")
       fail(type->source(),
-           fmt::format("{}: type {} must be {}", here, quoted(type_name), types_text));
+           fmt::format("{}: type {} must be {}", here, gibbsite::quoted(type_name), types_text));
 
     std::int64_t count = 0;  // 0: a single column
     for (const auto& [k, value] : table) {

@@ -85,13 +85,13 @@ GapError gap_error(const Averaged& s, const Problem& problem) {
   return out;
 }
 
-constexpr GapRules<Averaged> rules{lay_out, gap_error, chain_merit, false};
+constexpr GapRules<Averaged> averaged_rules{lay_out, gap_error, chain_merit, false};
 
 }  // namespace
 
 Offer offer(std::type_identity<Averaged> /*kind*/, const Problem& problem, const Budget& budget,
             const Wishes& wishes) {
-  return paid_gap_offer(rules, problem, budget, wishes);
+  return paid_gap_offer(averaged_rules, problem, budget, wishes);
 }
 
 Analysis analyze(const Averaged& s, const Problem& problem, const Neighbors& who,

@@ -63,13 +63,13 @@ GapError gap_error(const Dalalyan& s, const Problem& problem) {
   return out;
 }
 
-constexpr GapRules<Dalalyan> rules{lay_out, gap_error, chain_merit, false};
+constexpr GapRules<Dalalyan> dalalyan_rules{lay_out, gap_error, chain_merit, false};
 
 }  // namespace
 
 Offer offer(std::type_identity<Dalalyan> /*kind*/, const Problem& problem, const Budget& budget,
             const Wishes& wishes) {
-  return paid_gap_offer(rules, problem, budget, wishes);
+  return paid_gap_offer(dalalyan_rules, problem, budget, wishes);
 }
 
 Analysis analyze(const Dalalyan& s, const Problem& problem, const Neighbors& who,

@@ -57,13 +57,13 @@ std::string_view merit(const Proximal& s) {
                "data, so keep the time private or ask for it with `padded`";
 }
 
-constexpr GapRules<Proximal> rules{lay_out, gap_error, merit, true};
+constexpr GapRules<Proximal> proximal_rules{lay_out, gap_error, merit, true};
 
 }  // namespace
 
 Offer offer(std::type_identity<Proximal> /*kind*/, const Problem& problem, const Budget& budget,
             const Wishes& wishes) {
-  return paid_gap_offer(rules, problem, budget, wishes);
+  return paid_gap_offer(proximal_rules, problem, budget, wishes);
 }
 
 Analysis analyze(const Proximal& s, const Problem& problem, const Neighbors& who,

@@ -91,7 +91,7 @@ void choose_batch(ProximalSchedule& out, double acceptance, double tv, double pe
   }
 }
 
-double cost_of(const ProximalSchedule& schedule, double acceptance, double per_read) {
+double cost_of_schedule(const ProximalSchedule& schedule, double acceptance, double per_read) {
   const ProximalPasses passes = proximal_passes(schedule, acceptance);
   return passes.gradients + passes.proposals * batch_cost(schedule.proposals, per_read);
 }
@@ -277,7 +277,7 @@ ProximalSchedule proximal_schedule(double features, double strong_convexity, dou
             .acceptance_down;
     if (j > 0 && (!(acceptance > 1e-6) || (admits && !admits(tried)))) break;
     choose_batch(tried, acceptance, tv, per_read);
-    if (const double cost = cost_of(tried, acceptance, per_read); cost < least) {
+    if (const double cost = cost_of_schedule(tried, acceptance, per_read); cost < least) {
       least = cost;
       best = tried;
     }

@@ -47,13 +47,13 @@ std::string_view merit(const Rejection& /*s*/) {
          "of passes depends on the data, so keep the time private";
 }
 
-constexpr GapRules<Rejection> rules{lay_out, gap_error, merit, true};
+constexpr GapRules<Rejection> rejection_rules{lay_out, gap_error, merit, true};
 
 }  // namespace
 
 Offer offer(std::type_identity<Rejection> /*kind*/, const Problem& problem, const Budget& budget,
             const Wishes& wishes) {
-  return paid_gap_offer(rules, problem, budget, wishes);
+  return paid_gap_offer(rejection_rules, problem, budget, wishes);
 }
 
 Analysis analyze(const Rejection& s, const Problem& problem, const Neighbors& who,

@@ -64,7 +64,7 @@ struct Windows {
 /// was fixed before the window, which is at most the largest one.
 class Spread {
  public:
-  Spread(Eigen::VectorXd scales, Eigen::VectorXd direction)
+  Spread(Eigen::VectorXd scales, const Eigen::VectorXd& direction)
       : scales_(std::move(scales)),
         direction_(direction.normalized()),
         mean_(Eigen::VectorXd::Zero(scales_.size())),

@@ -55,10 +55,6 @@ auto named(const Names& names, std::string_view name, std::string_view what) {
   return found->first;
 }
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 void require_valid(const Potential& u, const PosteriorOptions& o) {
   const std::size_t d = u.features();
   require_finite_nonnegative(u.beta, "beta");
@@ -266,7 +262,7 @@ PosteriorDraws sample_posterior(const Potential& potential, const PosteriorOptio
   const auto warm = Clock::now();
   PosteriorDraws draws = sampler.draw();
   draws.warm_up_seconds = std::chrono::duration<double>(warm - begin).count();
-  draws.sampling_seconds = seconds_since(warm);
+  draws.sampling_seconds = std::chrono::duration<double>(Clock::now() - warm).count();
   return draws;
 }
 

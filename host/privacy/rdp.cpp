@@ -10,8 +10,6 @@
 namespace gibbsite {
 namespace {
 
-void require_delta(double delta) { require_between(delta, 0, 1, "delta"); }
-
 // What the conversion adds to rho, with x = alpha - 1:
 //   log((alpha-1)/alpha) - (log delta + log alpha)/(alpha-1)
 Wide conversion_cost(const Wide& x, double delta) {
@@ -43,13 +41,13 @@ double gdp_rdp_up(double mu, double alpha) {
 double rdp_epsilon_up(double alpha, double rho, double delta) {
   require_between(alpha, 1, std::numeric_limits<double>::infinity(), "alpha");
   require_finite_nonnegative(rho, "rho");
-  require_delta(delta);
+  require_between(delta, 0, 1, "delta");
   return std::max(0.0, round_up(Wide(rho) + conversion_cost(Wide(alpha) - 1, delta)));
 }
 
 double linear_rdp_epsilon_up(double rho_per_alpha, double delta) {
   require_finite_nonnegative(rho_per_alpha, "rho_per_alpha");
-  require_delta(delta);
+  require_between(delta, 0, 1, "delta");
   if (rho_per_alpha == 0) return 0;
   // d/d alpha = 0:  rho x^2 = log(1/delta) - log(1 + x)
   const double log_inverse_delta = -std::log(delta);
@@ -60,7 +58,7 @@ double linear_rdp_epsilon_up(double rho_per_alpha, double delta) {
 
 double linear_rdp_rho_down(double epsilon, double delta) {
   require_finite_positive(epsilon, "epsilon");
-  require_delta(delta);
+  require_between(delta, 0, 1, "delta");
   // rho = max over alpha of (epsilon - cost(alpha)) / alpha; d/d alpha = 0:
   //   (epsilon + log(1 + 1/x)) x^2 = (log(1/delta) - log(1 + x)) (1 + 2x)
   const double log_inverse_delta = -std::log(delta);

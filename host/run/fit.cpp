@@ -45,8 +45,8 @@ Release release(const Run& run) {
 Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Backend& backend,
             Key&& key, const FitOptions& options) {
   // Copies: a callback may change what the caller holds.
-  const Model model = asked_model;
-  const Plan plan = asked;
+  const Model model = asked_model;  // NOLINT(performance-unnecessary-copy-initialization)
+  const Plan plan = asked;          // NOLINT(performance-unnecessary-copy-initialization)
   const bool certified = key.kind() == NoiseKind::chacha20;
   Release out = release(sample(model, data, plan, backend, std::move(key), options));
   // A Plan is open to its caller. Depends on its numbers alone, so this refusal tells nothing.

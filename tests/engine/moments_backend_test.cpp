@@ -187,7 +187,7 @@ TEST_F(Whitened, CapsAreExactlyBelow) {
           const Wide norm = sqrt(norm_squared(product(m, x)));
           for (const double clip : {0.0, 1e-300, 1e-40, 0.3, 5.0, 1e30, infinity}) {
             const double cap = cap_of(x, m, clip);
-            const auto where = [&] {
+            const auto where = [&, d = d, k = k] {
               return fmt::format("{} x {}, kind {}, scale {}, row of {}, clip {}: cap {}", d, k,
                                  static_cast<int>(kind), scale, x[d / 2], clip, cap);
             };
@@ -252,7 +252,7 @@ TEST_F(Whitened, MomentsOfARowAreExactlyBelow) {
           const Wide norm = sqrt(norm_squared(u));
           for (const double clip : {0.0, 1e-40, 1e-20, 0.3, 5.0, 1e30, infinity}) {
             const std::vector<double> out = moments(*engine, m, clip);
-            const auto where = [&] {
+            const auto where = [&, d = d, k = k] {
               return fmt::format("{} x {}, kind {}, scale {}, row of {}, clip {}", d, k,
                                  static_cast<int>(kind), scale, x[d / 2], clip);
             };

@@ -75,7 +75,7 @@ TEST(CoefficientNoise, HoldsForLogisticChains) {
       y[i] = uniform(random) < 0.8 ? 1.0F : -1.0F;
     }
     const double beta = 2, M = beta * static_cast<double>(n) * 0.25 + prior, h = relative / M;
-    const auto draw = [&](std::uint64_t seed) {
+    const auto draw = [&, d = d, prior = prior, T = T](std::uint64_t seed) {
       std::vector<ChainSpec> specs;
       for (std::uint32_t c = 0; c < chains; ++c) {
         specs.push_back({.inverse_temperature = beta,
@@ -98,7 +98,7 @@ TEST(CoefficientNoise, HoldsForLogisticChains) {
       for (std::size_t c = 0; c < chains; ++c) column[c] = for_median[c * d + j];
       std::ranges::nth_element(column, column.begin() + chains / 2);
       const double median = column[chains / 2];
-      const auto fraction = [&](double t) {
+      const auto fraction = [&, d = d](double t) {
         std::size_t inside = 0;
         for (std::size_t c = 0; c < chains; ++c)
           if (std::fabs(tested[c * d + j] - median) <= t * s) ++inside;

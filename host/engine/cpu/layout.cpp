@@ -8,11 +8,11 @@
 namespace gibbsite::cpu {
 namespace {
 
-constexpr std::size_t row_bytes = 12 << 10;     // a sub-block of few chains: half of it in L1
-constexpr std::size_t panel_rows = 48;          // whole tiles; residuals [48 x width] stay in L1
-constexpr std::size_t group_bytes = 384 << 10;  // theta and sums of a group of panels: in L2
-constexpr std::size_t nodes_bytes = 64 << 20;   // sums of all nodes that threads take
-constexpr std::size_t most_batch = 16;          // groups whose nodes are taken together
+constexpr std::size_t row_bytes = 12 << 10;        // a sub-block of few chains: half of it in L1
+constexpr std::size_t panel_rows = 48;             // whole tiles; residuals [48 x width] stay in L1
+constexpr std::size_t group_bytes = 384 << 10;     // theta and sums of a group of panels: in L2
+constexpr std::size_t most_node_bytes = 64 << 20;  // sums of all nodes that threads take
+constexpr std::size_t most_batch = 16;             // groups whose nodes are taken together
 
 // Chains in groups of at most `per_group` panels.
 template <class Width>
@@ -79,7 +79,7 @@ Layout lay_out(const Work& work) {
     return out;
   }
   const std::size_t most =
-      std::clamp(nodes_bytes / (sizeof(double) * out.size),
+      std::clamp(most_node_bytes / (sizeof(double) * out.size),
                  std::min(4 * out.members, Crew::most_results), Crew::most_results);
   out.batch = std::clamp<std::size_t>(most / 8, 1, std::min(out.groups.size(), most_batch));
   while ((blocks + out.node_blocks - 1) / out.node_blocks > most / out.batch) out.node_blocks *= 2;
