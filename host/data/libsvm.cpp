@@ -86,7 +86,7 @@ class LibsvmReader {
     if (word.starts_with("qid:"))
       rows_.fail("qid marks a ranking problem, which is not supported; remove it");
     if (colon == std::string_view::npos || stop != end || error != std::errc())
-      rows_.fail_quoting(quoted(word) + " is not index:value; fix the line");
+      rows_.fail_quoting(gibbsite::quoted(word) + " is not index:value; fix the line");
     if (index <= last)
       rows_.fail(fmt::format("index {} is out of order; indices start at 1 and increase", index));
     const std::vector<Encoding>& columns = rows_.encodings();

@@ -22,10 +22,11 @@ struct RowEncoder::Table {
       if (found == rows.encodings().end()) {
         throw BadInput(fmt::format(
             "columns: column {} is not in the schema; leave it out, or add it under [columns]",
-            quoted(name)));
+            gibbsite::quoted(name)));
       }
       if (std::ranges::find(order, &*found) != order.end()) {
-        throw BadInput(fmt::format("columns: column {} occurs twice; give it once", quoted(name)));
+        throw BadInput(
+            fmt::format("columns: column {} occurs twice; give it once", gibbsite::quoted(name)));
       }
       order.push_back(&*found);
     }
@@ -33,7 +34,7 @@ struct RowEncoder::Table {
       if (e.type != ColumnType::ignore && std::ranges::find(order, &e) == order.end()) {
         throw BadInput(fmt::format(
             "columns: column {} of the schema is lacking; add it, or remove it from the schema",
-            quoted(e.name)));
+            gibbsite::quoted(e.name)));
       }
     }
   }

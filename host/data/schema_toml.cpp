@@ -210,7 +210,7 @@ class SchemaReader {
         column.other = read_bool(value, option);
       } else {
         fail(k.source(), fmt::format("{}: unknown key {} for a column of type \"{}\"; {}", here,
-                                     quoted(k.str()), type_name, "remove it"));
+                                     gibbsite::quoted(k.str()), type_name, "remove it"));
       }
     }
     if (column.type == ColumnType::number && !table.contains("range"))

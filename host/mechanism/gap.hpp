@@ -74,6 +74,9 @@ Offer gap_offer(const GapRules<M>& rules, const Problem& problem, const Budget& 
   const Wide price = gap_price(Wide(asked.epsilon));
   s.tv_gap =
       wishes.tv ? *wishes.tv : round_down(Wide(default_tv_share) * Wide(asked.delta) / price);
+  if (!(s.tv_gap > 0)) {
+    return refused({}, {}, "delta is too small to leave a gap; ask for a larger delta");
+  }
   const double delta = round_down(Wide(left.delta) - price * Wide(s.tv_gap));
   if (!(delta > 0)) {
     return refused(

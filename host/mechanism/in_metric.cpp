@@ -108,6 +108,9 @@ Offer metric_offer(const Problem& problem, const Budget& budget, const Budget& l
   const double gap = std::is_same_v<Chain, Path> ? 0 : gap_of(budget, wishes);
   const Wide price = gap_price(Wide(budget.epsilon));
   const double delta = round_down(Wide(left.delta) - price * Wide(gap));
+  if (!std::is_same_v<Chain, Path> && !(gap > 0)) {
+    return {.mechanism = s, .why = "delta is too small to leave a gap; ask for a larger delta"};
+  }
   if (!(delta > 0)) {
     return {.mechanism = s,
             .why = fmt::format(
@@ -139,8 +142,10 @@ Offer metric_offer(const Problem& problem, const Budget& budget, const Budget& l
   };
   for (const double part : {1.0, 1 - 1e-9, 0.999}) {  // what rounding took
     out = with_part(part);
-    if (!out.feasible || delta_up(out.guarantee, budget.epsilon) <= budget.delta) break;
+    if (!out.feasible || delta_up(out.guarantee, budget.epsilon) <= budget.delta) return out;
   }
+  out.feasible = false;
+  out.why = "the budget is not kept within rounding; ask for another `tv`";
   return out;
 }
 

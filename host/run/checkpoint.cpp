@@ -1,6 +1,8 @@
 // The file: "gibbsite-checkpoint/1\n", then (little-endian) noise kind u32, key [32], length u64
-// and text of the fingerprint, C u64, steps u64 [C], d u64, theta f64 [C x d], BLAKE2b-256 of all
-// before.
+// and text of the fingerprint, C u64, steps u64 [C], d u64, theta f64 [C x d]; of chains in a
+// metric also length u64 and f64 of the answers, length u64 and text of the
+// arithmetic;
+// BLAKE2b-256 of all before.
 #include <fmt/format.h>
 #include <sodium.h>
 
@@ -74,8 +76,12 @@ std::optional<Checkpoint> parse(std::string_view in) {
   if (!take(in, &kind, 1) || kind > static_cast<std::uint32_t>(NoiseKind::philox) ||
       !take(in, checkpoint.key.bytes.data(), checkpoint.key.bytes.size()) ||
       !take_sized(in, checkpoint.fingerprint) || !take_sized(in, checkpoint.step) ||
-      checkpoint.step.empty() || !take_sized(in, checkpoint.theta, checkpoint.step.size()) ||
-      !in.empty()) {
+      checkpoint.step.empty() || !take_sized(in, checkpoint.theta, checkpoint.step.size())) {
+    return std::nullopt;
+  }
+  const bool more = !in.empty();
+  if (more && (!take_sized(in, checkpoint.answers) || !take_sized(in, checkpoint.arithmetic) ||
+               checkpoint.answers.empty() || !in.empty())) {
     return std::nullopt;
   }
   checkpoint.key.kind = static_cast<NoiseKind>(kind);
@@ -96,6 +102,12 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   put(out, checkpoint.step.data(), chains);
   put_size(out, chains == 0 ? 0 : checkpoint.theta.size() / chains);
   put(out, checkpoint.theta.data(), checkpoint.theta.size());
+  if (!checkpoint.answers.empty()) {
+    put_size(out, checkpoint.answers.size());
+    put(out, checkpoint.answers.data(), checkpoint.answers.size());
+    put_size(out, checkpoint.arithmetic.size());
+    put(out, checkpoint.arithmetic.data(), checkpoint.arithmetic.size());
+  }
   const auto digest = digest_of({out.data(), out.size()});
   put(out, digest.data(), digest.size());
   write_file_atomically(path, {out.data(), out.size()}, 0600);

@@ -1,11 +1,15 @@
 // Runs of chains in a private metric: one question for moments, then a run of the chain's own
 // sampler on rows in the metric.
+#include <fmt/format.h>
+
 #include <Eigen/Core>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "gibbsite/core/error.hpp"
 #include "gibbsite/data/rows.hpp"
 #include "mechanism/moments_question.hpp"
 #include "run/answers.hpp"
@@ -52,32 +56,40 @@ class MetricSampler final : public Sampler {
 
   void save(Checkpoint& checkpoint) const override {
     chain_->save(checkpoint);
-    checkpoint.theta.insert(checkpoint.theta.begin(), answer_->values.begin(),
-                            answer_->values.end());
+    checkpoint.answers = answer_->values;
+    checkpoint.arithmetic = arithmetic();
   }
   [[nodiscard]] bool fits(const Checkpoint& checkpoint) const override {
-    return checkpoint.theta.size() >= answers() && chain_->fits(of_chain(checkpoint));
+    return checkpoint.answers.size() == answers() && chain_->fits(checkpoint);
   }
   void restore(const Checkpoint& checkpoint) override {
-    const auto end = checkpoint.theta.begin() + static_cast<std::ptrdiff_t>(answers());
-    take({checkpoint.theta.begin(), end});
-    chain_->restore(of_chain(checkpoint));
+    // Other instructions round otherwise, so rows in the metric would differ, and a chain's theorem
+    // is about steps on one table. Asked by name: whether a row did differ would tell about it.
+    if (checkpoint.arithmetic != arithmetic()) {
+      throw BadInput(fmt::format(
+          "checkpoint: it was begun on {} and this is {}: rows in a metric have other last places "
+          "there; go on where it was begun, or start again",
+          checkpoint.arithmetic, arithmetic()));
+    }
+    take(checkpoint.answers);
+    chain_->restore(checkpoint);
   }
 
  private:
   [[nodiscard]] std::size_t answers() const {
     return task_.features() * (task_.features() + 1) / 2;
   }
-  [[nodiscard]] Checkpoint of_chain(Checkpoint checkpoint) const {
-    checkpoint.theta.erase(checkpoint.theta.begin(),
-                           checkpoint.theta.begin() + static_cast<std::ptrdiff_t>(answers()));
-    return checkpoint;
+  // "cpu: double on float storage; AVX-512", whatever the threads.
+  [[nodiscard]] std::string arithmetic() const {
+    std::string out = fmt::format("{}: {}", task_.backend.name(), task_.backend.description());
+    if (const auto threads = out.rfind("; "); out.find("thread", threads) != std::string::npos) {
+      out.resize(threads);
+    }
+    return out;
   }
   [[nodiscard]] Task chain_task(std::shared_ptr<Engine> engine) const {
-    Task out = task_;
-    out.engine = std::move(engine);
-    return {model_,     problem_,  task_.who,     task_.draws, task_.schema,
-            out.engine, task_.key, task_.backend, task_.labels};
+    return {model_,    problem_,      task_.who,   task_.draws, task_.schema, std::move(engine),
+            task_.key, task_.backend, task_.labels};
   }
   // The rule of whitened, which asks once.
   [[nodiscard]] WhitenedRule asked() const {

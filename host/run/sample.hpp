@@ -42,6 +42,9 @@ struct Checkpoint {
   std::string fingerprint;          ///< of the plan and the data, keyed with `key` (BLAKE2b)
   std::vector<double> theta;        ///< [C x d]
   std::vector<std::uint64_t> step;  ///< [C]
+  // Of chains in a metric:
+  std::vector<double> answers = {};  ///< that the metric follows from
+  std::string arithmetic = {};       ///< backend and instructions that rows in it were made by
 };
 /// Written whole or not at all (temporary file, then rename). Throws BadInput when it cannot be.
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);

@@ -2,13 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <memory>
 #include <random>
 #include <vector>
 
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/model/losses/logistic.hpp"
 #include "mechanism/minimizer_reach.hpp"
+#include "support/forwarding_engine.hpp"
 
 namespace gibbsite {
 namespace {
@@ -86,6 +89,57 @@ TEST(Minimizer, IsFoundForEveryTable) {
     }
   EXPECT_GE(tried, 90) << "of 144; the others are refused when planned";
   RecordProperty("minimize_alone_was_short", short_of_it);
+}
+
+// `minimize` sees gradients that are no numbers and gives up at once; what finishes counts passes.
+class Blind final : public support::ForwardingEngine {
+ public:
+  using ForwardingEngine::ForwardingEngine;
+  void plain_gradient(std::span<const double> /*theta*/, std::span<double> out) const override {
+    std::ranges::fill(out, std::nan(""));
+  }
+  void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
+    ++passes;
+    ForwardingEngine::loss_gradients(theta, out);
+  }
+  int passes = 0;
+};
+
+// Where curvature jumps gradient descent finishes alone, from the center if need be, within
+// kappa log(||grad U||/tolerance) passes.
+TEST(Minimizer, GradientDescentEndsWhereCurvatureJumps) {
+  int tried = 0, many = 0;
+  for (const Table& table : degenerate()) {
+    for (const double beta : {1e-3, 1.0, 30.0}) {
+      for (const double m : {0.1, 1.0, 100.0}) {
+        Potential u = table.potential(beta, m, "logistic-capped");
+        const auto blind = std::make_shared<Blind>(u.engine);
+        u.engine = blind;
+        const double tolerance = 1e-3 * std::sqrt(m);
+        Problem c;
+        c.rows = table.y.size();
+        c.features = table.d;
+        c.drop_from_zero = u.loss().drop_from_zero();
+        c.self_concordance = u.loss().self_concordance();
+        const double M = c.smoothness_up(beta, m);
+        if (!minimizer_in_reach(c, beta, m, M, tolerance)) continue;
+        const auto theta = minimizer_within(u, 1, tolerance);
+        const auto seeing = table.potential(beta, m, "logistic-capped");
+        std::vector<double> gradient(table.d);
+        seeing.gradient(theta, gradient);
+        double squared = 0;
+        for (const double g : gradient) squared += g * g;
+        EXPECT_LE(std::sqrt(squared), tolerance * (1 + 1e-6)) << beta << ' ' << m;
+        const double start = beta * static_cast<double>(c.rows) * 0.5;
+        const double most = M / m * std::max(1.0, std::log(start / tolerance)) + 2;
+        EXPECT_LE(blind->passes, most) << beta << ' ' << m;
+        many += blind->passes > 20 ? 1 : 0;
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GE(tried, 40);
+  EXPECT_GE(many, 5) << "the loop was hardly needed";
 }
 
 // A damped Newton step lowers U and keeps the sign of its slope, from wherever it begins; a full

@@ -207,6 +207,56 @@ TEST_P(MetricBackend, GoesOnFromACheckpointToTheSameBits) {
   }
 }
 
+// The answers are no whole number for each chain, whatever the features.
+TEST(MetricRun, GoesOnFromACheckpointForAnyNumberOfDraws) {
+  const auto backend = support::make_test_backend("cpu");
+  for (const std::size_t numbers : {1U, 2U, 3U, 4U}) {
+    for (const std::uint64_t draws : {1U, 2U, 3U, 4U, 5U}) {
+      const Dataset data = people(60, numbers, 1);
+      const Plan made = plan_of(data, {.epsilon = 2, .delta = 0.05, .draws = draws}, {});
+      const TempDir folder;
+      std::atomic<bool> stop = false;
+      FitOptions options{.checkpoint = folder.path("run.ckpt")};
+      options.stop = &stop;
+      options.progress = [&](std::uint64_t, std::uint64_t) { stop = true; };
+      EXPECT_THROW(fit(logistic_regression(), data, made, *backend, Key::from_seed(3), options),
+                   Interrupted);
+      stop = false;
+      options.progress = {};
+      EXPECT_NO_THROW(fit(logistic_regression(), data, made, *backend, Key::from_seed(3), options))
+          << data.features() << " features, " << draws << " draws";
+    }
+  }
+}
+
+// Rows in a metric have other last places elsewhere: k steps towards one law would be some towards
+// another.
+TEST(MetricRun, NoCheckpointGoesOnWithOtherArithmetic) {
+  const Dataset data = people(60, 2, 1);
+  Wishes wishes{.mechanism = "metric-proximal"};
+  wishes.tv = 1e-3;
+  const Plan made = plan_of(data, {.epsilon = 2, .delta = 0.05}, wishes);
+  const TempDir folder;
+  std::atomic<bool> stop = false;
+  FitOptions options{.checkpoint = folder.path("run.ckpt")};
+  options.stop = &stop;
+  options.progress = [&](std::uint64_t, std::uint64_t) { stop = true; };
+  const auto go_on = [&](const BackendOptions& how, const char* name) {
+    const auto backend = make_backend(name, how);
+    return fit(logistic_regression(), data, made, *backend, Key::from_seed(3), options);
+  };
+  EXPECT_THROW(go_on({.threads = 2}, "cpu"), Interrupted);
+  stop = false;
+  try {
+    go_on({}, "reference");
+    ADD_FAILURE() << "went on";
+  } catch (const BadInput& e) {
+    EXPECT_THAT(e.what(), ::testing::HasSubstr("begun on cpu"));
+  }
+  options.progress = {};
+  EXPECT_NO_THROW(go_on({.threads = 1}, "cpu")) << "threads change no bit";
+}
+
 TEST_P(MetricBackend, AgreesWithTheReference) {
   const Dataset data = people(500, 4, 9);
   const Plan made = plan_of(data, {.epsilon = 2, .delta = 1e-5}, {.iterations = 30});
