@@ -128,24 +128,28 @@ Offer metric_offer(const Problem& problem, const Budget& budget, const Budget& l
   out.mechanism = s;
   out.why = obstacle(s, problem);
   if (!out.why.empty()) return out;
-  const auto with_part = [&](double part) {
-    const double chain_mu = round_down(
-        Wide(part) * sqrt(Wide(mu) * Wide(mu) - Wide(s.moments_mu) * Wide(s.moments_mu)));
-    Offer made = chain_offer(std::type_identity<Chain>{}, in_metric(problem), budget, delta, gap,
-                             chain_mu, N, wishes);
-    s.chain = std::get<Chain>(made.mechanism);
-    made.mechanism = s;
-    made.cost.passes += 2;
-    made.cost.work += moments_work(problem) + 0.06 * static_cast<double>(problem.features);
-    if (made.feasible) made.guarantee = analyze(s, problem, who, budget.draws).guarantee;
-    return made;
-  };
-  for (const double part : {1.0, 1 - 1e-9, 0.999}) {  // what rounding took
-    out = with_part(part);
-    if (!out.feasible || delta_up(out.guarantee, budget.epsilon) <= budget.delta) return out;
+  // A little less than all: roots are rounded, and may add up to more.
+  const double chain_mu = round_down(
+      Wide(1 - 1e-12) * sqrt(Wide(mu) * Wide(mu) - Wide(s.moments_mu) * Wide(s.moments_mu)));
+  out = chain_offer(std::type_identity<Chain>{}, in_metric(problem), budget, delta, gap, chain_mu,
+                    N, wishes);
+  s.chain = std::get<Chain>(out.mechanism);
+  out.mechanism = s;
+  out.cost.passes += 2;
+  out.cost.work += moments_work(problem) + 0.06 * static_cast<double>(problem.features);
+  return out;
+}
+
+// Within what computed noise leaves; the guarantee is the analysis's.
+template <class Chain>
+Offer paid_metric_offer(const Problem& problem, const Budget& budget, const Wishes& wishes) {
+  Offer out = paid_for_noise(problem, budget, [&](const Budget& left) {
+    return metric_offer<Chain>(problem, budget, left, wishes);
+  });
+  if (out.feasible && !(delta_up(out.guarantee, budget.epsilon) <= budget.delta)) {
+    out.feasible = false;
+    out.why = "rounding takes more than the budget has; ask for a larger delta";
   }
-  out.feasible = false;
-  out.why = "the budget is not kept within rounding; ask for another `tv`";
   return out;
 }
 
@@ -185,17 +189,13 @@ Offer offer(std::type_identity<MetricPath> /*kind*/, const Problem& problem, con
             const Wishes& wishes) {
   Wishes own = wishes;
   if (wishes.mechanism != MetricPath::name) own.iterations.reset();
-  return paid_for_noise(problem, budget, [&](const Budget& left) {
-    return metric_offer<Path>(problem, budget, left, own);
-  });
+  return paid_metric_offer<Path>(problem, budget, own);
 }
 Offer offer(std::type_identity<MetricProximal> /*kind*/, const Problem& problem,
             const Budget& budget, const Wishes& wishes) {
   Wishes own = wishes;
   own.calibration = Calibration::gdp;
-  return paid_for_noise(problem, budget, [&](const Budget& left) {
-    return metric_offer<Proximal>(problem, budget, left, own);
-  });
+  return paid_metric_offer<Proximal>(problem, budget, own);
 }
 Analysis analyze(const MetricPath& s, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws) {

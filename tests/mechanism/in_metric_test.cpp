@@ -60,24 +60,24 @@ TEST(InMetric, CostsItsQuestionAndItsChain) {
 
 TEST(InMetric, EveryOfferKeepsItsBudgetAndUsesIt) {
   int planned = 0;
-  for (const std::uint64_t rows : {35ULL, 32561ULL, 1'000'000ULL}) {
+  for (const std::uint64_t rows : {35ULL, 32561ULL, 1'000'000ULL, 1'000'000'000ULL}) {
     for (const std::uint64_t d : {1ULL, 20ULL, 108ULL}) {
       for (const double epsilon : {0.1, 1.0, 8.0}) {
         for (const std::uint64_t draws : {1ULL, 10ULL}) {
-          const double delta = 1e-8;
+          const double delta = draws > 1 ? 1e-8 : 1e-10;
           const Budget budget{epsilon, delta, Adjacency::replace_one, 2, draws};
           const Plan made = plan(problem(rows, d), budget, {.mechanism = "metric-path"});
           const Offer& offer = require_feasible(made);
           const double spent = delta_up(offer.guarantee, epsilon);
           EXPECT_LE(spent, delta);
-          EXPECT_GE(spent, delta * (1 - 2e-3)) << "less was bought than paid for";
+          EXPECT_GE(spent, delta * (1 - 1e-2)) << "less was bought than paid for";
           EXPECT_LE(offer.cost.passes, 602.0 * static_cast<double>(draws));
           ++planned;
         }
       }
     }
   }
-  EXPECT_EQ(planned, 18 * 3);
+  EXPECT_EQ(planned, 72);
 }
 
 // A gap is dearer at the whole epsilon than at the chain's own.
