@@ -66,8 +66,9 @@ TEST(InMetric, EveryOfferKeepsItsBudgetAndUsesIt) {
         for (const std::uint64_t draws : {1ULL, 10ULL}) {
           const double delta = draws > 1 ? 1e-8 : 1e-10;
           const Budget budget{epsilon, delta, Adjacency::replace_one, 2, draws};
-          const Plan made = plan(problem(rows, d), budget, {.mechanism = "metric-path"});
-          const Offer& offer = require_feasible(made);
+          const Offer offer =
+              gibbsite::offer(std::type_identity<MetricPath>{}, problem(rows, d), budget, {});
+          ASSERT_TRUE(offer.feasible) << offer.why;
           const double spent = delta_up(offer.guarantee, epsilon);
           EXPECT_LE(spent, delta);
           EXPECT_GE(spent, delta * (1 - 1e-2)) << "less was bought than paid for";

@@ -84,8 +84,9 @@ TEST(OutputPure, EveryOfferKeepsItsBudgetAndUsesIt) {
         for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
           const Budget budget{epsilon, 1e-26, adjacency, 2, draws};
           const Problem p = problem(rows, 20);
-          const Plan made = plan(p, budget, {.mechanism = "output-pure"});
-          const Offer& offer = require_feasible(made);
+          const Offer offer =
+              gibbsite::offer(std::type_identity<PureOutputPerturbation>{}, p, budget, {});
+          ASSERT_TRUE(offer.feasible) << offer.why;
           const auto& s = std::get<PureOutputPerturbation>(offer.mechanism);
           EXPECT_EQ(offer.guarantee.mu, 0);
           EXPECT_LE(offer.guarantee.pure, epsilon);

@@ -57,8 +57,9 @@ TEST(Output, EveryOfferKeepsItsBudgetAndUsesIt) {
         for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
           const Budget budget{epsilon, 1e-6, adjacency, 2, draws};
           const Problem p = problem(rows, 20);
-          const Plan made = plan(p, budget, {.mechanism = "output"});
-          const Offer& offer = require_feasible(made);
+          const Offer offer =
+              gibbsite::offer(std::type_identity<OutputPerturbation>{}, p, budget, {});
+          ASSERT_TRUE(offer.feasible) << offer.why;
           const auto& s = std::get<OutputPerturbation>(offer.mechanism);
           EXPECT_LE(delta_up(offer.guarantee, epsilon), 1e-6);
           Guarantee weaker = offer.guarantee;

@@ -41,8 +41,8 @@ TEST(Plan, EveryFeasiblePathKeepsItsBudget) {
           for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
             const Budget budget{epsilon, delta, adjacency, 2, draws};
             const auto c = problem(rows, 20, true);
-            const Plan p = plan(c, budget, {.mechanism = "path"});
-            const Offer& chosen = require_feasible(p);
+            const Offer chosen = offer(std::type_identity<Path>{}, c, budget, {});
+            ASSERT_TRUE(chosen.feasible) << chosen.why;
             const auto& path = std::get<Path>(chosen.mechanism);
             const auto again =
                 path_certificate(c, budget.neighbors(), path.beta, path.prior_precision,

@@ -85,9 +85,8 @@ TEST(Whitened, EveryOfferKeepsItsBudgetAndUsesIt) {
           const auto n = static_cast<double>(rows);
           const double delta = std::min(1e-3, 1 / (n * n));
           const Budget budget{epsilon, delta, adjacency, 2, 1};
-          const Plan made = plan(problem(rows, d), budget);
-          ASSERT_EQ(name_of(made.offer().mechanism), "whitened");
-          const Offer& offer = made.offer();
+          const Offer offer =
+              gibbsite::offer(std::type_identity<Whitened>{}, problem(rows, d), budget, {});
           ASSERT_TRUE(offer.feasible) << offer.why;
           const Whitened& s = settings_of(offer);
           EXPECT_GE(s.iterations, 12);
