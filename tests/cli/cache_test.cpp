@@ -90,7 +90,7 @@ TEST_F(FitCache, AnInterruptedRunIsCleanedUpAfter) {
   EXPECT_THAT(folder.names(), ElementsAre("table.csv", "table.toml"));
 }
 
-#if !defined(__SANITIZE_ADDRESS__)
+#ifndef GIBBSITE_SANITIZED
 // A limit on memory in place of a table larger than memory: 64 MB of rows, 62.5 MB allowed.
 TEST_F(FitCache, AutomaticIsForTablesLargerThanMemory) {
   std::string text = "y";

@@ -406,7 +406,7 @@ TEST_F(CacheTest, ErrorsSayWhatToDo) {
   }
 }
 
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef GIBBSITE_SANITIZED
 constexpr bool sanitized = true;
 #else
 constexpr bool sanitized = false;

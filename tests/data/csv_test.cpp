@@ -303,7 +303,7 @@ TEST_F(Csv, ReadsAPipe) {
   EXPECT_EQ(data.x[3 * 19999], 0.5F);
 }
 
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef GIBBSITE_SANITIZED
 constexpr bool sanitized = true;
 #else
 constexpr bool sanitized = false;

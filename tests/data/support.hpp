@@ -59,7 +59,7 @@ inline std::string npy(const std::string& descr, const std::string& shape, std::
 template <class T>
 std::string bytes_of(const std::vector<T>& values) {
   std::string out(values.size() * sizeof(T), '\0');
-  std::memcpy(out.data(), values.data(), out.size());
+  if (!values.empty()) std::memcpy(out.data(), values.data(), out.size());
   return out;
 }
 
