@@ -47,7 +47,9 @@ function(gibbsite_test_flags target)
   endif()
   if(GIBBSITE_SANITIZE)  # tests that cost much run less of the same; a compiler's time is in their own code
     target_compile_definitions(${target} PRIVATE GIBBSITE_SANITIZED)
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
+    if(NOT arg_OPTIMISED)
+      target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
+    endif()
   endif()
 endfunction()
 
