@@ -156,6 +156,34 @@ TEST(MetricRun, DrawsAreImagesOfTheCoordinatesGrid) {
   }
 }
 
+// Remembers the longest row of every table that it was given.
+class Measuring final : public Backend {
+ public:
+  [[nodiscard]] std::string_view name() const override { return inner_->name(); }
+  [[nodiscard]] std::string description() const override { return inner_->description(); }
+  std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y, const Loss& loss) override {
+    auto out = inner_->load(x, y, loss);
+    longest.push_back(std::sqrt(out->row_norms().largest_squared));
+    return out;
+  }
+  std::vector<double> longest;
+
+ private:
+  std::unique_ptr<Backend> inner_ = make_backend("cpu");
+};
+
+// The chain's certificate is about rows of norm 1: those are what it runs on.
+TEST(MetricRun, TheChainRunsOnRowsOfNormOne) {
+  const Dataset data = people(300, 4, 7);
+  const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5}, {.iterations = 3});
+  Measuring backend;
+  static_cast<void>(fit(logistic_regression(), data, made, backend, Key::from_seed(2)));
+  ASSERT_EQ(backend.longest.size(), 2U);
+  EXPECT_GT(backend.longest[0], 1.5) << "no row would have been scaled down";
+  EXPECT_LE(backend.longest[1], 1);
+  EXPECT_GT(backend.longest[1], 0.99) << "the metric is not used up";
+}
+
 // Released without being asked for, the answer would be in a file whose reader does not expect it.
 TEST(MetricRun, TheAnswerIsReleasedOnRequestAlone) {
   const Dataset data = people(200, 2, 2);
