@@ -6,7 +6,12 @@ namespace gibbsite::support::emulator {
 namespace {
 
 namespace context = boost::context;
-constexpr std::size_t stack_bytes = 64 << 10;
+
+// Kept from launch to launch: a system makes the pages of a new stack.
+context::pooled_fixedsize_stack& stacks() {
+  static thread_local context::pooled_fixedsize_stack pool(64 << 10);
+  return pool;
+}
 
 std::string where(const BlockState& block, unsigned thread) {
   return "block " + std::to_string(block.index) + " thread " + std::to_string(thread) + ": ";
@@ -96,7 +101,7 @@ class Grid {
     for (unsigned t = 0; t < shape_.threads; ++t) {
       BlockState* const state = block.get();
       state->threads[t].fiber =
-          context::fiber(std::allocator_arg, stacks_, [this, state, t](context::fiber&& from) {
+          context::fiber(std::allocator_arg, stacks(), [this, state, t](context::fiber&& from) {
             scheduler = std::move(from);
             try {
               EmulatedBlock view(*this, *state, t);
@@ -157,7 +162,6 @@ class Grid {
   std::vector<std::unique_ptr<BlockState>> blocks_;
   std::vector<Ready> ready_;
   std::uint64_t arrivals_ = 0;
-  context::pooled_fixedsize_stack stacks_{stack_bytes};
 };
 
 std::size_t EmulatedBlock::blocks() const { return grid_.shape().blocks; }
