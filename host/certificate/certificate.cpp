@@ -87,12 +87,7 @@ Problem problem_from_json(const json& object) {
   c.features = count_field(object, "features", source);
   c.row_norm = number_field(object, "row_norm", source);
   c.intercept = flag_field(object, "intercept", source);
-  const Loss& loss = loss_named(text_field(object, "loss", source));
-  c.loss = loss.name();
-  c.max_abs_residual = loss.max_abs_residual();
-  c.curvature = loss.curvature();
-  c.self_concordance = loss.self_concordance();
-  c.drop_from_zero = loss.drop_from_zero();
+  set_loss(c, loss_named(text_field(object, "loss", source)));
   if (object.contains("center_norm")) {
     c.center_norm = number_field(object, "center_norm", source);
     require_finite_positive(c.center_norm, "constants.center_norm");

@@ -9,7 +9,7 @@
 #include <initializer_list>
 
 #include "gibbsite/model/linear_model.hpp"
-#include "gibbsite/model/losses/logistic_capped.hpp"
+#include "gibbsite/model/loss.hpp"
 
 namespace gibbsite {
 namespace {
@@ -108,7 +108,7 @@ json units_json(const Schema& schema, std::span<const double> theta, bool linked
 }
 
 // Enough words for another program to predict by.
-constexpr const char* link_words =
+constexpr const char* capped_link_words =
     "z = x . coefficients of the encoded row x; cap = min(1, clip / |metric^T x|); s = 1/(1 + "
     "exp(|z|)). The class that z speaks against has probability p = 1/2 if s > cap, else s/(cap + "
     "s) if 1 - s > cap, else s; at most 1/2 - 1e-6 |z|/(1 + |z|). z > 0 speaks for the second of "
@@ -123,16 +123,14 @@ json link_json(const CappedLink& link, std::size_t d) {
   return {{"kind", "capped-logistic"},
           {"clip", link.clip},
           {"metric", std::move(metric)},
-          {"words", link_words}};
+          {"words", capped_link_words}};
 }
 
 // Of a loss whose z is no log-odds.
 json loss_link_json(const LinearModel& model) {
-  if (model.loss != losses::logistic_capped::name) return nullptr;
-  return {{"kind", model.loss},
-          {"words",
-           "z = x . coefficients of the encoded row x; s = 1/(1 + exp(|z|)). The class that z "
-           "speaks against has probability s/(1/2 + s). z > 0 speaks for the second of classes"}};
+  const std::string_view words = loss_named(model.loss).link_words();
+  if (words.empty()) return nullptr;
+  return {{"kind", model.loss}, {"words", words}};
 }
 
 json answer_json(const NoisyAnswer& answer) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gibbsite/mechanism/plan.hpp"
+#include "mechanism/offers.hpp"
 
 namespace gibbsite {
 namespace {
@@ -14,14 +15,16 @@ constexpr double stretch_above = 500;       // longer runs take longer steps ins
 
 }  // namespace
 
+double signal_of(const Problem& problem, const Neighbors& who, double mu) {
+  const double gradients = who.adjacency == Adjacency::replace_one ? 2 : 1;
+  return 2 * static_cast<double>(problem.rows) * mu /
+         (gradients * static_cast<double>(who.rows_per_person));
+}
+
 DefaultChoice default_rule(const Problem& constants, const Budget& budget, double mu,
                            std::optional<double> prior_precision,
                            std::optional<double> iterations) {
-  // N = 2 n mu / (S / beta L): rows in units of the noise that hides one of them.
-  const double gradients = budget.adjacency == Adjacency::replace_one ? 2 : 1;
-  const double signal =
-      2 * static_cast<double>(constants.rows) * mu /
-      (gradients * static_cast<double>(budget.rows_per_person) * constants.max_abs_residual);
+  const double signal = signal_of(constants, budget.neighbors(), mu) / constants.max_abs_residual;
   // tau = a T, the time to descend: longer with more signal, shorter with more directions to keep
   // noise out of, longer by what an intercept adds to the norm that the step must be safe for.
   const double tau = std::clamp(0.2 * std::pow(signal, 1.2) *

@@ -1,8 +1,33 @@
 #include "mechanism/gap.hpp"
 
 #include "gibbsite/mechanism/map_error.hpp"
+#include "privacy/gap_price.hpp"
 
 namespace gibbsite {
+namespace {
+
+constexpr double default_tv_share = 0.01;  // of delta, reserved for gamma
+
+}  // namespace
+
+AskedGap asked_gap(const Budget& asked, const Budget& left, const Wishes& wishes) {
+  const Wide price = gap_price(Wide(asked.epsilon));
+  AskedGap out;
+  out.tv = wishes.tv ? *wishes.tv : round_down(Wide(default_tv_share) * Wide(asked.delta) / price);
+  if (!(out.tv > 0)) {
+    out.obstacle = "delta is too small to leave a gap; ask for a larger delta";
+    return out;
+  }
+  out.delta = round_down(Wide(left.delta) - price * Wide(out.tv));
+  if (!(out.delta > 0)) {
+    const auto paid = static_cast<double>(price);
+    out.obstacle = fmt::format(
+        "a total variation gap of {:.3g} costs (1+e^epsilon) gamma = {:.3g}, more than delta; ask "
+        "for `tv` below {:.3g}",
+        out.tv, paid * out.tv, left.delta / paid);
+  }
+  return out;
+}
 
 ChainError chain_error(const Problem& problem, double beta, double prior_precision,
                        double step_size, double iterations, double start_gradient_norm,

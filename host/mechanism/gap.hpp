@@ -9,7 +9,6 @@
 #include "gibbsite/core/wide.hpp"
 #include "mechanism/minimizer_reach.hpp"
 #include "mechanism/offers.hpp"
-#include "privacy/gap_price.hpp"
 
 namespace gibbsite {
 
@@ -20,7 +19,6 @@ struct GapError {
   double total = 1;  ///< total variation of one draw, the map error included
 };
 
-inline constexpr double default_tv_share = 0.01;               // of delta, reserved for gamma
 inline constexpr std::array schedule_shares{0.999, 0.9, 0.5};  // of gamma; the rest for rounding
 
 /// Whether the minimizer that a draw starts from can be found to within its public tolerance.
@@ -53,6 +51,15 @@ struct GapRules {
   bool proposes = false;                         ///< rounding can be all that stands in the way
 };
 
+/// gamma, and what it leaves of delta for exact Gibbs, rounded down:
+/// (epsilon, delta(epsilon; mu) + (1 + e^epsilon) gamma).
+struct AskedGap {
+  double tv = 0;
+  double delta = 0;
+  std::string obstacle;  ///< "" where there is none
+};
+AskedGap asked_gap(const Budget& asked, const Budget& left, const Wishes& wishes);
+
 /// An offer of M; `left` is what noise leaves of `asked`.
 template <class M>
 Offer gap_offer(const GapRules<M>& rules, const Problem& problem, const Budget& asked,
@@ -70,23 +77,10 @@ Offer gap_offer(const GapRules<M>& rules, const Problem& problem, const Budget& 
   if (!std::isnormal(m)) {  // 1/m is no double
     return refused({}, {}, "its draws are beyond double; give a larger `prior_precision`");
   }
-  // (epsilon, delta(epsilon; mu) + (1 + e^epsilon) gamma): what gamma costs comes off delta first.
-  const Wide price = gap_price(Wide(asked.epsilon));
-  s.tv_gap =
-      wishes.tv ? *wishes.tv : round_down(Wide(default_tv_share) * Wide(asked.delta) / price);
-  if (!(s.tv_gap > 0)) {
-    return refused({}, {}, "delta is too small to leave a gap; ask for a larger delta");
-  }
-  const double delta = round_down(Wide(left.delta) - price * Wide(s.tv_gap));
-  if (!(delta > 0)) {
-    return refused(
-        {}, {},
-        fmt::format("a total variation gap of {:.3g} costs (1+e^epsilon) gamma = {:.3g}, more than "
-                    "delta; ask for `tv` below {:.3g}",
-                    s.tv_gap, static_cast<double>(price) * s.tv_gap,
-                    left.delta / static_cast<double>(price)));
-  }
-  s.beta = gibbs_beta_down(problem, left, wishes.calibration, delta, m);
+  AskedGap gap = asked_gap(asked, left, wishes);
+  s.tv_gap = gap.tv;
+  if (!gap.obstacle.empty()) return refused({}, {}, std::move(gap.obstacle));
+  s.beta = gibbs_beta_down(problem, left, wishes.calibration, gap.delta, m);
   // A public tolerance for the minimizer that a run starts from: it adds 1e-6 to an exponent. A
   // padded run has no minimizer and starts at theta0.
   const bool padded = wishes.padded && requires { s.padded(); };

@@ -1,10 +1,7 @@
 #include "gibbsite/mechanism/in_metric.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
@@ -18,22 +15,9 @@ namespace gibbsite {
 namespace {
 
 // Found by measurement (docs/metric.md); none has to do with privacy.
-constexpr double moments_share = 0.2;  // of mu^2
-constexpr double least_factor = 0.25;
+constexpr double moments_share = 0.2;        // of mu^2
 constexpr double descent_per_signal = 0.08;  // tau = a T
 constexpr double least_descent = 3, most_descent = 600;
-
-double moment_numbers(std::uint64_t features) {
-  const auto d = static_cast<double>(features);
-  return d * (d + 1) / 2;
-}
-
-// N: rows in units of the noise that hides one of them.
-double signal(const Problem& problem, const Neighbors& who, double mu) {
-  const double replaced = who.adjacency == Adjacency::replace_one ? 2 : 1;
-  return 2 * static_cast<double>(problem.rows) * mu /
-         (replaced * static_cast<double>(who.rows_per_person));
-}
 
 template <class Chain>
 bool is_sound(const InMetric<Chain>& s, const Problem& problem) {
@@ -48,14 +32,7 @@ std::string obstacle(const InMetric<Chain>& s, const Problem& problem) {
   if (problem.center_norm != 0 || problem.prior_precision) {
     return "its prior is one in the metric; leave out `prior_precision` and the center";
   }
-  if (problem.features > most_moment_features) {
-    return fmt::format("{} features have too many second moments (at most {} features)",
-                       problem.features, most_moment_features);
-  }
-  if (!is_sound(s, problem)) {
-    return fmt::format("sums over {} rows are not resolved in double", problem.rows);
-  }
-  return "";
+  return moments_obstacle(problem, is_sound(s, problem));
 }
 
 Offer chain_offer(std::type_identity<Path>, const Problem& problem, const Budget& budget,
@@ -73,12 +50,6 @@ Offer chain_offer(std::type_identity<Path>, const Problem& problem, const Budget
                            "direction pays for the worst one"
                          : out_of_reach(out.cost);
   return out;
-}
-
-// gamma, which the chain keeps.
-double gap_of(const Budget& budget, const Wishes& wishes) {
-  return wishes.tv.value_or(
-      round_down(Wide(default_tv_share) * Wide(budget.delta) / gap_price(Wide(budget.epsilon))));
 }
 
 // At a budget of its own that leaves it `mu` and the gap.
@@ -104,26 +75,14 @@ Offer metric_offer(const Problem& problem, const Budget& budget, const Budget& l
                    const Wishes& wishes) {
   const Neighbors who = budget.neighbors();
   InMetric<Chain> s;
-  // What a gap costs comes off delta first.
-  const double gap = std::is_same_v<Chain, Path> ? 0 : gap_of(budget, wishes);
-  const Wide price = gap_price(Wide(budget.epsilon));
-  const double delta = round_down(Wide(left.delta) - price * Wide(gap));
-  if (!std::is_same_v<Chain, Path> && !(gap > 0)) {
-    return {.mechanism = s, .why = "delta is too small to leave a gap; ask for a larger delta"};
-  }
-  if (!(delta > 0)) {
-    return {.mechanism = s,
-            .why = fmt::format(
-                "a total variation gap of {:.3g} costs (1+e^epsilon) gamma = {:.3g}, "
-                "more than delta; ask for `tv` below {:.3g}",
-                gap, static_cast<double>(price) * gap, left.delta / static_cast<double>(price))};
-  }
+  const auto [gap, delta, refusal] =
+      std::is_same_v<Chain, Path> ? AskedGap{0, left.delta, ""} : asked_gap(budget, left, wishes);
+  if (!refusal.empty()) return {.mechanism = s, .why = refusal};
   const double mu = gdp_mu_down(left.epsilon, delta);
-  const double N = signal(problem, who, mu);
+  const double N = signal_of(problem, who, mu);
   s.moments_mu = round_down(Wide(mu) * sqrt(Wide(moments_share)));
   s.first_clip = first_clip_of(problem);
-  s.clip_factor = std::clamp(0.35 * std::cbrt(N / (8 * static_cast<double>(problem.features))),
-                             least_factor, 1.0);
+  s.clip_factor = clip_factor_of(N, problem.features);
   Offer out;
   out.mechanism = s;
   out.why = obstacle(s, problem);

@@ -1,6 +1,10 @@
 #pragma once
 // The question for second moments, which a metric follows from: what its askers share.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <string>
 
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
@@ -28,6 +32,26 @@ inline double moment_deviation_up(const Wide& mu, const Neighbors& who, double c
   const Wide R = clip, replaced = who.adjacency == Adjacency::replace_one ? 2 : 1;
   const Wide change = Wide(who.rows_per_person) * sqrt(replaced) * R * R + 2 * Wide(error);
   return round_up(change / mu);
+}
+
+/// kappa for N = `signal`: what rows are clipped to, in root mean squares of a row in the metric.
+inline double clip_factor_of(double signal, std::uint64_t features) {
+  return std::clamp(0.35 * std::cbrt(signal / (8 * static_cast<double>(features))), 0.25, 1.0);
+}
+
+/// Of one symmetric matrix.
+inline double moment_numbers(std::uint64_t features) {
+  const auto d = static_cast<double>(features);
+  return d * (d + 1) / 2;
+}
+
+/// What stands in the way of the question; "" where nothing does. `resolved`: its settings' sums.
+inline std::string moments_obstacle(const Problem& problem, bool resolved) {
+  if (problem.features > most_moment_features) {
+    return fmt::format("{} features have too many second moments (at most {} features)",
+                       problem.features, most_moment_features);
+  }
+  return resolved ? "" : fmt::format("sums over {} rows are not resolved in double", problem.rows);
 }
 
 /// Work of a question for moments, in passes: a row's cost d^2 of arithmetic in place of d, and

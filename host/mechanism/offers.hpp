@@ -16,6 +16,9 @@ double gibbs_beta_down(const Problem& problem, const Budget& budget, Calibration
 /// Of all draws, from one draw's.
 double draws_mu_up(double mu, std::uint64_t draws);
 
+/// N: rows in units of the noise that hides one of them, for residuals of at most 1.
+double signal_of(const Problem& problem, const Neighbors& who, double mu);
+
 /// beta n L: ||grad U(theta0)|| whatever the data.
 double start_gradient_up(const Problem& problem, double beta);
 

@@ -1,7 +1,5 @@
 #include "gibbsite/mechanism/whitened.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -35,9 +33,7 @@ bool is_sound(const Whitened& s, const Problem& problem) {
 Whitened rule(const Problem& problem, const Neighbors& who, double mu,
               const std::optional<double>& iterations) {
   const auto d = static_cast<double>(problem.features);
-  // N: rows in units of the noise that hides one of them.
-  const double signal = 2 * static_cast<double>(problem.rows) * mu /
-                        (of_both(who, 2) * static_cast<double>(who.rows_per_person));
+  const double signal = signal_of(problem, who, mu);
   const double rounds = signal / (8 * d);
   const bool twice = signal >= 12 * d;
   return {
@@ -46,7 +42,7 @@ Whitened rule(const Problem& problem, const Neighbors& who, double mu,
       .first_moment_share = twice ? 0.1 : 0.2,
       .second_moment_share = twice ? 0.2 : 0.0,
       .curvature_share = 0.02,
-      .clip_factor = std::clamp(0.35 * std::cbrt(rounds), 0.25, 1.0),
+      .clip_factor = clip_factor_of(signal, problem.features),
       .iterations = iterations.value_or(std::clamp(std::round(8 * std::sqrt(rounds)), 12.0, 40.0))};
 }
 
@@ -65,11 +61,8 @@ Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget&
     out.why = "chooses its own prior; leave out `prior_precision` and the center";
   } else if (budget.draws != 1) {
     out.why = "releases one model; leave out `draws`, or use `mechanism` path";
-  } else if (problem.features > most_moment_features) {
-    out.why = fmt::format("{} features have too many second moments (at most {} features)",
-                          problem.features, most_moment_features);
-  } else if (!is_sound(s, problem)) {
-    out.why = fmt::format("sums over {} rows are not resolved in double", problem.rows);
+  } else if (std::string why = moments_obstacle(problem, is_sound(s, problem)); !why.empty()) {
+    out.why = std::move(why);
   } else if (!in_reach(out.cost)) {
     out.why = out_of_reach(out.cost);
   } else {
@@ -105,9 +98,8 @@ double curvature_deviation_up(const Whitened& s, const Neighbors& who, double cu
 }
 
 double answered_numbers(const Whitened& s, std::uint64_t features) {
-  const auto d = static_cast<double>(features);
   const double questions = s.second_moment_share > 0 ? 2 : 1;
-  return s.iterations * (d + 1) + questions * d * (d + 1) / 2;
+  return s.iterations * (static_cast<double>(features) + 1) + questions * moment_numbers(features);
 }
 
 Offer offer(std::type_identity<Whitened> /*kind*/, const Problem& problem, const Budget& budget,

@@ -37,4 +37,12 @@ std::vector<std::string_view> loss_names() {
   return names;
 }
 
+void set_loss(Problem& problem, const Loss& loss) {
+  problem.loss = loss.name();
+  problem.max_abs_residual = loss.max_abs_residual();
+  problem.curvature = loss.curvature();
+  problem.self_concordance = loss.self_concordance();
+  problem.drop_from_zero = loss.drop_from_zero();
+}
+
 }  // namespace gibbsite

@@ -25,11 +25,7 @@ Problem Model::constants(const FeatureSpace& space, std::uint64_t rows) const {
   constants.row_norm = space.row_norm;
   constants.intercept = space.intercept;
   constants.typical_row_norm = space.typical_row_norm;
-  constants.loss = loss->name();
-  constants.max_abs_residual = loss->max_abs_residual();
-  constants.curvature = loss->curvature();
-  constants.self_concordance = loss->self_concordance();
-  constants.drop_from_zero = loss->drop_from_zero();
+  set_loss(constants, *loss);
   constants.prior_precision = prior_precision;
   Wide center_squared = 0;
   for (const double c : center) center_squared += Wide(c) * Wide(c);

@@ -41,11 +41,7 @@ Layout layout_within(const Potential& u, const PosteriorOptions& o, double G) {
                             std::numeric_limits<double>::epsilon();
   constants.row_norm =
       std::max(std::sqrt(norms.largest_squared) * up, std::numeric_limits<double>::min());
-  constants.loss = loss.name();
-  constants.max_abs_residual = loss.max_abs_residual();
-  constants.curvature = loss.curvature();
-  constants.self_concordance = loss.self_concordance();
-  constants.drop_from_zero = loss.drop_from_zero();
+  set_loss(constants, loss);
   constants.center_norm = norm(u.center);
   const double m = u.prior_precision;
   Layout out;

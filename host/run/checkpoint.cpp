@@ -1,7 +1,6 @@
 // The file: "gibbsite-checkpoint/1\n", then (little-endian) noise kind u32, key [32], length u64
 // and text of the fingerprint, C u64, steps u64 [C], d u64, theta f64 [C x d]; of chains in a
-// metric also length u64 and f64 of the answers, length u64 and text of the
-// arithmetic;
+// metric also length u64 and f64 of the answers, length u64 and text of the arithmetic;
 // BLAKE2b-256 of all before.
 #include <fmt/format.h>
 #include <sodium.h>

@@ -79,13 +79,8 @@ class MetricSampler final : public Sampler {
   [[nodiscard]] std::size_t answers() const {
     return task_.features() * (task_.features() + 1) / 2;
   }
-  // "cpu: double on float storage; AVX-512", whatever the threads.
   [[nodiscard]] std::string arithmetic() const {
-    std::string out = fmt::format("{}: {}", task_.backend.name(), task_.backend.description());
-    if (const auto threads = out.rfind("; "); out.find("thread", threads) != std::string::npos) {
-      out.resize(threads);
-    }
-    return out;
+    return fmt::format("{}: {}", task_.backend.name(), task_.backend.arithmetic());
   }
   [[nodiscard]] Task chain_task(std::shared_ptr<Engine> engine) const {
     return {model_,    problem_,      task_.who,   task_.draws, task_.schema, std::move(engine),

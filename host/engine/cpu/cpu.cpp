@@ -546,8 +546,10 @@ class CpuBackend final : public Backend {
 
   [[nodiscard]] std::string_view name() const override { return "cpu"; }
   [[nodiscard]] std::string description() const override {
-    return fmt::format("{} on float storage; {}; {} thread{}", to_string(arithmetic_),
-                       cpu::instruction_set(), threads_, threads_ == 1 ? "" : "s");
+    return fmt::format("{}; {} thread{}", arithmetic(), threads_, threads_ == 1 ? "" : "s");
+  }
+  [[nodiscard]] std::string arithmetic() const override {
+    return fmt::format("{} on float storage; {}", to_string(arithmetic_), cpu::instruction_set());
   }
   std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y, const Loss& loss) override {
     require_loadable(x, y);

@@ -70,6 +70,31 @@ void pack_for(const Table& table, std::span<const double> v, double* to) {
   dense(table) ? pack(v, to) : void(std::ranges::copy(v, to));
 }
 
+// A member's rows in a metric, clipped.
+class ClippedRows {
+ public:
+  ClippedRows(const Metric& metric, std::size_t most)
+      : metric_(metric), u_(most * metric.stride), v_(most * metric.stride) {}
+
+  // P^T x of norm at most `clip`, in units of 2^exponent, [rows x stride].
+  const double* operator()(const RowsPart& rows, double clip) {
+    project(metric_, rows, u_.data());
+    clip_rows(metric_, rows.size(), u_.data(), clip, v_.data());
+    return v_.data();
+  }
+
+ private:
+  const Metric& metric_;
+  Aligned<float> u_;
+  Aligned<double> v_;
+};
+std::vector<ClippedRows> clipped_rows_of(const Metric& metric, std::size_t members,
+                                         std::size_t most) {
+  std::vector<ClippedRows> out;
+  for (std::size_t w = 0; w < members; ++w) out.emplace_back(metric, most);
+  return out;
+}
+
 class Capped final : public CappedLoss {
  public:
   Capped(const Table& table, Crew& crew, const Loss& loss, MatrixView<const double> P, double clip)
@@ -171,25 +196,14 @@ void second_moments(const Table& table, Crew& crew, MatrixView<const double> P, 
   const Metric metric(P);
   const double scaled = std::ldexp(std::min(clip, 0x1p480), -metric.exponent);
   const std::size_t chunk = metric.stride <= 256 ? 2 * tile_rows : tile_rows;
-  struct Worker {
-    Aligned<float> u;
-    Aligned<double> v;
-  };
   BlockSums sums(crew, table.rows.size(), moments_size(metric),
                  table.rows.size() * metric.stride * (1 + metric.stride / 16));
-  std::vector<Worker> workers;
-  for (std::size_t w = 0; w < sums.members(); ++w) {
-    workers.push_back(
-        {Aligned<float>(chunk * metric.stride), Aligned<double>(chunk * metric.stride)});
-  }
+  std::vector<ClippedRows> workers = clipped_rows_of(metric, sums.members(), chunk);
   unpack_moments(metric,
                  sums([&](std::size_t first, std::size_t last, std::size_t member, double* sum) {
-                   auto& [u, v] = workers[member];
                    for (; first < last; first += chunk) {
                      const RowsPart rows = table.part(first, std::min(first + chunk, last));
-                     project(metric, rows, u.data());
-                     clip_rows(metric, rows.size(), u.data(), scaled, v.data());
-                     add_moments(metric, rows.size(), v.data(), sum);
+                     add_moments(metric, rows.size(), workers[member](rows, scaled), sum);
                    }
                  }),
                  out);
@@ -202,25 +216,15 @@ void clipped_rows(const Table& table, Crew& crew, MatrixView<const double> P, do
   const double unit = std::ldexp(1.0, metric.exponent), scaled = std::min(clip, 0x1p120) / unit;
   const std::size_t n = table.rows.size(), most_tasks = 1024;
   const std::size_t share = std::max<std::size_t>(n / (most_tasks * tile_rows), 1) * tile_rows;
-  struct Worker {
-    Aligned<float> u;
-    Aligned<double> v;
-  };
-  std::vector<Worker> workers;
-  for (std::size_t w = 0; w < crew.members(); ++w) {
-    workers.push_back(
-        {Aligned<float>(tile_rows * metric.stride), Aligned<double>(tile_rows * metric.stride)});
-  }
+  std::vector<ClippedRows> workers = clipped_rows_of(metric, crew.members(), tile_rows);
   crew.each((n + share - 1) / share, [&](std::size_t task, std::size_t member) {
-    auto& [u, v] = workers[member];
     const std::size_t end = std::min((task + 1) * share, n);
     for (std::size_t first = task * share; first < end; first += tile_rows) {
       const RowsPart rows = table.part(first, std::min(first + tile_rows, end));
-      project(metric, rows, u.data());
-      clip_rows(metric, rows.size(), u.data(), scaled, v.data());
+      const double* const v = workers[member](rows, scaled);
       for (std::size_t i = 0; i < rows.size(); ++i) {
         for (std::size_t a = 0; a < metric.columns; ++a) {
-          const double value = v.data()[i * metric.stride + a] * unit;
+          const double value = v[i * metric.stride + a] * unit;
           // Smaller ones would be rounded, perhaps up.
           const bool normal = std::fabs(value) >= std::numeric_limits<float>::min();
           out(first + i, a) = normal ? static_cast<float>(value) : 0.0F;

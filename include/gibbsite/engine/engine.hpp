@@ -147,6 +147,9 @@ class Backend {
   [[nodiscard]] virtual std::string_view name() const = 0;
   /// "double on float storage; AVX-512; 2 threads": one line for people.
   [[nodiscard]] virtual std::string description() const = 0;
+  /// By what rows in other coordinates have their last places: the description without what does
+  /// not round, as threads.
+  [[nodiscard]] virtual std::string arithmetic() const { return description(); }
   /// Takes the data in. The views must outlive the engine. Throws BadInput on zero rows, zero
   /// columns or labels of the wrong length.
   virtual std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y,

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gibbsite/core/problem.hpp"
+
 namespace gibbsite {
 
 /// A loss over blocks of logits. Implementations are stateless.
@@ -30,6 +32,8 @@ class Loss {
     const double e = std::exp(-std::fabs(z));
     return (z >= 0 ? 1.0 : e) / (1.0 + e);
   }
+  /// How another program gets that probability, where z is no log-odds; else "".
+  [[nodiscard]] virtual std::string_view link_words() const { return ""; }
   /// Bound on f(0, y) - inf f over legal y.
   [[nodiscard]] virtual double drop_from_zero() const = 0;
   /// Sum of f(z[i], y[i]).
@@ -59,6 +63,13 @@ class LossOf final : public Loss {
       return Loss::probability(z);
     }
   }
+  [[nodiscard]] std::string_view link_words() const override {
+    if constexpr (requires { F::link_words; }) {
+      return F::link_words;
+    } else {
+      return Loss::link_words();
+    }
+  }
   [[nodiscard]] double value_sum(std::span<const double> z,
                                  std::span<const float> y) const override {
     double sum = 0;
@@ -79,5 +90,7 @@ class LossOf final : public Loss {
 const Loss& loss_named(std::string_view name);
 /// Names of every loss that was compiled in.
 std::vector<std::string_view> loss_names();
+/// Fills in what a problem holds of its loss: the name and the constants.
+void set_loss(Problem& problem, const Loss& loss);
 
 }  // namespace gibbsite

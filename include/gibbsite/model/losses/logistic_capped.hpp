@@ -41,6 +41,9 @@ struct logistic_capped {
     const double losing = s / (0.5 + s);
     return z > 0 ? 1 - losing : losing;
   }
+  static constexpr const char* link_words =
+      "z = x . coefficients of the encoded row x; s = 1/(1 + exp(|z|)). The class that z speaks "
+      "against has probability s/(1/2 + s). z > 0 speaks for the second of classes";
 };
 
 }  // namespace gibbsite::losses
