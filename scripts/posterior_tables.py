@@ -68,6 +68,6 @@ def made_up(folder):
     numpy.save(folder / "x.npy", x)
     numpy.save(folder / "y.npy", y.astype(numpy.float32))
     columns = "".join(f'x{k} = {{type = "number", range = [0, 1]}}\n' for k in range(d))
-    (folder / "x.toml").write_text(f'label = "y"\npositive = "1"\nrow_norm = {float(d)}\n[columns]\n{columns}')
+    (folder / "x.toml").write_text(f'label = "y"\npositive = "1"\nrow_norm = {float(d)}\nintercept = false\n[columns]\n{columns}')
     return Table("made up", ["--data", folder / "x.npy", "--labels", folder / "y.npy",
                                 "--schema", folder / "x.toml"], x, y)

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "certificate/model_json.hpp"
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/privacy/guarantee.hpp"
 
 namespace gibbsite {
 namespace {
@@ -19,8 +19,6 @@ std::string_view grade(double percent) {
   if (percent <= 99) return "may be all but sure about a person (this hardly protects anybody)";
   return "may be certain about a person (this protects nobody)";
 }
-
-double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
 std::string void_in_words(const std::string& reason) {
   return "No guarantee: this model is void as a private release.\n" + shown(reason) + ".\n";
@@ -41,12 +39,7 @@ std::string in_words(const Certificate& c) {
   const bool replace = c.claimed.who.adjacency == Adjacency::replace_one;
   const std::uint64_t k = c.claimed.who.rows_per_person;
   const std::string rows = k == 1 ? "one row" : fmt::format("up to {} rows", k);
-  // Equal prior odds: the best guess is wrong with probability (1 - delta(pure))/(1 + e^pure) at
-  // least, delta(pure) = 2 Phi(mu/2) - 1 + reveal, less tv. Percent, rounded up.
-  const Guarantee& g = c.claimed;
-  const double wrong = (2 * normal_cdf(-g.mu / 2) - g.reveal) / (1 + std::exp(g.pure)) - g.tv;
-  const double right = 1 - wrong;
-  const double guess = std::ceil(std::min(1.0, right) * 1000) / 10;
+  const double guess = std::ceil(best_guess(c.claimed) * 1000) / 10;  // percent
   std::string out = fmt::format(
       "(ε, δ) = ({:.4g}, {:.4g}), {}, {} per person.\n"
       "Whoever sees this model, even knowing every other row of the table, {}:\n",

@@ -268,6 +268,7 @@ struct FitCommand {
     const Plan made = plan.make(domain, data.rows(), budget, wishes);
     const Offer& offer = require_feasible(made);
     warn_of_large_delta(budget, made.problem);
+    warn_of_few_rows(made);
     warn_of_one_class(data);
     warn_of_run_time(offer.mechanism);
     double seconds = std::numeric_limits<double>::quiet_NaN();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -10,9 +11,11 @@
 
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "gibbsite/model/model.hpp"
 #include "interrupt.hpp"
+#include "text.hpp"
 
 namespace gibbsite::cli {
 
@@ -47,6 +50,23 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, std::optional<do
       .add_option_function<std::string>(
           name, [&value, name](const std::string& text) { value = parse_number(text, name); }, help)
       ->type_name("NUMBER");
+}
+
+CLI::Option* add_numbers(CLI::App& app, const std::string& name, std::vector<double>& values,
+                         const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          name,
+          [&values, name](const std::string& text) {
+            values.clear();
+            for (std::size_t at = 0; at <= text.size();) {
+              const std::size_t end = std::min(text.find(',', at), text.size());
+              values.push_back(parse_number(text.substr(at, end - at), name));
+              at = end + 1;
+            }
+          },
+          help)
+      ->type_name("NUMBERS");
 }
 
 CLI::Option* add_count(CLI::App& app, const std::string& name, std::optional<std::uint64_t>& value,
@@ -113,8 +133,12 @@ Dataset TableArguments::read(const Schema& schema, ReadOptions options) const {
   return read_table(data, schema, options);
 }
 
-void PlanArguments::add_to(CLI::App& app, bool budget_needed) {
-  add_number(app, "--epsilon", epsilon, "privacy budget ε, above 0")->required(budget_needed);
+void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double>* epsilons) {
+  auto* const budget = epsilons == nullptr
+                           ? add_number(app, "--epsilon", epsilon, "privacy budget ε, above 0")
+                           : add_numbers(app, "--epsilon", *epsilons,
+                                         "privacy budget ε, above 0; 0.1,0.5,1: several");
+  budget->required(budget_needed);
   add_number(app, "--delta", delta, "privacy budget δ, between 0 and 1; far below 1/rows")
       ->required(budget_needed);
   add_number(app, "--prior-precision", prior_precision,
@@ -219,6 +243,21 @@ Plan PlanArguments::make(const FeatureSpace& space, std::uint64_t rows, const Bu
 void warn_of_large_delta(const Budget& budget, const Problem& constants) {
   if (!budget.delta_is_large(constants.rows)) return;
   fmt::print(stderr, "gibbsite: warning: --delta: {}\n", large_delta(budget.delta));
+}
+
+void warn_of_few_rows(const Plan& plan) {
+  constexpr double too_little = 0.5, enough = 0.9;
+  const double mu = plan.offer().guarantee.mu;
+  if (!(mu > 0)) return;
+  const Neighbors who = plan.budget.neighbors();
+  const double kept = kept_share(signal_per_feature(plan.problem, who, mu));
+  if (!(kept < too_little)) return;
+  fmt::print(stderr,
+             "gibbsite: warning: {} rows are few for {} features at ε = {:.4g}: expect {} of what "
+             "could be learned without privacy; {} rows would keep about {:.0f} %\n",
+             human_count(static_cast<double>(plan.problem.rows)), plan.problem.features,
+             plan.budget.epsilon, kept_words(kept),
+             human_count(rows_to_keep(enough, plan.problem, who, mu)), 100 * enough);
 }
 
 void ShapeArguments::add_to(CLI::App& app) {

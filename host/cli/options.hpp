@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/data/dataset.hpp"
@@ -24,6 +25,9 @@ std::uint64_t parse_count(const std::string& text, const std::string& name, std:
 
 CLI::Option* add_number(CLI::App& app, const std::string& name, std::optional<double>& value,
                         const std::string& help);
+/// Numbers with commas between.
+CLI::Option* add_numbers(CLI::App& app, const std::string& name, std::vector<double>& values,
+                         const std::string& help);
 CLI::Option* add_count(CLI::App& app, const std::string& name, std::optional<std::uint64_t>& value,
                        const std::string& help, std::uint64_t least = 1);
 
@@ -55,8 +59,9 @@ struct PlanArguments {
   std::string model = "logistic", mechanism = "auto", calibration = "gdp",
               adjacency = "replace-one";
 
-  /// `budget_needed`: whether a command makes sense without --epsilon and --delta.
-  void add_to(CLI::App& app, bool budget_needed = true);
+  /// `budget_needed`: whether a command makes sense without --epsilon and --delta. `epsilons`:
+  /// where several may be given, with commas between; `epsilon` is not filled in then.
+  void add_to(CLI::App& app, bool budget_needed = true, std::vector<double>* epsilons = nullptr);
   /// Both throw BadInput or Infeasible on values that no data could make right.
   [[nodiscard]] Budget budget() const;
   [[nodiscard]] Wishes wishes() const;
@@ -79,6 +84,10 @@ struct PlanArguments {
 
 /// A warning on stderr where delta is not below 1/rows; rows are the public ones.
 void warn_of_large_delta(const Budget& budget, const Problem& constants);
+
+/// A warning on stderr where the budget and the public number of rows leave next to nothing to
+/// learn, whatever they say.
+void warn_of_few_rows(const Plan& plan);
 
 /// A table and its schema, or the public shape itself.
 struct ShapeArguments {

@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
 
 #include "command.hpp"
 #include "gibbsite/certificate/certificate.hpp"
@@ -18,47 +21,70 @@ constexpr double measured_seconds = 0.25;
 
 struct PlanCommand {
   ShapeArguments shape;
-  bool json = false;
+  bool json = false, all = false;
   PlanArguments plan;
+  std::vector<double> epsilons;
 
   void run() const {
-    const Budget budget = plan.budget();
+    std::vector<Budget> budgets;
+    for (const double epsilon : epsilons) {
+      PlanArguments one = plan;
+      one.epsilon = epsilon;
+      budgets.push_back(one.budget());
+    }
     const Wishes wishes = plan.wishes();
     const auto backend = make_backend("auto");
-    Plan made;
-    TableShape rows;
-    if (shape.of_table(plan)) {
-      const Schema domain = read_schema(shape.schema);
-      made = plan.make(domain, shape.table.read(domain, {}).rows(), budget, wishes);
-      rows = shape_of(domain, made.problem.rows);
-    } else {
-      made = plan.make(shape.space(), shape.rows.value_or(0), budget, wishes);
-      rows = dense_shape(shape.space(), made.problem.rows);
-    }
-    warn_of_large_delta(budget, made.problem);
+    std::optional<Schema> domain;
+    if (shape.of_table(plan)) domain = read_schema(shape.schema);
+    const FeatureSpace space = domain ? FeatureSpace(*domain) : shape.space();
+    const std::uint64_t rows =
+        domain ? shape.table.read(*domain, {}).rows() : shape.rows.value_or(0);
+    std::vector<Plan> plans;
+    for (const Budget& budget : budgets) plans.push_back(plan.make(space, rows, budget, wishes));
+    const std::uint64_t planned = plans.front().problem.rows;
+    const TableShape table = domain ? shape_of(*domain, planned) : dense_shape(space, planned);
+    warn_of_large_delta(budgets.front(), plans.front().problem);
+    for (const Plan& made : plans) warn_of_few_rows(made);
     // The clock is for the screen: what is planned follows from public numbers alone.
-    const double pass = seconds_per_pass(*backend, rows, loss_named(made.problem.loss),
-                                         budget.draws, measured_seconds);
-    std::vector<double> seconds;
-    for (const Offer& offer : made.offers) seconds.push_back(offer.cost.work * pass);
-    if (json) {
-      fmt::print("{}\n", plan_json(made, seconds).dump(2));
-    } else {
-      fmt::print("{}", plan_table(made, seconds));
+    const double pass = seconds_per_pass(*backend, table, loss_named(plans.front().problem.loss),
+                                         budgets.front().draws, measured_seconds);
+    show(plans, pass);
+    if (std::ranges::none_of(plans, [](const Plan& p) { return p.offer().feasible; })) {
+      static_cast<void>(require_feasible(plans.front()));
     }
-    static_cast<void>(require_feasible(made));
+  }
+
+ private:
+  void show(const std::vector<Plan>& plans, double pass) const {
+    const auto seconds_of = [&](const Plan& made) {
+      std::vector<double> out;
+      for (const Offer& offer : made.offers) out.push_back(offer.cost.work * pass);
+      return out;
+    };
+    if (json) {
+      nlohmann::json out = nlohmann::json::array();
+      for (const Plan& made : plans) out.push_back(plan_json(made, seconds_of(made)));
+      fmt::print("{}\n", (plans.size() == 1 ? out[0] : out).dump(2));
+    } else if (all) {
+      for (const Plan& made : plans) fmt::print("{}", plan_table(made, seconds_of(made)));
+    } else {
+      std::vector<double> seconds;
+      for (const Plan& made : plans) seconds.push_back(made.offer().cost.work * pass);
+      fmt::print("{}", plan_summary(plans, seconds));
+    }
   }
 };
 
 void define_plan(CLI::App& app) {
   const auto command = std::make_shared<PlanCommand>();
   command->shape.add_to(app);
-  command->plan.add_to(app);
-  app.add_flag("--json", command->json, "print JSON");
+  command->plan.add_to(app, true, &command->epsilons);
+  app.add_flag("--all", command->all, "every mechanism with its settings");
+  app.add_flag("--json", command->json, "print JSON; of several ε a list");
   app.callback([command] { command->run(); });
 }
 
-const Register plan_command{{1, "plan", "Show what a budget buys: every mechanism side by side",
+const Register plan_command{{1, "plan", "Show what a budget buys, before it is spent",
                              "gibbsite plan --rows 32561 --features 108 --row-norm 1 --epsilon 1 "
                              "--delta 1e-9",
                              define_plan}};

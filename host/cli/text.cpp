@@ -1,12 +1,16 @@
 #include "text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <type_traits>
 
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/mechanism/learning.hpp"
+#include "gibbsite/privacy/guarantee.hpp"
 
 namespace gibbsite::cli {
 namespace {
@@ -109,6 +113,11 @@ std::string describe(const Problem& constants, const Budget& budget) {
 
 namespace {
 
+// Whose accuracy was measured against N/d.
+constexpr auto learns_in_metric = []<class M>(const M& /*settings*/) {
+  return std::is_same_v<M, Whitened> || std::is_same_v<M, MetricPath>;
+};
+
 std::string cell(const std::optional<double>& value) { return value ? digits(*value) : "-"; }
 
 // How it goes about it.
@@ -143,6 +152,88 @@ std::string procedure(const InMetric<Chain>& m, const Cost& cost) {
 }
 
 }  // namespace
+
+std::string kept_words(double share) {
+  if (share < 0.2) return "next to nothing";
+  const double percent = 100 * share;
+  if (percent >= 99) return "over 99 %";
+  return percent < 95 ? fmt::format("about {:.0f} %", 5 * std::round(percent / 5))
+                      : fmt::format("about {:.0f} %", percent);
+}
+
+namespace {
+
+// Two digits: it is no more than an estimate.
+std::string about_count(double count) {
+  const double unit = std::pow(10.0, std::max(0.0, std::floor(std::log10(count)) - 1));
+  return human_count(std::ceil(count / unit) * unit);
+}
+
+// Names whose offer at some budget is (not) in reach, the chosen ones left out.
+std::string others(std::span<const Plan> plans, bool feasible) {
+  std::vector<std::string_view> names;
+  for (std::size_t k = 0; k < plans.front().offers.size(); ++k) {
+    const auto is = [&](auto test) { return std::ranges::any_of(plans, test); };
+    if (is([&](const Plan& p) { return p.chosen == k; })) continue;
+    const bool reached = is([&](const Plan& p) { return p.offers[k].feasible; });
+    if (reached == feasible) names.push_back(name_of(plans.front().offers[k].mechanism));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+std::string plan_summary(std::span<const Plan> plans, std::span<const double> seconds) {
+  std::vector<std::vector<std::string>> lines{{"ε", "mechanism", "passes", "time", "best guess",
+                                               "learns", "rows for 90 %", "rows for 99 %"}};
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const Plan& plan = plans[i];
+    const Offer& offer = plan.offer();
+    lines.push_back({digits(plan.budget.epsilon)});
+    if (!offer.feasible) {
+      lines.back().emplace_back("none");
+      continue;
+    }
+    const Neighbors who = plan.budget.neighbors();
+    const double mu = offer.guarantee.mu;
+    lines.back().insert(
+        lines.back().end(),
+        {std::string(name_of(offer.mechanism)), human_count(offer.cost.passes),
+         human_time(seconds[i]),
+         fmt::format("{:.1f} %", std::ceil(best_guess(offer.guarantee) * 1000) / 10)});
+    const bool known = mu > 0 && std::visit(learns_in_metric, offer.mechanism);
+    const auto rows = [&](double share) {
+      return known ? about_count(rows_to_keep(share, plan.problem, who, mu)) : "-";
+    };
+    lines.back().insert(
+        lines.back().end(),
+        {known ? kept_words(kept_share(signal_per_feature(plan.problem, who, mu))) : "-", rows(0.9),
+         rows(0.99)});
+  }
+  std::string out = describe(plans.front().problem, plans.front().budget) +
+                    fmt::format(", δ = {:.4g}\n\n", plans.front().budget.delta) + table(lines) +
+                    "\n"
+                    "best guess: how often whoever knows all other rows is right, at even odds, "
+                    "about one person's\n"
+                    "learns: of what a fit without privacy gains over always naming the commoner "
+                    "class; tables differ\n\n";
+  std::vector<std::size_t> said;
+  for (const Plan& plan : plans) {
+    if (std::ranges::find(said, plan.chosen) != said.end()) continue;
+    said.push_back(plan.chosen);
+    const Offer& offer = plan.offer();
+    out += fmt::format("{} {}: {}\n",
+                       offer.feasible ? "chosen:" : "out of reach:", name_of(offer.mechanism),
+                       in_options(offer.why));
+  }
+  if (const std::string names = others(plans, true); !names.empty()) {
+    out += "also possible: " + names + "\n";
+  }
+  if (const std::string names = others(plans, false); !names.empty()) {
+    out += "out of reach: " + names + "\n";
+  }
+  return out + "--all shows every mechanism with its settings, and why.\n";
+}
 
 std::string plan_table(const Plan& plan, std::span<const double> seconds) {
   std::vector<std::vector<std::string>> lines{{"", "mechanism", "T", "step size h", "β", "prior m",

@@ -28,6 +28,11 @@ std::string table(const std::vector<std::vector<std::string>>& lines);
 
 /// "4,526 rows, 9 features, ...": the public problem in one line.
 std::string describe(const Problem& constants, const Budget& budget);
+/// "about 70 %", "next to nothing".
+std::string kept_words(double share);
+/// What is chosen at each budget and what that buys, a line each, and why; then the other
+/// mechanisms, by name alone. `seconds` [plans] of the chosen offers.
+std::string plan_summary(std::span<const Plan> plans, std::span<const double> seconds);
 /// The offers side by side, and below which was chosen and why. `seconds` [offers]; NaN: unknown.
 std::string plan_table(const Plan& plan, std::span<const double> seconds);
 /// One line on the offer that will be run.

@@ -3,6 +3,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "data/csv.hpp"
@@ -22,7 +23,10 @@ constexpr std::string_view types_text = "\"number\", \"category\" or \"ignore\""
 
 class SchemaReader {
  public:
-  explicit SchemaReader(const std::string& source) { lines_.source = source; }
+  explicit SchemaReader(const std::string& source) {
+    lines_.source = source;
+    schema_.intercept = true;
+  }
 
   Schema read(const std::string& text) {
     toml::table root;
@@ -33,6 +37,8 @@ class SchemaReader {
     }
     for (const auto& [key, node] : root)
       collect([&, &key = key, &node = node] { read_key(key, node); });
+    if (auto_row_norm_) schema_.row_norm = schema_.auto_row_norm();
+    if (!errors_.empty()) collect_checks();
     std::ranges::stable_sort(errors_, {}, &SchemaError::line);
     std::vector<std::string> lines;
     for (const SchemaError& error : errors_) lines.emplace_back(error.what());
@@ -48,7 +54,8 @@ class SchemaReader {
   /// One of the errors of a schema.
   struct SchemaError : BadInput {
     SchemaError(const std::string& source, unsigned at, const std::string& what)
-        : BadInput(fmt::format("{}:{}: {}", source, at, what)), line(at) {}
+        : SchemaError(at, fmt::format("{}:{}: {}", source, at, what)) {}
+    SchemaError(unsigned at, const std::string& message) : BadInput(message), line(at) {}
     unsigned line;
   };
 
@@ -97,6 +104,32 @@ class SchemaReader {
     return node.as_boolean()->get();
   }
 
+  /// What else is wrong with what was read. Where a column was not, another may be used.
+  void collect_checks() {
+    try {
+      check_schema(schema_, lines_);
+    } catch (const BadInputs& more) {
+      for (const std::string& line : more.lines) {
+        unsigned at = 0;
+        const std::string_view rest = std::string_view(line).substr(lines_.source.size());
+        if (!rest.starts_with(':') ||
+            std::from_chars(rest.data() + 1, rest.data() + rest.size(), at).ec != std::errc{})
+          continue;
+        const bool said = std::ranges::find(errors_, at, &SchemaError::line) != errors_.end();
+        if (said || rest.find("no column is used") != std::string_view::npos) continue;
+        errors_.push_back({at, line});
+      }
+    }
+  }
+
+  /// Whether it is "auto"; another word is an error.
+  bool read_auto(const toml::node& node, std::string_view name, std::string_view other) const {
+    if (!node.is_string()) return false;
+    if (node.as_string()->get() == "auto") return true;
+    fail(node.source(), fmt::format("{} is {}; it must be \"auto\" or {}", name,
+                                    gibbsite::quoted(node.as_string()->get()), other));
+  }
+
   /// Whether it is the second of two words.
   bool read_choice(const toml::node& node, std::string_view name, std::string_view first,
                    std::string_view second) const {
@@ -131,9 +164,10 @@ class SchemaReader {
     } else if (name == "decimal") {
       schema_.decimal = read_choice(node, name, ".", ",") ? ',' : '.';
     } else if (name == "row_norm") {
-      schema_.row_norm = read_number(node, name);
+      auto_row_norm_ = read_auto(node, name, "a number");
+      if (!auto_row_norm_) schema_.row_norm = read_number(node, name);
     } else if (name == "intercept") {
-      schema_.intercept = read_bool(node, name);
+      schema_.intercept = read_auto(node, name, "true or false") || read_bool(node, name);
     } else if (name == "missing") {
       schema_.has_missing = true;
       schema_.missing = read_string(node, name);
@@ -236,6 +270,7 @@ class SchemaReader {
   static constexpr std::int64_t max_count = 10'000'000;
   Schema schema_;
   SchemaLines lines_;
+  bool auto_row_norm_ = true;
   std::vector<SchemaError> errors_;
 };
 
@@ -345,8 +380,8 @@ positive = ""       # the class whose probability the model gives
 #                      # there is a model tells about them; "middle": they count as the middle of the
 #                      # range, as (other) or no level, as the negative class, and nothing is refused
 # decimal = ","     # numbers are written 3,5
-row_norm = 1.0      # rows longer than this are scaled down to it
-intercept = false   # true appends a constant feature, so rows get longer: sqrt(row_norm^2 + 1)
+row_norm = "auto"   # rows longer than a number given here are scaled down to it; "auto" scales none
+intercept = "auto"  # whether a constant feature is added: true or false; "auto" adds it
 # missing = ""      # how a missing cell reads, such as "?" or "NA"; "" is an empty cell: the middle of a range, no level
 
 # One line per column, of three kinds. Complete the first, or use one of the other two in its place:

@@ -11,8 +11,6 @@
 
 namespace gibbsite {
 
-// Beyond it the noise of d^2 moments, and their work, outweigh what the metric gives.
-inline constexpr std::uint64_t most_moment_features = 2000;
 // Coefficients follow from answers that lie on grids of their own: any grid is fine enough, and
 // private.
 inline constexpr double answered_coefficient_grid = 0x1p-32;
@@ -47,9 +45,9 @@ inline double moment_numbers(std::uint64_t features) {
 
 /// What stands in the way of the question; "" where nothing does. `resolved`: its settings' sums.
 inline std::string moments_obstacle(const Problem& problem, bool resolved) {
-  if (problem.features > most_moment_features) {
+  if (problem.features > most_metric_features) {
     return fmt::format("{} features have too many second moments (at most {} features)",
-                       problem.features, most_moment_features);
+                       problem.features, most_metric_features);
   }
   return resolved ? "" : fmt::format("sums over {} rows are not resolved in double", problem.rows);
 }

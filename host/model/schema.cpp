@@ -82,6 +82,10 @@ double Schema::max_unclipped_norm() const {
              : root;
 }
 
+double Schema::auto_row_norm() const {
+  return features() > most_metric_features ? 1.0 : std::max(max_unclipped_norm(), 1.0);
+}
+
 Schema::operator FeatureSpace() const {
   // A number spread evenly over its range has second moment 1/12 about the middle, 1/3 about 0.
   double squared = intercept ? 1 : 0;
@@ -144,7 +148,7 @@ void check_schema(const Schema& schema, const SchemaLines& lines) {
   // Features lie in [0, 1], so nothing is lost; far smaller rows would lose float's precision.
   if (!(schema.row_norm >= 1e-6 && schema.row_norm <= 1e6))
     fail("row_norm", fmt::format("row_norm must be a positive number between 1e-6 and 1e6, got {}; "
-                                 "1.0 is a good start",
+                                 "\"auto\" is a good start",
                                  schema.row_norm));
   std::set<std::string_view> seen;
   for (std::size_t j = 0; j < schema.columns.size(); ++j) {

@@ -27,6 +27,12 @@ double delta_up(const Guarantee& g, double epsilon) {
                                 gap_price(Wide(at) + Wide(g.pure)) * gap));
 }
 
+double best_guess(const Guarantee& g) {
+  const double missed = std::erfc(g.mu / 2 / std::sqrt(2.0));  // 2 Phi(-mu/2)
+  const double wrong = (missed - g.reveal) / (1 + std::exp(g.pure)) - g.tv;
+  return std::min(1.0, 1 - wrong);
+}
+
 Guarantee compose_up(std::span<const Guarantee> parts) {
   if (parts.empty()) throw BadInput("guarantees: there is none to compose; give at least one");
   std::vector<double> mus;

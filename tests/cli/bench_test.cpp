@@ -95,7 +95,7 @@ TEST_F(Bench, SaysWhatItFoundToPeople) {
 // A table with far fewer entries than its schema allows cannot be timed on made-up rows.
 TEST_F(Bench, TimesASparserTableItselfAndSaysThatThisIsPrivate) {
   std::ostringstream text, domain;
-  domain << "label = \"y\"\npositive = \"1\"\nrow_norm = 1.0\n[columns]\n";
+  domain << "label = \"y\"\npositive = \"1\"\nrow_norm = 1.0\nintercept = false\n[columns]\n";
   for (int k = 1; k <= 40; ++k) domain << "x" << k << " = {type = \"number\", range = [0, 1]}\n";
   for (int i = 0; i < 200; ++i) text << i % 2 << " " << 1 + i % 40 << ":0.5\n";
   folder.write("wide.svm", text.str());

@@ -24,10 +24,13 @@ TEST_F(Journey, OfTheReadmeOnBerkeley) {
   const Outcome plan =
       gibbsite({"plan", "--data", data, "--schema", domain, "--epsilon", "1", "--delta", "1e-6"});
   ASSERT_EQ(plan.status, 0) << plan.err;
-  for (const char* word : {"4,526 rows", "mechanism", "passes", "time on this machine", "path",
-                           "dalalyan", "years", "(1, 1e-06)", "chosen: whitened"}) {
+  for (const char* word :
+       {"4,526 rows", "δ = 1e-06", "best guess", "54.8 %", "rows for 90 %", "chosen: whitened",
+        "also possible: metric-path, path", "out of reach: averaged, dalalyan"}) {
     EXPECT_THAT(plan.out, HasSubstr(word));
   }
+  EXPECT_EQ(plan.err, "");
+  EXPECT_LE(std::ranges::count(plan.out, '\n'), 15);
   const Outcome fit = gibbsite({"fit", "--data", data, "--schema", domain, "--epsilon", "1",
                                 "--delta", "1e-6", "--out", "model.json"});
   ASSERT_EQ(fit.status, 0) << fit.err;
@@ -108,6 +111,66 @@ TEST_F(Journey, PlanJsonKeepsItsContract) {
   EXPECT_GT(far["iterations"].get<double>(), 0x1p64);  // no silent overflow
   EXPECT_THAT(far["why"].get<std::string>(), HasSubstr("passes over the data"));
   EXPECT_THAT(far["why"].get<std::string>(), HasSubstr("path"));
+}
+
+TEST_F(Journey, PlanShowsEveryMechanismWhereAsked) {
+  const Outcome plan = gibbsite({"plan", "--rows", "4526", "--features", "8", "--row-norm", "1",
+                                 "--epsilon", "1", "--delta", "1e-6", "--all"});
+  ASSERT_EQ(plan.status, 0) << plan.err;
+  for (const char* word : {"mechanism", "passes", "time on this machine", "path", "dalalyan",
+                           "years", "(1, 1e-06)", "chosen: whitened"}) {
+    EXPECT_THAT(plan.out, HasSubstr(word));
+  }
+}
+
+TEST_F(Journey, PlanPutsSeveralEpsilonSideBySide) {
+  const auto with = [&](const char* epsilon, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> command{"plan",  "--rows",     "1e5", "--features",
+                                     "10",    "--row-norm", "1",   "--epsilon",
+                                     epsilon, "--delta",    "1e-9"};
+    command.insert(command.end(), more.begin(), more.end());
+    return gibbsite(command);
+  };
+  const Outcome text = with("0.1,0.5,1,2");
+  ASSERT_EQ(text.status, 0) << text.err;
+  for (const char* line :
+       {"\n  0.1  whitened", "\n  0.5  whitened", "\n  1    whitened", "\n  2    whitened"}) {
+    EXPECT_THAT(text.out, HasSubstr(line));
+  }
+  const Outcome json = with("0.5,2", {"--json"});
+  ASSERT_EQ(json.status, 0) << json.err;
+  const auto plans = nlohmann::json::parse(json.out);
+  ASSERT_EQ(plans.size(), 2U);
+  EXPECT_EQ(plans[0]["offers"][0]["guarantee"]["epsilon"], 0.5);
+  EXPECT_EQ(plans[1]["offers"][0]["guarantee"]["epsilon"], 2.0);
+  // One budget out of reach is a line, all of them an error.
+  const std::vector<std::string> rejection{"--mechanism", "rejection", "--prior-precision", "1"};
+  const Outcome some = with("0.001,20", rejection);
+  EXPECT_EQ(some.status, 0) << some.err;
+  EXPECT_THAT(some.out, HasSubstr("\n  20     none\n"));
+  expect_error(with("20,30", rejection), 4, "--mechanism rejection: ");
+  expect_error(with("0.1,,1"), 2, "--epsilon: '' is not a number");
+  expect_error(with("0.1,1,"), 2, "--epsilon: '' is not a number");
+  expect_error(with("0.1;1"), 2, "--epsilon: '0.1;1' is not a number");
+  expect_error(with("0.1,-1"), 2, "--epsilon: must be");
+}
+
+// The warning is about public numbers alone, so it may be seen by anybody.
+TEST_F(Journey, SaysWhenThereAreTooFewRowsToLearnFrom) {
+  const auto with = [&](const char* count) {
+    return gibbsite({"plan", "--rows", count, "--features", "4", "--row-norm", "1", "--epsilon",
+                     "1", "--delta", "1e-5"});
+  };
+  const Outcome few = with("35");
+  EXPECT_EQ(few.status, 0);
+  EXPECT_THAT(few.err, HasSubstr("warning: 35 rows are few for 4 features at ε = 1: expect next to "
+                                 "nothing"));
+  EXPECT_THAT(few.out, HasSubstr("next to nothing"));
+  EXPECT_EQ(with("350").err, "");
+  const Outcome fit = gibbsite({"fit", "--data", "table.csv", "--schema", "table.toml", "--epsilon",
+                                "0.1", "--delta", "1e-6", "--out", "m.json", "--quiet"});
+  EXPECT_EQ(fit.status, 0) << fit.err;
+  EXPECT_THAT(fit.err, HasSubstr("warning: 120 rows are few"));
 }
 
 TEST_F(Journey, PlanOptionsReachThePlan) {

@@ -21,6 +21,7 @@ class Csv : public test::DataTest {
   Schema schema = parse_schema(R"(label = "y"
 positive = "yes"
 row_norm = 2
+intercept = false
 [columns]
 x = {type = "number", range = [0, 10]}
 color = {type = "category", levels = ["red", "dark, blue"]}

@@ -20,6 +20,7 @@ class InvalidCells : public test::DataTest {
 positive = "1"
 row_norm = 2
 invalid = "middle"
+intercept = false
 [columns]
 a = {type = "number", range = [0, 4]}
 b = {type = "category", levels = ["0", "3"]}

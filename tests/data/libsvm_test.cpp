@@ -17,6 +17,7 @@ class Libsvm : public test::DataTest {
   Schema schema = parse_schema(R"(label = "y"
 positive = "1"
 row_norm = 2
+intercept = false
 [columns]
 a = {type = "number", range = [-1, 1]}
 b = {type = "ignore"}
@@ -113,7 +114,9 @@ TEST_F(Libsvm, LinesLongerThanAChunk) {
 
 TEST_F(Libsvm, MoreRowsThanMemoryIsAClearError) {
   schema = parse_schema(
-      "label='y'\npositive='1'\n[columns]\nx={type='number',range=[-1,1],count=100000}", "s");
+      "label='y'\npositive='1'\nrow_norm=1.0\nintercept=false\n[columns]\nx={type='number',range=[-"
+      "1,1],count=100000}",
+      "s");
   std::string text;
   for (int i = 0; i < 5000000; ++i) text += "1\n";  // 2 TB of halves
   expect_error(text,

@@ -24,6 +24,7 @@ class Npy : public test::DataTest {
   Schema schema = parse_schema(R"(label = "y"
 positive = "1"
 row_norm = 2
+intercept = false
 [columns]
 a = {type = "number", range = [-1, 1]}
 b = {type = "ignore"}
@@ -134,6 +135,7 @@ TEST_F(Npy, TheSameNumbersFromEveryFormatAreTheSameDataSet) {
   schema = parse_schema(R"(label = "y"
 positive = "1"
 intercept = true
+row_norm = 1.0
 [columns]
 x = {type = "number", range = [-2, 2], count = 5}
 k = {type = "category", levels = ["0", "1", "-2"], other = true}
@@ -195,6 +197,7 @@ negative = "-1"
 missing = "nan"
 invalid = "middle"
 intercept = true
+row_norm = 1.0
 [columns]
 a = {type = "number", range = [-1, 1]}
 b = {type = "ignore"}
@@ -294,10 +297,11 @@ TEST_F(NpyBlocks, AreTheRowsAndCountsOfCellsOneByOne) {
 TEST_F(NpyBlocks, OfManyColumnsFillVectorsOfEveryLength) {
   for (const int count : {1, 2, 3, 8, 9, 15, 16, 17, 31, 33, 100}) {
     SCOPED_TRACE(count);
-    schema =
-        parse_schema("label='y'\npositive='1'\n[columns]\nx={type='number',range=[0,3],count=" +
-                         std::to_string(count) + "}\n",
-                     "s.toml");
+    schema = parse_schema(
+        "label='y'\npositive='1'\nrow_norm=1\nintercept=false\n[columns]\nx={type='number',range=["
+        "0,3],count=" +
+            std::to_string(count) + "}\n",
+        "s.toml");
     const auto k = static_cast<std::size_t>(count);
     std::vector<float> x = numbers(1100, true), y = labels(1100);
     x.resize(1100 * k, 0.5F);

@@ -1,5 +1,7 @@
 #include "gibbsite/model/schema.hpp"
 
+#include <fmt/format.h>
+
 #include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
 #include <random>
@@ -51,7 +53,8 @@ TEST(Schema, ReadsTheExampleInTheOrderOfTheFile) {
 // No level that no row was said to have: the table's `missing` adds none.
 TEST(Schema, AMissingLevelIsOfTheColumnThatAsksForIt) {
   const Schema s = parse_schema(
-      "label='y'\npositive='1'\nmissing='?'\n[columns]\nplain={type='category',levels=['a']}\n"
+      "label='y'\npositive='1'\nmissing='?'\nrow_norm=1.0\nintercept=false\n[columns]\nplain={type="
+      "'category',levels=['a']}\n"
       "own={type='category',levels=['a'],missing='NA'}\nlisted={type='category',levels=['a','?']}\n"
       "both={type='category',levels=['a','NA'],missing='NA'}\n"
       "x={type='number',range=[0,1],missing='-9'}\n",
@@ -69,15 +72,39 @@ TEST(Schema, DefaultsAreThoseOfTheHeader) {
   const Schema s = parse_schema(
       "label='y'\npositive='1'\nnegative='0'\n[columns]\nx={type='number',range=[0,1]}", "s");
   EXPECT_EQ(s.row_norm, 1.0);
-  EXPECT_FALSE(s.intercept);
+  EXPECT_TRUE(s.intercept);
   EXPECT_FALSE(s.has_missing);
   EXPECT_EQ(s.negative_name(), "0");
-  EXPECT_EQ(s.features(), 1U);
+  EXPECT_EQ(s.features(), 2U);
+}
+
+// Nothing is scaled where a private metric takes what length there is; beyond it the longest row
+// sets the noise.
+TEST(Schema, AutoScalesNoRowButWhereNoMetricCanBeHad) {
+  const auto with = [](const std::string& keys, std::size_t count) {
+    return parse_schema(fmt::format("label='y'\npositive='1'\n{}\n[columns]\n"
+                                    "x={{type='number',range=[0,1],count={}}}\n"
+                                    "k={{type='category',levels=['a','b','c']}}",
+                                    keys, count),
+                        "s");
+  };
+  for (const char* keys : {"", "row_norm='auto'\nintercept='auto'"}) {
+    EXPECT_EQ(with(keys, 8).row_norm, 3.0);
+    EXPECT_EQ(with(keys, 8).max_unclipped_norm(), 3.0);
+    EXPECT_TRUE(with(keys, 8).intercept);
+    EXPECT_EQ(with(keys, 1996).row_norm, with(keys, 1996).max_unclipped_norm()) << "2000 features";
+    EXPECT_EQ(with(keys, 1997).row_norm, 1.0);
+    EXPECT_EQ(with(keys, 1'000'000).row_norm, 1.0);
+  }
+  EXPECT_EQ(with("row_norm='auto'\nintercept=false", 1997).row_norm,
+            with("", 1997).max_unclipped_norm());
+  EXPECT_EQ(with("row_norm=0.5", 8).row_norm, 0.5);
 }
 
 TEST(Schema, CountMakesManyColumns) {
   const Schema s = parse_schema(
-      "label='y'\npositive='1'\n[columns]\nx={type='number',range=[0,255],count=12}\n"
+      "label='y'\npositive='1'\nrow_norm=1.0\nintercept=false\n[columns]\nx={type='number',range=["
+      "0,255],count=12}\n"
       "z={type='category',levels=['0','1'],count=2}",
       "s");
   ASSERT_EQ(s.columns.size(), 14U);
@@ -142,7 +169,11 @@ TEST(Schema, RefusesEachFaultWithItsLine) {
       {"row_norm = 1.0", "row_norm = -1", {"s.toml:3:", "row_norm"}},
       {"row_norm = 1.0", "row_norm = nan", {"s.toml:3:", "row_norm"}},
       {"row_norm = 1.0", "row_norm = inf", {"s.toml:3:", "row_norm"}},
-      {"row_norm = 1.0", "row_norm = \"1\"", {"s.toml:3:", "row_norm", "a number", "a string"}},
+      {"row_norm = 1.0",
+       "row_norm = \"1\"",
+       {"s.toml:3:", "row_norm is '1'", "\"auto\" or a number"}},
+      {"row_norm = 1.0", "row_norm = true", {"s.toml:3:", "row_norm", "a number", "true or"}},
+      {"intercept = true", "intercept = \"yes\"", {"s.toml:4:", "'yes'", "\"auto\" or true"}},
       {"missing = \"?\"", "missing = 7", {"s.toml:5:", "missing", "string"}},
       {"missing = \"?\"", "missing = \"", {"s.toml:5:", "TOML"}},
       {"[17, 90]", "[90, 17]", {"s.toml:9:", "'age'", "range", "lower first"}},
@@ -200,6 +231,13 @@ TEST(Schema, SaysAllThatIsWrongAtOnce) {
               ElementsAre(StartsWith("s:1: row_norm"), StartsWith("s:2: unknown key 'lable'"),
                           StartsWith("s:4: column 'z'"), StartsWith("s:5: column 'a'"),
                           HasSubstr("`label` is missing"), HasSubstr("`positive` is missing")));
+  // What can be read but must not be comes with what cannot.
+  EXPECT_THAT(
+      lines("label=''\npositive=1\nrow_norm=0\n[columns]\na={type='number'}\n"
+            "b={type='number',range=[2,1]}\n"),
+      ElementsAre(StartsWith("s:1: label is empty"), StartsWith("s:2: positive must"),
+                  StartsWith("s:3: row_norm must"), StartsWith("s:5: column 'a' is a number"),
+                  StartsWith("s:6: column 'b': range [2, 1]")));
   // What can be read but must not be.
   EXPECT_THAT(
       lines("label='y'\npositive='1'\nrow_norm=0\n[columns]\na={type='number',range=[2,1]}\n"
@@ -302,7 +340,7 @@ TEST_F(SchemaFile, TemplateMustBeFilledInAndThenReads) {
     text.replace(at, from.size(), to);
   };
   const auto parse = [&] { return parse_schema(text, "t.toml"); };
-  expect_bad_input(parse, {"t.toml:", "range", "two numbers"});
+  expect_bad_input(parse, {"t.toml:", "label is empty", "and 7 more errors"});
   for (const char* key : {"age", R"("work \"class\"")", R"("two\u000Alines")", R"("capital.gain")"})
     replace(std::string(key) + " = {type = \"number\", range = []}",
             std::string(key) + " = {type = \"number\", range = [0, 1]}");
@@ -314,9 +352,9 @@ TEST_F(SchemaFile, TemplateMustBeFilledInAndThenReads) {
   expect_bad_input(parse, {"t.toml:", "positive is empty"});
   replace("positive = \"\"", "positive = \">50K\"");
   const Schema s = parse();
-  EXPECT_EQ(s.features(), 4U);
+  EXPECT_EQ(s.row_norm, 2.0);
   EXPECT_THAT(s.feature_names(),
-              ElementsAre("age", "work \"class\"", "two\nlines", "capital.gain"));
+              ElementsAre("age", "work \"class\"", "two\nlines", "capital.gain", "(intercept)"));
 }
 
 // A first row taken for names would end in model.json.

@@ -40,6 +40,18 @@ TEST(Guarantee, PromisesNothingWhereNothingIsLeft) {
   }
 }
 
+// At even odds the best test between two laws is right with probability (1 + TV)/2.
+TEST(Guarantee, TheBestGuessIsThatOfItsParts) {
+  const auto normal_cdf = [](double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); };
+  EXPECT_EQ(best_guess({}), 0.5);
+  EXPECT_NEAR(best_guess({.mu = 0.3}), normal_cdf(0.15), 1e-15);
+  EXPECT_NEAR(best_guess({.mu = 0.3}), (1 + gdp_delta_up(0, 0.3)) / 2, 1e-15);
+  EXPECT_NEAR(best_guess({.pure = 1}), 1 / (1 + std::exp(-1.0)), 1e-15) << "randomized response";
+  EXPECT_NEAR(best_guess({.mu = 0.3, .reveal = 0.01}), normal_cdf(0.15) + 0.005, 1e-15);
+  EXPECT_NEAR(best_guess({.mu = 0.3, .tv = 0.01}), normal_cdf(0.15) + 0.01, 1e-15);
+  EXPECT_EQ(best_guess({.mu = 100}), 1);
+}
+
 TEST(Guarantee, ComposesByPythagorasAndSums) {
   const std::array parts{Guarantee{.mu = 3, .pure = 0.5, .reveal = 1e-9, .tv = 1e-12},
                          Guarantee{.mu = 4, .pure = 0.25, .reveal = 2e-9, .tv = 3e-12}};

@@ -87,7 +87,7 @@ TEST(TableShape, OfASchemaHasOneEntryAColumn) {
   EXPECT_EQ(adult.entries(), 15U);  // 6 numbers, 8 categories, the intercept
   const TableShape missing = shape_of(
       parse_schema(
-          "label = \"y\"\npositive = \"1\"\nmissing = \"?\"\n[columns]\n"
+          "label = \"y\"\npositive = \"1\"\nmissing = \"?\"\nintercept = false\n[columns]\n"
           "a = {type = \"category\", levels = [\"x\", \"z\"], other = true, missing = \"?\"}\n"
           "b = {type = \"ignore\"}\nc = {type = \"number\", range = [0, 1]}\n",
           "missing"),

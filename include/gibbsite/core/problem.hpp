@@ -20,6 +20,9 @@ struct FeatureSpace {
   double typical_row_norm = 0;
 };
 
+/// Beyond it the noise of d^2 second moments, and their work, outweigh what a private metric gives.
+inline constexpr std::uint64_t most_metric_features = 2000;
+
 /// Public constants of a GLM on n rows (docs/certificate.md). Nothing here may come from the data
 /// but n under replace-one adjacency; under add/remove `rows` is a public cap on n.
 struct Problem {

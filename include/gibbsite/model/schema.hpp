@@ -64,6 +64,10 @@ struct Schema {
   /// is <= row_norm no row is ever clipped and coefficients convert exactly to the units of the
   /// columns.
   [[nodiscard]] double max_unclipped_norm() const;
+  /// What `row_norm = "auto"` means in a file: max_unclipped_norm, which costs nothing in a private
+  /// metric; 1 beyond most_metric_features, where none can be had and the longest row sets the
+  /// noise.
+  [[nodiscard]] double auto_row_norm() const;
   operator FeatureSpace() const;  // NOLINT: a schema is the space its rows live in
   /// Throws BadInput "SOURCE: what; what to do" on row_norm <= 0, no columns, lo >= hi, duplicate
   /// levels, a label that is also a feature, and so on.

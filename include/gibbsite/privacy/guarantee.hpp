@@ -28,6 +28,11 @@ struct Guarantee {
 /// smaller epsilon holds at this one too: tv is paid for where it is cheapest.
 double delta_up(const Guarantee& guarantee, double epsilon);
 
+/// How often whoever knows every other row guesses right, at even odds, which of two neighbors was
+/// released from: 1 - (1 - delta(pure))/(1 + e^pure) + tv at most, delta(pure) = 2 Phi(mu/2) - 1 +
+/// reveal. In [1/2, 1]; for words, not rounded.
+double best_guess(const Guarantee& guarantee);
+
 /// Independent releases about the same people: sqrt(sum mu^2), sums of the rest, rounded up. Throws
 /// BadInput when they protect different neighbors, or there is none.
 Guarantee compose_up(std::span<const Guarantee> parts);

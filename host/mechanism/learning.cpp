@@ -1,0 +1,55 @@
+#include "gibbsite/mechanism/learning.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "mechanism/offers.hpp"
+
+namespace gibbsite {
+namespace {
+
+struct Measured {
+  double signal, kept;
+};
+constexpr std::array<Measured, 9> measured{{{1, 0.05},
+                                            {2, 0.1},
+                                            {5, 0.35},
+                                            {10, 0.7},
+                                            {20, 0.88},
+                                            {40, 0.96},
+                                            {80, 0.983},
+                                            {160, 0.994},
+                                            {320, 0.997}}};
+
+}  // namespace
+
+double signal_per_feature(const Problem& problem, const Neighbors& who, double mu) {
+  return signal_of(problem, who, mu) / static_cast<double>(problem.features);
+}
+
+double kept_share(double signal) {
+  if (!(signal > measured.front().signal)) {
+    return measured.front().kept * std::clamp(signal / measured.front().signal, 0.0, 1.0);
+  }
+  const auto after =
+      std::ranges::find_if(measured, [&](const Measured& point) { return point.signal >= signal; });
+  if (after == measured.end()) return measured.back().kept;
+  const Measured &b = *after, &a = *(after - 1);
+  return a.kept + (b.kept - a.kept) * std::log(signal / a.signal) / std::log(b.signal / a.signal);
+}
+
+double rows_to_keep(double share, const Problem& problem, const Neighbors& who, double mu) {
+  const auto after =
+      std::ranges::find_if(measured, [&](const Measured& point) { return point.kept >= share; });
+  double signal = after == measured.end() ? measured.back().signal : after->signal;
+  if (after != measured.begin() && after != measured.end()) {
+    const Measured &b = *after, &a = *(after - 1);
+    signal = a.signal * std::pow(b.signal / a.signal, (share - a.kept) / (b.kept - a.kept));
+  }
+  Problem one = problem;
+  one.rows = 1;
+  return std::ceil(signal / signal_per_feature(one, who, mu));
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,21 @@
+#pragma once
+// What a budget buys in terms of the model: measured, for people; no guarantee rests on it
+// (docs/whitened.md, "What a budget buys").
+#include "gibbsite/core/problem.hpp"
+#include "gibbsite/privacy/guarantee.hpp"
+
+namespace gibbsite {
+
+/// N/d: rows in units of the noise that hides one of them, n mu/k under replace-one and 2 n mu/k
+/// under add-remove, for each feature. `mu` of all that is released.
+double signal_per_feature(const Problem& problem, const Neighbors& who, double mu);
+
+/// The share of what a fit without privacy gains over always naming the commoner class that a fit
+/// in a private metric keeps at that N/d, in [0, 1]: the middle of 75 fits of 15 tables.
+double kept_share(double signal_per_feature);
+
+/// How many rows, at the same mu, keep that share; `share` within those that were measured,
+/// (0.05, 0.997), else the nearest. Rounded up.
+double rows_to_keep(double share, const Problem& problem, const Neighbors& who, double mu);
+
+}  // namespace gibbsite

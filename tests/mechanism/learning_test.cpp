@@ -1,0 +1,58 @@
+#include "gibbsite/mechanism/learning.hpp"
+
+#include <gtest/gtest.h>
+
+namespace gibbsite {
+namespace {
+
+Problem problem(std::uint64_t rows, std::uint64_t features) {
+  Problem p;
+  p.rows = rows;
+  p.features = features;
+  return p;
+}
+
+TEST(Learning, SignalIsRowsInUnitsOfTheNoise) {
+  const Neighbors replaced{Adjacency::replace_one, 1}, added{Adjacency::add_remove, 3};
+  EXPECT_DOUBLE_EQ(signal_per_feature(problem(1000, 5), replaced, 0.2), 1000 * 0.2 / 5);
+  EXPECT_DOUBLE_EQ(signal_per_feature(problem(1000, 5), added, 0.2), 2 * 1000 * 0.2 / 3 / 5);
+}
+
+TEST(Learning, MoreSignalKeepsMore) {
+  EXPECT_EQ(kept_share(0), 0);
+  double before = 0;
+  for (double signal = 0.01; signal < 1e6; signal *= 1.01) {
+    const double kept = kept_share(signal);
+    ASSERT_GE(kept, before) << signal;
+    ASSERT_LT(kept - before, 0.02) << signal << ": no jump";
+    ASSERT_LE(kept, 1);
+    before = kept;
+  }
+  EXPECT_DOUBLE_EQ(kept_share(20), 0.88);
+}
+
+TEST(Learning, RowsKeepTheShareThatWasAskedFor) {
+  for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
+    const Neighbors who{adjacency, 2};
+    for (const std::uint64_t d : {1ULL, 109ULL}) {
+      for (const double mu : {0.01, 0.7}) {
+        for (const double share : {0.06, 0.5, 0.9, 0.99}) {
+          const double rows = rows_to_keep(share, problem(7, d), who, mu);
+          const auto kept = [&](double n) {
+            return kept_share(
+                signal_per_feature(problem(static_cast<std::uint64_t>(n), d), who, mu));
+          };
+          EXPECT_GE(kept(rows), share - 1e-9);
+          if (rows > 1) {
+            EXPECT_LT(kept(rows - 1), share + 1e-9);
+          }
+        }
+        EXPECT_EQ(rows_to_keep(1, problem(7, d), who, mu),
+                  rows_to_keep(0.997, problem(7, d), who, mu));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gibbsite
