@@ -18,6 +18,7 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/model/linear_model.hpp"
+#include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/model.hpp"
 #include "gibbsite/speed/speed.hpp"
 #include "interrupt.hpp"
@@ -57,8 +58,8 @@ std::string count_line(const CellCounts& c) {
   return out;
 }
 
-// Every line is private.
-std::string ingest_report(const Dataset& data) {
+// Every line is private; column by column where `verbose`.
+std::string ingest_report(const Dataset& data, bool verbose) {
   constexpr std::size_t most = 10;
   const IngestCounts& counts = data.counts;
   std::string out = fmt::format(
@@ -70,6 +71,7 @@ std::string ingest_report(const Dataset& data) {
       counts.invalid_labels, counts.unlisted_labels, counts.clipped_rows, data.bytes_per_row(),
       data.mapped != nullptr ? "on disk" : "in memory",
       data.view().is_sparse() ? "entries that are not zero" : "dense");
+  if (!verbose) return out;
   std::vector<std::size_t> changed;
   for (std::size_t j = 0; j < counts.columns.size(); ++j)
     if (counts.columns[j].sum() > 0) changed.push_back(j);
@@ -126,10 +128,24 @@ std::string gray(const std::string& line) {
   return plain ? line : "\x1b[90m" + line + "\x1b[0m";
 }
 
-// By size; every one of at most 20. What is inside the noise is marked.
+// Names, those of numbers with the range over which their odds are.
+std::vector<std::string> described_features(const Schema& schema) {
+  std::vector<std::string> out = schema.feature_names();
+  std::size_t at = 0;
+  for (const Column& column : schema.columns) {
+    if (column.type == ColumnType::number) {
+      out[at] = fmt::format("{}, {} to {}", out[at], column.lo, column.hi);
+    }
+    at += schema.features_of(column);
+  }
+  return out;
+}
+
+// By size; every one of at most 10. What is inside the noise is marked.
 std::string coefficient_report(const LinearModel& model, const Certificate& certificate) {
-  constexpr std::size_t most = 20;
-  const std::vector<std::string> names = model.schema.feature_names();
+  constexpr std::size_t most = 10;
+  const std::vector<std::string> names = described_features(model.schema);
+  const bool log_odds = loss_named(model.loss).link_words().empty();
   const std::vector<double>& theta = model.draws.front();
   const auto deviation = coefficient_noise_up(certificate.mechanism, certificate.problem);
   const double noise = two_sided_95 * deviation.value_or(0);
@@ -150,6 +166,7 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   for (const double value : theta) inside += is_inside(value) ? 1U : 0U;
   for (const std::size_t j : order) {
     cells.push_back({names[j], fmt::format("{:+.4f}", theta[j])});
+    if (log_odds) cells.back().push_back(fmt::format("×{:.3g}", std::exp(theta[j])));
     if (deviation) {
       cells.back().push_back(fmt::format("± {:.4f}", noise));
       cells.back().emplace_back(is_inside(theta[j]) ? "within" : "");
@@ -157,8 +174,9 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
     cells.back().push_back(bar(theta[j], largest));
   }
   std::string out =
-      fmt::format("Coefficients{}{}: above 0 speaks for {} = {}\n",
-                  model.draws.size() == 1 ? "" : " of the first draw",
+      fmt::format("Coefficients{}{}{}: above 0 speaks for {} = {}\n",
+                  log_odds ? " and what they multiply the odds by" : "",
+                  model.draws.size() == 1 ? "" : ", of the first draw",
                   all ? "" : fmt::format(" (the {} largest of {})", most, theta.size()),
                   shown(model.schema.label), shown(model.schema.positive));
   std::istringstream lines(table(cells));
@@ -167,14 +185,12 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
     out += (is_inside(theta[order[i]]) ? gray(line) : line) + '\n';
   }
   if (!deviation) {
-    return out +
-           "How far noise moved a coefficient is not said here: it is more than one normal vector, "
-           "and no bound for such noise holds for every table.\n";
+    return out + "No bound on how far noise moved them holds for every table: none is given.\n";
   }
   out += fmt::format(
-      "±: privacy's noise moves a coefficient no further from the median of its law, with a "
-      "probability of at least {:.3g} %{}.\n{} of {} are within it: this bound, into which no row "
-      "enters, cannot tell them from noise.\n",
+      "±: how far privacy's noise moves a coefficient from the median of its law, with a "
+      "probability of at least {:.3g} %{}.\n{} of {} are within it: by this bound they may be "
+      "noise.\n",
       95 - 100 * setting(certificate.mechanism, "tv_gap").value_or(0),
       model.draws.size() == 1 ? "" : " each", inside, theta.size());
   return out;
@@ -262,7 +278,8 @@ struct FitCommand {
     catch_interrupts();
 
     const Dataset data = read(domain);
-    say(describe(plan.constants(domain, data.rows()), budget) + "\n" + ingest_report(data));
+    say(describe(plan.constants(domain, data.rows()), budget) + "\n" +
+        ingest_report(data, verbose));
 
     // The clock is for the screen: what is planned follows from public numbers alone.
     const Plan made = plan.make(domain, data.rows(), budget, wishes);
@@ -336,7 +353,7 @@ struct FitCommand {
 
   [[nodiscard]] std::string report(const Release& model) const {
     return fmt::format(
-        "\n{}\n{}\nWritten: {}\nNext:\n"
+        "\n{}\n{}Written: {}; next:\n"
         "  gibbsite predict --model {} --data NEW.csv --probabilities\n"
         "  gibbsite verify {}\n",
         in_words(model.certificate()), coefficient_report(model.model(), model.certificate()), out,
@@ -362,7 +379,8 @@ void define_fit(CLI::App& app) {
   app.add_flag("--release-moments", command->release_moments,
                "whitened: the model file holds the noisy second moments, gradients and curvatures "
                "that it follows from; they are paid for");
-  app.add_flag("--verbose", command->verbose, "say how the backend went about it");
+  app.add_flag("--verbose", command->verbose,
+               "say how the backend went about it, and for each column what was changed");
   app.add_option("--checkpoint", command->checkpoint,
                  "file to continue from and to save to (mode 0600: it holds the noise key)")
       ->type_name("FILE");

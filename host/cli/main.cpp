@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -96,6 +98,58 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int a
                      chosen.empty() ? "" : chosen.front()->get_name() + " ");
 }
 
+// What most people need of the options that a command has; the rest is listed behind.
+constexpr std::array<std::string_view, 14> everyday{
+    "--data",  "--labels", "--schema", "--model", "--out",      "--epsilon",  "--delta",
+    "--force", "--json",   "--all",    "--rows",  "--features", "--row-norm", "--probabilities"};
+
+void group_options(CLI::App& command) {
+  constexpr std::size_t few = 10;
+  const std::vector<CLI::Option*> options = command.get_options();
+  if (options.size() <= few) return;
+  for (CLI::Option* option : options) {
+    const std::vector<std::string>& names = option->get_lnames();
+    const bool listed = option->get_group() == "Options" && !names.empty() && names[0] != "help";
+    if (listed && std::ranges::find(everyday, "--" + names[0]) == everyday.end()) {
+      option->group("More options");
+    }
+  }
+}
+
+// Descriptions in lines that end before the hundredth column.
+class Formatter : public CLI::Formatter {
+ public:
+  static constexpr std::size_t column = 30, width = 100;
+
+  Formatter() {
+    column_width(column);
+    label("SUBCOMMAND", "COMMAND");
+    label("REQUIRED", "(required)");
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return wrapped(CLI::Formatter::make_option_desc(option));
+  }
+
+ private:
+  static std::string wrapped(const std::string& text) {
+    std::string out, word;
+    std::size_t line = 0;
+    const auto put = [&] {
+      const std::size_t length = columns_of(word);
+      if (line > 0 && line + 1 + length > width - column) {
+        out += '\n', line = 0;
+      } else if (line > 0) {
+        out += ' ', ++line;
+      }
+      out += std::exchange(word, "");
+      line += length;
+    };
+    for (const char c : text) c == ' ' ? put() : word.push_back(c);
+    put();
+    return out;
+  }
+};
+
 void flush_output() {
   std::cout.flush();
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout) {
@@ -108,8 +162,7 @@ void run(int argc, char** argv) {
   CLI::App app("Fits a logistic regression on private data and certifies what it gives away.",
                "gibbsite");
   app.set_version_flag("--version", "gibbsite " GIBBSITE_VERSION);
-  app.get_formatter()->column_width(34);
-  app.get_formatter()->label("Subcommands", "Commands");
+  app.formatter(std::make_shared<Formatter>());
   app.require_subcommand(1);
   app.footer(
       "Example:\n"
@@ -119,8 +172,10 @@ void run(int argc, char** argv) {
             [](const Command& a, const Command& b) { return a.order < b.order; });
   for (const Command& command : commands()) {
     CLI::App* sub = app.add_subcommand(command.name, command.purpose);
+    sub->group("Commands");
     sub->footer(fmt::format("Example:\n  {}", command.example));
     command.define(*sub);
+    group_options(*sub);
   }
   try {
     app.parse(argc, argv);

@@ -15,16 +15,15 @@
 namespace gibbsite::cli {
 namespace {
 
-// Code points of a UTF-8 text; every one used here is one column wide.
+std::string digits(double value) { return fmt::format("{:.4g}", value); }
+
+}  // namespace
+
 std::size_t columns_of(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
   }));
 }
-
-std::string digits(double value) { return fmt::format("{:.4g}", value); }
-
-}  // namespace
 
 std::string in_options(std::string_view message) {
   constexpr std::array<std::string_view, 25> fields{

@@ -22,6 +22,8 @@ std::string human_time(double seconds);
 std::string about(double seconds);
 /// A cell of CSV: quotes where a comma, a quote or a line end asks for them (RFC 4180).
 std::string csv_cell(const std::string& text);
+/// Columns that a UTF-8 text takes on a terminal, where each of its signs is one wide.
+std::size_t columns_of(const std::string& text);
 /// Columns padded to their widest cell, two blanks between, UTF-8; the first line is the header.
 /// Cells are shown as core/text.hpp has it.
 std::string table(const std::vector<std::vector<std::string>>& lines);

@@ -1,7 +1,12 @@
 // What a person does: plan, fit, predict, evaluate, verify, and the contracts of their output.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <regex>
 #include <set>
+#include <sstream>
 
 #include "cli/cli.hpp"
 
@@ -78,9 +83,54 @@ TEST_F(Journey, EveryCommandHasHelpWithAnExample) {
   const Outcome help = gibbsite({"--help"});
   EXPECT_EQ(help.status, 0);
   EXPECT_THAT(help.out, HasSubstr("Example:"));
+  EXPECT_THAT(help.out, HasSubstr("Commands:\n  plan "));
   EXPECT_THAT(help.out, HasSubstr("evaluate"));
   EXPECT_THAT(gibbsite({"fit", "--help"}).out, Not(HasSubstr("ledger")));
   EXPECT_THAT(gibbsite({"--version"}).out, ::testing::MatchesRegex("gibbsite [0-9.]+\n"));
+}
+
+// What everybody needs first, in lines that a terminal holds.
+TEST_F(Journey, HelpIsGroupedAndNoWiderThanATerminal) {
+  for (const char* command : {"plan", "fit", "sample", "bench"}) {
+    const std::string help = gibbsite({command, "--help"}).out;
+    const std::size_t more = help.find("\nMore options:\n");
+    ASSERT_NE(more, std::string::npos) << command;
+    EXPECT_LT(help.find("--data"), more);
+    EXPECT_LT(help.find("--schema"), more);
+    std::istringstream lines(help);
+    for (std::string line; std::getline(lines, line) && !line.starts_with("Example");) {
+      EXPECT_LE(std::ranges::count_if(line, [](char c) { return (c & 0xC0) != 0x80; }), 100)
+          << line;
+    }
+  }
+  const std::string fit = gibbsite({"fit", "--help"}).out;
+  for (const char* later : {"--mechanism", "--iterations", "--seed", "--checkpoint"}) {
+    EXPECT_GT(fit.find(later), fit.find("More options")) << later;
+  }
+}
+
+TEST_F(Journey, FitSaysWhatItDidOnOneScreen) {
+  std::string columns, header, body;
+  for (int j = 0; j < 15; ++j) {
+    columns += fmt::format("c{} = {{type = \"number\", range = [-2, 6]}}\n", j);
+    header += fmt::format("c{},", j);
+  }
+  for (int i = 0; i < 3000; ++i) {
+    for (int j = 0; j < 15; ++j) body += std::to_string((i * (j + 3)) % 11 - 3) + ",";
+    body += std::to_string(i % 11 > 4) + "\n";
+  }
+  folder.write("w.csv", header + "y\n" + body);
+  folder.write("w.toml", "label = \"y\"\npositive = \"1\"\n[columns]\n" + columns);
+  const Outcome fit = gibbsite({"fit", "--data", "w.csv", "--schema", "w.toml", "--epsilon", "1",
+                                "--delta", "1e-8", "--out", "m.json"});
+  ASSERT_EQ(fit.status, 0) << fit.err;
+  EXPECT_LE(std::ranges::count(fit.out, '\n'), 30) << fit.out;
+  EXPECT_THAT(fit.out, HasSubstr("the 10 largest of 16"));
+  // Odds from the low end of a range to its high end are e to the coefficient.
+  std::smatch found;
+  const std::regex line("(c[0-9]+), -2 to 6 +([+-][0-9.]+) +×([0-9.e+-]+)");
+  ASSERT_TRUE(std::regex_search(fit.out, found, line)) << fit.out;
+  EXPECT_NEAR(std::stod(found[3]) / std::exp(std::stod(found[2])), 1, 0.01);
 }
 
 TEST_F(Journey, PlanJsonKeepsItsContract) {

@@ -14,7 +14,7 @@ class OneRow : public Cli {
     std::string table = "age,work,income\n";
     for (int i = 0; i < 50; ++i) table += "30,Private,<=50K\n";
     folder.write("table.csv", table + last + "\n");
-    return gibbsite(fit({"--out", "model.json", "--iterations", "3", "--force"}));
+    return gibbsite(fit({"--out", "model.json", "--iterations", "3", "--force", "--verbose"}));
   }
   void write_schema(const std::string& from, const std::string& to) const {
     std::string text = schema();

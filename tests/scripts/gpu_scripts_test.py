@@ -148,7 +148,7 @@ case $1 in
       echo 'gibbsite: --backend cuda: 3 MiB are free'; exit 3
     fi
     while [[ $1 != --out ]]; do shift; done
-    echo {} >"$2"; echo 'certificate path: 5 steps'; echo 'backend cuda: Card' ;;
+    echo {} >"$2"; echo 'mechanism path: 5 steps'; echo 'backend cuda: Card' ;;
 esac
 """
 
@@ -236,7 +236,7 @@ class Scripts(unittest.TestCase):
         report = json.loads(path.read_text())
         self.assertEqual(len(report["steps"]), 5)
         self.assertEqual(report["fit"]["rows"], 50)
-        self.assertEqual(report["fit"]["plan"], "certificate path: 5 steps.")
+        self.assertEqual(report["fit"]["plan"], "mechanism path: 5 steps.")
         ended_badly = {p["name"]: p["what"] for p in report["programs"] if p["result"] == "failed"}
         self.assertEqual(ended_badly["one-pass"], "a fault")
         self.assertIn("## One step of all chains", path.with_suffix(".md").read_text())
