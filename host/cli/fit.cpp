@@ -118,9 +118,6 @@ std::string bar(double value, double largest) {
                    : std::string(static_cast<std::size_t>(half), ' ') + "│" + blocks;
 }
 
-// 2 Phi(1.96) - 1 = 95 %.
-constexpr double two_sided_95 = 1.959963984540054;
-
 // Gray on a terminal that takes colors.
 std::string gray(const std::string& line) {
   const bool plain =

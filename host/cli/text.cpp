@@ -236,7 +236,7 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
 
 std::string plan_table(const Plan& plan, std::span<const double> seconds) {
   std::vector<std::vector<std::string>> lines{{"", "mechanism", "T", "step size h", "β", "prior m",
-                                               "μ", "TV gap", "(ε, δ)", "passes",
+                                               "μ", "TV gap", "coefficient ±", "passes",
                                                "time on this machine"}};
   for (std::size_t i = 0; i < plan.offers.size(); ++i) {
     const Offer& offer = plan.offers[i];
@@ -249,15 +249,21 @@ std::string plan_table(const Plan& plan, std::span<const double> seconds) {
       continue;
     }
     const auto iterations = setting(m, "iterations");
-    lines.push_back({i == plan.chosen && offer.feasible ? "→" : " ", name,
-                     iterations ? human_count(*iterations) : "-", cell(setting(m, "step_size")),
-                     cell(setting(m, "beta")), prior,
-                     offer.guarantee.mu > 0 ? digits(offer.guarantee.mu) : "-",
-                     cell(setting(m, "tv_gap")),
-                     fmt::format("({:.4g}, {:.4g})", plan.budget.epsilon, plan.budget.delta),
-                     human_count(offer.cost.passes), human_time(seconds[i])});
+    const auto noise =
+        offer.feasible ? coefficient_noise_up(m, plan.problem) : std::optional<double>{};
+    lines.push_back(
+        {i == plan.chosen && offer.feasible ? "→" : " ", name,
+         iterations ? human_count(*iterations) : "-", cell(setting(m, "step_size")),
+         cell(setting(m, "beta")), prior, offer.guarantee.mu > 0 ? digits(offer.guarantee.mu) : "-",
+         cell(setting(m, "tv_gap")), noise ? fmt::format("{:.2g}", two_sided_95 * *noise) : "-",
+         human_count(offer.cost.passes), human_time(seconds[i])});
   }
-  std::string out = describe(plan.problem, plan.budget) + "\n\n" + table(lines) + "\n";
+  std::string out =
+      describe(plan.problem, plan.budget) +
+      fmt::format("\n(ε, δ) = ({:.4g}, {:.4g})\n\n", plan.budget.epsilon, plan.budget.delta) +
+      table(lines) +
+      "\ncoefficient ±: how far privacy's noise moves one at most, with a probability of 95 %, "
+      "where a bound is known\n\n";
   for (std::size_t i = 0; i < plan.offers.size(); ++i) {
     const Offer& offer = plan.offers[i];
     out += fmt::format("{} {}: {}\n",

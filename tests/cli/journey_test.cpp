@@ -168,7 +168,7 @@ TEST_F(Journey, PlanShowsEveryMechanismWhereAsked) {
                                  "--epsilon", "1", "--delta", "1e-6", "--all"});
   ASSERT_EQ(plan.status, 0) << plan.err;
   for (const char* word : {"mechanism", "passes", "time on this machine", "path", "dalalyan",
-                           "years", "(1, 1e-06)", "chosen: whitened"}) {
+                           "years", "(1, 1e-06)", "coefficient ±", "chosen: whitened"}) {
     EXPECT_THAT(plan.out, HasSubstr(word));
   }
 }
