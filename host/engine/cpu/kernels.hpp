@@ -21,6 +21,10 @@ namespace gibbsite::cpu {
 /// Instruction set in use, for people.
 std::string instruction_set();
 
+/// Numbers in one of its vectors.
+template <class T>
+std::size_t lanes();
+
 /// A loss as the kernels take it.
 struct LossChoice {
   unsigned index;  ///< place in the list of losses (kernels/losses.hpp); no_loss: not compiled in

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "engine/clip.hpp"
-#include "engine/cpu/layout.hpp"
 
 namespace gibbsite::cpu {
 namespace {
@@ -61,13 +60,11 @@ class BlockSums {
   std::vector<Aligned<double>> results_;  // of nodes; none for one thread
 };
 
-bool dense(const Table& table) { return table.rows.x.data != nullptr; }
-
 std::size_t packed_or_plain(const Table& table) {
-  return dense(table) ? packed_size<double>(table.features) : table.features;
+  return table.dense() ? packed_size<double>(table.features) : table.features;
 }
 void pack_for(const Table& table, std::span<const double> v, double* to) {
-  dense(table) ? pack(v, to) : void(std::ranges::copy(v, to));
+  table.dense() ? pack(v, to) : void(std::ranges::copy(v, to));
 }
 
 // A member's rows in a metric, clipped.
@@ -105,9 +102,9 @@ class Capped final : public CappedLoss {
         theta_(packed_),
         sums_(crew, table.rows.size(), packed_ + 1, table.numbers()) {
     constexpr std::size_t bytes = 12 << 10;  // half of it in the nearest cache
-    sub_block_ = dense(table) ? std::clamp<std::size_t>(
-                                    bytes / (table.features * sizeof(float)) / 8 * 8, 8, 256)
-                              : 128;
+    sub_block_ = table.dense() ? std::clamp<std::size_t>(
+                                     bytes / (table.features * sizeof(float)) / 8 * 8, 8, 256)
+                               : 128;
     for (std::size_t w = 0; w < sums_.members(); ++w) {
       workers_.push_back({Aligned<double>(3 * sub_block_), caps_.scratch()});
     }
@@ -127,8 +124,8 @@ class Capped final : public CappedLoss {
           }
         });
     found_ = true;
-    dense(table_) ? unpack<double>(sums, out)
-                  : void(std::copy_n(sums, table_.features, out.begin()));
+    table_.dense() ? unpack<double>(sums, out)
+                   : void(std::copy_n(sums, table_.features, out.begin()));
     return sums[packed_];
   }
 
@@ -159,15 +156,6 @@ class Capped final : public CappedLoss {
 };
 
 }  // namespace
-
-RowsPart Table::part(std::size_t first, std::size_t last) const {
-  if (rows.x.data == nullptr) return {{}, rows.entries.part(first, last)};
-  return {{rows.x.data + first * features, last - first, features}, {}};
-}
-
-std::size_t Table::numbers() const {
-  return rows.x.data == nullptr ? 5 * rows.entries.entries() : rows.x.rows * features;
-}
 
 Caps::Caps(const Table& table, const Loss& loss, MatrixView<const double> P, double clip)
     : table_(table),

@@ -4,21 +4,11 @@
 #include <memory>
 
 #include "core/crew.hpp"
-#include "engine/cpu/kernels.hpp"
 #include "engine/cpu/moments.hpp"
+#include "engine/cpu/table.hpp"
 #include "gibbsite/engine/engine.hpp"
 
 namespace gibbsite::cpu {
-
-/// A table: rows as numbers, or as entries where x has none.
-struct Table {
-  RowsPart rows;
-  std::size_t features = 0;
-  std::span<const float> y;
-  [[nodiscard]] RowsPart part(std::size_t first, std::size_t last) const;
-  /// Of X, as dense ones; an entry met by itself costs as much as about five.
-  [[nodiscard]] std::size_t numbers() const;
-};
 
 /// The caps of rows, found once; one float each.
 class Caps {

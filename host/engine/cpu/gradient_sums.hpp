@@ -1,0 +1,33 @@
+#pragma once
+// Gradients of a group of chains over blocks of rows, by one thread.
+#include "engine/cpu/pairwise.hpp"
+#include "engine/cpu/table.hpp"
+
+namespace gibbsite::cpu {
+
+/// In T: float or double.
+template <class T>
+class GradientSums {
+ public:
+  /// Of groups of that layout. Allocates here, never later.
+  GradientSums(const Table& table, const LossChoice& loss, const Layout& layout);
+
+  /// Sums [group.size] over those blocks, until the next call. theta [group.size]: as the kernels
+  /// read it.
+  const double* over(const Group& group, const T* theta, Range blocks);
+
+ private:
+  static constexpr bool single = sizeof(T) == sizeof(float);
+  void add_few(const Group& group, const T* theta, const RowsPart& rows, const float* y, T* sums);
+  void add_panels(const Group& group, const T* theta, const RowsPart& rows, const float* y,
+                  T* sums);
+
+  Table table_;
+  LossChoice loss_;
+  std::size_t sub_block_;
+  PairwiseSum gradient_;          // [size]
+  Aligned<T> sums_;               // [size] of a block; double sums are added in place
+  Aligned<T> widened_, scratch_;  // a sub-block of x as T; its residuals
+};
+
+}  // namespace gibbsite::cpu

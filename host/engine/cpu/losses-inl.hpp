@@ -1,0 +1,177 @@
+// Losses and their slopes on vectors. Compiled once per instruction set, as Highway wants it.
+#if defined(GIBBSITE_ENGINE_CPU_LOSSES_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef GIBBSITE_ENGINE_CPU_LOSSES_INL_HPP
+#undef GIBBSITE_ENGINE_CPU_LOSSES_INL_HPP
+#else
+#define GIBBSITE_ENGINE_CPU_LOSSES_INL_HPP
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numbers>
+
+#include "engine/cpu/atanh-inl.hpp"
+#include "engine/cpu/vectors-inl.hpp"
+#include "kernels/losses.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace gibbsite::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Exponents of T, and e^r = 1 + r + r^2 q(r) for |r| <= log(2) / 2: q is the minimax polynomial of
+// the relative error, 3e-9 in float and 4e-18 in double (Remez exchange in 60 digits).
+template <class T>
+struct ExpConstants;
+template <>
+struct ExpConstants<float> {
+  static constexpr int mantissa = 23;
+  static constexpr float log2_high = 0.693359375f, log2_low = -2.12194440e-4f;  // high: 9 bits
+  static constexpr float far = 87.33f;  // e^-far is the smallest normal number
+  static constexpr float q[] = {0.4999999341f, 0.1666652011f, 0.04166839421f, 0.008368780411f,
+                                0.001381446706f};
+};
+template <>
+struct ExpConstants<double> {
+  static constexpr int mantissa = 52;
+  static constexpr double log2_high = 6.93147180369123816490e-01,  // 32 bits
+      log2_low = 1.90821492927058770002e-10;
+  static constexpr double far = 708.39;
+  static constexpr double q[] = {0.5000000000000010721,    0.16666666666666410235,
+                                 0.041666666666529188594,  0.0083333333334956237916,
+                                 0.0013888888943922639616, 0.00019841269504765356436,
+                                 2.4801492762795647439e-5, 2.7557587342203818353e-6,
+                                 2.7630378620805180305e-7, 2.4999965343255922631e-8};
+};
+
+// e^v, |v| <= far. Not a number stays none.
+template <class D>
+HWY_INLINE hn::Vec<D> Exp(D d, hn::Vec<D> v) {
+  using T = Lane<D>;
+  using C = ExpConstants<T>;
+  const hn::RebindToSigned<D> bits;
+  // Adding 1.5 * 2^mantissa rounds to an integer, which is then in the low bits.
+  const auto magic = hn::Set(d, T(1.5) * static_cast<T>(int64_t{1} << C::mantissa));
+  const auto shifted = hn::MulAdd(v, hn::Set(d, T(1.442695040888963407359924681)), magic);
+  const auto exponent = hn::Sub(shifted, magic);
+  auto r = hn::NegMulAdd(exponent, hn::Set(d, C::log2_high), v);
+  r = hn::NegMulAdd(exponent, hn::Set(d, C::log2_low), r);
+  const auto e = hn::Add(hn::MulAdd(Polynomial(d, r, C::q), hn::Mul(r, r), r), hn::Set(d, T{1}));
+  return hn::BitCast(
+      d, hn::Add(hn::BitCast(bits, e), hn::ShiftLeft<C::mantissa>(hn::BitCast(bits, shifted))));
+}
+
+// 1 / v for a v that is normal, as its reciprocal is. A division costs more than all of Exp; a
+// guess of 12 bits or more (8 on NEON) doubles its digits at each step.
+template <class D>
+HWY_INLINE hn::Vec<D> Reciprocal(D d, hn::Vec<D> v) {
+  const auto two = hn::Set(d, Lane<D>{2});
+  const auto better = [&](hn::Vec<D> guess)
+                          HWY_ATTR { return hn::Mul(guess, hn::NegMulAdd(v, guess, two)); };
+  if constexpr (sizeof(Lane<D>) == sizeof(float)) {
+    return better(better(hn::ApproximateReciprocal(v)));
+  } else {
+#if HWY_TARGET <= HWY_AVX3
+    if constexpr (hn::MaxLanes(D()) == 8) {
+      return better(better(hn::Vec<D>{_mm512_rcp14_pd(v.raw)}));
+    }
+#endif
+    return hn::Div(hn::Set(d, 1.0), v);
+  }
+}
+
+// f(z, y) lane by lane.
+template <class D, class F>
+HWY_INLINE hn::Vec<D> LaneByLane(D d, hn::Vec<D> z, hn::Vec<D> y, F f) {
+  HWY_ALIGN Lane<D> logit[most_lanes<Lane<D>>], label[most_lanes<Lane<D>>];
+  hn::Store(z, d, logit);
+  hn::Store(y, d, label);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) logit[i] = f(logit[i], label[i]);
+  return hn::Load(d, logit);
+}
+
+// A loss without a form for vectors.
+template <class D, class Loss>
+HWY_INLINE hn::Vec<D> Residual(D d, Loss /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  return LaneByLane(d, z, y,
+                    [](Lane<D> logit, Lane<D> label) { return Loss::residual(logit, label); });
+}
+
+// f' = -y / (1 + e^(y z)): where |z| > far it differs from its value at far by less than the
+// smallest normal number. Min and Max may drop what is not a number, so it is put back.
+template <class D>
+HWY_INLINE hn::Vec<D> Residual(D d, losses::logistic /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  using T = Lane<D>;
+  const auto far = hn::Set(d, ExpConstants<T>::far);
+  const auto t = hn::Max(hn::Neg(far), hn::Min(far, hn::Mul(y, z)));
+  const auto sum = hn::Add(hn::Set(d, T{1}), Exp(d, t));
+  return hn::IfThenElse(hn::IsNaN(z), z, hn::Neg(hn::Mul(y, Reciprocal(d, sum))));
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> Residual(D d, losses::logistic_capped /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  const auto most = hn::Set(d, Lane<D>{0.5});
+  const auto held = hn::Max(hn::Neg(most), hn::Min(most, Residual(d, losses::logistic(), z, y)));
+  return hn::IfThenElse(hn::IsNaN(z), z, held);
+}
+
+// f in double, of a loss without a form for vectors.
+template <class D, class Loss>
+HWY_INLINE hn::Vec<D> Value(D d, Loss /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  return LaneByLane(d, z, y, [](double logit, double label) { return Loss::value(logit, label); });
+}
+
+// f = max(-y z, 0) + log(1 + e^-|y z|), stable for every z; beyond far it differs from that by less
+// than the smallest normal number.
+template <class D>
+HWY_INLINE hn::Vec<D> Value(D d, losses::logistic /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  const auto t = hn::Mul(y, z);
+  const auto near = hn::Min(hn::Abs(t), hn::Set(d, ExpConstants<double>::far));
+  const auto e = Exp(d, hn::Neg(near));
+  const auto log1p = TwiceAtanh(d, hn::Div(e, hn::Add(hn::Set(d, 2.0), e)));
+  const auto f = hn::Add(hn::Max(hn::Neg(t), hn::Zero(d)), log1p);
+  return hn::IfThenElse(hn::IsNaN(z), z, f);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> Value(D d, losses::logistic_capped /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  const auto t = hn::Mul(y, z);
+  const auto held = hn::NegMulAdd(t, hn::Set(d, 0.5), hn::Set(d, std::numbers::ln2));
+  return hn::IfThenElse(hn::Lt(t, hn::Zero(d)), held, Value(d, losses::logistic(), z, y));
+}
+
+// A loss that no kernel was compiled for.
+template <class D>
+HWY_INLINE hn::Vec<D> Value(D d, const Loss* loss, hn::Vec<D> z, hn::Vec<D> y) {
+  return LaneByLane(d, z, y, [loss](double logit, double label) {
+    const auto of_lane = static_cast<float>(label);
+    return loss->value_sum({&logit, 1}, {&of_lane, 1});
+  });
+}
+template <class D>
+HWY_INLINE hn::Vec<D> Residual(D d, const Loss* loss, hn::Vec<D> z, hn::Vec<D> y) {
+  constexpr size_t most = most_lanes<Lane<D>>;
+  HWY_ALIGN Lane<D> lanes[most];
+  double logit[most], residual[most];
+  float label[most];
+  hn::Store(z, d, lanes);
+  std::copy_n(lanes, hn::Lanes(d), logit);
+  hn::Store(y, d, lanes);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) label[i] = static_cast<float>(lanes[i]);
+  loss->residuals({logit, hn::Lanes(d)}, {label, hn::Lanes(d)}, {residual, hn::Lanes(d)});
+  for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = static_cast<Lane<D>>(residual[i]);
+  return hn::Load(d, lanes);
+}
+
+// visit(loss): a struct of scalar functions, or a Loss*.
+template <class Visit>
+void WithLoss(const LossChoice& loss, const Visit& visit) {
+  if (loss.index == kernels::no_loss) return visit(loss.other);
+  kernels::with_loss(
+      loss.index, [&]<class Compiled>() HWY_ATTR { visit(Compiled()); }, Losses{});
+}
+
+}  // namespace gibbsite::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif

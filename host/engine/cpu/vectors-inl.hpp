@@ -1,0 +1,44 @@
+// Vectors of T beside rows of floats. Compiled once per instruction set, as Highway wants it.
+#if defined(GIBBSITE_ENGINE_CPU_VECTORS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef GIBBSITE_ENGINE_CPU_VECTORS_INL_HPP
+#undef GIBBSITE_ENGINE_CPU_VECTORS_INL_HPP
+#else
+#define GIBBSITE_ENGINE_CPU_VECTORS_INL_HPP
+#endif
+
+#include <hwy/highway.h>
+
+#include "engine/cpu/kernels.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace gibbsite::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+using Wide = hn::ScalableTag<T>;
+template <class T>
+using Narrow = hn::CappedTag<T, 1>;  // rows shorter than a vector
+
+template <class D>
+using Lane = hn::TFromD<D>;
+template <class T>
+constexpr size_t most_lanes = HWY_MAX_BYTES / sizeof(T);
+
+// Floats in memory as T.
+template <class D>
+HWY_INLINE hn::Vec<D> LoadAs(D d, const float* HWY_RESTRICT x) {
+  if constexpr (sizeof(Lane<D>) == sizeof(float)) {
+    return hn::LoadU(d, x);
+  } else {
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), x));
+  }
+}
+
+// r[i] = f'(z[i], y[i]) and f[i] = f(z[i], y[i]); may be where z is. In losses.cpp.
+template <class T>
+void ResidualsOf(const LossChoice& loss, const T* z, const float* y, size_t count, T* r);
+void Values(const LossChoice& loss, const double* z, const float* y, size_t count, double* f);
+
+}  // namespace gibbsite::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif
