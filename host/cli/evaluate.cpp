@@ -6,34 +6,15 @@
 
 #include "command.hpp"
 #include "gibbsite/certificate/model_file.hpp"
-#include "gibbsite/chains/potential.hpp"
+#include "gibbsite/compare/compare.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/linear_model.hpp"
-#include "gibbsite/model/model.hpp"
 #include "gibbsite/release/predict.hpp"
 #include "options.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
 namespace {
-
-// The ordinary fit on the same rows, as a yardstick: the maximum likelihood estimate with a ridge
-// just large enough that it exists. It holds no privacy at all and is never written.
-Evaluation evaluate_non_private(const LinearModel& model, const Dataset& data) {
-  constexpr std::size_t most_features = 2000;  // Newton's method on a dense Hessian
-  if (data.features() > most_features) {
-    throw BadInput(fmt::format(
-        "--beside-non-private: the table has {} features, at most {} are fitted; leave it out",
-        data.features(), most_features));
-  }
-  const auto backend = make_backend("reference");
-  const Potential potential{.engine = backend->load(data.view(), data.y, loss_named(model.loss)),
-                            .beta = 1,
-                            .prior_precision = 1e-3,
-                            .center = {}};
-  const LinearModel yardstick{model.loss, model.schema, {minimize(potential, 1e-6).theta}};
-  return evaluate(predict_probabilities(yardstick, data.view()), data.y);
-}
 
 std::string percent(double fraction) { return fmt::format("{:.2f} %", 100 * fraction); }
 std::string area(double auc) {
@@ -71,7 +52,13 @@ struct EvaluateCommand {
         {"log-loss", fmt::format("{:.4f}", result.log_loss), ""},
         {"AUC", area(result.auc), ""}};
     if (beside) {
-      const Evaluation yardstick = evaluate_non_private(linear, data);
+      const auto fitted = non_private_fit(data, linear.loss);
+      if (!fitted) {
+        throw BadInput(fmt::format(
+            "--beside-non-private: the table has {} features, at most {} are fitted; leave it out",
+            data.features(), most_non_private_features));
+      }
+      const Evaluation yardstick = evaluate(predict_probabilities(*fitted, data.view()), data.y);
       lines[0].emplace_back("NOT PRIVATE fit of these rows");
       lines[1].push_back(percent(yardstick.accuracy));
       lines[2].push_back(fmt::format("{:.4f}", yardstick.log_loss));

@@ -8,74 +8,17 @@
 #include <iterator>
 #include <numeric>
 
+#include "svg.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
 namespace {
 
-// Okabe and Ito's, without black and yellow, which vanish on dark and on white, and two more.
-constexpr const char* colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                  "#e69f00", "#56b4e9", "#8a7a00", "#7d6a5b"};
-constexpr std::size_t most_chains = std::size(colors);
+constexpr std::size_t most_chains = std::size(svg_colors);
 constexpr double panel_width = 430, panel_height = 104, left = 66, gap = 74, right = 18;
 constexpr double head = 78, row_height = panel_height + 42, foot = 66;
 constexpr double ranks_left = left + panel_width + gap;
 constexpr double width = ranks_left + panel_width + right;
-constexpr const char* style =
-    R"(<style>
-text { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; font-size: 12px; fill: #4d545c; }
-.title { font-size: 16px; font-weight: 600; } .panel { font-size: 13px; font-weight: 600; }
-.end { text-anchor: end; } .middle { text-anchor: middle; }
-.axis { stroke: #7d858e; stroke-width: 1; fill: none; } .rule { stroke: #8a929b; stroke-opacity: 0.25; }
-.trace { fill: none; stroke-width: 0.8; stroke-opacity: 0.75; stroke-linejoin: round; }
-.band { fill: #8a929b; fill-opacity: 0.22; } .edge { stroke: #7d858e; stroke-width: 0.8; fill: none; }
-.even { stroke: #7d858e; stroke-width: 0.8; stroke-dasharray: 3 3; fill: none; }
-@media (prefers-color-scheme: dark) { text { fill: #c3cad2; } }
-</style>
-)";
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 32 ? '?' : c;  // no XML has control characters
-    }
-  }
-  return out;
-}
-
-// Round numbers in [low, high], about `count` of them.
-std::vector<double> ticks(double low, double high, double count) {
-  const double rough = (high - low) / count;
-  const double power = std::pow(10.0, std::floor(std::log10(rough)));
-  double step = 10 * power;
-  for (const double times : {5.0, 2.0, 1.0}) {
-    if (times * power >= rough) step = times * power;
-  }
-  std::vector<double> out;
-  for (double k = std::ceil(low / step); k * step <= high; ++k) out.push_back(k * step + 0.0);
-  return out;
-}
-
-struct Range {
-  double low = 0, high = 1;
-  // From 0 at `low` to 1 at `high`.
-  [[nodiscard]] double share(double value) const { return (value - low) / (high - low); }
-};
-
 // Ranks from 1 to S of the S draws of one parameter, equal draws sharing their mean rank.
 std::vector<double> mean_ranks(const std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
@@ -89,7 +32,7 @@ std::vector<double> mean_ranks(const std::vector<double>& values) {
   return out;
 }
 
-class Plots {
+class Plots : Svg {
  public:
   Plots(const Draws& draws, std::span<const std::size_t> parameters)
       : draws_(draws),
@@ -102,11 +45,7 @@ class Plots {
   std::string svg(const std::string& title, const std::vector<std::string>& names,
                   const std::vector<Summary>& summaries) {
     const double height = head + static_cast<double>(parameters_.size()) * row_height + foot;
-    put(R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1}" width="{0}" height="{1}" role="img" aria-label="{2}">)",
-        width, height, escaped(title));
-    out_ += '\n';
-    out_ += style;
-    put("<text class=\"title\" x=\"{}\" y=\"24\">{}</text>\n", left, escaped(title));
+    begin(width, height, left, title);
     legend();
     for (std::size_t p = 0; p < parameters_.size(); ++p) {
       const std::size_t j = parameters_[p];
@@ -134,16 +73,10 @@ class Plots {
           "when the chains agree and their draws are independent.</text>\n",
           left, bottom + 50);
     }
-    out_ += "</svg>\n";
-    return std::move(out_);
+    return end();
   }
 
  private:
-  template <typename... T>
-  void put(fmt::format_string<T...> text, T&&... values) {
-    fmt::format_to(std::back_inserter(out_), text, std::forward<T>(values)...);
-  }
-
   [[nodiscard]] double value(std::size_t n, std::size_t c, std::size_t j) const {
     return draws_.values[(n * draws_.chains + c) * draws_.parameters + j];
   }
@@ -186,7 +119,7 @@ class Plots {
   void legend() {
     double x = left;
     for (std::size_t k = 0; k < shown_.size(); ++k, x += 88) {
-      put("<path d=\"M{} 48h20\" stroke=\"{}\" stroke-width=\"3\"/>", x, colors[k]);
+      put("<path d=\"M{} 48h20\" stroke=\"{}\" stroke-width=\"3\"/>", x, svg_colors[k]);
       put("<text x=\"{}\" y=\"52\">chain {}</text>\n", x + 26, shown_[k] + 1);
     }
     if (shown_.size() < draws_.chains) {
@@ -231,7 +164,7 @@ class Plots {
     const auto columns = static_cast<std::size_t>(panel_width);
     const bool all = draws_.draws <= 2 * columns;
     for (std::size_t k = 0; k < shown_.size(); ++k) {
-      put("<path class=\"trace\" stroke=\"{}\" d=\"", colors[k]);
+      put("<path class=\"trace\" stroke=\"{}\" d=\"", svg_colors[k]);
       if (all) {
         for (std::size_t n = 0; n < draws_.draws; ++n) {
           put("{}{:.1f} {:.1f}", n == 0 ? 'M' : 'L', across(static_cast<double>(n)),
@@ -282,7 +215,7 @@ class Plots {
       const double x = ranks_left + static_cast<double>(k) * facet + 5;
       put("<rect class=\"band\" x=\"{:.1f}\" width=\"{:.1f}\" y=\"{:.1f}\" height=\"{:.1f}\"/>\n",
           x, facet - 10, high, low - high);
-      put("<path fill=\"{}\" fill-opacity=\"0.85\" d=\"M{:.1f} {:.1f}", colors[k], x, bottom);
+      put("<path fill=\"{}\" fill-opacity=\"0.85\" d=\"M{:.1f} {:.1f}", svg_colors[k], x, bottom);
       for (std::size_t i = 0; i < bins_; ++i) {
         put("V{:.1f}h{:.2f}", height(bar(p, shown_[k], i)), bar_width);
       }
@@ -310,7 +243,6 @@ class Plots {
   std::size_t bins_;
   std::vector<std::vector<double>> counts_;  // of `parameters`: [C x bins]
   std::vector<std::size_t> shown_;           // chains
-  std::string out_;
 };
 
 }  // namespace

@@ -73,8 +73,8 @@ TEST_F(Journey, OfTheReadmeOnBerkeley) {
 }
 
 TEST_F(Journey, EveryCommandHasHelpWithAnExample) {
-  for (const char* command :
-       {"plan", "fit", "predict", "evaluate", "verify", "schema", "devices", "bench", "sample"}) {
+  for (const char* command : {"plan", "fit", "predict", "evaluate", "verify", "schema", "devices",
+                              "bench", "sample", "compare"}) {
     const Outcome help = gibbsite({command, "--help"});
     EXPECT_EQ(help.status, 0) << command;
     EXPECT_EQ(help.err, "");
