@@ -9,6 +9,7 @@
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 #include "mechanism/moments_question.hpp"
+#include "tests/mechanism/problems.hpp"
 
 namespace gibbsite {
 namespace {
@@ -16,13 +17,9 @@ namespace {
 using ::testing::HasSubstr;
 
 Problem problem(std::uint64_t rows, std::uint64_t features) {
-  Problem p;
-  p.rows = rows;
-  p.features = features;
-  p.row_norm = 3;
+  Problem p = support::long_rows(rows, features);
   p.intercept = true;
-  p.typical_row_norm = 2;
-  p.drop_from_zero = 0.6931471805599454;
+  p.drop_from_zero = support::logistic_drop;
   return p;
 }
 

@@ -11,11 +11,13 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/plan.hpp"
+#include "tests/mechanism/problems.hpp"
 
 namespace gibbsite {
 namespace {
 
 using boost::math::quadrature::gauss_kronrod;
+using support::problem;
 using ::testing::HasSubstr;
 
 // gamma in the place of 1/sigma: what mu is for Gaussian noise.
@@ -68,41 +70,17 @@ TEST(OutputPure, NoCellTellsNeighborsApartBeyondEpsilon) {
   }
 }
 
-Problem problem(std::uint64_t rows, std::uint64_t features) {
-  Problem p;
-  p.rows = rows;
-  p.features = features;
-  p.drop_from_zero = 0.6931471805599454;
-  return p;
-}
-
 TEST(OutputPure, EveryOfferKeepsItsBudgetAndUsesIt) {
-  int planned = 0;
-  for (const std::uint64_t rows : {1ULL, 100ULL, 32561ULL, 1'000'000ULL}) {
-    for (const double epsilon : {0.1, 1.0, 8.0}) {
-      for (const std::uint64_t draws : {1ULL, 5ULL}) {
-        for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
-          const Budget budget{epsilon, 1e-26, adjacency, 2, draws};
-          const Problem p = problem(rows, 20);
-          const Offer offer =
-              gibbsite::offer(std::type_identity<PureOutputPerturbation>{}, p, budget, {});
-          ASSERT_TRUE(offer.feasible) << offer.why;
-          const auto& s = std::get<PureOutputPerturbation>(offer.mechanism);
-          EXPECT_EQ(offer.guarantee.mu, 0);
-          EXPECT_LE(offer.guarantee.pure, epsilon);
-          EXPECT_GE(offer.guarantee.pure, epsilon * (1 - 1e-7)) << "budget left unused";
-          EXPECT_LE(delta_up(offer.guarantee, epsilon), 1e-26);
-          EXPECT_EQ(delta_up(offer.guarantee, epsilon * 0.999), 1);
-          const double one = output_epsilon_up(p.lipschitz_up(), budget.neighbors(), s.ridge,
-                                               s.gradient_norm, s.noise_rate);
-          EXPECT_LE(one * static_cast<double>(draws), offer.guarantee.pure);
-          EXPECT_LT(s.gradient_norm, 0.2 * p.lipschitz_up() * 4);
-          ++planned;
-        }
-      }
-    }
-  }
-  EXPECT_EQ(planned, 48);
+  support::expect_output_offers<PureOutputPerturbation>(
+      1e-26, [](const Problem& p, const Budget& budget, const Guarantee& all, const auto& s) {
+        EXPECT_EQ(all.mu, 0);
+        EXPECT_LE(all.pure, budget.epsilon);
+        EXPECT_GE(all.pure, budget.epsilon * (1 - 1e-7)) << "budget left unused";
+        EXPECT_EQ(delta_up(all, budget.epsilon * 0.999), 1);
+        const double one = output_epsilon_up(p.lipschitz_up(), budget.neighbors(), s.ridge,
+                                             s.gradient_norm, s.noise_rate);
+        EXPECT_LE(one * static_cast<double>(budget.draws), all.pure);
+      });
 }
 
 // Least of phi R^2 (d + 1)/(2 gamma^2) + Lambda B^2/(2n) with gamma = epsilon Lambda/(s L).

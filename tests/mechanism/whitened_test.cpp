@@ -8,20 +8,13 @@
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "tests/mechanism/problems.hpp"
 
 namespace gibbsite {
 namespace {
 
+using support::long_rows;
 using ::testing::HasSubstr;
-
-Problem problem(std::uint64_t rows, std::uint64_t features) {
-  Problem p;
-  p.rows = rows;
-  p.features = features;
-  p.row_norm = 3;
-  p.typical_row_norm = 2;
-  return p;
-}
 
 const Whitened& settings_of(const Offer& offer) { return std::get<Whitened>(offer.mechanism); }
 
@@ -64,7 +57,7 @@ TEST(Whitened, ItsQuestionsTogetherCostWhatIsClaimed) {
                            .clip_factor = 0.4,
                            .iterations = T};
           const Neighbors who{adjacency, k};
-          const Analysis found = analyze(s, problem(1000, 5), who, 1);
+          const Analysis found = analyze(s, long_rows(1000, 5), who, 1);
           const Wide claimed = Wide(found.guarantee.mu) * Wide(found.guarantee.mu);
           const Wide spent = squared_mu(s, who, s.first_clip, 2.9, 1.3);
           EXPECT_TRUE(spent <= claimed) << T;
@@ -86,7 +79,7 @@ TEST(Whitened, EveryOfferKeepsItsBudgetAndUsesIt) {
           const double delta = std::min(1e-3, 1 / (n * n));
           const Budget budget{epsilon, delta, adjacency, 2, 1};
           const Offer offer =
-              gibbsite::offer(std::type_identity<Whitened>{}, problem(rows, d), budget, {});
+              gibbsite::offer(std::type_identity<Whitened>{}, long_rows(rows, d), budget, {});
           ASSERT_TRUE(offer.feasible) << offer.why;
           const Whitened& s = settings_of(offer);
           EXPECT_GE(s.iterations, 12);
@@ -106,7 +99,7 @@ TEST(Whitened, EveryOfferKeepsItsBudgetAndUsesIt) {
 
 TEST(Whitened, TheRuleIsThatOfTheDocuments) {
   const auto rule = [](std::uint64_t rows, std::uint64_t d, double epsilon) {
-    return settings_of(plan(problem(rows, d), {.epsilon = epsilon, .delta = 1e-9}).offer());
+    return settings_of(plan(long_rows(rows, d), {.epsilon = epsilon, .delta = 1e-9}).offer());
   };
   const Whitened s = rule(32561, 108, 1);
   const double mu = s.query_mu, rounds = 32561 * mu / (8 * 108);
@@ -133,38 +126,39 @@ TEST(Whitened, WhatItDoesNotDoIsSaidWhenItIsPlanned) {
   };
   Budget draws = budget;
   draws.draws = 2;
-  EXPECT_THAT(why(problem(1000, 5), draws), HasSubstr("`draws`"));
-  Problem prior = problem(1000, 5);
+  EXPECT_THAT(why(long_rows(1000, 5), draws), HasSubstr("`draws`"));
+  Problem prior = long_rows(1000, 5);
   prior.prior_precision = 1;
   EXPECT_THAT(why(prior, budget), HasSubstr("`prior_precision`"));
-  Problem other = problem(1000, 5);
+  Problem other = long_rows(1000, 5);
   other.loss = "squared";
   EXPECT_THAT(why(other, budget), HasSubstr("logistic"));
-  EXPECT_THAT(why(problem(1000, 2001), budget), HasSubstr("2001 features"));
-  EXPECT_THAT(why(problem(1ULL << 53, 5), {.epsilon = 8, .delta = 1e-6}), HasSubstr("resolved"));
+  EXPECT_THAT(why(long_rows(1000, 2001), budget), HasSubstr("2001 features"));
+  EXPECT_THAT(why(long_rows(1ULL << 53, 5), {.epsilon = 8, .delta = 1e-6}), HasSubstr("resolved"));
   // auto takes chains there, in a metric where they can be, and path where what is asked for is
   // its.
   const auto chosen = [&](const Problem& p, const Budget& b, const Wishes& w) {
     return name_of(plan(p, b, w).offer().mechanism);
   };
-  EXPECT_EQ(chosen(problem(1000, 5), budget, {}), "whitened");
-  EXPECT_EQ(chosen(problem(1000, 5), draws, {}), "metric-path");
+  EXPECT_EQ(chosen(long_rows(1000, 5), budget, {}), "whitened");
+  EXPECT_EQ(chosen(long_rows(1000, 5), draws, {}), "metric-path");
   EXPECT_EQ(chosen(prior, budget, {}), "path");
-  EXPECT_EQ(chosen(problem(1000, 2001), budget, {}), "path");
-  EXPECT_EQ(chosen(problem(1000, 5), budget, {.step_size = 1e-3}), "path");
-  EXPECT_EQ(chosen(problem(1000, 5), budget, {.iterations = 100}), "path");
+  EXPECT_EQ(chosen(long_rows(1000, 2001), budget, {}), "path");
+  EXPECT_EQ(chosen(long_rows(1000, 5), budget, {.step_size = 1e-3}), "path");
+  EXPECT_EQ(chosen(long_rows(1000, 5), budget, {.iterations = 100}), "path");
   EXPECT_EQ(
       settings_of(
-          plan(problem(1000, 5), budget, {.mechanism = "whitened", .iterations = 100}).offer())
+          plan(long_rows(1000, 5), budget, {.mechanism = "whitened", .iterations = 100}).offer())
           .iterations,
       100);
 }
 
 // A certificate may hold any settings: what they do not add up to is not promised.
 TEST(Whitened, SettingsThatAreNotSharesOfOneBudgetPromiseNothing) {
-  const Whitened good = settings_of(plan(problem(1000, 5), {.epsilon = 1, .delta = 1e-6}).offer());
+  const Whitened good =
+      settings_of(plan(long_rows(1000, 5), {.epsilon = 1, .delta = 1e-6}).offer());
   const auto delta = [](const Whitened& s, std::uint64_t rows = 1000) {
-    return delta_up(analyze(s, problem(rows, 5), {}, 1).guarantee, 1);
+    return delta_up(analyze(s, long_rows(rows, 5), {}, 1).guarantee, 1);
   };
   EXPECT_LE(delta(good), 1e-6);
   Whitened bad = good;
@@ -184,7 +178,7 @@ TEST(Whitened, SettingsThatAreNotSharesOfOneBudgetPromiseNothing) {
   bad.query_mu *= 1.001;
   EXPECT_GT(delta(bad), 1e-6);
   // Two releases by the same settings.
-  EXPECT_DOUBLE_EQ(analyze(good, problem(1000, 5), {}, 4).guarantee.mu, 2 * good.query_mu);
+  EXPECT_DOUBLE_EQ(analyze(good, long_rows(1000, 5), {}, 4).guarantee.mu, 2 * good.query_mu);
 }
 
 }  // namespace
