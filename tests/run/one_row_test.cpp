@@ -23,7 +23,7 @@ using ::testing::Not;
 class OneRow : public ::testing::Test {
  protected:
   Schema schema = parse_schema(
-      "label='y'\npositive='1'\ninvalid='middle'\nrow_norm=1.5\n[columns]\n"
+      "label='y'\npositive='1'\ninvalid='middle'\nrow_norm=1.5\nintercept=false\n[columns]\n"
       "x={type='number',range=[0,1]}\nc={type='category',levels=['a','b']}\n",
       "s");
 
