@@ -31,10 +31,9 @@ const double* GradientSums<T>::over(const Group& group, const T* theta, Range bl
     }
     const Range block = table_.rows_of(b);
     for (std::size_t first = block.first; first < block.last; first += sub_block_) {
-      const RowsPart rows = table_.part(first, std::min(first + sub_block_, block.last));
-      const float* const y = &table_.y[first];
-      group.panels.empty() ? add_few(group, theta, rows, y, sums)
-                           : add_panels(group, theta, rows, y, sums);
+      const Range rows{first, std::min(first + sub_block_, block.last)};
+      group.panels.empty() ? add_few(group, theta, rows, sums)
+                           : add_panels(group, theta, rows, sums);
     }
     if constexpr (single) {
       for (std::size_t i = 0; i < group.size; ++i) total[i] = static_cast<double>(sums[i]);
@@ -45,8 +44,9 @@ const double* GradientSums<T>::over(const Group& group, const T* theta, Range bl
 }
 
 template <class T>
-void GradientSums<T>::add_few(const Group& group, const T* theta, const RowsPart& rows,
-                              const float* y, T* sums) {
+void GradientSums<T>::add_few(const Group& group, const T* theta, Range range, T* sums) {
+  const RowsPart rows = table_.part(range.first, range.last);
+  const float* const y = &table_.y[range.first];
   if (!table_.dense()) {
     return sparse_row_gradient(SparseRowGradient<T>{.x = rows.entries,
                                                     .y = y,
@@ -67,8 +67,9 @@ void GradientSums<T>::add_few(const Group& group, const T* theta, const RowsPart
 }
 
 template <class T>
-void GradientSums<T>::add_panels(const Group& group, const T* theta, const RowsPart& rows,
-                                 const float* y, T* sums) {
+void GradientSums<T>::add_panels(const Group& group, const T* theta, Range range, T* sums) {
+  const RowsPart rows = table_.part(range.first, range.last);
+  const float* const y = &table_.y[range.first];
   if (!table_.dense()) {
     for (const Panel& panel : group.panels) {
       sparse_panel_gradient(SparsePanelGradient<T>{.x = rows.entries,

@@ -18,9 +18,8 @@ class GradientSums {
 
  private:
   static constexpr bool single = sizeof(T) == sizeof(float);
-  void add_few(const Group& group, const T* theta, const RowsPart& rows, const float* y, T* sums);
-  void add_panels(const Group& group, const T* theta, const RowsPart& rows, const float* y,
-                  T* sums);
+  void add_few(const Group& group, const T* theta, Range range, T* sums);
+  void add_panels(const Group& group, const T* theta, Range range, T* sums);
 
   Table table_;
   LossChoice loss_;
