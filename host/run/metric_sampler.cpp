@@ -88,11 +88,7 @@ class MetricSampler final : public Sampler {
   }
   // The rule of whitened, which asks once.
   [[nodiscard]] WhitenedRule asked() const {
-    const Whitened once{.query_mu = settings_.moments_mu,
-                        .first_clip = settings_.first_clip,
-                        .first_moment_share = 1,
-                        .clip_factor = settings_.clip_factor};
-    return {once, task_.problem, task_.who, task_.schema.middle()};
+    return {moments_only(settings_), task_.problem, task_.who, task_.schema.middle()};
   }
   [[nodiscard]] double deviation(const WhitenedRule& rule) const {
     return moment_deviation_up(Wide(settings_.moments_mu), task_.who, rule.clip(),

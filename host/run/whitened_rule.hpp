@@ -6,9 +6,19 @@
 #include <span>
 
 #include "gibbsite/core/problem.hpp"
+#include "gibbsite/mechanism/in_metric.hpp"
 #include "gibbsite/mechanism/whitened.hpp"
 
 namespace gibbsite {
+
+/// The one question of chains in a metric, as `whitened` asks it.
+template <class Chain>
+Whitened moments_only(const InMetric<Chain>& settings) {
+  return {.query_mu = settings.moments_mu,
+          .first_clip = settings.first_clip,
+          .first_moment_share = 1,
+          .clip_factor = settings.clip_factor};
+}
 
 class WhitenedRule {
  public:

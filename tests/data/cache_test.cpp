@@ -18,6 +18,7 @@ namespace gibbsite {
 namespace {
 
 namespace fs = std::filesystem;
+using test::expect_same_rows;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Cache = ReadOptions::Cache;
@@ -99,30 +100,6 @@ class CacheTest : public test::DataTest {
   static std::uint64_t size(const std::string& file) { return fs::file_size(file); }
 };
 
-void expect_same(const Dataset& a, const Dataset& b) {
-  const Rows x = a.view(), z = b.view();
-  ASSERT_EQ(x.rows, z.rows);
-  ASSERT_EQ(x.cols, z.cols);
-  ASSERT_EQ(x.is_sparse(), z.is_sparse());
-  if (x.is_sparse()) {
-    ASSERT_EQ(x.sparse.entries(), z.sparse.entries());
-    EXPECT_TRUE(std::equal(x.sparse.begin, x.sparse.begin + x.rows + 1, z.sparse.begin));
-    EXPECT_TRUE(
-        std::equal(x.sparse.feature, x.sparse.feature + x.sparse.entries(), z.sparse.feature));
-    EXPECT_TRUE(std::equal(x.sparse.value, x.sparse.value + x.sparse.entries(), z.sparse.value));
-  } else {
-    EXPECT_TRUE(std::equal(x.dense, x.dense + x.rows * x.cols, z.dense));
-  }
-  EXPECT_EQ(a.y, b.y);
-  EXPECT_EQ(a.rows(), b.rows());
-  EXPECT_EQ(a.labeled(), b.labeled());
-  EXPECT_EQ(a.counts.clamped_cells, b.counts.clamped_cells);
-  EXPECT_EQ(a.counts.missing_cells, b.counts.missing_cells);
-  EXPECT_EQ(a.counts.other_cells, b.counts.other_cells);
-  EXPECT_EQ(a.counts.clipped_rows, b.counts.clipped_rows);
-  EXPECT_EQ(a.bytes_per_row(), b.bytes_per_row());
-}
-
 TEST_F(CacheTest, HoldsTheRowsThatMemoryWould) {
   std::vector<float> x(3 * 5000), y(5000);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 7 % 31) / 3;
@@ -158,7 +135,7 @@ TEST_F(CacheTest, HoldsTheRowsThatMemoryWould) {
       EXPECT_TRUE(cached.data.x.empty() && cached.data.sparse.value.empty());
       EXPECT_FALSE(cached.data.view().in_memory);
       cached.data.view().validate();
-      expect_same(cached.data, memory.data);
+      expect_same_rows(cached.data, memory.data);
     }
   }
 }
@@ -244,10 +221,10 @@ TEST_F(CacheTest, IsMadeAnewWhenAnythingHasChanged) {
     const Result anew = read(table, change.schema, Cache::automatic, change.options);
     EXPECT_THAT(anew.notes, HasSubstr(change.why));
     EXPECT_THAT(anew.notes, HasSubstr("it is made anew\nprivate: "));
-    expect_same(anew.data, read(table, change.schema, Cache::never, change.options).data);
+    expect_same_rows(anew.data, read(table, change.schema, Cache::never, change.options).data);
     const Result used = read(table, change.schema, Cache::automatic, change.options);
     EXPECT_THAT(used.notes, HasSubstr("agrees with the table"));
-    expect_same(used.data, anew.data);
+    expect_same_rows(used.data, anew.data);
   }
 }
 
@@ -345,7 +322,7 @@ TEST_F(CacheTest, ForgedSizesAreMadeAnew) {
     forge(cache, json::parse(patch), arrays);
     const Result made = read(table, dense_schema(), Cache::automatic);
     EXPECT_THAT(made.notes, HasSubstr("cache.json is damaged; it is made anew")) << patch;
-    expect_same(made.data, rows);
+    expect_same_rows(made.data, rows);
   }
   // Of sparse rows: a row beyond all entries, and as many rows as make `begin` empty.
   read(sparse, wide_schema(), Cache::always);
@@ -354,12 +331,12 @@ TEST_F(CacheTest, ForgedSizesAreMadeAnew) {
   forge(sparse_cache, json::object(), {{"begin.u64", begin}});
   Result made = read(sparse, wide_schema(), Cache::automatic);
   EXPECT_THAT(made.notes, HasSubstr("begin.u64 is damaged; it is made anew"));
-  expect_same(made.data, sparse_rows);
+  expect_same_rows(made.data, sparse_rows);
   forge(sparse_cache, json::parse(R"({"rows": 18446744073709551615})"),
         {{"begin.u64", ""}, {"labels.f32", ""}});
   made = read(sparse, wide_schema(), Cache::automatic);
   EXPECT_THAT(made.notes, HasSubstr("cache.json is damaged; it is made anew"));
-  expect_same(made.data, sparse_rows);
+  expect_same_rows(made.data, sparse_rows);
 }
 
 TEST_F(CacheTest, ErrorsSayWhatToDo) {

@@ -5,7 +5,6 @@
 #include <iterator>
 #include <random>
 #include <thread>
-#include <tuple>
 
 #include "gibbsite/data/schema_file.hpp"
 #include "support.hpp"
@@ -15,6 +14,7 @@ namespace {
 
 using test::bytes_of;
 using test::expect_bad_input;
+using test::expect_same;
 using test::npy;
 using ::testing::ElementsAre;
 using Labels = ReadOptions::Labels;
@@ -253,21 +253,6 @@ d = {type = "number", range = [-0.5, 0], missing = "-0.25"}
       csv += y[i] == 1 ? "1\n" : y[i] == 5 ? "5\n" : "-1\n";
     }
     return read_table(write("t.csv", csv), schema);
-  }
-  static void expect_same(const Dataset& a, const Dataset& b) {
-    ASSERT_EQ(a.x.size(), b.x.size());
-    EXPECT_EQ(std::memcmp(a.x.data(), b.x.data(), a.x.size() * sizeof(float)), 0);
-    EXPECT_EQ(a.y, b.y);
-    EXPECT_EQ(a.counts.clipped_rows, b.counts.clipped_rows);
-    EXPECT_EQ(a.counts.unlisted_labels, b.counts.unlisted_labels);
-    EXPECT_EQ(a.counts.clamped_cells, b.counts.clamped_cells);
-    ASSERT_EQ(a.counts.columns.size(), b.counts.columns.size());
-    for (std::size_t j = 0; j < a.counts.columns.size(); ++j) {
-      const CellCounts &p = a.counts.columns[j], &q = b.counts.columns[j];
-      EXPECT_EQ(std::tie(p.clamped, p.missing, p.other, p.invalid),
-                std::tie(q.clamped, q.missing, q.other, q.invalid))
-          << "column " << j;
-    }
   }
 };
 

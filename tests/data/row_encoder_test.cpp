@@ -14,28 +14,9 @@ namespace {
 
 using test::bytes_of;
 using test::expect_bad_input;
+using test::expect_same;
 using test::npy;
 using Cells = std::vector<std::string_view>;
-
-void expect_same(const Dataset& a, const Dataset& b) {
-  EXPECT_EQ(a.schema, b.schema);
-  EXPECT_EQ(bytes_of(std::vector<float>(a.x.begin(), a.x.end())),
-            bytes_of(std::vector<float>(b.x.begin(), b.x.end())));
-  EXPECT_EQ(a.sparse.begin, b.sparse.begin);
-  EXPECT_EQ(a.sparse.feature, b.sparse.feature);
-  EXPECT_EQ(a.sparse.value, b.sparse.value);
-  EXPECT_EQ(a.y, b.y);
-  EXPECT_EQ(a.counts.clipped_rows, b.counts.clipped_rows);
-  EXPECT_EQ(a.counts.invalid_labels, b.counts.invalid_labels);
-  EXPECT_EQ(a.counts.unlisted_labels, b.counts.unlisted_labels);
-  ASSERT_EQ(a.counts.columns.size(), b.counts.columns.size());
-  for (std::size_t j = 0; j < a.counts.columns.size(); ++j) {
-    const CellCounts &p = a.counts.columns[j], &q = b.counts.columns[j];
-    EXPECT_EQ(std::tie(p.clamped, p.missing, p.other, p.invalid),
-              std::tie(q.clamped, q.missing, q.other, q.invalid))
-        << j;
-  }
-}
 
 class RowsInMemory : public test::DataTest {
  public:

@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "gibbsite/core/error.hpp"
@@ -61,6 +63,47 @@ std::string bytes_of(const std::vector<T>& values) {
   std::string out(values.size() * sizeof(T), '\0');
   if (!values.empty()) std::memcpy(out.data(), values.data(), out.size());
   return out;
+}
+
+/// The same rows and labels, bit by bit and wherever they are kept, and as many cells changed.
+inline void expect_same_rows(const Dataset& a, const Dataset& b) {
+  const Rows x = a.view(), z = b.view();
+  ASSERT_EQ(x.rows, z.rows);
+  ASSERT_EQ(x.cols, z.cols);
+  ASSERT_EQ(x.is_sparse(), z.is_sparse());
+  if (x.is_sparse()) {
+    ASSERT_EQ(x.sparse.entries(), z.sparse.entries());
+    EXPECT_TRUE(std::equal(x.sparse.begin, x.sparse.begin + x.rows + 1, z.sparse.begin));
+    EXPECT_TRUE(
+        std::equal(x.sparse.feature, x.sparse.feature + x.sparse.entries(), z.sparse.feature));
+    EXPECT_TRUE(std::equal(x.sparse.value, x.sparse.value + x.sparse.entries(), z.sparse.value));
+  } else {
+    EXPECT_EQ(std::memcmp(x.dense, z.dense, x.rows * x.cols * sizeof(float)), 0);
+  }
+  EXPECT_EQ(a.y, b.y);
+  EXPECT_EQ(a.rows(), b.rows());
+  EXPECT_EQ(a.labeled(), b.labeled());
+  EXPECT_EQ(a.counts.clamped_cells, b.counts.clamped_cells);
+  EXPECT_EQ(a.counts.missing_cells, b.counts.missing_cells);
+  EXPECT_EQ(a.counts.other_cells, b.counts.other_cells);
+  EXPECT_EQ(a.counts.clipped_rows, b.counts.clipped_rows);
+  EXPECT_EQ(a.bytes_per_row(), b.bytes_per_row());
+}
+
+/// The same tables in memory, and as many cells of each column changed.
+inline void expect_same(const Dataset& a, const Dataset& b) {
+  expect_same_rows(a, b);
+  EXPECT_EQ(a.schema, b.schema);
+  EXPECT_EQ(a.x.size(), b.x.size());
+  EXPECT_EQ(a.counts.invalid_labels, b.counts.invalid_labels);
+  EXPECT_EQ(a.counts.unlisted_labels, b.counts.unlisted_labels);
+  ASSERT_EQ(a.counts.columns.size(), b.counts.columns.size());
+  for (std::size_t j = 0; j < a.counts.columns.size(); ++j) {
+    const CellCounts &p = a.counts.columns[j], &q = b.counts.columns[j];
+    EXPECT_EQ(std::tie(p.clamped, p.missing, p.other, p.invalid),
+              std::tie(q.clamped, q.missing, q.other, q.invalid))
+        << "column " << j;
+  }
 }
 
 }  // namespace gibbsite::test

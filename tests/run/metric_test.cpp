@@ -12,6 +12,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/run/fit.hpp"
+#include "run/answers.hpp"
 #include "tests/support/backend.hpp"
 #include "tests/support/people.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -39,17 +40,9 @@ Release fit_seeded(const Dataset& data, const Plan& made, std::uint64_t seed,
 // What follows from the released answer: the rule once more.
 WhitenedRule::Metric metric_of(const Release& release, const MetricPath& s, const Plan& made,
                                const Schema& schema) {
-  const Whitened once{
-      .first_clip = s.first_clip, .first_moment_share = 1, .clip_factor = s.clip_factor};
-  WhitenedRule rule(once, made.problem, made.budget.neighbors(), schema.middle());
+  WhitenedRule rule(moments_only(s), made.problem, made.budget.neighbors(), schema.middle());
   const NoisyAnswer& answer = release.model().answers.at(0);
-  const auto d = rule.metric().rows();
-  Eigen::MatrixXd noisy(d, d);
-  std::size_t at = 0;
-  for (Eigen::Index a = 0; a < d; ++a) {
-    for (Eigen::Index b = 0; b <= a; ++b) noisy(a, b) = noisy(b, a) = answer.values[at++];
-  }
-  rule.answer_moments(noisy, answer.deviation);
+  rule.answer_moments(whole_matrix(answer.values, made.problem.features), answer.deviation);
   return rule.metric() / rule.clip();
 }
 

@@ -10,7 +10,7 @@
 #include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/run/fit.hpp"
 #include "mechanism/moments_question.hpp"
-#include "run/whitened_rule.hpp"
+#include "run/answers.hpp"
 #include "support/hockey_stick.hpp"
 
 namespace gibbsite {
@@ -33,9 +33,7 @@ class OneDimension {
   }
 
   double delta(double epsilon) {
-    const Whitened once{
-        .first_clip = s_.first_clip, .first_moment_share = 1, .clip_factor = s_.clip_factor};
-    const WhitenedRule start(once, problem_, who_, middle_);
+    const WhitenedRule start(moments_only(s_), problem_, who_, middle_);
     const double R = start.clip(), P = start.metric()(0, 0);
     double moments[2];
     for (int k = 0; k < 2; ++k) engines_[k]->second_moments({&P, 1, 1}, R, {&moments[k], 1, 1});
@@ -132,8 +130,6 @@ TEST(MetricLaw, AnswerAndStepsHaveTheNoiseThatTheyArePaidFor) {
   const Plan made = plan(model.constants(data.schema, 6), {.epsilon = 1, .delta = 1e-3, .draws = 2},
                          {.mechanism = "metric-path", .iterations = 1});
   const auto& s = std::get<MetricPath>(made.offer().mechanism);
-  const Whitened once{
-      .first_clip = s.first_clip, .first_moment_share = 1, .clip_factor = s.clip_factor};
   const auto backend = make_backend("cpu");
   const double sigma = std::sqrt(2 * s.chain.step_size);
   double on = 0, off = 0, steps = 0, across = 0, of_answer = 0;
@@ -144,17 +140,15 @@ TEST(MetricLaw, AnswerAndStepsHaveTheNoiseThatTheyArePaidFor) {
             {.release_answers = true});
     ASSERT_EQ(out.model().answers.size(), 1U);
     const NoisyAnswer& answer = out.model().answers[0];
-    WhitenedRule rule(once, made.problem, {}, data.schema.middle());
-    Eigen::MatrixXd noisy(d, d);
+    WhitenedRule rule(moments_only(s), made.problem, {}, data.schema.middle());
     std::size_t at = 0;
     for (int a = 0; a < static_cast<int>(d); ++a) {
       for (int b = 0; b <= a; ++b, ++at) {
         const double z = answer.values[at] / answer.deviation;
         (a == b ? on : off) += z * z;
-        noisy(a, b) = noisy(b, a) = answer.values[at];
       }
     }
-    rule.answer_moments(noisy, answer.deviation);
+    rule.answer_moments(whole_matrix(answer.values, d), answer.deviation);
     const Eigen::MatrixXd P = rule.metric() / rule.clip();
     std::vector<Eigen::VectorXd> omega;
     for (const auto& theta : out.model().draws) {

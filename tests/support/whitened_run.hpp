@@ -10,7 +10,7 @@
 #include "gibbsite/engine/engine.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/model/linear_model.hpp"
-#include "run/whitened_rule.hpp"
+#include "run/answers.hpp"
 
 namespace gibbsite::support {
 
@@ -33,13 +33,7 @@ inline std::vector<Question> questions_of(const Whitened& settings, const Proble
     const NoisyAnswer& a = answers[i];
     Question q{a.question == "moments", rule.metric(), rule.clip(), rule.omega(), a.deviation, 0};
     if (q.moments) {
-      const auto d = rule.metric().rows();
-      Eigen::MatrixXd noisy(d, d);
-      std::size_t at = 0;
-      for (Eigen::Index r = 0; r < d; ++r) {
-        for (Eigen::Index c = 0; c <= r; ++c) noisy(r, c) = noisy(c, r) = a.values[at++];
-      }
-      rule.answer_moments(noisy, a.deviation);
+      rule.answer_moments(whole_matrix(a.values, problem.features), a.deviation);
     } else {
       const NoisyAnswer& curvature = answers[++i];
       q.of_curvature = curvature.deviation;
