@@ -57,8 +57,10 @@ std::vector<std::string> pieces(const std::string& list) {
 // 1/n^2 to two digits, rounded down.
 double usual_delta(std::uint64_t rows) {
   const double exact = std::pow(static_cast<double>(rows), -2);
-  const double digit = std::pow(10.0, std::floor(std::log10(exact)) - 1);
-  return std::min(std::floor(exact / digit) * digit, 0.01);  // of fewer than ten rows
+  const double exponent = std::floor(std::log10(exact)) - 1;
+  const std::string text =
+      fmt::format("{:.0f}e{:.0f}", std::floor(exact * std::pow(10.0, -exponent)), exponent);
+  return std::min(parse_number(text, "--delta"), 0.01);  // of fewer than ten rows
 }
 
 // Why a mechanism has no row, at which epsilons.

@@ -188,16 +188,19 @@ TEST_F(Compare, ATestTableJudges) {
 
 TEST_F(Compare, WhatIsOutOfReachOrTooLongIsALineWithItsReason) {
   std::vector<std::string> command = with("--mechanism", "whitened,path,dalalyan");
-  command.insert(command.end(), {"--most-passes", "60", "--json", "c.json"});
+  command.insert(command.end(), {"--most-passes", "20", "--json", "c.json"});
   const Outcome out = gibbsite(command);
   ASSERT_EQ(out.status, 0) << out.err;
-  EXPECT_THAT(out.out, HasSubstr("\nleft out: dalalyan: "));
-  EXPECT_THAT(out.out, HasSubstr("\nleft out: path: "));
-  EXPECT_THAT(out.out, HasSubstr("gradient passes; a larger --most-passes runs it\n"));
+  EXPECT_THAT(out.out, HasSubstr("\nleft out: dalalyan: needs "));
+  EXPECT_THAT(out.out, HasSubstr("\nleft out: whitened: "));
+  EXPECT_THAT(out.out, HasSubstr("\nleft out at ε = 2: path: "));
+  EXPECT_THAT(out.out, HasSubstr(" gradient passes; a larger --most-passes runs it\n"));
   const nlohmann::json found = json("c.json");
-  EXPECT_EQ(found["results"].size(), 2U);
-  ASSERT_EQ(found["left_out"].size(), 2U);
+  ASSERT_EQ(found["results"].size(), 1U);
+  EXPECT_EQ(found["results"][0]["mechanism"], "path");
+  ASSERT_EQ(found["left_out"].size(), 3U);
   EXPECT_EQ(found["left_out"][0]["epsilons"], (std::vector<double>{0.5, 2}));
+  EXPECT_EQ(found["left_out"][2]["epsilons"], std::vector<double>{2});
   expect_error(gibbsite(with("--mechanism", "dalalyan")), 4,
                "--mechanism: none can be run at any --epsilon; dalalyan: ");
 }
