@@ -30,19 +30,6 @@ constexpr const char* not_private =
     "NOT PRIVATE: compare fits with seeded noise and reads held-out labels; publish nothing of it "
     "unless the table is public";
 
-// The checks of options.hpp speak of --out.
-template <class Check>
-void for_option(const char* option, Check check) {
-  try {
-    check();
-  } catch (const BadInput& error) {
-    constexpr std::string_view out = "--out";
-    const std::string_view text = error.what();
-    if (!text.starts_with(out)) throw;
-    throw BadInput(option + std::string(text.substr(out.size())));
-  }
-}
-
 std::vector<std::string> pieces(const std::string& list) {
   std::vector<std::string> out;
   std::string::size_type begin = 0, comma = 0;
@@ -108,13 +95,14 @@ nlohmann::json to_json(std::span<const Trial> trials) {
 
 struct CompareCommand {
   TableArguments table, test;
-  std::string schema, epsilon_list = "0.1,0.5,1,2", mechanism_list, backend = "auto", json, svg;
+  std::string schema, mechanism_list, backend = "auto", json, svg;
+  std::vector<double> epsilons{0.1, 0.5, 1, 2};
   std::optional<double> delta, held_out;
   std::optional<std::uint64_t> seeds, seed, most_passes;
   bool force = false, quiet = false, progress = false;
 
   void run() const {
-    const std::vector<double> epsilons = read_epsilons();
+    const std::vector<double> budgets = sorted_epsilons();
     const std::vector<std::string> mechanisms = read_mechanisms();
     const double share = held_out.value_or(HeldOut().share);
     require_between(share, 0, 1, "--held-out");
@@ -133,7 +121,7 @@ struct CompareCommand {
         data.rows() - (splits ? held_out_rows(data.rows(), share, "--held-out") : 0);
     const double used_delta = delta.value_or(usual_delta(rows));
     std::vector<LeftOut> left_out;
-    std::vector<Plan> plans = plan_all(domain, rows, used_delta, epsilons, mechanisms, left_out);
+    std::vector<Plan> plans = plan_all(domain, rows, used_delta, budgets, mechanisms, left_out);
 
     fmt::print(stderr, "{}\n", not_private);
     warn_of_large_delta(plans.front().budget, plans.front().problem);
@@ -165,7 +153,7 @@ struct CompareCommand {
              "\n";
     });
     write("--svg", svg, [&] { return picture(found, plans, options.seeds); });
-    fmt::print("{}\n{}{}", head, figures(found, plans), remarks(left_out, epsilons));
+    fmt::print("{}\n{}{}", head, figures(found, plans), remarks(left_out, budgets));
     for (const std::string& file : {json, svg}) {
       if (!file.empty()) fmt::print("Written: {}\n", shown(file));
     }
@@ -174,12 +162,11 @@ struct CompareCommand {
  private:
   [[nodiscard]] double interval() const { return progress ? 1 : 5; }
 
-  [[nodiscard]] std::vector<double> read_epsilons() const {
-    std::vector<double> out;
-    for (const std::string& piece : pieces(epsilon_list)) {
-      out.push_back(parse_number(piece, "--epsilon"));
+  [[nodiscard]] std::vector<double> sorted_epsilons() const {
+    std::vector<double> out = epsilons;
+    for (const double epsilon : out) {
       Budget budget;
-      budget.epsilon = out.back();
+      budget.epsilon = epsilon;
       budget.delta = delta.value_or(budget.delta);
       budget.validate();
     }
@@ -206,25 +193,15 @@ struct CompareCommand {
   void require_places() const {
     for (const auto& [option, path] : {std::pair("--json", &json), std::pair("--svg", &svg)}) {
       if (path->empty()) continue;
-      for_option(option, [&path = *path, this] {
-        require_other_file(path, table.data, "--data");
-        require_other_file(path, table.labels, "--labels");
-        require_other_file(path, schema, "--schema");
-        require_other_file(path, test.data, "--test");
-        require_other_file(path, test.labels, "--test-labels");
-        require_new(path, force);
-        namespace fs = std::filesystem;
-        std::error_code absent;
-        const fs::file_status status = fs::status(path, absent);
-        if (fs::is_directory(status)) {
-          throw BadInput(fmt::format("--out: {} is a folder; give a file", path));
-        }
-        if (!fs::exists(status) || fs::is_regular_file(status)) {
-          const Temporary attempt(path, Temporary::Kind::file, 0644);
-        }
-      });
+      require_other_file(*path, table.data, "--data", option);
+      require_other_file(*path, table.labels, "--labels", option);
+      require_other_file(*path, schema, "--schema", option);
+      require_other_file(*path, test.data, "--test", option);
+      require_other_file(*path, test.labels, "--test-labels", option);
+      require_new(*path, force, option);
+      require_writable(*path, option);
     }
-    for_option("--json", [this] { require_other_file(json, svg, "--svg"); });
+    require_other_file(json, svg, "--svg", "--json");
   }
 
   [[nodiscard]] Dataset read(const TableArguments& from, const Schema& domain, bool extra) const {
@@ -253,12 +230,12 @@ struct CompareCommand {
 
   // Those that can be run, by epsilon. Throws Infeasible where there is none.
   [[nodiscard]] std::vector<Plan> plan_all(const Schema& domain, std::uint64_t rows,
-                                           double used_delta, const std::vector<double>& epsilons,
+                                           double used_delta, const std::vector<double>& budgets,
                                            const std::vector<std::string>& mechanisms,
                                            std::vector<LeftOut>& left_out) const {
     const auto most = static_cast<double>(most_passes.value_or(usual_most_passes));
     std::vector<Plan> out;
-    for (const double epsilon : epsilons) {
+    for (const double epsilon : budgets) {
       for (const std::string& mechanism : mechanisms) {
         stop_if_asked();
         PlanArguments arguments;
@@ -335,13 +312,13 @@ struct CompareCommand {
   }
 
   [[nodiscard]] static std::string remarks(const std::vector<LeftOut>& left_out,
-                                           const std::vector<double>& epsilons) {
+                                           const std::vector<double>& budgets) {
     std::string out =
         "\nMean ± standard deviation over seeds, on the held-out rows. →: the most accurate of its "
         "ε.\n";
     for (const LeftOut& one : left_out) {
       out += fmt::format("left out{}: {}: {}\n",
-                         one.epsilons.size() == epsilons.size()
+                         one.epsilons.size() == budgets.size()
                              ? ""
                              : fmt::format(" at ε = {}", fmt::join(one.epsilons, ", ")),
                          one.mechanism, one.why);
@@ -427,10 +404,9 @@ struct CompareCommand {
   template <class Text>
   void write(const char* option, const std::string& path, Text text) const {
     if (path.empty()) return;
-    for_option(option, [&] {
-      write_new(path, force,
-                [&](Existing existing) { write_file_atomically(path, text(), 0644, existing); });
-    });
+    write_new(
+        path, force,
+        [&](Existing existing) { write_file_atomically(path, text(), 0644, existing); }, option);
   }
 
  public:
@@ -443,9 +419,8 @@ void define_compare(CLI::App& app) {
   app.add_option("--schema", command->schema, "schema of the table (TOML)")
       ->type_name("FILE")
       ->required();
-  app.add_option("--epsilon", command->epsilon_list,
-                 "budgets ε, with commas between; default 0.1,0.5,1,2")
-      ->type_name("LIST");
+  add_numbers(app, "--epsilon", command->epsilons,
+              "budgets ε, with commas between; default 0.1,0.5,1,2");
   add_number(app, "--delta", command->delta,
              "budget δ; default 1/n² of the n rows fitted, to two digits");
   app.add_option("--mechanism", command->mechanism_list,

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <limits>
 #include <map>
@@ -29,22 +28,6 @@
 
 namespace gibbsite::cli {
 namespace {
-
-// Said before the long work, not after it.
-void require_writable(const std::string& path, const char* option) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) {
-    throw BadInput(fmt::format("{}: {} is a folder; give a file", option, path));
-  }
-  const bool special = fs::exists(path, ignored) && !fs::is_regular_file(path, ignored);
-  const fs::path parent = fs::path(path).parent_path();
-  const std::string place = special ? path : parent.empty() ? "." : parent.string();
-  if (access(place.c_str(), W_OK) != 0) {
-    throw BadInput(
-        fmt::format("{}: cannot write to {}; create it or choose another", option, place));
-  }
-}
 
 std::string count_line(const CellCounts& c) {
   std::string out;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -81,10 +82,26 @@ CLI::Option* add_count(CLI::App& app, const std::string& name, std::optional<std
       ->type_name("COUNT");
 }
 
-void require_other_file(const std::string& out, const std::string& input, const std::string& name) {
+void require_other_file(const std::string& out, const std::string& input, const std::string& name,
+                        const char* option) {
   std::error_code absent;
   if (!out.empty() && (out == input || std::filesystem::equivalent(out, input, absent))) {
-    throw BadInput(fmt::format("--out: {} is the file of {}; give another", out, name));
+    throw BadInput(fmt::format("{}: {} is the file of {}; give another", option, out, name));
+  }
+}
+
+void require_writable(const std::string& path, const char* option) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    throw BadInput(fmt::format("{}: {} is a folder; give a file", option, path));
+  }
+  const bool special = fs::exists(path, ignored) && !fs::is_regular_file(path, ignored);
+  const fs::path parent = fs::path(path).parent_path();
+  const std::string place = special ? path : parent.empty() ? "." : parent.string();
+  if (access(place.c_str(), W_OK) != 0) {
+    throw BadInput(
+        fmt::format("{}: cannot write to {}; create it or choose another", option, place));
   }
 }
 
@@ -93,28 +110,30 @@ CLI::Option* add_force(CLI::App& app, bool& force) {
 }
 
 namespace {
-[[noreturn]] void refuse_to_replace(const std::string& out) {
-  throw BadInput(
-      fmt::format("--out: {} is there already; give another name, or --force to replace it", out));
+[[noreturn]] void refuse_to_replace(const std::string& out, const char* option) {
+  throw BadInput(fmt::format("{}: {} is there already; give another name, or --force to replace it",
+                             option, out));
 }
 }  // namespace
 
-void require_new(const std::string& out, bool force) {
+void require_new(const std::string& out, bool force, const char* option) {
   namespace fs = std::filesystem;
   std::error_code absent;
   const auto status = fs::status(out, absent);
   const bool special = out.starts_with("/dev/") || out.starts_with("/proc/") ||
                        (fs::exists(status) && !fs::is_regular_file(status));
   // A link that leads nowhere is there too.
-  if (!force && !special && fs::exists(fs::symlink_status(out, absent))) refuse_to_replace(out);
+  if (!force && !special && fs::exists(fs::symlink_status(out, absent)))
+    refuse_to_replace(out, option);
 }
 
-void write_new(const std::string& out, bool force, const std::function<void(Existing)>& write) {
+void write_new(const std::string& out, bool force, const std::function<void(Existing)>& write,
+               const char* option) {
   try {
     write(force ? Existing::replaced : Existing::kept);
   } catch (const CannotWrite& e) {
     if (e.error != EEXIST) throw;
-    refuse_to_replace(out);
+    refuse_to_replace(out, option);
   }
 }
 

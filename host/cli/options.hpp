@@ -31,16 +31,21 @@ CLI::Option* add_numbers(CLI::App& app, const std::string& name, std::vector<dou
 CLI::Option* add_count(CLI::App& app, const std::string& name, std::optional<std::uint64_t>& value,
                        const std::string& help, std::uint64_t least = 1);
 
-/// Throws BadInput when `out` names the same file as `input`, which it would replace.
-void require_other_file(const std::string& out, const std::string& input, const std::string& name);
+/// Throws BadInput when `out`, the file of `option`, is the same file as `input`, that of `name`,
+/// which it would replace.
+void require_other_file(const std::string& out, const std::string& input, const std::string& name,
+                        const char* option = "--out");
+/// Throws BadInput when that file cannot be written: said before the long work, not after it.
+void require_writable(const std::string& path, const char* option);
 
 CLI::Option* add_force(CLI::App& app, bool& force);
 /// Throws BadInput when `out` is a file or a link to one and may not be replaced; a device or a
 /// pipe may always be written to.
-void require_new(const std::string& out, bool force);
+void require_new(const std::string& out, bool force, const char* option = "--out");
 /// Writes by `write`, which keeps what has come since require_new; throws as above where something
 /// has.
-void write_new(const std::string& out, bool force, const std::function<void(Existing)>& write);
+void write_new(const std::string& out, bool force, const std::function<void(Existing)>& write,
+               const char* option = "--out");
 
 /// Where rows come from.
 struct TableArguments {

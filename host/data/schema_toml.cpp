@@ -117,7 +117,7 @@ class SchemaReader {
           continue;
         const bool said = std::ranges::find(errors_, at, &SchemaError::line) != errors_.end();
         if (said || rest.find("no column is used") != std::string_view::npos) continue;
-        errors_.push_back({at, line});
+        errors_.emplace_back(at, line);
       }
     }
   }

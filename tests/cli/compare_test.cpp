@@ -229,7 +229,7 @@ TEST_F(Compare, BadInputIsOneLine) {
   error("--schema", "absent.toml", "absent.toml");
   error("--test-labels", "y.npy", "--test-labels: needs --test");
   error("--backend", "abacus", "--backend");
-  error("--json", "absent/c.json", "absent/c.json: cannot write");
+  error("--json", "absent/c.json", "--json: cannot write to absent");
   error("--json", ".", "--json: . is a folder");
   error("--json", "table.csv", "--json: table.csv is the file of --data");
   error("--svg", "./table.toml", "--svg: ./table.toml is the file of --schema");
