@@ -212,6 +212,10 @@ class SchemaReader {
       column.type = ColumnType::number;
     else if (type_name == "category")
       column.type = ColumnType::category;
+    else if (type_name.empty())
+      fail(at,
+           fmt::format("{} is not filled in yet; give type = {}, or remove the line of the label",
+                       here, types_text));
     else if (type_name != "ignore")
       fail(type->source(),
            fmt::format("{}: type {} must be {}", here, gibbsite::quoted(type_name), types_text));
@@ -372,7 +376,7 @@ std::string schema_template(const std::string& csv_path, Header header_is) {
 # what is known without this table: a codebook, a form, a law, common sense. Too wide a range costs a
 # little accuracy; values outside of it are moved to its ends.
 
-label = ""          # the column to predict; remove its lines under [columns]
+label = ""          # the column to predict; remove its line under [columns]
 positive = ""       # the class whose probability the model gives
 # negative = ""     # the name of the other class; without it, every label but `positive`
 # unlisted_label = "negative"   # beside `negative`: a third label counts as it; "refuse": is an error
@@ -380,25 +384,19 @@ positive = ""       # the class whose probability the model gives
 #                      # there is a model tells about them; "middle": they count as the middle of the
 #                      # range, as (other) or no level, as the negative class, and nothing is refused
 # decimal = ","     # numbers are written 3,5
-row_norm = "auto"   # rows longer than a number given here are scaled down to it; "auto" scales none
+row_norm = "auto"   # rows longer than a number given here are scaled down to it; "auto" (docs/data.md) scales none
+                    # where there are at most 2000 features
 intercept = "auto"  # whether a constant feature is added: true or false; "auto" adds it
 # missing = ""      # how a missing cell reads, such as "?" or "NA"; "" is an empty cell: the middle of a range, no level
 
-# One line per column, of three kinds. Complete the first, or use one of the other two in its place:
-#   number    cells are moved into [lowest, highest], then scaled to [0, 1]
-#   category  one feature per level; other = true adds one more for levels that are not listed
-#   ignore    not used
-# missing = "..." in a category's line adds a level for the cells that read so.
+# One line per column; write one of these kinds between its braces:
+#   type = "number", range = [17, 90]                cells are moved into [lowest, highest], then scaled to [0, 1]
+#   type = "category", levels = ["north", "south"]   one feature per level; other = true adds one for all other levels
+#   type = "ignore"                                  not used
+# missing = "..." in a category's braces adds a level for the cells that read so.
 [columns]
 )";
-  for (const std::string& name : header) {
-    const std::string key = toml_key(name);
-    out += fmt::format(
-        "{0} = {{type = \"number\", range = []}}\n"
-        "# {0} = {{type = \"category\", levels = [\"\", \"\"], other = false}}\n"
-        "# {0} = {{type = \"ignore\"}}\n",
-        key);
-  }
+  for (const std::string& name : header) out += toml_key(name) + " = {type = \"\"}\n";
   try {
     (void)toml::parse(out);
   } catch (const toml::parse_error& error) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
 #include <random>
@@ -341,12 +342,20 @@ TEST_F(SchemaFile, TemplateMustBeFilledInAndThenReads) {
   };
   const auto parse = [&] { return parse_schema(text, "t.toml"); };
   expect_bad_input(parse, {"t.toml:", "label is empty", "and 7 more errors"});
+  try {
+    (void)parse();
+  } catch (const BadInputs& errors) {
+    EXPECT_THAT(errors.lines[2], ::testing::HasSubstr("column 'age' is not filled in yet"));
+  }
+  EXPECT_EQ(std::count(text.begin() + static_cast<std::ptrdiff_t>(text.rfind("\n[columns]\n") + 1),
+                       text.end(), '\n'),
+            7)
+      << "one line a column";
   for (const char* key : {"age", R"("work \"class\"")", R"("two\u000Alines")", R"("capital.gain")"})
-    replace(std::string(key) + " = {type = \"number\", range = []}",
+    replace(std::string(key) + " = {type = \"\"}",
             std::string(key) + " = {type = \"number\", range = [0, 1]}");
-  replace("\"\" = {type = \"number\", range = []}\n", "");
-  replace("# \"\" = {type = \"ignore\"}", "\"\" = {type = \"ignore\"}");
-  replace("income = {type = \"number\", range = []}\n", "");
+  replace("\"\" = {type = \"\"}", "\"\" = {type = \"ignore\"}");
+  replace("income = {type = \"\"}\n", "");
   expect_bad_input(parse, {"t.toml:", "label is empty"});
   replace("label = \"\"", "label = \"income\"");
   expect_bad_input(parse, {"t.toml:", "positive is empty"});
