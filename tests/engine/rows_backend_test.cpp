@@ -129,12 +129,13 @@ TEST_P(Rare, PlainSumsAreWithinTheirBound) {
       const long double f = (t > 0 ? t : 0) + std::log1p(std::exp(-std::fabs(t)));
       const long double r = -c.y(i) / (1 + std::exp(-t));
       value += f;
-      value_bound += gamma_of(roundings) * static_cast<double>(f) + c.logit_error(i, c.theta);
+      const double logit_error = c.logit_error(i, c.theta);
+      value_bound += gamma_of(roundings) * static_cast<double>(f) + logit_error;
       for (std::size_t j = 0; j < d; ++j) {
         exact[j] += r * c.x(i, j);
-        bound[j] += static_cast<double>(std::fabs(c.x(i, j))) *
-                    (gamma_of(roundings) * static_cast<double>(std::fabs(r)) +
-                     0.25 * c.logit_error(i, c.theta) + tiny);
+        bound[j] +=
+            static_cast<double>(std::fabs(c.x(i, j))) *
+            (gamma_of(roundings) * static_cast<double>(std::fabs(r)) + 0.25 * logit_error + tiny);
       }
     }
     EXPECT_TRUE(std::fabs(engine->plain_value(c.theta) - value) <= value_bound);
