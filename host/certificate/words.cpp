@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "certificate/model_json.hpp"
@@ -39,7 +38,7 @@ std::string in_words(const Certificate& c) {
   const bool replace = c.claimed.who.adjacency == Adjacency::replace_one;
   const std::uint64_t k = c.claimed.who.rows_per_person;
   const std::string rows = k == 1 ? "one row" : fmt::format("up to {} rows", k);
-  const double guess = std::ceil(best_guess(c.claimed) * 1000) / 10;  // percent
+  const double guess = best_guess_percent(c.claimed);
   std::string out = fmt::format(
       "(ε, δ) = ({:.4g}, {:.4g}), {}, {} per person.\n"
       "Whoever sees this model, even knowing every other row of the table, {}:\n",

@@ -30,17 +30,6 @@ constexpr const char* not_private =
     "NOT PRIVATE: compare fits with seeded noise and reads held-out labels; publish nothing of it "
     "unless the table is public";
 
-std::vector<std::string> pieces(const std::string& list) {
-  std::vector<std::string> out;
-  std::string::size_type begin = 0, comma = 0;
-  do {
-    comma = list.find(',', begin);
-    out.push_back(list.substr(begin, comma - begin));  // npos - begin: to the end
-    begin = comma + 1;
-  } while (comma != std::string::npos);
-  return out;
-}
-
 // 1/n^2 to two digits, rounded down.
 double usual_delta(std::uint64_t rows) {
   const double exact = std::pow(static_cast<double>(rows), -2);

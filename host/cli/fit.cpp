@@ -108,23 +108,22 @@ std::string gray(const std::string& line) {
   return plain ? line : "\x1b[90m" + line + "\x1b[0m";
 }
 
-// Names, those of numbers with the range over which their odds are.
-std::vector<std::string> described_features(const Schema& schema) {
-  std::vector<std::string> out = schema.feature_names();
-  std::size_t at = 0;
+// Of each feature the column whose number it is, over whose range its odds are; else null.
+std::vector<const Column*> number_columns(const Schema& schema) {
+  std::vector<const Column*> out;
   for (const Column& column : schema.columns) {
-    if (column.type == ColumnType::number) {
-      out[at] = fmt::format("{}, {} to {}", out[at], column.lo, column.hi);
-    }
-    at += schema.features_of(column);
+    out.insert(out.end(), schema.features_of(column),
+               column.type == ColumnType::number ? &column : nullptr);
   }
+  out.resize(schema.features(), nullptr);
   return out;
 }
 
 // By size; every one of at most 10. What is inside the noise is marked.
 std::string coefficient_report(const LinearModel& model, const Certificate& certificate) {
   constexpr std::size_t most = 10;
-  const std::vector<std::string> names = described_features(model.schema);
+  const std::vector<std::string> names = model.schema.feature_names();
+  const std::vector<const Column*> numbers = number_columns(model.schema);
   const bool log_odds = loss_named(model.loss).link_words().empty();
   const std::vector<double>& theta = model.draws.front();
   const auto deviation = coefficient_noise_up(certificate.mechanism, certificate.problem);
@@ -145,7 +144,11 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   std::size_t inside = 0;
   for (const double value : theta) inside += is_inside(value) ? 1U : 0U;
   for (const std::size_t j : order) {
-    cells.push_back({names[j], fmt::format("{:+.4f}", theta[j])});
+    const Column* const number = numbers[j];
+    cells.push_back({number == nullptr
+                         ? names[j]
+                         : fmt::format("{}, {} to {}", names[j], number->lo, number->hi),
+                     fmt::format("{:+.4f}", theta[j])});
     if (log_odds) cells.back().push_back(fmt::format("×{:.3g}", std::exp(theta[j])));
     if (deviation) {
       cells.back().push_back(fmt::format("± {:.4f}", noise));

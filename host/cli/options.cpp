@@ -45,6 +45,17 @@ std::uint64_t parse_count(const std::string& text, const std::string& name, std:
   return static_cast<std::uint64_t>(value);
 }
 
+std::vector<std::string> pieces(const std::string& list) {
+  std::vector<std::string> out;
+  std::string::size_type begin = 0, comma = 0;
+  do {
+    comma = list.find(',', begin);
+    out.push_back(list.substr(begin, comma - begin));  // npos - begin: to the end
+    begin = comma + 1;
+  } while (comma != std::string::npos);
+  return out;
+}
+
 CLI::Option* add_number(CLI::App& app, const std::string& name, std::optional<double>& value,
                         const std::string& help) {
   return app
@@ -60,10 +71,8 @@ CLI::Option* add_numbers(CLI::App& app, const std::string& name, std::vector<dou
           name,
           [&values, name](const std::string& text) {
             values.clear();
-            for (std::size_t at = 0; at <= text.size();) {
-              const std::size_t end = std::min(text.find(',', at), text.size());
-              values.push_back(parse_number(text.substr(at, end - at), name));
-              at = end + 1;
+            for (const std::string& piece : pieces(text)) {
+              values.push_back(parse_number(piece, name));
             }
           },
           help)

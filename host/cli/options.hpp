@@ -23,6 +23,9 @@ double parse_number(const std::string& text, const std::string& name);
 /// A whole number from `least` to 2^53; 1e6 is one.
 std::uint64_t parse_count(const std::string& text, const std::string& name, std::uint64_t least);
 
+/// The pieces of a list with commas between; of "" one, empty.
+std::vector<std::string> pieces(const std::string& list);
+
 CLI::Option* add_number(CLI::App& app, const std::string& name, std::optional<double>& value,
                         const std::string& help);
 /// Numbers with commas between.

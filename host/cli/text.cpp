@@ -198,8 +198,7 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
     lines.back().insert(
         lines.back().end(),
         {std::string(name_of(offer.mechanism)), human_count(offer.cost.passes),
-         human_time(seconds[i]),
-         fmt::format("{:.1f} %", std::ceil(best_guess(offer.guarantee) * 1000) / 10)});
+         human_time(seconds[i]), fmt::format("{:.1f} %", best_guess_percent(offer.guarantee))});
     const bool known = mu > 0 && std::visit(learns_in_metric, offer.mechanism);
     const auto rows = [&](double share) {
       return known ? about_count(rows_to_keep(share, plan.problem, who, mu)) : "-";

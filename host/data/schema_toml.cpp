@@ -3,7 +3,6 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "data/csv.hpp"
@@ -104,21 +103,13 @@ class SchemaReader {
     return node.as_boolean()->get();
   }
 
-  /// What else is wrong with what was read. Where a column was not, another may be used.
+  /// What else is wrong with what was read; not with all columns together, as some were not.
   void collect_checks() {
-    try {
-      check_schema(schema_, lines_);
-    } catch (const BadInputs& more) {
-      for (const std::string& line : more.lines) {
-        unsigned at = 0;
-        const std::string_view rest = std::string_view(line).substr(lines_.source.size());
-        if (!rest.starts_with(':') ||
-            std::from_chars(rest.data() + 1, rest.data() + rest.size(), at).ec != std::errc{})
-          continue;
-        const bool said = std::ranges::find(errors_, at, &SchemaError::line) != errors_.end();
-        if (said || rest.find("no column is used") != std::string_view::npos) continue;
-        errors_.emplace_back(at, line);
-      }
+    const unsigned all_columns = lines_.of_key("columns");
+    for (const SchemaFault& fault : schema_faults(schema_, lines_)) {
+      const bool said = std::ranges::find(errors_, fault.line, &SchemaError::line) != errors_.end();
+      if (fault.line == 0 || fault.line == all_columns || said) continue;
+      errors_.emplace_back(fault.line, fault.message);
     }
   }
 

@@ -101,10 +101,13 @@ Schema::operator FeatureSpace() const {
 
 namespace {
 
-void check_column(const Schema& schema, const Column& column, const std::string& where,
-                  std::vector<std::string>& errors) {
+void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
+                  std::vector<SchemaFault>& faults) {
+  const Column& column = schema.columns[j];
   const auto fail = [&](const std::string& what) {
-    errors.push_back(fmt::format("{}: column {}: {}", where, quoted(column.name), what));
+    faults.push_back(
+        {lines.of_column(j),
+         lines.at(lines.of_column(j), fmt::format("column {}: {}", quoted(column.name), what))});
   };
   if (column.name == schema.label)
     fail("is the label, so it cannot be a feature; remove it from [columns]");
@@ -124,10 +127,10 @@ void check_column(const Schema& schema, const Column& column, const std::string&
 
 }  // namespace
 
-void check_schema(const Schema& schema, const SchemaLines& lines) {
-  std::vector<std::string> errors;
+std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& lines) {
+  std::vector<SchemaFault> faults;
   const auto fail = [&](std::string_view key, const std::string& what) {
-    errors.push_back(fmt::format("{}: {}", lines.where(key), what));
+    faults.push_back({lines.of_key(key), lines.at(lines.of_key(key), what)});
   };
   if (schema.label.empty()) fail("label", "label is empty; name the column to predict");
   if (schema.positive.empty()) fail("positive", "positive is empty; name the positive class");
@@ -152,20 +155,30 @@ void check_schema(const Schema& schema, const SchemaLines& lines) {
                                  schema.row_norm));
   std::set<std::string_view> seen;
   for (std::size_t j = 0; j < schema.columns.size(); ++j) {
-    const Column& column = schema.columns[j];
-    check_column(schema, column, lines.where_column(j), errors);
-    if (!seen.insert(column.name).second)
-      errors.push_back(fmt::format("{}: column {} is given twice; remove one",
-                                   lines.where_column(j), quoted(column.name)));
+    const std::string& name = schema.columns[j].name;
+    check_column(schema, lines, j, faults);
+    if (!seen.insert(name).second) {
+      const unsigned line = lines.of_column(j);
+      faults.push_back({line, lines.at(line, fmt::format("column {} is given twice; remove one",
+                                                         quoted(name)))});
+    }
   }
   if (schema.features() == (schema.intercept ? 1U : 0U))
     fail("columns", "no column is used; give at least one a type other than \"ignore\"");
-  if (!errors.empty()) throw BadInputs(std::move(errors));
+  if (!faults.empty()) return faults;
   std::set<std::string> features;
   for (const std::string& name : schema.feature_names())
     if (!features.insert(name).second)
       fail("columns", fmt::format("two features would both be called {}; rename a column or level",
                                   quoted(name)));
+  return faults;
+}
+
+void check_schema(const Schema& schema, const SchemaLines& lines) {
+  std::vector<std::string> errors;
+  for (SchemaFault& fault : schema_faults(schema, lines)) {
+    errors.push_back(std::move(fault.message));
+  }
   if (!errors.empty()) throw BadInputs(std::move(errors));
 }
 

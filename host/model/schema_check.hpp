@@ -16,14 +16,27 @@ struct SchemaLines {
   std::map<std::string, unsigned, std::less<>> keys = {};
   std::vector<unsigned> columns = {};  ///< same order as Schema::columns
 
-  [[nodiscard]] std::string where(std::string_view key) const {
+  /// 0: it has none.
+  [[nodiscard]] unsigned of_key(std::string_view key) const {
     const auto line = keys.find(key);
-    return line == keys.end() ? source : fmt::format("{}:{}", source, line->second);
+    return line == keys.end() ? 0 : line->second;
   }
-  [[nodiscard]] std::string where_column(std::size_t j) const {
-    return j < columns.size() ? fmt::format("{}:{}", source, columns[j]) : source;
+  [[nodiscard]] unsigned of_column(std::size_t j) const {
+    return j < columns.size() ? columns[j] : 0;
+  }
+  /// "SOURCE:LINE: what".
+  [[nodiscard]] std::string at(unsigned line, std::string_view what) const {
+    return line == 0 ? fmt::format("{}: {}", source, what)
+                     : fmt::format("{}:{}: {}", source, line, what);
   }
 };
+
+/// A value that is not legal.
+struct SchemaFault {
+  unsigned line = 0;  ///< 0: of none
+  std::string message;
+};
+std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& lines);
 
 /// Throws BadInputs, a line "SOURCE:LINE: ..." for each value that is not legal, if there is any.
 void check_schema(const Schema& schema, const SchemaLines& lines);

@@ -33,6 +33,8 @@ double best_guess(const Guarantee& g) {
   return std::min(1.0, 1 - wrong);
 }
 
+double best_guess_percent(const Guarantee& g) { return std::ceil(best_guess(g) * 1000) / 10; }
+
 Guarantee compose_up(std::span<const Guarantee> parts) {
   if (parts.empty()) throw BadInput("guarantees: there is none to compose; give at least one");
   std::vector<double> mus;

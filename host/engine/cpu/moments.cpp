@@ -6,9 +6,8 @@
 #include <cstring>
 
 #include "engine/clip.hpp"
+#include "engine/cpu/targets.hpp"
 
-// Register tiles are arrays of vectors, which sizeless vectors (SVE, RVV) do not allow.
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/cpu/moments.cpp"
 #include <hwy/foreach_target.h>

@@ -4,10 +4,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/cpu/targets.hpp"
 #include "gibbsite/core/random_bits.hpp"
 
-// Arrays of vectors: not of sizeless ones (SVE, RVV).
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/cpu/noise.cpp"
 #include <hwy/foreach_target.h>
