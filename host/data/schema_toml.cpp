@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "data/csv.hpp"
 #include "data/input.hpp"
@@ -106,8 +107,10 @@ class SchemaReader {
   /// What else is wrong with what was read; not with all columns together, as some were not.
   void collect_checks() {
     const unsigned all_columns = lines_.of_key("columns");
+    const std::size_t unread = errors_.size();
     for (const SchemaFault& fault : schema_faults(schema_, lines_)) {
-      const bool said = std::ranges::find(errors_, fault.line, &SchemaError::line) != errors_.end();
+      const bool said = std::ranges::any_of(std::span(errors_).first(unread),
+                                            [&](const auto& e) { return e.line == fault.line; });
       if (fault.line == 0 || fault.line == all_columns || said) continue;
       errors_.emplace_back(fault.line, fault.message);
     }

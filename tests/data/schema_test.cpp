@@ -235,10 +235,12 @@ TEST(Schema, SaysAllThatIsWrongAtOnce) {
   // What can be read but must not be comes with what cannot.
   EXPECT_THAT(
       lines("label=''\npositive=1\nrow_norm=0\n[columns]\na={type='number'}\n"
-            "b={type='number',range=[2,1]}\n"),
+            "b={type='number',range=[2,1]}\nc={type='category',levels=['p','p','q','q']}\n"),
       ElementsAre(StartsWith("s:1: label is empty"), StartsWith("s:2: positive must"),
                   StartsWith("s:3: row_norm must"), StartsWith("s:5: column 'a' is a number"),
-                  StartsWith("s:6: column 'b': range [2, 1]")));
+                  StartsWith("s:6: column 'b': range [2, 1]"),
+                  StartsWith("s:7: column 'c': level 'p'"),
+                  StartsWith("s:7: column 'c': level 'q'")));
   // What can be read but must not be.
   EXPECT_THAT(
       lines("label='y'\npositive='1'\nrow_norm=0\n[columns]\na={type='number',range=[2,1]}\n"
