@@ -113,6 +113,9 @@ LinearModel model_from_json(const json& model, const std::string& source) {
   const bool of_loss =
       model.contains("link") && model["link"].contains("kind") && model["link"]["kind"] == out.loss;
   if (model.contains("link") && !of_loss) out.link = link_from_json(model["link"], d, source);
+  if (model.contains("intervals")) {
+    out.intervals = intervals_from_json(model["intervals"], d, source);
+  }
   if (model.contains("answers")) out.answers = answers_from_json(model["answers"], d, source);
   return out;
 }

@@ -133,6 +133,26 @@ json loss_link_json(const LinearModel& model) {
   return {{"kind", model.loss}, {"words", words}};
 }
 
+constexpr const char* interval_words =
+    "coefficient - half_width to coefficient + half_width, of a score x . coefficients: multiplier "
+    "times the root mean square of x . errors over the replicas. Privacy's noise and the sample "
+    "together; made from the released numbers, nothing else. Measured, not proven";
+
+json intervals_json(const Intervals& intervals) {
+  json sd = json::array(), half_width = json::array();
+  for (std::size_t j = 0; j < intervals.errors.front().size(); ++j) {
+    sd.push_back(intervals.deviation(j));
+    half_width.push_back(intervals.half_width(j));
+  }
+  return {{"level", Intervals::level},
+          {"replicas", intervals.errors.size()},
+          {"multiplier", Intervals::multiplier},
+          {"sd", std::move(sd)},
+          {"half_width", std::move(half_width)},
+          {"errors", intervals.errors},
+          {"words", interval_words}};
+}
+
 json answer_json(const NoisyAnswer& answer) {
   return {{"question", answer.question},
           {"clip", answer.clip},
@@ -238,6 +258,7 @@ json model_json(const LinearModel& model) {
               {"preprocessing", schema_json(model.schema)}};
   if (!link.is_null()) out["link"] = link;
   for (const NoisyAnswer& answer : model.answers) out["answers"].push_back(answer_json(answer));
+  if (model.intervals) out["intervals"] = intervals_json(*model.intervals);
   return out;
 }
 
@@ -271,6 +292,24 @@ CappedLink link_from_json(const json& object, std::size_t d, const std::string& 
   for (const json& row : metric) {
     const auto numbers = numbers_field({{"metric", row}}, "metric", d, source);
     out.metric.insert(out.metric.end(), numbers.begin(), numbers.end());
+  }
+  return out;
+}
+
+Intervals intervals_from_json(const json& object, std::size_t d, const std::string& source) {
+  only_fields(object, {"level", "replicas", "multiplier", "sd", "half_width", "errors", "words"},
+              source + ": intervals");
+  if (number_field(object, "level", source) != Intervals::level ||
+      number_field(object, "multiplier", source) != Intervals::multiplier) {
+    reject(source, "intervals.level", "has another multiplier than this program's");
+  }
+  const json& errors = field(object, "errors", source);
+  if (!errors.is_array() || errors.size() != Intervals::replicas) {
+    reject(source, "intervals.errors", fmt::format("must be {} replicas", Intervals::replicas));
+  }
+  Intervals out;
+  for (const json& error : errors) {
+    out.errors.push_back(numbers_field({{"errors", error}}, "errors", d, source));
   }
   return out;
 }

@@ -42,6 +42,8 @@ std::vector<double> numbers_field(const nlohmann::json& json, const char* name, 
                                   const std::string& source);
 /// The link of a model of d features, and the answers that it follows from.
 CappedLink link_from_json(const nlohmann::json& json, std::size_t d, const std::string& source);
+Intervals intervals_from_json(const nlohmann::json& object, std::size_t d,
+                              const std::string& source);
 std::vector<NoisyAnswer> answers_from_json(const nlohmann::json& json, std::size_t d,
                                            const std::string& source);
 /// A whole number from 0 to 2^53.

@@ -12,6 +12,7 @@
 #include <memory>
 #include <sstream>
 
+#include "coefficients.hpp"
 #include "command.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
@@ -90,95 +91,6 @@ void warn_of_run_time(const Mechanism& mechanism) {
              name_of(mechanism), reason);
 }
 
-// A coefficient as a bar to the left or to the right of a line.
-std::string bar(double value, double largest) {
-  constexpr double half = 20;
-  const auto length =
-      static_cast<std::size_t>(largest > 0 ? std::lround(half * std::fabs(value) / largest) : 0);
-  std::string blocks;
-  for (std::size_t i = 0; i < length; ++i) blocks += "█";
-  return value < 0 ? std::string(static_cast<std::size_t>(half) - length, ' ') + blocks + "│"
-                   : std::string(static_cast<std::size_t>(half), ' ') + "│" + blocks;
-}
-
-// Gray on a terminal that takes colors.
-std::string gray(const std::string& line) {
-  const bool plain =
-      isatty(STDOUT_FILENO) != 1 || std::getenv("NO_COLOR") != nullptr;  // NOLINT: one thread
-  return plain ? line : "\x1b[90m" + line + "\x1b[0m";
-}
-
-// Of each feature the column whose number it is, over whose range its odds are; else null.
-std::vector<const Column*> number_columns(const Schema& schema) {
-  std::vector<const Column*> out;
-  for (const Column& column : schema.columns) {
-    out.insert(out.end(), schema.features_of(column),
-               column.type == ColumnType::number ? &column : nullptr);
-  }
-  out.resize(schema.features(), nullptr);
-  return out;
-}
-
-// By size; every one of at most 10. What is inside the noise is marked.
-std::string coefficient_report(const LinearModel& model, const Certificate& certificate) {
-  constexpr std::size_t most = 10;
-  const std::vector<std::string> names = model.schema.feature_names();
-  const std::vector<const Column*> numbers = number_columns(model.schema);
-  const bool log_odds = loss_named(model.loss).link_words().empty();
-  const std::vector<double>& theta = model.draws.front();
-  const auto deviation = coefficient_noise_up(certificate.mechanism, certificate.problem);
-  const double noise = two_sided_95 * deviation.value_or(0);
-  const auto is_inside = [&](double value) { return deviation && std::fabs(value) <= noise; };
-  std::vector<std::size_t> order(theta.size());
-  for (std::size_t j = 0; j < order.size(); ++j) order[j] = j;
-  const bool all = order.size() <= most;
-  if (!all) {
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return std::fabs(theta[a]) > std::fabs(theta[b]);
-    });
-    order.resize(most);
-  }
-  double largest = 0;
-  for (const std::size_t j : order) largest = std::max(largest, std::fabs(theta[j]));
-  std::vector<std::vector<std::string>> cells;
-  std::size_t inside = 0;
-  for (const double value : theta) inside += is_inside(value) ? 1U : 0U;
-  for (const std::size_t j : order) {
-    const Column* const number = numbers[j];
-    cells.push_back({number == nullptr
-                         ? names[j]
-                         : fmt::format("{}, {} to {}", names[j], number->lo, number->hi),
-                     fmt::format("{:+.4f}", theta[j])});
-    if (log_odds) cells.back().push_back(fmt::format("×{:.3g}", std::exp(theta[j])));
-    if (deviation) {
-      cells.back().push_back(fmt::format("± {:.4f}", noise));
-      cells.back().emplace_back(is_inside(theta[j]) ? "within" : "");
-    }
-    cells.back().push_back(bar(theta[j], largest));
-  }
-  std::string out =
-      fmt::format("Coefficients{}{}{}: above 0 speaks for {} = {}\n",
-                  log_odds ? " and what they multiply the odds by" : "",
-                  model.draws.size() == 1 ? "" : ", of the first draw",
-                  all ? "" : fmt::format(" (the {} largest of {})", most, theta.size()),
-                  shown(model.schema.label), shown(model.schema.positive));
-  std::istringstream lines(table(cells));
-  std::string line;
-  for (std::size_t i = 0; std::getline(lines, line); ++i) {
-    out += (is_inside(theta[order[i]]) ? gray(line) : line) + '\n';
-  }
-  if (!deviation) {
-    return out + "No bound on how far noise moved them holds for every table: none is given.\n";
-  }
-  out += fmt::format(
-      "±: how far privacy's noise moves a coefficient from the median of its law, with a "
-      "probability of at least {:.3g} %{}.\n{} of {} are within it: by this bound they may be "
-      "noise.\n",
-      95 - 100 * setting(certificate.mechanism, "tv_gap").value_or(0),
-      model.draws.size() == 1 ? "" : " each", inside, theta.size());
-  return out;
-}
-
 ReadOptions::Cache cache_from_string(const std::string& name) {
   using Cache = ReadOptions::Cache;
   static const std::map<std::string, Cache> known{
@@ -214,7 +126,7 @@ struct FitCommand {
   std::string schema, out, backend = "auto", design = "auto", checkpoint, cache = "auto";
   std::optional<std::uint64_t> seed;
   bool quiet = false, progress = false, verbose = false, removes_cache = false, force = false;
-  bool release_moments = false;
+  bool release_moments = false, intervals = false;
 
   void say(const std::string& text) const {
     if (quiet) return;
@@ -267,6 +179,12 @@ struct FitCommand {
     // The clock is for the screen: what is planned follows from public numbers alone.
     const Plan made = plan.make(domain, data.rows(), budget, wishes);
     const Offer& offer = require_feasible(made);
+    if (intervals && !std::holds_alternative<Whitened>(offer.mechanism)) {
+      throw BadInput(fmt::format(
+          "--intervals: {} releases nothing that rows could be made from; drop it, or leave what "
+          "keeps `whitened` from being chosen (gibbsite plan --all says what)",
+          name_of(offer.mechanism)));
+    }
     warn_of_large_delta(budget, made.problem);
     warn_of_few_rows(made);
     warn_of_one_class(data);
@@ -286,6 +204,11 @@ struct FitCommand {
       if (!how.empty()) say(fmt::format("design {}\n", how));
       say(fmt::format("sampling took {:.4g} s, {:.4g} s were predicted\n", sampling.seconds(),
                       seconds));
+    }
+    if (intervals && !model.model().intervals) {
+      fmt::print(stderr,
+                 "gibbsite: warning: --intervals: none can be made from these answers (noise hides "
+                 "the table's moments); the model has none\n");
     }
     write_new(out, force, [&](Existing existing) { write_release(out, model, existing); });
     // Not before: what could not be written can be tried again.
@@ -321,8 +244,12 @@ struct FitCommand {
 
   [[nodiscard]] Release fit_plan(const Dataset& data, const Plan& made, Backend& engine_maker,
                                  std::string& how) const {
-    Progress bar("sampling", quiet, interval());
+    Progress bar("sampling", quiet, interval()), making("intervals", quiet, interval());
     FitOptions options;
+    options.intervals = intervals;
+    options.intervals_progress = [&making](std::uint64_t done, std::uint64_t total) {
+      making.update(done, total);
+    };
     options.checkpoint = checkpoint;
     options.release_answers = release_moments;
     options.stop = &stop_flag();
@@ -337,10 +264,10 @@ struct FitCommand {
   [[nodiscard]] std::string report(const Release& model) const {
     return fmt::format(
         "\n{}\n{}Written: {}; next:\n"
-        "  gibbsite predict --model {} --data NEW.csv --probabilities\n"
+        "  gibbsite predict --model {} --data NEW.csv --{}\n"
         "  gibbsite verify {}\n",
         in_words(model.certificate()), coefficient_report(model.model(), model.certificate()), out,
-        out, out);
+        out, model.model().intervals ? "intervals" : "probabilities", out);
   }
 };
 
@@ -362,6 +289,9 @@ void define_fit(CLI::App& app) {
   app.add_flag("--release-moments", command->release_moments,
                "whitened: the model file holds the noisy second moments, gradients and curvatures "
                "that it follows from; they are paid for");
+  app.add_flag("--intervals", command->intervals,
+               "whitened: how sure the coefficients are, by a bootstrap from the released numbers; "
+               "costs time, no privacy (docs/intervals.md)");
   app.add_flag("--verbose", command->verbose,
                "say how the backend went about it, and for each column what was changed");
   app.add_option("--checkpoint", command->checkpoint,

@@ -20,18 +20,23 @@ namespace {
 struct PredictCommand {
   TableArguments table;
   std::string model, out;
-  bool probabilities = false, force = false;
+  bool probabilities = false, intervals = false, force = false;
 
   void run() const {
     require_other_file(out, table.data, "--data");
     require_other_file(out, model, "--model");
     if (!out.empty()) require_new(out, force);
     const LinearModel linear = read_release(model).model();
+    if (intervals && !linear.intervals) {
+      throw BadInput(model + ": holds no intervals; fit with --intervals");
+    }
     const Dataset data = table.read(linear.schema, {.labels = ReadOptions::Labels::optional,
                                                     .ignore_extra_columns = true,
                                                     .label_path = {},
                                                     .progress = {}});
     const std::vector<double> positive = predict_probabilities(linear, data.view());
+    std::vector<ProbabilityInterval> around;
+    if (intervals) around = predict_intervals(linear, data.view());
     // A file keeps the bytes of a name, a terminal does not obey them.
     const bool on_screen = out.empty() && isatty(STDOUT_FILENO) == 1;
     const auto name = [&](const std::string& text) {
@@ -40,10 +45,13 @@ struct PredictCommand {
     const std::string names[] = {name(linear.schema.negative_name()), name(linear.schema.positive)};
     fmt::memory_buffer text;
     const auto end = std::back_inserter(text);
-    fmt::format_to(end, "prediction{}\n", probabilities ? ",probability" : "");
-    for (const double p : positive) {
-      fmt::format_to(end, "{}", names[p >= 0.5 ? 1 : 0]);
-      if (probabilities) fmt::format_to(end, ",{:.6g}", p);
+    const bool with_probability = probabilities || intervals;
+    fmt::format_to(end, "prediction{}{}\n", with_probability ? ",probability" : "",
+                   intervals ? ",low,high" : "");
+    for (std::size_t i = 0; i < positive.size(); ++i) {
+      fmt::format_to(end, "{}", names[positive[i] >= 0.5 ? 1 : 0]);
+      if (with_probability) fmt::format_to(end, ",{:.6g}", positive[i]);
+      if (intervals) fmt::format_to(end, ",{:.6g},{:.6g}", around[i].low, around[i].high);
       text.push_back('\n');
     }
     if (out.empty()) {
@@ -67,6 +75,9 @@ void define_predict(CLI::App& app) {
   add_force(app, command->force);
   app.add_flag("--probabilities", command->probabilities,
                "add the probability of the positive class");
+  app.add_flag(
+      "--intervals", command->intervals,
+      "add it and its 95 % interval, of a model fitted with --intervals (docs/intervals.md)");
   app.callback([command] { command->run(); });
 }
 

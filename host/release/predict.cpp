@@ -38,15 +38,14 @@ double area_under_curve(std::span<const double> scores, std::span<const float> l
   return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives);
 }
 
-// 2 d^2 flops a row, by blocks of rows.
-std::vector<double> capped_probabilities(const LinearModel& model, const Rows& x) {
+// Of every row the largest slope that its gradient had, 2 d^2 flops a row, by blocks of rows.
+std::vector<double> caps(const CappedLink& link, const Rows& x) {
   using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   const auto index = [](std::size_t n) { return static_cast<Eigen::Index>(n); };
-  const CappedLink& link = *model.link;
   const Eigen::Map<const RowMajor> metric(link.metric.data(), index(x.cols), index(x.cols));
   constexpr std::size_t block = 256;
   RowMajor rows(index(block), index(x.cols)), whitened;
-  std::vector<double> out(x.rows, 0.0);
+  std::vector<double> out(x.rows);
   for (std::size_t first = 0; first < x.rows; first += block) {
     const std::size_t count = std::min(block, x.rows - first);
     rows.setZero();
@@ -55,20 +54,13 @@ std::vector<double> capped_probabilities(const LinearModel& model, const Rows& x
     }
     whitened.noalias() = rows * metric;
     for (std::size_t i = 0; i < count; ++i) {
-      const double cap = cap_of(link.clip, whitened.row(index(i)).norm());
-      for (const auto& theta : model.draws) {
-        out[first + i] += capped_probability(x.dot(first + i, theta), cap);
-      }
-      out[first + i] /= static_cast<double>(model.draws.size());
+      out[first + i] = cap_of(link.clip, whitened.row(index(i)).norm());
     }
   }
   return out;
 }
 
-}  // namespace
-
-std::vector<double> predict_probabilities(const LinearModel& model, const Rows& x) {
-  std::vector<double> out(x.rows, 0.0);
+void require_fitting(const LinearModel& model, const Rows& x) {
   for (const auto& theta : model.draws) {
     if (theta.size() != x.cols) {
       throw BadInput(
@@ -77,13 +69,43 @@ std::vector<double> predict_probabilities(const LinearModel& model, const Rows& 
                       theta.size(), x.cols));
     }
   }
-  if (model.link) return capped_probabilities(model, x);
+}
+
+// f(i, P) for every row, P(z) its probability at a score z.
+template <class F>
+void for_each_row(const LinearModel& model, const Rows& x, const F& f) {
+  require_fitting(model, x);
+  const std::vector<double> cap = model.link ? caps(*model.link, x) : std::vector<double>();
   const Loss& loss = loss_named(model.loss);
-  // reads X once
   for (std::size_t i = 0; i < x.rows; ++i) {
-    for (const auto& theta : model.draws) out[i] += loss.probability(x.dot(i, theta));
-    out[i] /= static_cast<double>(model.draws.size());
+    f(i,
+      [&](double z) { return cap.empty() ? loss.probability(z) : capped_probability(z, cap[i]); });
   }
+}
+
+}  // namespace
+
+std::vector<double> predict_probabilities(const LinearModel& model, const Rows& x) {
+  std::vector<double> out(x.rows, 0.0);
+  for_each_row(model, x, [&](std::size_t i, const auto& probability) {
+    for (const auto& theta : model.draws) out[i] += probability(x.dot(i, theta));
+    out[i] /= static_cast<double>(model.draws.size());
+  });
+  return out;
+}
+
+std::vector<ProbabilityInterval> predict_intervals(const LinearModel& model, const Rows& x) {
+  if (!model.intervals) {
+    throw BadInput("model: holds no intervals; fit with intervals (`fit --intervals`)");
+  }
+  std::vector<ProbabilityInterval> out(x.rows);
+  for_each_row(model, x, [&](std::size_t i, const auto& probability) {
+    const double z = x.dot(i, model.draws.front());
+    const double half = Intervals::multiplier * model.intervals->deviation([&](const auto& error) {
+      return x.dot(i, error);
+    });
+    out[i] = {probability(z - half), probability(z + half)};
+  });
   return out;
 }
 

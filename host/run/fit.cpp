@@ -9,6 +9,7 @@
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/linear_model.hpp"
+#include "run/intervals.hpp"
 #include "run/sample.hpp"
 
 namespace gibbsite {
@@ -48,7 +49,20 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
   const Model model = asked_model;  // NOLINT(performance-unnecessary-copy-initialization)
   const Plan plan = asked;          // NOLINT(performance-unnecessary-copy-initialization)
   const bool certified = key.kind() == NoiseKind::chacha20;
-  Release out = release(sample(model, data, plan, backend, std::move(key), options));
+  const auto* const whitened = std::get_if<Whitened>(&plan.offer().mechanism);
+  if (options.intervals && whitened == nullptr) {
+    throw BadInput(
+        fmt::format("intervals: {} releases nothing that rows could be made from; fit with "
+                    "`whitened`, or without intervals",
+                    name_of(plan.offer().mechanism)));
+  }
+  Run run = sample(model, data, plan, backend, std::move(key), options);
+  if (options.intervals) {
+    run.model.intervals = bootstrap_intervals(run.model, *whitened, plan.problem,
+                                              plan.offer().guarantee.who, options);
+    if (!options.release_answers) run.model.answers.clear();
+  }
+  Release out = release(run);
   // A Plan is open to its caller. Depends on its numbers alone, so this refusal tells nothing.
   if (!certified) return out;
   if (const Verification check = verify(out); !check.valid) {

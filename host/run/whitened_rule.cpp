@@ -111,29 +111,37 @@ void WhitenedRule::answer_gradient(const VectorXd& noisy, double deviation,
   if (gradients_ > 0 && noisy.dot(omega_) > overshoot * deviation * omega_.norm()) {
     damping_ *= damped;
   }
-  const double curvature =
-      gradients_ > 0 ? std::clamp(noisy_curvature / rows_, least_curvature, most_curvature)
-                     : most_curvature;
+  curvature_ = gradients_ > 0 ? std::clamp(noisy_curvature / rows_, least_curvature, most_curvature)
+                              : most_curvature;
   const double weight = 1 / (deviation * deviation);
   sum_omega_ += weight * omega_;
   sum_gradient_ += weight * noisy;
   precision_ += weight;
   // All gradients, moved to one quadratic: U = H omega* + noise of variance s2.
-  const ArrayXd H = rows_ * curvature * damping_ * lambda_.array();
+  const ArrayXd H = rows_ * curvature_ * damping_ * lambda_.array();
   const double s2 = 1 / precision_;
   const ArrayXd U = s2 * (H * sum_omega_.array() - sum_gradient_.array());
   const ArrayXd per_variance = H.square() * prior_.array();
-  double best = INFINITY, variance = expected_variance;
+  double best = INFINITY;
+  variance_ = expected_variance;
   const double lowest = std::log(least_variance), highest = std::log(most_variance);
   for (int k = 0; k < variances_tried; ++k) {
     const double logarithm = lowest + (highest - lowest) * k / (variances_tried - 1);
     const ArrayXd total = s2 + std::exp(logarithm) * per_variance;
     const double away = logarithm - std::log(expected_variance);
     const double cost = (total.log() + U.square() / total).sum() + away * away;
-    if (cost < best) best = cost, variance = std::exp(logarithm);
+    if (cost < best) best = cost, variance_ = std::exp(logarithm);
   }
-  omega_ = H * prior_.array() * variance / (s2 + variance * per_variance) * U;
+  omega_ = H * prior_.array() * variance_ / (s2 + variance_ * per_variance) * U;
   ++gradients_;
+}
+
+VectorXd WhitenedRule::posterior_variance() const {
+  const ArrayXd information = rows_ * curvature_ * lambda_.array();  // of a gradient's own sum
+  const ArrayXd H = damping_ * information;
+  const ArrayXd precision =
+      H.square() / (1 / precision_ + information) + 1 / (variance_ * prior_.array());
+  return precision.inverse();
 }
 
 }  // namespace gibbsite

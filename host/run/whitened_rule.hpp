@@ -40,6 +40,15 @@ class WhitenedRule {
   [[nodiscard]] double clip() const { return clip_; }
   /// Where the next gradient is asked, in coordinates of z [d].
   [[nodiscard]] const Eigen::VectorXd& omega() const { return omega_; }
+  /// Rows that sums are over: n, or what the first answer says of it.
+  [[nodiscard]] double rows() const { return rows_; }
+  /// Eigenvalues of z's second moments, a row [d].
+  [[nodiscard]] const Eigen::VectorXd& lambda() const { return lambda_; }
+  /// Shape of omega's prior variances [d].
+  [[nodiscard]] const Eigen::VectorXd& prior() const { return prior_; }
+  /// Of omega's coordinates [d] given all answers: the noise in them and labels that could have
+  /// been others, against the prior (docs/intervals.md). After a gradient.
+  [[nodiscard]] Eigen::VectorXd posterior_variance() const;
   /// P omega [d].
   [[nodiscard]] Eigen::VectorXd theta() const { return metric_ * omega_; }
 
@@ -66,6 +75,8 @@ class WhitenedRule {
   Eigen::VectorXd sum_omega_, sum_gradient_;  // weighted by precision
   double precision_ = 0;                      // sum of 1/sigma_t^2
   double damping_ = 1;                        // m
+  double curvature_ = 0;                      // q
+  double variance_ = 0;                       // V
 };
 
 }  // namespace gibbsite

@@ -133,6 +133,43 @@ TEST_F(Journey, FitSaysWhatItDidOnOneScreen) {
   EXPECT_NEAR(std::stod(found[3]) / std::exp(std::stod(found[2])), 1, 0.01);
 }
 
+TEST_F(Journey, IntervalsGoFromFitToPredict) {
+  const std::string data = std::string(GIBBSITE_SOURCE_DIR) + "/data/berkeley.csv";
+  const std::string domain = std::string(GIBBSITE_SOURCE_DIR) + "/data/berkeley.toml";
+  const std::vector<std::string> command{"fit",  "--data",    data,        "--schema",
+                                         domain, "--epsilon", "1",         "--delta",
+                                         "1e-6", "--out",     "model.json"};
+  std::vector<std::string> with = command;
+  with.emplace_back("--intervals");
+  const Outcome fit = gibbsite(with);
+  ASSERT_EQ(fit.status, 0) << fit.err;
+  for (const char* word :
+       {"±: 95 % intervals", "measured, not proven", "department=A", "(baseline)", " to ",
+        "gibbsite predict --model model.json --data NEW.csv --intervals"}) {
+    EXPECT_THAT(fit.out, HasSubstr(word));
+  }
+  EXPECT_LE(std::ranges::count(fit.out, '\n'), 30);
+  EXPECT_EQ(gibbsite({"verify", "model.json"}).status, 0);
+  const Outcome predict =
+      gibbsite({"predict", "--model", "model.json", "--data", data, "--intervals"});
+  ASSERT_EQ(predict.status, 0) << predict.err;
+  EXPECT_THAT(predict.out, ::testing::StartsWith("prediction,probability,low,high\n"));
+  EXPECT_EQ(std::ranges::count(predict.out, '\n'), 4527);
+
+  std::vector<std::string> other = with;
+  other.insert(other.end(), {"--mechanism", "path", "--force"});
+  const Outcome refused = gibbsite(other);
+  EXPECT_NE(refused.status, 0);
+  EXPECT_THAT(refused.err, HasSubstr("--intervals: path releases nothing that rows could be made"));
+  std::vector<std::string> without = command;
+  without.emplace_back("--force");
+  ASSERT_EQ(gibbsite(without).status, 0);
+  const Outcome none =
+      gibbsite({"predict", "--model", "model.json", "--data", data, "--intervals"});
+  EXPECT_NE(none.status, 0);
+  EXPECT_THAT(none.err, HasSubstr("model.json: holds no intervals; fit with --intervals"));
+}
+
 TEST_F(Journey, PlanJsonKeepsItsContract) {
   const Outcome plan = gibbsite({"plan", "--rows", "1e6", "--features", "10", "--row-norm", "1",
                                  "--intercept", "--epsilon", "1", "--delta", "1e-9", "--json"});

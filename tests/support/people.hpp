@@ -14,12 +14,13 @@ namespace gibbsite::support {
 /// Numbers in [0, 1] and, the last feature, 1.
 inline Dataset people(std::size_t n, std::size_t numbers, std::uint64_t seed) {
   Dataset data;
-  data.schema.label = "y";
-  data.schema.positive = "1";
+  data.schema.label = std::string("y");
+  data.schema.positive = std::string("1");
   data.schema.row_norm = 2 * std::sqrt(static_cast<double>(numbers));
   data.schema.intercept = true;
   for (std::size_t j = 0; j < numbers; ++j) {
-    data.schema.columns.push_back({"x" + std::to_string(j), ColumnType::number, 0, 1, {}, false});
+    data.schema.columns.push_back(
+        {std::string("x").append(std::to_string(j)), ColumnType::number, 0, 1, {}, false});
   }
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<float> uniform(0, 1);

@@ -1,5 +1,6 @@
 #pragma once
 // A fitted model: coefficients and what predicting with them needs.
+#include <cmath>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,13 +33,42 @@ struct NoisyAnswer {
   std::vector<double> values;  ///< lower triangle by rows, a vector [d], or one number
 };
 
+/// How far released coefficients may be from those of all the people that the table is a sample of,
+/// fitted without noise: errors of the same mechanism on rows and labels made from the released
+/// numbers (docs/intervals.md). Noise and sample together; reads nothing private.
+struct Intervals {
+  static constexpr double level = 0.95;
+  static constexpr std::size_t replicas = 24;
+  static constexpr double multiplier = 2.0639;  ///< Student's t, 24 degrees of freedom, 97.5 %
+
+  std::vector<std::vector<double>> errors;  ///< [replicas][d]
+
+  /// Root mean square of what `of` makes of each replica's errors [d]: bias is in it.
+  template <class Of>
+  [[nodiscard]] double deviation(const Of& of) const {
+    double sum = 0;
+    for (const auto& error : errors) {
+      const double value = of(error);
+      sum += value * value;
+    }
+    return std::sqrt(sum / static_cast<double>(errors.size()));
+  }
+  /// Of coefficient j.
+  [[nodiscard]] double deviation(std::size_t j) const {
+    return deviation([j](const std::vector<double>& error) { return error[j]; });
+  }
+  /// Of the interval about coefficient j.
+  [[nodiscard]] double half_width(std::size_t j) const { return multiplier * deviation(j); }
+};
+
 /// Coefficients and the whole schema: what predicting needs. Says nothing about privacy.
 struct LinearModel {
   std::string loss;
   Schema schema;
-  std::vector<std::vector<double>> draws;  ///< [draws][d]
-  std::optional<CappedLink> link = {};     ///< none: a probability is sigmoid(z)
-  std::vector<NoisyAnswer> answers = {};   ///< released on request
+  std::vector<std::vector<double>> draws;   ///< [draws][d]
+  std::optional<CappedLink> link = {};      ///< none: a probability is sigmoid(z)
+  std::vector<NoisyAnswer> answers = {};    ///< released on request
+  std::optional<Intervals> intervals = {};  ///< made on request
 };
 
 /// Coefficients in the units of the original columns, valid for rows that are not scaled down.

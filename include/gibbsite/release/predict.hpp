@@ -13,6 +13,14 @@ namespace gibbsite {
 /// at x.theta, sigmoid for the logistic one, or of capped_probability where the model has a link.
 std::vector<double> predict_probabilities(const LinearModel& model, const Rows& x);
 
+/// Between which P(y = +1) lies at Intervals::level: the probabilities of the two ends of the
+/// score's interval.
+struct ProbabilityInterval {
+  double low = 0, high = 1;
+};
+/// One a row. Throws BadInput where the model has no intervals.
+std::vector<ProbabilityInterval> predict_intervals(const LinearModel& model, const Rows& x);
+
 struct Evaluation {
   std::uint64_t rows = 0;
   double accuracy = 0;  ///< fraction

@@ -13,6 +13,11 @@ struct FitOptions {
   std::string checkpoint{};
   /// whitened: the model holds the noisy answers that it follows from; they are paid for.
   bool release_answers = false;
+  /// whitened: the model holds intervals of its coefficients, made from its noisy answers (docs/
+  /// intervals.md); they cost no privacy.
+  bool intervals = false;
+  /// While they are made: (replicas done, in all), a few times a second at most.
+  std::function<void(std::uint64_t, std::uint64_t)> intervals_progress{};
   double checkpoint_every_seconds = 60.0;  ///< also written at the start, the end and interruption
   /// Called with (steps done, steps in all) a few times a second.
   std::function<void(std::uint64_t, std::uint64_t)> progress{};
