@@ -180,11 +180,29 @@ std::string others(std::span<const Plan> plans, bool feasible) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// "±" of a coefficient: a bound, or what can be expected.
+std::string noise_cell(const Plan& plan, const Offer& offer) {
+  if (!offer.feasible) return "-";
+  if (const auto* const whitened = std::get_if<Whitened>(&offer.mechanism)) {
+    const double expected =
+        expected_coefficient_noise(*whitened, plan.problem, plan.budget.neighbors());
+    return fmt::format("~{:.2g}", two_sided_95 * expected);
+  }
+  const auto bound = coefficient_noise_up(offer.mechanism, plan.problem);
+  return bound ? fmt::format("{:.2g}", two_sided_95 * *bound) : "-";
+}
+
+constexpr const char* noise_words =
+    "coefficient ±: how far privacy's noise moves one, 95 % of the time; with ~ as expected where "
+    "it leans on\nno other, of a number over its range or of a level that a tenth of the rows "
+    "has\n";
+
 }  // namespace
 
 std::string plan_summary(std::span<const Plan> plans, std::span<const double> seconds) {
   std::vector<std::vector<std::string>> lines{{"ε", "mechanism", "passes", "time", "best guess",
-                                               "learns", "rows for 90 %", "rows for 99 %"}};
+                                               "coefficient ±", "learns", "rows for 90 %",
+                                               "rows for 99 %"}};
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const Plan& plan = plans[i];
     const Offer& offer = plan.offer();
@@ -198,7 +216,8 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
     lines.back().insert(
         lines.back().end(),
         {std::string(name_of(offer.mechanism)), human_count(offer.cost.passes),
-         human_time(seconds[i]), fmt::format("{:.1f} %", best_guess_percent(offer.guarantee))});
+         human_time(seconds[i]), fmt::format("{:.1f} %", best_guess_percent(offer.guarantee)),
+         noise_cell(plan, offer)});
     const bool known = mu > 0 && std::visit(learns_in_metric, offer.mechanism);
     const auto rows = [&](double share) {
       return known ? about_count(rows_to_keep(share, plan.problem, who, mu)) : "-";
@@ -212,7 +231,8 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
                     fmt::format(", δ = {:.4g}\n\n", plans.front().budget.delta) + table(lines) +
                     "\n"
                     "best guess: how often whoever knows all other rows is right, at even odds, "
-                    "about one person's\n"
+                    "about one person's\n" +
+                    noise_words +
                     "learns: of what a fit without privacy gains over always naming the commoner "
                     "class; tables differ\n\n";
   std::vector<std::size_t> said;
@@ -248,21 +268,17 @@ std::string plan_table(const Plan& plan, std::span<const double> seconds) {
       continue;
     }
     const auto iterations = setting(m, "iterations");
-    const auto noise =
-        offer.feasible ? coefficient_noise_up(m, plan.problem) : std::optional<double>{};
-    lines.push_back(
-        {i == plan.chosen && offer.feasible ? "→" : " ", name,
-         iterations ? human_count(*iterations) : "-", cell(setting(m, "step_size")),
-         cell(setting(m, "beta")), prior, offer.guarantee.mu > 0 ? digits(offer.guarantee.mu) : "-",
-         cell(setting(m, "tv_gap")), noise ? fmt::format("{:.2g}", two_sided_95 * *noise) : "-",
-         human_count(offer.cost.passes), human_time(seconds[i])});
+    lines.push_back({i == plan.chosen && offer.feasible ? "→" : " ", name,
+                     iterations ? human_count(*iterations) : "-", cell(setting(m, "step_size")),
+                     cell(setting(m, "beta")), prior,
+                     offer.guarantee.mu > 0 ? digits(offer.guarantee.mu) : "-",
+                     cell(setting(m, "tv_gap")), noise_cell(plan, offer),
+                     human_count(offer.cost.passes), human_time(seconds[i])});
   }
   std::string out =
       describe(plan.problem, plan.budget) +
       fmt::format("\n(ε, δ) = ({:.4g}, {:.4g})\n\n", plan.budget.epsilon, plan.budget.delta) +
-      table(lines) +
-      "\ncoefficient ±: how far privacy's noise moves one at most, with a probability of 95 %, "
-      "where a bound is known\n\n";
+      table(lines) + "\n" + noise_words + "\n";
   for (std::size_t i = 0; i < plan.offers.size(); ++i) {
     const Offer& offer = plan.offers[i];
     out += fmt::format("{} {}: {}\n",

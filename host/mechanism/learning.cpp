@@ -52,4 +52,16 @@ double rows_to_keep(double share, const Problem& problem, const Neighbors& who, 
   return std::ceil(signal / signal_per_feature(one, who, mu));
 }
 
+double expected_coefficient_noise(const Whitened& settings, const Problem& problem,
+                                  const Neighbors& who, double spread) {
+  constexpr double curvature = 0.2;  // q, of logits between -1 and 1
+  const double clip = settings.clip_factor * std::sqrt(static_cast<double>(problem.features));
+  double precision = 0;
+  for (std::uint64_t t = 1; static_cast<double>(t) <= settings.iterations; ++t) {
+    const double deviation = gradient_deviation_up(settings, who, t, clip, 0);
+    precision += 1 / (deviation * deviation);
+  }
+  return 1 / (std::sqrt(precision) * static_cast<double>(problem.rows) * curvature * spread);
+}
+
 }  // namespace gibbsite

@@ -118,7 +118,7 @@ void WhitenedRule::answer_gradient(const VectorXd& noisy, double deviation,
   sum_gradient_ += weight * noisy;
   precision_ += weight;
   // All gradients, moved to one quadratic: U = H omega* + noise of variance s2.
-  const ArrayXd H = rows_ * curvature_ * damping_ * lambda_.array();
+  const ArrayXd H = rows_ * damped_curvature() * lambda_.array();
   const double s2 = 1 / precision_;
   const ArrayXd U = s2 * (H * sum_omega_.array() - sum_gradient_.array());
   const ArrayXd per_variance = H.square() * prior_.array();
@@ -136,9 +136,15 @@ void WhitenedRule::answer_gradient(const VectorXd& noisy, double deviation,
   ++gradients_;
 }
 
+// No loss curves more than `most_curvature`: beyond it damping would hold omega where it is, and
+// the loss that still rises along it would damp more and more.
+double WhitenedRule::damped_curvature() const {
+  return std::min(curvature_ * damping_, most_curvature);
+}
+
 VectorXd WhitenedRule::posterior_variance() const {
   const ArrayXd information = rows_ * curvature_ * lambda_.array();  // of a gradient's own sum
-  const ArrayXd H = damping_ * information;
+  const ArrayXd H = rows_ * damped_curvature() * lambda_.array();
   const ArrayXd precision =
       H.square() / (1 / precision_ + information) + 1 / (variance_ * prior_.array());
   return precision.inverse();

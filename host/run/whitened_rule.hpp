@@ -62,6 +62,8 @@ class WhitenedRule {
     return settings_.second_moment_share > 0 ? 2 : 1;
   }
 
+  [[nodiscard]] double damped_curvature() const;  // q m
+
   Whitened settings_;
   Adjacency adjacency_;
   double rows_;  // n, or an estimate of it

@@ -2,9 +2,14 @@
 // What a budget buys in terms of the model: measured, for people; no guarantee rests on it
 // (docs/whitened.md, "What a budget buys").
 #include "gibbsite/core/problem.hpp"
+#include "gibbsite/mechanism/whitened.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
 
 namespace gibbsite {
+
+/// Of a feature: a number that is spread evenly over its range has 0.29, a level that a tenth of
+/// the rows has 0.3.
+inline constexpr double ordinary_spread = 0.3;
 
 /// N/d: rows in units of the noise that hides one of them, n mu/k under replace-one and 2 n mu/k
 /// under add-remove, for each feature. `mu` of all that is released.
@@ -17,5 +22,11 @@ double kept_share(double signal_per_feature);
 /// How many rows, at the same mu, keep that share; `share` within those that were measured,
 /// (0.05, 0.997), else the nearest. Rounded up.
 double rows_to_keep(double share, const Problem& problem, const Neighbors& who, double mu);
+
+/// The deviation that privacy's noise has in a coefficient of `whitened`, as it can be expected of
+/// a feature that leans on no other and whose values have that deviation, from public numbers
+/// (docs/whitened.md, "What a budget buys"). No bound: features that lean on others have more.
+double expected_coefficient_noise(const Whitened& settings, const Problem& problem,
+                                  const Neighbors& who, double spread = ordinary_spread);
 
 }  // namespace gibbsite
