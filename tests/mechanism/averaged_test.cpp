@@ -44,8 +44,9 @@ TEST(Averaged, TheScheduleIsTight) {
   }
 }
 
-// Durmus, Majewski, Miasojedow 2019: 2h KL(mu R | pi) <= (1 - mh) W2^2(mu, pi) - W2^2(mu R, pi) +
-// 2 h^2 M d, on Gaussians, where all three are known: U = (K/2) theta^2, mu = N(a, v).
+// Durmus, Majewski, Miasojedow 2019:
+//   2h KL(mu R | pi) <= (1 - mh) W2^2(mu, pi) - W2^2(mu R, pi) + 2 h^2 M d,
+// on Gaussians, where all three are known: U = (K/2) theta^2, mu = N(a, v).
 TEST(Averaged, TheOneStepInequalityHolds) {
   const double m = 0.5, M = 4;
   double closest = 1e300;

@@ -4,8 +4,8 @@
 //
 // Rows lie along orthogonal axes, so given the start the coordinates along them are independent and
 // each has the law of a one-dimensional iteration,
-//   P(x' <= x) = int N(y; start, eta) P(x' <= x | y) dy,   p(x' | y) ~ exp(-u(x') - (x' - y)^2/(2
-//   eta)),
+//   P(x' <= x) = int N(y; start, eta) P(x' <= x | y) dy,
+//   p(x' | y) ~ exp(-u(x') - (x' - y)^2/(2 eta)),
 // which is summed on a grid. Chains from one start become scores that are exactly N(0, I)
 // (scores.hpp). A verdict fires by chance with probability at most 2e-9 over the choice of the
 // seed, and there are fewer than 500.
