@@ -12,10 +12,10 @@
 // orders are fixed by rows alone. The step's noise is drawn between arriving at the first barrier
 // and waiting at it, so it hides behind the slowest block.
 //
-// A step costs: two barriers (about 1.3 us each on an H100); X once from L2, n d floats; leaves * C
-// * d doubles of partials written to L2 and read from it; the work of design C, 30 cycles a row,
-// chain and scheduler in double; the sums over leaves, about 0.5 us. With 32561 rows of 108 floats
-// and one chain: 2.6 + 14 MB / 5.5 TB/s + 0.5, 5 to 6 us.
+// A step costs: two barriers (about 1.3 us each on an H100); X once from L2, n d floats;
+// leaves * C * d doubles of partials written to L2 and read from it; the work of design C, 30
+// cycles a row, chain and scheduler in double; the sums over leaves, about 0.5 us. With 32561 rows
+// of 108 floats and one chain: 2.6 + 14 MB / 5.5 TB/s + 0.5, 5 to 6 us.
 //
 // Every value that another block wrote is read by a plain load after a barrier, which drops stale
 // lines of L1. Never by a load through the read-only path (__ldg, const __restrict__): it may be

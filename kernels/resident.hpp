@@ -236,8 +236,8 @@ struct ResidentBody {
   }
 
  private:
-  // work[i, c] = f'(x_i . theta_c, y_i) for `count` rows: thread t has row t / lanes and, if Rows =
-  // 2, the one 256 further; its lanes take every lanes-th feature.
+  // work[i, c] = f'(x_i . theta_c, y_i) for `count` rows: thread t has row t / lanes and, where
+  // Rows = 2, the one 256 further; its lanes take every lanes-th feature.
   template <unsigned Rows, class Block, class Floats, class Thetas, class Work>
   GIBBSITE_HD static void residuals(Block& block, Floats x, Floats labels, Thetas theta, Work work,
                                     unsigned count, unsigned d, unsigned stride, unsigned lanes) {

@@ -143,8 +143,8 @@ void ProximalChains::State::begin(Chain& chain) const {
   fill(key, chain, noise_step(chain, 0), chain.y);
   chain.y = chain.low + kick * chain.y;
   chain.w = chain.high + chain.y;
-  // grad U(anchor) is within the minimizer's tolerance, so the model's minimum is at anchor + (H +
-  // 1/eta)^-1 (y - anchor)/eta.
+  // grad U(anchor) is within the minimizer's tolerance, so the model's minimum is at
+  //   anchor + (H + 1/eta)^-1 (y - anchor)/eta.
   if (predicts()) {
     chain.w = anchor + model.solve((pull * (chain.high - anchor + chain.y)).eval());
   }

@@ -65,10 +65,10 @@ struct Delta {
 // R keeps full relative accuracy in tails where Phi underflows.
 //
 // For |x| < 40 each term has a relative error below 1e-42 in Wide: 1e-45 from erfc and the
-// continued fraction, x^2 1e-50 from exp(-x^2/2). The subtraction loses about log10(eps/mu^2 +
-// 1/mu) digits: at the root for delta in [1e-15, 0.1] and eps in [1e-3, 100] at most 5 of them, and
-// 25 only when mu < 1e-25. The bound follows the terms, so the result is an upper bound for every
-// mu.
+// continued fraction, x^2 1e-50 from exp(-x^2/2). The subtraction loses about
+// log10(eps/mu^2 + 1/mu) digits: at the root for delta in [1e-15, 0.1] and eps in [1e-3, 100] at
+// most 5 of them, and 25 only when mu < 1e-25. The bound follows the terms, so the result is an
+// upper bound for every mu.
 template <class T>
 Delta<T> delta_of(const T& epsilon, const T& mu) {
   const T x = epsilon / mu - mu / 2;

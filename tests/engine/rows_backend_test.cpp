@@ -15,6 +15,7 @@
 #include "gibbsite/engine/engine.hpp"
 #include "support/backend.hpp"
 #include "support/odd_rows.hpp"
+#include "support/repeats.hpp"
 
 namespace gibbsite {
 namespace {
@@ -32,9 +33,13 @@ struct Shape {
   std::size_t n, d;
   double per_row = 0;  // above 0: so many entries, handed on as entries
 };
-constexpr Shape shapes[] = {{1, 1},      {1, 7},    {2, 3},        {33, 9},        {7, 31},
-                            {1000, 4},   {1024, 3}, {1025, 8},     {3100, 4},      {1, 1, 1},
-                            {33, 40, 5}, {7, 9, 8}, {2050, 40, 4}, {1500, 2000, 1}};
+constexpr Shape shapes[] = {{1, 1},        {1, 7},
+                            {2, 3},        {33, 9},
+                            {7, 31},       {1000, 4},
+                            {1024, 3},     {1025, 8},
+                            {3100, 4},     {1, 1, 1},
+                            {33, 40, 5},   {7, 9, 8},
+                            {2050, 40, 4}, {support::repeats(1500UL, 200UL), 2000, 1}};
 
 void PrintTo(const Shape& s, std::ostream* out) {
   *out << fmt::format("{} x {}, {} entries a row", s.n, s.d, s.per_row);

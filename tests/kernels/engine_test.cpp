@@ -12,6 +12,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "support/backend.hpp"
+#include "support/repeats.hpp"
 
 namespace gibbsite::cuda {
 namespace {
@@ -142,7 +143,7 @@ TEST_F(CudaEngine, StreamedBitsDoNotDependOnHowQueuesInterleave) {
   const Table t(5 * 1024 + 13, 6);
   const Ensemble begin = make_ensemble(2, t.d);
   std::vector<double> first;
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+  for (std::uint64_t seed = 1; seed <= support::repeats(12U, 3U); ++seed) {
     if (emulated) device_ = support::make_emulated_device({.seed = seed});
     const auto engine =
         load(t, limited(room_for(t, 2, 1024, Arithmetic::float64, device_->card())));
@@ -231,12 +232,13 @@ TEST_F(CudaEngine, AnotherDesignTakesOverBeyondALimit) {
 // cut in two goes on where it was.
 TEST_F(CudaEngine, LibraryNoiseMovesChainsAndIsNotCertifiable) {
   const Table t(20, 5);
+  const std::uint64_t steps = support::repeats(1000U, 100U);
   std::vector<ChainSpec> specs(4, {.key = StreamKey::from_seed(9)});
   for (ChainSpec& spec : specs) {
     spec.inverse_temperature = 0;
     spec.prior_precision = 0;
     spec.step_size = 0.5;  // theta is the sum of the normals
-    spec.iterations = 1000;
+    spec.iterations = steps;
   }
   const auto engine = load(t, throughput(NoiseSource::curand));
   EXPECT_FALSE(engine->certifiable());
@@ -253,13 +255,14 @@ TEST_F(CudaEngine, LibraryNoiseMovesChainsAndIsNotCertifiable) {
   for (std::size_t a = 0; a < e.theta.size(); ++a) {
     ASSERT_NE(e.theta[a] - after_one[a], after_one[a]);
   }
-  engine->advance(e, 998);
-  // 20 sums of 1000 normals: |sum| <= 7 sqrt(1000) fails by chance with probability 20 * 2.6e-12,
-  // and the mean square within 1 +- 4.5 (chi-square of 20 degrees) with less than 1e-7.
+  engine->advance(e, steps - 2);
+  const auto variance = static_cast<double>(steps);
+  // 20 sums of so many normals: |sum| <= 7 sqrt(steps) fails by chance with probability 20
+  // * 2.6e-12, and the mean square within 1 +- 4.5 (chi-square of 20 degrees) with less than 1e-7.
   double square = 0;
   for (const double v : e.theta) {
-    ASSERT_TRUE(std::fabs(v) <= 7 * std::sqrt(1000.0));
-    square += v * v / 1000;
+    ASSERT_TRUE(std::fabs(v) <= 7 * std::sqrt(variance));
+    square += v * v / variance;
   }
   EXPECT_TRUE(square / 20 <= 4.5 && square / 20 >= 0.1) << square / 20;
   Ensemble cut = start(specs, t.d), whole = start(specs, t.d);

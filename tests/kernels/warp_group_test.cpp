@@ -15,6 +15,7 @@
 #include "engine/cuda/source.hpp"
 #include "gibbsite/core/matrix_view.hpp"
 #include "support/backend.hpp"
+#include "support/repeats.hpp"
 
 namespace gibbsite {
 namespace {
@@ -566,7 +567,7 @@ TEST_F(WarpGroupTest, ChunksGiveTheSameGradients) {
   const std::vector<double> theta = make_thetas(64, 30, 0.3, 0.2, 8);
   const Expected expected = expected_gradients(p, theta);
   bool whole = false, chunked = false, streamed = false;
-  for (std::size_t kib = 1200; kib <= 4800; kib += 400) {
+  for (std::size_t kib = 1200; kib <= 4800; kib += support::repeats(400U, 1200U)) {
     support::EmulatedCard small;
     small.total_bytes = kib << 10;
     const std::shared_ptr<cuda::Device> device = support::make_emulated_device(small);

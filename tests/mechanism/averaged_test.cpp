@@ -8,6 +8,7 @@
 #include <random>
 
 #include "gibbsite/core/error.hpp"
+#include "support/repeats.hpp"
 
 namespace gibbsite {
 namespace {
@@ -43,8 +44,9 @@ TEST(Averaged, TheScheduleIsTight) {
   }
 }
 
-// Durmus, Majewski, Miasojedow 2019: 2h KL(mu R | pi) <= (1 - mh) W2^2(mu, pi) - W2^2(mu R, pi) +
-// 2 h^2 M d, on Gaussians, where all three are known: U = (K/2) theta^2, mu = N(a, v).
+// Durmus, Majewski, Miasojedow 2019:
+//   2h KL(mu R | pi) <= (1 - mh) W2^2(mu, pi) - W2^2(mu R, pi) + 2 h^2 M d,
+// on Gaussians, where all three are known: U = (K/2) theta^2, mu = N(a, v).
 TEST(Averaged, TheOneStepInequalityHolds) {
   const double m = 0.5, M = 4;
   double closest = 1e300;
@@ -114,11 +116,7 @@ TEST(Averaged, TheExactLawIsWithinTheGap) {
 TEST(Averaged, TheStopFollowsItsWeights) {
   const double m = 1, h = 0.05, K = 40;
   std::mt19937_64 words(5);
-#ifdef GIBBSITE_SANITIZED  // each is a quotient of logarithms in 50 digits
-  const int draws = 20000;
-#else
-  const int draws = 200000;
-#endif
+  const int draws = support::repeats(200000, 4000);  // each a quotient of logarithms in 50 digits
   std::vector<double> seen(41, 0.0);
   for (int i = 0; i < draws; ++i)
     seen[static_cast<std::size_t>(averaged_stop(m, h, K, words()))] += 1;

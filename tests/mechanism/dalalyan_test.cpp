@@ -92,9 +92,9 @@ TEST(Dalalyan, RefusesWhatTheTheoremDoesNotCover) {
   EXPECT_THROW(dalalyan_schedule(5, 1.0, 7, std::nan("")), BadInput);
 }
 
-// h sum_k E||grad U||^2 <= d + kappa G^2/m + 2 M K h d from N(theta_hat, I/M), ||grad
-// U(theta_hat)||
-// <= G, h <= 1/M: exact for quadratics of any curvature between m and M.
+//   h sum_k E||grad U||^2 <= d + kappa G^2/m + 2 M K h d
+// from N(theta_hat, I/M), ||grad U(theta_hat)|| <= G, h <= 1/M: exact for quadratics of any
+// curvature between m and M.
 TEST(Dalalyan, TheGradientsOfARunAreWithinTheirBound) {
   const double m = 0.1, M = 3;
   double closest = 0;

@@ -10,6 +10,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "run/example.hpp"
+#include "support/repeats.hpp"
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
@@ -150,17 +151,18 @@ template <class Seal, class Allowed>
 void tamper(const json& file, const std::string& name, const char* part, Seal seal,
             Allowed allowed) {
   std::size_t tried = 0;
+  support::Thinned sweep(7);
   for (const auto& at : leaves(file, part)) {
     for (const Edit& edit : edits_of(file.at(at))) {
       const json changed = seal(edited(file, at, edit));
-      if (changed == file) continue;  // the digest, computed anew
+      if (changed == file || sweep.skips()) continue;  // the digest, computed anew
       const bool valid = verify(changed).valid;
       ++tried;
       EXPECT_TRUE(!valid || (!edit.remove && allowed(at.to_string(), file.at(at), edit.value)))
           << name << ": " << at.to_string() << " as " << edit.name << " passes";
     }
   }
-  EXPECT_GT(tried, 500U) << name;
+  EXPECT_GT(tried, support::repeats(500U, 70U)) << name;
 }
 
 TEST(Verify, RejectsAnEditOfEveryLeafOfTheCertificate) {

@@ -42,15 +42,16 @@ struct AveragedSchedule {
   double iterations = 0;  ///< K: the chain stops at tau <= K, P(tau = k) ~ (1 - mh)^-(k-1)
 };
 
-/// h = min(2 rho g^2 / (M d), 1/M), rho = 0.97, K = ceil(log(1 + m W0^2 / (2 (2 g^2 - M d h))) /
-/// -log(1 - m h)), W0 = G/m + sqrt(d/m), from a fixed start with ||grad U(theta_0)|| <= G
-/// (Durmus, Majewski, Miasojedow 2019; docs/averaged.md). h is rounded down, K up.
+///   h = min(2 rho g^2 / (M d), 1/M),   rho = 0.97,
+///   K = ceil(log(1 + m W0^2 / (2 (2 g^2 - M d h))) / -log(1 - m h)),   W0 = G/m + sqrt(d/m),
+/// from a fixed start with ||grad U(theta_0)|| <= G (Durmus, Majewski, Miasojedow 2019;
+/// docs/averaged.md). h is rounded down, K up.
 /// Needs gamma in (0, 1/2), 0 < m <= M.
 AveragedSchedule averaged_schedule(double features, double strong_convexity, double smoothness,
                                    double tv, double gradient_norm = 0);
 
-/// TV(theta_tau, pi) <= sqrt(KL/2), KL = m W0^2 / (2 ((1 - mh)^-K - 1)) + M d h, rounded up. h <=
-/// 1/M; throws BadInput otherwise.
+///   TV(theta_tau, pi) <= sqrt(KL/2),   KL = m W0^2 / (2 ((1 - mh)^-K - 1)) + M d h,
+/// rounded up. h <= 1/M; throws BadInput otherwise.
 double averaged_tv_up(double features, double strong_convexity, double smoothness, double step_size,
                       double iterations, double gradient_norm);
 

@@ -6,8 +6,9 @@
 
 namespace gibbsite {
 
-/// theta* + N(0, sigma^2 I), theta* = argmin sum_i l(theta; x_i, y_i) + (ridge/2) ||theta -
-/// theta0||^2; public settings.
+/// Public settings of
+///   theta* + N(0, sigma^2 I),
+///   theta* = argmin sum_i l(theta; x_i, y_i) + (ridge/2) ||theta - theta0||^2.
 struct OutputPerturbation {
   static constexpr std::string_view name = "output";
   static constexpr std::string_view theorem = "docs/output.md";

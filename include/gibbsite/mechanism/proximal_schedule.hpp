@@ -49,8 +49,9 @@ ProposalBounds proposal_bounds(double features, double strong_convexity, double 
                                double step_size, double residual);
 
 /// Gradient passes that bring the proximal problem from ||grad|| <= `start` to `residual`, whatever
-/// the data: gradient descent of step 2/(m + M + 2/eta), q = (M - m)/(M + m + 2/eta), 1 +
-/// ceil(log(start (M + 1/eta)/(m + 1/eta)/residual)/log(1/q)) (Nesterov 2018, Thm 2.1.15).
+/// the data:
+///   1 + ceil(log(start (M + 1/eta)/(m + 1/eta)/residual)/log(1/q)),   q = (M - m)/(M + m + 2/eta)
+/// of gradient descent of step 2/(m + M + 2/eta) (Nesterov 2018, Thm 2.1.15).
 double proximal_gradients_up(double strong_convexity, double smoothness, double step_size,
                              double start, double residual);
 

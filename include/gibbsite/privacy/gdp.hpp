@@ -8,11 +8,11 @@ namespace gibbsite {
 /// delta(eps; mu) = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu) (Balle & Wang 2018, Thm 8),
 /// rounded up. mu >= 0 (0 gives 0), eps >= 0. Throws BadInput on anything else.
 double gdp_delta_up(double epsilon, double mu);
-/// Smallest epsilon with delta(epsilon; mu) <= delta, rounded up: gdp_delta_up(result, mu) <=
-/// delta. delta in (0, 1).
+/// Smallest epsilon with delta(epsilon; mu) <= delta, rounded up, so that
+/// gdp_delta_up(result, mu) <= delta. delta in (0, 1).
 double gdp_epsilon_up(double mu, double delta);
-/// Largest mu with delta(epsilon; mu) <= delta, rounded down: gdp_delta_up(epsilon, result) <=
-/// delta.
+/// Largest mu with delta(epsilon; mu) <= delta, rounded down, so that
+/// gdp_delta_up(epsilon, result) <= delta.
 double gdp_mu_down(double epsilon, double delta);
 /// sqrt(sum mu_i^2), rounded up: independent releases on the same people (Dong, Roth, Su 2022,
 /// Cor. 3.3).

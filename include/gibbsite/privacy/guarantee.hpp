@@ -29,8 +29,9 @@ struct Guarantee {
 double delta_up(const Guarantee& guarantee, double epsilon);
 
 /// How often whoever knows every other row guesses right, at even odds, which of two neighbors was
-/// released from: 1 - (1 - delta(pure))/(1 + e^pure) + tv at most, delta(pure) = 2 Phi(mu/2) - 1 +
-/// reveal. In [1/2, 1]; for words, not rounded.
+/// released from: at most
+///   1 - (1 - delta(pure))/(1 + e^pure) + tv,   delta(pure) = 2 Phi(mu/2) - 1 + reveal.
+/// In [1/2, 1]; for words, not rounded.
 double best_guess(const Guarantee& guarantee);
 /// The same in percent, rounded up to a tenth.
 double best_guess_percent(const Guarantee& guarantee);

@@ -1,0 +1,32 @@
+// Sanitizers look for faults of memory and of the language: the thousandth pass of one path shows
+// them no better than the hundredth, and costs as much as all of it in a release. Their build runs
+// fewer; a release runs everything.
+#pragma once
+#include <cstddef>
+
+namespace gibbsite::support {
+
+#ifdef GIBBSITE_SANITIZED
+inline constexpr bool sanitized = true;
+#else
+inline constexpr bool sanitized = false;
+#endif
+
+/// `full`, or `fewer` under sanitizers.
+template <class T>
+constexpr T repeats(T full, T fewer) {
+  return sanitized ? fewer : full;
+}
+
+/// Of a sweep: every `stride`-th turn under sanitizers, beginning with the first. A stride that has
+/// no factor in common with the sweep's lists meets all of what is in each.
+class Thinned {
+ public:
+  explicit Thinned(std::size_t stride) : stride_(sanitized ? stride : 1) {}
+  bool skips() { return turn_++ % stride_ != 0; }
+
+ private:
+  std::size_t stride_, turn_ = 0;
+};
+
+}  // namespace gibbsite::support
