@@ -115,9 +115,13 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   std::iota(order.begin(), order.end(), std::size_t{0});
   const bool all = order.size() <= most;
   if (!all) {
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return std::fabs(theta[a]) > std::fabs(theta[b]);
-    });
+    // Where intervals differ, largest means furthest out of them: else a list of what is least
+    // known.
+    const auto size = [&](std::size_t j) {
+      return std::fabs(theta[j]) / (intervals ? std::max(noise[j], 1e-300) : 1.0);
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
     order.resize(most);
   }
   double largest = 0;
@@ -136,12 +140,13 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
     if (bounded) cells.back().emplace_back(is_inside(j) ? "within" : "");
     cells.back().push_back(bar(theta[j], largest));
   }
-  std::string out =
-      fmt::format("Coefficients{}{}{}: above 0 speaks for {} = {}\n",
-                  log_odds ? " and what they multiply the odds by" : "",
-                  model.draws.size() == 1 ? "" : ", of the first draw",
-                  all ? "" : fmt::format(" (the {} largest of {})", most, theta.size()),
-                  shown(model.schema.label), shown(model.schema.positive));
+  std::string out = fmt::format(
+      "Coefficients{}{}{}: above 0 speaks for {} = {}\n",
+      log_odds ? " and what they multiply the odds by" : "",
+      model.draws.size() == 1 ? "" : ", of the first draw",
+      all ? ""
+          : fmt::format(" (the {} {} of {})", most, intervals ? "surest" : "largest", theta.size()),
+      shown(model.schema.label), shown(model.schema.positive));
   std::istringstream rows(table(cells));
   std::string line;
   for (std::size_t i = 0; std::getline(rows, line); ++i) {
@@ -150,14 +155,17 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   if (intervals) {
     return out +
            fmt::format(
-               "Levels of a category stand against their mean. ±: {:.0f} % intervals, privacy's "
-               "noise and the sample together,\n"
-               "by a bootstrap from the released numbers: measured, not proven. {} of {} hold 0.\n"
-               "{}\n",
+               "±: {:.0f} % intervals, privacy's noise and the sample together, by a bootstrap "
+               "from "
+               "the released numbers;\n"
+               "measured, not proven. {} of {} hold 0. Levels of a category stand against their "
+               "mean.\n{}\n",
                100 * Intervals::level, inside, theta.size(), measured_coverage);
   }
   if (!deviation) {
-    return out + "No bound on how far noise moved them holds for every table: none is given.\n";
+    return out + "No bound on how far noise moved them holds for every table: none is given." +
+           (std::holds_alternative<Whitened>(certificate.mechanism) ? " --intervals estimates it.\n"
+                                                                    : "\n");
   }
   return out + fmt::format(
                    "±: how far privacy's noise moves a coefficient from the median of its law, "

@@ -7,7 +7,8 @@
 
 namespace gibbsite::cli {
 
-/// A table of at most ten lines, the largest first where there are more: each coefficient, how far
+/// A table of at most ten lines, the largest first where there are more (with
+/// intervals the surest): each coefficient, how far
 /// it may be off, what it multiplies the odds by; gray where it may be noise. With intervals the
 /// levels of a category stand against their mean, which the baseline takes up.
 std::string coefficient_report(const LinearModel& model, const Certificate& certificate);
