@@ -22,7 +22,8 @@ namespace {
 
 // docs/intervals.md, "Measured".
 constexpr const char* measured_coverage =
-    "On twelve tables they held 00 to 00 % of what a fit without noise finds.";
+    "Of eight tables they held 83 to 100 %, of Adult 66 to 78 %, of one whose columns lean on each "
+    "other 40 %,\nof one whose classes nearly separate 10 % (docs/intervals.md).";
 
 // A coefficient as a bar to the left or to the right of a line.
 std::string bar(double value, double largest) {
