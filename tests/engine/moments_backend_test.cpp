@@ -627,7 +627,8 @@ TEST_P(Sums, MoveByTheirSensitivitiesAtMost) {
 
 TEST_F(Whitened, ThreadsChangeNoBit) {
   for (const double per_row : {0.0, 30.0}) {
-    const std::size_t n = emulated_ ? support::repeats(700, 200) : support::repeats(5000, 2100);
+    const std::size_t n =
+        emulated_ ? support::repeats(700UL, 200UL) : support::repeats(5000UL, 2100UL);
     const std::size_t d = 300;
     const OddRows p =
         per_row > 0 ? support::make_sparse_rows(n, d, per_row, 4) : support::make_odd_rows(n, d, 4);

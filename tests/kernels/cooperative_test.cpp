@@ -205,7 +205,7 @@ TEST_P(CooperativeOfShape, BitsDependOnTheRowsAlone) {
   const Shape s = GetParam();
   const OddRows p = support::make_odd_rows(s.n, s.d, 2);
   const Ensemble e = support::make_odd_chains(s.chains, s.d);
-  const std::uint64_t steps = s.n > 2000 ? 2 : support::repeats(5, 2);
+  const std::uint64_t steps = s.n > 2000 ? 2 : support::repeats(5UL, 2UL);
   cuda::DeviceProblem here = problem(s);
   Chains whole(*device_, here, p, e), cut(*device_, here, p, e);
   whole.advance(steps);

@@ -116,7 +116,7 @@ TEST(Averaged, TheExactLawIsWithinTheGap) {
 TEST(Averaged, TheStopFollowsItsWeights) {
   const double m = 1, h = 0.05, K = 40;
   std::mt19937_64 words(5);
-  const int draws = support::repeats(200000, 4000);  // each a quotient of logarithms in 50 digits
+  const int draws = support::repeats(200000, 1500);  // each a quotient of logarithms in 50 digits
   std::vector<double> seen(41, 0.0);
   for (int i = 0; i < draws; ++i)
     seen[static_cast<std::size_t>(averaged_stop(m, h, K, words()))] += 1;

@@ -16,6 +16,7 @@
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/mechanism/path.hpp"
 #include "gibbsite/mechanism/plan.hpp"
+#include "support/repeats.hpp"
 
 namespace gibbsite {
 namespace {
@@ -224,7 +225,7 @@ std::vector<Fifty> exact_normals(const StreamKey& key, std::uint64_t step, std::
 TEST(NoiseLaw, PureNoiseIsItsProductInFiftyDigits) {
   double worst = 0;
   for (const std::size_t d : {1U, 2U, 3U, 10U, 101U}) {
-    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    for (std::uint64_t seed = 0; seed < 40; seed += support::repeats(1U, 7U)) {
       const StreamKey key = StreamKey::from_seed(seed);
       const double rate = std::exp(static_cast<double>(seed) - 20);
       std::vector<double> got(d);
@@ -243,7 +244,7 @@ TEST(NoiseLaw, PureNoiseIsItsProductInFiftyDigits) {
     }
   }
   EXPECT_LE(worst, 1);
-  EXPECT_GE(worst, 0.1) << "the bound is loose";
+  EXPECT_GE(worst, support::repeats(0.1, 0.01)) << "the bound is loose";
   std::vector<double> none(2);
   for (const double bad : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
     EXPECT_THROW(fill_laplace(StreamKey::from_seed(1), 0, 0, bad, none), BadInput);

@@ -13,6 +13,7 @@
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/run/fit.hpp"
 #include "run/answers.hpp"
+#include "support/repeats.hpp"
 #include "tests/support/backend.hpp"
 #include "tests/support/people.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -231,8 +232,10 @@ TEST_P(MetricBackend, GoesOnFromACheckpointToTheSameBits) {
 // The answers are no whole number for each chain, whatever the features.
 TEST(MetricRun, GoesOnFromACheckpointForAnyNumberOfDraws) {
   const auto backend = support::make_test_backend("cpu");
+  support::Thinned sweep(3);
   for (const std::size_t numbers : {1U, 2U, 3U, 4U}) {
     for (const std::uint64_t draws : {1U, 2U, 3U, 4U, 5U}) {
+      if (sweep.skips()) continue;
       const Dataset data = people(60, numbers, 1);
       const Plan made = plan_of(data, {.epsilon = 2, .delta = 0.05, .draws = draws}, {});
       const TempDir folder;
@@ -307,9 +310,11 @@ TEST(MetricRun, NoCheckpointGoesOnForOtherNeighbors) {
 
 // Tables that nobody would fit: a model, certified and finite, and probabilities for every row.
 TEST(MetricRun, DegenerateTablesEndInAModel) {
+  support::Thinned sweep(3);
   for (const char* mechanism : {"metric-path", "metric-proximal"}) {
     for (const char* loss : {"logistic", "logistic-capped"}) {
       for (const support::OddTable& odd : support::odd_tables()) {
+        if (sweep.skips()) continue;
         Wishes wishes{.mechanism = mechanism};
         if (wishes.mechanism == "metric-proximal") wishes.tv = 1e-3;
         const Plan made = plan_of(odd.data, {.epsilon = 1, .delta = 0.02}, wishes, 0, loss);
