@@ -117,6 +117,11 @@ constexpr auto learns_in_metric = []<class M>(const M& /*settings*/) {
   return std::is_same_v<M, Whitened> || std::is_same_v<M, MetricPath>;
 };
 
+// Whether mu is what the guarantee comes from: of `objective` it is a small part.
+bool is_gaussian(const Offer& offer) {
+  return offer.guarantee.mu > 0 && offer.guarantee.reveal == 0;
+}
+
 std::string cell(const std::optional<double>& value) { return value ? digits(*value) : "-"; }
 
 // How it goes about it.
@@ -257,7 +262,7 @@ std::string plan_table(const Plan& plan, std::span<const double> seconds) {
     lines.push_back(
         {i == plan.chosen && offer.feasible ? "→" : " ", name,
          iterations ? human_count(*iterations) : "-", cell(setting(m, "step_size")),
-         cell(setting(m, "beta")), prior, offer.guarantee.mu > 0 ? digits(offer.guarantee.mu) : "-",
+         cell(setting(m, "beta")), prior, is_gaussian(offer) ? digits(offer.guarantee.mu) : "-",
          cell(setting(m, "tv_gap")), noise ? fmt::format("{:.2g}", two_sided_95 * *noise) : "-",
          human_count(offer.cost.passes), human_time(seconds[i])});
   }
@@ -291,7 +296,7 @@ std::string plan_line(const Plan& plan, double seconds) {
     out += fmt::format(", β = {:.4g}, prior precision {:.4g}", *beta,
                        setting(m, "prior_precision").value_or(0));
   }
-  if (offer.guarantee.mu > 0) out += fmt::format(", μ = {:.4g}", offer.guarantee.mu);
+  if (is_gaussian(offer)) out += fmt::format(", μ = {:.4g}", offer.guarantee.mu);
   return out + fmt::format(", (ε, δ) = ({:.4g}, {:.4g}), {}", plan.budget.epsilon,
                            plan.budget.delta, about(seconds));
 }

@@ -46,6 +46,10 @@ Wide noise_off(const ObjectivePerturbation& s, const Problem& about) {
          gamma_k(Wide(4)) * Wide(s.ridge) * Wide(about.center_norm);
 }
 
+double search_norm_down(const ObjectivePerturbation& s, const Problem& about) {
+  return round_down(Wide(s.gradient_norm) - noise_off(s, about));
+}
+
 bool found_to(const ObjectivePerturbation& s, const Problem& about, double norm) {
   return norm > 0 && minimizer_found(about, s.ridge, norm);
 }
@@ -71,9 +75,14 @@ void require_settings(const ObjectivePerturbation& s) {
 // Parts of epsilon and delta for what the minimizer is found to.
 constexpr double search_share = 1.0 / 64;
 
-double ridge_rule(const Problem& problem, double epsilon) {
+// t = phi R^2/Lambda in parts of a row's epsilon, measured (docs/objective-perturbation.md, "The
+// ridge"), and at most.
+constexpr double curvature_share = 0.1, most_curvature = 0.5;
+
+double ridge_rule(const Problem& problem, const Neighbors& who, double epsilon) {
   const double R = problem.full_row_norm_up();
-  return problem.curvature * R * R / (0.25 * epsilon);
+  const double each = epsilon / static_cast<double>(who.rows_per_person);
+  return problem.curvature * R * R / std::min(curvature_share * each, most_curvature);
 }
 
 Offer objective_offer(const Problem& problem, const Budget& budget, const Budget& left,
@@ -87,7 +96,7 @@ Offer objective_offer(const Problem& problem, const Budget& budget, const Budget
   const double delta = round_down((Wide(left.delta) - Wide(found_delta)) / draws);
   const double output_mu =
       gdp_split_down(gdp_mu_down(found_epsilon, found_delta), budget.draws);
-  s.ridge = problem.prior_precision.value_or(ridge_rule(problem, s.epsilon));
+  s.ridge = problem.prior_precision.value_or(ridge_rule(problem, who, s.epsilon));
   Offer out{.mechanism = s};
   if (!(s.ridge > 0 && std::isfinite(s.ridge))) {
     out.why = "needs a strongly convex loss; give `prior_precision` above 0";
@@ -111,7 +120,7 @@ Offer objective_offer(const Problem& problem, const Budget& budget, const Budget
   const double most = 0.5 * s.noise_scale * output_mu;
   while (!found_to(s, about, search) && search < most) search *= 2;
   s.gradient_norm = round_up(Wide(search) + Wide(off));
-  while (!(objective_search_norm_down(s, problem) >= search)) {
+  while (!(search_norm_down(s, about) >= search)) {
     s.gradient_norm = std::nextafter(s.gradient_norm, INFINITY);
   }
   s.output_noise = round_up(2 * Wide(s.gradient_norm) / (Wide(s.ridge) * Wide(output_mu)));
@@ -138,7 +147,7 @@ Offer objective_offer(const Problem& problem, const Budget& budget, const Budget
 
 double objective_search_norm_down(const ObjectivePerturbation& s, const Problem& problem) {
   require_settings(s);
-  return round_down(Wide(s.gradient_norm) - noise_off(s, about_noise(s, problem)));
+  return search_norm_down(s, about_noise(s, problem));
 }
 
 Offer offer(std::type_identity<ObjectivePerturbation> /*kind*/, const Problem& problem,
@@ -161,7 +170,7 @@ Analysis analyze(const ObjectivePerturbation& s, const Problem& problem, const N
   out.release_grid = release_grid(noise);
   out.noise = noise_cost_up(noise, problem.features, draws);
   out.noise.tv = round_up(Wide(out.noise.tv) + k * pairs(problem) * radius_missed);
-  const bool found = found_to(s, about, objective_search_norm_down(s, problem));
+  const bool found = found_to(s, about, search_norm_down(s, about));
   out.guarantee = {draws_mu_up(output_mu_up(s), draws),
                    round_up(k * Wide(s.epsilon) + Wide(out.noise.epsilon)),
                    round_up(k * Wide(delta)), found ? out.noise.tv : 1.0, who};

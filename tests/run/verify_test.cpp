@@ -65,7 +65,7 @@ std::vector<Edit> edits_of(const json& value) {
   } else if (value.is_string()) {
     out.push_back({"longer", value.get<std::string>() + "x"});
     for (const char* text : {"replace-one", "add-remove", "path", "dalalyan", "gdp", "minami-cor8",
-                             "minami-thm7", "geumlek-rdp", "chacha20", "philox", "float"}) {
+                             "minami-thm7", "geumlek-rdp", "redberg", "chacha20", "philox", "float"}) {
       out.push_back({std::string("the text ") + text, text});
     }
   }
@@ -175,7 +175,7 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfTheCertificate) {
 // The TV certificates and noise about a minimizer: what carries the promise besides the schedule,
 // digest and all.
 TEST(Verify, RejectsAnEditOfEveryLeafOfATvCertificate) {
-  for (const std::size_t i : {6U, 7U, 8U, 9U, 10U, 14U, 15U}) {
+  for (const std::size_t i : {6U, 7U, 8U, 9U, 10U, 14U, 15U, 16U}) {
     const auto& example = testing::examples()[i];
     // Without a Gaussian part any delta that the arithmetic resolves is kept.
     const auto keeps_delta = [&](const std::string& at, const json& after) {
