@@ -187,7 +187,8 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
   app.add_flag("--padded", padded, "proximal: the same public number of passes over any data");
   add_number(app, "--step-size", step_size, "step size h");
   add_count(app, "--iterations", iterations, "number of steps T");
-  app.add_option("--calibration", calibration, "gdp, minami-cor8, minami-thm7 or geumlek-rdp; objective: exact or redberg")
+  app.add_option("--calibration", calibration,
+                 "gdp, minami-cor8, minami-thm7 or geumlek-rdp; objective: exact or redberg")
       ->type_name("NAME");
   app.add_option("--adjacency", adjacency, "replace-one, or add-remove with --rows-cap")
       ->type_name("NAME");

@@ -163,7 +163,8 @@ std::string basis(const OutputPerturbation& m) {
 }
 std::string basis(const ObjectivePerturbation& m) {
   return fmt::format(
-      "It rests on noise of deviation {:.3g} in the slope of what is minimized, and of {:.3g} added "
+      "It rests on noise of deviation {:.3g} in the slope of what is minimized, and of {:.3g} "
+      "added "
       "to every coefficient",
       m.noise_scale, m.output_noise);
 }

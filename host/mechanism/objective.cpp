@@ -16,8 +16,8 @@
 namespace gibbsite {
 namespace {
 
-// b as computed beside the exact one: 20 roundings of sigma xi a coordinate (docs/noise-law.md), and
-// the radius, which is further than `radius_off` from the middle of its word with a probability
+// b as computed beside the exact one: 20 roundings of sigma xi a coordinate (docs/noise-law.md),
+// and the radius, which is further than `radius_off` from the middle of its word with a probability
 // below `radius_missed` a pair.
 constexpr int noise_roundings = 20;
 const Wide radius_off = ldexp(Wide(1), -48), radius_missed = ldexp(Wide(1), -80);
@@ -33,8 +33,7 @@ Wide longest_noise(const ObjectivePerturbation& s, const Problem& problem) {
 // J + b.theta is J about theta0 - b/Lambda, less a constant.
 Problem about_noise(const ObjectivePerturbation& s, const Problem& problem) {
   Problem out = problem;
-  out.center_norm =
-      round_up(Wide(problem.center_norm) + longest_noise(s, problem) / Wide(s.ridge));
+  out.center_norm = round_up(Wide(problem.center_norm) + longest_noise(s, problem) / Wide(s.ridge));
   return out;
 }
 
@@ -94,8 +93,7 @@ Offer objective_offer(const Problem& problem, const Budget& budget, const Budget
   const double found_epsilon = search_share * left.epsilon, found_delta = search_share * left.delta;
   s.epsilon = round_down((Wide(left.epsilon) - Wide(found_epsilon)) / draws);
   const double delta = round_down((Wide(left.delta) - Wide(found_delta)) / draws);
-  const double output_mu =
-      gdp_split_down(gdp_mu_down(found_epsilon, found_delta), budget.draws);
+  const double output_mu = gdp_split_down(gdp_mu_down(found_epsilon, found_delta), budget.draws);
   s.ridge = problem.prior_precision.value_or(ridge_rule(problem, who, s.epsilon));
   Offer out{.mechanism = s};
   if (!(s.ridge > 0 && std::isfinite(s.ridge))) {
@@ -112,8 +110,8 @@ Offer objective_offer(const Problem& problem, const Budget& budget, const Budget
   s.deletion_epsilon = scale.deletion_epsilon;
   s.noise_scale = round_up(Wide(problem.lipschitz_up()) / Wide(scale.s));
   while (pair_of(s, problem).s > scale.s) s.noise_scale = std::nextafter(s.noise_scale, INFINITY);
-  // The search as far as its noise stays a tenth of that of b, where the data tell most; else as far
-  // as rounding lets it.
+  // The search as far as its noise stays a tenth of that of b, where the data tell most; else as
+  // far as rounding lets it.
   const Problem about = about_noise(s, problem);
   const double off = round_up(noise_off(s, about));
   double search = 0.05 * s.noise_scale * output_mu * s.ridge / about.smoothness_up(1, s.ridge);
@@ -139,7 +137,8 @@ Offer objective_offer(const Problem& problem, const Budget& budget, const Budget
     return out;
   }
   out.feasible = true;
-  out.why = "one minimizer of the loss with noise in its slope: less noise where the data tell more";
+  out.why =
+      "one minimizer of the loss with noise in its slope: less noise where the data tell more";
   return out;
 }
 
@@ -160,8 +159,7 @@ Offer offer(std::type_identity<ObjectivePerturbation> /*kind*/, const Problem& p
 Analysis analyze(const ObjectivePerturbation& s, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws) {
   require_settings(s);
-  const double delta =
-      objective_delta_up(pair_of(s, problem), s.epsilon, s.deletion_epsilon, who);
+  const double delta = objective_delta_up(pair_of(s, problem), s.epsilon, s.deletion_epsilon, who);
   const Problem about = about_noise(s, problem);
   const AddedNoise noise{s.output_noise, minimizer_reach_up(about, s.ridge, s.gradient_norm)};
   const Wide k = draws;

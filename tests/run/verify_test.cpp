@@ -64,8 +64,9 @@ std::vector<Edit> edits_of(const json& value) {
     out.push_back({"as a text", value.dump()});
   } else if (value.is_string()) {
     out.push_back({"longer", value.get<std::string>() + "x"});
-    for (const char* text : {"replace-one", "add-remove", "path", "dalalyan", "gdp", "minami-cor8",
-                             "minami-thm7", "geumlek-rdp", "redberg", "chacha20", "philox", "float"}) {
+    for (const char* text :
+         {"replace-one", "add-remove", "path", "dalalyan", "gdp", "minami-cor8", "minami-thm7",
+          "geumlek-rdp", "redberg", "chacha20", "philox", "float"}) {
       out.push_back({std::string("the text ") + text, text});
     }
   }

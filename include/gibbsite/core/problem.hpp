@@ -37,7 +37,7 @@ struct Problem {
   double self_concordance = 1;    ///< c with |f'''| <= c f''; infinite where f'' jumps
   /// f(0, y) - inf f is at most this, whatever y.
   double drop_from_zero = std::numeric_limits<double>::infinity();
-  bool one_signed = false;  ///< f'(., y) has one sign, whatever y
+  bool one_signed = false;                ///< f'(., y) has one sign, whatever y
   std::optional<double> prior_precision;  ///< m, when the model fixes it; else the schedule does
   double center_norm = 0;                 ///< ||theta0||, rounded up
 

@@ -34,13 +34,13 @@ struct ObjectivePerturbation {
 };
 
 /// The gradient norm to which the minimizer of the loss with noise as computed is searched: what
-/// computing the noise leaves of g, rounded down; not above 0 where that is nothing. Throws BadInput
-/// on settings out of range.
+/// computing the noise leaves of g, rounded down; not above 0 where that is nothing. Throws
+/// BadInput on settings out of range.
 double objective_search_norm_down(const ObjectivePerturbation& settings, const Problem& problem);
 
 Offer offer(std::type_identity<ObjectivePerturbation>, const Problem& problem, const Budget& budget,
             const Wishes& wishes);
-Analysis analyze(const ObjectivePerturbation& settings, const Problem& problem, const Neighbors& who,
-                 std::uint64_t draws);
+Analysis analyze(const ObjectivePerturbation& settings, const Problem& problem,
+                 const Neighbors& who, std::uint64_t draws);
 
 }  // namespace gibbsite
