@@ -82,7 +82,8 @@ struct Excess {
       less = std::min(0.5, 4 * less);
     } while (w > 1e-300 && !(w * ratio(v, w) * (1 + margin) < v + w));
     // Nothing is positive for w below (epsilon - c)/v - v/2, and all is below t phi(w).
-    const double least = std::max(0.0, (epsilon - c) / v - v / 2) * (1 - margin);
+    const double left = epsilon - c - 1e-15 * (epsilon + c);
+    const double least = std::max(0.0, left / v - v / 2) * (1 - margin);
     return std::min((1 + t) * density(w) * v / (v + w), t * density(least));
   }
 

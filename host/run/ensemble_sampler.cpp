@@ -175,6 +175,12 @@ class ObjectiveSampler final : public EnsembleSampler {
   void begin() override {}
   void advance(std::uint64_t steps) override {
     const double search = objective_search_norm_down(settings_, task_.problem);
+    if (!(analyze(settings_, task_.problem, task_.who, task_.draws).guarantee.tv < 1)) {
+      throw Infeasible(fmt::format(
+          "the minimizer cannot be computed to within its public tolerance {:.3g}; use `mechanism` "
+          "path",
+          search));
+    }
     for (std::size_t c = 0; c < ensemble_.chains() && steps > 0; ++c) {
       if (ensemble_.step[c] == 1) continue;
       const ChainSpec& spec = ensemble_.specs[c];
