@@ -163,6 +163,25 @@ TEST(ObjectiveAnalysis, PromisesNoMoreThanItsSettings) {
   }
 }
 
+// One row far on its losing side of where the prior is: how far its minimizer is from the center.
+TEST(ObjectiveAnalysis, NoMinimizerIsFurtherFromAFarCenterThanBounded) {
+  double closest = 0;
+  for (const double ridge : {0.01, 0.1, 2.0}) {
+    for (const double center : {1e-3, 1.0, 10.0, 50.0, 1000.0}) {
+      Problem p = problem(1, 1);
+      p.center_norm = center;
+      double lo = -center, hi = -center + 1 / ridge;
+      for (int i = 0; i < 200; ++i) {
+        const double theta = (lo + hi) / 2;
+        (ridge * (theta + center) < 1 / (1 + std::exp(theta)) ? lo : hi) = theta;
+      }
+      EXPECT_LE(lo + center, p.minimizer_distance_up(1, ridge)) << ridge << ' ' << center;
+      closest = std::max(closest, (lo + center) / p.minimizer_distance_up(1, ridge));
+    }
+  }
+  EXPECT_GT(closest, 0.97);
+}
+
 // theta is (1/Lambda)-Lipschitz in b.
 TEST(ObjectiveAnalysis, TheNoiseOfACoefficientIsAtMostThatOfTheRidgeAlone) {
   const ObjectivePerturbation s{Calibration::exact, 2, 6, 1e-3, 4, 1, 0.5};
