@@ -100,6 +100,13 @@ Offer objective_offer(const Problem& problem, const Budget& budget, const Budget
     out.why = "needs a strongly convex loss; give `prior_precision` above 0";
     return out;
   }
+  constexpr const char* beyond_double =
+      "its noise is no number of double arithmetic; give another --prior-precision";
+  const double t = pair_of(s, problem).t;
+  if (!(t > 1e-30 && t < 1e30)) {
+    out.why = beyond_double;
+    return out;
+  }
   const ObjectiveScale scale = objective_scale_down(pair_of(s, problem), s.epsilon, delta, who);
   if (!(scale.s > 0)) {
     out.why =
@@ -116,6 +123,11 @@ Offer objective_offer(const Problem& problem, const Budget& budget, const Budget
   const double off = round_up(noise_off(s, about));
   double search = 0.05 * s.noise_scale * output_mu * s.ridge / about.smoothness_up(1, s.ridge);
   const double most = 0.5 * s.noise_scale * output_mu;
+  out.mechanism = s;
+  if (!std::isnormal(search) || !std::isnormal(most) || !std::isfinite(off)) {
+    out.why = beyond_double;
+    return out;
+  }
   while (!found_to(s, about, search) && search < most) search *= 2;
   s.gradient_norm = round_up(Wide(search) + Wide(off));
   while (!(search_norm_down(s, about) >= search)) {
@@ -124,7 +136,7 @@ Offer objective_offer(const Problem& problem, const Budget& budget, const Budget
   s.output_noise = round_up(2 * Wide(s.gradient_norm) / (Wide(s.ridge) * Wide(output_mu)));
   out.mechanism = s;
   if (!std::isnormal(s.output_noise) || !std::isnormal(s.noise_scale)) {
-    out.why = "its noise is no number of double arithmetic; give another --prior-precision";
+    out.why = beyond_double;
     return out;
   }
   while (!(output_mu_up(s) <= output_mu)) s.output_noise = std::nextafter(s.output_noise, INFINITY);

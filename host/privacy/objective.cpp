@@ -128,9 +128,17 @@ struct Excess {
       left_height = height;
       left_offset = w;
     }
-    return sum / t * inflation;
+    return sum / t * inflation + 1e-280;  // for what has underflowed
   }
 };
+
+// Where double arithmetic is as good as that: elsewhere nothing is said.
+bool resolved(double epsilon, double s, double t) {
+  return epsilon > 1e-30 && epsilon <= 1e3 && s > 1e-30 && t <= 1e30;
+}
+
+// I grows with t, and hardly depends on it where it is small.
+double at_least_small(double t) { return std::max(t, 1e-12); }
 
 // --- profiles ---------------------------------------------------------------------------------
 
@@ -155,7 +163,8 @@ struct Fast {
     return std::exp(-x * x / 2) / std::sqrt(4 * std::acos(0.0)) * (mills(x) - mills(x + mu));
   }
   static double excess(double epsilon, double s, double t) {
-    return Excess{epsilon, t, std::log1p(t)}.integral_up(s, 48);
+    const double up = at_least_small(t);
+    return Excess{epsilon, up, std::log1p(up)}.integral_up(s, 48);
   }
 };
 struct Safe {
@@ -194,7 +203,7 @@ double deleted(const ObjectivePair& p, double epsilon) {
   if (p.calibration == Calibration::redberg) return inserted<How>(p, epsilon);
   const Number c = log1p(Number(p.t)), e = epsilon;
   const double first = folded_up<How>(epsilon, c, p.s, p.one_signed);
-  if (!(Number(p.s) * Number(p.s) <= 2 * e)) return first;
+  if (!(Number(p.s) * Number(p.s) <= 2 * e) || !resolved(epsilon, p.s, p.t)) return first;
   const Number times = p.one_signed || c <= e ? 1 : 2;
   return std::min(first, How::up(Number(How::gaussian(epsilon, p.s)) +
                                  times * Number(How::excess(epsilon, p.s, p.t))));
@@ -246,8 +255,14 @@ double objective_excess_up(double epsilon, double s, double t, int panels) {
   if (!(Wide(s) * Wide(s) <= 2 * Wide(epsilon))) {
     throw BadInput("s: the integral bounds nothing beyond sqrt(2 epsilon); take a smaller s");
   }
+  if (!resolved(epsilon, s, t)) {
+    throw BadInput(
+        "epsilon, s, t: the integral is not resolved there; take epsilon in [1e-30, 1e3], s "
+        "from 1e-30 and t to 1e30");
+  }
   require_at_least(panels, 1, "panels");
-  return Excess{epsilon, t, static_cast<double>(gibbsite::log1p(Wide(t)))}.integral_up(s, panels);
+  const double up = at_least_small(t);
+  return Excess{epsilon, up, static_cast<double>(gibbsite::log1p(Wide(up)))}.integral_up(s, panels);
 }
 
 double objective_insert_delta_up(const ObjectivePair& pair, double epsilon) {

@@ -415,6 +415,15 @@ TEST(Objective, SaysWhatIsOutOfRange) {
     return std::string();
   };
   EXPECT_THAT(message([] { objective_excess_up(0.1, 0.5, 1); }), HasSubstr("sqrt(2 epsilon)"));
+  // Beyond what double arithmetic resolves the first form is left, and never less than it.
+  EXPECT_THAT(message([] { objective_excess_up(1, 1e-200, 1); }), HasSubstr("not resolved"));
+  for (const double t : {1e-320, 1e-100, 1e40}) {
+    EXPECT_GE(objective_delete_delta_up({0.3, t, true, Calibration::exact}, 1),
+              gdp_delta_up(1, 0.3));
+  }
+  EXPECT_NEAR(objective_excess_up(1, 0.3, 1e-300) / objective_excess_up(1, 0.3, 1e-9), 1, 1e-6);
+  EXPECT_NEAR(objective_delete_delta_up({1e-200, 2, true, Calibration::exact}, 1),
+              1 - std::exp(1.0) / 3, 1e-12);
   EXPECT_THAT(message([&] { objective_delta_up(good, 1, 2, replace_one); }),
               HasSubstr("deletion_epsilon"));
   for (const double bad : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
