@@ -20,11 +20,6 @@
 namespace gibbsite::cli {
 namespace {
 
-// docs/intervals.md, "Measured".
-constexpr const char* measured_coverage =
-    "Of eight tables they held 83 to 100 %, of Adult 66 to 78 %, of one whose columns lean on each "
-    "other 40 %,\nof one whose classes nearly separate 10 % (docs/intervals.md).";
-
 // A coefficient as a bar to the left or to the right of a line.
 std::string bar(double value, double largest) {
   constexpr double half = 20;
@@ -156,12 +151,13 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   if (intervals) {
     return out +
            fmt::format(
-               "±: {:.0f} % intervals, privacy's noise and the sample together, by a bootstrap "
-               "from "
-               "the released numbers;\n"
-               "measured, not proven. {} of {} hold 0. Levels of a category stand against their "
-               "mean.\n{}\n",
-               100 * Intervals::level, inside, theta.size(), measured_coverage);
+               "±: {:.0f} % intervals, privacy's noise and the sample together (levels against "
+               "their "
+               "mean); {} of {} hold 0.\nMeasured, not proven: of eight tables they held 83 to 100 "
+               "%, of Adult 66 to 78 %, of one whose\ncolumns lean on each other 40 %, of one "
+               "whose "
+               "classes nearly separate 10 % (docs/intervals.md).\n",
+               100 * Intervals::level, inside, theta.size());
   }
   if (!deviation) {
     return out + "No bound on how far noise moved them holds for every table: none is given." +

@@ -15,6 +15,7 @@
 #include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "gibbsite/model/model.hpp"
+#include "gibbsite/privacy/gdp.hpp"
 #include "interrupt.hpp"
 #include "text.hpp"
 
@@ -186,7 +187,8 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
   app.add_flag("--padded", padded, "proximal: the same public number of passes over any data");
   add_number(app, "--step-size", step_size, "step size h");
   add_count(app, "--iterations", iterations, "number of steps T");
-  app.add_option("--calibration", calibration, "gdp, minami-cor8, minami-thm7 or geumlek-rdp")
+  app.add_option("--calibration", calibration,
+                 "gdp, minami-cor8, minami-thm7 or geumlek-rdp; objective: exact or redberg")
       ->type_name("NAME");
   app.add_option("--adjacency", adjacency, "replace-one, or add-remove with --rows-cap")
       ->type_name("NAME");
@@ -275,7 +277,9 @@ void warn_of_large_delta(const Budget& budget, const Problem& constants) {
 
 void warn_of_few_rows(const Plan& plan) {
   constexpr double too_little = 0.5, enough = 0.9;
-  const double mu = plan.offer().guarantee.mu;
+  const Guarantee& guarantee = plan.offer().guarantee;
+  const double mu = guarantee.reveal > 0 ? gdp_mu_down(plan.budget.epsilon, plan.budget.delta)
+                                         : guarantee.mu;  // of objective: what it is worth
   if (!(mu > 0)) return;
   const Neighbors who = plan.budget.neighbors();
   const double kept = kept_share(signal_per_feature(plan.problem, who, mu));

@@ -117,6 +117,11 @@ constexpr auto learns_in_metric = []<class M>(const M& /*settings*/) {
   return std::is_same_v<M, Whitened> || std::is_same_v<M, MetricPath>;
 };
 
+// Whether mu is what the guarantee comes from: of `objective` it is a small part.
+bool is_gaussian(const Offer& offer) {
+  return offer.guarantee.mu > 0 && offer.guarantee.reveal == 0;
+}
+
 std::string cell(const std::optional<double>& value) { return value ? digits(*value) : "-"; }
 
 // How it goes about it.
@@ -141,6 +146,10 @@ std::string procedure(const OutputPerturbation& m, const Cost& /*cost*/) {
 std::string procedure(const PureOutputPerturbation& m, const Cost& /*cost*/) {
   return fmt::format("the minimizer at ridge {:.4g} with noise of rate {:.3g}", m.ridge,
                      m.noise_rate);
+}
+std::string procedure(const ObjectivePerturbation& m, const Cost& /*cost*/) {
+  return fmt::format("the minimizer at ridge {:.4g} of the loss with noise of {:.3g} in its slope",
+                     m.ridge, m.noise_scale);
 }
 std::string procedure(const auto& m, const Cost& /*cost*/) {
   return fmt::format("{} steps of {:.3g}", human_count(m.iterations), m.step_size);
@@ -271,7 +280,7 @@ std::string plan_table(const Plan& plan, std::span<const double> seconds) {
     lines.push_back({i == plan.chosen && offer.feasible ? "→" : " ", name,
                      iterations ? human_count(*iterations) : "-", cell(setting(m, "step_size")),
                      cell(setting(m, "beta")), prior,
-                     offer.guarantee.mu > 0 ? digits(offer.guarantee.mu) : "-",
+                     is_gaussian(offer) ? digits(offer.guarantee.mu) : "-",
                      cell(setting(m, "tv_gap")), noise_cell(plan, offer),
                      human_count(offer.cost.passes), human_time(seconds[i])});
   }
@@ -303,7 +312,7 @@ std::string plan_line(const Plan& plan, double seconds) {
     out += fmt::format(", β = {:.4g}, prior precision {:.4g}", *beta,
                        setting(m, "prior_precision").value_or(0));
   }
-  if (offer.guarantee.mu > 0) out += fmt::format(", μ = {:.4g}", offer.guarantee.mu);
+  if (is_gaussian(offer)) out += fmt::format(", μ = {:.4g}", offer.guarantee.mu);
   return out + fmt::format(", (ε, δ) = ({:.4g}, {:.4g}), {}", plan.budget.epsilon,
                            plan.budget.delta, about(seconds));
 }

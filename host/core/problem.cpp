@@ -40,8 +40,10 @@ double Problem::smoothness_up(double beta, double strong_convexity) const {
 double Problem::minimizer_distance_up(double beta, double strong_convexity) const {
   const Wide weight = Wide(beta) * Wide(rows) / Wide(strong_convexity);
   const Wide by_slope = weight * Wide(lipschitz_up());
-  if (center_norm != 0 || !std::isfinite(drop_from_zero)) return round_up(by_slope);
-  return round_up(std::min(by_slope, Wide(sqrt(2 * weight * Wide(drop_from_zero)))));
+  if (!std::isfinite(drop_from_zero)) return round_up(by_slope);
+  const Wide center = center_norm;
+  return round_up(
+      std::min(by_slope, Wide(sqrt(2 * weight * Wide(drop_from_zero) + center * center))));
 }
 
 void Problem::validate() const {

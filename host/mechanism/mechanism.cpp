@@ -77,7 +77,7 @@ bool calibration_allows(const Mechanism& mechanism, const Problem& problem, cons
                         const Analysis& analysis) {
   return std::visit(
       [&](const auto& m) {
-        if constexpr (requires { m.calibration; }) {
+        if constexpr (requires { m.calibration, m.beta; }) {
           if (m.calibration == Calibration::gdp) return true;
           Budget left = budget;
           left.epsilon = round_down(Wide(budget.epsilon) - Wide(analysis.guarantee.pure));
@@ -111,6 +111,10 @@ std::string assumption(const ReleasesMinimizer auto& /*m*/) {
   return "the minimizer that noise was added to has a gradient norm of at most "
          "mechanism.gradient_norm";
 }
+std::string assumption(const ObjectivePerturbation& /*m*/) {
+  return "the minimizer of the loss, the ridge and the noise together was found to a gradient norm "
+         "of at most mechanism.gradient_norm, before noise of mechanism.output_noise was added";
+}
 std::string assumption(const Whitened& /*m*/) {
   return "every question was asked in the metric and with the clip that docs/whitened.md derives "
          "from the answers before it, and its noise was scaled to that clip, to what rounding may "
@@ -136,6 +140,9 @@ std::string_view time_tells(const MetricPath& /*m*/) { return ""; }
 std::string_view time_tells(const Proximal& m) { return m.padded() ? "" : proposes; }
 std::string_view time_tells(const MetricProximal& m) { return time_tells(m.chain); }
 std::string_view time_tells(const Rejection& /*m*/) { return proposes; }
+std::string_view time_tells(const ObjectivePerturbation& /*m*/) {
+  return "it searches the minimizer of the loss with noise";
+}
 std::string_view time_tells(const ReleasesMinimizer auto& /*m*/) {
   return "it searches the minimizer that noise is added to";
 }
@@ -153,6 +160,13 @@ std::string basis(const Whitened& m) {
 std::string basis(const OutputPerturbation& m) {
   return fmt::format("It rests on noise of deviation {:.3g} added to every coefficient",
                      m.noise_scale);
+}
+std::string basis(const ObjectivePerturbation& m) {
+  return fmt::format(
+      "It rests on noise of deviation {:.3g} in the slope of what is minimized, and of {:.3g} "
+      "added "
+      "to every coefficient",
+      m.noise_scale, m.output_noise);
 }
 std::string basis(const MetricPath& m) {
   return basis(m.chain) + ",\nand covers the noisy sum of second moments that gave its metric";
@@ -187,6 +201,11 @@ std::optional<double> noise_up(const InMetric<Chain>& /*m*/, const Problem& /*pr
   return {};
 }
 double noise_up(const OutputPerturbation& m, const Problem& /*problem*/) { return m.noise_scale; }
+double noise_up(const ObjectivePerturbation& m, const Problem& /*problem*/) {
+  require_finite_positive(m.ridge, "ridge");
+  const Wide inside = Wide(m.noise_scale) / Wide(m.ridge), added = m.output_noise;
+  return round_up(sqrt(inside * inside + added * added));
+}
 std::optional<double> noise_up(const PureOutputPerturbation& /*m*/, const Problem& /*problem*/) {
   return {};
 }

@@ -108,6 +108,10 @@ Offer paid_for_noise(const Problem& problem, const Budget& budget,
 
 namespace {
 
+bool of_objective(Calibration calibration) {
+  return calibration == Calibration::exact || calibration == Calibration::redberg;
+}
+
 void validate(const Problem& problem, const Budget& budget, const Wishes& wishes) {
   problem.validate();
   budget.validate();
@@ -136,6 +140,11 @@ void validate(const Problem& problem, const Budget& budget, const Wishes& wishes
     throw BadInput(
         "`padded`: belongs to `mechanism` proximal or metric-proximal; give both or neither");
   }
+  if (of_objective(wishes.calibration) && wishes.mechanism != ObjectivePerturbation::name) {
+    throw BadInput(
+        fmt::format("`calibration` {}: belongs to `mechanism` objective; give both or neither",
+                    to_string(wishes.calibration)));
+  }
   if (wishes.calibration != Calibration::gdp && problem.prior_precision == 0.0) {
     throw BadInput(
         fmt::format("`calibration` {}: needs a prior precision above 0; give `prior_precision`",
@@ -149,8 +158,9 @@ void validate(const Problem& problem, const Budget& budget, const Wishes& wishes
                                         },
                                         mechanism_named(wishes.mechanism));
   const bool keeps_a_gap_in_a_metric = wishes.mechanism == MetricProximal::name;
-  if (!draws_from_posterior &&
-      ((wishes.tv && !keeps_a_gap_in_a_metric) || wishes.calibration != Calibration::gdp)) {
+  const bool of_posterior =
+      wishes.calibration != Calibration::gdp && !of_objective(wishes.calibration);
+  if (!draws_from_posterior && ((wishes.tv && !keeps_a_gap_in_a_metric) || of_posterior)) {
     throw BadInput(
         fmt::format("`tv`, `calibration`: belong to draws from the Gibbs posterior; leave them "
                     "out, or use another `mechanism` than {}",
@@ -164,8 +174,10 @@ constexpr bool has_loss_of_chains = std::is_same_v<M, Path> || std::is_same_v<M,
 template <class... M>
 std::vector<Offer> all_offers(std::type_identity<std::variant<M...>>, const Problem& problem,
                               const Problem& chains, const Budget& budget, const Wishes& wishes) {
-  return {
-      offer(std::type_identity<M>{}, has_loss_of_chains<M> ? chains : problem, budget, wishes)...};
+  Wishes others = wishes;  // the table has every mechanism
+  if (of_objective(wishes.calibration)) others.calibration = Calibration::gdp;
+  return {offer(std::type_identity<M>{}, has_loss_of_chains<M> ? chains : problem, budget,
+                std::is_same_v<M, ObjectivePerturbation> ? wishes : others)...};
 }
 
 bool keeps_a_gap(const Mechanism& mechanism) {

@@ -43,6 +43,7 @@ void set_loss(Problem& problem, const Loss& loss) {
   problem.curvature = loss.curvature();
   problem.self_concordance = loss.self_concordance();
   problem.drop_from_zero = loss.drop_from_zero();
+  problem.one_signed = loss.one_signed();
 }
 
 }  // namespace gibbsite

@@ -15,11 +15,13 @@
 namespace gibbsite {
 namespace {
 
-constexpr std::array<std::pair<Calibration, std::string_view>, 4> names{{
+constexpr std::array<std::pair<Calibration, std::string_view>, 6> names{{
     {Calibration::gdp, "gdp"},
     {Calibration::minami_cor8, "minami-cor8"},
     {Calibration::minami_thm7, "minami-thm7"},
     {Calibration::geumlek_rdp, "geumlek-rdp"},
+    {Calibration::exact, "exact"},
+    {Calibration::redberg, "redberg"},
 }};
 
 // Largest S / sqrt(m) that the theorem allows at (epsilon, delta).
@@ -29,6 +31,13 @@ Wide largest_mu(Calibration calibration, double epsilon, double delta) {
   switch (calibration) {
     case Calibration::gdp:
       break;
+    case Calibration::exact:
+    case Calibration::redberg:
+      throw BadInput(
+          fmt::format("`calibration` {}: belongs to `mechanism` objective; use gdp, minami-cor8, "
+                      "minami-thm7 or "
+                      "geumlek-rdp",
+                      to_string(calibration)));
     case Calibration::minami_cor8:
       // Follows from Thm 7 only up to an epsilon between 1 and 2 and overstates the guarantee at
       // large epsilon (docs/calibrations.md), so the exact curve caps it.
@@ -54,9 +63,11 @@ Calibration calibration_from_string(std::string_view name) {
   for (const auto& [calibration, known] : names) {
     if (known == name) return calibration;
   }
-  throw BadInput(fmt::format(
-      "`calibration`: unknown calibration '{}'; use gdp, minami-cor8, minami-thm7 or geumlek-rdp",
-      name));
+  throw BadInput(
+      fmt::format("`calibration`: unknown calibration '{}'; use gdp, minami-cor8, minami-thm7, "
+                  "geumlek-rdp, exact "
+                  "or redberg",
+                  name));
 }
 
 double calibrate_beta_down(Calibration calibration, double epsilon, double delta, double lipschitz,

@@ -135,12 +135,26 @@ void add_noise(const PureOutputPerturbation& m, std::span<const double> minimize
   }
 }
 
+// One step a draw.
+template <class M>
+Ensemble output_start(const M& settings, const Task& task) {
+  std::vector<ChainSpec> specs;
+  for (std::uint64_t draw = 0; draw < task.draws; ++draw) {
+    specs.push_back({.inverse_temperature = 1,
+                     .prior_precision = settings.ridge,
+                     .center = task.model.center,
+                     .key = task.key,
+                     .stream = static_cast<std::uint32_t>(draw)});
+  }
+  return start(std::move(specs), task.features());
+}
+
 /// OutputPerturbation, PureOutputPerturbation: one minimizer, and noise of its own for every draw.
 template <class M>
 class OutputSampler final : public EnsembleSampler {
  public:
   OutputSampler(const M& settings, const Task& task)
-      : EnsembleSampler(at_start(settings, task), task), settings_(settings) {}
+      : EnsembleSampler(output_start(settings, task), task), settings_(settings) {}
 
   void begin() override {}
   void advance(std::uint64_t /*steps*/) override {
@@ -149,19 +163,47 @@ class OutputSampler final : public EnsembleSampler {
   }
 
  private:
-  static Ensemble at_start(const M& settings, const Task& task) {
-    std::vector<ChainSpec> specs;
-    for (std::uint64_t draw = 0; draw < task.draws; ++draw) {
-      specs.push_back({.inverse_temperature = 1,
-                       .prior_precision = settings.ridge,
-                       .center = task.model.center,
-                       .key = task.key,
-                       .stream = static_cast<std::uint32_t>(draw)});
+  M settings_;
+};
+
+/// ObjectivePerturbation: a minimizer for every draw, about a center that its noise has moved.
+class ObjectiveSampler final : public EnsembleSampler {
+ public:
+  ObjectiveSampler(const ObjectivePerturbation& settings, const Task& task)
+      : EnsembleSampler(output_start(settings, task), task), settings_(settings) {}
+
+  void begin() override {}
+  void advance(std::uint64_t steps) override {
+    const double search = objective_search_norm_down(settings_, task_.problem);
+    if (!(analyze(settings_, task_.problem, task_.who, task_.draws).guarantee.tv < 1)) {
+      throw Infeasible(fmt::format(
+          "the minimizer cannot be computed to within its public tolerance {:.3g}; use `mechanism` "
+          "path",
+          search));
     }
-    return start(std::move(specs), task.features());
+    for (std::size_t c = 0; c < ensemble_.chains() && steps > 0; ++c) {
+      if (ensemble_.step[c] == 1) continue;
+      const ChainSpec& spec = ensemble_.specs[c];
+      const std::span<double> theta = ensemble_.chain(c);
+      std::vector<double> center(theta.size());
+      answer_normals(spec.key, spec.stream, 0, center);
+      for (std::size_t j = 0; j < center.size(); ++j) {
+        center[j] = (spec.center.empty() ? 0.0 : spec.center[j]) -
+                    settings_.noise_scale * center[j] / settings_.ridge;
+      }
+      const Potential u{task_.engine, 1, settings_.ridge, center};
+      const auto minimizer = minimizer_within(u, task_.problem.full_row_norm_up(), search);
+      fill_normals(spec.key, spec.stream, start_step, theta);
+      for (std::size_t j = 0; j < theta.size(); ++j) {
+        theta[j] = minimizer[j] + settings_.output_noise * theta[j];
+      }
+      ensemble_.step[c] = 1;
+      --steps;
+    }
   }
 
-  M settings_;
+ private:
+  ObjectivePerturbation settings_;
 };
 
 }  // namespace
@@ -180,6 +222,10 @@ std::unique_ptr<Sampler> sampler_of(const OutputPerturbation& settings, const Ta
 }
 std::unique_ptr<Sampler> sampler_of(const PureOutputPerturbation& settings, const Task& task) {
   return std::make_unique<OutputSampler<PureOutputPerturbation>>(settings, task);
+}
+
+std::unique_ptr<Sampler> sampler_of(const ObjectivePerturbation& settings, const Task& task) {
+  return std::make_unique<ObjectiveSampler>(settings, task);
 }
 
 }  // namespace gibbsite

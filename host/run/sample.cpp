@@ -53,6 +53,7 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan) 
   require_equal(here.intercept, planned.intercept, "intercept");
   require_equal(here.max_abs_residual, planned.max_abs_residual, "max_abs_residual");
   require_equal(here.curvature, planned.curvature, "curvature");
+  require_equal(here.one_signed, planned.one_signed, "one_signed");
   require_equal(here.center_norm, planned.center_norm, "center_norm");
   if (model.prior_precision) {
     require_equal(*model.prior_precision, precision_of(plan.offer().mechanism), "prior_precision");

@@ -144,7 +144,7 @@ TEST_F(Journey, IntervalsGoFromFitToPredict) {
   const Outcome fit = gibbsite(with);
   ASSERT_EQ(fit.status, 0) << fit.err;
   for (const char* word :
-       {"±: 95 % intervals", "measured, not proven", "department=A", "(baseline)", " to ",
+       {"±: 95 % intervals", "Measured, not proven", "department=A", "(baseline)", " to ",
         "gibbsite predict --model model.json --data NEW.csv --intervals"}) {
     EXPECT_THAT(fit.out, HasSubstr(word));
   }
@@ -179,7 +179,7 @@ TEST_F(Journey, PlanJsonKeepsItsContract) {
   EXPECT_EQ(out["constants"]["rows"], 1000000);
   EXPECT_EQ(out["constants"]["features"], 11);
   EXPECT_EQ(out["chosen"], "whitened");
-  ASSERT_EQ(out["offers"].size(), 10U);
+  ASSERT_EQ(out["offers"].size(), 11U);
   for (const auto& offer : out["offers"]) {
     const auto fields = names(offer);
     for (const char* name : {"name", "guarantee", "passes", "seconds", "feasible", "why"}) {

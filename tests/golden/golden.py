@@ -87,6 +87,8 @@ def fits():
         "proximal-sparse": SPARSE + EASY + TV + ["--mechanism", "proximal"],
         "output": PEOPLE + EASY + ["--mechanism", "output", "--draws", "2"],
         "output-pure": PEOPLE + EASY + ["--mechanism", "output-pure", "--draws", "2"],
+        "objective": PEOPLE + EASY + ["--mechanism", "objective", "--draws", "2"],
+        "objective-redberg": PEOPLE + EASY + ["--mechanism", "objective", "--calibration", "redberg", "--adjacency", "add-remove", "--rows-cap", "500"],
         "averaged": PEOPLE + LOOSE + ["--mechanism", "averaged"],
         "dalalyan": PEOPLE + LOOSE + ["--mechanism", "dalalyan"],
         "auto-tv": BERKELEY + EASY + ["--tv", "1e-9"],

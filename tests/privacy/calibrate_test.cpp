@@ -211,8 +211,8 @@ TEST(Calibration, NamesRoundTrip) {
   for (const Calibration c : all) EXPECT_EQ(calibration_from_string(to_string(c)), c);
   EXPECT_EQ(to_string(Calibration::geumlek_rdp), "geumlek-rdp");
   EXPECT_EQ(message([] { calibration_from_string("best"); }),
-            "`calibration`: unknown calibration 'best'; use gdp, minami-cor8, minami-thm7 or "
-            "geumlek-rdp");
+            "`calibration`: unknown calibration 'best'; use gdp, minami-cor8, minami-thm7, "
+            "geumlek-rdp, exact or redberg");
 }
 
 TEST(Calibration, ArgumentsAreNamedWhenOutOfRange) {

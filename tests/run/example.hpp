@@ -126,7 +126,9 @@ inline const std::vector<Example>& examples() {
       make_example("metric-proximal", example_schema(true), 1000, {1.0, 1e-4, {}, 1, 1},
                    {.mechanism = "metric-proximal", .tv = 1e-7}, {}),
       make_example("output-pure, 2 draws", example_schema(true), 1000, {1.0, 1e-30, {}, 1, 2},
-                   {.mechanism = "output-pure"}, {})};
+                   {.mechanism = "output-pure"}, {}),
+      make_example("objective, 2 draws", example_schema(true), 1000, {1.0, 1e-6, {}, 1, 2},
+                   {.mechanism = "objective"}, {})};
   return all;
 }
 

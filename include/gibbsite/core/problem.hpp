@@ -37,6 +37,7 @@ struct Problem {
   double self_concordance = 1;    ///< c with |f'''| <= c f''; infinite where f'' jumps
   /// f(0, y) - inf f is at most this, whatever y.
   double drop_from_zero = std::numeric_limits<double>::infinity();
+  bool one_signed = false;                ///< f'(., y) has one sign, whatever y
   std::optional<double> prior_precision;  ///< m, when the model fixes it; else the schedule does
   double center_norm = 0;                 ///< ||theta0||, rounded up
 
@@ -50,8 +51,8 @@ struct Problem {
   /// M = beta n phi R^2 + m with the intercept in R, rounded up (docs/path.md).
   [[nodiscard]] double smoothness_up(double beta, double strong_convexity) const;
 
-  /// Bound on ||theta* - theta0||, theta* the minimizer of U, rounded up: beta n L/m, and for
-  /// theta0 = 0 also sqrt(2 beta n (f(0) - inf f)/m), because U(theta*) <= U(0). m > 0.
+  /// Bound on ||theta* - theta0||, theta* the minimizer of U, rounded up: the smaller one of beta n
+  /// L/m and sqrt(2 beta n (f(0) - inf f)/m + ||theta0||^2), because U(theta*) <= U(0). m > 0.
   [[nodiscard]] double minimizer_distance_up(double beta, double strong_convexity) const;
 
   /// Throws BadInput naming the field that is out of range.

@@ -36,6 +36,8 @@ class Loss {
   [[nodiscard]] virtual std::string_view link_words() const { return ""; }
   /// Bound on f(0, y) - inf f over legal y.
   [[nodiscard]] virtual double drop_from_zero() const = 0;
+  /// Whether f'(., y) has one sign for each legal y.
+  [[nodiscard]] virtual bool one_signed() const { return false; }
   /// Sum of f(z[i], y[i]).
   [[nodiscard]] virtual double value_sum(std::span<const double> z,
                                          std::span<const float> y) const = 0;
@@ -56,6 +58,13 @@ class LossOf final : public Loss {
   [[nodiscard]] double curvature() const override { return F::curvature; }
   [[nodiscard]] double self_concordance() const override { return F::self_concordance; }
   [[nodiscard]] double drop_from_zero() const override { return F::drop_from_zero; }
+  [[nodiscard]] bool one_signed() const override {
+    if constexpr (requires { F::one_signed; }) {
+      return F::one_signed;
+    } else {
+      return Loss::one_signed();
+    }
+  }
   [[nodiscard]] double probability(double z) const override {
     if constexpr (requires { F::probability(z); }) {
       return F::probability(z);

@@ -1,5 +1,6 @@
 #pragma once
-// From a budget to beta for exact Gibbs sampling: four calibrations (docs/calibrations.md).
+// From a budget to beta for exact Gibbs sampling: four calibrations (docs/calibrations.md). And the
+// names of those of objective perturbation (privacy/objective.hpp).
 #include <string_view>
 
 #include "gibbsite/privacy/budget.hpp"
@@ -11,6 +12,8 @@ enum class Calibration {
   minami_cor8,  ///< Minami et al., NIPS 2016, Cor. 8, capped at gdp (docs/calibrations.md)
   minami_thm7,  ///< Minami et al., NIPS 2016, Thm 7, inverting eq. 6
   geumlek_rdp,  ///< Geumlek, Song, Chaudhuri 2017, Thm 16/17 with the tight RDP conversion
+  exact,        ///< objective perturbation: docs/objective-perturbation.md
+  redberg,      ///< objective perturbation: Redberg, Koskela, Wang 2023
 };
 std::string_view to_string(Calibration calibration);         // "gdp", "minami-cor8", ...
 Calibration calibration_from_string(std::string_view name);  // throws BadInput listing the names
@@ -18,7 +21,7 @@ Calibration calibration_from_string(std::string_view name);  // throws BadInput 
 /// Largest beta such that one exact draw of the Gibbs posterior is (epsilon, delta)-DP by that
 /// theorem, rounded down. `lipschitz` = L (already times rows_per_person), m > 0. replace-one:
 /// gradient difference 2 beta L; add-remove: beta L, so beta is twice as large. Throws BadInput on
-/// arguments out of range.
+/// arguments out of range, and on a calibration of objective perturbation.
 double calibrate_beta_down(Calibration calibration, double epsilon, double delta, double lipschitz,
                            double prior_precision, Adjacency adjacency);
 

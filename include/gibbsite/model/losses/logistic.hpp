@@ -12,6 +12,7 @@ struct logistic {
   static constexpr double curvature = 0.25;
   static constexpr double self_concordance = 1.0;               // f''' = f'' (1 - 2 sigmoid(z))
   static constexpr double drop_from_zero = 0.6931471805599454;  // log 2, rounded up
+  static constexpr bool one_signed = true;
 
   /// log(1 + exp(-y z)), stable for every finite z: softplus(t) = max(t, 0) + log1p(exp(-|t|)).
   template <class Real>

@@ -17,6 +17,7 @@ struct logistic_capped {
   /// f'' jumps at 0.
   static constexpr double self_concordance = std::numeric_limits<double>::infinity();
   static constexpr double drop_from_zero = logistic::drop_from_zero;
+  static constexpr bool one_signed = true;
 
   template <class Real>
   GIBBSITE_HD static Real value(Real z, Real y) {
