@@ -78,7 +78,7 @@ constexpr double search_share = 1.0 / 64;
 // ridge"), and at most.
 constexpr double curvature_share = 0.1, most_curvature = 0.5;
 
-double ridge_rule(const Problem& problem, const Neighbors& who, double epsilon) {
+double objective_ridge(const Problem& problem, const Neighbors& who, double epsilon) {
   const double R = problem.full_row_norm_up();
   const double each = epsilon / static_cast<double>(who.rows_per_person);
   return problem.curvature * R * R / std::min(curvature_share * each, most_curvature);
@@ -94,7 +94,7 @@ Offer objective_offer(const Problem& problem, const Budget& budget, const Budget
   s.epsilon = round_down((Wide(left.epsilon) - Wide(found_epsilon)) / draws);
   const double delta = round_down((Wide(left.delta) - Wide(found_delta)) / draws);
   const double output_mu = gdp_split_down(gdp_mu_down(found_epsilon, found_delta), budget.draws);
-  s.ridge = problem.prior_precision.value_or(ridge_rule(problem, who, s.epsilon));
+  s.ridge = problem.prior_precision.value_or(objective_ridge(problem, who, s.epsilon));
   Offer out{.mechanism = s};
   if (!(s.ridge > 0 && std::isfinite(s.ridge))) {
     out.why = "needs a strongly convex loss; give `prior_precision` above 0";
