@@ -16,15 +16,21 @@ double delta_up(const Guarantee& g, double epsilon) {
   const double most = round_down(Wide(epsilon) - Wide(g.pure));
   const Wide gap = g.tv;
   if (!(most >= 0) || !(gap < Wide(0.5)) || !(g.reveal < 1) || !std::isfinite(g.mu)) return 1;
-  // Gaps are multiplied by e^epsilon, so the best epsilon is where Phi(-mu/2 - epsilon/mu) = gap.
-  double at = g.mu > 0 ? most : 0;
-  if (gap > 0 && g.mu > 0) {
-    const double z =
-        -boost::math::quantile(boost::math::normal{}, std::max(static_cast<double>(gap), 1e-300));
-    at = std::clamp(g.mu * (z - g.mu / 2), 0.0, most);
+  const auto delta_at = [&](double at) {
+    return std::min(1.0, round_up(Wide(gdp_delta_up(at, g.mu)) + Wide(g.reveal) +
+                                  gap_price(Wide(at) + Wide(g.pure)) * gap));
+  };
+  if (!(g.mu > 0)) return delta_at(0);
+  if (!(gap > 0)) return delta_at(most);
+  // Every split is valid. Gaps are multiplied by e^(epsilon + pure), so the best is where
+  // Phi(-mu/2 - epsilon/mu) = gap e^pure; the one of pure = 0 beside it, as it was before.
+  double best = 1;
+  for (const double factor : {1.0, std::exp(g.pure)}) {
+    const double tail = std::clamp(static_cast<double>(gap) * factor, 1e-300, 0.5);
+    const double z = -boost::math::quantile(boost::math::normal{}, tail);
+    best = std::min(best, delta_at(std::clamp(g.mu * (z - g.mu / 2), 0.0, most)));
   }
-  return std::min(1.0, round_up(Wide(gdp_delta_up(at, g.mu)) + Wide(g.reveal) +
-                                gap_price(Wide(at) + Wide(g.pure)) * gap));
+  return best;
 }
 
 double best_guess(const Guarantee& g) {

@@ -51,6 +51,25 @@ TEST(ObjectiveOffer, EveryOneKeepsItsBudgetAndUsesIt) {
       });
 }
 
+// Where the gaps of noise are dear too, a feasible offer is one that verifies.
+TEST(ObjectiveOffer, KeepsTheBudgetAtLargeEpsilonAndSmallDelta) {
+  int feasible = 0;
+  for (const Adjacency adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
+    for (const double epsilon : {12.0, 30.0, 36.0, 60.0, 100.0}) {
+      for (const double delta : {1e-10, 1e-11, 1e-12}) {
+        Budget budget{.epsilon = epsilon, .delta = delta};
+        budget.adjacency = adjacency;
+        const Plan made = plan(problem(400, 3), budget, {.mechanism = "objective"});
+        const Offer& offer = made.offer();
+        if (!offer.feasible) continue;
+        ++feasible;
+        EXPECT_LE(delta_up(offer.guarantee, epsilon), delta) << epsilon;
+      }
+    }
+  }
+  EXPECT_GT(feasible, 10);
+}
+
 // What the search for the minimizer costs: of epsilon, and of noise beside that of the objective
 // where the data tell most.
 TEST(ObjectiveOffer, PaysLittleForTheSearch) {

@@ -63,6 +63,9 @@ TEST_P(EveryLoss, ConstantsBoundTheDerivatives) {
       loss.residuals({&z, 1}, {&y, 1}, {&r, 1});
       loss.curvatures({&z, 1}, {&y, 1}, {&w, 1});
       EXPECT_GE(w, 0);
+      if (loss.one_signed()) {
+        EXPECT_LE(r * static_cast<double>(y), 0) << z;
+      }
       largest_r = std::max(largest_r, std::fabs(r));
       largest_w = std::max(largest_w, w);
     }
