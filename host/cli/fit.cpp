@@ -179,12 +179,6 @@ struct FitCommand {
     // The clock is for the screen: what is planned follows from public numbers alone.
     const Plan made = plan.make(domain, data.rows(), budget, wishes);
     const Offer& offer = require_feasible(made);
-    if (intervals && !std::holds_alternative<Whitened>(offer.mechanism)) {
-      throw BadInput(fmt::format(
-          "--intervals: {} releases nothing that rows could be made from; drop it, or leave what "
-          "keeps `whitened` from being chosen (gibbsite plan --all says what)",
-          name_of(offer.mechanism)));
-    }
     warn_of_large_delta(budget, made.problem);
     warn_of_few_rows(made);
     warn_of_one_class(data);

@@ -102,14 +102,11 @@ Offer metric_offer(const Problem& problem, const Budget& budget, const Budget& l
 // Within what computed noise leaves; the guarantee is the analysis's.
 template <class Chain>
 Offer paid_metric_offer(const Problem& problem, const Budget& budget, const Wishes& wishes) {
-  Offer out = paid_for_noise(problem, budget, [&](const Budget& left) {
-    return metric_offer<Chain>(problem, budget, left, wishes);
-  });
-  if (out.feasible && !(delta_up(out.guarantee, budget.epsilon) <= budget.delta)) {
-    out.feasible = false;
-    out.why = "rounding takes more than the budget has; ask for a larger delta";
-  }
-  return out;
+  return within_budget(paid_for_noise(problem, budget,
+                                      [&](const Budget& left) {
+                                        return metric_offer<Chain>(problem, budget, left, wishes);
+                                      }),
+                       budget);
 }
 
 template <class Chain>

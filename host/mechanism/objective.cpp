@@ -163,14 +163,11 @@ double objective_search_norm_down(const ObjectivePerturbation& s, const Problem&
 
 Offer offer(std::type_identity<ObjectivePerturbation> /*kind*/, const Problem& problem,
             const Budget& budget, const Wishes& wishes) {
-  Offer out = paid_for_noise(problem, budget, [&](const Budget& left) {
-    return objective_offer(problem, budget, left, wishes);
-  });
-  if (out.feasible && !(delta_up(out.guarantee, budget.epsilon) <= budget.delta)) {
-    out.feasible = false;
-    out.why = "rounding takes more than the budget has; ask for a larger delta";
-  }
-  return out;
+  return within_budget(paid_for_noise(problem, budget,
+                                      [&](const Budget& left) {
+                                        return objective_offer(problem, budget, left, wishes);
+                                      }),
+                       budget);
 }
 
 Analysis analyze(const ObjectivePerturbation& s, const Problem& problem, const Neighbors& who,

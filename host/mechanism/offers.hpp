@@ -27,6 +27,9 @@ double start_gradient_up(const Problem& problem, double beta);
 Offer paid_for_noise(const Problem& problem, const Budget& budget,
                      const std::function<Offer(const Budget&)>& make);
 
+/// Not feasible where the guarantee's delta, with all of its parts, is above the budget's.
+Offer within_budget(Offer offer, const Budget& budget);
+
 /// For passes and work of one draw.
 Cost cost_of(double passes, double work, std::uint64_t draws);
 bool in_reach(const Cost& cost);

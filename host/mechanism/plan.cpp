@@ -106,6 +106,14 @@ Offer paid_for_noise(const Problem& problem, const Budget& budget,
   return out;
 }
 
+Offer within_budget(Offer out, const Budget& budget) {
+  if (out.feasible && !(delta_up(out.guarantee, budget.epsilon) <= budget.delta)) {
+    out.feasible = false;
+    out.why = "rounding takes more than the budget has; ask for a larger delta";
+  }
+  return out;
+}
+
 namespace {
 
 bool of_objective(Calibration calibration) {

@@ -52,8 +52,8 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
   const auto* const whitened = std::get_if<Whitened>(&plan.offer().mechanism);
   if (options.intervals && whitened == nullptr) {
     throw BadInput(
-        fmt::format("intervals: {} releases nothing that rows could be made from; fit with "
-                    "`whitened`, or without intervals",
+        fmt::format("`intervals`: {} releases nothing that rows could be made from; drop it, or "
+                    "what keeps `mechanism` whitened from being chosen",
                     name_of(plan.offer().mechanism)));
   }
   Run run = sample(model, data, plan, backend, std::move(key), options);

@@ -11,6 +11,7 @@
 #include "core/crew.hpp"
 #include "core/processors.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/model/loss.hpp"
 #include "run/answers.hpp"
 #include "run/whitened_rule.hpp"
 
@@ -32,11 +33,6 @@ Matrix normals(Eigen::Index rows, Eigen::Index columns, Random& random) {
   Matrix out(rows, columns);
   for (Eigen::Index i = 0; i < out.size(); ++i) out.data()[i] = normal(random);
   return out;
-}
-
-double sigmoid(double z) {
-  const double e = std::exp(-std::fabs(z));
-  return (z >= 0 ? 1.0 : e) / (1.0 + e);
 }
 
 // The rule after all answers that the model holds.
@@ -181,13 +177,15 @@ class MadeTable {
     const MatrixXd z = x_ * rule.metric();
     const ArrayXd cap =
         z.rowwise().norm().unaryExpr([&](double norm) { return cap_of(rule.clip(), norm); });
+    const Loss& loss = loss_named(problem.loss);
     const double of_curvature = curvature_deviation_up(settings, who, problem.curvature, 0);
     VectorXd slope(x_.rows());
     for (std::uint64_t t = 1; rule.answered() < rule.questions(); ++t) {
       const VectorXd logit = z * rule.omega();
       double curvature = 0;
       for (Eigen::Index i = 0; i < x_.rows(); ++i) {
-        const double up = sigmoid(-logit[i]), down = sigmoid(logit[i]), p = positive_[i];
+        const double up = loss.probability(-logit[i]), down = loss.probability(logit[i]);
+        const double p = positive_[i];
         slope[i] = (1 - p) * std::min(down, cap[i]) - p * std::min(up, cap[i]);
         curvature += up * down * (p * (up < cap[i] ? 1 : 0) + (1 - p) * (down < cap[i] ? 1 : 0));
       }

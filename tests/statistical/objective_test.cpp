@@ -8,6 +8,7 @@
 #include <string>
 
 #include "gibbsite/gibbsite.hpp"
+#include "statistical/distance.hpp"
 
 namespace gibbsite {
 namespace {
@@ -63,24 +64,6 @@ std::vector<double> noise_of(const Release& release, const Dataset& data,
   return out;
 }
 
-double normal_below(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
-
-// Largest distance between the empirical distribution function and the normal one. Dvoretzky,
-// Kiefer, Wolfowitz with Massart's constant: above `chance_distance` with probability 1e-7.
-double distance_to_normal(std::vector<double> sample) {
-  std::ranges::sort(sample);
-  const auto n = static_cast<double>(sample.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < sample.size(); ++i) {
-    const double at = normal_below(sample[i]), below = static_cast<double>(i) / n;
-    worst = std::max({worst, std::fabs(at - below), std::fabs(at - below - 1 / n)});
-  }
-  return worst;
-}
-double chance_distance(std::size_t n) {
-  return std::sqrt(std::log(2e7) / (2 * static_cast<double>(n)));
-}
-
 // 20,000 draws of one fit. A minimizer of J + b.theta is a function of b one to one, so the noise
 // that the released ones stand for is normal in each coordinate, and each pair's sum and
 // difference: 9e-7 in all. Half the noise, or the draws shuffled by 10 %, is seen.
@@ -98,11 +81,11 @@ TEST(ObjectiveLaw, TheReleasedMinimizersStandForNormalNoise) {
     }
   }
   for (const auto& look : looks) {
-    EXPECT_LE(distance_to_normal(look), chance_distance(look.size()));
+    EXPECT_LE(distance_to_law(look, normal_below), chance_distance(look.size()));
   }
   std::vector<double> twice = looks[0];
   for (double& v : twice) v *= 1.1;
-  EXPECT_GT(distance_to_normal(twice), chance_distance(twice.size()));
+  EXPECT_GT(distance_to_law(twice, normal_below), chance_distance(twice.size()));
 }
 
 // What the noise added last leaves of the search for a minimizer: with next to none inside it, the

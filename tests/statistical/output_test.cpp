@@ -8,6 +8,7 @@
 
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/gibbsite.hpp"
+#include "statistical/distance.hpp"
 
 namespace gibbsite {
 namespace {
@@ -116,23 +117,6 @@ Fitted fitted(const char* mechanism, const Budget& budget, double ridge) {
           minimum({{data.x.begin(), data.x.end()}, data.y}, 3, ridge)};
 }
 
-// Largest distance between the empirical distribution function and the law's. Dvoretzky, Kiefer,
-// Wolfowitz with Massart's constant: above `chance_distance` with probability 1e-7.
-template <class Law>
-double distance_to_law(std::vector<double> sample, Law law) {
-  std::ranges::sort(sample);
-  const auto n = static_cast<double>(sample.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < sample.size(); ++i) {
-    const double at = law(sample[i]), below = static_cast<double>(i) / n;
-    worst = std::max({worst, std::fabs(at - below), std::fabs(at - below - 1 / n)});
-  }
-  return worst;
-}
-double chance_distance(std::size_t n) {
-  return std::sqrt(std::log(2e7) / (2 * static_cast<double>(n)));
-}
-
 // 20,000 draws of one fit: Gaussian around the minimizer with the certificate's deviation, each
 // coordinate; 3e-7 in all. A deviation that is 7 % off is seen.
 TEST(OutputLaw, IsTheCertificatesGaussianAroundTheMinimizer) {
@@ -145,9 +129,7 @@ TEST(OutputLaw, IsTheCertificatesGaussianAroundTheMinimizer) {
     for (const auto& draw : release.model().draws) {
       z.push_back((draw[j] - center[j]) / settings.noise_scale);
     }
-    EXPECT_LE(distance_to_law(z, [](double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }),
-              chance_distance(z.size()))
-        << "coordinate " << j;
+    EXPECT_LE(distance_to_law(z, normal_below), chance_distance(z.size())) << "coordinate " << j;
   }
 }
 
