@@ -11,6 +11,7 @@
 #include "certificate/model_json.hpp"
 #include "certificate/version_1.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/version.hpp"
 
@@ -27,7 +28,8 @@ json whole(double value) {
 
 bool counts(Legal legal) { return legal == Legal::count || legal == Legal::count_or_none; }
 
-json settings_json(const Mechanism& mechanism) {
+// Of a Mechanism or a FamilyMechanism.
+json settings_json(const auto& mechanism) {
   struct Writer {
     json out;
     void operator()(const char* name, double value, Legal legal) {
@@ -40,9 +42,9 @@ json settings_json(const Mechanism& mechanism) {
   return writer.out;
 }
 
-Mechanism settings_from_json(const json& object) {
+template <class Variant>
+Variant settings_from_json(const json& object, Variant out) {
   const std::string source = "mechanism";
-  Mechanism out = mechanism_named(text_field(object, "name", source));
   struct Reader {
     const json& object;
     const std::string& source;
@@ -96,8 +98,48 @@ Problem problem_from_json(const json& object) {
   return c;
 }
 
-// What a reader has to believe, because no program can check it.
-json assumptions_json(const Certificate& c) {
+json problem_json(const FamilyProblem& p) {
+  json out = {{"family", to_string(p.family)}, {"rows", p.rows}, {"prior", p.prior}};
+  if (p.has_levels()) {
+    out["levels"] = p.levels;
+  } else {
+    out["range"] = {p.lo, p.hi};
+  }
+  if (p.family == Family::mean) out["variance"] = p.variance;
+  if (p.trim && p.has_levels()) out["trim"] = {p.trim->first};
+  if (p.trim && !p.has_levels()) out["trim"] = {p.trim->first, p.trim->second};
+  return out;
+}
+
+FamilyProblem family_problem_from_json(const json& object) {
+  const std::string source = "constants";
+  FamilyProblem p;
+  const std::string name = text_field(object, "family", source);
+  const auto family = family_named(name);
+  if (!family) throw BadInput(fmt::format("constants.family: {} is unknown", gibbsite::quoted(name)));
+  p.family = *family;
+  p.rows = count_field(object, "rows", source);
+  const auto length = [&](const char* name_of_list) {
+    return field(object, name_of_list, source).size();
+  };
+  p.prior = numbers_field(object, "prior", length("prior"), source);
+  if (p.has_levels()) {
+    p.levels = count_field(object, "levels", source);
+  } else {
+    const auto range = numbers_field(object, "range", 2, source);
+    p.lo = range[0], p.hi = range[1];
+  }
+  if (p.family == Family::mean) p.variance = number_field(object, "variance", source);
+  if (object.contains("trim")) {
+    const auto trim = numbers_field(object, "trim", p.has_levels() ? 1 : 2, source);
+    p.trim = {trim[0], p.has_levels() ? 0 : trim[1]};
+  }
+  p.validate();
+  return p;
+}
+
+// What a reader has to believe, because no program can check it; `own` of the mechanism.
+json assumptions_json(const Claims& c, const std::string& own) {
   const std::uint64_t k = c.claimed.who.rows_per_person;
   json out = json::array();
   out.push_back(
@@ -145,32 +187,35 @@ json assumptions_json(const Certificate& c) {
       "nearest; rounding is paid for in numerics.map_error, the finite range and grid of the "
       "normals "
       "in numerics.noise_tv and numerics.release_epsilon");
-  const std::string own = assumption_of(c.mechanism);
   if (!own.empty()) out.push_back(own);
   return out;
 }
 
-}  // namespace
-
-Certificate certify(const Plan& plan, const RunFacts& facts) {
-  const Offer& chosen = plan.offer();
-  return {.problem = plan.problem,
-          .mechanism = chosen.mechanism,
-          .draws = plan.budget.draws,
-          .epsilon = plan.budget.epsilon,
-          .delta = plan.budget.delta,
-          .claimed = chosen.guarantee,
+Claims claims_of(const Budget& budget, const Guarantee& guarantee, const RunFacts& facts) {
+  return {.draws = budget.draws,
+          .epsilon = budget.epsilon,
+          .delta = budget.delta,
+          .claimed = guarantee,
           .noise = facts.noise,
           .refuses_cells = facts.refuses_cells,
           .backend = facts.backend,
           .version = GIBBSITE_VERSION};
 }
 
-json to_json(const Certificate& c) {
-  return to_json(c, analyze(c.mechanism, c.problem, c.claimed.who, c.draws));
+}  // namespace
+
+Certificate certify(const Plan& plan, const RunFacts& facts) {
+  const Offer& chosen = plan.offer();
+  return {claims_of(plan.budget, chosen.guarantee, facts), plan.problem, chosen.mechanism};
 }
 
-json to_json(const Certificate& c, const Analysis& found) {
+FamilyCertificate certify(const FamilyPlan& plan, const RunFacts& facts) {
+  return {claims_of(plan.budget, plan.guarantee, facts), plan.problem, plan.mechanism};
+}
+
+namespace {
+
+json to_json_of(const auto& c, const Analysis& found, const std::string& assumption) {
   const auto claim = [&](double value) { return c.is_void() ? json(nullptr) : json(value); };
   json guarantee = {{"epsilon", claim(c.epsilon)},
                     {"delta", claim(c.delta)},
@@ -197,19 +242,18 @@ json to_json(const Certificate& c, const Analysis& found) {
             {"noise_tv", found.noise.tv},
             {"release_epsilon", found.noise.epsilon},
             {"release_grid", found.release_grid}}},
-          {"assumptions", assumptions_json(c)},
+          {"assumptions", assumptions_json(c, assumption)},
           {"theorem", theorem_of(c.mechanism)},
           {"software", {{"version", c.version}, {"backend", c.backend}}}};
 }
 
-Certificate certificate_from_json(const json& object) {
+Claims claims_from_json(const json& object) {
   const std::string source = "certificate";
-  const json upgraded = from_version_1(object);
-  const json& guarantee = field(upgraded, "guarantee", source);
-  const json& mechanism = field(upgraded, "mechanism", source);
-  const json& numerics = field(upgraded, "numerics", source);
-  const json& software = field(upgraded, "software", source);
-  Certificate c;
+  const json& guarantee = field(object, "guarantee", source);
+  const json& mechanism = field(object, "mechanism", source);
+  const json& numerics = field(object, "numerics", source);
+  const json& software = field(object, "software", source);
+  Claims c;
   const std::string noise = text_field(numerics, "noise", "numerics");
   if (noise != to_string(NoiseKind::chacha20) && noise != to_string(NoiseKind::philox)) {
     throw BadInput("numerics.noise: must be chacha20, for a guarantee, or philox");
@@ -232,9 +276,47 @@ Certificate certificate_from_json(const json& object) {
     }
   }
   budget.validate();
-  c.problem = problem_from_json(field(upgraded, "constants", source));
-  c.mechanism = settings_from_json(mechanism);
   return c;
+}
+
+}  // namespace
+
+json to_json(const Certificate& c) {
+  return to_json(c, analyze(c.mechanism, c.problem, c.claimed.who, c.draws));
+}
+
+json to_json(const Certificate& c, const Analysis& found) {
+  return to_json_of(c, found, assumption_of(c.mechanism));
+}
+
+json to_json(const FamilyCertificate& c) {
+  return to_json(c, analyze(c.mechanism, c.problem, c.claimed.who, c.draws));
+}
+
+json to_json(const FamilyCertificate& c, const Analysis& found) {
+  return to_json_of(c, found, "");
+}
+
+Certificate certificate_from_json(const json& object) {
+  const std::string source = "certificate";
+  const json upgraded = from_version_1(object);
+  const json& mechanism = field(upgraded, "mechanism", source);
+  const std::string name = text_field(mechanism, "name", "mechanism");
+  return {claims_from_json(upgraded), problem_from_json(field(upgraded, "constants", source)),
+          settings_from_json(mechanism, mechanism_named(name))};
+}
+
+FamilyCertificate family_certificate_from_json(const json& object) {
+  const std::string source = "certificate";
+  const json& mechanism = field(object, "mechanism", source);
+  const std::string name = text_field(mechanism, "name", "mechanism");
+  if (name != ConjugateDraw::name && name != TrimmedDraw::name) {
+    throw BadInput(fmt::format("mechanism.name: {} is none of conjugate, trimmed", gibbsite::quoted(name)));
+  }
+  FamilyMechanism settings;
+  if (name == TrimmedDraw::name) settings = TrimmedDraw{};
+  return {claims_from_json(object), family_problem_from_json(field(object, "constants", source)),
+          settings_from_json(mechanism, settings)};
 }
 
 json plan_json(const Plan& plan, std::span<const double> seconds) {
@@ -253,6 +335,18 @@ json plan_json(const Plan& plan, std::span<const double> seconds) {
   return {{"constants", problem_json(plan.problem)},
           {"offers", offers},
           {"chosen", name_of(plan.offer().mechanism)}};
+}
+
+json plan_json(const FamilyPlan& plan) {
+  json offer = settings_json(plan.mechanism);
+  offer["guarantee"] = {{"epsilon", plan.budget.epsilon}, {"delta", plan.budget.delta}};
+  for (const auto& [name, value] : claims_of(plan.guarantee)) offer["guarantee"][name] = *value;
+  offer["feasible"] = true;
+  offer["estimate_deviation"] = plan.deviation;
+  offer["sample_deviation"] = plan.sample_deviation;
+  return {{"constants", problem_json(plan.problem)},
+          {"offers", json::array({offer})},
+          {"chosen", name_of(plan.mechanism)}};
 }
 
 }  // namespace gibbsite

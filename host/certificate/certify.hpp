@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gibbsite/certificate/certificate.hpp"
+#include "gibbsite/certificate/family_file.hpp"
 #include "gibbsite/certificate/model_file.hpp"
 
 namespace gibbsite {
@@ -18,14 +19,19 @@ struct RunFacts {
 
 /// The certificate of a run of the plan's chosen offer by this program.
 Certificate certify(const Plan& plan, const RunFacts& facts);
+FamilyCertificate certify(const FamilyPlan& plan, const RunFacts& facts);
 
 /// to_json of a certificate whose analysis is at hand.
 nlohmann::json to_json(const Certificate& certificate, const Analysis& analysis);
+nlohmann::json to_json(const FamilyCertificate& certificate, const Analysis& analysis);
 
 /// Makes Releases: from a run, or from a file.
 struct ReleaseAccess {
   static Release make(LinearModel model, Certificate certificate) {
     return Release(std::move(model), std::move(certificate));
+  }
+  static FamilyRelease make(FamilyModel model, FamilyCertificate certificate) {
+    return FamilyRelease(std::move(model), std::move(certificate));
   }
 };
 

@@ -160,8 +160,8 @@ json read_release_json(const std::string& path) {
   return out;
 }
 
-Release read_release(const std::string& path) {
-  const json file = read_release_json(path);
+json read_untouched_json(const std::string& path) {
+  json file = read_release_json(path);
   const json& certificate = file.at("certificate");
   for (const char* part : {"guarantee", "mechanism", "constants", "numerics", "software"}) {
     if (!field(certificate, part, path).is_object()) {
@@ -176,6 +176,15 @@ Release read_release(const std::string& path) {
                    ": was changed after fit wrote it: certificate.digest is not the digest of its "
                    "contents; use "
                    "the file as it was written (gibbsite verify says what does not hold)");
+  }
+  return file;
+}
+
+Release read_release(const std::string& path) {
+  const json file = read_untouched_json(path);
+  if (is_of_family(file.at("certificate"))) {
+    throw BadInput(path +
+                   ": holds draws of a family, not a model of rows; ask it with gibbsite query");
   }
   return release_from_json(file, path);
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/model/family_model.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/schema.hpp"
 
@@ -19,6 +20,10 @@ inline constexpr std::string_view release_format_1 = "gibbsite-release/1";  ///<
 nlohmann::json model_json(const LinearModel& model);
 /// Back from it. Throws BadInput "SOURCE: ..." on a missing or ill-typed field.
 LinearModel model_from_json(const nlohmann::json& model, const std::string& source);
+nlohmann::json model_json(const FamilyModel& model);
+FamilyModel family_model_from_json(const nlohmann::json& model, const std::string& source);
+/// Whether a "certificate" object speaks of a family.
+bool is_of_family(const nlohmann::json& certificate);
 /// Whether its format is one that is read.
 bool is_release(const nlohmann::json& object);
 /// "blake2b-256:" and the digest of the compact dump (names sorted) of the whole file but for
@@ -26,6 +31,9 @@ bool is_release(const nlohmann::json& object);
 /// Ties the certificate to its model and shows careless edits; it is no signature, anybody can
 /// compute it.
 std::string file_digest(nlohmann::json file);
+
+/// read_release_json, and that its digest is that of its contents. Throws BadInput when it is not.
+nlohmann::json read_untouched_json(const std::string& path);
 
 nlohmann::json schema_json(const Schema& schema);
 /// Throws BadInput "SOURCE: ..." on a missing, unknown or ill-typed field, and what

@@ -77,7 +77,7 @@ class Verifier {
 };
 
 // The one-sided claims: they may be weaker than what is true, never stronger.
-void verify_guarantee(Verifier& v, const Certificate& c, const Analysis& found) {
+void verify_claims(Verifier& v, const Claims& c, const Analysis& found) {
   const auto at_least = [&](const char* name, double claimed, double recomputed) {
     v.check(claimed >= recomputed,
             fmt::format("guarantee.{}: claimed {}, recomputed {}", name, claimed, recomputed));
@@ -86,14 +86,22 @@ void verify_guarantee(Verifier& v, const Certificate& c, const Analysis& found) 
   at_least("pure", c.claimed.pure, found.guarantee.pure);
   at_least("reveal", c.claimed.reveal, found.guarantee.reveal);
   at_least("tv", c.claimed.tv, found.guarantee.tv);
-  if (const auto promised = setting(c.mechanism, "tv_gap")) {
-    v.check(*promised >= found.tv_gap,
-            fmt::format("mechanism.tv_gap: claimed {}, recomputed {}", *promised, found.tv_gap));
-  }
   const double delta = delta_up(found.guarantee, c.epsilon);
   v.check(delta <= c.delta,
           fmt::format("guarantee.delta: claimed {} at epsilon = {}, recomputed {}", c.delta,
                       c.epsilon, delta));
+}
+
+void verify_guarantee(Verifier& v, const FamilyCertificate& c, const Analysis& found) {
+  verify_claims(v, c, found);
+}
+
+void verify_guarantee(Verifier& v, const Certificate& c, const Analysis& found) {
+  verify_claims(v, c, found);
+  if (const auto promised = setting(c.mechanism, "tv_gap")) {
+    v.check(*promised >= found.tv_gap,
+            fmt::format("mechanism.tv_gap: claimed {}, recomputed {}", *promised, found.tv_gap));
+  }
   const Budget budget{c.epsilon, c.delta, c.claimed.who.adjacency, c.claimed.who.rows_per_person,
                       c.draws};
   v.check(calibration_allows(c.mechanism, c.problem, budget, found),
@@ -106,9 +114,9 @@ bool refuses_cells(const json& file) {
   return !file.contains(invalid) || file.at(invalid) != "middle";
 }
 
-void verify_certificate(Verifier& v, Verification& out, const json& file) {
-  const json& certificate = field(file, "certificate", "file");
-  Certificate c = certificate_from_json(certificate);
+// Returns the analysis that its numbers were compared with.
+template <class C>
+Analysis verify_numbers(Verifier& v, Verification& out, const json& file, C& c) {
   c.refuses_cells = refuses_cells(file);
   out.void_run = c.is_void();
   const Analysis found = analyze(c.mechanism, c.problem, c.claimed.who, c.draws);
@@ -118,6 +126,13 @@ void verify_certificate(Verifier& v, Verification& out, const json& file) {
     verify_guarantee(v, c, found);
   }
   v.check(is_backend_name(c.backend), "software.backend = " + c.backend);
+  return found;
+}
+
+void verify_certificate(Verifier& v, Verification& out, const json& file) {
+  const json& certificate = field(file, "certificate", "file");
+  Certificate c = certificate_from_json(certificate);
+  const Analysis found = verify_numbers(v, out, file, c);
   const bool old_names = certificate.at("guarantee").contains("gdp_mu");
   v.check(old_names == (file.at("format") == release_format_1),
           "guarantee: its numbers have the names of the file's format");
@@ -221,6 +236,49 @@ void verify_model(Verifier& v, const json& file) {
   v.check(off == 0, fmt::format("model.coefficients: {} off the release grid {}", off, grid));
 }
 
+void verify_family_certificate(Verifier& v, Verification& out, const json& file) {
+  const json& certificate = file.at("certificate");
+  FamilyCertificate c = family_certificate_from_json(certificate);
+  const Analysis found = verify_numbers(v, out, file, c);
+  v.check(file.at("format") == release_format, fmt::format("format = {}", release_format));
+  json expected = to_json(c, found);
+  expected["digest"] = field(certificate, "digest", "certificate");  // checked with the model
+  v.same("", expected, certificate);
+}
+
+// The draws are of the family and the column that the certificate speaks of, within their bounds.
+void verify_family_model(Verifier& v, const json& file) {
+  const FamilyModel model = family_model_from_json(field(file, "model", "file"), "model");
+  const FamilyCertificate c = family_certificate_from_json(file.at("certificate"));
+  const FamilyProblem& p = c.problem;
+  v.same("model", model_json(model), file.at("model"));
+  v.check(file.at("certificate").contains("digest") &&
+              file.at("certificate")["digest"] == file_digest(file),
+          "digest of the file = " + file_digest(file));
+  const FamilyProblem shape = family_problem(model.schema, model.family, p.rows);
+  v.check(shape.family == p.family, "constants.family: the model has " +
+                                        std::string(to_string(shape.family)));
+  v.check(shape.levels == p.levels, fmt::format("constants.levels: the column has {}", shape.levels));
+  v.check(shape.lo == p.lo && shape.hi == p.hi,
+          fmt::format("constants.range: the column has [{}, {}]", shape.lo, shape.hi));
+  v.check(c.draws == model.draws.size(),
+          fmt::format("mechanism.draws: the model has {}", model.draws.size()));
+  const auto [low, high] = p.reach();
+  const double grid = family_grid(p);
+  std::size_t off = 0;
+  for (const auto& draw : model.draws) {
+    double sum = 0;
+    bool inside = true;
+    for (const double value : draw) {
+      sum += value;
+      inside = inside && value >= low && value <= high &&
+               (p.levels > 2 || std::remainder(value, grid) == 0);
+    }
+    off += !inside || (p.has_levels() && std::abs(sum - 1) > 1e-12);
+  }
+  v.check(off == 0, fmt::format("model.draws: {} off the release grid {} or out of reach", off, grid));
+}
+
 }  // namespace
 
 Verification verify(const json& model) {
@@ -233,13 +291,19 @@ Verification verify(const json& model) {
           item.key() == "format" || item.key() == "model" || item.key() == "certificate";
       if (!known) v.check(false, item.key() + ": is no field of a model file");
     }
-    v.guarded("certificate", [&] { verify_certificate(v, out, model); });
-    v.guarded("model", [&] { verify_model(v, model); });
+    if (model.contains("certificate") && is_of_family(model["certificate"])) {
+      v.guarded("certificate", [&] { verify_family_certificate(v, out, model); });
+      v.guarded("model", [&] { verify_family_model(v, model); });
+    } else {
+      v.guarded("certificate", [&] { verify_certificate(v, out, model); });
+      v.guarded("model", [&] { verify_model(v, model); });
+    }
   }
   out.valid = out.failures.empty();
   return out;
 }
 
 Verification verify(const Release& release) { return verify(to_json(release)); }
+Verification verify(const FamilyRelease& release) { return verify(to_json(release)); }
 
 }  // namespace gibbsite

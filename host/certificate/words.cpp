@@ -33,7 +33,9 @@ std::string large_delta(double delta) {
       delta);
 }
 
-std::string in_words(const Certificate& c) {
+namespace {
+
+std::string words_of(const Claims& c, std::uint64_t table_rows, const std::string& basis) {
   if (c.is_void()) return void_in_words("the noise follows from a user's seed");
   const bool replace = c.claimed.who.adjacency == Adjacency::replace_one;
   const std::uint64_t k = c.claimed.who.rows_per_person;
@@ -49,13 +51,13 @@ std::string in_words(const Certificate& c) {
       replace ? "which of two versions of that person's data was in the table"
               : "whether that person was in the table at all",
       guess);
-  out += basis_of(c.mechanism);
+  out += basis;
   out += c.draws == 1 ? ".\n" : fmt::format(", for all {} released draws together.\n", c.draws);
   const Budget budget{.epsilon = c.epsilon, .delta = c.delta};
-  if (budget.delta_is_large(c.problem.rows)) out += large_delta(c.delta) + "\n";
+  if (budget.delta_is_large(table_rows)) out += large_delta(c.delta) + "\n";
   out += fmt::format("Public, and so not protected: the schema, the options, and the {} {:.10g}.\n",
                      replace ? "number of rows," : "cap on the number of rows,",
-                     static_cast<double>(c.problem.rows));
+                     static_cast<double>(table_rows));
   out +=
       "Not covered: anything else that leaves the curator's hands (screen output, accuracy on the "
       "private table,\nrun time), and a schema or options chosen by looking at the data. Another "
@@ -63,11 +65,22 @@ std::string in_words(const Certificate& c) {
   return out;
 }
 
+}  // namespace
+
+std::string in_words(const Certificate& c) {
+  return words_of(c, c.problem.rows, basis_of(c.mechanism));
+}
+
+std::string in_words(const FamilyCertificate& c) {
+  return words_of(c, c.problem.rows, basis_of(c.mechanism, c.problem));
+}
+
 std::string in_words(const nlohmann::json& certificate) {
   const nlohmann::json& guarantee = field(certificate, "guarantee", "certificate");
   if (guarantee.is_object() && guarantee.contains("void")) {
     return void_in_words(text_field(guarantee, "reason", "certificate"));
   }
+  if (is_of_family(certificate)) return in_words(family_certificate_from_json(certificate));
   return in_words(certificate_from_json(certificate));
 }
 

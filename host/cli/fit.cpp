@@ -14,12 +14,15 @@
 
 #include "coefficients.hpp"
 #include "command.hpp"
+#include "family.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/model.hpp"
+#include "gibbsite/release/query.hpp"
+#include "gibbsite/run/fit_family.hpp"
 #include "gibbsite/speed/speed.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"
@@ -102,6 +105,12 @@ ReadOptions::Cache cache_from_string(const std::string& name) {
   return found->second;
 }
 
+// A parameter to begin with: a listed level, as "(other)" says little.
+std::string asked_of(const FamilyRelease& drawn) {
+  const auto names = parameter_names(drawn);
+  return names.back().starts_with('(') ? names.front() : names.back();
+}
+
 /// Takes the table's cache away, however a run ends.
 class CacheRemoval {
  public:
@@ -127,6 +136,7 @@ struct FitCommand {
   std::optional<std::uint64_t> seed;
   bool quiet = false, progress = false, verbose = false, removes_cache = false, force = false;
   bool release_moments = false, intervals = false;
+  FamilyArguments family;
 
   void say(const std::string& text) const {
     if (quiet) return;
@@ -151,27 +161,14 @@ struct FitCommand {
   }
 
   void fit() const {
+    family.require_of_model(plan);
+    if (const auto kind = family_named(plan.model)) return fit_family_model(*kind);
     // What can go wrong without the data goes wrong first.
     const Budget budget = plan.budget();
     const Wishes wishes = plan.wishes();
     cache_from_string(cache);
     const auto engine_maker = make_backend(backend, {.design = design});
-    require_other_file(out, table.data, "--data");
-    require_other_file(out, schema, "--schema");
-    require_other_file(out, checkpoint, "--checkpoint");
-    require_new(out, force);
-    require_writable(out, "--out");
-    if (!checkpoint.empty()) require_writable(checkpoint, "--checkpoint");
-    const Schema domain = read_schema(schema);
-    if (seed) {
-      fmt::print(
-          stderr,
-          "gibbsite: warning: --seed {}: the noise is reproducible, so this model carries no "
-          "guarantee; its certificate is void\n",
-          *seed);
-    }
-    catch_interrupts();
-
+    const Schema domain = prepare();
     const Dataset data = read(domain);
     say(describe(plan.constants(domain, data.rows()), budget) + "\n" +
         ingest_report(data, verbose));
@@ -210,6 +207,62 @@ struct FitCommand {
     say(report(model));
   }
 
+  // What every fit asks before it reads a row.
+  [[nodiscard]] Schema prepare() const {
+    require_other_file(out, table.data, "--data");
+    require_other_file(out, schema, "--schema");
+    require_other_file(out, checkpoint, "--checkpoint");
+    require_new(out, force);
+    require_writable(out, "--out");
+    if (!checkpoint.empty()) require_writable(checkpoint, "--checkpoint");
+    Schema domain = read_schema(schema);
+    if (seed) {
+      fmt::print(
+          stderr,
+          "gibbsite: warning: --seed {}: the noise is reproducible, so this model carries no "
+          "guarantee; its certificate is void\n",
+          *seed);
+    }
+    catch_interrupts();
+    return domain;
+  }
+
+  [[nodiscard]] Key key() const { return seed ? Key::from_seed(*seed) : Key::from_os(); }
+
+  void fit_family_model(Family kind) const {
+    if (intervals || release_moments || !checkpoint.empty()) {
+      throw BadInput(fmt::format(
+          "{}: has no meaning with --model {}; leave it out",
+          intervals ? "--intervals" : release_moments ? "--release-moments" : "--checkpoint",
+          plan.model));
+    }
+    if (family.column.empty()) {
+      throw BadInput(fmt::format("--column: is missing; name the column that {} is fitted to",
+                                 plan.model));
+    }
+    const Budget budget = plan.budget();
+    const FamilyWishes wishes = family.wishes(plan);
+    cache_from_string(cache);
+    const Schema domain = family_schema(prepare(), family.column);
+    // Throws on what no table could mend.
+    static_cast<void>(family.complete(family_problem(domain, kind, 1)));
+    const Dataset data = read(domain, true);
+    say(ingest_report(data, verbose));
+    const FamilyPlan made =
+        plan_family(family.complete(family_problem(domain, kind, data.rows())), budget, wishes);
+    if (budget.delta_is_large(made.problem.rows)) {
+      fmt::print(stderr, "gibbsite: warning: --delta: {}\n", large_delta(budget.delta));
+    }
+    say(family_line(made) + "\n");
+    const FamilyRelease drawn = fit_family(data, made, key());
+    write_new(out, force, [&](Existing existing) { write_family(out, drawn, existing); });
+    say(fmt::format("\n{}\n{}Written: {}; next:\n"
+                    "  gibbsite query --model {} --probability '{} > 0.5'\n"
+                    "  gibbsite verify {}\n",
+                    in_words(drawn.certificate()), family_report(drawn), out, out,
+                    shown(asked_of(drawn)), out));
+  }
+
   // Of all draws, timed on the table itself.
   [[nodiscard]] static double seconds_of_step(const Dataset& data, const Plan& made,
                                               Backend& engine_maker, double steps) {
@@ -220,7 +273,7 @@ struct FitCommand {
         .seconds;
   }
 
-  [[nodiscard]] Dataset read(const Schema& domain) const {
+  [[nodiscard]] Dataset read(const Schema& domain, bool one_column = false) const {
     Progress bar("reading", quiet, interval());
     ReadOptions options;
     options.progress = [&bar](std::uint64_t done, std::uint64_t total) {
@@ -228,6 +281,8 @@ struct FitCommand {
       return !stop_flag().load();
     };
     options.cache = cache_from_string(cache);
+    options.ignore_extra_columns = one_column;
+    if (one_column) options.labels = ReadOptions::Labels::optional;
     // That private rows are put on disk is said in any case.
     options.note = [this](const std::string& line) {
       if (quiet && line.starts_with("private")) fmt::print(stderr, "{}\n", line);
@@ -250,7 +305,7 @@ struct FitCommand {
     options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
     options.design = [&how](const std::string& line) { how = line; };
     return gibbsite::fit(plan.model_of(made), data, made, engine_maker,
-                         seed ? Key::from_seed(*seed) : Key::from_os(), options);
+                         key(), options);
   }
 
   [[nodiscard]] double interval() const { return progress ? 1 : 5; }
@@ -276,6 +331,7 @@ void define_fit(CLI::App& app) {
       ->required();
   add_force(app, command->force);
   command->plan.add_to(app);
+  command->family.add_to(app, false);
   app.add_option("--backend", command->backend, "auto, reference, cpu or cuda")->type_name("NAME");
   app.add_option("--design", command->design,
                  "how a GPU goes about it: auto, one-pass, blocked, ... (docs/cuda.md)")

@@ -12,6 +12,7 @@
 
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/family_problem.hpp"
 #include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "gibbsite/model/model.hpp"
@@ -172,7 +173,8 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
       ->required(budget_needed);
   add_number(app, "--prior-precision", prior_precision,
              "precision m of the prior; chosen from public numbers when absent");
-  app.add_option("--model", model, fmt::format("{}", fmt::join(loss_names(), ", ")))
+  app.add_option("--model", model, fmt::format("{}; of one --column: bernoulli, categorical, rate, waiting, mean",
+                             fmt::join(loss_names(), ", ")))
       ->type_name("NAME");
   add_number(
       app, "--loss-cap", loss_cap,
@@ -188,7 +190,8 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
   add_number(app, "--step-size", step_size, "step size h");
   add_count(app, "--iterations", iterations, "number of steps T");
   app.add_option("--calibration", calibration,
-                 "gdp, minami-cor8, minami-thm7 or geumlek-rdp; objective: exact or redberg")
+                 "gdp, minami-cor8, minami-thm7 or geumlek-rdp; objective: exact or redberg; families: "
+                 "exact or geumlek-rdp")
       ->type_name("NAME");
   app.add_option("--adjacency", adjacency, "replace-one, or add-remove with --rows-cap")
       ->type_name("NAME");
@@ -218,6 +221,9 @@ Wishes PlanArguments::wishes() const {
   if (prior_precision) require_finite_nonnegative(*prior_precision, "--prior-precision");
   if (step_size) require_finite_positive(*step_size, "--step-size");
   if (tv) require_between(*tv, 0, 0.5, "--tv");
+  if (family_named(model)) {
+    throw BadInput(fmt::format("--model {}: is for fit and plan; leave it out", model));
+  }
   static_cast<void>(glm(loss_of_chains()));
   Wishes out;
   if (mechanism != "auto") static_cast<void>(mechanism_named(mechanism));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "command.hpp"
+#include "family.hpp"
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/speed/speed.hpp"
@@ -24,14 +25,17 @@ struct PlanCommand {
   bool json = false, all = false;
   PlanArguments plan;
   std::vector<double> epsilons;
+  FamilyArguments family;
 
   void run() const {
+    family.require_of_model(plan);
     std::vector<Budget> budgets;
     for (const double epsilon : epsilons) {
       PlanArguments one = plan;
       one.epsilon = epsilon;
       budgets.push_back(one.budget());
     }
+    if (const auto kind = family_named(plan.model)) return plan_of_family(*kind, budgets);
     const Wishes wishes = plan.wishes();
     const auto backend = make_backend("auto");
     std::optional<Schema> domain;
@@ -55,6 +59,46 @@ struct PlanCommand {
   }
 
  private:
+  void plan_of_family(Family kind, const std::vector<Budget>& budgets) const {
+    if (shape.features || shape.row_norm || shape.intercept) {
+      throw BadInput(fmt::format(
+          "--features, --row-norm, --intercept: have no meaning with --model {}; leave them out",
+          plan.model));
+    }
+    if (shape.table.data.empty() == !shape.rows) {
+      throw BadInput("--rows: give the number of rows, or --data and --schema");
+    }
+    if (shape.schema.empty() == !family.column.empty() ||
+        (shape.schema.empty() && !shape.table.data.empty())) {
+      throw BadInput("--column: give it and --schema, or --rows and --levels or --range");
+    }
+    FamilyProblem problem;
+    if (shape.schema.empty()) {
+      problem = family.problem_of_shape(kind, *shape.rows);
+    } else {
+      const Schema domain = family_schema(read_schema(shape.schema), family.column);
+      const ReadOptions one_column{.labels = ReadOptions::Labels::optional,
+                                   .ignore_extra_columns = true};
+      problem = family_problem(
+          domain, kind, shape.rows ? *shape.rows : shape.table.read(domain, one_column).rows());
+    }
+    problem = family.complete(problem);
+    std::vector<FamilyPlan> plans;
+    for (const Budget& budget : budgets) {
+      plans.push_back(plan_family(problem, budget, family.wishes(plan)));
+    }
+    if (budgets.front().delta_is_large(problem.rows)) {
+      fmt::print(stderr, "gibbsite: warning: --delta: {}\n", large_delta(budgets.front().delta));
+    }
+    if (json) {
+      nlohmann::json out = nlohmann::json::array();
+      for (const FamilyPlan& made : plans) out.push_back(plan_json(made));
+      fmt::print("{}\n", (plans.size() == 1 ? out[0] : out).dump(2));
+    } else {
+      fmt::print("{}", family_summary(plans));
+    }
+  }
+
   void show(const std::vector<Plan>& plans, double pass) const {
     const auto seconds_of = [&](const Plan& made) {
       std::vector<double> out;
@@ -79,6 +123,7 @@ void define_plan(CLI::App& app) {
   const auto command = std::make_shared<PlanCommand>();
   command->shape.add_to(app);
   command->plan.add_to(app, true, &command->epsilons);
+  command->family.add_to(app, true);
   app.add_flag("--all", command->all, "every mechanism with its settings");
   app.add_flag("--json", command->json, "print JSON; of several ε a list");
   app.callback([command] { command->run(); });

@@ -9,6 +9,7 @@
 #include "certificate/certify.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/model/model.hpp"
+#include "gibbsite/run/fit_family.hpp"
 #include "mechanism/moments_question.hpp"
 #include "run/sample.hpp"
 
@@ -130,6 +131,36 @@ inline const std::vector<Example>& examples() {
       make_example("objective, 2 draws", example_schema(true), 1000, {1.0, 1e-6, {}, 1, 2},
                    {.mechanism = "objective"}, {})};
   return all;
+}
+
+/// Released draws of every family, one of them trimmed, from a table of 30 people.
+inline std::vector<FamilyRelease> families() {
+  Schema whole = example_schema(false);
+  whole.columns.push_back({"visits", ColumnType::number, 0, 12, {}, false});
+  whole.columns.push_back({"wait", ColumnType::number, 0.5, 4, {}, false});
+  const auto draw = [&](Family family, const char* column, bool trimmed) {
+    Dataset data;
+    data.schema = family_schema(whole, column);
+    FamilyProblem p = family_problem(data.schema, family, 30);
+    p.prior = p.default_prior();
+    if (family == Family::mean) p.variance = 2;
+    if (trimmed) p.trim = {0.05, 0.0};
+    const std::size_t d = data.schema.features();
+    data.x.assign(30 * d, 0.0F);
+    for (std::size_t i = 0; i < 30; ++i) {
+      if (p.has_levels()) {
+        data.x[i * d + i % d] = 1;
+      } else {
+        data.x[i] = static_cast<float>(i % 13) / 12;
+      }
+    }
+    Budget budget;
+    budget.draws = trimmed ? 3 : 1;
+    return fit_family(data, plan_family(p, budget), Key::from_os());
+  };
+  return {draw(Family::bernoulli, "income", false), draw(Family::categorical, "work", false),
+          draw(Family::categorical, "work", true),  draw(Family::rate, "visits", false),
+          draw(Family::waiting, "wait", false),     draw(Family::mean, "hours", false)};
 }
 
 }  // namespace gibbsite::testing

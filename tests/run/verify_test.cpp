@@ -243,6 +243,30 @@ TEST(Verify, RejectsAResealedEditThatStrengthensTheCertificate) {
   }
 }
 
+// Draws of families: each leaf of both parts; and with the digest computed anew, each number of the
+// claim.
+TEST(Verify, RejectsAnEditOfEveryLeafOfAFamily) {
+  for (const FamilyRelease& release : testing::families()) {
+    const json file = to_json(release);
+    const std::string name(to_string(release.model().family));
+    const Verification whole = verify(json::parse(file.dump()));
+    EXPECT_TRUE(whole.valid) << name << ": " << ::testing::PrintToString(whole.failures);
+    // Without a Gaussian part any delta that the parts add up to is kept.
+    tamper(
+        file, name, "/certificate", [](const json& f) { return f; }, weaker_claim);
+    tamper(
+        file, name, "/model", [](const json& f) { return f; },
+        [](const std::string&, const json&, const json&) { return false; });
+    for (const char* claim : {"epsilon", "delta", "mu", "pure", "reveal", "tv"}) {
+      json stronger = file;
+      json& value = stronger["certificate"]["guarantee"][claim];
+      if (value == 0) continue;
+      value = value.get<double>() * 0.99;
+      EXPECT_FALSE(verify(resealed(stronger)).valid) << name << ": " << claim;
+    }
+  }
+}
+
 TEST(Verify, RejectsAnEditOfEveryLeafOfTheModel) {
   const auto& example = testing::examples()[0];
   tamper(

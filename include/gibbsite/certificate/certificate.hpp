@@ -7,14 +7,13 @@
 #include <vector>
 
 #include "gibbsite/core/random.hpp"
+#include "gibbsite/mechanism/family.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 
 namespace gibbsite {
 
-/// What a release claims, and the public numbers that it follows from.
-struct Certificate {
-  Problem problem;
-  Mechanism mechanism;
+/// What a release claims, whatever it is of.
+struct Claims {
   std::uint64_t draws = 1;
   double epsilon = 0, delta = 0;        ///< claimed; nothing where void
   Guarantee claimed;                    ///< of all draws
@@ -26,16 +25,33 @@ struct Certificate {
   [[nodiscard]] bool is_void() const { return noise != NoiseKind::chacha20; }
 };
 
+/// Of a linear model: and the public numbers that its claims follow from.
+struct Certificate : Claims {
+  Problem problem;
+  Mechanism mechanism;
+};
+
+/// Of draws from a family's posterior.
+struct FamilyCertificate : Claims {
+  FamilyProblem problem;
+  FamilyMechanism mechanism;
+};
+
 /// The "certificate" object of a model file (docs/formats.md), without its digest: the numbers
 /// above and all that follows from them. A void one has guarantee.void = true, with the reason.
 nlohmann::json to_json(const Certificate& certificate);
+nlohmann::json to_json(const FamilyCertificate& certificate);
 /// From that object, or from one of a gibbsite-release/1 file. Reads the primary numbers, and
 /// believes them. Throws BadInput naming the field that is missing, or out of range.
 Certificate certificate_from_json(const nlohmann::json& json);
+FamilyCertificate family_certificate_from_json(const nlohmann::json& json);
 
 /// What `plan --json` prints (docs/formats.md): the problem, every offer, the chosen one. `seconds`
 /// [offers]: predicted elsewhere; none: null.
 nlohmann::json plan_json(const Plan& plan, std::span<const double> seconds = {});
+
+/// The same of a family's plan, its one offer chosen.
+nlohmann::json plan_json(const FamilyPlan& plan);
 
 /// What to say where Budget::delta_is_large: one line without its end.
 std::string large_delta(double delta);
@@ -43,6 +59,7 @@ std::string large_delta(double delta);
 /// The certificate in words, several lines, for a person; how strongly they put it follows from how
 /// often the best guess is right (docs/certificate.md).
 std::string in_words(const Certificate& certificate);
+std::string in_words(const FamilyCertificate& certificate);
 /// The same of a file's "certificate" object. Throws BadInput as certificate_from_json.
 std::string in_words(const nlohmann::json& certificate);
 

@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
-namespace gibbsite {
+#include "gibbsite/certificate/family_file.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 
-class Release;  // certificate/model_file.hpp
+namespace gibbsite {
 
 /// The outcome of `verify`.
 struct Verification {
@@ -22,5 +23,6 @@ struct Verification {
 Verification verify(const nlohmann::json& model);
 /// The same of what its file would hold.
 Verification verify(const Release& release);
+Verification verify(const FamilyRelease& release);
 
 }  // namespace gibbsite

@@ -1,0 +1,232 @@
+#include "family.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/release/query.hpp"
+#include "text.hpp"
+
+namespace gibbsite::cli {
+namespace {
+
+std::vector<double> numbers_of(const std::string& list, const char* name) {
+  std::vector<double> out;
+  for (const std::string& piece : pieces(list)) out.push_back(parse_number(piece, name));
+  return out;
+}
+
+std::pair<double, double> two_of(const std::string& list, const char* name) {
+  const auto numbers = numbers_of(list, name);
+  if (numbers.size() != 2) {
+    throw BadInput(fmt::format("{}: must be two numbers with a comma between, got '{}'", name,
+                               shown(list)));
+  }
+  return {numbers[0], numbers[1]};
+}
+
+// "± 0.012": a parameter's deviation as half of an interval.
+std::string plus_minus(double deviation) {
+  return fmt::format("{:.2g}", two_sided_95 * deviation);
+}
+
+std::string of_what(const FamilyProblem& p) {
+  switch (p.family) {
+    case Family::bernoulli:
+    case Family::categorical:
+      return "share";
+    case Family::rate:
+      return "mean count";
+    case Family::waiting:
+      return "mean time";
+    case Family::mean:
+      break;
+  }
+  return "mean";
+}
+
+std::string prior_words(const FamilyPlan& plan) {
+  const FamilyProblem& p = plan.problem;
+  const double scale = prior_scale_of(plan.mechanism);
+  const bool alike = std::ranges::adjacent_find(p.prior, std::ranges::not_equal_to{}) ==
+                     p.prior.end();
+  if (p.has_levels() && alike) return fmt::format("{:.3g} rows a level", scale * p.prior[0]);
+  std::string out;
+  for (std::size_t i = 0; i < std::min<std::size_t>(p.prior.size(), 4); ++i) {
+    out += fmt::format("{}{:.3g}", i == 0 ? "" : ", ", scale * p.prior[i]);
+  }
+  return out + (p.prior.size() > 4 ? ", ..." : "");
+}
+
+}  // namespace
+
+void FamilyArguments::add_to(CLI::App& app, bool shape) {
+  app.add_option("--column", column,
+                 "--model bernoulli, categorical, rate, waiting or mean: the column it is fitted to")
+      ->type_name("NAME");
+  app.add_option("--prior", prior,
+                 "a family's prior: pseudo-counts of the levels, shape and rate, or a mean's "
+                 "precision; then records are weighed down, and without it the prior is scaled up, "
+                 "until the budget is kept (docs/conjugate.md)")
+      ->type_name("A,B");
+  app.add_flag("--diffused", diffused, "a family: weigh records down whatever the prior");
+  app.add_option("--trim", trim,
+                 "a family: draws cut to these bounds, least share or low,high: many --draws that "
+                 "`query` asks (docs/trimmed.md)")
+      ->type_name("A[,B]");
+  add_number(app, "--variance", variance,
+             "mean: known variance of the column; default: the most that its range allows");
+  if (!shape) return;
+  add_count(app, "--levels", levels, "a family over levels, instead of --schema: how many", 2);
+  app.add_option("--range", range, "a family over numbers, instead of --schema: its range")
+      ->type_name("LO,HI");
+}
+
+void FamilyArguments::require_of_model(const PlanArguments& plan) const {
+  const bool of_family = family_named(plan.model).has_value();
+  struct Given {
+    bool given, family;
+    const char* name;
+  };
+  const std::array<Given, 16> options{{
+      {!column.empty(), true, "--column"},
+      {!prior.empty(), true, "--prior"},
+      {diffused, true, "--diffused"},
+      {!trim.empty(), true, "--trim"},
+      {variance.has_value(), true, "--variance"},
+      {levels.has_value(), true, "--levels"},
+      {!range.empty(), true, "--range"},
+      {plan.prior_precision.has_value(), false, "--prior-precision"},
+      {plan.tv.has_value(), false, "--tv"},
+      {plan.step_size.has_value(), false, "--step-size"},
+      {plan.iterations.has_value(), false, "--iterations"},
+      {plan.loss_cap.has_value(), false, "--loss-cap"},
+      {plan.padded, false, "--padded"},
+      {plan.rows_cap.has_value(), false, "--rows-cap"},
+      {of_family && plan.mechanism != "auto" && plan.mechanism != ConjugateDraw::name &&
+           plan.mechanism != TrimmedDraw::name,
+       false, "--mechanism"},
+      {of_family && variance && plan.model != to_string(Family::mean), false, "--variance"},
+  }};
+  for (const Given& option : options) {
+    if (!option.given || option.family == of_family) continue;
+    throw BadInput(fmt::format("{}: has no meaning with --model {}; leave it out", option.name,
+                               shown(plan.model)));
+  }
+  if (!of_family) return;
+  if (plan.mechanism == TrimmedDraw::name && trim.empty()) {
+    throw BadInput("--mechanism trimmed: needs --trim; give the bounds that draws are cut to");
+  }
+  if (plan.mechanism == ConjugateDraw::name && !trim.empty()) {
+    throw BadInput("--trim: is of --mechanism trimmed; leave one out");
+  }
+}
+
+FamilyWishes FamilyArguments::wishes(const PlanArguments& plan) const {
+  FamilyWishes out{.concentrated = prior.empty() && !diffused};
+  // The default of the option is that of linear models.
+  if (plan.calibration != to_string(Calibration::gdp)) {
+    out.calibration = calibration_from_string(plan.calibration);
+  }
+  return out;
+}
+
+FamilyProblem FamilyArguments::complete(FamilyProblem p) const {
+  p.prior = prior.empty() ? p.default_prior() : numbers_of(prior, "--prior");
+  if (p.family == Family::mean) {
+    p.variance = variance.value_or((p.hi - p.lo) * (p.hi - p.lo) / 4);
+  }
+  if (!trim.empty()) {
+    if (p.has_levels()) {
+      p.trim = {parse_number(trim, "--trim"), 0};
+    } else {
+      p.trim = two_of(trim, "--trim");
+    }
+  }
+  p.validate();
+  return p;
+}
+
+FamilyProblem FamilyArguments::problem_of_shape(Family family, std::uint64_t rows) const {
+  FamilyProblem out{.family = family, .rows = rows};
+  if (out.has_levels()) {
+    if (!range.empty()) throw BadInput("--range: is of numbers; give --levels");
+    out.levels = levels.value_or(family == Family::bernoulli ? 2 : 0);
+    if (out.levels == 0) throw BadInput("--levels: is missing; give how many, or --schema");
+    return out;
+  }
+  if (levels) throw BadInput("--levels: is of categories; give --range LO,HI");
+  if (range.empty()) throw BadInput("--range: is missing; give LO,HI, or --schema");
+  std::tie(out.lo, out.hi) = two_of(range, "--range");
+  return out;
+}
+
+std::string family_summary(std::span<const FamilyPlan> plans) {
+  const FamilyPlan& first = plans.front();
+  const FamilyProblem& p = first.problem;
+  std::vector<std::vector<std::string>> lines{
+      {"ε", "mechanism", "a record counts", "prior", "best guess", "estimate ±", "without privacy"}};
+  for (const FamilyPlan& plan : plans) {
+    lines.push_back({fmt::format("{:.4g}", plan.budget.epsilon),
+                     std::string(name_of(plan.mechanism)),
+                     fmt::format("{:.3g}", weight_of(plan.mechanism)), prior_words(plan),
+                     fmt::format("{:.1f} %", best_guess_percent(plan.guarantee)),
+                     plus_minus(plan.deviation), plus_minus(plan.sample_deviation)});
+  }
+  std::string out = fmt::format(
+      "{} rows, {}, {} {} to release, δ = {:.4g}\n\n{}\n",
+      human_count(static_cast<double>(p.rows)),
+      p.has_levels() ? fmt::format("{} levels", p.levels)
+                     : fmt::format("range [{:.6g}, {:.6g}]", p.lo, p.hi),
+      first.budget.draws, first.budget.draws == 1 ? "draw" : "draws", first.budget.delta,
+      table(lines));
+  out += fmt::format(
+      "best guess: how often whoever knows all other rows is right, at even odds, about one "
+      "person's\nestimate ±: of the {}, noise and sample together, 95 % of the time, in the middle "
+      "of what it can be\n",
+      of_what(p));
+  if (p.trim) {
+    constexpr double failure = 0.05;
+    out += fmt::format(
+        "regret: the response that is best over {} draws is worse than the best for their posterior "
+        "by at most\n{:.2g} of the utilities' range with two responses to choose from, {:.2g} with "
+        "ten (95 %), and by twice the part\nof the posterior that the trim cuts off: of the prior "
+        "{:.2g}; of a table whose parameter lies well inside, next to nothing\n",
+        first.budget.draws, std::min(1.0, regret_of_draws(2, first.budget.draws, failure)),
+        std::min(1.0, regret_of_draws(10, first.budget.draws, failure)), first.cut_mass);
+  }
+  return out;
+}
+
+std::string family_line(const FamilyPlan& plan) {
+  return fmt::format("mechanism {}: {} {}, a record counts {:.3g}, prior {}, (ε, δ) = ({:.4g}, {:.4g})",
+                     name_of(plan.mechanism), plan.budget.draws,
+                     plan.budget.draws == 1 ? "draw" : "draws", weight_of(plan.mechanism),
+                     prior_words(plan), plan.budget.epsilon, plan.budget.delta);
+}
+
+std::string family_report(const FamilyRelease& release) {
+  constexpr std::size_t most = 30;
+  const FamilyProblem& p = release.certificate().problem;
+  std::vector<std::vector<std::string>> lines{{of_what(p), "estimate", "95 % from", "to"}};
+  auto all = estimates(release);
+  if (all.size() > most) std::ranges::stable_sort(all, std::greater{}, &ParameterEstimate::value);
+  for (const auto& one : std::span(all).first(std::min(most, all.size()))) {
+    lines.push_back({one.name, fmt::format("{:.4g}", one.value), fmt::format("{:.4g}", one.low),
+                     fmt::format("{:.4g}", one.high)});
+  }
+  std::string out = fmt::format("{} of {}:\n{}", to_string(p.family),
+                                shown(release.model().column()), table(lines));
+  if (all.size() > most) out += fmt::format("and {} levels with less\n", all.size() - most);
+  out += p.trim ? "mean and quantiles of the draws: their posterior is as flat as a record's weight "
+                  "makes it\n"
+                : "of the people that the table is a sample of; noise and sample are both in the "
+                  "interval\n";
+  return out;
+}
+
+}  // namespace gibbsite::cli

@@ -1,0 +1,48 @@
+#include "core/special.hpp"
+
+#include <boost/math/special_functions/beta.hpp>
+#include <boost/math/special_functions/erf.hpp>
+#include <boost/math/special_functions/gamma.hpp>
+
+#include "core/wide_number.hpp"
+
+namespace gibbsite {
+namespace {
+
+using Number = WideNumber::Number;
+// Ends of their domain are numbers here, and series are as long as they must be.
+using Policy = boost::math::policies::policy<
+    boost::math::policies::overflow_error<boost::math::policies::ignore_error>,
+    boost::math::policies::underflow_error<boost::math::policies::ignore_error>,
+    boost::math::policies::max_series_iterations<100'000'000>>;
+
+const Number& of(const Wide& x) { return WideNumber::of(x); }
+Wide wide(const Number& x) { return WideNumber::wide(x); }
+
+}  // namespace
+
+Wide beta_cdf(const Wide& a, const Wide& b, const Wide& x, const Wide& y) {
+  if (!(x > 0)) return 0;
+  if (!(y > 0)) return 1;
+  return x <= y ? wide(boost::math::ibeta(of(a), of(b), of(x), Policy()))
+                : wide(boost::math::ibetac(of(b), of(a), of(y), Policy()));
+}
+
+Wide gamma_lower(const Wide& a, const Wide& x) {
+  if (!(x > 0)) return 0;
+  return wide(boost::math::gamma_p(of(a), of(x), Policy()));
+}
+
+Wide gamma_upper(const Wide& a, const Wide& x) {
+  if (!(x > 0)) return 1;
+  return wide(boost::math::gamma_q(of(a), of(x), Policy()));
+}
+
+Wide normal_cdf(const Wide& z) {
+  static const Number root = sqrt(Number(2));
+  return wide(boost::math::erfc(Number(-of(z) / root), Policy()) / 2);
+}
+
+Wide log_gamma(const Wide& a) { return wide(boost::math::lgamma(of(a), Policy())); }
+
+}  // namespace gibbsite

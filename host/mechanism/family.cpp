@@ -1,0 +1,411 @@
+#include "gibbsite/mechanism/family.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "core/special.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/wide.hpp"
+#include "gibbsite/privacy/conjugate.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+#include "mechanism/offers.hpp"
+#include "privacy/gap_price.hpp"
+
+namespace gibbsite {
+namespace {
+
+constexpr double least_weight = 1e-6, most_scale = 1e12;
+constexpr std::uint64_t most_rows_per_person = 1000;
+
+double sum(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+std::vector<double> scaled(const FamilyProblem& p, double scale) {
+  std::vector<double> out = p.prior;
+  for (double& value : out) value *= scale;
+  return out;
+}
+
+void require_who(const FamilyProblem& p, const Neighbors& who) {
+  if (who.adjacency != Adjacency::replace_one) {
+    throw BadInput(
+        "`adjacency`: posterior draws of a family are private under replace-one, where the number "
+        "of rows is public; leave it out");
+  }
+  if (who.rows_per_person < 1 || who.rows_per_person > most_rows_per_person ||
+      who.rows_per_person > p.rows) {
+    throw BadInput(fmt::format("`rows_per_person`: must be from 1 to {} and at most the rows, got {}",
+                               most_rows_per_person, who.rows_per_person));
+  }
+}
+
+void require_weight(double weight) {
+  if (!(weight >= least_weight && weight <= 1)) {
+    throw BadInput(fmt::format("weight: must be from {} to 1, got {}", least_weight, weight));
+  }
+}
+
+[[noreturn]] void refuse_renyi(const FamilyProblem& p) {
+  throw BadInput(fmt::format(
+      "`calibration` geumlek-rdp: is for bernoulli, categorical and rate, one row a person; leave "
+      "it out for {}",
+      to_string(p.family)));
+}
+
+// delta of one draw at that epsilon. `search`: at the ends of the scan alone.
+double delta_of_draw(const ConjugateDraw& s, const FamilyProblem& p, const Neighbors& who,
+                     bool search) {
+  const std::uint64_t k = who.rows_per_person;
+  const bool renyi = s.calibration == Calibration::geumlek_rdp;
+  std::vector<double> prior = scaled(p, s.prior_scale);
+  switch (p.family) {
+    case Family::bernoulli:
+    case Family::categorical: {
+      if (p.levels > 2) {
+        if (k > 1) {
+          throw BadInput(fmt::format(
+              "`rows_per_person`: the theorem of {} levels is for one row a person, got {}; keep "
+              "one row of each, or give `trim`",
+              p.levels, k));
+        }
+        // All records may lie elsewhere: the two cells with the least prior.
+        std::ranges::partial_sort(prior, prior.begin() + 2);
+      }
+      const std::uint64_t rows = p.levels > 2 ? 1 : p.rows;
+      if (renyi) {
+        if (k > 1) refuse_renyi(p);
+        return beta_renyi_delta_up(prior[0], prior[1], s.weight, rows, s.epsilon);
+      }
+      if (k == 1) {
+        return (search ? beta_ends_delta : beta_delta_up)(prior[0], prior[1], s.weight, rows,
+                                                          s.epsilon);
+      }
+      double worst = 0;
+      for (std::uint64_t j = search ? k : 1; j <= k; ++j) {
+        worst = std::max(worst, beta_pair_delta_up(prior[0], prior[1], s.weight, j, s.epsilon));
+      }
+      return worst;
+    }
+    case Family::rate: {
+      const double shift = round_up(Wide(s.weight) * Wide(p.hi) * Wide(k));
+      return (renyi ? gamma_renyi_delta_up : gamma_pair_delta_up)(prior[0], shift, s.epsilon);
+    }
+    case Family::waiting: {
+      if (renyi) refuse_renyi(p);
+      const Wide r = s.weight, n = p.rows, lo = p.lo;
+      const double shape = round_up(Wide(prior[0]) + r * n);
+      const double gap =
+          round_up(Wide(k) * r * (Wide(p.hi) - lo) / (Wide(prior[1]) + r * n * lo));
+      return scale_pair_delta_up(shape, gap, s.epsilon);
+    }
+    case Family::mean:
+      break;
+  }
+  return 1;
+}
+
+// (k r/v)(hi - lo) / sqrt(m + n r/v): exact, for one draw of a normal posterior.
+double mean_mu_up(const ConjugateDraw& s, const FamilyProblem& p, const Neighbors& who) {
+  const Wide g = Wide(s.weight) / Wide(p.variance);
+  const Wide precision = Wide(scaled(p, s.prior_scale)[0]) + Wide(p.rows) * g;
+  return round_up(Wide(who.rows_per_person) * g * (Wide(p.hi) - Wide(p.lo)) / sqrt(precision));
+}
+
+// Of M(first, last): the longest way from a subtree's top to a level, in units of log share; the
+// widest pair of levels within it.
+struct Spread {
+  Wide way = 0, pair = 0;
+};
+Spread spread_of(const FamilyProblem& p, std::uint64_t first, std::uint64_t last) {
+  if (last - first < 2) return {};
+  const std::uint64_t middle = first + (last - first) / 2;
+  const auto [low, high] = split_trim(p, first, middle, last);
+  const Spread left = spread_of(p, first, middle), right = spread_of(p, middle, last);
+  const Wide chosen = log(Wide(high) / Wide(low));
+  const Wide other = log((1 - Wide(low)) / (1 - Wide(high)));
+  return {.way = std::max(left.way + chosen, right.way + other),
+          .pair = std::max({left.pair, right.pair, left.way + right.way + chosen + other})};
+}
+
+double numbers_of(const FamilyProblem& p) {
+  return p.has_levels() ? static_cast<double>(p.levels - 1) : 1;
+}
+
+// Of 2^34 cells at most, whose probability is off by 2^-94 at most (docs/conjugate.md).
+double noise_tv(const FamilyProblem& p, std::uint64_t draws) {
+  return round_up(Wide(numbers_of(p)) * Wide(draws) * ldexp(Wide(1), -60));
+}
+
+Guarantee guarantee_of(const ConjugateDraw& s, const FamilyProblem& p, const Neighbors& who,
+                       std::uint64_t draws) {
+  if (p.trim) {
+    throw BadInput("`trim`: conjugate draws are not cut; the mechanism of a trim is trimmed");
+  }
+  require_weight(s.weight);
+  if (!(s.prior_scale >= 1 && s.prior_scale <= most_scale)) {
+    throw BadInput(
+        fmt::format("prior_scale: must be from 1 to {}, got {}", most_scale, s.prior_scale));
+  }
+  if (s.calibration != Calibration::exact && s.calibration != Calibration::geumlek_rdp) {
+    throw BadInput("`calibration`: families take exact or geumlek-rdp; give one");
+  }
+  if (p.family == Family::mean) {
+    if (s.calibration != Calibration::exact) refuse_renyi(p);
+    return {.mu = draws_mu_up(mean_mu_up(s, p, who), draws), .who = who};
+  }
+  require_finite_positive(s.epsilon, "epsilon");
+  const double delta = delta_of_draw(s, p, who, false);
+  return {.pure = round_up(Wide(draws) * Wide(s.epsilon)),
+          .reveal = round_up(Wide(draws) * Wide(delta)),
+          .who = who};
+}
+
+Guarantee guarantee_of(const TrimmedDraw& s, const FamilyProblem& p, const Neighbors& who,
+                       std::uint64_t draws) {
+  if (!p.trim) throw BadInput("`trim`: is missing; give the bounds that draws are cut to");
+  require_weight(s.weight);
+  const double range =
+      round_up(Wide(s.weight) * Wide(who.rows_per_person) * Wide(record_range_up(p)));
+  return {.mu = draws_mu_up(bounded_range_mu_up(range), draws), .who = who};
+}
+
+// Largest x in [lo, hi] on a log scale with holds(x), by bisection; holds(hi) false, holds(lo) true
+// is assumed: the caller checks what it gets.
+template <class Holds>
+double last_that_holds(double lo, double hi, const Holds& holds) {
+  double good = std::log(lo), bad = std::log(hi);
+  for (int i = 0; i < 44; ++i) {
+    const double middle = (good + bad) / 2;
+    (holds(std::exp(middle)) ? good : bad) = middle;
+  }
+  return std::exp(good);
+}
+
+// The sum of the estimate's variances that draw and sample bring, at the middle of the range.
+void expect(FamilyPlan& plan) {
+  const FamilyProblem& p = plan.problem;
+  const double scale = prior_scale_of(plan.mechanism), r = weight_of(plan.mechanism);
+  const auto n = static_cast<double>(p.rows), middle = p.lo + (p.hi - p.lo) / 2;
+  const std::vector<double> prior = scaled(p, scale);
+  double drawn = 0, sampled = 0;  // variances
+  switch (p.family) {
+    case Family::bernoulli:
+    case Family::categorical: {
+      const double share = 1 / static_cast<double>(p.levels), total = sum(prior) + r * n;
+      const double theta = (prior[0] + r * n * share) / total;
+      drawn = theta * (1 - theta) * total / (r * n) / (r * n);
+      sampled = share * (1 - share) / n;
+      break;
+    }
+    case Family::rate:
+      drawn = (prior[0] + r * n * middle) / (r * n) / (r * n);
+      sampled = middle / n;
+      break;
+    case Family::waiting: {
+      const double rate = prior[1] + r * n * middle;
+      drawn = rate * rate / (prior[0] + r * n) / (r * n) / (r * n);
+      sampled = middle * middle / n;
+      break;
+    }
+    case Family::mean: {
+      const double g = r / p.variance;
+      drawn = (prior[0] + n * g) / (n * g) / (n * g);
+      sampled = p.variance / n;
+      break;
+    }
+  }
+  plan.deviation = std::sqrt(drawn / static_cast<double>(plan.budget.draws) + sampled);
+  plan.sample_deviation = std::sqrt(sampled);
+}
+
+// Of the prior beyond the bounds.
+double cut_mass(const FamilyProblem& p) {
+  if (!p.trim) return 0;
+  const auto [low, high] = p.reach();
+  Wide kept = 1;
+  if (p.has_levels()) {
+    for_each_split(0, p.levels, [&](std::uint64_t first, std::uint64_t middle, std::uint64_t last) {
+      const auto [least, most] = split_trim(p, first, middle, last);
+      Wide a = 0, b = 0;
+      for (std::uint64_t i = first; i < last; ++i) (i < middle ? a : b) += Wide(p.prior[i]);
+      kept *= beta_cdf(a, b, most, 1 - Wide(most)) - beta_cdf(a, b, least, 1 - Wide(least));
+    });
+  } else if (p.family == Family::mean) {
+    const Wide root = sqrt(Wide(p.prior[0])), middle = p.lo + (p.hi - p.lo) / 2;
+    kept = normal_cdf((high - middle) * root) - normal_cdf((low - middle) * root);
+  } else {
+    const Wide rate = p.prior[1];
+    kept = gamma_lower(p.prior[0], rate * high) - gamma_lower(p.prior[0], rate * low);
+  }
+  return static_cast<double>(1 - kept);
+}
+
+[[noreturn]] void refuse_plan(const FamilyProblem& p, bool concentrated) {
+  throw Infeasible(fmt::format(
+      "one draw of {} keeps this budget with no {}; ask for a larger epsilon or delta{}",
+      to_string(p.family), concentrated ? "prior up to 1e12 times that strong" : "weight above 1e-6",
+      concentrated ? "" : ", or give a stronger `prior`"));
+}
+
+ConjugateDraw conjugate_draw(const FamilyProblem& p, const Budget& budget, double delta,
+                             const FamilyWishes& wishes) {
+  const Neighbors who = budget.neighbors();
+  ConjugateDraw s{.calibration = wishes.calibration};
+  std::function<bool()> keeps;
+  if (p.family == Family::mean) {
+    const double mu = gdp_split_down(gdp_mu_down(budget.epsilon, delta), budget.draws);
+    keeps = [&s, &p, &who, mu] { return mean_mu_up(s, p, who) <= mu; };
+  } else {
+    s.epsilon = round_down(Wide(budget.epsilon) / Wide(budget.draws));
+    const double each = round_down(Wide(delta) / Wide(budget.draws));
+    keeps = [&s, &p, &who, each] { return delta_of_draw(s, p, who, true) <= each; };
+  }
+  static_cast<void>(guarantee_of(s, p, who, 1));  // throws on what no search could mend
+  if (keeps()) return s;
+  if (wishes.concentrated) {
+    s.prior_scale = most_scale / std::max(1.0, *std::ranges::max_element(p.prior));
+    if (!(s.prior_scale > 1) || !keeps()) refuse_plan(p, true);
+    s.prior_scale = 1 / last_that_holds(1 / s.prior_scale, 1, [&](double inverse) {
+      s.prior_scale = 1 / inverse;
+      return keeps();
+    });
+    return s;
+  }
+  s.weight = least_weight;
+  if (!keeps()) refuse_plan(p, false);
+  s.weight = last_that_holds(least_weight, 1, [&](double weight) {
+    s.weight = weight;
+    return keeps();
+  });
+  return s;
+}
+
+TrimmedDraw trimmed_draw(const FamilyProblem& p, const Budget& budget, double delta) {
+  const double mu = gdp_split_down(gdp_mu_down(budget.epsilon, delta), budget.draws);
+  const Wide person = Wide(budget.rows_per_person) * Wide(record_range_up(p));
+  TrimmedDraw s{std::min(1.0, round_down(Wide(bounded_range_down(mu)) / person))};
+  if (!(s.weight >= least_weight)) {
+    throw Infeasible(
+        "draws cut to these bounds keep this budget with no weight above 1e-6; give a tighter "
+        "`trim`, fewer `draws` or a larger epsilon");
+  }
+  return s;
+}
+
+}  // namespace
+
+std::string_view name_of(const FamilyMechanism& mechanism) {
+  return std::visit([](const auto& m) { return std::decay_t<decltype(m)>::name; }, mechanism);
+}
+
+std::string_view theorem_of(const FamilyMechanism& mechanism) {
+  return std::visit([](const auto& m) { return std::decay_t<decltype(m)>::theorem; }, mechanism);
+}
+
+double weight_of(const FamilyMechanism& mechanism) {
+  return std::visit([](const auto& m) { return m.weight; }, mechanism);
+}
+
+double prior_scale_of(const FamilyMechanism& mechanism) {
+  const auto* const conjugate = std::get_if<ConjugateDraw>(&mechanism);
+  return conjugate == nullptr ? 1 : conjugate->prior_scale;
+}
+
+std::pair<double, double> split_trim(const FamilyProblem& p, std::uint64_t first,
+                                     std::uint64_t middle, std::uint64_t last) {
+  const double least = p.trim ? p.trim->first : 0;
+  return {static_cast<double>(middle - first) * least,
+          1 - static_cast<double>(last - middle) * least};
+}
+
+double record_range_up(const FamilyProblem& p) {
+  p.validate();
+  if (!p.trim) throw BadInput("`trim`: is missing; give the bounds that draws are cut to");
+  if (p.has_levels()) return round_up(spread_of(p, 0, p.levels).pair);
+  const Wide low = p.trim->first, high = p.trim->second, width = Wide(p.hi) - Wide(p.lo);
+  if (p.family == Family::rate) return round_up(Wide(p.hi) * log(high / low));
+  const Wide slope = (high - low) * width;
+  return round_up(p.family == Family::waiting ? slope : slope / Wide(p.variance));
+}
+
+double family_grid(const FamilyProblem& p) {
+  const auto [low, high] = p.reach();
+  const int width = std::ilogb(high - low) + 1;
+  const int size = std::ilogb(std::max(std::abs(low), std::abs(high))) + 1;
+  return std::ldexp(1.0, std::max(width - 33, size - 52));
+}
+
+Analysis analyze(const FamilyMechanism& mechanism, const FamilyProblem& problem,
+                 const Neighbors& who, std::uint64_t draws) {
+  problem.validate();
+  require_who(problem, who);
+  Analysis out;
+  out.guarantee = std::visit(
+      [&](const auto& s) { return guarantee_of(s, problem, who, draws); }, mechanism);
+  out.noise.tv = out.guarantee.tv = noise_tv(problem, draws);
+  out.release_grid = family_grid(problem);
+  if (problem.trim) out.constants.push_back({"record_range", record_range_up(problem)});
+  return out;
+}
+
+FamilyPlan plan_family(const FamilyProblem& problem, const Budget& budget,
+                       const FamilyWishes& wishes) {
+  problem.validate();
+  budget.validate();
+  require_who(problem, budget.neighbors());
+  const double left = round_down(Wide(budget.delta) - gap_price(Wide(budget.epsilon)) *
+                                                          Wide(noise_tv(problem, budget.draws)));
+  if (!(left > 0)) {
+    throw Infeasible(
+        "`delta`: is less than what drawing on a grid takes; ask for a larger one, or fewer "
+        "`draws`");
+  }
+  FamilyPlan out{problem, budget, {}, {}};
+  // A search in shortcuts, then the claim itself: stepped to the safe side until it holds.
+  double share = 1;
+  for (int attempt = 0; attempt < 20; ++attempt, share *= 1 - 1e-3) {
+    const double delta = left * share;
+    if (problem.trim) {
+      out.mechanism = trimmed_draw(problem, budget, delta);
+    } else {
+      out.mechanism = conjugate_draw(problem, budget, delta, wishes);
+    }
+    out.guarantee =
+        analyze(out.mechanism, problem, budget.neighbors(), budget.draws).guarantee;
+    if (delta_up(out.guarantee, budget.epsilon) <= budget.delta) {
+      expect(out);
+      out.cut_mass = cut_mass(problem);
+      return out;
+    }
+    if (attempt == 0) share = 1 - 1e-9;
+  }
+  refuse_plan(problem, wishes.concentrated);
+}
+
+std::string basis_of(const FamilyMechanism& mechanism, const FamilyProblem& problem) {
+  const double weight = weight_of(mechanism);
+  const std::string records =
+      weight == 1 ? "every record" : fmt::format("every record at {:.3g} of its weight", weight);
+  if (problem.trim) {
+    return fmt::format("It rests on a random draw of the parameters given the table, cut to public "
+                       "bounds, {}",
+                       records);
+  }
+  return fmt::format("It rests on a random draw of the parameters given the table, {} and a prior "
+                     "of {:.3g} times its numbers",
+                     records, prior_scale_of(mechanism));
+}
+
+double regret_of_draws(std::uint64_t responses, std::uint64_t draws, double failure) {
+  require_between(failure, 0, 1, "failure");
+  if (responses < 1 || draws < 1) throw BadInput("draws: there is none; give at least one");
+  return 2 * std::sqrt(std::log(2 * static_cast<double>(responses) / failure) /
+                       (2 * static_cast<double>(draws)));
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,67 @@
+#include "gibbsite/model/family_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+
+namespace gibbsite {
+namespace {
+
+// Stands where a schema must name a label: no table has a column of that name with this meaning.
+constexpr const char* no_label = "(none)";
+
+}  // namespace
+
+std::vector<std::string> FamilyModel::levels() const {
+  if (schema.columns.front().type != ColumnType::category) return {};
+  std::vector<std::string> out = schema.feature_names();
+  for (std::string& name : out) name.erase(0, column().size() + 1);
+  return out;
+}
+
+Schema family_schema(const Schema& whole, const std::string& column) {
+  Schema out = whole;
+  out.label = out.positive = no_label;
+  out.negative.clear();
+  out.refuses_unlisted_label = out.intercept = false;
+  out.row_norm = 1;
+  if (column == whole.label) {
+    const bool other = whole.negative.empty() || !whole.refuses_unlisted_label;
+    Column classes{.name = column, .type = ColumnType::category, .levels = {whole.positive}};
+    classes.other = other;
+    if (!other) classes.levels.push_back(whole.negative);
+    out.columns = {classes};
+    return out;
+  }
+  const auto found = std::ranges::find(whole.columns, column, &Column::name);
+  if (found == whole.columns.end() || found->type == ColumnType::ignore) {
+    throw BadInput(fmt::format(
+        "`column`: {} is {} the schema; give one of its columns", quoted(column),
+        found == whole.columns.end() ? "not in" : "ignored by"));
+  }
+  out.columns = {*found};
+  return out;
+}
+
+FamilyProblem family_problem(const Schema& one_column, Family family, std::uint64_t rows) {
+  const Column& column = one_column.columns.front();
+  FamilyProblem out{.family = family, .rows = rows};
+  const bool category = column.type == ColumnType::category;
+  if (out.has_levels() != category) {
+    throw BadInput(fmt::format("`model` {}: takes a {} column, {} is a {}; give another `column`",
+                               to_string(family), out.has_levels() ? "category" : "number",
+                               quoted(column.name), category ? "category" : "number"));
+  }
+  if (category) {
+    out.levels = one_column.features();
+  } else {
+    out.lo = column.lo;
+    out.hi = column.hi;
+  }
+  return out;
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,24 @@
+#pragma once
+// Draws by inversion: one uniform of 128 bits a number, the distribution function in 50 digits,
+// straight to the public grid (docs/conjugate.md, "The draw").
+#include <cstdint>
+#include <vector>
+
+#include "gibbsite/core/random.hpp"
+#include "gibbsite/mechanism/family.hpp"
+
+namespace gibbsite {
+
+/// What the table says: for levels how many rows have each [K]; else the sum of its values in units
+/// of (hi - lo)/scale above lo [1].
+struct FamilyStatistic {
+  std::vector<std::uint64_t> sums;
+  double scale = 1;
+};
+
+/// Draw number `draw` of the parameters: words of (draw, split) of the key's stream.
+std::vector<double> family_draw(const FamilyMechanism& mechanism, const FamilyProblem& problem,
+                                const FamilyStatistic& statistic, const StreamKey& key,
+                                std::uint32_t draw);
+
+}  // namespace gibbsite

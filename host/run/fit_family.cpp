@@ -1,0 +1,76 @@
+#include "gibbsite/run/fit_family.hpp"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "certificate/certify.hpp"
+#include "core/key_access.hpp"
+#include "gibbsite/certificate/verify.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/engine/integer_sums.hpp"
+#include "run/family_draws.hpp"
+
+namespace gibbsite {
+namespace {
+
+constexpr double fine_steps = 0x1p24;  // of a range: what a float keeps
+
+FamilyStatistic statistic_of(const Dataset& data, const FamilyProblem& p) {
+  const bool counted = p.family == Family::rate;
+  const double scale = p.has_levels() ? 1 : counted ? p.hi : fine_steps;
+  IntegerSums found = integer_sums(data.view(), scale);
+  if (counted && found.not_whole && data.schema.invalid == Invalid::refuse) {
+    throw BadInput(fmt::format(
+        "data: row {} has a count that is not whole; mend the table, give invalid = \"middle\" in "
+        "the schema to take the nearest, or use `model` mean (private: which row it is)",
+        *found.not_whole + 1));
+  }
+  if (p.has_levels()) {
+    // A cell that cannot be read has no level under Invalid::middle: it counts as the first.
+    const std::uint64_t read = std::accumulate(found.sums.begin(), found.sums.end(), 0ULL);
+    found.sums[0] += data.rows() - read;
+  }
+  return {std::move(found.sums), scale};
+}
+
+void require_planned(const Dataset& data, const FamilyProblem& plan) {
+  if (data.schema.columns.size() != 1) {
+    throw BadInput("data: has several columns; read it through family_schema()");
+  }
+  const FamilyProblem here = family_problem(data.schema, plan.family, data.rows());
+  if (here.rows != plan.rows || here.levels != plan.levels || here.lo != plan.lo ||
+      here.hi != plan.hi) {
+    throw BadInput("data: its rows, levels or range are not the plan's; plan again for this data");
+  }
+}
+
+}  // namespace
+
+FamilyRelease fit_family(const Dataset& data, const FamilyPlan& asked, Key&& key) {
+  const FamilyPlan plan = asked;  // NOLINT(performance-unnecessary-copy-initialization)
+  const StreamKey stream = KeyAccess::take(std::move(key));
+  require_planned(data, plan.problem);
+  // Throws on settings that no plan has, before anything is drawn with them.
+  static_cast<void>(
+      analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws));
+  const FamilyStatistic statistic = statistic_of(data, plan.problem);
+  FamilyModel model{plan.problem.family, data.schema, {}};
+  for (std::uint64_t k = 0; k < plan.budget.draws; ++k) {
+    model.draws.push_back(family_draw(plan.mechanism, plan.problem, statistic, stream,
+                                      static_cast<std::uint32_t>(k)));
+  }
+  FamilyRelease out = ReleaseAccess::make(
+      std::move(model),
+      certify(plan, {stream.kind, "reference", data.schema.invalid == Invalid::refuse}));
+  if (out.certificate().is_void()) return out;
+  if (const Verification check = verify(out); !check.valid) {
+    throw BadInput(
+        fmt::format("plan: its certificate does not verify ({}); use the plan as plan_family() "
+                    "made it",
+                    check.failures.front()));
+  }
+  return out;
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,39 @@
+#pragma once
+// Privacy of one draw from a conjugate posterior (docs/conjugate.md), and of one from a posterior
+// cut to bounds (docs/trimmed.md). Every function evaluates in 50 digits.
+#include <cstdint>
+
+namespace gibbsite {
+
+/// The pair Beta(a + h, b) and Beta(a, b + h), h = weight * records: the larger delta at `epsilon` of
+/// its two directions, rounded up. a, b, weight > 0, epsilon >= 0; throws BadInput otherwise.
+double beta_pair_delta_up(double a, double b, double weight, std::uint64_t records, double epsilon);
+/// The largest over tables of n rows that differ in one: pairs at (a0 + r k, b0 + r (n - 1 - k)),
+/// k = 0..n - 1. Where those are too many, or too near each other, the bound that holds for every
+/// n: the pair at n = 1.
+double beta_delta_up(double a0, double b0, double weight, std::uint64_t rows, double epsilon);
+inline constexpr std::uint64_t most_scanned_rows = 20'000;
+inline constexpr double most_scanned_counts = 1e6;
+/// The same at the ends k = 0 and n - 1 alone, where the largest has always been found: for
+/// searching, not for claims.
+double beta_ends_delta(double a0, double b0, double weight, std::uint64_t rows, double epsilon);
+
+/// The pair Gamma(a) and Gamma(a + shift) of one rate, rounded up.
+double gamma_pair_delta_up(double a, double shift, double epsilon);
+/// The pair Gamma(shape, rate 1) and Gamma(shape, rate ratio), ratio > 1 given as ratio - 1, rounded
+/// up.
+double scale_pair_delta_up(double shape, double ratio_minus_one, double epsilon);
+
+/// The same by Renyi divergences and their conversion (Geumlek, Song, Chaudhuri 2017, Algorithms 1
+/// to 3), over 97 orders; looser.
+double beta_renyi_delta_up(double a0, double b0, double weight, std::uint64_t rows, double epsilon);
+double gamma_renyi_delta_up(double a, double shift, double epsilon);
+/// D_order of the Beta pairs' worst end, as tables have it; infinite where not defined.
+double beta_renyi(double a0, double b0, double weight, std::uint64_t rows, double order);
+
+/// mu of a release whose log ratio between neighbors ranges over an interval of length `range`:
+/// 2 Phi^-1(1/(1 + e^(-range/2))), rounded up; and the largest range of a mu, rounded down.
+double bounded_range_mu_up(double range);
+double bounded_range_down(double mu);
+
+}  // namespace gibbsite

@@ -1,0 +1,17 @@
+#pragma once
+// From a column and a plan to released draws: the same function draws and certifies.
+#include "gibbsite/certificate/family_file.hpp"
+#include "gibbsite/core/random.hpp"
+#include "gibbsite/data/dataset.hpp"
+#include "gibbsite/mechanism/family.hpp"
+
+namespace gibbsite {
+
+/// Draws from the posterior that the plan says, given the one column of `data` (read through
+/// family_schema), and certifies them; void when the key came from a seed. Uses the key up, also
+/// when it throws: BadInput when the data has another shape than the plan, when a count is not
+/// whole (unless the schema refuses nothing: then the nearest one is taken), or on a plan whose
+/// numbers do not verify.
+FamilyRelease fit_family(const Dataset& data, const FamilyPlan& plan, Key&& key);
+
+}  // namespace gibbsite

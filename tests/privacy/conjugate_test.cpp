@@ -1,0 +1,212 @@
+#include "gibbsite/privacy/conjugate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <boost/math/quadrature/tanh_sinh.hpp>
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+#include "support/repeats.hpp"
+
+namespace gibbsite {
+namespace {
+
+nlohmann::json cases_of(const char* name) {
+  std::ifstream file(std::string(GIBBSITE_SHARED_DIR) + "/vectors/" + name);
+  return file ? nlohmann::json::parse(file)["cases"] : nlohmann::json();
+}
+double number(const nlohmann::json& c, const char* name) {
+  return c[name].is_string() ? std::stod(c[name].get<std::string>()) : c[name].get<double>();
+}
+
+TEST(Conjugate, ProfilesAreThoseOfTheReferenceValues) {
+  const auto beta = cases_of("mechanisms_beta_profile.json");
+  const auto gamma = cases_of("mechanisms_gamma_profile.json");
+  const auto renyi = cases_of("mechanisms_beta_renyi.json");
+  if (beta.empty()) GTEST_SKIP() << "no reference values under " << GIBBSITE_SHARED_DIR;
+  ASSERT_GE(beta.size() + gamma.size() + renyi.size(), 12U);
+  for (const auto& c : beta) {
+    const double found = beta_delta_up(number(c, "a0"), number(c, "b0"), number(c, "r"),
+                                       c["n"].get<std::uint64_t>(), number(c, "epsilon"));
+    EXPECT_NEAR(found / number(c, "delta"), 1, 1e-11) << c;
+  }
+  for (const auto& c : gamma) {
+    const double found =
+        gamma_pair_delta_up(number(c, "a0"), number(c, "shift"), number(c, "epsilon"));
+    EXPECT_NEAR(found / number(c, "delta"), 1, 1e-11) << c;
+  }
+  for (const auto& c : renyi) {
+    const double found = beta_renyi(number(c, "a0"), number(c, "b0"), number(c, "r"),
+                                    c["n"].get<std::uint64_t>(), number(c, "order"));
+    EXPECT_NEAR(found / number(c, "renyi"), 1, 1e-11) << c;
+  }
+}
+
+using Density = std::function<double(double)>;  // its logarithm
+
+// sup_A P(A) - e^epsilon Q(A) over [lo, hi] by quadrature between the sign changes, which a ratio
+// that rises or falls has one of.
+double hockey_stick(const Density& p, const Density& q, double lo, double hi, double epsilon) {
+  const auto above = [&](double x) { return p(x) - q(x) > epsilon; };
+  double a = lo + 1e-14 * (hi - lo), b = hi - 1e-14 * (hi - lo);
+  const bool left = above(a), right = above(b);
+  double from = lo, to = hi;
+  if (left != right) {
+    for (int i = 0; i < 200; ++i) (above((a + b) / 2) == left ? a : b) = (a + b) / 2;
+    (left ? to : from) = a;
+  } else if (!left) {
+    return 0;
+  }
+  boost::math::quadrature::tanh_sinh<double> rule;
+  return rule.integrate([&](double x) { return std::exp(p(x)) - std::exp(epsilon + q(x)); }, from,
+                        to, 1e-12);
+}
+double both_ways(const Density& p, const Density& q, double lo, double hi, double epsilon) {
+  return std::max(hockey_stick(p, q, lo, hi, epsilon), hockey_stick(q, p, lo, hi, epsilon));
+}
+
+// In log odds, where densities are bounded.
+Density beta_density(double a, double b) {
+  const double constant = std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b);
+  return [=](double t) {
+    return constant - a * std::log1p(std::exp(-t)) - b * std::log1p(std::exp(t));
+  };
+}
+// In logs.
+Density gamma_density(double shape, double rate) {
+  return [=](double t) {
+    return shape * (t + std::log(rate)) - std::lgamma(shape) - rate * std::exp(t);
+  };
+}
+
+// Every pair of neighbors of a small table, by quadrature: none is above, and one all but attains.
+TEST(Conjugate, NoNeighborsOfASmallTableAreAboveTheBetaProfile) {
+  const struct {
+    double a, b, weight;
+    std::uint64_t rows;
+  } tables[] = {{1, 1, 0.3, 1}, {1, 1, 1, 5}, {2, 7, 0.5, 9}, {6, 18, 0.4, 12}, {0.5, 3, 1, 4}};
+  for (const auto& t : tables) {
+    for (const double epsilon : {0.01, 0.3, 1.0, 3.0}) {
+      const double claim = beta_delta_up(t.a, t.b, t.weight, t.rows, epsilon);
+      const double for_any = beta_delta_up(t.a, t.b, t.weight, most_scanned_rows + 1, epsilon);
+      EXPECT_LE(claim, for_any);
+      double worst = 0;
+      for (std::uint64_t k = 0; k < t.rows; ++k) {
+        const auto at = [&](std::uint64_t ones) {
+          return beta_density(t.a + t.weight * static_cast<double>(ones),
+                              t.b + t.weight * static_cast<double>(t.rows - ones));
+        };
+        worst = std::max(worst, both_ways(at(k), at(k + 1), -60, 60, epsilon));
+      }
+      EXPECT_LE(worst, claim + 1e-9) << t.a << " " << t.b << " " << epsilon;
+      EXPECT_GT(worst, claim - 1e-9) << t.a << " " << t.b << " " << epsilon;
+    }
+  }
+}
+
+// Several rows of one person: all counts of both tables.
+TEST(Conjugate, PairsOfSeveralRecordsCoverEveryTable) {
+  const double a = 1.5, b = 4, weight = 0.4;
+  for (const std::uint64_t rows : {3U, 6U}) {
+    for (const std::uint64_t k : {2U, 3U}) {
+      for (const double epsilon : {0.2, 1.0, 2.5}) {
+        double claim = 0, worst = 0;
+        for (std::uint64_t j = 1; j <= k; ++j) {
+          claim = std::max(claim, beta_pair_delta_up(a, b, weight, j, epsilon));
+        }
+        for (std::uint64_t here = 0; here <= rows; ++here) {
+          for (std::uint64_t there = 0; there <= rows; ++there) {
+            if (here == there || (here > there ? here - there : there - here) > k) continue;
+            const auto at = [&](std::uint64_t ones) {
+              return beta_density(a + weight * static_cast<double>(ones),
+                                  b + weight * static_cast<double>(rows - ones));
+            };
+            worst = std::max(worst, both_ways(at(here), at(there), -60, 60, epsilon));
+          }
+        }
+        EXPECT_LE(worst, claim + 1e-9) << rows << " " << k << " " << epsilon;
+      }
+    }
+  }
+}
+
+TEST(Conjugate, GammaAndScalePairsAreTheirIntegrals) {
+  for (const double a : {0.3, 1.0, 5.0, 40.0}) {
+    for (const double shift : {0.05, 1.0, 3.0}) {
+      for (const double epsilon : {0.01, 0.5, 2.0}) {
+        const double exact =
+            both_ways(gamma_density(a, 1), gamma_density(a + shift, 1), -70 / a, 7, epsilon);
+        EXPECT_NEAR(gamma_pair_delta_up(a, shift, epsilon), exact, 1e-9)
+            << a << " " << shift << " " << epsilon;
+        const double scaled = both_ways(gamma_density(a, 1), gamma_density(a, 1 + shift), -70 / a, 7,
+                                        epsilon);
+        EXPECT_NEAR(scale_pair_delta_up(a, shift, epsilon), scaled, 1e-9)
+            << a << " " << shift << " " << epsilon;
+      }
+    }
+  }
+  // What docs/conjugate.md takes from the theory: they rise with the shift, the ratio, the shape.
+  EXPECT_LT(gamma_pair_delta_up(5, 0.9, 1), gamma_pair_delta_up(5, 1, 1));
+  EXPECT_LT(gamma_pair_delta_up(6, 1, 1), gamma_pair_delta_up(5, 1, 1));
+  EXPECT_LT(scale_pair_delta_up(5, 0.4, 0.5), scale_pair_delta_up(5, 0.5, 0.5));
+  EXPECT_LT(scale_pair_delta_up(5, 0.5, 0.5), scale_pair_delta_up(6, 0.5, 0.5));
+}
+
+// Far in the tails nothing is lost, and nothing promised that is not there.
+TEST(Conjugate, TailsAreRoundedUp) {
+  EXPECT_GT(beta_pair_delta_up(50, 50, 1, 1, 4), 0);
+  EXPECT_LT(beta_pair_delta_up(50, 50, 1, 1, 4), 1e-30);
+  EXPECT_GT(gamma_pair_delta_up(20, 1e-3, 30), 0);
+  EXPECT_EQ(beta_pair_delta_up(1e-6, 1e-6, 1, 1, 0), 1);  // to 1e-6 of it
+  EXPECT_GT(beta_pair_delta_up(1e9, 1e9, 1, 1, 1e-5), 0);
+  for (const double bad : {0.0, -1.0, std::nan(""), double{INFINITY}}) {
+    EXPECT_THROW(beta_pair_delta_up(bad, 1, 1, 1, 1), BadInput);
+    EXPECT_THROW(gamma_pair_delta_up(1, bad, 1), BadInput);
+    EXPECT_THROW(scale_pair_delta_up(1, bad, 1), BadInput);
+    EXPECT_THROW(beta_delta_up(1, 1, bad, 5, 1), BadInput);
+  }
+}
+
+TEST(Conjugate, RenyiIsLooserThanTheProfile) {
+  for (const double epsilon : {0.3, 1.0, 3.0}) {
+    for (const double weight : {0.05, 0.3, 1.0}) {
+      const double exact = beta_delta_up(6, 18, weight, 100, epsilon);
+      EXPECT_GE(beta_renyi_delta_up(6, 18, weight, 100, epsilon), exact);
+      EXPECT_GE(gamma_renyi_delta_up(6, weight, epsilon),
+                gamma_pair_delta_up(6, weight, epsilon));
+    }
+  }
+  EXPECT_EQ(beta_renyi(6, 18, 1, 100, 7.5), INFINITY);  // beyond 1 + 6/1
+}
+
+// A release whose log ratio ranges over `range` is covered: all binary ones are, and the symmetric
+// one lies on the curve at its own epsilon.
+TEST(Conjugate, ABoundedRangeIsGaussianWithNothingToSpare) {
+  for (const double range : {1e-6, 0.1, 1.0, 4.0, 30.0}) {
+    const double mu = bounded_range_mu_up(range);
+    double slack = 1;
+    for (int i = 1; i < 400; ++i) {
+      const double logit = -range + (range + 6) * i / 400.0 - 3;
+      const double p = 1 / (1 + std::exp(-logit - range)), q = 1 / (1 + std::exp(-logit));
+      for (const double epsilon : {0.0, 0.1 * range, 0.5 * range, 0.9 * range}) {
+        const double delta = p - std::exp(epsilon) * q;
+        EXPECT_LE(delta, gdp_delta_up(epsilon, mu) * (1 + 1e-12) + 1e-15) << range << " " << logit;
+        if (delta > 0) slack = std::min(slack, gdp_delta_up(epsilon, mu) - delta);
+      }
+    }
+    const double half = 1 / (1 + std::exp(-range / 2));  // p = half, q = 1 - half
+    EXPECT_NEAR(gdp_delta_up(0, mu), 2 * half - 1, 1e-12);
+    EXPECT_LE(bounded_range_down(mu), range * (1 + 1e-14));
+    EXPECT_NEAR(bounded_range_down(mu) / range, 1, 1e-9);
+    EXPECT_LE(bounded_range_mu_up(bounded_range_down(mu)), mu);
+  }
+  EXPECT_NEAR(bounded_range_mu_up(0.1), 0.627 * 0.1, 1e-3 * 0.1);
+}
+
+}  // namespace
+}  // namespace gibbsite
