@@ -15,4 +15,9 @@ Wide normal_cdf(const Wide& z);
 /// log Gamma(a), a > 0.
 Wide log_gamma(const Wide& a);
 
+/// beta_cdf and gamma_lower in double, to some 1e-10 for shapes up to 1e6; NaN where the library
+/// gives up. To look with: no claim rests on them.
+double beta_cdf_about(double a, double b, double x);
+double gamma_lower_about(double a, double x);
+
 }  // namespace gibbsite

