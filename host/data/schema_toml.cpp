@@ -25,8 +25,7 @@ constexpr std::string_view types_text = "\"number\", \"category\" or \"ignore\""
 class SchemaReader {
  public:
   // `only`: the one column that is wanted.
-  explicit SchemaReader(const std::string& source, std::string only = "")
-      : only_(std::move(only)) {
+  explicit SchemaReader(const std::string& source, std::string only = "") : only_(std::move(only)) {
     lines_.source = source;
     schema_.intercept = true;
   }

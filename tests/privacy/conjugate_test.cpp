@@ -143,8 +143,8 @@ TEST(Conjugate, GammaAndScalePairsAreTheirIntegrals) {
             both_ways(gamma_density(a, 1), gamma_density(a + shift, 1), -70 / a, 7, epsilon);
         EXPECT_NEAR(gamma_pair_delta_up(a, shift, epsilon), exact, 1e-9)
             << a << " " << shift << " " << epsilon;
-        const double scaled = both_ways(gamma_density(a, 1), gamma_density(a, 1 + shift), -70 / a, 7,
-                                        epsilon);
+        const double scaled =
+            both_ways(gamma_density(a, 1), gamma_density(a, 1 + shift), -70 / a, 7, epsilon);
         EXPECT_NEAR(scale_pair_delta_up(a, shift, epsilon), scaled, 1e-9)
             << a << " " << shift << " " << epsilon;
       }

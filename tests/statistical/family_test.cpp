@@ -98,8 +98,8 @@ TEST(FamilyDraws, InvertTheirLaws) {
   expect_inverts(whole, rate, {{21}, 6}, gamma(2 * 1 + 0.5 * 21, 2.0 / 3 + 0.5 * 10), "rate");
   const FamilyProblem waiting = numbers(Family::waiting, 10, 1, 9);
   // Sum of times: 10 * 1 + 8 * 0.25 * 10.
-  expect_inverts(whole, waiting, {{10ULL << 22}, 0x1p24},
-                 gamma(2 * 1 + 0.5 * 10, 2 * 5 + 0.5 * 30), "waiting");
+  expect_inverts(whole, waiting, {{10ULL << 22}, 0x1p24}, gamma(2 * 1 + 0.5 * 10, 2 * 5 + 0.5 * 30),
+                 "waiting");
   const FamilyProblem mean = numbers(Family::mean, 10, -3, 5);
   const double precision = 2 * mean.prior[0] + 10 * 0.5 / 4;
   const double center = (2 * mean.prior[0] * 1 + 0.5 / 4 * (-30 + 8 * 2.5)) / precision;
@@ -141,17 +141,22 @@ TEST(FamilyDraws, InvertTheirLaws) {
   std::vector<double> up_to(cells + 1, 0.0);
   for (std::size_t i = 0; i < cells; ++i) {
     const double t = 0.2 + width * (static_cast<double>(i) + 0.5) / cells;
-    up_to[i + 1] = up_to[i] + std::exp((a - 1) * std::log(t / 0.2) + (b - 1) * std::log((1 - t) / 0.8));
+    up_to[i + 1] =
+        up_to[i] + std::exp((a - 1) * std::log(t / 0.2) + (b - 1) * std::log((1 - t) / 0.8));
   }
   const auto edge = [&](double x) {
     const double at = std::clamp((x - 0.2) / width * cells, 0.0, cells - 1.0);
     const auto i = static_cast<std::size_t>(at);
     return (up_to[i] + (at - static_cast<double>(i)) * (up_to[i + 1] - up_to[i])) / up_to.back();
   };
-  expect_inverts(cut, beyond, {{0, 2000}}, [&](std::uint64_t, std::uint64_t, std::uint64_t, double x) { return edge(x); },
-                 "far below the trim");
-  expect_inverts(cut, beyond, {{2000, 0}}, [&](std::uint64_t, std::uint64_t, std::uint64_t, double x) { return 1 - edge(1 - x); },
-                 "far above the trim");
+  expect_inverts(
+      cut, beyond, {{0, 2000}},
+      [&](std::uint64_t, std::uint64_t, std::uint64_t, double x) { return edge(x); },
+      "far below the trim");
+  expect_inverts(
+      cut, beyond, {{2000, 0}},
+      [&](std::uint64_t, std::uint64_t, std::uint64_t, double x) { return 1 - edge(1 - x); },
+      "far above the trim");
 }
 
 // 95 % intervals of what the people's parameter is, over tables and draws: a miss of 0.07 by
