@@ -275,6 +275,17 @@ void verify_family_model(Verifier& v, const json& file) {
       inside = inside && value >= low && value <= high &&
                (p.levels > 2 || std::remainder(value, grid) == 0);
     }
+    if (p.trim && p.has_levels()) {
+      for_each_split(0, p.levels,
+                     [&](std::uint64_t first, std::uint64_t middle, std::uint64_t last) {
+                       double share = 0, whole = 0;
+                       for (std::uint64_t i = first; i < last; ++i)
+                         (i < middle ? share : whole) += draw[i];
+                       const auto [least, most] = split_trim(p, first, middle, last);
+                       share /= share + whole;
+                       inside = inside && share >= least - 1e-9 && share <= most + 1e-9;
+                     });
+    }
     off += !inside || (p.has_levels() && std::abs(sum - 1) > 1e-12);
   }
   v.check(off == 0,

@@ -35,12 +35,12 @@ std::string large_delta(double delta) {
 
 namespace {
 
-std::string words_of(const Claims& c, std::uint64_t table_rows, const std::string& basis) {
+std::string words_of(const Claims& c, double guess, std::uint64_t table_rows,
+                     const std::string& basis) {
   if (c.is_void()) return void_in_words("the noise follows from a user's seed");
   const bool replace = c.claimed.who.adjacency == Adjacency::replace_one;
   const std::uint64_t k = c.claimed.who.rows_per_person;
   const std::string rows = k == 1 ? "one row" : fmt::format("up to {} rows", k);
-  const double guess = best_guess_percent(c.claimed);
   std::string out = fmt::format(
       "(ε, δ) = ({:.4g}, {:.4g}), {}, {} per person.\n"
       "Whoever sees this model, even knowing every other row of the table, {}:\n",
@@ -68,11 +68,13 @@ std::string words_of(const Claims& c, std::uint64_t table_rows, const std::strin
 }  // namespace
 
 std::string in_words(const Certificate& c) {
-  return words_of(c, c.problem.rows, basis_of(c.mechanism));
+  return words_of(c, best_guess_percent(c.claimed), c.problem.rows, basis_of(c.mechanism));
 }
 
 std::string in_words(const FamilyCertificate& c) {
-  return words_of(c, c.problem.rows, basis_of(c.mechanism, c.problem));
+  if (c.is_void()) return words_of(c, 100, c.problem.rows, "");
+  const double guess = best_guess_percent(c.mechanism, c.problem, c.claimed, c.draws);
+  return words_of(c, guess, c.problem.rows, basis_of(c.mechanism, c.problem));
 }
 
 std::string in_words(const nlohmann::json& certificate) {

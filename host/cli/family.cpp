@@ -73,9 +73,10 @@ void FamilyArguments::add_to(CLI::App& app, bool shape) {
                  "until the budget is kept (docs/conjugate.md)")
       ->type_name("A,B");
   app.add_flag("--diffused", diffused, "a family: weigh records down whatever the prior");
-  app.add_option("--trim", trim,
-                 "a family: draws cut to these bounds, least share or low,high: many --draws that "
-                 "`query` asks (docs/trimmed.md)")
+  app.add_option(
+         "--trim", trim,
+         "a family: draws cut to public bounds, the least share of a level within each split of "
+         "the levels, or low,high: many --draws that `query` asks (docs/trimmed.md)")
       ->type_name("A[,B]");
   add_number(app, "--variance", variance,
              "mean: known variance of the column; default: the most that its range allows");
@@ -116,6 +117,10 @@ void FamilyArguments::require_of_model(const PlanArguments& plan) const {
                                shown(plan.model)));
   }
   if (!of_family) return;
+  if (!trim.empty() && (diffused || plan.calibration != to_string(Calibration::gdp))) {
+    throw BadInput(fmt::format("{}: has no meaning with --trim; leave it out",
+                               diffused ? "--diffused" : "--calibration"));
+  }
   if (plan.mechanism == TrimmedDraw::name && trim.empty()) {
     throw BadInput("--mechanism trimmed: needs --trim; give the bounds that draws are cut to");
   }
@@ -169,11 +174,12 @@ std::string family_summary(std::span<const FamilyPlan> plans) {
   std::vector<std::vector<std::string>> lines{{"ε", "mechanism", "a record counts", "prior",
                                                "best guess", "estimate ±", "without privacy"}};
   for (const FamilyPlan& plan : plans) {
-    lines.push_back({fmt::format("{:.4g}", plan.budget.epsilon),
-                     std::string(name_of(plan.mechanism)),
-                     fmt::format("{:.3g}", weight_of(plan.mechanism)), prior_words(plan),
-                     fmt::format("{:.1f} %", best_guess_percent(plan.guarantee)),
-                     plus_minus(plan.deviation), plus_minus(plan.sample_deviation)});
+    lines.push_back(
+        {fmt::format("{:.4g}", plan.budget.epsilon), std::string(name_of(plan.mechanism)),
+         fmt::format("{:.3g}", weight_of(plan.mechanism)), prior_words(plan),
+         fmt::format("{:.1f} %",
+                     best_guess_percent(plan.mechanism, p, plan.guarantee, plan.budget.draws)),
+         plus_minus(plan.deviation), plus_minus(plan.sample_deviation)});
   }
   std::string out = fmt::format("{} rows, {}, {} {} to release, δ = {:.4g}\n\n{}\n",
                                 human_count(static_cast<double>(p.rows)),
@@ -211,15 +217,14 @@ std::string family_report(const FamilyRelease& release) {
   constexpr std::size_t most = 30;
   const FamilyProblem& p = release.certificate().problem;
   std::vector<std::vector<std::string>> lines{{of_what(p), "estimate", "95 % from", "to"}};
-  auto all = estimates(release);
-  if (all.size() > most) std::ranges::stable_sort(all, std::greater{}, &ParameterEstimate::value);
-  for (const auto& one : std::span(all).first(std::min(most, all.size()))) {
+  const auto all = estimates(release, most);
+  for (const auto& one : all) {
     lines.push_back({one.name, fmt::format("{:.4g}", one.value), fmt::format("{:.4g}", one.low),
                      fmt::format("{:.4g}", one.high)});
   }
   std::string out = fmt::format("{} of {}:\n{}", to_string(p.family),
                                 shown(release.model().column()), table(lines));
-  if (all.size() > most) out += fmt::format("and {} levels with less\n", all.size() - most);
+  if (p.levels > all.size()) out += fmt::format("and {} levels with less\n", p.levels - all.size());
   out += p.trim
              ? "mean and quantiles of the draws: their posterior is as flat as a record's weight "
                "makes it\n"

@@ -236,6 +236,12 @@ struct FitCommand {
                                                    : "--checkpoint",
                                  plan.model));
     }
+    if ((backend != "auto" && backend != "reference") || design != "auto") {
+      throw BadInput(
+          fmt::format("{}: has no meaning with --model {}, whose draws take the reference; "
+                      "leave it out",
+                      design != "auto" ? "--design" : "--backend", plan.model));
+    }
     if (family.column.empty()) {
       throw BadInput(
           fmt::format("--column: is missing; name the column that {} is fitted to", plan.model));
@@ -255,7 +261,11 @@ struct FitCommand {
       fmt::print(stderr, "gibbsite: warning: --delta: {}\n", large_delta(budget.delta));
     }
     say(family_line(made) + "\n");
-    const FamilyRelease drawn = fit_family(data, made, key());
+    Progress bar("drawing", quiet, interval());
+    FitOptions watched;
+    watched.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
+    watched.stop = &stop_flag();
+    const FamilyRelease drawn = fit_family(data, made, key(), watched);
     write_new(out, force, [&](Existing existing) { write_family(out, drawn, existing); });
     say(
         fmt::format("\n{}\n{}Written: {}; next:\n"

@@ -24,9 +24,12 @@ struct QueryCommand {
       fmt::print("{}", family_report(release));
       return;
     }
+    const bool trimmed = release.certificate().problem.trim.has_value();
     const auto with_error = [&](const Answer& answer) {
-      return draws > 1 ? fmt::format("{:.4g} ± {:.2g}", answer.value, two_sided_95 * answer.error)
-                       : fmt::format("{:.4g} (one draw)", answer.value);
+      if (answer.error > 0) {
+        return fmt::format("{:.4g} ± {:.2g}", answer.value, two_sided_95 * answer.error);
+      }
+      return fmt::format("{:.4g}{}", answer.value, trimmed && draws == 1 ? " (one draw)" : "");
     };
     for (const auto& name : expectations) {
       fmt::print("expectation of {}: {}\n", shown(name), with_error(expectation(release, name)));
@@ -45,10 +48,13 @@ struct QueryCommand {
       lines.push_back(
           {lines.size() == 1 ? "→" : " ", one.name, fmt::format("{:.4g}", one.utility)});
     }
-    fmt::print(
-        "{}worse than the best for the released posterior by at most {:.2g}, 95 % of the "
-        "time, for want of more draws than {}\n",
-        table(lines), best.regret, release.model().draws.size());
+    fmt::print("{}", table(lines));
+    if (best.regret) {
+      fmt::print(
+          "worse than the best for the released posterior by at most {:.2g}, 95 % of the time, for "
+          "want of more draws than {}\n",
+          *best.regret, release.model().draws.size());
+    }
   }
 };
 
@@ -57,11 +63,12 @@ void define_query(CLI::App& app) {
   app.add_option("--model", command->model, "file of draws that fit wrote")
       ->type_name("FILE")
       ->required();
-  app.add_option("--expectation", command->expectations,
-                 "average of a parameter over the draws: a level's share, or rate, time or mean")
+  app.add_option(
+         "--expectation", command->expectations,
+         "a parameter: a level's share, or rate, time or mean; of trimmed draws their average")
       ->type_name("NAME");
   app.add_option("--probability", command->events,
-                 "share of the draws for which it holds: 'yes > 0.3', 'rate <= 2', 'yes > no'")
+                 "how probable it is: 'yes > 0.3', 'rate <= 2', 'yes > no'")
       ->type_name("EVENT");
   app.add_option(
          "--utilities", command->utilities,

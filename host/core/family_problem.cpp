@@ -34,6 +34,13 @@ void validate_range(const FamilyProblem& p) {
         "range: waiting takes times above 0, got [{}, {}]; give the column another range", p.lo,
         p.hi));
   }
+  if (p.family == Family::waiting && !p.trim && p.lo > 0 && !(p.hi / p.lo <= 1e6)) {
+    throw BadInput(
+        fmt::format("range: waiting takes a longest time of at most a million shortest ones, got "
+                    "[{}, {}]; give "
+                    "the column a narrower range",
+                    p.lo, p.hi));
+  }
   if (p.family == Family::waiting && !(p.lo > 0) && !p.trim) {
     throw BadInput(
         "range: waiting needs a lowest time above 0, for on a table of zeros one time tells on; "
@@ -47,10 +54,16 @@ void validate_prior(const FamilyProblem& p) {
     throw BadInput(fmt::format("`prior`: {} takes {} {}, got {}", to_string(p.family), numbers,
                                numbers == 1 ? "number" : "numbers", p.prior.size()));
   }
-  for (const double value : p.prior) {
-    if (!(value >= 1e-6 && value <= 1e12)) {
-      throw BadInput(fmt::format(
-          "`prior`: must be numbers from 1e-6 to 1e12, got {}; a weak prior has 1", value));
+  const std::vector<double> weak = p.default_prior();
+  for (std::size_t i = 0; i < numbers; ++i) {
+    const double least = 1e-6 * weak[i], most = 1e12 * weak[i];
+    if (!(p.prior[i] >= least && p.prior[i] <= most)) {
+      throw BadInput(
+          fmt::format("`prior`: must be {} from {:.4g} to {:.4g}, got {}; a weak one is {:.4g}",
+                      numbers == 1 ? "a number"
+                      : i == 0     ? "numbers, the first"
+                                   : "numbers, the others",
+                      least, most, p.prior[i], weak[i]));
     }
   }
 }
@@ -60,16 +73,19 @@ void validate_trim(const FamilyProblem& p) {
   const auto [low, high] = *p.trim;
   if (p.has_levels()) {
     if (!(low > 0 && low * static_cast<double>(p.levels) < 1 && high == 0)) {
-      throw BadInput(fmt::format(
-          "`trim`: a share that each of {} levels keeps must be above 0 and below 1/{}, got {}",
-          p.levels, p.levels, low));
+      throw BadInput(
+          fmt::format("`trim`: the least share of {} levels within what they are split into must "
+                      "be above 0 and "
+                      "below 1/{}, got {}",
+                      p.levels, p.levels, low));
     }
     return;
   }
   const bool positive = p.family != Family::mean;
-  if (!(std::isfinite(low) && std::isfinite(high) && low < high && (!positive || low > 0))) {
+  if (!(std::isfinite(low) && std::isfinite(high) && low < high && (!positive || low > 0)) ||
+      (positive && !(high / low <= 1e6))) {
     throw BadInput(fmt::format("`trim`: must be two numbers{}, the lower first, got {},{}",
-                               positive ? " above 0" : "", low, high));
+                               positive ? " above 0, a million apart at most" : "", low, high));
   }
 }
 

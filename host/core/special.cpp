@@ -65,6 +65,10 @@ double gamma_lower_about(double a, double x) {
   return about([&] { return boost::math::gamma_p(a, std::max(x, 0.0), Double()); });
 }
 
+double gamma_upper_about(double a, double x) {
+  return about([&] { return boost::math::gamma_q(a, std::max(x, 0.0), Double()); });
+}
+
 Wide log_gamma(const Wide& a) { return wide(boost::math::lgamma(of(a), Policy())); }
 
 }  // namespace gibbsite

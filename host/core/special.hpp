@@ -20,5 +20,6 @@ Wide log_gamma(const Wide& a);
 /// gives up. To look with: no claim rests on them.
 double beta_cdf_about(double a, double b, double x);
 double gamma_lower_about(double a, double x);
+double gamma_upper_about(double a, double x);
 
 }  // namespace gibbsite

@@ -53,14 +53,14 @@ void require_weight(double weight) {
 
 [[noreturn]] void refuse_renyi(const FamilyProblem& p) {
   throw BadInput(fmt::format(
-      "`calibration` geumlek-rdp: is for bernoulli, categorical and rate, one row a person; leave "
-      "it out for {}",
+      "`calibration` geumlek-rdp: is for bernoulli and categorical with one row a person, and for "
+      "rate; leave it out for {}",
       to_string(p.family)));
 }
 
-// delta of one draw at that epsilon. `search`: at the ends of the scan alone.
-double delta_of_draw(const ConjugateDraw& s, const FamilyProblem& p, const Neighbors& who,
-                     bool search) {
+// At that epsilon: of one draw, of all by the papers' form.
+double delta_of_draws(const ConjugateDraw& s, const FamilyProblem& p, const Neighbors& who,
+                      std::uint64_t draws, Digits digits) {
   const std::uint64_t k = who.rows_per_person;
   const bool renyi = s.calibration == Calibration::geumlek_rdp;
   std::vector<double> prior = scaled(p, s.prior_scale);
@@ -80,28 +80,29 @@ double delta_of_draw(const ConjugateDraw& s, const FamilyProblem& p, const Neigh
       const std::uint64_t rows = p.levels > 2 ? 1 : p.rows;
       if (renyi) {
         if (k > 1) refuse_renyi(p);
-        return beta_renyi_delta_up(prior[0], prior[1], s.weight, rows, s.epsilon);
+        return beta_renyi_delta_up(prior[0], prior[1], s.weight, rows, draws, s.epsilon, digits);
       }
       if (k == 1) {
-        return (search ? beta_ends_delta : beta_delta_up)(prior[0], prior[1], s.weight, rows,
-                                                          s.epsilon);
+        return beta_delta_up(prior[0], prior[1], s.weight, rows, s.epsilon, digits);
       }
       double worst = 0;
-      for (std::uint64_t j = search ? k : 1; j <= k; ++j) {
-        worst = std::max(worst, beta_pair_delta_up(prior[0], prior[1], s.weight, j, s.epsilon));
+      for (std::uint64_t j = digits == Digits::few ? k : 1; j <= k; ++j) {
+        worst =
+            std::max(worst, beta_pair_delta_up(prior[0], prior[1], s.weight, j, s.epsilon, digits));
       }
       return worst;
     }
     case Family::rate: {
       const double shift = round_up(Wide(s.weight) * Wide(p.hi) * Wide(k));
-      return (renyi ? gamma_renyi_delta_up : gamma_pair_delta_up)(prior[0], shift, s.epsilon);
+      return renyi ? gamma_renyi_delta_up(prior[0], shift, draws, s.epsilon, digits)
+                   : gamma_pair_delta_up(prior[0], shift, s.epsilon, digits);
     }
     case Family::waiting: {
       if (renyi) refuse_renyi(p);
       const Wide r = s.weight, n = p.rows, lo = p.lo;
       const double shape = round_up(Wide(prior[0]) + r * n);
       const double gap = round_up(Wide(k) * r * (Wide(p.hi) - lo) / (Wide(prior[1]) + r * n * lo));
-      return scale_pair_delta_up(shape, gap, s.epsilon);
+      return scale_pair_delta_up(shape, gap, s.epsilon, digits);
     }
     case Family::mean:
       break;
@@ -159,16 +160,58 @@ Guarantee guarantee_of(const ConjugateDraw& s, const FamilyProblem& p, const Nei
     return {.mu = draws_mu_up(mean_mu_up(s, p, who), draws), .who = who};
   }
   require_finite_positive(s.epsilon, "epsilon");
-  const double delta = delta_of_draw(s, p, who, false);
-  return {.pure = round_up(Wide(draws) * Wide(s.epsilon)),
-          .reveal = round_up(Wide(draws) * Wide(delta)),
+  const double delta = delta_of_draws(s, p, who, draws, Digits::fifty);
+  const Wide times = s.calibration == Calibration::geumlek_rdp ? Wide(1) : Wide(draws);
+  return {.pure = round_up(times * Wide(s.epsilon)),
+          .reveal = round_up(times * Wide(delta)),
           .who = who};
+}
+
+// What a shape's law at x falls short of its largest value by, in logarithms.
+double gamma_depth(double shape, double scaled_x) {
+  return scaled_x - shape - shape * std::log(scaled_x / shape);
+}
+
+// An upper bound, over all tables, on -log of the density at the trim beside the largest there is:
+// 50 digits hold exponents to 1e9, and beyond a law cut off would be lost in zeros.
+double depth_of(const TrimmedDraw& s, const FamilyProblem& p) {
+  const double rn = s.weight * static_cast<double>(p.rows);
+  const auto [low, high] = *p.trim;
+  if (p.has_levels()) {
+    return -(sum(p.prior) + rn) * std::log(low);  // every share's ratio of counts is below it
+  }
+  if (p.family == Family::mean) {
+    const double middle = p.lo + (p.hi - p.lo) / 2;
+    const double furthest =
+        std::max({std::abs(low - p.lo), std::abs(high - p.lo), std::abs(low - p.hi),
+                  std::abs(high - p.hi), std::abs(low - middle), std::abs(high - middle)});
+    return (p.prior[0] + rn / p.variance) * furthest * furthest / 2;
+  }
+  const bool rate = p.family == Family::rate;
+  double deepest = 0;
+  for (const double data : {rn * p.lo, rn * p.hi}) {  // the depth is convex in it
+    const double shape = p.prior[0] + (rate ? data : rn), per = p.prior[1] + (rate ? rn : data);
+    for (const double x : {low, high}) deepest = std::max(deepest, gamma_depth(shape, per * x));
+  }
+  return deepest;
+}
+
+void require_depth(const TrimmedDraw& s, const FamilyProblem& p) {
+  constexpr double deepest = 2e8;  // and a margin of 5
+  if (const double depth = depth_of(s, p); !(depth <= deepest)) {
+    throw BadInput(fmt::format(
+        "`trim`: on some table the posterior would lie further outside than can be computed "
+        "(e^-{:.2g}"
+        ", {:.2g} is the most); give a wider trim, one nearer to the range, or a smaller epsilon",
+        depth, deepest));
+  }
 }
 
 Guarantee guarantee_of(const TrimmedDraw& s, const FamilyProblem& p, const Neighbors& who,
                        std::uint64_t draws) {
   if (!p.trim) throw BadInput("`trim`: is missing; give the bounds that draws are cut to");
   require_weight(s.weight);
+  require_depth(s, p);
   const double range =
       round_up(Wide(s.weight) * Wide(who.rows_per_person) * Wide(record_range_up(p)));
   return {.mu = draws_mu_up(bounded_range_mu_up(range), draws), .who = who};
@@ -245,40 +288,48 @@ double cut_mass(const FamilyProblem& p) {
   return static_cast<double>(1 - kept);
 }
 
-[[noreturn]] void refuse_plan(const FamilyProblem& p, bool concentrated) {
-  throw Infeasible(fmt::format(
-      "one draw of {} keeps this budget with no {}; ask for a larger epsilon or delta{}",
-      to_string(p.family),
-      concentrated ? "prior up to 1e12 times that strong" : "weight above 1e-6",
-      concentrated ? "" : ", or give a stronger `prior`"));
+[[noreturn]] void refuse_plan(const FamilyProblem& p, const Budget& budget, bool concentrated) {
+  throw Infeasible(
+      fmt::format("{} of {} keep{} this budget with no {}; ask for a larger epsilon or delta{}{}",
+                  budget.draws == 1 ? "one draw" : fmt::format("{} draws", budget.draws),
+                  to_string(p.family), budget.draws == 1 ? "s" : "",
+                  concentrated ? "prior that can be evaluated" : "weight above 1e-6",
+                  budget.draws == 1 ? "" : ", or fewer `draws`",
+                  concentrated ? "" : ", or give a stronger `prior`"));
 }
 
 ConjugateDraw conjugate_draw(const FamilyProblem& p, const Budget& budget, double delta,
-                             const FamilyWishes& wishes) {
+                             Calibration calibration, bool concentrated) {
   const Neighbors who = budget.neighbors();
-  ConjugateDraw s{.calibration = wishes.calibration};
+  ConjugateDraw s{.calibration = calibration};
   std::function<bool()> keeps;
   if (p.family == Family::mean) {
     const double mu = gdp_split_down(gdp_mu_down(budget.epsilon, delta), budget.draws);
     keeps = [&s, &p, &who, mu] { return mean_mu_up(s, p, who) <= mu; };
   } else {
-    s.epsilon = round_down(Wide(budget.epsilon) / Wide(budget.draws));
-    const double each = round_down(Wide(delta) / Wide(budget.draws));
-    keeps = [&s, &p, &who, each] { return delta_of_draw(s, p, who, true) <= each; };
+    const Wide parts = calibration == Calibration::geumlek_rdp ? Wide(1) : Wide(budget.draws);
+    s.epsilon = round_down(Wide(budget.epsilon) / parts);
+    const double each = round_down(Wide(delta) / parts);
+    keeps = [&s, &p, &who, &budget, each] {
+      return delta_of_draws(s, p, who, budget.draws, Digits::few) <= each;
+    };
   }
-  static_cast<void>(guarantee_of(s, p, who, 1));  // throws on what no search could mend
+  static_cast<void>(guarantee_of(s, p, who, budget.draws));  // throws on what no search could mend
   if (keeps()) return s;
-  if (wishes.concentrated) {
-    s.prior_scale = most_scale / std::max(1.0, *std::ranges::max_element(p.prior));
-    if (!(s.prior_scale > 1) || !keeps()) refuse_plan(p, true);
-    s.prior_scale = 1 / last_that_holds(1 / s.prior_scale, 1, [&](double inverse) {
+  if (concentrated) {
+    const double strongest = std::max(1.0, *std::ranges::max_element(p.prior));
+    const double most = std::min(most_scale, most_conjugate_shape) / strongest;
+    while (s.prior_scale < most && !keeps()) s.prior_scale = std::min(2 * s.prior_scale, most);
+    if (!keeps()) refuse_plan(p, budget, true);
+    const double found = s.prior_scale;
+    s.prior_scale = 1 / last_that_holds(1 / found, 2 / found, [&](double inverse) {
                       s.prior_scale = 1 / inverse;
                       return keeps();
                     });
     return s;
   }
   s.weight = least_weight;
-  if (!keeps()) refuse_plan(p, false);
+  if (!keeps()) refuse_plan(p, budget, false);
   s.weight = last_that_holds(least_weight, 1, [&](double weight) {
     s.weight = weight;
     return keeps();
@@ -354,11 +405,10 @@ Analysis analyze(const FamilyMechanism& mechanism, const FamilyProblem& problem,
   return out;
 }
 
-FamilyPlan plan_family(const FamilyProblem& problem, const Budget& budget,
-                       const FamilyWishes& wishes) {
-  problem.validate();
-  budget.validate();
-  require_who(problem, budget.neighbors());
+namespace {
+
+FamilyPlan plan_by(const FamilyProblem& problem, const Budget& budget, Calibration calibration,
+                   bool concentrated) {
   const double left = round_down(Wide(budget.delta) - gap_price(Wide(budget.epsilon)) *
                                                           Wide(noise_tv(problem, budget.draws)));
   if (!(left > 0)) {
@@ -374,7 +424,7 @@ FamilyPlan plan_family(const FamilyProblem& problem, const Budget& budget,
     if (problem.trim) {
       out.mechanism = trimmed_draw(problem, budget, delta);
     } else {
-      out.mechanism = conjugate_draw(problem, budget, delta, wishes);
+      out.mechanism = conjugate_draw(problem, budget, delta, calibration, concentrated);
     }
     out.guarantee = analyze(out.mechanism, problem, budget.neighbors(), budget.draws).guarantee;
     if (delta_up(out.guarantee, budget.epsilon) <= budget.delta) {
@@ -384,7 +434,43 @@ FamilyPlan plan_family(const FamilyProblem& problem, const Budget& budget,
     }
     if (attempt == 0) share = 1 - 1e-9;
   }
-  refuse_plan(problem, wishes.concentrated);
+  refuse_plan(problem, budget, concentrated);
+}
+
+}  // namespace
+
+FamilyPlan plan_family(const FamilyProblem& problem, const Budget& budget,
+                       const FamilyWishes& wishes) {
+  problem.validate();
+  budget.validate();
+  require_who(problem, budget.neighbors());
+  if (problem.trim && (wishes.calibration || !wishes.concentrated)) {
+    throw BadInput(
+        "`trim`: draws that are cut have one calibration and weigh records down; leave "
+        "`calibration` "
+        "and diffused out");
+  }
+  FamilyPlan out = plan_by(problem, budget, wishes.calibration.value_or(Calibration::exact),
+                           wishes.concentrated);
+  // Several draws compose better by Renyi divergences, where there are any.
+  const bool renyi =
+      problem.family == Family::rate || (problem.has_levels() && budget.rows_per_person == 1);
+  if (wishes.calibration || problem.trim || budget.draws == 1 || !renyi) return out;
+  const FamilyPlan other = plan_by(problem, budget, Calibration::geumlek_rdp, wishes.concentrated);
+  return other.deviation < out.deviation ? other : out;
+}
+
+double best_guess_percent(const FamilyMechanism& mechanism, const FamilyProblem& problem,
+                          const Guarantee& guarantee, std::uint64_t draws) {
+  const double known = best_guess_percent(guarantee);
+  const auto* const conjugate = std::get_if<ConjugateDraw>(&mechanism);
+  if (conjugate == nullptr || problem.family == Family::mean) return known;
+  ConjugateDraw at_zero = *conjugate;
+  at_zero.calibration = Calibration::exact;
+  at_zero.epsilon = 0;  // delta is the total variation
+  const double apart = delta_of_draws(at_zero, problem, guarantee.who, 1, Digits::fifty) *
+                       static_cast<double>(draws);
+  return std::min(known, std::ceil(((1 + apart) / 2 + guarantee.tv) * 1000) / 10);
 }
 
 std::string basis_of(const FamilyMechanism& mechanism, const FamilyProblem& problem) {

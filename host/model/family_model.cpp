@@ -61,6 +61,16 @@ FamilyProblem family_problem(const Schema& one_column, Family family, std::uint6
                                quoted(column.name), category ? "category" : "number"));
   }
   if (category) {
+    // Every record counts as some level.
+    const bool missed =
+        one_column.missing_in(column) != nullptr && !one_column.has_missing_level(column) &&
+        std::ranges::find(column.levels, *one_column.missing_in(column)) == column.levels.end();
+    if (!column.other && (missed || one_column.invalid == Invalid::middle)) {
+      throw BadInput(fmt::format(
+          "`column`: {} has no level for cells that {}; give it other = true in the schema{}",
+          quoted(column.name), missed ? "are missing" : "cannot be read",
+          missed ? ", or a missing of its own" : ""));
+    }
     out.levels = one_column.features();
   } else {
     out.lo = column.lo;

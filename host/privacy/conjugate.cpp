@@ -1,5 +1,7 @@
 #include "gibbsite/privacy/conjugate.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/math/distributions/normal.hpp>
 #include <cmath>
@@ -12,65 +14,99 @@
 namespace gibbsite {
 namespace {
 
+// The same formulas twice: in 50 digits for claims, in double to search with.
+Wide below(const Wide& a, const Wide& b, const Wide& x, const Wide& y) {
+  return beta_cdf(a, b, x, y);
+}
+double below(double a, double b, double x, double /*1 - x*/) { return beta_cdf_about(a, b, x); }
+Wide below(const Wide& a, const Wide& x) { return gamma_lower(a, x); }
+double below(double a, double x) { return gamma_lower_about(a, x); }
+Wide above(const Wide& a, const Wide& x) { return gamma_upper(a, x); }
+double above(double a, double x) { return gamma_upper_about(a, x); }
+double log_gamma(double a) { return std::lgamma(a); }
+
 // A difference of two probabilities, the first known to 1e-35 of itself.
 Wide claimed(const Wide& first, const Wide& second) {
   const Wide difference = std::max(Wide(0), first - second);
   return difference + first * Wide("1e-35") + Wide("1e-60");
 }
+double claimed(double first, double second) { return first - second; }
 
 double as_delta(const Wide& value) { return std::min(1.0, round_up(value)); }
 
-void require_shape(double a, const char* name) { require_finite_positive(a, name); }
+void require_shape(double a, const char* name) {
+  require_finite_positive(a, name);
+  if (!(a <= most_conjugate_shape)) {
+    throw BadInput(
+        fmt::format("{}: comes to {}, and laws of more than {} records are not "
+                    "evaluated; take a weaker `prior` or a smaller range",
+                    name, a, most_conjugate_shape));
+  }
+}
 
 // Where the ratio of the densities passes e^epsilon, as exp(-logit) and its complement.
+template <class T>
 struct Odds {
-  Wide share, rest;  // share/rest = e^logit
-  explicit Odds(const Wide& logit) {
-    const Wide e = exp(-abs(logit));
-    share = (logit < 0 ? e : Wide(1)) / (1 + e);
-    rest = (logit < 0 ? Wide(1) : e) / (1 + e);
+  T share, rest;  // share/rest = e^logit
+  explicit Odds(const T& logit) {
+    using std::abs, std::exp;
+    const T e = exp(-abs(logit));
+    share = (logit < 0 ? e : T(1)) / (1 + e);
+    rest = (logit < 0 ? T(1) : e) / (1 + e);
   }
 };
 
 // The ratio of Beta(a + h, b) over Beta(a, b + h) is e^-w odds^h.
-Wide beta_pair(const Wide& a, const Wide& b, const Wide& h, const Wide& epsilon) {
-  const Wide w = log_gamma(a + h) + log_gamma(b) - log_gamma(a) - log_gamma(b + h);
-  const Odds above((w + epsilon) / h), below((w - epsilon) / h);
-  const Wide inserted = claimed(beta_cdf(b, a + h, above.rest, above.share),
-                                exp(epsilon) * beta_cdf(b + h, a, above.rest, above.share));
-  const Wide deleted = claimed(beta_cdf(a, b + h, below.share, below.rest),
-                               exp(epsilon) * beta_cdf(a + h, b, below.share, below.rest));
+template <class T>
+T beta_pair(const T& a, const T& b, const T& h, const T& epsilon) {
+  using std::exp;
+  const T w = log_gamma(a + h) + log_gamma(b) - log_gamma(a) - log_gamma(b + h);
+  const Odds<T> up((w + epsilon) / h), down((w - epsilon) / h);
+  const T inserted = claimed(below(b, a + h, up.rest, up.share),
+                             exp(epsilon) * below(b + h, a, up.rest, up.share));
+  const T deleted = claimed(below(a, b + h, down.share, down.rest),
+                            exp(epsilon) * below(a + h, b, down.share, down.rest));
   return std::max(inserted, deleted);
 }
 
-// The same in double, to find where it is largest.
-double beta_pair_about(double a, double b, double h, double epsilon) {
-  const double w = std::lgamma(a + h) + std::lgamma(b) - std::lgamma(a) - std::lgamma(b + h);
-  const auto share = [](double logit) { return 1 / (1 + std::exp(-logit)); };
-  const double up = share(-(w + epsilon) / h), down = share((w - epsilon) / h);
-  const double e = std::exp(epsilon);
-  return std::max(beta_cdf_about(b, a + h, up) - e * beta_cdf_about(b + h, a, up),
-                  beta_cdf_about(a, b + h, down) - e * beta_cdf_about(a + h, b, down));
+// Shapes A and A + h of one rate.
+template <class T>
+T gamma_pair(const T& A, const T& h, const T& e) {
+  using std::exp, std::log;
+  const T w = log_gamma(A + h) - log_gamma(A);
+  const T t = exp((w - e) / h);
+  const T left = claimed(below(A, t), exp(e) * below(A + h, t));
+  // Beyond e^40 shapes nothing is left that a double could hold.
+  const T far = (w + e) / h;
+  if (far > 40 + log(1 + A + h)) return left;
+  const T u = exp(far);
+  return std::max(left, claimed(above(A + h, u), exp(e) * above(A, u)));
 }
 
-struct Cells {
-  double a, b;
-};
-Cells cells_at(double a0, double b0, double weight, std::uint64_t rows, std::uint64_t k) {
-  return {a0 + weight * static_cast<double>(k), b0 + weight * static_cast<double>(rows - 1 - k)};
+// One shape A, rates 1 and 1 + gap.
+template <class T>
+T scale_pair(const T& A, const T& gap, const T& e) {
+  using std::exp, std::log1p;
+  const T ratio = 1 + gap, logs = A * log1p(gap);
+  const T t = (e + logs) / gap, u = std::max(T(0), (logs - e) / gap);
+  return std::max(claimed(above(A, t), exp(e) * above(A, ratio * t)),
+                  claimed(below(A, ratio * u), exp(e) * below(A, u)));
 }
 
-// Both sums in 50 digits: verify finds the same.
-Wide beta_pair_at(double a0, double b0, double weight, std::uint64_t rows, std::uint64_t k,
-                  double epsilon) {
-  return beta_pair(Wide(a0) + Wide(weight) * Wide(k), Wide(b0) + Wide(weight) * Wide(rows - 1 - k),
-                   weight, epsilon);
+// Pair k of `rows` rows, of which one is not common.
+template <class T>
+T beta_pair_at(double a0, double b0, double weight, std::uint64_t rows, std::uint64_t k,
+               double epsilon) {
+  const T r = weight;
+  const auto ones = static_cast<double>(k), zeros = static_cast<double>(rows - 1 - k);
+  return beta_pair<T>(T(a0) + r * T(ones), T(b0) + r * T(zeros), r, epsilon);
 }
 
-// How many rows the scan is over; 1: it is not worth it, or double could not say where to look.
+// How many rows the scan is over: a pair of few common records covers all with more.
 std::uint64_t scanned(double a0, double b0, double weight, std::uint64_t rows) {
-  const double counts = a0 + b0 + weight * static_cast<double>(rows);
-  return rows <= most_scanned_rows && counts <= most_scanned_counts ? rows : 1;
+  const double room = (most_scanned_counts - a0 - b0) / weight;
+  const double least = std::min(static_cast<double>(most_scanned_rows), std::floor(room));
+  return std::min(rows, static_cast<std::uint64_t>(std::max(1.0, least)));
 }
 
 void require_beta(double a0, double b0, double weight, std::uint64_t rows, double epsilon) {
@@ -81,67 +117,85 @@ void require_beta(double a0, double b0, double weight, std::uint64_t rows, doubl
   if (rows < 1) throw BadInput("rows: must be at least 1, got 0; give a table with a row");
 }
 
+// A divergence is a small difference of log Gammas: beyond, double has no digits for it.
+constexpr double most_in_double = 1e7;
+
 // d_order(x -> y) of lnGamma, Geumlek et al. equation 16 for one cell.
-Wide cell_renyi(const Wide& x, const Wide& y, const Wide& order) {
+template <class T>
+T cell_renyi(const T& x, const T& y, const T& order) {
   return (log_gamma(order * x + (1 - order) * y) - order * log_gamma(x)) / (order - 1) +
          log_gamma(y);
 }
 
-// log of the delta that a divergence of that order gives (privacy/rdp.hpp, solved for delta).
-Wide log_delta(const Wide& divergence, const Wide& order, const Wide& epsilon) {
-  return (order - 1) * (divergence + log(1 - 1 / order) - epsilon) - log(order);
-}
-
-// Orders 1 + (i/100)(largest - 1), i = 2..98.
-template <class Divergence>
-double least_delta_up(const Wide& largest, double epsilon, const Divergence& divergence) {
-  Wide best = 0;  // delta is at most 1
+// Orders 1 + (i/100)(largest - 1), i = 2..98; delta by privacy/rdp.hpp, solved for it.
+template <class T, class Divergence>
+T least_delta(const T& largest, std::uint64_t draws, const T& epsilon,
+              const Divergence& divergence) {
+  using std::exp, std::log;
+  T best = 0;  // delta is at most 1
   for (int i = 2; i <= 98; ++i) {
-    const Wide order = 1 + (largest - 1) * Wide(i) / 100;
-    best = std::min(best, log_delta(divergence(order), order, epsilon));
+    const T order = 1 + (largest - 1) * T(i) / 100;
+    const T spent = T(static_cast<double>(draws)) * divergence(order);
+    best = std::min(best, (order - 1) * (spent + log(1 - 1 / order) - epsilon) - log(order));
   }
-  return as_delta(exp(best));
+  return exp(best);
 }
 
-Wide beta_renyi_wide(double a0, double b0, double weight, std::uint64_t rows, const Wide& order) {
-  const Wide r = weight;
-  const auto at = [&](std::uint64_t k) {
-    return std::pair<Wide, Wide>{Wide(a0) + r * Wide(k), Wide(b0) + r * Wide(rows - k)};
-  };
-  Wide worst = 0;
+template <class T>
+T beta_renyi_of(double a0, double b0, double weight, std::uint64_t rows, const T& order) {
+  const T r = weight;
+  T worst = 0;
   const auto meet = [&](std::uint64_t p, std::uint64_t q) {
-    const auto [pa, pb] = at(p);
-    const auto [qa, qb] = at(q);
-    worst = std::max(worst, cell_renyi(pa, qa, order) + cell_renyi(pb, qb, order));
+    const auto cell = [&](double prior, std::uint64_t count) {
+      return T(prior) + r * T(static_cast<double>(count));
+    };
+    worst = std::max(worst, cell_renyi<T>(cell(a0, p), cell(a0, q), order) +
+                                cell_renyi<T>(cell(b0, rows - p), cell(b0, rows - q), order));
   };
   meet(0, 1), meet(1, 0), meet(rows - 1, rows), meet(rows, rows - 1);
   return worst;
 }
 
+template <class T>
+T beta_renyi_delta(double a0, double b0, double weight, std::uint64_t rows, std::uint64_t draws,
+                   double epsilon) {
+  return least_delta<T>(1 + T(std::min(a0, b0)) / T(weight), draws, epsilon, [&](const T& order) {
+    return beta_renyi_of<T>(a0, b0, weight, rows, order);
+  });
+}
+
+template <class T>
+T gamma_renyi_delta(double a, double shift, std::uint64_t draws, double epsilon) {
+  const T low = a, high = T(a) + T(shift);
+  return least_delta<T>(1 + low / T(shift), draws, epsilon, [&](const T& order) {
+    return std::max(cell_renyi<T>(low, high, order), cell_renyi<T>(high, low, order));
+  });
+}
+
 }  // namespace
 
-double beta_pair_delta_up(double a, double b, double weight, std::uint64_t records,
-                          double epsilon) {
+double beta_pair_delta_up(double a, double b, double weight, std::uint64_t records, double epsilon,
+                          Digits digits) {
   require_beta(a, b, weight, records, epsilon);
-  return as_delta(beta_pair(a, b, Wide(weight) * Wide(records), epsilon));
+  if (digits == Digits::few) {
+    return beta_pair<double>(a, b, weight * static_cast<double>(records), epsilon);
+  }
+  return as_delta(beta_pair<Wide>(a, b, Wide(weight) * Wide(records), epsilon));
 }
 
-double beta_ends_delta(double a0, double b0, double weight, std::uint64_t rows, double epsilon) {
+double beta_delta_up(double a0, double b0, double weight, std::uint64_t rows, double epsilon,
+                     Digits digits) {
   require_beta(a0, b0, weight, rows, epsilon);
   rows = scanned(a0, b0, weight, rows);
-  return as_delta(std::max(beta_pair_at(a0, b0, weight, rows, 0, epsilon),
-                           beta_pair_at(a0, b0, weight, rows, rows - 1, epsilon)));
-}
-
-double beta_delta_up(double a0, double b0, double weight, std::uint64_t rows, double epsilon) {
-  require_beta(a0, b0, weight, rows, epsilon);
-  rows = scanned(a0, b0, weight, rows);
+  const auto about_at = [&](std::uint64_t k) {
+    return beta_pair_at<double>(a0, b0, weight, rows, k, epsilon);
+  };
+  if (digits == Digits::few) return std::max(about_at(0), about_at(rows - 1));
   // Double is right to 1e-9 of the first probability, which is at most some thousand times delta
   // where delta counts: whatever is within 1e-3 of the largest is evaluated again.
   std::vector<double> about(rows);
   for (std::uint64_t k = 0; k < rows; ++k) {
-    const auto [a, b] = cells_at(a0, b0, weight, rows, k);
-    about[k] = beta_pair_about(a, b, weight, epsilon);
+    about[k] = about_at(k);
     if (!std::isfinite(about[k])) about[k] = std::numeric_limits<double>::infinity();
   }
   const double largest = *std::ranges::max_element(about);
@@ -149,36 +203,26 @@ double beta_delta_up(double a0, double b0, double weight, std::uint64_t rows, do
   for (std::uint64_t k = 0; k < rows; ++k) {
     const bool end = k == 0 || k + 1 == rows;
     if (end || about[k] >= largest * (1 - 1e-3) - 1e-15) {
-      worst = std::max(worst, beta_pair_at(a0, b0, weight, rows, k, epsilon));
+      worst = std::max(worst, beta_pair_at<Wide>(a0, b0, weight, rows, k, epsilon));
     }
   }
   return as_delta(worst);
 }
 
-double gamma_pair_delta_up(double a, double shift, double epsilon) {
+double gamma_pair_delta_up(double a, double shift, double epsilon, Digits digits) {
   require_shape(a, "`prior`");
   require_shape(shift, "`weight`");
   require_finite_nonnegative(epsilon, "`epsilon`");
-  const Wide A = a, h = shift, e = epsilon;
-  const Wide w = log_gamma(A + h) - log_gamma(A);
-  const Wide t = exp((w - e) / h);
-  const Wide left = claimed(gamma_lower(A, t), exp(e) * gamma_lower(A + h, t));
-  // Beyond e^40 shapes nothing is left that a double could hold.
-  const Wide far = (w + e) / h;
-  if (far > 40 + log(1 + A + h)) return as_delta(left);
-  const Wide u = exp(far);
-  return as_delta(std::max(left, claimed(gamma_upper(A + h, u), exp(e) * gamma_upper(A, u))));
+  if (digits == Digits::few) return gamma_pair<double>(a, shift, epsilon);
+  return as_delta(gamma_pair<Wide>(a, shift, epsilon));
 }
 
-double scale_pair_delta_up(double shape, double ratio_minus_one, double epsilon) {
+double scale_pair_delta_up(double shape, double ratio_minus_one, double epsilon, Digits digits) {
   require_shape(shape, "`prior`");
   require_shape(ratio_minus_one, "`weight`");
   require_finite_nonnegative(epsilon, "`epsilon`");
-  const Wide A = shape, gap = ratio_minus_one, e = epsilon, ratio = 1 + gap;
-  const Wide logs = A * log1p(gap);
-  const Wide t = (e + logs) / gap, u = std::max(Wide(0), (logs - e) / gap);
-  return as_delta(std::max(claimed(gamma_upper(A, t), exp(e) * gamma_upper(A, ratio * t)),
-                           claimed(gamma_lower(A, ratio * u), exp(e) * gamma_lower(A, u))));
+  if (digits == Digits::few) return scale_pair<double>(shape, ratio_minus_one, epsilon);
+  return as_delta(scale_pair<Wide>(shape, ratio_minus_one, epsilon));
 }
 
 double beta_renyi(double a0, double b0, double weight, std::uint64_t rows, double order) {
@@ -186,25 +230,27 @@ double beta_renyi(double a0, double b0, double weight, std::uint64_t rows, doubl
   if (!(order > 1 && Wide(order) < 1 + Wide(std::min(a0, b0)) / Wide(weight))) {
     return std::numeric_limits<double>::infinity();
   }
-  return round_up(beta_renyi_wide(a0, b0, weight, rows, order));
+  return round_up(beta_renyi_of<Wide>(a0, b0, weight, rows, order));
 }
 
 double beta_renyi_delta_up(double a0, double b0, double weight, std::uint64_t rows,
-                           double epsilon) {
+                           std::uint64_t draws, double epsilon, Digits digits) {
   require_beta(a0, b0, weight, rows, epsilon);
-  return least_delta_up(1 + Wide(std::min(a0, b0)) / Wide(weight), epsilon, [&](const Wide& order) {
-    return beta_renyi_wide(a0, b0, weight, rows, order);
-  });
+  if (digits == Digits::few && std::max(a0, b0) < most_in_double) {
+    return beta_renyi_delta<double>(a0, b0, weight, rows, draws, epsilon);
+  }
+  return as_delta(beta_renyi_delta<Wide>(a0, b0, weight, rows, draws, epsilon));
 }
 
-double gamma_renyi_delta_up(double a, double shift, double epsilon) {
+double gamma_renyi_delta_up(double a, double shift, std::uint64_t draws, double epsilon,
+                            Digits digits) {
   require_shape(a, "`prior`");
   require_shape(shift, "`weight`");
   require_finite_nonnegative(epsilon, "`epsilon`");
-  const Wide low = a, high = Wide(a) + Wide(shift);
-  return least_delta_up(1 + Wide(a) / Wide(shift), epsilon, [&](const Wide& order) {
-    return std::max(cell_renyi(low, high, order), cell_renyi(high, low, order));
-  });
+  if (digits == Digits::few && a < most_in_double) {
+    return gamma_renyi_delta<double>(a, shift, draws, epsilon);
+  }
+  return as_delta(gamma_renyi_delta<Wide>(a, shift, draws, epsilon));
 }
 
 double bounded_range_mu_up(double range) {

@@ -119,37 +119,57 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
       std::sqrt(precision) / (n * g)};
 }
 
-// A grid over what the table's mean may have been: the parameter's law is a mixture.
-ParameterEstimate infer(const FamilyRelease& release, std::size_t at, std::string name) {
-  constexpr std::size_t cells = 200;
-  constexpr double reach = 8;  // deviations
-  const Inference in = inference_of(release, at);
-  const auto& draws = release.model().draws;
-  const double wide = in.deviation / std::sqrt(static_cast<double>(draws.size()));
-  double from = std::max(in.lowest, std::min(in.about, in.highest) - reach * wide);
-  double to = std::min(in.highest, std::max(in.about, in.lowest) + reach * wide);
-  if (!(from < to)) from = in.lowest, to = in.highest;
-  std::vector<double> s(cells), weight(cells);
-  for (std::size_t i = 0; i < cells; ++i) {
-    s[i] = from + (to - from) * (static_cast<double>(i) + 0.5) / cells;
-    for (const auto& draw : draws) weight[i] += in.log_density(draw[at], s[i]);
+// What the draws say about one parameter of the people, noise and sample together: over a grid of
+// what the table's mean may have been a mixture of the parameter's laws.
+class Mixture {
+ public:
+  Mixture(const FamilyRelease& release, std::size_t at) : in_(inference_of(release, at)) {
+    constexpr std::size_t cells = 200;
+    constexpr double reach = 8;  // deviations
+    const auto& draws = release.model().draws;
+    const double wide = in_.deviation / std::sqrt(static_cast<double>(draws.size()));
+    double from = std::max(in_.lowest, std::min(in_.about, in_.highest) - reach * wide);
+    double to = std::min(in_.highest, std::max(in_.about, in_.lowest) + reach * wide);
+    if (!(from < to)) from = in_.lowest, to = in_.highest;
+    s_.resize(cells), weight_.resize(cells);
+    for (std::size_t i = 0; i < cells; ++i) {
+      s_[i] = from + (to - from) * (static_cast<double>(i) + 0.5) / cells;
+      for (const auto& draw : draws) weight_[i] += in_.log_density(draw[at], s_[i]);
+    }
+    const double most = *std::ranges::max_element(weight_);
+    for (double& w : weight_) total_ += w = std::exp(w - most);
   }
-  const double most = *std::ranges::max_element(weight);
-  double total = 0;
-  for (double& w : weight) total += w = std::exp(w - most);
-  const auto quantile = [&](double q) {
-    double lo = in.lowest, hi = in.highest;
+
+  [[nodiscard]] double below(double value) const {
+    double out = 0;
+    for (std::size_t j = 0; j < s_.size(); ++j) {
+      if (weight_[j] > 1e-9 * total_) out += weight_[j] * in_.cdf(value, s_[j]);
+    }
+    return out / total_;
+  }
+  [[nodiscard]] double quantile(double q) const {
+    double lo = in_.lowest, hi = in_.highest;
     for (int i = 0; i < 34; ++i) {  // to 1e-10 of the range
       const double middle = (lo + hi) / 2;
-      double below = 0;
-      for (std::size_t j = 0; j < cells; ++j) {
-        if (weight[j] > 1e-9 * total) below += weight[j] * in.cdf(middle, s[j]);
-      }
-      (below < q * total ? lo : hi) = middle;
+      (below(middle) < q ? lo : hi) = middle;
     }
     return (lo + hi) / 2;
-  };
-  return {std::move(name), quantile(0.5), quantile((1 - level) / 2), quantile((1 + level) / 2)};
+  }
+
+ private:
+  Inference in_;
+  std::vector<double> s_, weight_;
+  double total_ = 0;
+};
+
+ParameterEstimate infer(const FamilyRelease& release, std::size_t at, std::string name) {
+  const Mixture mixture(release, at);
+  return {std::move(name), mixture.quantile(0.5), mixture.quantile((1 - level) / 2),
+          mixture.quantile((1 + level) / 2)};
+}
+
+bool is_trimmed(const FamilyRelease& release) {
+  return release.certificate().problem.trim.has_value();
 }
 
 double quantile_of(std::vector<double> values, double q) {
@@ -183,6 +203,20 @@ std::size_t index_of(const FamilyRelease& release, std::string_view parameter) {
                                shown(fmt::format("{}", fmt::join(names, ", ")))));
   }
   return static_cast<std::size_t>(found - names.begin());
+}
+
+// Of what a conjugate draw says about the people: that a parameter is below a number, or another.
+double probability_below(const FamilyRelease& release, const std::string& name,
+                         std::string_view right, const std::optional<double>& number) {
+  const std::size_t left = index_of(release, name);
+  if (number) return Mixture(release, left).below(*number);
+  if (const std::size_t other = index_of(release, right); release.model().levels().size() == 2) {
+    return left == other ? 0 : Mixture(release, left).below(0.5);
+  }
+  throw BadInput(fmt::format(
+      "event {} and {}: a draw that is not trimmed answers about one parameter; compare it with a "
+      "number, or fit with `trim`",
+      gibbsite::quoted(name), gibbsite::quoted(std::string(right))));
 }
 
 // The probability of each outcome for a new person, given a draw.
@@ -222,13 +256,19 @@ std::vector<std::string> parameter_names(const FamilyRelease& release) {
   }
 }
 
-std::vector<ParameterEstimate> estimates(const FamilyRelease& release) {
+std::vector<ParameterEstimate> estimates(const FamilyRelease& release, std::size_t most) {
   const auto levels = release.model().levels();
-  const std::size_t K = std::max<std::size_t>(levels.size(), 1);
+  std::vector<std::size_t> wanted(std::max<std::size_t>(levels.size(), 1));
+  std::iota(wanted.begin(), wanted.end(), 0U);
+  if (wanted.size() > most) {
+    std::ranges::stable_sort(wanted, std::greater{},
+                             [&](std::size_t k) { return mean_of(values_of(release, k)); });
+    wanted.resize(most);
+  }
   std::vector<ParameterEstimate> out;
-  for (std::size_t k = 0; k < K; ++k) {
+  for (const std::size_t k : wanted) {
     const std::string name = levels.empty() ? release.model().column() : levels[k];
-    if (release.certificate().problem.trim) {
+    if (is_trimmed(release)) {
       const auto values = values_of(release, k);
       out.push_back({name, mean_of(values), quantile_of(values, (1 - level) / 2),
                      quantile_of(values, (1 + level) / 2)});
@@ -240,7 +280,10 @@ std::vector<ParameterEstimate> estimates(const FamilyRelease& release) {
 }
 
 Answer expectation(const FamilyRelease& release, const std::string& parameter) {
-  return answer_of(values_of(release, index_of(release, parameter)));
+  const std::size_t at = index_of(release, parameter);
+  if (is_trimmed(release)) return answer_of(values_of(release, at));
+  const ParameterEstimate people = infer(release, at, parameter);
+  return {people.value, (people.high - people.low) / 2 / 1.959964};
 }
 
 Answer probability(const FamilyRelease& release, const std::string& event) {
@@ -252,6 +295,10 @@ Answer probability(const FamilyRelease& release, const std::string& event) {
       if (!rest.starts_with(sign)) continue;
       const std::string_view right = trimmed(rest.substr(sign.size()));
       const auto number = number_of(right);
+      if (!is_trimmed(release)) {
+        const auto p = probability_below(release, name, right, number);
+        return {sign.starts_with('<') ? p : 1 - p, 0};
+      }
       const auto left_values = values_of(release, index_of(release, name));
       const auto right_values = number ? std::vector<double>(left_values.size(), *number)
                                        : values_of(release, index_of(release, right));
@@ -286,11 +333,11 @@ UtilityTable read_utilities(const std::string& path) {
     auto& row = out.utility.emplace_back();
     for (std::size_t k = 1; k < cells.size(); ++k) {
       const auto value = number_of(cells[k]);
-      if (!value) {
-        throw BadInput(fmt::format("{}: {} is no number; give the utility of {} under {}",
-                                   record.where, gibbsite::quoted(cells[k]),
-                                   gibbsite::quoted(cells[0]),
-                                   gibbsite::quoted(out.outcomes[k - 1])));
+      if (!value || std::abs(*value) > 1e100) {
+        throw BadInput(
+            fmt::format("{}: {} is no number that utilities take; give the utility of {} under {}",
+                        record.where, gibbsite::quoted(cells[k]), gibbsite::quoted(cells[0]),
+                        gibbsite::quoted(out.outcomes[k - 1])));
       }
       row.push_back(*value);
     }
@@ -320,15 +367,22 @@ BestResponse best_response(const FamilyRelease& release, const UtilityTable& tab
       ends.push_back(*value);
     }
   }
-  const auto& draws = release.model().draws;
+  std::vector<std::vector<double>> draws = release.model().draws;
+  if (!is_trimmed(release)) {  // the people's in place of a draw's, whose prior may be strong
+    const auto people = estimates(release);
+    draws.assign(1, {});
+    for (const auto& one : people) draws[0].push_back(one.value);
+    if (release.model().family == Family::waiting) draws[0][0] = 1 / draws[0][0];
+  }
   std::vector<double> shares(table.outcomes.size(), 0.0);
   for (const auto& draw : draws) {
+    const double whole = std::accumulate(draw.begin(), draw.end(), 0.0);
     if (levels.empty()) {
       const auto of_draw = outcome_shares(release, ends, draw);
       for (std::size_t k = 0; k < shares.size(); ++k) shares[k] += of_draw[k];
     } else {
       for (std::size_t k = 0; k < shares.size(); ++k) {
-        shares[k] += draw[index_of(release, table.outcomes[k])];
+        shares[k] += draw[index_of(release, table.outcomes[k])] / whole;
       }
     }
   }
@@ -344,8 +398,10 @@ BestResponse best_response(const FamilyRelease& release, const UtilityTable& tab
     out.ranked.push_back({table.responses[r], utility});
   }
   std::ranges::stable_sort(out.ranked, std::greater{}, &Response::utility);
-  out.regret = (most - least) *
-               std::min(1.0, regret_of_draws(table.responses.size(), draws.size(), failure));
+  if (is_trimmed(release)) {
+    out.regret = (most - least) *
+                 std::min(1.0, regret_of_draws(table.responses.size(), draws.size(), failure));
+  }
   return out;
 }
 

@@ -27,9 +27,9 @@ FamilyStatistic statistic_of(const Dataset& data, const FamilyProblem& p) {
         *found.not_whole + 1));
   }
   if (p.has_levels()) {
-    // A cell that cannot be read has no level under Invalid::middle: it counts as the first.
+    // A missing cell has no level: it counts as (other), the last, which family_problem asks for.
     const std::uint64_t read = std::accumulate(found.sums.begin(), found.sums.end(), 0ULL);
-    found.sums[0] += data.rows() - read;
+    found.sums.back() += data.rows() - read;
   }
   return {std::move(found.sums), scale};
 }
@@ -47,7 +47,8 @@ void require_planned(const Dataset& data, const FamilyProblem& plan) {
 
 }  // namespace
 
-FamilyRelease fit_family(const Dataset& data, const FamilyPlan& asked, Key&& key) {
+FamilyRelease fit_family(const Dataset& data, const FamilyPlan& asked, Key&& key,
+                         const FitOptions& options) {
   const FamilyPlan plan = asked;  // NOLINT(performance-unnecessary-copy-initialization)
   const StreamKey stream = KeyAccess::take(std::move(key));
   require_planned(data, plan.problem);
@@ -56,6 +57,11 @@ FamilyRelease fit_family(const Dataset& data, const FamilyPlan& asked, Key&& key
   const FamilyStatistic statistic = statistic_of(data, plan.problem);
   FamilyModel model{plan.problem.family, data.schema, {}};
   for (std::uint64_t k = 0; k < plan.budget.draws; ++k) {
+    if (options.stop != nullptr && *options.stop) {
+      throw Interrupted(
+          fmt::format("interrupted after {} of {} draws; nothing was kept", k, plan.budget.draws));
+    }
+    if (options.progress) options.progress(k, plan.budget.draws);
     model.draws.push_back(family_draw(plan.mechanism, plan.problem, statistic, stream,
                                       static_cast<std::uint32_t>(k)));
   }

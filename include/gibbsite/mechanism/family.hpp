@@ -22,7 +22,7 @@ struct ConjugateDraw {
   Calibration calibration = Calibration::exact;  ///< or geumlek-rdp
   double weight = 1;       ///< r in (0, 1]: below 1 diffused (Geumlek et al. Algorithm 2)
   double prior_scale = 1;  ///< 1/m': other than 1 concentrated (their Algorithm 3)
-  double epsilon = 0;      ///< of one draw, where its delta is taken; 0 for a mean
+  double epsilon = 0;  ///< where delta is taken: of one draw, by geumlek-rdp of all; 0 for a mean
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -50,7 +50,8 @@ struct TrimmedDraw {
 using FamilyMechanism = std::variant<ConjugateDraw, TrimmedDraw>;
 
 struct FamilyWishes {
-  Calibration calibration = Calibration::exact;
+  /// Exact, or geumlek-rdp, the papers' form; none: the better of both, exact for one draw.
+  std::optional<Calibration> calibration{};
   /// Scale the prior up and take every record whole, instead of the records down.
   bool concentrated = true;
 };
@@ -81,6 +82,10 @@ double prior_scale_of(const FamilyMechanism& mechanism);
 /// BadInput when a setting is out of range or the theorem does not hold.
 Analysis analyze(const FamilyMechanism& mechanism, const FamilyProblem& problem,
                  const Neighbors& who, std::uint64_t draws);
+/// As that of a guarantee; sharper for conjugate draws, whose neighbors' total variation is known:
+/// (epsilon, delta) alone says little about it.
+double best_guess_percent(const FamilyMechanism& mechanism, const FamilyProblem& problem,
+                          const Guarantee& guarantee, std::uint64_t draws);
 /// Where the guarantee comes from, a half sentence for people.
 std::string basis_of(const FamilyMechanism& mechanism, const FamilyProblem& problem);
 

@@ -1,7 +1,10 @@
 #pragma once
 // Questions to released draws of a family: answers read nothing else, so they cost nothing
 // (docs/trimmed.md, "Questions").
+#include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,18 +22,23 @@ struct ParameterEstimate {
 /// What the draws say about the parameters of those people: prior and weight are taken out again.
 /// By quadrature over what the table's mean may have been, given the draws; of trimmed draws the
 /// mean and quantiles of the draws themselves.
-std::vector<ParameterEstimate> estimates(const FamilyRelease& release);
+/// Of the `most` largest levels, where there are more.
+std::vector<ParameterEstimate> estimates(
+    const FamilyRelease& release, std::size_t most = std::numeric_limits<std::size_t>::max());
 
 /// What a query asks about: a level's share; "rate", "time" or "mean" for numbers.
 std::vector<std::string> parameter_names(const FamilyRelease& release);
-/// Average of the parameter over the draws (of 1/theta for "time"), and its Monte Carlo error; that
-/// is 0 where there is one draw, for which it is not known.
+/// Of trimmed draws: average of the parameter over them (of 1/theta for "time"), and its Monte
+/// Carlo error; 0 where there is one draw, for which it is not known. Else the people's parameter
+/// as `estimates` has it, and its deviation.
 struct Answer {
   double value = 0, error = 0;
 };
 Answer expectation(const FamilyRelease& release, const std::string& parameter);
-/// "yes > 0.3", "rate <= 2", "yes > no": the fraction of draws for which it holds. Throws BadInput
-/// on another form, or a parameter that the release does not have.
+/// "yes > 0.3", "rate <= 2", "yes > no": the fraction of trimmed draws for which it holds; else the
+/// probability that it holds for the people, noise and sample together, error 0. Throws BadInput on
+/// another form, a parameter that the release does not have, or two of several that are not
+/// trimmed.
 Answer probability(const FamilyRelease& release, const std::string& event);
 
 /// Utilities of responses, by what a new person's value turns out to be.
@@ -46,16 +54,16 @@ struct UtilityTable {
 /// on malformed text, outcomes given twice or a utility that is no finite number.
 UtilityTable read_utilities(const std::string& path);
 
-/// One response's expected utility over draws and a new person.
+/// One response's expected utility over trimmed draws, else for the estimates; and a new person.
 struct Response {
   std::string name;
   double utility = 0;
 };
 struct BestResponse {
   std::vector<Response> ranked;  ///< best first
-  /// How much worse than the best for the released posterior the first may be, in its units, but
-  /// with probability 5 %.
-  double regret = 0;
+  /// Of trimmed draws: how much worse than the best for the released posterior the first may be, in
+  /// its units, but with probability 5 %.
+  std::optional<double> regret{};
 };
 /// Throws BadInput where outcomes are not the release's levels, or not ascending numbers.
 BestResponse best_response(const FamilyRelease& release, const UtilityTable& table);
