@@ -10,45 +10,52 @@
 namespace gibbsite {
 namespace {
 
-constexpr int levels = 13;           // cells of side pi 2^-13 at last
+constexpr int levels = 13;           // cells of side 2^-12 at last
 constexpr double beyond = 400;       // 2 - s(rho) < 1e-3 there
-constexpr double inflation = 1e-11;  // of squares, which rounding moves by less than 1e-12
+constexpr double inflation = 1e-11;  // of squares, which rounding moves by less than 1e-13
 
-// One row at the angle alpha to theta has a gradient of length a = sigma(-rho cos alpha), which
-// grows with alpha from 0 to pi.
-struct Angles {
-  std::vector<double> length;  // [2^levels + 1]
-  std::vector<double> cosine;  // of multiples of pi 2^-levels up to 2 pi
+// Rows at a cosine p to theta, p from -1 to 1 by its place 0 .. 2^levels. A gradient there has a
+// length of sigma(-rho p), which falls with p. From 50 digits and operations that every machine
+// rounds alike; lengths are found when asked for, most never are.
+class Cosines {
+ public:
+  explicit Cosines(double rho) : rho_(rho) {}
+
+  static double cosine(int i) { return std::ldexp(i, 1 - levels) - 1; }
+  double length(int i) {
+    double& out = length_[static_cast<std::size_t>(i)];
+    if (out == 0) out = static_cast<double>(1 / (1 + exp(Wide(Wide(rho_) * Wide(cosine(i))))));
+    return out;
+  }
+
+ private:
+  double rho_;
+  std::vector<double> length_ = std::vector<double>((std::size_t{1} << levels) + 1, 0.0);
 };
 
-Angles angles(double rho) {
-  Angles out;
-  const int steps = 1 << levels;
-  for (int i = 0; i <= 2 * steps; ++i) out.cosine.push_back(std::cos(M_PI * i / steps));
-  for (int i = 0; i <= steps; ++i) {
-    out.length.push_back(1 / (1 + std::exp(rho * out.cosine[static_cast<std::size_t>(i)])));
-  }
-  return out;
+// cos(alpha + alpha') of two rows on both sides of the axis.
+double cosine_of_sum(double p, double q) {
+  return p * q - std::sqrt((1 - p * p) * (1 - q * q));
 }
 
-// The square of the distance of two gradients across the axis.
+// The square of the distance of two gradients.
 double squared(double a, double b, double cosine) { return a * a + b * b - 2 * a * b * cosine; }
 
-// Angles from i to i + side of one row, from j of the other, in units of pi 2^-levels.
+// Places from i to i + side of one row, from j of the other.
 struct Cell {
   int i = 0, j = 0;
 };
 
 // Of all pairs in the cell at most: the square is convex in the lengths, so a corner of theirs is
-// worst, with the angle between the rows that is nearest to pi.
-double squared_up(const Angles& at, const Cell& cell, int side) {
-  const auto index = [](int k) { return static_cast<std::size_t>(k); };
-  const int pi = 1 << levels, least = cell.i + cell.j, most = least + 2 * side;
-  const double cosine = least <= pi && pi <= most
+// worst, with the angle between the rows that is nearest to pi; it is pi where q = -p.
+double squared_up(Cosines& at, const Cell& cell, int side) {
+  const double p = Cosines::cosine(cell.i), p_up = Cosines::cosine(cell.i + side);
+  const double q = Cosines::cosine(cell.j), q_up = Cosines::cosine(cell.j + side);
+  const double cosine = p + q <= 0 && p_up + q_up >= 0
                             ? -1.0
-                            : std::min(at.cosine[index(least)], at.cosine[index(most)]);
-  const double a = at.length[index(cell.i)], a_up = at.length[index(cell.i + side)];
-  const double b = at.length[index(cell.j)], b_up = at.length[index(cell.j + side)];
+                            : std::min(cosine_of_sum(p, q), cosine_of_sum(p_up, q_up));
+  const double a = at.length(cell.i), a_up = at.length(cell.i + side);
+  const double b = at.length(cell.j), b_up = at.length(cell.j + side);
   return std::max({squared(a, b, cosine), squared(a, b_up, cosine), squared(a_up, b, cosine),
                    squared(a_up, b_up, cosine)});
 }
@@ -63,7 +70,7 @@ bool is_logistic(const Problem& problem) {
 double logistic_difference_up(double rho) {
   require_finite_nonnegative(rho, "rho");
   if (rho > beyond) return 2;
-  const Angles at = angles(rho);
+  Cosines at(rho);
   // Cells that may hold the maximum, halved level by level; the pair (i, j) is as good as (j, i).
   std::vector<Cell> cells{{0, 0}}, finer;
   double least = 0, most = 4;
@@ -80,8 +87,9 @@ double logistic_difference_up(double rho) {
           if (up < least) continue;
           most = std::max(most, up);
           finer.push_back(part);
-          const auto i = static_cast<std::size_t>(part.i), j = static_cast<std::size_t>(part.j);
-          least = std::max(least, squared(at.length[i], at.length[j], at.cosine[i + j]));
+          least = std::max(least, squared(at.length(part.i), at.length(part.j),
+                                          cosine_of_sum(Cosines::cosine(part.i),
+                                                        Cosines::cosine(part.j))));
         }
       }
     }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -26,7 +27,7 @@ void expect_projected(const Vector& theta, double ball) {
   Vector found = theta;
   project_on_ball(found, ball);
   const Wide norm = wide_norm(theta);
-  ASSERT_LE(wide_norm(found), Wide(ball)) << "norm " << norm << ", ball " << ball;
+  ASSERT_LE(wide_norm(found), Wide(ball)) << "norm " << static_cast<double>(norm) << ", ball " << ball;
   ASSERT_TRUE(in_ball(found, ball));
   const Wide scale = norm > Wide(ball) ? Wide(Wide(ball) / norm) : Wide(1);
   Wide off = 0;
@@ -35,7 +36,7 @@ void expect_projected(const Vector& theta, double ball) {
     off += gap * gap;
   }
   ASSERT_LE(sqrt(off), Wide(projection_error_up(theta.size(), ball)))
-      << "norm " << norm << ", ball " << ball << ", d " << theta.size();
+      << "norm " << static_cast<double>(norm) << ", ball " << ball << ", d " << theta.size();
   if (norm * (1 + Wide("1e-9")) < Wide(ball)) {
     ASSERT_EQ(found, theta);
   }
@@ -102,7 +103,7 @@ TEST(Ball, OnAGridStaysOnItAndInside) {
     for (const double ball : {1e-3, 0.7, 30.0}) {
       for (int i = 0; i < 500; ++i) {
         Vector theta(1 + random() % 30);
-        for (double& v : theta) v = std::nearbyint(normal(random) / grid) * grid;
+        for (double& v : theta) v = std::nearbyint(normal(random) / grid) * grid + 0.0;
         Vector found = theta;
         project_on_ball(found, ball, grid);
         ASSERT_LE(wide_norm(found), Wide(ball));

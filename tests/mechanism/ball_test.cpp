@@ -12,6 +12,7 @@
 
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/map_error.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/privacy/gdp.hpp"

@@ -7,8 +7,8 @@ namespace gibbsite {
 
 /// s(rho) = sup ||sigma(-u.theta) u - sigma(-u'.theta) u'|| over ||theta|| <= rho and ||u||, ||u'||
 /// <= 1 in any number of dimensions, sigma the logistic function: 1 at rho = 0, 2 at infinity.
-/// Rounded up, by less than 0.1 % (docs/ball.md, "The grid"); a multiple of 2^-30, so that machines
-/// whose cos and exp differ in their last bits agree. rho >= 0; throws BadInput otherwise.
+/// Rounded up, by less than 0.1 % (docs/ball.md, "The search"); a multiple of 2^-30, so that fused
+/// operations do not change it. rho >= 0; throws BadInput otherwise.
 double logistic_difference_up(double rho);
 
 /// sup ||grad sum l - grad sum l'|| of neighbors over ||theta|| <= ball, without beta, rounded up:
