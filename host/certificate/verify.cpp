@@ -236,7 +236,8 @@ void verify_model(Verifier& v, const json& file) {
   }
   v.check(off == 0, fmt::format("model.coefficients: {} off the release grid {}", off, grid));
   if (const auto ball = setting(c.mechanism, "ball")) {
-    v.check(std::ranges::all_of(linear.draws, [&](const auto& draw) { return in_ball(draw, *ball); }),
+    const auto inside = [&](const auto& draw) { return in_ball(draw, *ball); };
+    v.check(std::ranges::all_of(linear.draws, inside),
             fmt::format("model.coefficients: in the ball of radius {}", *ball));
   }
 }

@@ -190,8 +190,8 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
   app.add_flag("--padded", padded, "proximal: the same public number of passes over any data");
   add_number(app, "--step-size", step_size, "step size h");
   add_number(app, "--ball", ball,
-             "path: keep every iterate and the model in a ball of this radius about 0; for the whole "
-             "logistic loss (--loss-cap 1) one row can do less there");
+             "path: keep every iterate and the model in a ball of this radius about 0; for the "
+             "whole logistic loss (--loss-cap 1) one row can do less there");
   add_count(app, "--iterations", iterations, "number of steps T");
   app.add_option("--calibration", calibration,
                  "gdp, minami-cor8, minami-thm7 or geumlek-rdp; objective: exact or redberg; families: "

@@ -13,8 +13,8 @@ namespace {
 
 constexpr double u = 0x1p-53;
 
-// ||theta|| = norm 2^exponent, norm rounded up by at most (1.6 d + 8) u of it, and from 1 to 2 sqrt(d)
-// where theta is not 0. NaN where a coordinate is not finite.
+// ||theta|| = norm 2^exponent, norm rounded up by at most (1.6 d + 8) u of it, and from 1 to 2
+// sqrt(d) where theta is not 0. NaN where a coordinate is not finite.
 struct ScaledNorm {
   double norm_up = 0;
   int exponent = 0;
@@ -45,9 +45,10 @@ bool at_most(const ScaledNorm& norm, double ball) {
 
 void require_ball(double ball, const std::string& name) {
   if (!(ball >= smallest_ball && ball <= largest_ball)) {
-    throw BadInput(fmt::format("{}: must be a radius from {} to {}, got {}; give one, or leave it "
-                               "out for no ball",
-                               name, smallest_ball, largest_ball, ball));
+    throw BadInput(
+        fmt::format("{}: must be a radius from {} to {}, got {}; give one, or leave it "
+                    "out for no ball",
+                    name, smallest_ball, largest_ball, ball));
   }
 }
 

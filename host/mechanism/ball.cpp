@@ -34,9 +34,7 @@ class Cosines {
 };
 
 // cos(alpha + alpha') of two rows on both sides of the axis.
-double cosine_of_sum(double p, double q) {
-  return p * q - std::sqrt((1 - p * p) * (1 - q * q));
-}
+double cosine_of_sum(double p, double q) { return p * q - std::sqrt((1 - p * p) * (1 - q * q)); }
 
 // The square of the distance of two gradients.
 double squared(double a, double b, double cosine) { return a * a + b * b - 2 * a * b * cosine; }
@@ -87,9 +85,9 @@ double logistic_difference_up(double rho) {
           if (up < least) continue;
           most = std::max(most, up);
           finer.push_back(part);
-          least = std::max(least, squared(at.length(part.i), at.length(part.j),
-                                          cosine_of_sum(Cosines::cosine(part.i),
-                                                        Cosines::cosine(part.j))));
+          least = std::max(
+              least, squared(at.length(part.i), at.length(part.j),
+                             cosine_of_sum(Cosines::cosine(part.i), Cosines::cosine(part.j))));
         }
       }
     }
@@ -111,8 +109,8 @@ double gradient_difference_up(const Problem& problem, const Neighbors& who, doub
   } else {
     slopes = 1 / (1 + exp(Wide(-Wide(rho))));
   }
-  return std::min(naive, round_up(Wide(who.rows_per_person) * slopes *
-                                  Wide(problem.full_row_norm_up())));
+  return std::min(naive,
+                  round_up(Wide(who.rows_per_person) * slopes * Wide(problem.full_row_norm_up())));
 }
 
 }  // namespace gibbsite

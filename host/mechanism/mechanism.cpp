@@ -150,7 +150,8 @@ std::string_view time_tells(const auto& /*m*/) { return minimizes; }
 
 std::string basis(const Path& m) {
   return fmt::format("It holds whether or not the chain of {:.10g} noisy steps{} has converged",
-                     m.iterations, m.ball > 0 ? fmt::format(" in a ball of radius {:.4g}", m.ball) : "");
+                     m.iterations,
+                     m.ball > 0 ? fmt::format(" in a ball of radius {:.4g}", m.ball) : "");
 }
 std::string basis(const Whitened& m) {
   return fmt::format(

@@ -35,8 +35,8 @@ Cost cost_of(double passes, double work, std::uint64_t draws);
 bool in_reach(const Cost& cost);
 std::string out_of_reach(const Cost& cost);
 
-/// Of draws by a chain or by proposals: S and mu of one draw and the gap of all, with what the computed
-/// noise costs.
+/// Of draws by a chain or by proposals: S and mu of one draw and the gap of all, with what the
+/// computed noise costs.
 template <class Noise>
 Analysis gibbs_analysis(const Problem& problem, const Neighbors& who, std::uint64_t draws,
                         double sensitivity, double mu_of_one, double tv_gap, const Noise& noise) {

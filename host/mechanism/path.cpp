@@ -202,10 +202,11 @@ PathCertificate path_schedule(const Problem& problem, const Budget& asked, const
     };
     const double mu = share(left);
     const DefaultChoice choice = default_rule(problem, asked, share(asked), m, wishes.iterations);
-    return wishes.step_size ? path_calibrate_fixed(problem, who, mu, choice.prior_precision,
-                                                   *wishes.step_size, choice.iterations, ball)
-                            : path_calibrate_relative(problem, who, mu, choice.prior_precision,
-                                                      choice.relative_step, choice.iterations, ball);
+    return wishes.step_size
+               ? path_calibrate_fixed(problem, who, mu, choice.prior_precision, *wishes.step_size,
+                                      choice.iterations, ball)
+               : path_calibrate_relative(problem, who, mu, choice.prior_precision,
+                                         choice.relative_step, choice.iterations, ball);
   }
   // The other calibrations fix beta for the stationary law; run until its start is forgotten.
   const double prior = m.value_or(1.0);

@@ -27,7 +27,8 @@ void expect_projected(const Vector& theta, double ball) {
   Vector found = theta;
   project_on_ball(found, ball);
   const Wide norm = wide_norm(theta);
-  ASSERT_LE(wide_norm(found), Wide(ball)) << "norm " << static_cast<double>(norm) << ", ball " << ball;
+  ASSERT_LE(wide_norm(found), Wide(ball))
+      << "norm " << static_cast<double>(norm) << ", ball " << ball;
   ASSERT_TRUE(in_ball(found, ball));
   const Wide scale = norm > Wide(ball) ? Wide(Wide(ball) / norm) : Wide(1);
   Wide off = 0;

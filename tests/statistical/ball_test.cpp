@@ -1,13 +1,15 @@
 // Nothing beats the certificate on a ball (docs/ball.md): exact laws of neighbors, by quadrature,
 // of truncated posteriors and of projected chains. Nothing here is random.
+#include "gibbsite/mechanism/ball.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
 
-#include "gibbsite/mechanism/ball.hpp"
 #include "gibbsite/mechanism/path.hpp"
 #include "gibbsite/model/losses/logistic.hpp"
 #include "gibbsite/privacy/gdp.hpp"
@@ -65,57 +67,65 @@ Neighbors neighbors_of(const BallPair& pair) {
 
 const std::vector<double> epsilons{0, 0.01, 0.1, 0.3, 1, 2, 4};
 
-/// delta(epsilon) of exp(-U) cut to [-ball, ball], the worse way, by the midpoint rule.
-double truncated_delta(const BallPair& pair, double beta, double m, double ball, double epsilon) {
-  constexpr int points = 20000;
-  std::vector<double> density[2];
-  for (const int side : {0, 1}) {
-    const BallRows& rows = side == 0 ? pair.here : pair.there;
-    double sum = 0;
-    for (int i = 0; i < points; ++i) {
-      const double theta = ball * (2 * (i + 0.5) / points - 1);
-      double u = m * theta * theta / 2;
-      for (const BallRow& row : rows) u += beta * losses::logistic::value(row.x * theta, row.y);
-      density[side].push_back(std::exp(-u));
-      sum += density[side].back();
+/// exp(-U) cut to [-ball, ball] for both of a pair, by the midpoint rule.
+class TruncatedPair {
+ public:
+  TruncatedPair(const BallPair& pair, double beta, double m, double ball) {
+    for (const std::size_t side : {0U, 1U}) {
+      std::vector<double>& density = density_[side];
+      double sum = 0;
+      for (int i = 0; i < points; ++i) {
+        const double theta = ball * (2 * (i + 0.5) / points - 1);
+        double u = m * theta * theta / 2;
+        for (const BallRow& row : side == 0 ? pair.here : pair.there) {
+          u += beta * losses::logistic::value(row.x * theta, row.y);
+        }
+        density.push_back(std::exp(-u));
+        sum += density.back();
+      }
+      for (double& v : density) v /= sum;
     }
-    for (double& v : density[side]) v /= sum;
   }
-  double worst = 0;
-  for (const int way : {0, 1}) {
-    double sum = 0;
-    for (int i = 0; i < points; ++i) {
-      const auto k = static_cast<std::size_t>(i);
-      sum += std::max(0.0, density[way][k] - std::exp(epsilon) * density[1 - way][k]);
+  /// delta(epsilon), the worse way.
+  [[nodiscard]] double delta(double epsilon) const {
+    double worst = 0;
+    for (const std::size_t way : {0U, 1U}) {
+      double sum = 0;
+      for (std::size_t k = 0; k < points; ++k) {
+        sum += std::max(0.0, density_[way][k] - std::exp(epsilon) * density_[1 - way][k]);
+      }
+      worst = std::max(worst, sum);
     }
-    worst = std::max(worst, sum);
+    return worst;
   }
-  return worst;
-}
+
+ private:
+  static constexpr int points = 4000;
+  std::array<std::vector<double>, 2> density_;
+};
 
 /// Whether delta exceeds that of mu somewhere, by more than `error`.
 template <class Delta>
 bool beats(const Delta& delta, double mu, double error) {
-  return std::ranges::any_of(epsilons, [&](double epsilon) {
-    return delta(epsilon) > gdp_delta_up(epsilon, mu) + error;
-  });
+  return std::ranges::any_of(
+      epsilons, [&](double epsilon) { return delta(epsilon) > gdp_delta_up(epsilon, mu) + error; });
 }
 
 TEST(BallLaw, TruncatedPosteriorsKeepTheirCurve) {
   int tight = 0;
-  for (const std::size_t n : {0U, 3U, 30U}) {
+  for (const std::size_t n : {0U, 10U}) {
     for (const BallPair& pair : ball_pairs(n)) {
       for (const double ball : {0.3, 1.0, 3.0}) {
         for (const double beta : {0.3, 1.0, 4.0}) {
           for (const double m : {0.2, 2.0}) {
             const double S =
                 beta * gradient_difference_up(ball_problem(pair), neighbors_of(pair), ball);
-            const auto exact = [&](double epsilon) {
-              return truncated_delta(pair, beta, m, ball, epsilon);
-            };
-            EXPECT_FALSE(beats(exact, S / std::sqrt(m), 1e-7))
-                << pair.name << ", n " << n << ", ball " << ball << ", beta " << beta << ", m " << m;
-            tight += beats(exact, S / std::sqrt(m) / 2, 1e-7);
+            const TruncatedPair laws(pair, beta, m, ball);
+            const auto exact = [&](double epsilon) { return laws.delta(epsilon); };
+            EXPECT_FALSE(beats(exact, S / std::sqrt(m), 1e-6))
+                << pair.name << ", n " << n << ", ball " << ball << ", beta " << beta << ", m "
+                << m;
+            tight += beats(exact, S / std::sqrt(m) / 2, 1e-6);
           }
         }
       }
@@ -171,8 +181,8 @@ TEST(BallLaw, ProjectedChainsAreNotBeaten) {
             if (T > 1) laws.step();
             if (T != 1 && T != 2 && T != 6 && T != 20) continue;
             const auto mu = [&](double share) { return path_mu_up(share * S, m, M, h, T); };
-            EXPECT_FALSE(laws.beats(mu(1))) << pair.name << ", n " << n << ", ball " << ball
-                                            << ", m " << m << ", T " << T;
+            EXPECT_FALSE(laws.beats(mu(1)))
+                << pair.name << ", n " << n << ", ball " << ball << ", m " << m << ", T " << T;
             half += laws.beats(mu(0.5));
             most += laws.beats(mu(0.85));
             ++compared;
@@ -186,11 +196,11 @@ TEST(BallLaw, ProjectedChainsAreNotBeaten) {
   EXPECT_GT(most, 10);
 }
 
-/// Two steps in two dimensions: rows e_1 pull theta along e_1, one row (cos a, sin a) is replaced by
-/// (cos a, -sin a). What e_2 . theta_2 tells, over half-lines.
+/// Two steps in two dimensions: rows e_1 pull theta along e_1, one row (cos a, sin a) is replaced
+/// by (cos a, -sin a), others are 0. What e_2 . theta_2 tells, over half-lines.
 struct PulledAlong {
   double beta = 1.6, angle = 2;
-  int rows = 40;
+  int rows = 40, pulling = 39;
 
   [[nodiscard]] Problem problem() const {
     Problem p;
@@ -209,7 +219,7 @@ struct PulledAlong {
       const auto slope = [&](const Eigen::Vector2d& x) -> Eigen::Vector2d {
         return losses::logistic::residual(x.dot(at), 1.0) * x;
       };
-      return at - h * beta * ((rows - 1) * slope(pull) + slope(row));
+      return at - h * beta * (pulling * slope(pull) + slope(row));
     };
     constexpr int width = 40;  // points each way, 5 a scale
     const double scale = std::sqrt(2 * h), spacing = scale / 5;
@@ -247,8 +257,8 @@ struct PulledAlong {
   }
 };
 
-// The certificate of a ball is about a chain that is kept in it: an open one is found out, and so is
-// one that is kept in a larger ball than it says.
+// The certificate of a ball is about a chain that is kept in it: an open one is found out, and so
+// is one that is kept in a larger ball than it says.
 TEST(BallLaw, AChainThatIsNotProjectedIsFoundOut) {
   const double radius = 0.5, open = 1e9;
   for (const double angle : {1.6, 1.8, 2.0, 2.5}) {
@@ -256,10 +266,13 @@ TEST(BallLaw, AChainThatIsNotProjectedIsFoundOut) {
     EXPECT_FALSE(run.beaten(1, radius, radius)) << angle;
     EXPECT_FALSE(run.beaten(1, open, open)) << angle;  // the certificate without a ball
   }
-  const PulledAlong worst{.angle = 1.8}, away{.angle = 2};
+  const PulledAlong away{.angle = 2};
   EXPECT_TRUE(away.beaten(1, radius, open));
   EXPECT_TRUE(away.beaten(1, radius, 4));
-  EXPECT_TRUE(worst.beaten(0.95, radius, radius));  // the curve is nearly reached
+  // Kept just inside, what the first step told is not drawn in: the curve is nearly reached.
+  const PulledAlong near{.beta = 10, .angle = 1.8, .rows = 160, .pulling = 16};
+  EXPECT_FALSE(near.beaten(1, radius, radius));
+  EXPECT_TRUE(near.beaten(0.95, radius, radius));
 }
 
 }  // namespace

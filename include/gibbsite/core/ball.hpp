@@ -14,8 +14,9 @@ inline constexpr double smallest_ball = 1e-100, largest_ball = 1e100;
 void require_ball(double ball, const std::string& name);
 
 /// theta min(1, B/||theta||), in place, inside the ball in exact arithmetic: ||theta|| <= B for
-/// whatever theta came in; a point is left as it is where a norm rounded up is at most B. 0 where a coordinate is not finite, which no iterate of a plan is. Needs a ball that
-/// `require_ball` takes and d <= 2^40.
+/// whatever theta came in; a point is left as it is where a norm rounded up is at most B. 0 where a
+/// coordinate is not finite, which no iterate of a plan is. Needs a ball that `require_ball` takes
+/// and d <= 2^40.
 void project_on_ball(std::span<double> theta, double ball);
 
 /// ||project_on_ball(theta) - exact projection|| is at most this whatever finite theta is: 5(d +

@@ -16,8 +16,8 @@ struct Path {
   double prior_precision = 0;  ///< m, the strong convexity of U
   double step_size = 0;        ///< h
   double iterations = 0;       ///< T: whole, may exceed 2^64
-  double ball = 0;             ///< B: theta_1 ... theta_(T-1) and what is released are in ||theta|| <=
-                               ///< B; 0: in no ball
+  double ball = 0;  ///< B: theta_1 ... theta_(T-1) and what is released are in ||theta|| <=
+                    ///< B; 0: in no ball
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
