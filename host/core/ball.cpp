@@ -11,7 +11,7 @@
 namespace gibbsite {
 namespace {
 
-constexpr double u = 0x1p-53;
+constexpr double half_ulp = 0x1p-53;  // u
 
 // ||theta|| = norm 2^exponent, norm rounded up by at most (1.6 d + 8) u of it, and from 1 to 2
 // sqrt(d) where theta is not 0. NaN where a coordinate is not finite.
@@ -33,7 +33,8 @@ ScaledNorm scaled_norm_up(std::span<const double> theta) {
     const double scaled = std::ldexp(v, -exponent);
     sum += scaled * scaled;
   }
-  return {std::sqrt(sum) * (1 + (static_cast<double>(theta.size()) + 4) * u * 1.01), exponent};
+  return {std::sqrt(sum) * (1 + (static_cast<double>(theta.size()) + 4) * half_ulp * 1.01),
+          exponent};
 }
 
 // A power of two changes nothing in what is rounded; balls are far from the ends of the range.
@@ -60,7 +61,7 @@ void project_on_ball(std::span<double> theta, double ball) {
   const ScaledNorm norm = scaled_norm_up(theta);
   if (at_most(norm, ball)) return;
   // docs/ball.md, "The projection as computed". The margin also lets in_ball agree.
-  const double margin = 1 - (2 * static_cast<double>(theta.size()) + 16) * u;
+  const double margin = 1 - (2 * static_cast<double>(theta.size()) + 16) * half_ulp;
   const double factor = std::isnan(norm.norm_up) ? 0.0 : ball / norm.norm_up * margin;
   for (double& v : theta) {
     v = factor == 0 ? 0.0 : std::ldexp(v, -norm.exponent) * factor;
@@ -74,7 +75,7 @@ void project_on_ball(std::span<double> theta, double ball, double grid) {
 }
 
 double projection_error_up(std::uint64_t features, double ball) {
-  return round_up(Wide(5) * (Wide(features) + 16) * Wide(u) * Wide(ball));
+  return round_up(Wide(5) * (Wide(features) + 16) * Wide(half_ulp) * Wide(ball));
 }
 
 }  // namespace gibbsite

@@ -10,18 +10,18 @@
 namespace gibbsite {
 namespace {
 
-constexpr int levels = 13;           // cells of side 2^-12 at last
-constexpr double beyond = 400;       // 2 - s(rho) < 1e-3 there
-constexpr double inflation = 1e-11;  // of squares, which rounding moves by less than 1e-13
+constexpr int search_levels = 13;         // cells of side 2^-12 at last
+constexpr double flat_beyond = 400;       // 2 - s(rho) < 1e-3 there
+constexpr double rounding_slack = 1e-11;  // of squares, which rounding moves by less than 1e-13
 
-// Rows at a cosine p to theta, p from -1 to 1 by its place 0 .. 2^levels. A gradient there has a
-// length of sigma(-rho p), which falls with p. From 50 digits and operations that every machine
-// rounds alike; lengths are found when asked for, most never are.
+// Rows at a cosine p to theta, p from -1 to 1 by its place 0 .. 2^search_levels. A gradient there
+// has a length of sigma(-rho p), which falls with p. From 50 digits and operations that every
+// machine rounds alike; lengths are found when asked for, most never are.
 class Cosines {
  public:
   explicit Cosines(double rho) : rho_(rho) {}
 
-  static double cosine(int i) { return std::ldexp(i, 1 - levels) - 1; }
+  static double cosine(int i) { return std::ldexp(i, 1 - search_levels) - 1; }
   double length(int i) {
     double& out = length_[static_cast<std::size_t>(i)];
     if (out == 0) out = static_cast<double>(1 / (1 + exp(Wide(Wide(rho_) * Wide(cosine(i))))));
@@ -30,7 +30,7 @@ class Cosines {
 
  private:
   double rho_;
-  std::vector<double> length_ = std::vector<double>((std::size_t{1} << levels) + 1, 0.0);
+  std::vector<double> length_ = std::vector<double>((std::size_t{1} << search_levels) + 1, 0.0);
 };
 
 // cos(alpha + alpha') of two rows on both sides of the axis.
@@ -67,12 +67,12 @@ bool is_logistic(const Problem& problem) {
 
 double logistic_difference_up(double rho) {
   require_finite_nonnegative(rho, "rho");
-  if (rho > beyond) return 2;
+  if (rho > flat_beyond) return 2;
   Cosines at(rho);
   // Cells that may hold the maximum, halved level by level; the pair (i, j) is as good as (j, i).
   std::vector<Cell> cells{{0, 0}}, finer;
   double least = 0, most = 4;
-  for (int side = 1 << levels; side > 1;) {
+  for (int side = 1 << search_levels; side > 1;) {
     side /= 2;
     finer.clear();
     most = 0;
@@ -94,7 +94,8 @@ double logistic_difference_up(double rho) {
     cells.swap(finer);
   }
   const double quantum = 0x1p-30;
-  return std::min(2.0, std::ceil(std::sqrt(std::max(most, least) + inflation) / quantum) * quantum);
+  return std::min(2.0,
+                  std::ceil(std::sqrt(std::max(most, least) + rounding_slack) / quantum) * quantum);
 }
 
 bool ball_sharpens(const Problem& problem) { return is_logistic(problem); }

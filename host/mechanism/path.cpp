@@ -236,8 +236,10 @@ Offer path_offer(const Problem& problem, const Budget& asked, const Budget& left
     out.why =
         "private at every iteration count, converged or not; says nothing of the distance "
         "to the Gibbs posterior";
-    if (wishes.ball && !ball_sharpens(problem)) {
-      out.why += "; the ball keeps iterates in, it does not lower what one row of this loss can do";
+    if (wishes.ball) {
+      out.why += fmt::format(
+          "; in a ball of radius {:.4g}{}", *wishes.ball,
+          ball_sharpens(problem) ? "" : ", which does not lower what one row of this loss can do");
     }
   }
   return out;
