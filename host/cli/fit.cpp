@@ -168,7 +168,8 @@ struct FitCommand {
     const Wishes wishes = plan.wishes();
     cache_from_string(cache);
     const auto engine_maker = make_backend(backend, {.design = design});
-    const Schema domain = prepare();
+    prepare();
+    const Schema domain = read_schema(schema);
     const Dataset data = read(domain);
     say(describe(plan.constants(domain, data.rows()), budget) + "\n" +
         ingest_report(data, verbose));
@@ -208,14 +209,13 @@ struct FitCommand {
   }
 
   // What every fit asks before it reads a row.
-  [[nodiscard]] Schema prepare() const {
+  void prepare() const {
     require_other_file(out, table.data, "--data");
     require_other_file(out, schema, "--schema");
     require_other_file(out, checkpoint, "--checkpoint");
     require_new(out, force);
     require_writable(out, "--out");
     if (!checkpoint.empty()) require_writable(checkpoint, "--checkpoint");
-    Schema domain = read_schema(schema);
     if (seed) {
       fmt::print(
           stderr,
@@ -224,26 +224,27 @@ struct FitCommand {
           *seed);
     }
     catch_interrupts();
-    return domain;
   }
 
   [[nodiscard]] Key key() const { return seed ? Key::from_seed(*seed) : Key::from_os(); }
 
   void fit_family_model(Family kind) const {
     if (intervals || release_moments || !checkpoint.empty()) {
-      throw BadInput(fmt::format(
-          "{}: has no meaning with --model {}; leave it out",
-          intervals ? "--intervals" : release_moments ? "--release-moments" : "--checkpoint",
-          plan.model));
+      throw BadInput(fmt::format("{}: has no meaning with --model {}; leave it out",
+                                 intervals         ? "--intervals"
+                                 : release_moments ? "--release-moments"
+                                                   : "--checkpoint",
+                                 plan.model));
     }
     if (family.column.empty()) {
-      throw BadInput(fmt::format("--column: is missing; name the column that {} is fitted to",
-                                 plan.model));
+      throw BadInput(
+          fmt::format("--column: is missing; name the column that {} is fitted to", plan.model));
     }
     const Budget budget = plan.budget();
     const FamilyWishes wishes = family.wishes(plan);
     cache_from_string(cache);
-    const Schema domain = family_schema(prepare(), family.column);
+    prepare();
+    const Schema domain = read_column_schema(schema, family.column);
     // Throws on what no table could mend.
     static_cast<void>(family.complete(family_problem(domain, kind, 1)));
     const Dataset data = read(domain, true);
@@ -256,7 +257,8 @@ struct FitCommand {
     say(family_line(made) + "\n");
     const FamilyRelease drawn = fit_family(data, made, key());
     write_new(out, force, [&](Existing existing) { write_family(out, drawn, existing); });
-    say(fmt::format("\n{}\n{}Written: {}; next:\n"
+    say(
+        fmt::format("\n{}\n{}Written: {}; next:\n"
                     "  gibbsite query --model {} --probability '{} > 0.5'\n"
                     "  gibbsite verify {}\n",
                     in_words(drawn.certificate()), family_report(drawn), out, out,
@@ -304,8 +306,7 @@ struct FitCommand {
     options.stop = &stop_flag();
     options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
     options.design = [&how](const std::string& line) { how = line; };
-    return gibbsite::fit(plan.model_of(made), data, made, engine_maker,
-                         key(), options);
+    return gibbsite::fit(plan.model_of(made), data, made, engine_maker, key(), options);
   }
 
   [[nodiscard]] double interval() const { return progress ? 1 : 5; }

@@ -174,7 +174,8 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
       ->required(budget_needed);
   add_number(app, "--prior-precision", prior_precision,
              "precision m of the prior; chosen from public numbers when absent");
-  app.add_option("--model", model, fmt::format("{}; of one --column: bernoulli, categorical, rate, waiting, mean",
+  app.add_option("--model", model,
+                 fmt::format("{}; of one --column: bernoulli, categorical, rate, waiting, mean",
                              fmt::join(loss_names(), ", ")))
       ->type_name("NAME");
   add_number(
@@ -193,9 +194,10 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
              "path: keep every iterate and the model in a ball of this radius about 0; for the "
              "whole logistic loss (--loss-cap 1) one row can do less there");
   add_count(app, "--iterations", iterations, "number of steps T");
-  app.add_option("--calibration", calibration,
-                 "gdp, minami-cor8, minami-thm7 or geumlek-rdp; objective: exact or redberg; families: "
-                 "exact or geumlek-rdp")
+  app.add_option(
+         "--calibration", calibration,
+         "gdp, minami-cor8, minami-thm7 or geumlek-rdp; objective: exact or redberg; families: "
+         "exact or geumlek-rdp")
       ->type_name("NAME");
   app.add_option("--adjacency", adjacency, "replace-one, or add-remove with --rows-cap")
       ->type_name("NAME");

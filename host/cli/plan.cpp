@@ -76,7 +76,7 @@ struct PlanCommand {
     if (shape.schema.empty()) {
       problem = family.problem_of_shape(kind, *shape.rows);
     } else {
-      const Schema domain = family_schema(read_schema(shape.schema), family.column);
+      const Schema domain = read_column_schema(shape.schema, family.column);
       const ReadOptions one_column{.labels = ReadOptions::Labels::optional,
                                    .ignore_extra_columns = true};
       problem = family_problem(

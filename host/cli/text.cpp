@@ -26,12 +26,37 @@ std::size_t columns_of(const std::string& text) {
 }
 
 std::string in_options(std::string_view message) {
-  constexpr std::array<std::string_view, 27> fields{
-      "model",     "prior_precision", "ball",      "step_size",       "iterations",   "tv",
-      "padded",    "epsilon",         "delta",     "rows_per_person", "rows_cap",     "draws",
-      "adjacency", "calibration",     "mechanism", "backend",         "sampler",      "metric",
-      "start",     "checkpoint",      "seed",      "cache",           "remove_cache", "labels",
-      "header",    "design",          "intervals"};
+  constexpr std::array<std::string_view, 31> fields{"model",
+                                                    "prior_precision",
+                                                    "step_size",
+                                                    "iterations",
+                                                    "tv",
+                                                    "padded",
+                                                    "epsilon",
+                                                    "delta",
+                                                    "rows_per_person",
+                                                    "rows_cap",
+                                                    "draws",
+                                                    "adjacency",
+                                                    "calibration",
+                                                    "mechanism",
+                                                    "backend",
+                                                    "sampler",
+                                                    "metric",
+                                                    "start",
+                                                    "checkpoint",
+                                                    "seed",
+                                                    "cache",
+                                                    "remove_cache",
+                                                    "labels",
+                                                    "header",
+                                                    "design",
+                                                    "intervals",
+                                                    "column",
+                                                    "prior",
+                                                    "trim",
+                                                    "variance",
+                                                    "ball"};
   std::string out;
   for (std::size_t at = 0; at < message.size();) {
     const std::size_t end = message[at] == '`' ? message.find('`', at + 1) : std::string_view::npos;

@@ -19,10 +19,10 @@ namespace {
 
 // What a skeptic wants to see recomputed; the rest is equality of fields.
 bool is_headline(std::string_view line) {
-  constexpr std::array<std::string_view, 10> headlines{
-      "guarantee.mu:",       "guarantee.pure:",      "guarantee.delta:",      "guarantee.tv:",
+  constexpr std::array<std::string_view, 12> headlines{
+      "guarantee.mu:",       "guarantee.pure:", "guarantee.reveal:", "guarantee.delta:",      "guarantee.tv:",
       "constants.lipschitz", "constants.smoothness", "constants.sensitivity", "numerics.map_error",
-      "numerics.noise",      "model.coefficients:"};
+      "numerics.noise",      "model.coefficients:", "model.draws:"};
   return std::any_of(headlines.begin(), headlines.end(),
                      [&](std::string_view head) { return line.starts_with(head); });
 }

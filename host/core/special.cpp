@@ -1,8 +1,11 @@
 #include "core/special.hpp"
 
+#include <algorithm>
 #include <boost/math/special_functions/beta.hpp>
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/math/special_functions/gamma.hpp>
+#include <cmath>
+#include <exception>
 
 #include "core/wide_number.hpp"
 
@@ -15,6 +18,17 @@ using Policy = boost::math::policies::policy<
     boost::math::policies::overflow_error<boost::math::policies::ignore_error>,
     boost::math::policies::underflow_error<boost::math::policies::ignore_error>,
     boost::math::policies::max_series_iterations<100'000'000>>;
+
+// Without long double it is five times faster.
+using Double = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
+template <class F>
+double about(F f) {
+  try {
+    return f();
+  } catch (const std::exception&) {  // Boost gives up on some arguments
+    return std::nan("");
+  }
+}
 
 const Number& of(const Wide& x) { return WideNumber::of(x); }
 Wide wide(const Number& x) { return WideNumber::wide(x); }
@@ -41,6 +55,14 @@ Wide gamma_upper(const Wide& a, const Wide& x) {
 Wide normal_cdf(const Wide& z) {
   static const Number root = sqrt(Number(2));
   return wide(boost::math::erfc(Number(-of(z) / root), Policy()) / 2);
+}
+
+double beta_cdf_about(double a, double b, double x) {
+  return about([&] { return boost::math::ibeta(a, b, std::clamp(x, 0.0, 1.0), Double()); });
+}
+
+double gamma_lower_about(double a, double x) {
+  return about([&] { return boost::math::gamma_p(a, std::max(x, 0.0), Double()); });
 }
 
 Wide log_gamma(const Wide& a) { return wide(boost::math::lgamma(of(a), Policy())); }

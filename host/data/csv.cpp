@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <functional>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "data/encoder.hpp"
 #include "data/input.hpp"
@@ -244,6 +246,33 @@ class TableHandler {
 };
 
 }  // namespace
+
+std::vector<CsvRecord> read_csv_records(const std::string& path) {
+  struct Handler {
+    std::vector<CsvRecord> records;
+    CsvRecord current;
+    std::function<std::string()> where;
+    void cell(std::string_view text) { current.cells.emplace_back(text); }
+    bool row() {
+      current.where = where();
+      if (!records.empty() && current.cells.size() != records.front().cells.size()) {
+        throw BadInput(fmt::format("{}: has {} cells, the header has {}; mend the line",
+                                   current.where, current.cells.size(),
+                                   records.front().cells.size()));
+      }
+      records.push_back(std::exchange(current, {}));
+      return true;
+    }
+  };
+  Input input(path, nullptr);
+  Handler handler;
+  CsvReader reader(input, handler);
+  handler.where = [&] { return reader.where(); };
+  reader.read();
+  if (handler.records.empty()) throw BadInput(path + ": is empty; give a header line");
+  check_header(handler.records.front().cells, handler.records.front().where);
+  return std::move(handler.records);
+}
 
 std::vector<std::string> read_csv_header(const std::string& path) {
   Input input(path, {});

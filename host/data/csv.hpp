@@ -9,4 +9,12 @@ namespace gibbsite {
 /// empty file, malformed quotes or a name that is given twice.
 std::vector<std::string> read_csv_header(const std::string& path);
 
+/// A record of a small public table, as text; the header is the first.
+struct CsvRecord {
+  std::string where;  ///< "FILE:LINE"
+  std::vector<std::string> cells;
+};
+/// Throws as read_csv_header, and on a record that has not as many cells as the header.
+std::vector<CsvRecord> read_csv_records(const std::string& path);
+
 }  // namespace gibbsite

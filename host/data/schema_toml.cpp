@@ -12,6 +12,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/model/family_model.hpp"
 #include "gibbsite/model/schema.hpp"
 #include "model/schema_check.hpp"
 
@@ -23,7 +24,8 @@ constexpr std::string_view types_text = "\"number\", \"category\" or \"ignore\""
 
 class SchemaReader {
  public:
-  explicit SchemaReader(const std::string& source) {
+  // `only`: the one column that is wanted.
+  explicit SchemaReader(const std::string& source, std::string only = "") : only_(std::move(only)) {
     lines_.source = source;
     schema_.intercept = true;
   }
@@ -37,13 +39,15 @@ class SchemaReader {
     }
     for (const auto& [key, node] : root)
       collect([&, &key = key, &node = node] { read_key(key, node); });
+    const bool labeled = only_.empty() || schema_.label == only_;
+    if (!labeled) drop_label(schema_);
     if (auto_row_norm_) schema_.row_norm = schema_.auto_row_norm();
     if (!errors_.empty()) collect_checks();
     std::ranges::stable_sort(errors_, {}, &SchemaError::line);
     std::vector<std::string> lines;
     for (const SchemaError& error : errors_) lines.emplace_back(error.what());
     for (const char* key : {"label", "positive", "columns"})
-      if (!root.contains(key))
+      if (!root.contains(key) && (labeled || key == std::string_view("columns")))
         lines.push_back(fmt::format("{}: `{}` is missing; add it", lines_.source, key));
     if (!lines.empty()) throw BadInputs(std::move(lines));
     check_schema(schema_, lines_);
@@ -206,6 +210,8 @@ class SchemaReader {
       column.type = ColumnType::number;
     else if (type_name == "category")
       column.type = ColumnType::category;
+    else if (type_name.empty() && !only_.empty() && name != only_)
+      column.type = ColumnType::ignore;
     else if (type_name.empty())
       fail(at,
            fmt::format("{} is not filled in yet; give type = {}, or remove the line of the label",
@@ -266,6 +272,7 @@ class SchemaReader {
   }
 
   static constexpr std::int64_t max_count = 10'000'000;
+  std::string only_;
   Schema schema_;
   SchemaLines lines_;
   bool auto_row_norm_ = true;
@@ -289,6 +296,14 @@ std::string toml_string(std::string_view text) {
          '"';
 }
 
+std::string text_of(const std::string& path) {
+  Input input(path, nullptr);
+  std::string text;
+  for (std::string_view piece = input.next_piece(); !piece.empty(); piece = input.next_piece())
+    text += piece;
+  return text;
+}
+
 std::string toml_key(std::string_view name) {
   const bool bare = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -303,12 +318,15 @@ Schema parse_schema(const std::string& toml, const std::string& source) {
   return SchemaReader(source).read(toml);
 }
 
-Schema read_schema(const std::string& path) {
-  Input input(path, nullptr);
-  std::string text;
-  for (std::string_view piece = input.next_piece(); !piece.empty(); piece = input.next_piece())
-    text += piece;
-  return parse_schema(text, path);
+Schema parse_column_schema(const std::string& toml, const std::string& source,
+                           const std::string& column) {
+  return family_schema(SchemaReader(source, column).read(toml), column);
+}
+
+Schema read_schema(const std::string& path) { return parse_schema(text_of(path), path); }
+
+Schema read_column_schema(const std::string& path, const std::string& column) {
+  return parse_column_schema(text_of(path), path, column);
 }
 
 std::string to_toml(const Schema& schema) {

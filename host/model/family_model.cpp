@@ -22,11 +22,16 @@ std::vector<std::string> FamilyModel::levels() const {
   return out;
 }
 
+void drop_label(Schema& schema) {
+  schema.label = schema.positive = no_label;
+  schema.negative.clear();
+  schema.refuses_unlisted_label = false;
+}
+
 Schema family_schema(const Schema& whole, const std::string& column) {
   Schema out = whole;
-  out.label = out.positive = no_label;
-  out.negative.clear();
-  out.refuses_unlisted_label = out.intercept = false;
+  drop_label(out);
+  out.intercept = false;
   out.row_norm = 1;
   if (column == whole.label) {
     const bool other = whole.negative.empty() || !whole.refuses_unlisted_label;
@@ -38,9 +43,9 @@ Schema family_schema(const Schema& whole, const std::string& column) {
   }
   const auto found = std::ranges::find(whole.columns, column, &Column::name);
   if (found == whole.columns.end() || found->type == ColumnType::ignore) {
-    throw BadInput(fmt::format(
-        "`column`: {} is {} the schema; give one of its columns", quoted(column),
-        found == whole.columns.end() ? "not in" : "ignored by"));
+    throw BadInput(fmt::format("`column`: {} is {} the schema; give one of its columns",
+                               quoted(column),
+                               found == whole.columns.end() ? "not in" : "ignored by"));
   }
   out.columns = {*found};
   return out;

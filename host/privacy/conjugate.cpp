@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <boost/math/distributions/normal.hpp>
-#include <boost/math/special_functions/beta.hpp>
-#include <boost/math/special_functions/gamma.hpp>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -47,14 +45,12 @@ Wide beta_pair(const Wide& a, const Wide& b, const Wide& h, const Wide& epsilon)
 
 // The same in double, to find where it is largest.
 double beta_pair_about(double a, double b, double h, double epsilon) {
-  using boost::math::ibeta;
-  using boost::math::ibetac;
   const double w = std::lgamma(a + h) + std::lgamma(b) - std::lgamma(a) - std::lgamma(b + h);
   const auto share = [](double logit) { return 1 / (1 + std::exp(-logit)); };
-  const double up = share((w + epsilon) / h), down = share((w - epsilon) / h);
+  const double up = share(-(w + epsilon) / h), down = share((w - epsilon) / h);
   const double e = std::exp(epsilon);
-  return std::max(ibetac(a + h, b, up) - e * ibetac(a, b + h, up),
-                  ibeta(a, b + h, down) - e * ibeta(a + h, b, down));
+  return std::max(beta_cdf_about(b, a + h, up) - e * beta_cdf_about(b + h, a, up),
+                  beta_cdf_about(a, b + h, down) - e * beta_cdf_about(a + h, b, down));
 }
 
 struct Cells {
@@ -196,9 +192,9 @@ double beta_renyi(double a0, double b0, double weight, std::uint64_t rows, doubl
 double beta_renyi_delta_up(double a0, double b0, double weight, std::uint64_t rows,
                            double epsilon) {
   require_beta(a0, b0, weight, rows, epsilon);
-  return least_delta_up(
-      1 + Wide(std::min(a0, b0)) / Wide(weight), epsilon,
-      [&](const Wide& order) { return beta_renyi_wide(a0, b0, weight, rows, order); });
+  return least_delta_up(1 + Wide(std::min(a0, b0)) / Wide(weight), epsilon, [&](const Wide& order) {
+    return beta_renyi_wide(a0, b0, weight, rows, order);
+  });
 }
 
 double gamma_renyi_delta_up(double a, double shift, double epsilon) {

@@ -4,17 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <boost/math/distributions/beta.hpp>
-#include <boost/math/distributions/gamma.hpp>
-#include <boost/math/distributions/normal.hpp>
-#include <boost/math/special_functions/gamma.hpp>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <functional>
 #include <numeric>
 #include <optional>
 
+#include "core/special.hpp"
+#include "data/csv.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 
@@ -50,7 +47,7 @@ std::vector<double> values_of(const FamilyRelease& release, std::size_t at) {
 struct Inference {
   std::function<double(double theta, double s)> log_density;
   std::function<double(double value, double s)> cdf;
-  double lowest = 0, highest = 1;  // of s
+  double lowest = 0, highest = 1;   // of s
   double about = 0, deviation = 0;  // of s given one draw at the draws' mean
 };
 
@@ -78,45 +75,53 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
                        (a - 1) * std::log(x) + (b - 1) * std::log1p(-x);
               },
               [=](double value, double s) {
-                return boost::math::ibeta(0.5 + n * s, 0.5 + n * (1 - s),
-                                          std::clamp(value, 0.0, 1.0));
+                return beta_cdf_about(0.5 + n * s, 0.5 + n * (1 - s), value);
               },
-              0, 1, (theta * total - own) / rn, std::sqrt(theta * (1 - theta) * total) / rn};
+              0,
+              1,
+              (theta * total - own) / rn,
+              std::sqrt(theta * (1 - theta) * total) / rn};
     }
     case Family::rate: {
       const double shape = scale * p.prior[0], rate = scale * p.prior[1] + rn;
       return {[=](double x, double s) { return log_gamma_density(x, shape + rn * s, rate); },
-              [=](double value, double s) {
-                return value > 0 ? boost::math::gamma_p(0.5 + n * s, n * value) : 0.0;
-              },
-              p.lo, p.hi, (theta * rate - shape) / rn, std::sqrt(theta * rate) / rn};
+              [=](double value, double s) { return gamma_lower_about(0.5 + n * s, n * value); },
+              p.lo,
+              p.hi,
+              (theta * rate - shape) / rn,
+              std::sqrt(theta * rate) / rn};
     }
     case Family::waiting: {
       const double shape = scale * p.prior[0] + rn, rate = scale * p.prior[1];
       return {[=](double x, double s) { return log_gamma_density(x, shape, rate + rn * s); },
               [=](double value, double s) {
-                return value > 0 ? boost::math::gamma_q(n, n * s / value) : 0.0;
+                return value > 0 ? 1 - gamma_lower_about(n, n * s / value) : 0.0;
               },
-              p.lo, p.hi, (shape / theta - rate) / rn, std::sqrt(shape) / theta / rn};
+              p.lo,
+              p.hi,
+              (shape / theta - rate) / rn,
+              std::sqrt(shape) / theta / rn};
     }
     case Family::mean:
       break;
   }
   const double m = scale * p.prior[0], g = r / p.variance, precision = m + n * g;
   const double middle = p.lo + (p.hi - p.lo) / 2, sample = std::sqrt(p.variance / n);
-  return {[=](double x, double s) {
-            const double off = x - (m * middle + n * g * s) / precision;
-            return -precision * off * off / 2;
-          },
-          [=](double value, double s) {
-            return std::erfc((s - value) / sample / std::sqrt(2.0)) / 2;
-          },
-          p.lo, p.hi, (theta * precision - m * middle) / (n * g), std::sqrt(precision) / (n * g)};
+  return {
+      [=](double x, double s) {
+        const double off = x - (m * middle + n * g * s) / precision;
+        return -precision * off * off / 2;
+      },
+      [=](double value, double s) { return std::erfc((s - value) / sample / std::sqrt(2.0)) / 2; },
+      p.lo,
+      p.hi,
+      (theta * precision - m * middle) / (n * g),
+      std::sqrt(precision) / (n * g)};
 }
 
 // A grid over what the table's mean may have been: the parameter's law is a mixture.
 ParameterEstimate infer(const FamilyRelease& release, std::size_t at, std::string name) {
-  constexpr std::size_t cells = 400;
+  constexpr std::size_t cells = 200;
   constexpr double reach = 8;  // deviations
   const Inference in = inference_of(release, at);
   const auto& draws = release.model().draws;
@@ -134,11 +139,11 @@ ParameterEstimate infer(const FamilyRelease& release, std::size_t at, std::strin
   for (double& w : weight) total += w = std::exp(w - most);
   const auto quantile = [&](double q) {
     double lo = in.lowest, hi = in.highest;
-    for (int i = 0; i < 50; ++i) {
+    for (int i = 0; i < 34; ++i) {  // to 1e-10 of the range
       const double middle = (lo + hi) / 2;
       double below = 0;
       for (std::size_t j = 0; j < cells; ++j) {
-        if (weight[j] > 1e-12 * total) below += weight[j] * in.cdf(middle, s[j]);
+        if (weight[j] > 1e-9 * total) below += weight[j] * in.cdf(middle, s[j]);
       }
       (below < q * total ? lo : hi) = middle;
     }
@@ -174,7 +179,8 @@ std::size_t index_of(const FamilyRelease& release, std::string_view parameter) {
   const auto found = std::ranges::find(names, parameter);
   if (found == names.end()) {
     throw BadInput(fmt::format("parameter {}: the file has none of that name; give one of {}",
-                               gibbsite::quoted(parameter), shown(fmt::format("{}", fmt::join(names, ", ")))));
+                               gibbsite::quoted(parameter),
+                               shown(fmt::format("{}", fmt::join(names, ", ")))));
   }
   return static_cast<std::size_t>(found - names.begin());
 }
@@ -186,7 +192,7 @@ std::vector<double> outcome_shares(const FamilyRelease& release, const std::vect
   const double theta = draw.front();
   const auto below = [&](double x) {  // P(value < x)
     if (p.family == Family::rate) {
-      return x > 0 ? boost::math::gamma_q(std::ceil(x), theta) : 0.0;
+      return x > 0 ? 1 - gamma_lower_about(std::ceil(x), theta) : 0.0;
     }
     if (p.family == Family::waiting) return x > 0 ? -std::expm1(-theta * x) : 0.0;
     return std::erfc((theta - x) / std::sqrt(2 * p.variance)) / 2;
@@ -247,9 +253,8 @@ Answer probability(const FamilyRelease& release, const std::string& event) {
       const std::string_view right = trimmed(rest.substr(sign.size()));
       const auto number = number_of(right);
       const auto left_values = values_of(release, index_of(release, name));
-      const auto right_values = number
-                                    ? std::vector<double>(left_values.size(), *number)
-                                    : values_of(release, index_of(release, right));
+      const auto right_values = number ? std::vector<double>(left_values.size(), *number)
+                                       : values_of(release, index_of(release, right));
       std::vector<double> holds(left_values.size());
       for (std::size_t i = 0; i < holds.size(); ++i) {
         const double a = left_values[i], b = right_values[i];
@@ -261,41 +266,33 @@ Answer probability(const FamilyRelease& release, const std::string& event) {
   throw BadInput(fmt::format(
       "event {}: must be a parameter, <, <=, > or >=, and a number or another parameter; "
       "parameters are {}",
-      gibbsite::quoted(event), shown(fmt::format("{}", fmt::join(parameter_names(release), ", ")))));
+      gibbsite::quoted(event),
+      shown(fmt::format("{}", fmt::join(parameter_names(release), ", ")))));
 }
 
 UtilityTable read_utilities(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw BadInput(path + ": cannot read; check the path and its permissions");
   UtilityTable out;
-  std::string line;
-  for (std::size_t number = 1; std::getline(file, line); ++number) {
-    if (trimmed(line).empty()) continue;
-    std::vector<std::string> cells;
-    for (std::size_t begin = 0; begin <= line.size();) {
-      const std::size_t end = std::min(line.find(',', begin), line.size());
-      cells.emplace_back(trimmed(std::string_view(line).substr(begin, end - begin)));
-      begin = end + 1;
-    }
-    const auto fail = [&](const std::string& what) {
-      throw BadInput(fmt::format("{}:{}: {}", path, number, what));
-    };
+  out.source = path;
+  for (const CsvRecord& record : read_csv_records(path)) {
+    const auto& cells = record.cells;
     if (out.outcomes.empty()) {
-      if (cells.size() < 2) fail("the header needs an outcome; give response,OUTCOME,...");
+      if (cells.size() < 2) {
+        throw BadInput(record.where + ": the header needs an outcome; give response,OUTCOME,...");
+      }
       out.outcomes.assign(cells.begin() + 1, cells.end());
       continue;
-    }
-    if (cells.size() != out.outcomes.size() + 1) {
-      fail(fmt::format("has {} cells, the header has {}; mend the line", cells.size(),
-                       out.outcomes.size() + 1));
     }
     out.responses.push_back(cells.front());
     auto& row = out.utility.emplace_back();
     for (std::size_t k = 1; k < cells.size(); ++k) {
       const auto value = number_of(cells[k]);
-      if (!value) fail(fmt::format("{} is no number; give the utility of {} under {}",
-                                   gibbsite::quoted(cells[k]), gibbsite::quoted(cells[0]), gibbsite::quoted(out.outcomes[k - 1])));
-      row.push_back(value.value_or(0));
+      if (!value) {
+        throw BadInput(fmt::format("{}: {} is no number; give the utility of {} under {}",
+                                   record.where, gibbsite::quoted(cells[k]),
+                                   gibbsite::quoted(cells[0]),
+                                   gibbsite::quoted(out.outcomes[k - 1])));
+      }
+      row.push_back(*value);
     }
   }
   if (out.responses.empty()) throw BadInput(path + ": has no response; give at least one line");
@@ -308,16 +305,17 @@ BestResponse best_response(const FamilyRelease& release, const UtilityTable& tab
   if (!levels.empty()) {
     for (const auto& outcome : table.outcomes) static_cast<void>(index_of(release, outcome));
     if (table.outcomes.size() != levels.size()) {
-      throw BadInput(fmt::format("utilities: {} outcomes for {} levels; give each level a column",
-                                 table.outcomes.size(), levels.size()));
+      throw BadInput(fmt::format("{}: {} outcomes for {} levels; give each level a column",
+                                 table.source, table.outcomes.size(), levels.size()));
     }
   } else {
     for (const auto& outcome : table.outcomes) {
       const auto value = number_of(outcome);
       if (!value || (!ends.empty() && *value <= ends.back())) {
-        throw BadInput(fmt::format("utilities: outcome {}: must be ascending numbers, the lower "
-                                   "ends of intervals of {}",
-                                   gibbsite::quoted(outcome), gibbsite::quoted(release.model().column())));
+        throw BadInput(fmt::format(
+            "{}: outcome {}: must be ascending numbers, the lower "
+            "ends of intervals of {}",
+            table.source, gibbsite::quoted(outcome), gibbsite::quoted(release.model().column())));
       }
       ends.push_back(*value);
     }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/math/special_functions/beta.hpp>
-#include <boost/math/special_functions/gamma.hpp>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -25,7 +23,7 @@ Law beta_law(const Wide& a, const Wide& b) {
   return {[a, b](const Wide& x) { return beta_cdf(a, b, x, 1 - x); },
           [a, b](const Wide& x) { return beta_cdf(b, a, 1 - x, x); },
           [a = static_cast<double>(a), b = static_cast<double>(b)](double x) {
-            return boost::math::ibeta(a, b, std::clamp(x, 0.0, 1.0));
+            return beta_cdf_about(a, b, x);
           },
           a / (a + b)};
 }
@@ -34,7 +32,7 @@ Law gamma_law(const Wide& shape, const Wide& rate) {
   return {[shape, rate](const Wide& x) { return gamma_lower(shape, rate * x); },
           [shape, rate](const Wide& x) { return gamma_upper(shape, rate * x); },
           [a = static_cast<double>(shape), b = static_cast<double>(rate)](double x) {
-            return boost::math::gamma_p(a, std::max(b * x, 0.0));
+            return gamma_lower_about(a, b * x);
           },
           shape / rate};
 }
@@ -82,7 +80,8 @@ class Inversion {
       for (std::int64_t width = 1; lo < hi; width *= 64) {
         const std::int64_t left = std::max(first_, *guess - width);
         const std::int64_t right = std::min(last_, *guess + width);
-        const bool left_of = right < last_ && !above(right), right_of = left > first_ && above(left - 1);
+        const bool left_of = right < last_ && !above(right),
+                   right_of = left > first_ && above(left - 1);
         if (left_of) lo = std::max(lo, right + 1);
         if (right_of) hi = std::min(hi, left - 1);
         if (left_of || right_of) continue;
@@ -113,26 +112,22 @@ class Inversion {
   }
   // By the law in double: none where that has no digits left.
   [[nodiscard]] std::optional<std::int64_t> look(double u) const {
-    try {
-      double target = u;
-      if (bounds_.cut) {
-        const double start = law_.about(bounds_.low), mass = law_.about(bounds_.high) - start;
-        if (!(mass > 1e-3)) return {};
-        target = start + u * mass;
-      }
-      std::int64_t lo = first_, hi = last_;
-      while (lo < hi) {
-        const std::int64_t middle = lo + (hi - lo) / 2;
-        if (target < law_.about((static_cast<double>(middle) + 0.5) * grid_)) {
-          hi = middle;
-        } else {
-          lo = middle + 1;
-        }
-      }
-      return lo;
-    } catch (const std::exception&) {  // Boost gives up on some arguments in double
-      return {};
+    double target = u;
+    if (bounds_.cut) {
+      const double start = law_.about(bounds_.low), mass = law_.about(bounds_.high) - start;
+      if (!(mass > 1e-3)) return {};
+      target = start + u * mass;
     }
+    std::int64_t lo = first_, hi = last_;
+    while (lo < hi) {
+      const std::int64_t middle = lo + (hi - lo) / 2;
+      if (target < law_.about((static_cast<double>(middle) + 0.5) * grid_)) {
+        hi = middle;
+      } else {
+        lo = middle + 1;
+      }
+    }
+    return lo;
   }
 
   const Law& law_;

@@ -1,5 +1,6 @@
 #pragma once
 // Everything a program that uses gibbsite as a library needs.
+#include "gibbsite/certificate/family_file.hpp"
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
@@ -9,12 +10,16 @@
 #include "gibbsite/data/row_encoder.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/engine/engine.hpp"
+#include "gibbsite/mechanism/family.hpp"
 #include "gibbsite/mechanism/plan.hpp"
+#include "gibbsite/model/family_model.hpp"
 #include "gibbsite/model/model.hpp"
 #include "gibbsite/model/schema.hpp"
 #include "gibbsite/privacy/calibrate.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/release/predict.hpp"
+#include "gibbsite/release/query.hpp"
 #include "gibbsite/run/fit.hpp"
+#include "gibbsite/run/fit_family.hpp"
 #include "gibbsite/run/fit_options.hpp"
 #include "gibbsite/version.hpp"

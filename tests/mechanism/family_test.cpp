@@ -41,10 +41,10 @@ std::vector<FamilyProblem> problems() {
   const std::size_t plain = out.size();
   for (std::size_t i = 0; i < plain; ++i) {
     FamilyProblem cut = out[i];
-    cut.trim = cut.has_levels()                  ? std::pair{0.02, 0.0}
-               : cut.family == Family::mean      ? std::pair{-1.0, 2.0}
-               : cut.family == Family::waiting   ? std::pair{0.02, 1.0}
-                                                 : std::pair{0.5, 8.0};
+    cut.trim = cut.has_levels()                ? std::pair{0.02, 0.0}
+               : cut.family == Family::mean    ? std::pair{-1.0, 2.0}
+               : cut.family == Family::waiting ? std::pair{0.02, 1.0}
+                                               : std::pair{0.5, 8.0};
     out.push_back(cut);
   }
   return out;
@@ -52,7 +52,8 @@ std::vector<FamilyProblem> problems() {
 
 // MECHANISMS 4.3's table: what the exact profile is worth.
 TEST(Families, WeightsAreThoseOfTheReferenceValues) {
-  std::ifstream file(std::string(GIBBSITE_SHARED_DIR) + "/vectors/mechanisms_beta_calibration.json");
+  std::ifstream file(std::string(GIBBSITE_SHARED_DIR) +
+                     "/vectors/mechanisms_beta_calibration.json");
   if (!file) GTEST_SKIP() << "no reference values under " << GIBBSITE_SHARED_DIR;
   const auto cases = nlohmann::json::parse(file)["cases"];
   ASSERT_GE(cases.size(), 3U);
@@ -63,8 +64,9 @@ TEST(Families, WeightsAreThoseOfTheReferenceValues) {
     const auto exact = plan_family(p, budget, {.concentrated = false});
     EXPECT_NEAR(weight_of(exact.mechanism) / value("r_exact"), 1, 1e-8) << c;
     EXPECT_LE(delta_up(exact.guarantee, budget.epsilon), budget.delta);
-    const auto renyi = plan_family(
-        p, budget, {.calibration = Calibration::geumlek_rdp, .concentrated = false});
+    if (value("a0") != 6) continue;  // seconds each
+    const auto renyi =
+        plan_family(p, budget, {.calibration = Calibration::geumlek_rdp, .concentrated = false});
     EXPECT_NEAR(weight_of(renyi.mechanism) / value("r_rdp_order_grid"), 1, 2e-5) << c;
   }
 }
@@ -85,8 +87,10 @@ TEST(Families, AMeanIsGaussianAsTheReferenceValuesSay) {
 }
 
 TEST(Families, PlansKeepTheirBudget) {
-  for (const FamilyProblem& p : problems()) {
-    for (const double epsilon : {0.1, 1.0, 8.0}) {
+  const auto all = problems();
+  for (std::size_t i = 0; i < all.size(); i += support::repeats(1U, 6U)) {
+    const FamilyProblem& p = all[i];
+    for (const double epsilon : {0.1, 8.0}) {
       for (const std::uint64_t draws : {1U, 20U}) {
         for (const bool concentrated : {false, true}) {
           const Budget budget{.epsilon = epsilon, .delta = 1e-6, .draws = draws};
@@ -183,9 +187,9 @@ TEST(Families, RecordRangeIsThatOfEveryPairOfLevels) {
 }
 
 // One trimmed draw of two levels, its exact law on both neighbors: below the claim at every
-// epsilon, within a tenth of it somewhere, and above it with twice the weight.
+// epsilon, within two thirds of it somewhere, and above it with three times the weight.
 TEST(Families, TrimmedLawsOfNeighborsAreBelowTheClaim) {
-  FamilyProblem p = levels(2, 4, {1, 1});
+  FamilyProblem p = levels(2, 4, {0.01, 0.01});
   p.trim = {0.05, 0.0};
   const Budget budget{.epsilon = 1, .delta = 1e-3};
   const auto plan = plan_family(p, budget);
@@ -195,8 +199,8 @@ TEST(Families, TrimmedLawsOfNeighborsAreBelowTheClaim) {
     double sum = 0;
     for (int i = 0; i < cells; ++i) {
       const double x = 0.05 + 0.9 * (i + 0.5) / cells;
-      sum += out[static_cast<std::size_t>(i)] =
-          std::exp(weight * (ones * std::log(x) + (4 - ones) * std::log1p(-x)));
+      sum += out[static_cast<std::size_t>(i)] = std::exp(
+          (weight * ones - 0.99) * std::log(x) + (weight * (4 - ones) - 0.99) * std::log1p(-x));
     }
     for (double& v : out) v /= sum;
     return out;
@@ -219,7 +223,7 @@ TEST(Families, TrimmedLawsOfNeighborsAreBelowTheClaim) {
   const double r = weight_of(plan.mechanism);
   EXPECT_LE(worst(r), 1 + 1e-9);
   EXPECT_GT(worst(r), 0.4);
-  EXPECT_GT(worst(4 * r), 1);
+  EXPECT_GT(worst(3 * r), 1);
 }
 
 template <class F>
@@ -251,9 +255,9 @@ TEST(Families, RefusalsSayWhatToDo) {
               HasSubstr("one row a person"));
   EXPECT_THAT(plan(levels(2, 10, {1, 1}), {.adjacency = Adjacency::add_remove}),
               HasSubstr("replace-one"));
-  EXPECT_THAT(plan(numbers(Family::waiting, 10, 1, 20), {},
-                   {.calibration = Calibration::geumlek_rdp}),
-              HasSubstr("bernoulli, categorical and rate"));
+  EXPECT_THAT(
+      plan(numbers(Family::waiting, 10, 1, 20), {}, {.calibration = Calibration::geumlek_rdp}),
+      HasSubstr("bernoulli, categorical and rate"));
   EXPECT_THAT(plan(levels(2, 10, {1, 1}), {}, {.calibration = Calibration::redberg}),
               HasSubstr("exact or geumlek-rdp"));
   EXPECT_THAT(plan(levels(2, 10, {1e-6, 1e-6}), {.epsilon = 1e-6}, {.concentrated = false}),

@@ -11,6 +11,11 @@ namespace gibbsite {
 Schema read_schema(const std::string& path);
 /// The same from text; `source` names it in errors.
 Schema parse_schema(const std::string& toml, const std::string& source);
+/// The schema of one column alone, as family_schema: needs no label, unless that is the column, and
+/// nothing of other columns. Throws as read_schema, and BadInput when there is no such column.
+Schema read_column_schema(const std::string& path, const std::string& column);
+Schema parse_column_schema(const std::string& toml, const std::string& source,
+                           const std::string& column);
 /// TOML text that parse_schema reads back to an equal schema.
 std::string to_toml(const Schema& schema);
 /// Whether the first line of a table names its columns: said by somebody, or to be told from it.

@@ -20,6 +20,8 @@ struct FamilyModel {
   [[nodiscard]] std::vector<std::string> levels() const;
 };
 
+/// Leaves `schema` with a label that no table has, for readers that ask for one.
+void drop_label(Schema& schema);
 /// A schema of that column alone, by the same rules for its cells, without a label; the label of
 /// `whole` as a column of two levels. Throws BadInput when there is no such column, or it is
 /// ignored.

@@ -12,8 +12,8 @@ namespace gibbsite {
 
 /// About one parameter: a level's share, the mean count, the mean time, the mean.
 struct ParameterEstimate {
-  std::string name;      ///< "yes"; the column's name for numbers
-  double value = 0;      ///< for the people that the table is a sample of
+  std::string name;          ///< "yes"; the column's name for numbers
+  double value = 0;          ///< for the people that the table is a sample of
   double low = 0, high = 0;  ///< 95 %, noise and sample together
 };
 /// What the draws say about the parameters of those people: prior and weight are taken out again.
@@ -35,13 +35,15 @@ Answer probability(const FamilyRelease& release, const std::string& event);
 
 /// Utilities of responses, by what a new person's value turns out to be.
 struct UtilityTable {
+  std::string source = "utilities";    ///< names it in errors
   std::vector<std::string> responses;  ///< [R]
   /// [outcomes]: levels; for numbers lower ends of intervals of the value, the first taking all
   /// below too.
   std::vector<std::string> outcomes;
   std::vector<std::vector<double>> utility;  ///< [R][outcomes]
 };
-/// CSV: a header "response,OUTCOME,...", then a line a response. Throws BadInput "FILE:LINE: ...".
+/// CSV: a header "response,OUTCOME,...", then a line a response. Throws BadInput "FILE:LINE: ..."
+/// on malformed text, outcomes given twice or a utility that is no finite number.
 UtilityTable read_utilities(const std::string& path);
 
 /// One response's expected utility over draws and a new person.
