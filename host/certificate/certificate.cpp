@@ -33,6 +33,7 @@ json settings_json(const auto& mechanism) {
   struct Writer {
     json out;
     void operator()(const char* name, double value, Legal legal) {
+      if (is_absent(legal, value)) return;
       out[name] = counts(legal) ? whole(value) : json(value);
     }
     void operator()(const char* name, Calibration value) { out[name] = to_string(value); }
@@ -49,13 +50,16 @@ Variant settings_from_json(const json& object, Variant out) {
     const json& object;
     const std::string& source;
     void operator()(const char* name, double& value, Legal legal) const {
+      if (legal == Legal::positive_or_absent && !object.contains(name)) return;  // stays 0
       if (counts(legal)) {
         value = static_cast<double>(count_field(object, name, source));
         if (legal == Legal::count) require_at_least(value, 1, source + "." + name);
         return;
       }
       value = number_field(object, name, source);
-      if (legal == Legal::positive) require_finite_positive(value, source + "." + name);
+      if (legal == Legal::positive || legal == Legal::positive_or_absent) {
+        require_finite_positive(value, source + "." + name);
+      }
       if (legal == Legal::nonnegative) require_finite_nonnegative(value, source + "." + name);
     }
     void operator()(const char* name, Calibration& value) const {

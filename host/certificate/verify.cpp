@@ -14,6 +14,7 @@
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/core/backend_names.hpp"
+#include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/model/linear_model.hpp"
@@ -234,6 +235,11 @@ void verify_model(Verifier& v, const json& file) {
     for (const double value : draw) off += std::remainder(value, grid) != 0;
   }
   v.check(off == 0, fmt::format("model.coefficients: {} off the release grid {}", off, grid));
+  if (const auto ball = setting(c.mechanism, "ball")) {
+    const auto inside = [&](const auto& draw) { return in_ball(draw, *ball); };
+    v.check(std::ranges::all_of(linear.draws, inside),
+            fmt::format("model.coefficients: in the ball of radius {}", *ball));
+  }
 }
 
 void verify_family_certificate(Verifier& v, Verification& out, const json& file) {

@@ -220,6 +220,7 @@ struct BenchCommand {
     refuse(plan.rows_cap.has_value(), "--rows-cap");
     refuse(plan.rows_per_person.has_value(), "--rows-per-person");
     refuse(plan.mechanism != "auto", "--mechanism");
+    refuse(plan.ball.has_value(), "--ball");
     refuse(plan.padded, "--padded");
     refuse(plan.calibration != "gdp", "--calibration");
     refuse(plan.adjacency != "replace-one", "--adjacency");

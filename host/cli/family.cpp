@@ -92,7 +92,7 @@ void FamilyArguments::require_of_model(const PlanArguments& plan) const {
     bool given, family;
     const char* name;
   };
-  const std::array<Given, 15> options{{
+  const std::array<Given, 16> options{{
       {!column.empty(), true, "--column"},
       {!prior.empty(), true, "--prior"},
       {diffused, true, "--diffused"},
@@ -105,6 +105,7 @@ void FamilyArguments::require_of_model(const PlanArguments& plan) const {
       {plan.step_size.has_value(), false, "--step-size"},
       {plan.iterations.has_value(), false, "--iterations"},
       {plan.loss_cap.has_value(), false, "--loss-cap"},
+      {plan.ball.has_value(), false, "--ball"},
       {plan.padded, false, "--padded"},
       {of_family && plan.mechanism != "auto" && plan.mechanism != ConjugateDraw::name &&
            plan.mechanism != TrimmedDraw::name,

@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "gibbsite/certificate/certificate.hpp"
+#include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/family_problem.hpp"
 #include "gibbsite/mechanism/learning.hpp"
@@ -189,6 +190,9 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
              "that keeps it; default for those that keep one: 1 % of δ's worth");
   app.add_flag("--padded", padded, "proximal: the same public number of passes over any data");
   add_number(app, "--step-size", step_size, "step size h");
+  add_number(app, "--ball", ball,
+             "path: keep every iterate and the model in a ball of this radius about 0; for the "
+             "whole logistic loss (--loss-cap 1) one row can do less there");
   add_count(app, "--iterations", iterations, "number of steps T");
   app.add_option(
          "--calibration", calibration,
@@ -223,6 +227,7 @@ Wishes PlanArguments::wishes() const {
   if (prior_precision) require_finite_nonnegative(*prior_precision, "--prior-precision");
   if (step_size) require_finite_positive(*step_size, "--step-size");
   if (tv) require_between(*tv, 0, 0.5, "--tv");
+  if (ball) require_ball(*ball, "--ball");
   if (family_named(model)) {
     throw BadInput(fmt::format("--model {}: is for fit and plan; leave it out", model));
   }
@@ -232,6 +237,7 @@ Wishes PlanArguments::wishes() const {
   out.mechanism = mechanism;
   out.calibration = calibration_from_string(calibration);
   out.tv = tv;
+  out.ball = ball;
   out.padded = padded;
   out.step_size = step_size;
   if (iterations) out.iterations = static_cast<double>(*iterations);

@@ -61,7 +61,7 @@ struct TableArguments {
 
 /// Budget and schedule: everything after the data in `gibbsite plan`.
 struct PlanArguments {
-  std::optional<double> epsilon, delta, prior_precision, tv, step_size, loss_cap;
+  std::optional<double> epsilon, delta, prior_precision, tv, step_size, loss_cap, ball;
   std::optional<std::uint64_t> iterations, rows_cap, rows_per_person, draws;
   bool padded = false;
   std::string model = "logistic", mechanism = "auto", calibration = "gdp",

@@ -26,7 +26,7 @@ std::size_t columns_of(const std::string& text) {
 }
 
 std::string in_options(std::string_view message) {
-  constexpr std::array<std::string_view, 30> fields{"model",
+  constexpr std::array<std::string_view, 31> fields{"model",
                                                     "prior_precision",
                                                     "step_size",
                                                     "iterations",
@@ -55,7 +55,8 @@ std::string in_options(std::string_view message) {
                                                     "column",
                                                     "prior",
                                                     "trim",
-                                                    "variance"};
+                                                    "variance",
+                                                    "ball"};
   std::string out;
   for (std::size_t at = 0; at < message.size();) {
     const std::size_t end = message[at] == '`' ? message.find('`', at + 1) : std::string_view::npos;
@@ -152,6 +153,10 @@ std::string cell(const std::optional<double>& value) { return value ? digits(*va
 std::string procedure(const Whitened& m, const Cost& cost) {
   return fmt::format("{} of second moments and {:.0f} capped gradients, {:.0f} passes",
                      m.second_moment_share > 0 ? "two" : "one", m.iterations, cost.passes);
+}
+std::string procedure(const Path& m, const Cost& /*cost*/) {
+  return fmt::format("{} steps of {:.3g}{}", human_count(m.iterations), m.step_size,
+                     m.ball > 0 ? fmt::format(" in a ball of radius {:.4g}", m.ball) : "");
 }
 std::string procedure(const Rejection& /*m*/, const Cost& cost) {
   return fmt::format("proposals until one is accepted, about {} passes", human_count(cost.passes));

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/engine/engine.hpp"
 #include "gibbsite/engine/langevin.hpp"
 
 namespace gibbsite {
@@ -55,6 +57,16 @@ void start_at_random(Ensemble& ensemble, std::span<const double> center, double 
     const std::span<double> theta = ensemble.chain(c);
     fill_normals(ensemble.specs[c].key, ensemble.specs[c].stream, start_step, theta);
     for (std::size_t j = 0; j < theta.size(); ++j) theta[j] = center[j] + deviation * theta[j];
+  }
+}
+
+void advance_in_ball(Engine& engine, Ensemble& ensemble, double ball, std::uint64_t steps) {
+  require_ball(ball, "`ball`");
+  for (; steps > 0 && !ensemble.finished(); --steps) {
+    engine.advance(ensemble, 1);
+    for (std::size_t c = 0; c < ensemble.chains(); ++c) {
+      if (ensemble.step[c] < ensemble.specs[c].iterations) project_on_ball(ensemble.chain(c), ball);
+    }
   }
 }
 

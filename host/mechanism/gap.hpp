@@ -132,7 +132,8 @@ Offer paid_gap_offer(const GapRules<M>& rules, const Problem& problem, const Bud
 template <class M, class Noise>
 Analysis gap_analysis(const M& s, const Problem& problem, const Neighbors& who, std::uint64_t draws,
                       double gap, const Noise& noise) {
-  return gibbs_analysis(problem, who, draws, s.beta,
+  const double sensitivity = problem.sensitivity_up(s.beta, who.adjacency, who.rows_per_person);
+  return gibbs_analysis(problem, who, draws, sensitivity,
                         gibbs_mu_up(problem, who, s.beta, s.prior_precision),
                         kept_gap_up(s.tv_gap, gap, draws), noise);
 }

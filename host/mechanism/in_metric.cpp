@@ -115,6 +115,13 @@ Analysis metric_analysis(const InMetric<Chain>& s, const Problem& problem, const
   if (s.chain.calibration != Calibration::gdp) {
     throw BadInput("calibration: must be gdp in a metric; use the file as it was written");
   }
+  if constexpr (std::is_same_v<Chain, Path>) {
+    if (s.chain.ball != 0) {
+      throw BadInput(
+          "ball: chains in a metric run in none; use the file as it was written, or `mechanism` "
+          "path");
+    }
+  }
   Analysis out = analyze(s.chain, in_metric(problem), who, draws);
   const double numbers = moment_numbers(problem.features);
   const NoiseCost asked = noise_cost_up(AnsweredNoise{numbers}, 1);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/rounding.hpp"
+#include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/core/wide.hpp"
@@ -18,7 +19,7 @@ constexpr int update_roundings = 8;
 }  // namespace
 
 MapBounds map_bounds_up(const Problem& constants, double beta, double prior_precision,
-                        double step_size, double iterations, double start_norm) {
+                        double step_size, double iterations, double start_norm, double ball) {
   const Wide n = constants.rows;
   const Wide d = constants.features;
   const Wide row = constants.full_row_norm_up();
@@ -44,12 +45,17 @@ MapBounds map_bounds_up(const Problem& constants, double beta, double prior_prec
   const Wide residual_error = (sum + gamma_k(residual_roundings)) * residual;
   const Wide update = gamma_k(update_roundings) * slack;
   const Wide growth = loss_part * curvature * logit + update * (1 + h * m);
-  const Wide fixed = loss_part * residual_error + update * (drift + noise) +
+  const Wide projection = ball > 0 ? Wide(projection_error_up(constants.features, ball)) : Wide(0);
+  const Wide fixed = projection + loss_part * residual_error + update * (drift + noise) +
                      gamma_k(normal_roundings) * slack * noise + (growth - update * h * m) * center;
 
   // Computed iterates: B = start + steps (drift + noise + e), e = fixed + growth B.
   const Wide feedback = growth * steps;
   const Wide infinity = std::numeric_limits<double>::infinity();
+  if (ball > 0 && gamma_k(d) < Wide(0.01)) {  // ||theta_k|| <= ball, whatever came before
+    const Wide reach = Wide(ball) + center;
+    return {round_up(fixed + growth * reach), round_up(reach)};
+  }
   if (!(feedback < Wide(0.5)) || !(gamma_k(d) < Wide(0.01))) {
     return {static_cast<double>(infinity), static_cast<double>(infinity)};
   }

@@ -58,8 +58,8 @@ std::optional<double> setting(const Mechanism& mechanism, std::string_view name)
   struct Finder {
     std::string_view name;
     std::optional<double>& found;
-    void operator()(std::string_view field, double value, Legal /*legal*/) const {
-      if (field == name) found = value;
+    void operator()(std::string_view field, double value, Legal legal) const {
+      if (field == name && !is_absent(legal, value)) found = value;
     }
     void operator()(std::string_view /*field*/, Calibration /*value*/) const {}
   };
@@ -149,8 +149,9 @@ std::string_view time_tells(const ReleasesMinimizer auto& /*m*/) {
 std::string_view time_tells(const auto& /*m*/) { return minimizes; }
 
 std::string basis(const Path& m) {
-  return fmt::format("It holds whether or not the chain of {:.10g} noisy steps has converged",
-                     m.iterations);
+  return fmt::format("It holds whether or not the chain of {:.10g} noisy steps{} has converged",
+                     m.iterations,
+                     m.ball > 0 ? fmt::format(" in a ball of radius {:.4g}", m.ball) : "");
 }
 std::string basis(const Whitened& m) {
   return fmt::format(

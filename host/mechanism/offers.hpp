@@ -35,18 +35,17 @@ Cost cost_of(double passes, double work, std::uint64_t draws);
 bool in_reach(const Cost& cost);
 std::string out_of_reach(const Cost& cost);
 
-/// Of draws by a chain or by proposals: mu of one draw and the gap of all, with what the computed
-/// noise costs.
+/// Of draws by a chain or by proposals: S and mu of one draw and the gap of all, with what the
+/// computed noise costs.
 template <class Noise>
 Analysis gibbs_analysis(const Problem& problem, const Neighbors& who, std::uint64_t draws,
-                        double beta, double mu_of_one, double tv_gap, const Noise& noise) {
+                        double sensitivity, double mu_of_one, double tv_gap, const Noise& noise) {
   Analysis out;
   out.map_error = noise.map_error;
   out.tv_gap = tv_gap;
-  out.constants = {
-      {"sensitivity", problem.sensitivity_up(beta, who.adjacency, who.rows_per_person)},
-      {"strong_convexity", noise.strong_convexity},
-      {"smoothness", noise.smoothness}};
+  out.constants = {{"sensitivity", sensitivity},
+                   {"strong_convexity", noise.strong_convexity},
+                   {"smoothness", noise.smoothness}};
   out.release_grid = release_grid(noise);
   out.noise = noise_cost_up(noise, problem.features, draws);
   const double tv = round_up(Wide(tv_gap) + Wide(out.noise.tv));

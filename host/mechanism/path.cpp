@@ -7,8 +7,10 @@
 #include <cmath>
 #include <limits>
 
+#include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "gibbsite/mechanism/ball.hpp"
 #include "gibbsite/mechanism/map_error.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "mechanism/offers.hpp"
@@ -85,16 +87,46 @@ double path_mu_started_up(double sensitivity, double strong_convexity, double sm
                   sqrt(gap * (2 - gap) / (2 * h * one_minus_c_2T)));
 }
 
-PathCertificate path_certificate(const Problem& constants, const Neighbors& who, double beta,
-                                 double prior_precision, double step_size, double iterations) {
+namespace {
+
+// Where iterates stay, and what one person moves of a gradient there: no beta in it.
+struct Place {
+  double ball = 0, difference = 0;
+
+  Place(const Problem& constants, const Neighbors& who, double radius) : ball(radius) {
+    if (ball != 0) {
+      require_ball(ball, "`ball`");
+      if (!(constants.center_norm <= ball)) {
+        throw BadInput(fmt::format(
+            "`ball`: chains start at the prior's center, whose norm is {}, above {}; give a larger "
+            "ball, or another center",
+            constants.center_norm, ball));
+      }
+      if (!(constants.features <= most_features)) {
+        throw BadInput("`ball`: has more than 2^40 features; leave it out");
+      }
+    }
+    difference = gradient_difference_up(constants, who, ball);
+  }
+
+ private:
+  static constexpr std::uint64_t most_features = std::uint64_t{1} << 40;  // of project_on_ball
+};
+
+PathCertificate certificate_at(const Problem& constants, const Neighbors& who, const Place& place,
+                               double beta, double prior_precision, double step_size,
+                               double iterations) {
   PathCertificate out;
   out.beta = beta;
   out.prior_precision = prior_precision;
   out.step_size = step_size;
   out.iterations = iterations;
-  out.sensitivity = constants.sensitivity_up(beta, who.adjacency, who.rows_per_person);
+  out.sensitivity = place.ball == 0
+                        ? constants.sensitivity_up(beta, who.adjacency, who.rows_per_person)
+                        : round_up(Wide(beta) * Wide(place.difference));
   out.smoothness = constants.smoothness_up(beta, prior_precision);
-  const MapBounds bounds = map_bounds_up(constants, beta, prior_precision, step_size, iterations);
+  const MapBounds bounds =
+      map_bounds_up(constants, beta, prior_precision, step_size, iterations, 0, place.ball);
   out.map_error = bounds.map_error;
   out.iterate_norm = bounds.iterate_norm;
   if (!std::isfinite(bounds.map_error)) {
@@ -108,23 +140,35 @@ PathCertificate path_certificate(const Problem& constants, const Neighbors& who,
   return out;
 }
 
+}  // namespace
+
+PathCertificate path_certificate(const Problem& constants, const Neighbors& who, double beta,
+                                 double prior_precision, double step_size, double iterations,
+                                 double ball) {
+  return certificate_at(constants, who, Place(constants, who, ball), beta, prior_precision,
+                        step_size, iterations);
+}
+
 PathCertificate path_calibrate_relative(const Problem& constants, const Neighbors& who, double mu,
                                         double prior_precision, double relative_step,
-                                        double iterations) {
+                                        double iterations, double ball) {
   require_between(relative_step, 0, 2, "relative step");
+  const Place place(constants, who, ball);
   const auto step_at = [&](double beta) {
     return relative_step / (constants.smoothness_up(beta, prior_precision) + prior_precision);
   };
   const auto at = [&](double beta) {
-    return path_certificate(constants, who, beta, prior_precision, step_at(beta), iterations);
+    return certificate_at(constants, who, place, beta, prior_precision, step_at(beta), iterations);
   };
   return largest_beta(
       mu, std::numeric_limits<double>::infinity(), [&](double beta) { return at(beta).mu; }, at);
 }
 
 PathCertificate path_calibrate_fixed(const Problem& constants, const Neighbors& who, double mu,
-                                     double prior_precision, double step_size, double iterations) {
+                                     double prior_precision, double step_size, double iterations,
+                                     double ball) {
   require_finite_positive(step_size, "`step_size`");
+  const Place place(constants, who, ball);
   // h <= 2/(M + m) caps beta: M <= 2/h - m.
   const double slope = constants.smoothness_up(1.0, 0.0);
   const double cap = (2 / step_size - 2 * prior_precision) / slope * (1 - 1e-12);
@@ -135,8 +179,8 @@ PathCertificate path_calibrate_fixed(const Problem& constants, const Neighbors& 
                     step_size, prior_precision, 1 / prior_precision));
   }
   const auto at = [&](double beta) {
-    return path_certificate(constants, who, std::min(beta, cap), prior_precision, step_size,
-                            iterations);
+    return certificate_at(constants, who, place, std::min(beta, cap), prior_precision, step_size,
+                          iterations);
   };
   return largest_beta(
       mu, cap, [&](double beta) { return at(beta).mu * std::max(1.0, beta / cap); }, at);
@@ -151,16 +195,18 @@ PathCertificate path_schedule(const Problem& problem, const Budget& asked, const
                               const Wishes& wishes) {
   const auto& m = problem.prior_precision;
   const Neighbors who = asked.neighbors();
+  const double ball = wishes.ball.value_or(0);
   if (wishes.calibration == Calibration::gdp) {
     const auto share = [](const Budget& of) {
       return gdp_split_down(gdp_mu_down(of.epsilon, of.delta), of.draws);
     };
     const double mu = share(left);
     const DefaultChoice choice = default_rule(problem, asked, share(asked), m, wishes.iterations);
-    return wishes.step_size ? path_calibrate_fixed(problem, who, mu, choice.prior_precision,
-                                                   *wishes.step_size, choice.iterations)
-                            : path_calibrate_relative(problem, who, mu, choice.prior_precision,
-                                                      choice.relative_step, choice.iterations);
+    return wishes.step_size
+               ? path_calibrate_fixed(problem, who, mu, choice.prior_precision, *wishes.step_size,
+                                      choice.iterations, ball)
+               : path_calibrate_relative(problem, who, mu, choice.prior_precision,
+                                         choice.relative_step, choice.iterations, ball);
   }
   // The other calibrations fix beta for the stationary law; run until its start is forgotten.
   const double prior = m.value_or(1.0);
@@ -169,14 +215,14 @@ PathCertificate path_schedule(const Problem& problem, const Budget& asked, const
   const double h = wishes.step_size.value_or(1 / (M + prior));
   const double T = wishes.iterations.value_or(
       std::ceil(std::log(stationary_tolerance) / std::log1p(-std::min(h * prior, 2 - h * M))));
-  return path_certificate(problem, who, beta, prior, h, std::max(T, 1.0));
+  return path_certificate(problem, who, beta, prior, h, std::max(T, 1.0), ball);
 }
 
 Offer path_offer(const Problem& problem, const Budget& asked, const Budget& left,
                  const Wishes& wishes) {
   const PathCertificate found = path_schedule(problem, asked, left, wishes);
   Offer out{.mechanism = Path{wishes.calibration, found.beta, found.prior_precision,
-                              found.step_size, found.iterations}};
+                              found.step_size, found.iterations, wishes.ball.value_or(0)}};
   out.guarantee.mu = draws_mu_up(found.mu, asked.draws);
   out.cost = cost_of(found.iterations, found.iterations, asked.draws);
   if (!(gdp_delta_up(left.epsilon, out.guarantee.mu) <= left.delta)) {
@@ -190,6 +236,11 @@ Offer path_offer(const Problem& problem, const Budget& asked, const Budget& left
     out.why =
         "private at every iteration count, converged or not; says nothing of the distance "
         "to the Gibbs posterior";
+    if (wishes.ball) {
+      out.why += fmt::format(
+          "; in a ball of radius {:.4g}{}", *wishes.ball,
+          ball_sharpens(problem) ? "" : ", which does not lower what one row of this loss can do");
+    }
   }
   return out;
 }
@@ -205,10 +256,10 @@ Offer offer(std::type_identity<Path> /*kind*/, const Problem& problem, const Bud
 
 Analysis analyze(const Path& s, const Problem& problem, const Neighbors& who, std::uint64_t draws) {
   const PathCertificate found =
-      path_certificate(problem, who, s.beta, s.prior_precision, s.step_size, s.iterations);
+      path_certificate(problem, who, s.beta, s.prior_precision, s.step_size, s.iterations, s.ball);
   const ChainNoise noise{s.step_size,      s.iterations,    s.prior_precision,
                          found.smoothness, found.map_error, false};
-  return gibbs_analysis(problem, who, draws, s.beta, found.mu, 0, noise);
+  return gibbs_analysis(problem, who, draws, found.sensitivity, found.mu, 0, noise);
 }
 
 }  // namespace gibbsite

@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/gdp.hpp"
@@ -147,6 +148,20 @@ void validate(const Problem& problem, const Budget& budget, const Wishes& wishes
       wishes.mechanism != MetricProximal::name) {
     throw BadInput(
         "`padded`: belongs to `mechanism` proximal or metric-proximal; give both or neither");
+  }
+  if (wishes.ball) {
+    require_ball(*wishes.ball, "`ball`");
+    if (wishes.mechanism != Path::name) {
+      throw BadInput(fmt::format(
+          "`ball`: only chains of `mechanism` path are kept in one, others have no proof there; "
+          "leave it out, or use path instead of {}",
+          wishes.mechanism));
+    }
+    if (wishes.calibration != Calibration::gdp) {
+      throw BadInput(fmt::format(
+          "`ball`: `calibration` {} is of the posterior on the whole space; give gdp, or no ball",
+          to_string(wishes.calibration)));
+    }
   }
   if (of_objective(wishes.calibration) && wishes.mechanism != ObjectivePerturbation::name) {
     throw BadInput(

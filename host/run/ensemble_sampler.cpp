@@ -117,7 +117,15 @@ class LangevinSampler final : public EnsembleSampler {
       start_at_random(ensemble_, center, deviation);
     }
   }
-  void advance(std::uint64_t steps) override { task_.engine->advance(ensemble_, steps); }
+  void advance(std::uint64_t steps) override {
+    if constexpr (std::is_same_v<M, Path>) {
+      if (settings_.ball > 0) {
+        advance_in_ball(*task_.engine, ensemble_, settings_.ball, steps);
+        return;
+      }
+    }
+    task_.engine->advance(ensemble_, steps);
+  }
 
  private:
   M settings_;

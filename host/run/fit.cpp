@@ -7,6 +7,7 @@
 
 #include "certificate/certify.hpp"
 #include "gibbsite/certificate/verify.hpp"
+#include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "run/intervals.hpp"
@@ -35,8 +36,11 @@ Release release(const Run& run) {
         "release grid: the rounding error of this run is not bounded; ask for fewer iterations");
   }
   LinearModel model = run.model;
+  const auto ball = setting(plan.offer().mechanism, "ball");
   for (auto& draw : model.draws) {
     for (double& value : draw) value = to_grid(value, grid);
+    // After the grid, which hides where computed noise falls: of a function of what is on it.
+    if (ball) project_on_ball(draw, *ball, grid);
   }
   Certificate certificate =
       certify(plan, {run.noise, run.backend, run.model.schema.invalid == Invalid::refuse});

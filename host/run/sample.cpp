@@ -106,7 +106,8 @@ std::string fingerprint_of(const Model& model, const Dataset& data, const Plan& 
                                  to_toml(data.schema), name_of(plan.offer().mechanism));
   struct Writer {
     std::string& text;
-    void operator()(const char* name, double value, Legal /*legal*/) const {
+    void operator()(const char* name, double value, Legal legal) const {
+      if (is_absent(legal, value)) return;
       text += fmt::format("{} {:a} ", name, value);
     }
     void operator()(const char* name, Calibration value) const {

@@ -8,6 +8,7 @@
 
 #include "core/key_access.hpp"
 #include "gibbsite/chains/potential.hpp"
+#include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/map_error.hpp"
 #include "gibbsite/model/model.hpp"
@@ -99,6 +100,43 @@ class Sample : public ::testing::TestWithParam<const char*> {
 };
 INSTANTIATE_TEST_SUITE_P(Backends, Sample, ::testing::Values("reference", "cpu", "emulated"),
                          [](const auto& p) { return std::string(p.param); });
+
+// The planned chains in their ball, interrupted or not; what is released is in it, on the grid.
+TEST_P(Sample, KeepsThePathInItsBall) {
+  model = logistic_regression({.center = {0.1, 0, -0.1, 0}});
+  plan = make_plan(model, data, 3, 200);
+  path_of(plan).ball = 0.3;
+  const StreamKey key = StreamKey::from_seed(5);
+  const auto whole = run(key);
+  std::vector<ChainSpec> specs;
+  for (std::uint32_t c = 0; c < 3; ++c) {
+    specs.push_back({0.3, 0.8, 0.02, 200, model.center, key, c});
+  }
+  Ensemble expected = start(specs, d);
+  advance_in_ball(*backend->load(data.view(), data.y, *model.loss), expected, 0.3, 200);
+  const Release made = release(whole);
+  const double grid =
+      analyze(plan.offer().mechanism, plan.problem, plan.budget.neighbors(), 3).release_grid;
+  int outside = 0;
+  for (std::size_t c = 0; c < 3; ++c) {
+    const std::vector<double> exact(expected.chain(c).begin(), expected.chain(c).end());
+    EXPECT_EQ(whole.model.draws[c], exact);  // the last step is projected when it is released
+    outside += !in_ball(exact, 0.3);
+    std::vector<double> rounded = exact;
+    for (double& v : rounded) v = std::nearbyint(v / grid) * grid;
+    project_on_ball(rounded, 0.3, grid);
+    EXPECT_EQ(made.model().draws[c], rounded);
+    EXPECT_TRUE(in_ball(made.model().draws[c], 0.3));
+  }
+  EXPECT_GT(outside, 0);
+  EXPECT_NE(interrupt(key, 2, kept), "not interrupted");
+  path_of(plan).ball = 0.31;
+  EXPECT_THAT(error(kept, key), HasSubstr("the data or the plan changed"));
+  path_of(plan).ball = 0;
+  EXPECT_THAT(error(kept, key), HasSubstr("the data or the plan changed"));
+  path_of(plan).ball = 0.3;
+  EXPECT_EQ(run(key, kept).model.draws, whole.model.draws);
+}
 
 TEST_P(Sample, DrawsAreThePlannedChainsOnStreams012) {
   const StreamKey key = fresh();

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "certificate/model_json.hpp"
+#include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "run/example.hpp"
@@ -131,6 +132,7 @@ bool same_promise(const std::string& at, const json& before, const json& after, 
   // The calibrations but gdp: what was set aside for noise is 1 % more than it costs.
   if (at == "/certificate/mechanism/beta") return std::fabs(ratio - 1) <= 1e-12;
   if (at == "/certificate/mechanism/start_gradient_norm") return std::fabs(ratio - 1) <= 1e-12;
+  if (at == "/certificate/mechanism/ball") return std::fabs(ratio - 1) <= 1e-12;
   if (at == "/certificate/mechanism/step_size") return std::fabs(ratio - 1) <= 1e-12;
   if (at == "/certificate/mechanism/calibration") return before != "gdp" && after.is_string();
   if (at == "/certificate/software/version") return after.is_string();
@@ -167,7 +169,7 @@ void tamper(const json& file, const std::string& name, const char* part, Seal se
 }
 
 TEST(Verify, RejectsAnEditOfEveryLeafOfTheCertificate) {
-  for (const std::size_t i : {1U, 4U}) {
+  for (const std::size_t i : {1U, 4U, 17U}) {
     const auto& example = testing::examples()[i];
     tamper(
         to_json(example.release), example.name, "/certificate", [](const json& f) { return f; },
@@ -209,6 +211,36 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfATvCertificate) {
   }
 }
 
+// A ball is in the settings or nowhere: what had none shows none, and none may be lent one.
+TEST(Verify, HoldsABallAgainstItsNumbersAndItsModel) {
+  const auto& examples = testing::examples();
+  const json with = to_json(examples[17].release), without = to_json(examples[0].release);
+  EXPECT_EQ(with["certificate"]["mechanism"]["ball"], 0.5);
+  EXPECT_FALSE(without["certificate"]["mechanism"].contains("ball"));
+  EXPECT_THAT(in_words(with["certificate"]), HasSubstr("in a ball of radius 0.5"));
+  for (const auto& draw : examples[17].release.model().draws) EXPECT_TRUE(in_ball(draw, 0.5));
+  for (const double ball : {0.0, 0.49, 0.51, 1.0, 1e300, -0.5}) {
+    json changed = with;
+    changed["certificate"]["mechanism"]["ball"] = ball;
+    EXPECT_FALSE(verify(resealed(changed)).valid) << ball;
+    json lent = without;
+    lent["certificate"]["mechanism"]["ball"] = ball;
+    EXPECT_FALSE(verify(resealed(lent)).valid) << ball;
+  }
+  json removed = with;
+  removed["certificate"]["mechanism"].erase("ball");
+  EXPECT_FALSE(verify(resealed(removed)).valid);
+  // A coefficient on the grid, but outside of the ball.
+  json outside = with;
+  json& first = outside["model"]["coefficients"][0][0];
+  first = first.get<double>() + 1;
+  outside["model"]["original_units"] =
+      model_json(model_from_json(outside["model"], "model"))["original_units"];
+  const Verification found = verify(resealed(outside));
+  EXPECT_FALSE(found.valid);
+  EXPECT_THAT(found.failures, ::testing::ElementsAre(HasSubstr("in the ball of radius 0.5")));
+}
+
 TEST(Verify, RejectsATvRunThatWasCutShort) {
   struct Cut {
     std::size_t example;
@@ -231,7 +263,7 @@ TEST(Verify, RejectsATvRunThatWasCutShort) {
 
 // The same with the digest computed anew: what carries the promise is caught without it.
 TEST(Verify, RejectsAResealedEditThatStrengthensTheCertificate) {
-  for (const std::size_t i : {0U, 3U, 5U, 11U, 13U}) {
+  for (const std::size_t i : {0U, 3U, 5U, 11U, 13U, 17U}) {
     const auto& example = testing::examples()[i];
     const bool whitened = name_of(example.plan.offer().mechanism) == Whitened::name;
     const bool metric = setting(example.plan.offer().mechanism, "moments_mu").has_value();

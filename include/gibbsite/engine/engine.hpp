@@ -141,6 +141,12 @@ class Engine {
   [[nodiscard]] virtual std::optional<RowFault> first_fault(const RowLimits& limits) const = 0;
 };
 
+/// Like `Engine::advance`, and after every step but a chain's last one theta is projected on
+/// ||theta|| <= ball (core/ball.hpp), by the host, the same for every engine. What the last step
+/// leaves is to be rounded to the release grid before it is projected (docs/ball.md). Chains start
+/// in the ball. Throws what `require_ball` throws.
+void advance_in_ball(Engine& engine, Ensemble& ensemble, double ball, std::uint64_t steps);
+
 class Backend {
  public:
   virtual ~Backend() = default;

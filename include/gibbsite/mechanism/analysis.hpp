@@ -16,8 +16,12 @@ namespace gibbsite {
 
 struct Offer;  // mechanism/plan.hpp
 
-/// What a field of a mechanism may hold.
-enum class Legal { positive, nonnegative, count, count_or_none };
+/// What a field of a mechanism may hold. `positive_or_absent`: 0 for none, which no file shows.
+enum class Legal { positive, positive_or_absent, nonnegative, count, count_or_none };
+/// Whether files, fingerprints and tables leave it out.
+constexpr bool is_absent(Legal legal, double value) {
+  return legal == Legal::positive_or_absent && value == 0;
+}
 
 /// What computed noise costs beside real-valued Gaussian noise (mechanism/noise_law.hpp).
 struct NoiseCost {
@@ -57,6 +61,8 @@ struct Wishes {
   std::optional<double> tv{};
   std::optional<double> step_size{};   ///< h
   std::optional<double> iterations{};  ///< T
+  /// path: B, iterates are kept to ||theta|| <= B (docs/ball.md).
+  std::optional<double> ball{};
   /// proximal: the same public number of passes whatever the data.
   bool padded = false;
 };

@@ -13,8 +13,10 @@ struct MapBounds {
 
 /// Double arithmetic on float storage, chain started within `start_norm` of theta0; rounded up.
 /// e enters the sensitivity as S h + 2 e. map_error is +inf when n, d or T is so large
-/// that rounding could feed on itself.
+/// that rounding could feed on itself. With a ball, theta0 in it, e is of a projection and a step
+/// (docs/ball.md).
 MapBounds map_bounds_up(const Problem& constants, double beta, double prior_precision,
-                        double step_size, double iterations, double start_norm = 0);
+                        double step_size, double iterations, double start_norm = 0,
+                        double ball = 0);
 
 }  // namespace gibbsite

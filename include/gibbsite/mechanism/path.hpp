@@ -16,6 +16,8 @@ struct Path {
   double prior_precision = 0;  ///< m, the strong convexity of U
   double step_size = 0;        ///< h
   double iterations = 0;       ///< T: whole, may exceed 2^64
+  double ball = 0;  ///< B: theta_1 ... theta_(T-1) and what is released are in ||theta|| <=
+                    ///< B; 0: in no ball
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -24,6 +26,7 @@ struct Path {
     visit("prior_precision", self.prior_precision, Legal::nonnegative);
     visit("step_size", self.step_size, Legal::positive);
     visit("iterations", self.iterations, Legal::count);
+    visit("ball", self.ball, Legal::positive_or_absent);
   }
 };
 
@@ -53,17 +56,21 @@ struct PathCertificate {
   double mu = 0;            ///< of one draw, map error included
 };
 
-/// Evaluates the certificate: S + 2e/h in place of S. Throws BadInput when h > 2/M.
+/// Evaluates the certificate: S + 2e/h in place of S. With a ball (docs/ball.md) S is what holds
+/// inside it, and e includes what the projection is off by. Throws BadInput when h > 2/M, the ball
+/// is none that `require_ball` takes, or theta0 is outside of it.
 PathCertificate path_certificate(const Problem& constants, const Neighbors& who, double beta,
-                                 double prior_precision, double step_size, double iterations);
+                                 double prior_precision, double step_size, double iterations,
+                                 double ball = 0);
 
 /// Largest beta (rounded down) with mu_T(beta) <= mu for h = a / (M(beta) + m): `relative_step` a
 /// in (0,2).
 PathCertificate path_calibrate_relative(const Problem& constants, const Neighbors& who, double mu,
                                         double prior_precision, double relative_step,
-                                        double iterations);
+                                        double iterations, double ball = 0);
 /// The same for a fixed step size h; beta is also capped so that h <= 2/(M + m).
 PathCertificate path_calibrate_fixed(const Problem& constants, const Neighbors& who, double mu,
-                                     double prior_precision, double step_size, double iterations);
+                                     double prior_precision, double step_size, double iterations,
+                                     double ball = 0);
 
 }  // namespace gibbsite

@@ -1,0 +1,117 @@
+#include "gibbsite/mechanism/ball.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/wide.hpp"
+
+namespace gibbsite {
+namespace {
+
+constexpr int search_levels = 13;         // cells of side 2^-12 at last
+constexpr double flat_beyond = 400;       // 2 - s(rho) < 1e-3 there
+constexpr double rounding_slack = 1e-11;  // of squares, which rounding moves by less than 1e-13
+
+// Rows at a cosine p to theta, p from -1 to 1 by its place 0 .. 2^search_levels. A gradient there
+// has a length of sigma(-rho p), which falls with p. From 50 digits and operations that every
+// machine rounds alike; lengths are found when asked for, most never are.
+class Cosines {
+ public:
+  explicit Cosines(double rho) : rho_(rho) {}
+
+  static double cosine(int i) { return std::ldexp(i, 1 - search_levels) - 1; }
+  double length(int i) {
+    double& out = length_[static_cast<std::size_t>(i)];
+    if (out == 0) out = static_cast<double>(1 / (1 + exp(Wide(Wide(rho_) * Wide(cosine(i))))));
+    return out;
+  }
+
+ private:
+  double rho_;
+  std::vector<double> length_ = std::vector<double>((std::size_t{1} << search_levels) + 1, 0.0);
+};
+
+// cos(alpha + alpha') of two rows on both sides of the axis.
+double cosine_of_sum(double p, double q) { return p * q - std::sqrt((1 - p * p) * (1 - q * q)); }
+
+// The square of the distance of two gradients.
+double squared(double a, double b, double cosine) { return a * a + b * b - 2 * a * b * cosine; }
+
+// Places from i to i + side of one row, from j of the other.
+struct Cell {
+  int i = 0, j = 0;
+};
+
+// Of all pairs in the cell at most: the square is convex in the lengths, so a corner of theirs is
+// worst, with the angle between the rows that is nearest to pi; it is pi where q = -p.
+double squared_up(Cosines& at, const Cell& cell, int side) {
+  const double p = Cosines::cosine(cell.i), p_up = Cosines::cosine(cell.i + side);
+  const double q = Cosines::cosine(cell.j), q_up = Cosines::cosine(cell.j + side);
+  const double cosine = p + q <= 0 && p_up + q_up >= 0
+                            ? -1.0
+                            : std::min(cosine_of_sum(p, q), cosine_of_sum(p_up, q_up));
+  const double a = at.length(cell.i), a_up = at.length(cell.i + side);
+  const double b = at.length(cell.j), b_up = at.length(cell.j + side);
+  return std::max({squared(a, b, cosine), squared(a, b_up, cosine), squared(a_up, b, cosine),
+                   squared(a_up, b_up, cosine)});
+}
+
+// Not its capped relative: there s(rho) R is above what holds without a ball.
+bool is_logistic(const Problem& problem) {
+  return problem.loss == "logistic" && problem.max_abs_residual == 1;
+}
+
+}  // namespace
+
+double logistic_difference_up(double rho) {
+  require_finite_nonnegative(rho, "rho");
+  if (rho > flat_beyond) return 2;
+  Cosines at(rho);
+  // Cells that may hold the maximum, halved level by level; the pair (i, j) is as good as (j, i).
+  std::vector<Cell> cells{{0, 0}}, finer;
+  double least = 0, most = 4;
+  for (int side = 1 << search_levels; side > 1;) {
+    side /= 2;
+    finer.clear();
+    most = 0;
+    for (const Cell& cell : cells) {
+      for (const int di : {0, side}) {
+        for (const int dj : {0, side}) {
+          const Cell part{cell.i + di, cell.j + dj};
+          if (part.i > part.j) continue;
+          const double up = squared_up(at, part, side);
+          if (up < least) continue;
+          most = std::max(most, up);
+          finer.push_back(part);
+          least = std::max(
+              least, squared(at.length(part.i), at.length(part.j),
+                             cosine_of_sum(Cosines::cosine(part.i), Cosines::cosine(part.j))));
+        }
+      }
+    }
+    cells.swap(finer);
+  }
+  const double quantum = 0x1p-30;
+  return std::min(2.0,
+                  std::ceil(std::sqrt(std::max(most, least) + rounding_slack) / quantum) * quantum);
+}
+
+bool ball_sharpens(const Problem& problem) { return is_logistic(problem); }
+
+double gradient_difference_up(const Problem& problem, const Neighbors& who, double ball) {
+  const double naive = problem.sensitivity_up(1, who.adjacency, who.rows_per_person);
+  if (ball == 0 || !is_logistic(problem)) return naive;
+  const double rho = round_up(Wide(problem.full_row_norm_up()) * Wide(ball));
+  Wide slopes = 1;  // sup of what one row changes, in units of its norm
+  if (who.adjacency == Adjacency::replace_one) {
+    slopes = logistic_difference_up(rho);
+  } else {
+    slopes = 1 / (1 + exp(Wide(-Wide(rho))));
+  }
+  return std::min(naive,
+                  round_up(Wide(who.rows_per_person) * slopes * Wide(problem.full_row_norm_up())));
+}
+
+}  // namespace gibbsite

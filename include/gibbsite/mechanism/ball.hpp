@@ -1,0 +1,23 @@
+#pragma once
+// How much one person's rows move the gradient while iterates stay in a ball (docs/ball.md).
+#include "gibbsite/core/problem.hpp"
+#include "gibbsite/privacy/guarantee.hpp"
+
+namespace gibbsite {
+
+/// s(rho) = sup ||sigma(-u.theta) u - sigma(-u'.theta) u'|| over ||theta|| <= rho and ||u||, ||u'||
+/// <= 1 in any number of dimensions, sigma the logistic function: 1 at rho = 0, 2 at infinity.
+/// Rounded up, by less than 0.1 % (docs/ball.md, "The search"); a multiple of 2^-30, so that fused
+/// operations do not change it. rho >= 0; throws BadInput otherwise.
+double logistic_difference_up(double rho);
+
+/// sup ||grad sum l - grad sum l'|| of neighbors over ||theta|| <= ball, without beta, rounded up:
+/// k R s(RB) (replace-one) or k R sigma(RB) (add/remove) for the logistic loss, R the whole row's
+/// norm. Where no sharper form is proven, as for `logistic-capped`, and with ball = 0, for none:
+/// what `Problem::sensitivity_up` has.
+double gradient_difference_up(const Problem& problem, const Neighbors& who, double ball);
+
+/// Whether a ball makes gradient_difference_up smaller for this loss.
+bool ball_sharpens(const Problem& problem);
+
+}  // namespace gibbsite

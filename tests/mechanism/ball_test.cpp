@@ -1,0 +1,290 @@
+#include "gibbsite/mechanism/ball.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "gibbsite/core/ball.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/wide.hpp"
+#include "gibbsite/mechanism/map_error.hpp"
+#include "gibbsite/mechanism/plan.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+
+namespace gibbsite {
+namespace {
+
+using ::testing::HasSubstr;
+using Vector = std::vector<double>;
+
+Problem in_ball_problem(std::uint64_t rows = 5000, std::uint64_t features = 20) {
+  Problem p;
+  p.rows = rows;
+  p.features = features;
+  p.one_signed = true;
+  return p;
+}
+
+Problem capped_problem() {
+  Problem p = in_ball_problem();
+  p.loss = "logistic-capped";
+  p.max_abs_residual = 0.5;
+  return p;
+}
+
+double sigmoid(double t) { return 1 / (1 + std::exp(-t)); }
+
+TEST(BallSensitivity, IsAboveTheReferenceByLittle) {
+  std::ifstream file(GIBBSITE_SHARED_DIR "/vectors/mechanisms_ball_sensitivity.json");
+  if (!file) GTEST_SKIP() << "the reference values are not here";
+  int compared = 0;
+  const auto cases = nlohmann::json::parse(file).at("cases");
+  for (const auto& c : cases) {
+    if (c["loss"] != "logistic") continue;  // the engine has no squared loss
+    const double reference = std::stod(c["sensitivity_over_R"].get<std::string>());
+    const double found = logistic_difference_up(std::stod(c["RB"].get<std::string>()));
+    EXPECT_GE(found, reference * (1 - 1e-15)) << c;
+    EXPECT_LE(found, reference * 1.001) << c;
+    ++compared;
+  }
+  EXPECT_EQ(compared, 8);
+}
+
+TEST(BallSensitivity, RisesFromOneToTwo) {
+  EXPECT_GE(logistic_difference_up(0), 1);
+  EXPECT_LE(logistic_difference_up(0), 1.0005);
+  double last = 0;
+  for (double rho = 0; rho < 1e4; rho = rho * 1.3 + 0.05) {
+    const double s = logistic_difference_up(rho);
+    EXPECT_GE(s, last * (1 - 1e-3)) << rho;
+    EXPECT_LE(s, 2);
+    last = s;
+  }
+  EXPECT_EQ(logistic_difference_up(1e300), 2);
+  EXPECT_THROW(logistic_difference_up(-1), BadInput);
+  EXPECT_THROW(logistic_difference_up(std::nan("")), BadInput);
+}
+
+Vector random_in_ball(std::mt19937_64& random, std::size_t d, double radius, bool on_the_edge) {
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform;
+  Vector out(d);
+  for (double& v : out) v = normal(random);
+  const double norm = std::sqrt(std::inner_product(out.begin(), out.end(), out.begin(), 0.0));
+  const double length = on_the_edge ? radius : radius * uniform(random);
+  for (double& v : out) v *= length / norm;
+  return out;
+}
+
+double difference(const Vector& theta, const Vector& u, const Vector& v, double cap) {
+  const auto dot = [](const Vector& a, const Vector& b) {
+    return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+  };
+  const double a = std::min(cap, sigmoid(-dot(u, theta))),
+               b = std::min(cap, sigmoid(-dot(v, theta)));
+  double sum = 0;
+  for (std::size_t j = 0; j < u.size(); ++j) {
+    const double gap = a * u[j] - b * v[j];
+    sum += gap * gap;
+  }
+  return std::sqrt(sum);
+}
+
+// The worst pair that a search from many starts finds, rows and theta of any length and direction.
+double searched(double rho, std::size_t d, double cap, std::mt19937_64& random) {
+  std::normal_distribution<double> normal;
+  double best = 0;
+  for (int start = 0; start < 60; ++start) {
+    const bool edge = start % 2 == 0;
+    Vector theta = random_in_ball(random, d, rho, edge);
+    Vector u = random_in_ball(random, d, 1, edge), v = random_in_ball(random, d, 1, edge);
+    double here = difference(theta, u, v, cap), scale = 0.5;
+    for (int move = 0; move < 1500; ++move) {
+      const auto moved = [&](const Vector& from, double radius) {
+        Vector out = from;
+        for (double& x : out) x += scale * radius * normal(random);
+        project_on_ball(out, radius);
+        return out;
+      };
+      const Vector t = moved(theta, rho), a = moved(u, 1), b = moved(v, 1);
+      const double there = difference(t, a, b, cap);
+      if (there > here) {
+        here = there, theta = t, u = a, v = b;
+      } else {
+        scale = std::max(scale * 0.99, 1e-4);
+      }
+    }
+    best = std::max(best, here);
+  }
+  return best;
+}
+
+// Nothing found exceeds the bound, and something comes within 0.5 % of it: half the bound, or the
+// bound of a ball of half the radius, would be found out.
+TEST(BallSensitivity, NoRandomSearchExceedsIt) {
+  std::mt19937_64 random(20250304);
+  for (const double rho : {0.01, 0.3, 1.0, 3.0, 8.0, 40.0}) {
+    const double bound = logistic_difference_up(rho);
+    double best = 0;
+    for (const std::size_t d : {1U, 2U, 3U, 5U}) {
+      const double found = searched(rho, d, 1, random);
+      EXPECT_LE(found, bound) << "rho " << rho << ", d " << d;
+      best = std::max(best, found);
+    }
+    EXPECT_GT(best, 0.995 * bound) << rho;
+    if (rho >= 1) {
+      EXPECT_GT(best, logistic_difference_up(rho / 2)) << rho;
+    }
+  }
+}
+
+// A ball has nothing for the capped loss: whatever its radius, two rows differ by 2cR in it.
+TEST(BallSensitivity, TheCappedLossNeedsNone) {
+  std::mt19937_64 random(20250305);
+  const Neighbors who;
+  for (const double rho : {1e-3, 1.0, 20.0}) {
+    const double found = searched(rho, 2, 0.5, random);
+    EXPECT_LE(found, 1 + 1e-12);
+    EXPECT_GT(found, 0.999);
+    EXPECT_DOUBLE_EQ(gradient_difference_up(capped_problem(), who, rho), 1);
+  }
+  EXPECT_FALSE(ball_sharpens(capped_problem()));
+}
+
+TEST(BallSensitivity, CountsRowsInterceptAndNeighbors) {
+  const Problem p = in_ball_problem();
+  const Neighbors replace, three{Adjacency::replace_one, 3}, add{Adjacency::add_remove, 2};
+  const double s = logistic_difference_up(1);
+  EXPECT_DOUBLE_EQ(gradient_difference_up(p, replace, 1), s);
+  EXPECT_DOUBLE_EQ(gradient_difference_up(p, three, 1), 3 * s);
+  EXPECT_NEAR(gradient_difference_up(p, add, 1), 2 * sigmoid(1), 1e-15);
+  EXPECT_GE(Wide(gradient_difference_up(p, add, 1)), 2 / (1 + exp(Wide(-1))));
+  EXPECT_DOUBLE_EQ(gradient_difference_up(p, replace, 0), 2);
+  EXPECT_DOUBLE_EQ(gradient_difference_up(p, add, 0), 2);
+  EXPECT_DOUBLE_EQ(gradient_difference_up(p, replace, 1e50), 2);
+  Problem wide = p;
+  wide.row_norm = 3;
+  wide.intercept = true;
+  EXPECT_NEAR(gradient_difference_up(wide, replace, 0.5),
+              std::sqrt(10) * logistic_difference_up(std::sqrt(10) * 0.5), 1e-6);
+}
+
+// The largest beta, for both neighbors: it keeps the budget, 1e-9 more does not, and it is as much
+// larger than without a ball as the sensitivity is smaller.
+TEST(BallPath, CalibratesTightly) {
+  const Neighbors replace, add{Adjacency::add_remove, 2};
+  const Problem p = in_ball_problem();
+  for (const Neighbors& who : {replace, add}) {
+    for (const double ball : {0.1, 1.0, 5.0}) {
+      for (const double m : {0.0, 1.0}) {
+        for (const double T : {1.0, 50.0}) {
+          const auto found = path_calibrate_relative(p, who, 0.2, m, 1.5, T, ball);
+          EXPECT_LE(found.mu, 0.2);
+          const double beta = found.beta * (1 + 1e-9);
+          const double h = 1.5 / (p.smoothness_up(beta, m) + m);
+          EXPECT_GT(path_certificate(p, who, beta, m, h, T, ball).mu, 0.2);
+          EXPECT_GT(found.beta, path_calibrate_relative(p, who, 0.2, m, 1.5, T).beta);
+          EXPECT_DOUBLE_EQ(found.sensitivity, found.beta * gradient_difference_up(p, who, ball));
+          const auto fixed = path_calibrate_fixed(p, who, 0.2, m, found.step_size, T, ball);
+          EXPECT_LE(fixed.mu, 0.2);
+          EXPECT_NEAR(fixed.beta, found.beta, 1e-6 * found.beta);
+        }
+      }
+    }
+  }
+}
+
+// What the projection is off by is in e, and iterates are as far from theta0 as the ball allows.
+TEST(BallPath, PaysForItsProjection) {
+  Problem p = in_ball_problem();
+  for (const double ball : {1e-6, 1.0, 1e3}) {
+    const MapBounds bounds = map_bounds_up(p, 0.1, 0, 1e-4, 100, 0, ball);
+    EXPECT_GE(bounds.map_error, projection_error_up(p.features, ball));
+    EXPECT_DOUBLE_EQ(bounds.iterate_norm, ball);
+    // All else as for the chain that starts there and takes a step.
+    const MapBounds one = map_bounds_up(p, 0.1, 0, 1e-4, 1, ball);
+    EXPECT_LE(bounds.map_error, one.map_error + projection_error_up(p.features, ball) * 1.0001);
+  }
+  p.center_norm = 2;
+  EXPECT_DOUBLE_EQ(map_bounds_up(p, 0.1, 0, 1e-4, 100, 0, 3).iterate_norm, 5);
+}
+
+template <class Make>
+void expect_refusal(const Make& make, const char* what) {
+  try {
+    make();
+    FAIL() << what;
+  } catch (const BadInput& error) {
+    EXPECT_THAT(error.what(), HasSubstr("`ball`"));
+    EXPECT_THAT(error.what(), HasSubstr(what));
+  }
+}
+
+TEST(BallPath, RefusesWhatIsNoBallAndWhoHasNone) {
+  Problem p = in_ball_problem();
+  const Budget budget;
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double bad : {0.0, -1.0, 1e-200, 1e200, infinity, std::nan("")}) {
+    expect_refusal([&] { plan(p, budget, {.mechanism = "path", .ball = bad}); }, "a radius");
+  }
+  for (const std::string_view other : mechanism_names()) {
+    if (other == Path::name) continue;
+    expect_refusal([&] { plan(p, budget, {.mechanism = std::string(other), .ball = 1}); },
+                   "only chains of `mechanism` path");
+  }
+  expect_refusal([&] { plan(p, budget, {.ball = 1}); }, "only chains of `mechanism` path");
+  expect_refusal(
+      [&] {
+        plan(p, budget, {.mechanism = "path", .calibration = Calibration::minami_cor8, .ball = 1});
+      },
+      "minami-cor8");
+  p.center_norm = 2;
+  expect_refusal([&] { plan(p, budget, {.mechanism = "path", .ball = 1.9}); }, "start");
+  EXPECT_NO_THROW(plan(p, budget, {.mechanism = "path", .ball = 2}));
+}
+
+TEST(BallPath, IsPlannedWithinItsBudget) {
+  for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
+    for (const double ball : {0.05, 1.0, 20.0}) {
+      for (const double epsilon : {0.1, 1.0, 8.0}) {
+        const Budget budget{epsilon, 1e-6, adjacency, 2, 3};
+        const Problem p = in_ball_problem();
+        const Plan made = plan(p, budget, {.mechanism = "path", .ball = ball});
+        ASSERT_TRUE(made.offer().feasible) << made.offer().why;
+        EXPECT_LE(delta_up(made.offer().guarantee, epsilon), 1e-6);
+        const Path& s = std::get<Path>(made.offer().mechanism);
+        EXPECT_EQ(s.ball, ball);
+        EXPECT_EQ(setting(s, "ball"), ball);
+        const Plan without = plan(p, budget, {.mechanism = "path"});
+        EXPECT_GE(s.beta, std::get<Path>(without.offer().mechanism).beta);
+        EXPECT_EQ(setting(without.offer().mechanism, "ball"), std::nullopt);
+        // The same settings without their ball do not keep it.
+        Path open = s;
+        open.ball = 0;
+        const Analysis found = analyze(open, p, budget.neighbors(), budget.draws);
+        EXPECT_GT(delta_up(found.guarantee, epsilon), 1e-6) << ball;
+      }
+    }
+  }
+  const Plan capped = plan(capped_problem(), Budget{}, {.mechanism = "path", .ball = 1});
+  EXPECT_THAT(capped.offer().why, HasSubstr("does not lower"));
+}
+
+// Chains in a metric have no ball, whatever a file says.
+TEST(BallPath, HasNoBallInAMetric) {
+  const Plan made = plan(in_ball_problem(), Budget{}, {.mechanism = "metric-path"});
+  MetricPath edited = std::get<MetricPath>(made.offer().mechanism);
+  EXPECT_NO_THROW(analyze(edited, in_ball_problem(), {}, 1));
+  edited.chain.ball = 1;
+  EXPECT_THROW(analyze(edited, in_ball_problem(), {}, 1), BadInput);
+}
+
+}  // namespace
+}  // namespace gibbsite
