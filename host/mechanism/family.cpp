@@ -444,20 +444,27 @@ FamilyPlan plan_family(const FamilyProblem& problem, const Budget& budget,
   problem.validate();
   budget.validate();
   require_who(problem, budget.neighbors());
-  if (problem.trim && (wishes.calibration || !wishes.concentrated)) {
+  if (problem.trim && wishes.calibration) {
     throw BadInput(
-        "`trim`: draws that are cut have one calibration and weigh records down; leave "
-        "`calibration` "
-        "and diffused out");
+        "`calibration`: draws that are cut have one of their own; leave it out with `trim`");
   }
-  FamilyPlan out = plan_by(problem, budget, wishes.calibration.value_or(Calibration::exact),
-                           wishes.concentrated);
+  const auto plan = [&](Calibration calibration) {
+    return plan_by(problem, budget, calibration, wishes.concentrated);
+  };
   // Several draws compose better by Renyi divergences, where there are any.
   const bool renyi =
       problem.family == Family::rate || (problem.has_levels() && budget.rows_per_person == 1);
-  if (wishes.calibration || problem.trim || budget.draws == 1 || !renyi) return out;
-  const FamilyPlan other = plan_by(problem, budget, Calibration::geumlek_rdp, wishes.concentrated);
-  return other.deviation < out.deviation ? other : out;
+  if (wishes.calibration || problem.trim || budget.draws == 1 || !renyi) {
+    return plan(wishes.calibration.value_or(Calibration::exact));
+  }
+  std::optional<FamilyPlan> exact;
+  try {
+    exact = plan(Calibration::exact);
+  } catch (const Infeasible&) {
+    return plan(Calibration::geumlek_rdp);
+  }
+  const FamilyPlan other = plan(Calibration::geumlek_rdp);
+  return other.deviation < exact->deviation ? other : *exact;
 }
 
 double best_guess_percent(const FamilyMechanism& mechanism, const FamilyProblem& problem,

@@ -151,8 +151,8 @@ TEST_F(FamilyCli, BadInputIsOneLine) {
            {"takes a category column", {"--model", "categorical", "--column", "wait"}},
            {"rate takes whole counts", {"--model", "rate", "--column", "wait"}},
            {"waiting needs a lowest time above 0", {"--model", "waiting", "--column", "visits"}},
-           {"--prior: must be numbers from 1e-6", answer + Options{"--prior", "0,1"}},
-           {"--prior: must be numbers from 1e-6", answer + Options{"--prior", "-1,1"}},
+           {"--prior: must be numbers, the first from 1e-06", answer + Options{"--prior", "0,1"}},
+           {"--prior: must be numbers, the first from 1e-06", answer + Options{"--prior", "-1,1"}},
            {"--prior: bernoulli takes 2 numbers, got 1", answer + Options{"--prior", "1"}},
            {"--prior", answer + Options{"--prior", "1,x"}},
            {"--trim", party + Options{"--trim", "0.25"}},
@@ -171,6 +171,11 @@ TEST_F(FamilyCli, BadInputIsOneLine) {
            {"--calibration", wait + Options{"--calibration", "geumlek-rdp"}},
            {"--checkpoint: has no meaning", answer + Options{"--checkpoint", "c"}},
            {"--column: has no meaning", {"--column", "answer"}},
+           {"--backend: has no meaning", answer + Options{"--backend", "cpu"}},
+           {"--design: has no meaning", answer + Options{"--design", "blocked"}},
+           {"--diffused: has no meaning", party + Options{"--trim", "0.1", "--diffused"}},
+           {"--calibration: has no", party + Options{"--trim", "0.1", "--calibration", "exact"}},
+           {"fewer --draws", answer + Options{"--draws", "1000000"}, 4},
            {"--delta: is less than", party, 4, "1", "1e-19"},
            {"stronger --prior", answer + Options{"--prior", "1e-6,1e-6"}, 4, "0.01"},
        }) {
@@ -205,6 +210,14 @@ TEST_F(FamilyCli, OneCellDecidesNothing) {
       EXPECT_THAT(refused.err, HasSubstr("private"));
     }
     folder.write("table.toml", "invalid = \"middle\"\n" + schema);
+    if (first) {  // two levels, and no third for what cannot be read: none is silently the first
+      expect_error(fit_of(model, column, {"--force"}), 2, "other = true");
+      const auto at = schema.find(", \"no\"]");
+      ASSERT_NE(at, std::string::npos);
+      std::string other = schema;
+      folder.write("table.toml",
+                   "invalid = \"middle\"\n" + other.replace(at, 7, "], other = true"));
+    }
     const Outcome taken = fit_of(model, column, {"--force"});
     EXPECT_EQ(taken.status, 0) << column << cell << taken.err;
     EXPECT_EQ(gibbsite({"verify", "draws.json"}).status, 0);
@@ -213,6 +226,14 @@ TEST_F(FamilyCli, OneCellDecidesNothing) {
 
 TEST_F(FamilyCli, FilesAreToldApart) {
   ASSERT_EQ(fit_of("bernoulli", "answer").status, 0);
+  // About the people, not about the draw, which the prior pulls to a half.
+  const Outcome share = gibbsite({"query", "--model", "draws.json", "--expectation", "yes",
+                                  "--probability", "yes > 0.02", "--probability", "yes > no"});
+  EXPECT_THAT(share.out, HasSubstr(" ± "));
+  EXPECT_THAT(share.out, HasSubstr("probability of yes > no: "));
+  ASSERT_EQ(fit_of("categorical", "party", {"--force"}).status, 0);
+  expect_error(gibbsite({"query", "--model", "draws.json", "--probability", "A > B"}), 2, "--trim");
+  ASSERT_EQ(fit_of("bernoulli", "answer", {"--force"}).status, 0);
   expect_error(gibbsite({"predict", "--model", "draws.json", "--data", "table.csv"}), 2, "query");
   expect_error(fit_of("bernoulli", "answer"), 2, "draws.json");  // it exists
   expect_error(gibbsite({"query", "--model", "absent.json"}), 2, "absent.json");

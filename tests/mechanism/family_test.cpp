@@ -226,6 +226,40 @@ TEST(Families, TrimmedLawsOfNeighborsAreBelowTheClaim) {
   EXPECT_GT(worst(3 * r), 1);
 }
 
+// The best guess about a person is that of the total variation, which (epsilon, delta) hides.
+TEST(Families, TheBestGuessIsThatOfTheTotalVariation) {
+  const FamilyProblem p = levels(2, 500, {1, 1});
+  const auto plan = plan_family(p, {.epsilon = 1, .delta = 1e-6});
+  const double scale = prior_scale_of(plan.mechanism);
+  const double apart = beta_delta_up(scale, scale, 1, 500, 0);
+  const double guess = best_guess_percent(plan.mechanism, p, plan.guarantee, 1);
+  EXPECT_NEAR(guess, 50 + 50 * apart, 0.1001);
+  EXPECT_GE(guess, 50 + 50 * apart);
+  EXPECT_LT(guess, 56);
+  EXPECT_NEAR(best_guess_percent(plan.guarantee), 73.2, 0.1);
+}
+
+TEST(Families, SeveralDrawsTakeTheBetterComposition) {
+  const FamilyProblem p = levels(2, 10'000, {1, 1});
+  const Budget ten{.epsilon = 1, .delta = 1e-6, .draws = 10};
+  const auto plan = plan_family(p, ten);
+  EXPECT_EQ(std::get<ConjugateDraw>(plan.mechanism).calibration, Calibration::geumlek_rdp);
+  EXPECT_LT(prior_scale_of(plan.mechanism), 250);
+  EXPECT_GT(prior_scale_of(plan_family(p, ten, {.calibration = Calibration::exact}).mechanism),
+            1500);
+}
+
+// Ranges and sizes that people have: planned at once, and the largest prior there is not begun
+// with.
+TEST(Families, WideRangesArePlanned) {
+  for (const FamilyProblem& p :
+       {numbers(Family::rate, 1'000'000, 0, 5'000), numbers(Family::mean, 1000, 0, 100'000),
+        numbers(Family::waiting, 1000, 1e-7, 1e-3), numbers(Family::mean, 1000, 0, 1e-7)}) {
+    const auto plan = plan_family(p, {.epsilon = 1, .delta = 1e-6});
+    EXPECT_LE(delta_up(plan.guarantee, 1), 1e-6) << to_string(p.family);
+  }
+}
+
 template <class F>
 std::string refusal(F f) {
   try {
@@ -240,7 +274,8 @@ TEST(Families, RefusalsSayWhatToDo) {
   const auto plan = [](FamilyProblem p, Budget budget = {}, FamilyWishes wishes = {}) {
     return refusal([&] { plan_family(p, budget, wishes); });
   };
-  EXPECT_THAT(plan(levels(2, 10, {0, 1})), HasSubstr("`prior`: must be numbers from 1e-6"));
+  EXPECT_THAT(plan(levels(2, 10, {0, 1})),
+              HasSubstr("`prior`: must be numbers, the first from 1e-06"));
   EXPECT_THAT(plan(levels(2, 10, {-1, 1})), HasSubstr("`prior`"));
   EXPECT_THAT(plan(levels(2, 10, {1})), HasSubstr("`prior`: bernoulli takes 2 numbers, got 1"));
   EXPECT_THAT(plan(levels(2, 0, {1, 1})), HasSubstr("rows"));
@@ -257,12 +292,30 @@ TEST(Families, RefusalsSayWhatToDo) {
               HasSubstr("replace-one"));
   EXPECT_THAT(
       plan(numbers(Family::waiting, 10, 1, 20), {}, {.calibration = Calibration::geumlek_rdp}),
-      HasSubstr("bernoulli, categorical and rate"));
+      HasSubstr("leave it out for waiting"));
   EXPECT_THAT(plan(levels(2, 10, {1, 1}), {}, {.calibration = Calibration::redberg}),
               HasSubstr("exact or geumlek-rdp"));
   EXPECT_THAT(plan(levels(2, 10, {1e-6, 1e-6}), {.epsilon = 1e-6}, {.concentrated = false}),
               HasSubstr("give a stronger `prior`"));
   EXPECT_EQ(plan(levels(2, 10, {1, 1}), {.rows_per_person = 3}), "");
+}
+
+// Where some table's posterior would be cut to nothing that 50 digits hold, and a law would be
+// lost.
+TEST(Families, ATrimFarFromWhatATableMayHoldIsRefused) {
+  FamilyProblem p = numbers(Family::mean, 10'000, 0, 1e6);
+  p.variance = 1e5;
+  p.prior = {p.default_prior()[0]};
+  p.trim = {500'000.0, 500'000.1};
+  EXPECT_THAT(refusal([&] { plan_family(p, {.epsilon = 1, .delta = 1e-8, .draws = 3}); }),
+              ::testing::HasSubstr("further outside"));
+  p.variance = 1e9;
+  p.trim = {400'000.0, 600'000.0};
+  EXPECT_EQ(refusal([&] { plan_family(p, {.epsilon = 1, .delta = 1e-8}); }), "");
+  FamilyProblem rate = numbers(Family::rate, 1'000'000'000, 0, 1000);
+  rate.trim = {1e-3, 2e-3};
+  EXPECT_THAT(refusal([&] { analyze(TrimmedDraw{1}, rate, {}, 1); }),
+              ::testing::HasSubstr("further outside"));
 }
 
 TEST(Families, RegretFallsWithTheDraws) {

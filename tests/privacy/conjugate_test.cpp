@@ -93,7 +93,7 @@ TEST(Conjugate, NoNeighborsOfASmallTableAreAboveTheBetaProfile) {
   for (const auto& t : tables) {
     for (const double epsilon : {0.01, 0.3, 1.0, 3.0}) {
       const double claim = beta_delta_up(t.a, t.b, t.weight, t.rows, epsilon);
-      const double for_any = beta_delta_up(t.a, t.b, t.weight, most_scanned_rows + 1, epsilon);
+      const double for_any = beta_delta_up(t.a, t.b, t.weight, 1, epsilon);
       EXPECT_LE(claim, for_any);
       double worst = 0;
       for (std::uint64_t k = 0; k < t.rows; ++k) {
@@ -172,13 +172,50 @@ TEST(Conjugate, TailsAreRoundedUp) {
   }
 }
 
+// More rows than are scanned: what fewer give covers them, and is not looser than Renyi.
+TEST(Conjugate, ManyRowsAreNotWorse) {
+  const double few = beta_delta_up(35, 35, 1, 20'000, 1);
+  EXPECT_EQ(beta_delta_up(35, 35, 1, 20'001, 1), few);
+  EXPECT_EQ(beta_delta_up(35, 35, 1, 1'000'000'000, 1), few);
+  EXPECT_LT(few, beta_delta_up(35, 35, 1, 1, 1));
+  EXPECT_LT(few, beta_renyi_delta_up(35, 35, 1, 20'001, 1, 1));
+  EXPECT_LE(beta_delta_up(9e5, 9e5, 1, 1'000'000, 1e-4), beta_delta_up(9e5, 9e5, 1, 1, 1e-4));
+}
+
+// What a search goes by is what the claim comes to.
+TEST(Conjugate, FewDigitsAreEnoughToSearchWith) {
+  for (const double scale : {1.0, 1e3, 1e6, 1e9}) {
+    const double shift = 0.2 * std::sqrt(scale);
+    const auto near = [&](double few, double claim) {
+      EXPECT_NEAR(few / claim, 1, 1e-5) << scale << " " << claim;
+    };
+    near(beta_pair_delta_up(scale, 2 * scale, shift, 1, 0.5, Digits::few),
+         beta_pair_delta_up(scale, 2 * scale, shift, 1, 0.5));
+    near(gamma_pair_delta_up(scale, shift, 0.5, Digits::few),
+         gamma_pair_delta_up(scale, shift, 0.5));
+    near(scale_pair_delta_up(scale, 0.2 / std::sqrt(scale), 0.5, Digits::few),
+         scale_pair_delta_up(scale, 0.2 / std::sqrt(scale), 0.5));
+    near(gamma_renyi_delta_up(scale, shift, 3, 2, Digits::few),
+         gamma_renyi_delta_up(scale, shift, 3, 2));
+  }
+  EXPECT_THROW(gamma_pair_delta_up(1e12, 1, 1), BadInput);  // seconds, and then minutes
+}
+
+// Draws compose in every order: N at ten times the prior's strength beat basic composition.
+TEST(Conjugate, SeveralDrawsComposeByRenyi) {
+  const double one = beta_renyi_delta_up(24, 24, 1, 10'000, 1, 1);
+  EXPECT_GT(beta_renyi_delta_up(24, 24, 1, 10'000, 2, 1), one);
+  EXPECT_LT(beta_renyi_delta_up(240, 240, 1, 10'000, 10, 1), 1e-6);
+  EXPECT_GT(beta_delta_up(240, 240, 1, 10'000, 0.1), 1e-5);
+}
+
 TEST(Conjugate, RenyiIsLooserThanTheProfile) {
   for (const double epsilon : {0.3, 1.0, 3.0}) {
     for (const double weight : {0.05, 0.3, 1.0}) {
       const double exact = beta_delta_up(6, 18, weight, 100, epsilon);
       // The profiles' own slack: nothing below 1e-60 is told apart.
-      EXPECT_GE(beta_renyi_delta_up(6, 18, weight, 100, epsilon) + 2e-60, exact);
-      EXPECT_GE(gamma_renyi_delta_up(6, weight, epsilon) + 2e-60,
+      EXPECT_GE(beta_renyi_delta_up(6, 18, weight, 100, 1, epsilon) + 2e-60, exact);
+      EXPECT_GE(gamma_renyi_delta_up(6, weight, 1, epsilon) + 2e-60,
                 gamma_pair_delta_up(6, weight, epsilon));
     }
   }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include "gibbsite/release/query.hpp"
 #include "gibbsite/run/fit_family.hpp"
@@ -157,6 +158,41 @@ TEST(FamilyDraws, InvertTheirLaws) {
       cut, beyond, {{2000, 0}},
       [&](std::uint64_t, std::uint64_t, std::uint64_t, double x) { return 1 - edge(1 - x); },
       "far above the trim");
+}
+
+// As deep outside of its bounds as plans allow: still inside them, next to the nearer one, and not
+// all at one point.
+TEST(FamilyDraws, KeepTheirLawFarOutside) {
+  struct Case {
+    FamilyProblem p;
+    double weight;
+    std::vector<std::uint64_t> sums;
+    double scale;
+    bool at_low;
+  };
+  FamilyProblem mean = numbers(Family::mean, 1'000'000, 0, 1);
+  mean.variance = 1e-3;
+  mean.trim = {0.5, 0.6};
+  FamilyProblem rate = numbers(Family::rate, 1'000'000, 0, 50);
+  rate.trim = {10.0, 20.0};
+  FamilyProblem shares = levels(2, 40'000'000);
+  shares.trim = {0.2, 0.0};
+  for (const Case& c : {Case{mean, 1, {0}, 0x1p24, true},
+                        {mean, 1, {1'000'000ULL << 24}, 0x1p24, false},
+                        {rate, 1, {0}, 50, true},
+                        {rate, 1, {50'000'000}, 50, false},
+                        {shares, 1, {0, 40'000'000}, 1, true},
+                        {shares, 1, {40'000'000, 0}, 1, false}}) {
+    const auto [low, high] = c.p.has_levels() ? split_trim(c.p, 0, 1, 2) : *c.p.trim;
+    std::set<double> seen;
+    for (std::uint32_t k = 0; k < 6; ++k) {
+      const double x =
+          family_draw(TrimmedDraw{c.weight}, c.p, {c.sums, c.scale}, StreamKey::from_seed(9), k)[0];
+      EXPECT_LT(std::abs(x - (c.at_low ? low : high)), 1e-3 * (high - low)) << c.sums[0];
+      seen.insert(x);
+    }
+    EXPECT_GT(seen.size(), 3U) << c.sums[0];
+  }
 }
 
 // 95 % intervals of what the people's parameter is, over tables and draws: a miss of 0.07 by

@@ -31,7 +31,7 @@ double scale_pair_delta_up(double shape, double ratio_minus_one, double epsilon,
                            Digits digits = Digits::fifty);
 
 /// Of `draws` draws, by Renyi divergences and their conversion (Geumlek, Song, Chaudhuri 2017,
-/// Algorithms 1 to 3), over 97 orders; for one draw looser than the above.
+/// Algorithms 1 to 3), over 137 orders; for one draw looser than the above.
 double beta_renyi_delta_up(double a0, double b0, double weight, std::uint64_t rows,
                            std::uint64_t draws, double epsilon, Digits digits = Digits::fifty);
 double gamma_renyi_delta_up(double a, double shift, std::uint64_t draws, double epsilon,
