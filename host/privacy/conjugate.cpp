@@ -181,7 +181,8 @@ double beta_pair_delta_up(double a, double b, double weight, std::uint64_t recor
                           Digits digits) {
   require_beta(a, b, weight, records, epsilon);
   if (digits == Digits::few) {
-    return beta_pair<double>(a, b, weight * static_cast<double>(records), epsilon);
+    const double few = beta_pair<double>(a, b, weight * static_cast<double>(records), epsilon);
+    if (!std::isnan(few)) return few;
   }
   return as_delta(beta_pair<Wide>(a, b, Wide(weight) * Wide(records), epsilon));
 }
@@ -193,7 +194,10 @@ double beta_delta_up(double a0, double b0, double weight, std::uint64_t rows, do
   const auto about_at = [&](std::uint64_t k) {
     return beta_pair_at<double>(a0, b0, weight, rows, k, epsilon);
   };
-  if (digits == Digits::few) return std::max(about_at(0), about_at(rows - 1));
+  if (digits == Digits::few) {
+    const double first = about_at(0), last = about_at(rows - 1);
+    if (!std::isnan(first) && !std::isnan(last)) return std::max(first, last);
+  }
   // Double is right to 1e-9 of the first probability, which is at most some thousand times delta
   // where delta counts: whatever is within 1e-3 of the largest is evaluated again.
   std::vector<double> about(rows);
@@ -216,7 +220,9 @@ double gamma_pair_delta_up(double a, double shift, double epsilon, Digits digits
   require_shape(a, "`prior`");
   require_shape(shift, "`weight`");
   require_finite_nonnegative(epsilon, "`epsilon`");
-  if (digits == Digits::few) return gamma_pair<double>(a, shift, epsilon);
+  if (digits == Digits::few) {  // not a number where the library gives up
+    if (const double few = gamma_pair<double>(a, shift, epsilon); !std::isnan(few)) return few;
+  }
   return as_delta(gamma_pair<Wide>(a, shift, epsilon));
 }
 
@@ -224,7 +230,11 @@ double scale_pair_delta_up(double shape, double ratio_minus_one, double epsilon,
   require_shape(shape, "`prior`");
   require_shape(ratio_minus_one, "`weight`");
   require_finite_nonnegative(epsilon, "`epsilon`");
-  if (digits == Digits::few) return scale_pair<double>(shape, ratio_minus_one, epsilon);
+  if (digits == Digits::few) {
+    if (const double few = scale_pair<double>(shape, ratio_minus_one, epsilon); !std::isnan(few)) {
+      return few;
+    }
+  }
   return as_delta(scale_pair<Wide>(shape, ratio_minus_one, epsilon));
 }
 
