@@ -129,7 +129,9 @@ inline const std::vector<Example>& examples() {
       make_example("output-pure, 2 draws", example_schema(true), 1000, {1.0, 1e-30, {}, 1, 2},
                    {.mechanism = "output-pure"}, {}),
       make_example("objective, 2 draws", example_schema(true), 1000, {1.0, 1e-6, {}, 1, 2},
-                   {.mechanism = "objective"}, {})};
+                   {.mechanism = "objective"}, {}),
+      make_example("objective-pure, 2 draws", example_schema(true), 1000, {1.0, 1e-20, {}, 1, 2},
+                   {.mechanism = "objective-pure"}, {})};
   return all;
 }
 
