@@ -86,7 +86,7 @@ constexpr double search_share = 1.0 / 64;
 
 // t = phi R^2/Lambda in parts of a row's epsilon, measured (docs/objective-pure.md, "The ridge"),
 // and at most.
-constexpr double curvature_share = 0.1, most_curvature = 0.5;
+constexpr double curvature_share = 1.0 / 16, most_curvature = 0.5;
 
 double pure_objective_ridge(const Problem& problem, const Neighbors& who, double epsilon) {
   const double R = problem.full_row_norm_up();

@@ -59,8 +59,8 @@ TEST(ObjectiveOffer, KeepsTheBudgetAtLargeEpsilonAndSmallDelta) {
       for (const double delta : {1e-10, 1e-11, 1e-12}) {
         Budget budget{.epsilon = epsilon, .delta = delta};
         budget.adjacency = adjacency;
-        const Plan made = plan(problem(400, 3), budget, {.mechanism = "objective"});
-        const Offer& offer = made.offer();
+        const Offer offer = gibbsite::offer(std::type_identity<ObjectivePerturbation>{},
+                                            problem(400, 3), budget, {});
         if (!offer.feasible) continue;
         ++feasible;
         EXPECT_LE(delta_up(offer.guarantee, epsilon), delta) << epsilon;
