@@ -116,7 +116,8 @@ FamilyProblem family_problem_from_json(const json& object) {
   FamilyProblem p;
   const std::string name = text_field(object, "family", source);
   const auto family = family_named(name);
-  if (!family) throw BadInput(fmt::format("constants.family: {} is unknown", gibbsite::quoted(name)));
+  if (!family)
+    throw BadInput(fmt::format("constants.family: {} is unknown", gibbsite::quoted(name)));
   p.family = *family;
   p.rows = count_field(object, "rows", source);
   const auto length = [&](const char* name_of_list) {
@@ -293,9 +294,7 @@ json to_json(const FamilyCertificate& c) {
   return to_json(c, analyze(c.mechanism, c.problem, c.claimed.who, c.draws));
 }
 
-json to_json(const FamilyCertificate& c, const Analysis& found) {
-  return to_json_of(c, found, "");
-}
+json to_json(const FamilyCertificate& c, const Analysis& found) { return to_json_of(c, found, ""); }
 
 Certificate certificate_from_json(const json& object) {
   const std::string source = "certificate";
@@ -311,7 +310,8 @@ FamilyCertificate family_certificate_from_json(const json& object) {
   const json& mechanism = field(object, "mechanism", source);
   const std::string name = text_field(mechanism, "name", "mechanism");
   if (name != ConjugateDraw::name && name != TrimmedDraw::name) {
-    throw BadInput(fmt::format("mechanism.name: {} is none of conjugate, trimmed", gibbsite::quoted(name)));
+    throw BadInput(
+        fmt::format("mechanism.name: {} is none of conjugate, trimmed", gibbsite::quoted(name)));
   }
   FamilyMechanism settings;
   if (name == TrimmedDraw::name) settings = TrimmedDraw{};

@@ -25,10 +25,12 @@ json model_json(const FamilyModel& model) {
 FamilyModel family_model_from_json(const json& model, const std::string& source) {
   const std::string kind = text_field(model, "kind", source);
   const auto family = family_named(kind);
-  if (!family) throw BadInput(fmt::format("{}: kind: {} is no family", source, gibbsite::quoted(kind)));
+  if (!family)
+    throw BadInput(fmt::format("{}: kind: {} is no family", source, gibbsite::quoted(kind)));
   FamilyModel out{*family, schema_from_json(field(model, "preprocessing", source), source), {}};
   if (out.schema.columns.size() != 1) {
-    throw BadInput(source + ": preprocessing: must have one column; use the file as it was written");
+    throw BadInput(source +
+                   ": preprocessing: must have one column; use the file as it was written");
   }
   // Throws where the family does not fit the column.
   const FamilyProblem shape = family_problem(out.schema, *family, 1);
@@ -63,7 +65,8 @@ void write_family(const std::string& path, const FamilyRelease& release, Existin
 FamilyRelease read_family(const std::string& path) {
   const json file = read_untouched_json(path);
   if (!is_of_family(file.at("certificate"))) {
-    throw BadInput(path + ": holds a model of rows, not draws of a family; ask it with gibbsite "
+    throw BadInput(path +
+                   ": holds a model of rows, not draws of a family; ask it with gibbsite "
                    "predict");
   }
   FamilyModel model = family_model_from_json(file.at("model"), path);

@@ -256,9 +256,10 @@ void verify_family_model(Verifier& v, const json& file) {
               file.at("certificate")["digest"] == file_digest(file),
           "digest of the file = " + file_digest(file));
   const FamilyProblem shape = family_problem(model.schema, model.family, p.rows);
-  v.check(shape.family == p.family, "constants.family: the model has " +
-                                        std::string(to_string(shape.family)));
-  v.check(shape.levels == p.levels, fmt::format("constants.levels: the column has {}", shape.levels));
+  v.check(shape.family == p.family,
+          "constants.family: the model has " + std::string(to_string(shape.family)));
+  v.check(shape.levels == p.levels,
+          fmt::format("constants.levels: the column has {}", shape.levels));
   v.check(shape.lo == p.lo && shape.hi == p.hi,
           fmt::format("constants.range: the column has [{}, {}]", shape.lo, shape.hi));
   v.check(c.draws == model.draws.size(),
@@ -276,7 +277,8 @@ void verify_family_model(Verifier& v, const json& file) {
     }
     off += !inside || (p.has_levels() && std::abs(sum - 1) > 1e-12);
   }
-  v.check(off == 0, fmt::format("model.draws: {} off the release grid {} or out of reach", off, grid));
+  v.check(off == 0,
+          fmt::format("model.draws: {} off the release grid {} or out of reach", off, grid));
 }
 
 }  // namespace

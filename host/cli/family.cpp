@@ -23,16 +23,14 @@ std::vector<double> numbers_of(const std::string& list, const char* name) {
 std::pair<double, double> two_of(const std::string& list, const char* name) {
   const auto numbers = numbers_of(list, name);
   if (numbers.size() != 2) {
-    throw BadInput(fmt::format("{}: must be two numbers with a comma between, got '{}'", name,
-                               shown(list)));
+    throw BadInput(
+        fmt::format("{}: must be two numbers with a comma between, got '{}'", name, shown(list)));
   }
   return {numbers[0], numbers[1]};
 }
 
 // "± 0.012": a parameter's deviation as half of an interval.
-std::string plus_minus(double deviation) {
-  return fmt::format("{:.2g}", two_sided_95 * deviation);
-}
+std::string plus_minus(double deviation) { return fmt::format("{:.2g}", two_sided_95 * deviation); }
 
 std::string of_what(const FamilyProblem& p) {
   switch (p.family) {
@@ -52,8 +50,8 @@ std::string of_what(const FamilyProblem& p) {
 std::string prior_words(const FamilyPlan& plan) {
   const FamilyProblem& p = plan.problem;
   const double scale = prior_scale_of(plan.mechanism);
-  const bool alike = std::ranges::adjacent_find(p.prior, std::ranges::not_equal_to{}) ==
-                     p.prior.end();
+  const bool alike =
+      std::ranges::adjacent_find(p.prior, std::ranges::not_equal_to{}) == p.prior.end();
   if (p.has_levels() && alike) return fmt::format("{:.3g} rows a level", scale * p.prior[0]);
   std::string out;
   for (std::size_t i = 0; i < std::min<std::size_t>(p.prior.size(), 4); ++i) {
@@ -65,8 +63,9 @@ std::string prior_words(const FamilyPlan& plan) {
 }  // namespace
 
 void FamilyArguments::add_to(CLI::App& app, bool shape) {
-  app.add_option("--column", column,
-                 "--model bernoulli, categorical, rate, waiting or mean: the column it is fitted to")
+  app.add_option(
+         "--column", column,
+         "--model bernoulli, categorical, rate, waiting or mean: the column it is fitted to")
       ->type_name("NAME");
   app.add_option("--prior", prior,
                  "a family's prior: pseudo-counts of the levels, shape and rate, or a mean's "
@@ -168,8 +167,8 @@ FamilyProblem FamilyArguments::problem_of_shape(Family family, std::uint64_t row
 std::string family_summary(std::span<const FamilyPlan> plans) {
   const FamilyPlan& first = plans.front();
   const FamilyProblem& p = first.problem;
-  std::vector<std::vector<std::string>> lines{
-      {"ε", "mechanism", "a record counts", "prior", "best guess", "estimate ±", "without privacy"}};
+  std::vector<std::vector<std::string>> lines{{"ε", "mechanism", "a record counts", "prior",
+                                               "best guess", "estimate ±", "without privacy"}};
   for (const FamilyPlan& plan : plans) {
     lines.push_back({fmt::format("{:.4g}", plan.budget.epsilon),
                      std::string(name_of(plan.mechanism)),
@@ -177,13 +176,12 @@ std::string family_summary(std::span<const FamilyPlan> plans) {
                      fmt::format("{:.1f} %", best_guess_percent(plan.guarantee)),
                      plus_minus(plan.deviation), plus_minus(plan.sample_deviation)});
   }
-  std::string out = fmt::format(
-      "{} rows, {}, {} {} to release, δ = {:.4g}\n\n{}\n",
-      human_count(static_cast<double>(p.rows)),
-      p.has_levels() ? fmt::format("{} levels", p.levels)
-                     : fmt::format("range [{:.6g}, {:.6g}]", p.lo, p.hi),
-      first.budget.draws, first.budget.draws == 1 ? "draw" : "draws", first.budget.delta,
-      table(lines));
+  std::string out = fmt::format("{} rows, {}, {} {} to release, δ = {:.4g}\n\n{}\n",
+                                human_count(static_cast<double>(p.rows)),
+                                p.has_levels() ? fmt::format("{} levels", p.levels)
+                                               : fmt::format("range [{:.6g}, {:.6g}]", p.lo, p.hi),
+                                first.budget.draws, first.budget.draws == 1 ? "draw" : "draws",
+                                first.budget.delta, table(lines));
   out += fmt::format(
       "best guess: how often whoever knows all other rows is right, at even odds, about one "
       "person's\nestimate ±: of the {}, noise and sample together, 95 % of the time, in the middle "
@@ -192,7 +190,8 @@ std::string family_summary(std::span<const FamilyPlan> plans) {
   if (p.trim) {
     constexpr double failure = 0.05;
     out += fmt::format(
-        "regret: the response that is best over {} draws is worse than the best for their posterior "
+        "regret: the response that is best over {} draws is worse than the best for their "
+        "posterior "
         "by at most\n{:.2g} of the utilities' range with two responses to choose from, {:.2g} with "
         "ten (95 %), and by twice the part\nof the posterior that the trim cuts off: of the prior "
         "{:.2g}; of a table whose parameter lies well inside, next to nothing\n",
@@ -203,10 +202,10 @@ std::string family_summary(std::span<const FamilyPlan> plans) {
 }
 
 std::string family_line(const FamilyPlan& plan) {
-  return fmt::format("mechanism {}: {} {}, a record counts {:.3g}, prior {}, (ε, δ) = ({:.4g}, {:.4g})",
-                     name_of(plan.mechanism), plan.budget.draws,
-                     plan.budget.draws == 1 ? "draw" : "draws", weight_of(plan.mechanism),
-                     prior_words(plan), plan.budget.epsilon, plan.budget.delta);
+  return fmt::format(
+      "mechanism {}: {} {}, a record counts {:.3g}, prior {}, (ε, δ) = ({:.4g}, {:.4g})",
+      name_of(plan.mechanism), plan.budget.draws, plan.budget.draws == 1 ? "draw" : "draws",
+      weight_of(plan.mechanism), prior_words(plan), plan.budget.epsilon, plan.budget.delta);
 }
 
 std::string family_report(const FamilyRelease& release) {
@@ -222,10 +221,11 @@ std::string family_report(const FamilyRelease& release) {
   std::string out = fmt::format("{} of {}:\n{}", to_string(p.family),
                                 shown(release.model().column()), table(lines));
   if (all.size() > most) out += fmt::format("and {} levels with less\n", all.size() - most);
-  out += p.trim ? "mean and quantiles of the draws: their posterior is as flat as a record's weight "
-                  "makes it\n"
-                : "of the people that the table is a sample of; noise and sample are both in the "
-                  "interval\n";
+  out += p.trim
+             ? "mean and quantiles of the draws: their posterior is as flat as a record's weight "
+               "makes it\n"
+             : "of the people that the table is a sample of; noise and sample are both in the "
+               "interval\n";
   return out;
 }
 

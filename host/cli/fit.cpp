@@ -231,14 +231,15 @@ struct FitCommand {
 
   void fit_family_model(Family kind) const {
     if (intervals || release_moments || !checkpoint.empty()) {
-      throw BadInput(fmt::format(
-          "{}: has no meaning with --model {}; leave it out",
-          intervals ? "--intervals" : release_moments ? "--release-moments" : "--checkpoint",
-          plan.model));
+      throw BadInput(fmt::format("{}: has no meaning with --model {}; leave it out",
+                                 intervals         ? "--intervals"
+                                 : release_moments ? "--release-moments"
+                                                   : "--checkpoint",
+                                 plan.model));
     }
     if (family.column.empty()) {
-      throw BadInput(fmt::format("--column: is missing; name the column that {} is fitted to",
-                                 plan.model));
+      throw BadInput(
+          fmt::format("--column: is missing; name the column that {} is fitted to", plan.model));
     }
     const Budget budget = plan.budget();
     const FamilyWishes wishes = family.wishes(plan);
@@ -256,7 +257,8 @@ struct FitCommand {
     say(family_line(made) + "\n");
     const FamilyRelease drawn = fit_family(data, made, key());
     write_new(out, force, [&](Existing existing) { write_family(out, drawn, existing); });
-    say(fmt::format("\n{}\n{}Written: {}; next:\n"
+    say(
+        fmt::format("\n{}\n{}Written: {}; next:\n"
                     "  gibbsite query --model {} --probability '{} > 0.5'\n"
                     "  gibbsite verify {}\n",
                     in_words(drawn.certificate()), family_report(drawn), out, out,
@@ -304,8 +306,7 @@ struct FitCommand {
     options.stop = &stop_flag();
     options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
     options.design = [&how](const std::string& line) { how = line; };
-    return gibbsite::fit(plan.model_of(made), data, made, engine_maker,
-                         key(), options);
+    return gibbsite::fit(plan.model_of(made), data, made, engine_maker, key(), options);
   }
 
   [[nodiscard]] double interval() const { return progress ? 1 : 5; }

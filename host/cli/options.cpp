@@ -173,7 +173,8 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
       ->required(budget_needed);
   add_number(app, "--prior-precision", prior_precision,
              "precision m of the prior; chosen from public numbers when absent");
-  app.add_option("--model", model, fmt::format("{}; of one --column: bernoulli, categorical, rate, waiting, mean",
+  app.add_option("--model", model,
+                 fmt::format("{}; of one --column: bernoulli, categorical, rate, waiting, mean",
                              fmt::join(loss_names(), ", ")))
       ->type_name("NAME");
   add_number(
@@ -189,9 +190,10 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
   app.add_flag("--padded", padded, "proximal: the same public number of passes over any data");
   add_number(app, "--step-size", step_size, "step size h");
   add_count(app, "--iterations", iterations, "number of steps T");
-  app.add_option("--calibration", calibration,
-                 "gdp, minami-cor8, minami-thm7 or geumlek-rdp; objective: exact or redberg; families: "
-                 "exact or geumlek-rdp")
+  app.add_option(
+         "--calibration", calibration,
+         "gdp, minami-cor8, minami-thm7 or geumlek-rdp; objective: exact or redberg; families: "
+         "exact or geumlek-rdp")
       ->type_name("NAME");
   app.add_option("--adjacency", adjacency, "replace-one, or add-remove with --rows-cap")
       ->type_name("NAME");

@@ -42,11 +42,13 @@ struct QueryCommand {
     const BestResponse best = best_response(release, read_utilities(utilities));
     std::vector<std::vector<std::string>> lines{{"", "response", "expected utility"}};
     for (const Response& one : best.ranked) {
-      lines.push_back({lines.size() == 1 ? "→" : " ", one.name, fmt::format("{:.4g}", one.utility)});
+      lines.push_back(
+          {lines.size() == 1 ? "→" : " ", one.name, fmt::format("{:.4g}", one.utility)});
     }
-    fmt::print("{}worse than the best for the released posterior by at most {:.2g}, 95 % of the "
-               "time, for want of more draws than {}\n",
-               table(lines), best.regret, release.model().draws.size());
+    fmt::print(
+        "{}worse than the best for the released posterior by at most {:.2g}, 95 % of the "
+        "time, for want of more draws than {}\n",
+        table(lines), best.regret, release.model().draws.size());
   }
 };
 
@@ -61,9 +63,10 @@ void define_query(CLI::App& app) {
   app.add_option("--probability", command->events,
                  "share of the draws for which it holds: 'yes > 0.3', 'rate <= 2', 'yes > no'")
       ->type_name("EVENT");
-  app.add_option("--utilities", command->utilities,
-                 "CSV response,OUTCOME,...: the best response to a new person's value; outcomes are "
-                 "levels, or lower ends of intervals")
+  app.add_option(
+         "--utilities", command->utilities,
+         "CSV response,OUTCOME,...: the best response to a new person's value; outcomes are "
+         "levels, or lower ends of intervals")
       ->type_name("FILE");
   app.callback([command] { command->run(); });
 }

@@ -22,8 +22,8 @@ void validate_range(const FamilyProblem& p) {
   if (!(std::isfinite(p.lo) && std::isfinite(p.hi) && p.lo < p.hi)) {
     throw BadInput(fmt::format("range: [{}, {}] must be two numbers, the lower first", p.lo, p.hi));
   }
-  if (p.family == Family::rate && !(p.lo == 0 && p.hi == std::floor(p.hi) && p.hi >= 1 &&
-                                    p.hi <= most_family_count)) {
+  if (p.family == Family::rate &&
+      !(p.lo == 0 && p.hi == std::floor(p.hi) && p.hi >= 1 && p.hi <= most_family_count)) {
     throw BadInput(
         fmt::format("range: rate takes whole counts from 0 to at most {}, got [{}, {}]; give the "
                     "column a range such as [0, 20]",
@@ -49,9 +49,8 @@ void validate_prior(const FamilyProblem& p) {
   }
   for (const double value : p.prior) {
     if (!(value >= 1e-6 && value <= 1e12)) {
-      throw BadInput(
-          fmt::format("`prior`: must be numbers from 1e-6 to 1e12, got {}; a weak prior has 1",
-                      value));
+      throw BadInput(fmt::format(
+          "`prior`: must be numbers from 1e-6 to 1e12, got {}; a weak prior has 1", value));
     }
   }
 }

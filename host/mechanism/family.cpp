@@ -39,8 +39,9 @@ void require_who(const FamilyProblem& p, const Neighbors& who) {
   }
   if (who.rows_per_person < 1 || who.rows_per_person > most_rows_per_person ||
       who.rows_per_person > p.rows) {
-    throw BadInput(fmt::format("`rows_per_person`: must be from 1 to {} and at most the rows, got {}",
-                               most_rows_per_person, who.rows_per_person));
+    throw BadInput(
+        fmt::format("`rows_per_person`: must be from 1 to {} and at most the rows, got {}",
+                    most_rows_per_person, who.rows_per_person));
   }
 }
 
@@ -99,8 +100,7 @@ double delta_of_draw(const ConjugateDraw& s, const FamilyProblem& p, const Neigh
       if (renyi) refuse_renyi(p);
       const Wide r = s.weight, n = p.rows, lo = p.lo;
       const double shape = round_up(Wide(prior[0]) + r * n);
-      const double gap =
-          round_up(Wide(k) * r * (Wide(p.hi) - lo) / (Wide(prior[1]) + r * n * lo));
+      const double gap = round_up(Wide(k) * r * (Wide(p.hi) - lo) / (Wide(prior[1]) + r * n * lo));
       return scale_pair_delta_up(shape, gap, s.epsilon);
     }
     case Family::mean:
@@ -248,7 +248,8 @@ double cut_mass(const FamilyProblem& p) {
 [[noreturn]] void refuse_plan(const FamilyProblem& p, bool concentrated) {
   throw Infeasible(fmt::format(
       "one draw of {} keeps this budget with no {}; ask for a larger epsilon or delta{}",
-      to_string(p.family), concentrated ? "prior up to 1e12 times that strong" : "weight above 1e-6",
+      to_string(p.family),
+      concentrated ? "prior up to 1e12 times that strong" : "weight above 1e-6",
       concentrated ? "" : ", or give a stronger `prior`"));
 }
 
@@ -271,9 +272,9 @@ ConjugateDraw conjugate_draw(const FamilyProblem& p, const Budget& budget, doubl
     s.prior_scale = most_scale / std::max(1.0, *std::ranges::max_element(p.prior));
     if (!(s.prior_scale > 1) || !keeps()) refuse_plan(p, true);
     s.prior_scale = 1 / last_that_holds(1 / s.prior_scale, 1, [&](double inverse) {
-      s.prior_scale = 1 / inverse;
-      return keeps();
-    });
+                      s.prior_scale = 1 / inverse;
+                      return keeps();
+                    });
     return s;
   }
   s.weight = least_weight;
@@ -345,8 +346,8 @@ Analysis analyze(const FamilyMechanism& mechanism, const FamilyProblem& problem,
   problem.validate();
   require_who(problem, who);
   Analysis out;
-  out.guarantee = std::visit(
-      [&](const auto& s) { return guarantee_of(s, problem, who, draws); }, mechanism);
+  out.guarantee =
+      std::visit([&](const auto& s) { return guarantee_of(s, problem, who, draws); }, mechanism);
   out.noise.tv = out.guarantee.tv = noise_tv(problem, draws);
   out.release_grid = family_grid(problem);
   if (problem.trim) out.constants.push_back({"record_range", record_range_up(problem)});
@@ -375,8 +376,7 @@ FamilyPlan plan_family(const FamilyProblem& problem, const Budget& budget,
     } else {
       out.mechanism = conjugate_draw(problem, budget, delta, wishes);
     }
-    out.guarantee =
-        analyze(out.mechanism, problem, budget.neighbors(), budget.draws).guarantee;
+    out.guarantee = analyze(out.mechanism, problem, budget.neighbors(), budget.draws).guarantee;
     if (delta_up(out.guarantee, budget.epsilon) <= budget.delta) {
       expect(out);
       out.cut_mass = cut_mass(problem);
@@ -392,13 +392,15 @@ std::string basis_of(const FamilyMechanism& mechanism, const FamilyProblem& prob
   const std::string records =
       weight == 1 ? "every record" : fmt::format("every record at {:.3g} of its weight", weight);
   if (problem.trim) {
-    return fmt::format("It rests on a random draw of the parameters given the table, cut to public "
-                       "bounds, {}",
-                       records);
+    return fmt::format(
+        "It rests on a random draw of the parameters given the table, cut to public "
+        "bounds, {}",
+        records);
   }
-  return fmt::format("It rests on a random draw of the parameters given the table, {} and a prior "
-                     "of {:.3g} times its numbers",
-                     records, prior_scale_of(mechanism));
+  return fmt::format(
+      "It rests on a random draw of the parameters given the table, {} and a prior "
+      "of {:.3g} times its numbers",
+      records, prior_scale_of(mechanism));
 }
 
 double regret_of_draws(std::uint64_t responses, std::uint64_t draws, double failure) {

@@ -221,8 +221,7 @@ double noise_up(const ObjectivePerturbation& m, const Problem& /*problem*/) {
 std::optional<double> noise_up(const PureOutputPerturbation& /*m*/, const Problem& /*problem*/) {
   return {};
 }
-std::optional<double> noise_up(const PureObjectivePerturbation& /*m*/,
-                               const Problem& /*problem*/) {
+std::optional<double> noise_up(const PureObjectivePerturbation& /*m*/, const Problem& /*problem*/) {
   return {};
 }
 double noise_up(const auto& m, const Problem& /*problem*/) {

@@ -228,11 +228,11 @@ Analysis analyze(const PureObjectivePerturbation& s, const Problem& problem, con
   out.constants = minimizer_constants(problem, who, s.ridge);
   out.release_grid = release_grid(noise);
   out.noise = noise_cost_up(noise, draws);
-  out.noise.tv = round_up(Wide(out.noise.tv) +
-                          k * 2 * (pairs(problem) * radius_missed + beyond_length));
+  out.noise.tv =
+      round_up(Wide(out.noise.tv) + k * 2 * (pairs(problem) * radius_missed + beyond_length));
   const bool found = found_to(s, about, search_norm_down(s, about));
-  out.guarantee = {0, round_up(k * one + Wide(out.noise.epsilon)), 0,
-                   found ? out.noise.tv : 1.0, who};
+  out.guarantee = {0, round_up(k * one + Wide(out.noise.epsilon)), 0, found ? out.noise.tv : 1.0,
+                   who};
   return out;
 }
 

@@ -38,9 +38,9 @@ Schema family_schema(const Schema& whole, const std::string& column) {
   }
   const auto found = std::ranges::find(whole.columns, column, &Column::name);
   if (found == whole.columns.end() || found->type == ColumnType::ignore) {
-    throw BadInput(fmt::format(
-        "`column`: {} is {} the schema; give one of its columns", quoted(column),
-        found == whole.columns.end() ? "not in" : "ignored by"));
+    throw BadInput(fmt::format("`column`: {} is {} the schema; give one of its columns",
+                               quoted(column),
+                               found == whole.columns.end() ? "not in" : "ignored by"));
   }
   out.columns = {*found};
   return out;

@@ -196,9 +196,9 @@ double beta_renyi(double a0, double b0, double weight, std::uint64_t rows, doubl
 double beta_renyi_delta_up(double a0, double b0, double weight, std::uint64_t rows,
                            double epsilon) {
   require_beta(a0, b0, weight, rows, epsilon);
-  return least_delta_up(
-      1 + Wide(std::min(a0, b0)) / Wide(weight), epsilon,
-      [&](const Wide& order) { return beta_renyi_wide(a0, b0, weight, rows, order); });
+  return least_delta_up(1 + Wide(std::min(a0, b0)) / Wide(weight), epsilon, [&](const Wide& order) {
+    return beta_renyi_wide(a0, b0, weight, rows, order);
+  });
 }
 
 double gamma_renyi_delta_up(double a, double shift, double epsilon) {

@@ -50,7 +50,7 @@ std::vector<double> values_of(const FamilyRelease& release, std::size_t at) {
 struct Inference {
   std::function<double(double theta, double s)> log_density;
   std::function<double(double value, double s)> cdf;
-  double lowest = 0, highest = 1;  // of s
+  double lowest = 0, highest = 1;   // of s
   double about = 0, deviation = 0;  // of s given one draw at the draws' mean
 };
 
@@ -81,7 +81,10 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
                 return boost::math::ibeta(0.5 + n * s, 0.5 + n * (1 - s),
                                           std::clamp(value, 0.0, 1.0));
               },
-              0, 1, (theta * total - own) / rn, std::sqrt(theta * (1 - theta) * total) / rn};
+              0,
+              1,
+              (theta * total - own) / rn,
+              std::sqrt(theta * (1 - theta) * total) / rn};
     }
     case Family::rate: {
       const double shape = scale * p.prior[0], rate = scale * p.prior[1] + rn;
@@ -89,7 +92,10 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
               [=](double value, double s) {
                 return value > 0 ? boost::math::gamma_p(0.5 + n * s, n * value) : 0.0;
               },
-              p.lo, p.hi, (theta * rate - shape) / rn, std::sqrt(theta * rate) / rn};
+              p.lo,
+              p.hi,
+              (theta * rate - shape) / rn,
+              std::sqrt(theta * rate) / rn};
     }
     case Family::waiting: {
       const double shape = scale * p.prior[0] + rn, rate = scale * p.prior[1];
@@ -97,21 +103,26 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
               [=](double value, double s) {
                 return value > 0 ? boost::math::gamma_q(n, n * s / value) : 0.0;
               },
-              p.lo, p.hi, (shape / theta - rate) / rn, std::sqrt(shape) / theta / rn};
+              p.lo,
+              p.hi,
+              (shape / theta - rate) / rn,
+              std::sqrt(shape) / theta / rn};
     }
     case Family::mean:
       break;
   }
   const double m = scale * p.prior[0], g = r / p.variance, precision = m + n * g;
   const double middle = p.lo + (p.hi - p.lo) / 2, sample = std::sqrt(p.variance / n);
-  return {[=](double x, double s) {
-            const double off = x - (m * middle + n * g * s) / precision;
-            return -precision * off * off / 2;
-          },
-          [=](double value, double s) {
-            return std::erfc((s - value) / sample / std::sqrt(2.0)) / 2;
-          },
-          p.lo, p.hi, (theta * precision - m * middle) / (n * g), std::sqrt(precision) / (n * g)};
+  return {
+      [=](double x, double s) {
+        const double off = x - (m * middle + n * g * s) / precision;
+        return -precision * off * off / 2;
+      },
+      [=](double value, double s) { return std::erfc((s - value) / sample / std::sqrt(2.0)) / 2; },
+      p.lo,
+      p.hi,
+      (theta * precision - m * middle) / (n * g),
+      std::sqrt(precision) / (n * g)};
 }
 
 // A grid over what the table's mean may have been: the parameter's law is a mixture.
@@ -174,7 +185,8 @@ std::size_t index_of(const FamilyRelease& release, std::string_view parameter) {
   const auto found = std::ranges::find(names, parameter);
   if (found == names.end()) {
     throw BadInput(fmt::format("parameter {}: the file has none of that name; give one of {}",
-                               gibbsite::quoted(parameter), shown(fmt::format("{}", fmt::join(names, ", ")))));
+                               gibbsite::quoted(parameter),
+                               shown(fmt::format("{}", fmt::join(names, ", ")))));
   }
   return static_cast<std::size_t>(found - names.begin());
 }
@@ -247,9 +259,8 @@ Answer probability(const FamilyRelease& release, const std::string& event) {
       const std::string_view right = trimmed(rest.substr(sign.size()));
       const auto number = number_of(right);
       const auto left_values = values_of(release, index_of(release, name));
-      const auto right_values = number
-                                    ? std::vector<double>(left_values.size(), *number)
-                                    : values_of(release, index_of(release, right));
+      const auto right_values = number ? std::vector<double>(left_values.size(), *number)
+                                       : values_of(release, index_of(release, right));
       std::vector<double> holds(left_values.size());
       for (std::size_t i = 0; i < holds.size(); ++i) {
         const double a = left_values[i], b = right_values[i];
@@ -261,7 +272,8 @@ Answer probability(const FamilyRelease& release, const std::string& event) {
   throw BadInput(fmt::format(
       "event {}: must be a parameter, <, <=, > or >=, and a number or another parameter; "
       "parameters are {}",
-      gibbsite::quoted(event), shown(fmt::format("{}", fmt::join(parameter_names(release), ", ")))));
+      gibbsite::quoted(event),
+      shown(fmt::format("{}", fmt::join(parameter_names(release), ", ")))));
 }
 
 UtilityTable read_utilities(const std::string& path) {
@@ -293,8 +305,10 @@ UtilityTable read_utilities(const std::string& path) {
     auto& row = out.utility.emplace_back();
     for (std::size_t k = 1; k < cells.size(); ++k) {
       const auto value = number_of(cells[k]);
-      if (!value) fail(fmt::format("{} is no number; give the utility of {} under {}",
-                                   gibbsite::quoted(cells[k]), gibbsite::quoted(cells[0]), gibbsite::quoted(out.outcomes[k - 1])));
+      if (!value)
+        fail(fmt::format("{} is no number; give the utility of {} under {}",
+                         gibbsite::quoted(cells[k]), gibbsite::quoted(cells[0]),
+                         gibbsite::quoted(out.outcomes[k - 1])));
       row.push_back(value.value_or(0));
     }
   }
@@ -315,9 +329,10 @@ BestResponse best_response(const FamilyRelease& release, const UtilityTable& tab
     for (const auto& outcome : table.outcomes) {
       const auto value = number_of(outcome);
       if (!value || (!ends.empty() && *value <= ends.back())) {
-        throw BadInput(fmt::format("utilities: outcome {}: must be ascending numbers, the lower "
-                                   "ends of intervals of {}",
-                                   gibbsite::quoted(outcome), gibbsite::quoted(release.model().column())));
+        throw BadInput(
+            fmt::format("utilities: outcome {}: must be ascending numbers, the lower "
+                        "ends of intervals of {}",
+                        gibbsite::quoted(outcome), gibbsite::quoted(release.model().column())));
       }
       ends.push_back(*value);
     }

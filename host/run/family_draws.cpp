@@ -82,7 +82,8 @@ class Inversion {
       for (std::int64_t width = 1; lo < hi; width *= 64) {
         const std::int64_t left = std::max(first_, *guess - width);
         const std::int64_t right = std::min(last_, *guess + width);
-        const bool left_of = right < last_ && !above(right), right_of = left > first_ && above(left - 1);
+        const bool left_of = right < last_ && !above(right),
+                   right_of = left > first_ && above(left - 1);
         if (left_of) lo = std::max(lo, right + 1);
         if (right_of) hi = std::min(hi, left - 1);
         if (left_of || right_of) continue;

@@ -52,8 +52,7 @@ FamilyRelease fit_family(const Dataset& data, const FamilyPlan& asked, Key&& key
   const StreamKey stream = KeyAccess::take(std::move(key));
   require_planned(data, plan.problem);
   // Throws on settings that no plan has, before anything is drawn with them.
-  static_cast<void>(
-      analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws));
+  static_cast<void>(analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws));
   const FamilyStatistic statistic = statistic_of(data, plan.problem);
   FamilyModel model{plan.problem.family, data.schema, {}};
   for (std::uint64_t k = 0; k < plan.budget.draws; ++k) {

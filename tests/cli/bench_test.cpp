@@ -22,7 +22,8 @@ TEST_F(Bench, JsonKeepsItsContract) {
                                    "2",         "--json", "--mechanism", "path"};
   const Outcome run = gibbsite(command);
   ASSERT_EQ(run.status, 0) << run.err;
-  EXPECT_THAT(run.err, Not(HasSubstr("private")));  // of made-up rows, the number of which is public
+  EXPECT_THAT(run.err,
+              Not(HasSubstr("private")));  // of made-up rows, the number of which is public
   command.front() = "plan";
   const auto plan = nlohmann::json::parse(gibbsite(command).out);
   const auto out = nlohmann::json::parse(run.out);
@@ -120,10 +121,9 @@ TEST_F(Bench, TimesASparserTableItselfAndSaysThatThisIsPrivate) {
 // Under add-remove the rows are the public cap, and what tells their number is marked; the tests
 // above see that it is not otherwise.
 TEST_F(Bench, UnderAddRemoveTheNumberOfRowsIsPrivate) {
-  std::vector<std::string> command{"bench",       "--data",     "table.csv",  "--schema",
-                                   "table.toml",  "--epsilon",  "1",          "--delta",
-                                   "1e-6",        "--adjacency", "add-remove", "--rows-cap",
-                                   "400"};
+  std::vector<std::string> command{
+      "bench",   "--data", "table.csv",   "--schema",   "table.toml", "--epsilon", "1",
+      "--delta", "1e-6",   "--adjacency", "add-remove", "--rows-cap", "400"};
   const Outcome people = gibbsite(command);
   ASSERT_EQ(people.status, 0) << people.err;
   EXPECT_THAT(people.out, HasSubstr("rows      400 of 5 features"));

@@ -41,10 +41,10 @@ std::vector<FamilyProblem> problems() {
   const std::size_t plain = out.size();
   for (std::size_t i = 0; i < plain; ++i) {
     FamilyProblem cut = out[i];
-    cut.trim = cut.has_levels()                  ? std::pair{0.02, 0.0}
-               : cut.family == Family::mean      ? std::pair{-1.0, 2.0}
-               : cut.family == Family::waiting   ? std::pair{0.02, 1.0}
-                                                 : std::pair{0.5, 8.0};
+    cut.trim = cut.has_levels()                ? std::pair{0.02, 0.0}
+               : cut.family == Family::mean    ? std::pair{-1.0, 2.0}
+               : cut.family == Family::waiting ? std::pair{0.02, 1.0}
+                                               : std::pair{0.5, 8.0};
     out.push_back(cut);
   }
   return out;
@@ -52,7 +52,8 @@ std::vector<FamilyProblem> problems() {
 
 // MECHANISMS 4.3's table: what the exact profile is worth.
 TEST(Families, WeightsAreThoseOfTheReferenceValues) {
-  std::ifstream file(std::string(GIBBSITE_SHARED_DIR) + "/vectors/mechanisms_beta_calibration.json");
+  std::ifstream file(std::string(GIBBSITE_SHARED_DIR) +
+                     "/vectors/mechanisms_beta_calibration.json");
   if (!file) GTEST_SKIP() << "no reference values under " << GIBBSITE_SHARED_DIR;
   const auto cases = nlohmann::json::parse(file)["cases"];
   ASSERT_GE(cases.size(), 3U);
@@ -63,8 +64,8 @@ TEST(Families, WeightsAreThoseOfTheReferenceValues) {
     const auto exact = plan_family(p, budget, {.concentrated = false});
     EXPECT_NEAR(weight_of(exact.mechanism) / value("r_exact"), 1, 1e-8) << c;
     EXPECT_LE(delta_up(exact.guarantee, budget.epsilon), budget.delta);
-    const auto renyi = plan_family(
-        p, budget, {.calibration = Calibration::geumlek_rdp, .concentrated = false});
+    const auto renyi =
+        plan_family(p, budget, {.calibration = Calibration::geumlek_rdp, .concentrated = false});
     EXPECT_NEAR(weight_of(renyi.mechanism) / value("r_rdp_order_grid"), 1, 2e-5) << c;
   }
 }
@@ -251,9 +252,9 @@ TEST(Families, RefusalsSayWhatToDo) {
               HasSubstr("one row a person"));
   EXPECT_THAT(plan(levels(2, 10, {1, 1}), {.adjacency = Adjacency::add_remove}),
               HasSubstr("replace-one"));
-  EXPECT_THAT(plan(numbers(Family::waiting, 10, 1, 20), {},
-                   {.calibration = Calibration::geumlek_rdp}),
-              HasSubstr("bernoulli, categorical and rate"));
+  EXPECT_THAT(
+      plan(numbers(Family::waiting, 10, 1, 20), {}, {.calibration = Calibration::geumlek_rdp}),
+      HasSubstr("bernoulli, categorical and rate"));
   EXPECT_THAT(plan(levels(2, 10, {1, 1}), {}, {.calibration = Calibration::redberg}),
               HasSubstr("exact or geumlek-rdp"));
   EXPECT_THAT(plan(levels(2, 10, {1e-6, 1e-6}), {.epsilon = 1e-6}, {.concentrated = false}),

@@ -143,8 +143,8 @@ TEST(Conjugate, GammaAndScalePairsAreTheirIntegrals) {
             both_ways(gamma_density(a, 1), gamma_density(a + shift, 1), -70 / a, 7, epsilon);
         EXPECT_NEAR(gamma_pair_delta_up(a, shift, epsilon), exact, 1e-9)
             << a << " " << shift << " " << epsilon;
-        const double scaled = both_ways(gamma_density(a, 1), gamma_density(a, 1 + shift), -70 / a, 7,
-                                        epsilon);
+        const double scaled =
+            both_ways(gamma_density(a, 1), gamma_density(a, 1 + shift), -70 / a, 7, epsilon);
         EXPECT_NEAR(scale_pair_delta_up(a, shift, epsilon), scaled, 1e-9)
             << a << " " << shift << " " << epsilon;
       }
@@ -177,8 +177,7 @@ TEST(Conjugate, RenyiIsLooserThanTheProfile) {
     for (const double weight : {0.05, 0.3, 1.0}) {
       const double exact = beta_delta_up(6, 18, weight, 100, epsilon);
       EXPECT_GE(beta_renyi_delta_up(6, 18, weight, 100, epsilon), exact);
-      EXPECT_GE(gamma_renyi_delta_up(6, weight, epsilon),
-                gamma_pair_delta_up(6, weight, epsilon));
+      EXPECT_GE(gamma_renyi_delta_up(6, weight, epsilon), gamma_pair_delta_up(6, weight, epsilon));
     }
   }
   EXPECT_EQ(beta_renyi(6, 18, 1, 100, 7.5), INFINITY);  // beyond 1 + 6/1

@@ -68,8 +68,8 @@ TEST(FamilyDraws, FollowTheirLaws) {
   expect_law(whole, rate, {{21}, 6}, 0, gamma(2 * 1 + 0.5 * 21, 2.0 / 3 + 0.5 * 10), "rate");
   const FamilyProblem waiting = numbers(Family::waiting, 10, 1, 9);
   // Sum of times: 10 * 1 + 8 * 0.25 * 10.
-  expect_law(whole, waiting, {{10ULL << 22}, 0x1p24}, 0,
-             gamma(2 * 1 + 0.5 * 10, 2 * 5 + 0.5 * 30), "waiting");
+  expect_law(whole, waiting, {{10ULL << 22}, 0x1p24}, 0, gamma(2 * 1 + 0.5 * 10, 2 * 5 + 0.5 * 30),
+             "waiting");
   const FamilyProblem mean = numbers(Family::mean, 10, -3, 5);
   const double precision = 2 * mean.prior[0] + 10 * 0.5 / 4;
   const double center = (2 * mean.prior[0] * 1 + 0.5 / 4 * (-30 + 8 * 2.5)) / precision;

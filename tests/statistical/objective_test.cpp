@@ -137,8 +137,8 @@ TEST(ObjectiveLaw, TheLastNoiseHidesTheSearch) {
   const ObjectivePerturbation& s = settings_of(release);
   EXPECT_LT(s.gradient_norm / s.ridge, 0.01 * s.output_noise);
   EXPECT_LT(s.output_noise, 0.2 * s.noise_scale / s.ridge);
-  const Release pure = fitted(data, {.epsilon = 1, .delta = 1e-20}, {}, "logistic",
-                              "objective-pure");
+  const Release pure =
+      fitted(data, {.epsilon = 1, .delta = 1e-20}, {}, "logistic", "objective-pure");
   const auto& p = std::get<PureObjectivePerturbation>(pure.certificate().mechanism);
   EXPECT_LT(p.gradient_norm / p.ridge, 0.01 / p.output_rate);
   EXPECT_LT(1 / p.output_rate, 0.2 / p.noise_rate / p.ridge);

@@ -27,10 +27,10 @@ inline constexpr double most_family_count = 65'536;
 /// Everything about the table that a family's mechanisms may know.
 struct FamilyProblem {
   Family family = Family::bernoulli;
-  std::uint64_t rows = 0;      ///< n, public
-  std::uint64_t levels = 0;    ///< K; 0 for numbers
-  double lo = 0, hi = 0;       ///< of numbers: the public range that cells are clamped to
-  double variance = 0;         ///< of mean: known, in squared units of the column
+  std::uint64_t rows = 0;    ///< n, public
+  std::uint64_t levels = 0;  ///< K; 0 for numbers
+  double lo = 0, hi = 0;     ///< of numbers: the public range that cells are clamped to
+  double variance = 0;       ///< of mean: known, in squared units of the column
   /// bernoulli, categorical: pseudo-counts [K]. rate: shape and rate (in rows) of the Gamma prior
   /// of the mean count. waiting: shape and rate (in units of the column) of that of 1/mean.
   /// mean: precision m of the normal prior about the middle of the range.
@@ -51,7 +51,8 @@ struct FamilyProblem {
 };
 
 /// Splits of K levels into halves, in the order of a depth-first walk: the share of the first half
-/// within each is what is drawn. f(first, middle, last) for levels [first, middle) | [middle, last).
+/// within each is what is drawn. f(first, middle, last) for levels [first, middle) | [middle,
+/// last).
 template <class F>
 void for_each_split(std::uint64_t first, std::uint64_t last, const F& f) {
   if (last - first < 2) return;

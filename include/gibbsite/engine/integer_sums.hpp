@@ -9,8 +9,9 @@
 namespace gibbsite {
 
 struct IntegerSums {
-  std::vector<std::uint64_t> sums;           ///< [d] of round(scale x_ij), exact
-  std::optional<std::uint64_t> not_whole{};  ///< first row with scale x_ij off a whole number by 1/64
+  std::vector<std::uint64_t> sums;  ///< [d] of round(scale x_ij), exact
+  std::optional<std::uint64_t>
+      not_whole{};  ///< first row with scale x_ij off a whole number by 1/64
 };
 
 /// One pass, one thread. x in [0, 1], scale from 1 to 2^24, at most 2^38 rows: no sum overflows.

@@ -60,8 +60,8 @@ struct FamilyPlan {
   FamilyProblem problem;
   Budget budget;
   FamilyMechanism mechanism;
-  Guarantee guarantee;       ///< of all draws
-  double deviation = 0;      ///< expected, of the estimate from one draw, at the middle of the range
+  Guarantee guarantee;   ///< of all draws
+  double deviation = 0;  ///< expected, of the estimate from one draw, at the middle of the range
   double sample_deviation = 0;  ///< the part of it that the sample has without privacy
   /// What a trim cuts off the prior: its part of the posterior is known to nobody but the curator.
   double cut_mass = 0;

@@ -5,8 +5,8 @@
 
 namespace gibbsite {
 
-/// The pair Beta(a + h, b) and Beta(a, b + h), h = weight * records: the larger delta at `epsilon` of
-/// its two directions, rounded up. a, b, weight > 0, epsilon >= 0; throws BadInput otherwise.
+/// The pair Beta(a + h, b) and Beta(a, b + h), h = weight * records: the larger delta at `epsilon`
+/// of its two directions, rounded up. a, b, weight > 0, epsilon >= 0; throws BadInput otherwise.
 double beta_pair_delta_up(double a, double b, double weight, std::uint64_t records, double epsilon);
 /// The largest over tables of n rows that differ in one: pairs at (a0 + r k, b0 + r (n - 1 - k)),
 /// k = 0..n - 1. Where those are too many, or too near each other, the bound that holds for every
@@ -20,8 +20,8 @@ double beta_ends_delta(double a0, double b0, double weight, std::uint64_t rows, 
 
 /// The pair Gamma(a) and Gamma(a + shift) of one rate, rounded up.
 double gamma_pair_delta_up(double a, double shift, double epsilon);
-/// The pair Gamma(shape, rate 1) and Gamma(shape, rate ratio), ratio > 1 given as ratio - 1, rounded
-/// up.
+/// The pair Gamma(shape, rate 1) and Gamma(shape, rate ratio), ratio > 1 given as ratio - 1,
+/// rounded up.
 double scale_pair_delta_up(double shape, double ratio_minus_one, double epsilon);
 
 /// The same by Renyi divergences and their conversion (Geumlek, Song, Chaudhuri 2017, Algorithms 1

@@ -12,8 +12,8 @@ namespace gibbsite {
 
 /// About one parameter: a level's share, the mean count, the mean time, the mean.
 struct ParameterEstimate {
-  std::string name;      ///< "yes"; the column's name for numbers
-  double value = 0;      ///< for the people that the table is a sample of
+  std::string name;          ///< "yes"; the column's name for numbers
+  double value = 0;          ///< for the people that the table is a sample of
   double low = 0, high = 0;  ///< 95 %, noise and sample together
 };
 /// What the draws say about the parameters of those people: prior and weight are taken out again.
