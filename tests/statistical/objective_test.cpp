@@ -115,11 +115,11 @@ TEST(ObjectiveLaw, TheReleasedMinimizersStandForNormalNoise) {
 
 // The same of objective-pure: the noise that minimizers stand for has a Gamma(3) norm and any
 // direction, whose coordinates are uniform on [-1, 1] (Archimedes), long or short; of seven looks
-// 7e-7 in all. Noise 5 % off is seen; so is that the minimizers moved by anything else.
+// 7e-7 in all. Noise 10 % off is seen.
 TEST(ObjectiveLaw, ThoseOfThePureFormForAGammaNormAndAnyDirection) {
   const Dataset data = table(50, 3, "noisy");
-  constexpr std::uint64_t draws = support::repeats(20000ULL, 1000ULL);
-  const Release release = fitted(data, {.epsilon = 600, .delta = 1e-12, .draws = draws}, 30.0,
+  constexpr std::uint64_t draws = support::repeats(5000ULL, 1000ULL);
+  const Release release = fitted(data, {.epsilon = 600, .delta = 1e-12, .draws = draws}, 10.0,
                                  "logistic", "objective-pure");
   std::vector<double> norms, coordinates[2][3];
   for (const auto& draw : release.model().draws) {
@@ -132,12 +132,12 @@ TEST(ObjectiveLaw, ThoseOfThePureFormForAGammaNormAndAnyDirection) {
   EXPECT_LE(distance_to_law(norms, gamma_below), chance_distance(norms.size()));
   for (const auto& half : coordinates) {
     for (const auto& coordinate : half) {
-      ASSERT_GT(coordinate.size(), draws / 4);
+      ASSERT_GT(coordinate.size(), draws / 5);
       EXPECT_LE(distance_to_law(coordinate, [](double v) { return (1 + v) / 2; }),
                 chance_distance(coordinate.size()));
     }
   }
-  for (double& v : norms) v *= 1.05;
+  for (double& v : norms) v *= 1.1;
   EXPECT_TRUE(support::sanitized ||
               distance_to_law(norms, gamma_below) > chance_distance(norms.size()));
 }
@@ -185,8 +185,8 @@ TEST(ObjectiveLaw, HardTablesAreFitted) {
 }
 
 // Neighbors in one dimension, 20,000 draws each with the settings of one: how often thresholds on
-// the coefficient are passed, against (1, 0.01). 12 looks, 1e-7 in all by Hoeffding. With an eighth
-// of the noise in the slope they are told apart.
+// the coefficient are passed, against (1, delta). 12 looks, 1e-7 by Hoeffding, of each of two
+// mechanisms. With an eighth of the noise in the slope they are told apart.
 void expect_no_easier_than_claimed(const char* mechanism, double delta) {
   Dataset one = table(20, 1, "one class");
   std::ranges::fill(one.x, 0.9F);
