@@ -48,11 +48,12 @@ Plan one_offer(const Problem& problem, const Budget& budget, const std::string& 
 }
 
 Release fitted(const Dataset& data, const Budget& budget, std::optional<double> ridge,
-               const char* loss = "logistic", const char* mechanism = "objective") {
+               const char* loss = "logistic", const char* mechanism = "objective",
+               std::uint64_t draws = 1) {
   Model model = logistic_regression({.prior_precision = ridge, .center = {}});
   model.loss = &loss_named(loss);
-  const Plan made =
-      one_offer(model.constants(data.schema, data.rows()), budget, std::string(mechanism));
+  Plan made = one_offer(model.constants(data.schema, data.rows()), budget, std::string(mechanism));
+  if (draws > 1) made.budget.draws = draws;
   const auto backend = make_backend("cpu");
   return fit(model, data, made, *backend, Key::from_seed(3));
 }
@@ -115,12 +116,13 @@ TEST(ObjectiveLaw, TheReleasedMinimizersStandForNormalNoise) {
 
 // The same of objective-pure: the noise that minimizers stand for has a Gamma(3) norm and any
 // direction, whose coordinates are uniform on [-1, 1] (Archimedes), long or short; of seven looks
-// 7e-7 in all. Noise 10 % off is seen.
+// 7e-7 in all. Noise 5 % off is seen.
 TEST(ObjectiveLaw, ThoseOfThePureFormForAGammaNormAndAnyDirection) {
   const Dataset data = table(50, 3, "noisy");
-  constexpr std::uint64_t draws = support::repeats(5000ULL, 1000ULL);
-  const Release release = fitted(data, {.epsilon = 600, .delta = 1e-12, .draws = draws}, 10.0,
-                                 "logistic", "objective-pure");
+  constexpr std::uint64_t draws = support::repeats(20000ULL, 1000ULL);
+  // A pure part has a price in gaps that no such number of draws could pay: those of one's plan.
+  const Release release =
+      fitted(data, {.epsilon = 1, .delta = 1e-12}, 3.0, "logistic", "objective-pure", draws);
   std::vector<double> norms, coordinates[2][3];
   for (const auto& draw : release.model().draws) {
     const auto b = noise_of(release, data, draw);
@@ -137,7 +139,7 @@ TEST(ObjectiveLaw, ThoseOfThePureFormForAGammaNormAndAnyDirection) {
                 chance_distance(coordinate.size()));
     }
   }
-  for (double& v : norms) v *= 1.1;
+  for (double& v : norms) v *= 1.05;
   EXPECT_TRUE(support::sanitized ||
               distance_to_law(norms, gamma_below) > chance_distance(norms.size()));
 }
