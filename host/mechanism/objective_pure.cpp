@@ -15,23 +15,23 @@ namespace gibbsite {
 namespace {
 
 // b = ||zeta|| xi/gamma as computed beside the exact one (docs/objective-pure.md, "The noise as
-// computed"): a radius is further than `radius_off` from the middle of its word with a probability
-// below `radius_missed`, and the exact normals of a vector, the thrown-away half of a last pair
-// included, are longer than sqrt(d + 2) + 13.4 with one below `beyond_length`.
-const Wide radius_off = ldexp(Wide(1), -41), radius_missed = ldexp(Wide(1), -87);
-const Wide beyond_length = Wide("1.1e-39");
+// computed"): a radius is further than `half_word` from the middle of its word with a probability
+// below `first_words`, and the exact normals of a vector, the thrown-away half of a last pair
+// included, are longer than sqrt(d + 2) + 13.4 with one below `beyond_normals`.
+const Wide half_word = ldexp(Wide(1), -41), first_words = ldexp(Wide(1), -87);
+const Wide beyond_normals = Wide("1.1e-39");
 
 Wide longest_normals(const Problem& problem) {
   return sqrt(Wide(problem.features) + 2) + Wide("13.4");
 }
 
 // Pairs of zeta, which has d + 1 normals; xi has no more.
-Wide pairs(const Problem& problem) { return ceil((Wide(problem.features) + 1) / 2); }
+Wide length_pairs(const Problem& problem) { return ceil((Wide(problem.features) + 1) / 2); }
 
 // ||computed - exact|| of xi, and of zeta.
 Wide normals_off(const Problem& problem) {
-  return sqrt(2 * pairs(problem)) *
-         (gamma_k(Wide(normal_roundings)) * Wide(max_abs_answer_normal) + radius_off);
+  return sqrt(2 * length_pairs(problem)) *
+         (gamma_k(Wide(normal_roundings)) * Wide(max_abs_answer_normal) + half_word);
 }
 
 // ||b|| as computed, at most: its scale and the product are rounded.
@@ -82,16 +82,16 @@ double curvature_ratio_up(const Problem& problem, double ridge) {
 }
 
 // Part of epsilon for what the minimizer is found to.
-constexpr double search_share = 1.0 / 64;
+constexpr double pure_search_share = 1.0 / 64;
 
 // t = phi R^2/Lambda in parts of a row's epsilon, measured (docs/objective-pure.md, "The ridge"),
 // and at most.
-constexpr double curvature_share = 1.0 / 16, most_curvature = 0.5;
+constexpr double pure_curvature_share = 1.0 / 16, most_pure_curvature = 0.5;
 
 double pure_objective_ridge(const Problem& problem, const Neighbors& who, double epsilon) {
   const double R = problem.full_row_norm_up();
   const double each = epsilon / static_cast<double>(who.rows_per_person);
-  return problem.curvature * R * R / std::min(curvature_share * each, most_curvature);
+  return problem.curvature * R * R / std::min(pure_curvature_share * each, most_pure_curvature);
 }
 
 // The largest rate found whose epsilon is within that of one draw; 0 where there is none.
@@ -117,7 +117,7 @@ double rate_down(const Problem& problem, const Neighbors& who, double ridge, dou
 Offer pure_objective_offer(const Problem& problem, const Budget& budget, const Budget& left) {
   const Neighbors who = budget.neighbors();
   const Wide each = Wide(left.epsilon) / Wide(budget.draws);
-  const double found_epsilon = round_down(Wide(search_share) * each);
+  const double found_epsilon = round_down(Wide(pure_search_share) * each);
   const double epsilon = round_down(each - Wide(found_epsilon));
   PureObjectivePerturbation s;
   s.ridge = problem.prior_precision.value_or(pure_objective_ridge(problem, who, epsilon));
@@ -229,7 +229,7 @@ Analysis analyze(const PureObjectivePerturbation& s, const Problem& problem, con
   out.release_grid = release_grid(noise);
   out.noise = noise_cost_up(noise, draws);
   out.noise.tv =
-      round_up(Wide(out.noise.tv) + k * 2 * (pairs(problem) * radius_missed + beyond_length));
+      round_up(Wide(out.noise.tv) + k * 2 * (length_pairs(problem) * first_words + beyond_normals));
   const bool found = found_to(s, about, search_norm_down(s, about));
   out.guarantee = {0, round_up(k * one + Wide(out.noise.epsilon)), 0, found ? out.noise.tv : 1.0,
                    who};
