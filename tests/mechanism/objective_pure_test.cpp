@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/math/quadrature/gauss_kronrod.hpp>
 #include <cmath>
@@ -15,8 +16,8 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/plan.hpp"
+#include "support/repeats.hpp"
 #include "tests/mechanism/problems.hpp"
-#include "tests/support/repeats.hpp"
 
 namespace gibbsite {
 namespace {
@@ -343,7 +344,7 @@ TEST(ObjectivePureLaw, ItsClaimGrowsWithWhatMakesItGrow) {
 // --- offers -------------------------------------------------------------------------------------
 
 Offer offered(const Problem& p, const Budget& budget = {}) {
-  return plan(p, budget, {.mechanism = "objective-pure"}).offer();
+  return gibbsite::offer(std::type_identity<PureObjectivePerturbation>{}, p, budget, {});
 }
 
 PureObjectivePerturbation settings_of(const Offer& offer) {
