@@ -180,6 +180,11 @@ std::string procedure(const ObjectivePerturbation& m, const Cost& /*cost*/) {
   return fmt::format("the minimizer at ridge {:.4g} of the loss with noise of {:.3g} in its slope",
                      m.ridge, m.noise_scale);
 }
+std::string procedure(const PureObjectivePerturbation& m, const Cost& /*cost*/) {
+  return fmt::format(
+      "the minimizer at ridge {:.4g} of the loss with noise of rate {:.3g} in its slope", m.ridge,
+      m.noise_rate);
+}
 std::string procedure(const auto& m, const Cost& /*cost*/) {
   return fmt::format("{} steps of {:.3g}", human_count(m.iterations), m.step_size);
 }

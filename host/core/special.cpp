@@ -30,31 +30,30 @@ double about(F f) {
   }
 }
 
-const Number& of(const Wide& x) { return WideNumber::of(x); }
-Wide wide(const Number& x) { return WideNumber::wide(x); }
-
 }  // namespace
 
 Wide beta_cdf(const Wide& a, const Wide& b, const Wide& x, const Wide& y) {
   if (!(x > 0)) return 0;
   if (!(y > 0)) return 1;
-  return x <= y ? wide(boost::math::ibeta(of(a), of(b), of(x), Policy()))
-                : wide(boost::math::ibetac(of(b), of(a), of(y), Policy()));
+  return x <= y ? WideNumber::wide(boost::math::ibeta(WideNumber::of(a), WideNumber::of(b),
+                                                      WideNumber::of(x), Policy()))
+                : WideNumber::wide(boost::math::ibetac(WideNumber::of(b), WideNumber::of(a),
+                                                       WideNumber::of(y), Policy()));
 }
 
 Wide gamma_lower(const Wide& a, const Wide& x) {
   if (!(x > 0)) return 0;
-  return wide(boost::math::gamma_p(of(a), of(x), Policy()));
+  return WideNumber::wide(boost::math::gamma_p(WideNumber::of(a), WideNumber::of(x), Policy()));
 }
 
 Wide gamma_upper(const Wide& a, const Wide& x) {
   if (!(x > 0)) return 1;
-  return wide(boost::math::gamma_q(of(a), of(x), Policy()));
+  return WideNumber::wide(boost::math::gamma_q(WideNumber::of(a), WideNumber::of(x), Policy()));
 }
 
 Wide normal_cdf(const Wide& z) {
   static const Number root = sqrt(Number(2));
-  return wide(boost::math::erfc(Number(-of(z) / root), Policy()) / 2);
+  return WideNumber::wide(boost::math::erfc(Number(-WideNumber::of(z) / root), Policy()) / 2);
 }
 
 double beta_cdf_about(double a, double b, double x) {
@@ -69,6 +68,8 @@ double gamma_upper_about(double a, double x) {
   return about([&] { return boost::math::gamma_q(a, std::max(x, 0.0), Double()); });
 }
 
-Wide log_gamma(const Wide& a) { return wide(boost::math::lgamma(of(a), Policy())); }
+Wide log_gamma(const Wide& a) {
+  return WideNumber::wide(boost::math::lgamma(WideNumber::of(a), Policy()));
+}
 
 }  // namespace gibbsite

@@ -111,9 +111,14 @@ std::string assumption(const ReleasesMinimizer auto& /*m*/) {
   return "the minimizer that noise was added to has a gradient norm of at most "
          "mechanism.gradient_norm";
 }
+constexpr std::string_view objective_assumption =
+    "the minimizer of the loss, the ridge and the noise together was found to a gradient norm "
+    "of at most mechanism.gradient_norm, before noise of mechanism.output_";
 std::string assumption(const ObjectivePerturbation& /*m*/) {
-  return "the minimizer of the loss, the ridge and the noise together was found to a gradient norm "
-         "of at most mechanism.gradient_norm, before noise of mechanism.output_noise was added";
+  return std::string(objective_assumption) + "noise was added";
+}
+std::string assumption(const PureObjectivePerturbation& /*m*/) {
+  return std::string(objective_assumption) + "rate was added";
 }
 std::string assumption(const Whitened& /*m*/) {
   return "every question was asked in the metric and with the clip that docs/whitened.md derives "
@@ -140,9 +145,10 @@ std::string_view time_tells(const MetricPath& /*m*/) { return ""; }
 std::string_view time_tells(const Proximal& m) { return m.padded() ? "" : proposes; }
 std::string_view time_tells(const MetricProximal& m) { return time_tells(m.chain); }
 std::string_view time_tells(const Rejection& /*m*/) { return proposes; }
-std::string_view time_tells(const ObjectivePerturbation& /*m*/) {
-  return "it searches the minimizer of the loss with noise";
-}
+constexpr std::string_view minimizes_with_noise =
+    "it searches the minimizer of the loss with noise";
+std::string_view time_tells(const ObjectivePerturbation& /*m*/) { return minimizes_with_noise; }
+std::string_view time_tells(const PureObjectivePerturbation& /*m*/) { return minimizes_with_noise; }
 std::string_view time_tells(const ReleasesMinimizer auto& /*m*/) {
   return "it searches the minimizer that noise is added to";
 }
@@ -168,6 +174,12 @@ std::string basis(const ObjectivePerturbation& m) {
       "added "
       "to every coefficient",
       m.noise_scale, m.output_noise);
+}
+std::string basis(const PureObjectivePerturbation& m) {
+  return fmt::format(
+      "It rests on noise in the slope of what is minimized, of a density that falls as "
+      "exp(-{:.3g} length), and on some added to the coefficients, exp(-{:.3g} length)",
+      m.noise_rate, m.output_rate);
 }
 std::string basis(const MetricPath& m) {
   return basis(m.chain) + ",\nand covers the noisy sum of second moments that gave its metric";
@@ -208,6 +220,9 @@ double noise_up(const ObjectivePerturbation& m, const Problem& /*problem*/) {
   return round_up(sqrt(inside * inside + added * added));
 }
 std::optional<double> noise_up(const PureOutputPerturbation& /*m*/, const Problem& /*problem*/) {
+  return {};
+}
+std::optional<double> noise_up(const PureObjectivePerturbation& /*m*/, const Problem& /*problem*/) {
   return {};
 }
 double noise_up(const auto& m, const Problem& /*problem*/) {

@@ -174,10 +174,29 @@ class OutputSampler final : public EnsembleSampler {
   M settings_;
 };
 
-/// ObjectivePerturbation: a minimizer for every draw, about a center that its noise has moved.
+// b, the noise in the slope.
+void slope_noise(const ObjectivePerturbation& m, const ChainSpec& spec, std::span<double> b) {
+  answer_normals(spec.key, spec.stream, 0, b);
+  for (double& v : b) v *= m.noise_scale;
+}
+void slope_noise(const PureObjectivePerturbation& m, const ChainSpec& spec, std::span<double> b) {
+  fill_laplace(spec.key, spec.stream, 0, m.noise_rate, b);
+}
+// What is added last.
+void last_noise(const ObjectivePerturbation& m, const ChainSpec& spec, std::span<double> out) {
+  fill_normals(spec.key, spec.stream, start_step, out);
+  for (double& v : out) v *= m.output_noise;
+}
+void last_noise(const PureObjectivePerturbation& m, const ChainSpec& spec, std::span<double> out) {
+  fill_laplace(spec.key, spec.stream, 2, m.output_rate, out);
+}
+
+/// ObjectivePerturbation, PureObjectivePerturbation: a minimizer for every draw, about a center
+/// that its noise has moved.
+template <class M>
 class ObjectiveSampler final : public EnsembleSampler {
  public:
-  ObjectiveSampler(const ObjectivePerturbation& settings, const Task& task)
+  ObjectiveSampler(const M& settings, const Task& task)
       : EnsembleSampler(output_start(settings, task), task), settings_(settings) {}
 
   void begin() override {}
@@ -194,24 +213,21 @@ class ObjectiveSampler final : public EnsembleSampler {
       const ChainSpec& spec = ensemble_.specs[c];
       const std::span<double> theta = ensemble_.chain(c);
       std::vector<double> center(theta.size());
-      answer_normals(spec.key, spec.stream, 0, center);
+      slope_noise(settings_, spec, center);
       for (std::size_t j = 0; j < center.size(); ++j) {
-        center[j] = (spec.center.empty() ? 0.0 : spec.center[j]) -
-                    settings_.noise_scale * center[j] / settings_.ridge;
+        center[j] = (spec.center.empty() ? 0.0 : spec.center[j]) - center[j] / settings_.ridge;
       }
       const Potential u{task_.engine, 1, settings_.ridge, center};
       const auto minimizer = minimizer_within(u, task_.problem.full_row_norm_up(), search);
-      fill_normals(spec.key, spec.stream, start_step, theta);
-      for (std::size_t j = 0; j < theta.size(); ++j) {
-        theta[j] = minimizer[j] + settings_.output_noise * theta[j];
-      }
+      last_noise(settings_, spec, theta);
+      for (std::size_t j = 0; j < theta.size(); ++j) theta[j] = minimizer[j] + theta[j];
       ensemble_.step[c] = 1;
       --steps;
     }
   }
 
  private:
-  ObjectivePerturbation settings_;
+  M settings_;
 };
 
 }  // namespace
@@ -233,7 +249,10 @@ std::unique_ptr<Sampler> sampler_of(const PureOutputPerturbation& settings, cons
 }
 
 std::unique_ptr<Sampler> sampler_of(const ObjectivePerturbation& settings, const Task& task) {
-  return std::make_unique<ObjectiveSampler>(settings, task);
+  return std::make_unique<ObjectiveSampler<ObjectivePerturbation>>(settings, task);
+}
+std::unique_ptr<Sampler> sampler_of(const PureObjectivePerturbation& settings, const Task& task) {
+  return std::make_unique<ObjectiveSampler<PureObjectivePerturbation>>(settings, task);
 }
 
 }  // namespace gibbsite

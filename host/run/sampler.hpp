@@ -64,5 +64,6 @@ std::unique_ptr<Sampler> sampler_of(const Dalalyan& settings, const Task& task);
 std::unique_ptr<Sampler> sampler_of(const OutputPerturbation& settings, const Task& task);
 std::unique_ptr<Sampler> sampler_of(const PureOutputPerturbation& settings, const Task& task);
 std::unique_ptr<Sampler> sampler_of(const ObjectivePerturbation& settings, const Task& task);
+std::unique_ptr<Sampler> sampler_of(const PureObjectivePerturbation& settings, const Task& task);
 
 }  // namespace gibbsite

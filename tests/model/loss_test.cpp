@@ -66,6 +66,10 @@ TEST_P(EveryLoss, ConstantsBoundTheDerivatives) {
       if (loss.one_signed()) {
         EXPECT_LE(r * static_cast<double>(y), 0) << z;
       }
+      // docs/objective-pure.md, Theorem 1.
+      if (std::isfinite(loss.self_concordance())) {
+        EXPECT_LE(w, loss.self_concordance() * (loss.max_abs_residual() - std::fabs(r)) + 4 * ulp);
+      }
       largest_r = std::max(largest_r, std::fabs(r));
       largest_w = std::max(largest_w, w);
     }

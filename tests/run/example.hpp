@@ -38,13 +38,28 @@ struct Example {
   Release release;
 };
 
+/// The plan of `wishes`; where they name a mechanism its offer alone, for all of them cost each
+/// test a second.
+inline Plan example_plan(const Problem& problem, const Budget& budget, const Wishes& wishes) {
+  if (wishes.mechanism == "auto") return plan(problem, budget, wishes);
+  Plan made;
+  made.problem = problem;
+  made.budget = budget;
+  std::visit(
+      [&]<class M>(const M&) {
+        made.offers = {offer(std::type_identity<M>{}, problem, budget, wishes)};
+      },
+      mechanism_named(wishes.mechanism));
+  return made;
+}
+
 inline Example make_example(const std::string& name, const Schema& schema, std::uint64_t rows,
                             const Budget& budget, const Wishes& wishes, std::optional<double> prior,
                             NoiseKind noise = NoiseKind::chacha20) {
   Run run;
-  run.plan =
-      plan(logistic_regression({.prior_precision = prior, .center = {}}).constants(schema, rows),
-           budget, wishes);
+  run.plan = example_plan(
+      logistic_regression({.prior_precision = prior, .center = {}}).constants(schema, rows), budget,
+      wishes);
   EXPECT_TRUE(run.plan.offer().feasible) << name << ": " << run.plan.offer().why;
   run.model.schema = schema;
   run.model.loss = "logistic";
@@ -131,7 +146,9 @@ inline const std::vector<Example>& examples() {
       make_example("objective, 2 draws", example_schema(true), 1000, {1.0, 1e-6, {}, 1, 2},
                    {.mechanism = "objective"}, {}),
       make_example("path in a ball", example_schema(true), 5000, {1.0, 1e-6, {}, 1, 2},
-                   {.mechanism = "path", .ball = 0.5}, {})};
+                   {.mechanism = "path", .ball = 0.5}, {}),
+      make_example("objective-pure, 2 draws", example_schema(true), 1000, {1.0, 1e-20, {}, 1, 2},
+                   {.mechanism = "objective-pure"}, {})};
   return all;
 }
 

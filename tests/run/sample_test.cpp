@@ -200,8 +200,8 @@ TEST_P(Sample, InterruptedAndResumedGivesTheSameBits) {
 TEST_P(Sample, WholeRunIsReadBackFromItsCheckpoint) {
   const Budget budget{.epsilon = 1, .delta = 0.01, .draws = 2};
   model = logistic_regression({.prior_precision = 10.0, .center = {}});
-  for (const std::string mechanism :
-       {"path", "averaged", "rejection", "proximal", "output", "output-pure", "objective"}) {
+  for (const std::string mechanism : {"path", "averaged", "rejection", "proximal", "output",
+                                      "output-pure", "objective", "objective-pure"}) {
     const bool gap = mechanism == "rejection" || mechanism == "proximal";
     if (mechanism == "averaged") {  // out of reach of this budget: by hand
       plan = make_plan(model, data, 2, 50);

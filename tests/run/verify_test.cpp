@@ -180,12 +180,16 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfTheCertificate) {
 // The TV certificates and noise about a minimizer: what carries the promise besides the schedule,
 // digest and all.
 TEST(Verify, RejectsAnEditOfEveryLeafOfATvCertificate) {
-  for (const std::size_t i : {6U, 7U, 8U, 9U, 10U, 14U, 15U, 16U}) {
+  for (const std::size_t i : {6U, 7U, 8U, 9U, 10U, 14U, 15U, 16U, 17U}) {
     const auto& example = testing::examples()[i];
     // Without a Gaussian part any delta that the arithmetic resolves is kept.
     const auto keeps_delta = [&](const std::string& at, const json& after) {
-      return name_of(example.plan.offer().mechanism) == PureOutputPerturbation::name &&
-             at == "/certificate/guarantee/delta" && after.is_number() && after > 1e-32;
+      const Mechanism& mechanism = example.plan.offer().mechanism;
+      const double least = std::holds_alternative<PureOutputPerturbation>(mechanism) ? 1e-32
+                           : std::holds_alternative<PureObjectivePerturbation>(mechanism)
+                               ? 1e-24
+                               : HUGE_VAL;
+      return at == "/certificate/guarantee/delta" && after.is_number() && after > least;
     };
     tamper(
         to_json(example.release), example.name, "/certificate", [](const json& f) { return f; },
@@ -199,6 +203,10 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfATvCertificate) {
              if (at == "/certificate/mechanism/noise_scale" && after.is_number() &&
                  setting(example.plan.offer().mechanism, "output_noise")) {
                return after > before;
+             }
+             if (at == "/certificate/mechanism/noise_rate" && after.is_number() &&
+                 setting(example.plan.offer().mechanism, "output_rate")) {
+               return after < before;
              }
              // Another schedule that keeps the gap; which ones do not: below.
              for (const char* name :

@@ -87,7 +87,7 @@ class Kernel {
   void start(double start, double eta) {
     below_.assign(points, 0.0);
     std::vector<double> p(points);
-    constexpr int nodes = 160;  // trapezoid rule over +-8 deviations
+    constexpr int nodes = 32;  // trapezoid rule over +-8 deviations: 160 give the same to 3e-13
     double weights = 0;
     for (int j = -nodes; j <= nodes; ++j) {
       const double t = 8.0 * j / nodes, y = start + std::sqrt(eta) * t;

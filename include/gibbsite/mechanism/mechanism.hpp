@@ -12,6 +12,7 @@
 #include "gibbsite/mechanism/dalalyan.hpp"
 #include "gibbsite/mechanism/in_metric.hpp"
 #include "gibbsite/mechanism/objective.hpp"
+#include "gibbsite/mechanism/objective_pure.hpp"
 #include "gibbsite/mechanism/output.hpp"
 #include "gibbsite/mechanism/output_pure.hpp"
 #include "gibbsite/mechanism/path.hpp"
@@ -21,9 +22,9 @@
 
 namespace gibbsite {
 
-using Mechanism =
-    std::variant<Whitened, MetricPath, Path, Rejection, Proximal, MetricProximal, Averaged,
-                 Dalalyan, OutputPerturbation, PureOutputPerturbation, ObjectivePerturbation>;
+using Mechanism = std::variant<Whitened, MetricPath, Path, Rejection, Proximal, MetricProximal,
+                               Averaged, Dalalyan, OutputPerturbation, PureOutputPerturbation,
+                               ObjectivePerturbation, PureObjectivePerturbation>;
 
 /// "path", "rejection", ...
 std::string_view name_of(const Mechanism& mechanism);
@@ -65,10 +66,9 @@ std::string basis_of(const Mechanism& mechanism);
 /// its law with a probability of at least 2 Phi(t) - 1; for a TV certificate less its tv_gap. path:
 /// sqrt(2h (1 - c^2T)/(1 - c^2)); output: sigma; else 1/sqrt(m). Of exact arithmetic; rounding is
 /// below the release grid. None for whitened and in a metric, where it depends on what was released
-/// before, nor for output-pure, whose noise is a product of normals. objective:
-/// sqrt(sigma^2/Lambda^2
-/// + sigma_out^2), less than which the data leave of it. Throws BadInput on a TV
-/// certificate without strong convexity.
+/// before, nor for output-pure and objective-pure, whose noise is a product of normals. objective:
+/// sqrt(sigma^2/Lambda^2 + sigma_out^2), less than which the data leave of it. Throws BadInput on a
+/// TV certificate without strong convexity.
 std::optional<double> coefficient_noise_up(const Mechanism& mechanism, const Problem& problem);
 
 }  // namespace gibbsite
