@@ -69,8 +69,12 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
       const double own = scale * p.prior[at];
       const double rest = scale * std::accumulate(p.prior.begin(), p.prior.end(), 0.0) - own;
       const double total = own + rest + rn;
+      const double cell = p.levels == 2 ? family_grid(p) : 0;
       return {[=](double x, double s) {
                 const double a = own + rn * s, b = rest + rn * (1 - s);
+                // The outermost cells hold all that lies beyond.
+                if (x <= cell) return std::log(beta_cdf_about(a, b, 1.5 * cell));
+                if (1 - x <= cell) return std::log(beta_cdf_about(b, a, 1.5 * cell));
                 return std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) +
                        (a - 1) * std::log(x) + (b - 1) * std::log1p(-x);
               },
@@ -84,7 +88,13 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
     }
     case Family::rate: {
       const double shape = scale * p.prior[0], rate = scale * p.prior[1] + rn;
-      return {[=](double x, double s) { return log_gamma_density(x, shape + rn * s, rate); },
+      const double cell = family_grid(p);
+      return {[=](double x, double s) {
+                if (x <= cell) {  // it holds all below
+                  return std::log(gamma_lower_about(shape + rn * s, rate * 1.5 * cell));
+                }
+                return log_gamma_density(x, shape + rn * s, rate);
+              },
               [=](double value, double s) { return gamma_lower_about(0.5 + n * s, n * value); },
               p.lo,
               p.hi,
@@ -132,9 +142,23 @@ class Mixture {
     double to = std::min(in_.highest, std::max(in_.about, in_.lowest) + reach * wide);
     if (!(from < to)) from = in_.lowest, to = in_.highest;
     s_.resize(cells), weight_.resize(cells);
-    for (std::size_t i = 0; i < cells; ++i) {
-      s_[i] = from + (to - from) * (static_cast<double>(i) + 0.5) / cells;
-      for (const auto& draw : draws) weight_[i] += in_.log_density(draw[at], s_[i]);
+    const auto lay = [&] {
+      for (std::size_t i = 0; i < cells; ++i) {
+        s_[i] = from + (to - from) * (static_cast<double>(i) + 0.5) / cells;
+        weight_[i] = 0;
+        for (const auto& draw : draws) weight_[i] += in_.log_density(draw[at], s_[i]);
+      }
+    };
+    // Near 0 the likelihood falls far more slowly than its deviation says: on to where it is e^-25.
+    lay();
+    for (int i = 0; i < 60; ++i) {
+      const double least = *std::ranges::max_element(weight_) - 25, width = to - from;
+      const bool left = weight_.front() > least && from > in_.lowest;
+      const bool right = weight_.back() > least && to < in_.highest;
+      if (!left && !right) break;
+      if (left) from = std::max(in_.lowest, from - width);
+      if (right) to = std::min(in_.highest, to + width);
+      lay();
     }
     const double most = *std::ranges::max_element(weight_);
     for (double& w : weight_) total_ += w = std::exp(w - most);

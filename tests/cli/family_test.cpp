@@ -175,7 +175,7 @@ TEST_F(FamilyCli, BadInputIsOneLine) {
            {"--design: has no meaning", answer + Options{"--design", "blocked"}},
            {"--diffused: has no meaning", party + Options{"--trim", "0.1", "--diffused"}},
            {"--calibration: has no", party + Options{"--trim", "0.1", "--calibration", "exact"}},
-           {"fewer --draws", answer + Options{"--draws", "1000000"}, 4},
+           {"fewer --draws", wait + Options{"--draws", "1000000", "--diffused"}, 4},
            {"--delta: is less than", party, 4, "1", "1e-19"},
            {"stronger --prior", answer + Options{"--prior", "1e-6,1e-6"}, 4, "0.01"},
        }) {

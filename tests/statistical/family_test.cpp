@@ -200,7 +200,8 @@ TEST(FamilyDraws, KeepTheirLawFarOutside) {
 TEST(FamilyEstimates, CoverTheTruth) {
   constexpr int tables = support::repeats(300, 3);
   std::mt19937_64 random(11);
-  const auto covered = [&](Family family, double truth, const auto& value, std::size_t at) {
+  const auto covered = [&](Family family, double truth, const auto& value, std::size_t at,
+                           double prior = 0) {
     Schema schema;
     schema.label = schema.positive = std::string("(none)");
     const bool category = family == Family::bernoulli || family == Family::categorical;
@@ -212,11 +213,12 @@ TEST(FamilyEstimates, CoverTheTruth) {
     if (category) schema.columns[0].levels = {"a", "b", "c"};
     if (family == Family::bernoulli) schema.columns[0].levels = {"a", "b"};
     const std::size_t d = schema.features();
-    constexpr std::size_t n = 300;
+    const std::size_t n = prior > 0 ? 20'000 : 300;
     FamilyProblem p = family_problem(schema, family, n);
     p.prior = p.default_prior();
+    if (prior > 0) p.prior.assign(p.prior.size(), prior);
     if (family == Family::mean) p.variance = 4;
-    const auto plan = plan_family(p, {.epsilon = 1, .delta = 1e-5});
+    const auto plan = plan_family(p, {.epsilon = 1, .delta = 1e-5}, {.concentrated = prior == 0});
     int hits = 0;
     for (int t = 0; t < tables; ++t) {
       Dataset data;
@@ -243,6 +245,11 @@ TEST(FamilyEstimates, CoverTheTruth) {
   };
   const double slack = support::repeats(0.07, 0.6);
   EXPECT_NEAR(covered(Family::bernoulli, 0.15, bernoulli, 0), 0.95, slack);
+  // A share near 0 under a prior of next to nothing: draws of 1e-10, whose likelihood falls by the
+  // logarithm alone. What is taken for flat there is not right about every table: 83 % hold; 60 %
+  // did where the grid ended too soon.
+  const auto rare = [](auto& r, float* x) { x[std::bernoulli_distribution(5e-4)(r) ? 0 : 1] = 1; };
+  EXPECT_GT(covered(Family::bernoulli, 5e-4, rare, 0, 0.05), support::repeats(0.72, 0.0));
   EXPECT_NEAR(covered(Family::categorical, 0.05, categorical, 2), 0.95, slack);
   EXPECT_NEAR(covered(Family::rate, 2.5, rate, 0), 0.95, slack);
   EXPECT_NEAR(covered(Family::mean, 8, mean, 0), 0.95, slack);
