@@ -74,7 +74,8 @@ TEST(Families, WeightsAreThoseOfTheReferenceValues) {
 TEST(Families, AMeanIsGaussianAsTheReferenceValuesSay) {
   std::ifstream file(std::string(GIBBSITE_SHARED_DIR) + "/vectors/mechanisms_gaussian_mean.json");
   if (!file) GTEST_SKIP() << "no reference values under " << GIBBSITE_SHARED_DIR;
-  for (const auto& c : nlohmann::json::parse(file)["cases"]) {
+  const auto cases = nlohmann::json::parse(file)["cases"];
+  for (const auto& c : cases) {
     const auto value = [&](const char* name) {
       return c[name].is_string() ? std::stod(c[name].get<std::string>()) : c[name].get<double>();
     };
