@@ -165,7 +165,7 @@ void tamper(const json& file, const std::string& name, const char* part, Seal se
           << name << ": " << at.to_string() << " as " << edit.name << " passes";
     }
   }
-  EXPECT_GT(tried, support::repeats(300U, 70U)) << name;
+  EXPECT_GT(tried, support::repeats(300U, 40U)) << name;
 }
 
 TEST(Verify, RejectsAnEditOfEveryLeafOfTheCertificate) {
