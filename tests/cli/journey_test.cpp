@@ -179,7 +179,7 @@ TEST_F(Journey, PlanJsonKeepsItsContract) {
   EXPECT_EQ(out["constants"]["rows"], 1000000);
   EXPECT_EQ(out["constants"]["features"], 11);
   EXPECT_EQ(out["chosen"], "whitened");
-  ASSERT_EQ(out["offers"].size(), 11U);
+  ASSERT_EQ(out["offers"].size(), 12U);
   for (const auto& offer : out["offers"]) {
     const auto fields = names(offer);
     for (const char* name : {"name", "guarantee", "passes", "seconds", "feasible", "why"}) {
