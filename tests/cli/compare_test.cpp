@@ -249,7 +249,8 @@ TEST_F(Compare, FilesAreKeptWithoutForceAndWholeOrAbsent) {
   EXPECT_EQ(json("c.json")["schema"], "gibbsite-compare/1");
   // A file that cannot grow: what was there stays.
   const std::string before = folder.read("c.json");
-  const Outcome full = gibbsite(quick({"--json", "c.json", "--force"}), 512);
+  ASSERT_GT(before.size(), 1024U);
+  const Outcome full = gibbsite(quick({"--json", "c.json", "--force"}), 1024);
   EXPECT_EQ(full.status, 2);
   EXPECT_THAT(full.err, HasSubstr("c.json: cannot write"));
   EXPECT_EQ(folder.read("c.json"), before);
