@@ -14,6 +14,7 @@ if(GIBBSITE_PROGRAM)
 endif()
 find_package(FastFloat REQUIRED)
 find_package(hwy CONFIG REQUIRED)
+find_package(SQLite3 3.37 REQUIRED)
 
 include(${CMAKE_CURRENT_LIST_DIR}/GibbsiteFindLibraries.cmake)
 

@@ -24,7 +24,7 @@ endif()
 # pkg-config: rooms were declared from the bottom up, a linker reads from the top down.
 list(REVERSE targets)
 list(TRANSFORM targets PREPEND -l)
-set(libraries ${targets} -lfmt -lsodium -ltomlplusplus -lcsv -lhwy -fopenmp)
+set(libraries ${targets} -lfmt -lsodium -ltomlplusplus -lcsv -lhwy -lsqlite3 -fopenmp)
 if(GIBBSITE_HAS_CUDA)
   list(APPEND libraries -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -lcublasLt -lcurand -ldl -lrt -lpthread)
 endif()

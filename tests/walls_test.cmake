@@ -15,14 +15,15 @@ set(may_certificate core model privacy mechanism certificate version.hpp)
 set(may_data core model data version.hpp)
 set(may_engine core model data engine kernels)
 set(may_chains core model privacy mechanism engine chains)  # asks the engine, reads no row
-set(may_run core model privacy mechanism certificate data engine chains run)
+set(may_ledger core privacy ledger version.hpp)  # counts what is released; knows no row
+set(may_run core model privacy mechanism certificate data engine chains ledger run)
 set(may_release core model privacy mechanism certificate data release)
 # Curator wing: sees rows, and nothing of it reaches the rooms above.
 set(may_posterior core model mechanism engine kernels chains posterior)
 set(may_speed core model data engine speed)
 set(may_compare core model privacy mechanism certificate data engine chains run release compare)
 set(may_kernels core model engine posterior kernels)
-set(may_gibbsite.hpp core model privacy mechanism certificate data engine run release version.hpp)
+set(may_gibbsite.hpp core model privacy mechanism certificate data engine ledger run release version.hpp)
 set(may_cli ${may_gibbsite.hpp} chains posterior speed compare cli gibbsite.hpp)
 
 # Headers of host/ that only these rooms open: keys, raw draws, the making of certificates.
@@ -112,6 +113,8 @@ plant(host/run/a.cpp "\"gibbsite/posterior/posterior.hpp\"" TRUE)
 plant(host/run/a.cpp "\"gibbsite/speed/speed.hpp\"" TRUE)
 plant(host/run/a.cpp "\"gibbsite/compare/compare.hpp\"" TRUE)
 plant(host/release/a.cpp "\"gibbsite/compare/compare.hpp\"" TRUE)
+plant(host/ledger/a.cpp "\"gibbsite/data/rows.hpp\"" TRUE)
+plant(host/privacy/a.cpp "\"gibbsite/ledger/ledger.hpp\"" TRUE)
 plant(host/compare/a.cpp "\"run/sample.hpp\"" TRUE)
 plant(host/release/a.cpp "\"gibbsite/posterior/diagnostics.hpp\"" TRUE)
 plant(host/release/a.cpp "\"gibbsite/posterior/posterior.hpp\"" TRUE)

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "data/digest.hpp"
+#include "core/digest.hpp"
 #include "data/input.hpp"
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/data/dataset.hpp"

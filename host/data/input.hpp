@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/digest.hpp"
+#include "core/digest.hpp"
 
 namespace gibbsite {
 

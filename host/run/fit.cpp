@@ -9,7 +9,9 @@
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/model/linear_model.hpp"
+#include "run/entering.hpp"
 #include "run/intervals.hpp"
 #include "run/sample.hpp"
 
@@ -60,6 +62,8 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
                     "what keeps `mechanism` whitened from being chosen",
                     name_of(plan.offer().mechanism)));
   }
+  const Guarantee paid = ledger_guarantee(plan);
+  require_room(options, key.kind(), paid);
   Run run = sample(model, data, plan, backend, std::move(key), options);
   if (options.intervals) {
     run.model.intervals = bootstrap_intervals(run.model, *whitened, plan.problem,
@@ -74,6 +78,7 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
         fmt::format("plan: its certificate does not verify ({}); use the plan as plan() made it",
                     check.failures.front()));
   }
+  enter(options, name_of(plan.offer().mechanism), paid, run.key_hash, to_json(out));
   return out;
 }
 

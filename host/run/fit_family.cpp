@@ -8,7 +8,9 @@
 #include "core/key_access.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/engine/integer_sums.hpp"
+#include "run/entering.hpp"
 #include "run/family_draws.hpp"
 
 namespace gibbsite {
@@ -54,6 +56,8 @@ FamilyRelease fit_family(const Dataset& data, const FamilyPlan& asked, Key&& key
   require_planned(data, plan.problem);
   // Throws on settings that no plan has, before anything is drawn with them.
   static_cast<void>(analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws));
+  const Guarantee paid = ledger_guarantee(plan);
+  require_room(options, stream.kind, paid);
   const FamilyStatistic statistic = statistic_of(data, plan.problem);
   FamilyModel model{plan.problem.family, data.schema, {}};
   for (std::uint64_t k = 0; k < plan.budget.draws; ++k) {
@@ -75,6 +79,7 @@ FamilyRelease fit_family(const Dataset& data, const FamilyPlan& asked, Key&& key
                     "made it",
                     check.failures.front()));
   }
+  enter(options, name_of(plan.mechanism), paid, key_hash(stream), to_json(out));
   return out;
 }
 

@@ -9,10 +9,11 @@
 #include <limits>
 
 #include "core/key_access.hpp"
-#include "data/digest.hpp"
+#include "data/keyed_digest.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/model/model.hpp"
+#include "run/entering.hpp"
 #include "run/sampler.hpp"
 
 namespace gibbsite {
@@ -206,7 +207,8 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
   LinearModel fitted{std::string(model.loss->name()), data.schema, sampler->draws(), {}, {}};
   sampler->complete(fitted);
   if (!options.release_answers && !options.intervals) fitted.answers.clear();
-  return {plan, std::move(fitted), checkpoint.key.kind, std::string(backend.name())};
+  return {plan, std::move(fitted), checkpoint.key.kind, std::string(backend.name()),
+          key_hash(checkpoint.key)};
 }
 
 }  // namespace gibbsite

@@ -22,6 +22,7 @@ struct Run {
   LinearModel model;                    ///< before its draws are rounded to the release grid
   NoiseKind noise = NoiseKind::philox;  ///< of the key that it used up
   std::string backend;
+  std::string key_hash;  ///< run/entering.hpp
 };
 
 /// Draws from the plan's chosen certificate: `budget.draws` chains, streams 0, 1, ..., same key.

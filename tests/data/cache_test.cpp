@@ -10,7 +10,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "data/digest.hpp"
+#include "core/digest.hpp"
 #include "data/support.hpp"
 #include "gibbsite/data/schema_file.hpp"
 

@@ -16,7 +16,8 @@ namespace gibbsite {
 /// Throws BadInput when the data has another shape than the plan's constants, the backend computes
 /// in other arithmetic than double or with other noise than the key's, or the checkpoint is of
 /// another run, or a plan whose numbers do not verify (edited after plan()); Interrupted when
-/// `stop` is set; Infeasible when the plan is.
+/// `stop` is set; Infeasible when the plan is; BudgetSpent, and what Ledger::enter throws, when a
+/// ledger was given; then also BadInput on a key from a seed, which has no guarantee to enter.
 Release fit(const Model& model, const Dataset& data, const Plan& plan, Backend& backend, Key&& key,
             const FitOptions& options = {});
 

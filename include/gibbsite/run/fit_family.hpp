@@ -12,8 +12,8 @@ namespace gibbsite {
 /// family_schema), and certifies them; void when the key came from a seed. Uses the key up, also
 /// when it throws: BadInput when the data has another shape than the plan, when a count is not
 /// whole (unless the schema refuses nothing: then the nearest one is taken), or on a plan whose
-/// numbers do not verify; Interrupted when `options.stop` is set. Of the options `stop` and
-/// `progress` (draws done, in all) are heeded.
+/// numbers do not verify; Interrupted when `options.stop` is set. Of the options `stop`,
+/// `progress` (draws done, in all) and `ledger` are heeded, the last as by `fit`.
 FamilyRelease fit_family(const Dataset& data, const FamilyPlan& plan, Key&& key,
                          const FitOptions& options = {});
 

@@ -7,6 +7,8 @@
 
 namespace gibbsite {
 
+class Ledger;  // ledger/ledger.hpp
+
 struct FitOptions {
   /// File to resume from and to save to; empty: none. It holds the noise key (mode 0600) and is
   /// left behind, complete, until `discard_checkpoint`.
@@ -23,6 +25,9 @@ struct FitOptions {
   std::function<void(std::uint64_t, std::uint64_t)> progress{};
   /// Called at the end with how the backend went about it, one line for people.
   std::function<void(const std::string&)> design{};
+  /// The release is entered there before `fit` returns it; nothing is returned where it does not
+  /// fit. Looked at first, so that no work is done in vain.
+  const Ledger* ledger = nullptr;
   const std::atomic<bool>* stop = nullptr;  ///< set by a signal handler
 };
 

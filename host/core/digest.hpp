@@ -3,11 +3,8 @@
 #include <sodium.h>
 
 #include <cstddef>
-#include <span>
 #include <string>
 #include <string_view>
-
-#include "gibbsite/data/dataset.hpp"
 
 namespace gibbsite {
 
@@ -25,8 +22,5 @@ class Digest {
 };
 
 std::string digest_of(std::string_view text);
-/// 32 bytes, keyed: of a text, then of rows and labels, the same in memory and in files.
-std::string keyed_digest(std::span<const unsigned char> key, std::string_view text,
-                         const Dataset& data);
 
 }  // namespace gibbsite

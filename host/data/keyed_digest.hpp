@@ -1,0 +1,15 @@
+#pragma once
+// BLAKE2b-256 of a table, keyed.
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "gibbsite/data/dataset.hpp"
+
+namespace gibbsite {
+
+/// 32 bytes, keyed: of a text, then of rows and labels, the same in memory and in files.
+std::string keyed_digest(std::span<const unsigned char> key, std::string_view text,
+                         const Dataset& data);
+
+}  // namespace gibbsite

@@ -1,0 +1,408 @@
+#include "gibbsite/ledger/ledger.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sodium.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "core/digest.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/file.hpp"
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/core/wide.hpp"
+#include "gibbsite/privacy/budget.hpp"
+#include "gibbsite/version.hpp"
+#include "ledger/database.hpp"
+
+namespace gibbsite {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::system_clock;
+
+constexpr std::int64_t application_id = 0x67696262;  // "gibb"
+constexpr std::int64_t form = 1;
+constexpr std::string_view terms_table =
+    "CREATE TABLE terms(id TEXT NOT NULL, created TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT "
+    "NOT NULL, adjacency TEXT NOT NULL, rows_per_person TEXT NOT NULL, mu_squared TEXT NOT NULL, "
+    "reveal TEXT NOT NULL, tv TEXT NOT NULL, software TEXT NOT NULL) STRICT";
+constexpr std::string_view entry_table =
+    "CREATE TABLE entry(number INTEGER PRIMARY KEY, time TEXT NOT NULL, command TEXT NOT NULL, "
+    "mu_squared TEXT NOT NULL, reveal TEXT NOT NULL, tv TEXT NOT NULL, key_hash TEXT NOT NULL "
+    "UNIQUE, digest TEXT NOT NULL UNIQUE, chain TEXT NOT NULL) STRICT";
+constexpr auto clock_slack = std::chrono::seconds(60);
+
+std::string utc(Clock::time_point time) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                     fmt::gmtime(std::chrono::time_point_cast<std::chrono::seconds>(time)));
+}
+
+// Contents of a row in one text: a length before each, so that no two rows share one.
+class Contents {
+ public:
+  Contents& add(std::string_view text) {
+    text_ += fmt::format("{} {} ", text.size(), text);
+    return *this;
+  }
+  Contents& add(const Charge& charge) {
+    return add(charge.mu_squared.text()).add(charge.reveal.text()).add(charge.tv.text());
+  }
+  [[nodiscard]] std::string digest() const { return digest_of(text_); }
+
+ private:
+  std::string text_;
+};
+
+std::string chain_of(const LedgerTerms& t) {
+  return Contents()
+      .add("gibbsite-ledger/1")
+      .add(t.id)
+      .add(t.created)
+      .add(fmt::format("{}", t.epsilon))
+      .add(fmt::format("{}", t.delta))
+      .add(to_string(t.who.adjacency))
+      .add(std::to_string(t.who.rows_per_person))
+      .add(t.caps)
+      .digest();
+}
+
+std::string chain_of(const std::string& before, const LedgerEntry& e) {
+  return Contents()
+      .add(before)
+      .add(std::to_string(e.number))
+      .add(e.time)
+      .add(e.command)
+      .add(e.charge)
+      .add(e.key_hash)
+      .add(e.digest)
+      .digest();
+}
+
+std::string chain_of(const LedgerState& state) {
+  return state.entries.empty() ? chain_of(state.terms) : state.entries.back().chain;
+}
+
+[[noreturn]] void refuse_edited(const std::string& path, const std::string& what) {
+  throw BadInput(
+      fmt::format("{}: {} was edited or damaged; restore the file from a copy that has every "
+                  "entry, or end it",
+                  path, what));
+}
+
+double number_of(const std::string& path, const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0') refuse_edited(path, "a number");
+  return value;
+}
+
+Charge charge_of(const std::string& path, const Statement& row, int column) {
+  try {
+    return {Decimal::of(row.text(column)), Decimal::of(row.text(column + 1)),
+            Decimal::of(row.text(column + 2))};
+  } catch (const BadInput&) {
+    refuse_edited(path, "an amount");
+  }
+}
+
+LedgerTerms terms_of(Database& file) {
+  const std::string& path = file.path();
+  Statement row(file,
+                "SELECT id, created, epsilon, delta, adjacency, rows_per_person, mu_squared, "
+                "reveal, tv FROM terms");
+  if (!row.step()) refuse_edited(path, "its table of terms");
+  LedgerTerms out;
+  out.id = row.text(0);
+  out.created = row.text(1);
+  out.epsilon = number_of(path, row.text(2));
+  out.delta = number_of(path, row.text(3));
+  if (row.text(4) != to_string(Adjacency::replace_one) &&
+      row.text(4) != to_string(Adjacency::add_remove)) {
+    refuse_edited(path, "its adjacency");
+  }
+  const double rows = number_of(path, row.text(5));
+  if (!(rows >= 1 && rows <= 0x1p53)) refuse_edited(path, "its rows per person");
+  out.who = {adjacency_from_string(row.text(4)), static_cast<std::uint64_t>(rows)};
+  out.caps = charge_of(path, row, 6);
+  if (row.step() || !(delta_up(out.guarantee(), out.epsilon) <= out.delta)) {
+    refuse_edited(path, "its table of terms");
+  }
+  return out;
+}
+
+// All of it, within a transaction.
+LedgerState state_of(Database& file) {
+  const std::string& path = file.path();
+  const auto pragma = [&](const char* name) {
+    return file.text(std::string("PRAGMA ").append(name));
+  };
+  if (pragma("application_id") != std::to_string(application_id)) {
+    throw BadInput(path + ": is no ledger; give one that gibbsite ledger create made");
+  }
+  if (pragma("user_version") != std::to_string(form)) {
+    throw BadInput(fmt::format("{}: is a ledger of form {}, this program reads {}; use a newer one",
+                               path, pragma("user_version"), form));
+  }
+  Statement schema(file,
+                   "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE "
+                   "'sqlite\\_%' ESCAPE '\\' ORDER BY name DESC");
+  for (const std::string_view table : {terms_table, entry_table}) {
+    if (!schema.step() || schema.text(0) != table) refuse_edited(path, "its tables");
+  }
+  if (schema.step()) refuse_edited(path, "its tables");
+  if (pragma("quick_check(1)") != "ok") refuse_edited(path, "a page");
+
+  LedgerState out{terms_of(file), {}};
+  Statement row(file,
+                "SELECT number, time, command, key_hash, digest, chain, mu_squared, reveal, tv "
+                "FROM entry ORDER BY number");
+  std::string chain = chain_of(out.terms);
+  while (row.step()) {
+    LedgerEntry e{static_cast<std::uint64_t>(row.integer(0)),
+                  row.text(1),
+                  row.text(2),
+                  charge_of(path, row, 6),
+                  row.text(3),
+                  row.text(4),
+                  row.text(5)};
+    chain = chain_of(chain, e);
+    if (e.number != out.entries.size() + 1 || e.chain != chain) {
+      refuse_edited(path, fmt::format("entry {}", out.entries.size() + 1));
+    }
+    out.entries.push_back(std::move(e));
+  }
+  return out;
+}
+
+void require_plain_file(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) {
+    throw BadInput(path +
+                   ": there is no such ledger; make one first with gibbsite ledger create");
+  }
+  if (!S_ISREG(info.st_mode)) throw BadInput(path + ": is no file; give a ledger");
+  if (info.st_nlink > 1) {
+    // SQLite's lock and journal go by the name.
+    throw BadInput(path + ": is a file of several names (hard links); leave it one");
+  }
+}
+
+// How far this machine's user last saw each ledger: "ENTRIES CHAIN" in a file of its id.
+class Memory {
+ public:
+  Memory(const LedgerOptions& options, const std::string& id) : folder_(options.memory) {
+    const auto variable = [](const char* name) {
+      const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): none sets it
+      return std::string(value == nullptr ? "" : value);
+    };
+    if (folder_.empty() && !variable("XDG_STATE_HOME").empty()) {
+      folder_ = variable("XDG_STATE_HOME") + "/gibbsite/ledgers";
+    } else if (folder_.empty() && !variable("HOME").empty()) {
+      folder_ = variable("HOME") + "/.local/state/gibbsite/ledgers";
+    }
+    const bool legal = id.size() == 32 && id.find_first_not_of("0123456789abcdef") == id.npos;
+    if (!folder_.empty() && legal) file_ = folder_ + "/" + id;
+  }
+
+  void require_no_rollback(const std::string& path, const LedgerState& state) const {
+    std::ifstream file(file_);
+    std::uint64_t entries = 0;
+    std::string chain;
+    if (file_.empty() || !(file >> entries >> chain)) return;
+    const bool there = entries <= state.entries.size();
+    const std::string here = !there        ? ""
+                             : entries > 0 ? state.entries[entries - 1].chain
+                                           : chain_of(state.terms);
+    if (here == chain) return;
+    throw BadInput(fmt::format(
+        "{}: {}: this is an older copy, or another of its copies was used; go on with the one "
+        "that has every entry (what this machine saw last is in {})",
+        path,
+        there ? fmt::format("its entry {} is not the one that was seen here", entries)
+              : fmt::format("it has {} entries, {} were seen here", state.entries.size(), entries),
+        file_));
+  }
+
+  // Lags where it cannot be written, or two write at once: it never runs ahead of the file.
+  bool note(const LedgerState& state) const {
+    if (file_.empty()) return false;
+    try {
+      fs::create_directories(folder_);
+      write_file_atomically(file_, fmt::format("{} {}\n", state.entries.size(), chain_of(state)),
+                            0600);
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
+
+ private:
+  std::string folder_, file_;
+};
+
+// What a release does not fit into, the first amount that is short.
+std::string shortage(const Charge& charge, const LedgerState& state) {
+  const Charge left = state.left();
+  const auto amount = [](const Decimal& x) {
+    return fmt::format("{:.6g}", static_cast<double>(x.wide()));
+  };
+  const auto line = [&](const char* what, const Decimal& asked, const Decimal& rest,
+                        const Decimal& cap) {
+    return fmt::format("this release takes {} of {}, {} of {} is left", amount(asked), what,
+                       amount(rest), amount(cap));
+  };
+  if (charge.mu_squared > left.mu_squared) {
+    return line("mu^2", charge.mu_squared, left.mu_squared, state.terms.caps.mu_squared);
+  }
+  if (charge.reveal > left.reveal) {
+    return line("reveal", charge.reveal, left.reveal, state.terms.caps.reveal);
+  }
+  return line("tv", charge.tv, left.tv, state.terms.caps.tv);
+}
+
+void require_room_in(const std::string& path, const LedgerState& state,
+                     const Guarantee& guarantee) {
+  const Neighbors &ours = state.terms.who, &theirs = guarantee.who;
+  if (ours != theirs) {
+    throw BadInput(fmt::format(
+        "{}: counts {} neighbors of {} row(s) a person, this release protects {} ones of {}; give "
+        "another ledger, or those `adjacency` and `rows_per_person`",
+        path, to_string(ours.adjacency), ours.rows_per_person, to_string(theirs.adjacency),
+        theirs.rows_per_person));
+  }
+  const Charge charge = charge_up(guarantee);
+  // Caps, not left_of: nothing is subtracted where it decides.
+  if (!within(state.spent() + charge, state.terms.caps)) {
+    throw BudgetSpent(fmt::format("{}: {}", path, shortage(charge, state)));
+  }
+}
+
+}  // namespace
+
+Charge LedgerState::spent() const {
+  Charge out;
+  for (const LedgerEntry& entry : entries) out = out + entry.charge;
+  return out;
+}
+
+Ledger::Ledger(std::string path, LedgerOptions options)
+    : path_(std::move(path)), options_(std::move(options)) {
+  require_plain_file(path_);
+}
+
+Ledger Ledger::create(const std::string& path, double epsilon, double delta, const Neighbors& who,
+                      const DeltaShares& shares, LedgerOptions options) {
+  Budget{epsilon, delta, who.adjacency, who.rows_per_person}.validate();
+  LedgerTerms terms{{}, utc(options.clock()), epsilon, delta, caps_down(epsilon, delta, shares),
+                    who};
+  if (sodium_init() < 0) throw BadInput("libsodium: does not start; install it again");
+  std::array<unsigned char, 16> id{};
+  randombytes_buf(id.data(), id.size());
+  for (const unsigned char byte : id) terms.id += fmt::format("{:02x}", byte);
+
+  Temporary place(path, Temporary::Kind::file, 0600);
+  {
+    Database file(place.name(), Database::Mode::create, options.patience);
+    file.execute("PRAGMA synchronous=EXTRA");
+    Transaction transaction(file, "BEGIN EXCLUSIVE");
+    file.execute(fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", application_id,
+                             form));
+    file.execute(std::string(terms_table));
+    file.execute(std::string(entry_table));
+    Statement insert(file, "INSERT INTO terms VALUES(?,?,?,?,?,?,?,?,?,?)");
+    insert.bind(terms.id).bind(terms.created).bind(fmt::format("{}", epsilon));
+    insert.bind(fmt::format("{}", delta)).bind(to_string(who.adjacency));
+    insert.bind(std::to_string(who.rows_per_person)).bind(terms.caps.mu_squared.text());
+    insert.bind(terms.caps.reveal.text()).bind(terms.caps.tv.text()).bind(GIBBSITE_VERSION);
+    static_cast<void>(insert.step());
+    transaction.commit();
+  }
+  if (const int error = place.rename(Existing::kept); error != 0) {
+    throw CannotWrite(
+        fmt::format("{}: {}; give another name: a ledger is never replaced", path,
+                    error == EEXIST ? "is there already"
+                                    : "cannot write: " + std::generic_category().message(error)),
+        error);
+  }
+  Memory(options, terms.id).note({terms, {}});
+  return Ledger(path, std::move(options));
+}
+
+LedgerState Ledger::read() const {
+  require_plain_file(path_);
+  // One that can be written to, where it may: what a killed writer left is rolled back by it.
+  const bool writable = ::access(path_.c_str(), W_OK) == 0;
+  Database file(path_, writable ? Database::Mode::write : Database::Mode::read, options_.patience);
+  Transaction transaction(file, "BEGIN");
+  LedgerState state = state_of(file);
+  Memory(options_, state.terms.id).require_no_rollback(path_, state);
+  return state;
+}
+
+void Ledger::require_room(const Guarantee& guarantee) const {
+  require_room_in(path_, read(), guarantee);
+}
+
+std::uint64_t Ledger::enter(const Release& release) const {
+  require_plain_file(path_);
+  Database file(path_, Database::Mode::write, options_.patience);
+  // A journal of its own file, deleted at the commit; synced as far as disks go.
+  if (file.text("PRAGMA journal_mode=DELETE") != "delete") {
+    throw BadInput(path_ + ": its journal is of another kind and in use; close what has it open");
+  }
+  file.execute("PRAGMA synchronous=EXTRA");
+  Transaction transaction(file, "BEGIN IMMEDIATE");
+  LedgerState state = state_of(file);
+  const Memory memory(options_, state.terms.id);
+  memory.require_no_rollback(path_, state);
+  require_room_in(path_, state, release.guarantee);
+  for (const LedgerEntry& entry : state.entries) {
+    const bool same_file = entry.digest == release.digest;
+    if (!same_file && entry.key_hash != release.key_hash) continue;
+    throw BadInput(fmt::format(
+        "{}: {} is entry {} of {} already; noise serves once: run it again with a new key", path_,
+        same_file ? "this very release" : "what the noise key of this release made", entry.number,
+        entry.time));
+  }
+  LedgerEntry entry{state.entries.size() + 1,
+                    utc(options_.clock()),
+                    release.command,
+                    charge_up(release.guarantee),
+                    release.key_hash,
+                    release.digest,
+                    {}};
+  if (!state.entries.empty()) {
+    const std::string& last = state.entries.back().time;
+    if (utc(options_.clock() + clock_slack) < last) {
+      throw BadInput(fmt::format(
+          "{}: its last entry is of {}, the clock says {}: set the clock, or wait", path_, last,
+          entry.time));
+    }
+    entry.time = std::max(entry.time, last);
+  }
+  entry.chain = chain_of(chain_of(state), entry);
+  Statement insert(file, "INSERT INTO entry VALUES(?,?,?,?,?,?,?,?,?)");
+  insert.bind(static_cast<std::int64_t>(entry.number)).bind(entry.time).bind(entry.command);
+  insert.bind(entry.charge.mu_squared.text()).bind(entry.charge.reveal.text());
+  insert.bind(entry.charge.tv.text()).bind(entry.key_hash).bind(entry.digest).bind(entry.chain);
+  static_cast<void>(insert.step());
+  transaction.commit();
+  state.entries.push_back(entry);
+  memory.note(state);
+  return entry.number;
+}
+
+bool Ledger::has_memory() const {
+  const LedgerState state = read();
+  return Memory(options_, state.terms.id).note(state);
+}
+
+}  // namespace gibbsite

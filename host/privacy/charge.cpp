@@ -1,0 +1,71 @@
+#include "gibbsite/privacy/charge.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/wide.hpp"
+#include "gibbsite/privacy/budget.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+#include "privacy/gap_price.hpp"
+
+namespace gibbsite {
+
+Charge operator+(const Charge& a, const Charge& b) {
+  return {a.mu_squared + b.mu_squared, a.reveal + b.reveal, a.tv + b.tv};
+}
+
+Charge left_of(const Charge& caps, const Charge& spent) {
+  return {left_of(caps.mu_squared, spent.mu_squared), left_of(caps.reveal, spent.reveal),
+          left_of(caps.tv, spent.tv)};
+}
+
+bool within(const Charge& charge, const Charge& caps) {
+  return charge.mu_squared <= caps.mu_squared && charge.reveal <= caps.reveal &&
+         charge.tv <= caps.tv;
+}
+
+Charge charge_up(const Guarantee& g) {
+  if (g.pure != 0) {
+    throw BadInput(
+        fmt::format("guarantee: its pure part {} has no place in a ledger; cover it by a Gaussian "
+                    "first (ledger_guarantee)",
+                    g.pure));
+  }
+  if (!(g.mu >= 0 && g.mu < 1e3) || !(g.reveal >= 0 && g.reveal < 1) || !(g.tv >= 0 && g.tv < 1)) {
+    throw BadInput(fmt::format(
+        "guarantee: mu {:.3g}, reveal {:.3g}, tv {:.3g} promise too little for a ledger", g.mu,
+        g.reveal, g.tv));
+  }
+  return {Decimal::up(Wide(g.mu) * Wide(g.mu)), Decimal::up(g.reveal), Decimal::up(g.tv)};
+}
+
+Charge caps_down(double epsilon, double delta, const DeltaShares& shares) {
+  Budget{.epsilon = epsilon, .delta = delta}.validate();
+  const double rest = 1 - shares.reveal - shares.tv;
+  if (!(shares.reveal >= 0) || !(shares.tv > 0) || !(rest > 0)) {
+    throw BadInput("shares: must be at least 0, tv above 0, their sum below 1");
+  }
+  double mu = gdp_mu_down(epsilon, round_down(Wide(delta) * Wide(rest)));
+  const auto caps = [&] {
+    return Charge{Decimal::down(Wide(mu) * Wide(mu)),
+                  Decimal::down(Wide(delta) * Wide(shares.reveal)),
+                  Decimal::down(Wide(delta) * Wide(shares.tv) / gap_price(epsilon))};
+  };
+  if (caps().tv == Decimal{}) {
+    throw BadInput(fmt::format(
+        "epsilon: {} leaves no room for what computed noise is off by, (1+e^epsilon) times which "
+        "comes off delta; give a smaller one",
+        epsilon));
+  }
+  while (!(delta_up(guarantee_of(caps(), {}), epsilon) <= delta)) mu *= 1 - 1e-12;
+  return caps();
+}
+
+Guarantee guarantee_of(const Charge& caps, const Neighbors& who) {
+  return {round_up(sqrt(caps.mu_squared.wide())), 0, round_up(caps.reveal.wide()),
+          round_up(caps.tv.wide()), who};
+}
+
+}  // namespace gibbsite

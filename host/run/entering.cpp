@@ -1,0 +1,37 @@
+#include "run/entering.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/digest.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/ledger/ledger.hpp"
+
+namespace gibbsite {
+
+std::string key_hash(const StreamKey& key) {
+  constexpr std::string_view words = "gibbsite noise key of a ledger's entry";
+  Digest digest;
+  digest.add(words.data(), words.size());
+  digest.add(key.bytes.data(), key.bytes.size());
+  return digest.hex();
+}
+
+void require_room(const FitOptions& options, NoiseKind noise, const Guarantee& guarantee) {
+  if (options.ledger == nullptr) return;
+  if (noise != NoiseKind::chacha20) {
+    throw BadInput("`ledger`: a run from a `seed` has no guarantee to enter; leave one of them out");
+  }
+  options.ledger->require_room(guarantee);
+}
+
+void enter(const FitOptions& options, std::string_view mechanism, const Guarantee& guarantee,
+           const std::string& key_hash, const nlohmann::json& file) {
+  if (options.ledger == nullptr) return;
+  static_cast<void>(
+      options.ledger->enter({fmt::format("fit {}", mechanism), guarantee, key_hash,
+                             file.at("certificate").at("digest").get<std::string>()}));
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,24 @@
+#pragma once
+// A release on its way into a ledger.
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "gibbsite/core/random.hpp"
+#include "gibbsite/privacy/guarantee.hpp"
+#include "gibbsite/run/fit_options.hpp"
+
+namespace gibbsite {
+
+/// BLAKE2b-256 of a key's bytes and of words that nothing else is hashed with: it tells two uses of
+/// one key, and nothing of its noise.
+std::string key_hash(const StreamKey& key);
+
+/// Where a ledger was given: throws BudgetSpent where that guarantee does not fit, and BadInput
+/// where the noise is of a seed.
+void require_room(const FitOptions& options, NoiseKind noise, const Guarantee& guarantee);
+/// Enters the release, whose file would be `file`, there.
+void enter(const FitOptions& options, std::string_view mechanism, const Guarantee& guarantee,
+           const std::string& key_hash, const nlohmann::json& file);
+
+}  // namespace gibbsite
