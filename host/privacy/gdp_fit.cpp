@@ -1,0 +1,317 @@
+#include "gibbsite/privacy/gdp_fit.hpp"
+
+#include <algorithm>
+#include <boost/math/distributions/normal.hpp>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/special.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/wide.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+
+namespace gibbsite {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double most_mu = 60, most_pure = 650, most_fitted_mu = 40, most_fitted_epsilon = 600;
+
+double cdf(double z) { return std::erfc(-z / std::sqrt(2.0)) / 2; }
+// z with Phi(-z) = tail; tails that a double cannot hold are near enough.
+double upper_quantile(double tail) {
+  return -boost::math::quantile(boost::math::normal{}, std::clamp(tail, 1e-300, 1 - 1e-16));
+}
+
+// About the first double from `start` > 0 on that `holds`, which then holds for all that follow.
+// Infinite beyond `most`.
+template <class Holds>
+double up_until(double start, double most, const Holds& holds) {
+  double found = start, below = start;
+  for (double step = 0x1p-52; !holds(found); step *= 2) {
+    below = found;
+    found = std::max(std::nextafter(found, infinity), found * (1 + step));
+    if (!(found <= most)) return infinity;
+  }
+  while (found - below > 1e-15 * found) {
+    const double middle = below + (found - below) / 2;
+    if (!(below < middle && middle < found)) break;
+    (holds(middle) ? found : below) = middle;
+  }
+  return found;
+}
+
+// e^pure Phi(-z) <= Phi(z - mu) at 2z = found, with room for the errors of both.
+bool covers_shift(double found, double mu, double pure) {
+  const Wide z = Wide(found) / 2;
+  return exp(Wide(pure)) * normal_cdf(-z) * (1 + Wide("1e-30")) <= normal_cdf(z - Wide(mu));
+}
+
+// H(-pure; mu) to 40 digits after the point.
+Wide profile_before(double pure, double mu) {
+  const Wide p = pure, m = mu;
+  return normal_cdf(m / 2 + p / m) - exp(-p) * normal_cdf(p / m - m / 2);
+}
+
+// pure' >= pure with H(epsilon - pure; mu) <= (1 - reveal) H(epsilon - pure'; mu) for epsilon >= 0:
+// its logarithm falls ever faster, so epsilon = 0 is the worst.
+double shifted_up(double mu, double pure, double reveal) {
+  const Wide off("1e-40"), least = profile_before(pure, mu) + off;
+  return up_until(std::max(pure, reveal * 1e-3), most_pure, [&](double more) {
+    return least <= (1 - Wide(reveal)) * (profile_before(more, mu) - off);
+  });
+}
+
+}  // namespace
+
+double gdp_cover_up(double mu, double pure) {
+  require_finite_nonnegative(pure, "pure");
+  if (mu == infinity) return mu;
+  require_finite_nonnegative(mu, "mu");
+  if (pure == 0) return mu;
+  if (!(mu <= most_mu && pure <= most_pure)) return infinity;
+  // log Phi(z - mu) - log Phi(-z) rises in z.
+  double lo = mu / 2, hi = mu / 2 + 40;
+  for (int i = 0; i < 60; ++i) {
+    const double z = lo + (hi - lo) / 2;
+    (std::log(cdf(z - mu)) - std::log(cdf(-z)) < pure ? lo : hi) = z;
+  }
+  const double start = std::max({mu, 2 * lo - 1e-14 * (1 + lo), std::min(pure, 0.1)});
+  return up_until(start, infinity, [&](double found) { return covers_shift(found, mu, pure); });
+}
+
+Guarantee gdp_cover_up(const Guarantee& guarantee) {
+  const Guarantee& g = guarantee;
+  if (!(g.reveal >= 0)) throw BadInput("reveal: must be at least 0; give a probability");
+  Guarantee out = g;
+  out.pure = 0;
+  if (!(g.reveal < 1)) {
+    out.mu = infinity;
+  } else if (g.reveal == 0 || g.mu == 0 || g.mu == infinity) {
+    out.mu = gdp_cover_up(g.mu, g.pure);
+  } else {
+    const double pure =
+        g.mu <= most_mu && g.pure <= most_pure ? shifted_up(g.mu, g.pure, g.reveal) : infinity;
+    out.mu = pure <= most_pure ? gdp_cover_up(g.mu, pure) : infinity;
+  }
+  return out;
+}
+
+// --- the fit ------------------------------------------------------------------------------------
+namespace {
+
+// Every chord of points above the profile lies above it in x = e^epsilon, where it is convex, and
+// so does that from the first point to its mirror image, (1/x, 1 - 1/x + delta/x). The covering
+// law's profile is convex too: a chord lies below it if one of its tangents lies above both ends.
+
+// y of the tangent of slope -(1 - reveal) Phi(-y) at epsilon.
+double tangent_at(double epsilon, double mu) { return epsilon / mu + mu / 2; }
+
+// The best tangent for a chord: its slope's, or that at the nearer end.
+double tangent_for(const ProfilePoint& a, const ProfilePoint& b, double mu, double reveal) {
+  const double fall = (a.delta - b.delta) / (1 - reveal);
+  const double tail = fall / std::exp(a.epsilon) / std::expm1(b.epsilon - a.epsilon);
+  const double least = tangent_at(a.epsilon, mu), most = tangent_at(b.epsilon, mu);
+  return tail < 1 ? std::clamp(upper_quantile(tail), least, most) : least;
+}
+
+// reveal + (1 - reveal)(Phi(mu - y) - e^epsilon Phi(-y)) >= delta.
+bool above_about(double mu, double reveal, double y, const ProfilePoint& p) {
+  return (1 - reveal) * (cdf(mu - y) - std::exp(p.epsilon) * cdf(-y)) >= p.delta - reveal;
+}
+bool chord_about(const ProfilePoint& a, const ProfilePoint& b, double mu, double reveal) {
+  const double y = tangent_for(a, b, mu, reveal);
+  return above_about(mu, reveal, y, a) && above_about(mu, reveal, y, b);
+}
+bool chord_covered(const ProfilePoint& a, const ProfilePoint& b, double mu, double reveal) {
+  const Wide y = tangent_for(a, b, mu, reveal), kept = 1 - Wide(reveal);
+  const Wide high = normal_cdf(Wide(mu) - y), low = normal_cdf(-y);
+  const auto above = [&](const ProfilePoint& p) {
+    const Wide fall = exp(Wide(p.epsilon)) * low;
+    return kept * (high - fall) - (high + fall) * Wide("1e-40") >= Wide(p.delta) - Wide(reveal);
+  };
+  return above(a) && above(b);
+}
+
+// The chord between a point and its mirror image, at x = 1: the law's profile and it are their own
+// mirror images, so there they are nearest.
+bool mirror_about(const ProfilePoint& p, double mu, double reveal) {
+  return (1 - reveal) * (1 + std::exp(p.epsilon)) * cdf(-mu / 2) <= 1 - p.delta;
+}
+bool mirror_covered(const ProfilePoint& p, double mu, double reveal) {
+  return (1 - Wide(reveal)) * (1 + exp(Wide(p.epsilon))) * normal_cdf(-Wide(mu) / 2) *
+             (1 + Wide("1e-40")) <=
+         1 - Wide(p.delta);
+}
+
+// The least mu that `holds`, to 1e-12; above most_fitted_mu where none does.
+template <class Holds>
+double least_mu(const Holds& holds) {
+  double lo = 0, hi = 1;
+  while (hi <= most_fitted_mu && !holds(hi)) lo = hi, hi *= 2;
+  if (hi > most_fitted_mu) return hi;
+  for (int i = 0; i < 60 && hi - lo > 1e-12 * hi; ++i) {
+    const double middle = lo + (hi - lo) / 2;
+    (holds(middle) ? hi : lo) = middle;
+  }
+  return hi;
+}
+
+// The corners of the convex hull below the points and their mirror images, from x = 1 on.
+std::vector<ProfilePoint> hull_of(const std::vector<ProfilePoint>& points) {
+  const auto height = [](const ProfilePoint& p) {
+    return (1 - p.delta) / (1 + std::exp(p.epsilon));
+  };
+  auto at = std::ranges::max_element(points, {}, height);
+  std::vector<ProfilePoint> out{*at};
+  while (at + 1 != points.end()) {
+    const ProfilePoint from = *at;
+    const auto slope = [&](const ProfilePoint& p) {
+      return (p.delta - from.delta) / std::expm1(p.epsilon - from.epsilon);
+    };
+    at = std::ranges::min_element(at + 1, points.end(), {}, slope);
+    out.push_back(*at);
+  }
+  return out;
+}
+
+struct Fitter {
+  const Profile& about;
+  double reveal;
+  std::vector<ProfilePoint> points{};
+
+  // Where the profile has fallen to the reveal, or a little below.
+  [[nodiscard]] ProfilePoint find_last() const {
+    const double wanted = 0.98 * reveal;
+    const auto at = [&](double epsilon) { return ProfilePoint{epsilon, about(epsilon)}; };
+    ProfilePoint hi = at(1);
+    double lo = 0;
+    if (hi.delta <= wanted) {
+      while (hi.epsilon > 1e-300) {
+        const ProfilePoint less = at(hi.epsilon / 8);
+        if (!(less.delta <= wanted)) {
+          lo = less.epsilon;
+          break;
+        }
+        hi = less;
+      }
+    } else {
+      while (!(hi.delta <= wanted)) {
+        if (!(hi.epsilon < most_fitted_epsilon)) return {infinity, 1};
+        lo = hi.epsilon;
+        hi = at(std::min(most_fitted_epsilon, 4 * hi.epsilon));
+      }
+    }
+    for (int i = 0; i < 12 && hi.delta < 0.9 * reveal && hi.epsilon - lo > 1e-3 * lo; ++i) {
+      const ProfilePoint middle = at(lo + (hi.epsilon - lo) / 2);
+      if (middle.delta <= wanted) {
+        hi = middle;
+      } else {
+        lo = middle.epsilon;
+      }
+    }
+    return hi;
+  }
+
+  void add(double epsilon) {
+    const auto place = std::ranges::lower_bound(points, epsilon, {}, &ProfilePoint::epsilon);
+    points.insert(place, {epsilon, about(epsilon)});
+  }
+
+  // What the hull's chords need and, as far as it is known, the profile itself: refined where most
+  // is needed until both agree to `close`.
+  double refine(int most_points, double close) {
+    for (;;) {
+      const std::vector<ProfilePoint> hull = hull_of(points);
+      double need = least_mu([&](double mu) { return mirror_about(hull[0], mu, reveal); });
+      std::size_t worst = 0;  // chord into that corner
+      for (std::size_t i = 1; i < hull.size(); ++i) {
+        if (chord_about(hull[i - 1], hull[i], need, reveal)) continue;
+        need = least_mu([&](double mu) { return chord_about(hull[i - 1], hull[i], mu, reveal); });
+        worst = i;
+      }
+      if (!(need <= most_fitted_mu) || points.size() >= static_cast<std::size_t>(most_points)) {
+        return need;
+      }
+      double known = 0;
+      for (const ProfilePoint& p : hull) {
+        known = std::max(known, least_mu([&](double mu) {
+                           return above_about(mu, reveal, tangent_at(p.epsilon, mu), p);
+                         }));
+      }
+      if (need <= known * (1 + close)) return need;
+      const double left = worst == 0 ? 0 : hull[worst - 1].epsilon, right = hull[worst].epsilon;
+      double next = left + (right - left) / 2;
+      if (worst > 0) {
+        const double y = tangent_for(hull[worst - 1], hull[worst], need, reveal);
+        next = std::clamp(need * (y - need / 2), left + (right - left) / 8,
+                          right - (right - left) / 8);
+      }
+      if (!(next > left && next < right)) return need;
+      add(next);
+    }
+  }
+
+  // The fewest corners whose chords are covered by mu.
+  [[nodiscard]] std::vector<ProfilePoint> fewest(double mu) const {
+    const std::vector<ProfilePoint> hull = hull_of(points);
+    std::size_t at = 0;
+    for (std::size_t i = 1; i < hull.size(); ++i) {
+      if (mirror_about(hull[i], mu, reveal)) at = i;
+    }
+    std::vector<ProfilePoint> out{hull[at]};
+    while (at + 1 < hull.size()) {
+      std::size_t next = at + 1;
+      for (std::size_t i = next + 1; i < hull.size(); ++i) {
+        if (chord_about(hull[at], hull[i], mu, reveal)) next = i;
+      }
+      at = next;
+      out.push_back(hull[at]);
+    }
+    return out;
+  }
+};
+
+}  // namespace
+
+bool gdp_covers(double mu, double reveal, std::span<const ProfilePoint> points) {
+  require_finite_positive(mu, "mu");
+  require_between(reveal, 0, 1, "reveal");
+  if (points.empty() || !(points.back().delta <= reveal)) return false;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const ProfilePoint& p = points[i];
+    if (!(p.epsilon > 0 && p.epsilon <= most_fitted_epsilon && p.delta >= 0 && p.delta < 1)) {
+      return false;
+    }
+    if (i == 0 ? !mirror_covered(p, mu, reveal)
+               : !(points[i - 1].epsilon < p.epsilon) ||
+                     !chord_covered(points[i - 1], p, mu, reveal)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+double gdp_fit_up(const Profile& delta_up, double reveal, const Profile& about) {
+  require_between(reveal, 0, 1, "reveal");
+  Fitter fitter{about ? about : delta_up, reveal};
+  const ProfilePoint last = fitter.find_last();
+  if (!(last.epsilon <= most_fitted_epsilon)) return infinity;
+  fitter.points = {last};
+  constexpr int first_points = 8;
+  for (int i = 1; i < first_points; ++i) fitter.add(last.epsilon * i / first_points);
+  constexpr double close = 1e-3;
+  const double found = fitter.refine(48, close) * (1 + close / 4);
+  if (!(found <= most_fitted_mu)) return infinity;
+  // The claim: of those points alone, and of bounds.
+  std::vector<ProfilePoint> points = fitter.fewest(found);
+  for (ProfilePoint& p : points) p.delta = delta_up(p.epsilon);
+  ProfilePoint& end = points.back();
+  for (int i = 0; i < 20 && !(end.delta <= reveal); ++i) {
+    end.epsilon *= 1.02;
+    if (end.epsilon <= most_fitted_epsilon) end.delta = delta_up(end.epsilon);
+  }
+  return up_until(found, most_fitted_mu, [&](double mu) { return gdp_covers(mu, reveal, points); });
+}
+
+}  // namespace gibbsite

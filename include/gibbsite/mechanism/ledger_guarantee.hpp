@@ -1,0 +1,25 @@
+#pragma once
+// What a ledger adds for a mechanism (docs/gdp-fit.md): the Gaussian mu and the reveal probability
+// that cover it, sharper than those of its certificate's guarantee where its whole profile is
+// known.
+#include <cstdint>
+
+#include "gibbsite/core/family_problem.hpp"
+#include "gibbsite/core/problem.hpp"
+#include "gibbsite/mechanism/family.hpp"
+#include "gibbsite/mechanism/mechanism.hpp"
+#include "gibbsite/privacy/guarantee.hpp"
+
+namespace gibbsite {
+
+/// Of all `draws` together: pure = 0, tv and who as `analyze` has them. `reveal` in [0, 1) is what
+/// may be spent on the result's reveal, in all; mechanisms without a delta spend none of it. Where
+/// no pair within it is found the result is that of the mechanism's own guarantee, whose reveal may
+/// be larger, and mu infinite: the caller compares both with what is left. A pure function of the
+/// settings; throws BadInput as `analyze` does, and on another reveal.
+Guarantee ledger_guarantee(const Mechanism& mechanism, const Problem& problem, const Neighbors& who,
+                           std::uint64_t draws, double reveal);
+Guarantee ledger_guarantee(const FamilyMechanism& mechanism, const FamilyProblem& problem,
+                           const Neighbors& who, std::uint64_t draws, double reveal);
+
+}  // namespace gibbsite

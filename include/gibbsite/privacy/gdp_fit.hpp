@@ -1,0 +1,40 @@
+#pragma once
+// Into one currency (docs/gdp-fit.md): the pair (mu, reveal) that a ledger adds, for guarantees
+// that are not Gaussian. A release is covered by it if on any two neighbors it tells no more than
+// "with probability reveal everything, else one draw of N(0, 1) against N(mu, 1)". Everything is
+// rounded to the safe side.
+#include <functional>
+#include <span>
+
+#include "gibbsite/privacy/guarantee.hpp"
+
+namespace gibbsite {
+
+/// The smallest mu' that covers delta(epsilon) <= H(epsilon - pure; mu): 2z with e^pure Phi(-z) =
+/// Phi(z - mu), rounded up. mu for pure = 0; 2 Phi^-1(1/(1 + e^-pure)) for mu = 0, smallest
+/// possible. mu, pure >= 0 (mu may be infinite); infinite for pure > 0 beyond mu = 60 or pure =
+/// 650.
+double gdp_cover_up(double mu, double pure);
+/// The same guarantee without a pure part: mu larger, the rest as it was. mu is infinite where
+/// reveal leaves nothing to promise.
+Guarantee gdp_cover_up(const Guarantee& guarantee);
+
+/// A bound on delta at epsilon, of both directions and all neighbors.
+struct ProfilePoint {
+  double epsilon = 0;
+  double delta = 1;
+};
+using Profile = std::function<double(double epsilon)>;
+
+/// Whether releases whose profile lies below these points are covered by (mu, reveal), tested in 50
+/// digits. Points rise in epsilon, from above 0, and the last one's delta is at most reveal.
+bool gdp_covers(double mu, double reveal, std::span<const ProfilePoint> points);
+
+/// A small mu with delta(epsilon) <= reveal + (1 - reveal) H(epsilon; mu) for all epsilon in both
+/// directions, from some dozen values of `delta_up`, which bounds delta at epsilon > 0 from above;
+/// `about`, where given, is near it and cheaper, and is searched with. Infinite where none is
+/// found: where delta is above reveal up to epsilon = 600, or mu would be beyond 40. reveal in (0,
+/// 1).
+double gdp_fit_up(const Profile& delta_up, double reveal, const Profile& about = {});
+
+}  // namespace gibbsite
