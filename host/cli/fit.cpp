@@ -18,6 +18,8 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/ledger/ledger.hpp"
+#include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/model.hpp"
@@ -25,6 +27,7 @@
 #include "gibbsite/run/fit_family.hpp"
 #include "gibbsite/speed/speed.hpp"
 #include "interrupt.hpp"
+#include "ledger.hpp"
 #include "options.hpp"
 #include "progress.hpp"
 #include "stopwatch.hpp"
@@ -132,7 +135,8 @@ class CacheRemoval {
 struct FitCommand {
   TableArguments table;
   PlanArguments plan;
-  std::string schema, out, backend = "auto", design = "auto", checkpoint, cache = "auto";
+  std::string schema, out, backend = "auto", design = "auto", checkpoint, cache = "auto",
+                           ledger_path;
   std::optional<std::uint64_t> seed;
   bool quiet = false, progress = false, verbose = false, removes_cache = false, force = false;
   bool release_moments = false, intervals = false;
@@ -168,6 +172,7 @@ struct FitCommand {
     const Wishes wishes = plan.wishes();
     cache_from_string(cache);
     const auto engine_maker = make_backend(backend, {.design = design});
+    const auto ledger = opened_ledger();
     prepare();
     const Schema domain = read_schema(schema);
     const Dataset data = read(domain);
@@ -177,6 +182,12 @@ struct FitCommand {
     // The clock is for the screen: what is planned follows from public numbers alone.
     const Plan made = plan.make(domain, data.rows(), budget, wishes);
     const Offer& offer = require_feasible(made);
+    if (ledger) {
+      require_room(*ledger, budget, [&](const Budget& smaller) {
+        const Plan other = plan.make(domain, data.rows(), smaller, wishes);
+        return other.offer().feasible ? std::optional(ledger_guarantee(other)) : std::nullopt;
+      });
+    }
     warn_of_large_delta(budget, made.problem);
     warn_of_few_rows(made);
     warn_of_one_class(data);
@@ -191,7 +202,7 @@ struct FitCommand {
 
     const Stopwatch sampling;
     std::string how;
-    const Release model = fit_plan(data, made, *engine_maker, how);
+    const Release model = fit_plan(data, made, *engine_maker, ledger, how);
     if (verbose) {
       if (!how.empty()) say(fmt::format("design {}\n", how));
       say(fmt::format("sampling took {:.4g} s, {:.4g} s were predicted\n", sampling.seconds(),
@@ -202,7 +213,7 @@ struct FitCommand {
                  "gibbsite: warning: --intervals: none can be made from these answers (noise hides "
                  "the table's moments); the model has none\n");
     }
-    write_new(out, force, [&](Existing existing) { write_release(out, model, existing); });
+    write_entered(ledger, [&](Existing existing) { write_release(out, model, existing); });
     // Not before: what could not be written can be tried again.
     if (!checkpoint.empty()) discard_checkpoint(checkpoint);
     say(report(model));
@@ -224,6 +235,35 @@ struct FitCommand {
           *seed);
     }
     catch_interrupts();
+  }
+
+  [[nodiscard]] std::optional<Ledger> opened_ledger() const {
+    if (ledger_path.empty()) return std::nullopt;
+    if (seed) {
+      throw BadInput(
+          "--ledger: a run with --seed has no guarantee to enter; leave one of them out");
+    }
+    require_other_file(out, ledger_path, "--ledger");
+    std::optional<Ledger> ledger(std::in_place, ledger_path);
+    static_cast<void>(ledger->read());
+    return ledger;
+  }
+
+  // What was entered and is lost all the same is said.
+  void write_entered(const std::optional<Ledger>& ledger,
+                     const std::function<void(Existing)>& write) const {
+    try {
+      write_new(out, force, write);
+    } catch (const Error&) {
+      if (ledger) {
+        fmt::print(stderr,
+                   "gibbsite: warning: --ledger: {} holds this release though it was not written: "
+                   "its budget is spent\n",
+                   ledger_path);
+      }
+      throw;
+    }
+    if (ledger) say(entered_line(*ledger));
   }
 
   [[nodiscard]] Key key() const { return seed ? Key::from_seed(*seed) : Key::from_os(); }
@@ -249,6 +289,7 @@ struct FitCommand {
     const Budget budget = plan.budget();
     const FamilyWishes wishes = family.wishes(plan);
     cache_from_string(cache);
+    const auto ledger = opened_ledger();
     prepare();
     const Schema domain = read_column_schema(schema, family.column);
     // Throws on what no table could mend.
@@ -260,13 +301,19 @@ struct FitCommand {
     if (budget.delta_is_large(made.problem.rows)) {
       fmt::print(stderr, "gibbsite: warning: --delta: {}\n", large_delta(budget.delta));
     }
+    if (ledger) {
+      require_room(*ledger, budget, [&](const Budget& smaller) {
+        return std::optional(ledger_guarantee(plan_family(made.problem, smaller, wishes)));
+      });
+    }
     say(family_line(made) + "\n");
     Progress bar("drawing", quiet, interval());
     FitOptions watched;
     watched.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
     watched.stop = &stop_flag();
+    watched.ledger = ledger ? &*ledger : nullptr;
     const FamilyRelease drawn = fit_family(data, made, key(), watched);
-    write_new(out, force, [&](Existing existing) { write_family(out, drawn, existing); });
+    write_entered(ledger, [&](Existing existing) { write_family(out, drawn, existing); });
     say(
         fmt::format("\n{}\n{}Written: {}; next:\n"
                     "  gibbsite query --model {} --probability '{} > 0.5'\n"
@@ -304,7 +351,7 @@ struct FitCommand {
   }
 
   [[nodiscard]] Release fit_plan(const Dataset& data, const Plan& made, Backend& engine_maker,
-                                 std::string& how) const {
+                                 const std::optional<Ledger>& ledger, std::string& how) const {
     Progress bar("sampling", quiet, interval()), making("intervals", quiet, interval());
     FitOptions options;
     options.intervals = intervals;
@@ -313,6 +360,7 @@ struct FitCommand {
     };
     options.checkpoint = checkpoint;
     options.release_answers = release_moments;
+    options.ledger = ledger ? &*ledger : nullptr;
     options.stop = &stop_flag();
     options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
     options.design = [&how](const std::string& line) { how = line; };
@@ -377,13 +425,10 @@ void define_fit(CLI::App& app) {
   app.add_flag("--progress", command->progress,
                "off a terminal, a line of progress every second instead of every five")
       ->excludes(quiet);
-  app.add_option_function<std::string>(
-         "--ledger",
-         [](const std::string&) {
-           throw BadInput("--ledger: not in this version; keep account of the budget yourself");
-         },
-         "")
-      ->group("");
+  app.add_option("--ledger", command->ledger_path,
+                 "budget of all releases about these people (gibbsite ledger create): this one is "
+                 "entered, or refused with status 5")
+      ->type_name("FILE");
   app.callback([command] { command->run(); });
 }
 

@@ -14,15 +14,21 @@ namespace {
 constexpr std::size_t places = 30;
 
 [[noreturn]] void refuse(std::string_view text) {
-  throw BadInput(fmt::format("{}: is no amount: give digits and up to {} places, below 1e8",
-                             gibbsite::quoted(std::string(text)), places));
+  const std::string shown = gibbsite::quoted(text);
+  throw BadInput(
+      fmt::format("{}: is no amount: give digits and up to {} places, below 1e8", shown, places));
+}
+
+const Wide& nonnegative(const Wide& x) {
+  if (!(x >= 0)) throw BadInput("amount: is negative or no number");
+  return x;
 }
 
 }  // namespace
 
 // A whole number below 2^127 is exact in 50 digits, and so are its halves of 64 bits.
 Decimal Decimal::checked(const Wide& units) {
-  if (!(units >= 0) || !(units <= Wide("99999999e30"))) {
+  if (!(units <= Wide("99999999e30"))) {
     throw BadInput(fmt::format("amount: {:.3g} is not in [0, 1e8)",
                                static_cast<double>(units) / 1e30));
   }
@@ -36,9 +42,11 @@ Decimal Decimal::checked(const Wide& units) {
 }
 
 // Evaluated to 1e-30 of itself: as round_up, and never less than a unit for what is not zero.
-Decimal Decimal::up(const Wide& x) { return checked(ceil(x * (1 + Wide("1e-30")) * Wide("1e30"))); }
+Decimal Decimal::up(const Wide& x) {
+  return checked(ceil(nonnegative(x) * (1 + Wide("1e-30")) * Wide("1e30")));
+}
 Decimal Decimal::down(const Wide& x) {
-  return checked(floor(x * (1 - Wide("1e-30")) * Wide("1e30")));
+  return checked(floor(nonnegative(x) * (1 - Wide("1e-30")) * Wide("1e30")));
 }
 
 Decimal Decimal::of(std::string_view text) {
@@ -50,7 +58,9 @@ Decimal Decimal::of(std::string_view text) {
     refuse(text);
   }
   Units units = 0;
-  for (const char c : std::string(whole).append(part).append(places - part.size(), '0')) {
+  std::string digits(whole);
+  digits.append(part).append(places - part.size(), '0');
+  for (const char c : digits) {
     if (c < '0' || c > '9') refuse(text);
     units = units * 10 + static_cast<Units>(c - '0');
   }

@@ -179,6 +179,7 @@ LedgerState state_of(Database& file) {
     }
     out.entries.push_back(std::move(e));
   }
+  if (!within(out.spent(), out.terms.caps)) refuse_edited(path, "its caps (more is spent)");
   return out;
 }
 

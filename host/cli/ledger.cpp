@@ -1,0 +1,252 @@
+#include "ledger.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "command.hpp"
+#include "gibbsite/certificate/certificate.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/file.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+#include "gibbsite/version.hpp"
+#include "options.hpp"
+#include "text.hpp"
+
+namespace gibbsite::cli {
+namespace {
+
+bool fits(const Ledger& ledger, const std::optional<Guarantee>& price) {
+  if (!price) return false;
+  try {
+    ledger.require_room(*price);
+    return true;
+  } catch (const BudgetSpent&) {
+    return false;
+  }
+}
+
+// Two digits, rounded down.
+double two_digits_down(double x) {
+  const double unit = std::pow(10.0, std::floor(std::log10(x)) - 1);
+  return std::floor(x / unit) * unit;
+}
+
+// 0 for none. Of epsilons down to a thousandth; the price of a smaller one is smaller.
+double epsilon_that_fits(const Ledger& ledger, const Budget& budget, const PriceOf& price_of) {
+  const auto fits_at = [&](double epsilon) {
+    Budget smaller = budget;
+    smaller.epsilon = epsilon;
+    try {
+      return fits(ledger, price_of(smaller));
+    } catch (const Infeasible&) {
+      return false;
+    }
+  };
+  double low = 0, high = budget.epsilon;
+  for (double at = high / 2; at > 1e-3 * budget.epsilon && !(low > 0); at /= 2) {
+    (fits_at(at) ? low : high) = at;
+  }
+  for (int i = 0; i < 6 && low > 0; ++i) {
+    const double middle = std::sqrt(low * high);
+    (fits_at(middle) ? low : high) = middle;
+  }
+  if (!(low > 0)) return 0;
+  const double rounded = two_digits_down(low);
+  return fits_at(rounded) ? rounded : low;
+}
+
+double rough(const Decimal& x) { return static_cast<double>(x.wide()); }
+
+nlohmann::json json_of(const Charge& charge) {
+  return {{"mu_squared", charge.mu_squared.text()},
+          {"reveal", charge.reveal.text()},
+          {"tv", charge.tv.text()}};
+}
+
+nlohmann::json json_of(const LedgerState& state) {
+  const LedgerTerms& terms = state.terms;
+  const Guarantee guarantee = terms.guarantee();
+  nlohmann::json out = {
+      {"format", "gibbsite-ledger/1"},
+      {"id", terms.id},
+      {"created", terms.created},
+      {"guarantee",
+       {{"epsilon", terms.epsilon},
+        {"delta", terms.delta},
+        {"mu", guarantee.mu},
+        {"reveal", guarantee.reveal},
+        {"tv", guarantee.tv},
+        {"adjacency", to_string(terms.who.adjacency)},
+        {"rows_per_person", terms.who.rows_per_person}}},
+      {"caps", json_of(terms.caps)},
+      {"spent", json_of(state.spent())},
+      {"releases", nlohmann::json::array()},
+      {"software", {{"name", "gibbsite"}, {"version", GIBBSITE_VERSION}}}};
+  for (const LedgerEntry& e : state.entries) {
+    nlohmann::json entry = json_of(e.charge);
+    entry.update({{"number", e.number},
+                  {"time", e.time},
+                  {"command", e.command},
+                  {"key_hash", e.key_hash},
+                  {"digest", e.digest},
+                  {"chain", e.chain}});
+    out["releases"].push_back(entry);
+  }
+  return out;
+}
+
+std::string person(const Neighbors& who) {
+  return fmt::format("{} neighbors, {} row{} a person", to_string(who.adjacency),
+                     who.rows_per_person, who.rows_per_person == 1 ? "" : "s");
+}
+
+std::string guarantee_words(const LedgerTerms& terms) {
+  return fmt::format(
+      "The guarantee is the cap's: all that is ever released through this ledger, together, is "
+      "({}, {})-differentially private ({}).\n",
+      terms.epsilon, terms.delta, person(terms.who));
+}
+
+std::string shown_state(const std::string& path, const LedgerState& state) {
+  const Charge spent = state.spent(), left = state.left(), &caps = state.terms.caps;
+  std::vector<std::vector<std::string>> amounts{{"", "spent", "left", "cap"}};
+  const auto add = [&](const char* name, Decimal Charge::*amount) {
+    amounts.push_back({name, fmt::format("{:.4g}", rough(spent.*amount)),
+                       fmt::format("{:.4g}", rough(left.*amount)),
+                       fmt::format("{:.4g}", rough(caps.*amount))});
+  };
+  add("mu^2", &Charge::mu_squared);
+  add("reveal", &Charge::reveal);
+  add("tv", &Charge::tv);
+  std::string out = fmt::format("{}: {} release{} since {}\n\n{}\n{}", path, state.entries.size(),
+                                state.entries.size() == 1 ? "" : "s", state.terms.created,
+                                table(amounts), guarantee_words(state.terms));
+  const Guarantee so_far = guarantee_of(spent, state.terms.who);
+  if (const double delta = delta_up(so_far, state.terms.epsilon); !state.entries.empty()) {
+    out += fmt::format(
+        "What is spent so far (delta {:.2g} at that epsilon) is information and no guarantee: "
+        "releases were chosen in the light of earlier ones.\n",
+        delta);
+  }
+  if (state.entries.empty()) return out;
+  std::vector<std::vector<std::string>> lines{
+      {"", "time", "command", "mu", "reveal", "tv", "digest"}};
+  for (const LedgerEntry& e : state.entries) {
+    lines.push_back({std::to_string(e.number), e.time, e.command,
+                     fmt::format("{:.4g}", std::sqrt(rough(e.charge.mu_squared))),
+                     fmt::format("{:.2g}", rough(e.charge.reveal)),
+                     fmt::format("{:.2g}", rough(e.charge.tv)),
+                     e.digest.substr(0, e.digest.find(':') + 13)});
+  }
+  return out + "\n" + table(lines);
+}
+
+struct LedgerCommand {
+  std::string path, adjacency = "replace-one", out;
+  std::optional<double> epsilon, delta, reveal_share, tv_share;
+  std::optional<std::uint64_t> rows_per_person;
+  bool json = false, force = false;
+
+  void create() const {
+    DeltaShares shares;
+    shares.reveal = reveal_share.value_or(shares.reveal);
+    shares.tv = tv_share.value_or(shares.tv);
+    const Ledger made =
+        Ledger::create(path, *epsilon, *delta,
+                       {adjacency_from_string(adjacency), rows_per_person.value_or(1)}, shares);
+    const LedgerState state = made.read();
+    fmt::print("{}\nNext:\n  gibbsite fit --ledger {} ...\n", shown_state(path, state), path);
+    warn_without_memory(made);
+  }
+
+  void show() const {
+    const Ledger ledger(path);
+    const LedgerState state = ledger.read();
+    fmt::print("{}", json ? json_of(state).dump(2) + "\n" : shown_state(path, state));
+    warn_without_memory(ledger);
+  }
+
+  void export_to() const {
+    require_other_file(out, path, "the ledger");
+    require_new(out, force);
+    const std::string text = json_of(Ledger(path).read()).dump(2) + "\n";
+    write_new(out, force,
+              [&](Existing existing) { write_file_atomically(out, text, 0644, existing); });
+    fmt::print("Written: {}\n", out);
+  }
+
+  static void warn_without_memory(const Ledger& ledger) {
+    if (ledger.has_memory()) return;
+    fmt::print(stderr,
+               "gibbsite: warning: {}: an older copy of it would not be noticed: this user has no "
+               "folder to remember it in; set XDG_STATE_HOME to one that can be written to\n",
+               ledger.path());
+  }
+};
+
+void define_ledger(CLI::App& app) {
+  const auto command = std::make_shared<LedgerCommand>();
+  app.require_subcommand(1);
+  const auto add = [&](const char* name, const char* purpose) {
+    CLI::App* sub = app.add_subcommand(name, purpose);
+    sub->add_option("ledger", command->path, "the ledger's file")->type_name("FILE")->required();
+    return sub;
+  };
+  CLI::App* create = add("create", "Make one; its caps never change");
+  add_number(*create, "--epsilon", command->epsilon, "of everything that will be released")
+      ->required();
+  add_number(*create, "--delta", command->delta, "of everything that will be released")
+      ->required();
+  create
+      ->add_option("--adjacency", command->adjacency,
+                   "replace-one (default) or add-remove: which releases it takes")
+      ->type_name("NAME");
+  add_count(*create, "--rows-per-person", command->rows_per_person,
+            "rows that one person may have: which releases it takes");
+  add_number(*create, "--reveal-share", command->reveal_share,
+             "part of delta for releases with a delta of their own (default 0.05)");
+  add_number(*create, "--tv-share", command->tv_share,
+             "part of delta for gaps of total variation (default 0.05)");
+  create->callback([command] { command->create(); });
+
+  CLI::App* show = add("show", "Cap, spent, left, and every release");
+  show->add_flag("--json", command->json, "what export writes");
+  show->callback([command] { command->show(); });
+
+  CLI::App* write = add("export", "Write it as JSON, to be shown to others");
+  write->add_option("--out", command->out, "the JSON file")->type_name("FILE")->required();
+  add_force(*write, command->force);
+  write->callback([command] { command->export_to(); });
+}
+
+const Register ledger_command{{7, "ledger", "Keep account of all releases about the same people",
+                               "gibbsite ledger create people.ledger --epsilon 2 --delta 1e-6",
+                               define_ledger}};
+
+}  // namespace
+
+void require_room(const Ledger& ledger, const Budget& budget, const PriceOf& price_of) {
+  const std::optional<Guarantee> price = price_of(budget);
+  if (!price) return;  // refused for a reason of its own
+  try {
+    ledger.require_room(*price);
+  } catch (const BudgetSpent& spent) {
+    const double epsilon = epsilon_that_fits(ledger, budget, price_of);
+    throw BudgetSpent(fmt::format(
+        "{}; {}", spent.what(),
+        epsilon > 0 ? fmt::format("--epsilon {:.3g} at this --delta would fit", epsilon)
+                    : "no smaller --epsilon fits either: the budget is spent"));
+  }
+}
+
+std::string entered_line(const Ledger& ledger) {
+  const LedgerState state = ledger.read();
+  const double share = rough(state.left().mu_squared) / rough(state.terms.caps.mu_squared);
+  return fmt::format("Entered: in {}, {:.3g} % of its mu^2 is left\n", ledger.path(),
+                     100 * share);
+}
+
+}  // namespace gibbsite::cli

@@ -1,0 +1,22 @@
+#pragma once
+// Ledgers, as `fit` speaks of them.
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "gibbsite/ledger/ledger.hpp"
+#include "gibbsite/privacy/budget.hpp"
+
+namespace gibbsite::cli {
+
+/// What a release at that budget would be charged; none where there is none.
+using PriceOf = std::function<std::optional<Guarantee>(const Budget&)>;
+
+/// Throws BudgetSpent, with the largest epsilon that would fit at this delta, where the release at
+/// `budget` does not fit; BadInput as Ledger::require_room.
+void require_room(const Ledger& ledger, const Budget& budget, const PriceOf& price_of);
+
+/// "Entered: release 3 in FILE, 41 % of its mu^2 is left", with its end.
+std::string entered_line(const Ledger& ledger);
+
+}  // namespace gibbsite::cli

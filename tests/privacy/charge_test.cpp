@@ -1,0 +1,129 @@
+#include "gibbsite/privacy/charge.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <vector>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/privacy/gdp_fit.hpp"
+#include "privacy/oracle.hpp"
+
+namespace gibbsite {
+namespace {
+
+using testing::Oracle;
+
+Oracle oracle_of(const Decimal& x) { return Oracle(x.text()); }
+
+double number(const nlohmann::json& text) { return std::stod(text.get<std::string>()); }
+
+TEST(Charge, SumsGiveTheVectorsOfALedger) {
+  std::ifstream file(GIBBSITE_SHARED_DIR "/vectors/mechanisms_ledger.json");
+  if (!file) GTEST_SKIP() << "the shared reference vectors are not on this machine";
+  for (const auto& c : nlohmann::json::parse(file)["cases"]) {
+    Charge sum;
+    const auto add = [&](const Guarantee& g) { sum = sum + charge_up(gdp_cover_up(g)); };
+    for (const auto& mu : c["mus"]) add({.mu = number(mu)});
+    for (const auto& epsilon : c["pure"]) add({.pure = number(epsilon)});
+    for (const auto& pair : c["approx"]) add({.pure = number(pair[0]), .reveal = number(pair[1])});
+    for (const auto& gap : c["tv_gaps"]) add({.tv = number(gap)});
+    const Guarantee all = guarantee_of(sum, {});
+    EXPECT_NEAR(all.mu / number(c["mu_total"]), 1, 1e-14);
+    // As it stands in the vectors: the whole of epsilon for every part.
+    const double epsilon = number(c["epsilon"]);
+    const Oracle expected = testing::oracle_delta(epsilon, Oracle(c["mu_total"].get<std::string>())) +
+                            oracle_of(sum.reveal) + (1 + exp(Oracle(epsilon))) * oracle_of(sum.tv);
+    EXPECT_NEAR(static_cast<double>(expected) / number(c["delta"]), 1, 1e-12);
+    EXPECT_LE(delta_up(all, epsilon), number(c["delta"]) * (1 + 1e-12));
+  }
+}
+
+TEST(Charge, CapsKeepTheirEpsilonAndDelta) {
+  for (const double epsilon : {1e-6, 0.01, 0.5, 1.0, 2.0, 5.0, 12.0, 20.0}) {
+    for (const double delta : {0.4, 1e-3, 1e-6, 1e-9, 1e-15}) {
+      const Charge caps = caps_down(epsilon, delta);
+      const Oracle mu = sqrt(oracle_of(caps.mu_squared));
+      const Oracle spent = testing::oracle_delta(epsilon, mu) + oracle_of(caps.reveal) +
+                           (1 + exp(Oracle(epsilon))) * oracle_of(caps.tv);
+      EXPECT_LE(spent, Oracle(delta)) << epsilon << " " << delta;
+      EXPECT_GT(spent, Oracle(delta) * 0.999) << epsilon << " " << delta;  // nor is any wasted
+      EXPECT_LE(delta_up(guarantee_of(caps, {}), epsilon), delta);
+    }
+  }
+  EXPECT_THROW(caps_down(0, 1e-6), BadInput);
+  EXPECT_THROW(caps_down(1, 0), BadInput);
+  EXPECT_THROW(caps_down(std::nan(""), 1e-6), BadInput);
+  EXPECT_THROW(caps_down(1, 1e-6, {.reveal = 0.6, .tv = 0.4}), BadInput);
+  EXPECT_THROW(caps_down(1, 1e-6, {.reveal = 0.1, .tv = 0}), BadInput);
+  EXPECT_THROW(caps_down(1, 1e-6, {.reveal = -0.1, .tv = 0.1}), BadInput);
+  EXPECT_THROW(caps_down(200, 1e-6), BadInput);  // e^200: no gap of 1e-30 can be paid
+}
+
+TEST(Charge, WhatHasNoPlaceIsRefused) {
+  EXPECT_THROW(charge_up({.mu = 0.1, .pure = 1e-300}), BadInput);
+  EXPECT_THROW(charge_up({.mu = HUGE_VAL}), BadInput);
+  EXPECT_THROW(charge_up({.mu = std::nan("")}), BadInput);
+  EXPECT_THROW(charge_up({.mu = 0.1, .reveal = 1}), BadInput);
+  EXPECT_THROW(charge_up({.mu = 0.1, .tv = 1}), BadInput);
+  EXPECT_THROW(charge_up({.mu = 0.1, .tv = std::nan("")}), BadInput);
+}
+
+// Whoever chooses releases in the light of all before cannot pass a cap: recounted in 100 digits
+// from the guarantees themselves, and nothing that had room is refused.
+TEST(Charge, TenThousandAdaptiveSequencesKeepTheirCaps) {
+  std::mt19937_64 random(20261123);
+  std::uniform_real_distribution<double> uniform;
+  const Charge caps = caps_down(1.0, 1e-6);
+  const double mu = guarantee_of(caps, {}).mu, reveal = guarantee_of(caps, {}).reveal,
+               tv = guarantee_of(caps, {}).tv;
+  int refused = 0, taken = 0;
+  for (int sequence = 0; sequence < 10'000; ++sequence) {
+    Charge spent;
+    Oracle mu_squared = 0, told = 0, apart = 0;
+    for (int i = 0; i < 12; ++i) {
+      // The adversary: what would just fit, a little more, the rest of one amount, or anything.
+      const Charge left = left_of(caps, spent);
+      const auto rest = [](const Decimal& x) { return static_cast<double>(x.wide()); };
+      const double part = uniform(random) < 0.3 ? 1 : uniform(random);
+      Guarantee g{.mu = std::sqrt(rest(left.mu_squared)) * part,
+                  .reveal = rest(left.reveal) * uniform(random),
+                  .tv = rest(left.tv) * uniform(random)};
+      if (uniform(random) < 0.2) g.mu = std::nextafter(g.mu, 1.0);
+      if (uniform(random) < 0.1) g.mu = mu * std::pow(10.0, -8 * uniform(random));
+      if (uniform(random) < 0.1) g.reveal = reveal * uniform(random);
+      if (uniform(random) < 0.1) g.tv = tv * uniform(random);
+      const Charge sum = spent + charge_up(g);
+      const Oracle next = mu_squared + Oracle(g.mu) * Oracle(g.mu);
+      const bool has_room = next <= oracle_of(caps.mu_squared) &&
+                            told + Oracle(g.reveal) <= oracle_of(caps.reveal) &&
+                            apart + Oracle(g.tv) <= oracle_of(caps.tv);
+      if (!within(sum, caps)) {
+        // Refused in vain only within what a dozen roundings of 1e-30 of itself come to.
+        const Oracle slack = Oracle("1e-28");
+        ASSERT_TRUE(!has_room || next > oracle_of(caps.mu_squared) - slack ||
+                    told + Oracle(g.reveal) > oracle_of(caps.reveal) - slack ||
+                    apart + Oracle(g.tv) > oracle_of(caps.tv) - slack);
+        ++refused;
+        continue;
+      }
+      ASSERT_TRUE(has_room);
+      spent = sum;
+      mu_squared = next;
+      told += Oracle(g.reveal);
+      apart += Oracle(g.tv);
+      ++taken;
+    }
+    ASSERT_LE(mu_squared, oracle_of(spent.mu_squared));
+    ASSERT_LE(told, oracle_of(spent.reveal));
+    ASSERT_LE(apart, oracle_of(spent.tv));
+  }
+  EXPECT_GT(refused, 10'000);
+  EXPECT_GT(taken, 10'000);
+}
+
+}  // namespace
+}  // namespace gibbsite
