@@ -211,7 +211,8 @@ std::vector<ProfilePoint> fewest(const std::vector<ProfilePoint>& hull, double m
 constexpr double close = 1e-3;
 
 double claimed_up(const std::vector<ProfilePoint>& points, double reveal, double mu) {
-  return up_until(mu, most_fitted_mu, [&](double more) { return gdp_covers(more, reveal, points); });
+  return up_until(mu, most_fitted_mu,
+                  [&](double more) { return gdp_covers(more, reveal, points); });
 }
 
 struct Fitter {
