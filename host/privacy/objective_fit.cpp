@@ -26,23 +26,27 @@ Line line_at(double epsilon, double delta) {
   return {epsilon, delta, static_cast<double>(slope), slope};
 }
 
-// Lines of a step from epsilon = 0 to where delta is at most `least`: the widest fall of log delta
-// between two is halved until there are `count`. Empty where it stays above.
+// Lines of a step from epsilon = 0 to where delta is at most `least`: of the falls of log delta
+// between two the one that costs most is halved until there are `count`. Empty where it stays
+// above.
 std::vector<Line> lines_of(const Profile& delta_up, double least, std::size_t count) {
   double last = 1;
   while (last <= most_epsilon_of_step && !(delta_up(last) <= least)) last *= 2;
   if (last > most_epsilon_of_step) return {};
   for (int i = 0; i < 200 && delta_up(last / 2) <= least; ++i) last /= 2;
   std::vector<Line> out{line_at(0, delta_up(0)), line_at(last, delta_up(last))};
+  const double spread = 4 / last;
   while (out.size() < count) {
     std::size_t widest = 0;
     double fall = 0;
     for (std::size_t i = 0; i + 1 < out.size(); ++i) {
-      const double here = std::log(out[i].delta / out[i + 1].delta);
+      // log delta of a Gaussian mu changes by 1 + (epsilon/mu)^2 times what log mu does.
+      const double here = std::log(out[i].delta / out[i + 1].delta) /
+                          std::hypot(1, spread * (out[i].epsilon + out[i + 1].epsilon));
       if (here > fall) fall = here, widest = i;
     }
     const double middle = (out[widest].epsilon + out[widest + 1].epsilon) / 2;
-    if (!(fall > 0.05 && middle > out[widest].epsilon && middle < out[widest + 1].epsilon)) break;
+    if (!(fall > 0.01 && middle > out[widest].epsilon && middle < out[widest + 1].epsilon)) break;
     out.insert(out.begin() + static_cast<std::ptrdiff_t>(widest) + 1,
                line_at(middle, delta_up(middle)));
   }
@@ -83,7 +87,7 @@ double objective_fit_up(const ObjectivePair& pair, const Neighbors& who, double 
     return both ? std::max(one, inserted(e)) : one;
   };
   // delta of a step that the others' slopes may multiply and the chain still reach the reveal.
-  constexpr std::size_t count = 80;
+  constexpr std::size_t count = 96;
   const double least = reveal / static_cast<double>(rows) * 1e-5;
   const std::vector<Line> out = lines_of(deleted, least, count);
   const std::vector<Line> in = both ? out : lines_of(inserted, least, count);
