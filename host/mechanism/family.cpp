@@ -12,6 +12,7 @@
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/conjugate.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "mechanism/conjugate_profile.hpp"
 #include "mechanism/offers.hpp"
 #include "privacy/gap_price.hpp"
 
@@ -494,6 +495,14 @@ std::string basis_of(const FamilyMechanism& mechanism, const FamilyProblem& prob
       "It rests on a random draw of the parameters given the table, {} and a prior "
       "of {:.3g} times its numbers",
       records, prior_scale_of(mechanism));
+}
+
+double conjugate_delta_up(const ConjugateDraw& settings, const FamilyProblem& problem,
+                          const Neighbors& who, double epsilon, Digits digits) {
+  ConjugateDraw at = settings;
+  at.calibration = Calibration::exact;
+  at.epsilon = epsilon;
+  return delta_of_draws(at, problem, who, 1, digits);
 }
 
 double regret_of_draws(std::uint64_t responses, std::uint64_t draws, double failure) {

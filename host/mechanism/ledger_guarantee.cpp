@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
+#include <variant>
+#include <vector>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/privacy/gdp_fit.hpp"
+#include "gibbsite/privacy/objective_fit.hpp"
+#include "mechanism/conjugate_profile.hpp"
+#include "mechanism/objective_pair.hpp"
 #include "mechanism/offers.hpp"
 
 namespace gibbsite {
@@ -21,16 +26,95 @@ void require_reveal(double reveal, std::uint64_t draws) {
   if (draws < 1) throw BadInput("draws: must be at least 1, got 0; give the number of releases");
 }
 
-template <class M>
-Guarantee of(const M& mechanism, const Problem& problem, const Neighbors& who, std::uint64_t draws,
-             double /*reveal*/) {
+// One release's guarantee as that of `draws`, which are independent given the table: mu of several
+// grows as a root.
+Guarantee of_draws(const Guarantee& one, std::uint64_t draws, const Guarantee& all) {
+  Guarantee out = all;
+  const bool bounded = std::isfinite(one.mu);
+  out.mu = bounded ? draws_mu_up(one.mu, draws) : one.mu;
+  out.pure = one.pure;
+  out.reveal = round_up(Wide(draws) * Wide(one.reveal));
+  return out;
+}
+
+// The smaller mu of what the reveal allows; `own` where it allows neither.
+Guarantee better(const Guarantee& own, const Guarantee& other, double reveal) {
+  if (!(other.reveal <= reveal)) return own;
+  return !(own.reveal <= reveal) && std::isfinite(other.mu) ? other
+         : other.mu < own.mu                                ? other
+                                                            : own;
+}
+
+double each_down(double reveal, std::uint64_t draws) {
+  return round_down(Wide(reveal) / Wide(draws));
+}
+
+Guarantee of(const auto& mechanism, const Problem& problem, const Neighbors& who,
+             std::uint64_t draws, double /*reveal*/) {
   return gdp_cover_up(analyze(mechanism, problem, who, draws).guarantee);
 }
 
+// What is pure adds up; covered draw by draw it grows as a root.
 template <class M>
-Guarantee of(const M& mechanism, const FamilyProblem& problem, const Neighbors& who,
+Guarantee of_pure(const M& mechanism, const Problem& problem, const Neighbors& who,
+                  std::uint64_t draws, double reveal) {
+  const Guarantee all = analyze(mechanism, problem, who, draws).guarantee;
+  const Guarantee own = gdp_cover_up(all);
+  if (draws == 1) return own;
+  const Guarantee one = gdp_cover_up(analyze(mechanism, problem, who, 1).guarantee);
+  Guarantee each = of_draws(one, draws, own);
+  each.tv = std::max(all.tv, round_up(Wide(draws) * Wide(one.tv)));
+  return better(own, each, reveal);
+}
+Guarantee of(const PureOutputPerturbation& m, const Problem& problem, const Neighbors& who,
+             std::uint64_t draws, double reveal) {
+  return of_pure(m, problem, who, draws, reveal);
+}
+Guarantee of(const PureObjectivePerturbation& m, const Problem& problem, const Neighbors& who,
+             std::uint64_t draws, double reveal) {
+  return of_pure(m, problem, who, draws, reveal);
+}
+
+// The exact minimizers' fits, the noise that hides how they were found, and what rounding costs.
+Guarantee of(const ObjectivePerturbation& m, const Problem& problem, const Neighbors& who,
+             std::uint64_t draws, double reveal) {
+  const Analysis all = analyze(m, problem, who, draws);
+  const Guarantee own = gdp_cover_up(all.guarantee);
+  const double each = each_down(reveal, draws);
+  if (!(each > 0)) return own;
+  const double fit = objective_fit_up(objective_pair_of(m, problem), who, each);
+  if (!std::isfinite(fit)) return own;
+  const std::vector<double> parts{fit, objective_output_mu_up(m)};
+  const double mu = draws_mu_up(gdp_compose_up(parts), draws);
+  Guarantee fitted = own;
+  fitted.mu = gdp_cover_up(mu, all.noise.epsilon);
+  fitted.reveal = round_up(Wide(draws) * Wide(each));
+  return better(own, fitted, reveal);
+}
+
+Guarantee of(const TrimmedDraw& m, const FamilyProblem& problem, const Neighbors& who,
              std::uint64_t draws, double /*reveal*/) {
-  return gdp_cover_up(analyze(FamilyMechanism(mechanism), problem, who, draws).guarantee);
+  return gdp_cover_up(analyze(FamilyMechanism(m), problem, who, draws).guarantee);
+}
+
+Guarantee of(const ConjugateDraw& m, const FamilyProblem& problem, const Neighbors& who,
+             std::uint64_t draws, double reveal) {
+  const Guarantee all = analyze(FamilyMechanism(m), problem, who, draws).guarantee;
+  Guarantee own = gdp_cover_up(all);
+  if (problem.family == Family::mean) return own;
+  if (draws > 1 && m.calibration == Calibration::exact) {
+    const Guarantee one = gdp_cover_up(analyze(FamilyMechanism(m), problem, who, 1).guarantee);
+    own = better(own, of_draws(one, draws, own), std::max(reveal, own.reveal));
+  }
+  const double each = each_down(reveal, draws);
+  if (!(each > 0)) return own;
+  const auto profile = [&](Digits digits) {
+    return [&m, &problem, &who, digits](double epsilon) {
+      return conjugate_delta_up(m, problem, who, epsilon, digits);
+    };
+  };
+  const double fit = gdp_fit_up(profile(Digits::fifty), each, profile(Digits::few));
+  return better(own, of_draws({.mu = fit, .reveal = each}, draws, own), reveal);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/privacy/objective.hpp"
 #include "mechanism/minimizer_reach.hpp"
+#include "mechanism/objective_pair.hpp"
 #include "mechanism/offers.hpp"
 #include "mechanism/released_minimizer.hpp"
 
@@ -155,6 +156,16 @@ Offer objective_offer(const Problem& problem, const Budget& budget, const Budget
 }
 
 }  // namespace
+
+ObjectivePair objective_pair_of(const ObjectivePerturbation& s, const Problem& problem) {
+  require_settings(s);
+  return pair_of(s, problem);
+}
+
+double objective_output_mu_up(const ObjectivePerturbation& s) {
+  require_settings(s);
+  return output_mu_up(s);
+}
 
 double objective_search_norm_down(const ObjectivePerturbation& s, const Problem& problem) {
   require_settings(s);

@@ -175,6 +175,46 @@ std::vector<ProfilePoint> hull_of(const std::vector<ProfilePoint>& points) {
   return out;
 }
 
+// What hull chords need, and which needs most: 0 is the one from the mirror image.
+struct Need {
+  double mu = 0;
+  std::size_t chord = 0;
+};
+Need need_of(const std::vector<ProfilePoint>& hull, double reveal) {
+  Need out{least_mu([&](double mu) { return mirror_about(hull[0], mu, reveal); }), 0};
+  for (std::size_t i = 1; i < hull.size(); ++i) {
+    if (chord_about(hull[i - 1], hull[i], out.mu, reveal)) continue;
+    out = {least_mu([&](double mu) { return chord_about(hull[i - 1], hull[i], mu, reveal); }), i};
+  }
+  return out;
+}
+
+// The fewest corners whose chords are covered by mu.
+std::vector<ProfilePoint> fewest(const std::vector<ProfilePoint>& hull, double mu, double reveal) {
+  std::size_t at = 0;
+  for (std::size_t i = 1; i < hull.size(); ++i) {
+    if (mirror_about(hull[i], mu, reveal)) at = i;
+  }
+  std::vector<ProfilePoint> out{hull[at]};
+  while (at + 1 < hull.size()) {
+    std::size_t next = at + 1;
+    for (std::size_t i = next + 1; i < hull.size(); ++i) {
+      if (chord_about(hull[at], hull[i], mu, reveal)) next = i;
+    }
+    at = next;
+    out.push_back(hull[at]);
+  }
+  return out;
+}
+
+// How near the search comes to the least mu there is.
+constexpr double close = 1e-3;
+
+double claimed_up(const std::vector<ProfilePoint>& points, double reveal, double mu) {
+  return up_until(mu, most_fitted_mu,
+                  [&](double more) { return gdp_covers(more, reveal, points); });
+}
+
 struct Fitter {
   const Profile& about;
   double reveal;
@@ -218,57 +258,31 @@ struct Fitter {
     points.insert(place, {epsilon, about(epsilon)});
   }
 
-  // What the hull's chords need and, as far as it is known, the profile itself: refined where most
-  // is needed until both agree to `close`.
-  double refine(int most_points, double close) {
+  // What the hull's chords need: refined where most is needed until the corners themselves need
+  // nearly as much.
+  double refine(std::size_t most_points) {
     for (;;) {
       const std::vector<ProfilePoint> hull = hull_of(points);
-      double need = least_mu([&](double mu) { return mirror_about(hull[0], mu, reveal); });
-      std::size_t worst = 0;  // chord into that corner
-      for (std::size_t i = 1; i < hull.size(); ++i) {
-        if (chord_about(hull[i - 1], hull[i], need, reveal)) continue;
-        need = least_mu([&](double mu) { return chord_about(hull[i - 1], hull[i], mu, reveal); });
-        worst = i;
-      }
-      if (!(need <= most_fitted_mu) || points.size() >= static_cast<std::size_t>(most_points)) {
-        return need;
-      }
+      const Need need = need_of(hull, reveal);
+      if (!(need.mu <= most_fitted_mu) || points.size() >= most_points) return need.mu;
       double known = 0;
       for (const ProfilePoint& p : hull) {
         known = std::max(known, least_mu([&](double mu) {
                            return above_about(mu, reveal, tangent_at(p.epsilon, mu), p);
                          }));
       }
-      if (need <= known * (1 + close)) return need;
-      const double left = worst == 0 ? 0 : hull[worst - 1].epsilon, right = hull[worst].epsilon;
-      double next = left + (right - left) / 2;
-      if (worst > 0) {
-        const double y = tangent_for(hull[worst - 1], hull[worst], need, reveal);
-        next = std::clamp(need * (y - need / 2), left + (right - left) / 8,
-                          right - (right - left) / 8);
+      if (need.mu <= known * (1 + close)) return need.mu;
+      const ProfilePoint from = need.chord == 0 ? ProfilePoint{} : hull[need.chord - 1];
+      const ProfilePoint to = hull[need.chord];
+      double next = from.epsilon + (to.epsilon - from.epsilon) / 2;
+      if (need.chord > 0) {
+        const double y = tangent_for(from, to, need.mu, reveal);
+        const double inside = (to.epsilon - from.epsilon) / 8;
+        next = std::clamp(need.mu * (y - need.mu / 2), from.epsilon + inside, to.epsilon - inside);
       }
-      if (!(next > left && next < right)) return need;
+      if (!(next > from.epsilon && next < to.epsilon)) return need.mu;
       add(next);
     }
-  }
-
-  // The fewest corners whose chords are covered by mu.
-  [[nodiscard]] std::vector<ProfilePoint> fewest(double mu) const {
-    const std::vector<ProfilePoint> hull = hull_of(points);
-    std::size_t at = 0;
-    for (std::size_t i = 1; i < hull.size(); ++i) {
-      if (mirror_about(hull[i], mu, reveal)) at = i;
-    }
-    std::vector<ProfilePoint> out{hull[at]};
-    while (at + 1 < hull.size()) {
-      std::size_t next = at + 1;
-      for (std::size_t i = next + 1; i < hull.size(); ++i) {
-        if (chord_about(hull[at], hull[i], mu, reveal)) next = i;
-      }
-      at = next;
-      out.push_back(hull[at]);
-    }
-    return out;
   }
 };
 
@@ -280,7 +294,7 @@ bool gdp_covers(double mu, double reveal, std::span<const ProfilePoint> points) 
   if (points.empty() || !(points.back().delta <= reveal)) return false;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const ProfilePoint& p = points[i];
-    if (!(p.epsilon > 0 && p.epsilon <= most_fitted_epsilon && p.delta >= 0 && p.delta < 1)) {
+    if (!(p.epsilon >= 0 && p.epsilon <= most_fitted_epsilon && p.delta >= 0 && p.delta < 1)) {
       return false;
     }
     if (i == 0 ? !mirror_covered(p, mu, reveal)
@@ -292,6 +306,26 @@ bool gdp_covers(double mu, double reveal, std::span<const ProfilePoint> points) 
   return true;
 }
 
+double gdp_fit_up(std::span<const ProfilePoint> points, double reveal) {
+  require_between(reveal, 0, 1, "reveal");
+  std::vector<ProfilePoint> kept;
+  for (const ProfilePoint& p : points) {
+    if (p.delta < 1 && p.epsilon <= most_fitted_epsilon) kept.push_back(p);
+  }
+  // Two at one epsilon: the lower one. All beyond the first to reach the reveal: not needed.
+  std::ranges::sort(kept, {}, [](const ProfilePoint& p) { return std::pair(p.epsilon, p.delta); });
+  const auto same = std::ranges::unique(kept, {}, &ProfilePoint::epsilon);
+  kept.erase(same.begin(), same.end());
+  const auto last =
+      std::ranges::find_if(kept, [&](const ProfilePoint& p) { return p.delta <= reveal; });
+  if (last == kept.end()) return infinity;
+  kept.erase(last + 1, kept.end());
+  const std::vector<ProfilePoint> hull = hull_of(kept);
+  const double found = need_of(hull, reveal).mu * (1 + close / 4);
+  if (!(found <= most_fitted_mu)) return infinity;
+  return claimed_up(fewest(hull, found, reveal), reveal, found);
+}
+
 double gdp_fit_up(const Profile& delta_up, double reveal, const Profile& about) {
   require_between(reveal, 0, 1, "reveal");
   Fitter fitter{about ? about : delta_up, reveal};
@@ -299,19 +333,19 @@ double gdp_fit_up(const Profile& delta_up, double reveal, const Profile& about) 
   if (!(last.epsilon <= most_fitted_epsilon)) return infinity;
   fitter.points = {last};
   constexpr int first_points = 8;
-  for (int i = 1; i < first_points; ++i) fitter.add(last.epsilon * i / first_points);
-  constexpr double close = 1e-3;
-  const double found = fitter.refine(48, close) * (1 + close / 4);
+  for (int i = 0; i < first_points; ++i) fitter.add(last.epsilon * i / first_points);
+  std::erase_if(fitter.points, [](const ProfilePoint& p) { return !(p.delta < 1); });
+  const double found = fitter.refine(48) * (1 + close / 4);
   if (!(found <= most_fitted_mu)) return infinity;
-  // The claim: of those points alone, and of bounds.
-  std::vector<ProfilePoint> points = fitter.fewest(found);
+  // The claim: of those corners alone, and of bounds.
+  std::vector<ProfilePoint> points = fewest(hull_of(fitter.points), found, reveal);
   for (ProfilePoint& p : points) p.delta = delta_up(p.epsilon);
   ProfilePoint& end = points.back();
-  for (int i = 0; i < 20 && !(end.delta <= reveal); ++i) {
-    end.epsilon *= 1.02;
-    if (end.epsilon <= most_fitted_epsilon) end.delta = delta_up(end.epsilon);
+  for (int i = 0; i < 20 && !(end.delta <= reveal) && end.epsilon < most_fitted_epsilon; ++i) {
+    end.epsilon = std::min(most_fitted_epsilon, end.epsilon * 1.02);
+    end.delta = delta_up(end.epsilon);
   }
-  return up_until(found, most_fitted_mu, [&](double mu) { return gdp_covers(mu, reveal, points); });
+  return claimed_up(points, reveal, found);
 }
 
 }  // namespace gibbsite

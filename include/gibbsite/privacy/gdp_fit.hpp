@@ -19,22 +19,27 @@ double gdp_cover_up(double mu, double pure);
 /// reveal leaves nothing to promise.
 Guarantee gdp_cover_up(const Guarantee& guarantee);
 
-/// A bound on delta at epsilon, of both directions and all neighbors.
+/// A bound on delta(epsilon), epsilon >= 0, of both directions and all neighbors.
 struct ProfilePoint {
   double epsilon = 0;
   double delta = 1;
 };
+/// delta of epsilon >= 0.
 using Profile = std::function<double(double epsilon)>;
 
-/// Whether releases whose profile lies below these points are covered by (mu, reveal), tested in 50
-/// digits. Points rise in epsilon, from above 0, and the last one's delta is at most reveal.
+/// Whether whatever has a profile below these points is covered by (mu, reveal), tested in 50
+/// digits: chords of the points against tangents of the cover. Points rise in epsilon from 0 or
+/// more; the last one's delta is at most reveal. False where a point is none. mu > 0, reveal in
+/// (0, 1).
 bool gdp_covers(double mu, double reveal, std::span<const ProfilePoint> points);
 
 /// A small mu with delta(epsilon) <= reveal + (1 - reveal) H(epsilon; mu) for all epsilon in both
-/// directions, from some dozen values of `delta_up`, which bounds delta at epsilon > 0 from above;
-/// `about`, where given, is near it and cheaper, and is searched with. Infinite where none is
-/// found: where delta is above reveal up to epsilon = 600, or mu would be beyond 40. reveal in (0,
-/// 1).
+/// directions, of whatever has a profile below these points, in any order. Infinite where none is
+/// found: where no delta is below reveal up to epsilon = 600, or mu would be beyond 40. reveal in
+/// (0, 1).
+double gdp_fit_up(std::span<const ProfilePoint> points, double reveal);
+/// The same from some dozens of values of `delta_up`, which bounds delta from above; `about`, where
+/// given, is near it and cheaper, and is searched with.
 double gdp_fit_up(const Profile& delta_up, double reveal, const Profile& about = {});
 
 }  // namespace gibbsite
