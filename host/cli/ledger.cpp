@@ -69,22 +69,21 @@ nlohmann::json json_of(const Charge& charge) {
 nlohmann::json json_of(const LedgerState& state) {
   const LedgerTerms& terms = state.terms;
   const Guarantee guarantee = terms.guarantee();
-  nlohmann::json out = {
-      {"format", "gibbsite-ledger/1"},
-      {"id", terms.id},
-      {"created", terms.created},
-      {"guarantee",
-       {{"epsilon", terms.epsilon},
-        {"delta", terms.delta},
-        {"mu", guarantee.mu},
-        {"reveal", guarantee.reveal},
-        {"tv", guarantee.tv},
-        {"adjacency", to_string(terms.who.adjacency)},
-        {"rows_per_person", terms.who.rows_per_person}}},
-      {"caps", json_of(terms.caps)},
-      {"spent", json_of(state.spent())},
-      {"releases", nlohmann::json::array()},
-      {"software", {{"name", "gibbsite"}, {"version", GIBBSITE_VERSION}}}};
+  nlohmann::json out = {{"format", "gibbsite-ledger/1"},
+                        {"id", terms.id},
+                        {"created", terms.created},
+                        {"guarantee",
+                         {{"epsilon", terms.epsilon},
+                          {"delta", terms.delta},
+                          {"mu", guarantee.mu},
+                          {"reveal", guarantee.reveal},
+                          {"tv", guarantee.tv},
+                          {"adjacency", to_string(terms.who.adjacency)},
+                          {"rows_per_person", terms.who.rows_per_person}}},
+                        {"caps", json_of(terms.caps)},
+                        {"spent", json_of(state.spent())},
+                        {"releases", nlohmann::json::array()},
+                        {"software", {{"name", "gibbsite"}, {"version", GIBBSITE_VERSION}}}};
   for (const LedgerEntry& e : state.entries) {
     nlohmann::json entry = json_of(e.charge);
     entry.update({{"number", e.number},
@@ -198,8 +197,7 @@ void define_ledger(CLI::App& app) {
   CLI::App* create = add("create", "Make one; its caps never change");
   add_number(*create, "--epsilon", command->epsilon, "of everything that will be released")
       ->required();
-  add_number(*create, "--delta", command->delta, "of everything that will be released")
-      ->required();
+  add_number(*create, "--delta", command->delta, "of everything that will be released")->required();
   create
       ->add_option("--adjacency", command->adjacency,
                    "replace-one (default) or add-remove: which releases it takes")
@@ -235,18 +233,17 @@ void require_room(const Ledger& ledger, const Budget& budget, const PriceOf& pri
     ledger.require_room(*price);
   } catch (const BudgetSpent& spent) {
     const double epsilon = epsilon_that_fits(ledger, budget, price_of);
-    throw BudgetSpent(fmt::format(
-        "{}; {}", spent.what(),
-        epsilon > 0 ? fmt::format("--epsilon {:.3g} at this --delta would fit", epsilon)
-                    : "no smaller --epsilon fits either: the budget is spent"));
+    throw BudgetSpent(
+        fmt::format("{}; {}", spent.what(),
+                    epsilon > 0 ? fmt::format("--epsilon {:.3g} at this --delta would fit", epsilon)
+                                : "no smaller --epsilon fits either: the budget is spent"));
   }
 }
 
 std::string entered_line(const Ledger& ledger) {
   const LedgerState state = ledger.read();
   const double share = rough(state.left().mu_squared) / rough(state.terms.caps.mu_squared);
-  return fmt::format("Entered: in {}, {:.3g} % of its mu^2 is left\n", ledger.path(),
-                     100 * share);
+  return fmt::format("Entered: in {}, {:.3g} % of its mu^2 is left\n", ledger.path(), 100 * share);
 }
 
 }  // namespace gibbsite::cli

@@ -29,8 +29,8 @@ const Wide& nonnegative(const Wide& x) {
 // A whole number below 2^127 is exact in 50 digits, and so are its halves of 64 bits.
 Decimal Decimal::checked(const Wide& units) {
   if (!(units <= Wide("99999999e30"))) {
-    throw BadInput(fmt::format("amount: {:.3g} is not in [0, 1e8)",
-                               static_cast<double>(units) / 1e30));
+    throw BadInput(
+        fmt::format("amount: {:.3g} is not in [0, 1e8)", static_cast<double>(units) / 1e30));
   }
   const auto half = [](const Wide& whole) {  // below 2^64
     const Wide top = floor(ldexp(whole, -32));

@@ -56,10 +56,9 @@ Database::Database(std::string path, Mode mode, std::chrono::milliseconds patien
 void Database::fail() const {
   const int code = sqlite3_extended_errcode(handle_.get());
   const std::string advice = what_to_do(code);
-  throw BadInput(advice.empty()
-                     ? fmt::format("{}: {} (SQLite {}); check the disk and try again", path_,
-                                   sqlite3_errmsg(handle_.get()), code)
-                     : fmt::format("{}: {}", path_, advice));
+  throw BadInput(advice.empty() ? fmt::format("{}: {} (SQLite {}); check the disk and try again",
+                                              path_, sqlite3_errmsg(handle_.get()), code)
+                                : fmt::format("{}: {}", path_, advice));
 }
 
 void Database::execute(const std::string& sql) {
@@ -102,8 +101,8 @@ std::string Statement::text(int column) const {
       reinterpret_cast<const char*>(sqlite3_column_text(handle_.get(), column));
   return text == nullptr
              ? ""
-             : std::string(text, static_cast<std::size_t>(
-                                     sqlite3_column_bytes(handle_.get(), column)));
+             : std::string(text,
+                           static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column)));
 }
 
 }  // namespace gibbsite

@@ -186,8 +186,7 @@ LedgerState state_of(Database& file) {
 void require_plain_file(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) {
-    throw BadInput(path +
-                   ": there is no such ledger; make one first with gibbsite ledger create");
+    throw BadInput(path + ": there is no such ledger; make one first with gibbsite ledger create");
   }
   if (!S_ISREG(info.st_mode)) throw BadInput(path + ": is no file; give a ledger");
   if (info.st_nlink > 1) {
@@ -314,8 +313,8 @@ Ledger Ledger::create(const std::string& path, double epsilon, double delta, con
     Database file(place.name(), Database::Mode::create, options.patience);
     file.execute("PRAGMA synchronous=EXTRA");
     Transaction transaction(file, "BEGIN EXCLUSIVE");
-    file.execute(fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", application_id,
-                             form));
+    file.execute(
+        fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", application_id, form));
     file.execute(std::string(terms_table));
     file.execute(std::string(entry_table));
     Statement insert(file, "INSERT INTO terms VALUES(?,?,?,?,?,?,?,?,?,?)");
@@ -369,9 +368,10 @@ std::uint64_t Ledger::enter(const Release& release) const {
     const bool same_file = entry.digest == release.digest;
     if (!same_file && entry.key_hash != release.key_hash) continue;
     throw BadInput(fmt::format(
-        "{}: {} is entry {} of {} already; noise serves once: run it again with a new key", path_,
-        same_file ? "this very release" : "what the noise key of this release made", entry.number,
-        entry.time));
+        "{}: {} is entry {} of {} already; noise serves once: run it again with a new key, without "
+        "its checkpoint",
+        path_, same_file ? "this very release" : "what the noise key of this release made",
+        entry.number, entry.time));
   }
   LedgerEntry entry{state.entries.size() + 1,
                     utc(options_.clock()),
@@ -383,9 +383,9 @@ std::uint64_t Ledger::enter(const Release& release) const {
   if (!state.entries.empty()) {
     const std::string& last = state.entries.back().time;
     if (utc(options_.clock() + clock_slack) < last) {
-      throw BadInput(fmt::format(
-          "{}: its last entry is of {}, the clock says {}: set the clock, or wait", path_, last,
-          entry.time));
+      throw BadInput(
+          fmt::format("{}: its last entry is of {}, the clock says {}: set the clock, or wait",
+                      path_, last, entry.time));
     }
     entry.time = std::max(entry.time, last);
   }

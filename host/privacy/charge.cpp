@@ -45,7 +45,7 @@ Charge caps_down(double epsilon, double delta, const DeltaShares& shares) {
   Budget{.epsilon = epsilon, .delta = delta}.validate();
   const double rest = 1 - shares.reveal - shares.tv;
   if (!(shares.reveal >= 0) || !(shares.tv > 0) || !(rest > 0)) {
-    throw BadInput("shares: must be at least 0, tv above 0, their sum below 1");
+    throw BadInput("`reveal_share`, `tv_share`: must be at least 0 and above 0, their sum below 1");
   }
   double mu = gdp_mu_down(epsilon, round_down(Wide(delta) * Wide(rest)));
   const auto caps = [&] {

@@ -21,7 +21,8 @@ std::string key_hash(const StreamKey& key) {
 void require_room(const FitOptions& options, NoiseKind noise, const Guarantee& guarantee) {
   if (options.ledger == nullptr) return;
   if (noise != NoiseKind::chacha20) {
-    throw BadInput("`ledger`: a run from a `seed` has no guarantee to enter; leave one of them out");
+    throw BadInput(
+        "`ledger`: a run from a `seed` has no guarantee to enter; leave one of them out");
   }
   options.ledger->require_room(guarantee);
 }

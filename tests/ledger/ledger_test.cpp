@@ -233,8 +233,8 @@ TEST_F(LedgerFile, EveryEditOfARowIsSeen) {
                    "was edited or damaged");
     folder.write("people.ledger", whole);
   };
-  for (const char* column : {"time", "command", "mu_squared", "reveal", "tv", "key_hash", "digest",
-                             "chain"}) {
+  for (const char* column :
+       {"time", "command", "mu_squared", "reveal", "tv", "key_hash", "digest", "chain"}) {
     refused(std::string("UPDATE entry SET ") + column + " = '0.5' WHERE number = 2");
     refused(std::string("UPDATE entry SET ") + column + " = 'x' WHERE number = 2");
   }
@@ -284,10 +284,10 @@ TEST_F(LedgerFile, ACapBelowWhatIsSpentIsRefused) {
         chained({"gibbsite-ledger/1", t.id, t.created, "1", "1e-06", "replace-one", "1", cap,
                  t.caps.reveal.text(), t.caps.tv.text()});
     const std::string chain =
-        chained({first, "1", e.time, e.command, e.charge.mu_squared.text(),
-                 e.charge.reveal.text(), e.charge.tv.text(), e.key_hash, e.digest});
-    sql("people.ledger", "UPDATE terms SET mu_squared = '" + cap + "'; UPDATE entry SET chain = '" +
-                             chain + "'");
+        chained({first, "1", e.time, e.command, e.charge.mu_squared.text(), e.charge.reveal.text(),
+                 e.charge.tv.text(), e.key_hash, e.digest});
+    sql("people.ledger",
+        "UPDATE terms SET mu_squared = '" + cap + "'; UPDATE entry SET chain = '" + chain + "'");
   };
   forge(state.terms.caps.mu_squared.text());
   EXPECT_EQ(ledger.read().entries[0].chain, state.entries[0].chain);  // the forger knows the trade

@@ -35,8 +35,9 @@ TEST(Charge, SumsGiveTheVectorsOfALedger) {
     EXPECT_NEAR(all.mu / number(c["mu_total"]), 1, 1e-14);
     // As it stands in the vectors: the whole of epsilon for every part.
     const double epsilon = number(c["epsilon"]);
-    const Oracle expected = testing::oracle_delta(epsilon, Oracle(c["mu_total"].get<std::string>())) +
-                            oracle_of(sum.reveal) + (1 + exp(Oracle(epsilon))) * oracle_of(sum.tv);
+    const Oracle expected =
+        testing::oracle_delta(epsilon, Oracle(c["mu_total"].get<std::string>())) +
+        oracle_of(sum.reveal) + (1 + exp(Oracle(epsilon))) * oracle_of(sum.tv);
     EXPECT_NEAR(static_cast<double>(expected) / number(c["delta"]), 1, 1e-12);
     EXPECT_LE(delta_up(all, epsilon), number(c["delta"]) * (1 + 1e-12));
   }
