@@ -177,7 +177,7 @@ struct FitCommand {
     // The clock is for the screen: what is planned follows from public numbers alone.
     const Plan made = plan.make(domain, data.rows(), budget, wishes);
     const Offer& offer = require_feasible(made);
-    warn_of_large_delta(budget, made.problem);
+    warn_of_large_delta(budget, made.problem.rows);
     warn_of_few_rows(made);
     warn_of_one_class(data);
     warn_of_run_time(offer.mechanism);
@@ -257,9 +257,7 @@ struct FitCommand {
     say(ingest_report(data, verbose));
     const FamilyPlan made =
         plan_family(family.complete(family_problem(domain, kind, data.rows())), budget, wishes);
-    if (budget.delta_is_large(made.problem.rows)) {
-      fmt::print(stderr, "gibbsite: warning: --delta: {}\n", large_delta(budget.delta));
-    }
+    warn_of_large_delta(budget, made.problem.rows);
     say(family_line(made) + "\n");
     Progress bar("drawing", quiet, interval());
     FitOptions watched;
