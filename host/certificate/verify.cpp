@@ -78,7 +78,7 @@ class Verifier {
 };
 
 // The one-sided claims: they may be weaker than what is true, never stronger.
-void verify_claims(Verifier& v, const Claims& c, const Analysis& found) {
+void verify_guarantee(Verifier& v, const Claims& c, const Analysis& found) {
   const auto at_least = [&](const char* name, double claimed, double recomputed) {
     v.check(claimed >= recomputed,
             fmt::format("guarantee.{}: claimed {}, recomputed {}", name, claimed, recomputed));
@@ -93,12 +93,8 @@ void verify_claims(Verifier& v, const Claims& c, const Analysis& found) {
                       c.epsilon, delta));
 }
 
-void verify_guarantee(Verifier& v, const FamilyCertificate& c, const Analysis& found) {
-  verify_claims(v, c, found);
-}
-
 void verify_guarantee(Verifier& v, const Certificate& c, const Analysis& found) {
-  verify_claims(v, c, found);
+  verify_guarantee(v, static_cast<const Claims&>(c), found);
   if (const auto promised = setting(c.mechanism, "tv_gap")) {
     v.check(*promised >= found.tv_gap,
             fmt::format("mechanism.tv_gap: claimed {}, recomputed {}", *promised, found.tv_gap));
@@ -187,14 +183,20 @@ void verify_answers(Verifier& v, const auto& s, const Certificate& c,
           "model.answers: has at least the noise that it is paid for with");
 }
 
+void verify_digest(Verifier& v, const json& file) {
+  const json& certificate = file.at("certificate");
+  const std::string digest = file_digest(file);
+  v.check(certificate.contains("digest") && certificate["digest"] == digest,
+          "digest of the file = " + digest);
+}
+
 // The model is the one that the certificate speaks of.
 void verify_model(Verifier& v, const json& file) {
   const LinearModel linear = model_from_json(field(file, "model", "file"), "model");
   const json& certificate = file.at("certificate");
   const json& model = file.at("model");
   v.same("model", model_json(linear), model);
-  v.check(certificate.contains("digest") && certificate["digest"] == file_digest(file),
-          "digest of the file = " + file_digest(file));
+  verify_digest(v, file);
 
   const json& constants = field(certificate, "constants", "certificate");
   const FeatureSpace space = linear.schema;
@@ -258,9 +260,7 @@ void verify_family_model(Verifier& v, const json& file) {
   const FamilyCertificate c = family_certificate_from_json(file.at("certificate"));
   const FamilyProblem& p = c.problem;
   v.same("model", model_json(model), file.at("model"));
-  v.check(file.at("certificate").contains("digest") &&
-              file.at("certificate")["digest"] == file_digest(file),
-          "digest of the file = " + file_digest(file));
+  verify_digest(v, file);
   const FamilyProblem shape = family_problem(model.schema, model.family, p.rows);
   v.check(shape.family == p.family,
           "constants.family: the model has " + std::string(to_string(shape.family)));

@@ -14,14 +14,8 @@
 namespace gibbsite::cli {
 namespace {
 
-std::vector<double> numbers_of(const std::string& list, const char* name) {
-  std::vector<double> out;
-  for (const std::string& piece : pieces(list)) out.push_back(parse_number(piece, name));
-  return out;
-}
-
 std::pair<double, double> two_of(const std::string& list, const char* name) {
-  const auto numbers = numbers_of(list, name);
+  const auto numbers = parse_numbers(list, name);
   if (numbers.size() != 2) {
     throw BadInput(
         fmt::format("{}: must be two numbers with a comma between, got '{}'", name, shown(list)));
@@ -140,7 +134,7 @@ FamilyWishes FamilyArguments::wishes(const PlanArguments& plan) const {
 }
 
 FamilyProblem FamilyArguments::complete(FamilyProblem p) const {
-  p.prior = prior.empty() ? p.default_prior() : numbers_of(prior, "--prior");
+  p.prior = prior.empty() ? p.default_prior() : parse_numbers(prior, "--prior");
   if (p.family == Family::mean) {
     p.variance = variance.value_or((p.hi - p.lo) * (p.hi - p.lo) / 4);
   }

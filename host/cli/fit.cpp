@@ -188,7 +188,7 @@ struct FitCommand {
         return other.offer().feasible ? std::optional(ledger_guarantee(other)) : std::nullopt;
       });
     }
-    warn_of_large_delta(budget, made.problem);
+    warn_of_large_delta(budget, made.problem.rows);
     warn_of_few_rows(made);
     warn_of_one_class(data);
     warn_of_run_time(offer.mechanism);
@@ -298,14 +298,12 @@ struct FitCommand {
     say(ingest_report(data, verbose));
     const FamilyPlan made =
         plan_family(family.complete(family_problem(domain, kind, data.rows())), budget, wishes);
-    if (budget.delta_is_large(made.problem.rows)) {
-      fmt::print(stderr, "gibbsite: warning: --delta: {}\n", large_delta(budget.delta));
-    }
     if (ledger) {
       require_room(*ledger, budget, [&](const Budget& smaller) {
         return std::optional(ledger_guarantee(plan_family(made.problem, smaller, wishes)));
       });
     }
+    warn_of_large_delta(budget, made.problem.rows);
     say(family_line(made) + "\n");
     Progress bar("drawing", quiet, interval());
     FitOptions watched;

@@ -59,6 +59,12 @@ std::vector<std::string> pieces(const std::string& list) {
   return out;
 }
 
+std::vector<double> parse_numbers(const std::string& list, const std::string& name) {
+  std::vector<double> out;
+  for (const std::string& piece : pieces(list)) out.push_back(parse_number(piece, name));
+  return out;
+}
+
 CLI::Option* add_number(CLI::App& app, const std::string& name, std::optional<double>& value,
                         const std::string& help) {
   return app
@@ -71,13 +77,7 @@ CLI::Option* add_numbers(CLI::App& app, const std::string& name, std::vector<dou
                          const std::string& help) {
   return app
       .add_option_function<std::string>(
-          name,
-          [&values, name](const std::string& text) {
-            values.clear();
-            for (const std::string& piece : pieces(text)) {
-              values.push_back(parse_number(piece, name));
-            }
-          },
+          name, [&values, name](const std::string& text) { values = parse_numbers(text, name); },
           help)
       ->type_name("NUMBERS");
 }
@@ -284,8 +284,8 @@ Plan PlanArguments::make(const FeatureSpace& space, std::uint64_t rows, const Bu
                         wishes);
 }
 
-void warn_of_large_delta(const Budget& budget, const Problem& constants) {
-  if (!budget.delta_is_large(constants.rows)) return;
+void warn_of_large_delta(const Budget& budget, std::uint64_t rows) {
+  if (!budget.delta_is_large(rows)) return;
   fmt::print(stderr, "gibbsite: warning: --delta: {}\n", large_delta(budget.delta));
 }
 

@@ -20,6 +20,8 @@ inline constexpr double fit_measured_seconds = 0.1;
 
 /// A finite number; throws BadInput "NAME: ..." on anything else, 1e400 included.
 double parse_number(const std::string& text, const std::string& name);
+/// Numbers with commas between; throws BadInput likewise.
+std::vector<double> parse_numbers(const std::string& list, const std::string& name);
 /// A whole number from `least` to 2^53; 1e6 is one.
 std::uint64_t parse_count(const std::string& text, const std::string& name, std::uint64_t least);
 
@@ -91,7 +93,7 @@ struct PlanArguments {
 };
 
 /// A warning on stderr where delta is not below 1/rows; rows are the public ones.
-void warn_of_large_delta(const Budget& budget, const Problem& constants);
+void warn_of_large_delta(const Budget& budget, std::uint64_t rows);
 
 /// A warning on stderr where the budget and the public number of rows leave next to nothing to
 /// learn, whatever they say.

@@ -47,7 +47,7 @@ struct PlanCommand {
     for (const Budget& budget : budgets) plans.push_back(plan.make(space, rows, budget, wishes));
     const std::uint64_t planned = plans.front().problem.rows;
     const TableShape table = domain ? shape_of(*domain, planned) : dense_shape(space, planned);
-    warn_of_large_delta(budgets.front(), plans.front().problem);
+    warn_of_large_delta(budgets.front(), plans.front().problem.rows);
     for (const Plan& made : plans) warn_of_few_rows(made);
     // The clock is for the screen: what is planned follows from public numbers alone.
     const double pass = seconds_per_pass(*backend, table, loss_named(plans.front().problem.loss),
@@ -87,9 +87,7 @@ struct PlanCommand {
     for (const Budget& budget : budgets) {
       plans.push_back(plan_family(problem, budget, family.wishes(plan)));
     }
-    if (budgets.front().delta_is_large(problem.rows)) {
-      fmt::print(stderr, "gibbsite: warning: --delta: {}\n", large_delta(budgets.front().delta));
-    }
+    warn_of_large_delta(budgets.front(), problem.rows);
     if (json) {
       nlohmann::json out = nlohmann::json::array();
       for (const FamilyPlan& made : plans) out.push_back(plan_json(made));

@@ -30,8 +30,6 @@ std::string table(const std::vector<std::vector<std::string>>& lines);
 
 /// "4,526 rows, 9 features, ...": the public problem in one line.
 std::string describe(const Problem& constants, const Budget& budget);
-/// 2 Phi(1.96) - 1 = 95 %.
-inline constexpr double two_sided_95 = 1.959963984540054;
 
 /// "about 70 %", "next to nothing".
 std::string kept_words(double share);

@@ -47,9 +47,11 @@ Wide crossing(const Wide& sigma, const Wide& grid) {
 // against the part of the cell beside them in which the log density, of slope `slope` at most,
 // falls by 1 at most.
 Wide cell_loss(const Wide& d, const Wide& shift, const Wide& grid, const Wide& slope) {
-  if (!(2 * shift < grid)) return std::numeric_limits<double>::infinity();
+  const Wide infinity = std::numeric_limits<double>::infinity();
+  if (!(2 * shift < grid)) return infinity;
   const Wide beside = std::min(Wide(grid - 2 * shift), Wide(1 / slope));
-  return d * boost::math::log1p(Wide(4 * shift / beside * exp(slope * (beside + 2 * shift))));
+  const Wide gained = 4 * shift / beside * exp(slope * (beside + 2 * shift));
+  return gained < infinity ? Wide(d * boost::math::log1p(gained)) : infinity;
 }
 
 struct Expense {

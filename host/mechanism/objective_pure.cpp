@@ -7,7 +7,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/core/wide.hpp"
-#include "mechanism/minimizer_reach.hpp"
+#include "mechanism/noisy_slope.hpp"
 #include "mechanism/offers.hpp"
 #include "mechanism/released_minimizer.hpp"
 
@@ -40,28 +40,12 @@ Wide longest_noise(const PureObjectivePerturbation& s, const Problem& problem) {
   return length * length * (1 + gamma_k(Wide(4))) / Wide(s.noise_rate);
 }
 
-// J + b.theta is J about theta0 - b/Lambda, less a constant.
-Problem about_noise(const PureObjectivePerturbation& s, const Problem& problem) {
-  Problem out = problem;
-  out.center_norm = round_up(Wide(problem.center_norm) + longest_noise(s, problem) / Wide(s.ridge));
-  return out;
-}
-
-// How far the noise that the computed center stands for is from b: the normals', the product's and
-// those of the center itself.
-Wide noise_off(const PureObjectivePerturbation& s, const Problem& about) {
-  const Wide off = normals_off(about), length = longest_normals(about);
-  return off * (2 * length + off) / Wide(s.noise_rate) +
-         gamma_k(Wide(4)) * longest_noise(s, about) +
-         gamma_k(Wide(4)) * Wide(s.ridge) * Wide(about.center_norm);
-}
-
-double search_norm_down(const PureObjectivePerturbation& s, const Problem& about) {
-  return round_down(Wide(s.gradient_norm) - noise_off(s, about));
-}
-
-bool found_to(const PureObjectivePerturbation& s, const Problem& about, double norm) {
-  return norm > 0 && minimizer_found(about, s.ridge, norm);
+// b is off by what the normals are, and by the product's roundings.
+NoisySlope slope_of(const PureObjectivePerturbation& s, const Problem& problem) {
+  const Wide off = normals_off(problem), length = longest_normals(problem);
+  const Wide longest = longest_noise(s, problem);
+  return {problem, s.ridge, longest,
+          off * (2 * length + off) / Wide(s.noise_rate) + gamma_k(Wide(4)) * longest};
 }
 
 // 2 g gamma_out/Lambda.
@@ -76,23 +60,11 @@ void require_settings(const PureObjectivePerturbation& s) {
   require_finite_positive(s.output_rate, "output_rate");
 }
 
-double curvature_ratio_up(const Problem& problem, double ridge) {
-  const Wide R = problem.full_row_norm_up();
-  return round_up(Wide(problem.curvature) * R * R / Wide(ridge));
-}
-
 // Part of epsilon for what the minimizer is found to.
 constexpr double pure_search_share = 1.0 / 64;
 
-// t = phi R^2/Lambda in parts of a row's epsilon, measured (docs/objective-pure.md, "The ridge"),
-// and at most.
-constexpr double pure_curvature_share = 1.0 / 16, most_pure_curvature = 0.5;
-
-double pure_objective_ridge(const Problem& problem, const Neighbors& who, double epsilon) {
-  const double R = problem.full_row_norm_up();
-  const double each = epsilon / static_cast<double>(who.rows_per_person);
-  return problem.curvature * R * R / std::min(pure_curvature_share * each, most_pure_curvature);
-}
+// t in parts of a row's epsilon, measured (docs/objective-pure.md, "The ridge").
+constexpr double pure_curvature_share = 1.0 / 16;
 
 // The largest rate found whose epsilon is within that of one draw; 0 where there is none.
 double rate_down(const Problem& problem, const Neighbors& who, double ridge, double epsilon) {
@@ -120,60 +92,27 @@ Offer pure_objective_offer(const Problem& problem, const Budget& budget, const B
   const double found_epsilon = round_down(Wide(pure_search_share) * each);
   const double epsilon = round_down(each - Wide(found_epsilon));
   PureObjectivePerturbation s;
-  s.ridge = problem.prior_precision.value_or(pure_objective_ridge(problem, who, epsilon));
-  Offer out{.mechanism = s};
-  if (!(s.ridge > 0 && std::isfinite(s.ridge))) {
-    out.why = "needs a strongly convex loss; give `prior_precision` above 0";
-    return out;
-  }
-  constexpr const char* beyond_double =
-      "its noise is no number of double arithmetic; give another --prior-precision";
-  const double t = curvature_ratio_up(problem, s.ridge);
-  if (!(t > 1e-30 && t < 1e30)) {
-    out.why = beyond_double;
-    return out;
-  }
+  s.ridge = problem.prior_precision.value_or(
+      curvature_ridge(problem, who, epsilon, pure_curvature_share));
+  const auto refused = [&](const char* why) { return Offer{.mechanism = s, .why = why}; };
+  if (const char* why = ridge_refused(problem, s.ridge)) return refused(why);
   s.noise_rate = rate_down(problem, who, s.ridge, epsilon);
-  if (!(s.noise_rate > 0)) {
-    out.why =
-        "no noise is enough for what the curvature of one row changes; give a larger "
-        "`prior_precision`";
-    return out;
-  }
-  // The search as far as its noise stays a tenth of that of b, where the data tell most; else as
-  // far as rounding lets it.
-  const Problem about = about_noise(s, problem);
-  const double off = round_up(noise_off(s, about));
-  double search = 0.05 * found_epsilon / s.noise_rate * s.ridge / about.smoothness_up(1, s.ridge);
-  const double most = 0.5 * found_epsilon / s.noise_rate;
-  out.mechanism = s;
-  if (!std::isnormal(search) || !std::isnormal(most) || !std::isfinite(off)) {
-    out.why = beyond_double;
-    return out;
-  }
-  while (!found_to(s, about, search) && search < most) search *= 2;
-  s.gradient_norm = round_up(Wide(search) + Wide(off));
-  while (!(search_norm_down(s, about) >= search)) {
-    s.gradient_norm = std::nextafter(s.gradient_norm, INFINITY);
-  }
+  if (!(s.noise_rate > 0)) return refused(curvature_unpaid);
+  const NoisySlope::Search search =
+      slope_of(s, problem)
+          .search(0.05 * found_epsilon / s.noise_rate, 0.5 * found_epsilon / s.noise_rate);
+  if (!(search.gradient_norm > 0)) return refused(noise_beyond_double);
+  s.gradient_norm = search.gradient_norm;
   s.output_rate = round_down(Wide(found_epsilon) * Wide(s.ridge) / (2 * Wide(s.gradient_norm)));
-  out.mechanism = s;
   if (!std::isnormal(s.output_rate) || !std::isnormal(s.noise_rate)) {
-    out.why = beyond_double;
-    return out;
+    return refused(noise_beyond_double);
   }
-  out.cost = {minimizer_cost.passes * static_cast<double>(budget.draws),
-              minimizer_cost.work * static_cast<double>(budget.draws)};
-  if (!found_to(s, about, search)) {
-    out.why =
-        "the minimizer cannot be computed well enough in double; give a larger `prior_precision`";
-    return out;
-  }
-  out.feasible = true;
-  out.why =
-      "one minimizer of the loss with noise in its slope that epsilon alone pays for, whatever "
-      "delta: for few features";
-  return out;
+  return {.mechanism = s,
+          .cost = cost_of(minimizer_cost.passes, minimizer_cost.work, budget.draws),
+          .feasible = search.found,
+          .why = search.found ? "one minimizer of the loss with noise in its slope that epsilon "
+                                "alone pays for, whatever delta: for few features"
+                              : slope_search_unfound};
 }
 
 }  // namespace
@@ -203,7 +142,7 @@ double objective_epsilon_up(const Problem& problem, const Neighbors& who, double
 
 double objective_search_norm_down(const PureObjectivePerturbation& s, const Problem& problem) {
   require_settings(s);
-  return search_norm_down(s, about_noise(s, problem));
+  return slope_of(s, problem).search_norm_down(s.gradient_norm);
 }
 
 Offer offer(std::type_identity<PureObjectivePerturbation> /*kind*/, const Problem& problem,
@@ -221,8 +160,8 @@ Analysis analyze(const PureObjectivePerturbation& s, const Problem& problem, con
   const Wide k = draws;
   const Wide one =
       Wide(objective_epsilon_up(problem, who, s.ridge, s.noise_rate)) + search_epsilon(s);
-  const Problem about = about_noise(s, problem);
-  const LaplaceNoise noise{s.output_rate, minimizer_reach_up(about, s.ridge, s.gradient_norm),
+  const NoisySlope slope = slope_of(s, problem);
+  const LaplaceNoise noise{s.output_rate, minimizer_reach_up(slope.about, s.ridge, s.gradient_norm),
                            problem.features};
   Analysis out;
   out.constants = minimizer_constants(problem, who, s.ridge);
@@ -230,7 +169,7 @@ Analysis analyze(const PureObjectivePerturbation& s, const Problem& problem, con
   out.noise = noise_cost_up(noise, draws);
   out.noise.tv =
       round_up(Wide(out.noise.tv) + k * 2 * (length_pairs(problem) * first_words + beyond_normals));
-  const bool found = found_to(s, about, search_norm_down(s, about));
+  const bool found = slope.found_to(slope.search_norm_down(s.gradient_norm));
   out.guarantee = {0, round_up(k * one + Wide(out.noise.epsilon)), 0, found ? out.noise.tv : 1.0,
                    who};
   return out;

@@ -259,7 +259,14 @@ Analysis analyze(const Path& s, const Problem& problem, const Neighbors& who, st
       path_certificate(problem, who, s.beta, s.prior_precision, s.step_size, s.iterations, s.ball);
   const ChainNoise noise{s.step_size,      s.iterations,    s.prior_precision,
                          found.smoothness, found.map_error, false};
-  return gibbs_analysis(problem, who, draws, found.sensitivity, found.mu, 0, noise);
+  Analysis out = gibbs_analysis(problem, who, draws, found.sensitivity, found.mu, 0, noise);
+  if (s.ball > 0 && !std::isfinite(out.noise.epsilon)) {
+    throw BadInput(
+        fmt::format("`ball`: rounding moves a step in a ball of radius {} by up to {:.2g}, more "
+                    "than its noise can hide; give a smaller one",
+                    s.ball, found.map_error));
+  }
+  return out;
 }
 
 }  // namespace gibbsite

@@ -13,6 +13,7 @@
 #include "core/special.hpp"
 #include "data/csv.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/human_count.hpp"
 #include "gibbsite/core/text.hpp"
 
 namespace gibbsite {
@@ -285,8 +286,9 @@ std::vector<ParameterEstimate> estimates(const FamilyRelease& release, std::size
   std::vector<std::size_t> wanted(std::max<std::size_t>(levels.size(), 1));
   std::iota(wanted.begin(), wanted.end(), 0U);
   if (wanted.size() > most) {
-    std::ranges::stable_sort(wanted, std::greater{},
-                             [&](std::size_t k) { return mean_of(values_of(release, k)); });
+    std::vector<double> means;
+    for (const std::size_t k : wanted) means.push_back(mean_of(values_of(release, k)));
+    std::ranges::stable_sort(wanted, std::greater{}, [&](std::size_t k) { return means[k]; });
     wanted.resize(most);
   }
   std::vector<ParameterEstimate> out;
@@ -307,7 +309,7 @@ Answer expectation(const FamilyRelease& release, const std::string& parameter) {
   const std::size_t at = index_of(release, parameter);
   if (is_trimmed(release)) return answer_of(values_of(release, at));
   const ParameterEstimate people = infer(release, at, parameter);
-  return {people.value, (people.high - people.low) / 2 / 1.959964};
+  return {people.value, (people.high - people.low) / 2 / two_sided_95};
 }
 
 Answer probability(const FamilyRelease& release, const std::string& event) {
@@ -373,8 +375,9 @@ UtilityTable read_utilities(const std::string& path) {
 BestResponse best_response(const FamilyRelease& release, const UtilityTable& table) {
   const auto levels = release.model().levels();
   std::vector<double> ends;
+  std::vector<std::size_t> places;  // of the outcomes among the levels
   if (!levels.empty()) {
-    for (const auto& outcome : table.outcomes) static_cast<void>(index_of(release, outcome));
+    for (const auto& outcome : table.outcomes) places.push_back(index_of(release, outcome));
     if (table.outcomes.size() != levels.size()) {
       throw BadInput(fmt::format("{}: {} outcomes for {} levels; give each level a column",
                                  table.source, table.outcomes.size(), levels.size()));
@@ -405,9 +408,7 @@ BestResponse best_response(const FamilyRelease& release, const UtilityTable& tab
       const auto of_draw = outcome_shares(release, ends, draw);
       for (std::size_t k = 0; k < shares.size(); ++k) shares[k] += of_draw[k];
     } else {
-      for (std::size_t k = 0; k < shares.size(); ++k) {
-        shares[k] += draw[index_of(release, table.outcomes[k])] / whole;
-      }
+      for (std::size_t k = 0; k < shares.size(); ++k) shares[k] += draw[places[k]] / whole;
     }
   }
   BestResponse out;

@@ -235,6 +235,11 @@ TEST(Verify, HoldsABallAgainstItsNumbersAndItsModel) {
     lent["certificate"]["mechanism"]["ball"] = ball;
     EXPECT_FALSE(verify(resealed(lent)).valid) << ball;
   }
+  // Where rounding is beyond all that noise hides.
+  json huge = with;
+  huge["certificate"]["mechanism"]["ball"] = 1e99;
+  EXPECT_THAT(verify(resealed(huge)).failures,
+              ::testing::ElementsAre(HasSubstr("certificate: `ball`: rounding moves a step")));
   json removed = with;
   removed["certificate"]["mechanism"].erase("ball");
   EXPECT_FALSE(verify(resealed(removed)).valid);

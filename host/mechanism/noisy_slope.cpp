@@ -1,0 +1,55 @@
+#include "mechanism/noisy_slope.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/rounding.hpp"
+#include "mechanism/released_minimizer.hpp"
+
+namespace gibbsite {
+
+double curvature_ratio_up(const Problem& problem, double ridge) {
+  const Wide R = problem.full_row_norm_up();
+  return round_up(Wide(problem.curvature) * R * R / Wide(ridge));
+}
+
+double curvature_ridge(const Problem& problem, const Neighbors& who, double epsilon, double share) {
+  const double R = problem.full_row_norm_up();
+  const double each = epsilon / static_cast<double>(who.rows_per_person);
+  return problem.curvature * R * R / std::min(share * each, 0.5);
+}
+
+const char* ridge_refused(const Problem& problem, double ridge) {
+  if (!(ridge > 0 && std::isfinite(ridge))) {
+    return "needs a strongly convex loss; give `prior_precision` above 0";
+  }
+  const double t = curvature_ratio_up(problem, ridge);
+  return t > 1e-30 && t < 1e30 ? nullptr : noise_beyond_double;
+}
+
+NoisySlope::NoisySlope(const Problem& problem, double Lambda, const Wide& longest,
+                       const Wide& noise_off)
+    : about(problem), ridge(Lambda) {
+  about.center_norm = round_up(Wide(problem.center_norm) + longest / Wide(ridge));
+  off = noise_off + gamma_k(Wide(4)) * Wide(ridge) * Wide(about.center_norm);
+}
+
+double NoisySlope::search_norm_down(double gradient_norm) const {
+  return round_down(Wide(gradient_norm) - off);
+}
+
+bool NoisySlope::found_to(double norm) const {
+  return norm > 0 && minimizer_found(about, ridge, norm);
+}
+
+NoisySlope::Search NoisySlope::search(double least, double most) const {
+  const double off_up = round_up(off);
+  double norm = least * ridge / about.smoothness_up(1, ridge);
+  if (!std::isnormal(norm) || !std::isnormal(most) || !std::isfinite(off_up)) return {};
+  while (!found_to(norm) && norm < most) norm *= 2;
+  double g = round_up(Wide(norm) + Wide(off_up));
+  while (!(search_norm_down(g) >= norm)) g = std::nextafter(g, INFINITY);
+  return {g, found_to(norm)};
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,48 @@
+#pragma once
+// What mechanisms share that minimize J with noise b in its slope (docs/objective-perturbation.md,
+// docs/objective-pure.md).
+#include "gibbsite/core/problem.hpp"
+#include "gibbsite/core/wide.hpp"
+#include "gibbsite/privacy/guarantee.hpp"
+
+namespace gibbsite {
+
+/// Why there is no offer.
+inline constexpr const char* noise_beyond_double =
+    "its noise is no number of double arithmetic; give another --prior-precision";
+inline constexpr const char* curvature_unpaid =
+    "no noise is enough for what the curvature of one row changes; give a larger `prior_precision`";
+inline constexpr const char* slope_search_unfound =
+    "the minimizer cannot be computed well enough in double; give a larger `prior_precision`";
+
+/// t = phi R^2/Lambda.
+double curvature_ratio_up(const Problem& problem, double ridge);
+/// Lambda where t is `share` of a row's epsilon, at most 1/2.
+double curvature_ridge(const Problem& problem, const Neighbors& who, double epsilon, double share);
+/// Why no noise in the slope makes up for this ridge; null where some may.
+const char* ridge_refused(const Problem& problem, double ridge);
+
+/// J with b in its slope, as computed. Needs a positive ridge.
+struct NoisySlope {
+  Problem about;  ///< J + b.theta is J about theta0 - b/Lambda, less a constant
+  double ridge = 0;
+  Wide off;  ///< how far the noise that the computed center stands for is from b
+
+  /// ||b|| <= longest, and b is computed to within `noise_off`.
+  NoisySlope(const Problem& problem, double ridge, const Wide& longest, const Wide& noise_off);
+
+  /// What g, a bound on the exact gradient, leaves for the computed one.
+  [[nodiscard]] double search_norm_down(double gradient_norm) const;
+  /// Whether a search to this norm ends on every table.
+  [[nodiscard]] bool found_to(double norm) const;
+
+  struct Search {
+    double gradient_norm = 0;  ///< g; 0 where double arithmetic has none
+    bool found = false;
+  };
+  /// As far as `least` times Lambda/M, for its noise to stay a tenth of that of b where the data
+  /// tell most; else as far as rounding lets it, up to `most`.
+  [[nodiscard]] Search search(double least, double most) const;
+};
+
+}  // namespace gibbsite
