@@ -314,8 +314,10 @@ double gdp_fit_up(std::span<const ProfilePoint> points, double reveal) {
   }
   // Two at one epsilon: the lower one. All beyond the first to reach the reveal: not needed.
   std::ranges::sort(kept, {}, [](const ProfilePoint& p) { return std::pair(p.epsilon, p.delta); });
-  const auto same = std::ranges::unique(kept, {}, &ProfilePoint::epsilon);
-  kept.erase(same.begin(), same.end());
+  const auto same = std::unique(  // clang 14 cannot read what std::ranges returns
+      kept.begin(), kept.end(),
+      [](const ProfilePoint& a, const ProfilePoint& b) { return a.epsilon == b.epsilon; });
+  kept.erase(same, kept.end());
   const auto last =
       std::ranges::find_if(kept, [&](const ProfilePoint& p) { return p.delta <= reveal; });
   if (last == kept.end()) return infinity;
