@@ -7,6 +7,7 @@
 #include <random>
 
 #include "gibbsite/core/error.hpp"
+#include "support/repeats.hpp"
 
 namespace gibbsite {
 namespace {
@@ -41,7 +42,7 @@ TEST(Decimal, RoundsToTheSideThatItsNameSays) {
   std::mt19937_64 random(1);
   std::uniform_real_distribution<double> exponent(-32, 7.5);
   const Rational unit = Rational(1) / Rational(pow(boost::multiprecision::cpp_int(10), 30U));
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < support::repeats(20'000, 1'000); ++i) {
     const double x = std::pow(10.0, exponent(random));
     const Rational truth(x);
     const Rational up = exact(Decimal::up(x)), down = exact(Decimal::down(x));
@@ -62,7 +63,7 @@ TEST(Decimal, RoundsToTheSideThatItsNameSays) {
 TEST(Decimal, SumsAndOrderAreExact) {
   std::mt19937_64 random(2);
   std::uniform_real_distribution<double> exponent(-30, 7);
-  for (int i = 0; i < 5'000; ++i) {
+  for (int i = 0; i < support::repeats(5'000, 300); ++i) {
     const Decimal a = Decimal::up(std::pow(10.0, exponent(random)));
     const Decimal b = Decimal::up(std::pow(10.0, exponent(random)));
     ASSERT_EQ(exact(a + b), exact(a) + exact(b));

@@ -11,6 +11,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/privacy/gdp_fit.hpp"
 #include "privacy/oracle.hpp"
+#include "support/repeats.hpp"
 
 namespace gibbsite {
 namespace {
@@ -24,7 +25,8 @@ double number(const nlohmann::json& text) { return std::stod(text.get<std::strin
 TEST(Charge, SumsGiveTheVectorsOfALedger) {
   std::ifstream file(GIBBSITE_SHARED_DIR "/vectors/mechanisms_ledger.json");
   if (!file) GTEST_SKIP() << "the shared reference vectors are not on this machine";
-  for (const auto& c : nlohmann::json::parse(file)["cases"]) {
+  const nlohmann::json vectors = nlohmann::json::parse(file);
+  for (const auto& c : vectors["cases"]) {
     Charge sum;
     const auto add = [&](const Guarantee& g) { sum = sum + charge_up(gdp_cover_up(g)); };
     for (const auto& mu : c["mus"]) add({.mu = number(mu)});
@@ -81,8 +83,9 @@ TEST(Charge, TenThousandAdaptiveSequencesKeepTheirCaps) {
   const Charge caps = caps_down(1.0, 1e-6);
   const double mu = guarantee_of(caps, {}).mu, reveal = guarantee_of(caps, {}).reveal,
                tv = guarantee_of(caps, {}).tv;
+  const int sequences = support::repeats(10'000, 500);
   int refused = 0, taken = 0;
-  for (int sequence = 0; sequence < 10'000; ++sequence) {
+  for (int sequence = 0; sequence < sequences; ++sequence) {
     Charge spent;
     Oracle mu_squared = 0, told = 0, apart = 0;
     for (int i = 0; i < 12; ++i) {
@@ -122,8 +125,8 @@ TEST(Charge, TenThousandAdaptiveSequencesKeepTheirCaps) {
     ASSERT_LE(told, oracle_of(spent.reveal));
     ASSERT_LE(apart, oracle_of(spent.tv));
   }
-  EXPECT_GT(refused, 10'000);
-  EXPECT_GT(taken, 10'000);
+  EXPECT_GT(refused, sequences);
+  EXPECT_GT(taken, sequences);
 }
 
 }  // namespace
