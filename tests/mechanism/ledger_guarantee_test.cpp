@@ -155,7 +155,9 @@ TEST(LedgerGuarantee, ConjugateDrawsAreFitted) {
         const Guarantee none = ledger_guarantee(made.mechanism, p, budget.neighbors(), draws, 0);
         EXPECT_EQ(none.reveal, made.guarantee.reveal);
         EXPECT_LT(entry.mu, none.mu);
-        if (draws == 4) EXPECT_NEAR(none.mu / (2 * gdp_cover_up(0, 0.25)), 1, 1e-9);
+        if (draws == 4) {
+          EXPECT_NEAR(none.mu / (2 * gdp_cover_up(0, 0.25)), 1, 1e-9);
+        }
       }
     }
   }

