@@ -66,7 +66,7 @@ std::vector<Pair> pairs() {
       {"Beta(6, 18)", beta(6, 18, 0.404, 100, fifty), beta(6, 18, 0.404, 100, few), 0.25, 0.2581},
       {"Beta(1, 1)", beta(1, 1, 0.09, 1000, fifty), beta(1, 1, 0.09, 1000, few), 0.25, 0.276},
       {"one row", beta(2, 3, 0.1, 1, fifty), beta(2, 3, 0.1, 1, few), 0.1, 0.3},
-      {"light rows", beta(5, 5, 1e-6, 50, fifty), beta(5, 5, 1e-6, 50, few), 3e-7, 2e-6},
+      {"light rows", beta(5, 5, 1e-6, 3, fifty), beta(5, 5, 1e-6, 3, few), 3e-7, 2e-6},
       {"Gamma(20)", gamma(20, 1, fifty), gamma(20, 1, few), 0.2, 0.28},
       {"Gamma(1)", gamma(1, 1, fifty), gamma(1, 1, few), 1, 2.75},
       {"scales", scale(1e4, 1e-3, fifty), scale(1e4, 1e-3, few), 0.1, 0.103},
