@@ -1,5 +1,6 @@
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <variant>
 #include <vector>

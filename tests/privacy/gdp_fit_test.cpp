@@ -241,7 +241,7 @@ TEST(Fit, TwoStepsAreNotDoubled) {
   const auto step = [](double e) { return reveal + (1 - reveal) * gdp_delta_up(e, mu); };
   const Profile two = [&](double e) {
     double least = 1;
-    for (double first = 0; first <= e; first += e / 256) {
+    for (double first = 0; first <= e; first += e / 64) {
       least = std::min(least, step(first) + std::exp(first) * step(e - first));
       if (e == 0) break;
     }
