@@ -111,7 +111,7 @@ FamilyProblem fitted_problem(const ConjugateDraw& m, const FamilyProblem& proble
 std::size_t fitted_points(const ConjugateDraw& m, const FamilyProblem& problem) {
   double shape = *std::ranges::max_element(problem.prior) * m.prior_scale;
   if (problem.family == Family::waiting) shape += m.weight * static_cast<double>(problem.rows);
-  return shape > 1e7 ? 14 : shape > 1e5 ? 24 : most_fit_points;
+  return shape > 1e9 ? 10 : shape > 1e7 ? 14 : shape > 1e5 ? 24 : most_fit_points;
 }
 
 Guarantee of(const ConjugateDraw& m, const FamilyProblem& problem, const Neighbors& who,

@@ -342,8 +342,8 @@ double gdp_fit_up(const Profile& delta_up, double reveal, const Profile& about,
   std::vector<ProfilePoint> corners = fewest(hull_of(fitter.points), found, reveal);
   for (ProfilePoint& p : corners) p.delta = delta_up(p.epsilon);
   ProfilePoint& end = corners.back();
-  for (int i = 0; i < 20 && !(end.delta <= reveal) && end.epsilon < most_fitted_epsilon; ++i) {
-    end.epsilon = std::min(most_fitted_epsilon, end.epsilon * 1.02);
+  for (double further = 0.02; !(end.delta <= reveal) && further < 1; further *= 2) {
+    end.epsilon = std::min(most_fitted_epsilon, end.epsilon * (1 + further));
     end.delta = delta_up(end.epsilon);
   }
   return claimed_up(corners, reveal, found);

@@ -10,6 +10,7 @@
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/privacy/gdp_fit.hpp"
+#include "gibbsite/privacy/objective_fit.hpp"
 #include "support/repeats.hpp"
 #include "tests/mechanism/problems.hpp"
 
@@ -113,6 +114,12 @@ TEST(LedgerGuarantee, ObjectivePerturbationPaysForTheSearch) {
   const double before = ledger_guarantee(m, p, {}, 1, 1e-9).mu;
   auto& s = std::get<ObjectivePerturbation>(m);
   const double search = 2 * s.gradient_norm / (s.ridge * s.output_noise);
+  const double fit =
+      objective_fit_up({p.lipschitz_up() / s.noise_scale, p.curvature / s.ridge, true}, {}, 1e-9);
+  const double rounding = analyze(m, p, {}, 1).noise.epsilon;
+  ASSERT_GT(rounding, 1e-11);
+  const double all = gdp_cover_up(std::hypot(fit, search), rounding);
+  EXPECT_NEAR(before / all, 1, rounding / 10);
   s.output_noise /= 10;  // the same minimizer, told ten times as exactly
   const double after = ledger_guarantee(m, p, {}, 1, 1e-9).mu;
   EXPECT_NEAR(after * after - before * before, 99 * search * search, 0.1 * search * search);
