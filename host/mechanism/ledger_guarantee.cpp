@@ -97,23 +97,42 @@ Guarantee of(const TrimmedDraw& m, const FamilyProblem& problem, const Neighbors
   return gdp_cover_up(analyze(FamilyMechanism(m), problem, who, draws).guarantee);
 }
 
+// A table to fit for that covers the problem's: of fewer rows, as long as that costs little, for
+// every table of n rows is a claim of its own.
+FamilyProblem fitted_problem(const ConjugateDraw& m, const FamilyProblem& problem, double reveal) {
+  FamilyProblem out = problem;
+  if (!problem.has_levels()) return out;
+  const double least = *std::ranges::min_element(problem.prior) * m.prior_scale;
+  const bool alike = m.weight * static_cast<double>(problem.rows) < 0.1 * least;
+  const std::uint64_t most = alike ? 1 : reveal < 1e-13 ? 200 : 2000;
+  out.rows = std::min(out.rows, most);
+  return out;
+}
+
+// Evaluations take a time that grows as the root of the largest shape: the fewer.
+std::size_t fitted_points(const ConjugateDraw& m, const FamilyProblem& problem) {
+  double shape = *std::ranges::max_element(problem.prior) * m.prior_scale;
+  if (problem.family == Family::waiting) shape += m.weight * static_cast<double>(problem.rows);
+  return shape > 1e9 ? 10 : shape > 1e7 ? 14 : shape > 1e5 ? 24 : most_fit_points;
+}
+
 Guarantee of(const ConjugateDraw& m, const FamilyProblem& problem, const Neighbors& who,
              std::uint64_t draws, double reveal) {
-  const Guarantee all = analyze(FamilyMechanism(m), problem, who, draws).guarantee;
-  Guarantee own = gdp_cover_up(all);
+  Guarantee own = gdp_cover_up(analyze(FamilyMechanism(m), problem, who, draws).guarantee);
   if (problem.family == Family::mean) return own;
-  if (draws > 1 && m.calibration == Calibration::exact) {
-    const Guarantee one = gdp_cover_up(analyze(FamilyMechanism(m), problem, who, 1).guarantee);
-    own = better(own, of_draws(one, draws, own), std::max(reveal, own.reveal));
+  if (m.calibration == Calibration::exact) {  // draw by draw: delta adds, mu grows as a root
+    own.mu = std::min(own.mu, draws_mu_up(gdp_cover_up(0, m.epsilon), draws));
   }
   const double each = each_down(reveal, draws);
   if (!(each > 0)) return own;
+  const FamilyProblem fitted = fitted_problem(m, problem, each);
   const auto profile = [&](Digits digits) {
-    return [&m, &problem, &who, digits](double epsilon) {
-      return conjugate_delta_up(m, problem, who, epsilon, digits);
+    return [&m, &fitted, &who, digits](double epsilon) {
+      return conjugate_delta_up(m, fitted, who, epsilon, digits);
     };
   };
-  const double fit = gdp_fit_up(profile(Digits::fifty), each, profile(Digits::few));
+  const double fit =
+      gdp_fit_up(profile(Digits::fifty), each, profile(Digits::few), fitted_points(m, problem));
   return better(own, of_draws({.mu = fit, .reveal = each}, draws, own), reveal);
 }
 

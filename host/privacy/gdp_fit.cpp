@@ -328,7 +328,8 @@ double gdp_fit_up(std::span<const ProfilePoint> points, double reveal) {
   return claimed_up(fewest(hull, found, reveal), reveal, found);
 }
 
-double gdp_fit_up(const Profile& delta_up, double reveal, const Profile& about) {
+double gdp_fit_up(const Profile& delta_up, double reveal, const Profile& about,
+                  std::size_t points) {
   require_between(reveal, 0, 1, "reveal");
   Fitter fitter{about ? about : delta_up, reveal};
   const ProfilePoint last = fitter.find_last();
@@ -337,17 +338,17 @@ double gdp_fit_up(const Profile& delta_up, double reveal, const Profile& about) 
   constexpr int first_points = 8;
   for (int i = 0; i < first_points; ++i) fitter.add(last.epsilon * i / first_points);
   std::erase_if(fitter.points, [](const ProfilePoint& p) { return !(p.delta < 1); });
-  const double found = fitter.refine(48) * (1 + close / 4);
+  const double found = fitter.refine(points) * (1 + close / 4);
   if (!(found <= most_fitted_mu)) return infinity;
   // The claim: of those corners alone, and of bounds.
-  std::vector<ProfilePoint> points = fewest(hull_of(fitter.points), found, reveal);
-  for (ProfilePoint& p : points) p.delta = delta_up(p.epsilon);
-  ProfilePoint& end = points.back();
-  for (int i = 0; i < 20 && !(end.delta <= reveal) && end.epsilon < most_fitted_epsilon; ++i) {
-    end.epsilon = std::min(most_fitted_epsilon, end.epsilon * 1.02);
+  std::vector<ProfilePoint> corners = fewest(hull_of(fitter.points), found, reveal);
+  for (ProfilePoint& p : corners) p.delta = delta_up(p.epsilon);
+  ProfilePoint& end = corners.back();
+  for (double further = 0.02; !(end.delta <= reveal) && further < 1; further *= 2) {
+    end.epsilon = std::min(most_fitted_epsilon, end.epsilon * (1 + further));
     end.delta = delta_up(end.epsilon);
   }
-  return claimed_up(points, reveal, found);
+  return claimed_up(corners, reveal, found);
 }
 
 }  // namespace gibbsite

@@ -70,12 +70,12 @@ struct Chain {
 
 }  // namespace
 
-double objective_fit_up(const ObjectivePair& pair, const Neighbors& who, double reveal) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
+std::vector<ProfilePoint> objective_profile_up(const ObjectivePair& pair, const Neighbors& who,
+                                               double reveal) {
   require_between(reveal, 0, 1, "reveal");
   require_at_least(static_cast<double>(who.rows_per_person), 1, "rows_per_person");
   const auto rows = who.rows_per_person;
-  if (rows > most_fitted_rows) return infinity;
+  if (rows > most_fitted_rows) return {};
   ObjectivePair exact = pair;
   exact.calibration = Calibration::exact;
   const bool both = who.adjacency == Adjacency::add_remove;
@@ -91,8 +91,8 @@ double objective_fit_up(const ObjectivePair& pair, const Neighbors& who, double 
   const double least = reveal / static_cast<double>(rows) * 1e-5;
   const std::vector<Line> out = lines_of(deleted, least, count);
   const std::vector<Line> in = both ? out : lines_of(inserted, least, count);
-  if (out.empty() || in.empty()) return infinity;
   std::vector<ProfilePoint> points;
+  if (out.empty() || in.empty()) return points;
   for (double z = 0; z < 38; z += 1.0 / 16) {
     Chain chain{std::erfc(z / std::sqrt(2.0)) / 2};
     for (std::uint64_t i = 0; i < rows; ++i) chain.step(in);
@@ -100,7 +100,11 @@ double objective_fit_up(const ObjectivePair& pair, const Neighbors& who, double 
     points.push_back({round_up(chain.epsilon), std::min(1.0, round_up(chain.delta))});
     if (points.back().delta <= reveal * 0.5) break;
   }
-  return gdp_fit_up(points, reveal);
+  return points;
+}
+
+double objective_fit_up(const ObjectivePair& pair, const Neighbors& who, double reveal) {
+  return gdp_fit_up(objective_profile_up(pair, who, reveal), reveal);
 }
 
 }  // namespace gibbsite

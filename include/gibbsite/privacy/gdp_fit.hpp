@@ -3,6 +3,7 @@
 // that are not Gaussian. A release is covered by it if on any two neighbors it tells no more than
 // "with probability reveal everything, else one draw of N(0, 1) against N(mu, 1)". Everything is
 // rounded to the safe side.
+#include <cstddef>
 #include <functional>
 #include <span>
 
@@ -39,7 +40,9 @@ bool gdp_covers(double mu, double reveal, std::span<const ProfilePoint> points);
 /// (0, 1).
 double gdp_fit_up(std::span<const ProfilePoint> points, double reveal);
 /// The same from some dozens of values of `delta_up`, which bounds delta from above; `about`, where
-/// given, is near it and cheaper, and is searched with.
-double gdp_fit_up(const Profile& delta_up, double reveal, const Profile& about = {});
+/// given, is near it and cheaper, and is searched with. Fewer `points`, at least 10, are coarser.
+inline constexpr std::size_t most_fit_points = 48;
+double gdp_fit_up(const Profile& delta_up, double reveal, const Profile& about = {},
+                  std::size_t points = most_fit_points);
 
 }  // namespace gibbsite
