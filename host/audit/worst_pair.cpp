@@ -98,24 +98,26 @@ Schema schema_of(const AuditShape& shape) {
   return out;
 }
 
-// `record`, k times, and zeros.
-Dataset table_of(const Schema& schema, const std::optional<Record>& record, std::uint64_t k,
-                 std::uint64_t zeros) {
+// A record, so many times.
+struct Copies {
+  Record record;
+  std::uint64_t count = 0;
+};
+
+Dataset table_of(const Schema& schema, std::span<const Copies> rows) {
   Dataset out;
   out.schema = schema;
-  const auto close = [&](float y) {
-    out.sparse.begin.push_back(out.sparse.value.size());
-    out.y.push_back(y);
-  };
-  for (std::uint64_t i = 0; record && i < k; ++i) {
-    for (std::size_t j = 0; j < record->x.size(); ++j) {
-      if (record->x[j] == 0) continue;
-      out.sparse.feature.push_back(static_cast<std::uint32_t>(j));
-      out.sparse.value.push_back(record->x[j]);
+  for (const auto& [record, count] : rows) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      for (std::size_t j = 0; j < record.x.size(); ++j) {
+        if (record.x[j] == 0) continue;
+        out.sparse.feature.push_back(static_cast<std::uint32_t>(j));
+        out.sparse.value.push_back(record.x[j]);
+      }
+      out.sparse.begin.push_back(out.sparse.value.size());
+      out.y.push_back(record.y);
     }
-    close(record->y);
   }
-  for (std::uint64_t i = 0; i < zeros; ++i) close(1);
   return out;
 }
 
@@ -194,26 +196,31 @@ class Answered {
   double clip_ = 0;
 };
 
-// The log ratio of the densities of all answers, where every other row is 0:
-//   sum over numbers v of (f' - f) (v - (f + f')/2)/sigma^2,   f, f' the parts of the two records.
-AuditStatistic by_answers(std::optional<Record> table, std::optional<Record> neighbor, double k) {
-  return [table = std::move(table), neighbor = std::move(neighbor), k](
+// The log ratio of the densities of all answers, f and f' what all rows of the two tables add:
+//   sum over numbers v of (f' - f) (v - (f + f')/2)/sigma^2.
+AuditStatistic by_answers(std::vector<Copies> table, std::vector<Copies> neighbor,
+                          std::vector<Copies> both) {
+  return [table = std::move(table), neighbor = std::move(neighbor), both = std::move(both)](
              const LinearModel& released, std::span<const double> /*draw*/) {
     double sum = 0;
     for (const NoisyAnswer& answer : released.answers) {
       const Answered asked(answer, released);
       const auto size = static_cast<Eigen::Index>(answer.values.size());
-      const auto part = [&](const std::optional<Record>& record) {
-        return record ? VectorXd(k * asked.part_of(*record)) : VectorXd(VectorXd::Zero(size));
+      const auto part = [&](const std::vector<Copies>& rows) {
+        VectorXd out = VectorXd::Zero(size);
+        for (const auto& [record, count] : rows) {
+          out += static_cast<double>(count) * asked.part_of(record);
+        }
+        return out;
       };
-      const VectorXd here = part(table), there = part(neighbor);
+      const VectorXd here = part(table), there = part(neighbor), common = part(both);
       Eigen::Index a = 0, b = 0;
       for (Eigen::Index i = 0; i < size; ++i) {
         // The lower triangle: (a, b) of moments.
         const bool off_diagonal = answer.question == "moments" && a != b;
         const double precision = (off_diagonal ? 2 : 1) / (answer.deviation * answer.deviation);
         sum += precision * (there[i] - here[i]) *
-               (answer.values[static_cast<std::size_t>(i)] - (here[i] + there[i]) / 2);
+               (answer.values[static_cast<std::size_t>(i)] - common[i] - (here[i] + there[i]) / 2);
         if (b++ == a) ++a, b = 0;
       }
     }
@@ -285,16 +292,37 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
   // In a metric there is no center: the same row, with its other label.
   if (replaces) neighbor = metric ? record_of(shape, {a, b}, -1) : record_of(shape, {a, -b}, 1);
   out.zeros_left_out = !metric;
-  const std::uint64_t zeros = metric ? shape.rows - k : 1;
-  out.table = table_of(schema, table, k, zeros);
-  out.neighbor = table_of(schema, neighbor, k, zeros);
+  const bool answers = wishes.mechanism == Whitened::name;
+  std::vector<Copies> here{{table, k}}, there, common;
+  if (neighbor) there.push_back({*neighbor, k});
+  if (answers) {
+    // Both labels of every axis, as often: they hold what is fitted near 0, where the pair differs.
+    const std::uint64_t places = 2 * shape.features;
+    for (std::uint64_t place = 0; place < places; ++place) {
+      Record axis{std::vector<float>(shape.features), place % 2 == 0 ? 1.0F : -1.0F};
+      axis.x[place / 2] = table.x[0];
+      const std::uint64_t rest = shape.rows - k;
+      common.push_back({axis, rest / places + (place < rest % places ? 1 : 0)});
+    }
+  } else {
+    common.push_back({Record{std::vector<float>(shape.features), 1},
+                      metric ? shape.rows - k : std::uint64_t{1}});
+  }
+  const auto with_common = [&](std::vector<Copies> rows) {
+    rows.insert(rows.end(), common.begin(), common.end());
+    return table_of(schema, rows);
+  };
+  out.table = with_common(here);
+  out.neighbor = with_common(there);
   const char* const words =
-      metric ? (replaces ? "a row and its other label, among zeros" : "a row, among zeros")
-             : (replaces ? "opposite rows with their whole slope, far from 0"
+      answers  ? (replaces ? "a row and its other label, among rows that say nothing"
+                           : "a row, among rows that say nothing")
+      : metric ? (replaces ? "a row and its other label, among zeros" : "a row, among zeros")
+               : (replaces ? "opposite rows with their whole slope, far from 0"
                          : "a row with its whole slope, far from 0");
   out.pair = fmt::format("{}", words);
-  if (wishes.mechanism == Whitened::name) {
-    out.statistic = by_answers(table, neighbor, static_cast<double>(k));
+  if (answers) {
+    out.statistic = by_answers(std::move(here), std::move(there), std::move(common));
     return out;
   }
   const VectorXd direction = gradient_direction(table, neighbor);
@@ -302,8 +330,8 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
     VectorXd center = VectorXd::Zero(static_cast<Eigen::Index>(shape.features));
     center[0] = -K;
     const double slope = static_cast<double>(k) * out.plan.problem.max_abs_residual / ridge;
-    const VectorXd there = neighbor ? neighbor->vector() : VectorXd(0 * center);
-    return by_distances(center + slope * table.vector(), center + slope * there);
+    const VectorXd other = neighbor ? neighbor->vector() : VectorXd(0 * center);
+    return by_distances(center + slope * table.vector(), center + slope * other);
   };
   out.statistic = std::visit(
       [&]<class M>(const M& m) -> AuditStatistic {
@@ -369,7 +397,7 @@ AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan) 
   out.pair = std::string(
       "the table, its longest row at the norm of the schema, and that row's other label");
   out.statistic = std::holds_alternative<Whitened>(plan.offer().mechanism)
-                      ? by_answers(record, other, 1)
+                      ? by_answers({{record, 1}}, {{other, 1}}, {})
                       : along(gradient_direction(record, other));
   return out;
 }
