@@ -1,7 +1,7 @@
 // Pairs of tables that are told apart best, and what tells them apart (docs/audit.md, "Pairs").
 #include <fmt/format.h>
 
-#include <Eigen/Core>
+#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -250,6 +250,75 @@ void require_shape(const AuditShape& shape, const Budget& budget) {
   if (budget.draws != 1) throw BadInput("`draws`: an audit is of one draw; leave it out");
 }
 
+constexpr const char* table_pair =
+    "the table with its first row replaced by one of full norm where it has least, and that row's "
+    "other label";
+
+constexpr std::size_t most_eigenvector_features = 500;
+
+// Of full norm, along the direction in which the rows have least: there nothing that others say
+// hides what this row does.
+Record weakest_record(const Dataset& data) {
+  const Rows rows = data.view();
+  const std::size_t kept = data.schema.intercept ? rows.cols - 1 : rows.cols;
+  const auto size = static_cast<Eigen::Index>(kept);
+  const bool whole = kept <= most_eigenvector_features;
+  MatrixXd moments = MatrixXd::Zero(size, whole ? size : 1);  // else the diagonal alone
+  std::vector<std::pair<Eigen::Index, double>> entries;
+  for (std::size_t i = 0; i < rows.rows; ++i) {
+    entries.clear();
+    rows.for_each(i, [&](std::size_t j, float v) {
+      if (j < kept && v != 0) entries.emplace_back(static_cast<Eigen::Index>(j), v);
+    });
+    for (const auto& [a, va] : entries) {
+      if (!whole) moments(a, 0) += va * va;
+      for (const auto& [b, vb] : entries) {
+        if (whole) moments(a, b) += va * vb;
+      }
+    }
+  }
+  VectorXd least = VectorXd::Zero(size);
+  if (whole) {
+    least = Eigen::SelfAdjointEigenSolver<MatrixXd>(moments).eigenvectors().col(0);
+  } else {
+    Eigen::Index at = 0;
+    moments.col(0).minCoeff(&at);
+    least[at] = 1;
+  }
+  Record out{std::vector<float>(rows.cols), 1};
+  for (std::size_t j = 0; j < kept; ++j) {
+    out.x[j] =
+        static_cast<float>(data.schema.row_norm * least[static_cast<Eigen::Index>(j)]);
+  }
+  static_cast<void>(clip_row_to_norm({out.x.data(), kept}, data.schema.row_norm));
+  if (data.schema.intercept) out.x[kept] = 1;
+  return out;
+}
+
+void replace_first(Dataset& data, const Record& record) {
+  data.y[0] = record.y;
+  if (!data.view().is_sparse()) {
+    std::ranges::copy(record.x, data.x.begin());
+    return;
+  }
+  SparseTable& old = data.sparse;
+  SparseTable made;
+  for (std::size_t j = 0; j < record.x.size(); ++j) {
+    if (record.x[j] == 0) continue;
+    made.feature.push_back(static_cast<std::uint32_t>(j));
+    made.value.push_back(record.x[j]);
+  }
+  const std::size_t here = made.value.size(), there = old.begin[1];
+  made.feature.insert(made.feature.end(), old.feature.begin() + static_cast<std::ptrdiff_t>(there),
+                      old.feature.end());
+  made.value.insert(made.value.end(), old.value.begin() + static_cast<std::ptrdiff_t>(there),
+                    old.value.end());
+  for (std::size_t i = 1; i < old.begin.size(); ++i) {
+    made.begin.push_back(old.begin[i] - there + here);
+  }
+  old = std::move(made);
+}
+
 std::string_view loss_for(const std::string& mechanism) {
   const bool chain = mechanism == Path::name || mechanism == MetricPath::name;
   return chain ? losses::logistic_capped::name : losses::logistic::name;
@@ -363,39 +432,12 @@ AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan) 
   out.model = model;
   out.table = out.neighbor = data;
   out.synthetic = false;
-  const Rows rows = data.view();
-  const std::size_t kept = data.schema.intercept ? rows.cols - 1 : rows.cols;
-  std::size_t longest = 0;
-  double most = -1;
-  std::vector<float> x;
-  for (std::size_t i = 0; i < rows.rows; ++i) {
-    double squares = 0;
-    rows.for_each(i, [&](std::size_t j, float v) {
-      if (j < kept) squares += static_cast<double>(v) * v;
-    });
-    if (squares > most) most = squares, longest = i;
-  }
-  if (!(most > 0)) throw BadInput("data: every row is 0; give another table");
-  Record record{std::vector<float>(rows.cols), data.y[longest]};
-  rows.for_each(longest, [&](std::size_t j, float v) { record.x[j] = v; });
-  const double scale = data.schema.row_norm / std::sqrt(most);
-  for (std::size_t j = 0; j < kept; ++j) record.x[j] = static_cast<float>(record.x[j] * scale);
-  static_cast<void>(clip_row_to_norm({record.x.data(), kept}, data.schema.row_norm));
-  for (Dataset* const table : {&out.table, &out.neighbor}) {
-    if (rows.is_sparse()) {
-      for (std::uint64_t e = table->sparse.begin[longest]; e < table->sparse.begin[longest + 1];
-           ++e) {
-        table->sparse.value[e] = record.x[table->sparse.feature[e]];
-      }
-    } else {
-      std::ranges::copy(record.x, table->x.begin() + static_cast<std::ptrdiff_t>(longest * rows.cols));
-    }
-  }
-  out.neighbor.y[longest] = -record.y;
+  const Record record = weakest_record(data);
   Record other = record;
-  other.y = -record.y;
-  out.pair = std::string(
-      "the table, its longest row at the norm of the schema, and that row's other label");
+  other.y = -1;
+  replace_first(out.table, record);
+  replace_first(out.neighbor, other);
+  out.pair = fmt::format("{}", table_pair);
   out.statistic = std::holds_alternative<Whitened>(plan.offer().mechanism)
                       ? by_answers({{record, 1}}, {{other, 1}}, {})
                       : along(gradient_direction(record, other));

@@ -133,6 +133,7 @@ struct AuditCommand {
                        "out, or --data and --schema");
       }
     }
+    if (row_norm) require_finite_positive(*row_norm, "--row-norm");
     if (!plot.empty() && mechanism == "all") {
       throw BadInput("--plot: shows one audit; give one --mechanism");
     }
@@ -322,7 +323,7 @@ void define_audit(CLI::App& app) {
   add_number(app, "--epsilon", command->plan.epsilon, "privacy budget ε of the claim")->required();
   add_number(app, "--delta", command->plan.delta, "privacy budget δ of the claim")->required();
   add_count(app, "--rows", command->rows, "rows of the tables that it makes; default 1000", 2);
-  add_count(app, "--features", command->features, "their features; default 10");
+  add_count(app, "--features", command->features, "their features; default 10", 2);
   add_number(app, "--row-norm", command->row_norm, "bound on the norm of their rows; default 1");
   command->table.add_to(app, false);
   app.add_option("--schema", command->schema,
