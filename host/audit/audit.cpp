@@ -16,7 +16,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t batch = 2048;  // draws of one fit: memory, and how often `stop` is looked at
+constexpr std::uint64_t batch =
+    2048;  // draws of one fit: memory, and how often `stop` is looked at
 
 // Whether what a run releases beside its draw is noise of the run, so that each draw needs a run.
 bool one_draw_a_run(const Mechanism& mechanism) {
@@ -65,9 +66,7 @@ class Experiment {
   }
 
  private:
-  [[noreturn]] static void interrupted() {
-    throw Interrupted("interrupted; nothing was written");
-  }
+  [[noreturn]] static void interrupted() { throw Interrupted("interrupted; nothing was written"); }
 
   // The same seed for both tables: the same noise in both.
   void append(std::vector<double>& out, const Dataset& data, std::uint64_t seed) {
@@ -75,8 +74,7 @@ class Experiment {
     watched.stop = options_.stop;
     watched.release_answers = true;
     try {
-      const Release release =
-          fit(at_.model, data, plan_, backend_, Key::from_seed(seed), watched);
+      const Release release = fit(at_.model, data, plan_, backend_, Key::from_seed(seed), watched);
       for (const auto& draw : release.model().draws) {
         out.push_back(at_.statistic(release.model(), draw));
       }
@@ -183,10 +181,9 @@ AuditResult audit(const AuditCase& at, Backend& backend, const AuditOptions& opt
   Experiment experiment(at, backend, options);
   const Samples pilot = experiment.run(options.pilot, true);
   const std::vector<double> candidates = candidates_of(pilot);
-  out.threshold =
-      out.measure == AuditMeasure::mu
-          ? best_for_advantage(pilot, candidates)
-          : best_for_epsilon(pilot, candidates, delta, options.confidence);
+  out.threshold = out.measure == AuditMeasure::mu
+                      ? best_for_advantage(pilot, candidates)
+                      : best_for_epsilon(pilot, candidates, delta, options.confidence);
 
   Samples found = experiment.run(options.pairs, false);
   const Counts c = counts_above(found, out.threshold);
@@ -206,9 +203,8 @@ AuditResult audit(const AuditCase& at, Backend& backend, const AuditOptions& opt
   out.refuted = out.advantage_lower > out.advantage_claimed;
   if (out.measure == AuditMeasure::epsilon) {
     out.epsilon_claimed = at.plan.budget.epsilon;
-    out.epsilon_lower =
-        coupled_epsilon_down(c.neighbor_alone, c.table_alone, c.table_above, out.pairs, delta,
-                             options.confidence);
+    out.epsilon_lower = coupled_epsilon_down(c.neighbor_alone, c.table_alone, c.table_above,
+                                             out.pairs, delta, options.confidence);
     out.refuted = out.refuted || out.epsilon_lower > out.epsilon_claimed;
   }
   out.of_table = std::move(found.of_table);

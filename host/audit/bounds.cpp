@@ -41,8 +41,8 @@ double normal_quantile(double p) { return boost::math::quantile(boost::math::nor
 double clopper_pearson_up(std::uint64_t k, std::uint64_t n, double level) {
   require_counts(k, n, level);
   if (k == n) return 1;
-  const double p = boost::math::ibetac_inv(static_cast<double>(k + 1), static_cast<double>(n - k),
-                                           level);
+  const double p =
+      boost::math::ibetac_inv(static_cast<double>(k + 1), static_cast<double>(n - k), level);
   return std::min(1.0, p * (1 + slack));
 }
 

@@ -31,20 +31,21 @@ struct Record {
 };
 
 template <class M>
-constexpr bool in_metric_kind = requires(const M& m) { m.first_clip; };
+constexpr bool in_metric_kind = requires(const M& m) {
+  m.first_clip;
+};
 
 bool asks_for_moments(const Mechanism& mechanism) {
-  return std::visit(
-      []<class M>(const M&) { return in_metric_kind<M>; }, mechanism);
+  return std::visit([]<class M>(const M&) { return in_metric_kind<M>; }, mechanism);
 }
 
-// ---- Pairs. The saturated one: rows (R/16, +-b, 0 ...) with label +1, where the center (-K, 0 ...)
-// is so far that both stay misclassified with the whole slope. Their gradients are -y sup|f'| x
-// whatever theta does, so U is linear: what the theorems call the worst case. They differ by
+// ---- Pairs. The saturated one: rows (R/16, +-b, 0 ...) with label +1, where the center (-K, 0
+// ...) is so far that both stay misclassified with the whole slope. Their gradients are -y sup|f'|
+// x whatever theta does, so U is linear: what the theorems call the worst case. They differ by
 // sup|f'| 2b, b = R sqrt(1 - 1/256) = 0.998 R.
-constexpr double aside = 16;         // R over the part of a row along the center
-constexpr double whole_slope = 40;   // of a logit: what is left of the slope is e^-40
-constexpr double deviations = 10;    // of noise, more than it ever is
+constexpr double aside = 16;        // R over the part of a row along the center
+constexpr double whole_slope = 40;  // of a logit: what is left of the slope is e^-40
+constexpr double deviations = 10;   // of noise, more than it ever is
 
 struct Reach {
   double drift = 0, noise = 0;  // of theta: what rows move it by at most, and noise's deviation
@@ -53,7 +54,7 @@ Reach reach_of(const Path& m, const Problem& problem, double L) {
   return {m.beta * L * m.step_size * m.iterations, *coefficient_noise_up(m, problem)};
 }
 template <class M>
-  requires requires(const M& m) { m.beta, m.prior_precision, m.tv_gap; }
+requires requires(const M& m) { m.beta, m.prior_precision, m.tv_gap; }
 Reach reach_of(const M& m, const Problem& /*problem*/, double L) {
   return {m.beta * L / m.prior_precision, 1 / std::sqrt(m.prior_precision)};
 }
@@ -71,8 +72,8 @@ Reach reach_of(const PureObjectivePerturbation& m, const Problem& problem, doubl
   return {L / m.ridge, length / (m.noise_rate * m.ridge) + length / m.output_rate};
 }
 template <class M>
-  requires in_metric_kind<M>
-Reach reach_of(const M& /*m*/, const Problem& /*problem*/, double /*L*/) {
+requires in_metric_kind<M> Reach reach_of(const M& /*m*/, const Problem& /*problem*/,
+                                          double /*L*/) {
   return {};  // its center is 0
 }
 
@@ -83,8 +84,7 @@ double center_distance(const Plan& plan) {
       p.lipschitz_up() * static_cast<double>(plan.offer().guarantee.who.rows_per_person);
   const Reach reach =
       std::visit([&](const auto& m) { return reach_of(m, p, L); }, plan.offer().mechanism);
-  return aside / p.row_norm *
-         (whole_slope + p.row_norm * (reach.drift + deviations * reach.noise));
+  return aside / p.row_norm * (whole_slope + p.row_norm * (reach.drift + deviations * reach.noise));
 }
 
 Schema schema_of(const AuditShape& shape) {
@@ -287,8 +287,7 @@ Record weakest_record(const Dataset& data) {
   }
   Record out{std::vector<float>(rows.cols), 1};
   for (std::size_t j = 0; j < kept; ++j) {
-    out.x[j] =
-        static_cast<float>(data.schema.row_norm * least[static_cast<Eigen::Index>(j)]);
+    out.x[j] = static_cast<float>(data.schema.row_norm * least[static_cast<Eigen::Index>(j)]);
   }
   static_cast<void>(clip_row_to_norm({out.x.data(), kept}, data.schema.row_norm));
   if (data.schema.intercept) out.x[kept] = 1;
@@ -388,7 +387,7 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
                            : "a row, among rows that say nothing")
       : metric ? (replaces ? "a row and its other label, among zeros" : "a row, among zeros")
                : (replaces ? "opposite rows with their whole slope, far from 0"
-                         : "a row with its whole slope, far from 0");
+                           : "a row with its whole slope, far from 0");
   out.pair = fmt::format("{}", words);
   if (answers) {
     out.statistic = by_answers(std::move(here), std::move(there), std::move(common));

@@ -35,9 +35,7 @@ constexpr double most_work = 20000;
 struct Finding {
   AuditCase at;
   AuditResult result;
-  [[nodiscard]] std::string_view mechanism() const {
-    return name_of(at.plan.offer().mechanism);
-  }
+  [[nodiscard]] std::string_view mechanism() const { return name_of(at.plan.offer().mechanism); }
 };
 struct LeftOut {
   std::string mechanism, why;
@@ -81,10 +79,9 @@ struct AuditCommand {
         static_cast<void>(require_feasible(at.plan));
       } else if (!offer.feasible || offer.cost.work > most_work) {
         left_out.push_back(
-            {name, offer.feasible
-                       ? fmt::format("{} gradient passes a draw; --mechanism {} runs it",
-                                     human_count(std::ceil(offer.cost.work)), name)
-                       : in_options(offer.why)});
+            {name, offer.feasible ? fmt::format("{} gradient passes a draw; --mechanism {} runs it",
+                                                human_count(std::ceil(offer.cost.work)), name)
+                                  : in_options(offer.why)});
         continue;
       }
       Progress bar(fmt::format("auditing {}", name), quiet, progress ? 1 : 5);
@@ -129,8 +126,9 @@ struct AuditCommand {
       if (table.data.empty()) throw BadInput("--schema: needs --data with it; give both");
       if (schema.empty()) throw BadInput("--data: needs --schema with it; give both");
       if (rows || features || row_norm) {
-        throw BadInput("--rows, --features, --row-norm: are of tables that audit makes; leave them "
-                       "out, or --data and --schema");
+        throw BadInput(
+            "--rows, --features, --row-norm: are of tables that audit makes; leave them "
+            "out, or --data and --schema");
       }
     }
     if (row_norm) require_finite_positive(*row_norm, "--row-norm");
@@ -194,10 +192,10 @@ struct AuditCommand {
                                         const std::vector<LeftOut>& left_out,
                                         const AuditOptions& options, const Backend& engines) {
     const Plan& first = found.front().at.plan;
-    std::string out = fmt::format(
-        "{}; {} pairs of runs, seed {}\nbackend {}: {}\n\n",
-        describe(first.problem, first.budget), human_count(static_cast<double>(options.pairs)),
-        options.seed, engines.name(), engines.description());
+    std::string out = fmt::format("{}; {} pairs of runs, seed {}\nbackend {}: {}\n\n",
+                                  describe(first.problem, first.budget),
+                                  human_count(static_cast<double>(options.pairs)), options.seed,
+                                  engines.name(), engines.description());
     std::vector<std::vector<std::string>> lines{
         {"mechanism", "claim", fmt::format("at least, {:.6g} %", 100 * options.confidence), "of it",
          "", "time"}};
@@ -292,13 +290,12 @@ struct AuditCommand {
   [[nodiscard]] std::string picture(const Finding& one) const {
     const AuditResult& r = one.result;
     const std::string mark = table.data.empty() ? "" : fmt::format("; {}", is_private);
-    return audit_plot(fmt::format("Audit of {}: {}", one.mechanism(),
-                                  r.refuted ? "REFUTED" : "not refuted"),
-                      fmt::format("claim {}, at least {} ({:.6g} %), {} pairs{}",
-                                  in_measure(r, claimed(r)), in_measure(r, lower(r)),
-                                  100 * r.confidence, human_count(static_cast<double>(r.pairs)),
-                                  mark),
-                      r.of_table, r.of_neighbor, r.threshold);
+    return audit_plot(
+        fmt::format("Audit of {}: {}", one.mechanism(), r.refuted ? "REFUTED" : "not refuted"),
+        fmt::format("claim {}, at least {} ({:.6g} %), {} pairs{}", in_measure(r, claimed(r)),
+                    in_measure(r, lower(r)), 100 * r.confidence,
+                    human_count(static_cast<double>(r.pairs)), mark),
+        r.of_table, r.of_neighbor, r.threshold);
   }
 
   void refuse(const std::vector<Finding>& found, const AuditOptions& options) const {

