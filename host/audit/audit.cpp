@@ -1,0 +1,216 @@
+#include "gibbsite/audit/audit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/random.hpp"
+#include "gibbsite/run/fit.hpp"
+
+namespace gibbsite {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t batch =
+    2048;  // draws of one fit: memory, and how often `stop` is looked at
+
+// Whether what a run releases beside its draw is noise of the run, so that each draw needs a run.
+bool one_draw_a_run(const Mechanism& mechanism) {
+  return std::visit(
+      [](const auto& m) {
+        return requires { m.first_clip; };
+      },
+      mechanism);
+}
+
+// Noise that neither the pilot nor another batch has.
+std::uint64_t seed_of(std::uint64_t seed, bool pilot, std::uint64_t run) {
+  std::uint64_t word = 0;
+  fill_words(StreamKey::from_seed(seed), pilot ? 0 : 1, run, {&word, 1});
+  return word;
+}
+
+struct Samples {
+  std::vector<double> of_table, of_neighbor;  // [pairs]
+};
+
+class Experiment {
+ public:
+  Experiment(const AuditCase& at, Backend& backend, const AuditOptions& options)
+      : at_(at), backend_(backend), options_(options), plan_(at.plan) {
+    // What `fit` runs is the mechanism's settings and k draws; who the neighbors are changes
+    // nothing in them where zeros can be left out.
+    if (at.zeros_left_out) {
+      plan_.offers[plan_.chosen].guarantee.who.adjacency = Adjacency::add_remove;
+    }
+  }
+
+  Samples run(std::uint64_t pairs, bool pilot) {
+    Samples out;
+    const std::uint64_t most = one_draw_a_run(plan_.offer().mechanism) ? 1 : batch;
+    for (std::uint64_t run = 0; out.of_table.size() < pairs; ++run) {
+      if (options_.stop != nullptr && *options_.stop) interrupted();
+      plan_.budget.draws = std::min(most, pairs - out.of_table.size());
+      const std::uint64_t seed = seed_of(options_.seed, pilot, run);
+      append(out.of_table, at_.table, seed);
+      append(out.of_neighbor, at_.neighbor, seed);
+      done_ += plan_.budget.draws;
+      if (options_.progress) options_.progress(done_, options_.pairs + options_.pilot);
+    }
+    return out;
+  }
+
+ private:
+  [[noreturn]] static void interrupted() { throw Interrupted("interrupted; nothing was written"); }
+
+  // The same seed for both tables: the same noise in both.
+  void append(std::vector<double>& out, const Dataset& data, std::uint64_t seed) {
+    FitOptions watched;
+    watched.stop = options_.stop;
+    watched.release_answers = true;
+    try {
+      const Release release = fit(at_.model, data, plan_, backend_, Key::from_seed(seed), watched);
+      for (const auto& draw : release.model().draws) {
+        out.push_back(at_.statistic(release.model(), draw));
+      }
+    } catch (const Interrupted&) {  // it speaks of a checkpoint
+      interrupted();
+    }
+  }
+
+  const AuditCase& at_;
+  Backend& backend_;
+  const AuditOptions& options_;
+  Plan plan_;
+  std::uint64_t done_ = 0;
+};
+
+struct Counts {
+  std::uint64_t neighbor_alone = 0, table_alone = 0, table_above = 0;
+};
+Counts counts_above(const Samples& samples, double threshold) {
+  Counts out;
+  for (std::size_t j = 0; j < samples.of_table.size(); ++j) {
+    const bool table = samples.of_table[j] > threshold;
+    const bool neighbor = samples.of_neighbor[j] > threshold;
+    out.table_above += table ? 1 : 0;
+    out.neighbor_alone += neighbor && !table ? 1 : 0;
+    out.table_alone += table && !neighbor ? 1 : 0;
+  }
+  return out;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Halfway between the medians, the best place for two laws that are each other's shift; elsewhere
+// only for a gain that is no chance.
+double best_for_advantage(const Samples& pilot, const std::vector<double>& candidates) {
+  const auto gain = [&](double threshold) {
+    const Counts c = counts_above(pilot, threshold);
+    return static_cast<double>(c.neighbor_alone) - static_cast<double>(c.table_alone);
+  };
+  double best = (median(pilot.of_table) + median(pilot.of_neighbor)) / 2;
+  const double least = gain(best);
+  double most = least + 3 * std::sqrt(std::max(least, 1.0));
+  for (const double threshold : candidates) {
+    if (gain(threshold) > most) most = gain(threshold), best = threshold;
+  }
+  return best;
+}
+
+double best_for_epsilon(const Samples& pilot, const std::vector<double>& candidates, double delta,
+                        double confidence) {
+  double best = candidates.front(), most = -1;
+  for (const double threshold : candidates) {
+    const Counts c = counts_above(pilot, threshold);
+    const double found = coupled_epsilon_down(c.neighbor_alone, c.table_alone, c.table_above,
+                                              pilot.of_table.size(), delta, confidence);
+    if (found > most) most = found, best = threshold;
+  }
+  return best;
+}
+
+// Quantiles of both together.
+std::vector<double> candidates_of(const Samples& pilot) {
+  std::vector<double> all = pilot.of_table;
+  all.insert(all.end(), pilot.of_neighbor.begin(), pilot.of_neighbor.end());
+  std::ranges::sort(all);
+  constexpr std::size_t count = 64;
+  std::vector<double> out;
+  for (std::size_t q = 1; q < count; ++q) out.push_back(all[all.size() * q / count]);
+  return out;
+}
+
+void require_legal(const AuditCase& at, const AuditOptions& options) {
+  require_between(options.confidence, 0, 1, "`confidence`");
+  if (options.pairs == 0) throw BadInput("`pairs`: must be at least 1, got 0; give more");
+  if (options.pilot == 0) throw BadInput("`pilot`: must be at least 1, got 0; give more");
+  if (at.plan.budget.draws != 1) {
+    throw BadInput("`draws`: an audit is of one draw; leave it out");
+  }
+}
+
+}  // namespace
+
+double AuditResult::reach() const {
+  return measure == AuditMeasure::mu ? mu_lower / mu_claimed : epsilon_lower / epsilon_claimed;
+}
+
+AuditResult audit(const AuditCase& at, Backend& backend, const AuditOptions& options) {
+  require_legal(at, options);
+  static_cast<void>(require_feasible(at.plan));
+  const auto begin = Clock::now();
+  const Guarantee& claim = at.plan.offer().guarantee;
+  AuditResult out;
+  // Fixed by the claim, so before anything is looked at.
+  out.measure = claim.pure > claim.mu ? AuditMeasure::epsilon : AuditMeasure::mu;
+  out.pairs = options.pairs;
+  out.pilot = options.pilot;
+  out.confidence = options.confidence;
+  const double delta = delta_up(claim, at.plan.budget.epsilon);
+
+  Experiment experiment(at, backend, options);
+  const Samples pilot = experiment.run(options.pilot, true);
+  const std::vector<double> candidates = candidates_of(pilot);
+  out.threshold = out.measure == AuditMeasure::mu
+                      ? best_for_advantage(pilot, candidates)
+                      : best_for_epsilon(pilot, candidates, delta, options.confidence);
+
+  Samples found = experiment.run(options.pairs, false);
+  const Counts c = counts_above(found, out.threshold);
+  out.neighbor_alone = c.neighbor_alone;
+  out.table_alone = c.table_alone;
+  out.table_above = c.table_above;
+  // Two bounds, or three, that hold together at the confidence; all that follows is theirs.
+  const double bounds = out.measure == AuditMeasure::mu ? 2 : 3;
+  const double level = (1 - options.confidence) / bounds;
+  out.advantage_lower = std::max(0.0, clopper_pearson_down(c.neighbor_alone, out.pairs, level) -
+                                          clopper_pearson_up(c.table_alone, out.pairs, level));
+  out.advantage_claimed = advantage_up(claim);
+  out.mu_lower = mu_of_advantage_down(out.advantage_lower);
+  out.mu_claimed = out.advantage_claimed < 1 ? mu_of_advantage_down(out.advantage_claimed)
+                                             : std::numeric_limits<double>::infinity();
+  out.epsilon_lower = out.epsilon_claimed = std::numeric_limits<double>::quiet_NaN();
+  out.refuted = out.advantage_lower > out.advantage_claimed;
+  if (out.measure == AuditMeasure::epsilon) {
+    out.epsilon_claimed = at.plan.budget.epsilon;
+    out.epsilon_lower = coupled_epsilon_down(c.neighbor_alone, c.table_alone, c.table_above,
+                                             out.pairs, delta, options.confidence);
+    out.refuted = out.refuted || out.epsilon_lower > out.epsilon_claimed;
+  }
+  out.of_table = std::move(found.of_table);
+  out.of_neighbor = std::move(found.of_neighbor);
+  out.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  return out;
+}
+
+}  // namespace gibbsite

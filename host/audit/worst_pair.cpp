@@ -1,0 +1,446 @@
+// Pairs of tables that are told apart best, and what tells them apart (docs/audit.md, "Pairs").
+#include <fmt/format.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <type_traits>
+#include <utility>
+
+#include "gibbsite/audit/audit.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/model/losses.hpp"
+
+namespace gibbsite {
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+// A row and its label.
+struct Record {
+  std::vector<float> x;
+  float y = 1;
+
+  [[nodiscard]] VectorXd vector() const {
+    VectorXd out(static_cast<Eigen::Index>(x.size()));
+    for (std::size_t j = 0; j < x.size(); ++j) out[static_cast<Eigen::Index>(j)] = x[j];
+    return out;
+  }
+};
+
+template <class M>
+constexpr bool in_metric_kind = requires(const M& m) {
+  m.first_clip;
+};
+
+bool asks_for_moments(const Mechanism& mechanism) {
+  return std::visit([]<class M>(const M&) { return in_metric_kind<M>; }, mechanism);
+}
+
+// ---- Pairs. The saturated one: rows (R/16, +-b, 0 ...) with label +1, where the center (-K, 0
+// ...) is so far that both stay misclassified with the whole slope. Their gradients are -y sup|f'|
+// x whatever theta does, so U is linear: what the theorems call the worst case. They differ by
+// sup|f'| 2b, b = R sqrt(1 - 1/256) = 0.998 R.
+constexpr double aside = 16;        // R over the part of a row along the center
+constexpr double whole_slope = 40;  // of a logit: what is left of the slope is e^-40
+constexpr double deviations = 10;   // of noise, more than it ever is
+
+struct Reach {
+  double drift = 0, noise = 0;  // of theta: what rows move it by at most, and noise's deviation
+};
+Reach reach_of(const Path& m, const Problem& problem, double L) {
+  return {m.beta * L * m.step_size * m.iterations, *coefficient_noise_up(m, problem)};
+}
+template <class M>
+requires requires(const M& m) { m.beta, m.prior_precision, m.tv_gap; }
+Reach reach_of(const M& m, const Problem& /*problem*/, double L) {
+  return {m.beta * L / m.prior_precision, 1 / std::sqrt(m.prior_precision)};
+}
+Reach reach_of(const OutputPerturbation& m, const Problem& /*problem*/, double L) {
+  return {L / m.ridge, m.noise_scale};
+}
+Reach reach_of(const PureOutputPerturbation& m, const Problem& problem, double L) {
+  return {L / m.ridge, (static_cast<double>(problem.features) + deviations) / m.noise_rate};
+}
+Reach reach_of(const ObjectivePerturbation& m, const Problem& /*problem*/, double L) {
+  return {L / m.ridge, m.noise_scale / m.ridge + m.output_noise};
+}
+Reach reach_of(const PureObjectivePerturbation& m, const Problem& problem, double L) {
+  const double length = static_cast<double>(problem.features) + deviations;
+  return {L / m.ridge, length / (m.noise_rate * m.ridge) + length / m.output_rate};
+}
+template <class M>
+requires in_metric_kind<M> Reach reach_of(const M& /*m*/, const Problem& /*problem*/,
+                                          double /*L*/) {
+  return {};  // its center is 0
+}
+
+// K: the center's distance from 0 at which the pair stays saturated through a run.
+double center_distance(const Plan& plan) {
+  const Problem& p = plan.problem;
+  const double L =
+      p.lipschitz_up() * static_cast<double>(plan.offer().guarantee.who.rows_per_person);
+  const Reach reach =
+      std::visit([&](const auto& m) { return reach_of(m, p, L); }, plan.offer().mechanism);
+  return aside / p.row_norm * (whole_slope + p.row_norm * (reach.drift + deviations * reach.noise));
+}
+
+Schema schema_of(const AuditShape& shape) {
+  Schema out;
+  out.label = "label";
+  out.positive = std::string("1");
+  out.row_norm = shape.row_norm;
+  for (std::uint64_t j = 0; j < shape.features; ++j) {
+    out.columns.push_back({.name = fmt::format("x{}", j + 1), .type = ColumnType::number});
+  }
+  return out;
+}
+
+// A record, so many times.
+struct Copies {
+  Record record;
+  std::uint64_t count = 0;
+};
+
+Dataset table_of(const Schema& schema, std::span<const Copies> rows) {
+  Dataset out;
+  out.schema = schema;
+  for (const auto& [record, count] : rows) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      for (std::size_t j = 0; j < record.x.size(); ++j) {
+        if (record.x[j] == 0) continue;
+        out.sparse.feature.push_back(static_cast<std::uint32_t>(j));
+        out.sparse.value.push_back(record.x[j]);
+      }
+      out.sparse.begin.push_back(out.sparse.value.size());
+      out.y.push_back(record.y);
+    }
+  }
+  return out;
+}
+
+Record record_of(const AuditShape& shape, std::initializer_list<double> first, float y) {
+  Record out{std::vector<float>(shape.features), y};
+  std::ranges::transform(first, out.x.begin(), [](double v) { return static_cast<float>(v); });
+  static_cast<void>(clip_row_to_norm(out.x, shape.row_norm));
+  return out;
+}
+
+// ---- What tells them apart.
+
+// Along `direction`, which has a length of its own.
+AuditStatistic along(VectorXd direction) {
+  return [direction = std::move(direction)](const LinearModel& /*released*/,
+                                            std::span<const double> draw) {
+    double sum = 0;
+    for (std::size_t j = 0; j < draw.size(); ++j) {
+      sum += direction[static_cast<Eigen::Index>(j)] * draw[j];
+    }
+    return sum;
+  };
+}
+
+// ||theta - of the table|| - ||theta - of the neighbor||: the log ratio of densities that fall with
+// the distance, over their rate.
+AuditStatistic by_distances(VectorXd table, VectorXd neighbor) {
+  return [table = std::move(table), neighbor = std::move(neighbor)](const LinearModel&,
+                                                                    std::span<const double> draw) {
+    const Eigen::Map<const VectorXd> theta(draw.data(), static_cast<Eigen::Index>(draw.size()));
+    return (theta - table).norm() - (theta - neighbor).norm();
+  };
+}
+
+// What k copies of a record add to one answer of `whitened`, in the order of its values.
+class Answered {
+ public:
+  Answered(const NoisyAnswer& answer, const LinearModel& released) : answer_(answer) {
+    if (released.link) {
+      P_ = &released.link->metric;
+      clip_ = released.link->clip;
+    }
+  }
+  [[nodiscard]] VectorXd part_of(const Record& record) const {
+    const VectorXd x = record.vector();
+    if (answer_.question == "moments") return moments(x);
+    const VectorXd z = times(*P_, x);
+    const VectorXd omega =
+        Eigen::Map<const VectorXd>(answer_.at.data(), static_cast<Eigen::Index>(answer_.at.size()));
+    const double cap = cap_of(clip_, z.norm());
+    const double slope = 1 / (1 + std::exp(record.y * z.dot(omega)));
+    if (answer_.question == "gradient") return -record.y * std::min(slope, cap) * z;
+    return VectorXd::Constant(1, slope < cap ? slope * (1 - slope) : 0.0);
+  }
+
+ private:
+  // P^T x of P [d x d] row-major.
+  static VectorXd times(const std::vector<double>& P, const VectorXd& x) {
+    using Metric = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    return Eigen::Map<const Metric>(P.data(), x.size(), x.size()).transpose() * x;
+  }
+  // Off the diagonal times sqrt(2): the noise is smaller there.
+  [[nodiscard]] VectorXd moments(const VectorXd& x) const {
+    VectorXd u = times(answer_.at, x);
+    u *= std::min(1.0, answer_.clip / u.norm());
+    VectorXd out(static_cast<Eigen::Index>(answer_.values.size()));
+    Eigen::Index at = 0;
+    for (Eigen::Index a = 0; a < u.size(); ++a) {
+      for (Eigen::Index b = 0; b <= a; ++b, ++at) out[at] = u[a] * u[b];
+    }
+    return out;
+  }
+
+  const NoisyAnswer& answer_;
+  const std::vector<double>* P_ = nullptr;
+  double clip_ = 0;
+};
+
+// The log ratio of the densities of all answers, f and f' what all rows of the two tables add:
+//   sum over numbers v of (f' - f) (v - (f + f')/2)/sigma^2.
+AuditStatistic by_answers(std::vector<Copies> table, std::vector<Copies> neighbor,
+                          std::vector<Copies> both) {
+  return [table = std::move(table), neighbor = std::move(neighbor), both = std::move(both)](
+             const LinearModel& released, std::span<const double> /*draw*/) {
+    double sum = 0;
+    for (const NoisyAnswer& answer : released.answers) {
+      const Answered asked(answer, released);
+      const auto size = static_cast<Eigen::Index>(answer.values.size());
+      const auto part = [&](const std::vector<Copies>& rows) {
+        VectorXd out = VectorXd::Zero(size);
+        for (const auto& [record, count] : rows) {
+          out += static_cast<double>(count) * asked.part_of(record);
+        }
+        return out;
+      };
+      const VectorXd here = part(table), there = part(neighbor), common = part(both);
+      Eigen::Index a = 0, b = 0;
+      for (Eigen::Index i = 0; i < size; ++i) {
+        // The lower triangle: (a, b) of moments.
+        const bool off_diagonal = answer.question == "moments" && a != b;
+        const double precision = (off_diagonal ? 2 : 1) / (answer.deviation * answer.deviation);
+        sum += precision * (there[i] - here[i]) *
+               (answer.values[static_cast<std::size_t>(i)] - common[i] - (here[i] + there[i]) / 2);
+        if (b++ == a) ++a, b = 0;
+      }
+    }
+    return sum;
+  };
+}
+
+VectorXd gradient_direction(const Record& table, const std::optional<Record>& neighbor) {
+  // theta goes along y x of its rows.
+  VectorXd out = -table.y * table.vector();
+  if (neighbor) out += neighbor->y * neighbor->vector();
+  return out / out.norm();
+}
+
+void require_shape(const AuditShape& shape, const Budget& budget) {
+  if (shape.features < 2) {
+    throw BadInput(fmt::format(
+        "`features`: must be at least 2, got {}: in one dimension no two rows have all of their "
+        "slope at once; give more",
+        shape.features));
+  }
+  require_finite_positive(shape.row_norm, "`row_norm`");
+  if (shape.rows <= budget.rows_per_person) {
+    throw BadInput(fmt::format("`rows`: must be above rows per person, {}, got {}; give more",
+                               budget.rows_per_person, shape.rows));
+  }
+  if (budget.draws != 1) throw BadInput("`draws`: an audit is of one draw; leave it out");
+}
+
+constexpr const char* table_pair =
+    "the table with its first row replaced by one of full norm where it has least, and that row's "
+    "other label";
+
+constexpr std::size_t most_eigenvector_features = 500;
+
+// Of full norm, along the direction in which the rows have least: there nothing that others say
+// hides what this row does.
+Record weakest_record(const Dataset& data) {
+  const Rows rows = data.view();
+  const std::size_t kept = data.schema.intercept ? rows.cols - 1 : rows.cols;
+  const auto size = static_cast<Eigen::Index>(kept);
+  const bool whole = kept <= most_eigenvector_features;
+  MatrixXd moments = MatrixXd::Zero(size, whole ? size : 1);  // else the diagonal alone
+  std::vector<std::pair<Eigen::Index, double>> entries;
+  for (std::size_t i = 0; i < rows.rows; ++i) {
+    entries.clear();
+    rows.for_each(i, [&](std::size_t j, float v) {
+      if (j < kept && v != 0) entries.emplace_back(static_cast<Eigen::Index>(j), v);
+    });
+    for (const auto& [a, va] : entries) {
+      if (!whole) moments(a, 0) += va * va;
+      for (const auto& [b, vb] : entries) {
+        if (whole) moments(a, b) += va * vb;
+      }
+    }
+  }
+  VectorXd least = VectorXd::Zero(size);
+  if (whole) {
+    least = Eigen::SelfAdjointEigenSolver<MatrixXd>(moments).eigenvectors().col(0);
+  } else {
+    Eigen::Index at = 0;
+    moments.col(0).minCoeff(&at);
+    least[at] = 1;
+  }
+  Record out{std::vector<float>(rows.cols), 1};
+  for (std::size_t j = 0; j < kept; ++j) {
+    out.x[j] = static_cast<float>(data.schema.row_norm * least[static_cast<Eigen::Index>(j)]);
+  }
+  static_cast<void>(clip_row_to_norm({out.x.data(), kept}, data.schema.row_norm));
+  if (data.schema.intercept) out.x[kept] = 1;
+  return out;
+}
+
+void replace_first(Dataset& data, const Record& record) {
+  data.y[0] = record.y;
+  if (!data.view().is_sparse()) {
+    std::ranges::copy(record.x, data.x.begin());
+    return;
+  }
+  SparseTable& old = data.sparse;
+  SparseTable made;
+  for (std::size_t j = 0; j < record.x.size(); ++j) {
+    if (record.x[j] == 0) continue;
+    made.feature.push_back(static_cast<std::uint32_t>(j));
+    made.value.push_back(record.x[j]);
+  }
+  const std::size_t here = made.value.size(), there = old.begin[1];
+  made.feature.insert(made.feature.end(), old.feature.begin() + static_cast<std::ptrdiff_t>(there),
+                      old.feature.end());
+  made.value.insert(made.value.end(), old.value.begin() + static_cast<std::ptrdiff_t>(there),
+                    old.value.end());
+  for (std::size_t i = 1; i < old.begin.size(); ++i) {
+    made.begin.push_back(old.begin[i] - there + here);
+  }
+  old = std::move(made);
+}
+
+std::string_view loss_for(const std::string& mechanism) {
+  const bool chain = mechanism == Path::name || mechanism == MetricPath::name;
+  return chain ? losses::logistic_capped::name : losses::logistic::name;
+}
+
+}  // namespace
+
+AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const Wishes& wishes,
+                           std::string_view loss, std::optional<double> prior_precision) {
+  budget.validate();
+  require_shape(shape, budget);
+  const Mechanism asked = mechanism_named(wishes.mechanism);
+  const Schema schema = schema_of(shape);
+  const bool metric = asks_for_moments(asked);
+  AuditCase out;
+  const auto made = [&](double K) {
+    std::vector<double> center;
+    if (K > 0) {
+      center.assign(shape.features, 0);
+      center[0] = -K;
+    }
+    out.model = glm(loss.empty() ? loss_for(wishes.mechanism) : loss,
+                    {.prior_precision = prior_precision, .center = std::move(center)});
+    out.plan = plan(out.model.constants(schema, shape.rows), budget, wishes);
+  };
+  double K = 0;
+  made(K);
+  // Settings hardly depend on the center.
+  for (int attempt = 0; !metric && attempt < 8 && out.plan.offer().feasible; ++attempt) {
+    const double needed = center_distance(out.plan);
+    if (needed <= K) break;
+    made(K = 2 * needed);
+  }
+  const std::uint64_t k = budget.rows_per_person;
+  const bool replaces = budget.adjacency == Adjacency::replace_one;
+  const double R = shape.row_norm, a = metric ? R : R / aside;
+  const double b = metric ? 0 : std::sqrt(R * R - a * a);
+  const Record table = record_of(shape, {a, b}, 1);
+  std::optional<Record> neighbor;
+  // In a metric there is no center: the same row, with its other label.
+  if (replaces) neighbor = metric ? record_of(shape, {a, b}, -1) : record_of(shape, {a, -b}, 1);
+  out.zeros_left_out = !metric;
+  const bool answers = wishes.mechanism == Whitened::name;
+  std::vector<Copies> here{{table, k}}, there, common;
+  if (neighbor) there.push_back({*neighbor, k});
+  if (answers) {
+    // Both labels of every axis, as often: they hold what is fitted near 0, where the pair differs.
+    const std::uint64_t places = 2 * shape.features;
+    for (std::uint64_t place = 0; place < places; ++place) {
+      Record axis{std::vector<float>(shape.features), place % 2 == 0 ? 1.0F : -1.0F};
+      axis.x[place / 2] = table.x[0];
+      const std::uint64_t rest = shape.rows - k;
+      common.push_back({axis, rest / places + (place < rest % places ? 1 : 0)});
+    }
+  } else {
+    common.push_back({Record{std::vector<float>(shape.features), 1},
+                      metric ? shape.rows - k : std::uint64_t{1}});
+  }
+  const auto with_common = [&](std::vector<Copies> rows) {
+    rows.insert(rows.end(), common.begin(), common.end());
+    return table_of(schema, rows);
+  };
+  out.table = with_common(here);
+  out.neighbor = with_common(there);
+  const char* const words =
+      answers  ? (replaces ? "a row and its other label, among rows that say nothing"
+                           : "a row, among rows that say nothing")
+      : metric ? (replaces ? "a row and its other label, among zeros" : "a row, among zeros")
+               : (replaces ? "opposite rows with their whole slope, far from 0"
+                           : "a row with its whole slope, far from 0");
+  out.pair = fmt::format("{}", words);
+  if (answers) {
+    out.statistic = by_answers(std::move(here), std::move(there), std::move(common));
+    return out;
+  }
+  const VectorXd direction = gradient_direction(table, neighbor);
+  const auto centers = [&](double ridge) {
+    VectorXd center = VectorXd::Zero(static_cast<Eigen::Index>(shape.features));
+    center[0] = -K;
+    const double slope = static_cast<double>(k) * out.plan.problem.max_abs_residual / ridge;
+    const VectorXd other = neighbor ? neighbor->vector() : VectorXd(0 * center);
+    return by_distances(center + slope * table.vector(), center + slope * other);
+  };
+  out.statistic = std::visit(
+      [&]<class M>(const M& m) -> AuditStatistic {
+        if constexpr (std::is_same_v<M, PureOutputPerturbation> ||
+                      std::is_same_v<M, PureObjectivePerturbation>) {
+          return centers(m.ridge);
+        } else {
+          return along(direction);
+        }
+      },
+      out.plan.offer().mechanism);
+  return out;
+}
+
+AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan) {
+  const Budget& budget = plan.budget;
+  if (budget.adjacency != Adjacency::replace_one || budget.rows_per_person != 1 ||
+      budget.draws != 1) {
+    throw BadInput(
+        "adjacency, rows per person, draws: an audit of a table replaces one row and looks at one "
+        "draw; leave them out");
+  }
+  if (data.mapped) {
+    throw BadInput("data: an audit changes a row in memory; give a table that fits there");
+  }
+  if (!data.labeled()) throw BadInput("data: has no labels; give a table with the label column");
+  AuditCase out;
+  out.plan = plan;
+  out.model = model;
+  out.table = out.neighbor = data;
+  out.synthetic = false;
+  const Record record = weakest_record(data);
+  Record other = record;
+  other.y = -1;
+  replace_first(out.table, record);
+  replace_first(out.neighbor, other);
+  out.pair = fmt::format("{}", table_pair);
+  out.statistic = std::holds_alternative<Whitened>(plan.offer().mechanism)
+                      ? by_answers({{record, 1}}, {{other, 1}}, {})
+                      : along(gradient_direction(record, other));
+  return out;
+}
+
+}  // namespace gibbsite

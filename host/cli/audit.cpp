@@ -1,0 +1,356 @@
+// Attempts to refute mechanisms' claims by experiment, on tables of its own or on a private one.
+#include "gibbsite/audit/audit.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "audit_plot.hpp"
+#include "command.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/file.hpp"
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/version.hpp"
+#include "interrupt.hpp"
+#include "options.hpp"
+#include "progress.hpp"
+#include "text.hpp"
+
+namespace gibbsite::cli {
+namespace {
+
+constexpr const char* is_private = "private, for the curator only, do not publish";
+constexpr const char* what_it_says =
+    "An audit can refute a claim, never prove it: it speaks of one pair of tables and one way to "
+    "tell them apart.";
+// All of them at once: what plans more passes a draw is left out.
+constexpr double most_work = 20000;
+
+struct Finding {
+  AuditCase at;
+  AuditResult result;
+  [[nodiscard]] std::string_view mechanism() const { return name_of(at.plan.offer().mechanism); }
+};
+struct LeftOut {
+  std::string mechanism, why;
+};
+
+nlohmann::json number(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
+}
+
+struct AuditCommand {
+  PlanArguments plan;
+  TableArguments table;
+  std::string schema, mechanism = "all", backend = "auto", plot;
+  std::optional<std::uint64_t> rows, features, pairs, seed;
+  std::optional<double> row_norm, confidence;
+  bool json = false, force = false, quiet = false, progress = false;
+
+  void run() {
+    const bool of_table = !table.data.empty() || !schema.empty();
+    require_legal(of_table);
+    AuditOptions options;
+    options.pairs = pairs.value_or(options.pairs);
+    options.pilot = std::max<std::uint64_t>(options.pairs / 4, 100);
+    options.confidence = confidence.value_or(options.confidence);
+    options.seed = seed.value_or(options.seed);
+    options.stop = &stop_flag();
+    require_between(options.confidence, 0, 1, "--confidence");
+    const auto engines = make_backend(backend);
+    require_place();
+    catch_interrupts();
+
+    std::optional<Dataset> data;
+    if (of_table) data = read();
+    std::vector<LeftOut> left_out;
+    std::vector<Finding> found;
+    for (const std::string& name : names()) {
+      stop_if_asked();
+      AuditCase at = data ? case_of(*data, name) : case_of(name);
+      const Offer& offer = at.plan.offer();
+      if (mechanism != "all") {
+        static_cast<void>(require_feasible(at.plan));
+      } else if (!offer.feasible || offer.cost.work > most_work) {
+        left_out.push_back(
+            {name, offer.feasible ? fmt::format("{} gradient passes a draw; --mechanism {} runs it",
+                                                human_count(std::ceil(offer.cost.work)), name)
+                                  : in_options(offer.why)});
+        continue;
+      }
+      Progress bar(fmt::format("auditing {}", name), quiet, progress ? 1 : 5);
+      options.progress = [&bar](std::uint64_t done, std::uint64_t all) { bar.update(done, all); };
+      AuditResult result = audit(at, *engines, options);
+      found.push_back({std::move(at), std::move(result)});
+    }
+    if (found.empty()) {
+      throw Infeasible(fmt::format("--mechanism: none can be run; {}: {}",
+                                   left_out.front().mechanism, left_out.front().why));
+    }
+    stop_if_asked();
+    if (!plot.empty()) {
+      write_new(
+          plot, force,
+          [&](Existing existing) {
+            write_file_atomically(plot, picture(found.front()), 0644, existing);
+          },
+          "--plot");
+    }
+    if (json) {
+      fmt::print("{}\n", as_json(found, left_out, options, *engines).dump(2, ' ', true));
+    } else {
+      show(text(found, left_out, options, *engines));
+    }
+    refuse(found, options);
+  }
+
+ private:
+  [[nodiscard]] std::vector<std::string> names() const {
+    if (mechanism != "all") return {mechanism};
+    const auto all = mechanism_names();
+    return {all.begin(), all.end()};
+  }
+
+  void require_legal(bool of_table) const {
+    if (mechanism != "all" && mechanism == "auto") {
+      throw BadInput("--mechanism auto: an audit is of one; give its name, or all");
+    }
+    if (mechanism != "all") static_cast<void>(mechanism_named(mechanism));
+    if (of_table) {
+      if (table.data.empty()) throw BadInput("--schema: needs --data with it; give both");
+      if (schema.empty()) throw BadInput("--data: needs --schema with it; give both");
+      if (rows || features || row_norm) {
+        throw BadInput(
+            "--rows, --features, --row-norm: are of tables that audit makes; leave them "
+            "out, or --data and --schema");
+      }
+    }
+    if (row_norm) require_finite_positive(*row_norm, "--row-norm");
+    if (!plot.empty() && mechanism == "all") {
+      throw BadInput("--plot: shows one audit; give one --mechanism");
+    }
+  }
+
+  void require_place() const {
+    if (plot.empty()) return;
+    require_other_file(plot, table.data, "--data", "--plot");
+    require_other_file(plot, table.labels, "--labels", "--plot");
+    require_other_file(plot, schema, "--schema", "--plot");
+    require_new(plot, force, "--plot");
+    require_writable(plot, "--plot");
+  }
+
+  [[nodiscard]] Dataset read() const {
+    Progress bar("reading", quiet, progress ? 1 : 5);
+    ReadOptions options;
+    options.progress = [&bar](std::uint64_t done, std::uint64_t total) {
+      bar.update(done, total);
+      return !stop_flag().load();
+    };
+    return table.read(read_schema(schema), options);
+  }
+
+  [[nodiscard]] PlanArguments arguments_of(const std::string& name) const {
+    PlanArguments out = plan;
+    out.mechanism = name;
+    return out;
+  }
+  // A table of its own.
+  [[nodiscard]] AuditCase case_of(const std::string& name) const {
+    const PlanArguments arguments = arguments_of(name);
+    AuditShape shape;
+    shape.rows = rows.value_or(shape.rows);
+    shape.features = features.value_or(shape.features);
+    shape.row_norm = row_norm.value_or(shape.row_norm);
+    return worst_known_case(shape, arguments.budget(), arguments.wishes(), "",
+                            arguments.prior_precision);
+  }
+  [[nodiscard]] AuditCase case_of(const Dataset& data, const std::string& name) const {
+    const PlanArguments arguments = arguments_of(name);
+    const Plan made =
+        arguments.make(data.schema, data.rows(), arguments.budget(), arguments.wishes());
+    return table_case(data, arguments.model_of(made), made);
+  }
+
+  static std::string in_measure(const AuditResult& r, double value) {
+    return fmt::format("{} = {:.4g}", r.measure == AuditMeasure::mu ? "μ" : "ε", value);
+  }
+  static double lower(const AuditResult& r) {
+    return r.measure == AuditMeasure::mu ? r.mu_lower : r.epsilon_lower;
+  }
+  static double claimed(const AuditResult& r) {
+    return r.measure == AuditMeasure::mu ? r.mu_claimed : r.epsilon_claimed;
+  }
+
+  [[nodiscard]] static std::string text(const std::vector<Finding>& found,
+                                        const std::vector<LeftOut>& left_out,
+                                        const AuditOptions& options, const Backend& engines) {
+    const Plan& first = found.front().at.plan;
+    std::string out = fmt::format("{}; {} pairs of runs, seed {}\nbackend {}: {}\n\n",
+                                  describe(first.problem, first.budget),
+                                  human_count(static_cast<double>(options.pairs)), options.seed,
+                                  engines.name(), engines.description());
+    std::vector<std::vector<std::string>> lines{
+        {"mechanism", "claim", fmt::format("at least, {:.6g} %", 100 * options.confidence), "of it",
+         "", "time"}};
+    for (const Finding& one : found) {
+      const AuditResult& r = one.result;
+      lines.push_back({std::string(one.mechanism()), in_measure(r, claimed(r)),
+                       in_measure(r, lower(r)), fmt::format("{:.0f} %", 100 * r.reach()),
+                       r.refuted ? "REFUTED" : "not refuted", human_time(r.seconds)});
+    }
+    out += gibbsite::cli::table(lines) + "\n";
+    for (const Finding& one : found) {
+      out += fmt::format("{}: {}\n", one.mechanism(), one.at.pair);
+    }
+    for (const LeftOut& one : left_out) {
+      out += fmt::format("left out: {}: {}\n", one.mechanism, one.why);
+    }
+    return out + what_it_says + "\n";
+  }
+
+  // Each line of a private audit says that it is one.
+  void show(const std::string& all) const {
+    std::istringstream in(all);
+    for (std::string line; std::getline(in, line);) {
+      line.erase(line.find_last_not_of(' ') + 1);
+      if (table.data.empty()) {
+        fmt::print("{}\n", line);
+      } else {
+        fmt::print("{}{}{}\n", line, line.empty() ? "" : "  ", line.empty() ? "" : bracketed());
+      }
+    }
+    if (!plot.empty()) {
+      fmt::print("Written: {}{}\n", shown(plot),
+                 table.data.empty() ? "" : fmt::format("  {}", bracketed()));
+    }
+  }
+  static std::string bracketed() { return fmt::format("[{}]", is_private); }
+
+  [[nodiscard]] nlohmann::json as_json(const std::vector<Finding>& found,
+                                       const std::vector<LeftOut>& left_out,
+                                       const AuditOptions& options, const Backend& engines) const {
+    const Plan& first = found.front().at.plan;
+    nlohmann::json out{{"schema", "gibbsite-audit/1"},
+                       {"warning", nullptr},
+                       {"data", nullptr},
+                       {"software", {{"gibbsite", GIBBSITE_VERSION}, {"backend", engines.name()}}},
+                       {"rows", first.problem.rows},
+                       {"features", first.problem.features},
+                       {"row_norm", first.problem.row_norm},
+                       {"epsilon", first.budget.epsilon},
+                       {"delta", first.budget.delta},
+                       {"adjacency", to_string(first.budget.adjacency)},
+                       {"pairs", options.pairs},
+                       {"pilot", options.pilot},
+                       {"confidence", options.confidence},
+                       {"seed", options.seed},
+                       {"says", what_it_says},
+                       {"results", nlohmann::json::array()},
+                       {"left_out", nlohmann::json::array()}};
+    if (!table.data.empty()) {
+      out["warning"] = is_private;
+      out["data"] = shown(table.data);
+    }
+    for (const Finding& one : found) {
+      const AuditResult& r = one.result;
+      const Guarantee& claim = one.at.plan.offer().guarantee;
+      out["results"].push_back(
+          {{"mechanism", one.mechanism()},
+           {"loss", one.at.plan.problem.loss},
+           {"pair", one.at.pair},
+           {"claim",
+            {{"mu", claim.mu}, {"pure", claim.pure}, {"reveal", claim.reveal}, {"tv", claim.tv}}},
+           {"measure", r.measure == AuditMeasure::mu ? "mu" : "epsilon"},
+           {"claimed", number(claimed(r))},
+           {"lower", number(lower(r))},
+           {"reach", number(r.reach())},
+           {"mu_lower", number(r.mu_lower)},
+           {"advantage_claimed", r.advantage_claimed},
+           {"advantage_lower", r.advantage_lower},
+           {"threshold", r.threshold},
+           {"neighbor_alone", r.neighbor_alone},
+           {"table_alone", r.table_alone},
+           {"table_above", r.table_above},
+           {"refuted", r.refuted},
+           {"seconds", r.seconds}});
+    }
+    for (const LeftOut& one : left_out) {
+      out["left_out"].push_back({{"mechanism", one.mechanism}, {"why", one.why}});
+    }
+    return out;
+  }
+
+  [[nodiscard]] std::string picture(const Finding& one) const {
+    const AuditResult& r = one.result;
+    const std::string mark = table.data.empty() ? "" : fmt::format("; {}", is_private);
+    return audit_plot(
+        fmt::format("Audit of {}: {}", one.mechanism(), r.refuted ? "REFUTED" : "not refuted"),
+        fmt::format("claim {}, at least {} ({:.6g} %), {} pairs{}", in_measure(r, claimed(r)),
+                    in_measure(r, lower(r)), 100 * r.confidence,
+                    human_count(static_cast<double>(r.pairs)), mark),
+        r.of_table, r.of_neighbor, r.threshold);
+  }
+
+  void refuse(const std::vector<Finding>& found, const AuditOptions& options) const {
+    std::vector<std::string_view> refuted;
+    for (const Finding& one : found) {
+      if (one.result.refuted) refuted.push_back(one.mechanism());
+    }
+    if (refuted.empty()) return;
+    throw Infeasible(fmt::format(
+        "the claim of {} is REFUTED on this pair; a true claim is with probability {:.3g} at most: "
+        "repeat with another --seed and a --confidence nearer to 1{}",
+        fmt::join(refuted, ", "), 1 - options.confidence,
+        table.data.empty() ? "" : fmt::format(" ({})", is_private)));
+  }
+};
+
+void define_audit(CLI::App& app) {
+  const auto command = std::make_shared<AuditCommand>();
+  app.add_option("--mechanism", command->mechanism,
+                 fmt::format("{}, or all, the default", fmt::join(mechanism_names(), ", ")))
+      ->type_name("NAME");
+  add_number(app, "--epsilon", command->plan.epsilon, "privacy budget ε of the claim")->required();
+  add_number(app, "--delta", command->plan.delta, "privacy budget δ of the claim")->required();
+  add_count(app, "--rows", command->rows, "rows of the tables that it makes; default 1000", 2);
+  add_count(app, "--features", command->features, "their features; default 10", 2);
+  add_number(app, "--row-norm", command->row_norm, "bound on the norm of their rows; default 1");
+  command->table.add_to(app, false);
+  app.add_option("--schema", command->schema,
+                 "public schema of a table of --data (TOML); what is found about it is private")
+      ->type_name("FILE");
+  add_number(app, "--prior-precision", command->plan.prior_precision,
+             "precision m of the prior; chosen from public numbers when absent");
+  add_number(app, "--tv", command->plan.tv, "total variation gap γ of mechanisms that keep one");
+  add_count(app, "--iterations", command->plan.iterations, "path: number of steps T");
+  add_count(app, "--pairs", command->pairs,
+            "pairs of runs with the same noise; default 6000, and a fourth of it as a pilot");
+  add_number(app, "--confidence", command->confidence,
+             "that a lower bound is below the truth; default 0.95");
+  add_count(app, "--seed", command->seed, "of the noise; default 1", 0);
+  app.add_flag("--json", command->json, "print JSON");
+  app.add_option("--plot", command->plot, "draw the two samples of one --mechanism (SVG)")
+      ->type_name("FILE");
+  app.add_flag("--force", command->force, "replace the file of --plot if there is one");
+  app.add_option("--backend", command->backend, "auto, reference, cpu or cuda")->type_name("NAME");
+  auto* quiet = app.add_flag("--quiet", command->quiet, "show no progress");
+  app.add_flag("--progress", command->progress,
+               "off a terminal, a line of progress every second instead of every five")
+      ->excludes(quiet);
+  app.callback([command] { command->run(); });
+}
+
+const Register audit_command{
+    {11, "audit", "Try to refute a mechanism's claim by experiment",
+     "gibbsite audit --mechanism path --epsilon 1 --delta 1e-6 --rows 32561 --features 108",
+     define_audit}};
+
+}  // namespace
+}  // namespace gibbsite::cli

@@ -1,0 +1,95 @@
+#pragma once
+// Attempts to refute a mechanism's privacy claim by experiment (docs/audit.md): runs on two
+// neighboring tables with the same noise, told apart as well as is known. For the curator: seeded
+// noise, and figures that read both tables.
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gibbsite/audit/bounds.hpp"
+#include "gibbsite/data/dataset.hpp"
+#include "gibbsite/engine/engine.hpp"
+#include "gibbsite/mechanism/plan.hpp"
+#include "gibbsite/model/linear_model.hpp"
+#include "gibbsite/model/model.hpp"
+
+namespace gibbsite {
+
+/// Of what one run releases, draw [d]: larger says "the neighbor".
+using AuditStatistic =
+    std::function<double(const LinearModel& released, std::span<const double> draw)>;
+
+/// A claim and where it is put to the test.
+struct AuditCase {
+  Plan plan;  ///< its chosen offer's guarantee is the claim, its mechanism's settings are run
+  Model model;
+  Dataset table, neighbor;
+  /// Rows of zeros are not in the tables though the plan counts them: they add nothing to any
+  /// gradient, so draws have the bits that they would have with them.
+  bool zeros_left_out = false;
+  AuditStatistic statistic;
+  std::string pair;       ///< what it is, for people
+  bool synthetic = true;  ///< else everything about it is private
+};
+
+/// Public shape of a table that an audit makes itself.
+struct AuditShape {
+  std::uint64_t rows = 1000;
+  std::uint64_t features = 10;
+  double row_norm = 1;
+};
+
+/// Plans the mechanism of `wishes` for that shape and the loss of that name ("": logistic, with its
+/// slope held at 1/2 for path and metric-path), on the worst pair that is known for it: k =
+/// budget.rows_per_person rows of norm R among rows of zeros (docs/audit.md, "Pairs"). An offer out
+/// of reach is left as it is: `require_feasible` says so. Throws BadInput on an illegal request,
+/// draws other than 1, fewer than two features, or no more rows than k.
+AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const Wishes& wishes,
+                           std::string_view loss = "", std::optional<double> prior_precision = {});
+
+/// A table whose first row is replaced by one of norm R along the direction in which it has least,
+/// and the same with that row's other label, for a plan that was made for it. Private. Throws
+/// BadInput where the table is in files or has no labels, and on add/remove, rows per person or
+/// draws other than 1.
+AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan);
+
+struct AuditOptions {
+  std::uint64_t pairs = 6000;  ///< N, of the one evaluation
+  std::uint64_t pilot = 1500;  ///< pairs that the threshold is chosen by, of other seeds
+  double confidence = 0.95;    ///< that the lower bounds are below the truth
+  std::uint64_t seed = 1;
+  std::function<void(std::uint64_t, std::uint64_t)> progress{};  ///< (pairs done, in all)
+  const std::atomic<bool>* stop = nullptr;
+};
+
+/// What a bound is about: mu, or, where the claim is an epsilon of its own, that epsilon.
+enum class AuditMeasure { mu, epsilon };
+
+struct AuditResult {
+  AuditMeasure measure = AuditMeasure::mu;
+  std::uint64_t pairs = 0, pilot = 0;
+  double confidence = 0;
+  double threshold = 0;
+  std::uint64_t neighbor_alone = 0, table_alone = 0;  ///< k10, k01
+  std::uint64_t table_above = 0;                      ///< false positives: of the table, in all
+  double advantage_lower = 0, advantage_claimed = 0;  ///< TPR - FPR
+  double mu_lower = 0;    ///< from the same counts and the same confidence
+  double mu_claimed = 0;  ///< of the claim's largest TPR - FPR; infinite where that is 1
+  /// At the budget's delta; NaN unless measured.
+  double epsilon_lower = 0, epsilon_claimed = 0;
+  bool refuted = false;
+  double seconds = 0;
+  std::vector<double> of_table, of_neighbor;  ///< [pairs] the statistic
+
+  /// Lower bound over claim, in the measure.
+  [[nodiscard]] double reach() const;
+};
+
+/// Runs N pairs of fresh seeds after a pilot. Throws BadInput on no pairs or a confidence outside
+/// (0, 1), and as `fit` does; Interrupted when `stop` is set.
+AuditResult audit(const AuditCase& at, Backend& backend, const AuditOptions& options = {});
+
+}  // namespace gibbsite

@@ -1,0 +1,45 @@
+#pragma once
+// What counts of an experiment say about a privacy claim, at a stated confidence (docs/audit.md).
+#include <cstdint>
+
+#include "gibbsite/privacy/guarantee.hpp"
+
+namespace gibbsite {
+
+/// Bounds on a probability from k successes in n independent trials, each wrong with probability at
+/// most `level` (Clopper & Pearson 1934): [0, 1], rounded outward. k <= n, 0 < level < 1; throws
+/// BadInput otherwise.
+double clopper_pearson_up(std::uint64_t k, std::uint64_t n, double level);
+double clopper_pearson_down(std::uint64_t k, std::uint64_t n, double level);
+
+/// mu with 2 Phi(mu/2) - 1 = advantage, in [0, 1): the Gaussian mechanism of that largest TPR -
+/// FPR. Rounded down; 0 for an advantage below 0.
+double mu_of_advantage_down(double advantage);
+
+/// Of N pairs of runs on a table and its neighbor with the same noise, `neighbor_alone` (k10) had
+/// the neighbor's statistic alone above the threshold and `table_alone` (k01) the table's. Whatever
+/// the coupling, TPR - FPR = p10 - p01, and mu-GDP allows 2 Phi(mu/2) - 1:
+///   2 Phi^-1((1 + d)/2),   d = CP_down(k10, N, a/2) - CP_up(k01, N, a/2),   a = 1 - confidence,
+/// 0 where d <= 0 (docs/audit.md). Larger than the true mu with probability at most a.
+double coupled_mu_down(std::uint64_t neighbor_alone, std::uint64_t table_alone, std::uint64_t pairs,
+                       double confidence);
+
+/// From n runs on each, not coupled: `false_positives` of the table's above the threshold,
+/// `false_negatives` of the neighbor's not above it:
+///   Phi^-1(1 - FPR_up) - Phi^-1(FNR_up), each at a/2; at least 0.
+double two_samples_mu_down(std::uint64_t false_positives, std::uint64_t false_negatives,
+                           std::uint64_t n, double confidence);
+
+/// Of N coupled pairs, `table_above` of the table's are above the threshold too (with the
+/// neighbor's or alone). The least epsilon that (epsilon, delta) could hold at:
+///   log(1 + (d - delta)/FPR_up),   d as above, FPR_up of table_above; each of three at a/3;
+/// 0 where d <= delta.
+double coupled_epsilon_down(std::uint64_t neighbor_alone, std::uint64_t table_alone,
+                            std::uint64_t table_above, std::uint64_t pairs, double delta,
+                            double confidence);
+
+/// Largest TPR - FPR of any test that the guarantee allows, 2 best_guess - 1, rounded up; at
+/// most 1.
+double advantage_up(const Guarantee& guarantee);
+
+}  // namespace gibbsite

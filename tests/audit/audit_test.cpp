@@ -1,0 +1,398 @@
+// Every mechanism's claim against the worst pair that is known for it, and planted errors that must
+// be found. Bounds are at confidence 1 - 1e-6, so a true claim is refuted by chance with
+// probability 1e-6 at most, each; a bound falls below the share of its claim that is asserted with
+// probability below 1e-6 too: it is five deviations of its estimate above it.
+#include "gibbsite/audit/audit.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/run/fit.hpp"
+#include "support/repeats.hpp"
+
+namespace gibbsite::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double sure = 1 - 1e-6;
+
+/// How a mechanism is audited here.
+struct Trial {
+  AuditShape shape{100, 2, 1};
+  Budget budget{10, 1e-2};
+  Wishes wishes{};
+  std::optional<double> prior_precision{};
+  std::uint64_t pairs = 20000;
+  double reach = 0.9;  ///< of the claim, at least
+};
+
+// Reaches below 0.9: the claim is larger than what any pair of its kind gives (docs/audit.md).
+const std::map<std::string_view, Trial>& setups() {
+  static const std::map<std::string_view, Trial> all{
+      // No pair has the whole change of moments and that of gradients: 0.89 of the claim at most.
+      {"whitened", {.shape = {60, 10, 1}, .pairs = 800, .reach = 0.6}},
+      {"metric-path", {.shape = {60, 2, 1}, .pairs = 1200, .reach = 0.65}},
+      // Without a center the slopes of a row and its other label are 1/2 each, not 1.
+      {"metric-proximal", {.shape = {20, 2, 1}, .pairs = 600, .reach = 0.15}},
+      {"path", {}},
+      {"rejection", {.shape = {10, 2, 1}}},
+      {"proximal", {.shape = {10, 2, 1}}},
+      // The gap is counted in full on either side.
+      {"averaged",
+       {.shape = {5, 2, 1},
+        .budget = {1, 0.45},
+        .wishes = {.tv = 0.1},
+        .prior_precision = 50,
+        .reach = 0.5}},
+      {"dalalyan",
+       {.shape = {5, 2, 1},
+        .budget = {1, 0.45},
+        .wishes = {.tv = 0.1},
+        .prior_precision = 50,
+        .pairs = 4000,
+        .reach = 0.4}},
+      {"output", {}},
+      // Only draws right behind the other table's have the whole ratio.
+      {"output-pure", {.budget = {2, 1e-5}, .reach = 0.8}},
+      // An (epsilon, delta) claim of Gaussian noise: delta is beyond counting.
+      {"objective", {.budget = {4, 1e-5}, .reach = 0.3}},
+      // And what curvature costs, which this pair has none of.
+      {"objective-pure", {.budget = {2, 1e-5}, .reach = 0.7}},
+  };
+  return all;
+}
+
+AuditCase case_of(std::string_view name) {
+  const Trial& setup = setups().at(name);
+  Wishes wishes = setup.wishes;
+  wishes.mechanism = name;
+  return worst_known_case(setup.shape, setup.budget, wishes, "", setup.prior_precision);
+}
+AuditOptions options_of(std::string_view name, std::uint64_t fewer = 1) {
+  const std::uint64_t pairs = setups().at(name).pairs / fewer;
+  return {.pairs = support::repeats(pairs, std::max<std::uint64_t>(pairs / 40, 20)),
+          .pilot = support::repeats(std::max<std::uint64_t>(pairs / 8, 100), std::uint64_t{20}),
+          .confidence = sure,
+          .seed = 5};
+}
+AuditResult audited(const AuditCase& at, const AuditOptions& options) {
+  return audit(at, *make_backend("cpu"), options);
+}
+
+class EveryMechanism : public ::testing::TestWithParam<std::string_view> {};
+INSTANTIATE_TEST_SUITE_P(Audit, EveryMechanism, ::testing::ValuesIn(mechanism_names()),
+                         [](const auto& one) {
+                           std::string out(one.param);
+                           std::erase(out, '-');
+                           return out;
+                         });
+
+TEST_P(EveryMechanism, KeepsItsClaimAndIsAuditedNearIt) {
+  ASSERT_TRUE(setups().contains(GetParam())) << "no audit of this mechanism";
+  const AuditCase at = case_of(GetParam());
+  ASSERT_TRUE(at.plan.offer().feasible) << at.plan.offer().why;
+  const AuditResult r = audited(at, options_of(GetParam()));
+  EXPECT_FALSE(r.refuted);
+  EXPECT_LE(r.mu_lower, r.mu_claimed);
+  if (r.measure == AuditMeasure::epsilon) {
+    EXPECT_LE(r.epsilon_lower, r.epsilon_claimed);
+  }
+  if (!support::sanitized) {
+    EXPECT_GE(r.reach(), setups().at(GetParam()).reach);
+  }
+  EXPECT_EQ(r.of_table.size(), r.pairs);
+  EXPECT_EQ(r.of_neighbor.size(), r.pairs);
+}
+
+// ---- Planted errors: old claims beside other settings.
+
+template <class M>
+M& settings_of(AuditCase& at) {
+  return std::get<M>(at.plan.offers[at.plan.chosen].mechanism);
+}
+void expect_refuted(const AuditCase& at, std::string_view name, std::uint64_t fewer = 1) {
+  if (support::sanitized) return;  // too few runs there
+  const AuditResult r = audited(at, options_of(name, fewer));
+  EXPECT_TRUE(r.refuted) << name << ": " << r.reach();
+  EXPECT_GT(r.reach(), 1) << name;
+}
+
+TEST(AuditPlanted, HalfTheNoiseIsFound) {
+  {
+    AuditCase at = case_of("path");  // a step four times shorter, with four times the drift
+    auto& m = settings_of<Path>(at);
+    m.step_size /= 4;
+    m.beta *= 4;
+    m.prior_precision *= 4;
+    expect_refuted(at, "path");
+  }
+  {
+    AuditCase at = case_of("output");
+    settings_of<OutputPerturbation>(at).noise_scale /= 2;
+    expect_refuted(at, "output");
+  }
+  {
+    AuditCase at = case_of("output-pure");
+    settings_of<PureOutputPerturbation>(at).noise_rate *= 2;
+    expect_refuted(at, "output-pure");
+  }
+  {
+    AuditCase at = case_of("objective-pure");
+    settings_of<PureObjectivePerturbation>(at).noise_rate *= 2;
+    expect_refuted(at, "objective-pure");
+  }
+}
+
+TEST(AuditPlanted, TwiceTheTemperatureIsFound) {
+  {
+    AuditCase at = case_of("rejection");
+    settings_of<Rejection>(at).beta *= 2;
+    expect_refuted(at, "rejection", 4);
+  }
+  {
+    AuditCase at = case_of("proximal");
+    settings_of<Proximal>(at).beta *= 2;
+    expect_refuted(at, "proximal", 4);
+  }
+}
+
+TEST(AuditPlanted, TwiceTheSensitivityIsFound) {
+  // Two rows a person, and the claim of one.
+  for (const std::string_view name : {"path", "output"}) {
+    AuditCase at = case_of(name);
+    Trial two = setups().at(name);
+    two.budget.rows_per_person = 2;
+    Wishes wishes;
+    wishes.mechanism = name;
+    const AuditCase wider = worst_known_case(two.shape, two.budget, wishes);
+    // Rows of the pair of two at the center of the pair of one.
+    at.table = wider.table;
+    at.neighbor = wider.neighbor;
+    expect_refuted(at, name);
+    // The claim of two is kept by the same rows.
+    EXPECT_FALSE(audited(wider, options_of(name)).refuted) << name;
+  }
+}
+
+TEST(AuditPlanted, AStepUnpaidIsFound) {
+  Wishes wishes{.mechanism = "path"};
+  wishes.iterations = 1;
+  AuditCase at = worst_known_case({100, 2, 1}, {10, 1e-2}, wishes);
+  EXPECT_FALSE(audited(at, options_of("path")).refuted);
+  settings_of<Path>(at).iterations = 2;
+  expect_refuted(at, "path");
+}
+
+TEST(AuditPlanted, QuestionsAtHalfTheirPriceAreFound) {
+  {
+    AuditCase at = case_of("whitened");
+    settings_of<Whitened>(at).query_mu *= 2;
+    expect_refuted(at, "whitened");
+  }
+  {
+    AuditCase at = case_of("metric-path");  // of its chain; the metric stays
+    auto& chain = settings_of<MetricPath>(at).chain;
+    chain.step_size /= 4;
+    chain.beta *= 4;
+    chain.prior_precision *= 4;
+    expect_refuted(at, "metric-path");
+  }
+}
+
+// ---- Pairs.
+
+TEST(AuditPair, AddRemoveTakesARowAway) {
+  for (const std::string_view name : {"path", "output", "whitened"}) {
+    Trial setup = setups().at(name);
+    setup.budget.adjacency = Adjacency::add_remove;
+    Wishes wishes;
+    wishes.mechanism = name;
+    const AuditCase at = worst_known_case(setup.shape, setup.budget, wishes);
+    EXPECT_EQ(at.neighbor.rows() + 1, at.table.rows()) << name;
+    const AuditResult r = audited(at, options_of(name, 2));
+    EXPECT_FALSE(r.refuted) << name;
+    if (!support::sanitized) {
+      EXPECT_GT(r.reach(), name == "whitened" ? 0.3 : 0.85) << name;
+    }
+  }
+}
+
+TEST(AuditPair, RowsOfZerosChangeNoBit) {
+  const AuditCase at = case_of("path");
+  ASSERT_TRUE(at.zeros_left_out);
+  const std::uint64_t rows = at.plan.problem.rows;
+  ASSERT_EQ(at.table.rows(), 2U);  // the row and one of zeros
+  Dataset whole = at.table;
+  while (whole.rows() < rows) {
+    whole.sparse.begin.push_back(whole.sparse.value.size());
+    whole.y.push_back(whole.y.size() % 2 == 0 ? 1.0F : -1.0F);
+  }
+  const auto backend = make_backend("cpu");
+  Plan few = at.plan;
+  few.offers[few.chosen].guarantee.who.adjacency = Adjacency::add_remove;
+  EXPECT_EQ(fit(at.model, whole, at.plan, *backend, Key::from_seed(3)).model().draws,
+            fit(at.model, at.table, few, *backend, Key::from_seed(3)).model().draws);
+}
+
+Dataset small_table(bool sparse, bool intercept) {
+  Dataset out;
+  out.schema.label = "y";
+  out.schema.positive = std::string("1");
+  out.schema.row_norm = 1;
+  out.schema.intercept = intercept;
+  for (const char* name : {"a", "b", "c"}) {
+    out.schema.columns.push_back({.name = name, .type = ColumnType::number});
+  }
+  const std::size_t d = out.schema.features();
+  for (int i = 0; i < 50; ++i) {
+    // Little in "b".
+    std::vector<float> x{0.5F * static_cast<float>(i % 3), 0.01F * static_cast<float>(i % 5),
+                         i % 2 == 0 ? 0.5F : -0.5F, 1};
+    x.resize(d);
+    const std::span<float> kept(x.data(), 3);
+    clip_row_to_norm(kept, 1);
+    if (sparse) {
+      for (std::size_t j = 0; j < d; ++j) {
+        if (x[j] == 0) continue;
+        out.sparse.feature.push_back(static_cast<std::uint32_t>(j));
+        out.sparse.value.push_back(x[j]);
+      }
+      out.sparse.begin.push_back(out.sparse.value.size());
+    } else {
+      out.x.insert(out.x.end(), x.begin(), x.end());
+    }
+    out.y.push_back(i % 4 < 2 ? 1.0F : -1.0F);
+  }
+  return out;
+}
+
+TEST(AuditPair, OfATableReplacesItsFirstRowWhereItHasLeast) {
+  for (const bool sparse : {false, true}) {
+    for (const bool intercept : {false, true}) {
+      const Dataset data = small_table(sparse, intercept);
+      const Model model = logistic_regression();
+      const Plan made = plan(model.constants(data.schema, 50), {10, 1e-2}, {.mechanism = "output"});
+      const AuditCase at = table_case(data, model, made);
+      EXPECT_FALSE(at.synthetic);
+      const Rows was = data.view(), here = at.table.view(), there = at.neighbor.view();
+      ASSERT_EQ(here.rows, 50U);
+      double squares = 0;
+      for (std::size_t j = 0; j < here.cols; ++j) {
+        EXPECT_EQ(here(0, j), there(0, j));
+        if (j < 3) squares += static_cast<double>(here(0, j)) * here(0, j);
+        for (std::size_t i = 1; i < 50; ++i) {
+          EXPECT_EQ(here(i, j), was(i, j));
+          EXPECT_EQ(there(i, j), was(i, j));
+        }
+      }
+      EXPECT_LE(squares, 1);
+      EXPECT_GT(squares, 1 - 1e-6);
+      EXPECT_GT(std::fabs(here(0, 1)), 0.99);
+      if (intercept) {
+        EXPECT_EQ(here(0, 3), 1);
+      }
+      EXPECT_EQ(at.table.y[0], -at.neighbor.y[0]);
+      EXPECT_TRUE(std::equal(at.table.y.begin() + 1, at.table.y.end(), data.y.begin() + 1));
+      const AuditResult r = audited(at, {.pairs = 2000, .pilot = 200, .confidence = sure});
+      EXPECT_FALSE(r.refuted);
+      if (!support::sanitized) {
+        EXPECT_GT(r.reach(), 0.1);
+      }
+    }
+  }
+}
+
+TEST(AuditPair, IllegalRequestsAreRefused) {
+  const Wishes path{.mechanism = "path"};
+  EXPECT_THROW(worst_known_case({100, 1, 1}, {1, 1e-6}, path), BadInput);
+  EXPECT_THROW(worst_known_case({1, 2, 1}, {1, 1e-6}, path), BadInput);
+  EXPECT_THROW(worst_known_case({100, 2, 0}, {1, 1e-6}, path), BadInput);
+  EXPECT_THROW(worst_known_case({100, 2, 1}, {1, 1e-6, Adjacency::replace_one, 1, 2}, path),
+               BadInput);
+  EXPECT_THROW(worst_known_case({100, 2, 1}, {-1, 1e-6}, path), BadInput);
+  EXPECT_THROW(worst_known_case({100, 2, 1}, {1, 1e-6}, {.mechanism = "auto"}), BadInput);
+  const Dataset data = small_table(false, false);
+  const Model model = logistic_regression();
+  const Plan two = plan(model.constants(data.schema, 50), {10, 1e-2, Adjacency::replace_one, 2, 1},
+                        {.mechanism = "output"});
+  EXPECT_THROW(table_case(data, model, two), BadInput);
+  Dataset unlabeled = data;
+  unlabeled.y.clear();
+  const Plan one = plan(model.constants(data.schema, 50), {10, 1e-2}, {.mechanism = "output"});
+  EXPECT_THROW(table_case(unlabeled, model, one), BadInput);
+}
+
+// ---- Runs.
+
+TEST(AuditRun, RepeatsWithItsSeedAndSharesNoNoiseWithThePilot) {
+  const AuditCase at = case_of("output");
+  const AuditOptions options{.pairs = 300, .pilot = 300, .confidence = 0.9, .seed = 8};
+  const AuditResult a = audited(at, options), b = audited(at, options);
+  EXPECT_EQ(a.of_table, b.of_table);
+  EXPECT_EQ(a.threshold, b.threshold);
+  EXPECT_EQ(a.mu_lower, b.mu_lower);
+  AuditOptions other = options;
+  other.seed = 9;
+  EXPECT_NE(audited(at, other).of_table, a.of_table);
+  // More pairs than one run of 2048 draws has: the next has other noise.
+  other.pairs = 4096;
+  const AuditResult many = audited(at, other);
+  std::size_t same = 0;
+  for (std::size_t j = 0; j < 2048; ++j) same += many.of_table[j] == many.of_table[2048 + j];
+  EXPECT_LT(same, 50U);  // of the release grid; 5 expected
+}
+
+TEST(AuditRun, CountsAreThoseOfItsSamples) {
+  const AuditResult r = audited(case_of("output"), {.pairs = 500, .pilot = 100, .confidence = 0.9});
+  std::uint64_t k10 = 0, k01 = 0, above = 0;
+  for (std::size_t j = 0; j < 500; ++j) {
+    const bool table = r.of_table[j] > r.threshold, neighbor = r.of_neighbor[j] > r.threshold;
+    above += table ? 1 : 0;
+    k10 += neighbor && !table ? 1 : 0;
+    k01 += table && !neighbor ? 1 : 0;
+  }
+  EXPECT_EQ(r.neighbor_alone, k10);
+  EXPECT_EQ(r.table_alone, k01);
+  EXPECT_EQ(r.table_above, above);
+  EXPECT_EQ(r.mu_lower, coupled_mu_down(k10, k01, 500, 0.9));
+}
+
+TEST(AuditRun, ShowsProgressAndStops) {
+  const AuditCase at = case_of("output");
+  std::uint64_t last = 0;
+  AuditOptions options{.pairs = 5000, .pilot = 100};
+  options.progress = [&](std::uint64_t done, std::uint64_t all) {
+    EXPECT_GT(done, last);
+    EXPECT_EQ(all, 5100U);
+    last = done;
+  };
+  audited(at, options);
+  EXPECT_EQ(last, 5100U);
+  std::atomic<bool> stop{false};
+  options.stop = &stop;
+  options.progress = [&](std::uint64_t, std::uint64_t) { stop = true; };
+  EXPECT_THROW(audited(at, options), Interrupted);
+}
+
+TEST(AuditRun, IllegalOptionsAreRefused) {
+  const AuditCase at = case_of("output");
+  EXPECT_THROW(audited(at, {.pairs = 0}), BadInput);
+  EXPECT_THROW(audited(at, {.pairs = 10, .pilot = 0}), BadInput);
+  EXPECT_THROW(audited(at, {.pairs = 10, .pilot = 10, .confidence = 2}), BadInput);
+  EXPECT_THROW(audited(at, {.pairs = 10, .pilot = 10, .confidence = 1}), BadInput);
+  AuditCase two = at;
+  two.plan.budget.draws = 2;
+  EXPECT_THROW(audited(two, {.pairs = 10, .pilot = 10}), BadInput);
+  const AuditCase far = worst_known_case({1000, 2, 1}, {1, 1e-9}, {.mechanism = "dalalyan"});
+  EXPECT_THROW(audited(far, {.pairs = 10, .pilot = 10}), Infeasible);
+}
+
+}  // namespace
+}  // namespace gibbsite::testing
