@@ -247,12 +247,12 @@ void require_room(const Ledger& ledger, const Budget& budget, const PriceOf& pri
     // Of a fitted profile a part of --delta, which no epsilon makes smaller.
     const Decimal reveal = Decimal::up(price->reveal), left = state.left().reveal;
     if (price->reveal < 1 && reveal > left) {
-      throw BudgetSpent(
-          fmt::format("{}; {}", spent.what(),
-                      left > Decimal{}
-                          ? fmt::format("that goes with --delta: give at most {:.2g}",
-                                        two_digits_down(budget.delta * rough(left) / price->reveal))
-                          : "take a --mechanism without a delta of its own, such as path"));
+      throw BudgetSpent(fmt::format(
+          "{}; {}", spent.what(),
+          left > Decimal{}
+              ? fmt::format("that goes with --delta: give at most {:.2g}",
+                            two_digits_down(0.999 * budget.delta * rough(left) / price->reveal))
+              : "take a --mechanism without a delta of its own, such as path"));
     }
     const double epsilon = epsilon_that_fits(ledger, budget, price_of);
     throw BudgetSpent(
