@@ -1,5 +1,5 @@
-// An entry in a ledger of so many, beside the least that a lasting file costs: 256 bytes written and
-// synced, and a file renamed into place. TMPDIR names the disk.
+// An entry in a ledger of so many, beside the least that a lasting file costs: 256 bytes written
+// and synced, and a file renamed into place. TMPDIR names the disk.
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
 

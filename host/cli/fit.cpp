@@ -243,7 +243,8 @@ struct FitCommand {
       throw BadInput(
           "--ledger: a run with --seed has no guarantee to enter; leave one of them out");
     }
-    require_other_file(out, ledger_path, "--ledger");
+    require_not_of_ledger(out, ledger_path, "--out");
+    require_not_of_ledger(checkpoint, ledger_path, "--checkpoint");
     std::optional<Ledger> ledger(std::in_place, ledger_path);
     static_cast<void>(ledger->read());
     return ledger;

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +12,7 @@
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/version.hpp"
 #include "options.hpp"
@@ -17,6 +20,8 @@
 
 namespace gibbsite::cli {
 namespace {
+
+double rough(const Decimal& x) { return static_cast<double>(x.wide()); }
 
 bool fits(const Ledger& ledger, const std::optional<Guarantee>& price) {
   if (!price) return false;
@@ -34,6 +39,12 @@ double two_digits_down(double x) {
   return std::floor(x / unit) * unit;
 }
 
+// Where the search begins: far above the cap's epsilon nothing fits.
+double first_epsilon(const Ledger& ledger, const Budget& budget) {
+  return std::min(budget.epsilon / 2, 8 * ledger.read().terms.epsilon);
+}
+constexpr double least_of_first = 1e-3;
+
 // 0 for none. Of epsilons down to a thousandth; the price of a smaller one is smaller.
 double epsilon_that_fits(const Ledger& ledger, const Budget& budget, const PriceOf& price_of) {
   const auto fits_at = [&](double epsilon) {
@@ -46,7 +57,8 @@ double epsilon_that_fits(const Ledger& ledger, const Budget& budget, const Price
     }
   };
   double low = 0, high = budget.epsilon;
-  for (double at = high / 2; at > 1e-3 * budget.epsilon && !(low > 0); at /= 2) {
+  const double first = first_epsilon(ledger, budget);
+  for (double at = first; at > least_of_first * first && !(low > 0); at /= 2) {
     (fits_at(at) ? low : high) = at;
   }
   for (int i = 0; i < 6 && low > 0; ++i) {
@@ -57,8 +69,6 @@ double epsilon_that_fits(const Ledger& ledger, const Budget& budget, const Price
   const double rounded = two_digits_down(low);
   return fits_at(rounded) ? rounded : low;
 }
-
-double rough(const Decimal& x) { return static_cast<double>(x.wide()); }
 
 nlohmann::json json_of(const Charge& charge) {
   return {{"mu_squared", charge.mu_squared.text()},
@@ -120,9 +130,10 @@ std::string shown_state(const std::string& path, const LedgerState& state) {
   add("mu^2", &Charge::mu_squared);
   add("reveal", &Charge::reveal);
   add("tv", &Charge::tv);
-  std::string out = fmt::format("{}: {} release{} since {}\n\n{}\n{}", path, state.entries.size(),
-                                state.entries.size() == 1 ? "" : "s", state.terms.created,
-                                table(amounts), guarantee_words(state.terms));
+  std::string out =
+      fmt::format("{}: {} release{} since {}\n\n{}\n{}", shown(path), state.entries.size(),
+                  state.entries.size() == 1 ? "" : "s", shown(state.terms.created), table(amounts),
+                  guarantee_words(state.terms));
   const Guarantee so_far = guarantee_of(spent, state.terms.who);
   if (const double delta = delta_up(so_far, state.terms.epsilon); !state.entries.empty()) {
     out += fmt::format(
@@ -232,18 +243,50 @@ void require_room(const Ledger& ledger, const Budget& budget, const PriceOf& pri
   try {
     ledger.require_room(*price);
   } catch (const BudgetSpent& spent) {
+    const LedgerState state = ledger.read();
+    // Of a fitted profile a part of --delta, which no epsilon makes smaller.
+    const Decimal reveal = Decimal::up(price->reveal), left = state.left().reveal;
+    if (price->reveal < 1 && reveal > left) {
+      throw BudgetSpent(fmt::format(
+          "{}; {}", spent.what(),
+          left > Decimal{}
+              ? fmt::format("that goes with --delta: give at most {:.2g}",
+                            two_digits_down(0.999 * budget.delta * rough(left) / price->reveal))
+              : "take a --mechanism without a delta of its own, such as path"));
+    }
     const double epsilon = epsilon_that_fits(ledger, budget, price_of);
     throw BudgetSpent(
         fmt::format("{}; {}", spent.what(),
                     epsilon > 0 ? fmt::format("--epsilon {:.3g} at this --delta would fit", epsilon)
-                                : "no smaller --epsilon fits either: the budget is spent"));
+                                : fmt::format("no --epsilon from {:.2g} on does, at this --delta",
+                                              least_of_first * first_epsilon(ledger, budget))));
   }
 }
 
 std::string entered_line(const Ledger& ledger) {
-  const LedgerState state = ledger.read();
-  const double share = rough(state.left().mu_squared) / rough(state.terms.caps.mu_squared);
-  return fmt::format("Entered: in {}, {:.3g} % of its mu^2 is left\n", ledger.path(), 100 * share);
+  try {
+    const LedgerState state = ledger.read();
+    const double share = rough(state.left().mu_squared) / rough(state.terms.caps.mu_squared);
+    return fmt::format("Entered: in {}, {:.3g} % of its mu^2 is left\n", ledger.path(),
+                       100 * share);
+  } catch (const Error&) {  // the release is out: that the ledger is locked now is no failure
+    return fmt::format("Entered: in {}\n", ledger.path());
+  }
+}
+
+void require_not_of_ledger(const std::string& out, const std::string& ledger, const char* option) {
+  require_other_file(out, ledger, "--ledger", option);
+  // A file of that name would be taken for the ledger's journal, and removed.
+  namespace fs = std::filesystem;
+  const auto whole = [](const std::string& path) {
+    std::error_code ignored;
+    return fs::weakly_canonical(fs::absolute(path, ignored), ignored).string();
+  };
+  for (const char* const suffix : {"-journal", "-wal", "-shm"}) {
+    if (out.empty() || (whole(out) != whole(ledger) + suffix)) continue;
+    throw BadInput(
+        fmt::format("{}: {} is the name of the journal of --ledger; give another", option, out));
+  }
 }
 
 }  // namespace gibbsite::cli

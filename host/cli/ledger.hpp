@@ -12,11 +12,16 @@ namespace gibbsite::cli {
 /// What a release at that budget would be charged; none where there is none.
 using PriceOf = std::function<std::optional<Guarantee>(const Budget&)>;
 
-/// Throws BudgetSpent, with the largest epsilon that would fit at this delta, where the release at
-/// `budget` does not fit; BadInput as Ledger::require_room.
+/// Throws BudgetSpent, with the largest epsilon that would fit at this delta, or the largest delta
+/// where the release's reveal is too large, where the release at `budget` does not fit; BadInput as
+/// Ledger::require_room.
 void require_room(const Ledger& ledger, const Budget& budget, const PriceOf& price_of);
 
-/// "Entered: release 3 in FILE, 41 % of its mu^2 is left", with its end.
+/// "Entered: in FILE, 41 % of its mu^2 is left", with its end; without the share where the ledger
+/// cannot be read now.
 std::string entered_line(const Ledger& ledger);
+
+/// Throws BadInput when `out` is the ledger's file or one that SQLite makes beside it.
+void require_not_of_ledger(const std::string& out, const std::string& ledger, const char* option);
 
 }  // namespace gibbsite::cli

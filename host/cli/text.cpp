@@ -26,7 +26,7 @@ std::size_t columns_of(const std::string& text) {
 }
 
 std::string in_options(std::string_view message) {
-  constexpr std::array<std::string_view, 31> fields{"model",
+  constexpr std::array<std::string_view, 34> fields{"model",
                                                     "prior_precision",
                                                     "step_size",
                                                     "iterations",
@@ -56,7 +56,10 @@ std::string in_options(std::string_view message) {
                                                     "prior",
                                                     "trim",
                                                     "variance",
-                                                    "ball"};
+                                                    "ball",
+                                                    "ledger",
+                                                    "reveal_share",
+                                                    "tv_share"};
   std::string out;
   for (std::size_t at = 0; at < message.size();) {
     const std::size_t end = message[at] == '`' ? message.find('`', at + 1) : std::string_view::npos;

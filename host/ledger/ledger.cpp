@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -98,9 +100,10 @@ std::string chain_of(const LedgerState& state) {
 }
 
 double number_of(const std::string& path, const std::string& text) {
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0') refuse_edited(path, "a number");
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);  // of no locale
+  if (error != std::errc{} || stop != end) refuse_edited(path, "a number");
   return value;
 }
 
@@ -151,9 +154,11 @@ LedgerState state_of(Database& file) {
     throw BadInput(fmt::format("{}: is a ledger of form {}, this program reads {}; use a newer one",
                                path, pragma("user_version"), form));
   }
-  Statement schema(file,
-                   "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE "
-                   "'sqlite\\_%' ESCAPE '\\' ORDER BY name DESC");
+  // ANALYZE is free to leave what it counted.
+  Statement schema(
+      file,
+      "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND NOT (type = 'table' AND "
+      "name LIKE 'sqlite\\_stat%' ESCAPE '\\') ORDER BY name DESC");
   for (const std::string_view table : {terms_table, entry_table}) {
     if (!schema.step() || schema.text(0) != table) refuse_edited(path, "its tables");
   }
@@ -203,9 +208,10 @@ class Memory {
       const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): none sets it
       return std::string(value == nullptr ? "" : value);
     };
-    if (folder_.empty() && !variable("XDG_STATE_HOME").empty()) {
+    // From another folder a relative one would be another memory: XDG has it ignored.
+    if (folder_.empty() && variable("XDG_STATE_HOME").starts_with('/')) {
       folder_ = variable("XDG_STATE_HOME") + "/gibbsite/ledgers";
-    } else if (folder_.empty() && !variable("HOME").empty()) {
+    } else if (folder_.empty() && variable("HOME").starts_with('/')) {
       folder_ = variable("HOME") + "/.local/state/gibbsite/ledgers";
     }
     const bool legal = id.size() == 32 && id.find_first_not_of("0123456789abcdef") == id.npos;
@@ -213,10 +219,9 @@ class Memory {
   }
 
   void require_no_rollback(const std::string& path, const LedgerState& state) const {
-    std::ifstream file(file_);
-    std::uint64_t entries = 0;
-    std::string chain;
-    if (file_.empty() || !(file >> entries >> chain)) return;
+    const auto seen = remembered(path);
+    if (!seen) return;
+    const auto& [entries, chain] = *seen;
     const bool there = entries <= state.entries.size();
     const std::string here = !there        ? ""
                              : entries > 0 ? state.entries[entries - 1].chain
@@ -231,7 +236,8 @@ class Memory {
         file_));
   }
 
-  // Lags where it cannot be written, or two write at once: it never runs ahead of the file.
+  // Called while the file is locked, so that the last one to write it saw the most. It never runs
+  // ahead of the file; it lags where it cannot be written.
   bool note(const LedgerState& state) const {
     if (file_.empty()) return false;
     try {
@@ -243,8 +249,32 @@ class Memory {
       return false;
     }
   }
+  // Where it is behind: another writer was killed before it noted.
+  void catch_up(const std::string& path, const LedgerState& state) const {
+    const auto seen = remembered(path);
+    if (!seen || seen->first < state.entries.size()) note(state);
+  }
 
  private:
+  // Damage is refused: to take it for nothing would let an older copy pass.
+  [[nodiscard]] std::optional<std::pair<std::uint64_t, std::string>> remembered(
+      const std::string& path) const {
+    std::error_code error;
+    const auto status = fs::status(file_, error);
+    if (file_.empty() || !fs::exists(status)) return std::nullopt;
+    if (fs::is_regular_file(status)) {
+      std::ifstream file(file_);
+      if (!file) return std::nullopt;  // another user's
+      std::uint64_t entries = 0;
+      std::string chain;
+      if (file >> entries >> chain) return std::pair(entries, chain);
+    }
+    throw BadInput(
+        fmt::format("{}: what this machine saw of it last, {}, is damaged; make sure that this is "
+                    "the copy that has every entry, then remove that file",
+                    path, file_));
+  }
+
   std::string folder_, file_;
 };
 
@@ -285,6 +315,38 @@ void require_room_in(const std::string& path, const LedgerState& state,
   }
 }
 
+// A journal of its own file, deleted at the commit; synced as far as disks go.
+void begin_journal(Database& file) {
+  if (file.text("PRAGMA journal_mode=DELETE") != "delete") {
+    throw BadInput(file.path() +
+                   ": its journal is of another kind and in use; close what has it open");
+  }
+  file.execute("PRAGMA synchronous=EXTRA");
+}
+
+// Never before the last entry's.
+std::string time_of_entry(const std::string& path, const LedgerState& state,
+                          Clock::time_point now) {
+  const std::string time = utc(now);
+  if (state.entries.empty()) return time;
+  const std::string& last = state.entries.back().time;
+  if (utc(now + clock_slack) < last) {
+    throw BadInput(
+        fmt::format("{}: its last entry is of {}, the clock says {}: set the clock, or wait", path,
+                    last, time));
+  }
+  return std::max(time, last);
+}
+
+// After a commit, under a lock again: others may have entered since, and must not be forgotten.
+void note_what_is_there(Database& file, const Memory& memory) {
+  try {
+    Transaction transaction(file, "BEGIN");
+    memory.note(state_of(file));
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): it is entered; the memory lags
+  }
+}
+
 }  // namespace
 
 Charge LedgerState::spent() const {
@@ -308,6 +370,14 @@ Ledger Ledger::create(const std::string& path, double epsilon, double delta, con
   randombytes_buf(id.data(), id.size());
   for (const unsigned char byte : id) terms.id += fmt::format("{:02x}", byte);
 
+  // SQLite would play them back into the new one.
+  for (const char* const suffix : {"-journal", "-wal"}) {
+    std::error_code error;
+    if (!fs::exists(path + suffix, error)) continue;
+    throw BadInput(fmt::format(
+        "{}: {}{} is what was left of another of that name; give another name, or remove it", path,
+        path, suffix));
+  }
   Temporary place(path, Temporary::Kind::file, 0600);
   {
     Database file(place.name(), Database::Mode::create, options.patience);
@@ -343,22 +413,29 @@ LedgerState Ledger::read() const {
   Database file(path_, writable ? Database::Mode::write : Database::Mode::read, options_.patience);
   Transaction transaction(file, "BEGIN");
   LedgerState state = state_of(file);
-  Memory(options_, state.terms.id).require_no_rollback(path_, state);
+  const Memory memory(options_, state.terms.id);
+  memory.require_no_rollback(path_, state);
+  memory.catch_up(path_, state);
   return state;
 }
 
 void Ledger::require_room(const Guarantee& guarantee) const {
-  require_room_in(path_, read(), guarantee);
+  require_plain_file(path_);
+  Database file(path_, Database::Mode::write, options_.patience);
+  begin_journal(file);
+  Transaction transaction(file, "BEGIN IMMEDIATE");
+  const LedgerState state = state_of(file);
+  Memory(options_, state.terms.id).require_no_rollback(path_, state);
+  require_room_in(path_, state, guarantee);
+  static_cast<void>(time_of_entry(path_, state, options_.clock()));
+  // Into the journal and back: what cannot be written is found before the work.
+  file.execute(fmt::format("PRAGMA user_version={}", form));
 }
 
 std::uint64_t Ledger::enter(const Release& release) const {
   require_plain_file(path_);
   Database file(path_, Database::Mode::write, options_.patience);
-  // A journal of its own file, deleted at the commit; synced as far as disks go.
-  if (file.text("PRAGMA journal_mode=DELETE") != "delete") {
-    throw BadInput(path_ + ": its journal is of another kind and in use; close what has it open");
-  }
-  file.execute("PRAGMA synchronous=EXTRA");
+  begin_journal(file);
   Transaction transaction(file, "BEGIN IMMEDIATE");
   LedgerState state = state_of(file);
   const Memory memory(options_, state.terms.id);
@@ -374,21 +451,12 @@ std::uint64_t Ledger::enter(const Release& release) const {
         entry.number, entry.time));
   }
   LedgerEntry entry{state.entries.size() + 1,
-                    utc(options_.clock()),
+                    time_of_entry(path_, state, options_.clock()),
                     release.command,
                     charge_up(release.guarantee),
                     release.key_hash,
                     release.digest,
                     {}};
-  if (!state.entries.empty()) {
-    const std::string& last = state.entries.back().time;
-    if (utc(options_.clock() + clock_slack) < last) {
-      throw BadInput(
-          fmt::format("{}: its last entry is of {}, the clock says {}: set the clock, or wait",
-                      path_, last, entry.time));
-    }
-    entry.time = std::max(entry.time, last);
-  }
   entry.chain = chain_of(chain_of(state), entry);
   Statement insert(file, "INSERT INTO entry VALUES(?,?,?,?,?,?,?,?,?)");
   insert.bind(static_cast<std::int64_t>(entry.number)).bind(entry.time).bind(entry.command);
@@ -396,14 +464,15 @@ std::uint64_t Ledger::enter(const Release& release) const {
   insert.bind(entry.charge.tv.text()).bind(entry.key_hash).bind(entry.digest).bind(entry.chain);
   static_cast<void>(insert.step());
   transaction.commit();
-  state.entries.push_back(entry);
-  memory.note(state);
+  note_what_is_there(file, memory);
   return entry.number;
 }
 
 bool Ledger::has_memory() const {
-  const LedgerState state = read();
-  return Memory(options_, state.terms.id).note(state);
+  const Memory memory(options_, read().terms.id);
+  Database file(path_, Database::Mode::read, options_.patience);
+  Transaction transaction(file, "BEGIN");
+  return memory.note(state_of(file));
 }
 
 }  // namespace gibbsite

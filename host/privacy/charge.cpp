@@ -54,10 +54,11 @@ Charge caps_down(double epsilon, double delta, const DeltaShares& shares) {
                   Decimal::down(Wide(delta) * Wide(shares.tv) / gap_price(epsilon))};
   };
   if (caps().tv == Decimal{}) {
-    throw BadInput(fmt::format(
-        "epsilon: {} leaves no room for what computed noise is off by, (1+e^epsilon) times which "
-        "comes off delta; give a smaller one",
-        epsilon));
+    throw BadInput(
+        fmt::format("epsilon: {} leaves delta {} no room for what computed noise is off by, "
+                    "(1+e^epsilon) times "
+                    "which comes off delta; give a smaller epsilon or a larger delta",
+                    epsilon, delta));
   }
   while (!(delta_up(guarantee_of(caps(), {}), epsilon) <= delta)) mu *= 1 - 1e-12;
   return caps();

@@ -1,4 +1,5 @@
 // Releases that a ledger counts, on the command line.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -109,6 +110,55 @@ TEST_F(LedgerCli, ACheckpointFinishesOnce) {
   expect_error(fit_to("2.json", run), 2, "this very release is entry 1 of ");
   EXPECT_FALSE(std::filesystem::exists(folder.path("2.json")));
   EXPECT_EQ(shown()["releases"].size(), 1U);
+}
+
+// Of a fitted profile the reveal is a part of delta: no epsilon helps, the delta that is named
+// does.
+TEST_F(LedgerCli, ARevealThatIsTooLargeIsOneOfDelta) {
+  make();
+  const auto at = [&](const std::string& delta) {
+    std::vector<std::string> run = fit({"--mechanism", "objective", "--quiet", "--out", "1.json",
+                                        "--ledger", "l", "--epsilon", "0.1", "--delta", delta});
+    run.erase(run.begin() + 5, run.begin() + 9);
+    return gibbsite(run);
+  };
+  const Outcome refused = at("1e-4");
+  EXPECT_EQ(refused.status, 5);
+  EXPECT_THAT(refused.err, HasSubstr("of reveal, "));
+  EXPECT_THAT(refused.err, Not(HasSubstr("--epsilon")));
+  const std::string before = "give at most ";
+  const std::size_t found = refused.err.find(before);
+  ASSERT_NE(found, std::string::npos) << refused.err;
+  const std::string delta = refused.err.substr(found + before.size());
+  EXPECT_EQ(at(delta.substr(0, delta.find('\n'))).status, 0) << delta;
+}
+
+// What fits is found from afar too.
+TEST_F(LedgerCli, AnEpsilonThatFitsIsNamedForAHugeOne) {
+  make();
+  std::vector<std::string> run =
+      fit({"--mechanism", "output-pure", "--quiet", "--out", "1.json", "--ledger", "l"});
+  const auto at = std::ranges::find(run, "--epsilon") + 1;
+  *at = "700";
+  const Outcome refused = gibbsite(run);
+  EXPECT_EQ(refused.status, 5);
+  const std::size_t found = refused.err.find("--epsilon ");
+  ASSERT_NE(found, std::string::npos) << refused.err;
+  *at = refused.err.substr(found + 10, refused.err.find(' ', found + 10) - found - 10);
+  EXPECT_EQ(gibbsite(run).status, 0) << *at;
+}
+
+// SQLite would remove it, after the budget was spent.
+TEST_F(LedgerCli, NothingIsWrittenOverItsJournal) {
+  make();
+  std::filesystem::create_symlink("l", folder.path("link"));
+  for (const char* name : {"l-journal", "./l-wal", "l-shm"}) {
+    expect_error(fit_to(name), 2, "is the name of the journal of --ledger");
+    expect_error(fit_to("1.json", {"--checkpoint", name}), 2, "--checkpoint: ");
+    expect_error(gibbsite(fit({"--out", name, "--ledger", "link"})), 2, "--out: ");
+    EXPECT_FALSE(std::filesystem::exists(folder.path(name)));
+  }
+  EXPECT_EQ(fit_to("l-journal.json", {"--quiet"}).status, 0);
 }
 
 TEST_F(LedgerCli, AReleaseThatIsLostIsPaidForAndThatIsSaid) {

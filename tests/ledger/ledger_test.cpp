@@ -224,6 +224,7 @@ TEST_F(LedgerFile, EveryEditOfARowIsSeen) {
     static_cast<void>(ledger.enter(release(0.01, number)));
   }
   std::filesystem::remove_all(folder.path("memory"));
+  folder.write("memory", "");  // nor can a new one be made
   const std::string whole = folder.read("people.ledger");
   const auto refused = [&](const std::string& edit) {
     sql("people.ledger", edit);
@@ -255,6 +256,11 @@ TEST_F(LedgerFile, EveryEditOfARowIsSeen) {
   refused("CREATE TABLE more(x)");
   refused("CREATE TRIGGER t BEFORE INSERT ON entry BEGIN DELETE FROM entry; END");
   refused("CREATE VIEW v AS SELECT 1");
+  refused(
+      "PRAGMA writable_schema=1; INSERT INTO sqlite_schema VALUES('trigger', 'sqlite_t', "
+      "'entry', 0, 'CREATE TRIGGER sqlite_t AFTER INSERT ON entry BEGIN SELECT 1; END')");
+  sql("people.ledger", "ANALYZE");
+  EXPECT_EQ(ledger.read().entries.size(), 3U);
   // The software's name alone says nothing.
   sql("people.ledger", "UPDATE terms SET software = 'x'");
   EXPECT_EQ(ledger.read().entries.size(), 3U);
@@ -270,6 +276,7 @@ TEST_F(LedgerFile, ACapBelowWhatIsSpentIsRefused) {
   static_cast<void>(ledger.enter(release(0.1, "1")));
   const LedgerState state = ledger.read();
   std::filesystem::remove_all(folder.path("memory"));
+  folder.write("memory", "");  // nor can a new one be made
   const auto chained = [](const std::vector<std::string>& row) {
     std::string text;
     for (const std::string& cell : row) {
@@ -328,6 +335,95 @@ TEST_F(LedgerFile, CopiesThatAreOlderAreNoticedWhereTheMemoryIs) {
   folder.write("file", "");
   const LedgerOptions nowhere{10s, folder.path("file/below"), options().clock};
   EXPECT_FALSE(Ledger(moved.path(), nowhere).has_memory());
+}
+
+// Two writers, or one that is killed after its commit, may leave a memory that lags.
+TEST_F(LedgerFile, AMemoryThatLagsCatchesUpWhenTheLedgerIsRead) {
+  const Ledger ledger = made();
+  const std::string note = "memory/" + ledger.read().terms.id;
+  static_cast<void>(ledger.enter(release(0.01, "1")));
+  const std::string old = folder.read("people.ledger"), old_note = folder.read(note);
+  static_cast<void>(ledger.enter(release(0.01, "2")));
+  const std::string current_note = folder.read(note);
+  ASSERT_NE(current_note, old_note);
+  folder.write(note, old_note);
+  EXPECT_EQ(ledger.read().entries.size(), 2U);
+  EXPECT_EQ(folder.read(note), current_note);
+  folder.write("people.ledger", old);
+  expect_refused([&] { static_cast<void>(ledger.read()); }, ledger.path(), "2 were seen here");
+}
+
+TEST_F(LedgerFile, ADamagedMemoryIsNotTakenForNone) {
+  const Ledger ledger = made();
+  const std::string note = "memory/" + ledger.read().terms.id;
+  for (const char* text : {"", "\n", "garbage", "99999999999999999999 x", "3"}) {
+    folder.write(note, text);
+    expect_refused([&] { static_cast<void>(ledger.read()); }, ledger.path(), "is damaged");
+  }
+  std::filesystem::remove(folder.path(note));
+  ASSERT_EQ(mkfifo(folder.path(note).c_str(), 0600), 0);  // which nobody writes to
+  expect_refused([&] { static_cast<void>(ledger.read()); }, ledger.path(), "is damaged");
+  std::filesystem::remove(folder.path(note));
+  EXPECT_NO_THROW(static_cast<void>(ledger.read()));
+}
+
+TEST_F(LedgerFile, ARelativeStateFolderIsNone) {
+  const char* const home = getenv("HOME");
+  const std::string was = home == nullptr ? "" : home;
+  setenv("XDG_STATE_HOME", "relative", 1);
+  setenv("HOME", "relative", 1);
+  LedgerOptions unset = options();
+  unset.memory = "";
+  const Ledger ledger = Ledger::create(folder.path("l"), 1, 1e-6, {}, {}, unset);
+  EXPECT_FALSE(ledger.has_memory());
+  EXPECT_FALSE(std::filesystem::exists("relative"));
+  unsetenv("XDG_STATE_HOME");
+  was.empty() ? unsetenv("HOME") : setenv("HOME", was.c_str(), 1);
+}
+
+// Hours of work come between the look and the entry.
+TEST_F(LedgerFile, ALookFindsWhatTheEntryWouldStumbleOn) {
+  const Ledger ledger = made();
+  static_cast<void>(ledger.enter(release(0.01, "1")));
+  const std::string before = folder.read("people.ledger");
+  ledger.require_room({.mu = 0.01});
+  EXPECT_EQ(folder.read("people.ledger"), before);
+  EXPECT_THAT(folder.names(), ::testing::ElementsAre("memory", "people.ledger"));
+  const auto refused = [&](const std::string& what) {
+    const Ledger hasty(ledger.path(), options(50ms));
+    expect_refused([&] { hasty.require_room({.mu = 0.01}); }, ledger.path(), what);
+  };
+  now -= 1h;
+  refused("its last entry is of 2027-01-15T08:00:00Z");
+  now += 1h;
+  sqlite3* file = nullptr;
+  ASSERT_EQ(sqlite3_open(ledger.path().c_str(), &file), SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(file, "PRAGMA journal_mode=wal; SELECT * FROM entry", nullptr, nullptr, nullptr),
+      SQLITE_OK);
+  refused("is locked by another program");
+  sqlite3_close(file);
+  ledger.require_room({.mu = 0.01});
+  // The folder, where the journal has to go.
+  ASSERT_EQ(chmod(folder.path().c_str(), 0555), 0);
+  ASSERT_EQ(chmod(ledger.path().c_str(), 0666), 0);
+  const bool is_root = geteuid() == 0;  // whom no right stops
+  ASSERT_TRUE(!is_root || seteuid(65534) == 0);
+  refused("cannot be written to; make it and its folder writable");
+  ASSERT_TRUE(!is_root || seteuid(0) == 0);
+  ASSERT_EQ(chmod(folder.path().c_str(), 0700), 0);
+  EXPECT_EQ(ledger.read().entries.size(), 1U);
+}
+
+// A journal would be played back into whatever bears its name.
+TEST_F(LedgerFile, IsNotMadeBesideAnothersJournal) {
+  for (const char* suffix : {"-journal", "-wal"}) {
+    folder.write(std::string("people.ledger").append(suffix), "x");
+    expect_refused([&] { static_cast<void>(made()); }, folder.path("people.ledger"),
+                   "is what was left of another");
+    std::filesystem::remove(folder.path("people.ledger") + suffix);
+  }
+  EXPECT_NO_THROW(static_cast<void>(made()));
 }
 
 TEST_F(LedgerFile, ALockIsWaitedForAndThenNamed) {

@@ -46,7 +46,7 @@ struct LedgerOptions {
   /// For how long another program's lock is waited for.
   std::chrono::milliseconds patience{10'000};
   /// Where this user's machine remembers how far each ledger was: a copy that is older is noticed.
-  /// Empty: $XDG_STATE_HOME/gibbsite/ledgers, or that of ~/.local/state.
+  /// Empty: $XDG_STATE_HOME/gibbsite/ledgers, or that of ~/.local/state; no relative one.
   std::string memory{};
   /// What time it is.
   std::function<std::chrono::system_clock::time_point()> clock = std::chrono::system_clock::now;
@@ -67,8 +67,10 @@ class Ledger {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] LedgerState read() const;
 
-  /// Throws BudgetSpent where it would not fit, and BadInput where it protects other neighbors: for
-  /// a look before the work. What it finds may have changed when `enter` is called.
+  /// Throws what `enter` would of a release of that guarantee, all but the entry: BudgetSpent where
+  /// it would not fit, BadInput where it protects other neighbors, where the clock is behind and
+  /// where the file cannot be written to. For a look before the work; what it finds may have
+  /// changed when `enter` is called.
   void require_room(const Guarantee& guarantee) const;
 
   struct Release {
