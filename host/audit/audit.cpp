@@ -190,22 +190,28 @@ AuditResult audit(const AuditCase& at, Backend& backend, const AuditOptions& opt
   out.neighbor_alone = c.neighbor_alone;
   out.table_alone = c.table_alone;
   out.table_above = c.table_above;
-  // Two bounds, or three, that hold together at the confidence; all that follows is theirs.
-  const double bounds = out.measure == AuditMeasure::mu ? 2 : 3;
-  const double level = (1 - options.confidence) / bounds;
-  out.advantage_lower = std::max(0.0, clopper_pearson_down(c.neighbor_alone, out.pairs, level) -
-                                          clopper_pearson_up(c.table_alone, out.pairs, level));
+  const auto advantage_at = [&](double risk) {
+    // Two bounds, or three, that hold together; all that follows is theirs.
+    const double level = risk / (out.measure == AuditMeasure::mu ? 2 : 3);
+    return std::max(0.0, clopper_pearson_down(c.neighbor_alone, out.pairs, level) -
+                             clopper_pearson_up(c.table_alone, out.pairs, level));
+  };
+  const auto epsilon_at = [&](double confidence) {
+    return coupled_epsilon_down(c.neighbor_alone, c.table_alone, c.table_above, out.pairs, delta,
+                                confidence);
+  };
+  out.advantage_lower = advantage_at(1 - options.confidence);
   out.advantage_claimed = advantage_up(claim);
   out.mu_lower = mu_of_advantage_down(out.advantage_lower);
   out.mu_claimed = out.advantage_claimed < 1 ? mu_of_advantage_down(out.advantage_claimed)
                                              : std::numeric_limits<double>::infinity();
   out.epsilon_lower = out.epsilon_claimed = std::numeric_limits<double>::quiet_NaN();
-  out.refuted = out.advantage_lower > out.advantage_claimed;
+  const double risk = std::min(refutes_wrongly, 1 - options.confidence);
+  out.refuted = advantage_at(risk) > out.advantage_claimed;
   if (out.measure == AuditMeasure::epsilon) {
     out.epsilon_claimed = at.plan.budget.epsilon;
-    out.epsilon_lower = coupled_epsilon_down(c.neighbor_alone, c.table_alone, c.table_above,
-                                             out.pairs, delta, options.confidence);
-    out.refuted = out.refuted || out.epsilon_lower > out.epsilon_claimed;
+    out.epsilon_lower = epsilon_at(options.confidence);
+    out.refuted = out.refuted || epsilon_at(1 - risk) > out.epsilon_claimed;
   }
   out.of_table = std::move(found.of_table);
   out.of_neighbor = std::move(found.of_neighbor);

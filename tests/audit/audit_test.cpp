@@ -364,6 +364,18 @@ TEST(AuditRun, CountsAreThoseOfItsSamples) {
   EXPECT_EQ(r.mu_lower, coupled_mu_down(k10, k01, 500, 0.9));
 }
 
+TEST(AuditRun, ABoundAboveItsClaimRefutesAtOneInAMillion) {
+  // A claim a little below the truth: the bound at 50 % is above it, that at 1 - 1e-6 is not.
+  AuditCase at = case_of("output");
+  AuditOptions options{.pairs = 2000, .pilot = 200, .confidence = 0.5, .seed = 5};
+  at.plan.offers[at.plan.chosen].guarantee.mu *= 0.93;
+  const AuditResult chance = audited(at, options);
+  EXPECT_GT(chance.reach(), 1);
+  EXPECT_FALSE(chance.refuted);
+  at.plan.offers[at.plan.chosen].guarantee.mu *= 0.5;
+  EXPECT_TRUE(audited(at, options).refuted);
+}
+
 TEST(AuditRun, ShowsProgressAndStops) {
   const AuditCase at = case_of("output");
   std::uint64_t last = 0;

@@ -65,6 +65,10 @@ struct AuditOptions {
   const std::atomic<bool>* stop = nullptr;
 };
 
+/// How often a true claim may be called refuted, whatever the confidence of the bounds shown: those
+/// of a tight claim are above it by chance as often as they say.
+inline constexpr double refutes_wrongly = 1e-6;
+
 /// What a bound is about: mu, or, where the claim is an epsilon of its own, that epsilon.
 enum class AuditMeasure { mu, epsilon };
 
@@ -80,7 +84,7 @@ struct AuditResult {
   double mu_claimed = 0;  ///< of the claim's largest TPR - FPR; infinite where that is 1
   /// At the budget's delta; NaN unless measured.
   double epsilon_lower = 0, epsilon_claimed = 0;
-  bool refuted = false;
+  bool refuted = false;  ///< the bounds of these counts at 1 - refutes_wrongly are above the claim
   double seconds = 0;
   std::vector<double> of_table, of_neighbor;  ///< [pairs] the statistic
 
