@@ -37,7 +37,7 @@ struct Finding {
   AuditResult result;
   [[nodiscard]] std::string_view mechanism() const { return name_of(at.plan.offer().mechanism); }
 };
-struct LeftOut {
+struct NotAudited {
   std::string mechanism, why;
 };
 
@@ -69,7 +69,7 @@ struct AuditCommand {
 
     std::optional<Dataset> data;
     if (of_table) data = read();
-    std::vector<LeftOut> left_out;
+    std::vector<NotAudited> left_out;
     std::vector<Finding> found;
     for (const std::string& name : names()) {
       stop_if_asked();
@@ -194,7 +194,7 @@ struct AuditCommand {
   }
 
   [[nodiscard]] static std::string text(const std::vector<Finding>& found,
-                                        const std::vector<LeftOut>& left_out,
+                                        const std::vector<NotAudited>& left_out,
                                         const AuditOptions& options, const Backend& engines) {
     const Plan& first = found.front().at.plan;
     std::string out = fmt::format("{}; {} pairs of runs, seed {}\nbackend {}: {}\n\n",
@@ -214,7 +214,7 @@ struct AuditCommand {
     for (const Finding& one : found) {
       out += fmt::format("{}: {}\n", one.mechanism(), one.at.pair);
     }
-    for (const LeftOut& one : left_out) {
+    for (const NotAudited& one : left_out) {
       out += fmt::format("left out: {}: {}\n", one.mechanism, one.why);
     }
     return out + what_it_says + "\n";
@@ -239,7 +239,7 @@ struct AuditCommand {
   static std::string bracketed() { return fmt::format("[{}]", is_private); }
 
   [[nodiscard]] nlohmann::json as_json(const std::vector<Finding>& found,
-                                       const std::vector<LeftOut>& left_out,
+                                       const std::vector<NotAudited>& left_out,
                                        const AuditOptions& options, const Backend& engines) const {
     const Plan& first = found.front().at.plan;
     nlohmann::json out{{"schema", "gibbsite-audit/1"},
@@ -286,7 +286,7 @@ struct AuditCommand {
            {"refuted", r.refuted},
            {"seconds", r.seconds}});
     }
-    for (const LeftOut& one : left_out) {
+    for (const NotAudited& one : left_out) {
       out["left_out"].push_back({{"mechanism", one.mechanism}, {"why", one.why}});
     }
     return out;
