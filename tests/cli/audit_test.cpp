@@ -147,5 +147,22 @@ TEST_F(Audit, BadInputIsOneLine) {
   expect_error(gibbsite(with("--mechanism", "dalalyan")), 4, "--mechanism dalalyan: needs ");
 }
 
+TEST_F(Audit, InterruptedItEndsInOneLineWithNothingWritten) {
+  std::vector<std::string> command = quick("whitened", {"--progress", "--plot", "p.svg"});
+  std::erase(command, "--quiet");
+  std::ranges::replace(command, "400", "1000000");
+  command.insert(command.begin(), GIBBSITE_CLI);
+  Process process(command, folder.path());
+  ASSERT_TRUE(process.wait_until([&] {
+    return process.err_so_far().find("auditing whitened: ") != std::string::npos;
+  })) << process.err_so_far();
+  process.send(SIGINT);
+  const Outcome out = process.wait();
+  EXPECT_EQ(out.status, 130);
+  EXPECT_EQ(out.out, "");
+  EXPECT_THAT(out.err, ::testing::EndsWith("gibbsite: interrupted; nothing was written\n"));
+  EXPECT_EQ(made(), std::vector<std::string>{});
+}
+
 }  // namespace
 }  // namespace gibbsite::testing
