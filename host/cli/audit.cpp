@@ -344,10 +344,7 @@ void define_audit(CLI::App& app) {
       ->type_name("FILE");
   app.add_flag("--force", command->force, "replace the file of --plot if there is one");
   app.add_option("--backend", command->backend, "auto, reference, cpu or cuda")->type_name("NAME");
-  auto* quiet = app.add_flag("--quiet", command->quiet, "show no progress");
-  app.add_flag("--progress", command->progress,
-               "off a terminal, a line of progress every second instead of every five")
-      ->excludes(quiet);
+  add_progress(app, command->quiet, command->progress, "show no progress");
   app.callback([command] { command->run(); });
 }
 

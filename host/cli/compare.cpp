@@ -433,10 +433,7 @@ void define_compare(CLI::App& app) {
   app.add_option("--svg", command->svg, "draw accuracy against ε")->type_name("FILE");
   app.add_flag("--force", command->force, "replace the files of --json and --svg if there are any");
   app.add_option("--backend", command->backend, "auto, reference, cpu or cuda")->type_name("NAME");
-  auto* quiet = app.add_flag("--quiet", command->quiet, "show no progress");
-  app.add_flag("--progress", command->progress,
-               "off a terminal, a line of progress every second instead of every five")
-      ->excludes(quiet);
+  add_progress(app, command->quiet, command->progress, "show no progress");
   app.callback([command] { command->run(); });
 }
 

@@ -420,10 +420,7 @@ void define_fit(CLI::App& app) {
       "remove those files when the run ends, however it ends; alone with --data: now");
   add_count(app, "--seed", command->seed,
             "reproducible noise, no guarantee: the certificate is void", 0);
-  auto* quiet = app.add_flag("--quiet", command->quiet, "print nothing but warnings and errors");
-  app.add_flag("--progress", command->progress,
-               "off a terminal, a line of progress every second instead of every five")
-      ->excludes(quiet);
+  add_progress(app, command->quiet, command->progress, "print nothing but warnings and errors");
   app.add_option("--ledger", command->ledger_path,
                  "budget of all releases about these people (gibbsite ledger create): this one is "
                  "entered, or refused with status 5")

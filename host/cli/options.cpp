@@ -128,6 +128,13 @@ namespace {
 }
 }  // namespace
 
+void add_progress(CLI::App& app, bool& quiet, bool& progress, const std::string& help_of_quiet) {
+  CLI::Option* const flag = app.add_flag("--quiet", quiet, help_of_quiet);
+  app.add_flag("--progress", progress,
+               "off a terminal, a line of progress every second instead of every five")
+      ->excludes(flag);
+}
+
 void require_new(const std::string& out, bool force, const char* option) {
   namespace fs = std::filesystem;
   std::error_code absent;

@@ -44,6 +44,8 @@ void require_other_file(const std::string& out, const std::string& input, const 
 void require_writable(const std::string& path, const char* option);
 
 CLI::Option* add_force(CLI::App& app, bool& force);
+/// --quiet and --progress, one of them.
+void add_progress(CLI::App& app, bool& quiet, bool& progress, const std::string& help_of_quiet);
 /// Throws BadInput when `out` is a file or a link to one and may not be replaced; a device or a
 /// pipe may always be written to.
 void require_new(const std::string& out, bool force, const char* option = "--out");

@@ -293,10 +293,7 @@ void define_sample(CLI::App& app) {
       ->allow_extra_args(false);
   app.add_flag("--npy", command->npy, "draws.npy too: [chains x draws x parameters]");
   app.add_flag("--json", command->json, "print the summary as JSON");
-  auto* quiet = app.add_flag("--quiet", command->quiet, "print nothing but warnings and errors");
-  app.add_flag("--progress", command->progress,
-               "off a terminal, a line of progress every second instead of every five")
-      ->excludes(quiet);
+  add_progress(app, command->quiet, command->progress, "print nothing but warnings and errors");
   app.callback([command] { command->run(); });
 }
 
