@@ -331,7 +331,7 @@ TEST(AuditPair, IllegalRequestsAreRefused) {
 
 // ---- Runs.
 
-TEST(AuditRun, RepeatsWithItsSeedAndSharesNoNoiseWithThePilot) {
+TEST(AuditRun, RepeatsWithItsSeedAndRunsNoNoiseTwice) {
   const AuditCase at = case_of("output");
   const AuditOptions options{.pairs = 300, .pilot = 300, .confidence = 0.9, .seed = 8};
   const AuditResult a = audited(at, options), b = audited(at, options);
