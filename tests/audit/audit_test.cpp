@@ -331,7 +331,7 @@ TEST(AuditPair, IllegalRequestsAreRefused) {
 
 // ---- Runs.
 
-TEST(AuditRun, RepeatsWithItsSeedAndSharesNoNoiseWithThePilot) {
+TEST(AuditRun, RepeatsWithItsSeedAndRunsNoNoiseTwice) {
   const AuditCase at = case_of("output");
   const AuditOptions options{.pairs = 300, .pilot = 300, .confidence = 0.9, .seed = 8};
   const AuditResult a = audited(at, options), b = audited(at, options);
@@ -347,6 +347,19 @@ TEST(AuditRun, RepeatsWithItsSeedAndSharesNoNoiseWithThePilot) {
   std::size_t same = 0;
   for (std::size_t j = 0; j < 2048; ++j) same += many.of_table[j] == many.of_table[2048 + j];
   EXPECT_LT(same, 50U);  // of the release grid; 5 expected
+}
+
+TEST(AuditRun, BothRunsOfAPairHaveTheSameNoise) {
+  // What linear losses move is the same in every pair, but for the release grid.
+  for (const std::string_view name : {"output", "path"}) {
+    const AuditResult r = audited(case_of(name), {.pairs = 300, .pilot = 50, .confidence = 0.9});
+    const double moved = r.of_neighbor[0] - r.of_table[0];
+    EXPECT_GT(moved, 0) << name;
+    for (std::size_t j = 0; j < 300; ++j) {
+      EXPECT_NEAR(r.of_neighbor[j] - r.of_table[j], moved, 0.02 * moved) << name;
+    }
+    EXPECT_EQ(r.table_alone, 0U) << name;
+  }
 }
 
 TEST(AuditRun, CountsAreThoseOfItsSamples) {
