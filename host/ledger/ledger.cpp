@@ -132,7 +132,7 @@ LedgerTerms terms_of(Database& file) {
     refuse_edited(path, "its adjacency");
   }
   const double rows = number_of(path, row.text(5));
-  if (!(rows >= 1 && rows <= 0x1p53)) refuse_edited(path, "its rows per person");
+  if (!(rows >= 1 && rows <= 0x1p53)) refuse_edited(path, "its number of rows per person");
   out.who = {adjacency_from_string(row.text(4)), static_cast<std::uint64_t>(rows)};
   out.caps = charge_of(path, row, 6);
   if (row.step() || !(delta_up(out.guarantee(), out.epsilon) <= out.delta)) {
@@ -160,9 +160,9 @@ LedgerState state_of(Database& file) {
       "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND NOT (type = 'table' AND "
       "name LIKE 'sqlite\\_stat%' ESCAPE '\\') ORDER BY name DESC");
   for (const std::string_view table : {terms_table, entry_table}) {
-    if (!schema.step() || schema.text(0) != table) refuse_edited(path, "its tables");
+    if (!schema.step() || schema.text(0) != table) refuse_edited(path, "the form of its tables");
   }
-  if (schema.step()) refuse_edited(path, "its tables");
+  if (schema.step()) refuse_edited(path, "the form of its tables");
   if (pragma("quick_check(1)") != "ok") refuse_edited(path, "a page");
 
   LedgerState out{terms_of(file), {}};
@@ -184,7 +184,7 @@ LedgerState state_of(Database& file) {
     }
     out.entries.push_back(std::move(e));
   }
-  if (!within(out.spent(), out.terms.caps)) refuse_edited(path, "its caps (more is spent)");
+  if (!within(out.spent(), out.terms.caps)) refuse_edited(path, "a cap (more is spent)");
   return out;
 }
 
@@ -327,7 +327,7 @@ void begin_journal(Database& file) {
 // Never before the last entry's.
 std::string time_of_entry(const std::string& path, const LedgerState& state,
                           Clock::time_point now) {
-  const std::string time = utc(now);
+  std::string time = utc(now);
   if (state.entries.empty()) return time;
   const std::string& last = state.entries.back().time;
   if (utc(now + clock_slack) < last) {
