@@ -63,7 +63,8 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
                     "what keeps `mechanism` whitened from being chosen",
                     name_of(plan.offer().mechanism)));
   }
-  const Guarantee paid = ledger_guarantee(plan);
+  Guarantee paid;  // found only where it is: a profile's fit takes up to seconds
+  if (options.ledger != nullptr) paid = ledger_guarantee(plan);
   require_room(options, key.kind(), paid);
   Run run = sample(model, data, plan, backend, std::move(key), options);
   if (options.intervals) {

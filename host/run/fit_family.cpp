@@ -57,7 +57,8 @@ FamilyRelease fit_family(const Dataset& data, const FamilyPlan& asked, Key&& key
   require_planned(data, plan.problem);
   // Throws on settings that no plan has, before anything is drawn with them.
   static_cast<void>(analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws));
-  const Guarantee paid = ledger_guarantee(plan);
+  Guarantee paid;  // as in `fit`
+  if (options.ledger != nullptr) paid = ledger_guarantee(plan);
   require_room(options, stream.kind, paid);
   const FamilyStatistic statistic = statistic_of(data, plan.problem);
   FamilyModel model{plan.problem.family, data.schema, {}};

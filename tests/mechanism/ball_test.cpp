@@ -17,6 +17,7 @@
 #include "gibbsite/mechanism/map_error.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "support/repeats.hpp"
 
 namespace gibbsite {
 namespace {
@@ -251,9 +252,11 @@ TEST(BallPath, RefusesWhatIsNoBallAndWhoHasNone) {
 }
 
 TEST(BallPath, IsPlannedWithinItsBudget) {
+  support::Thinned sweep(5);
   for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
     for (const double ball : {0.05, 1.0, 20.0}) {
       for (const double epsilon : {0.1, 1.0, 8.0}) {
+        if (sweep.skips()) continue;
         const Budget budget{epsilon, 1e-6, adjacency, 2, 3};
         const Problem p = in_ball_problem();
         const Plan made = plan(p, budget, {.mechanism = "path", .ball = ball});
