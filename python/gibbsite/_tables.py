@@ -61,8 +61,11 @@ class Table:
     def read(self, schema, columns, labels, n_jobs, progress=None):
         """The `Dataset`; `columns` are the schema's columns in the order of X."""
         if not self.is_array:
+            source = self.source
+            if self.columns is None:  # a table of pyarrow that was made here
+                source = source.rename_columns(columns)
             return _core.read_arrow(
-                self.source,
+                source,
                 schema,
                 labels=labels,
                 labels_optional=labels is None,
@@ -146,8 +149,6 @@ def _read_pandas(X, has_missing):
             "X: a pandas DataFrame with text, dates or missing cells is read through pyarrow; "
             "pip install pyarrow"
         ) from None
-    if columns is None:
-        X = X.set_axis([f"x{j}" for j in range(width)], axis=1)
     try:
         # The index is no column.
         table = pyarrow.Table.from_pandas(X, preserve_index=False)

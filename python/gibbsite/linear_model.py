@@ -496,7 +496,8 @@ class PrivateLogisticRegression:
         estimator.classes_ = np.array([negative, facts.positive])
         estimator._columns = list(schema.columns)
         estimator.n_features_in_ = len(estimator._columns)
-        estimator.feature_names_in_ = np.array(estimator._columns, dtype=object)
+        if estimator._columns != [f"x{j}" for j in range(estimator.n_features_in_)]:
+            estimator.feature_names_in_ = np.array(estimator._columns, dtype=object)
         return estimator
 
     # Pickles hold parameters, names and the text of model.json; no object of the extension module.
