@@ -36,7 +36,8 @@ endif()
 function(gibbsite_kernel_objects target module)
   cmake_parse_arguments(arg "UNREPORTED" "" "ARCHITECTURES;SOURCES" ${ARGN})
   add_library(${target} OBJECT ${arg_SOURCES})
-  set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_ARCHITECTURES "${arg_ARCHITECTURES}")
+  set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_ARCHITECTURES "${arg_ARCHITECTURES}"
+                        UNITY_BUILD OFF)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/host
                              ${PROJECT_SOURCE_DIR}/include)
   target_compile_options(${target} PRIVATE --expt-relaxed-constexpr -lineinfo

@@ -9,7 +9,7 @@ install(TARGETS gibbsite ${targets} EXPORT gibbsite
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT gibbsite NAMESPACE gibbsite:: FILE gibbsite-targets.cmake DESTINATION ${package})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${PROJECT_BINARY_DIR}/include/
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/gibbsite-config.cmake.in
                               ${PROJECT_BINARY_DIR}/package/gibbsite-config.cmake INSTALL_DESTINATION ${package})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/gibbsite-config-version.cmake
@@ -24,7 +24,8 @@ endif()
 # pkg-config: rooms were declared from the bottom up, a linker reads from the top down.
 list(REVERSE targets)
 list(TRANSFORM targets PREPEND -l)
-set(libraries ${targets} -lfmt -lsodium -ltomlplusplus -lcsv -lhwy -lsqlite3 -fopenmp)
+set(libraries ${targets} -lfmt -lsodium -ltomlplusplus -lcsv -lhwy -lsqlite3 -fopenmp ${CMAKE_DL_LIBS})
+list(TRANSFORM libraries REPLACE "^dl$" "-ldl")
 if(GIBBSITE_HAS_CUDA)
   list(APPEND libraries -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -lcublasLt -lcurand -ldl -lrt -lpthread)
 endif()

@@ -1,9 +1,11 @@
 # Helpers: a module library, a test per module, a test per backend.
 
-# Flags of our own code; dependencies are system headers. Sources read as one (scripts/tidy) see each other's names.
+# Flags of our own code; dependencies are system headers. Sources read as one (a unity build) see each other's names,
+# and g++ takes their anonymous namespaces for a header's.
 add_library(gibbsite_flags INTERFACE)
 target_compile_options(gibbsite_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:\
--Wall;-Wextra;-Wpedantic;$<$<NOT:$<BOOL:${CMAKE_UNITY_BUILD}>>:-Wshadow>;-Wconversion;-Wsign-conversion;-Wno-psabi;\
+-Wall;-Wextra;-Wpedantic;\
+$<IF:$<NOT:$<BOOL:${CMAKE_UNITY_BUILD}>>,-Wshadow,$<$<CXX_COMPILER_ID:GNU>:-Wshadow=local;-Wno-subobject-linkage>>;-Wconversion;-Wsign-conversion;-Wno-psabi;\
 $<$<BOOL:${GIBBSITE_WERROR}>:-Werror>>")
 # A faster linker, where it is.
 find_program(GIBBSITE_MOLD mold)

@@ -8,10 +8,9 @@
 #include <array>
 #include <exception>
 #include <functional>
-#include <map>
-#include <set>
 #include <utility>
 
+#include "data/columns.hpp"
 #include "data/encoder.hpp"
 #include "data/input.hpp"
 #include "data/text.hpp"
@@ -119,14 +118,6 @@ class CsvReader {
   std::uint64_t line_ = 1;
 };
 
-void check_header(const std::vector<std::string>& header, const std::string& where) {
-  std::set<std::string_view> seen;
-  for (const std::string& name : header)
-    if (!seen.insert(name).second)
-      throw BadInput(fmt::format("{}: column {} occurs twice in the header; rename one", where,
-                                 gibbsite::quoted(name)));
-}
-
 struct HeaderHandler {
   std::vector<std::string> header;
   void cell(std::string_view text) { header.emplace_back(text); }
@@ -161,7 +152,8 @@ class TableHandler {
 
   bool row() {
     if (in_header_) {
-      match_header();
+      require_distinct(header_, where(), "the header");
+      targets_ = match_columns(header_, schema_, options_, "the header", false, rows_);
       in_header_ = false;
       return true;
     }
@@ -181,60 +173,6 @@ class TableHandler {
   std::function<std::string()> where;
 
  private:
-  /// What becomes of a column of the file.
-  struct Target {
-    const Encoding* encoding = nullptr;
-    bool is_label = false;
-  };
-
-  void match_header() {
-    check_header(header_, where());
-    std::map<std::string_view, const Encoding*> known;
-    for (const Encoding& e : rows_.encodings()) known.emplace(e.name, &e);
-    // First, as a label under another name is a column that is not in the schema too.
-    if (std::find(header_.begin(), header_.end(), schema_.label) == header_.end()) {
-      rows_.set_unlabeled(fmt::format(
-          "the header lacks the label column {}{}; add it, or fix `label` in the schema",
-          gibbsite::quoted(schema_.label), strangers()));
-    }
-    for (const std::string& name : header_) {
-      Target target;
-      const auto found = known.find(name);
-      if (name == schema_.label) {
-        target.is_label = true;
-      } else if (found != known.end()) {
-        if (found->second->type != ColumnType::ignore) target.encoding = found->second;
-        known.erase(found);
-      } else if (!options_.ignore_extra_columns) {
-        rows_.fail(
-            fmt::format("column {} is not in the schema; add it under [columns], as {{type = "
-                        "\"ignore\"}} to skip it",
-                        gibbsite::quoted(name)));
-      }
-      targets_.push_back(target);
-    }
-    for (const auto& [name, encoding] : known)
-      if (encoding->type != ColumnType::ignore)
-        rows_.fail(
-            fmt::format("the header lacks column {} of the schema; add it, or remove it "
-                        "from the schema",
-                        gibbsite::quoted(name)));
-  }
-
-  // The columns that the schema does not know: the label may be among them.
-  [[nodiscard]] std::string strangers() const {
-    constexpr std::size_t most = 3;
-    std::string out;
-    std::size_t count = 0;
-    for (const std::string& name : header_) {
-      const bool known = std::any_of(schema_.columns.begin(), schema_.columns.end(),
-                                     [&](const Column& column) { return column.name == name; });
-      if (known || ++count > most) continue;
-      out += (out.empty() ? " (is it " : " or ") + gibbsite::quoted(name);
-    }
-    return out.empty() ? "" : out + (count > most ? ", ...?)" : "?)");
-  }
-
   const Schema& schema_;
   const ReadOptions& options_;
   CellEncoder rows_;
@@ -270,7 +208,7 @@ std::vector<CsvRecord> read_csv_records(const std::string& path) {
   handler.where = [&] { return reader.where(); };
   reader.read();
   if (handler.records.empty()) throw BadInput(path + ": is empty; give a header line");
-  check_header(handler.records.front().cells, handler.records.front().where);
+  require_distinct(handler.records.front().cells, handler.records.front().where, "the header");
   return std::move(handler.records);
 }
 
@@ -280,7 +218,7 @@ std::vector<std::string> read_csv_header(const std::string& path) {
   CsvReader reader(input, handler);
   reader.read();
   if (handler.header.empty()) throw BadInput(path + ": no header line; give a table with one");
-  check_header(handler.header, reader.where());
+  require_distinct(handler.header, reader.where(), "the header");
   return std::move(handler.header);
 }
 

@@ -4,7 +4,9 @@
 #include <array>
 #include <filesystem>
 
+#include "data/arrow.hpp"
 #include "data/cache.hpp"
+#include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite {
@@ -36,14 +38,12 @@ double Dataset::bytes_per_row() const {
 
 namespace {
 Dataset read_input(const std::string& path, const Schema& schema, const ReadOptions& options) {
-  std::string extension = std::filesystem::path(path).extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  const std::string extension = extension_of(path);
   if (extension == ".npy") return read_npy(path, schema, options);
   if (!options.label_path.empty())
     throw BadInput(options.label_path +
                    ": a file of labels goes with a .npy table only; this table has its own");
+  if (is_arrow_file(path)) return read_arrow_file(path, schema, options);
   constexpr std::array libsvm = {".svm", ".libsvm", ".svmlight"};
   if (std::find(libsvm.begin(), libsvm.end(), extension) != libsvm.end())
     return read_libsvm(path, schema, options);
@@ -52,6 +52,12 @@ Dataset read_input(const std::string& path, const Schema& schema, const ReadOpti
 }  // namespace
 
 Dataset read_table(const std::string& path, const Schema& schema, const ReadOptions& options) {
+  if (is_arrow_file(path)) {
+    if (options.cache == ReadOptions::Cache::always)
+      throw BadInput(path + ": rows of a Parquet or Arrow file are not cached; use `cache` never, "
+                            "or write the table as .npy or CSV");
+    return read_input(path, schema, options);
+  }
   if (options.cache == ReadOptions::Cache::never || !has_cache(path, options))
     return read_input(path, schema, options);
   if (std::optional<Dataset> data = open_cache(path, schema, options)) return std::move(*data);

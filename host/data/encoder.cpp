@@ -26,12 +26,13 @@ std::string canonical(std::string_view text) {
 }  // namespace
 
 CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input* input,
-                         std::function<std::string()> where)
+                         std::function<std::string()> where, std::string source)
     : features_(schema.features()),
       may_clip_(schema.max_unclipped_norm() > schema.row_norm),
       positive_(schema.positive),
       negative_(schema.negative),
       input_(input),
+      source_(std::move(source)),
       options_(options),
       where_(std::move(where)) {
   schema.validate("schema");
@@ -174,16 +175,8 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
                   column, gibbsite::quoted(cell), rule));
 }
 
-void CellEncoder::set(const Encoding& e, double value) {
-  if (e.missing_number &&
-      (value == *e.missing_number || (std::isnan(value) && std::isnan(*e.missing_number))))
-    set_missing(e);
-  else if (!std::isfinite(value))
-    set_invalid(e, number_text(value));
-  else if (e.type == ColumnType::number)
-    set_in_range(e, value);
-  else
-    set_level(e, number_text(value));
+void CellEncoder::set_null(const Encoding& e) {
+  e.missing_text ? set_missing(e) : set_invalid(e, "");
 }
 
 void CellEncoder::set_missing(const Encoding& e) {
@@ -240,6 +233,12 @@ void CellEncoder::set_label(double value) {
   const std::uint64_t unlisted = data_.counts.unlisted_labels;
   if (add_label(std::isnan(value) ? "" : number_text(value)))
     known_labels_[data_.y.back() > 0 ? 1 : 0] = {bits, data_.counts.unlisted_labels != unlisted};
+}
+
+void CellEncoder::set_class(float label) {
+  if (label != 1 && label != -1)
+    fail_quoting(fmt::format("label {} is neither -1 nor +1; give one of them", label));
+  data_.y.push_back(label);
 }
 
 /// Whether the row has a label now, which it has not when it is missing.
@@ -328,6 +327,21 @@ void CellEncoder::gather_row() {
 
 void CellEncoder::end_row() {
   gather_row();
+  store_row();
+}
+
+void CellEncoder::end_row(std::span<const Entry> entries) {
+  row_values_.clear();
+  row_features_.clear();
+  for (const Entry& entry : entries) {
+    if (entry.value == 0) continue;
+    row_values_.push_back(entry.value);
+    row_features_.push_back(entry.feature);
+  }
+  store_row();
+}
+
+void CellEncoder::store_row() {
   if (may_clip_ && clip_row_to_norm(row_values_, data_.schema.row_norm))
     ++data_.counts.clipped_rows;
   if (data_.schema.intercept) {

@@ -48,9 +48,9 @@ struct Encoding {
 class CellEncoder {
  public:
   /// Errors begin with what `where` returns: the file and the line or row. Without an input, for
-  /// rows in memory, there is no cache.
+  /// rows in memory, there is no cache, and what is said of all rows begins with `source`.
   CellEncoder(const Schema& schema, const ReadOptions& options, Input* input,
-              std::function<std::string()> where);
+              std::function<std::string()> where, std::string source = "rows");
 
   /// About how many rows there will be (0: unknown), so that room for them is taken, or a cache
   /// begun or BadInput thrown when memory cannot hold them, once their layout is known.
@@ -61,6 +61,8 @@ class CellEncoder {
 
   void set(const Encoding& encoding, std::string_view cell);
   void set(const Encoding& encoding, double value);
+  /// A cell that is not there: missing where the schema says how a missing cell reads, else empty.
+  void set_null(const Encoding& encoding);
   /// Columns that a row does not set read as this number.
   void absent_is(double value);
   void set_present(const Encoding& encoding, double value);
@@ -68,6 +70,8 @@ class CellEncoder {
   void set_present_unreadable(const Encoding& encoding, std::string_view text);
   void set_label(std::string_view text);
   void set_label(double value);
+  /// -1 or +1; else BadInput.
+  void set_class(float label);
   /// This row has none: `why` is said where that is refused.
   void set_label_missing(const std::string& why);
   /// The file holds no labels; throws BadInput when they are required.
@@ -78,6 +82,28 @@ class CellEncoder {
   void compare_labels_as_numbers();
   /// Clips the row, appends the intercept and stores what is not zero, or all of it.
   void end_row();
+
+  /// What a cell became: an entry of the row.
+  struct Entry {
+    float value = 0;
+    std::uint32_t feature = 0;
+  };
+  /// Of the cell of this column that was set last.
+  [[nodiscard]] Entry entry(const Encoding& e) const {
+    return {values_[e.slot], positions_[e.slot]};
+  }
+  /// The same with what was counted, to be given to every equal cell.
+  struct Kept {
+    Entry entry;
+    std::uint64_t CellCounts::*count = nullptr;
+  };
+  template <class Set>
+  Kept keep(const Encoding& e, const Set& set);
+  void count_again(const Encoding& e, const Kept& kept) {
+    if (kept.count != nullptr) ++(counts_[e.slot].*kept.count);
+  }
+  /// end_row for a row of which every column is there already [columns used].
+  void end_row(std::span<const Entry> entries);
 
   /// Whether rows may be appended many at a time: `extend`, and, when they are written, `end_rows`.
   [[nodiscard]] bool is_dense() const { return layout_ == Layout::dense; }
@@ -109,11 +135,12 @@ class CellEncoder {
     values_[e.slot] = 1.0F;
     positions_[e.slot] = static_cast<std::uint32_t>(feature);
   }
-  [[nodiscard]] std::string source() const { return input_ != nullptr ? input_->path() : "rows"; }
+  [[nodiscard]] std::string source() const { return input_ != nullptr ? input_->path() : source_; }
   bool add_label(std::string_view label);
   void set_missing(const Encoding& encoding);
   void set_level(const Encoding& encoding, std::string_view cell);
   void gather(std::size_t slot);
+  void store_row();
   void gather_row();
   void store_sparse();
   void store_dense(std::span<const std::uint32_t> features, std::span<const float> values);
@@ -164,6 +191,7 @@ class CellEncoder {
   std::optional<KnownLabel> known_labels_[2];
 
   Input* input_;
+  std::string source_;
   ReadOptions options_;
   std::unique_ptr<CacheWriter> cache_;
   std::uint64_t drained_entries_ = 0;  // in the cache's files
@@ -182,6 +210,29 @@ inline void CellEncoder::set(const Encoding& e, std::string_view cell) {
   } else {
     set_level(e, cell);
   }
+}
+
+inline void CellEncoder::set(const Encoding& e, double value) {
+  if (e.missing_number &&
+      (value == *e.missing_number || (std::isnan(value) && std::isnan(*e.missing_number))))
+    set_missing(e);
+  else if (!std::isfinite(value))
+    set_invalid(e, number_text(value));
+  else if (e.type == ColumnType::number)
+    set_in_range(e, value);
+  else
+    set_level(e, number_text(value));
+}
+
+template <class Set>
+CellEncoder::Kept CellEncoder::keep(const Encoding& e, const Set& set) {
+  const CellCounts before = counts_[e.slot];
+  set();
+  Kept kept{entry(e), nullptr};
+  for (const auto count :
+       {&CellCounts::clamped, &CellCounts::missing, &CellCounts::other, &CellCounts::invalid})
+    if (counts_[e.slot].*count != before.*count) kept.count = count;
+  return kept;
 }
 
 }  // namespace gibbsite

@@ -44,10 +44,10 @@ void refuse_other_formats(const std::string& path, std::string_view head) {
       path.ends_with(".xlsx") || path.ends_with(".xlsm") || path.ends_with(".ods");
   for (const Format& format : std::initializer_list<Format>{
            {"PAR1"sv,
-            "is a Parquet file; write it as CSV, in Python with "
+            "is a Parquet file; let its name end in .parquet, or write it as CSV, in Python with "
             "pandas.read_parquet(FILE).to_csv(CSV, index=False)"},
            {"ARROW1"sv,
-            "is an Arrow file; write it as CSV, in Python with "
+            "is an Arrow file; let its name end in .arrow, or write it as CSV, in Python with "
             "pandas.read_feather(FILE).to_csv(CSV, index=False)"},
            {"\xd0\xcf\x11\xe0"sv, "is an old Excel workbook; save the sheet as CSV UTF-8"},
            {"\x89HDF"sv, "is an HDF5 file; write the table as CSV or .npy"},

@@ -7,13 +7,11 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
-#include <memory>
 #include <span>
 
-#include "core/crew.hpp"
-#include "core/processors.hpp"
 #include "data/encoder.hpp"
 #include "data/input.hpp"
+#include "data/number_blocks.hpp"
 #include "data/number_rows.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
@@ -144,82 +142,6 @@ class NpyFile {
   std::vector<char> bytes_;
 };
 
-/// Many rows of numbers at a time, shared among threads piece by piece.
-class NumberBlocks {
- public:
-  NumberBlocks(NpyFile& file, CellEncoder& rows, const Schema& schema, std::size_t threads)
-      : file_(file),
-        rows_(rows),
-        numbers_(schema, rows.encodings()),
-        row_bytes_(file.value_bytes() * numbers_.columns()),
-        crew_(std::clamp<std::size_t>(
-            threads > 0 ? threads : static_cast<std::size_t>(usable_processors()), 1,
-            Crew::most_members)),
-        members_(crew_.members()) {}
-  ~NumberBlocks() = default;
-  NumberBlocks(const NumberBlocks&) = delete;
-  NumberBlocks& operator=(const NumberBlocks&) = delete;
-
-  /// Whether there are pieces to share: a row that is longer is read by parts.
-  [[nodiscard]] bool may_read() const {
-    return rows_.is_dense() && file_.input().reads_ahead() && row_bytes_ <= piece_bytes;
-  }
-  [[nodiscard]] std::uint64_t most_rows() const { return pieces * piece_rows(); }
-
-  /// The next rows of the file, at most most_rows(), up to one that must be read alone: it holds a
-  /// cell that is refused, or the file ends there. Returns how many.
-  std::size_t read(std::size_t rows) {
-    float* const out = rows_.extend(rows);
-    std::array<std::size_t, pieces> done{};
-    const std::size_t most = piece_rows(), tasks = (rows + most - 1) / most;
-    crew_.each(tasks, [&](std::size_t piece, std::size_t member) {
-      Member& own = members_[member];
-      if (own.bytes == nullptr)
-        own.bytes = std::make_unique_for_overwrite<std::byte[]>(piece_bytes);
-      const std::size_t first = piece * most, count = std::min(most, rows - first);
-      const std::size_t got =
-          file_.input().read_ahead(first * row_bytes_, reinterpret_cast<char*>(own.bytes.get()),
-                                   count * row_bytes_) /
-          row_bytes_;
-      const auto encode = [&]<class T>(const T* in) {
-        return numbers_.encode(in, got, out + first * numbers_.features(), own.tally);
-      };
-      done[piece] = file_.is_single() ? encode(reinterpret_cast<const float*>(own.bytes.get()))
-                                      : encode(reinterpret_cast<const double*>(own.bytes.get()));
-    });
-    std::size_t whole = 0;
-    for (std::size_t piece = 0; piece < tasks; ++piece) {
-      whole += done[piece];
-      if (done[piece] < std::min(most, rows - piece * most)) break;
-    }
-    file_.input().skip(whole * row_bytes_);
-    rows_.end_rows(whole, rows);
-    return whole;
-  }
-
-  /// After the last row.
-  void add_counts() {
-    for (const Member& own : members_) rows_.add_counts(own.tally.cells, own.tally.clipped_rows);
-  }
-
- private:
-  // Pieces fit in a core's second cache, and all of them between two reports of progress.
-  static constexpr std::size_t pieces = 32, piece_bytes = progress_bytes / 2 / pieces;
-  struct alignas(64) Member {
-    std::unique_ptr<std::byte[]> bytes;
-    NumberRows::Tally tally;
-  };
-
-  [[nodiscard]] std::size_t piece_rows() const { return piece_bytes / row_bytes_; }
-
-  NpyFile& file_;
-  CellEncoder& rows_;
-  NumberRows numbers_;
-  std::size_t row_bytes_;
-  Crew crew_;
-  std::vector<Member> members_;
-};
-
 }  // namespace
 
 Dataset read_npy(const std::string& path, const Schema& schema, const ReadOptions& options) {
@@ -252,8 +174,18 @@ Dataset read_npy(const std::string& path, const Schema& schema, const ReadOption
   }
 
   rows.expect(n);
+  const std::size_t row_bytes = x.value_bytes() * k;
   std::optional<NumberBlocks> blocks;
-  if (NumberRows::fit(schema)) blocks.emplace(x, rows, schema, options.threads);
+  if (NumberRows::fit(schema))
+    blocks.emplace(rows, NumberRows(schema, rows.encodings()), row_bytes, options.threads);
+  const auto fetch = [&](std::size_t first, std::size_t count, std::byte* room,
+                         const auto& encode) {
+    const std::size_t got = x.input().read_ahead(first * row_bytes, reinterpret_cast<char*>(room),
+                                                 count * row_bytes) /
+                            row_bytes;
+    return x.is_single() ? encode(reinterpret_cast<const float*>(room), got)
+                         : encode(reinterpret_cast<const double*>(room), got);
+  };
   std::vector<double> values(k);
   const auto set_label = [&] {
     if (!y) return;
@@ -262,8 +194,9 @@ Dataset read_npy(const std::string& path, const Schema& schema, const ReadOption
     rows.set_label(label);
   };
   while (row < n) {
-    if (blocks && blocks->may_read()) {
-      const std::uint64_t count = blocks->read(std::min(n - row, blocks->most_rows()));
+    if (blocks && blocks->may_read() && x.input().reads_ahead()) {
+      const std::uint64_t count = blocks->read(std::min(n - row, blocks->most_rows()), fetch);
+      x.input().skip(count * row_bytes);
       for (std::uint64_t i = 0; i < count; ++i, ++row) set_label();
       if (count > 0) continue;
     }

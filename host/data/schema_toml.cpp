@@ -6,6 +6,7 @@
 #include <cmath>
 #include <span>
 
+#include "data/arrow.hpp"
 #include "data/csv.hpp"
 #include "data/input.hpp"
 #include "data/text.hpp"
@@ -377,9 +378,11 @@ void require_names(const std::vector<std::string>& header, const std::string& pa
 
 }  // namespace
 
-std::string schema_template(const std::string& csv_path, Header header_is) {
-  const std::vector<std::string> header = read_csv_header(csv_path);
-  if (header_is == Header::unknown) require_names(header, csv_path);
+std::string schema_template(const std::string& path, Header header_is) {
+  const bool has_names = is_arrow_file(path);
+  const std::vector<std::string> header =
+      has_names ? read_arrow_file_names(path) : read_csv_header(path);
+  if (header_is == Header::unknown && !has_names) require_names(header, path);
   std::string out =
       R"(# A schema, to be filled in by a person. It becomes part of the released model.
 #
@@ -414,7 +417,7 @@ intercept = "auto"  # whether a constant feature is added: true or false; "auto"
   } catch (const toml::parse_error& error) {
     throw BadInput(
         fmt::format("{}:1: the header cannot be written as TOML: {}; save the file as UTF-8",
-                    csv_path, shown(error.description())));
+                    path, shown(error.description())));
   }
   return out;
 }

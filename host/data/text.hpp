@@ -1,7 +1,9 @@
 #pragma once
-// Numbers in text.
+// Numbers in text; extensions of names.
 #include <fast_float/fast_float.h>
 
+#include <filesystem>
+#include <string>
 #include <string_view>
 
 namespace gibbsite {
@@ -16,6 +18,13 @@ inline bool parse_number(std::string_view text, double& value, char point = '.')
                               first, last, value,
                               fast_float::parse_options(fast_float::chars_format::general, point))
                                   .ptr == last;
+}
+
+/// ".csv" of "TABLE.CSV".
+inline std::string extension_of(const std::string& path) {
+  std::string extension = std::filesystem::path(path).extension().string();
+  for (char& c : extension) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return extension;
 }
 
 }  // namespace gibbsite

@@ -67,9 +67,11 @@ struct ReadOptions {
   /// Rows in files beside the table instead of in memory (docs/data.md, Cache). `automatic`: where
   /// memory cannot hold them, or a cache is there already; not for a pipe.
   enum class Cache { never, automatic, always } cache = Cache::never;
-  /// Of a .npy table whose columns are all numbers: at most so many at work; 0: one for each
-  /// processor that may be used. The same rows, counts and errors for any number of them.
+  /// Of a table whose columns are all numbers in a .npy file, an array or a stream: at most so many
+  /// at work; 0: one for each processor that may be used. The same rows, counts and errors for any number of them.
   std::size_t threads = 0;
+  /// About how many rows a stream has (read_arrow), where somebody knows: room is taken at once.
+  std::uint64_t expected_rows = 0;
   /// Called with (bytes read, bytes in all; 0 when unknown) every 4 MiB or sooner; return false to
   /// stop (throws Interrupted).
   std::function<bool(std::uint64_t, std::uint64_t)> progress = {};
@@ -92,9 +94,11 @@ Dataset read_libsvm(const std::string& path, const Schema& schema, const ReadOpt
 /// NumPy .npy, float32 or float64, C order: X [n x k] with column j of the schema in column j, and
 /// y [n] in options.label_path, compared as a number with schema.positive.
 Dataset read_npy(const std::string& path, const Schema& schema, const ReadOptions& options = {});
-/// By the file's extension: .npy; .svm, .libsvm, .svmlight; anything else is CSV. A cache that is
-/// there and of this table, schema and software, by their hashes, is mapped in place of that; one
-/// that is not is made anew. Throws BadInput when a cache is needed and cannot be written.
+/// By the file's extension: .npy; .svm, .libsvm, .svmlight; .parquet, .arrow, .feather, .ipc, by
+/// what data/arrow.hpp opens them with; anything else is CSV. A cache that is there and of this
+/// table, schema and software, by their hashes, is mapped in place of that; one that is not is made
+/// anew. Throws BadInput when a cache is needed and cannot be written, or is asked for beside a
+/// Parquet or Arrow file.
 Dataset read_table(const std::string& path, const Schema& schema, const ReadOptions& options = {});
 /// Removes the table's cache and what runs that were killed left of one. Returns whether there was
 /// any; throws BadInput when it cannot be removed.

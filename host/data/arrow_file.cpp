@@ -1,0 +1,115 @@
+// Files of Arrow and Parquet: a stream by whatever opens them, the Python package or the library
+// libgibbsite_parquet.so (host/parquet), which is not part of this one.
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <mutex>
+#include <system_error>
+
+#include "data/arrow.hpp"
+#include "data/columns.hpp"
+#include "data/text.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+#include "data/parquet_plugin.h"
+
+namespace gibbsite {
+
+namespace {
+
+constexpr const char* plugin_name = "libgibbsite_parquet.so";
+
+/// Its function, or null where there is none. Throws BadInput where it is there and does not load.
+decltype(&gibbsite_parquet_open_1) load_plugin(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  void* library = nullptr;
+  for (const char* const folder : {".", "../lib", "../lib64"}) {
+    const fs::path place = program / folder / plugin_name;
+    if (program.empty() || library != nullptr || !fs::exists(place, ignored)) continue;
+    library = ::dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr)
+      throw BadInput(fmt::format("{}: what opens such files cannot be loaded: {}", path,
+                                 shown(::dlerror())));  // NOLINT: of this thread
+  }
+  if (library == nullptr) library = ::dlopen(plugin_name, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return nullptr;
+  return reinterpret_cast<decltype(&gibbsite_parquet_open_1)>(
+      ::dlsym(library, "gibbsite_parquet_open_1"));
+}
+
+void open_with_plugin(const std::string& path, const std::vector<std::string>& columns,
+                      ArrowArrayStream* out) {
+  const auto open = load_plugin(path);
+  if (open == nullptr)
+    throw BadInput(fmt::format(
+        "{}: nothing here opens Parquet and Arrow files; use the `gibbsite` of the Python package "
+        "with pyarrow installed, or build gibbsite where Arrow's C++ library is ({})",
+        path, plugin_name));
+  std::vector<const char*> names;
+  for (const std::string& name : columns) names.push_back(name.c_str());
+  std::array<char, 1024> error{};
+  if (open(path.c_str(), names.data(), names.size(), out, error.data(), error.size()) != 0)
+    throw BadInput(fmt::format("{}: {}", path, shown(error.data())));
+}
+
+struct Opener {
+  std::mutex mutex;
+  ArrowOpener open;
+};
+Opener& opener() {
+  static Opener one;
+  return one;
+}
+
+void open_file(const std::string& path, const std::vector<std::string>& columns,
+               ArrowArrayStream& out) {
+  ArrowOpener open;
+  {
+    const std::lock_guard lock(opener().mutex);
+    open = opener().open;
+  }
+  out = {};
+  open ? open(path, columns, &out) : open_with_plugin(path, columns, &out);
+}
+
+}  // namespace
+
+void set_arrow_opener(ArrowOpener open) {
+  const std::lock_guard lock(opener().mutex);
+  opener().open = std::move(open);
+}
+
+bool is_arrow_file(const std::string& path) {
+  const std::string extension = extension_of(path);
+  constexpr std::array known = {".parquet", ".arrow", ".feather", ".ipc"};
+  return std::find(known.begin(), known.end(), extension) != known.end();
+}
+
+std::vector<std::string> read_arrow_file_names(const std::string& path) {
+  ArrowArrayStream stream{};
+  open_file(path, {}, stream);
+  return arrow_names(stream, path);
+}
+
+Dataset read_arrow_file(const std::string& path, const Schema& schema,
+                        const ReadOptions& options) {
+  const std::vector<std::string> names = read_arrow_file_names(path);
+  std::vector<std::string> wanted;
+  {  // all names are matched, as in a CSV file's header, before columns are left out
+    CellEncoder rows(schema, options, nullptr, [&] { return path; }, path);
+    const std::vector<Target> targets =
+        match_columns(names, schema, options, "the table", false, rows);
+    for (std::size_t j = 0; j < names.size(); ++j)
+      if (targets[j].encoding != nullptr || targets[j].is_label) wanted.push_back(names[j]);
+  }
+  ArrowArrayStream stream{};
+  open_file(path, wanted, stream);
+  return read_arrow(stream, schema, options, {}, path);
+}
+
+}  // namespace gibbsite

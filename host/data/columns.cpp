@@ -1,0 +1,75 @@
+#include "data/columns.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+
+namespace gibbsite {
+
+namespace {
+// The columns that the schema does not know: the label may be among them.
+std::string strangers(const std::vector<std::string>& names, const Schema& schema) {
+  constexpr std::size_t most = 3;
+  std::string out;
+  std::size_t count = 0;
+  for (const std::string& name : names) {
+    const bool known = std::any_of(schema.columns.begin(), schema.columns.end(),
+                                   [&](const Column& column) { return column.name == name; });
+    if (known || ++count > most) continue;
+    out += (out.empty() ? " (is it " : " or ") + gibbsite::quoted(name);
+  }
+  return out.empty() ? "" : out + (count > most ? ", ...?)" : "?)");
+}
+}  // namespace
+
+void require_distinct(const std::vector<std::string>& names, const std::string& where,
+                      const std::string& what) {
+  std::set<std::string_view> seen;
+  for (const std::string& name : names)
+    if (!seen.insert(name).second)
+      throw BadInput(fmt::format("{}: column {} occurs twice in {}; rename one", where,
+                                 gibbsite::quoted(name), what));
+}
+
+std::vector<Target> match_columns(const std::vector<std::string>& names, const Schema& schema,
+                                  const ReadOptions& options, const std::string& what,
+                                  bool has_labels, CellEncoder& rows) {
+  std::map<std::string_view, const Encoding*> known;
+  for (const Encoding& e : rows.encodings()) known.emplace(e.name, &e);
+  // First, as a label under another name is a column that is not in the schema too.
+  if (!has_labels && std::find(names.begin(), names.end(), schema.label) == names.end())
+    rows.set_unlabeled(
+        fmt::format("{} lacks the label column {}{}; add it, or fix `label` in the schema", what,
+                    gibbsite::quoted(schema.label), strangers(names, schema)));
+  std::vector<Target> targets;
+  for (const std::string& name : names) {
+    Target target;
+    const auto found = known.find(name);
+    if (name == schema.label) {
+      target.is_label = !has_labels;
+    } else if (found != known.end()) {
+      if (found->second->type != ColumnType::ignore) target.encoding = found->second;
+      known.erase(found);
+    } else if (!options.ignore_extra_columns) {
+      rows.fail(
+          fmt::format("column {} is not in the schema; add it under [columns], as {{type = "
+                      "\"ignore\"}} to skip it",
+                      gibbsite::quoted(name)));
+    }
+    targets.push_back(target);
+  }
+  for (const auto& [name, encoding] : known)
+    if (encoding->type != ColumnType::ignore)
+      rows.fail(
+          fmt::format("{} lacks column {} of the schema; add it, or remove it from the schema",
+                      what, gibbsite::quoted(name)));
+  return targets;
+}
+
+}  // namespace gibbsite

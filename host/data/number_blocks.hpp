@@ -1,0 +1,87 @@
+#pragma once
+// Many rows of numbers at a time, shared among threads piece by piece: for every reader of tables
+// whose columns are all numbers.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/crew.hpp"
+#include "core/processors.hpp"
+#include "data/encoder.hpp"
+#include "data/input.hpp"
+#include "data/number_rows.hpp"
+
+namespace gibbsite {
+
+class NumberBlocks {
+ public:
+  /// row_bytes: of a row as it is fetched. threads: 0 is one for each processor that may be used.
+  NumberBlocks(CellEncoder& rows, NumberRows numbers, std::size_t row_bytes, std::size_t threads)
+      : rows_(rows),
+        numbers_(std::move(numbers)),
+        row_bytes_(row_bytes),
+        crew_(std::clamp<std::size_t>(
+            threads > 0 ? threads : static_cast<std::size_t>(usable_processors()), 1,
+            Crew::most_members)),
+        members_(crew_.members()) {}
+  ~NumberBlocks() = default;
+  NumberBlocks(const NumberBlocks&) = delete;
+  NumberBlocks& operator=(const NumberBlocks&) = delete;
+
+  /// Whether there are pieces to share: a row that is longer is read by parts.
+  [[nodiscard]] bool may_read() const { return rows_.is_dense() && row_bytes_ <= piece_bytes; }
+  [[nodiscard]] std::uint64_t most_rows() const { return pieces * piece_rows(); }
+
+  /// The next rows, at most most_rows(), up to one that must be read alone: it holds a cell that is
+  /// refused, or the table ends there. Returns how many. fetch(first, count, room, encode) returns
+  /// encode(values, got): `got` of the rows [first, first + count) at `values`, which may be `room`
+  /// for all of them. From any thread; it must not throw.
+  template <class Fetch>
+  std::size_t read(std::size_t rows, const Fetch& fetch) {
+    float* const out = rows_.extend(rows);
+    std::array<std::size_t, pieces> done{};
+    const std::size_t most = piece_rows(), tasks = (rows + most - 1) / most;
+    crew_.each(tasks, [&](std::size_t piece, std::size_t member) {
+      Member& own = members_[member];
+      if (own.room == nullptr) own.room = std::make_unique_for_overwrite<std::byte[]>(piece_bytes);
+      const std::size_t first = piece * most, count = std::min(most, rows - first);
+      done[piece] = fetch(first, count, own.room.get(), [&](const auto* in, std::size_t got) {
+        return numbers_.encode(in, got, out + first * numbers_.features(), own.tally);
+      });
+    });
+    std::size_t whole = 0;
+    for (std::size_t piece = 0; piece < tasks; ++piece) {
+      whole += done[piece];
+      if (done[piece] < std::min(most, rows - piece * most)) break;
+    }
+    rows_.end_rows(whole, rows);
+    return whole;
+  }
+
+  /// After the last row.
+  void add_counts() {
+    for (const Member& own : members_) rows_.add_counts(own.tally.cells, own.tally.clipped_rows);
+  }
+
+ private:
+  // Pieces fit in a core's second cache, and all of them between two reports of progress.
+  static constexpr std::size_t pieces = 32, piece_bytes = progress_bytes / 2 / pieces;
+  struct alignas(64) Member {
+    std::unique_ptr<std::byte[]> room;
+    NumberRows::Tally tally;
+  };
+
+  [[nodiscard]] std::size_t piece_rows() const { return piece_bytes / row_bytes_; }
+
+  CellEncoder& rows_;
+  NumberRows numbers_;
+  std::size_t row_bytes_;
+  Crew crew_;
+  std::vector<Member> members_;
+};
+
+}  // namespace gibbsite
