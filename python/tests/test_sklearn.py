@@ -94,7 +94,6 @@ MANY = {
     "learning_curve": lambda model, X, y: learning_curve(
         model, X, y, train_sizes=[0.5, 1.0], cv=2, error_score="raise"
     ),
-    "BaggingClassifier": lambda model, X, y: BaggingClassifier(model, n_estimators=2).fit(X, y),
     "RFE": lambda model, X, y: RFE(model, n_features_to_select=1).fit(X, y),
 }
 
@@ -148,6 +147,12 @@ def test_grid_search_with_a_ledger(ledger):
     )
     with pytest.raises(gibbsite.BudgetSpent):
         again.fit(X, y)
+
+
+def test_members_of_an_ensemble_are_void():
+    """It gives each an int random_state."""
+    bag = BaggingClassifier(estimator(), n_estimators=2).fit(*numbers(120))
+    assert [member.verify().void_run for member in bag.estimators_] == [True, True]
 
 
 def test_a_copy_of_a_clone_is_a_clone():
