@@ -312,15 +312,15 @@ def schema_of_ranges(ranges, columns, width, classes, invalid, row_norm, fit_int
                     + (f"; without a range: {listed(extra)}" if extra else "")
                     + (f"; not in X: {listed(lacking)}" if lacking else "")
                 )
-        listed = [ranges[name] for name in columns]
+        what = [ranges[name] for name in columns]
     else:
         columns = [f"x{j}" for j in range(width)] if columns is None else columns
         if _is_pair(ranges):
-            listed = [ranges] * width
+            what = [ranges] * width
         elif isinstance(ranges, (list, tuple, np.ndarray)):
-            listed = list(ranges)
-            if len(listed) != width:
-                raise ValueError(f"ranges: has {len(listed)} columns, but X has {width}")
+            what = list(ranges)
+            if len(what) != width:
+                raise ValueError(f"ranges: has {len(what)} columns, but X has {width}")
         else:
             raise ValueError(
                 "ranges: must be a dict {column: (lowest, highest)}, a list of such pairs in the "
@@ -342,7 +342,7 @@ def schema_of_ranges(ranges, columns, width, classes, invalid, row_norm, fit_int
     if not isinstance(fit_intercept, (bool, np.bool_)):
         raise ValueError(f"fit_intercept: must be True or False, got {fit_intercept!r}")
     lines += [f"intercept = {'true' if fit_intercept else 'false'}", "", "[columns]"]
-    lines += [f"{_quoted(name)} = {_column_toml(name, what)}" for name, what in zip(columns, listed)]
+    lines += [f"{_quoted(name)} = {_column_toml(name, said)}" for name, said in zip(columns, what)]
     return _core.Schema.parse("\n".join(lines) + "\n", "ranges"), columns
 
 
@@ -413,6 +413,8 @@ def as_labels(y):
         y = y.ravel()
     if y.ndim != 1:
         raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
+    if len(y) == 0:
+        raise ValueError("Found array with 0 sample(s): y has no labels, so there are no rows to fit")
     if y.dtype.kind == "c":
         raise ValueError("Complex data not supported: y has complex labels")
     if y.dtype.kind not in "biufUSO" and y.dtype.kind != "T":

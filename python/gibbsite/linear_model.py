@@ -228,10 +228,10 @@ class PrivateLogisticRegression:
         schema, table, columns, facts, classes, labels = self._prepare(X, y)
         self._require_budget(seed)
         rows = len(labels)
-        if rows == 0 or (table.is_array and len(table.source) != rows):
+        if table.is_array and len(table.source) != rows:
             raise ValueError(
                 "Found input variables with inconsistent numbers of samples: X has "
-                f"{len(table.source) if table.is_array else 'rows'}, y has {rows}"
+                f"{len(table.source)}, y has {rows}"
             )
         data = table.read(schema, columns, labels, self._threads(), self.progress)
         plan = _core.plan(

@@ -65,7 +65,7 @@ def test_clone():
 
 def test_pipeline():
     X, y = numbers()
-    pipeline = make_pipeline(FunctionTransformer(np.negative), estimator(epsilon=50.0))
+    pipeline = make_pipeline(FunctionTransformer(np.negative), estimator(epsilon=10.0))
     assert pipeline.fit(X, y).score(X, y) > 0.9
     np.testing.assert_array_equal(pipeline.classes_, [0, 1])
     assert pipeline.predict_proba(X).shape == (2000, 2)

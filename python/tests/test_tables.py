@@ -38,7 +38,7 @@ def reference(tmp_path):
                 writer.writerow("?" if cell is None else cell for cell in row)
         schema = gibbsite.Schema.parse(TOML)
         data = gibbsite.read_table(str(path), schema)
-        plan = gibbsite.plan(epsilon=20.0, delta=1e-6, rows=data.rows, schema=schema)
+        plan = gibbsite.plan(epsilon=10.0, delta=1e-6, rows=data.rows, schema=schema)
         return gibbsite.fit(data, plan, seed=1)
 
     return of
@@ -47,7 +47,7 @@ def reference(tmp_path):
 def fitted(X, y):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gibbsite.VoidWarning)
-        return PrivateLogisticRegression(20.0, 1e-6, schema=TOML, random_state=1).fit(X, y)
+        return PrivateLogisticRegression(10.0, 1e-6, schema=TOML, random_state=1).fit(X, y)
 
 
 def same(model, release, X, names=True):
@@ -109,7 +109,7 @@ def test_a_pandas_frame_of_one_type(reference):
     np.testing.assert_array_equal(model(pandas.DataFrame(X)).coef_, expected)  # no names: by position
     frame = pandas.DataFrame(X, columns=names)
     frame.loc[7, "b"] = np.nan
-    with pytest.raises(ValueError, match='row 8: column "b"'):
+    with pytest.raises(ValueError, match="row 8: column 'b'"):
         model(frame)
 
 
@@ -193,10 +193,13 @@ def test_columns_in_another_order_than_the_ranges_and_the_schema(reference):
     model = fitted(X, y)
     assert list(model.feature_names_in_) == COLUMNS[::-1]
     assert model.to_json() == reference(people()).to_json()
-    ranged = PrivateLogisticRegression(20.0, 1e-6, ranges=RANGES, classes=["low", "high"]).fit(X, y)
+    ranged = PrivateLogisticRegression(10.0, 1e-6, ranges=RANGES, classes=["low", "high"]).fit(X, y)
     assert list(ranged.schema_.columns) == COLUMNS[::-1]
     assert ranged.score(X, y) > 0.7
-    for extra, match in [({**RANGES, "shoe": (30, 50)}, "not in X: 'shoe'"), ({"age": (17, 90)}, "without a range: 'height', 'job'")]:
+    for extra, match in [
+        ({**RANGES, "shoe": (30, 50)}, "not in X: 'shoe'"),
+        ({"age": (17, 90)}, "without a range: 'height', 'job'"),
+    ]:
         with pytest.raises(ValueError, match=match):
             PrivateLogisticRegression(1.0, 1e-6, ranges=extra).fit(X, y)
 
@@ -308,8 +311,8 @@ def test_arrow_tables_that_cannot_be_read():
         ("level", table.set_column(1, "job", pyarrow.array(["spy"] * 300)), "job"),
         ("extra", table.append_column("shoe", pyarrow.array([1.0] * 300)), "shoe"),
         ("lacking", table.drop_columns(["height"]), "height"),
-        ("no rows", table.slice(0, 0), "0 sample|no rows"),
-        ("no rows to come", table.slice(0, 0).to_reader(), "no rows"),
+        ("no rows", table.slice(0, 0), "0 sample"),
+        ("no rows to come", table.slice(0, 0).to_reader(), "0 sample"),
     ]:
         rows = 0 if what.startswith("no rows") else 300
         with pytest.raises((ValueError, TypeError), match=match) as info:
