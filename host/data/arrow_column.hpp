@@ -39,8 +39,8 @@ struct ArrowType {
     refused
   };
   Kind kind = Kind::refused;
-  int bytes = 0;            ///< of a value; of an offset or a view in text
-  int scale = 0;            ///< decimal: digits behind the point
+  int bytes = 0;             ///< of a value; of an offset or a view in text
+  int scale = 0;             ///< decimal: digits behind the point
   std::string refusal = {};  ///< what it is, and what to give instead
 
   [[nodiscard]] bool is_number() const { return kind <= Kind::decimal && kind != Kind::null; }
@@ -89,17 +89,28 @@ class ArrowValues {
   decltype(auto) visit(const F& f) const {
     using Kind = ArrowType::Kind;
     switch (type_.kind) {
-      case Kind::boolean: return f([this](std::int64_t i) { return bit(data_, i + offset_); });
-      case Kind::int8: return f(numbers<std::int8_t, std::int64_t>());
-      case Kind::uint8: return f(numbers<std::uint8_t, std::int64_t>());
-      case Kind::int16: return f(numbers<std::int16_t, std::int64_t>());
-      case Kind::uint16: return f(numbers<std::uint16_t, std::int64_t>());
-      case Kind::int32: return f(numbers<std::int32_t, std::int64_t>());
-      case Kind::uint32: return f(numbers<std::uint32_t, std::int64_t>());
-      case Kind::int64: return f(numbers<std::int64_t, std::int64_t>());
-      case Kind::uint64: return f(numbers<std::uint64_t, std::uint64_t>());
-      case Kind::float32: return f(numbers<float, double>());
-      case Kind::float64: return f(numbers<double, double>());
+      case Kind::boolean:
+        return f([this](std::int64_t i) { return bit(data_, i + offset_); });
+      case Kind::int8:
+        return f(numbers<std::int8_t, std::int64_t>());
+      case Kind::uint8:
+        return f(numbers<std::uint8_t, std::int64_t>());
+      case Kind::int16:
+        return f(numbers<std::int16_t, std::int64_t>());
+      case Kind::uint16:
+        return f(numbers<std::uint16_t, std::int64_t>());
+      case Kind::int32:
+        return f(numbers<std::int32_t, std::int64_t>());
+      case Kind::uint32:
+        return f(numbers<std::uint32_t, std::int64_t>());
+      case Kind::int64:
+        return f(numbers<std::int64_t, std::int64_t>());
+      case Kind::uint64:
+        return f(numbers<std::uint64_t, std::uint64_t>());
+      case Kind::float32:
+        return f(numbers<float, double>());
+      case Kind::float64:
+        return f(numbers<double, double>());
       case Kind::float16:
         return f([half = numbers<std::uint16_t, std::uint16_t>()](std::int64_t i) {
           return half_number(half(i));
@@ -108,11 +119,15 @@ class ArrowValues {
         return f([this](std::int64_t i) {
           return decimal_number(data_ + (i + offset_) * type_.bytes, type_.bytes, type_.scale);
         });
-      case Kind::text: return f([this](std::int64_t i) { return text<std::int32_t>(i); });
-      case Kind::large_text: return f([this](std::int64_t i) { return text<std::int64_t>(i); });
-      case Kind::text_view: return f([this](std::int64_t i) { return viewed_text(i); });
+      case Kind::text:
+        return f([this](std::int64_t i) { return text<std::int32_t>(i); });
+      case Kind::large_text:
+        return f([this](std::int64_t i) { return text<std::int64_t>(i); });
+      case Kind::text_view:
+        return f([this](std::int64_t i) { return viewed_text(i); });
       case Kind::null:
-      case Kind::refused: break;
+      case Kind::refused:
+        break;
     }
     return f([](std::int64_t) { return 0.0; });  // null, every one
   }
@@ -152,7 +167,7 @@ class ArrowValues {
   const unsigned char* valid_ = nullptr;
   const unsigned char* data_ = nullptr;
   const char* text_ = nullptr;
-  const void* const* views_ = nullptr;   // buffers of text
+  const void* const* views_ = nullptr;    // buffers of text
   const unsigned char* sizes_ = nullptr;  // theirs, int64 each
   std::int64_t view_count_ = 0;
 };

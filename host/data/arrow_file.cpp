@@ -11,10 +11,10 @@
 
 #include "data/arrow.hpp"
 #include "data/columns.hpp"
+#include "data/parquet_plugin.h"
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
-#include "data/parquet_plugin.h"
 
 namespace gibbsite {
 
@@ -96,12 +96,12 @@ std::vector<std::string> read_arrow_file_names(const std::string& path) {
   return arrow_names(stream, path);
 }
 
-Dataset read_arrow_file(const std::string& path, const Schema& schema,
-                        const ReadOptions& options) {
+Dataset read_arrow_file(const std::string& path, const Schema& schema, const ReadOptions& options) {
   const std::vector<std::string> names = read_arrow_file_names(path);
   std::vector<std::string> wanted;
   {  // all names are matched, as in a CSV file's header, before columns are left out
-    CellEncoder rows(schema, options, nullptr, [&] { return path; }, path);
+    CellEncoder rows(
+        schema, options, nullptr, [&] { return path; }, path);
     const std::vector<Target> targets =
         match_columns(names, schema, options, "the table", false, rows);
     for (std::size_t j = 0; j < names.size(); ++j)
