@@ -54,7 +54,7 @@ void open_with_plugin(const std::string& path, const std::vector<std::string>& c
   for (const std::string& name : columns) names.push_back(name.c_str());
   std::array<char, 1024> error{};
   if (open(path.c_str(), names.data(), names.size(), out, error.data(), error.size()) != 0)
-    throw BadInput(fmt::format("{}: {}", path, shown(error.data())));
+    throw BadInput(fmt::format("{}: {}; check the file", path, shown(error.data())));
 }
 
 struct Opener {

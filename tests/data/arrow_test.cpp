@@ -371,8 +371,12 @@ TEST_F(Arrow, ReadsLabelsOfEveryKind) {
   EXPECT_THAT(read_labels(arrow_bools("y", {true, false, true})), ElementsAre(1, -1, 1));
   schema.positive = "false";
   EXPECT_THAT(read_labels(arrow_bools("y", {true, false, true})), ElementsAre(-1, 1, -1));
+  schema.positive = "1";
+  EXPECT_THAT(read_labels(arrow_bools("y", {true, false, true})), ElementsAre(1, -1, 1));
+  schema.positive = "yes";
+  expect_error({arrow_bools("y", {true, false, true}), a}, schema,
+               {"table: label column 'y' is of type bool and `positive` is 'yes'", "\"true\""});
   schema.positive = "+1.0";
-  EXPECT_THAT(read_labels(arrow_bools("y", {true, false, true})), ElementsAre(-1, -1, -1));
   EXPECT_THAT(read_labels(arrow_numbers<std::int64_t>("y", "l", {1, 0, -1})),
               ElementsAre(1, -1, -1));
   EXPECT_THAT(read_labels(arrow_numbers<float>("y", "f", {1.0F, 0.0F, 1.0F})),
@@ -879,8 +883,10 @@ TEST_F(ArrowFiles, AreOpenedForTheColumnsThatAreUsed) {
                    {file + ": row 2: column 'a': level '2'"});
 }
 
-// (Where the library is installed this is not so.)
 TEST_F(ArrowFiles, WithoutWhatOpensThemBothWaysAreNamed) {
+  const auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  if (std::filesystem::exists(here / "libgibbsite_parquet.so"))
+    GTEST_SKIP() << "libgibbsite_parquet.so is built here";
   for (const char* name : {"t.parquet", "t.arrow", "t.feather", "t.ipc"}) {
     const std::string file = write(name, "PAR1");
     expect_bad_input([&] { (void)read_table(file, number); },
