@@ -10,6 +10,7 @@
 #include <parquet/properties.h>
 #include <parquet/schema.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -108,7 +109,7 @@ std::string magic_of(const std::string& path) {
   return magic;
 }
 
-Batches open_parquet(const std::string& path, const Names& names) {
+Batches open_parquet(const std::string& path, const Names& names, std::uint64_t& rows) {
   parquet::arrow::FileReaderBuilder builder;
   check(builder.OpenFile(path));
   parquet::ArrowReaderProperties properties;
@@ -120,6 +121,7 @@ Batches open_parquet(const std::string& path, const Names& names) {
   std::vector<int> leaves;
   for (int k = 0; k < schema.num_columns(); ++k)
     if (names.empty() || names.count(schema.GetColumnRoot(k)->name()) != 0) leaves.push_back(k);
+  rows = static_cast<std::uint64_t>(file->parquet_reader()->metadata()->num_rows());
   return std::make_shared<ParquetBatches>(std::move(file), leaves);
 }
 
@@ -130,7 +132,8 @@ arrow::ipc::IpcReadOptions fields_of(const arrow::Schema& schema, const Names& n
   return options;
 }
 
-Batches open_arrow(const std::string& path, const Names& names, bool is_stream) {
+Batches open_arrow(const std::string& path, const Names& names, bool is_stream,
+                   std::uint64_t& rows) {
   const auto file = check(arrow::io::ReadableFile::Open(path));
   if (is_stream) {
     auto stream = check(arrow::ipc::RecordBatchStreamReader::Open(file));
@@ -144,20 +147,22 @@ Batches open_arrow(const std::string& path, const Names& names, bool is_stream) 
     const auto options = fields_of(*whole->schema(), names);
     whole = check(arrow::ipc::RecordBatchFileReader::Open(file, options));
   }
+  rows = static_cast<std::uint64_t>(check(whole->CountRows()));
   return std::make_shared<FileBatches>(std::move(whole));
 }
 
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) int gibbsite_parquet_open_1(
-    const char* path, const char* const* columns, size_t count, ArrowArrayStream* out, char* error,
-    size_t error_bytes) {
+    const char* path, const char* const* columns, size_t count, ArrowArrayStream* out,
+    uint64_t* rows, char* error, size_t error_bytes) {
+  *rows = 0;
   try {
     const Names names(columns, columns + count);
     const std::string magic = magic_of(path);
     const Batches batches = magic.compare(0, 4, "PAR1") == 0
-                                ? open_parquet(path, names)
-                                : open_arrow(path, names, magic != "ARROW1");
+                                ? open_parquet(path, names, *rows)
+                                : open_arrow(path, names, magic != "ARROW1", *rows);
     check(arrow::ExportRecordBatchReader(batches, out));
     return 0;
   } catch (const std::exception& failure) {
