@@ -99,12 +99,13 @@ std::vector<std::string> names_in(const ArrowSchema& schema) {
   return names;
 }
 
-/// How a bool reads: the first of these that is listed.
+constexpr std::array<std::string_view, 4> words_of_true{"true", "True", "TRUE", "1"},
+    words_of_false{"false", "False", "FALSE", "0"};
+
+/// How a bool reads: the first of its words that is listed.
 template <class Listed>
 std::string_view bool_text(bool value, const Listed& listed) {
-  using Words = std::array<std::string_view, 4>;
-  static constexpr Words yes{"true", "True", "TRUE", "1"}, no{"false", "False", "FALSE", "0"};
-  const Words& words = value ? yes : no;
+  const auto& words = value ? words_of_true : words_of_false;
   const auto found = std::find_if(words.begin(), words.end(), listed);
   return found != words.end() ? *found : words[0];
 }
@@ -287,7 +288,9 @@ class ArrowReader {
       }
       const ArrowType& values = field.listed ? *field.listed : field.type;
       if (field.target.is_label) {
-        if (values.is_number() && values.kind != ArrowType::Kind::boolean)
+        if (values.kind == ArrowType::Kind::boolean)
+          require_word(names[j]);
+        else if (values.is_number())
           rows_.compare_labels_as_numbers();
       } else {
         row_bytes_ += static_cast<std::uint64_t>(std::max(field.type.bytes, 1));
@@ -302,6 +305,16 @@ class ArrowReader {
     if (used_.empty() || !all_numbers_) return;
     blocks_.emplace(rows_, NumberRows(schema_, in_order()), used_.size() * sizeof(double),
                     options_.threads);
+  }
+
+  // Bools have no other words: under any other every label would be of the negative class.
+  void require_word(const std::string& name) const {
+    for (const auto& words : {words_of_true, words_of_false})
+      if (std::find(words.begin(), words.end(), schema_.positive) != words.end()) return;
+    rows_.fail(
+        fmt::format("label column {} is of type bool and `positive` is {}; set it to "
+                    "\"true\" or \"false\", or give the column as text",
+                    gibbsite::quoted(name), gibbsite::quoted(schema_.positive)));
   }
 
   // As a row's features lie: the schema's columns, less those that are not used.

@@ -72,6 +72,35 @@ inline double half_number(std::uint16_t half) {
 /// The values of one array, not owned. What can be told of them without their buffers' sizes is
 /// checked: when it is made, and for text and indices when they are read.
 class ArrowValues {
+  // First, as their types are deduced.
+  static bool bit(const unsigned char* bits, std::int64_t i) {
+    return (bits[i >> 3] >> (i & 7) & 1) != 0;
+  }
+  template <class T>
+  static T load(const unsigned char* at) {
+    T value;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  }
+  template <class T, class As>
+  [[nodiscard]] auto numbers() const {
+    constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+    return [at = data_ == nullptr ? nullptr : data_ + offset_ * size](std::int64_t i) {
+      return static_cast<As>(load<T>(at + i * size));
+    };
+  }
+  template <class Offset>
+  [[nodiscard]] std::string_view text(std::int64_t i) const {
+    constexpr auto size = static_cast<std::int64_t>(sizeof(Offset));
+    const unsigned char* const at = data_ + (i + offset_) * size;
+    const auto first = load<Offset>(at), last = load<Offset>(at + size);
+    if (first < 0 || last < first) throw MalformedArrow{"offsets of text are not in order"};
+    if (first == last) return {};
+    if (text_ == nullptr) throw MalformedArrow{"text has no buffer"};
+    return {text_ + first, static_cast<std::size_t>(last - first)};
+  }
+  [[nodiscard]] std::string_view viewed_text(std::int64_t i) const;
+
  public:
   /// Throws MalformedArrow.
   ArrowValues(const ArrowType& type, const ArrowArray& array);
@@ -133,34 +162,6 @@ class ArrowValues {
   }
 
  private:
-  static bool bit(const unsigned char* bits, std::int64_t i) {
-    return (bits[i >> 3] >> (i & 7) & 1) != 0;
-  }
-  template <class T>
-  static T load(const unsigned char* at) {
-    T value;
-    std::memcpy(&value, at, sizeof value);
-    return value;
-  }
-  template <class T, class As>
-  [[nodiscard]] auto numbers() const {
-    constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-    return [at = data_ + offset_ * size](std::int64_t i) {
-      return static_cast<As>(load<T>(at + i * size));
-    };
-  }
-  template <class Offset>
-  [[nodiscard]] std::string_view text(std::int64_t i) const {
-    constexpr auto size = static_cast<std::int64_t>(sizeof(Offset));
-    const unsigned char* const at = data_ + (i + offset_) * size;
-    const auto first = load<Offset>(at), last = load<Offset>(at + size);
-    if (first < 0 || last < first) throw MalformedArrow{"offsets of text are not in order"};
-    if (first == last) return {};
-    if (text_ == nullptr) throw MalformedArrow{"text has no buffer"};
-    return {text_ + first, static_cast<std::size_t>(last - first)};
-  }
-  [[nodiscard]] std::string_view viewed_text(std::int64_t i) const;
-
   const ArrowType& type_;
   std::int64_t length_, offset_;
   bool all_null_ = false;
