@@ -41,6 +41,8 @@ void translate(const std::exception_ptr& thrown, void* /*data*/) {
   };
   try {
     std::rethrow_exception(thrown);
+  } catch (const CannotWrite& e) {
+    raise(e.error == EEXIST ? PyExc_FileExistsError : PyExc_OSError, e.what());
   } catch (const BadInputs& e) {
     std::string all;
     for (const std::string& line : e.lines) all += (all.empty() ? "" : "\n") + line;
@@ -55,8 +57,6 @@ void translate(const std::exception_ptr& thrown, void* /*data*/) {
     raise(errors.unavailable, e.what());
   } catch (const Interrupted& e) {
     raise(PyExc_KeyboardInterrupt, e.what());
-  } catch (const CannotWrite& e) {
-    raise(e.error == EEXIST ? PyExc_FileExistsError : PyExc_OSError, e.what());
   } catch (const Error& e) {
     raise(errors.base, e.what());
   }
