@@ -8,15 +8,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <random>
 #include <stdexcept>
 
+#include "gibbsite/data/array.hpp"
+#include "gibbsite/data/arrow.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/data/schema_file.hpp"
 
@@ -139,6 +143,82 @@ Table npy(std::size_t bytes, std::size_t columns) {
   return {path, labels, number_schema(columns), x.size() * sizeof(float)};
 }
 
+/// Columns of float64 in memory, one batch, as a stream.
+class Columns {
+ public:
+  Columns(std::size_t rows, std::size_t columns) : rows_(rows) {
+    Random random(6);
+    for (std::size_t j = 0; j <= columns; ++j) {
+      std::vector<double>& values = values_.emplace_back(rows);
+      for (double& v : values)
+        v = j < columns ? 100 * uniform(random) : static_cast<double>(random() % 2);
+      names_.push_back(j < columns ? fmt::format("x{}", j + 1) : "y");
+    }
+    for (std::size_t j = 0; j <= columns; ++j) {
+      buffers_.push_back({nullptr, values_[j].data()});
+      schemas_.push_back({"g", names_[j].c_str(), nullptr, 0, 0, nullptr, nullptr,
+                          released<ArrowSchema>, nullptr});
+    }
+    for (std::size_t j = 0; j <= columns; ++j) {
+      arrays_.push_back({static_cast<std::int64_t>(rows), 0, 0, 2, 0, buffers_[j].data(), nullptr,
+                         nullptr, released<ArrowArray>, nullptr});
+    }
+    for (ArrowSchema& one : schemas_) schema_at_.push_back(&one);
+    for (ArrowArray& one : arrays_) array_at_.push_back(&one);
+  }
+  [[nodiscard]] std::uint64_t bytes() const { return rows_ * values_.size() * sizeof(double); }
+  [[nodiscard]] std::uint64_t rows() const { return rows_; }
+  [[nodiscard]] const std::vector<std::vector<double>>& values() const { return values_; }
+
+  ArrowArrayStream stream() {
+    given_ = false;
+    return {
+        [](ArrowArrayStream* self, ArrowSchema* out) {
+          Columns& of = *static_cast<Columns*>(self->private_data);
+          const auto count = static_cast<std::int64_t>(of.schemas_.size());
+          *out = {
+              "+s",   "", nullptr, 0, count, of.schema_at_.data(), nullptr, released<ArrowSchema>,
+              nullptr};
+          return 0;
+        },
+        [](ArrowArrayStream* self, ArrowArray* out) {
+          Columns& of = *static_cast<Columns*>(self->private_data);
+          *out = {};
+          if (of.given_) return 0;
+          of.given_ = true;
+          const auto count = static_cast<std::int64_t>(of.arrays_.size());
+          *out = {static_cast<std::int64_t>(of.rows_),
+                  0,
+                  0,
+                  1,
+                  count,
+                  &of.no_buffer_,
+                  of.array_at_.data(),
+                  nullptr,
+                  released<ArrowArray>,
+                  nullptr};
+          return 0;
+        },
+        nullptr, [](ArrowArrayStream* self) { self->release = nullptr; }, this};
+  }
+
+ private:
+  template <class Struct>
+  static void released(Struct* self) {
+    self->release = nullptr;
+  }
+  std::size_t rows_;
+  bool given_ = false;
+  const void* no_buffer_ = nullptr;
+  std::vector<std::vector<double>> values_;
+  std::vector<std::string> names_;
+  std::vector<std::array<const void*, 2>> buffers_;
+  std::vector<ArrowSchema> schemas_;
+  std::vector<ArrowArray> arrays_;
+  std::vector<ArrowSchema*> schema_at_;
+  std::vector<ArrowArray*> array_at_;
+};
+
 void set_rates(benchmark::State& state, std::uint64_t bytes, std::uint64_t rows) {
   const auto iterations = static_cast<std::uint64_t>(state.iterations());
   state.SetBytesProcessed(static_cast<std::int64_t>(iterations * bytes));
@@ -158,6 +238,54 @@ void read(benchmark::State& state, const std::function<Table()>& make, std::size
   }
   set_rates(state, table.bytes, rows);
   std::filesystem::remove(table.path);
+}
+
+// Float64 columns of `columns` numbers, or the same in C order, to rows; memcpy of the same bytes.
+constexpr std::size_t in_memory_bytes = 400'000'000;
+
+void read_columns(benchmark::State& state, std::size_t columns, std::size_t threads) {
+  Columns table(in_memory_bytes / sizeof(double) / columns, columns);
+  const Schema schema = number_schema(columns);
+  for (auto _ : state) {
+    ArrowArrayStream stream = table.stream();
+    ReadOptions options;
+    options.threads = threads;
+    const Dataset data = read_arrow(stream, schema, options);
+    benchmark::DoNotOptimize(data.x.data());
+  }
+  set_rates(state, table.bytes(), table.rows());
+}
+
+void read_rows(benchmark::State& state, bool c_order, std::size_t threads) {
+  constexpr std::size_t columns = 100, rows = in_memory_bytes / sizeof(double) / columns;
+  constexpr auto size = static_cast<std::ptrdiff_t>(sizeof(double));
+  std::vector<double> x(rows * columns);
+  Random random(6);
+  for (double& v : x) v = 100 * uniform(random);
+  const std::vector<float> y(rows, 1.0F);
+  const auto n = static_cast<std::ptrdiff_t>(rows), k = static_cast<std::ptrdiff_t>(columns);
+  const ArrayView view{x.data(), ArrayView::Type::float64,  rows,
+                       columns,  c_order ? k * size : size, c_order ? size : n * size};
+  const Schema schema = number_schema(columns);
+  for (auto _ : state) {
+    ReadOptions options;
+    options.threads = threads;
+    const Dataset data = read_array(view, y, schema, options);
+    benchmark::DoNotOptimize(data.x.data());
+  }
+  set_rates(state, in_memory_bytes, rows);
+}
+
+void roof_memcpy(benchmark::State& state) {
+  const std::vector<char> from(in_memory_bytes, 1);
+  for (auto _ : state) {
+    const auto to = std::make_unique_for_overwrite<char[]>(in_memory_bytes / 2);  // of floats
+    for (std::size_t at = 0; at < in_memory_bytes; at += in_memory_bytes / 2)
+      std::memcpy(to.get(), from.data() + at, in_memory_bytes / 2);
+    benchmark::DoNotOptimize(to.get());
+    benchmark::ClobberMemory();
+  }
+  set_rates(state, in_memory_bytes, 0);
 }
 
 // ---- The roofs, on the bytes of numeric_csv in memory -------------------------------------------
@@ -247,6 +375,18 @@ BENCHMARK_CAPTURE(
     read, npy_400_MB_all_threads, [] { return npy(400'000'000, 100); }, 0)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
+BENCHMARK_CAPTURE(read_columns, arrow_100_columns, 100, 1)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(read_columns, arrow_100_columns_all_threads, 100, 0)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(read_columns, arrow_20_columns, 20, 1)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(read_rows, array_c_order, true, 1)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(read_rows, array_f_order, false, 1)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(roof_memcpy)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK_CAPTURE(roof_libcsv, empty_callbacks, count_nothing)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(roof_libcsv, fast_float_only, add_number)->Unit(benchmark::kMillisecond);
 BENCHMARK(roof_memchr)->Unit(benchmark::kMillisecond);

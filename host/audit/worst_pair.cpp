@@ -382,13 +382,13 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
   };
   out.table = with_common(here);
   out.neighbor = with_common(there);
-  const char* const words =
-      answers  ? (replaces ? "a row and its other label, among rows that say nothing"
-                           : "a row, among rows that say nothing")
-      : metric ? (replaces ? "a row and its other label, among zeros" : "a row, among zeros")
-               : (replaces ? "opposite rows with their whole slope, far from 0"
-                           : "a row with its whole slope, far from 0");
-  out.pair = fmt::format("{}", words);
+  if (answers || metric) {
+    out.pair = replaces ? "a row and its other label, among " : "a row, among ";
+    out.pair += answers ? "rows that say nothing" : "zeros";
+  } else {
+    out.pair = replaces ? "opposite rows with their whole slope, far from 0"
+                        : "a row with its whole slope, far from 0";
+  }
   if (answers) {
     out.statistic = by_answers(std::move(here), std::move(there), std::move(common));
     return out;
@@ -436,7 +436,7 @@ AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan) 
   other.y = -1;
   replace_first(out.table, record);
   replace_first(out.neighbor, other);
-  out.pair = fmt::format("{}", table_pair);
+  out.pair = table_pair;
   out.statistic = std::holds_alternative<Whitened>(plan.offer().mechanism)
                       ? by_answers({{record, 1}}, {{other, 1}}, {})
                       : along(gradient_direction(record, other));

@@ -62,8 +62,10 @@ void write_family(const std::string& path, const FamilyRelease& release, Existin
   write_file_atomically(path, to_json(release).dump(2) + "\n", 0644, existing);
 }
 
-FamilyRelease read_family(const std::string& path) {
-  const json file = read_untouched_json(path);
+FamilyRelease read_family(const std::string& path) { return parse_family(text_of(path), path); }
+
+FamilyRelease parse_family(const std::string& text, const std::string& path) {
+  const json file = untouched_json(text, path);
   if (!is_of_family(file.at("certificate"))) {
     throw BadInput(path +
                    ": holds a model of rows, not draws of a family; ask it with gibbsite "

@@ -144,14 +144,18 @@ void write_release(const std::string& path, const Release& release, Existing exi
   write_file_atomically(path, to_json(release).dump(2) + "\n", 0644, existing);
 }
 
-json read_release_json(const std::string& path) {
+std::string text_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file || std::filesystem::is_directory(path)) {
     throw BadInput(path + ": cannot read; check the path and its permissions");
   }
   std::ostringstream text;
   text << file.rdbuf();
-  json out = parse_strict(text.str(), path);
+  return std::move(text).str();
+}
+
+json parse_release_json(const std::string& text, const std::string& path) {
+  json out = parse_strict(text, path);
   if (!is_release(out) || !out.contains("model") || !out["model"].is_object() ||
       !out.contains("certificate") || !out["certificate"].is_object()) {
     throw BadInput(fmt::format("{}: is not a {} file; give a model.json that fit wrote", path,
@@ -160,8 +164,10 @@ json read_release_json(const std::string& path) {
   return out;
 }
 
-json read_untouched_json(const std::string& path) {
-  json file = read_release_json(path);
+json read_release_json(const std::string& path) { return parse_release_json(text_of(path), path); }
+
+json untouched_json(const std::string& text, const std::string& path) {
+  json file = parse_release_json(text, path);
   const json& certificate = file.at("certificate");
   for (const char* part : {"guarantee", "mechanism", "constants", "numerics", "software"}) {
     if (!field(certificate, part, path).is_object()) {
@@ -180,8 +186,10 @@ json read_untouched_json(const std::string& path) {
   return file;
 }
 
-Release read_release(const std::string& path) {
-  const json file = read_untouched_json(path);
+Release read_release(const std::string& path) { return parse_release(text_of(path), path); }
+
+Release parse_release(const std::string& text, const std::string& path) {
+  const json file = untouched_json(text, path);
   if (is_of_family(file.at("certificate"))) {
     throw BadInput(path +
                    ": holds draws of a family, not a model of rows; ask it with gibbsite query");

@@ -1,13 +1,12 @@
 #include "certificate/model_json.hpp"
 
 #include <fmt/format.h>
-#include <sodium.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <initializer_list>
 
+#include "core/digest.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/loss.hpp"
 
@@ -350,13 +349,7 @@ std::string file_digest(json file) {
       if (guarantee.is_object()) guarantee.erase(claim);
     }
   }
-  const std::string text = file.dump();
-  std::array<unsigned char, 32> digest{};
-  crypto_generichash(digest.data(), digest.size(),
-                     reinterpret_cast<const unsigned char*>(text.data()), text.size(), nullptr, 0);
-  std::string out = "blake2b-256:";
-  for (const unsigned char byte : digest) out += fmt::format("{:02x}", byte);
-  return out;
+  return "blake2b-256:" + digest_of(file.dump());
 }
 
 }  // namespace gibbsite

@@ -32,8 +32,10 @@ bool is_release(const nlohmann::json& object);
 /// compute it.
 std::string file_digest(nlohmann::json file);
 
-/// read_release_json, and that its digest is that of its contents. Throws BadInput when it is not.
-nlohmann::json read_untouched_json(const std::string& path);
+/// parse_release_json, and that its digest is that of its contents. Throws BadInput when it is not.
+nlohmann::json untouched_json(const std::string& text, const std::string& source);
+/// All of a file. Throws BadInput where it cannot be read.
+std::string text_of(const std::string& path);
 
 nlohmann::json schema_json(const Schema& schema);
 /// Throws BadInput "SOURCE: ..." on a missing, unknown or ill-typed field, and what

@@ -118,10 +118,14 @@ struct AuditCommand {
   }
 
   void require_legal(bool of_table) const {
-    if (mechanism != "all" && mechanism == "auto") {
+    if (mechanism == "auto") {
       throw BadInput("--mechanism auto: an audit is of one; give its name, or all");
     }
-    if (mechanism != "all") static_cast<void>(mechanism_named(mechanism));
+    const auto known = mechanism_names();
+    if (mechanism != "all" && std::ranges::find(known, mechanism) == known.end()) {
+      throw BadInput(fmt::format("--mechanism: '{}' is unknown; give all, {}", mechanism,
+                                 fmt::join(known, ", ")));
+    }
     if (of_table) {
       if (table.data.empty()) throw BadInput("--schema: needs --data with it; give both");
       if (schema.empty()) throw BadInput("--data: needs --schema with it; give both");

@@ -157,7 +157,8 @@ void write_new(const std::string& out, bool force, const std::function<void(Exis
 }
 
 void TableArguments::add_to(CLI::App& app, bool required) {
-  app.add_option("--data", data, "table: CSV with a header, .svm/.libsvm/.svmlight or .npy")
+  app.add_option("--data", data,
+                 "table: CSV with a header, .svm/.libsvm/.svmlight, .npy, .parquet or .arrow")
       ->type_name("FILE")
       ->required(required);
   app.add_option("--labels", labels, "labels of a .npy table")->type_name("FILE");
@@ -217,15 +218,7 @@ Budget PlanArguments::budget() const {
   Budget out{*epsilon, *delta, adjacency_from_string(adjacency), rows_per_person.value_or(1),
              draws.value_or(1)};
   out.validate();
-  const bool needs_cap = out.adjacency == Adjacency::add_remove;
-  if (needs_cap && !rows_cap) {
-    throw BadInput(
-        "--adjacency add-remove: the number of rows is private then; give a public upper bound "
-        "with --rows-cap");
-  }
-  if (!needs_cap && rows_cap) {
-    throw BadInput("--rows-cap: has a meaning under --adjacency add-remove only; leave it out");
-  }
+  require_cap(request(), out.adjacency);
   return out;
 }
 
@@ -238,7 +231,7 @@ Wishes PlanArguments::wishes() const {
   if (family_named(model)) {
     throw BadInput(fmt::format("--model {}: is for fit and plan; leave it out", model));
   }
-  static_cast<void>(glm(loss_of_chains()));
+  static_cast<void>(loss_of_chains(request()));
   Wishes out;
   if (mechanism != "auto") static_cast<void>(mechanism_named(mechanism));
   out.mechanism = mechanism;
@@ -251,44 +244,19 @@ Wishes PlanArguments::wishes() const {
   return out;
 }
 
-std::string PlanArguments::loss_of_chains() const {
-  const bool logistic = model == losses::logistic::name;
-  const double capped = losses::logistic_capped::max_abs_residual;
-  if (loss_cap && !(logistic && (*loss_cap == capped || *loss_cap == 1))) {
-    throw BadInput(
-        fmt::format("--loss-cap: must be 0.5 or, for none, 1, with --model logistic; got {} with "
-                    "{}; leave it out, or give one of them",
-                    *loss_cap, model));
-  }
-  return logistic && loss_cap.value_or(capped) == capped ? losses::logistic_capped::name : model;
-}
-
-std::string PlanArguments::loss() const { return loss_cap ? loss_of_chains() : model; }
+ModelRequest PlanArguments::request() const { return {model, prior_precision, loss_cap, rows_cap}; }
 
 Model PlanArguments::model_of(const Plan& made) const {
-  return glm(made.problem.loss, {.prior_precision = prior_precision, .center = {}});
+  return gibbsite::model_of(request(), made);
 }
 
 Problem PlanArguments::constants(const FeatureSpace& space, std::uint64_t rows) const {
-  return constants_of(loss(), space, rows);
-}
-
-Problem PlanArguments::constants_of(const std::string& loss, const FeatureSpace& space,
-                                    std::uint64_t rows) const {
-  if (rows_cap && rows > *rows_cap) {
-    throw BadInput(
-        fmt::format("--rows-cap: the table has more than {} rows; give a public bound "
-                    "that holds (private: how many rows there are is not public)",
-                    *rows_cap));
-  }
-  return glm(loss, {.prior_precision = prior_precision, .center = {}})
-      .constants(space, rows_cap.value_or(rows));
+  return gibbsite::constants(request(), space, rows);
 }
 
 Plan PlanArguments::make(const FeatureSpace& space, std::uint64_t rows, const Budget& budget,
                          const Wishes& wishes) const {
-  return gibbsite::plan(constants(space, rows), constants_of(loss_of_chains(), space, rows), budget,
-                        wishes);
+  return gibbsite::plan(request(), space, rows, budget, wishes);
 }
 
 void warn_of_large_delta(const Budget& budget, std::uint64_t rows) {

@@ -11,6 +11,7 @@
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/model/model.hpp"
+#include "gibbsite/run/model_request.hpp"
 #include "gibbsite/speed/speed.hpp"
 
 namespace gibbsite::cli {
@@ -87,11 +88,7 @@ struct PlanArguments {
   [[nodiscard]] Problem constants(const FeatureSpace& space, std::uint64_t rows) const;
 
  private:
-  // Chains have their loss capped where nobody says otherwise: it wins (docs/metric.md).
-  [[nodiscard]] std::string loss() const;
-  [[nodiscard]] std::string loss_of_chains() const;
-  [[nodiscard]] Problem constants_of(const std::string& loss, const FeatureSpace& space,
-                                     std::uint64_t rows) const;
+  [[nodiscard]] ModelRequest request() const;
 };
 
 /// A warning on stderr where delta is not below 1/rows; rows are the public ones.

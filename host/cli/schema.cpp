@@ -13,7 +13,8 @@ namespace {
 
 void define_schema(CLI::App& app) {
   const auto path = std::make_shared<std::string>();
-  app.add_option("table", *path, "CSV with a header; only that line is read")
+  app.add_option("table", *path,
+                 "CSV with a header, .parquet or .arrow; names of columns are all that is read")
       ->type_name("FILE")
       ->required();
   const auto header = std::make_shared<std::string>("auto");

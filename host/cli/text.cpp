@@ -26,7 +26,7 @@ std::size_t columns_of(const std::string& text) {
 }
 
 std::string in_options(std::string_view message) {
-  constexpr std::array<std::string_view, 34> fields{"model",
+  constexpr std::array<std::string_view, 35> fields{"model",
                                                     "prior_precision",
                                                     "step_size",
                                                     "iterations",
@@ -36,6 +36,7 @@ std::string in_options(std::string_view message) {
                                                     "delta",
                                                     "rows_per_person",
                                                     "rows_cap",
+                                                    "loss_cap",
                                                     "draws",
                                                     "adjacency",
                                                     "calibration",

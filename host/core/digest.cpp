@@ -1,7 +1,5 @@
 #include "core/digest.hpp"
 
-#include <array>
-
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite {
@@ -16,9 +14,14 @@ void Digest::add(const void* data, std::size_t size) {
   crypto_generichash_update(&state_, static_cast<const unsigned char*>(data), size);
 }
 
-std::string Digest::hex() {
+std::array<unsigned char, Digest::bytes> Digest::raw() {
   std::array<unsigned char, bytes> digest{};
   crypto_generichash_final(&state_, digest.data(), digest.size());
+  return digest;
+}
+
+std::string Digest::hex() {
+  const auto digest = raw();
   std::array<char, 2 * bytes + 1> text{};
   return sodium_bin2hex(text.data(), text.size(), digest.data(), digest.size());
 }

@@ -2,6 +2,7 @@
 // BLAKE2b-256 of bytes as they come.
 #include <sodium.h>
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -14,7 +15,8 @@ class Digest {
 
   Digest();
   void add(const void* data, std::size_t size);
-  /// In hex; nothing may be added afterwards.
+  /// Nothing may be added after either.
+  [[nodiscard]] std::array<unsigned char, bytes> raw();
   [[nodiscard]] std::string hex();
 
  private:

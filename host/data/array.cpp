@@ -24,8 +24,7 @@ class ArrayRows {
         row_(x.row_stride),
         col_(x.col_stride) {
     constexpr auto size = static_cast<std::ptrdiff_t>(sizeof(T));
-    in_order_ = (cols_ == 1 || col_ == size) &&
-                row_ == static_cast<std::ptrdiff_t>(cols_) * size &&
+    in_order_ = (cols_ == 1 || col_ == size) && row_ == static_cast<std::ptrdiff_t>(cols_) * size &&
                 reinterpret_cast<std::uintptr_t>(at_) % alignof(T) == 0;
   }
 

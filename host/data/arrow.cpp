@@ -81,9 +81,9 @@ class Stream {
     if (error == 0) return;
     const char* const said =
         stream_.get_last_error != nullptr ? stream_.get_last_error(&stream_) : nullptr;
-    fail(fmt::format("cannot be read: {} (private: this line may quote the table)",
-                     said != nullptr && *said != 0 ? shown(said)
-                                                   : std::generic_category().message(error)));
+    fail(fmt::format(
+        "cannot be read: {} (private: this line may quote the table)",
+        said != nullptr && *said != 0 ? shown(said) : std::generic_category().message(error)));
   }
 
   ArrowArrayStream& stream_;
@@ -99,12 +99,13 @@ std::vector<std::string> names_in(const ArrowSchema& schema) {
   return names;
 }
 
-/// How a bool reads: the first of these that is listed.
+constexpr std::array<std::string_view, 4> words_of_true{"true", "True", "TRUE", "1"},
+    words_of_false{"false", "False", "FALSE", "0"};
+
+/// How a bool reads: the first of its words that is listed.
 template <class Listed>
 std::string_view bool_text(bool value, const Listed& listed) {
-  using Words = std::array<std::string_view, 4>;
-  static constexpr Words yes{"true", "True", "TRUE", "1"}, no{"false", "False", "FALSE", "0"};
-  const Words& words = value ? yes : no;
+  const auto& words = value ? words_of_true : words_of_false;
   const auto found = std::find_if(words.begin(), words.end(), listed);
   return found != words.end() ? *found : words[0];
 }
@@ -166,7 +167,7 @@ struct Field {
   std::int64_t child = 0;
   std::string name;
   Target target;
-  ArrowType type;                  // of its values, or of its indices
+  ArrowType type;                   // of its values, or of its indices
   std::optional<ArrowType> listed;  // dictionary: of what the indices are of
 };
 
@@ -231,9 +232,7 @@ class ArrowReader {
         source_(source),
         rows_(
             schema, in_memory(options), nullptr,
-            [this] {
-              return in_rows_ ? fmt::format("{}: row {}", source_, row_ + 1) : source_;
-            },
+            [this] { return in_rows_ ? fmt::format("{}: row {}", source_, row_ + 1) : source_; },
             source),
         set_(rows_, schema) {}
 
@@ -289,7 +288,9 @@ class ArrowReader {
       }
       const ArrowType& values = field.listed ? *field.listed : field.type;
       if (field.target.is_label) {
-        if (values.is_number() && values.kind != ArrowType::Kind::boolean)
+        if (values.kind == ArrowType::Kind::boolean)
+          require_word(names[j]);
+        else if (values.is_number())
           rows_.compare_labels_as_numbers();
       } else {
         row_bytes_ += static_cast<std::uint64_t>(std::max(field.type.bytes, 1));
@@ -304,6 +305,16 @@ class ArrowReader {
     if (used_.empty() || !all_numbers_) return;
     blocks_.emplace(rows_, NumberRows(schema_, in_order()), used_.size() * sizeof(double),
                     options_.threads);
+  }
+
+  // Bools have no other words: under any other every label would be of the negative class.
+  void require_word(const std::string& name) const {
+    for (const auto& words : {words_of_true, words_of_false})
+      if (std::find(words.begin(), words.end(), schema_.positive) != words.end()) return;
+    rows_.fail(
+        fmt::format("label column {} is of type bool and `positive` is {}; set it to "
+                    "\"true\" or \"false\", or give the column as text",
+                    gibbsite::quoted(name), gibbsite::quoted(schema_.positive)));
   }
 
   // As a row's features lie: the schema's columns, less those that are not used.
@@ -341,8 +352,7 @@ class ArrowReader {
     }
     const auto count = static_cast<std::uint64_t>(batch.length);
     if (!labels_.empty() && row_ + count > labels_.size()) wrong_labels(row_ + count);
-    rows_.expect(std::max<std::uint64_t>(
-        {options_.expected_rows, labels_.size(), row_ + count}));
+    rows_.expect(std::max<std::uint64_t>({options_.expected_rows, labels_.size(), row_ + count}));
     whole_ = nullptr;
     if (batch.null_count != 0 && batch.n_buffers > 0)
       whole_ = static_cast<const unsigned char*>(batch.buffers[0]);
@@ -358,16 +368,16 @@ class ArrowReader {
   }
 
   [[noreturn]] void wrong_labels(std::uint64_t rows) const {
-    throw BadInput(fmt::format("{}: {} labels for {} rows or more (private under add-remove); give "
-                               "one a row",
-                               source_, labels_.size(), rows));
+    throw BadInput(
+        fmt::format("{}: {} labels for {} rows or more (private under add-remove); give "
+                    "one a row",
+                    source_, labels_.size(), rows));
   }
 
   // Rows of numbers alone. Returns how many were read: 0 where a block is the way.
   std::int64_t read_numbers(const std::vector<Part>& parts, std::int64_t at, std::int64_t most) {
     if (!blocks_ || !blocks_->may_read() || whole_ != nullptr) return 0;
-    const std::int64_t count =
-        std::min(most, static_cast<std::int64_t>(blocks_->most_rows()));
+    const std::int64_t count = std::min(most, static_cast<std::int64_t>(blocks_->most_rows()));
     std::vector<const ArrowValues*> columns(used_.size());
     for (std::size_t f = 0; f < fields_.size(); ++f) {
       if (fields_[f].target.is_label) continue;
@@ -382,7 +392,8 @@ class ArrowReader {
       return encode(static_cast<const double*>(out), some);
     };
     const std::size_t done = blocks_->read(static_cast<std::size_t>(count), fetch);
-    for (std::size_t i = 0; i < done; ++i, ++row_) set_label(parts, at + static_cast<std::int64_t>(i));
+    for (std::size_t i = 0; i < done; ++i, ++row_)
+      set_label(parts, at + static_cast<std::int64_t>(i));
     bytes_ += done * row_bytes_;
     return static_cast<std::int64_t>(done);
   }
@@ -563,9 +574,9 @@ class ArrowReader {
   std::vector<Encoding> used_;  // of the columns that are used, as they come
   bool all_numbers_ = true;
   std::optional<NumberBlocks> blocks_;
-  std::vector<CellEncoder::Entry> block_;  // [rows x columns used]
+  std::vector<CellEncoder::Entry> block_;               // [rows x columns used]
   std::vector<std::unique_ptr<RecentNumbers>> recent_;  // of a column
-  const unsigned char* whole_ = nullptr;  // of a batch: which rows are there
+  const unsigned char* whole_ = nullptr;                // of a batch: which rows are there
   std::uint64_t row_bytes_ = 0, bytes_ = 0, reported_ = 0;
 };
 

@@ -42,8 +42,7 @@ ArrowType refused(const std::string& what, const std::string& instead) {
 
 /// What lies in the buffer, or null where there is nothing to lie.
 const unsigned char* buffer(const ArrowArray& array, std::int64_t k) {
-  return array.buffers == nullptr ? nullptr
-                                  : static_cast<const unsigned char*>(array.buffers[k]);
+  return array.buffers == nullptr ? nullptr : static_cast<const unsigned char*>(array.buffers[k]);
 }
 
 }  // namespace
@@ -117,8 +116,7 @@ double decimal_number(const unsigned char* at, int bytes, int scale) {
                                       1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
   const bool small = (limbs[1] | limbs[2] | limbs[3]) == 0 && limbs[0] <= std::uint64_t{1} << 53;
   if (small && scale >= 0 && static_cast<std::size_t>(scale) < tens.size()) {
-    const double value =
-        static_cast<double>(limbs[0]) / tens[static_cast<std::size_t>(scale)];
+    const double value = static_cast<double>(limbs[0]) / tens[static_cast<std::size_t>(scale)];
     return negative ? -value : value;
   }
   // Its digits from the last on, then as text.
@@ -200,7 +198,8 @@ bool ArrowValues::any_null(std::int64_t first, std::int64_t count) const {
   return false;
 }
 
-// A view: its length, then the text if that is at most 12 bytes, else 4 bytes of it, buffer, offset.
+// A view: its length, then the text if that is at most 12 bytes, else 4 bytes of it, buffer,
+// offset.
 std::string_view ArrowValues::viewed_text(std::int64_t i) const {
   const unsigned char* const at = data_ + (i + offset_) * 16;
   const auto size = load<std::int32_t>(at);

@@ -39,8 +39,8 @@ struct ArrowType {
     refused
   };
   Kind kind = Kind::refused;
-  int bytes = 0;            ///< of a value; of an offset or a view in text
-  int scale = 0;            ///< decimal: digits behind the point
+  int bytes = 0;             ///< of a value; of an offset or a view in text
+  int scale = 0;             ///< decimal: digits behind the point
   std::string refusal = {};  ///< what it is, and what to give instead
 
   [[nodiscard]] bool is_number() const { return kind <= Kind::decimal && kind != Kind::null; }
@@ -72,6 +72,35 @@ inline double half_number(std::uint16_t half) {
 /// The values of one array, not owned. What can be told of them without their buffers' sizes is
 /// checked: when it is made, and for text and indices when they are read.
 class ArrowValues {
+  // First, as their types are deduced.
+  static bool bit(const unsigned char* bits, std::int64_t i) {
+    return (bits[i >> 3] >> (i & 7) & 1) != 0;
+  }
+  template <class T>
+  static T load(const unsigned char* at) {
+    T value;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  }
+  template <class T, class As>
+  [[nodiscard]] auto numbers() const {
+    constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+    return [at = data_ == nullptr ? nullptr : data_ + offset_ * size](std::int64_t i) {
+      return static_cast<As>(load<T>(at + i * size));
+    };
+  }
+  template <class Offset>
+  [[nodiscard]] std::string_view text(std::int64_t i) const {
+    constexpr auto size = static_cast<std::int64_t>(sizeof(Offset));
+    const unsigned char* const at = data_ + (i + offset_) * size;
+    const auto first = load<Offset>(at), last = load<Offset>(at + size);
+    if (first < 0 || last < first) throw MalformedArrow{"offsets of text are not in order"};
+    if (first == last) return {};
+    if (text_ == nullptr) throw MalformedArrow{"text has no buffer"};
+    return {text_ + first, static_cast<std::size_t>(last - first)};
+  }
+  [[nodiscard]] std::string_view viewed_text(std::int64_t i) const;
+
  public:
   /// Throws MalformedArrow.
   ArrowValues(const ArrowType& type, const ArrowArray& array);
@@ -89,17 +118,28 @@ class ArrowValues {
   decltype(auto) visit(const F& f) const {
     using Kind = ArrowType::Kind;
     switch (type_.kind) {
-      case Kind::boolean: return f([this](std::int64_t i) { return bit(data_, i + offset_); });
-      case Kind::int8: return f(numbers<std::int8_t, std::int64_t>());
-      case Kind::uint8: return f(numbers<std::uint8_t, std::int64_t>());
-      case Kind::int16: return f(numbers<std::int16_t, std::int64_t>());
-      case Kind::uint16: return f(numbers<std::uint16_t, std::int64_t>());
-      case Kind::int32: return f(numbers<std::int32_t, std::int64_t>());
-      case Kind::uint32: return f(numbers<std::uint32_t, std::int64_t>());
-      case Kind::int64: return f(numbers<std::int64_t, std::int64_t>());
-      case Kind::uint64: return f(numbers<std::uint64_t, std::uint64_t>());
-      case Kind::float32: return f(numbers<float, double>());
-      case Kind::float64: return f(numbers<double, double>());
+      case Kind::boolean:
+        return f([this](std::int64_t i) { return bit(data_, i + offset_); });
+      case Kind::int8:
+        return f(numbers<std::int8_t, std::int64_t>());
+      case Kind::uint8:
+        return f(numbers<std::uint8_t, std::int64_t>());
+      case Kind::int16:
+        return f(numbers<std::int16_t, std::int64_t>());
+      case Kind::uint16:
+        return f(numbers<std::uint16_t, std::int64_t>());
+      case Kind::int32:
+        return f(numbers<std::int32_t, std::int64_t>());
+      case Kind::uint32:
+        return f(numbers<std::uint32_t, std::int64_t>());
+      case Kind::int64:
+        return f(numbers<std::int64_t, std::int64_t>());
+      case Kind::uint64:
+        return f(numbers<std::uint64_t, std::uint64_t>());
+      case Kind::float32:
+        return f(numbers<float, double>());
+      case Kind::float64:
+        return f(numbers<double, double>());
       case Kind::float16:
         return f([half = numbers<std::uint16_t, std::uint16_t>()](std::int64_t i) {
           return half_number(half(i));
@@ -108,51 +148,27 @@ class ArrowValues {
         return f([this](std::int64_t i) {
           return decimal_number(data_ + (i + offset_) * type_.bytes, type_.bytes, type_.scale);
         });
-      case Kind::text: return f([this](std::int64_t i) { return text<std::int32_t>(i); });
-      case Kind::large_text: return f([this](std::int64_t i) { return text<std::int64_t>(i); });
-      case Kind::text_view: return f([this](std::int64_t i) { return viewed_text(i); });
+      case Kind::text:
+        return f([this](std::int64_t i) { return text<std::int32_t>(i); });
+      case Kind::large_text:
+        return f([this](std::int64_t i) { return text<std::int64_t>(i); });
+      case Kind::text_view:
+        return f([this](std::int64_t i) { return viewed_text(i); });
       case Kind::null:
-      case Kind::refused: break;
+      case Kind::refused:
+        break;
     }
     return f([](std::int64_t) { return 0.0; });  // null, every one
   }
 
  private:
-  static bool bit(const unsigned char* bits, std::int64_t i) {
-    return (bits[i >> 3] >> (i & 7) & 1) != 0;
-  }
-  template <class T>
-  static T load(const unsigned char* at) {
-    T value;
-    std::memcpy(&value, at, sizeof value);
-    return value;
-  }
-  template <class T, class As>
-  [[nodiscard]] auto numbers() const {
-    constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-    return [at = data_ + offset_ * size](std::int64_t i) {
-      return static_cast<As>(load<T>(at + i * size));
-    };
-  }
-  template <class Offset>
-  [[nodiscard]] std::string_view text(std::int64_t i) const {
-    constexpr auto size = static_cast<std::int64_t>(sizeof(Offset));
-    const unsigned char* const at = data_ + (i + offset_) * size;
-    const auto first = load<Offset>(at), last = load<Offset>(at + size);
-    if (first < 0 || last < first) throw MalformedArrow{"offsets of text are not in order"};
-    if (first == last) return {};
-    if (text_ == nullptr) throw MalformedArrow{"text has no buffer"};
-    return {text_ + first, static_cast<std::size_t>(last - first)};
-  }
-  [[nodiscard]] std::string_view viewed_text(std::int64_t i) const;
-
   const ArrowType& type_;
   std::int64_t length_, offset_;
   bool all_null_ = false;
   const unsigned char* valid_ = nullptr;
   const unsigned char* data_ = nullptr;
   const char* text_ = nullptr;
-  const void* const* views_ = nullptr;   // buffers of text
+  const void* const* views_ = nullptr;    // buffers of text
   const unsigned char* sizes_ = nullptr;  // theirs, int64 each
   std::int64_t view_count_ = 0;
 };

@@ -11,10 +11,10 @@
 
 #include "data/arrow.hpp"
 #include "data/columns.hpp"
+#include "data/parquet_plugin.h"
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
-#include "data/parquet_plugin.h"
 
 namespace gibbsite {
 
@@ -42,8 +42,9 @@ decltype(&gibbsite_parquet_open_1) load_plugin(const std::string& path) {
       ::dlsym(library, "gibbsite_parquet_open_1"));
 }
 
-void open_with_plugin(const std::string& path, const std::vector<std::string>& columns,
-                      ArrowArrayStream* out) {
+/// Returns the number of rows, 0 where it is not known.
+std::uint64_t open_with_plugin(const std::string& path, const std::vector<std::string>& columns,
+                               ArrowArrayStream* out) {
   const auto open = load_plugin(path);
   if (open == nullptr)
     throw BadInput(fmt::format(
@@ -53,8 +54,10 @@ void open_with_plugin(const std::string& path, const std::vector<std::string>& c
   std::vector<const char*> names;
   for (const std::string& name : columns) names.push_back(name.c_str());
   std::array<char, 1024> error{};
-  if (open(path.c_str(), names.data(), names.size(), out, error.data(), error.size()) != 0)
-    throw BadInput(fmt::format("{}: {}", path, shown(error.data())));
+  std::uint64_t rows = 0;
+  if (open(path.c_str(), names.data(), names.size(), out, &rows, error.data(), error.size()) != 0)
+    throw BadInput(fmt::format("{}: {}; check the file", path, shown(error.data())));
+  return rows;
 }
 
 struct Opener {
@@ -66,15 +69,17 @@ Opener& opener() {
   return one;
 }
 
-void open_file(const std::string& path, const std::vector<std::string>& columns,
-               ArrowArrayStream& out) {
+std::uint64_t open_file(const std::string& path, const std::vector<std::string>& columns,
+                        ArrowArrayStream& out) {
   ArrowOpener open;
   {
     const std::lock_guard lock(opener().mutex);
     open = opener().open;
   }
   out = {};
-  open ? open(path, columns, &out) : open_with_plugin(path, columns, &out);
+  if (!open) return open_with_plugin(path, columns, &out);
+  open(path, columns, &out);
+  return 0;
 }
 
 }  // namespace
@@ -96,20 +101,21 @@ std::vector<std::string> read_arrow_file_names(const std::string& path) {
   return arrow_names(stream, path);
 }
 
-Dataset read_arrow_file(const std::string& path, const Schema& schema,
-                        const ReadOptions& options) {
+Dataset read_arrow_file(const std::string& path, const Schema& schema, const ReadOptions& options) {
   const std::vector<std::string> names = read_arrow_file_names(path);
   std::vector<std::string> wanted;
   {  // all names are matched, as in a CSV file's header, before columns are left out
-    CellEncoder rows(schema, options, nullptr, [&] { return path; }, path);
+    CellEncoder rows(
+        schema, options, nullptr, [&] { return path; }, path);
     const std::vector<Target> targets =
         match_columns(names, schema, options, "the table", false, rows);
     for (std::size_t j = 0; j < names.size(); ++j)
       if (targets[j].encoding != nullptr || targets[j].is_label) wanted.push_back(names[j]);
   }
   ArrowArrayStream stream{};
-  open_file(path, wanted, stream);
-  return read_arrow(stream, schema, options, {}, path);
+  ReadOptions counted = options;
+  counted.expected_rows = std::max(options.expected_rows, open_file(path, wanted, stream));
+  return read_arrow(stream, schema, counted, {}, path);
 }
 
 }  // namespace gibbsite

@@ -8,7 +8,8 @@
 
 namespace gibbsite {
 
-/// Throws BadInput when a name is there twice; `where` and `what` ("the header") say of which table.
+/// Throws BadInput when a name is there twice; `where` and `what` ("the header") say of which
+/// table.
 void require_distinct(const std::vector<std::string>& names, const std::string& where,
                       const std::string& what);
 

@@ -54,8 +54,9 @@ Dataset read_input(const std::string& path, const Schema& schema, const ReadOpti
 Dataset read_table(const std::string& path, const Schema& schema, const ReadOptions& options) {
   if (is_arrow_file(path)) {
     if (options.cache == ReadOptions::Cache::always)
-      throw BadInput(path + ": rows of a Parquet or Arrow file are not cached; use `cache` never, "
-                            "or write the table as .npy or CSV");
+      throw BadInput(path +
+                     ": rows of a Parquet or Arrow file are not cached; use `cache` never, "
+                     "or write the table as .npy or CSV");
     return read_input(path, schema, options);
   }
   if (options.cache == ReadOptions::Cache::never || !has_cache(path, options))

@@ -180,9 +180,9 @@ Dataset read_npy(const std::string& path, const Schema& schema, const ReadOption
     blocks.emplace(rows, NumberRows(schema, rows.encodings()), row_bytes, options.threads);
   const auto fetch = [&](std::size_t first, std::size_t count, std::byte* room,
                          const auto& encode) {
-    const std::size_t got = x.input().read_ahead(first * row_bytes, reinterpret_cast<char*>(room),
-                                                 count * row_bytes) /
-                            row_bytes;
+    const std::size_t got =
+        x.input().read_ahead(first * row_bytes, reinterpret_cast<char*>(room), count * row_bytes) /
+        row_bytes;
     return x.is_single() ? encode(reinterpret_cast<const float*>(room), got)
                          : encode(reinterpret_cast<const double*>(room), got);
   };

@@ -416,8 +416,8 @@ intercept = "auto"  # whether a constant feature is added: true or false; "auto"
     (void)toml::parse(out);
   } catch (const toml::parse_error& error) {
     throw BadInput(
-        fmt::format("{}:1: the header cannot be written as TOML: {}; save the file as UTF-8",
-                    path, shown(error.description())));
+        fmt::format("{}:1: the header cannot be written as TOML: {}; save the file as UTF-8", path,
+                    shown(error.description())));
   }
   return out;
 }

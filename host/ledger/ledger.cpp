@@ -316,13 +316,30 @@ void require_room_in(const std::string& path, const LedgerState& state,
 }
 
 // A journal of its own file, deleted at the commit; synced as far as disks go.
-void begin_journal(Database& file) {
+Database& with_journal(Database& file) {
   if (file.text("PRAGMA journal_mode=DELETE") != "delete") {
     throw BadInput(file.path() +
                    ": its journal is of another kind and in use; close what has it open");
   }
   file.execute("PRAGMA synchronous=EXTRA");
+  return file;
 }
+
+// A ledger locked for an entry, as it is and no older than what was seen here.
+struct Locked {
+  Locked(const std::string& path, const LedgerOptions& options)
+      : file(path, Database::Mode::write, options.patience),
+        transaction(with_journal(file), "BEGIN IMMEDIATE"),
+        state(state_of(file)),
+        memory(options, state.terms.id) {
+    memory.require_no_rollback(path, state);
+  }
+
+  Database file;
+  Transaction transaction;
+  const LedgerState state;
+  const Memory memory;
+};
 
 // Never before the last entry's.
 std::string time_of_entry(const std::string& path, const LedgerState& state,
@@ -421,25 +438,17 @@ LedgerState Ledger::read() const {
 
 void Ledger::require_room(const Guarantee& guarantee) const {
   require_plain_file(path_);
-  Database file(path_, Database::Mode::write, options_.patience);
-  begin_journal(file);
-  Transaction transaction(file, "BEGIN IMMEDIATE");
-  const LedgerState state = state_of(file);
-  Memory(options_, state.terms.id).require_no_rollback(path_, state);
-  require_room_in(path_, state, guarantee);
-  static_cast<void>(time_of_entry(path_, state, options_.clock()));
+  Locked now(path_, options_);
+  require_room_in(path_, now.state, guarantee);
+  static_cast<void>(time_of_entry(path_, now.state, options_.clock()));
   // Into the journal and back: what cannot be written is found before the work.
-  file.execute(fmt::format("PRAGMA user_version={}", form));
+  now.file.execute(fmt::format("PRAGMA user_version={}", form));
 }
 
 std::uint64_t Ledger::enter(const Release& release) const {
   require_plain_file(path_);
-  Database file(path_, Database::Mode::write, options_.patience);
-  begin_journal(file);
-  Transaction transaction(file, "BEGIN IMMEDIATE");
-  LedgerState state = state_of(file);
-  const Memory memory(options_, state.terms.id);
-  memory.require_no_rollback(path_, state);
+  Locked now(path_, options_);
+  const LedgerState& state = now.state;
   require_room_in(path_, state, release.guarantee);
   for (const LedgerEntry& entry : state.entries) {
     const bool same_file = entry.digest == release.digest;
@@ -458,13 +467,13 @@ std::uint64_t Ledger::enter(const Release& release) const {
                     release.digest,
                     {}};
   entry.chain = chain_of(chain_of(state), entry);
-  Statement insert(file, "INSERT INTO entry VALUES(?,?,?,?,?,?,?,?,?)");
+  Statement insert(now.file, "INSERT INTO entry VALUES(?,?,?,?,?,?,?,?,?)");
   insert.bind(static_cast<std::int64_t>(entry.number)).bind(entry.time).bind(entry.command);
   insert.bind(entry.charge.mu_squared.text()).bind(entry.charge.reveal.text());
   insert.bind(entry.charge.tv.text()).bind(entry.key_hash).bind(entry.digest).bind(entry.chain);
   static_cast<void>(insert.step());
-  transaction.commit();
-  note_what_is_there(file, memory);
+  now.transaction.commit();
+  note_what_is_there(now.file, now.memory);
   return entry.number;
 }
 

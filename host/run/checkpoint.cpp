@@ -3,9 +3,9 @@
 // metric also length u64 and f64 of the answers, length u64 and text of the arithmetic;
 // BLAKE2b-256 of all before.
 #include <fmt/format.h>
-#include <sodium.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -14,6 +14,7 @@
 #include <optional>
 #include <system_error>
 
+#include "core/digest.hpp"
 #include "core/secret.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
@@ -25,14 +26,11 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view magic = "gibbsite-checkpoint/1\n";
-constexpr std::size_t digest_size = 32;
 
-std::array<unsigned char, digest_size> digest_of(std::string_view bytes) {
-  std::array<unsigned char, digest_size> digest;
-  crypto_generichash(digest.data(), digest.size(),
-                     reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), nullptr,
-                     0);
-  return digest;
+std::array<unsigned char, Digest::bytes> raw_digest_of(std::string_view bytes) {
+  Digest digest;
+  digest.add(bytes.data(), bytes.size());
+  return digest.raw();
 }
 
 template <class T>
@@ -64,10 +62,10 @@ bool take_sized(std::string_view& in, Container& out, std::uint64_t items = 1) {
 }
 
 std::optional<Checkpoint> parse(std::string_view in) {
-  if (in.size() < magic.size() + digest_size || !in.starts_with(magic)) return std::nullopt;
-  const std::string_view stored = in.substr(in.size() - digest_size);
-  in.remove_suffix(digest_size);
-  if (std::memcmp(stored.data(), digest_of(in).data(), digest_size) != 0) return std::nullopt;
+  if (in.size() < magic.size() + Digest::bytes || !in.starts_with(magic)) return std::nullopt;
+  const std::string_view stored = in.substr(in.size() - Digest::bytes);
+  in.remove_suffix(Digest::bytes);
+  if (std::memcmp(stored.data(), raw_digest_of(in).data(), stored.size()) != 0) return std::nullopt;
   in.remove_prefix(magic.size());
 
   Checkpoint checkpoint{{NoiseKind::chacha20, {}}, {}, {}, {}};
@@ -107,7 +105,7 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
     put_size(out, checkpoint.arithmetic.size());
     put(out, checkpoint.arithmetic.data(), checkpoint.arithmetic.size());
   }
-  const auto digest = digest_of({out.data(), out.size()});
+  const auto digest = raw_digest_of({out.data(), out.size()});
   put(out, digest.data(), digest.size());
   write_file_atomically(path, {out.data(), out.size()}, 0600);
 }

@@ -73,6 +73,23 @@ class Cli : public ::testing::Test {
     EXPECT_EQ(std::count(error.begin(), error.end(), '\n'), 1) << error;
     EXPECT_THAT(error, ::testing::EndsWith("\n"));
   }
+  /// What was made beside the table and its schema.
+  [[nodiscard]] std::vector<std::string> made() const {
+    std::vector<std::string> out;
+    for (const std::string& name : folder.names()) {
+      if (name != "table.csv" && name != "table.toml") out.push_back(name);
+    }
+    return out;
+  }
+  /// That signal ends it with 130 and one line, and nothing is made.
+  Outcome expect_interruption(Process& process, int signal) const {
+    process.send(signal);
+    Outcome out = process.wait();
+    EXPECT_EQ(out.status, 130);
+    EXPECT_THAT(out.err, ::testing::EndsWith("gibbsite: interrupted; nothing was written\n"));
+    EXPECT_EQ(made(), std::vector<std::string>{});
+    return out;
+  }
   [[nodiscard]] nlohmann::json json(const std::string& name) const {
     return nlohmann::json::parse(folder.read(name));
   }

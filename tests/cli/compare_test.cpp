@@ -32,13 +32,6 @@ class Compare : public Cli {
     }
     return out;
   }
-  [[nodiscard]] std::vector<std::string> made() const {
-    std::vector<std::string> out;
-    for (const std::string& name : folder.names()) {
-      if (name != "table.csv" && name != "table.toml") out.push_back(name);
-    }
-    return out;
-  }
   static std::vector<std::string> lines_of(const std::string& text) {
     std::istringstream in(text);
     std::vector<std::string> out;
@@ -266,12 +259,7 @@ TEST_F(Compare, InterruptedItEndsInOneLineWithNothingWritten) {
     return process.err_so_far().find("comparing: ") != std::string::npos;
   })) << process.err_so_far();
   EXPECT_THAT(process.err_so_far(), HasSubstr("left"));
-  process.send(SIGINT);
-  const Outcome out = process.wait();
-  EXPECT_EQ(out.status, 130);
-  EXPECT_EQ(out.out, "");
-  EXPECT_THAT(out.err, ::testing::EndsWith("gibbsite: interrupted; nothing was written\n"));
-  EXPECT_EQ(made(), std::vector<std::string>{});
+  EXPECT_EQ(expect_interruption(process, SIGINT).out, "");
 }
 
 }  // namespace

@@ -507,9 +507,7 @@ TEST_F(Sample, AnInterruptionLeavesNothing) {
     ASSERT_TRUE(process.wait_until([&] {
       return process.out_so_far().find("\nbackend ") != std::string::npos;
     })) << process.err_so_far();
-    process.send(signal);
-    expect_error(process.wait(), 130, "interrupted");
-    expect_untouched();
+    expect_error(expect_interruption(process, signal), 130, "interrupted");
   }
 }
 

@@ -34,5 +34,6 @@ void write_family(const std::string& path, const FamilyRelease& release,
                   Existing existing = Existing::replaced);
 /// As read_release; throws BadInput when the file holds a model of rows.
 FamilyRelease read_family(const std::string& path);
+FamilyRelease parse_family(const std::string& text, const std::string& source);
 
 }  // namespace gibbsite

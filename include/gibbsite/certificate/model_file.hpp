@@ -41,9 +41,12 @@ void write_release(const std::string& path, const Release& release,
 /// written: its digest is not that of its contents (but for the numbers of its guarantee, which may
 /// be claimed weaker).
 Release read_release(const std::string& path);
+/// The same of a file's text; `source` names it in errors.
+Release parse_release(const std::string& text, const std::string& source);
 /// The JSON of a model file, for `verify`. Throws BadInput when it is not JSON, gives a name twice,
 /// nests deeper than 32 levels or is not a model file's object with a model and a
 /// certificate.
 nlohmann::json read_release_json(const std::string& path);
+nlohmann::json parse_release_json(const std::string& text, const std::string& source);
 
 }  // namespace gibbsite

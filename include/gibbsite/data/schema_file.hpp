@@ -20,11 +20,12 @@ Schema parse_column_schema(const std::string& toml, const std::string& source,
 std::string to_toml(const Schema& schema);
 /// Whether the first line of a table names its columns: said by somebody, or to be told from it.
 enum class Header { given, unknown };
-/// A schema to fill in, from the header line alone (of a Parquet or Arrow file: its columns' names):
-/// every column listed with the three choices in comments. The text says why the tool does not look at the rows; parse_schema refuses it until
-/// every column has its range, its levels or "ignore". Throws BadInput on a missing or empty file
-/// and, where the header is unknown, on a first line of which a cell is a number or empty: it would
-/// be a person's row, and its cells end in the released model as names.
+/// A schema to fill in, from the header line alone (of a Parquet or Arrow file: its columns'
+/// names): every column listed with the three choices in comments. The text says why the tool does
+/// not look at the rows; parse_schema refuses it until every column has its range, its levels or
+/// "ignore". Throws BadInput on a missing or empty file and, where the header is unknown, on a
+/// first line of which a cell is a number or empty: it would be a person's row, and its cells end
+/// in the released model as names.
 std::string schema_template(const std::string& path, Header header = Header::unknown);
 
 }  // namespace gibbsite

@@ -1,0 +1,220 @@
+// One file per sub-command registers itself (command.hpp); this one runs them and turns every error
+// into one line and an exit status.
+#include "run_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "command.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/version.hpp"
+#include "interrupt.hpp"
+#include "text.hpp"
+
+namespace gibbsite::cli {
+
+std::vector<Command>& commands() {
+  static std::vector<Command> all;
+  return all;
+}
+
+namespace {
+
+/// Single-character edits from one word to the other (Levenshtein).
+std::size_t edits(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+/// ", did you mean X?" for the nearest name, when at most a third of it is amiss.
+std::string meant(const std::string& word, const std::vector<std::string>& names) {
+  const auto near = std::ranges::min_element(
+      names, {}, [&](const std::string& name) { return edits(word, name); });
+  if (near == names.end() || 3 * edits(word, *near) > near->size()) return "";
+  return fmt::format(", did you mean {}?", *near);
+}
+
+void reject_unknown_command(int argc, char** argv) {
+  if (argc < 2) throw BadInput("no command given; see 'gibbsite --help'");
+  const std::string name = argv[1];
+  if (name.starts_with("-")) return;
+  const bool known = std::any_of(commands().begin(), commands().end(),
+                                 [&](const Command& c) { return c.name == name; });
+  if (known) return;
+  std::vector<std::string> names;
+  for (const Command& command : commands()) names.emplace_back(command.name);
+  throw BadInput(
+      fmt::format("no command is called '{}'{}; see 'gibbsite --help'", name, meant(name, names)));
+}
+
+// The first word that the command does not know, as it was written.
+std::string unknown_word(const CLI::App& command, int argc, char** argv) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_group().empty()) continue;  // hidden
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (int i = 2; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::string name = word.substr(0, word.find('='));
+    if (!name.starts_with("-") || command.get_option_no_throw(name) != nullptr) continue;
+    double value = 0;
+    const char* const end = word.data() + word.size();
+    if (std::from_chars(word.data(), end, value).ptr == end) continue;  // -1 is a value
+    return fmt::format("{}: gibbsite {} has no such option{}", name, command.get_name(),
+                       meant(name, names));
+  }
+  const std::vector<std::string> rest = command.remaining();
+  return fmt::format("'{}': gibbsite {} does not know what this belongs to",
+                     rest.empty() ? "" : rest.front(), command.get_name());
+}
+
+// CLI11's sentence, without its capital.
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  std::string what = error.what();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !app.get_subcommands().empty()) {
+    what = unknown_word(*app.get_subcommands().front(), argc, argv);
+  }
+  if (!what.empty()) what[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(what[0])));
+  const auto chosen = app.get_subcommands();
+  return fmt::format("{}; see 'gibbsite {}--help'", what,
+                     chosen.empty() ? "" : chosen.front()->get_name() + " ");
+}
+
+// What most people need of the options that a command has; the rest is listed behind.
+constexpr std::array<std::string_view, 14> everyday{
+    "--data",  "--labels", "--schema", "--model", "--out",      "--epsilon",  "--delta",
+    "--force", "--json",   "--all",    "--rows",  "--features", "--row-norm", "--probabilities"};
+
+void group_options(CLI::App& command) {
+  constexpr std::size_t few = 10;
+  const std::vector<CLI::Option*> options = command.get_options();
+  if (options.size() <= few) return;
+  for (CLI::Option* option : options) {
+    const std::vector<std::string>& names = option->get_lnames();
+    const bool listed = option->get_group() == "Options" && !names.empty() && names[0] != "help";
+    if (listed && std::ranges::find(everyday, "--" + names[0]) == everyday.end()) {
+      option->group("More options");
+    }
+  }
+}
+
+// Descriptions in lines that end before the hundredth column.
+class Formatter : public CLI::Formatter {
+ public:
+  static constexpr std::size_t column = 30, width = 100;
+
+  Formatter() {
+    column_width(column);
+    label("SUBCOMMAND", "COMMAND");
+    label("REQUIRED", "(required)");
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return wrapped(CLI::Formatter::make_option_desc(option));
+  }
+
+ private:
+  static std::string wrapped(const std::string& text) {
+    std::string out, word;
+    std::size_t line = 0;
+    const auto put = [&] {
+      const std::size_t length = columns_of(word);
+      if (line > 0 && line + 1 + length > width - column) {
+        out += '\n', line = 0;
+      } else if (line > 0) {
+        out += ' ', ++line;
+      }
+      out += std::exchange(word, "");
+      line += length;
+    };
+    for (const char c : text) c == ' ' ? put() : word.push_back(c);
+    put();
+    return out;
+  }
+};
+
+void flush_output() {
+  std::cout.flush();
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout) {
+    throw BadInput("standard output: cannot write; free space or choose another place");
+  }
+}
+
+void run(int argc, char** argv) {
+  reject_unknown_command(argc, argv);
+  CLI::App app("Fits a logistic regression on private data and certifies what it gives away.",
+               "gibbsite");
+  app.set_version_flag("--version", "gibbsite " GIBBSITE_VERSION);
+  app.formatter(std::make_shared<Formatter>());
+  app.require_subcommand(1);
+  app.footer(
+      "Example:\n"
+      "  gibbsite plan --data table.csv --schema table.toml --epsilon 1 --delta 1e-6\n\n"
+      "'gibbsite COMMAND --help' shows the options and an example of each command.");
+  std::sort(commands().begin(), commands().end(),
+            [](const Command& a, const Command& b) { return a.order < b.order; });
+  for (const Command& command : commands()) {
+    CLI::App* sub = app.add_subcommand(command.name, command.purpose);
+    sub->group("Commands");
+    sub->footer(fmt::format("Example:\n  {}", command.example));
+    command.define(*sub);
+    group_options(*sub);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) throw BadInput(usage_error(app, error, argc, argv));
+    app.exit(error);  // --help, --version
+  }
+  flush_output();
+}
+
+int fail(std::string message, Status status) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  fmt::print(stderr, "gibbsite: {}\n", shown(in_options(message)));
+  return static_cast<int>(status);
+}
+
+}  // namespace
+
+int run_command(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a full quota is an error of write(), not a death
+  stop_flag() = false;
+  try {
+    run(argc, argv);
+    return 0;
+  } catch (const BadInputs& errors) {  // a line each
+    std::fflush(stdout);
+    for (const std::string& line : errors.lines) fail(line, errors.status());
+    return static_cast<int>(errors.status());
+  } catch (const Error& error) {
+    std::fflush(stdout);
+    return fail(error.what(), error.status());
+  } catch (const std::bad_alloc&) {
+    return fail("out of memory; use a machine with more, or a smaller table", Status::bad_input);
+  } catch (const std::exception& error) {
+    return fail(fmt::format("unexpected: {}; please report this", error.what()), Status::bad_input);
+  }
+}
+
+}  // namespace gibbsite::cli

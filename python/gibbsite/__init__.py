@@ -1,0 +1,76 @@
+"""Models fitted on private data, with certificates of their differential privacy.
+
+The engine is C++ (`gibbsite._core`); this package gives it NumPy arrays, tables of pandas, polars,
+pyarrow and DuckDB, Parquet files, and estimators in scikit-learn's conventions. docs/python.md.
+"""
+
+from ._core import (
+    BackendUnavailable,
+    BadInput,
+    BudgetSpent,
+    Dataset,
+    Error,
+    FamilyPlan,
+    FamilyRelease,
+    Infeasible,
+    Ledger,
+    Plan,
+    Release,
+    Schema,
+    Verification,
+    __version__,
+    audit,
+    discard_checkpoint,
+    fit,
+    fit_family,
+    list_backends,
+    plan,
+    plan_family,
+    read_array,
+    read_arrow,
+    read_table,
+    run_command,
+    schema_template,
+    set_arrow_opener,
+    verify,
+)
+from ._files import open_stream
+from .linear_model import NotFittedError, PrivateLogisticRegression, VoidWarning
+from .posterior import sample_posterior
+
+__all__ = [
+    "BackendUnavailable",
+    "BadInput",
+    "BudgetSpent",
+    "Dataset",
+    "Error",
+    "FamilyPlan",
+    "FamilyRelease",
+    "Infeasible",
+    "Ledger",
+    "NotFittedError",
+    "Plan",
+    "PrivateLogisticRegression",
+    "Release",
+    "Schema",
+    "Verification",
+    "VoidWarning",
+    "__version__",
+    "audit",
+    "discard_checkpoint",
+    "fit",
+    "fit_family",
+    "list_backends",
+    "plan",
+    "plan_family",
+    "read_array",
+    "read_arrow",
+    "read_table",
+    "run_command",
+    "sample_posterior",
+    "schema_template",
+    "verify",
+]
+
+set_arrow_opener(open_stream)
+del open_stream, set_arrow_opener

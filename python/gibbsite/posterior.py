@@ -1,0 +1,54 @@
+"""Draws from the posterior, for people who may see the rows. Nothing here is private."""
+
+from . import _core
+
+
+def sample_posterior(data, *, prior_precision, **options):
+    """Draws from exp(-U), U = beta sum of logistic losses + (prior_precision/2) ||theta||^2.
+
+    NOT PRIVATE: draws carry no guarantee; they are for people who may see the table itself
+    (`fit` makes a model to publish).
+
+    Parameters
+    ----------
+    data : Dataset
+        Labeled rows (`read_table`, `read_arrow`, `read_array`).
+    prior_precision : float
+        Precision of the prior N(0, I/prior_precision), above 0.
+    **options
+        beta=1, chains=4, draws=1000, warm_up=500, thinning=1, sampler="hmc" ("mala", "proximal"),
+        metric="auto", target_acceptance=None, tv=1e-10 (proximal), seed=None, backend="auto",
+        n_jobs=None, progress=None (called with transitions done and in all).
+
+    Returns
+    -------
+    arviz.InferenceData
+        posterior["theta"] (chain, draw, feature), on the encoder's scale, features by their names;
+        sample_stats: lp, energy, acceptance_rate, diverging. posterior.attrs: verdict, usable.
+
+    Raises
+    ------
+    ImportError
+        Without ArviZ.
+    """
+    try:
+        import arviz
+    except ImportError:
+        raise ImportError(
+            "sample_posterior: reading draws takes ArviZ; install it (pip install arviz)"
+        ) from None
+    drawn = _core.draw_posterior(data, prior_precision=prior_precision, **options)
+    stats = {
+        name: drawn[name] for name in ("lp", "energy", "acceptance_rate") if name in drawn
+    }
+    if "diverging" in drawn:
+        stats["diverging"] = drawn["diverging"] > 0
+    said = {name: drawn[name] for name in ("verdict", "step_size", "gradients", "tv_gap")}
+    said["usable"] = int(drawn["usable"])
+    return arviz.from_dict(
+        posterior={"theta": drawn["draws"]},
+        sample_stats=stats,
+        coords={"feature": data.schema.feature_names},
+        dims={"theta": ["feature"]},
+        posterior_attrs=said,
+    )

@@ -1,0 +1,44 @@
+#pragma once
+// The parts of the module gibbsite._core; each binds what one room of the library offers.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "watch.hpp"
+
+namespace gibbsite::python {
+
+using namespace nanobind::literals;
+
+void bind_errors(nb::module_& m);
+void bind_data(nb::module_& m);
+void bind_fit(nb::module_& m);
+void bind_family(nb::module_& m);
+void bind_ledger(nb::module_& m);
+void bind_posterior(nb::module_& m);
+void bind_audit(nb::module_& m);
+void bind_command(nb::module_& m);
+
+/// Numbers handed to NumPy, which owns them from then on.
+using Numbers = nb::ndarray<nb::numpy, double>;
+Numbers to_numpy(std::vector<double> values, const std::vector<std::size_t>& shape);
+/// What json.loads makes of it.
+nb::object to_python(const nlohmann::json& json);
+
+/// -1, None: 0, as many threads as may run. Throws BadInput on other numbers below 1.
+std::size_t threads_of(std::optional<std::int64_t> n_jobs);
+
+}  // namespace gibbsite::python

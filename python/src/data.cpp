@@ -1,0 +1,260 @@
+// Schemas and tables.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "bind.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/data/array.hpp"
+#include "gibbsite/data/arrow.hpp"
+#include "gibbsite/data/dataset.hpp"
+#include "gibbsite/data/schema_file.hpp"
+
+namespace gibbsite::python {
+namespace {
+
+using Labels = std::optional<nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>>;
+using Floats = nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>;
+using Doubles = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
+
+std::span<const float> span_of(const Labels& labels) {
+  return labels ? std::span<const float>(labels->data(), labels->size()) : std::span<const float>();
+}
+
+/// Releases what the stream of a PyCapsule has not been read of.
+class Stream {
+ public:
+  /// Takes it out of what has __arrow_c_stream__; the capsule keeps none.
+  explicit Stream(const nb::object& table) {
+    if (!nb::hasattr(table, "__arrow_c_stream__")) {
+      throw BadInput(fmt::format(
+          "table: {} has no Arrow stream (__arrow_c_stream__); give a table of pandas, polars, "
+          "pyarrow or DuckDB, or a stream of one",
+          shown(nb::cast<std::string>(table.type().attr("__name__")))));
+    }
+    const nb::object capsule = table.attr("__arrow_c_stream__")();
+    auto* const held =
+        static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule.ptr(), "arrow_array_stream"));
+    if (held == nullptr) throw nb::python_error();
+    stream_ = std::exchange(*held, ArrowArrayStream{});
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream() {
+    if (stream_.release != nullptr) stream_.release(&stream_);
+  }
+  ArrowArrayStream& get() { return stream_; }
+  ArrowArrayStream release() { return std::exchange(stream_, ArrowArrayStream{}); }
+
+ private:
+  ArrowArrayStream stream_{};
+};
+
+ReadOptions options_of(bool labels_optional, bool ignore_extra_columns,
+                       std::optional<std::int64_t> n_jobs) {
+  ReadOptions options;
+  options.labels = labels_optional ? ReadOptions::Labels::optional : ReadOptions::Labels::required;
+  options.ignore_extra_columns = ignore_extra_columns;
+  options.threads = threads_of(n_jobs);
+  return options;
+}
+
+void watch_reading(ReadOptions& options, Watch& watch) {
+  options.progress = [&watch](std::uint64_t done, std::uint64_t total) {
+    watch.report(done, total);
+    return !watch.stopped();
+  };
+}
+
+template <class Number>
+ArrayView view_of(const nb::ndarray<const Number, nb::ndim<2>, nb::device::cpu>& x) {
+  constexpr auto type =
+      sizeof(Number) == sizeof(float) ? ArrayView::Type::float32 : ArrayView::Type::float64;
+  const auto bytes = static_cast<std::ptrdiff_t>(sizeof(Number));
+  return {x.data(), type, x.shape(0), x.shape(1), x.stride(0) * bytes, x.stride(1) * bytes};
+}
+
+template <class Number>
+Dataset read_numbers(const nb::ndarray<const Number, nb::ndim<2>, nb::device::cpu>& x,
+                     const Labels& labels, const Schema& schema, bool labels_optional,
+                     std::optional<std::int64_t> n_jobs, const nb::object& progress) {
+  ReadOptions options = options_of(labels_optional, false, n_jobs);
+  const ArrayView view = view_of(x);
+  return watched(progress, [&](Watch& watch) {
+    watch_reading(options, watch);
+    return read_array(view, span_of(labels), schema, options);
+  });
+}
+
+nb::dict counts_of(const Dataset& data) {
+  const IngestCounts& c = data.counts;
+  nb::dict out;
+  out["clamped_cells"] = c.clamped_cells;
+  out["missing_cells"] = c.missing_cells;
+  out["other_cells"] = c.other_cells;
+  out["invalid_cells"] = c.invalid_cells;
+  out["invalid_labels"] = c.invalid_labels;
+  out["unlisted_labels"] = c.unlisted_labels;
+  out["clipped_rows"] = c.clipped_rows;
+  return out;
+}
+
+constexpr const char* array_doc =
+    "read_array(X, labels, schema, *, labels_optional=False, n_jobs=None, progress=None)\n\n"
+    "A table of numbers: X [n, k] float32 or float64, column j of the schema in column j, strides "
+    "as they come; labels [n] float32, -1 or +1, or None with labels_optional. X is read once and "
+    "not copied. n_jobs: threads, None for all; no bit depends on it. progress(bytes done, in "
+    "all).";
+
+void bind_schema(nb::module_& m) {
+  nb::class_<Schema>(m, "Schema",
+                     "What is public about a table, written by a person: ranges, levels, classes, "
+                     "the largest norm of a row (docs/data.md).")
+      .def_static("read", &read_schema, "path"_a, "From a TOML file.")
+      .def_static("parse", &parse_schema, "toml"_a, "source"_a = "schema",
+                  "From TOML text; `source` names it in errors.")
+      .def_static("read_column", &read_column_schema, "path"_a, "column"_a,
+                  "The schema of one column alone, for families; needs no label.")
+      .def_static("parse_column", &parse_column_schema, "toml"_a, "source"_a, "column"_a,
+                  "The same from text.")
+      .def("to_toml", &to_toml, "Text that `parse` reads back to an equal schema.")
+      .def_prop_ro("features", &Schema::features, "Features of a row, the intercept included.")
+      .def_prop_ro("feature_names", &Schema::feature_names,
+                   "'age', 'job=clerk', ..., '(intercept)'.")
+      .def_prop_ro(
+          "columns",
+          [](const Schema& s) {
+            std::vector<std::string> names;
+            for (const Column& c : s.columns) names.push_back(c.name);
+            return names;
+          },
+          "Names of the columns, in the schema's order, without the label's.")
+      .def_prop_ro(
+          "used_columns",
+          [](const Schema& s) {
+            std::vector<std::string> names;
+            for (const Column& c : s.columns)
+              if (c.type != ColumnType::ignore) names.push_back(c.name);
+            return names;
+          },
+          "Those that are not ignored.")
+      .def_ro("label", &Schema::label, "Name of the column to predict.")
+      .def_ro("positive", &Schema::positive, "The positive class.")
+      .def_prop_ro("negative", &Schema::negative_name, "The other one, or 'not POSITIVE'.")
+      .def_prop_ro(
+          "names_both", [](const Schema& s) { return !s.negative.empty(); },
+          "Whether the negative class has a name of its own.")
+      .def_ro("refuses_unlisted_label", &Schema::refuses_unlisted_label)
+      .def_prop_ro(
+          "refuses_cells", [](const Schema& s) { return s.invalid == Invalid::refuse; },
+          "Whether a cell that cannot be read is an error.")
+      .def_ro("row_norm", &Schema::row_norm, "Rows are scaled down to this norm.")
+      .def_ro("intercept", &Schema::intercept, "Whether a constant 1 is the last feature.")
+      .def("__eq__", [](const Schema& a, const Schema& b) { return a == b; })
+      .def("__getstate__", [](const Schema& s) { return to_toml(s); })
+      .def(
+          "__setstate__",
+          [](Schema& s, const std::string& toml) { new (&s) Schema(parse_schema(toml, "schema")); })
+      .def("__repr__", [](const Schema& s) {
+        return fmt::format("<gibbsite.Schema: {} columns, {} features, label {}>", s.columns.size(),
+                           s.features(), shown(s.label));
+      });
+}
+
+}  // namespace
+
+void bind_data(nb::module_& m) {
+  bind_schema(m);
+  nb::class_<Dataset>(m, "Dataset",
+                      "The rows of a table as a model sees them: scaled, encoded, clipped. "
+                      "Private.")
+      .def_prop_ro("rows", &Dataset::rows)
+      .def_prop_ro("features", &Dataset::features)
+      .def_prop_ro("labeled", &Dataset::labeled)
+      .def_prop_ro(
+          "positive",
+          [](const Dataset& d) {
+            std::vector<double> out;
+            for (const float y : d.y) out.push_back(y > 0 ? 1 : 0);
+            const std::size_t n = out.size();
+            return to_numpy(std::move(out), {n});
+          },
+          "1 where a row is of the positive class [n]. Private.")
+      .def_prop_ro("counts", &counts_of,
+                   "What reading changed. Private: for the curator's eyes, never released.")
+      .def_ro("schema", &Dataset::schema)
+      .def("__repr__", [](const Dataset& d) {
+        return fmt::format("<gibbsite.Dataset: {} rows, {} features, private>", d.rows(),
+                           d.features());
+      });
+
+  m.def(
+      "read_table",
+      [](const std::string& path, const Schema& schema, const std::string& labels,
+         bool labels_optional, bool ignore_extra_columns, std::optional<std::int64_t> n_jobs,
+         const nb::object& progress) {
+        ReadOptions options = options_of(labels_optional, ignore_extra_columns, n_jobs);
+        options.label_path = labels;
+        return watched(progress, [&](Watch& watch) {
+          watch_reading(options, watch);
+          return read_table(path, schema, options);
+        });
+      },
+      "path"_a, "schema"_a, nb::kw_only(), "labels"_a = "", "labels_optional"_a = false,
+      "ignore_extra_columns"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
+      "The table of a file by its extension: CSV, .svm, .npy (with labels=PATH), .parquet, .arrow. "
+      "progress(bytes done, in all).");
+  m.def(
+      "read_arrow",
+      [](const nb::object& table, const Schema& schema, const Labels& labels, bool labels_optional,
+         bool ignore_extra_columns, std::optional<std::int64_t> n_jobs,
+         const nb::object& progress) {
+        ReadOptions options = options_of(labels_optional, ignore_extra_columns, n_jobs);
+        Stream stream(table);
+        return watched(progress, [&](Watch& watch) {
+          watch_reading(options, watch);
+          return read_arrow(stream.get(), schema, options, span_of(labels));
+        });
+      },
+      "table"_a, "schema"_a, nb::kw_only(), "labels"_a = nb::none(), "labels_optional"_a = false,
+      "ignore_extra_columns"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
+      "Anything with __arrow_c_stream__: pandas, polars, pyarrow (readers too), DuckDB. labels [n] "
+      "float32, -1 or +1, take the place of the label's column. progress(bytes done, 0).");
+  m.def("read_array", &read_numbers<float>, "X"_a.noconvert(), "labels"_a.none(), "schema"_a,
+        nb::kw_only(), "labels_optional"_a = false, "n_jobs"_a = nb::none(),
+        "progress"_a = nb::none(), array_doc);
+  m.def("read_array", &read_numbers<double>, "X"_a.noconvert(), "labels"_a.none(), "schema"_a,
+        nb::kw_only(), "labels_optional"_a = false, "n_jobs"_a = nb::none(),
+        "progress"_a = nb::none(), array_doc);
+  m.def(
+      "schema_template",
+      [](const std::string& path, bool header) {
+        return schema_template(path, header ? Header::given : Header::unknown);
+      },
+      "path"_a, "header"_a = false,
+      "A schema to fill in, from a table's header line alone; header=True: the first line names "
+      "the columns, whatever it looks like.");
+  m.def(
+      "set_arrow_opener",
+      [](const nb::callable& open) {
+        // Lives as long as the process: the library keeps it beyond the interpreter.
+        PyObject* const kept = open.inc_ref().ptr();
+        set_arrow_opener([kept](const std::string& path, const std::vector<std::string>& columns,
+                                ArrowArrayStream* out) {
+          const nb::gil_scoped_acquire locked;
+          try {
+            Stream stream(nb::borrow(kept)(path, columns));
+            *out = stream.release();
+          } catch (nb::python_error& e) {
+            std::string what = nb::cast<std::string>(nb::str(e.value()));
+            if (const auto end = what.find('\n'); end != std::string::npos) what.resize(end);
+            const bool ours = what.starts_with(path);
+            throw BadInput(ours ? what : fmt::format("{}: {}", path, shown(what)));
+          }
+        });
+      },
+      "open"_a, "open(path, columns) gives the stream of a .parquet or .arrow file.");
+}
+
+}  // namespace gibbsite::python

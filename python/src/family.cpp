@@ -1,0 +1,179 @@
+// Conjugate families over one column, and questions to what was drawn.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "bind.hpp"
+#include "gibbsite/certificate/family_file.hpp"
+#include "gibbsite/certificate/verify.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/release/query.hpp"
+#include "gibbsite/run/fit_family.hpp"
+#include "private_run.hpp"
+
+namespace gibbsite::python {
+namespace {
+
+using Number = std::optional<double>;
+
+FamilyPlan make_plan(const std::string& model, double epsilon, double delta, std::uint64_t rows,
+                     const Schema& schema, const std::optional<std::vector<double>>& prior,
+                     bool diffused, const std::optional<std::vector<double>>& trim, Number variance,
+                     const std::string& calibration, const std::string& adjacency,
+                     std::uint64_t rows_per_person, std::uint64_t draws) {
+  const auto family = family_named(model);
+  if (!family) {
+    throw BadInput(fmt::format(
+        "model: no family is called {}; give bernoulli, categorical, rate, waiting or mean",
+        shown(model)));
+  }
+  FamilyProblem problem = family_problem(schema, *family, rows);
+  problem.prior = prior.value_or(problem.default_prior());
+  if (variance && *family != Family::mean) {
+    throw BadInput(fmt::format("variance: has no meaning with {}; leave it out", shown(model)));
+  }
+  if (*family == Family::mean) {
+    const double width = problem.hi - problem.lo;
+    problem.variance = variance.value_or(width * width / 4);
+  }
+  if (trim) {
+    if (trim->size() != (problem.has_levels() ? 1U : 2U)) {
+      throw BadInput(
+          "trim: must be [least share] for levels, [low, high] for numbers; give those numbers");
+    }
+    problem.trim = {trim->front(), problem.has_levels() ? 0 : trim->back()};
+  }
+  problem.validate();
+  FamilyWishes wishes{.concentrated = !prior && !diffused};
+  if (!calibration.empty()) wishes.calibration = calibration_from_string(calibration);
+  const Budget budget{epsilon, delta, adjacency_from_string(adjacency), rows_per_person, draws};
+  const nb::gil_scoped_release unlocked;
+  return plan_family(problem, budget, wishes);
+}
+
+nb::dict estimate_dict(const ParameterEstimate& e) {
+  nb::dict out;
+  out["name"] = e.name;
+  out["value"] = e.value;
+  out["low"] = e.low;
+  out["high"] = e.high;
+  return out;
+}
+
+UtilityTable table_of(const std::vector<std::string>& responses,
+                      const std::vector<std::string>& outcomes,
+                      const std::vector<std::vector<double>>& utility) {
+  if (utility.size() != responses.size()) {
+    throw BadInput("utilities: must have a row for each response; give one each");
+  }
+  for (const auto& row : utility) {
+    if (row.size() != outcomes.size()) {
+      throw BadInput("utilities: must have a number for each outcome; give one each");
+    }
+  }
+  return {"utilities", responses, outcomes, utility};
+}
+
+}  // namespace
+
+void bind_family(nb::module_& m) {
+  nb::class_<FamilyPlan>(m, "FamilyPlan", "What the budget buys for a family over one column.")
+      .def_prop_ro("mechanism",
+                   [](const FamilyPlan& p) { return std::string(name_of(p.mechanism)); })
+      .def_ro("deviation", &FamilyPlan::deviation,
+              "Expected standard deviation of the estimate, in the column's units.")
+      .def_ro("sample_deviation", &FamilyPlan::sample_deviation,
+              "The part of it that the sample has without privacy.")
+      .def("to_json", [](const FamilyPlan& p) { return plan_json(p).dump(2); });
+  m.def("plan_family", &make_plan, "model"_a, nb::kw_only(), "epsilon"_a, "delta"_a, "rows"_a,
+        "schema"_a, "prior"_a = nb::none(), "diffused"_a = false, "trim"_a = nb::none(),
+        "variance"_a = nb::none(), "calibration"_a = "", "adjacency"_a = "replace-one",
+        "rows_per_person"_a = 1, "draws"_a = 1,
+        "Draws of a family's parameters from `rows` values of one column (Schema.read_column): "
+        "bernoulli, categorical, rate, waiting or mean (docs/conjugate.md). prior: pseudo-counts, "
+        "shape and rate, or a mean's precision. trim: docs/trimmed.md.");
+  m.def(
+      "fit_family",
+      [](const Dataset& data, const FamilyPlan& plan, std::optional<std::uint64_t> seed,
+         const Ledger* ledger, const nb::object& progress) {
+        return private_run(progress, ledger, seed, {}, [&](Key&& key, const FitOptions& options) {
+          return fit_family(data, plan, std::move(key), options);
+        });
+      },
+      "data"_a, "plan"_a, nb::kw_only(), "seed"_a = nb::none(), "ledger"_a = nb::none(),
+      "progress"_a = nb::none(),
+      "Draws and certifies. `data` is read through the one column's schema, labels_optional and "
+      "ignore_extra_columns. seed, ledger: as `fit`.");
+
+  nb::class_<FamilyRelease>(m, "FamilyRelease",
+                            "Draws of a family's parameters that may be published.")
+      .def_static("read", &read_family, "path"_a)
+      .def_static("from_json", &parse_family, "text"_a, "source"_a = "model")
+      .def("to_json", [](const FamilyRelease& r) { return to_json(r).dump(2) + "\n"; })
+      .def(
+          "write",
+          [](const FamilyRelease& r, const std::string& path, bool replace) {
+            write_family(path, r, replace ? Existing::replaced : Existing::kept);
+          },
+          "path"_a, "replace"_a = false)
+      .def_prop_ro("column", [](const FamilyRelease& r) { return r.model().column(); })
+      .def_prop_ro(
+          "draws",
+          [](const FamilyRelease& r) {
+            std::vector<double> all;
+            for (const auto& d : r.model().draws) all.insert(all.end(), d.begin(), d.end());
+            return to_numpy(std::move(all),
+                            {r.model().draws.size(), r.model().draws.front().size()});
+          },
+          "[draws, levels] shares, or [draws, 1] mean count, 1/mean, mean.")
+      .def_prop_ro("parameters", &parameter_names, "What a query may ask about.")
+      .def_prop_ro("certificate",
+                   [](const FamilyRelease& r) { return to_python(to_json(r.certificate())); })
+      .def("in_words", [](const FamilyRelease& r) { return in_words(r.certificate()); })
+      .def("verify", [](const FamilyRelease& r) { return verify(r); })
+      .def(
+          "estimates",
+          [](const FamilyRelease& r) {
+            nb::list out;
+            for (const ParameterEstimate& e : estimates(r)) out.append(estimate_dict(e));
+            return out;
+          },
+          "For the people that the table is a sample of: dicts of name, value, low, high (95 %, "
+          "noise and sample together).")
+      .def(
+          "expectation",
+          [](const FamilyRelease& r, const std::string& parameter) {
+            const Answer a = expectation(r, parameter);
+            return std::pair(a.value, a.error);
+          },
+          "parameter"_a, "(value, error) of docs/trimmed.md, Questions. Costs no privacy.")
+      .def(
+          "probability",
+          [](const FamilyRelease& r, const std::string& event) {
+            const Answer a = probability(r, event);
+            return std::pair(a.value, a.error);
+          },
+          "event"_a, "(value, error) of 'yes > 0.3', 'rate <= 2', 'yes > no'.")
+      .def(
+          "best_response",
+          [](const FamilyRelease& r, const std::vector<std::string>& responses,
+             const std::vector<std::string>& outcomes,
+             const std::vector<std::vector<double>>& utility) {
+            const BestResponse best = best_response(r, table_of(responses, outcomes, utility));
+            std::vector<std::pair<std::string, double>> ranked;
+            for (const Response& response : best.ranked)
+              ranked.emplace_back(response.name, response.utility);
+            return std::pair(ranked, best.regret);
+          },
+          "responses"_a, "outcomes"_a, "utility"_a,
+          "utility [responses][outcomes] gives ([(response, expected utility), ...] best first, "
+          "regret or None).")
+      .def("__repr__", [](const FamilyRelease& r) {
+        return fmt::format("<gibbsite.FamilyRelease: {} of column {}>", to_string(r.model().family),
+                           shown(r.model().column()));
+      });
+}
+
+}  // namespace gibbsite::python

@@ -1,0 +1,303 @@
+// Plans, private fits and what they release.
+#include "gibbsite/run/fit.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "bind.hpp"
+#include "gibbsite/certificate/model_file.hpp"
+#include "gibbsite/certificate/verify.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/ledger/ledger.hpp"
+#include "gibbsite/mechanism/analysis.hpp"
+#include "gibbsite/release/predict.hpp"
+#include "gibbsite/run/model_request.hpp"
+#include "private_run.hpp"
+
+namespace gibbsite::python {
+namespace {
+
+/// A plan with what was said about its model.
+struct PlanOf {
+  ModelRequest request;
+  Plan plan;
+};
+
+using Count = std::optional<std::uint64_t>;
+using Number = std::optional<double>;
+
+PlanOf make_plan(double epsilon, double delta, Count rows, const Schema* schema, Count features,
+                 Number row_norm, bool intercept, const std::string& model,
+                 const std::string& mechanism, const std::string& calibration,
+                 const std::string& adjacency, Count rows_cap, std::uint64_t rows_per_person,
+                 std::uint64_t draws, Number prior_precision, Number loss_cap, Number tv,
+                 bool padded, Number step_size, Count iterations, Number ball) {
+  if (!rows && !rows_cap) throw BadInput("rows: is missing; give the number of rows");
+  FeatureSpace space;
+  if (schema != nullptr) {
+    if (features || row_norm || intercept) {
+      throw BadInput("schema: says features, row_norm and intercept itself; leave those out");
+    }
+    space = *schema;
+  } else {
+    if (!features || !row_norm) {
+      throw BadInput("schema: is missing; give one, or features and row_norm");
+    }
+    require_finite_positive(*row_norm, "row_norm");
+    space = {*features + (intercept ? 1 : 0), *row_norm, intercept};
+  }
+  const Budget budget{epsilon, delta, adjacency_from_string(adjacency), rows_per_person, draws};
+  budget.validate();
+  Wishes wishes;
+  if (mechanism != "auto") static_cast<void>(mechanism_named(mechanism));
+  wishes.mechanism = mechanism;
+  wishes.calibration = calibration_from_string(calibration);
+  wishes.tv = tv;
+  wishes.step_size = step_size;
+  if (iterations) wishes.iterations = static_cast<double>(*iterations);
+  wishes.ball = ball;
+  wishes.padded = padded;
+  const ModelRequest request{model, prior_precision, loss_cap, rows_cap};
+  const nb::gil_scoped_release unlocked;
+  return {request, plan(request, space, rows.value_or(0), budget, wishes)};
+}
+
+nb::dict offer_dict(const Offer& offer) {
+  nb::dict out;
+  out["mechanism"] = std::string(name_of(offer.mechanism));
+  out["feasible"] = offer.feasible;
+  out["why"] = offer.why;
+  out["passes"] = offer.cost.passes;
+  out["mu"] = offer.guarantee.mu;
+  nb::dict settings;
+  visit_fields(offer.mechanism, [&](std::string_view name, const auto& value, auto...) {
+    const std::string key(name);
+    if (const auto number = setting(offer.mechanism, name)) settings[key.c_str()] = *number;
+    static_cast<void>(value);
+  });
+  out["settings"] = settings;
+  return out;
+}
+
+Release fit_data(const Dataset& data, const PlanOf& plan, const std::string& backend,
+                 std::optional<std::uint64_t> seed, const Ledger* ledger,
+                 const std::string& checkpoint, bool intervals, bool release_moments,
+                 std::optional<std::int64_t> n_jobs, const nb::object& progress) {
+  require_feasible(plan.plan);
+  const auto engines = make_backend(backend, {.threads = threads_of(n_jobs)});
+  FitOptions options;
+  options.checkpoint = checkpoint;
+  options.intervals = intervals;
+  options.release_answers = release_moments;
+  return private_run(progress, ledger, seed, options, [&](Key&& key, const FitOptions& watching) {
+    return gibbsite::fit(model_of(plan.request, plan.plan), data, plan.plan, *engines,
+                         std::move(key), watching);
+  });
+}
+
+Numbers draws_of(const LinearModel& model) {
+  std::vector<double> all;
+  for (const auto& draw : model.draws) all.insert(all.end(), draw.begin(), draw.end());
+  return to_numpy(std::move(all), {model.draws.size(), model.draws.front().size()});
+}
+
+nb::object half_widths(const LinearModel& model) {
+  if (!model.intervals) return nb::none();
+  const std::size_t d = model.draws.front().size();
+  std::vector<double> widths(d);
+  for (std::size_t j = 0; j < d; ++j) widths[j] = model.intervals->half_width(j);
+  return nb::cast(to_numpy(std::move(widths), {d}));
+}
+
+// In the units of the columns where no row is scaled down: theta_j / (hi - lo).
+nb::list in_original_units(const LinearModel& model) {
+  nb::list out;
+  for (const auto& draw : model.draws) {
+    const OriginalUnits units = original_units(model.schema, draw);
+    nb::dict slopes;
+    for (const auto& [name, slope] : units.slopes) slopes[name.c_str()] = slope;
+    out.append(nb::make_tuple(units.intercept, slopes, units.exact));
+  }
+  return out;
+}
+
+void require_same_space(const LinearModel& model, const Dataset& data) {
+  if (data.features() == model.schema.features()) return;
+  throw BadInput(
+      fmt::format("data: has {} features, the model {}; read the table with the model's own schema",
+                  data.features(), model.schema.features()));
+}
+
+void bind_plan(nb::module_& m) {
+  nb::class_<PlanOf>(m, "Plan",
+                     "Public settings that follow from public numbers alone: what every mechanism "
+                     "would do with the budget, and the one that was chosen.")
+      .def_prop_ro("mechanism",
+                   [](const PlanOf& p) { return std::string(name_of(p.plan.offer().mechanism)); })
+      .def_prop_ro("feasible", [](const PlanOf& p) { return p.plan.offer().feasible; })
+      .def_prop_ro(
+          "why", [](const PlanOf& p) { return p.plan.offer().why; },
+          "Why it was chosen, or why it is out of reach.")
+      .def_prop_ro("epsilon", [](const PlanOf& p) { return p.plan.budget.epsilon; })
+      .def_prop_ro("delta", [](const PlanOf& p) { return p.plan.budget.delta; })
+      .def_prop_ro("rows", [](const PlanOf& p) { return p.plan.problem.rows; })
+      .def_prop_ro("features", [](const PlanOf& p) { return p.plan.problem.features; })
+      .def_prop_ro(
+          "offers",
+          [](const PlanOf& p) {
+            nb::list out;
+            for (const Offer& offer : p.plan.offers) out.append(offer_dict(offer));
+            return out;
+          },
+          "A dict for each mechanism: mechanism, feasible, why, passes (over the table), mu, "
+          "settings.")
+      .def(
+          "to_json", [](const PlanOf& p) { return plan_json(p.plan).dump(2); },
+          "What `gibbsite plan --json` prints.")
+      .def("__repr__", [](const PlanOf& p) {
+        return fmt::format("<gibbsite.Plan: {}, ({}, {}), {} rows{}>",
+                           name_of(p.plan.offer().mechanism), p.plan.budget.epsilon,
+                           p.plan.budget.delta, p.plan.problem.rows,
+                           p.plan.offer().feasible ? "" : ", out of reach");
+      });
+  m.def("plan", &make_plan, nb::kw_only(), "epsilon"_a, "delta"_a, "rows"_a = nb::none(),
+        "schema"_a = nb::none(), "features"_a = nb::none(), "row_norm"_a = nb::none(),
+        "intercept"_a = false, "model"_a = "logistic", "mechanism"_a = "auto",
+        "calibration"_a = "gdp", "adjacency"_a = "replace-one", "rows_cap"_a = nb::none(),
+        "rows_per_person"_a = 1, "draws"_a = 1, "prior_precision"_a = nb::none(),
+        "loss_cap"_a = nb::none(), "tv"_a = nb::none(), "padded"_a = false,
+        "step_size"_a = nb::none(), "iterations"_a = nb::none(), "ball"_a = nb::none(),
+        "What the budget buys on `rows` rows of that schema (or of `features` numbers within "
+        "`row_norm`), without any data. The arguments are those of `gibbsite plan`. Raises "
+        "BadInput on an illegal request; a plan that is out of reach says so.");
+}
+
+void bind_release(nb::module_& m) {
+  nb::class_<Verification>(m, "Verification", "What `verify` found.")
+      .def_ro("valid", &Verification::valid, "Every number of the certificate holds.")
+      .def_ro("void_run", &Verification::void_run,
+              "Made with noise of a user's seed: no guarantee, whatever else holds.")
+      .def_ro("checks", &Verification::checks, "A line for each number recomputed.")
+      .def_ro("failures", &Verification::failures, "A line for each claim that does not hold.")
+      .def("__bool__", [](const Verification& v) { return v.valid && !v.void_run; })
+      .def("__repr__", [](const Verification& v) {
+        return fmt::format("<gibbsite.Verification: {}>", v.void_run ? "void"
+                                                          : v.valid  ? "valid"
+                                                                     : v.failures.front());
+      });
+  nb::class_<Release>(m, "Release", "A model that may be published, with its certificate.")
+      .def_static("read", &read_release, "path"_a, "From a model.json, unchanged since `fit`.")
+      .def_static("from_json", &parse_release, "text"_a, "source"_a = "model",
+                  "From its text; `source` names it in errors.")
+      .def(
+          "to_json", [](const Release& r) { return to_json(r).dump(2) + "\n"; },
+          "The text of model.json.")
+      .def(
+          "write",
+          [](const Release& r, const std::string& path, bool replace) {
+            write_release(path, r, replace ? Existing::replaced : Existing::kept);
+          },
+          "path"_a, "replace"_a = false,
+          "model.json, whole or not at all; FileExistsError where there is one, unless replace.")
+      .def_prop_ro("loss", [](const Release& r) { return r.model().loss; })
+      .def_prop_ro("schema", [](const Release& r) { return r.model().schema; })
+      .def_prop_ro(
+          "draws", [](const Release& r) { return draws_of(r.model()); },
+          "Coefficients [draws, features] of rows as the encoder scales them.")
+      .def(
+          "original_units", [](const Release& r) { return in_original_units(r.model()); },
+          "For each draw (intercept, {column or column=level: slope}, exact): in the units of the "
+          "columns; exact where no row can be scaled down.")
+      .def_prop_ro(
+          "intervals", [](const Release& r) { return half_widths(r.model()); },
+          "Half of each coefficient's 95 % interval [features], or None.")
+      .def_prop_ro(
+          "certificate", [](const Release& r) { return to_python(to_json(r.certificate())); },
+          "The certificate of model.json, as a dict.")
+      .def(
+          "in_words", [](const Release& r) { return in_words(r.certificate()); },
+          "The certificate for a person.")
+      .def(
+          "verify", [](const Release& r) { return verify(r); },
+          "Recomputes every claim from its public numbers.")
+      .def(
+          "predict_probabilities",
+          [](const Release& r, const Dataset& data) {
+            require_same_space(r.model(), data);
+            auto p = predict_probabilities(r.model(), data.view());
+            const std::size_t n = p.size();
+            return to_numpy(std::move(p), {n});
+          },
+          "data"_a, "P(positive class) [n].")
+      .def(
+          "predict_intervals",
+          [](const Release& r, const Dataset& data) {
+            require_same_space(r.model(), data);
+            std::vector<double> flat;
+            for (const auto& [low, high] : predict_intervals(r.model(), data.view()))
+              flat.insert(flat.end(), {low, high});
+            const std::size_t n = flat.size() / 2;
+            return to_numpy(std::move(flat), {n, 2});
+          },
+          "data"_a, "Between which it lies, 95 % [n, 2]; of a model with intervals.")
+      .def(
+          "evaluate",
+          [](const Release& r, const Dataset& data) {
+            require_same_space(r.model(), data);
+            if (!data.labeled()) throw BadInput("data: has no labels; read it with them");
+            const Evaluation e = evaluate(predict_probabilities(r.model(), data.view()), data.y);
+            nb::dict out;
+            out["rows"] = e.rows;
+            out["accuracy"] = e.accuracy;
+            out["log_loss"] = e.log_loss;
+            out["auc"] = e.auc;
+            out["majority"] = e.majority;
+            return out;
+          },
+          "data"_a,
+          "rows, accuracy, log_loss (nats a row), auc, majority. Private: reads the labels.")
+      .def("__repr__", [](const Release& r) {
+        const Certificate& c = r.certificate();
+        return fmt::format(
+            "<gibbsite.Release: {} by {}, {}>", r.model().loss, name_of(c.mechanism),
+            c.is_void() ? std::string("void") : fmt::format("({}, {})", c.epsilon, c.delta));
+      });
+  m.def(
+      "verify",
+      [](const std::string& path) {
+        const nb::gil_scoped_release unlocked;
+        return verify(read_release_json(path));
+      },
+      "path"_a, "Recomputes every claim of a model.json of either kind, whatever it holds.");
+}
+
+}  // namespace
+
+void bind_fit(nb::module_& m) {
+  bind_plan(m);
+  bind_release(m);
+  m.def("fit", &fit_data, "data"_a, "plan"_a, nb::kw_only(), "backend"_a = "auto",
+        "seed"_a = nb::none(), "ledger"_a = nb::none(), "checkpoint"_a = "", "intervals"_a = false,
+        "release_moments"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
+        "Runs the plan on the data and certifies what it releases. seed: reproducible noise and a "
+        "void certificate. ledger: entered there before this returns. checkpoint: a file to resume "
+        "from and to save to (it holds the noise key). progress(steps done, in all). Raises "
+        "Infeasible, BudgetSpent, BackendUnavailable, BadInput.");
+  m.def("discard_checkpoint", &discard_checkpoint, "path"_a,
+        "Removes the checkpoint of a run whose model is written.");
+  m.def(
+      "list_backends",
+      [] {
+        std::vector<std::tuple<std::string, bool, std::string>> out;
+        for (const BackendInfo& info : list_backends())
+          out.emplace_back(info.name, info.available, info.description);
+        return out;
+      },
+      "(name, available, description or why not) of each.");
+}
+
+}  // namespace gibbsite::python

@@ -1,0 +1,75 @@
+// The account of what was released about the same people.
+#include "gibbsite/ledger/ledger.hpp"
+
+#include <fmt/format.h>
+
+#include "bind.hpp"
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/privacy/budget.hpp"
+
+namespace gibbsite::python {
+namespace {
+
+nb::dict dict_of(const Charge& charge) {
+  nb::dict out;
+  out["mu_squared"] = charge.mu_squared.text();
+  out["reveal"] = charge.reveal.text();
+  out["tv"] = charge.tv.text();
+  return out;
+}
+
+nb::dict state_of(const Ledger& ledger) {
+  const LedgerState state = ledger.read();
+  nb::dict out;
+  out["id"] = state.terms.id;
+  out["created"] = state.terms.created;
+  out["epsilon"] = state.terms.epsilon;
+  out["delta"] = state.terms.delta;
+  out["adjacency"] = std::string(to_string(state.terms.who.adjacency));
+  out["rows_per_person"] = state.terms.who.rows_per_person;
+  out["caps"] = dict_of(state.terms.caps);
+  out["spent"] = dict_of(state.spent());
+  out["left"] = dict_of(state.left());
+  nb::list releases;
+  for (const LedgerEntry& e : state.entries) {
+    nb::dict entry = dict_of(e.charge);
+    entry["number"] = e.number;
+    entry["time"] = e.time;
+    entry["command"] = e.command;
+    entry["key_hash"] = e.key_hash;
+    entry["digest"] = e.digest;
+    releases.append(entry);
+  }
+  out["releases"] = releases;
+  return out;
+}
+
+}  // namespace
+
+void bind_ledger(nb::module_& m) {
+  nb::class_<Ledger>(m, "Ledger",
+                     "Caps on all that is released about the same people, in a file "
+                     "(docs/ledger.md). Given to a fit, the release is entered before it returns.")
+      .def(nb::init<std::string>(), "path"_a)
+      .def_static(
+          "create",
+          [](const std::string& path, double epsilon, double delta, const std::string& adjacency,
+             std::uint64_t rows_per_person, double reveal_share, double tv_share) {
+            return Ledger::create(path, epsilon, delta,
+                                  {adjacency_from_string(adjacency), rows_per_person},
+                                  {reveal_share, tv_share});
+          },
+          "path"_a, nb::kw_only(), "epsilon"_a, "delta"_a, "adjacency"_a = "replace-one",
+          "rows_per_person"_a = 1, "reveal_share"_a = DeltaShares{}.reveal,
+          "tv_share"_a = DeltaShares{}.tv,
+          "A new file; FileExistsError where there is one. Its caps never change.")
+      .def_prop_ro("path", &Ledger::path)
+      .def_prop_ro("has_memory", &Ledger::has_memory,
+                   "Whether an older copy of the file would be noticed here.")
+      .def("read", &state_of,
+           "Caps, spent, left and every release; amounts are exact decimals in text.")
+      .def("__repr__",
+           [](const Ledger& l) { return fmt::format("<gibbsite.Ledger: {}>", shown(l.path())); });
+}
+
+}  // namespace gibbsite::python

@@ -1,0 +1,115 @@
+// gibbsite._core: the library for Python. Every name here is public in the package.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "bind.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/file.hpp"
+#include "gibbsite/version.hpp"
+
+namespace gibbsite::python {
+namespace {
+
+struct Errors {
+  PyObject *base, *bad_input, *infeasible, *budget_spent, *unavailable;
+};
+Errors errors{};  // NOLINT: live as long as the interpreter
+
+PyObject* add_error(nb::module_& m, const char* name, PyObject* base, PyObject* other,
+                    const char* doc) {
+  const nb::object bases = other == nullptr ? nb::make_tuple(nb::handle(base))
+                                            : nb::make_tuple(nb::handle(base), nb::handle(other));
+  const std::string full = std::string("gibbsite.") + name;
+  PyObject* const type = PyErr_NewExceptionWithDoc(full.c_str(), doc, bases.ptr(), nullptr);
+  if (type == nullptr) throw nb::python_error();
+  m.attr(name) = nb::handle(type);
+  return type;
+}
+
+// Fields stand in backquotes, which are the names of arguments here.
+std::string in_arguments(const std::string& message) {
+  std::string out;
+  for (const char c : message)
+    if (c != '`') out += c;
+  return out;
+}
+
+void translate(const std::exception_ptr& thrown, void* /*data*/) {
+  const auto raise = [](PyObject* type, const std::string& message) {
+    PyErr_SetString(type, in_arguments(message).c_str());
+  };
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const CannotWrite& e) {
+    raise(e.error == EEXIST ? PyExc_FileExistsError : PyExc_OSError, e.what());
+  } catch (const BadInputs& e) {
+    std::string all;
+    for (const std::string& line : e.lines) all += (all.empty() ? "" : "\n") + line;
+    raise(errors.bad_input, all);
+  } catch (const BadInput& e) {
+    raise(errors.bad_input, e.what());
+  } catch (const Infeasible& e) {
+    raise(errors.infeasible, e.what());
+  } catch (const BudgetSpent& e) {
+    raise(errors.budget_spent, e.what());
+  } catch (const BackendUnavailable& e) {
+    raise(errors.unavailable, e.what());
+  } catch (const Interrupted& e) {
+    raise(PyExc_KeyboardInterrupt, e.what());
+  } catch (const Error& e) {
+    raise(errors.base, e.what());
+  }
+}
+
+}  // namespace
+
+void bind_errors(nb::module_& m) {
+  errors.base = add_error(m, "Error", PyExc_Exception, nullptr, "Every error of gibbsite's own.");
+  errors.bad_input =
+      add_error(m, "BadInput", errors.base, PyExc_ValueError,
+                "An argument, a file or a cell is not as it must be; the message names it.");
+  errors.infeasible = add_error(m, "Infeasible", errors.base, PyExc_ValueError,
+                                "The guarantee asked for cannot be given.");
+  errors.budget_spent =
+      add_error(m, "BudgetSpent", errors.base, nullptr, "The budget in the ledger is spent.");
+  errors.unavailable = add_error(m, "BackendUnavailable", errors.base, PyExc_RuntimeError,
+                                 "The backend is not compiled in, has no device, or failed.");
+  nb::register_exception_translator(translate);
+}
+
+Numbers to_numpy(std::vector<double> values, const std::vector<std::size_t>& shape) {
+  auto* const held = new std::vector<double>(std::move(values));
+  const nb::capsule owner(held,
+                          [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+  return Numbers(held->data(), shape.size(), shape.data(), owner);
+}
+
+nb::object to_python(const nlohmann::json& json) {
+  return nb::module_::import_("json").attr("loads")(json.dump());
+}
+
+std::size_t threads_of(std::optional<std::int64_t> n_jobs) {
+  if (!n_jobs || *n_jobs == -1) return 0;
+  if (*n_jobs < 1) {
+    throw BadInput(
+        fmt::format("n_jobs: must be -1, None or at least 1, got {}; give one of them", *n_jobs));
+  }
+  return static_cast<std::size_t>(*n_jobs);
+}
+
+}  // namespace gibbsite::python
+
+NB_MODULE(_core, m) {
+  using namespace gibbsite::python;
+  m.doc() = "Models fitted on private data, with certificates of their differential privacy.";
+  m.attr("__version__") = GIBBSITE_VERSION;
+  bind_errors(m);
+  bind_data(m);
+  bind_fit(m);
+  bind_family(m);
+  bind_ledger(m);
+  bind_posterior(m);
+  bind_audit(m);
+  bind_command(m);
+}
