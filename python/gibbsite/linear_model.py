@@ -295,11 +295,11 @@ class PrivateLogisticRegression:
             )
 
     def _threads(self):
-        if self.n_jobs is None or self.n_jobs == -1:
-            return 0
+        if self.n_jobs is None:
+            return None
         if isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, (int, np.integer)):
             raise ValueError(f"n_jobs: must be a number of threads or None, got {self.n_jobs!r}")
-        if self.n_jobs < 1:
+        if self.n_jobs < 1 and self.n_jobs != -1:
             raise ValueError(f"n_jobs: must be at least 1, -1 or None, got {self.n_jobs}")
         return int(self.n_jobs)
 

@@ -41,7 +41,7 @@ def ledger(tmp_path):
 
 
 def entries(ledger):
-    return len(ledger.read()["entries"])
+    return len(ledger.read()["releases"])
 
 
 def test_it_is_a_classifier():
