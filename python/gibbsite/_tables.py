@@ -343,7 +343,12 @@ def schema_of_ranges(ranges, columns, width, classes, invalid, row_norm, fit_int
         raise ValueError(f"fit_intercept: must be True or False, got {fit_intercept!r}")
     lines += [f"intercept = {'true' if fit_intercept else 'false'}", "", "[columns]"]
     lines += [f"{_quoted(name)} = {_column_toml(name, said)}" for name, said in zip(columns, what)]
-    return _core.Schema.parse("\n".join(lines) + "\n", "ranges"), columns
+    try:
+        return _core.Schema.parse("\n".join(lines) + "\n", "ranges"), columns
+    except _core.BadInput as error:  # a line for each error, of which the first is enough
+        first, *more = str(error).splitlines()
+        rest = f" (and {len(more)} more errors)" if more else ""
+        raise _core.BadInput(first + rest) from None
 
 
 class SchemaFacts:

@@ -10,7 +10,7 @@ from . import _core, _tables
 
 
 class NotFittedError(ValueError, AttributeError):
-    """Raised before `fit`, where scikit-learn's own is not at hand."""
+    """Raised before `fit`; one of scikit-learn's too where that is in use."""
 
 
 class VoidWarning(UserWarning):
@@ -385,7 +385,10 @@ class PrivateLogisticRegression:
 
     def _require_fitted(self):
         if not self.__sklearn_is_fitted__():
-            raise _tables.sklearn_exception("NotFittedError", NotFittedError)(
+            kind = _tables.sklearn_exception("NotFittedError", NotFittedError)
+            if kind is not NotFittedError:
+                kind = type("NotFittedError", (NotFittedError, kind), {})
+            raise kind(
                 f"This {type(self).__name__} is not fitted yet; call fit first"
             )
 

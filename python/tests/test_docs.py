@@ -28,11 +28,17 @@ def test_the_code_runs(page, tmp_path, monkeypatch, capsys):
     (tmp_path / "data").mkdir()
     shutil.copy(ROOT / "data/berkeley.csv", tmp_path / "data")
     monkeypatch.chdir(tmp_path)
+    checked = []  # test_check_estimator.py does that
+    monkeypatch.setattr("sklearn.utils.estimator_checks.check_estimator", checked.append)
     space = {}
     for block in code:
         exec(compile(block, page, "exec"), space)
     assert "True" in capsys.readouterr().out  # verified
     assert space["model"].verify().valid
+    if page == "docs/python.md":
+        from test_check_estimator import model
+
+        assert [repr(one) for one in checked] == [repr(model())]
 
 
 def test_six_lines_from_installing_to_a_verified_model():
