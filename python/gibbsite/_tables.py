@@ -1,0 +1,571 @@
+"""What users hand over, made into what `_core` reads: columns and their names, labels, a schema."""
+
+import numbers
+import os
+import sys
+import tomllib
+import warnings
+
+import numpy as np
+
+from . import _core
+
+_MOST_NAMED = 5  # columns that an error names before "..."
+
+
+def _one_line(error):
+    return " ".join(str(error).split())
+
+
+def listed(names):
+    shown = ", ".join(repr(name) for name in names[:_MOST_NAMED])
+    return shown + (", ..." if len(names) > _MOST_NAMED else "")
+
+
+def _is_pandas(X):
+    return type(X).__module__.partition(".")[0] == "pandas"
+
+
+def sklearn_exception(name, fallback):
+    """scikit-learn's exception or warning of that name where it is in use, else `fallback`."""
+    if "sklearn" in sys.modules:
+        try:
+            import sklearn.exceptions
+
+            return getattr(sklearn.exceptions, name, fallback)
+        except ImportError:
+            pass
+    return fallback
+
+
+# Columns.
+
+
+class Table:
+    """X as `_core` can read it, and what is known of it without looking at a cell.
+
+    source: ndarray [rows, columns] of float32 or float64, or an object with `__arrow_c_stream__`
+    columns: names, those of the frame, or None
+    width: number of columns
+    """
+
+    def __init__(self, source, columns, width):
+        self.source = source
+        self.columns = columns
+        self.width = width
+
+    @property
+    def is_array(self):
+        return isinstance(self.source, np.ndarray)
+
+    def read(self, schema, columns, labels, n_jobs, progress=None):
+        """The `Dataset`; `columns` are the schema's columns in the order of X."""
+        if not self.is_array:
+            source = self.source
+            if self.columns is None:  # a table of pyarrow that was made here
+                source = source.rename_columns(columns)
+            return _core.read_arrow(
+                source,
+                schema,
+                labels=labels,
+                labels_optional=labels is None,
+                n_jobs=n_jobs,
+                progress=progress,
+            )
+        array = self.source
+        if columns != list(schema.columns):  # the schema's order
+            array = array[:, [columns.index(name) for name in schema.columns]]
+        try:
+            return _core.read_array(
+                array,
+                labels,
+                schema,
+                labels_optional=labels is None,
+                n_jobs=n_jobs,
+                progress=progress,
+            )
+        except _core.BadInput as error:
+            if np.isfinite(array).all():
+                raise
+            raise _core.BadInput(f"X contains NaN or infinity: {error}") from None
+
+
+def read_columns(X, takes_text, has_missing=False):
+    """X -> Table. `takes_text`: whether cells may be text, so that an array of objects that are no
+    numbers goes through Arrow. `has_missing`: whether the schema says what a missing cell becomes,
+    so that NaN in a pandas frame has to stay one."""
+    if X is None:
+        raise ValueError("X is None; give a two-dimensional table")
+    if hasattr(X, "tocsr") or hasattr(X, "todense"):
+        raise TypeError(
+            "X is a sparse matrix, and sparse data is not supported; give X.toarray(), or a LIBSVM "
+            "file to gibbsite.read_table"
+        )
+    if _is_pandas(X) and hasattr(X, "columns"):
+        return _read_pandas(X, has_missing)
+    if hasattr(X, "__arrow_c_stream__") and not isinstance(X, np.ndarray):
+        return _read_stream(X)
+    return _read_array(X, takes_text)
+
+
+def _text_names(names):
+    names = list(names)
+    texts = [isinstance(name, str) for name in names]
+    if any(texts) and not all(texts):
+        raise TypeError(
+            f"X: column names must all be strings or none, got {listed(names)}; rename the columns"
+        )
+    return names if names and all(texts) else None
+
+
+def _check_shape(rows, width):
+    if width == 0:
+        raise ValueError(
+            f"Found array with 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required."
+        )
+    if rows == 0:
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape=(0, {width})) while a minimum of 1 is required."
+        )
+
+
+def _read_pandas(X, has_missing):
+    if X.ndim != 2:
+        raise ValueError("Expected 2D array, got a Series. Reshape your data: give a DataFrame")
+    rows, width = X.shape
+    columns = _text_names(X.columns)
+    _check_shape(rows, width)
+    kinds = {getattr(dtype, "kind", "O") for dtype in X.dtypes}
+    plain = all(isinstance(dtype, np.dtype) for dtype in X.dtypes)
+    same = len(set(X.dtypes)) == 1
+    if plain and same and kinds == {"f"} and not has_missing:  # one block: no copy, no pyarrow
+        return Table(_as_floats(X.to_numpy()), columns, width)
+    try:
+        import pyarrow
+    except ImportError:
+        if plain and kinds <= set("fiu") and not has_missing:
+            return Table(X.to_numpy(dtype=np.float64), columns, width)
+        raise ImportError(
+            "X: a pandas DataFrame with text, dates or missing cells is read through pyarrow; "
+            "pip install pyarrow"
+        ) from None
+    try:
+        # The index is no column.
+        table = pyarrow.Table.from_pandas(X, preserve_index=False)
+    except (pyarrow.ArrowException, ValueError, TypeError) as error:
+        raise ValueError(f"X: {_one_line(error)}; give every column one type") from None
+    return Table(table, columns, width)
+
+
+def _read_stream(X):
+    names = None
+    for path in (("column_names",), ("columns",), ("schema", "names")):
+        names = X
+        for attribute in path:
+            names = getattr(names, attribute, None)
+        if names is not None and not callable(names):
+            break
+    if names is None or callable(names):
+        try:
+            import pyarrow
+        except ImportError:
+            raise ImportError("X: pip install pyarrow to read a bare Arrow stream") from None
+        X = pyarrow.RecordBatchReader.from_stream(X)
+        names = X.schema.names
+    # pyarrow.Table.columns are arrays, but its column_names come first.
+    names = [str(name) for name in names]
+    shape = getattr(X, "shape", None)
+    rows = shape[0] if isinstance(shape, tuple) and isinstance(shape[0], int) else None
+    _check_shape("?" if rows is None else rows, len(names))
+    return Table(X, names, len(names))
+
+
+def _as_floats(array):
+    if array.dtype in (np.float32, np.float64) and array.dtype.isnative:
+        return array
+    return array.astype(np.float64)
+
+
+def _read_array(X, takes_text):
+    array = np.asarray(X)
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X has complex cells")
+    if array.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {array.ndim}D array instead. Reshape your data: "
+            "array.reshape(-1, 1) if it is one column, array.reshape(1, -1) if it is one row"
+        )
+    rows, width = array.shape
+    _check_shape(rows, width)
+    if array.dtype.kind in "biuf":
+        return Table(_as_floats(array), None, width)
+    if array.dtype.kind in "Mm":
+        raise TypeError("X has dates or durations; make them numbers, such as days or years")
+    try:
+        return Table(array.astype(np.float64), None, width)
+    except (TypeError, ValueError):
+        if not takes_text:
+            for j in range(width):  # which column
+                try:
+                    array[:, j].astype(np.float64)
+                except (TypeError, ValueError) as error:
+                    raise type(error)(f"X: column {j + 1}: {_one_line(error)}") from None
+            raise
+    try:
+        import pyarrow
+    except ImportError:
+        raise ImportError("X: an array with text is read through pyarrow; pip install pyarrow") from None
+    cells = []
+    for j in range(width):
+        try:
+            cells.append(pyarrow.array(array[:, j].tolist()))
+        except (pyarrow.ArrowException, ValueError, TypeError) as error:
+            raise ValueError(
+                f"X: column {j + 1}: {_one_line(error)}; give every column one type"
+            ) from None
+    table = pyarrow.table(cells, names=[f"x{j}" for j in range(width)])
+    return Table(table, None, width)
+
+
+# Schema.
+
+
+def read_schema(schema):
+    """A `Schema`, from one, from the path of its file or from its text (which has line breaks)."""
+    if isinstance(schema, _core.Schema):
+        return schema
+    if isinstance(schema, os.PathLike):
+        return _core.Schema.read(os.fspath(schema))
+    if isinstance(schema, str):
+        if "\n" in schema:
+            return _core.Schema.parse(schema, "schema")
+        return _core.Schema.read(schema)
+    raise ValueError(
+        f"schema: must be a Schema, the path of its file or its text, got {type(schema).__name__}"
+    )
+
+
+def _quoted(text):
+    """A basic string of TOML."""
+    escaped = "".join(
+        f"\\u{ord(c):04X}" if ord(c) < 0x20 or ord(c) == 0x7F else "\\" + c if c in '"\\' else c
+        for c in text
+    )
+    return f'"{escaped}"'
+
+
+def _is_number(value):
+    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+
+
+def _is_pair(value):
+    return (
+        isinstance(value, (tuple, list, np.ndarray))
+        and len(value) == 2
+        and all(_is_number(end) for end in value)
+    )
+
+
+def _column_toml(name, what):
+    if isinstance(what, str):
+        if what != "ignore":
+            raise ValueError(f'ranges: column {name!r}: must be (lowest, highest), a list of levels '
+                             f'or "ignore", got {what!r}')
+        return '{type = "ignore"}'
+    if _is_pair(what):
+        return f'{{type = "number", range = [{float(what[0])!r}, {float(what[1])!r}]}}'
+    if isinstance(what, (tuple, list)) and what and all(isinstance(level, str) for level in what):
+        return f'{{type = "category", levels = [{", ".join(map(_quoted, what))}]}}'
+    raise ValueError(
+        f"ranges: column {name!r}: must be (lowest, highest) of a number, a list of strings that are "
+        f'the levels of a category, or "ignore", got {what!r}'
+    )
+
+
+def takes_text(ranges):
+    """Whether a column is a category (or ignored), so that cells may be text."""
+    if _is_pair(ranges) or not isinstance(ranges, (dict, list, tuple)):
+        return False
+    columns = ranges.values() if isinstance(ranges, dict) else ranges
+    return not all(_is_pair(what) for what in columns)
+
+
+def schema_of_ranges(ranges, columns, width, classes, invalid, row_norm, fit_intercept):
+    """The `Schema` that ranges say.
+
+    ranges: {column: (lowest, highest) | [level, ...] | "ignore"}, the same as a list in the order of
+    the columns, or one pair (lowest, highest) for all of them
+    columns: names of the columns of X, or None
+    classes: names of the negative and the positive class
+    """
+    if isinstance(ranges, dict):
+        if columns is None:
+            columns = [str(name) for name in ranges]
+            if len(columns) != width:
+                raise ValueError(f"ranges: names {len(columns)} columns, but X has {width}")
+        else:
+            extra = [name for name in columns if name not in ranges]
+            lacking = [name for name in ranges if name not in columns]
+            if extra or lacking:
+                raise ValueError(
+                    "ranges: must name the columns of X"
+                    + (f"; without a range: {listed(extra)}" if extra else "")
+                    + (f"; not in X: {listed(lacking)}" if lacking else "")
+                )
+        what = [ranges[name] for name in columns]
+    else:
+        columns = [f"x{j}" for j in range(width)] if columns is None else columns
+        if _is_pair(ranges):
+            what = [ranges] * width
+        elif isinstance(ranges, (list, tuple, np.ndarray)):
+            what = list(ranges)
+            if len(what) != width:
+                raise ValueError(f"ranges: has {len(what)} columns, but X has {width}")
+        else:
+            raise ValueError(
+                "ranges: must be a dict {column: (lowest, highest)}, a list of such pairs in the "
+                f"order of the columns, or one pair for all, got {ranges!r}"
+            )
+    label = next(name for name in ("y", "label", "(label)", "(the label)") if name not in columns)
+    lines = [
+        f"label = {_quoted(label)}",
+        f"positive = {_quoted(classes[1])}",
+        f"negative = {_quoted(classes[0])}",
+    ]
+    if invalid not in ("refuse", "middle"):
+        raise ValueError(f'invalid: must be "refuse" or "middle", got {invalid!r}')
+    lines.append('invalid = "middle"' if invalid == "middle" else 'unlisted_label = "refuse"')
+    if row_norm != "auto":
+        if not _is_number(row_norm):
+            raise ValueError(f'row_norm: must be a number or "auto", got {row_norm!r}')
+        lines.append(f"row_norm = {float(row_norm)!r}")
+    if not isinstance(fit_intercept, (bool, np.bool_)):
+        raise ValueError(f"fit_intercept: must be True or False, got {fit_intercept!r}")
+    lines += [f"intercept = {'true' if fit_intercept else 'false'}", "", "[columns]"]
+    lines += [f"{_quoted(name)} = {_column_toml(name, said)}" for name, said in zip(columns, what)]
+    return _core.Schema.parse("\n".join(lines) + "\n", "ranges"), columns
+
+
+class SchemaFacts:
+    """What Python must know of a schema: its labels' rules and its columns."""
+
+    def __init__(self, schema):
+        toml = tomllib.loads(schema.to_toml())
+        self.positive = toml["positive"]
+        self.negative = toml.get("negative")
+        self.label = toml["label"]
+        self.middle = toml.get("invalid", "refuse") == "middle"
+        # A third label: refused, or the negative class.
+        self.refuses_unlisted = (
+            self.negative is not None and toml.get("unlisted_label", "negative") == "refuse"
+        )
+        self.missing = toml.get("missing")
+        self.has_missing = "missing" in toml or any(
+            "missing" in column for column in toml["columns"].values()
+        )
+        self.columns = {}
+        for name, column in toml["columns"].items():
+            count = column.get("count")
+            for full in [name] if count is None else [f"{name}{k + 1}" for k in range(count)]:
+                self.columns[full] = column
+
+    def check_columns(self, columns):
+        """That X has the schema's columns, by name."""
+        extra = [name for name in columns if name not in self.columns]
+        lacking = [
+            name
+            for name, column in self.columns.items()
+            if name not in columns and column["type"] != "ignore"
+        ]
+        if self.label in extra:
+            raise ValueError(
+                f"X has the label column {self.label!r} of the schema; give it as y, and leave it "
+                "out of X"
+            )
+        if extra or lacking:
+            raise ValueError(
+                "X must have the columns of the schema"
+                + (f"; not in the schema: {listed(extra)}" if extra else "")
+                + (f"; lacking: {listed(lacking)}" if lacking else "")
+            )
+
+
+# Labels.
+
+
+def as_labels(y):
+    """y -> ndarray [rows]."""
+    if y is None:
+        raise ValueError(
+            "requires y to be passed, but the target y is None; to fit a table with its label "
+            "column, use gibbsite.read_table or read_arrow, plan and fit"
+        )
+    if hasattr(y, "tocsr"):
+        raise TypeError("y is a sparse matrix, and sparse labels are not supported; give y.toarray()")
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape of "
+            "y to (n_samples, ), for example using ravel().",
+            sklearn_exception("DataConversionWarning", UserWarning),
+            stacklevel=4,
+        )
+        y = y.ravel()
+    if y.ndim != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
+    if len(y) == 0:
+        raise ValueError("Found array with 0 sample(s): y has no labels, so there are no rows to fit")
+    if y.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y has complex labels")
+    if y.dtype.kind not in "biufUSO" and y.dtype.kind != "T":
+        raise ValueError(f"y: Unknown label type: {y.dtype}; give two classes")
+    return y
+
+
+def _is_text(y):
+    if y.dtype.kind == "O":
+        return any(isinstance(label, str) for label in y)
+    return y.dtype.kind in "UST"
+
+
+def _missing(y):
+    """Which labels are missing [rows]: NaN, None, NA."""
+    if y.dtype.kind == "f":
+        return np.isnan(y)
+    if y.dtype.kind != "O":
+        return np.zeros(len(y), bool)
+    return np.fromiter(
+        (
+            label is None
+            or type(label).__name__ in ("NAType", "NaTType")
+            or (isinstance(label, numbers.Real) and label != label)
+            for label in y
+        ),
+        bool,
+        len(y),
+    )
+
+
+def _equal(y, value):
+    """Which labels are `value` [rows]."""
+    try:
+        hits = y == value
+    except (TypeError, ValueError):  # pandas.NA has no truth
+        hits = [label is value or bool(label == value) for label in y]
+    hits = np.asarray(hits)
+    return hits.astype(bool) if hits.shape == y.shape else np.zeros(len(y), bool)
+
+
+def observed_classes(y):
+    """The two labels that occur in y, in order."""
+    if _missing(y).any():
+        raise ValueError("Input y contains NaN: a label is missing; fill it")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("Input y contains infinity; fix the label")
+    try:
+        classes = np.unique(y)
+    except TypeError:
+        raise ValueError("y: Unknown label type: labels of mixed types; give two classes") from None
+    if y.dtype.kind == "f" and (classes != np.floor(classes)).any():
+        raise ValueError(
+            "y: Unknown label type: continuous; a classifier needs the labels of two classes"
+        )
+    if len(classes) == 1:
+        raise ValueError(
+            'y has one class, and classes="observed" needs two; declare both: classes=[negative, '
+            "positive]"
+        )
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is multiclass: y has "
+            f"{len(classes)} classes"
+        )
+    return classes
+
+
+def pair_of_classes(classes):
+    """[negative, positive] as an ndarray that keeps their types."""
+    if isinstance(classes, str) or not hasattr(classes, "__len__") or len(classes) != 2:
+        raise ValueError(
+            f'classes: must be [negative, positive], "observed" or None, got {classes!r}'
+        )
+    listed = [c.item() if isinstance(c, np.generic) else c for c in classes]
+    if len({type(c) for c in listed}) == 1 and type(listed[0]) in (bool, int, float, str):
+        array = np.array(listed)
+    else:
+        array = np.array(listed + [None], dtype=object)[:2]
+    if listed[0] == listed[1]:
+        raise ValueError(f"classes: the two must differ, got {classes!r}")
+    return array
+
+
+def _number(text):
+    value = float(text)
+    return int(value) if value == int(value) else value
+
+
+def classes_of_schema(facts, y):
+    """[negative, positive] as y writes them: the schema's names, or the numbers that they are."""
+    negative = f"not {facts.positive}" if facts.negative is None else facts.negative
+    if _is_text(y):
+        return np.array([negative, facts.positive])
+    if y.dtype.kind == "b" and facts.positive.lower() == "true":
+        return np.array([False, True])
+    try:
+        positive = _number(facts.positive)
+        if facts.negative is not None:
+            return np.array([_number(facts.negative), positive])
+        if positive == 1:
+            return np.array([0, 1])
+    except (ValueError, OverflowError):
+        pass
+    raise ValueError(
+        f"y has numbers, but the schema's classes are {negative!r} and {facts.positive!r}; say which "
+        "numbers they are: classes=[negative, positive]"
+    )
+
+
+def signs(y, classes, facts):
+    """Labels as -1 and +1 float32 [rows], by the schema's rules for missing and unlisted ones."""
+    positive = _equal(y, classes[1])
+    result = np.where(positive, np.float32(1), np.float32(-1))
+    if facts.middle:
+        return result
+    missing = _missing(y)
+    if _is_text(y):
+        missing |= _equal(y, "")
+        if facts.missing is not None:
+            missing |= _equal(y, facts.missing)
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise ValueError(
+            f'y: row {row + 1}: the label is missing (NaN); fill it, or set invalid="middle"'
+        )
+    if facts.refuses_unlisted:
+        unlisted = ~(positive | _equal(y, classes[0]))
+        if unlisted.any():
+            row = int(np.argmax(unlisted))
+            label = y[row].item() if isinstance(y[row], np.generic) else y[row]
+            continuous = y.dtype.kind == "f" and label != np.floor(label)
+            kind = "continuous " if continuous else ""
+            raise ValueError(
+                f"y: row {row + 1}: {kind}label {label!r} is neither class {_shown(classes[0])} nor "
+                f"{_shown(classes[1])}; declare both: classes=[negative, positive] (private: this "
+                "line quotes the table)"
+            )
+    return result
+
+
+def _shown(value):
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def equal_rows(predicted, y):
+    """Which labels were predicted [rows]."""
+    if len(predicted) != len(y):
+        raise ValueError(
+            "Found input variables with inconsistent numbers of samples: X has "
+            f"{len(predicted)}, y has {len(y)}"
+        )
+    hits = np.asarray(predicted == y)
+    return hits.astype(bool) if hits.shape == y.shape else np.zeros(len(y), bool)

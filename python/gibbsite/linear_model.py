@@ -1,0 +1,542 @@
+"""Estimators in scikit-learn's conventions; scikit-learn itself is not needed."""
+
+import inspect
+import os
+import warnings
+
+import numpy as np
+
+from . import _core, _tables
+
+
+class NotFittedError(ValueError, AttributeError):
+    """Raised before `fit`, where scikit-learn's own is not at hand."""
+
+
+class VoidWarning(UserWarning):
+    """A model was fitted with noise that whoever knows the seed can subtract: no guarantee."""
+
+
+class PrivateLogisticRegression:
+    """Logistic regression of two classes whose coefficients may be published.
+
+    `fit` releases coefficients with a certificate of their (epsilon, delta)-differential privacy,
+    which `verify` recomputes (docs/certificate.md). What the guarantee needs is public knowledge,
+    given here by a person and never derived from X or y: the range of every number, the levels of
+    every category, the two classes.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget of one call of `fit`. Each further fit of the same people costs again (`ledger`).
+    schema : Schema, path or str
+        What is public about the table (docs/data.md): a `gibbsite.Schema`, the path of its file, or
+        its text.
+    ranges : dict, list or pair
+        The same without a file, for columns of numbers and categories:
+        {"age": (17, 90), "job": ["clerk", "farmer"], "id": "ignore"}; a list of those in the order
+        of the columns; or one pair (lowest, highest) for all columns. Numbers beyond their range
+        count as its end. Exactly one of `schema` and `ranges` must be given.
+    classes : [negative, positive], "observed" or None
+        The two labels. None: the schema's, or 0 and 1 (also False and True) with `ranges`. A label
+        that is neither is refused, which the certificate names as an assumption; a y of one class
+        is fitted, as whether a class occurs tells about a person who is its only member.
+        "observed" takes the two labels that occur in y: whoever writes that declares that both were
+        known to occur. Not with `schema`.
+    mechanism : str
+        "auto", or one of those of docs/README.md.
+    ledger : Ledger or path
+        The account of everything released about these people (docs/ledger.md). Every fit is entered
+        before it returns; one that does not fit into what is left raises `BudgetSpent`.
+    random_state : int or None
+        None: noise from a key of the operating system. An int makes runs repeatable and the
+        certificate void, as the noise can be subtracted: for tests only (`VoidWarning`).
+    fit_intercept : bool
+        With `ranges`: whether a constant is among the features. A schema says it itself.
+    row_norm : float or "auto"
+        With `ranges`: rows are scaled down to that length (docs/data.md).
+    invalid : "refuse" or "middle"
+        With `ranges`: what a cell that cannot be read (NaN, an unknown level) becomes: an error, or
+        the middle of the range, and any label but the positive one the negative class.
+    intervals : bool
+        Whether the model holds 95 % intervals, at no privacy (docs/intervals.md).
+    prior_precision : float or None
+        Of the chain's Gaussian prior, on the encoder's scale (docs/path.md).
+    adjacency : "replace-one" or "add-remove"
+        What a neighboring table is (docs/certificate.md). With "add-remove" `rows_cap` is required.
+    rows_cap : int or None
+        A public bound on the number of rows.
+    rows_per_person : int
+        How many rows a person has at most.
+    n_jobs : int or None
+        Threads; None and -1: as many as may run. No bit of the model depends on it.
+    backend : str
+        "auto", "cpu", "reference" or "cuda".
+    progress : callable or None
+        Passed to `gibbsite.fit`.
+
+    Attributes
+    ----------
+    classes_ : ndarray [2]
+        The negative class and the positive one.
+    coef_ : ndarray [1, slopes]
+        Change of the log-odds per unit of a column, or where a category has that level.
+    intercept_ : ndarray [1]
+        Log-odds where every column is 0.
+    coef_names_ : ndarray of str [slopes]
+        What each slope belongs to: "age", "job=clerk".
+    coef_exact_ : bool
+        Whether `coef_` holds for every row within the ranges: no row can be longer than the
+        schema's norm, so none is scaled. `predict` goes by the encoder in either case.
+    coef_interval_ : ndarray [slopes, 2]
+        With intervals=True: between which the coefficients of the whole population lie, at 95 %.
+    certificate_ : dict
+        What is guaranteed, and the numbers it follows from.
+    release_ : Release
+        The model itself.
+    schema_ : Schema
+        What was taken to be public.
+    n_features_in_ : int
+        Columns of X.
+    feature_names_in_ : ndarray of object [n_features_in_]
+        Their names, where X had names.
+
+    Notes
+    -----
+    A copy made by `sklearn.base.clone` is fitted only with a ledger (or an int `random_state`): what
+    clones, such as `GridSearchCV` or `cross_val_predict`, fits the same people many times, and each
+    fit costs epsilon.
+    """
+
+    _estimator_type = "classifier"  # of scikit-learn before 1.6
+
+    def __init__(
+        self,
+        epsilon,
+        delta,
+        schema=None,
+        ranges=None,
+        classes=None,
+        mechanism="auto",
+        ledger=None,
+        random_state=None,
+        *,
+        fit_intercept=True,
+        row_norm="auto",
+        invalid="refuse",
+        intervals=False,
+        prior_precision=None,
+        adjacency="replace-one",
+        rows_cap=None,
+        rows_per_person=1,
+        n_jobs=None,
+        backend="auto",
+        progress=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.schema = schema
+        self.ranges = ranges
+        self.classes = classes
+        self.mechanism = mechanism
+        self.ledger = ledger
+        self.random_state = random_state
+        self.fit_intercept = fit_intercept
+        self.row_norm = row_norm
+        self.invalid = invalid
+        self.intervals = intervals
+        self.prior_precision = prior_precision
+        self.adjacency = adjacency
+        self.rows_cap = rows_cap
+        self.rows_per_person = rows_per_person
+        self.n_jobs = n_jobs
+        self.backend = backend
+        self.progress = progress
+
+    # Parameters.
+
+    @classmethod
+    def _parameters(cls):
+        return inspect.signature(cls).parameters
+
+    def get_params(self, deep=True):
+        """The parameters by name; `deep` changes nothing."""
+        return {name: getattr(self, name) for name in self._parameters()}
+
+    def set_params(self, **params):
+        """Sets parameters; they are checked by `fit`. Returns the estimator."""
+        for name in params:
+            if name not in self._parameters():
+                raise ValueError(
+                    f"Invalid parameter {name!r} for {type(self).__name__}; valid ones are "
+                    f"{', '.join(self._parameters())}"
+                )
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self):
+        shown = []
+        for name, parameter in self._parameters().items():
+            value = getattr(self, name)
+            if parameter.default is parameter.empty or repr(value) != repr(parameter.default):
+                shown.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __sklearn_clone__(self):
+        copy = type(self)(**self.get_params())  # a ledger and a schema are shared
+        copy._is_clone = True
+        return copy
+
+    def __sklearn_is_fitted__(self):
+        return "release_" in self.__dict__
+
+    def __sklearn_tags__(self):
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(multi_class=False),
+            input_tags=InputTags(allow_nan=self.invalid == "middle"),
+        )
+
+    # Fitting.
+
+    def fit(self, X, y=None, **unsupported):
+        """Releases a model of the rows X and their labels y.
+
+        X : table [rows, columns]: a pandas, polars or pyarrow one, anything with
+            `__arrow_c_stream__`, or an array of numbers
+        y : labels [rows]
+
+        Returns the estimator. Raises ValueError on what cannot be read, `Infeasible` where the budget
+        cannot be kept, `BudgetSpent` where the ledger has no room; nothing is released or written
+        then.
+        """
+        for name in unsupported:
+            if name == "sample_weight":
+                raise ValueError(
+                    "sample_weight: not supported, as a person of weight 2 would have the influence "
+                    "of two; repeat rows, and say rows_per_person, or leave it out"
+                )
+            raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
+        seed = self._seed()
+        ledger = self.ledger
+        if ledger is not None and not isinstance(ledger, _core.Ledger):
+            ledger = _core.Ledger(os.fspath(ledger))
+        schema, table, columns, facts, classes, labels = self._prepare(X, y)
+        self._require_budget(seed)
+        rows = len(labels)
+        if table.is_array and len(table.source) != rows:
+            raise ValueError(
+                "Found input variables with inconsistent numbers of samples: X has "
+                f"{len(table.source)}, y has {rows}"
+            )
+        data = table.read(schema, columns, labels, self._threads(), self.progress)
+        plan = _core.plan(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rows=data.rows,
+            schema=schema,
+            mechanism=self.mechanism,
+            adjacency=self.adjacency,
+            rows_cap=self.rows_cap,
+            rows_per_person=self.rows_per_person,
+            prior_precision=self.prior_precision,
+        )
+        release = _core.fit(
+            data,
+            plan,
+            backend=self.backend,
+            seed=seed,
+            ledger=ledger,
+            intervals=bool(self.intervals),
+            n_jobs=self._threads(),
+            progress=self.progress,
+        )
+        if seed is not None:
+            warnings.warn(
+                "random_state: the noise can be recomputed from it, so the certificate is void; "
+                "leave it out for a model to publish",
+                VoidWarning,
+                stacklevel=2,
+            )
+        self._forget()
+        self._set_release(release)
+        self.classes_ = classes
+        self.n_features_in_ = table.width
+        if table.columns is not None:
+            self.feature_names_in_ = np.array(table.columns, dtype=object)
+        self._columns = columns
+        return self
+
+    def _seed(self):
+        seed = self.random_state
+        if seed is None:
+            return None
+        if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, (int, np.integer)):
+            raise ValueError(
+                f"random_state: must be None or an int (which makes the certificate void), got "
+                f"{seed!r}"
+            )
+        if seed < 0:
+            raise ValueError(f"random_state: must not be negative, got {seed}")
+        return int(seed)
+
+    def _require_budget(self, seed):
+        # Whoever clones fits more than once: searches, cross-validation, ensembles. The mark goes
+        # with the clone into other processes, so nothing is counted.
+        if self.ledger is None and seed is None and getattr(self, "_is_clone", False):
+            raise ValueError(
+                "ledger: this estimator is a clone, as cross-validation and grid searches make them, "
+                "and each of their fits costs epsilon again; give ledger=..., which counts them, or "
+                "an int random_state for a trial without any guarantee"
+            )
+
+    def _threads(self):
+        if self.n_jobs is None or self.n_jobs == -1:
+            return 0
+        if isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, (int, np.integer)):
+            raise ValueError(f"n_jobs: must be a number of threads or None, got {self.n_jobs!r}")
+        if self.n_jobs < 1:
+            raise ValueError(f"n_jobs: must be at least 1, -1 or None, got {self.n_jobs}")
+        return int(self.n_jobs)
+
+    def _prepare(self, X, y):
+        if self.schema is None and self.ranges is None:
+            raise ValueError(
+                "ranges: what is public about the columns must be given, as a guarantee cannot rest "
+                'on ranges computed from the rows: ranges={"age": (17, 90), "job": ["clerk", '
+                '"farmer"]}, ranges=(lowest, highest) for all columns, or schema="table.toml"'
+            )
+        if self.schema is not None and self.ranges is not None:
+            raise ValueError("ranges: give ranges or schema, not both")
+        observed = isinstance(self.classes, str) and self.classes == "observed"
+        if self.schema is not None:
+            return self._prepare_schema(X, y, observed)
+        table = _tables.read_columns(X, _tables.takes_text(self.ranges))
+        labels = _tables.as_labels(y)
+        if observed:
+            classes = _tables.observed_classes(labels)
+        elif self.classes is not None:
+            classes = _tables.pair_of_classes(self.classes)
+        else:
+            classes = np.array([False, True]) if labels.dtype.kind == "b" else np.array([0, 1])
+        names = ["0", "1"] if self.classes is None else [str(label) for label in classes.tolist()]
+        schema, columns = _tables.schema_of_ranges(
+            self.ranges,
+            table.columns,
+            table.width,
+            names,
+            self.invalid,
+            self.row_norm,
+            self.fit_intercept,
+        )
+        facts = _tables.SchemaFacts(schema)
+        return schema, table, columns, facts, classes, _tables.signs(labels, classes, facts)
+
+    def _prepare_schema(self, X, y, observed):
+        if observed:
+            raise ValueError('classes: "observed" goes with ranges; a schema names the classes')
+        defaults = self._parameters()
+        for name in ("fit_intercept", "row_norm", "invalid"):
+            if getattr(self, name) != defaults[name].default:
+                raise ValueError(f"{name}: goes with ranges; a schema says it itself")
+        schema = _tables.read_schema(self.schema)
+        facts = _tables.SchemaFacts(schema)
+        table = _tables.read_columns(X, True, facts.has_missing)
+        labels = _tables.as_labels(y)
+        columns = table.columns
+        if columns is not None:
+            facts.check_columns(columns)
+        else:
+            columns = list(schema.columns)
+            if len(columns) != table.width:
+                raise ValueError(
+                    f"X has {table.width} columns, but the schema has {len(columns)}"
+                )
+        if self.classes is None:
+            classes = _tables.classes_of_schema(facts, labels)
+        else:
+            classes = _tables.pair_of_classes(self.classes)
+        return schema, table, columns, facts, classes, _tables.signs(labels, classes, facts)
+
+    def _forget(self):
+        for name in [name for name in self.__dict__ if name.endswith("_")]:
+            del self.__dict__[name]
+
+    def _set_release(self, release):
+        self.release_ = release
+        self.schema_ = release.schema
+        self.certificate_ = release.certificate
+        self._facts = _tables.SchemaFacts(self.schema_)
+        intercept, slopes, exact = release.original_units()[0]
+        self.coef_names_ = np.array(list(slopes), dtype=object)
+        self.coef_ = np.array([list(slopes.values())], dtype=np.float64)
+        self.intercept_ = np.array([intercept], dtype=np.float64)
+        self.coef_exact_ = bool(exact)
+        if release.intervals is not None:
+            widths = dict(zip(self.schema_.feature_names, np.asarray(release.intervals)))
+            half = np.array([widths[name] * _unit(self._facts, name) for name in slopes])
+            self.coef_interval_ = np.stack([self.coef_[0] - half, self.coef_[0] + half], axis=1)
+
+    # Predicting.
+
+    def _require_fitted(self):
+        if not self.__sklearn_is_fitted__():
+            raise _tables.sklearn_exception("NotFittedError", NotFittedError)(
+                f"This {type(self).__name__} is not fitted yet; call fit first"
+            )
+
+    def _rows(self, X):
+        self._require_fitted()
+        table = _tables.read_columns(X, True, self._facts.has_missing)
+        name = type(self).__name__
+        fitted = getattr(self, "feature_names_in_", None)
+        if fitted is not None and table.columns is not None:
+            unseen = [column for column in table.columns if column not in fitted]
+            missing = [column for column in fitted if column not in table.columns]
+            if unseen or missing:
+                raise ValueError(
+                    "X: feature names should match those that were passed during fit"
+                    + (f"; unseen at fit time: {_tables.listed(unseen)}" if unseen else "")
+                    + (f"; now missing: {_tables.listed(missing)}" if missing else "")
+                )
+            if table.columns != list(fitted):
+                raise ValueError(
+                    "X: feature names must be in the same order as they were in fit: "
+                    f"{_tables.listed(list(fitted))}"
+                )
+        elif table.width != self.n_features_in_:
+            raise ValueError(
+                f"X has {table.width} features, but {name} is expecting {self.n_features_in_} "
+                "features as input"
+            )
+        elif fitted is not None:
+            warnings.warn(
+                f"X does not have valid feature names, but {name} was fitted with feature names",
+                UserWarning,
+                stacklevel=4,
+            )
+        elif table.columns is not None:
+            warnings.warn(
+                f"X has feature names, but {name} was fitted without feature names",
+                UserWarning,
+                stacklevel=4,
+            )
+        return table.read(self.schema_, self._columns, None, self._threads())
+
+    def _probability(self, X):
+        rows = self._rows(X)
+        return np.asarray(self.release_.predict_probabilities(rows), dtype=np.float64)
+
+    def decision_function(self, X):
+        """Log-odds of the positive class, those of `predict_proba` [rows]."""
+        # Above 36.7 a double cannot tell a probability from 1.
+        p = np.clip(self._probability(X), np.finfo(np.float64).tiny, 1 - 2.0**-53)
+        return np.log(p) - np.log1p(-p)
+
+    def predict_proba(self, X):
+        """Probabilities of classes_ [rows, 2]; those of the model file's link (docs/whitened.md)."""
+        p = self._probability(X)
+        return np.stack([1 - p, p], axis=1)
+
+    def predict_log_proba(self, X):
+        """Logarithms of predict_proba [rows, 2]."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X):
+        """The likelier class of each row [rows]."""
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(np.intp)]
+
+    def predict_intervals(self, X):
+        """With intervals=True: between which P(positive) lies at 95 % [rows, 2]."""
+        rows = self._rows(X)
+        return np.asarray(self.release_.predict_intervals(rows), dtype=np.float64)
+
+    def score(self, X, y, sample_weight=None):
+        """Accuracy. Of private rows it is private: the certificate does not cover it."""
+        right = _tables.equal_rows(self.predict(X), _tables.as_labels(y))
+        return float(np.average(right, weights=sample_weight))
+
+    # The file.
+
+    def verify(self):
+        """Recomputes what the certificate claims: a `Verification` with .valid and .failures."""
+        self._require_fitted()
+        return self.release_.verify()
+
+    def to_json(self):
+        """The text of model.json, which is all there is to publish."""
+        self._require_fitted()
+        return self.release_.to_json()
+
+    def save(self, path, replace=False):
+        """Writes model.json, whole or not at all. Raises where there is a file, unless `replace`."""
+        self._require_fitted()
+        self.release_.write(os.fspath(path), replace=replace)
+
+    @classmethod
+    def from_file(cls, path):
+        """The estimator of a model file, to predict with. Its classes_ are the schema's names; its
+        epsilon and delta are None where the certificate is void."""
+        return cls._from_release(_core.Release.read(os.fspath(path)))
+
+    @classmethod
+    def _from_release(cls, release):
+        guarantee = release.certificate.get("guarantee") or {}
+        schema = release.schema
+        estimator = cls(guarantee.get("epsilon"), guarantee.get("delta"), schema=schema.to_toml())
+        estimator._set_release(release)
+        facts = estimator._facts
+        negative = f"not {facts.positive}" if facts.negative is None else facts.negative
+        estimator.classes_ = np.array([negative, facts.positive])
+        estimator._columns = list(schema.columns)
+        estimator.n_features_in_ = len(estimator._columns)
+        if estimator._columns != [f"x{j}" for j in range(estimator.n_features_in_)]:
+            estimator.feature_names_in_ = np.array(estimator._columns, dtype=object)
+        return estimator
+
+    # Pickles hold parameters, names and the text of model.json; no object of the extension module.
+
+    def __getstate__(self):
+        params = self.get_params()
+        params["progress"] = None
+        if isinstance(params["ledger"], _core.Ledger):
+            params["ledger"] = os.fspath(params["ledger"].path)
+        if isinstance(params["schema"], _core.Schema):
+            params["schema"] = params["schema"].to_toml()
+        state = {"params": params, "is_clone": getattr(self, "_is_clone", False)}
+        if self.__sklearn_is_fitted__():
+            state["model"] = self.to_json()
+            state["classes"] = self.classes_.tolist()
+            state["classes_dtype"] = self.classes_.dtype.str
+            state["columns"] = list(self._columns)
+            state["names"] = list(getattr(self, "feature_names_in_", [])) or None
+            state["width"] = self.n_features_in_
+        return state
+
+    def __setstate__(self, state):
+        self.__init__(**state["params"])
+        if state["is_clone"]:
+            self._is_clone = True
+        if "model" not in state:
+            return
+        self._set_release(_core.Release.from_json(state["model"], "pickle"))
+        self.classes_ = np.array(state["classes"], dtype=np.dtype(state["classes_dtype"]))
+        self._columns = state["columns"]
+        self.n_features_in_ = state["width"]
+        if state["names"] is not None:
+            self.feature_names_in_ = np.array(state["names"], dtype=object)
+
+
+def _unit(facts, name):
+    """What a coefficient on the encoder's scale is divided by: 1/(hi - lo) of a number, else 1."""
+    column = facts.columns.get(name)
+    if column is None or column["type"] != "number":
+        return 1.0
+    lowest, highest = column["range"]
+    return 1.0 / (highest - lowest)

@@ -1,0 +1,44 @@
+"""The code of docs/python.md and of README's section on Python runs as it stands there."""
+
+import pathlib
+import re
+import shutil
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+pytestmark = [
+    pytest.mark.skipif(not (ROOT / "docs/python.md").exists(), reason="no checkout: no docs here"),
+    pytest.mark.filterwarnings("ignore"),
+]
+
+
+def blocks(text):
+    return re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", ["docs/python.md", "README.md"])
+def test_the_code_runs(page, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("sklearn")
+    code = blocks((ROOT / page).read_text(encoding="utf-8"))
+    assert code
+    (tmp_path / "data").mkdir()
+    shutil.copy(ROOT / "data/berkeley.csv", tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    space = {}
+    for block in code:
+        exec(compile(block, page, "exec"), space)
+    assert "True" in capsys.readouterr().out  # verified
+    assert space["model"].verify().valid
+
+
+def test_six_lines_from_installing_to_a_verified_model():
+    for page in ("docs/python.md", "README.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        python = blocks(text)[0].strip().splitlines()
+        assert "pip install ." in text
+        assert 1 + len(python) <= 6, page
+        assert "verify()" in python[-1]
