@@ -180,7 +180,7 @@ void bind_data(nb::module_& m) {
             const std::size_t n = out.size();
             return to_numpy(std::move(out), {n});
           },
-          "1 where a row is of the positive class [n]. Private.")
+          nb::rv_policy::automatic, "1 where a row is of the positive class [n]. Private.")
       .def_prop_ro("counts", &counts_of,
                    "What reading changed. Private: for the curator's eyes, never released.")
       .def_ro("schema", &Dataset::schema)

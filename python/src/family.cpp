@@ -127,6 +127,7 @@ void bind_family(nb::module_& m) {
             return to_numpy(std::move(all),
                             {r.model().draws.size(), r.model().draws.front().size()});
           },
+          nb::rv_policy::automatic,
           "[draws, levels] shares, or [draws, 1] mean count, 1/mean, mean.")
       .def_prop_ro("parameters", &parameter_names, "What a query may ask about.")
       .def_prop_ro("certificate",
