@@ -3,6 +3,7 @@
 import inspect
 import os
 import warnings
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -112,27 +113,27 @@ class PrivateLogisticRegression:
 
     def __init__(
         self,
-        epsilon,
-        delta,
-        schema=None,
-        ranges=None,
-        classes=None,
-        mechanism="auto",
-        ledger=None,
-        random_state=None,
+        epsilon: float,
+        delta: float,
+        schema: _core.Schema | str | os.PathLike | None = None,
+        ranges: dict | Sequence | None = None,
+        classes: Sequence | str | None = None,
+        mechanism: str = "auto",
+        ledger: _core.Ledger | str | os.PathLike | None = None,
+        random_state: int | None = None,
         *,
-        fit_intercept=True,
-        row_norm="auto",
-        invalid="refuse",
-        intervals=False,
-        prior_precision=None,
-        adjacency="replace-one",
-        rows_cap=None,
-        rows_per_person=1,
-        n_jobs=None,
-        backend="auto",
-        progress=None,
-    ):
+        fit_intercept: bool = True,
+        row_norm: float | str = "auto",
+        invalid: str = "refuse",
+        intervals: bool = False,
+        prior_precision: float | None = None,
+        adjacency: str = "replace-one",
+        rows_cap: int | None = None,
+        rows_per_person: int = 1,
+        n_jobs: int | None = None,
+        backend: str = "auto",
+        progress: Callable[[int, int], object] | None = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.schema = schema
@@ -159,11 +160,11 @@ class PrivateLogisticRegression:
     def _parameters(cls):
         return inspect.signature(cls).parameters
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict:
         """The parameters by name; `deep` changes nothing."""
         return {name: getattr(self, name) for name in self._parameters()}
 
-    def set_params(self, **params):
+    def set_params(self, **params) -> "PrivateLogisticRegression":
         """Sets parameters; they are checked by `fit`. Returns the estimator."""
         for name in params:
             if name not in self._parameters():
@@ -175,7 +176,7 @@ class PrivateLogisticRegression:
             setattr(self, name, value)
         return self
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         shown = []
         for name, parameter in self._parameters().items():
             value = getattr(self, name)
@@ -203,7 +204,7 @@ class PrivateLogisticRegression:
 
     # Fitting.
 
-    def fit(self, X, y=None, **unsupported):
+    def fit(self, X, y=None, **unsupported) -> "PrivateLogisticRegression":
         """Releases a model of the rows X and their labels y.
 
         X : table [rows, columns]: a pandas, polars or pyarrow one, anything with
@@ -434,56 +435,56 @@ class PrivateLogisticRegression:
         rows = self._rows(X)
         return np.asarray(self.release_.predict_probabilities(rows), dtype=np.float64)
 
-    def decision_function(self, X):
+    def decision_function(self, X) -> np.ndarray:
         """Log-odds of the positive class, those of `predict_proba` [rows]."""
         # Above 36.7 a double cannot tell a probability from 1.
         p = np.clip(self._probability(X), np.finfo(np.float64).tiny, 1 - 2.0**-53)
         return np.log(p) - np.log1p(-p)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X) -> np.ndarray:
         """Probabilities of classes_ [rows, 2]; those of the model file's link (docs/whitened.md)."""
         p = self._probability(X)
         return np.stack([1 - p, p], axis=1)
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X) -> np.ndarray:
         """Logarithms of predict_proba [rows, 2]."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    def predict(self, X):
+    def predict(self, X) -> np.ndarray:
         """The likelier class of each row [rows]."""
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(np.intp)]
 
-    def predict_intervals(self, X):
+    def predict_intervals(self, X) -> np.ndarray:
         """With intervals=True: between which P(positive) lies at 95 % [rows, 2]."""
         rows = self._rows(X)
         return np.asarray(self.release_.predict_intervals(rows), dtype=np.float64)
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X, y, sample_weight=None) -> float:
         """Accuracy. Of private rows it is private: the certificate does not cover it."""
         right = _tables.equal_rows(self.predict(X), _tables.as_labels(y))
         return float(np.average(right, weights=sample_weight))
 
     # The file.
 
-    def verify(self):
+    def verify(self) -> _core.Verification:
         """Recomputes what the certificate claims: a `Verification` with .valid and .failures."""
         self._require_fitted()
         return self.release_.verify()
 
-    def to_json(self):
+    def to_json(self) -> str:
         """The text of model.json, which is all there is to publish."""
         self._require_fitted()
         return self.release_.to_json()
 
-    def save(self, path, replace=False):
+    def save(self, path: str | os.PathLike, replace: bool = False) -> None:
         """Writes model.json, whole or not at all. Raises where there is a file, unless `replace`."""
         self._require_fitted()
         self.release_.write(os.fspath(path), replace=replace)
 
     @classmethod
-    def from_file(cls, path):
+    def from_file(cls, path: str | os.PathLike) -> "PrivateLogisticRegression":
         """The estimator of a model file, to predict with. Its classes_ are the schema's names; its
         epsilon and delta are None where the certificate is void."""
         return cls._from_release(_core.Release.read(os.fspath(path)))

@@ -1,6 +1,7 @@
 """PrivateLogisticRegression: what it gives, and every refusal, with nothing released or entered."""
 
 import json
+import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -535,6 +536,21 @@ def test_a_ledger_that_cannot_be(tmp_path):
     bad.write_text("no ledger")
     refused(X, y, "bad.ledger", ledger=str(bad))
     assert bad.read_text() == "no ledger"
+
+
+def test_a_ledger_that_another_program_holds(tmp_path):
+    """Waited for ten seconds."""
+    X, y = numbers(50)
+    path = tmp_path / "people.ledger"
+    gibbsite.Ledger.create(str(path), epsilon=2.0, delta=1e-5)
+    before = path.read_bytes()
+    held = sqlite3.connect(path, isolation_level=None)
+    held.execute("begin exclusive")
+    try:
+        refused(X, y, "people.ledger.*lock", epsilon=1.0, ledger=path)
+    finally:
+        held.close()
+    assert path.read_bytes() == before
 
 
 def test_a_seed_makes_it_void():
