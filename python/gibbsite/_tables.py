@@ -214,7 +214,9 @@ def _read_array(X, takes_text):
     try:
         import pyarrow
     except ImportError:
-        raise ImportError("X: an array with text is read through pyarrow; pip install pyarrow") from None
+        raise ImportError(
+            "X: an array with text is read through pyarrow; pip install pyarrow"
+        ) from None
     cells = []
     for j in range(width):
         try:
@@ -269,8 +271,10 @@ def _is_pair(value):
 def _column_toml(name, what):
     if isinstance(what, str):
         if what != "ignore":
-            raise ValueError(f'ranges: column {name!r}: must be (lowest, highest), a list of levels '
-                             f'or "ignore", got {what!r}')
+            raise ValueError(
+                f'ranges: column {name!r}: must be (lowest, highest), a list of levels or "ignore", '
+                f"got {what!r}"
+            )
         return '{type = "ignore"}'
     if _is_pair(what):
         return f'{{type = "number", range = [{float(what[0])!r}, {float(what[1])!r}]}}'

@@ -104,9 +104,9 @@ class PrivateLogisticRegression:
 
     Notes
     -----
-    A copy made by `sklearn.base.clone` is fitted only with a ledger (or an int `random_state`): what
-    clones, such as `GridSearchCV` or `cross_val_predict`, fits the same people many times, and each
-    fit costs epsilon.
+    A copy made by `sklearn.base.clone` is fitted only with a ledger (or an int `random_state`):
+    what clones, such as `GridSearchCV` or `cross_val_predict`, fits the same people many times, and
+    each fit costs epsilon.
     """
 
     _estimator_type = "classifier"  # of scikit-learn before 1.6
@@ -211,15 +211,15 @@ class PrivateLogisticRegression:
             `__arrow_c_stream__`, or an array of numbers
         y : labels [rows]
 
-        Returns the estimator. Raises ValueError on what cannot be read, `Infeasible` where the budget
-        cannot be kept, `BudgetSpent` where the ledger has no room; nothing is released or written
-        then.
+        Returns the estimator. Raises ValueError on what cannot be read, `Infeasible` where the
+        budget cannot be kept, `BudgetSpent` where the ledger has no room; nothing is released or
+        written then.
         """
         for name in unsupported:
             if name == "sample_weight":
                 raise ValueError(
-                    "sample_weight: not supported, as a person of weight 2 would have the influence "
-                    "of two; repeat rows, and say rows_per_person, or leave it out"
+                    "sample_weight: not supported, as a person of weight 2 would have the "
+                    "influence of two; repeat rows, and say rows_per_person, or leave it out"
                 )
             raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
         seed = self._seed()
@@ -290,9 +290,9 @@ class PrivateLogisticRegression:
         # with the clone into other processes, so nothing is counted.
         if self.ledger is None and seed is None and getattr(self, "_is_clone", False):
             raise ValueError(
-                "ledger: this estimator is a clone, as cross-validation and grid searches make them, "
-                "and each of their fits costs epsilon again; give ledger=..., which counts them, or "
-                "an int random_state for a trial without any guarantee"
+                "ledger: this estimator is a clone, as cross-validation and grid searches make "
+                "them, and each of their fits costs epsilon again; give ledger=..., which counts "
+                "them, or an int random_state for a trial without any guarantee"
             )
 
     def _threads(self):
@@ -307,8 +307,8 @@ class PrivateLogisticRegression:
     def _prepare(self, X, y):
         if self.schema is None and self.ranges is None:
             raise ValueError(
-                "ranges: what is public about the columns must be given, as a guarantee cannot rest "
-                'on ranges computed from the rows: ranges={"age": (17, 90), "job": ["clerk", '
+                "ranges: what is public about the columns must be given, as a guarantee cannot "
+                'rest on ranges computed from the rows: ranges={"age": (17, 90), "job": ["clerk", '
                 '"farmer"]}, ranges=(lowest, highest) for all columns, or schema="table.toml"'
             )
         if self.schema is not None and self.ranges is not None:
@@ -442,7 +442,7 @@ class PrivateLogisticRegression:
         return np.log(p) - np.log1p(-p)
 
     def predict_proba(self, X) -> np.ndarray:
-        """Probabilities of classes_ [rows, 2]; those of the model file's link (docs/whitened.md)."""
+        """Probabilities of classes_ [rows, 2], by the model file's link (docs/whitened.md)."""
         p = self._probability(X)
         return np.stack([1 - p, p], axis=1)
 
@@ -479,7 +479,8 @@ class PrivateLogisticRegression:
         return self.release_.to_json()
 
     def save(self, path: str | os.PathLike, replace: bool = False) -> None:
-        """Writes model.json, whole or not at all. Raises where there is a file, unless `replace`."""
+        """Writes model.json, whole or not at all; FileExistsError where there is one, unless
+        `replace`."""
         self._require_fitted()
         self.release_.write(os.fspath(path), replace=replace)
 

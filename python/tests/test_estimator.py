@@ -583,7 +583,7 @@ def test_nothing_before_fit():
         lambda: model.to_json(),
         lambda: model.save("never.json"),
     ):
-        with pytest.raises((gibbsite.NotFittedError, ValueError), match="not fitted"):
+        with pytest.raises(gibbsite.NotFittedError, match="not fitted"):
             call()
 
 
@@ -621,7 +621,7 @@ def test_a_model_file(tmp_path):
     path = tmp_path / "model.json"
     model.save(path)
     assert json.loads(path.read_text()) == json.loads(model.to_json())
-    with pytest.raises((gibbsite.Error, OSError)):
+    with pytest.raises(FileExistsError):
         model.save(path)
     model.save(str(path), replace=True)
     again = PrivateLogisticRegression.from_file(path)
