@@ -100,7 +100,8 @@ TEST(CpuNoise, WordsFarAlongAStream) {
 
 // ---- normals ----
 
-using Exact = boost::multiprecision::cpp_bin_float_50;
+// Not the library's own 50 digits: a linker keeps one of two templates of a name.
+using Exact = boost::multiprecision::number<boost::multiprecision::cpp_bin_float<60>>;
 
 struct Sample {
   std::uint64_t radius_word, angle_word;
@@ -131,7 +132,7 @@ const std::vector<Sample>& samples() {
       const Exact angle = two_pi * ldexp(Exact(s.angle_word >> 11), -53);
       s.cosine = cos(angle);
       s.sine = sin(angle);
-      // In 50 digits a quarter turn is not quite one.
+      // In 60 digits a quarter turn is not quite one.
       if (s.angle_word >> 11 << 13 == 0) ((s.angle_word >> 62) % 2 == 0 ? s.sine : s.cosine) = 0;
     }
     return out;

@@ -177,7 +177,9 @@ TEST(NoiseLaw, AnswersCostRoundingsAlone) {
   }
 }
 
-using Fifty = boost::multiprecision::cpp_bin_float_50;
+// Not the library's own 50: a linker keeps one of two templates of a name, and this one is compiled
+// slowly.
+using Sixty = boost::multiprecision::number<boost::multiprecision::cpp_bin_float<60>>;
 
 // The d coordinates of a product of normals have the density of pure noise: the integral over
 // ||zeta||^2 (chi squared, d + 1 degrees) of N(0, ||zeta||^2 I) is Gamma(d/2)/(2 pi^(d/2) Gamma(d))
@@ -200,18 +202,18 @@ TEST(NoiseLaw, AProductOfNormalsHasTheDensityOfPureNoise) {
   }
 }
 
-// Words of the streams that fill_laplace names, in 50 digits: radii at the middle of their words,
+// Words of the streams that fill_laplace names, in 60 digits: radii at the middle of their words,
 // angles at either end of theirs.
-std::vector<Fifty> exact_normals(const StreamKey& key, std::uint64_t step, std::size_t n,
-                                 int angle_end, Fifty& square_of_radii, Fifty& longest_radius) {
+std::vector<Sixty> exact_normals(const StreamKey& key, std::uint64_t step, std::size_t n,
+                                 int angle_end, Sixty& square_of_radii, Sixty& longest_radius) {
   std::vector<std::uint64_t> words((n + 1) / 2 * 3);
   fill_words(key, 7, step, words);
-  std::vector<Fifty> out;
+  std::vector<Sixty> out;
   for (std::size_t p = 0; p < words.size(); p += 3) {
-    const Fifty u = ldexp(Fifty(words[p]), -64) + ldexp(Fifty(words[p + 2]) + 0.5, -128);
-    const Fifty square = -2 * log(u), radius = sqrt(square);
-    const Fifty turn = ldexp(Fifty((words[p + 1] >> 11) + static_cast<unsigned>(angle_end)), -53);
-    const Fifty angle = boost::math::constants::two_pi<Fifty>() * turn;
+    const Sixty u = ldexp(Sixty(words[p]), -64) + ldexp(Sixty(words[p + 2]) + 0.5, -128);
+    const Sixty square = -2 * log(u), radius = sqrt(square);
+    const Sixty turn = ldexp(Sixty((words[p + 1] >> 11) + static_cast<unsigned>(angle_end)), -53);
+    const Sixty angle = boost::math::constants::two_pi<Sixty>() * turn;
     square_of_radii += square;
     longest_radius = std::max(longest_radius, radius);
     out.push_back(radius * cos(angle));
@@ -231,13 +233,13 @@ TEST(NoiseLaw, PureNoiseIsItsProductInFiftyDigits) {
       std::vector<double> got(d);
       fill_laplace(key, 7, 3, rate, got);
       for (const int end : {0, 1}) {
-        Fifty whole = 0, radius = 0, unused_square = 0, unused_radius = 0, square = 0;
+        Sixty whole = 0, radius = 0, unused_square = 0, unused_radius = 0, square = 0;
         const auto zeta = exact_normals(key, 4, d + 1, end, whole, unused_radius);
         const auto xi = exact_normals(key, 3, d, end, unused_square, radius);
-        for (const Fifty& z : zeta) square += z * z;
-        const Fifty allowed = ldexp(Fifty(36), -53) * sqrt(whole) * radius / rate;
+        for (const Sixty& z : zeta) square += z * z;
+        const Sixty allowed = ldexp(Sixty(36), -53) * sqrt(whole) * radius / rate;
         for (std::size_t j = 0; j < d; ++j) {
-          const Fifty off = fabs(got[j] - Fifty(sqrt(square) * xi[j] / rate)) / allowed;
+          const Sixty off = fabs(got[j] - Sixty(sqrt(square) * xi[j] / rate)) / allowed;
           worst = std::max(worst, static_cast<double>(off));
         }
       }

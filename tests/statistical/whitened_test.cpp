@@ -122,7 +122,7 @@ TEST(WhitenedLaw, AWholeRunInOneDimensionStaysBelowItsProfile) {
 }
 
 TEST(WhitenedLaw, TwoGradientsThatFollowOneAnotherStayBelowIt) {
-  support::Thinned sweep(3);
+  support::Thinned sweep(5);
   for (const double mu : {0.5, 2.0}) {
     for (const auto& pair : support::line_pairs()) {
       if (sweep.skips()) continue;
