@@ -6,6 +6,8 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/core/random.hpp"
+#include "gibbsite/data/array.hpp"
+#include "gibbsite/data/arrow.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/data/row_encoder.hpp"
 #include "gibbsite/data/schema_file.hpp"

@@ -38,7 +38,7 @@ Numbers to_numpy(std::vector<double> values, const std::vector<std::size_t>& sha
 /// What json.loads makes of it.
 nb::object to_python(const nlohmann::json& json);
 
-/// -1, None: 0, as many threads as may run. Throws BadInput on other numbers below 1.
+/// -1, None: 0, as many threads as may run. Throws BadInput on other numbers below 0.
 std::size_t threads_of(std::optional<std::int64_t> n_jobs);
 
 }  // namespace gibbsite::python

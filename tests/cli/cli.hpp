@@ -81,12 +81,14 @@ class Cli : public ::testing::Test {
     }
     return out;
   }
-  /// That signal ends it with 130 and one line, and nothing is made.
-  Outcome expect_interruption(Process& process, int signal) const {
+  /// That signal ends it with 130 and that last line, and nothing is made.
+  Outcome expect_interruption(
+      Process& process, int signal,
+      const std::string& line = "gibbsite: interrupted; nothing was written\n") const {
     process.send(signal);
     Outcome out = process.wait();
     EXPECT_EQ(out.status, 130);
-    EXPECT_THAT(out.err, ::testing::EndsWith("gibbsite: interrupted; nothing was written\n"));
+    EXPECT_THAT(out.err, ::testing::EndsWith(line));
     EXPECT_EQ(made(), std::vector<std::string>{});
     return out;
   }

@@ -507,7 +507,9 @@ TEST_F(Sample, AnInterruptionLeavesNothing) {
     ASSERT_TRUE(process.wait_until([&] {
       return process.out_so_far().find("\nbackend ") != std::string::npos;
     })) << process.err_so_far();
-    expect_error(expect_interruption(process, signal), 130, "interrupted");
+    expect_error(
+        expect_interruption(process, signal, "; nothing was kept, give the command again\n"), 130,
+        "interrupted");
   }
 }
 
