@@ -51,6 +51,14 @@ class Stream {
   ArrowArrayStream stream_{};
 };
 
+// Of tables that know how many rows they have; a relation of DuckDB would have to be run for it.
+std::uint64_t rows_of(const nb::object& table) {
+  if (nb::hasattr(table, "num_rows")) return nb::cast<std::uint64_t>(table.attr("num_rows"));
+  if (nb::hasattr(table, "height")) return nb::cast<std::uint64_t>(table.attr("height"));
+  if (nb::hasattr(table, "index") && nb::hasattr(table, "iloc")) return nb::len(table.attr("index"));
+  return 0;
+}
+
 ReadOptions options_of(bool labels_optional, bool ignore_extra_columns,
                        std::optional<std::int64_t> n_jobs) {
   ReadOptions options;
@@ -211,6 +219,7 @@ void bind_data(nb::module_& m) {
          bool ignore_extra_columns, std::optional<std::int64_t> n_jobs,
          const nb::object& progress) {
         ReadOptions options = options_of(labels_optional, ignore_extra_columns, n_jobs);
+        options.expected_rows = rows_of(table);
         Stream stream(table);
         return watched(progress, [&](Watch& watch) {
           watch_reading(options, watch);

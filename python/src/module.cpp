@@ -91,9 +91,9 @@ nb::object to_python(const nlohmann::json& json) {
 
 std::size_t threads_of(std::optional<std::int64_t> n_jobs) {
   if (!n_jobs || *n_jobs == -1) return 0;
-  if (*n_jobs < 1) {
+  if (*n_jobs < 0) {
     throw BadInput(
-        fmt::format("n_jobs: must be -1, None or at least 1, got {}; give one of them", *n_jobs));
+        fmt::format("n_jobs: must be -1, None or a number of threads, got {}; give one", *n_jobs));
   }
   return static_cast<std::size_t>(*n_jobs);
 }
