@@ -55,7 +55,7 @@ class Stream {
 std::uint64_t rows_of(const nb::object& table) {
   if (nb::hasattr(table, "num_rows")) return nb::cast<std::uint64_t>(table.attr("num_rows"));
   if (nb::hasattr(table, "height")) return nb::cast<std::uint64_t>(table.attr("height"));
-  if (nb::hasattr(table, "index") && nb::hasattr(table, "iloc")) return nb::len(table.attr("index"));
+  if (nb::hasattr(table, "index") && nb::hasattr(table, "iloc")) return nb::len(nb::object(table.attr("index")));
   return 0;
 }
 
