@@ -51,11 +51,14 @@ class Stream {
   ArrowArrayStream stream_{};
 };
 
-// Of tables that know how many rows they have; a relation of DuckDB would have to be run for it.
+// Of tables that know how many rows they have. A relation of DuckDB would have to be run for it; its
+// columns are attributes too, so what is no number is not believed.
 std::uint64_t rows_of(const nb::object& table) {
-  if (nb::hasattr(table, "num_rows")) return nb::cast<std::uint64_t>(table.attr("num_rows"));
-  if (nb::hasattr(table, "height")) return nb::cast<std::uint64_t>(table.attr("height"));
-  if (nb::hasattr(table, "index") && nb::hasattr(table, "iloc")) return nb::len(nb::object(table.attr("index")));
+  for (const char* const name : {"num_rows", "height"}) {
+    std::uint64_t rows = 0;
+    if (nb::hasattr(table, name) && nb::try_cast(table.attr(name), rows)) return rows;
+  }
+  if (nb::hasattr(table, "iloc")) return nb::len(nb::object(table.attr("index")));
   return 0;
 }
 

@@ -1,0 +1,345 @@
+"""What the command line has, from Python."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import gibbsite
+from gibbsite import _core
+
+TOML = """label = "sick"
+positive = "yes"
+negative = "no"
+row_norm = "auto"
+intercept = true
+
+[columns]
+age = {type = "number", range = [0, 1]}
+dose = {type = "number", range = [-1, 1]}
+"""
+BUDGET = {"epsilon": 1.0, "delta": 1e-6}
+
+
+def rows(n=20000, seed=0):
+    random = np.random.default_rng(seed)
+    X = np.c_[random.random(n), random.uniform(-1, 1, n)]
+    y = np.where(4 * X[:, 0] - 2 + 3 * X[:, 1] + random.logistic(size=n) > 0, 1, -1)
+    return X, y.astype(np.float32)
+
+
+@pytest.fixture
+def schema():
+    return gibbsite.Schema.parse(TOML)
+
+
+@pytest.fixture
+def data(schema):
+    return gibbsite.read_array(*rows(), schema)
+
+
+def plan_of(schema, n=20000, **wishes):
+    return gibbsite.plan(**BUDGET, rows=n, schema=schema, **wishes)
+
+
+def write_csv(path, X, y):
+    lines = ["age,dose,sick"]
+    lines += [f"{a!r},{b!r},{'yes' if c > 0 else 'no'}" for (a, b), c in zip(X.tolist(), y)]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def test_a_schema(schema):
+    assert schema.columns == ["age", "dose"]
+    assert schema.feature_names == ["age", "dose", "(intercept)"]
+    assert (schema.label, schema.positive, schema.negative) == ("sick", "yes", "no")
+    assert gibbsite.Schema.parse(schema.to_toml()) == schema
+    with pytest.raises(gibbsite.BadInput, match="people.toml"):
+        gibbsite.Schema.parse("label = ", "people.toml")
+
+
+def test_a_plan_is_that_of_the_program(schema, tmp_path):
+    (tmp_path / "s.toml").write_text(TOML)
+    write_csv(tmp_path / "t.csv", *rows())
+    got = json.loads(plan_of(schema).to_json())
+    said = subprocess.run(
+        [sys.executable, "-m", "gibbsite", "plan", "--data", "t.csv", "--schema", "s.toml"]
+        + ["--epsilon", "1", "--delta", "1e-6", "--json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    told = json.loads(said.stdout)
+    for which in (got, told):  # predicted times are of this machine
+        for offer in which["offers"] if "offers" in which else []:
+            offer.pop("seconds", None)
+    assert got == told
+
+
+@pytest.mark.parametrize("mechanism", [offer["mechanism"] for offer in gibbsite.plan(
+    epsilon=1.0, delta=1e-6, rows=20000, features=3, row_norm=1.5).offers])
+def test_every_mechanism_fits_and_verifies(data, schema, mechanism):
+    made = plan_of(schema, mechanism=mechanism)
+    if not made.feasible:
+        with pytest.raises(gibbsite.Infeasible):
+            gibbsite.fit(data, made)
+        return
+    if made.offers and any(o["mechanism"] == mechanism and o["passes"] > 2000 for o in made.offers):
+        pytest.skip("thousands of passes: the program's own tests run it")
+    release = gibbsite.fit(data, made)
+    verdict = release.verify()
+    assert verdict.valid and bool(verdict) and not verdict.failures
+    assert release.certificate["mechanism"]["name"] == mechanism
+    assert release.draws.shape == (1, 3)
+
+
+def test_the_model_is_that_of_the_program(data, schema, tmp_path):
+    """The same seed: the same bits, whichever face asks."""
+    (tmp_path / "s.toml").write_text(TOML)
+    write_csv(tmp_path / "t.csv", *rows())
+    status = gibbsite.run_command(
+        ["fit", "--data", str(tmp_path / "t.csv"), "--schema", str(tmp_path / "s.toml")]
+        + ["--epsilon", "1", "--delta", "1e-6", "--seed", "7", "--out", str(tmp_path / "m.json")]
+        + ["--quiet"]
+    )
+    assert status == 0
+    release = gibbsite.fit(data, plan_of(schema), seed=7)
+    assert release.to_json() == (tmp_path / "m.json").read_text()
+    verdict = release.verify()
+    assert verdict.void_run and not verdict
+
+
+def test_files(data, schema, tmp_path):
+    release = gibbsite.fit(data, plan_of(schema))
+    path = tmp_path / "model.json"
+    release.write(str(path))
+    assert path.read_text() == release.to_json()
+    assert gibbsite.Release.read(str(path)).to_json() == release.to_json()
+    assert gibbsite.verify(str(path)).valid
+    with pytest.raises(FileExistsError, match="model.json"):
+        release.write(str(path))
+    release.write(str(path), replace=True)
+    edited = release.to_json().replace('"epsilon": 1.0', '"epsilon": 0.5')
+    assert edited != release.to_json()
+    path.write_text(edited)
+    assert not gibbsite.verify(str(path)).valid
+    changed = json.loads(release.to_json())
+    changed["model"]["coefficients"][0] += 1
+    with pytest.raises(gibbsite.BadInput, match="was changed after fit wrote it"):
+        gibbsite.Release.from_json(json.dumps(changed))
+
+
+def test_predictions_and_scores(data, schema):
+    release = gibbsite.fit(data, plan_of(schema), intervals=True)
+    p = release.predict_probabilities(data)
+    assert p.shape == (20000,) and (p > 0).all() and (p < 1).all()
+    low, high = release.predict_intervals(data).T
+    assert (low <= p).all() and (p <= high).all()
+    assert release.intervals.shape == (3,)
+    scores = release.evaluate(data)
+    assert scores["accuracy"] == pytest.approx(np.mean((p > 0.5) == (data.positive > 0)))
+    assert scores["accuracy"] > 0.75
+    (intercept, slopes, exact), = release.original_units()
+    assert exact and set(slopes) == {"age", "dose"}
+
+
+def test_a_plan_of_another_table_is_refused(schema):
+    fewer = gibbsite.read_array(*rows(100), schema)
+    with pytest.raises(gibbsite.BadInput):
+        gibbsite.fit(fewer, plan_of(schema))
+
+
+def test_add_remove(data, schema):
+    made = gibbsite.plan(**BUDGET, schema=schema, adjacency="add-remove", rows_cap=30000)
+    assert gibbsite.fit(data, made).verify().valid
+    with pytest.raises(gibbsite.BadInput, match="rows_cap"):
+        gibbsite.plan(**BUDGET, rows=10, schema=schema, adjacency="add-remove")
+
+
+def test_a_ledger_counts_fits_of_every_kind(data, schema, tmp_path):
+    ledger = gibbsite.Ledger.create(str(tmp_path / "l"), epsilon=2.0, delta=1e-5)
+    release = gibbsite.fit(data, plan_of(schema), ledger=ledger)
+    assert len(ledger.read()["releases"]) == 1
+    with pytest.raises(gibbsite.BudgetSpent):
+        for _ in range(40):
+            gibbsite.fit(data, plan_of(schema), ledger=ledger)
+    state = ledger.read()
+    assert 1 < len(state["releases"]) < 40
+    assert float(state["spent"]["mu_squared"]) <= float(state["caps"]["mu_squared"])
+    with pytest.raises(gibbsite.BadInput, match="ledger"):
+        gibbsite.fit(data, plan_of(schema), ledger=ledger, seed=1)
+    with pytest.raises(FileExistsError):
+        gibbsite.Ledger.create(str(tmp_path / "l"), epsilon=2.0, delta=1e-5)
+
+
+def test_families_and_questions(tmp_path):
+    toml = """[columns]
+answer = {type = "category", levels = ["no", "yes"]}
+"""
+    schema = gibbsite.Schema.parse_column(toml, "s", "answer")
+    answers = ["yes"] * 700 + ["no"] * 300
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"answer": answers, "other": list(range(1000))})
+    data = gibbsite.read_arrow(table, schema, labels_optional=True, ignore_extra_columns=True)
+    made = gibbsite.plan_family("bernoulli", **BUDGET, rows=1000, schema=schema)
+    release = gibbsite.fit_family(data, made)
+    assert release.verify().valid and release.parameters == ["no", "yes"]
+    (no, yes) = release.estimates()
+    assert yes["name"] == "yes" and abs(yes["value"] - 0.7) < 0.2
+    assert yes["low"] < yes["value"] < yes["high"]
+    value, error = release.probability("yes > no")
+    assert value > 0.9
+    ranked, regret = release.best_response(["treat", "wait"], ["no", "yes"], [[0, 1], [0.2, 0.2]])
+    assert ranked[0][0] == "treat"
+    path = tmp_path / "draws.json"
+    release.write(str(path))
+    assert gibbsite.FamilyRelease.read(str(path)).to_json() == release.to_json()
+    assert gibbsite.verify(str(path)).valid
+    with pytest.raises(gibbsite.BadInput, match="model"):
+        gibbsite.plan_family("gauss", **BUDGET, rows=10, schema=schema)
+    ledger = gibbsite.Ledger.create(str(tmp_path / "l"), epsilon=2.0, delta=1e-5)
+    gibbsite.fit_family(data, made, ledger=ledger)
+    assert ledger.read()["releases"][0]["command"].startswith("fit")
+
+
+def test_posterior_draws_for_arviz(schema):
+    arviz = pytest.importorskip("arviz")
+    data = gibbsite.read_array(*rows(500), schema)
+    drawn = gibbsite.sample_posterior(data, prior_precision=1.0, draws=200, warm_up=200, seed=3)
+    theta = drawn.posterior["theta"]
+    assert theta.dims == ("chain", "draw", "feature") and theta.shape == (4, 200, 3)
+    assert list(theta.coords["feature"].values) == schema.feature_names
+    summary = arviz.summary(drawn)
+    assert np.all(np.asarray(summary["r_hat"], dtype=float) < 1.05)
+    again = gibbsite.sample_posterior(data, prior_precision=1.0, draws=200, warm_up=200, seed=3)
+    assert (again.posterior["theta"].values == theta.values).all()
+
+
+def test_an_audit():
+    found = gibbsite.audit(**BUDGET, mechanism="output", pairs=400, rows=200, features=4)
+    assert not found["refuted"] and 0 <= found["mu_lower"] <= found["mu_claimed"]
+
+
+def test_parquet_and_arrow_files(data, schema, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    X, y = rows()
+    table = pyarrow.table({"age": X[:, 0], "dose": X[:, 1], "sick": np.where(y > 0, "yes", "no")})
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet", row_group_size=3000)
+    pyarrow.feather.write_feather(table, tmp_path / "t.feather")
+    (tmp_path / "s.toml").write_text(TOML)
+    expected = gibbsite.fit(data, plan_of(schema), seed=7).to_json()
+    for name in ("t.parquet", "t.feather"):
+        read = gibbsite.read_table(str(tmp_path / name), schema)
+        assert gibbsite.fit(read, plan_of(schema), seed=7).to_json() == expected
+        out = tmp_path / (name + ".json")
+        said = subprocess.run(
+            [sys.executable, "-m", "gibbsite", "fit", "--data", name, "--schema", "s.toml"]
+            + ["--epsilon", "1", "--delta", "1e-6", "--seed", "7", "--out", str(out)],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert said.returncode == 0, said.stderr
+        assert out.read_text() == expected
+    template = gibbsite.schema_template(str(tmp_path / "t.parquet"))
+    assert "age" in template and "dose" in template
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 no more")
+    with pytest.raises(gibbsite.BadInput, match="bad.parquet"):
+        gibbsite.read_table(str(tmp_path / "bad.parquet"), schema)
+    with pytest.raises(gibbsite.BadInput, match="none.parquet"):
+        gibbsite.read_table(str(tmp_path / "none.parquet"), schema)
+
+
+def test_progress_and_what_it_raises(data, schema):
+    seen = []
+    made = plan_of(schema, mechanism="path")
+    gibbsite.fit(data, made, progress=lambda done, total: seen.append((done, total)))
+    assert seen and all(done <= total for done, total in seen)
+
+    def stop(done, total):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        gibbsite.fit(data, made, progress=stop)
+
+
+def test_ctrl_c(tmp_path):
+    """Within a second, with nothing entered in the ledger."""
+    script = tmp_path / "long.py"
+    script.write_text(
+        textwrap.dedent(
+            f"""
+            import sys, numpy as np, gibbsite
+            X = np.random.default_rng(0).random((400000, 30))
+            y = np.where(X[:, 0] > 0.5, 1, -1).astype(np.float32)
+            text = 'label = "y"\\npositive = "1"\\n[columns]\\n' + "".join(
+                f'x{{j}} = {{{{type = "number", range = [0, 1]}}}}\\n' for j in range(30))
+            schema = gibbsite.Schema.parse(text)
+            data = gibbsite.read_array(X, y, schema)
+            made = gibbsite.plan(epsilon=1.0, delta=1e-6, rows=400000, schema=schema,
+                                 mechanism="path", iterations=100000)
+            ledger = gibbsite.Ledger.create({str(tmp_path / "l")!r}, epsilon=2.0, delta=1e-5)
+            print("fitting", flush=True)
+            try:
+                gibbsite.fit(data, made, ledger=ledger)
+            except KeyboardInterrupt:
+                print("interrupted", len(ledger.read()["releases"]), flush=True)
+            """
+        )
+    )
+    with subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env=dict(os.environ)
+    ) as child:
+        assert child.stdout.readline() == "fitting\n"
+        time.sleep(0.5)
+        child.send_signal(signal.SIGINT)
+        said, _ = child.communicate(timeout=60)
+    assert said == "interrupted 0\n"
+
+
+def test_the_lock_is_free_during_work(data, schema):
+    made = plan_of(schema, mechanism="path")
+    ticks = []
+    working = threading.Event()
+
+    def count():
+        while not working.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    begin = time.perf_counter()
+    gibbsite.fit(data, made)
+    end = time.perf_counter()
+    working.set()
+    counter.join()
+    assert sum(begin < t < end for t in ticks) > 3
+
+
+def test_the_command(tmp_path, capfd):
+    assert gibbsite.run_command(["verify", str(tmp_path / "none.json")]) == 2
+    assert "none.json" in capfd.readouterr().err
+    assert gibbsite.run_command(["--version"]) == 0
+    assert gibbsite.__version__ in capfd.readouterr().out
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_types_are_told():
+    stub = os.path.join(os.path.dirname(_core.__file__), "_core.pyi")
+    if not os.path.exists(stub):
+        pytest.skip("not installed: stubs are made when the wheel is")
+    text = open(stub, encoding="utf-8").read()
+    for name in ("def fit(", "def plan(", "class Release", "class Ledger"):
+        assert name in text
+    assert os.path.exists(os.path.join(os.path.dirname(gibbsite.__file__), "py.typed"))
