@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "gibbsite/data/arrow_abi.h"
+#include "gibbsite/data/arrow_abi.hpp"
 
 namespace gibbsite {
 

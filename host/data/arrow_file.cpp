@@ -11,7 +11,7 @@
 
 #include "data/arrow.hpp"
 #include "data/columns.hpp"
-#include "data/parquet_plugin.h"
+#include "data/parquet_plugin.hpp"
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
@@ -78,8 +78,7 @@ std::uint64_t open_file(const std::string& path, const std::vector<std::string>&
   }
   out = {};
   if (!open) return open_with_plugin(path, columns, &out);
-  open(path, columns, &out);
-  return 0;
+  return open(path, columns, &out);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/parquet_plugin.h"
+#include "data/parquet_plugin.hpp"
 
 namespace {
 

@@ -4,7 +4,7 @@ import os
 
 
 def open_stream(path, columns):
-    """A stream of these columns (none: all) of a .parquet, .arrow, .feather or .ipc file.
+    """(stream, rows): these columns (none: all) of a .parquet, .arrow, .feather or .ipc file.
 
     Reads no row; row groups are read as the stream is. What it raises is one line that begins with
     the path.
@@ -23,7 +23,7 @@ def open_stream(path, columns):
         data = pyarrow.dataset.dataset(path, format=kind)
         names = data.schema.names
         wanted = [name for name in columns if name in names] if columns else None
-        return data.scanner(columns=wanted, use_threads=True).to_reader()
+        return data.scanner(columns=wanted, use_threads=True).to_reader(), data.count_rows()
     except (pyarrow.ArrowException, OSError) as error:
         line = (str(error).splitlines() or [type(error).__name__])[0]
         raise ValueError(f"{path}: cannot be read: {line}") from None

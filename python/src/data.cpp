@@ -51,8 +51,8 @@ class Stream {
   ArrowArrayStream stream_{};
 };
 
-// Of tables that know how many rows they have. A relation of DuckDB would have to be run for it; its
-// columns are attributes too, so what is no number is not believed.
+// Of tables that know how many rows they have. A relation of DuckDB would have to be run for it;
+// its columns are attributes too, so what is no number is not believed.
 std::uint64_t rows_of(const nb::object& table) {
   for (const char* const name : {"num_rows", "height"}) {
     std::uint64_t rows = 0;
@@ -256,8 +256,10 @@ void bind_data(nb::module_& m) {
                                 ArrowArrayStream* out) {
           const nb::gil_scoped_acquire locked;
           try {
-            Stream stream(nb::borrow(kept)(path, columns));
+            const nb::object opened = nb::borrow(kept)(path, columns);
+            Stream stream(opened[0]);
             *out = stream.release();
+            return nb::cast<std::uint64_t>(opened[1]);
           } catch (nb::python_error& e) {
             std::string what = nb::cast<std::string>(nb::str(e.value()));
             if (const auto end = what.find('\n'); end != std::string::npos) what.resize(end);
@@ -266,7 +268,7 @@ void bind_data(nb::module_& m) {
           }
         });
       },
-      "open"_a, "open(path, columns) gives the stream of a .parquet or .arrow file.");
+      "open"_a, "open(path, columns) gives (stream, rows) of a .parquet or .arrow file.");
 }
 
 }  // namespace gibbsite::python

@@ -206,8 +206,7 @@ void bind_release(nb::module_& m) {
       .def_prop_ro("loss", [](const Release& r) { return r.model().loss; })
       .def_prop_ro("schema", [](const Release& r) { return r.model().schema; })
       .def_prop_ro(
-          "draws", [](const Release& r) { return draws_of(r.model()); },
-          nb::rv_policy::automatic,
+          "draws", [](const Release& r) { return draws_of(r.model()); }, nb::rv_policy::automatic,
           "Coefficients [draws, features] of rows as the encoder scales them.")
       .def(
           "original_units", [](const Release& r) { return in_original_units(r.model()); },

@@ -858,6 +858,7 @@ TEST_F(ArrowFiles, AreOpenedForTheColumnsThatAreUsed) {
             batch.push_back(column);
         tables.push_back(std::make_unique<ArrowTable>(std::vector<Batch>{batch}));
         *out = tables.back()->stream();
+        return std::uint64_t{2};
       });
   const std::string file = path("people.Parquet");
   const Dataset data = read_table(file, schema);

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "gibbsite/data/arrow_abi.h"
+#include "gibbsite/data/arrow_abi.hpp"
 
 namespace gibbsite::testing {
 

@@ -1,11 +1,12 @@
 #pragma once
 // Tables by the Arrow C stream interface: from pandas, polars, pyarrow, DuckDB, or out of files.
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "gibbsite/data/arrow_abi.h"
+#include "gibbsite/data/arrow_abi.hpp"
 #include "gibbsite/data/dataset.hpp"
 
 namespace gibbsite {
@@ -24,9 +25,9 @@ Dataset read_arrow(ArrowArrayStream& stream, const Schema& schema, const ReadOpt
                    std::span<const float> labels = {}, const std::string& source = "table");
 
 /// What opens .parquet, .arrow, .feather and .ipc files: fills *out with a stream of the columns of
-/// these names (none: all), which opens the file and reads no row before the first get_next. Throws
-/// BadInput.
-using ArrowOpener = std::function<void(
+/// these names (none: all), which opens the file and reads no row before the first get_next.
+/// Returns how many rows there are, 0 where the file does not say. Throws BadInput.
+using ArrowOpener = std::function<std::uint64_t(
     const std::string& path, const std::vector<std::string>& columns, ArrowArrayStream* out)>;
 /// From now on, in all of the process. Without one (or an empty one) the library
 /// libgibbsite_parquet.so is looked for: beside the program, in ../lib, where the loader looks.

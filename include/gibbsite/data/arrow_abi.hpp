@@ -1,6 +1,7 @@
 #pragma once
-/* Arrow C data and C stream interface: the definitions that the specification asks to copy, behind its
-   own guards (https://arrow.apache.org/docs/format/CDataInterface.html, CStreamInterface.html). */
+/* Arrow C data and C stream interface: the definitions that the specification asks to copy, behind
+   its own guards (https://arrow.apache.org/docs/format/CDataInterface.html, CStreamInterface.html).
+ */
 #include <stdint.h>
 
 #ifdef __cplusplus
