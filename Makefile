@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 BUILD ?= build/release
 CMAKE_FLAGS ?=
 
-.PHONY: help deps build demo test check tidy format format-check fuzz check-faults bench bench-peers bench-sampling check-posterior gpu-prefix gpu-check gpu-bench clean
+.PHONY: help deps build demo test check tidy check-python format format-check fuzz check-faults bench bench-peers bench-sampling check-posterior gpu-prefix gpu-check gpu-bench clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -25,6 +25,9 @@ tidy: deps ## clang-tidy over the library and the program
 
 test: build ## build and run every test
 	@cd $(BUILD) && ctest --output-on-failure --parallel $(JOBS)
+
+check-python: build ## build the Python wheel, install it into an empty environment, run its tests
+	@scripts/check-python $(BUILD)
 
 format: ## clang-format everything
 	@scripts/format
