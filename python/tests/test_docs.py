@@ -26,7 +26,8 @@ def test_the_code_runs(page, tmp_path, monkeypatch, capsys):
     code = blocks((ROOT / page).read_text(encoding="utf-8"))
     assert code
     (tmp_path / "data").mkdir()
-    shutil.copy(ROOT / "data/berkeley.csv", tmp_path / "data")
+    for name in ("berkeley.csv", "berkeley.toml"):
+        shutil.copy(ROOT / "data" / name, tmp_path / "data")
     monkeypatch.chdir(tmp_path)
     checked = []  # test_check_estimator.py does that
     monkeypatch.setattr("sklearn.utils.estimator_checks.check_estimator", checked.append)
