@@ -61,6 +61,14 @@ gibbsite("predict", "--model", name, "--data", other)
 
 few <- tryCatch(gibbsite("plan", "--rows", 50, "--features", 20, "--row-norm", 1, "--epsilon", 0.1, "--delta", 1e-6), warning = identity)
 check("a warning of the program is one of R", inherits(few, "warning") && grepl("^gibbsite: warning: 50 rows are few", conditionMessage(few)))
+# Ctrl-C strikes the shell too: no verdict may come of it.
+dir.create("struck")
+writeLines(c("#!/bin/sh", "kill -INT $PPID $$"), "struck/gibbsite")
+Sys.chmod("struck/gibbsite", "0755")
+path <- Sys.getenv("PATH")
+Sys.setenv(PATH = paste0(file.path(getwd(), "struck"), ":", path))
+check("an interrupted program is an error", inherits(condition(valid("model.json")), "gibbsite_error"))
+Sys.setenv(PATH = path)
 check("nothing is left in R's temporary folder", length(list.files(tempdir(), all.files = TRUE, no.. = TRUE)) == 0)
 cat("checked\n")
 """
