@@ -53,7 +53,7 @@ def main():
         command = [program, "fit", "--data", "x.npy", "--labels", "y.npy", "--schema", "s.toml"]
         command += ["--epsilon", "1", "--delta", "1e-8", "--out", "m.json", "--force", "--quiet"]
         figures, _ = timed(lambda: subprocess.run(command, cwd=folder, check=True))
-        line("gibbsite fit x.npy (reads it from the cache)", figures)
+        line("gibbsite fit --data x.npy", figures)
 
     make = lambda: gibbsite.PrivateLogisticRegression(1.0, 1e-8, ranges=(0, 1))
     figures, model = timed(lambda: make().fit(X, y))

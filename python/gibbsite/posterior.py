@@ -1,5 +1,7 @@
 """Draws from the posterior, for people who may see the rows. Nothing here is private."""
 
+import inspect
+
 from . import _core
 
 
@@ -22,7 +24,7 @@ def sample_posterior(data, *, prior_precision, **options):
 
     Returns
     -------
-    arviz.InferenceData
+    arviz.InferenceData (a DataTree from ArviZ 1.0 on)
         posterior["theta"] (chain, draw, feature), on the encoder's scale, features by their names;
         sample_stats: lp, energy, acceptance_rate, diverging. posterior.attrs: verdict, usable.
 
@@ -45,10 +47,11 @@ def sample_posterior(data, *, prior_precision, **options):
         stats["diverging"] = drawn["diverging"] > 0
     said = {name: drawn[name] for name in ("verdict", "step_size", "gradients", "tv_gap")}
     said["usable"] = int(drawn["usable"])
-    return arviz.from_dict(
-        posterior={"theta": drawn["draws"]},
-        sample_stats=stats,
-        coords={"feature": data.schema.feature_names},
-        dims={"theta": ["feature"]},
-        posterior_attrs=said,
-    )
+    groups = {"posterior": {"theta": drawn["draws"]}, "sample_stats": stats}
+    names = {"coords": {"feature": data.schema.feature_names}, "dims": {"theta": ["feature"]}}
+    if "posterior" in inspect.signature(arviz.from_dict).parameters:  # before ArviZ 1.0
+        out = arviz.from_dict(**groups, **names)
+    else:
+        out = arviz.from_dict(groups, **names)
+    out.posterior.attrs.update(said)
+    return out
