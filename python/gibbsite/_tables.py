@@ -1,5 +1,10 @@
-"""What users hand over, made into what `_core` reads: columns and their names, labels, a schema."""
+"""What users hand over, made into what `_core` reads: columns and their names, labels, a schema.
 
+What a cell or label becomes follows from it, the public schema and the type of its column, never
+from other cells: else one person's odd cell would change how everyone's are read.
+"""
+
+import decimal
 import numbers
 import os
 import sys
@@ -44,7 +49,8 @@ def sklearn_exception(name, fallback):
 class Table:
     """X as `_core` can read it, and what is known of it without looking at a cell.
 
-    source: ndarray [rows, columns] of float32 or float64, or an object with `__arrow_c_stream__`
+    source: ndarray [rows, columns] of float32 or float64, `_Cells`, or an object with
+        `__arrow_c_stream__`
     columns: names, those of the frame, or None
     width: number of columns
     """
@@ -62,8 +68,8 @@ class Table:
         """The `Dataset`; `columns` are the schema's columns in the order of X."""
         if not self.is_array:
             source = self.source
-            if self.columns is None:  # a table of pyarrow that was made here
-                source = source.rename_columns(columns)
+            if isinstance(source, _Cells):
+                source = source.to_arrow(columns, SchemaFacts(schema))
             return _core.read_arrow(
                 source,
                 schema,
@@ -74,7 +80,11 @@ class Table:
             )
         array = self.source
         if columns != list(schema.columns):  # the schema's order
-            array = array[:, [columns.index(name) for name in schema.columns]]
+            ordered = np.zeros((len(array), len(schema.columns)), array.dtype)
+            for j, name in enumerate(schema.columns):  # one of type ignore may lack
+                if name in columns:
+                    ordered[:, j] = array[:, columns.index(name)]
+            array = ordered
         try:
             return _core.read_array(
                 array,
@@ -90,10 +100,87 @@ class Table:
             raise _core.BadInput(f"X contains NaN or infinity: {error}") from None
 
 
-def read_columns(X, takes_text, has_missing=False):
-    """X -> Table. `takes_text`: whether cells may be text, so that an array of objects that are no
-    numbers goes through Arrow. `has_missing`: whether the schema says what a missing cell becomes,
-    so that NaN in a pandas frame has to stay one."""
+class _Cells:
+    """Columns that pyarrow reads once the schema is known, as objects need it.
+
+    columns: arrays of pyarrow, or ndarrays of objects [rows]
+    nan_is_missing: whether an object NaN is a missing cell, as in pandas
+    """
+
+    def __init__(self, columns, nan_is_missing):
+        self.columns = columns
+        self.nan_is_missing = nan_is_missing
+
+    def to_arrow(self, names, facts):
+        import pyarrow
+
+        used = {}
+        for name, cells in zip(names, self.columns):
+            column = facts.columns[name]
+            if column["type"] == "ignore":
+                continue
+            if isinstance(cells, np.ndarray):
+                cells = _text_column(cells, column, facts.decimal, self.nan_is_missing)
+            used[name] = cells
+        if not used:  # a table of no columns has no rows
+            used[names[0]] = pyarrow.nulls(len(self.columns[0]))
+        return pyarrow.table(used)
+
+
+def _text_column(cells, column, point, nan_is_missing):
+    """Objects -> text, cell by cell, for the schema's `column`; numbers as a column of numbers has
+    them (docs/data.md), what is neither text nor number as what no schema lists."""
+    import pyarrow
+
+    try:  # text and None alone
+        return pyarrow.array(cells, pyarrow.large_string(), from_pandas=nan_is_missing)
+    except (pyarrow.ArrowException, ValueError, TypeError, OverflowError):
+        pass
+    is_number = column["type"] == "number"
+    words = {True: "1", False: "0"}
+    if not is_number:
+        levels = column.get("levels", [])
+        for value in words:
+            known = [str(value).lower(), str(value), str(value).upper(), words[value]]
+            words[value] = next((word for word in known if word in levels), known[0])
+
+    def text(cell):
+        if isinstance(cell, np.generic):
+            cell = cell.item()
+        if isinstance(cell, str):
+            return cell.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        if isinstance(cell, bytes):
+            return cell.decode("utf-8", "replace")
+        if _is_none(cell):
+            return None
+        if isinstance(cell, bool):
+            return words[cell]
+        try:
+            if isinstance(cell, numbers.Integral):
+                shown = str(int(cell))
+            elif isinstance(cell, (numbers.Real, decimal.Decimal)):
+                value = float(cell)
+                if value != value and nan_is_missing:
+                    return None
+                is_whole = abs(value) < 2.0**53 and value == int(value)
+                shown = str(int(value)) if is_whole else repr(value).removesuffix(".0")
+            else:
+                return f"<{type(cell).__name__}>"
+        except (ValueError, OverflowError):  # beyond what can be read
+            return f"<{type(cell).__name__}>"
+        return shown.replace(".", point) if is_number else shown
+
+    return pyarrow.array([text(cell) for cell in cells], pyarrow.large_string())
+
+
+def _is_none(cell):
+    return cell is None or type(cell).__name__ in ("NAType", "NaTType")
+
+
+def read_columns(X, takes_text, has_missing=False, middle=False):
+    """X -> Table. `takes_text`: whether cells may be text, so that an array of objects goes through
+    Arrow. `has_missing`: whether the schema says what a missing cell becomes, so that NaN in a
+    pandas frame has to stay one. `middle`: whether a cell that is no number is read as NaN."""
     if X is None:
         raise ValueError("X is None; give a two-dimensional table")
     if hasattr(X, "tocsr") or hasattr(X, "todense"):
@@ -105,7 +192,7 @@ def read_columns(X, takes_text, has_missing=False):
         return _read_pandas(X, has_missing)
     if hasattr(X, "__arrow_c_stream__") and not isinstance(X, np.ndarray):
         return _read_stream(X)
-    return _read_array(X, takes_text)
+    return _read_array(X, takes_text, middle)
 
 
 def _text_names(names):
@@ -115,6 +202,9 @@ def _text_names(names):
         raise TypeError(
             f"X: column names must all be strings or none, got {listed(names)}; rename the columns"
         )
+    if len(set(names)) < len(names):
+        twice = next(name for k, name in enumerate(names) if name in names[:k])
+        raise ValueError(f"X: column {twice!r} occurs twice; rename one")
     return names if names and all(texts) else None
 
 
@@ -149,12 +239,27 @@ def _read_pandas(X, has_missing):
             "X: a pandas DataFrame with text, dates or missing cells is read through pyarrow; "
             "pip install pyarrow"
         ) from None
-    try:
-        # The index is no column.
-        table = pyarrow.Table.from_pandas(X, preserve_index=False)
-    except (pyarrow.ArrowException, ValueError, TypeError) as error:
-        raise ValueError(f"X: {_one_line(error)}; give every column one type") from None
-    return Table(table, columns, width)
+    cells = []  # the index is no column
+    for j in range(width):
+        column = X.iloc[:, j]
+        try:
+            cells.append(_pandas_cells(column))
+        except (pyarrow.ArrowException, ValueError, TypeError, OverflowError) as error:
+            raise ValueError(
+                f"X: column {X.columns[j]!r}: {_one_line(error)}; give every column one type "
+                "(private: this line may quote the table)"
+            ) from None
+    return Table(_Cells(cells, True), columns, width)
+
+
+def _pandas_cells(column):
+    import pyarrow
+
+    if column.dtype == object:
+        return column.to_numpy()
+    if getattr(column.dtype, "name", "") == "category" and column.dtype.categories.dtype == object:
+        return column.astype(object).to_numpy()  # which categories there are follows from the rows
+    return pyarrow.array(column, from_pandas=True)
 
 
 def _read_stream(X):
@@ -186,8 +291,10 @@ def _as_floats(array):
     return array.astype(np.float64)
 
 
-def _read_array(X, takes_text):
+def _read_array(X, takes_text, middle):
     array = np.asarray(X)
+    if isinstance(X, (list, tuple)) and array.dtype.kind in "USc":  # NumPy made all cells alike
+        array = np.array(X, dtype=object)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: X has complex cells")
     if array.ndim != 2:
@@ -201,32 +308,40 @@ def _read_array(X, takes_text):
         return Table(_as_floats(array), None, width)
     if array.dtype.kind in "Mm":
         raise TypeError("X has dates or durations; make them numbers, such as days or years")
+    if not takes_text:
+        return Table(_numbers(array, middle), None, width)
     try:
-        return Table(array.astype(np.float64), None, width)
-    except (TypeError, ValueError):
-        if not takes_text:
-            for j in range(width):  # which column
-                try:
-                    array[:, j].astype(np.float64)
-                except (TypeError, ValueError) as error:
-                    raise type(error)(f"X: column {j + 1}: {_one_line(error)}") from None
-            raise
-    try:
-        import pyarrow
+        import pyarrow  # noqa: F401
     except ImportError:
         raise ImportError(
             "X: an array with text is read through pyarrow; pip install pyarrow"
         ) from None
-    cells = []
-    for j in range(width):
-        try:
-            cells.append(pyarrow.array(array[:, j].tolist()))
-        except (pyarrow.ArrowException, ValueError, TypeError) as error:
-            raise ValueError(
-                f"X: column {j + 1}: {_one_line(error)}; give every column one type"
-            ) from None
-    table = pyarrow.table(cells, names=[f"x{j}" for j in range(width)])
-    return Table(table, None, width)
+    array = array.astype(object)
+    return Table(_Cells([array[:, j] for j in range(width)], False), None, width)
+
+
+def _numbers(array, middle):
+    """An array of objects or text as float64; what is no number is NaN with `middle`."""
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    out = np.empty(array.shape)
+    array = array.astype(object)
+    for j in range(array.shape[1]):
+        for i, cell in enumerate(array[:, j]):
+            try:
+                out[i, j] = np.nan if _is_none(cell) else float(cell)
+            except OverflowError:  # a whole number: its range's end
+                out[i, j] = np.copysign(np.finfo(np.float64).max, 1 if cell > 0 else -1)
+            except (TypeError, ValueError) as error:
+                if not middle:
+                    raise type(error)(
+                        f"X: column {j + 1}: {_one_line(error)} (private: this line may quote the "
+                        "table)"
+                    ) from None
+                out[i, j] = np.nan
+    return out
 
 
 # Schema.
@@ -372,6 +487,12 @@ class SchemaFacts:
         self.has_missing = "missing" in toml or any(
             "missing" in column for column in toml["columns"].values()
         )
+        self.decimal = toml.get("decimal", ".")
+        self.takes_text = (
+            self.has_missing
+            or self.decimal != "."
+            or any(column["type"] != "number" for column in toml["columns"].values())
+        )
         self.columns = {}
         for name, column in toml["columns"].items():
             count = column.get("count")
@@ -411,7 +532,11 @@ def as_labels(y):
         )
     if hasattr(y, "tocsr"):
         raise TypeError("y is a sparse matrix, and sparse labels are not supported; give y.toarray()")
-    y = np.asarray(y)
+    given, y = y, np.asarray(y)
+    # A list of several types: NumPy would make all labels text for one that is.
+    if isinstance(given, (list, tuple)) and y.ndim == 1 and y.dtype.kind in "USc":
+        if not all(isinstance(label, str) for label in given):
+            y = np.array([*given, None], dtype=object)[:-1]
     if y.ndim == 2 and y.shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Please change the shape of "
@@ -456,13 +581,34 @@ def _missing(y):
 
 
 def _equal(y, value):
-    """Which labels are `value` [rows]."""
+    """Which labels are `value` [rows]: text is no number, whatever else y holds."""
+    if y.dtype.kind != "O":
+        hits = np.asarray(y == value)
+        return hits.astype(bool) if hits.shape == y.shape else np.zeros(len(y), bool)
+
+    def same(label):
+        try:
+            return bool(label == value)
+        except Exception:  # pandas.NA and arrays have no truth
+            return False
+
+    return np.fromiter((same(label) for label in y), bool, len(y))
+
+
+def _named(y, name):
+    """Which labels are the schema's class `name` [rows]: its text, or the number that it is."""
+    hits = _equal(y, name) if _is_text(y) else np.zeros(len(y), bool)
+    if y.dtype.kind == "b" or y.dtype.kind == "O":
+        if name.lower() in ("true", "false"):
+            value = name.lower() == "true"
+            if y.dtype.kind == "b":
+                return y == value
+            kinds = (bool, np.bool_)
+            return hits | np.fromiter((isinstance(c, kinds) and c == value for c in y), bool, len(y))
     try:
-        hits = y == value
-    except (TypeError, ValueError):  # pandas.NA has no truth
-        hits = [label is value or bool(label == value) for label in y]
-    hits = np.asarray(hits)
-    return hits.astype(bool) if hits.shape == y.shape else np.zeros(len(y), bool)
+        return hits | _equal(y, _number(name))
+    except (ValueError, OverflowError):
+        return hits
 
 
 def observed_classes(y):
@@ -528,15 +674,20 @@ def classes_of_schema(facts, y):
             return np.array([0, 1])
     except (ValueError, OverflowError):
         pass
+    if y.dtype.kind == "O":  # cells of any type
+        return np.array([negative, facts.positive])
     raise ValueError(
         f"y has numbers, but the schema's classes are {negative!r} and {facts.positive!r}; say which "
         "numbers they are: classes=[negative, positive]"
     )
 
 
-def signs(y, classes, facts):
-    """Labels as -1 and +1 float32 [rows], by the schema's rules for missing and unlisted ones."""
-    positive = _equal(y, classes[1])
+def signs(y, classes, facts, by_name=False):
+    """Labels as -1 and +1 float32 [rows], by the schema's rules for missing and unlisted ones.
+    `by_name`: by the schema's names of the classes."""
+    names = [facts.negative, facts.positive] if by_name else classes
+    listed = _named if by_name else _equal
+    positive = listed(y, names[1])
     result = np.where(positive, np.float32(1), np.float32(-1))
     if facts.middle:
         return result
@@ -551,7 +702,7 @@ def signs(y, classes, facts):
             f'y: row {row + 1}: the label is missing (NaN); fill it, or set invalid="middle"'
         )
     if facts.refuses_unlisted:
-        unlisted = ~(positive | _equal(y, classes[0]))
+        unlisted = ~(positive | listed(y, names[0]))
         if unlisted.any():
             row = int(np.argmax(unlisted))
             label = y[row].item() if isinstance(y[row], np.generic) else y[row]

@@ -1,6 +1,7 @@
 """Estimators in scikit-learn's conventions; scikit-learn itself is not needed."""
 
 import inspect
+import numbers
 import os
 import warnings
 from collections.abc import Callable, Sequence
@@ -223,6 +224,7 @@ class PrivateLogisticRegression:
                 )
             raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
         seed = self._seed()
+        self._check_types()
         ledger = self.ledger
         if ledger is not None and not isinstance(ledger, _core.Ledger):
             ledger = _core.Ledger(os.fspath(ledger))
@@ -281,9 +283,25 @@ class PrivateLogisticRegression:
                 f"random_state: must be None or an int (which makes the certificate void), got "
                 f"{seed!r}"
             )
-        if seed < 0:
-            raise ValueError(f"random_state: must not be negative, got {seed}")
+        if not 0 <= seed < 2**64:
+            raise ValueError(f"random_state: must be from 0 to 2^64 - 1, got {seed}")
         return int(seed)
+
+    def _check_types(self):
+        kinds = {
+            "a number": ((numbers.Real,), ("epsilon", "delta", "prior_precision")),
+            "an int": ((numbers.Integral,), ("rows_cap", "rows_per_person")),
+            "a str": ((str,), ("mechanism", "adjacency", "backend")),
+        }
+        for kind, (types, names) in kinds.items():
+            for name in names:
+                value = getattr(self, name)
+                if value is None and name in ("prior_precision", "rows_cap"):
+                    continue
+                if not isinstance(value, types) or isinstance(value, (bool, np.bool_)):
+                    raise ValueError(f"{name}: must be {kind}, got {value!r}")
+                if kind == "an int" and not 0 <= value < 2**64:
+                    raise ValueError(f"{name}: must be from 0 to 2^64 - 1, got {value}")
 
     def _require_budget(self, seed):
         # Whoever clones fits more than once: searches, cross-validation, ensembles. The mark goes
@@ -316,7 +334,8 @@ class PrivateLogisticRegression:
         observed = isinstance(self.classes, str) and self.classes == "observed"
         if self.schema is not None:
             return self._prepare_schema(X, y, observed)
-        table = _tables.read_columns(X, _tables.takes_text(self.ranges))
+        middle = self.invalid == "middle"
+        table = _tables.read_columns(X, _tables.takes_text(self.ranges), middle=middle)
         labels = _tables.as_labels(y)
         if observed:
             classes = _tables.observed_classes(labels)
@@ -346,7 +365,7 @@ class PrivateLogisticRegression:
                 raise ValueError(f"{name}: goes with ranges; a schema says it itself")
         schema = _tables.read_schema(self.schema)
         facts = _tables.SchemaFacts(schema)
-        table = _tables.read_columns(X, True, facts.has_missing)
+        table = _tables.read_columns(X, facts.takes_text, facts.has_missing, facts.middle)
         labels = _tables.as_labels(y)
         columns = table.columns
         if columns is not None:
@@ -361,7 +380,8 @@ class PrivateLogisticRegression:
             classes = _tables.classes_of_schema(facts, labels)
         else:
             classes = _tables.pair_of_classes(self.classes)
-        return schema, table, columns, facts, classes, _tables.signs(labels, classes, facts)
+        signs = _tables.signs(labels, classes, facts, by_name=self.classes is None)
+        return schema, table, columns, facts, classes, signs
 
     def _forget(self):
         for name in [name for name in self.__dict__ if name.endswith("_")]:
@@ -395,7 +415,8 @@ class PrivateLogisticRegression:
 
     def _rows(self, X):
         self._require_fitted()
-        table = _tables.read_columns(X, True, self._facts.has_missing)
+        facts = self._facts
+        table = _tables.read_columns(X, facts.takes_text, facts.has_missing, facts.middle)
         name = type(self).__name__
         fitted = getattr(self, "feature_names_in_", None)
         if fitted is not None and table.columns is not None:

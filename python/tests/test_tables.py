@@ -336,8 +336,143 @@ def test_an_array_of_objects(reference):
         X[:, j] = table[name].tolist()
     same(fitted(X, table["income"]), reference(people()), X, names=False)
     X[3, 1] = 5
-    with pytest.raises(ValueError, match="X: column 2"):
+    with pytest.raises(ValueError, match="row 4: column 'job': level '5'"):
         fitted(X, table["income"])
+
+
+ODD = [
+    "abc", "", None, np.nan, np.inf, True, 5, 0.5, 2**70, -(2**2000), 10**5000, 1j, b"\xff", [1],
+    {}, object(), decimal.Decimal("0.25"), datetime.date(2026, 1, 1), "\ud800", np.array([1, 2]),
+]  # fmt: skip
+
+
+def middle(X, y, ranges, **params):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gibbsite.VoidWarning)
+        return PrivateLogisticRegression(
+            10.0, 1e-6, ranges=ranges, invalid="middle", random_state=1, **params
+        ).fit(X, y)
+
+
+def replaced(cells, odd):
+    cells = list(cells)
+    cells[7] = odd
+    out = np.empty(len(cells), dtype=object)
+    out[:] = cells if not hasattr(odd, "__len__") else [None] * len(cells)
+    for i, cell in enumerate(cells):
+        out[i] = cell
+    return out
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
+@pytest.mark.parametrize("kind", ["array", "list", "frame", "categories", "ignored"])
+def test_an_odd_cell_is_one_person_s_affair(kind, odd):
+    """invalid="middle" refuses none, and the other rows are read as they are without it: the model
+    is, to the bit, that of the table in which the same cell is one of the values it can become."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    X, y = numbers(200, 2)
+    cells, levels = X[:, 0], np.where(X[:, 1] > 0, "1.5", "2")
+    number = kind in ("array", "list")
+    ranges = [(-3, 3), (-3, 3)] if number else {"a": (-3, 3), "b": ["1.5", "2"]}
+
+    def fit_with(cell, level=None):
+        a = replaced(cells, cell)
+        if number:
+            table = np.stack([a, replaced(X[:, 1], X[7, 1])], axis=1)
+            return middle(table.tolist() if kind == "list" else table, y, ranges).coef_
+        b = replaced(levels.tolist(), levels[7] if level is None else level)
+        frame = pandas.DataFrame({"a": a, "b": b})
+        if kind == "categories":
+            try:
+                frame["b"] = frame["b"].astype("category")
+            except TypeError:  # what has no hash is no category
+                return None
+        if kind == "ignored":
+            return middle(frame, y, {"a": "ignore", "b": ["1.5", "2"]}).coef_
+        return middle(frame, y, ranges).coef_
+
+    possible = [fit_with(value) for value in (-3.0, 0.0, 3.0, 1.0, 0.5, 0.25, 5.0)]
+    got = fit_with(odd)
+    assert any(np.array_equal(got, model) for model in possible)
+    if kind == "categories":
+        got = fit_with(0.0, odd)
+        plain = [fit_with(0.0, level) for level in ("1.5", "2", "neither")]
+        assert got is None or any(np.array_equal(got, model) for model in plain)
+
+
+@pytest.mark.parametrize("cells", ["1.0", 1.0, 1, True, np.float32(1)])
+def test_the_others_levels_do_not_follow_from_one_cell(cells):
+    """Text that is a number in every row but one is the same text."""
+    pytest.importorskip("pyarrow")
+    y = np.arange(300) % 2
+    X = replaced([cells if k else "x" for k in y], cells)
+    all_numbers = X.copy()
+    all_numbers[y == 0] = "2.0"
+    one_is_none = all_numbers.copy()
+    one_is_none[0] = "x"
+    ranges = [["1.0", "2.0", "x"]]
+    with_text = np.array([[str(cell)] for cell in all_numbers]) if cells == "1.0" else None
+    models = [middle(table[:, None], y, ranges).coef_ for table in (all_numbers, one_is_none)]
+    assert (np.sign(models[0][0, :2]) == np.sign(models[1][0, :2])).all()
+    np.testing.assert_allclose(models[0], models[1], atol=2)
+    if with_text is not None:
+        np.testing.assert_array_equal(middle(with_text, y, ranges).coef_, models[0])
+
+
+def test_rows_of_lists_keep_their_types():
+    """NumPy would make 1.0 of [[1.0], ["x"]] the text "1.0", which is another level than "1"."""
+    pytest.importorskip("pyarrow")
+    y = np.arange(300) % 2
+    X = [[1.0 if k else 2.0] for k in y]
+    odd = [["x"], *X[1:]]
+    ranges = [["1", "2", "x"]]
+    data = [middle(table, y, ranges).predict(X) for table in (X, odd)]
+    assert (data[0] == y).all() and (data[1] == y).all()
+
+
+@pytest.mark.parametrize("odd", [*ODD, "1", "0"], ids=lambda odd: type(odd).__name__)
+@pytest.mark.parametrize("as_list", [True, False])
+def test_an_odd_label_is_one_person_s_affair(as_list, odd):
+    """Labels of the others are not text, or negative, because one is."""
+    X, y = numbers(200, 2)
+    schema = 'label = "l"\npositive = "1"\nnegative = "0"\ninvalid = "middle"\n[columns]\n' + (
+        "a = {type = \"number\", range = [-3, 3]}\nb = {type = \"number\", range = [-3, 3]}\n"
+    )
+    possible = []
+    for label in (0, 1):
+        labels = y.copy()
+        labels[7] = label
+        possible.append(middle(X, labels, (-3, 3)).coef_)
+    labels = replaced(y.tolist(), odd)
+    labels = labels.tolist() if as_list else labels
+    if as_list and isinstance(odd, (list, np.ndarray)):
+        labels = y.tolist()
+    models = [middle(X, labels, (-3, 3)).coef_]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gibbsite.VoidWarning)
+        models.append(
+            PrivateLogisticRegression(10.0, 1e-6, schema=schema, random_state=1).fit(X, labels).coef_
+        )
+    for model in models:
+        assert any(np.array_equal(model, one) for one in possible)
+
+
+def test_ignored_columns_may_lack_and_names_occur_once():
+    pandas = pytest.importorskip("pandas")
+    X, y = numbers(200, 2)
+    schema = 'label = "l"\npositive = "1"\nnegative = "0"\n[columns]\nid = {type = "ignore"}\n' + (
+        "a = {type = \"number\", range = [-3, 3]}\nb = {type = \"number\", range = [-3, 3]}\n"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = PrivateLogisticRegression(10.0, 1e-6, schema=schema, random_state=1)
+        frame = pandas.DataFrame(X, columns=["a", "b"])
+        lacking = model.fit(frame, y).coef_
+        np.testing.assert_array_equal(model.predict(X), model.predict(frame))
+        np.testing.assert_array_equal(lacking, model.fit(frame.assign(id=1.0), y).coef_)
+        with pytest.raises(ValueError, match="column 'a' occurs twice"):
+            model.fit(pandas.DataFrame(np.c_[X, X[:, :1]], columns=["a", "b", "a"]), y)
 
 
 def test_what_has_an_array():
