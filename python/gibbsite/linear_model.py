@@ -3,6 +3,8 @@
 import inspect
 import numbers
 import os
+import re
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 
@@ -13,6 +15,12 @@ from . import _core, _tables
 
 class NotFittedError(ValueError, AttributeError):
     """Raised before `fit`; one of scikit-learn's too where that is in use."""
+
+
+def _clones_are_unmarked():
+    """Whether a scikit-learn is in use that knows no `__sklearn_clone__`."""
+    version = getattr(sys.modules.get("sklearn"), "__version__", "1.3")
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < (1, 3)
 
 
 class VoidWarning(UserWarning):
@@ -306,7 +314,15 @@ class PrivateLogisticRegression:
     def _require_budget(self, seed):
         # Whoever clones fits more than once: searches, cross-validation, ensembles. The mark goes
         # with the clone into other processes, so nothing is counted.
-        if self.ledger is None and seed is None and getattr(self, "_is_clone", False):
+        if self.ledger is not None or seed is not None:
+            return
+        if _clones_are_unmarked():
+            raise ValueError(
+                "ledger: this scikit-learn is older than 1.3, whose clones do not say that they are "
+                "any, so searches would fit the same people unseen; install a newer one, or give "
+                "ledger=..."
+            )
+        if getattr(self, "_is_clone", False):
             raise ValueError(
                 "ledger: this estimator is a clone, as cross-validation and grid searches make "
                 "them, and each of their fits costs epsilon again; give ledger=..., which counts "

@@ -173,3 +173,18 @@ def test_a_vector_of_labels_that_is_a_column():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         estimator().fit(X, y)
+
+
+@pytest.mark.parametrize("version, refused", [("1.2.2", True), ("0.24", True), ("1.3.0", False), ("1.10", False)])
+def test_clones_that_old_versions_do_not_mark(monkeypatch, version, refused):
+    import sklearn
+
+    monkeypatch.setattr(sklearn, "__version__", version)
+    X, y = numbers(300)
+    model = PrivateLogisticRegression(1.0, 1e-6, ranges=(-3, 3))
+    if refused:
+        with pytest.raises(ValueError, match="older than 1.3"):
+            model.fit(X, y)
+        model.set_params(random_state=0).fit(X, y)
+    else:
+        model.fit(X, y)
