@@ -23,7 +23,8 @@ def open_stream(path, columns):
         data = pyarrow.dataset.dataset(path, format=kind)
         names = data.schema.names
         wanted = [name for name in columns if name in names] if columns else None
-        return data.scanner(columns=wanted, use_threads=True).to_reader(), data.count_rows()
+        rows = data.count_rows() if columns else 0  # without columns, names are asked for
+        return data.scanner(columns=wanted, use_threads=True).to_reader(), rows
     except (pyarrow.ArrowException, OSError) as error:
         line = (str(error).splitlines() or [type(error).__name__])[0]
         raise ValueError(f"{path}: cannot be read: {line}") from None

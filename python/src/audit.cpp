@@ -30,9 +30,7 @@ nb::dict audit_shape(double epsilon, double delta, std::uint64_t rows, std::uint
     const AuditCase at = worst_known_case({rows, features, row_norm}, budget, wishes, model);
     require_feasible(at.plan);
     options.stop = watch.stop();
-    options.progress = [&watch](std::uint64_t done, std::uint64_t total) {
-      watch.report(done, total);
-    };
+    options.progress = watch.reporter();
     return audit(at, *engines, options);
   });
   nb::dict out;

@@ -49,9 +49,7 @@ nb::dict sample(const Dataset& data, double prior_precision, double beta, std::u
   const auto engines = make_backend(backend, {.threads = threads_of(n_jobs)});
   const PosteriorDraws drawn = watched(progress, [&](Watch& watch) {
     options.stop = watch.stop();
-    options.progress = [&watch](std::uint64_t done, std::uint64_t total) {
-      watch.report(done, total);
-    };
+    options.progress = watch.reporter();
     const Potential potential{.engine = engines->load(data.view(), data.y, loss_named("logistic")),
                               .beta = beta,
                               .prior_precision = prior_precision,

@@ -22,9 +22,7 @@ auto private_run(const nb::object& progress, const Ledger* ledger,
   options.ledger = ledger;
   return watched(progress, [&](Watch& watch) {
     options.stop = watch.stop();
-    options.progress = [&watch](std::uint64_t done, std::uint64_t total) {
-      watch.report(done, total);
-    };
+    options.progress = watch.reporter();
     return run(seed ? Key::from_seed(*seed) : Key::from_os(), options);
   });
 }

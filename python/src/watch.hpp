@@ -27,6 +27,10 @@ class Watch {
     total_.store(total);
     done_.store(done);
   }
+  /// What the library's options call `progress`.
+  [[nodiscard]] auto reporter() {
+    return [this](std::uint64_t done, std::uint64_t total) { report(done, total); };
+  }
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> reported() const {
     return {done_.load(), total_.load()};
   }
