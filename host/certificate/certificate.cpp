@@ -82,6 +82,7 @@ json problem_json(const Problem& c) {
               {"row_norm", c.row_norm},   {"intercept", c.intercept},
               {"loss", c.loss},           {"max_abs_residual", c.max_abs_residual},
               {"curvature", c.curvature}, {"lipschitz", c.lipschitz_up()}};
+  if (loss_named(c.loss).label() == LabelKind::amount) out["label_bound"] = c.label_bound;
   if (c.center_norm != 0) out["center_norm"] = c.center_norm;
   return out;
 }
@@ -93,7 +94,9 @@ Problem problem_from_json(const json& object) {
   c.features = count_field(object, "features", source);
   c.row_norm = number_field(object, "row_norm", source);
   c.intercept = flag_field(object, "intercept", source);
-  set_loss(c, loss_named(text_field(object, "loss", source)));
+  const Loss& loss = loss_named(text_field(object, "loss", source));
+  if (loss.label() == LabelKind::amount) c.label_bound = number_field(object, "label_bound", source);
+  set_loss(c, loss);
   if (object.contains("center_norm")) {
     c.center_norm = number_field(object, "center_norm", source);
     require_finite_positive(c.center_norm, "constants.center_norm");

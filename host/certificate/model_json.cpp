@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <tuple>
+#include <utility>
 
 #include "core/digest.hpp"
 #include "gibbsite/model/linear_model.hpp"
@@ -58,19 +60,22 @@ json column_json(const Column& column) {
   return out;
 }
 
+std::pair<double, double> range_field(const json& object, const std::string& source) {
+  const json& range = field(object, "range", source);
+  if (!range.is_array() || range.size() != 2 || !range[0].is_number() || !range[1].is_number()) {
+    reject(source, "range", "must be two numbers");
+  }
+  return {range[0].get<double>(), range[1].get<double>()};
+}
+
 Column column_from_json(const json& object, const std::string& source) {
   Column column;
   column.name = text_field(object, "name", source);
   const std::string type = text_field(object, "type", source);
   if (type == "number") {
     only_fields(object, {"name", "type", "range", "missing"}, source);
-    const json& range = field(object, "range", source);
-    if (!range.is_array() || range.size() != 2 || !range[0].is_number() || !range[1].is_number()) {
-      reject(source, "range", "must be two numbers");
-    }
     column.type = ColumnType::number;
-    column.lo = range[0].get<double>();
-    column.hi = range[1].get<double>();
+    std::tie(column.lo, column.hi) = range_field(object, source);
   } else if (type == "category") {
     only_fields(object, {"name", "type", "levels", "other", "missing"}, source);
     const json& levels = field(object, "levels", source);
@@ -91,15 +96,23 @@ Column column_from_json(const json& object, const std::string& source) {
   return column;
 }
 
-json units_json(const Schema& schema, std::span<const double> theta, bool linked) {
-  const OriginalUnits units = original_units(schema, theta);
+// What the sum of intercept and slopes is.
+std::string sum_words(const LinearModel& model, bool linked) {
+  const Loss& loss = loss_named(model.loss);
+  if (loss.label() == LabelKind::amount) return "the amount predicted";
+  if (loss.label() == LabelKind::count) return "the log of the mean predicted, held at the highest,";
+  return linked ? "z of link" : "log-odds";
+}
+
+json units_json(const LinearModel& model, std::span<const double> theta, bool linked) {
+  const OriginalUnits units = original_units(model, theta);
   json slopes = json::object();
   for (const auto& [name, slope] : units.slopes) slopes[name] = slope;
   return {{"intercept", units.intercept},
           {"slopes", slopes},
           {"exact", units.exact},
           {"note", units.exact
-                       ? std::string(linked ? "z of link" : "log-odds") +
+                       ? sum_words(model, linked) +
                              " = intercept + sum of slope times the cell; cells outside their "
                              "range count as its nearer end"
                        : "holds for rows whose norm is at most row_norm; longer rows are scaled "
@@ -129,7 +142,15 @@ json link_json(const CappedLink& link, std::size_t d) {
 json loss_link_json(const LinearModel& model) {
   const std::string_view words = loss_named(model.loss).link_words();
   if (words.empty()) return nullptr;
-  return {{"kind", model.loss}, {"words", words}};
+  json out = {{"kind", model.loss}, {"words", words}};
+  const Schema& schema = model.schema;
+  if (schema.label_kind == LabelKind::amount) {
+    out["middle"] = schema.label_middle();
+    out["tolerance"] = schema.tolerance;
+  } else if (schema.label_kind == LabelKind::count) {
+    out["highest"] = schema.label_hi;
+  }
+  return out;
 }
 
 constexpr const char* interval_words =
@@ -195,39 +216,64 @@ std::uint64_t count_field(const json& json_object, const char* name, const std::
   return static_cast<std::uint64_t>(value);
 }
 
+json label_json(const Schema& schema) {
+  if (schema.label_kind == LabelKind::two_classes) {
+    return {{"positive", schema.positive},
+            {"negative", schema.negative.empty() ? json(nullptr) : json(schema.negative)},
+            {"unlisted_label", schema.negative.empty()         ? json(nullptr)
+                               : schema.refuses_unlisted_label ? json("refuse")
+                                                               : json("negative")}};
+  }
+  json out = {{"range", {schema.label_lo, schema.label_hi}}};
+  if (schema.label_kind == LabelKind::amount) {
+    out["tolerance"] = schema.tolerance;
+  } else {
+    out["counts"] = true;
+  }
+  return out;
+}
+
+void read_label(const json& object, Schema& schema, const std::string& source) {
+  if (!object.contains("range")) {
+    schema.positive = text_field(object, "positive", source);
+    if (!field(object, "negative", source).is_null()) {
+      schema.negative = text_field(object, "negative", source);
+    }
+    if (!field(object, "unlisted_label", source).is_null()) {
+      schema.refuses_unlisted_label =
+          choice_field(object, "unlisted_label", "negative", "refuse", source);
+    }
+    return;
+  }
+  std::tie(schema.label_lo, schema.label_hi) = range_field(object, source);
+  const bool counts = object.contains("counts") && flag_field(object, "counts", source);
+  schema.label_kind = counts ? LabelKind::count : LabelKind::amount;
+  if (!counts) schema.tolerance = number_field(object, "tolerance", source);
+}
+
 json schema_json(const Schema& schema) {
   json columns = json::array();
   for (const Column& column : schema.columns) columns.push_back(column_json(column));
-  return {{"label", schema.label},
-          {"positive", schema.positive},
-          {"negative", schema.negative.empty() ? json(nullptr) : json(schema.negative)},
-          {"unlisted_label", schema.negative.empty()         ? json(nullptr)
-                             : schema.refuses_unlisted_label ? json("refuse")
-                                                             : json("negative")},
+  json out = {{"label", schema.label},
           {"invalid", schema.invalid == Invalid::middle ? "middle" : "refuse"},
           {"decimal", std::string(1, schema.decimal)},
           {"row_norm", schema.row_norm},
           {"intercept", schema.intercept},
           {"missing", schema.has_missing ? json(schema.missing) : json(nullptr)},
           {"columns", columns}};
+  out.update(label_json(schema));
+  return out;
 }
 
 Schema schema_from_json(const json& object, const std::string& source) {
   if (!object.is_object()) throw BadInput(source + ": must be an object; use the file as written");
   only_fields(object,
               {"label", "positive", "negative", "unlisted_label", "invalid", "decimal", "row_norm",
-               "intercept", "missing", "columns"},
+               "intercept", "missing", "columns", "range", "tolerance", "counts"},
               source);
   Schema schema;
   schema.label = text_field(object, "label", source);
-  schema.positive = text_field(object, "positive", source);
-  if (!field(object, "negative", source).is_null()) {
-    schema.negative = text_field(object, "negative", source);
-  }
-  if (!field(object, "unlisted_label", source).is_null()) {
-    schema.refuses_unlisted_label =
-        choice_field(object, "unlisted_label", "negative", "refuse", source);
-  }
+  read_label(object, schema, source);
   schema.invalid = choice_field(object, "invalid", "refuse", "middle", source) ? Invalid::middle
                                                                                : Invalid::refuse;
   schema.decimal = choice_field(object, "decimal", ".", ",", source) ? ',' : '.';
@@ -248,13 +294,14 @@ json model_json(const LinearModel& model) {
       model.link ? link_json(*model.link, model.schema.features()) : loss_link_json(model);
   json units = json::array();
   for (const auto& draw : model.draws)
-    units.push_back(units_json(model.schema, draw, !link.is_null()));
+    units.push_back(units_json(model, draw, !link.is_null()));
   json out = {{"loss", model.loss},
-              {"classes", {model.schema.negative_name(), model.schema.positive}},
               {"features", model.schema.feature_names()},
               {"coefficients", one ? json(model.draws[0]) : json(model.draws)},
               {"original_units", one ? units[0] : units},
               {"preprocessing", schema_json(model.schema)}};
+  if (model.schema.label_kind == LabelKind::two_classes)
+    out["classes"] = {model.schema.negative_name(), model.schema.positive};
   if (!link.is_null()) out["link"] = link;
   for (const NoisyAnswer& answer : model.answers) out["answers"].push_back(answer_json(answer));
   if (model.intervals) out["intervals"] = intervals_json(*model.intervals);

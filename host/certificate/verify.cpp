@@ -208,6 +208,9 @@ void verify_model(Verifier& v, const json& file) {
           fmt::format("constants.intercept: the schema has {}", space.intercept));
   v.check(text_field(constants, "loss", "constants") == linear.loss,
           "constants.loss: the model has " + linear.loss);
+  if (space.label == LabelKind::amount)
+    v.check(number_field(constants, "label_bound", "constants") == space.label_bound,
+            fmt::format("constants.label_bound: the schema has {}", space.label_bound));
   const json& mechanism = field(certificate, "mechanism", "certificate");
   v.check(count_field(mechanism, "draws", "mechanism") == linear.draws.size(),
           fmt::format("mechanism.draws: the model has {}", linear.draws.size()));

@@ -54,11 +54,15 @@ std::string ingest_report(const Dataset& data, bool verbose) {
   const IngestCounts& counts = data.counts;
   std::string out = fmt::format(
       "private, for the curator only, do not publish: {} cells clamped to their range, {} missing, "
-      "{} of another level, {} unreadable; {} labels unreadable, {} of neither class; {} rows "
+      "{} of another level, {} unreadable; {} labels {}; {} rows "
       "scaled "
       "down; {:.0f} bytes a row {} ({})\n",
       counts.clamped_cells, counts.missing_cells, counts.other_cells, counts.invalid_cells,
-      counts.invalid_labels, counts.unlisted_labels, counts.clipped_rows, data.bytes_per_row(),
+      counts.invalid_labels,
+      data.schema.label_kind == LabelKind::two_classes
+          ? fmt::format("unreadable, {} of neither class", counts.unlisted_labels)
+          : fmt::format("unreadable, {} clamped to their range", counts.clamped_labels),
+      counts.clipped_rows, data.bytes_per_row(),
       data.mapped != nullptr ? "on disk" : "in memory",
       data.view().is_sparse() ? "entries that are not zero" : "dense");
   if (!verbose) return out;
@@ -78,6 +82,7 @@ std::string ingest_report(const Dataset& data, bool verbose) {
 
 // A slip in the schema's classes goes unpunished: the table is fitted all the same.
 void warn_of_one_class(const Dataset& data) {
+  if (data.schema.label_kind != LabelKind::two_classes) return;
   if (std::ranges::adjacent_find(data.y, std::ranges::not_equal_to{}) != data.y.end()) return;
   const bool positive = data.y.front() > 0;
   fmt::print(stderr,

@@ -17,6 +17,18 @@ Wide full_row_norm_squared(const Problem& c) {
 
 }  // namespace
 
+std::string_view to_string(LabelKind kind) {
+  switch (kind) {
+    case LabelKind::two_classes:
+      return "two classes";
+    case LabelKind::amount:
+      return "an amount";
+    case LabelKind::count:
+      break;
+  }
+  return "a count";
+}
+
 double Problem::full_row_norm_up() const {
   return intercept ? round_up(sqrt(full_row_norm_squared(*this))) : row_norm;
 }
@@ -51,6 +63,7 @@ void Problem::validate() const {
   if (features < 1)
     throw BadInput("features: must be at least 1, got 0; give the number of features");
   require_finite_positive(row_norm, "row_norm");
+  require_finite_positive(label_bound, "label_bound");
   require_finite_positive(max_abs_residual, "max_abs_residual");
   require_finite_positive(curvature, "curvature");
   require_finite_nonnegative(center_norm, "center_norm");

@@ -17,6 +17,16 @@ namespace {
 constexpr std::uint64_t rows_that_choose = 1024, entries_that_choose = 1 << 20;
 // Of rows on their way to a cache.
 constexpr std::size_t buffer_bytes = std::size_t{16} << 20;
+constexpr const char* missing_label_words =
+    "the label is missing; fill it, or set invalid = \"middle\" in the schema";
+
+/// y of a label that cannot be read.
+float middle_label(const Schema& schema) {
+  if (schema.label_kind == LabelKind::two_classes) return -1;
+  return schema.scaled_label(schema.label_kind == LabelKind::count
+                                 ? std::floor(schema.label_hi / 2)
+                                 : schema.label_middle());
+}
 
 /// Numbers in their shortest form, other text as it is.
 std::string canonical(std::string_view text) {
@@ -31,6 +41,7 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
       may_clip_(schema.max_unclipped_norm() > schema.row_norm),
       positive_(schema.positive),
       negative_(schema.negative),
+      middle_label_(middle_label(schema)),
       input_(input),
       source_(std::move(source)),
       options_(options),
@@ -219,10 +230,35 @@ void CellEncoder::set_label_missing(const std::string& why) {
   if (!labeled_) return;
   if (data_.schema.invalid == Invalid::refuse) return set_unlabeled(why);
   ++data_.counts.invalid_labels;
-  data_.y.push_back(-1.0F);
+  data_.y.push_back(middle_label_);
+}
+
+/// Of an amount or a count.
+void CellEncoder::add_number_label(double value, std::string_view text) {
+  const Schema& schema = data_.schema;
+  if (std::isfinite(value) && (schema.label_kind == LabelKind::amount ||
+                               (value >= 0 && value == std::floor(value)))) {
+    data_.counts.clamped_labels += value < schema.label_lo || value > schema.label_hi ? 1U : 0U;
+    data_.y.push_back(schema.scaled_label(value));
+    return;
+  }
+  set_label_missing(fmt::format(
+      "label {} is not {}; fix the label, or set invalid = \"middle\" in the schema (private: this "
+      "line quotes the table)",
+      gibbsite::quoted(text),
+      schema.label_kind == LabelKind::amount ? "a finite number" : "a whole number from 0 up"));
 }
 
 void CellEncoder::set_label(double value) {
+  if (labeled_ && data_.schema.label_kind != LabelKind::two_classes) {
+    const std::string& missing = data_.schema.missing;
+    double number = 0;
+    const bool absent =
+        std::isnan(value) || (data_.schema.has_missing && parse_number(missing, number) &&
+                              number == value);
+    return absent ? set_label_missing(missing_label_words)
+                  : add_number_label(value, number_text(value));
+  }
   const auto bits = std::bit_cast<std::uint64_t>(value);
   for (std::size_t positive = 0; labeled_ && positive < 2; ++positive) {
     const auto& known = known_labels_[positive];
@@ -237,6 +273,8 @@ void CellEncoder::set_label(double value) {
 }
 
 void CellEncoder::set_class(float label) {
+  if (data_.schema.label_kind != LabelKind::two_classes)
+    return set_label(static_cast<double>(label));
   if (label != 1 && label != -1)
     fail_quoting(fmt::format("label {} is neither -1 nor +1; give one of them", label));
   data_.y.push_back(label);
@@ -246,10 +284,20 @@ void CellEncoder::set_class(float label) {
 bool CellEncoder::add_label(std::string_view label) {
   if (!labeled_) return false;
   const Schema& schema = data_.schema;
+  if (schema.label_kind != LabelKind::two_classes) {
+    double value = 0;
+    if (label.empty() || (schema.has_missing && label == schema.missing)) {
+      set_label_missing(missing_label_words);
+    } else {
+      const bool number = parse_number(label, value, labels_are_numbers_ ? '.' : schema.decimal);
+      add_number_label(number ? value : std::numeric_limits<double>::quiet_NaN(), label);
+    }
+    return false;
+  }
   const bool positive = label == positive_;
   const bool listed = positive || label == negative_;
   if (label.empty() || (!listed && schema.has_missing && label == schema.missing)) {
-    set_label_missing("the label is missing; fill it, or set invalid = \"middle\" in the schema");
+    set_label_missing(missing_label_words);
     return false;
   }
   const bool unlisted = !listed && !negative_.empty();

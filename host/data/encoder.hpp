@@ -70,7 +70,7 @@ class CellEncoder {
   void set_present_unreadable(const Encoding& encoding, std::string_view text);
   void set_label(std::string_view text);
   void set_label(double value);
-  /// -1 or +1; else BadInput.
+  /// Of classes -1 or +1, else BadInput; of others the label itself.
   void set_class(float label);
   /// This row has none: `why` is said where that is refused.
   void set_label_missing(const std::string& why);
@@ -137,6 +137,7 @@ class CellEncoder {
   }
   [[nodiscard]] std::string source() const { return input_ != nullptr ? input_->path() : source_; }
   bool add_label(std::string_view label);
+  void add_number_label(double value, std::string_view text);
   void set_missing(const Encoding& encoding);
   void set_level(const Encoding& encoding, std::string_view cell);
   void gather(std::size_t slot);
@@ -189,6 +190,7 @@ class CellEncoder {
     bool unlisted;
   };
   std::optional<KnownLabel> known_labels_[2];
+  float middle_label_;
 
   Input* input_;
   std::string source_;

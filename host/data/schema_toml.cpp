@@ -42,14 +42,19 @@ class SchemaReader {
       collect([&, &key = key, &node = node] { read_key(key, node); });
     const bool labeled = only_.empty() || schema_.label == only_;
     if (!labeled) drop_label(schema_);
+    finish_label(root);
     if (auto_row_norm_) schema_.row_norm = schema_.auto_row_norm();
     if (!errors_.empty()) collect_checks();
     std::ranges::stable_sort(errors_, {}, &SchemaError::line);
     std::vector<std::string> lines;
     for (const SchemaError& error : errors_) lines.emplace_back(error.what());
-    for (const char* key : {"label", "positive", "columns"})
-      if (!root.contains(key) && (labeled || key == std::string_view("columns")))
-        lines.push_back(fmt::format("{}: `{}` is missing; add it", lines_.source, key));
+    for (const std::string_view key : {"label", "positive", "columns"})
+      if (!root.contains(key) && (labeled || key == "columns") &&
+          !(key == "positive" && root.contains("range")))
+        lines.push_back(fmt::format("{}: `{}` is missing; add it{}", lines_.source, key,
+                                    key == "positive"
+                                        ? ", or `range` where the label is an amount or a count"
+                                        : ""));
     if (!lines.empty()) throw BadInputs(std::move(lines));
     check_schema(schema_, lines_);
     return std::move(schema_);
@@ -155,6 +160,13 @@ class SchemaReader {
     } else if (name == "negative") {
       schema_.negative = read_string(node, name);
       if (schema_.negative.empty()) fail(key.source(), "negative is empty; name the other class");
+    } else if (name == "range") {
+      read_range(node, "range of the label", schema_.label_lo, schema_.label_hi);
+      if (schema_.label_kind == LabelKind::two_classes) schema_.label_kind = LabelKind::amount;
+    } else if (name == "counts") {
+      if (read_bool(node, name)) schema_.label_kind = LabelKind::count;
+    } else if (name == "tolerance") {
+      schema_.tolerance = read_number(node, name);
     } else if (name == "unlisted_label") {
       schema_.refuses_unlisted_label = read_choice(node, name, "negative", "refuse");
     } else if (name == "invalid") {
@@ -176,10 +188,39 @@ class SchemaReader {
     } else {
       fail(key.source(),
            fmt::format("unknown key {}; known are label, positive, negative, "
-                       "unlisted_label, invalid, decimal, row_norm, intercept, missing and "
+                       "unlisted_label, range, tolerance, counts, invalid, decimal, row_norm, intercept, missing and "
                        "[columns]",
                        gibbsite::quoted(name)));
     }
+  }
+
+  /// What keys of the label mean together.
+  void finish_label(const toml::table& root) {
+    for (const std::string_view key : {"tolerance", "counts"}) {
+      if (!root.contains(key) || root.contains("range")) continue;
+      errors_.emplace_back(
+          lines_.of_key(key),
+          lines_.at(lines_.of_key(key),
+                    fmt::format("{} has a meaning beside the label's `range` only; give that, or "
+                                "leave it out",
+                                key)));
+    }
+    if (schema_.label_kind == LabelKind::count && root.contains("tolerance")) {
+      errors_.emplace_back(lines_.of_key("tolerance"),
+                           lines_.at(lines_.of_key("tolerance"),
+                                     "tolerance is that of amounts, and counts = true; leave one "
+                                     "out"));
+    }
+    if (schema_.label_kind == LabelKind::amount && !root.contains("tolerance"))
+      schema_.tolerance = (schema_.label_hi - schema_.label_lo) / default_tolerances;
+  }
+
+  void read_range(const toml::node& node, const std::string& what, double& lo, double& hi) const {
+    const toml::array* const range = node.as_array();
+    if (range == nullptr || range->size() != 2)
+      fail(node.source(), what + " must be [lowest, highest]: two numbers known without the data");
+    lo = read_number((*range)[0], what);
+    hi = read_number((*range)[1], what);
   }
 
   void read_columns(const toml::table& table) {
@@ -235,12 +276,7 @@ class SchemaReader {
         column.has_missing = true;
         column.missing = read_string(value, option);
       } else if (k == "range" && column.type == ColumnType::number) {
-        const toml::array* const range = value.as_array();
-        if (range == nullptr || range->size() != 2)
-          fail(value.source(),
-               option + " must be [lowest, highest]: two numbers known without the data");
-        column.lo = read_number((*range)[0], option);
-        column.hi = read_number((*range)[1], option);
+        read_range(value, option, column.lo, column.hi);
       } else if (k == "levels" && column.type == ColumnType::category) {
         if (!value.is_array()) wrong_type(value, option, "a list [\"...\", \"...\"]");
         for (const toml::node& level : *value.as_array())
@@ -273,6 +309,8 @@ class SchemaReader {
   }
 
   static constexpr std::int64_t max_count = 10'000'000;
+  /// Of a label's range, where the schema gives none.
+  static constexpr double default_tolerances = 10;
   std::string only_;
   Schema schema_;
   SchemaLines lines_;
@@ -333,7 +371,13 @@ Schema read_column_schema(const std::string& path, const std::string& column) {
 std::string to_toml(const Schema& schema) {
   std::string out;
   out += fmt::format("label = {}\n", toml_string(schema.label));
-  out += fmt::format("positive = {}\n", toml_string(schema.positive));
+  if (schema.label_kind == LabelKind::two_classes) {
+    out += fmt::format("positive = {}\n", toml_string(schema.positive));
+  } else {
+    out += fmt::format("range = [{}, {}]\n", schema.label_lo, schema.label_hi);
+    out += schema.label_kind == LabelKind::count ? "counts = true\n"
+                                                 : fmt::format("tolerance = {}\n", schema.tolerance);
+  }
   if (!schema.negative.empty()) out += fmt::format("negative = {}\n", toml_string(schema.negative));
   if (schema.refuses_unlisted_label) out += "unlisted_label = \"refuse\"\n";
   if (schema.invalid == Invalid::middle) out += "invalid = \"middle\"\n";
@@ -392,7 +436,10 @@ std::string schema_template(const std::string& path, Header header_is) {
 # little accuracy; values outside of it are moved to its ends.
 
 label = ""          # the column to predict; remove its line under [columns]
-positive = ""       # the class whose probability the model gives
+positive = ""       # the class whose probability the model gives; of an amount or a count, in its place:
+# range = [0, 500000]  # of the label, known without the data: labels are moved into it
+# tolerance = 50000    # an error of a prediction beyond which it is far off; a tenth of the range without it
+# counts = true        # labels are whole numbers from 0 up
 # negative = ""     # the name of the other class; without it, every label but `positive`
 # unlisted_label = "negative"   # beside `negative`: a third label counts as it; "refuse": is an error
 # invalid = "refuse"   # cells and labels that cannot be read as written here are errors, and then whether

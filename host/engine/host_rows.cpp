@@ -337,6 +337,20 @@ RowNorms HostRows::row_norms() const {
   return out;
 }
 
+namespace {
+bool is_label(float y, const RowLimits& limits) {
+  switch (limits.label) {
+    case LabelKind::two_classes:
+      return std::fabs(y) == 1.0F;
+    case LabelKind::amount:
+      return std::fabs(static_cast<double>(y)) <= limits.label_bound;
+    case LabelKind::count:
+      break;
+  }
+  return y >= 0 && y <= 1;
+}
+}  // namespace
+
 std::optional<RowFault> HostRows::first_fault(const RowLimits& limits) const {
   const std::size_t columns = features() - (limits.intercept ? 1 : 0);
   for (std::size_t i = 0; i < rows(); ++i) {
@@ -344,7 +358,7 @@ std::optional<RowFault> HostRows::first_fault(const RowLimits& limits) const {
         (limits.intercept && table_(i, columns) != 1.0F)) {
       return RowFault{i, RowFault::What::length_or_intercept};
     }
-    if (std::fabs(labels_[i]) != 1.0F) return RowFault{i, RowFault::What::label};
+    if (!is_label(labels_[i], limits)) return RowFault{i, RowFault::What::label};
   }
   return {};
 }

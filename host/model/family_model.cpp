@@ -26,6 +26,8 @@ void drop_label(Schema& schema) {
   schema.label = schema.positive = no_label;
   schema.negative.clear();
   schema.refuses_unlisted_label = false;
+  schema.label_kind = LabelKind::two_classes;
+  schema.label_lo = schema.label_hi = schema.tolerance = 0;
 }
 
 Schema family_schema(const Schema& whole, const std::string& column) {
@@ -33,6 +35,13 @@ Schema family_schema(const Schema& whole, const std::string& column) {
   drop_label(out);
   out.intercept = false;
   out.row_norm = 1;
+  if (column == whole.label && whole.label_kind != LabelKind::two_classes) {
+    out.columns = {{.name = column,
+                    .type = ColumnType::number,
+                    .lo = whole.label_lo,
+                    .hi = whole.label_hi}};
+    return out;
+  }
   if (column == whole.label) {
     const bool other = whole.negative.empty() || !whole.refuses_unlisted_label;
     Column classes{.name = column, .type = ColumnType::category, .levels = {whole.positive}};

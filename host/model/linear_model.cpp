@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/model/loss.hpp"
 
 namespace gibbsite {
 
@@ -20,7 +21,8 @@ double capped_probability(double z, double cap) {
   return z > 0 ? 1 - least : least;
 }
 
-OriginalUnits original_units(const Schema& schema, std::span<const double> theta) {
+OriginalUnits original_units(const LinearModel& model, std::span<const double> theta) {
+  const Schema& schema = model.schema;
   if (theta.size() != schema.features()) {
     throw BadInput(
         fmt::format("coefficients: got {}, but the schema has {} features; give one per "
@@ -44,6 +46,11 @@ OriginalUnits original_units(const Schema& schema, std::span<const double> theta
       }
     }
   }
+  const double unit = schema.label_kind == LabelKind::amount ? schema.label_unit() : 1;
+  for (auto& [name, slope] : out.slopes) slope *= unit;
+  out.intercept = out.intercept * unit + schema.label_middle();
+  if (schema.label_kind == LabelKind::count)
+    out.intercept += std::log(schema.label_hi * loss_named(model.loss).predicted(0));
   return out;
 }
 

@@ -37,12 +37,20 @@ std::vector<std::string_view> loss_names() {
   return names;
 }
 
+std::vector<std::string_view> loss_names(LabelKind label) {
+  std::vector<std::string_view> names;
+  for (const Loss* loss : all_losses()) {
+    if (loss->label() == label) names.push_back(loss->name());
+  }
+  return names;
+}
+
 void set_loss(Problem& problem, const Loss& loss) {
   problem.loss = loss.name();
   problem.max_abs_residual = loss.max_abs_residual();
   problem.curvature = loss.curvature();
   problem.self_concordance = loss.self_concordance();
-  problem.drop_from_zero = loss.drop_from_zero();
+  problem.drop_from_zero = loss.drop_from_zero(problem.label_bound);
   problem.one_signed = loss.one_signed();
 }
 

@@ -1,6 +1,7 @@
 #include "gibbsite/model/model.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +20,18 @@ Problem Model::constants(const FeatureSpace& space, std::uint64_t rows) const {
   if (!std::all_of(center.begin(), center.end(), [](double c) { return std::isfinite(c); })) {
     throw BadInput("center: has a coordinate that is not finite; give finite numbers");
   }
+  if (loss->label() != space.label) {
+    throw BadInput(fmt::format(
+        "`model`: {} predicts {}, and the schema's label is {}; take {}, or describe the label "
+        "anew ({})",
+        loss->name(), to_string(loss->label()), to_string(space.label),
+        fmt::join(loss_names(space.label), " or "),
+        loss->label() == LabelKind::two_classes ? "`positive`"
+        : loss->label() == LabelKind::amount    ? "`range`"
+                                                : "`range` and counts = true"));
+  }
   Problem constants;
+  constants.label_bound = space.label_bound;
   constants.rows = rows;
   constants.features = space.features;
   constants.row_norm = space.row_norm;
@@ -43,6 +55,18 @@ Model glm(std::string_view loss, const GlmOptions& options) {
         "Lipschitz), "
         "so "
         "no budget buys a guarantee; use logistic");
+  }
+  struct Refusal {
+    std::string_view name, why;
+  };
+  static constexpr Refusal refusals[] = {
+      {"squared",
+       "squared is refused: its slope grows with the error without bound, so one row could do "
+       "anything; use huber, which is it for errors up to the schema's `tolerance`"},
+      {"hinge",
+       "hinge is refused: its slope jumps, so no chain's guarantee is known; use smoothed-hinge"}};
+  for (const Refusal& refusal : refusals) {
+    if (loss == refusal.name) throw BadInput("`model`: " + std::string(refusal.why));
   }
   return {&loss_named(loss), options.prior_precision, options.center};
 }

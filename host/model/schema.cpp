@@ -18,6 +18,28 @@ std::string Schema::negative_name() const {
   return negative.empty() ? "not " + positive : negative;
 }
 
+double Schema::label_middle() const {
+  return label_kind == LabelKind::amount ? label_lo + (label_hi - label_lo) / 2 : 0;
+}
+
+double Schema::label_unit() const {
+  if (label_kind == LabelKind::two_classes) return 1;
+  return label_kind == LabelKind::amount ? tolerance : label_hi;
+}
+
+float Schema::label_bound() const {
+  if (label_kind != LabelKind::amount) return 1;
+  const double middle = label_middle();
+  const double bound = std::max(label_hi - middle, middle - label_lo) / tolerance;
+  // Two roundings in double, far below a float's last place.
+  return std::nextafter(static_cast<float>(bound), std::numeric_limits<float>::infinity());
+}
+
+float Schema::scaled_label(double value) const {
+  return static_cast<float>((std::clamp(value, label_lo, label_hi) - label_middle()) /
+                            label_unit());
+}
+
 const std::string* Schema::missing_in(const Column& column) const {
   if (column.has_missing) return &column.missing;
   return has_missing ? &missing : nullptr;
@@ -96,7 +118,9 @@ Schema::operator FeatureSpace() const {
   return {.features = features(),
           .row_norm = row_norm,
           .intercept = intercept,
-          .typical_row_norm = std::sqrt(squared)};
+          .typical_row_norm = std::sqrt(squared),
+          .label = label_kind,
+          .label_bound = label_bound()};
 }
 
 namespace {
@@ -125,6 +149,36 @@ void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
   }
 }
 
+template <class Fail>
+void check_label(const Schema& schema, const Fail& fail) {
+  const bool classes = schema.label_kind == LabelKind::two_classes;
+  if (classes && schema.positive.empty())
+    fail("positive",
+         "positive is empty; name the positive class, or give the label's `range` where it is an "
+         "amount or a count");
+  if (!schema.positive.empty() && schema.positive == schema.negative)
+    fail("negative", "negative is the same class as positive; name the other class");
+  if (classes) return;
+  if (!schema.positive.empty() || !schema.negative.empty())
+    fail("positive",
+         "positive and negative name classes, and range is that of an amount or a count; leave "
+         "one out");
+  const double lo = schema.label_lo, hi = schema.label_hi;
+  const std::string range = fmt::format("range [{}, {}] of the label", lo, hi);
+  if (!std::isfinite(lo) || !std::isfinite(hi) || !(lo < hi) || !std::isnormal(hi - lo)) {
+    fail("range", range + " must be two finite numbers, the lower first; fix the range");
+  } else if (schema.label_kind == LabelKind::count) {
+    if (lo != 0 || hi != std::floor(hi) || hi > 0x1p24)
+      fail("range", range + " of counts must go from 0 to a whole number of at most 2^24; fix it");
+  } else if (!(schema.tolerance > 0) || !(schema.label_bound() <= 1e6F) ||
+             !(schema.label_bound() >= 1)) {
+    fail("tolerance",
+         fmt::format("tolerance {} must be above 0, at most half of the label's range and at least "
+                     "a millionth of that; it is the error beyond which a prediction is far off",
+                     schema.tolerance));
+  }
+}
+
 }  // namespace
 
 std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& lines) {
@@ -133,9 +187,7 @@ std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& 
     faults.push_back({lines.of_key(key), lines.at(lines.of_key(key), what)});
   };
   if (schema.label.empty()) fail("label", "label is empty; name the column to predict");
-  if (schema.positive.empty()) fail("positive", "positive is empty; name the positive class");
-  if (schema.positive == schema.negative)
-    fail("negative", "negative is the same class as positive; name the other class");
+  check_label(schema, fail);
   if (schema.decimal != '.' && schema.decimal != ',')
     fail("decimal", "decimal is neither \".\" nor \",\"; give one");
   if (schema.refuses_unlisted_label && schema.negative.empty())

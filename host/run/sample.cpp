@@ -49,6 +49,7 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan) 
   const Problem& planned = plan.problem;
   const Problem here = model.constants(data.schema, planned.rows);
   require_equal(here.loss, planned.loss, "loss");
+  require_equal(here.label_bound, planned.label_bound, "label_bound");
   require_equal(here.features, planned.features, "features");
   require_equal(here.row_norm, planned.row_norm, "row_norm");
   require_equal(here.intercept, planned.intercept, "intercept");
@@ -76,12 +77,13 @@ void require_planned_rows(const Engine& engine, const Problem& planned) {
   const double limit =
       planned.row_norm * planned.row_norm *
       (1 + static_cast<double>(engine.features() + 2) * std::numeric_limits<double>::epsilon());
-  const auto fault = engine.first_fault({limit, planned.intercept});
+  const LabelKind label = loss_named(planned.loss).label();
+  const auto fault = engine.first_fault({limit, planned.intercept, label, planned.label_bound});
   if (!fault) return;
   throw BadInput(fmt::format("data: row {} {}; read it through a schema", fault->row + 1,
                              fault->what == RowFault::What::label
-                                 ? "has a label other than -1 and 1"
-                                 : "is longer than row_norm or lacks the intercept"));
+                                 ? fmt::format("has a label that is not {}", to_string(label))
+                                 : std::string("is longer than row_norm or lacks the intercept")));
 }
 
 std::unique_ptr<Sampler> make_sampler(const Model& model, const Dataset& data, const Plan& plan,

@@ -117,7 +117,7 @@ nb::object half_widths(const LinearModel& model) {
 nb::list in_original_units(const LinearModel& model) {
   nb::list out;
   for (const auto& draw : model.draws) {
-    const OriginalUnits units = original_units(model.schema, draw);
+    const OriginalUnits units = original_units(model, draw);
     nb::dict slopes;
     for (const auto& [name, slope] : units.slopes) slopes[name.c_str()] = slope;
     out.append(nb::make_tuple(units.intercept, slopes, units.exact));

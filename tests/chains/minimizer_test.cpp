@@ -73,7 +73,7 @@ TEST(Minimizer, IsFoundForEveryTable) {
           Problem c;
           c.rows = table.y.size();
           c.features = table.d;
-          c.drop_from_zero = u.loss().drop_from_zero();
+          c.drop_from_zero = u.loss().drop_from_zero(1);
           c.self_concordance = u.loss().self_concordance();
           if (!minimizer_in_reach(c, beta, m, c.smoothness_up(beta, m), tolerance)) continue;
           const auto theta = minimizer_within(u, 1, tolerance);
@@ -119,7 +119,7 @@ TEST(Minimizer, GradientDescentEndsWhereCurvatureJumps) {
         Problem c;
         c.rows = table.y.size();
         c.features = table.d;
-        c.drop_from_zero = u.loss().drop_from_zero();
+        c.drop_from_zero = u.loss().drop_from_zero(1);
         c.self_concordance = u.loss().self_concordance();
         const double M = c.smoothness_up(beta, m);
         if (!minimizer_in_reach(c, beta, m, M, tolerance)) continue;

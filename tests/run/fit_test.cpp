@@ -108,7 +108,9 @@ class Long final : public Loss {
   [[nodiscard]] double max_abs_residual() const override { return true_.max_abs_residual(); }
   [[nodiscard]] double curvature() const override { return true_.curvature(); }
   [[nodiscard]] double self_concordance() const override { return true_.self_concordance(); }
-  [[nodiscard]] double drop_from_zero() const override { return true_.drop_from_zero(); }
+  [[nodiscard]] double drop_from_zero(double bound) const override {
+    return true_.drop_from_zero(bound);
+  }
   [[nodiscard]] double value_sum(std::span<const double> z,
                                  std::span<const float> y) const override {
     return true_.value_sum(z, y);

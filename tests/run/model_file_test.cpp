@@ -116,7 +116,7 @@ TEST(OriginalUnits, PredictAsTheScaledOnes) {
   schema.row_norm = 3;  // three columns in use: no row is clipped
   const std::vector<double> theta{0.7, -0.2, 0.5, 0.1, 0.3, -1.1, 2.0, 0.25};
   ASSERT_EQ(theta.size(), schema.features());  // age, 3 levels, missing, other, hours, intercept
-  const OriginalUnits units = original_units(schema, theta);
+  const OriginalUnits units = original_units({.loss = "logistic", .schema = schema, .draws = {}}, theta);
   EXPECT_TRUE(units.exact);
   ASSERT_EQ(units.slopes.size(), 7U);
   EXPECT_EQ(units.slopes[0].first, "age");
@@ -131,18 +131,18 @@ TEST(OriginalUnits, PredictAsTheScaledOnes) {
       EXPECT_NEAR(original, scaled, 1e-14);
     }
   }
-  EXPECT_THROW(original_units(schema, std::vector<double>(3)), BadInput);
+  EXPECT_THROW(original_units({.loss = "logistic", .schema = schema, .draws = {}}, std::vector<double>(3)), BadInput);
 }
 
 TEST(OriginalUnits, AreExactOnlyWhenNoRowCanBeClipped) {
   Schema schema = testing::example_schema(false);
   const std::vector<double> theta(schema.features(), 1.0);
   schema.row_norm = std::sqrt(3.0) * 0.999;
-  EXPECT_FALSE(original_units(schema, theta).exact);
+  EXPECT_FALSE(original_units({.loss = "logistic", .schema = schema, .draws = {}}, theta).exact);
   schema.row_norm = std::sqrt(3.0) * 1.001;
-  EXPECT_TRUE(original_units(schema, theta).exact);
+  EXPECT_TRUE(original_units({.loss = "logistic", .schema = schema, .draws = {}}, theta).exact);
   // Without an intercept in the schema the shift of the ranges is still a constant.
-  EXPECT_NEAR(original_units(schema, theta).intercept, -17.0 / 73 + 4.0 / 8, 1e-15);
+  EXPECT_NEAR(original_units({.loss = "logistic", .schema = schema, .draws = {}}, theta).intercept, -17.0 / 73 + 4.0 / 8, 1e-15);
 }
 
 TEST(Predict, IsTheMeanOverTheDraws) {

@@ -116,6 +116,48 @@ HWY_INLINE hn::Vec<D> Residual(D d, losses::logistic_capped /*loss*/, hn::Vec<D>
   return hn::IfThenElse(hn::IsNaN(z), z, held);
 }
 
+// v held at -1 and 1; what is no number stays none.
+template <class D>
+HWY_INLINE hn::Vec<D> HeldAtOne(D d, hn::Vec<D> v) {
+  const auto one = hn::Set(d, Lane<D>{1});
+  return hn::IfThenElse(hn::IsNaN(v), v, hn::Max(hn::Neg(one), hn::Min(one, v)));
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> Residual(D d, losses::huber /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  return HeldAtOne(d, hn::Sub(z, y));
+}
+
+// r / sqrt(1 + r^2); where r^2 leaves T it is 1.
+template <class D>
+HWY_INLINE hn::Vec<D> Residual(D d, losses::pseudo_huber /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  const auto r = hn::Sub(z, y);
+  const auto root = hn::Sqrt(hn::MulAdd(r, r, hn::Set(d, Lane<D>{1})));
+  const auto far = hn::Gt(hn::Abs(r), hn::Set(d, static_cast<Lane<D>>(1e18F)));
+  return hn::IfThenElse(far, hn::CopySign(hn::Set(d, Lane<D>{1}), r), hn::Div(r, root));
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> Residual(D d, losses::smoothed_hinge /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  const auto room = hn::NegMulAdd(y, z, hn::Set(d, Lane<D>{1}));
+  const auto held = hn::Max(hn::Zero(d), HeldAtOne(d, room));
+  return hn::IfThenElse(hn::IsNaN(z), z, hn::Neg(hn::Mul(y, held)));
+}
+
+// e^u of u = z - log 10 <= 0: below -far less than the smallest normal number.
+template <class D>
+HWY_INLINE hn::Vec<D> PoissonMean(D d, hn::Vec<D> u) {
+  const auto far = hn::Set(d, ExpConstants<Lane<D>>::far);
+  const auto one = hn::Set(d, Lane<D>{1});
+  return hn::Min(one, Exp(d, hn::Max(hn::Neg(far), hn::Min(u, hn::Zero(d)))));
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> Residual(D d, losses::poisson /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  const auto u = hn::Sub(z, hn::Set(d, static_cast<Lane<D>>(losses::poisson::shift)));
+  return hn::IfThenElse(hn::IsNaN(z), z, hn::Sub(PoissonMean(d, u), y));
+}
+
 // f in double, of a loss without a form for vectors.
 template <class D, class Loss>
 HWY_INLINE hn::Vec<D> Value(D d, Loss /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
@@ -139,6 +181,38 @@ HWY_INLINE hn::Vec<D> Value(D d, losses::logistic_capped /*loss*/, hn::Vec<D> z,
   const auto t = hn::Mul(y, z);
   const auto held = hn::NegMulAdd(t, hn::Set(d, 0.5), hn::Set(d, std::numbers::ln2));
   return hn::IfThenElse(hn::Lt(t, hn::Zero(d)), held, Value(d, losses::logistic(), z, y));
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> Value(D d, losses::huber /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  const auto half = hn::Set(d, 0.5), size = hn::Abs(hn::Sub(z, y));
+  const auto near = hn::Mul(hn::Mul(size, size), half);
+  return hn::IfThenElse(hn::Gt(size, hn::Set(d, 1.0)), hn::Sub(size, half), near);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> Value(D d, losses::pseudo_huber /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  const auto one = hn::Set(d, 1.0), size = hn::Abs(hn::Sub(z, y));
+  const auto root = hn::Sqrt(hn::MulAdd(size, size, one));
+  const auto near = hn::Mul(size, hn::Div(size, hn::Add(one, root)));
+  return hn::IfThenElse(hn::Gt(size, hn::Set(d, static_cast<double>(1e18F))), size, near);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> Value(D d, losses::smoothed_hinge /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  const auto half = hn::Set(d, 0.5), one = hn::Set(d, 1.0);
+  const auto room = hn::NegMulAdd(y, z, one), inside = hn::Max(room, hn::Zero(d));
+  const auto near = hn::Mul(hn::Mul(inside, inside), half);
+  const auto f = hn::IfThenElse(hn::Gt(room, one), hn::Sub(room, half), near);
+  return hn::IfThenElse(hn::IsNaN(z), z, f);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> Value(D d, losses::poisson /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  const auto u = hn::Sub(z, hn::Set(d, losses::poisson::shift));
+  const auto beyond = hn::Max(u, hn::Zero(d));
+  const auto f = hn::NegMulAdd(y, u, hn::Add(beyond, PoissonMean(d, u)));
+  return hn::IfThenElse(hn::IsNaN(z), z, f);
 }
 
 // A loss that no kernel was compiled for.
@@ -166,10 +240,33 @@ HWY_INLINE hn::Vec<D> Residual(D d, const Loss* loss, hn::Vec<D> z, hn::Vec<D> y
 
 // visit(loss): a struct of scalar functions, or a Loss*.
 template <class Visit>
-void WithLoss(const LossChoice& loss, const Visit& visit) {
+HWY_INLINE void WithLoss(const LossChoice& loss, const Visit& visit) {
   if (loss.index == kernels::no_loss) return visit(loss.other);
   kernels::with_loss(
       loss.index, [&]<class Compiled>() HWY_ATTR { visit(Compiled()); }, Losses{});
+}
+
+// One of all losses, chosen vector by vector.
+struct AnyLoss {
+  LossChoice choice;
+};
+template <class D>
+HWY_INLINE hn::Vec<D> Residual(D d, const AnyLoss& any, hn::Vec<D> z, hn::Vec<D> y) {
+  auto r = hn::Zero(d);
+  WithLoss(any.choice, [&](const auto& loss) HWY_ATTR { r = Residual(d, loss, z, y); });
+  return r;
+}
+
+// Losses that the kernels with registers to lose are compiled for one by one: what is fitted most.
+// Others take one kernel together, and a jump a vector.
+using OwnKernels = LossList<losses::logistic, losses::logistic_capped>;
+
+// visit(loss): one of OwnKernels, or AnyLoss.
+template <class Visit>
+void WithKernel(const LossChoice& loss, const Visit& visit) {
+  const unsigned own = kernels::index_of_loss(loss.other->name(), OwnKernels{});
+  if (own == kernels::no_loss) return visit(AnyLoss{loss});
+  kernels::with_loss(own, [&]<class Compiled>() HWY_ATTR { visit(Compiled()); }, OwnKernels{});
 }
 
 }  // namespace gibbsite::cpu::HWY_NAMESPACE

@@ -94,7 +94,7 @@ void PanelOf(const PanelGradient<T>& p, const Loss& loss) {
 
 template <class T>
 void PanelGradientOf(const PanelGradient<T>& p) {
-  WithLoss(p.loss, [&](const auto& loss) HWY_ATTR {
+  WithKernel(p.loss, [&](const auto& loss) HWY_ATTR {
     switch (p.width / hn::Lanes(Wide<T>())) {
       case 1:
         return PanelOf<1>(p, loss);

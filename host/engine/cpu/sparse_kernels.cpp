@@ -87,7 +87,7 @@ void SparsePanelOf(const SparsePanelGradient<T>& p, const Loss& loss) {
 
 template <class T>
 void SparsePanelGradientOf(const SparsePanelGradient<T>& p) {
-  WithLoss(p.loss, [&](const auto& loss) HWY_ATTR {
+  WithKernel(p.loss, [&](const auto& loss) HWY_ATTR {
     p.width == hn::Lanes(Wide<T>()) ? SparsePanelOf<1>(p, loss)
                                     : SparsePanelOf<sparse_vectors>(p, loss);
   });

@@ -351,8 +351,7 @@ std::unique_ptr<Engine> make_engine(std::shared_ptr<Device> device, const Rows& 
   const unsigned index = kernels::index_of_loss(loss.name());
   if (index == kernels::no_loss) {
     throw BadInput(fmt::format(
-        "`backend` cuda: the loss '{}' has no kernels; put it in include/gibbsite/model/losses/ or "
-        "use `backend` cpu",
+        "`backend` cuda: has no kernels of the loss {}; use `backend` cpu",
         loss.name()));
   }
   return std::make_unique<CudaEngine>(std::move(device), x, y, loss, index, options);

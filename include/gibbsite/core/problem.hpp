@@ -4,11 +4,18 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace gibbsite {
 
 /// Which data sets count as neighbors (docs/certificate.md).
 enum class Adjacency { replace_one, add_remove };
+
+/// What is to be predicted, and what a row keeps of it as y: -1 or +1; an amount's distance from the
+/// middle of its range in tolerances; a count as a part of the largest one, from 0 to 1.
+enum class LabelKind { two_classes, amount, count };
+/// "two classes", "an amount", "a count".
+std::string_view to_string(LabelKind kind);
 
 /// The space that rows live in; a Schema converts to it.
 struct FeatureSpace {
@@ -18,6 +25,8 @@ struct FeatureSpace {
   /// Norm of a typical row, numbers about the middle of their ranges where there is an intercept: a
   /// guess from public numbers, no bound. 0: unknown.
   double typical_row_norm = 0;
+  LabelKind label = LabelKind::two_classes;
+  double label_bound = 1;  ///< sup |y|
 };
 
 /// Beyond it the noise of d^2 second moments, and their work, outweigh what a private metric gives.
@@ -31,6 +40,7 @@ struct Problem {
   double row_norm = 1.0;          ///< R of the schema
   bool intercept = false;         ///< row norm with the intercept is sqrt(R^2 + 1)
   double typical_row_norm = 0;    ///< of the schema; decides about accuracy alone
+  double label_bound = 1;         ///< sup |y| of the schema; of an amount 1 or more
   std::string loss = "logistic";  ///< name of the loss
   double max_abs_residual = 1.0;  ///< sup |f'|
   double curvature = 0.25;        ///< phi = sup f'' along the linear predictor

@@ -32,6 +32,7 @@ struct IngestCounts {
   std::uint64_t invalid_cells = 0;
   std::uint64_t invalid_labels = 0;   ///< empty or missing, under Invalid::middle
   std::uint64_t unlisted_labels = 0;  ///< neither class of a schema that names both
+  std::uint64_t clamped_labels = 0;   ///< amounts and counts outside their public range
   std::uint64_t clipped_rows = 0;     ///< rows scaled down to row_norm
   std::vector<CellCounts> columns;    ///< [columns of the schema]
 };
@@ -44,7 +45,7 @@ struct Dataset {
   std::vector<float, LeaveUnset<float>> x;
   SparseTable sparse;                       ///< no rows when they are dense, or in files
   std::shared_ptr<const Rows> mapped = {};  ///< [n x d] in the files of a cache; null in memory
-  std::vector<float> y;  ///< [n], -1 or +1; empty when the file had no label column
+  std::vector<float> y;  ///< [n] as LabelKind says; empty when the file had no label column
   IngestCounts counts;
 
   [[nodiscard]] std::uint64_t rows() const;

@@ -34,6 +34,8 @@ struct RowNorms {
 struct RowLimits {
   double norm_squared = 0;  ///< at most; the intercept's 1 is not counted
   bool intercept = false;   ///< the last feature is 1 everywhere
+  LabelKind label = LabelKind::two_classes;
+  double label_bound = 1;  ///< of amounts: |y| is at most that
 };
 /// The first row that breaks them.
 struct RowFault {
@@ -137,7 +139,8 @@ class Engine {
   [[nodiscard]] virtual std::array<double, 4> exact_difference(MatrixView<const double> terms,
                                                                std::span<const double> w) const = 0;
   [[nodiscard]] virtual RowNorms row_norms() const = 0;
-  /// The first row longer than the limit, without its intercept, or with a label other than -1, 1.
+  /// The first row longer than the limit, without its intercept, or with a label that is none of
+  /// its kind (LabelKind).
   [[nodiscard]] virtual std::optional<RowFault> first_fault(const RowLimits& limits) const = 0;
 };
 

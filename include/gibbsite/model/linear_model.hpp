@@ -71,12 +71,13 @@ struct LinearModel {
   std::optional<Intervals> intervals = {};  ///< made on request
 };
 
-/// Coefficients in the units of the original columns, valid for rows that are not scaled down.
+/// Coefficients in the units of the original columns, valid for rows that are not scaled down: of
+/// log-odds, of an amount in its own unit, of the log of a mean count.
 struct OriginalUnits {
   double intercept = 0;
   std::vector<std::pair<std::string, double>> slopes;  ///< per number column, or per level
   bool exact = false;  ///< no row can be clipped, so it holds for every row
 };
-OriginalUnits original_units(const Schema& schema, std::span<const double> theta);
+OriginalUnits original_units(const LinearModel& model, std::span<const double> theta);
 
 }  // namespace gibbsite

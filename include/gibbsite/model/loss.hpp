@@ -20,6 +20,8 @@ class Loss {
  public:
   virtual ~Loss() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
+  /// What it predicts.
+  [[nodiscard]] virtual LabelKind label() const { return LabelKind::two_classes; }
   /// sup |f'(z, y)| over all z and legal y.
   [[nodiscard]] virtual double max_abs_residual() const = 0;
   /// phi = sup f''(z, y).
@@ -27,15 +29,18 @@ class Loss {
   /// c with |f'''(z, y)| <= c f''(z, y): how fast curvature can change (generalized
   /// self-concordance); infinite where it jumps.
   [[nodiscard]] virtual double self_concordance() const = 0;
-  /// P(y = +1) where the mean loss is least at that z: what predicting takes z for. Rises with z.
+  /// Of amounts and counts: the y that is predicted at z. Rises with z.
+  [[nodiscard]] virtual double predicted(double z) const { return z; }
+  /// Of classes: P(y = +1) where the mean loss is least at that z: what predicting takes z for.
+  /// Rises with z.
   [[nodiscard]] virtual double probability(double z) const {
     const double e = std::exp(-std::fabs(z));
     return (z >= 0 ? 1.0 : e) / (1.0 + e);
   }
-  /// How another program gets that probability, where z is no log-odds; else "".
+  /// How another program gets what is predicted, where z is no log-odds; else "".
   [[nodiscard]] virtual std::string_view link_words() const { return ""; }
-  /// Bound on f(0, y) - inf f over legal y.
-  [[nodiscard]] virtual double drop_from_zero() const = 0;
+  /// Bound on f(0, y) - inf f over |y| <= label_bound.
+  [[nodiscard]] virtual double drop_from_zero(double label_bound) const = 0;
   /// Whether f'(., y) has one sign for each legal y.
   [[nodiscard]] virtual bool one_signed() const { return false; }
   /// Sum of f(z[i], y[i]).
@@ -57,7 +62,27 @@ class LossOf final : public Loss {
   [[nodiscard]] double max_abs_residual() const override { return F::max_abs_residual; }
   [[nodiscard]] double curvature() const override { return F::curvature; }
   [[nodiscard]] double self_concordance() const override { return F::self_concordance; }
-  [[nodiscard]] double drop_from_zero() const override { return F::drop_from_zero; }
+  [[nodiscard]] double drop_from_zero(double label_bound) const override {
+    if constexpr (requires { F::drop_from_zero(label_bound); }) {
+      return F::drop_from_zero(label_bound);
+    } else {
+      return F::drop_from_zero;
+    }
+  }
+  [[nodiscard]] LabelKind label() const override {
+    if constexpr (requires { F::label; }) {
+      return F::label;
+    } else {
+      return Loss::label();
+    }
+  }
+  [[nodiscard]] double predicted(double z) const override {
+    if constexpr (requires { F::predicted(z); }) {
+      return F::predicted(z);
+    } else {
+      return Loss::predicted(z);
+    }
+  }
   [[nodiscard]] bool one_signed() const override {
     if constexpr (requires { F::one_signed; }) {
       return F::one_signed;
@@ -99,7 +124,9 @@ class LossOf final : public Loss {
 const Loss& loss_named(std::string_view name);
 /// Names of every loss that was compiled in.
 std::vector<std::string_view> loss_names();
-/// Fills in what a problem holds of its loss: the name and the constants.
+/// Names of those that predict that.
+std::vector<std::string_view> loss_names(LabelKind label);
+/// Fills in what a problem, with its label_bound, holds of its loss: the name and the constants.
 void set_loss(Problem& problem, const Loss& loss);
 
 }  // namespace gibbsite

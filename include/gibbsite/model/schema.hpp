@@ -27,7 +27,7 @@ struct Column {
 /// listed (without `other`), an empty cell where none is `missing`, an empty label.
 /// refuse: the table is refused, which tells about that row (an assumption of the certificate).
 /// middle: a number is the middle of its range, a level is "(other)" or none of the listed ones, a
-/// label the negative class.
+/// label the negative class or the middle of its range (of counts the whole number below it).
 enum class Invalid { refuse, middle };
 
 /// Rows as the model sees them: columns in the schema's order (numbers one feature, categories one
@@ -38,6 +38,10 @@ struct Schema {
   std::string positive;                 ///< its positive class (y = +1); every other is y = -1
   std::string negative;                 ///< name of the other class; empty: "not <positive>"
   bool refuses_unlisted_label = false;  ///< with `negative`: a third class is refused, not y = -1
+  LabelKind label_kind = LabelKind::two_classes;  ///< of others there is no `positive`
+  double label_lo = 0, label_hi = 0;  ///< public range of an amount or a count; labels are clamped
+  /// Of an amount: the unit of y, and of the errors that the losses of amounts count in.
+  double tolerance = 0;
   Invalid invalid = Invalid::refuse;    ///< cells and labels that cannot be read
   char decimal = '.';                   ///< of numbers in text: "." or ","
   double row_norm = 1.0;                ///< R: rows are scaled down to this norm
@@ -47,6 +51,14 @@ struct Schema {
   std::vector<Column> columns;          ///< in the order of the schema file
 
   [[nodiscard]] std::string negative_name() const;
+  /// What y = 0 is in the label's own unit: the middle of an amount's range; else 0.
+  [[nodiscard]] double label_middle() const;
+  /// What y grows by 1 for: an amount's tolerance, the largest count; else 1.
+  [[nodiscard]] double label_unit() const;
+  /// sup |y|, rounded up to a float.
+  [[nodiscard]] float label_bound() const;
+  /// y of a label: clamped to the range, then (value - middle)/unit, rounded to a float.
+  [[nodiscard]] float scaled_label(double value) const;
   /// How a missing cell of the column reads; null: none is missing.
   [[nodiscard]] const std::string* missing_in(const Column& column) const;
   /// Whether this category has a "(missing)" feature: its own `missing` is not a listed level.

@@ -1,0 +1,49 @@
+#pragma once
+// Poisson's loss of a count with its mean held at the largest count N, in units of N: the mean is
+// N q, q = min(e^(z - log 10), 1), and with y = count/N, f = e^u - y u for u = z - log 10 <= 0, its
+// tangent 1 + u - y u beyond (sup |f'| = 1, phi = 1; docs/losses.md). At z = 0 the mean is N/10.
+#include <cmath>
+#include <limits>
+
+#include "gibbsite/core/host_device.hpp"
+#include "gibbsite/core/problem.hpp"
+
+namespace gibbsite::losses {
+
+struct poisson {
+  static constexpr const char* name = "poisson";
+  static constexpr LabelKind label = LabelKind::count;
+  static constexpr double max_abs_residual = 1.0;
+  static constexpr double curvature = 1.0;
+  /// f'' jumps at u = 0.
+  static constexpr double self_concordance = std::numeric_limits<double>::infinity();
+  /// f(0, y) - inf f = 1/10 + y log 10 - y + y log y, convex in y: largest at y = 1. Rounded up.
+  static constexpr double drop_from_zero = 1.4025850929940460;
+  static constexpr double shift = 2.302585092994045684;  // log 10
+
+  template <class Real>
+  GIBBSITE_HD static Real value(Real z, Real y) {
+    using std::exp;  // or that of the Real's own namespace
+    const Real u = z - Real{shift};
+    return u > 0 ? Real{Real{1} + u - y * u} : Real{exp(u) - y * u};
+  }
+  /// min(e^u, 1) - y.
+  template <class Real>
+  GIBBSITE_HD static Real residual(Real z, Real y) {
+    const Real u = z - Real{shift};
+    return (u > 0 ? Real{1} : Real{std::exp(u)}) - y;
+  }
+  /// At u = 0 the curvature of the side that has one.
+  template <class Real>
+  GIBBSITE_HD static Real second(Real z, Real /*y*/) {
+    const Real u = z - Real{shift};
+    return u > 0 ? Real{0} : Real{std::exp(u)};
+  }
+  /// The mean as a part of N.
+  static double predicted(double z) { return z > shift ? 1.0 : std::exp(z - shift); }
+  static constexpr const char* link_words =
+      "z = x . coefficients of the encoded row x; the mean predicted is highest/10 exp(z), at most "
+      "highest";
+};
+
+}  // namespace gibbsite::losses
