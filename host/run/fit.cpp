@@ -63,6 +63,11 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
                     "what keeps `mechanism` whitened from being chosen",
                     name_of(plan.offer().mechanism)));
   }
+  if (options.intervals && !whitened_links(plan.problem.loss)) {
+    throw BadInput(
+        "`intervals`: labels would have to be made anew, and how amounts and counts scatter about "
+        "a prediction is not released; drop it");
+  }
   Guarantee paid;  // found only where it is: a profile's fit takes up to seconds
   if (options.ledger != nullptr) paid = ledger_guarantee(plan);
   require_room(options, key.kind(), paid);
