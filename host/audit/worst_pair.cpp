@@ -11,6 +11,8 @@
 #include "gibbsite/audit/audit.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/losses.hpp"
+#include "run/answers.hpp"
+#include "run/whitened_rule.hpp"
 
 namespace gibbsite {
 namespace {
@@ -87,10 +89,25 @@ double center_distance(const Plan& plan) {
   return aside / p.row_norm * (whole_slope + p.row_norm * (reach.drift + deviations * reach.noise));
 }
 
-Schema schema_of(const AuditShape& shape) {
+// Labels at either end: their slopes point apart.
+struct Ends {
+  float low = -1, high = 1;
+};
+Ends ends_of(const Schema& schema) {
+  if (schema.label_kind == LabelKind::count) return {0, 1};
+  return {-schema.label_bound(), schema.label_bound()};
+}
+
+Schema schema_of(const AuditShape& shape, LabelKind label) {
   Schema out;
   out.label = "label";
-  out.positive = std::string("1");
+  out.label_kind = label;
+  if (label == LabelKind::two_classes) {
+    out.positive = std::string("1");
+  } else {
+    out.label_hi = 4;
+    out.tolerance = label == LabelKind::amount ? 1 : 0;
+  }
   out.row_norm = shape.row_norm;
   for (std::uint64_t j = 0; j < shape.features; ++j) {
     out.columns.push_back({.name = fmt::format("x{}", j + 1), .type = ColumnType::number});
@@ -155,23 +172,27 @@ AuditStatistic by_distances(VectorXd table, VectorXd neighbor) {
 // What k copies of a record add to one answer of `whitened`, in the order of its values.
 class Answered {
  public:
-  Answered(const NoisyAnswer& answer, const LinearModel& released) : answer_(answer) {
-    if (released.link) {
-      P_ = &released.link->metric;
-      clip_ = released.link->clip;
-    }
-  }
+  // P [d x d] row-major, of gradients.
+  Answered(const NoisyAnswer& answer, const std::vector<double>& P, const Loss& loss)
+      : answer_(answer), P_(P), loss_(loss) {}
   [[nodiscard]] VectorXd part_of(const Record& record) const {
     const VectorXd x = record.vector();
     if (answer_.question == "moments") return moments(x);
-    const VectorXd z = times(*P_, x);
+    const VectorXd z = times(P_, x);
     const VectorXd omega =
         Eigen::Map<const VectorXd>(answer_.at.data(), static_cast<Eigen::Index>(answer_.at.size()));
-    const double cap = cap_of(clip_, z.norm());
-    const double slope = 1 / (1 + std::exp(record.y * z.dot(omega)));
-    if (answer_.question == "gradient") return -record.y * std::min(slope, cap) * z;
-    return VectorXd::Constant(1, slope < cap ? slope * (1 - slope) : 0.0);
+    const double logit = z.dot(omega);
+    double slope = 0, curvature = 0;
+    loss_.residuals({&logit, 1}, {&record.y, 1}, {&slope, 1});
+    if (answer_.question == "gradient") {
+      const double cap = cap_of(answer_.clip, z.norm());
+      return std::clamp(slope, -cap, cap) * z;
+    }
+    loss_.curvatures({&logit, 1}, {&record.y, 1}, {&curvature, 1});
+    return VectorXd::Constant(1, std::fabs(slope) < cap_of(clip_, z.norm()) ? curvature : 0.0);
   }
+  // A curvature is of the slopes of the gradient before it.
+  void capped_at(double clip) { clip_ = clip; }
 
  private:
   // P^T x of P [d x d] row-major.
@@ -192,19 +213,52 @@ class Answered {
   }
 
   const NoisyAnswer& answer_;
-  const std::vector<double>* P_ = nullptr;
+  const std::vector<double>& P_;
+  const Loss& loss_;
   double clip_ = 0;
+};
+
+// P of gradients: the released one, or what the rule makes of the moments. Settings that have to do
+// with it are not planted.
+class MetricOf {
+ public:
+  MetricOf(const Plan& plan, const Schema& schema)
+      : settings_(std::get<Whitened>(plan.offer().mechanism)),
+        problem_(plan.problem),
+        who_(plan.budget.neighbors()),
+        middle_(schema.middle()) {}
+  std::vector<double> operator()(const LinearModel& released) const {
+    if (released.link) return released.link->metric;
+    WhitenedRule rule(settings_, problem_, who_, middle_);
+    for (const NoisyAnswer& answer : released.answers) {
+      if (answer.question == "moments")
+        rule.answer_moments(whole_matrix(answer.values, problem_.features), answer.deviation);
+    }
+    const auto& P = rule.metric();
+    return {P.data(), P.data() + P.size()};
+  }
+
+ private:
+  Whitened settings_;
+  Problem problem_;
+  Neighbors who_;
+  std::vector<double> middle_;
 };
 
 // The log ratio of the densities of all answers, f and f' what all rows of the two tables add:
 //   sum over numbers v of (f' - f) (v - (f + f')/2)/sigma^2.
 AuditStatistic by_answers(std::vector<Copies> table, std::vector<Copies> neighbor,
-                          std::vector<Copies> both) {
-  return [table = std::move(table), neighbor = std::move(neighbor), both = std::move(both)](
-             const LinearModel& released, std::span<const double> /*draw*/) {
-    double sum = 0;
+                          std::vector<Copies> both, MetricOf metric) {
+  return [table = std::move(table), neighbor = std::move(neighbor), both = std::move(both),
+          metric = std::move(metric)](const LinearModel& released,
+                                      std::span<const double> /*draw*/) {
+    double sum = 0, clip = 0;
+    const std::vector<double> P = metric(released);
+    const Loss& loss = loss_named(released.loss);
     for (const NoisyAnswer& answer : released.answers) {
-      const Answered asked(answer, released);
+      Answered asked(answer, P, loss);
+      if (answer.question == "gradient") clip = answer.clip;
+      asked.capped_at(clip);
       const auto size = static_cast<Eigen::Index>(answer.values.size());
       const auto part = [&](const std::vector<Copies>& rows) {
         VectorXd out = VectorXd::Zero(size);
@@ -330,8 +384,12 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
   budget.validate();
   require_shape(shape, budget);
   const Mechanism asked = mechanism_named(wishes.mechanism);
-  const Schema schema = schema_of(shape);
-  const bool metric = asks_for_moments(asked);
+  const std::string_view fitted = loss.empty() ? loss_for(wishes.mechanism) : loss;
+  const bool metric = asks_for_moments(asked), answers = wishes.mechanism == Whitened::name;
+  // Of amounts and counts the pair is known for `whitened` alone.
+  const Schema schema =
+      schema_of(shape, answers ? loss_named(fitted).label() : LabelKind::two_classes);
+  const Ends ends = ends_of(schema);
   AuditCase out;
   const auto made = [&](double K) {
     std::vector<double> center;
@@ -339,8 +397,7 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
       center.assign(shape.features, 0);
       center[0] = -K;
     }
-    out.model = glm(loss.empty() ? loss_for(wishes.mechanism) : loss,
-                    {.prior_precision = prior_precision, .center = std::move(center)});
+    out.model = glm(fitted, {.prior_precision = prior_precision, .center = std::move(center)});
     out.plan = plan(out.model.constants(schema, shape.rows), budget, wishes);
   };
   double K = 0;
@@ -355,19 +412,19 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
   const bool replaces = budget.adjacency == Adjacency::replace_one;
   const double R = shape.row_norm, a = metric ? R : R / aside;
   const double b = metric ? 0 : std::sqrt(R * R - a * a);
-  const Record table = record_of(shape, {a, b}, 1);
+  const Record table = record_of(shape, {a, b}, ends.high);
   std::optional<Record> neighbor;
   // In a metric there is no center: the same row, with its other label.
-  if (replaces) neighbor = metric ? record_of(shape, {a, b}, -1) : record_of(shape, {a, -b}, 1);
+  if (replaces)
+    neighbor = metric ? record_of(shape, {a, b}, ends.low) : record_of(shape, {a, -b}, 1);
   out.zeros_left_out = !metric;
-  const bool answers = wishes.mechanism == Whitened::name;
   std::vector<Copies> here{{table, k}}, there, common;
   if (neighbor) there.push_back({*neighbor, k});
   if (answers) {
     // Both labels of every axis, as often: they hold what is fitted near 0, where the pair differs.
     const std::uint64_t places = 2 * shape.features;
     for (std::uint64_t place = 0; place < places; ++place) {
-      Record axis{std::vector<float>(shape.features), place % 2 == 0 ? 1.0F : -1.0F};
+      Record axis{std::vector<float>(shape.features), place % 2 == 0 ? ends.high : ends.low};
       axis.x[place / 2] = table.x[0];
       const std::uint64_t rest = shape.rows - k;
       common.push_back({axis, rest / places + (place < rest % places ? 1 : 0)});
@@ -390,7 +447,8 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
                         : "a row with its whole slope, far from 0";
   }
   if (answers) {
-    out.statistic = by_answers(std::move(here), std::move(there), std::move(common));
+    out.statistic = by_answers(std::move(here), std::move(there), std::move(common),
+                               MetricOf(out.plan, schema));
     return out;
   }
   const VectorXd direction = gradient_direction(table, neighbor);
@@ -431,14 +489,16 @@ AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan) 
   out.model = model;
   out.table = out.neighbor = data;
   out.synthetic = false;
-  const Record record = weakest_record(data);
+  const Ends ends = ends_of(data.schema);
+  Record record = weakest_record(data);
+  record.y = ends.high;
   Record other = record;
-  other.y = -1;
+  other.y = ends.low;
   replace_first(out.table, record);
   replace_first(out.neighbor, other);
   out.pair = table_pair;
   out.statistic = std::holds_alternative<Whitened>(plan.offer().mechanism)
-                      ? by_answers({{record, 1}}, {{other, 1}}, {})
+                      ? by_answers({{record, 1}}, {{other, 1}}, {}, MetricOf(plan, data.schema))
                       : along(gradient_direction(record, other));
   return out;
 }

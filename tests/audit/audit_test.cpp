@@ -224,6 +224,23 @@ TEST(AuditPair, AddRemoveTakesARowAway) {
   }
 }
 
+// Of amounts and counts: the pair comes about as near, and a claim at half its price is found.
+TEST(AuditPair, WhitenedOfAmountsAndCounts) {
+  const Trial& setup = setups().at("whitened");
+  for (const char* loss : {"huber", "pseudo-huber", "poisson"}) {
+    AuditCase at = worst_known_case(setup.shape, setup.budget, {.mechanism = "whitened"}, loss);
+    const AuditResult r = audited(at, options_of("whitened"));
+    EXPECT_FALSE(r.refuted) << loss;
+    if (!support::sanitized) {
+      // Labels of 0 and 1 at a mean of a tenth: slopes 1 apart, not 2.
+      EXPECT_GT(r.reach(), loss == std::string("poisson") ? 0.2 : 0.5) << loss;
+    }
+    if (loss == std::string("poisson")) continue;
+    settings_of<Whitened>(at).query_mu *= 2;
+    expect_refuted(at, "whitened");
+  }
+}
+
 TEST(AuditPair, RowsOfZerosChangeNoBit) {
   const AuditCase at = case_of("path");
   ASSERT_TRUE(at.zeros_left_out);
