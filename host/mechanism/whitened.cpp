@@ -10,6 +10,7 @@
 #include "gibbsite/privacy/gdp.hpp"
 #include "mechanism/moments_question.hpp"
 #include "mechanism/offers.hpp"
+#include "mechanism/whitened_losses.hpp"
 
 namespace gibbsite {
 namespace {
@@ -78,11 +79,6 @@ Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget&
 }
 
 }  // namespace
-
-bool whitened_takes(std::string_view loss) {
-  return whitened_links(loss) || loss == "huber" || loss == "pseudo-huber" || loss == "poisson";
-}
-bool whitened_links(std::string_view loss) { return loss == "logistic"; }
 
 double moment_deviation_up(const Whitened& s, const Neighbors& who, bool second, double clip,
                            double error) {

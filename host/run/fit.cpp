@@ -12,6 +12,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/model/linear_model.hpp"
+#include "mechanism/whitened_losses.hpp"
 #include "run/entering.hpp"
 #include "run/intervals.hpp"
 #include "run/sample.hpp"

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "mechanism/whitened_losses.hpp"
+
 namespace gibbsite {
 namespace {
 

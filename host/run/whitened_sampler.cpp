@@ -13,6 +13,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
+#include "mechanism/whitened_losses.hpp"
 #include "run/answers.hpp"
 #include "run/sampler.hpp"
 #include "run/whitened_rule.hpp"

@@ -9,6 +9,7 @@
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "mechanism/whitened_losses.hpp"
 #include "tests/mechanism/problems.hpp"
 
 namespace gibbsite {

@@ -48,13 +48,6 @@ double gradient_deviation_up(const Whitened& settings, const Neighbors& who, std
 double curvature_deviation_up(const Whitened& settings, const Neighbors& who, double curvature,
                               double error);
 
-/// Whether the rule was found for this loss, and what it predicts is known where gradients are
-/// capped: logistic, huber, pseudo-huber, poisson (docs/whitened.md, "Amounts and counts").
-bool whitened_takes(std::string_view loss);
-/// Whether a model of that loss needs the metric and the clip for its probabilities (a CappedLink):
-/// logistic. What amounts and counts predict follows from z alone.
-bool whitened_links(std::string_view loss);
-
 /// Numbers that are answered in a run: T (d + 1), and d (d + 1)/2 for each question for moments.
 double answered_numbers(const Whitened& settings, std::uint64_t features);
 
