@@ -639,7 +639,8 @@ class _Regressor(_Private):
     def predict(self, X) -> np.ndarray:
         """What is predicted for each row, in the label's own unit and held in its public range
         [rows]."""
-        return np.asarray(self.release_.predict_amounts(self._rows(X)), dtype=np.float64)
+        rows = self._rows(X)
+        return np.asarray(self.release_.predict_amounts(rows), dtype=np.float64)
 
     def score(self, X, y, sample_weight=None) -> float:
         """R², 1 - sum of squared errors over that about the mean of y. Of private rows it is
