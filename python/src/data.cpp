@@ -116,7 +116,8 @@ nb::dict counts_of(const Dataset& data) {
 constexpr const char* array_doc =
     "read_array(X, labels, schema, *, labels_optional=False, n_jobs=None, progress=None)\n\n"
     "A table of numbers: X [n, k] float32 or float64, column j of the schema in column j, strides "
-    "as they come; labels [n] float64, -1 or +1 or the amounts themselves, or None with labels_optional. X is read once and "
+    "as they come; labels [n] float64, -1 or +1 or the amounts themselves, or None with "
+    "labels_optional. X is read once and "
     "not copied. n_jobs: threads, None for all; no bit depends on it. progress(bytes done, in "
     "all).";
 
@@ -246,7 +247,8 @@ void bind_data(nb::module_& m) {
       "table"_a, "schema"_a, nb::kw_only(), "labels"_a = nb::none(), "labels_optional"_a = false,
       "ignore_extra_columns"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
       "Anything with __arrow_c_stream__: pandas, polars, pyarrow (readers too), DuckDB. labels [n] "
-      "float64, -1 or +1 or the amounts themselves, take the place of the label's column. progress(bytes done, 0).");
+      "float64, -1 or +1 or the amounts themselves, take the place of the label's column. "
+      "progress(bytes done, 0).");
   m.def("read_array", &read_numbers<float>, "X"_a.noconvert(), "labels"_a.none(), "schema"_a,
         nb::kw_only(), "labels_optional"_a = false, "n_jobs"_a = nb::none(),
         "progress"_a = nb::none(), array_doc);

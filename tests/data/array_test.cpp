@@ -60,7 +60,8 @@ class Array : public test::DataTest {
         write("x.npy",
               npy(sizeof(T) == 4 ? "<f4" : "<f8", fmt::format("({}, {})", n, cols), bytes_of(x))),
         s,
-        {.label_path = write("y.npy", npy("<f4", fmt::format("({},)", n), bytes_of(labels<float>(n))))});
+        {.label_path =
+             write("y.npy", npy("<f4", fmt::format("({},)", n), bytes_of(labels<float>(n))))});
   }
   /// Whatever strides: C order, rows with room between, F order, from the end on, not aligned.
   template <class T>
