@@ -112,6 +112,18 @@ class ArrowValues {
   }
   [[nodiscard]] bool any_null(std::int64_t first, std::int64_t count) const;
 
+  /// The values from i on as they lie, where that is as floats or doubles (T) in memory aligned for
+  /// them; else null.
+  template <class T>
+  [[nodiscard]] const T* lying(std::int64_t i) const {
+    constexpr auto kind =
+        sizeof(T) == sizeof(float) ? ArrowType::Kind::float32 : ArrowType::Kind::float64;
+    if (type_.kind != kind || data_ == nullptr ||
+        reinterpret_cast<std::uintptr_t>(data_) % alignof(T) != 0)
+      return nullptr;
+    return reinterpret_cast<const T*>(data_) + offset_ + i;
+  }
+
   /// f(get) where get(i) is the value: bool, an integer of 64 bits, double or string_view. Of text
   /// it throws MalformedArrow where it lies nowhere.
   template <class F>
