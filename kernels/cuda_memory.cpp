@@ -48,6 +48,7 @@ void require_on_device(int device, const void* data) {
         status != cudaSuccess ? fmt::format("CUDA finds none here ({})", cudaGetErrorString(status))
                               : fmt::format("CUDA finds {} here", devices)));
   }
+  if (data == nullptr) return;
   const Chosen chosen(device);
   cudaPointerAttributes is{};
   require(cudaPointerGetAttributes(&is, data), "asking where it lies");

@@ -26,7 +26,7 @@ std::unique_ptr<RemoteMemory> open_device_memory(int device, const void* data) {
   if (!cuda::compiled()) {
     throw NotCompiled(
         "the array is on a GPU, and this build is without CUDA; give a copy in the host's memory, "
-        "array.get() or array.cpu(), or build with GIBBSITE_CUDA=ON");
+        "array.get() or array.cpu(), or build with CUDA: GIBBSITE_CUDA=ON pip install .");
   }
   cuda::require_on_device(device, data);
   return std::make_unique<DeviceMemory>(device);

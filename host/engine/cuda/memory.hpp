@@ -4,8 +4,8 @@
 
 namespace gibbsite::cuda {
 
-/// Throws NoDevice where there is no card of this number, CudaError where `data` is not in its
-/// memory, or managed.
+/// Throws NoDevice where there is no card of this number, CudaError where `data`, if
+/// any, is neither in its memory nor managed.
 void require_on_device(int device, const void* data);
 
 /// RemoteMemory::copy from that card; returns when it is done. Throws CudaError.
