@@ -55,18 +55,17 @@ class Stream {
  public:
   Stream(ArrowArrayStream& stream, std::string source)
       : stream_(stream), source_(std::move(source)) {
-    if (stream_.release == nullptr || stream_.get_schema == nullptr || stream_.get_next == nullptr)
-      fail("the stream was consumed already, or is none; make another");
+    if (stream_.release != nullptr && stream_.get_schema != nullptr && stream_.get_next != nullptr)
+      return;
+    release();
+    fail("the stream was consumed already, or is none; make another");
   }
-  ~Stream() {
-    if (stream_.release != nullptr) stream_.release(&stream_);
-    stream_.release = nullptr;
-  }
+  ~Stream() { release(); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   void get_schema(ArrowSchema& out) {
-    check(stream_.get_schema(&stream_, &out));
+    check(stream_.get_schema(&stream_, &out), out);
     if (out.release == nullptr) malformed({"no schema"});
     if (out.n_children < 0 || (out.n_children > 0 && out.children == nullptr))
       malformed({"columns that are not there"});
@@ -77,7 +76,7 @@ class Stream {
   }
   /// False after the last one.
   bool get_next(ArrowArray& out) {
-    check(stream_.get_next(&stream_, &out));
+    check(stream_.get_next(&stream_, &out), out);
     return out.release != nullptr;
   }
   [[noreturn]] void malformed(const MalformedArrow& error) const {
@@ -85,9 +84,15 @@ class Stream {
   }
 
  private:
+  void release() {
+    if (stream_.release != nullptr) stream_.release(&stream_);
+    stream_.release = nullptr;
+  }
   [[noreturn]] void fail(const std::string& what) const { throw BadInput(source_ + ": " + what); }
-  void check(int error) const {
+  template <class Struct>
+  void check(int error, Struct& out) const {
     if (error == 0) return;
+    out.release = nullptr;  // after an error nothing was handed over, whatever lies there
     const char* const said =
         stream_.get_last_error != nullptr ? stream_.get_last_error(&stream_) : nullptr;
     fail(fmt::format(
@@ -180,12 +185,26 @@ struct Field {
   std::optional<ArrowType> listed;  // dictionary: of what the indices are of
 };
 
-/// Its values in one batch.
+/// f(), with the column's name in what it throws.
+template <class F>
+decltype(auto) of_column(const std::string& name, const F& f) {
+  try {
+    return f();
+  } catch (const MalformedArrow& error) {
+    throw MalformedArrow{fmt::format("column {}: {}", gibbsite::quoted(name), error.what)};
+  }
+}
+
+/// Its values in one batch, whose rows are [first, last).
 struct Part {
-  Part(const Field& field, const ArrowArray& array) : values(field.type, array) {
+  Part(const Field& field, const ArrowArray& array, std::int64_t first, std::int64_t last)
+      : values(field.type, array, last, field.listed.has_value()) {
+    values.require_nulls(array, first, last);
     if (!field.listed) return;
-    if (array.dictionary == nullptr) throw MalformedArrow{"indices without a dictionary"};
-    dictionary.emplace(*field.listed, *array.dictionary);
+    dictionary.emplace(*field.listed, *array.dictionary, array.dictionary->length, false);
+    // What is kept costs no more than the batch does.
+    may_keep = dictionary->length() <= 4 * std::min(last - first, std::int64_t{1} << 20) + 1024;
+    if (!may_keep) return;
     kept.resize(static_cast<std::size_t>(dictionary->length()));
     is_kept.resize(kept.size());
   }
@@ -202,6 +221,7 @@ struct Part {
 
   ArrowValues values;
   std::optional<ArrowValues> dictionary;
+  bool may_keep = false;
   std::vector<CellEncoder::Kept> kept;  // of a dictionary's values, once they were met
   std::vector<unsigned char> is_kept;
 };
@@ -327,23 +347,15 @@ class ArrowReader {
       if (targets[j].encoding == nullptr && !targets[j].is_label) continue;
       const ArrowSchema& column = *schema.children[j];
       Field field{static_cast<std::int64_t>(j), names[j], targets[j], {}, {}};
-      field.type = readable(column, names[j]);
-      if (column.dictionary != nullptr) {
-        if (field.type.kind < ArrowType::Kind::int8 || field.type.kind > ArrowType::Kind::uint64)
-          throw MalformedArrow{"indices of a dictionary that are no integers"};
-        if (column.dictionary->dictionary != nullptr)
-          rows_.fail(fmt::format("column {}: a dictionary of dictionaries; give it decoded",
-                                 gibbsite::quoted(names[j])));
-        field.listed = readable(*column.dictionary, names[j]);
-      }
+      of_column(names[j], [&] { set_types(column, field); });
       const ArrowType& values = field.listed ? *field.listed : field.type;
+      row_bytes_ += static_cast<std::uint64_t>(std::max(field.type.bytes, 1));
       if (field.target.is_label) {
         if (values.kind == ArrowType::Kind::boolean)
           require_word(names[j]);
         else if (values.is_number())
           rows_.compare_labels_as_numbers();
       } else {
-        row_bytes_ += static_cast<std::uint64_t>(std::max(field.type.bytes, 1));
         used_.push_back(*field.target.encoding);
       }
       fields_.push_back(std::move(field));
@@ -407,6 +419,17 @@ class ArrowReader {
                     gibbsite::quoted(name), gibbsite::quoted(schema_.positive)));
   }
 
+  void set_types(const ArrowSchema& column, Field& field) const {
+    field.type = readable(column, field.name);
+    if (column.dictionary == nullptr) return;
+    if (field.type.kind < ArrowType::Kind::int8 || field.type.kind > ArrowType::Kind::uint64)
+      throw MalformedArrow{"indices of a dictionary that are no integers"};
+    if (column.dictionary->dictionary != nullptr)
+      rows_.fail(fmt::format("column {}: a dictionary of dictionaries; give it decoded",
+                             gibbsite::quoted(field.name)));
+    field.listed = readable(*column.dictionary, field.name);
+  }
+
   ArrowType readable(const ArrowSchema& column, const std::string& name) const {
     ArrowType type = arrow_type(column);
     if (type.kind == ArrowType::Kind::refused)
@@ -418,29 +441,26 @@ class ArrowReader {
     require_shape(batch);
     if (batch.n_children != children_)
       throw MalformedArrow{"a batch that has not the columns of the table"};
+    if (batch.n_buffers > 1 || batch.dictionary != nullptr)
+      throw MalformedArrow{"a batch that is no struct of columns"};
     const std::int64_t last = batch.offset + batch.length;
+    whole_ = batch.n_buffers > 0 ? static_cast<const unsigned char*>(batch.buffers[0]) : nullptr;
+    if (batch.null_count > 0 && whole_ == nullptr)
+      throw MalformedArrow{"nulls without a buffer that says which"};
     std::vector<Part> parts;
     parts.reserve(fields_.size());
     for (const Field& field : fields_) {
-      try {
+      of_column(field.name, [&] {
         const ArrowArray* const child = batch.children[field.child];
         if (child == nullptr) throw MalformedArrow{"it is not there"};
-        parts.emplace_back(field, *child);
-        if (parts.back().values.length() < last)
-          throw MalformedArrow{"it is shorter than its batch"};
-      } catch (const MalformedArrow& error) {
-        throw MalformedArrow{
-            fmt::format("column {}: {}", gibbsite::quoted(field.name), error.what)};
-      }
+        parts.emplace_back(field, *child, batch.offset, last);
+      });
     }
+    require_nulls(batch, whole_, batch.offset, last);
+    if (batch.null_count == 0) whole_ = nullptr;
     const auto count = static_cast<std::uint64_t>(batch.length);
     if (!labels_.empty() && row_ + count > labels_.size()) wrong_labels(row_ + count);
     rows_.expect(std::max<std::uint64_t>({options_.expected_rows, labels_.size(), row_ + count}));
-    whole_ = nullptr;
-    if (batch.null_count != 0 && batch.n_buffers > 0)
-      whole_ = static_cast<const unsigned char*>(batch.buffers[0]);
-    if (batch.null_count > 0 && whole_ == nullptr)
-      throw MalformedArrow{"nulls without a buffer that says which"};
     ++batch_;
     std::int64_t at = batch.offset;
     while (at < last) {
@@ -448,7 +468,7 @@ class ArrowReader {
       at += shared > 0 ? shared : read_block(parts, at, last - at);
       report(false);
     }
-    report(batch.length == 0);
+    report(true);  // of a producer that is slow too
   }
 
   [[noreturn]] void wrong_labels(std::uint64_t rows) const {
@@ -705,8 +725,10 @@ class ArrowReader {
       if (fields_[f].target.is_label) continue;
       std::size_t row = 0;
       try {
-        fill(*cells_, f, parts[f], at, good, block_.data() + fields_[f].target.encoding->slot,
-             used_.size(), row);
+        of_column(fields_[f].name, [&] {
+          fill(*cells_, f, parts[f], at, good, block_.data() + fields_[f].target.encoding->slot,
+               used_.size(), row);
+        });
       } catch (const BadInput&) {
         good = row;
         refusal = std::current_exception();
@@ -782,6 +804,10 @@ class ArrowReader {
   static CellEncoder::Entry listed(Cells& cells, const Encoding& e, Part& part,
                                    std::int64_t index) {
     const auto k = static_cast<std::size_t>(index);
+    if (!part.may_keep) {
+      set_listed(cells, e, part, index);
+      return cells.rows.entry(e);
+    }
     if (part.is_kept[k] != 0) {
       cells.rows.count_again(e, part.kept[k]);
     } else {
@@ -810,10 +836,12 @@ class ArrowReader {
       return;
     }
     const Part& part = parts[label_];
-    if (part.dictionary) return each([&](std::int64_t i) { set_label(part, i); });
-    part.values.visit([&](const auto& get) {
-      each([&](std::int64_t i) {
-        is_null(part, i) ? rows_.set_label(std::string_view()) : cells_->set.set_label(get(i));
+    of_column(fields_[label_].name, [&] {
+      if (part.dictionary) return each([&](std::int64_t i) { set_label(part, i); });
+      part.values.visit([&](const auto& get) {
+        each([&](std::int64_t i) {
+          is_null(part, i) ? rows_.set_label(std::string_view()) : cells_->set.set_label(get(i));
+        });
       });
     });
   }
@@ -829,24 +857,19 @@ class ArrowReader {
 
   // A row cell by cell, in the table's order.
   void refuse(const std::vector<Part>& parts, std::int64_t i) {
-    for (std::size_t f = 0; f < fields_.size(); ++f) {
-      const Part& part = parts[f];
-      if (fields_[f].target.is_label) {
-        set_label(part, i);
-        continue;
-      }
-      const Encoding& e = *fields_[f].target.encoding;
-      if (is_null(part, i)) {
-        rows_.set_null(e);
-        continue;
-      }
-      part.values.visit([&](const auto& get) {
-        if (part.dictionary)
-          set_listed(*cells_, e, part, part.index(get(i)));
-        else
-          cells_->set.set(e, get(i));
-      });
-    }
+    for (std::size_t f = 0; f < fields_.size(); ++f)
+      of_column(fields_[f].name, [&] { set_cell(fields_[f], parts[f], i); });
+  }
+  void set_cell(const Field& field, const Part& part, std::int64_t i) {
+    if (field.target.is_label) return set_label(part, i);
+    const Encoding& e = *field.target.encoding;
+    if (is_null(part, i)) return rows_.set_null(e);
+    part.values.visit([&](const auto& get) {
+      if (part.dictionary)
+        set_listed(*cells_, e, part, part.index(get(i)));
+      else
+        cells_->set.set(e, get(i));
+    });
   }
 
   void report(bool now) { report(bytes_, now); }
