@@ -416,7 +416,7 @@ TEST_F(Arrow, NullLabelsAreMissing) {
 
 TEST_F(Arrow, LabelsMayComeBeside) {
   const ArrowColumn a = arrow_numbers<double>("a", "g", {1.0, 2.0, 3.0});
-  const std::vector<float> labels = {1, -1, 1};
+  const std::vector<double> labels = {1, -1, 1};
   const Dataset data = read({a}, number, {}, labels);
   EXPECT_EQ(data.y, labels);
   expect_same(data, read({a, arrow_nulls("y", 3)}, number, {}, labels));  // not looked at
