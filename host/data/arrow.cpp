@@ -288,10 +288,12 @@ class ArrowReader {
       }
       const ArrowType& values = field.listed ? *field.listed : field.type;
       if (field.target.is_label) {
-        if (values.kind == ArrowType::Kind::boolean)
+        if (values.kind == ArrowType::Kind::boolean) {
+          if (schema_.label_kind != LabelKind::two_classes) no_number(names[j]);
           require_word(names[j]);
-        else if (values.is_number())
+        } else if (values.is_number()) {
           rows_.compare_labels_as_numbers();
+        }
       } else {
         row_bytes_ += static_cast<std::uint64_t>(std::max(field.type.bytes, 1));
         all_numbers_ = all_numbers_ && field.target.encoding->type == ColumnType::number &&
@@ -305,6 +307,13 @@ class ArrowReader {
     if (used_.empty() || !all_numbers_) return;
     blocks_.emplace(rows_, NumberRows(schema_, in_order()), used_.size() * sizeof(double),
                     options_.threads);
+  }
+
+  [[noreturn]] void no_number(const std::string& name) const {
+    rows_.fail(fmt::format(
+        "label column {} is of type bool and the schema's label is {}; give a column of numbers, "
+        "or name the class in `positive` in place of `range`",
+        gibbsite::quoted(name), to_string(schema_.label_kind)));
   }
 
   // Bools have no other words: under any other every label would be of the negative class.
