@@ -95,7 +95,8 @@ Problem problem_from_json(const json& object) {
   c.row_norm = number_field(object, "row_norm", source);
   c.intercept = flag_field(object, "intercept", source);
   const Loss& loss = loss_named(text_field(object, "loss", source));
-  if (loss.label() == LabelKind::amount) c.label_bound = number_field(object, "label_bound", source);
+  if (loss.label() == LabelKind::amount)
+    c.label_bound = number_field(object, "label_bound", source);
   set_loss(c, loss);
   if (object.contains("center_norm")) {
     c.center_norm = number_field(object, "center_norm", source);

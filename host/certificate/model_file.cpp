@@ -101,9 +101,10 @@ LinearModel model_from_json(const json& model, const std::string& source) {
   const Loss& loss = loss_named(out.loss);  // throws when this program does not know it
   out.schema = schema_from_json(field(model, "preprocessing", source), source);
   if (loss.label() != out.schema.label_kind) {
-    throw BadInput(fmt::format("{}: loss: predicts {}, and the schema's label is {}; use the file as "
-                               "written",
-                               source, to_string(loss.label()), to_string(out.schema.label_kind)));
+    throw BadInput(
+        fmt::format("{}: loss: predicts {}, and the schema's label is {}; use the file as "
+                    "written",
+                    source, to_string(loss.label()), to_string(out.schema.label_kind)));
   }
   const json& coefficients = field(model, "coefficients", source);
   const std::size_t d = out.schema.features();

@@ -99,8 +99,9 @@ Column column_from_json(const json& object, const std::string& source) {
 // What the sum of intercept and slopes is.
 std::string sum_words(const LinearModel& model, bool linked) {
   const Loss& loss = loss_named(model.loss);
-  if (loss.label() == LabelKind::amount) return "the amount predicted";
-  if (loss.label() == LabelKind::count) return "the log of the mean predicted, held at the highest,";
+  if (loss.label() == LabelKind::amount) return "the amount predicted, held in its range,";
+  if (loss.label() == LabelKind::count)
+    return "the log of the mean predicted, held at the highest,";
   return linked ? "z of link" : "log-odds";
 }
 
@@ -255,12 +256,12 @@ json schema_json(const Schema& schema) {
   json columns = json::array();
   for (const Column& column : schema.columns) columns.push_back(column_json(column));
   json out = {{"label", schema.label},
-          {"invalid", schema.invalid == Invalid::middle ? "middle" : "refuse"},
-          {"decimal", std::string(1, schema.decimal)},
-          {"row_norm", schema.row_norm},
-          {"intercept", schema.intercept},
-          {"missing", schema.has_missing ? json(schema.missing) : json(nullptr)},
-          {"columns", columns}};
+              {"invalid", schema.invalid == Invalid::middle ? "middle" : "refuse"},
+              {"decimal", std::string(1, schema.decimal)},
+              {"row_norm", schema.row_norm},
+              {"intercept", schema.intercept},
+              {"missing", schema.has_missing ? json(schema.missing) : json(nullptr)},
+              {"columns", columns}};
   out.update(label_json(schema));
   return out;
 }
@@ -293,8 +294,7 @@ json model_json(const LinearModel& model) {
   const json link =
       model.link ? link_json(*model.link, model.schema.features()) : loss_link_json(model);
   json units = json::array();
-  for (const auto& draw : model.draws)
-    units.push_back(units_json(model, draw, !link.is_null()));
+  for (const auto& draw : model.draws) units.push_back(units_json(model, draw, !link.is_null()));
   json out = {{"loss", model.loss},
               {"features", model.schema.feature_names()},
               {"coefficients", one ? json(model.draws[0]) : json(model.draws)},

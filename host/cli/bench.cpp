@@ -131,8 +131,8 @@ struct BenchCommand {
       plan_for(domain, data.rows());
       rows = shape_of(domain, constants.rows);
     } else {
-      plan_for(shape.space(), shape.rows.value_or(0));
-      rows = dense_shape(shape.space(), constants.rows);
+      plan_for(shape.space(plan.model), shape.rows.value_or(0));
+      rows = dense_shape(shape.space(plan.model), constants.rows);
     }
     constants.validate();
 

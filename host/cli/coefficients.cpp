@@ -96,14 +96,22 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   const auto& intervals = model.intervals;
   const Lines lines(model.schema, intervals.has_value());
   const std::vector<std::string>& names = lines.names();
-  const bool log_odds = loss_named(model.loss).link_words().empty();
-  const std::vector<double> theta = lines.numbers(model.draws.front());
+  const LabelKind label = model.schema.label_kind;
+  // Where they are powers of something, of odds or of a mean, what they multiply it by.
+  const bool multiplies = label == LabelKind::count || loss_named(model.loss).link_words().empty();
+  const double unit = label == LabelKind::amount ? model.schema.label_unit() : 1;
+  const auto in_units = [&](Numbers of) {
+    std::vector<double> out = lines.numbers(of);
+    for (double& number : out) number *= unit;
+    return out;
+  };
+  const std::vector<double> theta = in_units(model.draws.front());
   const auto deviation = coefficient_noise_up(certificate.mechanism, certificate.problem);
   const bool bounded = deviation || intervals;
-  std::vector<double> noise(theta.size(), two_sided_95 * deviation.value_or(0));
+  std::vector<double> noise(theta.size(), two_sided_95 * unit * deviation.value_or(0));
   if (intervals) {
     Intervals of_lines;
-    for (const auto& error : intervals->errors) of_lines.errors.push_back(lines.numbers(error));
+    for (const auto& error : intervals->errors) of_lines.errors.push_back(in_units(error));
     for (std::size_t j = 0; j < noise.size(); ++j) noise[j] = of_lines.half_width(j);
   }
   const auto is_inside = [&](std::size_t j) { return bounded && std::fabs(theta[j]) <= noise[j]; };
@@ -126,10 +134,14 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   std::size_t inside = 0;
   for (std::size_t j = 0; j < theta.size(); ++j) inside += is_inside(j) ? 1U : 0U;
   for (const std::size_t j : order) {
-    cells.push_back({names[j], fmt::format("{:+.4f}", theta[j])});
-    if (bounded) cells.back().push_back(fmt::format("± {:.4f}", noise[j]));
-    if (log_odds) cells.back().push_back(fmt::format("×{:.3g}", std::exp(theta[j])));
-    if (log_odds && intervals) {
+    const bool amount = label == LabelKind::amount;
+    cells.push_back(
+        {names[j], amount ? fmt::format("{:+.5g}", theta[j]) : fmt::format("{:+.4f}", theta[j])});
+    if (bounded)
+      cells.back().push_back(amount ? fmt::format("± {:.5g}", noise[j])
+                                    : fmt::format("± {:.4f}", noise[j]));
+    if (multiplies) cells.back().push_back(fmt::format("×{:.3g}", std::exp(theta[j])));
+    if (multiplies && intervals) {
       cells.back().push_back(fmt::format("{:.3g} to {:.3g}", std::exp(theta[j] - noise[j]),
                                          std::exp(theta[j] + noise[j])));
     }
@@ -137,12 +149,20 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
     cells.back().push_back(bar(theta[j], largest));
   }
   std::string out = fmt::format(
-      "Coefficients{}{}{}: above 0 speaks for {} = {}\n",
-      log_odds ? " and what they multiply the odds by" : "",
+      "Coefficients{}{}{}: {}\n",
+      multiplies ? fmt::format(" and what they multiply {} by",
+                               label == LabelKind::count ? "the mean" : "the odds")
+                 : "",
       model.draws.size() == 1 ? "" : ", of the first draw",
       all ? ""
           : fmt::format(" (the {} {} of {})", most, intervals ? "surest" : "largest", theta.size()),
-      shown(model.schema.label), shown(model.schema.positive));
+      label == LabelKind::amount
+          ? fmt::format("a prediction of {} is {:.6g} plus what they add",
+                        shown(model.schema.label), model.schema.label_middle())
+      : label == LabelKind::count
+          ? fmt::format("above 0 speaks for more {}", shown(model.schema.label))
+          : fmt::format("above 0 speaks for {} = {}", shown(model.schema.label),
+                        shown(model.schema.positive)));
   std::istringstream rows(table(cells));
   std::string line;
   for (std::size_t i = 0; std::getline(rows, line); ++i) {

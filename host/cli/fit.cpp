@@ -62,8 +62,7 @@ std::string ingest_report(const Dataset& data, bool verbose) {
       data.schema.label_kind == LabelKind::two_classes
           ? fmt::format("unreadable, {} of neither class", counts.unlisted_labels)
           : fmt::format("unreadable, {} clamped to their range", counts.clamped_labels),
-      counts.clipped_rows, data.bytes_per_row(),
-      data.mapped != nullptr ? "on disk" : "in memory",
+      counts.clipped_rows, data.bytes_per_row(), data.mapped != nullptr ? "on disk" : "in memory",
       data.view().is_sparse() ? "entries that are not zero" : "dense");
   if (!verbose) return out;
   std::vector<std::size_t> changed;
@@ -376,10 +375,14 @@ struct FitCommand {
   [[nodiscard]] std::string report(const Release& model) const {
     return fmt::format(
         "\n{}\n{}Written: {}; next:\n"
-        "  gibbsite predict --model {} --data NEW.csv --{}\n"
+        "  gibbsite predict --model {} --data NEW.csv{}\n"
         "  gibbsite verify {}\n",
         in_words(model.certificate()), coefficient_report(model.model(), model.certificate()), out,
-        out, model.model().intervals ? "intervals" : "probabilities", out);
+        out,
+        model.model().intervals                                     ? " --intervals"
+        : model.model().schema.label_kind == LabelKind::two_classes ? " --probabilities"
+                                                                    : "",
+        out);
   }
 };
 

@@ -183,7 +183,8 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
   add_number(app, "--prior-precision", prior_precision,
              "precision m of the prior; chosen from public numbers when absent");
   app.add_option("--model", model,
-                 fmt::format("{}; of one --column: bernoulli, categorical, rate, waiting, mean",
+                 fmt::format("{}; default: logistic, huber or poisson, by the schema's label; of "
+                             "one --column: bernoulli, categorical, rate, waiting, mean",
                              fmt::join(loss_names(), ", ")))
       ->type_name("NAME");
   add_number(
@@ -231,7 +232,9 @@ Wishes PlanArguments::wishes() const {
   if (family_named(model)) {
     throw BadInput(fmt::format("--model {}: is for fit and plan; leave it out", model));
   }
-  static_cast<void>(loss_of_chains(request()));
+  const bool known = std::ranges::count(loss_names(), model) > 0;
+  static_cast<void>(
+      loss_of_chains(request(), known ? loss_named(model).label() : LabelKind::two_classes));
   Wishes out;
   if (mechanism != "auto") static_cast<void>(mechanism_named(mechanism));
   out.mechanism = mechanism;
@@ -311,9 +314,14 @@ bool ShapeArguments::of_table(const PlanArguments& plan) const {
   return false;
 }
 
-FeatureSpace ShapeArguments::space() const {
+FeatureSpace ShapeArguments::space(const std::string& model) const {
   require_finite_positive(*row_norm, "--row-norm");
-  return {*features + (intercept ? 1 : 0), *row_norm, intercept};
+  FeatureSpace out{
+      .features = *features + (intercept ? 1 : 0), .row_norm = *row_norm, .intercept = intercept};
+  if (model != "auto") out.label = loss_named(model).label();
+  // Of a schema that does not say how far off is far.
+  if (out.label == LabelKind::amount) out.label_bound = 5;
+  return out;
 }
 
 }  // namespace gibbsite::cli

@@ -69,8 +69,7 @@ struct PlanArguments {
   std::optional<double> epsilon, delta, prior_precision, tv, step_size, loss_cap, ball;
   std::optional<std::uint64_t> iterations, rows_cap, rows_per_person, draws;
   bool padded = false;
-  std::string model = "logistic", mechanism = "auto", calibration = "gdp",
-              adjacency = "replace-one";
+  std::string model = "auto", mechanism = "auto", calibration = "gdp", adjacency = "replace-one";
 
   /// `budget_needed`: whether a command makes sense without --epsilon and --delta. `epsilons`:
   /// where several may be given, with commas between; `epsilon` is not filled in then.
@@ -110,8 +109,8 @@ struct ShapeArguments {
   /// Whether it is a table. Throws BadInput when it is neither, both or half of one; under
   /// --rows-cap the shape needs no --rows.
   [[nodiscard]] bool of_table(const PlanArguments& plan) const;
-  /// Of a shape that is no table.
-  [[nodiscard]] FeatureSpace space() const;
+  /// Of a shape that is no table, for a loss of that name.
+  [[nodiscard]] FeatureSpace space(const std::string& model) const;
 };
 
 }  // namespace gibbsite::cli

@@ -40,7 +40,7 @@ struct PlanCommand {
     const auto backend = make_backend("auto");
     std::optional<Schema> domain;
     if (shape.of_table(plan)) domain = read_schema(shape.schema);
-    const FeatureSpace space = domain ? FeatureSpace(*domain) : shape.space();
+    const FeatureSpace space = domain ? FeatureSpace(*domain) : shape.space(plan.model);
     const std::uint64_t rows =
         domain ? shape.table.read(*domain, {}).rows() : shape.rows.value_or(0);
     std::vector<Plan> plans;

@@ -20,6 +20,7 @@ namespace {
 struct PredictCommand {
   TableArguments table;
   std::string model, out;
+  std::optional<double> threshold;
   bool probabilities = false, intervals = false, force = false;
 
   void run() const {
@@ -30,10 +31,18 @@ struct PredictCommand {
     if (intervals && !linear.intervals) {
       throw BadInput(model + ": holds no intervals; fit with --intervals");
     }
+    const bool of_amounts = linear.schema.label_kind != LabelKind::two_classes;
+    if (of_amounts && (probabilities || threshold)) {
+      throw BadInput(fmt::format("{}: {} predicts {} and no class; leave it out",
+                                 probabilities ? "--probabilities" : "--threshold", model,
+                                 to_string(linear.schema.label_kind)));
+    }
+    if (threshold) require_between(*threshold, 0, 1, "--threshold");
     const Dataset data = table.read(linear.schema, {.labels = ReadOptions::Labels::optional,
                                                     .ignore_extra_columns = true,
                                                     .label_path = {},
                                                     .progress = {}});
+    if (of_amounts) return write(amounts(predict_amounts(linear, data.view())));
     const std::vector<double> positive = predict_probabilities(linear, data.view());
     std::vector<ProbabilityInterval> around;
     if (intervals) around = predict_intervals(linear, data.view());
@@ -49,11 +58,23 @@ struct PredictCommand {
     fmt::format_to(end, "prediction{}{}\n", with_probability ? ",probability" : "",
                    intervals ? ",low,high" : "");
     for (std::size_t i = 0; i < positive.size(); ++i) {
-      fmt::format_to(end, "{}", names[positive[i] >= 0.5 ? 1 : 0]);
+      fmt::format_to(end, "{}", names[positive[i] >= threshold.value_or(0.5) ? 1 : 0]);
       if (with_probability) fmt::format_to(end, ",{:.6g}", positive[i]);
       if (intervals) fmt::format_to(end, ",{:.6g},{:.6g}", around[i].low, around[i].high);
       text.push_back('\n');
     }
+    write(text);
+  }
+
+  static fmt::memory_buffer amounts(const std::vector<double>& predicted) {
+    fmt::memory_buffer text;
+    const auto end = std::back_inserter(text);
+    fmt::format_to(end, "prediction\n");
+    for (const double amount : predicted) fmt::format_to(end, "{:.8g}\n", amount);
+    return text;
+  }
+
+  void write(const fmt::memory_buffer& text) const {
     if (out.empty()) {
       std::fwrite(text.data(), 1, text.size(), stdout);
     } else {
@@ -73,6 +94,8 @@ void define_predict(CLI::App& app) {
   app.add_option("--out", command->out, "CSV to write; standard output when absent")
       ->type_name("FILE");
   add_force(app, command->force);
+  add_number(app, "--threshold", command->threshold,
+             "least probability for which the positive class is predicted; default 0.5");
   app.add_flag("--probabilities", command->probabilities,
                "add the probability of the positive class");
   app.add_flag(
@@ -82,7 +105,7 @@ void define_predict(CLI::App& app) {
 }
 
 const Register predict_command{
-    {3, "predict", "Predict the class of every row of a table",
+    {3, "predict", "Predict the class, amount or count of every row of a table",
      "gibbsite predict --model model.json --data new.csv --out predictions.csv "
      "--probabilities",
      define_predict}};

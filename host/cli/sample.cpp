@@ -1,5 +1,6 @@
 // Draws from the posterior for people who may see the table: nothing here is private or certified.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <fstream>
@@ -12,9 +13,11 @@
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/model/model.hpp"
 #include "gibbsite/posterior/draws_file.hpp"
 #include "gibbsite/posterior/posterior.hpp"
 #include "gibbsite/posterior/verdict.hpp"
+#include "gibbsite/run/model_request.hpp"
 #include "gibbsite/version.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"
@@ -75,7 +78,8 @@ std::string advised(const Verdict& verdict) {
 
 struct SampleCommand {
   TableArguments table;
-  std::string schema, out, start, scales, sampler = "hmc", metric = "auto", backend = "auto";
+  std::string schema, out, start, scales, model = "auto", sampler = "hmc", metric = "auto",
+                                          backend = "auto";
   std::optional<double> beta, prior_precision, target_acceptance, tv;
   std::optional<std::uint64_t> chains, draws, warm_up, thinning, seed;
   std::vector<std::string> plotted;
@@ -89,6 +93,8 @@ struct SampleCommand {
     NewFolder::require_free(out);
     const Schema domain = read_schema(schema);
     PosteriorOptions options = posterior_options(domain.features());
+    const std::string loss = loss_of({.model = model}, domain.label_kind);
+    static_cast<void>(glm(loss).constants(domain, 1));  // of such a label
     const std::uint64_t used_seed = seed ? *seed : std::random_device{}() & 0x7fffffffU;
     options.key = StreamKey::from_seed(used_seed);
     const std::vector<std::string> features = domain.feature_names();
@@ -104,7 +110,7 @@ struct SampleCommand {
                     data.rows() == 1 ? "row" : "rows", features.size(), temperature,
                     *prior_precision, used_seed, engine_maker->name(),
                     engine_maker->description()));
-    const PosteriorDraws drawn = sample(data, temperature, *engine_maker, options);
+    const PosteriorDraws drawn = sample(data, loss, temperature, *engine_maker, options);
     const std::vector<Summary> summaries = summarize(drawn.view(), shown_quantiles);
     const std::vector<std::size_t> order = worst_first(summaries);
     if (plots && panels.empty())
@@ -112,11 +118,18 @@ struct SampleCommand {
                                                        std::min(order.size(), most_plots)));
 
     const bool certified = drawn.tv_gap > 0;
-    const DrawsFacts facts{
-        GIBBSITE_VERSION,   table.data,       std::string(engine_maker->name()),
-        temperature,        *prior_precision, certified ? drawn.burn_in : options.warm_up,
-        options.thinning,   used_seed,        options.target_acceptance,
-        options.transition, options.metric};
+    const DrawsFacts facts{GIBBSITE_VERSION,
+                           loss,
+                           table.data,
+                           std::string(engine_maker->name()),
+                           temperature,
+                           *prior_precision,
+                           certified ? drawn.burn_in : options.warm_up,
+                           options.thinning,
+                           used_seed,
+                           options.target_acceptance,
+                           options.transition,
+                           options.metric};
     const SampleReport report{drawn, facts, features, columns, summaries, out};
     const std::vector<std::string> files = write(report, panels);
 
@@ -206,16 +219,16 @@ struct SampleCommand {
     return table.read(domain, options);
   }
 
-  [[nodiscard]] PosteriorDraws sample(const Dataset& data, double temperature,
-                                      Backend& engine_maker, PosteriorOptions options) const {
+  [[nodiscard]] PosteriorDraws sample(const Dataset& data, const std::string& loss,
+                                      double temperature, Backend& engine_maker,
+                                      PosteriorOptions options) const {
     Progress bar("sampling", silent(), interval());
     options.stop = &stop_flag();
     options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
-    const Potential potential{
-        .engine = engine_maker.load(data.view(), data.y, loss_named("logistic")),
-        .beta = temperature,
-        .prior_precision = *prior_precision,
-        .center = {}};
+    const Potential potential{.engine = engine_maker.load(data.view(), data.y, loss_named(loss)),
+                              .beta = temperature,
+                              .prior_precision = *prior_precision,
+                              .center = {}};
     return sample_posterior(potential, options);
   }
 
@@ -260,6 +273,10 @@ void define_sample(CLI::App& app) {
   app.add_option("--out", command->out, "new folder for the draws; whole or not at all")
       ->type_name("FOLDER")
       ->required();
+  app.add_option("--model", command->model,
+                 fmt::format("{}; default: logistic, huber or poisson, by the schema's label",
+                             fmt::join(loss_names(), ", ")))
+      ->type_name("NAME");
   add_number(app, "--beta", command->beta, "inverse temperature β of the likelihood; default 1");
   add_number(app, "--prior-precision", command->prior_precision,
              "precision m of the prior N(0, I/m), above 0")

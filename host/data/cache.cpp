@@ -154,19 +154,23 @@ json counts_json(const IngestCounts& counts) {
     const CellCounts& c = counts.columns[j];
     if (c.sum() > 0) columns.push_back({j, c.clamped, c.missing, c.other, c.invalid});
   }
-  return {{"clamped_cells", counts.clamped_cells},   {"missing_cells", counts.missing_cells},
-          {"other_cells", counts.other_cells},       {"invalid_cells", counts.invalid_cells},
-          {"invalid_labels", counts.invalid_labels}, {"unlisted_labels", counts.unlisted_labels},
-          {"clamped_labels", counts.clamped_labels}, {"clipped_rows", counts.clipped_rows},
+  return {{"clamped_cells", counts.clamped_cells},
+          {"missing_cells", counts.missing_cells},
+          {"other_cells", counts.other_cells},
+          {"invalid_cells", counts.invalid_cells},
+          {"invalid_labels", counts.invalid_labels},
+          {"unlisted_labels", counts.unlisted_labels},
+          {"clamped_labels", counts.clamped_labels},
+          {"clipped_rows", counts.clipped_rows},
           {"columns", columns}};
 }
 
 IngestCounts counts_from_json(const json& counts, std::size_t columns) {
   const auto count = [&](const char* name) { return count_of(counts.at(name)); };
-  IngestCounts out{count("clamped_cells"),  count("missing_cells"),
-                   count("other_cells"),    count("invalid_cells"),
-                   count("invalid_labels"), count("unlisted_labels"),
-                   count("clamped_labels"), count("clipped_rows"),   std::vector<CellCounts>(columns)};
+  IngestCounts out{
+      count("clamped_cells"),  count("missing_cells"),  count("other_cells"),
+      count("invalid_cells"),  count("invalid_labels"), count("unlisted_labels"),
+      count("clamped_labels"), count("clipped_rows"),   std::vector<CellCounts>(columns)};
   for (const json& c : counts.at("columns")) {
     const auto j = count_of(c.at(0));
     if (j >= columns) throw Unusable{"cache.json is damaged"};

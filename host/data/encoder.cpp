@@ -23,9 +23,8 @@ constexpr const char* missing_label_words =
 /// y of a label that cannot be read.
 float middle_label(const Schema& schema) {
   if (schema.label_kind == LabelKind::two_classes) return -1;
-  return schema.scaled_label(schema.label_kind == LabelKind::count
-                                 ? std::floor(schema.label_hi / 2)
-                                 : schema.label_middle());
+  return schema.scaled_label(schema.label_kind == LabelKind::count ? std::floor(schema.label_hi / 2)
+                                                                   : schema.label_middle());
 }
 
 /// Numbers in their shortest form, other text as it is.
@@ -236,8 +235,8 @@ void CellEncoder::set_label_missing(const std::string& why) {
 /// Of an amount or a count.
 void CellEncoder::add_number_label(double value, std::string_view text) {
   const Schema& schema = data_.schema;
-  if (std::isfinite(value) && (schema.label_kind == LabelKind::amount ||
-                               (value >= 0 && value == std::floor(value)))) {
+  if (std::isfinite(value) &&
+      (schema.label_kind == LabelKind::amount || (value >= 0 && value == std::floor(value)))) {
     data_.counts.clamped_labels += value < schema.label_lo || value > schema.label_hi ? 1U : 0U;
     data_.y.push_back(schema.scaled_label(value));
     return;
@@ -253,9 +252,8 @@ void CellEncoder::set_label(double value) {
   if (labeled_ && data_.schema.label_kind != LabelKind::two_classes) {
     const std::string& missing = data_.schema.missing;
     double number = 0;
-    const bool absent =
-        std::isnan(value) || (data_.schema.has_missing && parse_number(missing, number) &&
-                              number == value);
+    const bool absent = std::isnan(value) || (data_.schema.has_missing &&
+                                              parse_number(missing, number) && number == value);
     return absent ? set_label_missing(missing_label_words)
                   : add_number_label(value, number_text(value));
   }

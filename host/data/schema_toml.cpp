@@ -51,10 +51,9 @@ class SchemaReader {
     for (const std::string_view key : {"label", "positive", "columns"})
       if (!root.contains(key) && (labeled || key == "columns") &&
           !(key == "positive" && root.contains("range")))
-        lines.push_back(fmt::format("{}: `{}` is missing; add it{}", lines_.source, key,
-                                    key == "positive"
-                                        ? ", or `range` where the label is an amount or a count"
-                                        : ""));
+        lines.push_back(fmt::format(
+            "{}: `{}` is missing; add it{}", lines_.source, key,
+            key == "positive" ? ", or `range` where the label is an amount or a count" : ""));
     if (!lines.empty()) throw BadInputs(std::move(lines));
     check_schema(schema_, lines_);
     return std::move(schema_);
@@ -186,11 +185,11 @@ class SchemaReader {
       if (!node.is_table()) wrong_type(node, name, "a table [columns]");
       read_columns(*node.as_table());
     } else {
-      fail(key.source(),
-           fmt::format("unknown key {}; known are label, positive, negative, "
-                       "unlisted_label, range, tolerance, counts, invalid, decimal, row_norm, intercept, missing and "
-                       "[columns]",
-                       gibbsite::quoted(name)));
+      fail(key.source(), fmt::format("unknown key {}; known are label, positive, negative, "
+                                     "unlisted_label, range, tolerance, counts, invalid, decimal, "
+                                     "row_norm, intercept, missing and "
+                                     "[columns]",
+                                     gibbsite::quoted(name)));
     }
   }
 
@@ -375,8 +374,9 @@ std::string to_toml(const Schema& schema) {
     out += fmt::format("positive = {}\n", toml_string(schema.positive));
   } else {
     out += fmt::format("range = [{}, {}]\n", schema.label_lo, schema.label_hi);
-    out += schema.label_kind == LabelKind::count ? "counts = true\n"
-                                                 : fmt::format("tolerance = {}\n", schema.tolerance);
+    out += schema.label_kind == LabelKind::count
+               ? "counts = true\n"
+               : fmt::format("tolerance = {}\n", schema.tolerance);
   }
   if (!schema.negative.empty()) out += fmt::format("negative = {}\n", toml_string(schema.negative));
   if (schema.refuses_unlisted_label) out += "unlisted_label = \"refuse\"\n";

@@ -36,10 +36,8 @@ Schema family_schema(const Schema& whole, const std::string& column) {
   out.intercept = false;
   out.row_norm = 1;
   if (column == whole.label && whole.label_kind != LabelKind::two_classes) {
-    out.columns = {{.name = column,
-                    .type = ColumnType::number,
-                    .lo = whole.label_lo,
-                    .hi = whole.label_hi}};
+    out.columns = {
+        {.name = column, .type = ColumnType::number, .lo = whole.label_lo, .hi = whole.label_hi}};
     return out;
   }
   if (column == whole.label) {

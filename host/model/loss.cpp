@@ -37,6 +37,18 @@ std::vector<std::string_view> loss_names() {
   return names;
 }
 
+std::string_view default_loss(LabelKind label) {
+  switch (label) {
+    case LabelKind::two_classes:
+      return losses::logistic::name;
+    case LabelKind::amount:
+      return losses::huber::name;
+    case LabelKind::count:
+      break;
+  }
+  return losses::poisson::name;
+}
+
 std::vector<std::string_view> loss_names(LabelKind label) {
   std::vector<std::string_view> names;
   for (const Loss* loss : all_losses()) {

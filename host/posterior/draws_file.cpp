@@ -45,7 +45,7 @@ std::string comments_before(const PosteriorDraws& draws, std::size_t chain,
       data, [](char c) { return static_cast<unsigned char>(c) < 32; }, '?');
   return fmt::format(
       "# stan_version_major = 2\n# stan_version_minor = 32\n# stan_version_patch = 0\n"
-      "# model = logistic_regression\n# gibbsite\n#   gibbsite_version = {}\n"
+      "# model = {}\n# gibbsite\n#   gibbsite_version = {}\n"
       "#   gibbsite_sampler = {}\n#   gibbsite_metric = {}\n#   gibbsite_tv_gap = {}\n"
       "#   backend = {}\n#   beta = {}\n"
       "#   prior_precision = {}\n# method = sample (Default)\n#   sample\n#     num_samples = {}\n"
@@ -54,7 +54,8 @@ std::string comments_before(const PosteriorDraws& draws, std::size_t chain,
       "#       hmc\n#         engine = static\n#           static\n#             max_depth = 10\n"
       "#         metric = unit_e\n#         stepsize = {}\n#     num_chains = 1 (Default)\n"
       "# id = {}\n# data\n#   file = {}\n# random\n#   seed = {}\n",
-      facts.version, to_string(facts.transition), to_string(facts.metric),
+      facts.loss == "logistic" ? "logistic_regression" : facts.loss, facts.version,
+      to_string(facts.transition), to_string(facts.metric),
       draws.tv_gap > 0 ? fmt::format("{}", draws.tv_gap) : "not certified", facts.backend,
       facts.beta, facts.prior_precision, draws.draws * facts.thinning, facts.warm_up,
       facts.thinning, facts.target_acceptance, draws.step_size, chain + 1, data, facts.seed);

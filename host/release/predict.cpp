@@ -85,7 +85,30 @@ void for_each_row(const LinearModel& model, const Rows& x, const F& f) {
 
 }  // namespace
 
+std::vector<double> predict_amounts(const LinearModel& model, const Rows& x) {
+  const Schema& schema = model.schema;
+  const Loss& loss = loss_named(model.loss);
+  if (loss.label() == LabelKind::two_classes) {
+    throw BadInput("model: predicts classes and no amount; ask for probabilities");
+  }
+  require_fitting(model, x);
+  std::vector<double> out(x.rows, 0.0);
+  for (std::size_t i = 0; i < x.rows; ++i) {
+    for (const auto& theta : model.draws) {
+      const double y = loss.predicted(x.dot(i, theta));
+      out[i] += std::clamp(schema.label_middle() + schema.label_unit() * y, schema.label_lo,
+                           schema.label_hi);
+    }
+    out[i] /= static_cast<double>(model.draws.size());
+  }
+  return out;
+}
+
 std::vector<double> predict_probabilities(const LinearModel& model, const Rows& x) {
+  if (loss_named(model.loss).label() != LabelKind::two_classes) {
+    throw BadInput(fmt::format("model: predicts {} and no probability; ask for amounts",
+                               to_string(loss_named(model.loss).label())));
+  }
   std::vector<double> out(x.rows, 0.0);
   for_each_row(model, x, [&](std::size_t i, const auto& probability) {
     for (const auto& theta : model.draws) out[i] += probability(x.dot(i, theta));
@@ -109,7 +132,18 @@ std::vector<ProbabilityInterval> predict_intervals(const LinearModel& model, con
   return out;
 }
 
-Evaluation evaluate(std::span<const double> probabilities, std::span<const float> labels) {
+double Evaluation::precision(std::size_t of) const {
+  return static_cast<double>(confusion[of][of]) /
+         static_cast<double>(confusion[0][of] + confusion[1][of]);
+}
+
+double Evaluation::recall(std::size_t of) const {
+  return static_cast<double>(confusion[of][of]) /
+         static_cast<double>(confusion[of][0] + confusion[of][1]);
+}
+
+Evaluation evaluate(std::span<const double> probabilities, std::span<const float> labels,
+                    double threshold) {
   if (probabilities.size() != labels.size() || labels.empty()) {
     throw BadInput("evaluate: needs one label per row and at least one row; give a labeled table");
   }
@@ -120,14 +154,60 @@ Evaluation evaluate(std::span<const double> probabilities, std::span<const float
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const bool positive = labels[i] > 0;
     positives += positive ? 1 : 0;
-    right += (probabilities[i] >= 0.5) == positive ? 1 : 0;
+    const bool predicted = probabilities[i] >= threshold;
+    right += predicted == positive ? 1 : 0;
+    ++out.confusion[positive ? 1 : 0][predicted ? 1 : 0];
+    const auto tenth = static_cast<std::size_t>(10 * probabilities[i]);
+    CalibrationBin& bin = out.calibration[std::min<std::size_t>(tenth, 9)];
+    ++bin.rows;
+    bin.predicted += probabilities[i];
+    bin.found += positive ? 1 : 0;
     // A probability that rounds to 0 or 1 counts as 2^-53 away from it.
     const double p = positive ? probabilities[i] : 1 - probabilities[i];
     out.log_loss -= std::log(std::max(p, 0x1p-53)) / n;
   }
+  for (CalibrationBin& bin : out.calibration) {
+    bin.predicted /= static_cast<double>(bin.rows);  // 0/0 is NaN
+    bin.found /= static_cast<double>(bin.rows);
+  }
   out.accuracy = right / n;
   out.majority = std::max(positives, n - positives) / n;
   out.auc = area_under_curve(probabilities, labels);
+  return out;
+}
+
+AmountEvaluation evaluate_amounts(const Schema& schema, std::span<const double> predicted,
+                                  std::span<const float> y) {
+  if (predicted.size() != y.size() || y.empty()) {
+    throw BadInput("evaluate: needs one label per row and at least one row; give a labeled table");
+  }
+  const auto n = static_cast<double>(y.size());
+  const auto label = [&](std::size_t i) {
+    return schema.label_middle() + schema.label_unit() * static_cast<double>(y[i]);
+  };
+  const auto deviance = [](double count, double mean) {
+    // A mean that rounds to 0 counts as the smallest number.
+    const double at_least = std::max(mean, std::numeric_limits<double>::min());
+    return 2 * ((count > 0 ? count * std::log(count / at_least) : 0.0) - count + mean);
+  };
+  double mean = 0;
+  for (std::size_t i = 0; i < y.size(); ++i) mean += label(i) / n;
+  AmountEvaluation out;
+  out.rows = y.size();
+  double squares = 0, about_mean = 0;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const double is = label(i), error = predicted[i] - is;
+    squares += error * error / n;
+    about_mean += (is - mean) * (is - mean) / n;
+    out.mae += std::fabs(error) / n;
+    out.deviance += deviance(is, predicted[i]) / n;
+    out.mean_deviance += deviance(is, mean) / n;
+  }
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  out.rmse = std::sqrt(squares);
+  out.deviation = std::sqrt(about_mean);
+  out.r2 = about_mean > 0 ? 1 - squares / about_mean : none;
+  if (schema.label_kind != LabelKind::count) out.deviance = out.mean_deviance = none;
   return out;
 }
 

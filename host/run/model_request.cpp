@@ -26,33 +26,41 @@ Problem constants_of(const ModelRequest& request, const std::string& loss,
 
 }  // namespace
 
-std::string loss_of_chains(const ModelRequest& request) {
-  const bool logistic = request.model == losses::logistic::name;
+std::string loss_of(const ModelRequest& request, LabelKind label) {
+  return request.model == "auto" ? std::string(default_loss(label)) : request.model;
+}
+
+std::string loss_of_chains(const ModelRequest& request, LabelKind label) {
+  const std::string model = loss_of(request, label);
+  const bool logistic = model == losses::logistic::name;
   const double capped = losses::logistic_capped::max_abs_residual;
   const std::optional<double>& cap = request.loss_cap;
   if (cap && !(logistic && (*cap == capped || *cap == 1))) {
     throw BadInput(
         fmt::format("`loss_cap`: must be 0.5 or, for none, 1, of the model logistic; got {} with "
                     "{}; leave it out, or give one of them",
-                    *cap, shown(request.model)));
+                    *cap, shown(model)));
   }
   std::string loss = logistic && cap.value_or(capped) == capped
                          ? std::string(losses::logistic_capped::name)
-                         : request.model;
+                         : model;
   static_cast<void>(glm_of(request, loss));
   return loss;
 }
 
 Problem constants(const ModelRequest& request, const FeatureSpace& space, std::uint64_t rows) {
-  return constants_of(request, request.loss_cap ? loss_of_chains(request) : request.model, space,
-                      rows);
+  return constants_of(
+      request,
+      request.loss_cap ? loss_of_chains(request, space.label) : loss_of(request, space.label),
+      space, rows);
 }
 
 Plan plan(const ModelRequest& request, const FeatureSpace& space, std::uint64_t rows,
           const Budget& budget, const Wishes& wishes) {
   require_cap(request, budget.adjacency);
   return plan(constants(request, space, rows),
-              constants_of(request, loss_of_chains(request), space, rows), budget, wishes);
+              constants_of(request, loss_of_chains(request, space.label), space, rows), budget,
+              wishes);
 }
 
 Model model_of(const ModelRequest& request, const Plan& plan) {

@@ -114,6 +114,19 @@ nb::object half_widths(const LinearModel& model) {
 }
 
 // In the units of the columns where no row is scaled down: theta_j / (hi - lo).
+nb::dict of_amounts(const Release& r, const Dataset& data) {
+  const LinearModel& model = r.model();
+  const AmountEvaluation e =
+      evaluate_amounts(model.schema, predict_amounts(model, data.view()), data.y);
+  nb::dict out;
+  out["rows"] = e.rows;
+  out["rmse"] = e.rmse;
+  out["mae"] = e.mae;
+  out["r2"] = e.r2;
+  if (model.schema.label_kind == LabelKind::count) out["deviance"] = e.deviance;
+  return out;
+}
+
 nb::list in_original_units(const LinearModel& model) {
   nb::list out;
   for (const auto& draw : model.draws) {
@@ -166,11 +179,11 @@ void bind_plan(nb::module_& m) {
       });
   m.def("plan", &make_plan, nb::kw_only(), "epsilon"_a, "delta"_a, "rows"_a = nb::none(),
         "schema"_a = nb::none(), "features"_a = nb::none(), "row_norm"_a = nb::none(),
-        "intercept"_a = false, "model"_a = "logistic", "mechanism"_a = "auto",
-        "calibration"_a = "gdp", "adjacency"_a = "replace-one", "rows_cap"_a = nb::none(),
-        "rows_per_person"_a = 1, "draws"_a = 1, "prior_precision"_a = nb::none(),
-        "loss_cap"_a = nb::none(), "tv"_a = nb::none(), "padded"_a = false,
-        "step_size"_a = nb::none(), "iterations"_a = nb::none(), "ball"_a = nb::none(),
+        "intercept"_a = false, "model"_a = "auto", "mechanism"_a = "auto", "calibration"_a = "gdp",
+        "adjacency"_a = "replace-one", "rows_cap"_a = nb::none(), "rows_per_person"_a = 1,
+        "draws"_a = 1, "prior_precision"_a = nb::none(), "loss_cap"_a = nb::none(),
+        "tv"_a = nb::none(), "padded"_a = false, "step_size"_a = nb::none(),
+        "iterations"_a = nb::none(), "ball"_a = nb::none(),
         "What the budget buys on `rows` rows of that schema (or of `features` numbers within "
         "`row_norm`), without any data. The arguments are those of `gibbsite plan`. Raises "
         "BadInput on an illegal request; a plan that is out of reach says so.");
@@ -234,6 +247,15 @@ void bind_release(nb::module_& m) {
           },
           "data"_a, "P(positive class) [n].")
       .def(
+          "predict_amounts",
+          [](const Release& r, const Dataset& data) {
+            require_same_space(r.model(), data);
+            auto p = predict_amounts(r.model(), data.view());
+            const std::size_t n = p.size();
+            return to_numpy(std::move(p), {n});
+          },
+          "data"_a, "Of amounts and counts: what is predicted, in the label's own unit [n].")
+      .def(
           "predict_intervals",
           [](const Release& r, const Dataset& data) {
             require_same_space(r.model(), data);
@@ -249,6 +271,7 @@ void bind_release(nb::module_& m) {
           [](const Release& r, const Dataset& data) {
             require_same_space(r.model(), data);
             if (!data.labeled()) throw BadInput("data: has no labels; read it with them");
+            if (r.model().schema.label_kind != LabelKind::two_classes) return of_amounts(r, data);
             const Evaluation e = evaluate(predict_probabilities(r.model(), data.view()), data.y);
             nb::dict out;
             out["rows"] = e.rows;
@@ -259,7 +282,9 @@ void bind_release(nb::module_& m) {
             return out;
           },
           "data"_a,
-          "rows, accuracy, log_loss (nats a row), auc, majority. Private: reads the labels.")
+          "rows, accuracy, log_loss (nats a row), auc, majority; of amounts rows, rmse, mae, r2, "
+          "of "
+          "counts deviance too. Private: reads the labels.")
       .def("__repr__", [](const Release& r) {
         const Certificate& c = r.certificate();
         return fmt::format(

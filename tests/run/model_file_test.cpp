@@ -116,7 +116,8 @@ TEST(OriginalUnits, PredictAsTheScaledOnes) {
   schema.row_norm = 3;  // three columns in use: no row is clipped
   const std::vector<double> theta{0.7, -0.2, 0.5, 0.1, 0.3, -1.1, 2.0, 0.25};
   ASSERT_EQ(theta.size(), schema.features());  // age, 3 levels, missing, other, hours, intercept
-  const OriginalUnits units = original_units({.loss = "logistic", .schema = schema, .draws = {}}, theta);
+  const OriginalUnits units =
+      original_units({.loss = "logistic", .schema = schema, .draws = {}}, theta);
   EXPECT_TRUE(units.exact);
   ASSERT_EQ(units.slopes.size(), 7U);
   EXPECT_EQ(units.slopes[0].first, "age");
@@ -131,7 +132,9 @@ TEST(OriginalUnits, PredictAsTheScaledOnes) {
       EXPECT_NEAR(original, scaled, 1e-14);
     }
   }
-  EXPECT_THROW(original_units({.loss = "logistic", .schema = schema, .draws = {}}, std::vector<double>(3)), BadInput);
+  EXPECT_THROW(
+      original_units({.loss = "logistic", .schema = schema, .draws = {}}, std::vector<double>(3)),
+      BadInput);
 }
 
 TEST(OriginalUnits, AreExactOnlyWhenNoRowCanBeClipped) {
@@ -142,7 +145,8 @@ TEST(OriginalUnits, AreExactOnlyWhenNoRowCanBeClipped) {
   schema.row_norm = std::sqrt(3.0) * 1.001;
   EXPECT_TRUE(original_units({.loss = "logistic", .schema = schema, .draws = {}}, theta).exact);
   // Without an intercept in the schema the shift of the ranges is still a constant.
-  EXPECT_NEAR(original_units({.loss = "logistic", .schema = schema, .draws = {}}, theta).intercept, -17.0 / 73 + 4.0 / 8, 1e-15);
+  EXPECT_NEAR(original_units({.loss = "logistic", .schema = schema, .draws = {}}, theta).intercept,
+              -17.0 / 73 + 4.0 / 8, 1e-15);
 }
 
 TEST(Predict, IsTheMeanOverTheDraws) {

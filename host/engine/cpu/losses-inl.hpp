@@ -267,7 +267,8 @@ template <class Visit>
 void WithKernel(const LossChoice& loss, const Visit& visit) {
   const unsigned own = kernels::index_of_loss(loss.other->name(), OwnKernels{});
   if (own == kernels::no_loss) return visit(AnyLoss{loss});
-  kernels::with_loss(own, [&]<class Compiled>() HWY_ATTR { visit(Compiled()); }, OwnKernels{});
+  kernels::with_loss(
+      own, [&]<class Compiled>() HWY_ATTR { visit(Compiled()); }, OwnKernels{});
 }
 
 }  // namespace gibbsite::cpu::HWY_NAMESPACE

@@ -350,9 +350,8 @@ std::unique_ptr<Engine> make_engine(std::shared_ptr<Device> device, const Rows& 
   require_loadable(x, y);
   const unsigned index = kernels::index_of_loss(loss.name());
   if (index == kernels::no_loss) {
-    throw BadInput(fmt::format(
-        "`backend` cuda: has no kernels of the loss {}; use `backend` cpu",
-        loss.name()));
+    throw BadInput(fmt::format("`backend` cuda: has no kernels of the loss {}; use `backend` cpu",
+                               loss.name()));
   }
   return std::make_unique<CudaEngine>(std::move(device), x, y, loss, index, options);
 }

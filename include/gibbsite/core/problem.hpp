@@ -11,8 +11,8 @@ namespace gibbsite {
 /// Which data sets count as neighbors (docs/certificate.md).
 enum class Adjacency { replace_one, add_remove };
 
-/// What is to be predicted, and what a row keeps of it as y: -1 or +1; an amount's distance from the
-/// middle of its range in tolerances; a count as a part of the largest one, from 0 to 1.
+/// What is to be predicted, and what a row keeps of it as y: -1 or +1; an amount's distance from
+/// the middle of its range in tolerances; a count as a part of the largest one, from 0 to 1.
 enum class LabelKind { two_classes, amount, count };
 /// "two classes", "an amount", "a count".
 std::string_view to_string(LabelKind kind);

@@ -124,6 +124,8 @@ class LossOf final : public Loss {
 const Loss& loss_named(std::string_view name);
 /// Names of every loss that was compiled in.
 std::vector<std::string_view> loss_names();
+/// What is fitted to such a label where nobody says: logistic, huber, poisson.
+std::string_view default_loss(LabelKind label);
 /// Names of those that predict that.
 std::vector<std::string_view> loss_names(LabelKind label);
 /// Fills in what a problem, with its label_bound, holds of its loss: the name and the constants.

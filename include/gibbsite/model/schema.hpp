@@ -42,13 +42,13 @@ struct Schema {
   double label_lo = 0, label_hi = 0;  ///< public range of an amount or a count; labels are clamped
   /// Of an amount: the unit of y, and of the errors that the losses of amounts count in.
   double tolerance = 0;
-  Invalid invalid = Invalid::refuse;    ///< cells and labels that cannot be read
-  char decimal = '.';                   ///< of numbers in text: "." or ","
-  double row_norm = 1.0;                ///< R: rows are scaled down to this norm
-  bool intercept = false;               ///< append a constant feature 1
-  bool has_missing = false;             ///< `missing` was given for the table
-  std::string missing;                  ///< how a missing cell reads where the column does not say
-  std::vector<Column> columns;          ///< in the order of the schema file
+  Invalid invalid = Invalid::refuse;  ///< cells and labels that cannot be read
+  char decimal = '.';                 ///< of numbers in text: "." or ","
+  double row_norm = 1.0;              ///< R: rows are scaled down to this norm
+  bool intercept = false;             ///< append a constant feature 1
+  bool has_missing = false;           ///< `missing` was given for the table
+  std::string missing;                ///< how a missing cell reads where the column does not say
+  std::vector<Column> columns;        ///< in the order of the schema file
 
   [[nodiscard]] std::string negative_name() const;
   /// What y = 0 is in the label's own unit: the middle of an amount's range; else 0.

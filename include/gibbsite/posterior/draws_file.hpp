@@ -18,6 +18,7 @@ std::vector<std::string> column_names(const std::vector<std::string>& features);
 /// What the comments of a CSV say of the run.
 struct DrawsFacts {
   std::string version;  ///< of gibbsite
+  std::string loss;     ///< its name
   std::string data;     ///< file of the table
   std::string backend;
   double beta = 1, prior_precision = 0;

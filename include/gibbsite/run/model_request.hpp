@@ -11,7 +11,7 @@ namespace gibbsite {
 
 /// A loss and what of it may be left to the plan.
 struct ModelRequest {
-  std::string model = "logistic";
+  std::string model = "auto";  ///< a loss's name, or "auto": what the schema's label asks for
   std::optional<double> prior_precision{};  ///< m; absent: chosen from public numbers
   /// Of the logistic loss: 0.5 holds its slope at 1/2, 1 does not; absent: what is best for each
   /// mechanism, 0.5 for path and metric-path (docs/metric.md), 1 for others.
@@ -19,9 +19,11 @@ struct ModelRequest {
   std::optional<std::uint64_t> rows_cap{};  ///< under add-remove: public bound on the rows
 };
 
+/// The name of the loss: of "auto" what such a label is fitted by.
+std::string loss_of(const ModelRequest& request, LabelKind label);
 /// The name of the loss that chains take. Throws BadInput on an unknown model and a cap that it
 /// does not have.
-std::string loss_of_chains(const ModelRequest& request);
+std::string loss_of_chains(const ModelRequest& request, LabelKind label);
 /// Public constants: the table's rows under replace-one, the cap under add-remove. Throws as above
 /// and BadInput where the table has more rows than the cap.
 Problem constants(const ModelRequest& request, const FeatureSpace& space, std::uint64_t rows);

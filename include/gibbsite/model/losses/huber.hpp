@@ -40,7 +40,8 @@ struct huber {
     return r >= -1 ? Real{1} : r;
   }
   static constexpr const char* link_words =
-      "z = x . coefficients of the encoded row x; the amount predicted is middle + tolerance z";
+      "z = x . coefficients of the encoded row x; the amount predicted is middle + tolerance z, "
+      "held in the label's range";
 };
 
 }  // namespace gibbsite::losses
