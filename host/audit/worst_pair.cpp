@@ -31,7 +31,8 @@ struct Record {
   }
 };
 
-// The two labels that are furthest apart: f' goes from -sup|f'| at `high` to its other end at `low`.
+// The two labels that are furthest apart: f' goes from -sup|f'| at `high` to its other end at
+// `low`.
 struct Labels {
   float low = -1, high = 1;
 };
@@ -372,8 +373,7 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
       center.assign(shape.features, 0);
       center[0] = -K;
     }
-    out.model = glm(of_loss,
-                    {.prior_precision = prior_precision, .center = std::move(center)});
+    out.model = glm(of_loss, {.prior_precision = prior_precision, .center = std::move(center)});
     out.plan = plan(out.model.constants(schema, shape.rows), budget, wishes);
   };
   double K = 0;

@@ -139,8 +139,8 @@ TEST_P(EveryLoss, KeepsItsClaimsAndIsAuditedNearThem) {
     EXPECT_FALSE(r.refuted) << name;
     // A two-signed slope can pay twice for what this pair does once, and curvature of 1 is four
     // times that of the logistic loss.
-    const double least = std::string_view(name).starts_with("objective") ? 0.2
-                                                                         : setups().at(name).reach;
+    const double least =
+        std::string_view(name).starts_with("objective") ? 0.2 : setups().at(name).reach;
     if (!support::sanitized) {
       EXPECT_GE(r.reach(), least) << name;
     }

@@ -29,8 +29,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 Schema labeled(const std::string& keys) {
-  return parse_schema(
-      "label = 'y'\n" + keys + "\n[columns]\nx = {type = 'number', range = [0, 1]}", "s.toml");
+  return parse_schema("label = 'y'\n" + keys + "\n[columns]\nx = {type = 'number', range = [0, 1]}",
+                      "s.toml");
 }
 
 constexpr const char* amounts = "range = [-5, 45]\ntolerance = 2.5\n";
@@ -80,8 +80,8 @@ class NumberLabels : public test::DataTest {
     out.push_back({"libsvm", svm(words, s)});
     out.push_back(
         {"npy", read_npy(write("x.npy", npy("<f8", fmt::format("({}, 1)", n), bytes_of(zeros))), s,
-                         {.label_path = write("y.npy", npy("<f8", fmt::format("({},)", n),
-                                                           bytes_of(labels)))})});
+                         {.label_path = write(
+                              "y.npy", npy("<f8", fmt::format("({},)", n), bytes_of(labels)))})});
     out.push_back({"arrow", arrow(arrow_numbers<double>("y", "g", numbers), s)});
     out.push_back({"arrow text", arrow(arrow_text("y", "u", cells), s)});
     out.push_back({"rows of numbers", of_numbers.finish()});
@@ -94,8 +94,8 @@ TEST_F(NumberLabels, OfAmountsAreTheSameInEveryReader) {
   const Schema s = labeled(amounts);
   EXPECT_EQ(s.label_middle(), 20);
   EXPECT_EQ(s.label_unit(), 2.5);
-  const std::vector<double> labels{0,    20.1,   -5,    45, -5.0000001, 45.000001, 1e300,
-                                   -1e9, 1e-300, 33.33, 20, 0.1 + 0.2};
+  const std::vector<double> labels{0,     20.1, -5,     45,    -5.0000001, 45.000001,
+                                   1e300, -1e9, 1e-300, 33.33, 20,         0.1 + 0.2};
   for (const auto& [reader, data] : all(labels, s)) {
     SCOPED_TRACE(reader);
     ASSERT_EQ(data.y.size(), labels.size());
@@ -131,10 +131,16 @@ TEST_F(NumberLabels, BesideAnArrayAreItsNumbers) {
   EXPECT_THAT(data.y,
               ElementsAre(1, static_cast<float>((static_cast<double>(0.1F) - 20) / 2.5), 10, -10));
   EXPECT_EQ(data.counts.clamped_labels, 1U);
-  expect_bad_input([&] { read_array(view, std::vector<float>{1, 2, 2.5F, 3}, labeled(counts), {}); },
-                   {"row 3: label '2.5' is not a whole number from 0 up"});
-  expect_bad_input([&] { read_array(view, std::vector<float>{1, NAN, 2, 3}, labeled(counts), {}); },
-                   {"row 2: the label is missing"});
+  expect_bad_input(
+      [&] {
+        read_array(view, std::vector<float>{1, 2, 2.5F, 3}, labeled(counts), {});
+      },
+      {"row 3: label '2.5' is not a whole number from 0 up"});
+  expect_bad_input(
+      [&] {
+        read_array(view, std::vector<float>{1, NAN, 2, 3}, labeled(counts), {});
+      },
+      {"row 2: the label is missing"});
 }
 
 TEST_F(NumberLabels, ThatAreIntegersOrWordsOfNumbersInArrow) {
@@ -152,7 +158,9 @@ TEST_F(NumberLabels, ThatAreBoolsInArrowAreRefusedAtOnce) {
   for (const char* keys : {amounts, counts}) {
     for (const char* middle : {"", "invalid = 'middle'\n"}) {
       expect_bad_input(
-          [&] { (void)arrow(arrow_bools("y", {true, false}), labeled(std::string(keys) + middle)); },
+          [&] {
+            (void)arrow(arrow_bools("y", {true, false}), labeled(std::string(keys) + middle));
+          },
           {"table: label column 'y' is of type bool", "`positive`"});
     }
   }
@@ -162,7 +170,8 @@ TEST_F(NumberLabels, ReadADecimalComma) {
   const Schema s = labeled(std::string(amounts) + "decimal = ','\n");
   const Dataset comma = csv({"22,5", "1e1", "-5"}, s);
   EXPECT_THAT(comma.y, ElementsAre(1, -4, -10));
-  expect_bad_input([&] { (void)csv({"22.5"}, s); }, {"t.csv:2: label '22.5' is not a finite number"});
+  expect_bad_input([&] { (void)csv({"22.5"}, s); },
+                   {"t.csv:2: label '22.5' is not a finite number"});
   const Dataset point = csv({"22.5", "1e1", "-5"}, labeled(amounts));
   EXPECT_EQ(point.y, comma.y);
   // Arrays of numbers have no commas.
@@ -175,30 +184,32 @@ TEST_F(NumberLabels, ThatCannotBeReadAreRefusedOrTheMiddle) {
     const char* why;
   };
   const std::string middle = "invalid = 'middle'\n", missing = "missing = '?'\n";
-  for (const Bad& bad : {Bad{"", "label is missing"}, {"?", "label is missing"},
-                         {"nan", "'nan' is not a finite number"},
-                         {"inf", "'inf' is not a finite number"},
-                         {"1e400", "'1e400' is not a finite number"},
-                         {"abc", "'abc' is not a finite number"},
-                         {"1 2", "'1 2' is not a finite number"},
-                         {"0x10", "'0x10' is not a finite number"}}) {
+  for (const Bad& bad :
+       {Bad{"", "label is missing"}, Bad{"?", "label is missing"},
+        Bad{"nan", "'nan' is not a finite number"}, Bad{"inf", "'inf' is not a finite number"},
+        Bad{"1e400", "'1e400' is not a finite number"}, Bad{"abc", "'abc' is not a finite number"},
+        Bad{"1 2", "'1 2' is not a finite number"}, Bad{"0x10", "'0x10' is not a finite number"}}) {
     SCOPED_TRACE(bad.label);
-    expect_bad_input([&] { (void)csv({"1", bad.label}, labeled(amounts + missing)); },
-                     {"t.csv:3: ", bad.why, "invalid = \"middle\""});
+    expect_bad_input(
+        [&] {
+          (void)csv({"1", bad.label}, labeled(amounts + missing));
+        },
+        {"t.csv:3: ", bad.why, "invalid = \"middle\""});
     const Dataset data = csv({"-5", bad.label}, labeled(amounts + missing + middle));
     EXPECT_THAT(data.y, ElementsAre(-10, 0));
     EXPECT_EQ(data.counts.invalid_labels, 1U);
     EXPECT_EQ(data.counts.clamped_labels, 0U);
   }
   for (const Bad& bad : {Bad{"1.5", "'1.5' is not a whole number from 0 up"},
-                         {"-1", "'-1' is not a whole number from 0 up"},
-                         {"-1e300", "not a whole number"},
-                         {"nan", "not a whole number"},
-                         {"1e400", "not a whole number"},
-                         {"", "label is missing"}}) {
+                         Bad{"-1", "'-1' is not a whole number from 0 up"},
+                         Bad{"-1e300", "not a whole number"}, Bad{"nan", "not a whole number"},
+                         Bad{"1e400", "not a whole number"}, Bad{"", "label is missing"}}) {
     SCOPED_TRACE(bad.label);
-    expect_bad_input([&] { (void)csv({"1", bad.label}, labeled(counts)); },
-                     {"t.csv:3: ", bad.why, "invalid = \"middle\""});
+    expect_bad_input(
+        [&] {
+          (void)csv({"1", bad.label}, labeled(counts));
+        },
+        {"t.csv:3: ", bad.why, "invalid = \"middle\""});
     EXPECT_THAT(csv({"12", bad.label}, labeled(counts + middle)).y, ElementsAre(1, 0.5F));
     EXPECT_THAT(csv({"3", bad.label}, labeled("range = [0, 3]\ncounts = true\n" + middle)).y,
                 ElementsAre(1, 1.0F / 3));
@@ -221,7 +232,8 @@ TEST_F(NumberLabels, ThatAreNoNumbersAreTheSameInEveryReader) {
       }
       expect_bad_input([&] { (void)all({0, bad}, labeled(keys)); }, {"row 2"});
     }
-    for (const auto& [reader, data] : all({0, 1.5, 6}, labeled(std::string(keys) + "invalid = 'middle'\n"))) {
+    for (const auto& [reader, data] :
+         all({0, 1.5, 6}, labeled(std::string(keys) + "invalid = 'middle'\n"))) {
       EXPECT_EQ(data.counts.invalid_labels, s.label_kind == LabelKind::count ? 1U : 0U) << reader;
     }
   }
@@ -259,8 +271,9 @@ TEST_F(NumberLabels, AreKeptByACache) {
     EXPECT_EQ(data->counts.invalid_labels, 1U);
   }
   // Of another range, tolerance or kind it is another table.
-  for (const char* keys : {"range = [-5, 45]\ntolerance = 5\n", "range = [-5, 40]\ntolerance = 2.5\n",
-                           "range = [0, 45]\ncounts = true\n"}) {
+  for (const char* keys :
+       {"range = [-5, 45]\ntolerance = 5\n", "range = [-5, 40]\ntolerance = 2.5\n",
+        "range = [0, 45]\ncounts = true\n"}) {
     const Schema other = labeled(std::string(keys) + "invalid = 'middle'\n");
     EXPECT_EQ(read_table(table, other, cached).y,
               read_table(table, other, {.cache = ReadOptions::Cache::never}).y);
@@ -278,8 +291,12 @@ TEST_F(NumberLabels, MayBeAbsentWhereRowsAreToBePredicted) {
 
 TEST(LabelSchema, ScalesToTheBoundAndNeverBeyond) {
   for (const auto& [lo, hi, tolerance] :
-       {std::tuple{0.0, 1.0, 0.1}, {-1e-300, 1e-300, 1e-301}, {1e300, 1.1e300, 3e298},
-        {0.1, 0.7, 0.3}, {-17.3, 90.1, 1.0 / 3}, {1e15, 1e15 + 8, 1e-5}}) {
+       std::vector<std::tuple<double, double, double>>{{0.0, 1.0, 0.1},
+                                                       {-1e-300, 1e-300, 1e-301},
+                                                       {1e300, 1.1e300, 3e298},
+                                                       {0.1, 0.7, 0.3},
+                                                       {-17.3, 90.1, 1.0 / 3},
+                                                       {1e15, 1e15 + 8, 1e-5}}) {
     Schema s;
     s.label_kind = LabelKind::amount;
     s.label_lo = lo;
@@ -306,7 +323,8 @@ TEST(LabelSchema, KeysReadAndWriteBack) {
   EXPECT_EQ(count.label_bound(), 1);
   Schema odd = labeled("range = [0.1, 0.7]\ntolerance = 0.0333\ninvalid = 'middle'\n");
   odd.label_hi = std::nextafter(0.7, 1.0);
-  for (const Schema& s : {amount, count, odd, labeled("range = [-1e300, 1e300]\ncounts = false\n")}) {
+  for (const Schema& s :
+       {amount, count, odd, labeled("range = [-1e300, 1e300]\ncounts = false\n")}) {
     EXPECT_TRUE(parse_schema(to_toml(s), "s") == s) << to_toml(s);
   }
   const FeatureSpace space = amount;

@@ -108,8 +108,8 @@ double worst_roundings(const Loss& loss) {
       const long double exact = support::exact_loss(loss.name(), z[i], label).slope;
       if (!(std::fabs(r[i]) <= 1)) return std::numeric_limits<double>::infinity();
       const auto error = std::fabs(static_cast<long double>(r[i]) - exact);
-      worst = std::max(worst, static_cast<double>(std::ldexp(
-                                  error, std::numeric_limits<T>::digits)));
+      worst =
+          std::max(worst, static_cast<double>(std::ldexp(error, std::numeric_limits<T>::digits)));
     }
   }
   return worst;
@@ -148,8 +148,8 @@ double worst_roundings_of_values(const Loss& loss) {
       if (!(f[i] >= 0)) return std::numeric_limits<double>::infinity();
       long double allowed = 1.02L * std::numeric_limits<double>::min();
       if (loss.name() == std::string_view("poisson"))
-        allowed += 0x1p-53L * std::fabs(static_cast<long double>(z[i]) - 2.3L) *
-                   std::fabs(exact.slope);
+        allowed +=
+            0x1p-53L * std::fabs(static_cast<long double>(z[i]) - 2.3L) * std::fabs(exact.slope);
       const long double error = std::fabs(f[i] - exact.value) - allowed;
       if (error <= 0) continue;
       worst = std::max(worst, static_cast<double>(std::ldexp(error, 53) / exact.value));
@@ -344,8 +344,8 @@ std::string shape_name(const testing::TestParamInfo<Shape>& p) {
 void expect_within_bound(support::OddRows p, const Ensemble& e, Arithmetic arithmetic,
                          const std::string& name, const char* loss_name = "logistic") {
   const Loss& loss = loss_named(loss_name);
-  const bool has_zero = std::ranges::find(with_a_zero, std::string_view(loss_name)) !=
-                        std::end(with_a_zero);
+  const bool has_zero =
+      std::ranges::find(with_a_zero, std::string_view(loss_name)) != std::end(with_a_zero);
   if (has_zero) p.y = support::random_labels(loss, p.n, 200, 3);
   const bool in_double = arithmetic == Arithmetic::float64;
   const double u = in_double ? 0x1p-53 : 0x1p-24;
@@ -355,8 +355,7 @@ void expect_within_bound(support::OddRows p, const Ensemble& e, Arithmetic arith
   const double depth = in_double ? static_cast<double>(accumulation_depth(p.n))
                                  : static_cast<double>(std::min<std::size_t>(p.n, 1024)) + 64;
   const std::size_t d = p.d, chains = e.chains();
-  const auto engine =
-      make_backend("cpu", {.arithmetic = arithmetic})->load(p.view(), p.y, loss);
+  const auto engine = make_backend("cpu", {.arithmetic = arithmetic})->load(p.view(), p.y, loss);
   EXPECT_EQ(engine->certifiable(), in_double);
   std::vector<double> got(e.theta.size());
   engine->loss_gradients({e.theta.data(), chains, d}, {got.data(), chains, d});

@@ -181,8 +181,8 @@ std::function<double(const Neighbors&)> claim_of(const Curve& curve, double R, d
 
 TEST(ObjectivePureLaw, NoNeighborsAreToldApartBeyondEpsilon) {
   support::Thinned sweep(5);
-  for (const Curve* curve : {&logistic, &huber, &pseudo_huber, &own_huber, &own_pseudo,
-                             &smoothed_hinge, &poisson}) {
+  for (const Curve* curve :
+       {&logistic, &huber, &pseudo_huber, &own_huber, &own_pseudo, &smoothed_hinge, &poisson}) {
     double closest = 0;
     for (const double R : {0.5, 1.0, 3.0}) {
       for (const double ridge : {0.05, 0.4, 2.0, 20.0}) {

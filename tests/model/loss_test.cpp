@@ -131,8 +131,8 @@ TEST_P(EveryLoss, CurvatureChangesNoFasterThanSelfConcordanceSays) {
     bool jumps = false;
     for (const float y : labels_of(loss, 10)) {
       for (double z = -12; z < 12; z += 1e-3) {
-        jumps = jumps ||
-                std::fabs(curvature_at(loss, z, y) - curvature_at(loss, z + 1e-3, y)) > 0.2;
+        jumps =
+            jumps || std::fabs(curvature_at(loss, z, y) - curvature_at(loss, z + 1e-3, y)) > 0.2;
       }
     }
     EXPECT_TRUE(jumps);
@@ -188,20 +188,17 @@ TEST_P(EveryLoss, IsAccurateAtEveryPredictor) {
   for (const float y : labels_of(loss)) {
     for (const double z : points) {
       const ExactLoss exact = exact_loss(loss.name(), z, y);
-      const double v = value_at(loss, z, y), r = slope_at(loss, z, y),
-                   w = curvature_at(loss, z, y);
+      const double v = value_at(loss, z, y), r = slope_at(loss, z, y), w = curvature_at(loss, z, y);
       EXPECT_TRUE(std::isfinite(v) && std::isfinite(r) && std::isfinite(w)) << z << " " << y;
       const long double of_exp = std::exp(-std::fabs(static_cast<long double>(z))) * 800 * ulp;
-      EXPECT_TRUE(std::fabs(v - exact.value) <=
-                  8 * ulp * exact.value + of_exp + 800 * smallest)
+      EXPECT_TRUE(std::fabs(v - exact.value) <= 8 * ulp * exact.value + of_exp + 800 * smallest)
           << z << " " << y << " " << v;
       EXPECT_TRUE(std::fabs(r - exact.slope) <= 8 * ulp * loss.max_abs_residual()) << z << " " << y;
       // Where f'' jumps a rounding may be on either side.
       const double at = static_cast<double>(y) * z, off = z - static_cast<double>(y);
-      const bool at_jump =
-          !std::isfinite(loss.self_concordance()) &&
-          (std::fabs(std::fabs(off) - 1) < 1e-9 * (1 + std::fabs(z)) || std::fabs(at - 1) < 1e-9 ||
-           std::fabs(at) < 1e-9);
+      const bool at_jump = !std::isfinite(loss.self_concordance()) &&
+                           (std::fabs(std::fabs(off) - 1) < 1e-9 * (1 + std::fabs(z)) ||
+                            std::fabs(at - 1) < 1e-9 || std::fabs(at) < 1e-9);
       if (at_jump) continue;
       EXPECT_TRUE(std::fabs(w - exact.curvature) <= 8 * ulp * exact.curvature + of_exp + 1e-53)
           << z << " " << y << " " << w;
@@ -382,7 +379,8 @@ TEST_P(EveryLoss, MinimizersAreWhereTheBoundsSay) {
 TEST(Losses, OfEachKindOfLabelThereAreSome) {
   EXPECT_THAT(loss_names(LabelKind::two_classes),
               testing::UnorderedElementsAre("logistic", "logistic-capped", "smoothed-hinge"));
-  EXPECT_THAT(loss_names(LabelKind::amount), testing::UnorderedElementsAre("huber", "pseudo-huber"));
+  EXPECT_THAT(loss_names(LabelKind::amount),
+              testing::UnorderedElementsAre("huber", "pseudo-huber"));
   EXPECT_THAT(loss_names(LabelKind::count), testing::UnorderedElementsAre("poisson"));
 }
 
@@ -406,9 +404,9 @@ TEST(Losses, OfAnotherLabelThanTheSchemasAreRefused) {
       const Model model = glm(name);
       if (loss_named(name).label() != kind) {
         EXPECT_THAT([&] { static_cast<void>(model.constants(space, 10)); },
-                    testing::ThrowsMessage<BadInput>(testing::AllOf(
-                        testing::HasSubstr(std::string(name).append(" predicts ")),
-                        testing::HasSubstr(std::string(loss_names(kind).front())))));
+                    testing::ThrowsMessage<BadInput>(
+                        testing::AllOf(testing::HasSubstr(std::string(name).append(" predicts ")),
+                                       testing::HasSubstr(std::string(loss_names(kind).front())))));
         continue;
       }
       const Problem p = model.constants(space, 10);

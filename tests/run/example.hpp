@@ -58,9 +58,8 @@ inline Example make_example(const std::string& name, const Schema& schema, std::
                             NoiseKind noise = NoiseKind::chacha20,
                             const std::string& loss = "logistic") {
   Run run;
-  run.plan =
-      example_plan(glm(loss, {.prior_precision = prior, .center = {}}).constants(schema, rows),
-                   budget, wishes);
+  run.plan = example_plan(
+      glm(loss, {.prior_precision = prior, .center = {}}).constants(schema, rows), budget, wishes);
   EXPECT_TRUE(run.plan.offer().feasible) << name << ": " << run.plan.offer().why;
   run.model.schema = schema;
   run.model.loss = loss;

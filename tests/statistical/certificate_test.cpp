@@ -233,13 +233,14 @@ void expect_not_beaten(const std::vector<Neighbor>& pairs, const std::vector<dou
 }
 
 TEST(Certificate, OfAmountsAndCountsIsNotBeatenByAnyNeighbor) {
-  const std::vector<Neighbor> amounts{{"ends of the range", {{1, 9, 1e3}}, {{1, -9, -1e3}}},
-                                      {"ends, in reach", {{1, 9, 0}}, {{1, -9, 0}}},
-                                      {"across the middle", {{1, 0.8, 0}}, {{1, -1.2, 0}}},
-                                      {"another row", {{1, 2, 0}}, {{-0.4, 2, 0}}},
-                                      {"opposite rows", {{1, 3, 0}}, {{-1, 3, 0}}},
-                                      {"removed", {{1, 9, 0}}, {}},
-                                      {"two rows", {{1, 9, 0}, {1, 1, 0}}, {{1, -9, 0}, {1, -1, 0}}}};
+  const std::vector<Neighbor> amounts{
+      {"ends of the range", {{1, 9, 1e3}}, {{1, -9, -1e3}}},
+      {"ends, in reach", {{1, 9, 0}}, {{1, -9, 0}}},
+      {"across the middle", {{1, 0.8, 0}}, {{1, -1.2, 0}}},
+      {"another row", {{1, 2, 0}}, {{-0.4, 2, 0}}},
+      {"opposite rows", {{1, 3, 0}}, {{-1, 3, 0}}},
+      {"removed", {{1, 9, 0}}, {}},
+      {"two rows", {{1, 9, 0}, {1, 1, 0}}, {{1, -9, 0}, {1, -1, 0}}}};
   expect_not_beaten<losses::huber>(amounts, {-9, -0.5, 0, 2, 9});
   expect_not_beaten<losses::pseudo_huber>(amounts, {-9, -0.5, 0, 2, 9});
   const std::vector<Neighbor> counts{{"none and all", {{1, 1, 0}}, {{1, 0, 0}}},

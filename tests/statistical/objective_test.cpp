@@ -241,7 +241,8 @@ void expect_no_easier_than_claimed(const char* mechanism, double delta,
     for (Dataset* const each : {&one, &other}) make_amounts(*each, 0.8F);
   }
   constexpr std::size_t draws = support::repeats(20000UL, 2000UL);
-  const Model model = glm(loss, {.prior_precision = loss_named(loss).curvature() * 8, .center = {}});
+  const Model model =
+      glm(loss, {.prior_precision = loss_named(loss).curvature() * 8, .center = {}});
   const auto backend = make_backend("cpu");
   const auto coefficients = [&](const Dataset& data, double less_noise, std::uint64_t seed) {
     Plan made = one_offer(model.constants(data.schema, data.rows()), {.epsilon = 1, .delta = delta},

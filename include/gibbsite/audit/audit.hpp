@@ -52,9 +52,9 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
                            std::string_view loss = "", std::optional<double> prior_precision = {});
 
 /// A table whose first row is replaced by one of norm R along the direction in which it has least,
-/// and the same with that row's other label (of an amount or a count the ends of its range), for a plan that was made for it. Private. Throws
-/// BadInput where the table is in files or has no labels, and on add/remove, rows per person or
-/// draws other than 1.
+/// and the same with that row's other label (of an amount or a count the ends of its range), for a
+/// plan that was made for it. Private. Throws BadInput where the table is in files or has no
+/// labels, and on add/remove, rows per person or draws other than 1.
 AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan);
 
 struct AuditOptions {
