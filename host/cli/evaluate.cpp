@@ -22,7 +22,7 @@ std::string area(double auc) {
   return std::isnan(auc) ? "- (one class)" : fmt::format("{:.4f}", auc);
 }
 
-std::string number(double value) {
+std::string figure(double value) {
   return std::isnan(value) ? "- (all equal)" : fmt::format("{:.4g}", value);
 }
 std::string fraction(double value) { return std::isnan(value) ? "-" : percent(value); }
@@ -130,18 +130,18 @@ struct EvaluateCommand {
     std::vector<std::vector<std::string>> lines{
         {fmt::format("{} rows", human_count(static_cast<double>(result.rows))), "this model",
          "the labels' mean"},
-        {"RMSE", number(result.rmse), number(result.deviation)},
-        {"mean absolute error", number(result.mae), ""},
-        {"R²", number(result.r2), "0"}};
+        {"RMSE", figure(result.rmse), figure(result.deviation)},
+        {"mean absolute error", figure(result.mae), ""},
+        {"R²", figure(result.r2), "0"}};
     if (counts)
-      lines.push_back({"deviance a row", number(result.deviance), number(result.mean_deviance)});
+      lines.push_back({"deviance a row", figure(result.deviance), figure(result.mean_deviance)});
     if (beside) {
       const AmountEvaluation yardstick = judged(fitted_beside(linear, data));
       lines[0].emplace_back("NOT PRIVATE fit of these rows");
-      lines[1].push_back(number(yardstick.rmse));
-      lines[2].push_back(number(yardstick.mae));
-      lines[3].push_back(number(yardstick.r2));
-      if (counts) lines[4].push_back(number(yardstick.deviance));
+      lines[1].push_back(figure(yardstick.rmse));
+      lines[2].push_back(figure(yardstick.mae));
+      lines[3].push_back(figure(yardstick.r2));
+      if (counts) lines[4].push_back(figure(yardstick.deviance));
     }
     fmt::print("{}", table(lines));
   }

@@ -63,7 +63,7 @@ class ArrayRows {
 };
 
 template <class T>
-Dataset read_rows(const ArrayView& x, std::span<const float> labels, const Schema& schema,
+Dataset read_rows(const ArrayView& x, std::span<const double> labels, const Schema& schema,
                   const ReadOptions& options) {
   std::uint64_t row = 0;
   ReadOptions in_memory = options;
@@ -134,7 +134,7 @@ Dataset read_rows(const ArrayView& x, std::span<const float> labels, const Schem
 
 }  // namespace
 
-Dataset read_array(const ArrayView& x, std::span<const float> labels, const Schema& schema,
+Dataset read_array(const ArrayView& x, std::span<const double> labels, const Schema& schema,
                    const ReadOptions& options) {
   return x.type == ArrayView::Type::float32 ? read_rows<float>(x, labels, schema, options)
                                             : read_rows<double>(x, labels, schema, options);

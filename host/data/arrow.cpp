@@ -224,7 +224,7 @@ std::uint64_t bits_of(T value) {
 class ArrowReader {
  public:
   ArrowReader(Stream& stream, const Schema& schema, const ReadOptions& options,
-              std::span<const float> labels, const std::string& source)
+              std::span<const double> labels, const std::string& source)
       : stream_(stream),
         schema_(schema),
         options_(options),
@@ -572,7 +572,7 @@ class ArrowReader {
   Stream& stream_;
   const Schema& schema_;
   const ReadOptions& options_;
-  std::span<const float> labels_;
+  std::span<const double> labels_;
   const std::string& source_;
   bool in_rows_ = false;
   std::uint64_t row_ = 0;
@@ -592,7 +592,7 @@ class ArrowReader {
 }  // namespace
 
 Dataset read_arrow(ArrowArrayStream& stream, const Schema& schema, const ReadOptions& options,
-                   std::span<const float> labels, const std::string& source) {
+                   std::span<const double> labels, const std::string& source) {
   Stream owned(stream, source);
   return ArrowReader(owned, schema, options, labels, source).read();
 }

@@ -270,12 +270,11 @@ void CellEncoder::set_label(double value) {
     known_labels_[data_.y.back() > 0 ? 1 : 0] = {bits, data_.counts.unlisted_labels != unlisted};
 }
 
-void CellEncoder::set_class(float label) {
-  if (data_.schema.label_kind != LabelKind::two_classes)
-    return set_label(static_cast<double>(label));
+void CellEncoder::set_class(double label) {
+  if (data_.schema.label_kind != LabelKind::two_classes) return set_label(label);
   if (label != 1 && label != -1)
     fail_quoting(fmt::format("label {} is neither -1 nor +1; give one of them", label));
-  data_.y.push_back(label);
+  data_.y.push_back(static_cast<float>(label));
 }
 
 /// Whether the row has a label now, which it has not when it is missing.

@@ -71,7 +71,7 @@ class CellEncoder {
   void set_label(std::string_view text);
   void set_label(double value);
   /// Of classes -1 or +1, else BadInput; of others the label itself.
-  void set_class(float label);
+  void set_class(double label);
   /// This row has none: `why` is said where that is refused.
   void set_label_missing(const std::string& why);
   /// The file holds no labels; throws BadInput when they are required.

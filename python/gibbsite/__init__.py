@@ -35,7 +35,13 @@ from ._core import (
     verify,
 )
 from ._files import open_stream
-from .linear_model import NotFittedError, PrivateLogisticRegression, VoidWarning
+from .linear_model import (
+    NotFittedError,
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+    PrivatePoissonRegressor,
+    VoidWarning,
+)
 from .posterior import sample_posterior
 
 __all__ = [
@@ -50,7 +56,9 @@ __all__ = [
     "Ledger",
     "NotFittedError",
     "Plan",
+    "PrivateLinearRegression",
     "PrivateLogisticRegression",
+    "PrivatePoissonRegressor",
     "Release",
     "Schema",
     "Verification",

@@ -409,13 +409,13 @@ def takes_text(ranges):
     return not all(_is_pair(what) for what in columns)
 
 
-def schema_of_ranges(ranges, columns, width, classes, invalid, row_norm, fit_intercept):
+def schema_of_ranges(ranges, columns, width, label_lines, invalid, row_norm, fit_intercept):
     """The `Schema` that ranges say.
 
     ranges: {column: (lowest, highest) | [level, ...] | "ignore"}, the same as a list in the order of
     the columns, or one pair (lowest, highest) for all of them
     columns: names of the columns of X, or None
-    classes: names of the negative and the positive class
+    label_lines: what the label is, in the schema's words
     """
     if isinstance(ranges, dict):
         if columns is None:
@@ -446,14 +446,11 @@ def schema_of_ranges(ranges, columns, width, classes, invalid, row_norm, fit_int
                 f"order of the columns, or one pair for all, got {ranges!r}"
             )
     label = next(name for name in ("y", "label", "(label)", "(the label)") if name not in columns)
-    lines = [
-        f"label = {_quoted(label)}",
-        f"positive = {_quoted(classes[1])}",
-        f"negative = {_quoted(classes[0])}",
-    ]
+    lines = [f"label = {_quoted(label)}", *label_lines]
     if invalid not in ("refuse", "middle"):
         raise ValueError(f'invalid: must be "refuse" or "middle", got {invalid!r}')
-    lines.append('invalid = "middle"' if invalid == "middle" else 'unlisted_label = "refuse"')
+    if invalid == "middle":
+        lines.append('invalid = "middle"')
     if row_norm != "auto":
         if not _is_number(row_norm):
             raise ValueError(f'row_norm: must be a number or "auto", got {row_norm!r}')
@@ -475,7 +472,10 @@ class SchemaFacts:
 
     def __init__(self, schema):
         toml = tomllib.loads(schema.to_toml())
-        self.positive = toml["positive"]
+        self.kind = (
+            "classes" if "positive" in toml else "count" if toml.get("counts") else "amount"
+        )
+        self.positive = toml.get("positive")
         self.negative = toml.get("negative")
         self.label = toml["label"]
         self.middle = toml.get("invalid", "refuse") == "middle"
@@ -554,6 +554,37 @@ def as_labels(y):
     if y.dtype.kind not in "biufUSO" and y.dtype.kind != "T":
         raise ValueError(f"y: Unknown label type: {y.dtype}; give two classes")
     return y
+
+
+def class_lines(names, invalid):
+    """A label of two classes, as a schema says it."""
+    lines = [f"positive = {_quoted(names[1])}", f"negative = {_quoted(names[0])}"]
+    return lines if invalid == "middle" else [*lines, 'unlisted_label = "refuse"']
+
+
+def range_lines(name, lowest, highest, rest=""):
+    """A label with a public range, as a schema says it."""
+    if not (_is_number(lowest) and _is_number(highest) and lowest < highest):
+        raise ValueError(
+            f"{name}: must be numbers known without the data, the lowest first, got "
+            f"{(lowest, highest)!r}"
+        )
+    return [f"range = [{float(lowest)!r}, {float(highest)!r}]", *([rest] if rest else [])]
+
+
+def amounts(y):
+    """Labels as float64 [rows]; what is no number becomes NaN, one cell like the other, which the
+    schema then refuses or takes for the middle of the range."""
+    if y.dtype.kind in "biuf":
+        return np.ascontiguousarray(y, dtype=np.float64)
+    out = np.full(len(y), np.nan)
+    for row, cell in enumerate(y.tolist()):
+        if isinstance(cell, numbers.Real):
+            try:
+                out[row] = float(cell)
+            except OverflowError:  # an int beyond every range
+                out[row] = np.finfo(np.float64).max * (1 if cell > 0 else -1)
+    return out
 
 
 def _is_text(y):
@@ -683,12 +714,12 @@ def classes_of_schema(facts, y):
 
 
 def signs(y, classes, facts, by_name=False):
-    """Labels as -1 and +1 float32 [rows], by the schema's rules for missing and unlisted ones.
+    """Labels as -1 and +1 float64 [rows], by the schema's rules for missing and unlisted ones.
     `by_name`: by the schema's names of the classes."""
     names = [facts.negative, facts.positive] if by_name else classes
     listed = _named if by_name else _equal
     positive = listed(y, names[1])
-    result = np.where(positive, np.float32(1), np.float32(-1))
+    result = np.where(positive, 1.0, -1.0)
     if facts.middle:
         return result
     missing = _missing(y)

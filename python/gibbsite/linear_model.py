@@ -27,7 +27,387 @@ class VoidWarning(UserWarning):
     """A model was fitted with noise that whoever knows the seed can subtract: no guarantee."""
 
 
-class PrivateLogisticRegression:
+_KINDS = {"classes": "one of two classes", "amount": "an amount", "count": "a count"}
+
+
+class _Private:
+    """What all estimators have in common. A subclass says what its label is."""
+
+    _kind: str  # of the schema's label
+    _of_ranges: tuple = ()  # parameters of its own that a schema says itself
+
+    def _take(self, params):
+        for name in self._parameters():
+            setattr(self, name, params[name])
+
+    # Parameters.
+
+    @classmethod
+    def _parameters(cls):
+        return inspect.signature(cls).parameters
+
+    def get_params(self, deep: bool = True) -> dict:
+        """The parameters by name; `deep` changes nothing."""
+        return {name: getattr(self, name) for name in self._parameters()}
+
+    def set_params(self, **params) -> "_Private":
+        """Sets parameters; they are checked by `fit`. Returns the estimator."""
+        for name in params:
+            if name not in self._parameters():
+                raise ValueError(
+                    f"Invalid parameter {name!r} for {type(self).__name__}; valid ones are "
+                    f"{', '.join(self._parameters())}"
+                )
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        shown = []
+        for name, parameter in self._parameters().items():
+            value = getattr(self, name)
+            if parameter.default is parameter.empty or repr(value) != repr(parameter.default):
+                shown.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __sklearn_clone__(self):
+        copy = type(self)(**self.get_params())  # a ledger and a schema are shared
+        copy._is_clone = True
+        return copy
+
+    def __sklearn_is_fitted__(self):
+        return "release_" in self.__dict__
+
+    def _tags(self, kind, **tags):
+        from sklearn.utils import InputTags, Tags
+
+        return Tags(
+            estimator_type=kind, input_tags=InputTags(allow_nan=self.invalid == "middle"), **tags
+        )
+
+    # Fitting.
+
+    def fit(self, X, y=None, **unsupported) -> "_Private":
+        """Releases a model of the rows X and their labels y.
+
+        X : table [rows, columns]: a pandas, polars or pyarrow one, anything with
+            `__arrow_c_stream__`, or an array of numbers
+        y : labels [rows]
+
+        Returns the estimator. Raises ValueError on what cannot be read, `Infeasible` where the
+        budget cannot be kept, `BudgetSpent` where the ledger has no room; nothing is released or
+        written then.
+        """
+        for name in unsupported:
+            if name == "sample_weight":
+                raise ValueError(
+                    "sample_weight: not supported, as a person of weight 2 would have the "
+                    "influence of two; repeat rows, and say rows_per_person, or leave it out"
+                )
+            raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
+        seed = self._seed()
+        self._check_types()
+        ledger = self.ledger
+        if ledger is not None and not isinstance(ledger, _core.Ledger):
+            ledger = _core.Ledger(os.fspath(ledger))
+        schema, table, columns, labels, classes = self._prepare(X, y)
+        self._require_budget(seed)
+        rows = len(labels)
+        if table.is_array and len(table.source) != rows:
+            raise ValueError(
+                "Found input variables with inconsistent numbers of samples: X has "
+                f"{len(table.source)}, y has {rows}"
+            )
+        data = table.read(schema, columns, labels, self._threads(), self.progress)
+        plan = _core.plan(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rows=data.rows,
+            schema=schema,
+            mechanism=self.mechanism,
+            adjacency=self.adjacency,
+            rows_cap=self.rows_cap,
+            rows_per_person=self.rows_per_person,
+            prior_precision=self.prior_precision,
+        )
+        release = _core.fit(
+            data,
+            plan,
+            backend=self.backend,
+            seed=seed,
+            ledger=ledger,
+            intervals=bool(getattr(self, "intervals", False)),
+            n_jobs=self._threads(),
+            progress=self.progress,
+        )
+        if seed is not None:
+            warnings.warn(
+                "random_state: the noise can be recomputed from it, so the certificate is void; "
+                "leave it out for a model to publish",
+                VoidWarning,
+                stacklevel=2,
+            )
+        self._forget()
+        self._set_release(release)
+        if classes is not None:
+            self.classes_ = classes
+        self.n_features_in_ = table.width
+        if table.columns is not None:
+            self.feature_names_in_ = np.array(table.columns, dtype=object)
+        self._columns = columns
+        return self
+
+    def _seed(self):
+        seed = self.random_state
+        if seed is None:
+            return None
+        if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, (int, np.integer)):
+            raise ValueError(
+                f"random_state: must be None or an int (which makes the certificate void), got "
+                f"{seed!r}"
+            )
+        if not 0 <= seed < 2**64:
+            raise ValueError(f"random_state: must be from 0 to 2^64 - 1, got {seed}")
+        return int(seed)
+
+    def _check_types(self):
+        kinds = {
+            "a number": ((numbers.Real,), ("epsilon", "delta", "prior_precision")),
+            "an int": ((numbers.Integral,), ("rows_cap", "rows_per_person")),
+            "a str": ((str,), ("mechanism", "adjacency", "backend")),
+        }
+        for kind, (types, names) in kinds.items():
+            for name in names:
+                value = getattr(self, name)
+                if value is None and name in ("prior_precision", "rows_cap"):
+                    continue
+                if not isinstance(value, types) or isinstance(value, (bool, np.bool_)):
+                    raise ValueError(f"{name}: must be {kind}, got {value!r}")
+                if kind == "an int" and not 0 <= value < 2**64:
+                    raise ValueError(f"{name}: must be from 0 to 2^64 - 1, got {value}")
+
+    def _require_budget(self, seed):
+        # Whoever clones fits more than once: searches, cross-validation, ensembles. The mark goes
+        # with the clone into other processes, so nothing is counted.
+        if self.ledger is not None or seed is not None:
+            return
+        if _clones_are_unmarked():
+            raise ValueError(
+                "ledger: this scikit-learn is older than 1.3, whose clones do not say that they are "
+                "any, so searches would fit the same people unseen; install a newer one, or give "
+                "ledger=..."
+            )
+        if getattr(self, "_is_clone", False):
+            raise ValueError(
+                "ledger: this estimator is a clone, as cross-validation and grid searches make "
+                "them, and each of their fits costs epsilon again; give ledger=..., which counts "
+                "them, or an int random_state for a trial without any guarantee"
+            )
+
+    def _threads(self):
+        if self.n_jobs is None:
+            return None
+        if isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, (int, np.integer)):
+            raise ValueError(f"n_jobs: must be a number of threads or None, got {self.n_jobs!r}")
+        if self.n_jobs < 1 and self.n_jobs != -1:
+            raise ValueError(f"n_jobs: must be at least 1, -1 or None, got {self.n_jobs}")
+        return int(self.n_jobs)
+
+    def _prepare(self, X, y):
+        if self.schema is None and self.ranges is None:
+            raise ValueError(
+                "ranges: what is public about the columns must be given, as a guarantee cannot "
+                'rest on ranges computed from the rows: ranges={"age": (17, 90), "job": ["clerk", '
+                '"farmer"]}, ranges=(lowest, highest) for all columns, or schema="table.toml"'
+            )
+        if self.schema is not None and self.ranges is not None:
+            raise ValueError("ranges: give ranges or schema, not both")
+        if self.schema is not None:
+            return self._prepare_schema(X, y)
+        middle = self.invalid == "middle"
+        table = _tables.read_columns(X, _tables.takes_text(self.ranges), middle=middle)
+        labels = _tables.as_labels(y)
+        lines, classes = self._label_of_ranges(labels)
+        schema, columns = _tables.schema_of_ranges(
+            self.ranges,
+            table.columns,
+            table.width,
+            lines,
+            self.invalid,
+            self.row_norm,
+            self.fit_intercept,
+        )
+        facts = _tables.SchemaFacts(schema)
+        return schema, table, columns, self._engine_labels(labels, classes, facts), classes
+
+    def _prepare_schema(self, X, y):
+        defaults = self._parameters()
+        for name in ("fit_intercept", "row_norm", "invalid", *self._of_ranges):
+            if getattr(self, name) != defaults[name].default:
+                raise ValueError(f"{name}: goes with ranges; a schema says it itself")
+        schema = _tables.read_schema(self.schema)
+        facts = _tables.SchemaFacts(schema)
+        if facts.kind != self._kind:
+            raise ValueError(
+                f"schema: its label is {_KINDS[facts.kind]}, and {type(self).__name__} predicts "
+                f"{_KINDS[self._kind]}"
+            )
+        table = _tables.read_columns(X, facts.takes_text, facts.has_missing, facts.middle)
+        labels = _tables.as_labels(y)
+        columns = table.columns
+        if columns is not None:
+            facts.check_columns(columns)
+        else:
+            columns = list(schema.columns)
+            if len(columns) != table.width:
+                raise ValueError(
+                    f"X has {table.width} columns, but the schema has {len(columns)}"
+                )
+        return schema, table, columns, *self._labels_of_schema(labels, facts)
+
+    def _forget(self):
+        for name in [name for name in self.__dict__ if name.endswith("_")]:
+            del self.__dict__[name]
+
+    def _set_release(self, release):
+        self.release_ = release
+        self.schema_ = release.schema
+        self.certificate_ = release.certificate
+        self._facts = _tables.SchemaFacts(self.schema_)
+        intercept, slopes, exact = release.original_units()[0]
+        self.coef_names_ = np.array(list(slopes), dtype=object)
+        self.coef_ = np.array(list(slopes.values()), dtype=np.float64)
+        self.intercept_ = float(intercept)
+        self.coef_exact_ = bool(exact)
+
+    # Predicting.
+
+    def _require_fitted(self):
+        if not self.__sklearn_is_fitted__():
+            kind = _tables.sklearn_exception("NotFittedError", NotFittedError)
+            if kind is not NotFittedError:
+                kind = type("NotFittedError", (NotFittedError, kind), {})
+            raise kind(
+                f"This {type(self).__name__} is not fitted yet; call fit first"
+            )
+
+    def _rows(self, X):
+        self._require_fitted()
+        facts = self._facts
+        table = _tables.read_columns(X, facts.takes_text, facts.has_missing, facts.middle)
+        name = type(self).__name__
+        fitted = getattr(self, "feature_names_in_", None)
+        if fitted is not None and table.columns is not None:
+            unseen = [column for column in table.columns if column not in fitted]
+            missing = [column for column in fitted if column not in table.columns]
+            if unseen or missing:
+                raise ValueError(
+                    "X: feature names should match those that were passed during fit"
+                    + (f"; unseen at fit time: {_tables.listed(unseen)}" if unseen else "")
+                    + (f"; now missing: {_tables.listed(missing)}" if missing else "")
+                )
+            if table.columns != list(fitted):
+                raise ValueError(
+                    "X: feature names must be in the same order as they were in fit: "
+                    f"{_tables.listed(list(fitted))}"
+                )
+        elif table.width != self.n_features_in_:
+            raise ValueError(
+                f"X has {table.width} features, but {name} is expecting {self.n_features_in_} "
+                "features as input"
+            )
+        elif fitted is not None:
+            warnings.warn(
+                f"X does not have valid feature names, but {name} was fitted with feature names",
+                UserWarning,
+                stacklevel=4,
+            )
+        elif table.columns is not None:
+            warnings.warn(
+                f"X has feature names, but {name} was fitted without feature names",
+                UserWarning,
+                stacklevel=4,
+            )
+        return table.read(self.schema_, self._columns, None, self._threads())
+
+    # The file.
+
+    def verify(self) -> _core.Verification:
+        """Recomputes what the certificate claims: a `Verification` with .valid and .failures."""
+        self._require_fitted()
+        return self.release_.verify()
+
+    def to_json(self) -> str:
+        """The text of model.json, which is all there is to publish."""
+        self._require_fitted()
+        return self.release_.to_json()
+
+    def save(self, path: str | os.PathLike, replace: bool = False) -> None:
+        """Writes model.json, whole or not at all; FileExistsError where there is one, unless
+        `replace`."""
+        self._require_fitted()
+        self.release_.write(os.fspath(path), replace=replace)
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike) -> "_Private":
+        """The estimator of a model file, to predict with. The classes_ of a classifier are the
+        schema's names; epsilon and delta are None where the certificate is void."""
+        return cls._from_release(_core.Release.read(os.fspath(path)))
+
+    @classmethod
+    def _from_release(cls, release):
+        guarantee = release.certificate.get("guarantee") or {}
+        schema = release.schema
+        kind = _tables.SchemaFacts(schema).kind
+        if kind != cls._kind:
+            raise ValueError(
+                f"this model predicts {_KINDS[kind]}, and {cls.__name__} predicts "
+                f"{_KINDS[cls._kind]}"
+            )
+        estimator = cls(guarantee.get("epsilon"), guarantee.get("delta"), schema=schema.to_toml())
+        estimator._set_release(release)
+        estimator._columns = list(schema.columns)
+        estimator.n_features_in_ = len(estimator._columns)
+        if estimator._columns != [f"x{j}" for j in range(estimator.n_features_in_)]:
+            estimator.feature_names_in_ = np.array(estimator._columns, dtype=object)
+        return estimator
+
+    # Pickles hold parameters, names and the text of model.json; no object of the extension module.
+
+    def __getstate__(self):
+        params = self.get_params()
+        params["progress"] = None
+        if isinstance(params["ledger"], _core.Ledger):
+            params["ledger"] = os.fspath(params["ledger"].path)
+        if isinstance(params["schema"], _core.Schema):
+            params["schema"] = params["schema"].to_toml()
+        state = {"params": params, "is_clone": getattr(self, "_is_clone", False)}
+        if self.__sklearn_is_fitted__():
+            state["model"] = self.to_json()
+            if hasattr(self, "classes_"):
+                state["classes"] = self.classes_.tolist()
+                state["classes_dtype"] = self.classes_.dtype.str
+            state["columns"] = list(self._columns)
+            state["names"] = list(getattr(self, "feature_names_in_", [])) or None
+            state["width"] = self.n_features_in_
+        return state
+
+    def __setstate__(self, state):
+        self.__init__(**state["params"])
+        if state["is_clone"]:
+            self._is_clone = True
+        if "model" not in state:
+            return
+        self._set_release(_core.Release.from_json(state["model"], "pickle"))
+        if "classes" in state:
+            self.classes_ = np.array(state["classes"], dtype=np.dtype(state["classes_dtype"]))
+        self._columns = state["columns"]
+        self.n_features_in_ = state["width"]
+        if state["names"] is not None:
+            self.feature_names_in_ = np.array(state["names"], dtype=object)
+
+
+class PrivateLogisticRegression(_Private):
     """Logistic regression of two classes whose coefficients may be published.
 
     `fit` releases coefficients with a certificate of their (epsilon, delta)-differential privacy,
@@ -119,6 +499,7 @@ class PrivateLogisticRegression:
     """
 
     _estimator_type = "classifier"  # of scikit-learn before 1.6
+    _kind = "classes"
 
     def __init__(
         self,
@@ -143,330 +524,55 @@ class PrivateLogisticRegression:
         backend: str = "auto",
         progress: Callable[[int, int], object] | None = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.schema = schema
-        self.ranges = ranges
-        self.classes = classes
-        self.mechanism = mechanism
-        self.ledger = ledger
-        self.random_state = random_state
-        self.fit_intercept = fit_intercept
-        self.row_norm = row_norm
-        self.invalid = invalid
-        self.intervals = intervals
-        self.prior_precision = prior_precision
-        self.adjacency = adjacency
-        self.rows_cap = rows_cap
-        self.rows_per_person = rows_per_person
-        self.n_jobs = n_jobs
-        self.backend = backend
-        self.progress = progress
-
-    # Parameters.
-
-    @classmethod
-    def _parameters(cls):
-        return inspect.signature(cls).parameters
-
-    def get_params(self, deep: bool = True) -> dict:
-        """The parameters by name; `deep` changes nothing."""
-        return {name: getattr(self, name) for name in self._parameters()}
-
-    def set_params(self, **params) -> "PrivateLogisticRegression":
-        """Sets parameters; they are checked by `fit`. Returns the estimator."""
-        for name in params:
-            if name not in self._parameters():
-                raise ValueError(
-                    f"Invalid parameter {name!r} for {type(self).__name__}; valid ones are "
-                    f"{', '.join(self._parameters())}"
-                )
-        for name, value in params.items():
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        shown = []
-        for name, parameter in self._parameters().items():
-            value = getattr(self, name)
-            if parameter.default is parameter.empty or repr(value) != repr(parameter.default):
-                shown.append(f"{name}={value!r}")
-        return f"{type(self).__name__}({', '.join(shown)})"
-
-    def __sklearn_clone__(self):
-        copy = type(self)(**self.get_params())  # a ledger and a schema are shared
-        copy._is_clone = True
-        return copy
-
-    def __sklearn_is_fitted__(self):
-        return "release_" in self.__dict__
+        self._take(locals())
 
     def __sklearn_tags__(self):
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+        from sklearn.utils import ClassifierTags, TargetTags
 
-        return Tags(
-            estimator_type="classifier",
+        return self._tags(
+            "classifier",
             target_tags=TargetTags(required=True),
             classifier_tags=ClassifierTags(multi_class=False),
-            input_tags=InputTags(allow_nan=self.invalid == "middle"),
         )
 
-    # Fitting.
-
-    def fit(self, X, y=None, **unsupported) -> "PrivateLogisticRegression":
-        """Releases a model of the rows X and their labels y.
-
-        X : table [rows, columns]: a pandas, polars or pyarrow one, anything with
-            `__arrow_c_stream__`, or an array of numbers
-        y : labels [rows]
-
-        Returns the estimator. Raises ValueError on what cannot be read, `Infeasible` where the
-        budget cannot be kept, `BudgetSpent` where the ledger has no room; nothing is released or
-        written then.
-        """
-        for name in unsupported:
-            if name == "sample_weight":
-                raise ValueError(
-                    "sample_weight: not supported, as a person of weight 2 would have the "
-                    "influence of two; repeat rows, and say rows_per_person, or leave it out"
-                )
-            raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
-        seed = self._seed()
-        self._check_types()
-        ledger = self.ledger
-        if ledger is not None and not isinstance(ledger, _core.Ledger):
-            ledger = _core.Ledger(os.fspath(ledger))
-        schema, table, columns, facts, classes, labels = self._prepare(X, y)
-        self._require_budget(seed)
-        rows = len(labels)
-        if table.is_array and len(table.source) != rows:
-            raise ValueError(
-                "Found input variables with inconsistent numbers of samples: X has "
-                f"{len(table.source)}, y has {rows}"
-            )
-        data = table.read(schema, columns, labels, self._threads(), self.progress)
-        plan = _core.plan(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            rows=data.rows,
-            schema=schema,
-            mechanism=self.mechanism,
-            adjacency=self.adjacency,
-            rows_cap=self.rows_cap,
-            rows_per_person=self.rows_per_person,
-            prior_precision=self.prior_precision,
-        )
-        release = _core.fit(
-            data,
-            plan,
-            backend=self.backend,
-            seed=seed,
-            ledger=ledger,
-            intervals=bool(self.intervals),
-            n_jobs=self._threads(),
-            progress=self.progress,
-        )
-        if seed is not None:
-            warnings.warn(
-                "random_state: the noise can be recomputed from it, so the certificate is void; "
-                "leave it out for a model to publish",
-                VoidWarning,
-                stacklevel=2,
-            )
-        self._forget()
-        self._set_release(release)
-        self.classes_ = classes
-        self.n_features_in_ = table.width
-        if table.columns is not None:
-            self.feature_names_in_ = np.array(table.columns, dtype=object)
-        self._columns = columns
-        return self
-
-    def _seed(self):
-        seed = self.random_state
-        if seed is None:
-            return None
-        if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, (int, np.integer)):
-            raise ValueError(
-                f"random_state: must be None or an int (which makes the certificate void), got "
-                f"{seed!r}"
-            )
-        if not 0 <= seed < 2**64:
-            raise ValueError(f"random_state: must be from 0 to 2^64 - 1, got {seed}")
-        return int(seed)
-
-    def _check_types(self):
-        kinds = {
-            "a number": ((numbers.Real,), ("epsilon", "delta", "prior_precision")),
-            "an int": ((numbers.Integral,), ("rows_cap", "rows_per_person")),
-            "a str": ((str,), ("mechanism", "adjacency", "backend")),
-        }
-        for kind, (types, names) in kinds.items():
-            for name in names:
-                value = getattr(self, name)
-                if value is None and name in ("prior_precision", "rows_cap"):
-                    continue
-                if not isinstance(value, types) or isinstance(value, (bool, np.bool_)):
-                    raise ValueError(f"{name}: must be {kind}, got {value!r}")
-                if kind == "an int" and not 0 <= value < 2**64:
-                    raise ValueError(f"{name}: must be from 0 to 2^64 - 1, got {value}")
-
-    def _require_budget(self, seed):
-        # Whoever clones fits more than once: searches, cross-validation, ensembles. The mark goes
-        # with the clone into other processes, so nothing is counted.
-        if self.ledger is not None or seed is not None:
-            return
-        if _clones_are_unmarked():
-            raise ValueError(
-                "ledger: this scikit-learn is older than 1.3, whose clones do not say that they are "
-                "any, so searches would fit the same people unseen; install a newer one, or give "
-                "ledger=..."
-            )
-        if getattr(self, "_is_clone", False):
-            raise ValueError(
-                "ledger: this estimator is a clone, as cross-validation and grid searches make "
-                "them, and each of their fits costs epsilon again; give ledger=..., which counts "
-                "them, or an int random_state for a trial without any guarantee"
-            )
-
-    def _threads(self):
-        if self.n_jobs is None:
-            return None
-        if isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, (int, np.integer)):
-            raise ValueError(f"n_jobs: must be a number of threads or None, got {self.n_jobs!r}")
-        if self.n_jobs < 1 and self.n_jobs != -1:
-            raise ValueError(f"n_jobs: must be at least 1, -1 or None, got {self.n_jobs}")
-        return int(self.n_jobs)
-
-    def _prepare(self, X, y):
-        if self.schema is None and self.ranges is None:
-            raise ValueError(
-                "ranges: what is public about the columns must be given, as a guarantee cannot "
-                'rest on ranges computed from the rows: ranges={"age": (17, 90), "job": ["clerk", '
-                '"farmer"]}, ranges=(lowest, highest) for all columns, or schema="table.toml"'
-            )
-        if self.schema is not None and self.ranges is not None:
-            raise ValueError("ranges: give ranges or schema, not both")
-        observed = isinstance(self.classes, str) and self.classes == "observed"
-        if self.schema is not None:
-            return self._prepare_schema(X, y, observed)
-        middle = self.invalid == "middle"
-        table = _tables.read_columns(X, _tables.takes_text(self.ranges), middle=middle)
-        labels = _tables.as_labels(y)
-        if observed:
+    def _label_of_ranges(self, labels):
+        if isinstance(self.classes, str) and self.classes == "observed":
             classes = _tables.observed_classes(labels)
         elif self.classes is not None:
             classes = _tables.pair_of_classes(self.classes)
         else:
             classes = np.array([False, True]) if labels.dtype.kind == "b" else np.array([0, 1])
         names = ["0", "1"] if self.classes is None else [str(label) for label in classes.tolist()]
-        schema, columns = _tables.schema_of_ranges(
-            self.ranges,
-            table.columns,
-            table.width,
-            names,
-            self.invalid,
-            self.row_norm,
-            self.fit_intercept,
-        )
-        facts = _tables.SchemaFacts(schema)
-        return schema, table, columns, facts, classes, _tables.signs(labels, classes, facts)
+        return _tables.class_lines(names, self.invalid), classes
 
-    def _prepare_schema(self, X, y, observed):
-        if observed:
+    def _engine_labels(self, labels, classes, facts):
+        return _tables.signs(labels, classes, facts)
+
+    def _labels_of_schema(self, labels, facts):
+        if isinstance(self.classes, str) and self.classes == "observed":
             raise ValueError('classes: "observed" goes with ranges; a schema names the classes')
-        defaults = self._parameters()
-        for name in ("fit_intercept", "row_norm", "invalid"):
-            if getattr(self, name) != defaults[name].default:
-                raise ValueError(f"{name}: goes with ranges; a schema says it itself")
-        schema = _tables.read_schema(self.schema)
-        facts = _tables.SchemaFacts(schema)
-        table = _tables.read_columns(X, facts.takes_text, facts.has_missing, facts.middle)
-        labels = _tables.as_labels(y)
-        columns = table.columns
-        if columns is not None:
-            facts.check_columns(columns)
-        else:
-            columns = list(schema.columns)
-            if len(columns) != table.width:
-                raise ValueError(
-                    f"X has {table.width} columns, but the schema has {len(columns)}"
-                )
         if self.classes is None:
             classes = _tables.classes_of_schema(facts, labels)
         else:
             classes = _tables.pair_of_classes(self.classes)
-        signs = _tables.signs(labels, classes, facts, by_name=self.classes is None)
-        return schema, table, columns, facts, classes, signs
-
-    def _forget(self):
-        for name in [name for name in self.__dict__ if name.endswith("_")]:
-            del self.__dict__[name]
+        return _tables.signs(labels, classes, facts, by_name=self.classes is None), classes
 
     def _set_release(self, release):
-        self.release_ = release
-        self.schema_ = release.schema
-        self.certificate_ = release.certificate
-        self._facts = _tables.SchemaFacts(self.schema_)
-        intercept, slopes, exact = release.original_units()[0]
-        self.coef_names_ = np.array(list(slopes), dtype=object)
-        self.coef_ = np.array([list(slopes.values())], dtype=np.float64)
-        self.intercept_ = np.array([intercept], dtype=np.float64)
-        self.coef_exact_ = bool(exact)
+        super()._set_release(release)
+        self.coef_ = self.coef_[np.newaxis]
+        self.intercept_ = np.array([self.intercept_])
         if release.intervals is not None:
             widths = dict(zip(self.schema_.feature_names, np.asarray(release.intervals)))
-            half = np.array([widths[name] * _unit(self._facts, name) for name in slopes])
+            half = np.array([widths[name] * _unit(self._facts, name) for name in self.coef_names_])
             self.coef_interval_ = np.stack([self.coef_[0] - half, self.coef_[0] + half], axis=1)
 
-    # Predicting.
-
-    def _require_fitted(self):
-        if not self.__sklearn_is_fitted__():
-            kind = _tables.sklearn_exception("NotFittedError", NotFittedError)
-            if kind is not NotFittedError:
-                kind = type("NotFittedError", (NotFittedError, kind), {})
-            raise kind(
-                f"This {type(self).__name__} is not fitted yet; call fit first"
-            )
-
-    def _rows(self, X):
-        self._require_fitted()
-        facts = self._facts
-        table = _tables.read_columns(X, facts.takes_text, facts.has_missing, facts.middle)
-        name = type(self).__name__
-        fitted = getattr(self, "feature_names_in_", None)
-        if fitted is not None and table.columns is not None:
-            unseen = [column for column in table.columns if column not in fitted]
-            missing = [column for column in fitted if column not in table.columns]
-            if unseen or missing:
-                raise ValueError(
-                    "X: feature names should match those that were passed during fit"
-                    + (f"; unseen at fit time: {_tables.listed(unseen)}" if unseen else "")
-                    + (f"; now missing: {_tables.listed(missing)}" if missing else "")
-                )
-            if table.columns != list(fitted):
-                raise ValueError(
-                    "X: feature names must be in the same order as they were in fit: "
-                    f"{_tables.listed(list(fitted))}"
-                )
-        elif table.width != self.n_features_in_:
-            raise ValueError(
-                f"X has {table.width} features, but {name} is expecting {self.n_features_in_} "
-                "features as input"
-            )
-        elif fitted is not None:
-            warnings.warn(
-                f"X does not have valid feature names, but {name} was fitted with feature names",
-                UserWarning,
-                stacklevel=4,
-            )
-        elif table.columns is not None:
-            warnings.warn(
-                f"X has feature names, but {name} was fitted without feature names",
-                UserWarning,
-                stacklevel=4,
-            )
-        return table.read(self.schema_, self._columns, None, self._threads())
+    @classmethod
+    def _from_release(cls, release):
+        estimator = super()._from_release(release)
+        facts = estimator._facts
+        negative = f"not {facts.positive}" if facts.negative is None else facts.negative
+        estimator.classes_ = np.array([negative, facts.positive])
+        return estimator
 
     def _probability(self, X):
         rows = self._rows(X)
@@ -503,76 +609,194 @@ class PrivateLogisticRegression:
         right = _tables.equal_rows(self.predict(X), _tables.as_labels(y))
         return float(np.average(right, weights=sample_weight))
 
-    # The file.
 
-    def verify(self) -> _core.Verification:
-        """Recomputes what the certificate claims: a `Verification` with .valid and .failures."""
-        self._require_fitted()
-        return self.release_.verify()
+class _Regressor(_Private):
+    _estimator_type = "regressor"  # of scikit-learn before 1.6
 
-    def to_json(self) -> str:
-        """The text of model.json, which is all there is to publish."""
-        self._require_fitted()
-        return self.release_.to_json()
+    def __sklearn_tags__(self):
+        from sklearn.utils import RegressorTags, TargetTags
 
-    def save(self, path: str | os.PathLike, replace: bool = False) -> None:
-        """Writes model.json, whole or not at all; FileExistsError where there is one, unless
-        `replace`."""
-        self._require_fitted()
-        self.release_.write(os.fspath(path), replace=replace)
+        return self._tags(
+            "regressor",
+            target_tags=TargetTags(required=True),
+            regressor_tags=RegressorTags(poor_score=self._kind == "count"),
+        )
 
-    @classmethod
-    def from_file(cls, path: str | os.PathLike) -> "PrivateLogisticRegression":
-        """The estimator of a model file, to predict with. Its classes_ are the schema's names; its
-        epsilon and delta are None where the certificate is void."""
-        return cls._from_release(_core.Release.read(os.fspath(path)))
+    def _engine_labels(self, labels, _, facts):
+        numbers = _tables.amounts(labels)
+        unread = ~np.isfinite(numbers)
+        if unread.any() and not facts.middle:
+            row = int(np.argmax(unread))
+            raise ValueError(
+                f"y: row {row + 1}: the label is no finite number; fill it, or set "
+                'invalid="middle" (private: this line tells about the table)'
+            )
+        return numbers
 
-    @classmethod
-    def _from_release(cls, release):
-        guarantee = release.certificate.get("guarantee") or {}
-        schema = release.schema
-        estimator = cls(guarantee.get("epsilon"), guarantee.get("delta"), schema=schema.to_toml())
-        estimator._set_release(release)
-        facts = estimator._facts
-        negative = f"not {facts.positive}" if facts.negative is None else facts.negative
-        estimator.classes_ = np.array([negative, facts.positive])
-        estimator._columns = list(schema.columns)
-        estimator.n_features_in_ = len(estimator._columns)
-        if estimator._columns != [f"x{j}" for j in range(estimator.n_features_in_)]:
-            estimator.feature_names_in_ = np.array(estimator._columns, dtype=object)
-        return estimator
+    def _labels_of_schema(self, labels, facts):
+        return self._engine_labels(labels, None, facts), None
 
-    # Pickles hold parameters, names and the text of model.json; no object of the extension module.
+    def predict(self, X) -> np.ndarray:
+        """What is predicted for each row, in the label's own unit and held in its public range
+        [rows]."""
+        rows = self._rows(X)
+        return np.asarray(self.release_.predict_amounts(rows), dtype=np.float64)
 
-    def __getstate__(self):
-        params = self.get_params()
-        params["progress"] = None
-        if isinstance(params["ledger"], _core.Ledger):
-            params["ledger"] = os.fspath(params["ledger"].path)
-        if isinstance(params["schema"], _core.Schema):
-            params["schema"] = params["schema"].to_toml()
-        state = {"params": params, "is_clone": getattr(self, "_is_clone", False)}
-        if self.__sklearn_is_fitted__():
-            state["model"] = self.to_json()
-            state["classes"] = self.classes_.tolist()
-            state["classes_dtype"] = self.classes_.dtype.str
-            state["columns"] = list(self._columns)
-            state["names"] = list(getattr(self, "feature_names_in_", [])) or None
-            state["width"] = self.n_features_in_
-        return state
+    def score(self, X, y, sample_weight=None) -> float:
+        """R², 1 - sum of squared errors over that about the mean of y. Of private rows it is
+        private: the certificate does not cover it."""
+        y = _tables.amounts(_tables.as_labels(y))
+        mean = np.average(y, weights=sample_weight)
+        errors = np.average((y - self.predict(X)) ** 2, weights=sample_weight)
+        about = np.average((y - mean) ** 2, weights=sample_weight)
+        return float(1 - errors / about) if about > 0 else float("nan")
 
-    def __setstate__(self, state):
-        self.__init__(**state["params"])
-        if state["is_clone"]:
-            self._is_clone = True
-        if "model" not in state:
-            return
-        self._set_release(_core.Release.from_json(state["model"], "pickle"))
-        self.classes_ = np.array(state["classes"], dtype=np.dtype(state["classes_dtype"]))
-        self._columns = state["columns"]
-        self.n_features_in_ = state["width"]
-        if state["names"] is not None:
-            self.feature_names_in_ = np.array(state["names"], dtype=object)
+
+class PrivateLinearRegression(_Regressor):
+    """Linear regression of an amount by Huber's loss, whose coefficients may be published.
+
+    Errors up to `tolerance` count by their square and larger ones in proportion, so that no row can
+    do more than one of that size (docs/losses.md). What the guarantee needs is public knowledge,
+    given here by a person and never derived from X or y: the ranges of the columns and of y.
+
+    Parameters
+    ----------
+    epsilon, delta, schema, ranges
+        As of PrivateLogisticRegression; a schema's label has a `range`.
+    target_range : (lowest, highest) or None
+        With `ranges`, required: of y, known without the data. Labels beyond it count as its end,
+        predictions are held in it.
+    tolerance : float or None
+        With `ranges`: an error of a prediction beyond which it is far off, in y's unit. None: a
+        tenth of the range.
+    invalid : "refuse" or "middle"
+        With `ranges`: what a cell or label that cannot be read becomes: an error, or the middle of
+        its range.
+    mechanism, ledger, random_state, fit_intercept, row_norm, prior_precision, adjacency, rows_cap,
+    rows_per_person, n_jobs, backend, progress
+        As of PrivateLogisticRegression.
+
+    Attributes
+    ----------
+    coef_ : ndarray [slopes]
+        Change of what is predicted per unit of a column, or where a category has that level.
+    intercept_ : float
+        What is predicted where every column is 0.
+    coef_names_, coef_exact_, certificate_, release_, schema_, n_features_in_, feature_names_in_
+        As of PrivateLogisticRegression.
+    """
+
+    _kind = "amount"
+    _of_ranges = ("target_range", "tolerance")
+
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float,
+        schema: _core.Schema | str | os.PathLike | None = None,
+        ranges: dict | Sequence | None = None,
+        target_range: tuple[float, float] | None = None,
+        tolerance: float | None = None,
+        mechanism: str = "auto",
+        ledger: _core.Ledger | str | os.PathLike | None = None,
+        random_state: int | None = None,
+        *,
+        fit_intercept: bool = True,
+        row_norm: float | str = "auto",
+        invalid: str = "refuse",
+        prior_precision: float | None = None,
+        adjacency: str = "replace-one",
+        rows_cap: int | None = None,
+        rows_per_person: int = 1,
+        n_jobs: int | None = None,
+        backend: str = "auto",
+        progress: Callable[[int, int], object] | None = None,
+    ) -> None:
+        self._take(locals())
+
+    def _label_of_ranges(self, labels):
+        if self.target_range is None:
+            raise ValueError(
+                "target_range: the range of y must be given, as a guarantee cannot rest on one "
+                "computed from the rows: target_range=(lowest, highest)"
+            )
+        if not isinstance(self.target_range, (tuple, list, np.ndarray)) or len(self.target_range) != 2:
+            raise ValueError(f"target_range: must be (lowest, highest), got {self.target_range!r}")
+        lowest, highest = self.target_range
+        tolerance = self.tolerance
+        if tolerance is None:
+            return _tables.range_lines("target_range", lowest, highest), None
+        if isinstance(tolerance, bool) or not isinstance(tolerance, numbers.Real):
+            raise ValueError(f"tolerance: must be a number, got {tolerance!r}")
+        line = f"tolerance = {float(tolerance)!r}"
+        return _tables.range_lines("target_range", lowest, highest, line), None
+
+
+class PrivatePoissonRegressor(_Regressor):
+    """Poisson regression of a count, whose coefficients may be published.
+
+    The mean is exp(intercept + slopes times columns), held at `highest` (docs/losses.md).
+
+    Parameters
+    ----------
+    epsilon, delta, schema, ranges
+        As of PrivateLogisticRegression; a schema's label has a `range` and counts = true.
+    highest : int or None
+        With `ranges`, required: the largest count, known without the data; larger ones count as it.
+        Labels are whole numbers from 0 up: anything else is a label that cannot be read.
+    invalid : "refuse" or "middle"
+        With `ranges`: what a cell or label that cannot be read becomes: an error, or the middle of
+        its range.
+    mechanism, ledger, random_state, fit_intercept, row_norm, prior_precision, adjacency, rows_cap,
+    rows_per_person, n_jobs, backend, progress
+        As of PrivateLogisticRegression.
+
+    Attributes
+    ----------
+    coef_ : ndarray [slopes]
+        Change of the log of the mean per unit of a column, or where a category has that level.
+    intercept_ : float
+        Log of the mean where every column is 0.
+    coef_names_, coef_exact_, certificate_, release_, schema_, n_features_in_, feature_names_in_
+        As of PrivateLogisticRegression.
+    """
+
+    _kind = "count"
+    _of_ranges = ("highest",)
+
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float,
+        schema: _core.Schema | str | os.PathLike | None = None,
+        ranges: dict | Sequence | None = None,
+        highest: int | None = None,
+        mechanism: str = "auto",
+        ledger: _core.Ledger | str | os.PathLike | None = None,
+        random_state: int | None = None,
+        *,
+        fit_intercept: bool = True,
+        row_norm: float | str = "auto",
+        invalid: str = "refuse",
+        prior_precision: float | None = None,
+        adjacency: str = "replace-one",
+        rows_cap: int | None = None,
+        rows_per_person: int = 1,
+        n_jobs: int | None = None,
+        backend: str = "auto",
+        progress: Callable[[int, int], object] | None = None,
+    ) -> None:
+        self._take(locals())
+
+    def _label_of_ranges(self, labels):
+        if self.highest is None:
+            raise ValueError(
+                "highest: the largest count must be given, as a guarantee cannot rest on one "
+                "computed from the rows: highest=20"
+            )
+        if isinstance(self.highest, bool) or not isinstance(self.highest, (int, np.integer)):
+            raise ValueError(f"highest: must be a whole number, got {self.highest!r}")
+        return _tables.range_lines("highest", 0, int(self.highest), "counts = true"), None
 
 
 def _unit(facts, name):

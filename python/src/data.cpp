@@ -14,12 +14,13 @@
 namespace gibbsite::python {
 namespace {
 
-using Labels = std::optional<nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>>;
+using Labels = std::optional<nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>>;
 using Floats = nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>;
 using Doubles = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
 
-std::span<const float> span_of(const Labels& labels) {
-  return labels ? std::span<const float>(labels->data(), labels->size()) : std::span<const float>();
+std::span<const double> span_of(const Labels& labels) {
+  return labels ? std::span<const double>(labels->data(), labels->size())
+                : std::span<const double>();
 }
 
 /// Releases what the stream of a PyCapsule has not been read of.
@@ -107,6 +108,7 @@ nb::dict counts_of(const Dataset& data) {
   out["invalid_cells"] = c.invalid_cells;
   out["invalid_labels"] = c.invalid_labels;
   out["unlisted_labels"] = c.unlisted_labels;
+  out["clamped_labels"] = c.clamped_labels;
   out["clipped_rows"] = c.clipped_rows;
   return out;
 }
@@ -114,7 +116,7 @@ nb::dict counts_of(const Dataset& data) {
 constexpr const char* array_doc =
     "read_array(X, labels, schema, *, labels_optional=False, n_jobs=None, progress=None)\n\n"
     "A table of numbers: X [n, k] float32 or float64, column j of the schema in column j, strides "
-    "as they come; labels [n] float32, -1 or +1, or None with labels_optional. X is read once and "
+    "as they come; labels [n] float64, -1 or +1 or the amounts themselves, or None with labels_optional. X is read once and "
     "not copied. n_jobs: threads, None for all; no bit depends on it. progress(bytes done, in "
     "all).";
 
@@ -192,6 +194,18 @@ void bind_data(nb::module_& m) {
             return to_numpy(std::move(out), {n});
           },
           nb::rv_policy::automatic, "1 where a row is of the positive class [n]. Private.")
+      .def_prop_ro(
+          "labels",
+          [](const Dataset& d) {
+            std::vector<double> out;
+            for (const float y : d.y)
+              out.push_back(d.schema.label_middle() +
+                            d.schema.label_unit() * static_cast<double>(y));
+            const std::size_t n = out.size();
+            return to_numpy(std::move(out), {n});
+          },
+          nb::rv_policy::automatic,
+          "-1 or +1, or the amounts as rows keep them: clamped to their range [n]. Private.")
       .def_prop_ro("counts", &counts_of,
                    "What reading changed. Private: for the curator's eyes, never released.")
       .def_ro("schema", &Dataset::schema)
@@ -232,7 +246,7 @@ void bind_data(nb::module_& m) {
       "table"_a, "schema"_a, nb::kw_only(), "labels"_a = nb::none(), "labels_optional"_a = false,
       "ignore_extra_columns"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
       "Anything with __arrow_c_stream__: pandas, polars, pyarrow (readers too), DuckDB. labels [n] "
-      "float32, -1 or +1, take the place of the label's column. progress(bytes done, 0).");
+      "float64, -1 or +1 or the amounts themselves, take the place of the label's column. progress(bytes done, 0).");
   m.def("read_array", &read_numbers<float>, "X"_a.noconvert(), "labels"_a.none(), "schema"_a,
         nb::kw_only(), "labels_optional"_a = false, "n_jobs"_a = nb::none(),
         "progress"_a = nb::none(), array_doc);

@@ -47,7 +47,8 @@ class Array : public test::DataTest {
     }
     return out;
   }
-  static std::vector<float> labels(std::size_t rows) {
+  template <class T = double>
+  static std::vector<T> labels(std::size_t rows) {
     std::vector<float> out;
     for (std::size_t i = 0; i < rows; ++i) out.push_back(i % 3 == 0 ? 1.0F : -1.0F);
     return out;
@@ -59,14 +60,14 @@ class Array : public test::DataTest {
         write("x.npy",
               npy(sizeof(T) == 4 ? "<f4" : "<f8", fmt::format("({}, {})", n, cols), bytes_of(x))),
         s,
-        {.label_path = write("y.npy", npy("<f4", fmt::format("({},)", n), bytes_of(labels(n))))});
+        {.label_path = write("y.npy", npy("<f4", fmt::format("({},)", n), bytes_of(labels<float>(n))))});
   }
   /// Whatever strides: C order, rows with room between, F order, from the end on, not aligned.
   template <class T>
   void expect_file(std::size_t rows, const Schema& s, bool unreadable) const {
     const std::vector<T> x = numbers<T>(rows, unreadable);
     const Dataset expected = file(x, s);
-    const std::vector<float> y = labels(rows);
+    const std::vector<double> y = labels(rows);
     constexpr auto size = static_cast<std::ptrdiff_t>(sizeof(T));
     const auto n = static_cast<std::ptrdiff_t>(rows), k = static_cast<std::ptrdiff_t>(cols);
     std::vector<T> wide(rows * 8), columns(rows * cols), backwards(x.rbegin(), x.rend());
@@ -138,7 +139,7 @@ TEST_F(Array, RefusesWhatItCannotBe) {
   error({nullptr, ArrayView::Type::float64, 3, cols, 40, 8}, labels(3), {"array: there are rows"});
   error({x.data(), ArrayView::Type::float64, ~std::uint64_t{0} / 4, cols, 40, 8}, {},
         {"array: more values than memory"});
-  std::vector<float> y = labels(3000);
+  std::vector<double> y = labels(3000);
   y[2000] = 2;
   error(view, y, {"array: row 2001: label 2 is neither -1 nor +1", "private"});
   for (const std::size_t row : {7U, 1500U, 2999U}) {

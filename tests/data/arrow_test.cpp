@@ -51,7 +51,7 @@ class Arrow : public test::DataTest {
  public:
   /// Reads the table, and everything that it lent is given back.
   static Dataset read(ArrowTable& table, const Schema& schema, const ReadOptions& options = {},
-                      std::span<const float> labels = {}) {
+                      std::span<const double> labels = {}) {
     ArrowArrayStream stream = table.stream();
     struct GivenBack {
       ArrowTable& table;
@@ -60,7 +60,7 @@ class Arrow : public test::DataTest {
     return read_arrow(stream, schema, options, labels);
   }
   static Dataset read(Batch batch, const Schema& schema, const ReadOptions& options = {},
-                      std::span<const float> labels = {}) {
+                      std::span<const double> labels = {}) {
     ArrowTable table({std::move(batch)});
     return read(table, schema, options, labels);
   }

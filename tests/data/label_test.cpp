@@ -122,25 +122,18 @@ TEST_F(NumberLabels, OfCountsAreTheSameInEveryReader) {
   }
 }
 
-// Labels beside an array are floats.
 TEST_F(NumberLabels, BesideAnArrayAreItsNumbers) {
   const std::vector<double> x(4, 0.5);
   const ArrayView view{x.data(), ArrayView::Type::float64, 4, 1, 8, 8};
-  const std::vector<float> y{22.5F, 0.1F, 99, -5};
-  const Dataset data = read_array(view, y, labeled(amounts), {});
-  EXPECT_THAT(data.y,
-              ElementsAre(1, static_cast<float>((static_cast<double>(0.1F) - 20) / 2.5), 10, -10));
+  const auto read = [&](const std::vector<double>& y, const char* keys) {
+    return read_array(view, y, labeled(keys), {});
+  };
+  const Dataset data = read({22.5, 0.1, 99, -5}, amounts);
+  EXPECT_THAT(data.y, ElementsAre(1, static_cast<float>((0.1 - 20) / 2.5), 10, -10));
   EXPECT_EQ(data.counts.clamped_labels, 1U);
-  expect_bad_input(
-      [&] {
-        read_array(view, std::vector<float>{1, 2, 2.5F, 3}, labeled(counts), {});
-      },
-      {"row 3: label '2.5' is not a whole number from 0 up"});
-  expect_bad_input(
-      [&] {
-        read_array(view, std::vector<float>{1, NAN, 2, 3}, labeled(counts), {});
-      },
-      {"row 2: the label is missing"});
+  expect_bad_input([&] { read({1, 2, 2.5, 3}, counts); },
+                   {"row 3: label '2.5' is not a whole number from 0 up"});
+  expect_bad_input([&] { read({1, NAN, 2, 3}, counts); }, {"row 2: the label is missing"});
 }
 
 TEST_F(NumberLabels, ThatAreIntegersOrWordsOfNumbersInArrow) {

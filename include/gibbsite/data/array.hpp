@@ -25,7 +25,7 @@ struct ArrayView {
 /// once and not copied, but for blocks of rows where it is not in C order. Nothing is cached.
 /// Throws BadInput on a wrong number of columns or labels, a label that is neither, no rows, and
 /// as read_npy does.
-Dataset read_array(const ArrayView& x, std::span<const float> labels, const Schema& schema,
+Dataset read_array(const ArrayView& x, std::span<const double> labels, const Schema& schema,
                    const ReadOptions& options = {});
 
 }  // namespace gibbsite

@@ -22,7 +22,7 @@ namespace gibbsite {
 /// not as the interface says, as far as that can be told, are BadInput too. options.progress is
 /// given bytes of the columns that are used, and 0 for all.
 Dataset read_arrow(ArrowArrayStream& stream, const Schema& schema, const ReadOptions& options = {},
-                   std::span<const float> labels = {}, const std::string& source = "table");
+                   std::span<const double> labels = {}, const std::string& source = "table");
 
 /// What opens .parquet, .arrow, .feather and .ipc files: fills *out with a stream of the columns of
 /// these names (none: all), which opens the file and reads no row before the first get_next.
