@@ -10,6 +10,7 @@
 
 #include "gibbsite/audit/audit.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/losses.hpp"
 
 namespace gibbsite {
@@ -30,6 +31,25 @@ struct Record {
   }
 };
 
+// The two labels that are furthest apart: f' goes from -sup|f'| at `high` to its other end at
+// `low`.
+struct Labels {
+  float low = -1, high = 1;
+};
+Labels labels_of(const Schema& schema) {
+  switch (schema.label_kind) {
+    case LabelKind::two_classes:
+      break;
+    case LabelKind::amount:
+      return {schema.scaled_label(schema.label_lo), schema.scaled_label(schema.label_hi)};
+    case LabelKind::count:
+      return {0, 1};
+  }
+  return {-1, 1};
+}
+// Where its slope moves theta along x.
+double sign_of(const Record& record) { return record.y > 0 ? 1.0 : -1.0; }
+
 template <class M>
 constexpr bool in_metric_kind = requires(const M& m) {
   m.first_clip;
@@ -40,9 +60,10 @@ bool asks_for_moments(const Mechanism& mechanism) {
 }
 
 // ---- Pairs. The saturated one: rows (R/16, +-b, 0 ...) with label +1, where the center (-K, 0
-// ...) is so far that both stay misclassified with the whole slope. Their gradients are -y sup|f'|
-// x whatever theta does, so U is linear: what the theorems call the worst case. They differ by
-// sup|f'| 2b, b = R sqrt(1 - 1/256) = 0.998 R.
+// ...) is so far that both stay misclassified with the whole slope. Their gradients are -sup|f'| x
+// whatever theta does, so U is linear: what the theorems call the worst case. They differ by
+// sup|f'| 2b, b = R sqrt(1 - 1/256) = 0.998 R. An amount's or a count's label is its largest, and
+// predictions stay far below it.
 constexpr double aside = 16;        // R over the part of a row along the center
 constexpr double whole_slope = 40;  // of a logit: what is left of the slope is e^-40
 constexpr double deviations = 10;   // of noise, more than it ever is
@@ -87,10 +108,16 @@ double center_distance(const Plan& plan) {
   return aside / p.row_norm * (whole_slope + p.row_norm * (reach.drift + deviations * reach.noise));
 }
 
-Schema schema_of(const AuditShape& shape) {
+Schema schema_of(const AuditShape& shape, LabelKind label) {
   Schema out;
   out.label = "label";
-  out.positive = std::string("1");
+  out.label_kind = label;
+  if (label == LabelKind::two_classes) {
+    out.positive = std::string("1");
+  } else {
+    out.label_hi = 10;  // an amount is within 5 tolerances of the middle
+    out.tolerance = label == LabelKind::amount ? 1 : 0;
+  }
   out.row_norm = shape.row_norm;
   for (std::uint64_t j = 0; j < shape.features; ++j) {
     out.columns.push_back({.name = fmt::format("x{}", j + 1), .type = ColumnType::number});
@@ -155,7 +182,8 @@ AuditStatistic by_distances(VectorXd table, VectorXd neighbor) {
 // What k copies of a record add to one answer of `whitened`, in the order of its values.
 class Answered {
  public:
-  Answered(const NoisyAnswer& answer, const LinearModel& released) : answer_(answer) {
+  Answered(const NoisyAnswer& answer, const LinearModel& released)
+      : answer_(answer), loss_(loss_named(released.loss)) {
     if (released.link) {
       P_ = &released.link->metric;
       clip_ = released.link->clip;
@@ -168,9 +196,12 @@ class Answered {
     const VectorXd omega =
         Eigen::Map<const VectorXd>(answer_.at.data(), static_cast<Eigen::Index>(answer_.at.size()));
     const double cap = cap_of(clip_, z.norm());
-    const double slope = 1 / (1 + std::exp(record.y * z.dot(omega)));
-    if (answer_.question == "gradient") return -record.y * std::min(slope, cap) * z;
-    return VectorXd::Constant(1, slope < cap ? slope * (1 - slope) : 0.0);
+    const double at = z.dot(omega);
+    double slope = 0, curvature = 0;
+    loss_.residuals({&at, 1}, {&record.y, 1}, {&slope, 1});
+    loss_.curvatures({&at, 1}, {&record.y, 1}, {&curvature, 1});
+    if (answer_.question == "gradient") return std::clamp(slope, -cap, cap) * z;
+    return VectorXd::Constant(1, std::fabs(slope) < cap ? curvature : 0.0);
   }
 
  private:
@@ -192,6 +223,7 @@ class Answered {
   }
 
   const NoisyAnswer& answer_;
+  const Loss& loss_;
   const std::vector<double>* P_ = nullptr;
   double clip_ = 0;
 };
@@ -229,9 +261,9 @@ AuditStatistic by_answers(std::vector<Copies> table, std::vector<Copies> neighbo
 }
 
 VectorXd gradient_direction(const Record& table, const std::optional<Record>& neighbor) {
-  // theta goes along y x of its rows.
-  VectorXd out = -table.y * table.vector();
-  if (neighbor) out += neighbor->y * neighbor->vector();
+  // theta goes along x of rows whose label is high, against it where it is low.
+  VectorXd out = -sign_of(table) * table.vector();
+  if (neighbor) out += sign_of(*neighbor) * neighbor->vector();
   return out / out.norm();
 }
 
@@ -330,7 +362,9 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
   budget.validate();
   require_shape(shape, budget);
   const Mechanism asked = mechanism_named(wishes.mechanism);
-  const Schema schema = schema_of(shape);
+  const std::string_view of_loss = loss.empty() ? loss_for(wishes.mechanism) : loss;
+  const Schema schema = schema_of(shape, loss_named(of_loss).label());
+  const auto [low, high] = labels_of(schema);
   const bool metric = asks_for_moments(asked);
   AuditCase out;
   const auto made = [&](double K) {
@@ -339,8 +373,7 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
       center.assign(shape.features, 0);
       center[0] = -K;
     }
-    out.model = glm(loss.empty() ? loss_for(wishes.mechanism) : loss,
-                    {.prior_precision = prior_precision, .center = std::move(center)});
+    out.model = glm(of_loss, {.prior_precision = prior_precision, .center = std::move(center)});
     out.plan = plan(out.model.constants(schema, shape.rows), budget, wishes);
   };
   double K = 0;
@@ -355,10 +388,10 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
   const bool replaces = budget.adjacency == Adjacency::replace_one;
   const double R = shape.row_norm, a = metric ? R : R / aside;
   const double b = metric ? 0 : std::sqrt(R * R - a * a);
-  const Record table = record_of(shape, {a, b}, 1);
+  const Record table = record_of(shape, {a, b}, high);
   std::optional<Record> neighbor;
   // In a metric there is no center: the same row, with its other label.
-  if (replaces) neighbor = metric ? record_of(shape, {a, b}, -1) : record_of(shape, {a, -b}, 1);
+  if (replaces) neighbor = metric ? record_of(shape, {a, b}, low) : record_of(shape, {a, -b}, high);
   out.zeros_left_out = !metric;
   const bool answers = wishes.mechanism == Whitened::name;
   std::vector<Copies> here{{table, k}}, there, common;
@@ -367,13 +400,13 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
     // Both labels of every axis, as often: they hold what is fitted near 0, where the pair differs.
     const std::uint64_t places = 2 * shape.features;
     for (std::uint64_t place = 0; place < places; ++place) {
-      Record axis{std::vector<float>(shape.features), place % 2 == 0 ? 1.0F : -1.0F};
+      Record axis{std::vector<float>(shape.features), place % 2 == 0 ? high : low};
       axis.x[place / 2] = table.x[0];
       const std::uint64_t rest = shape.rows - k;
       common.push_back({axis, rest / places + (place < rest % places ? 1 : 0)});
     }
   } else {
-    common.push_back({Record{std::vector<float>(shape.features), 1},
+    common.push_back({Record{std::vector<float>(shape.features), high},
                       metric ? shape.rows - k : std::uint64_t{1}});
   }
   const auto with_common = [&](std::vector<Copies> rows) {
@@ -431,9 +464,11 @@ AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan) 
   out.model = model;
   out.table = out.neighbor = data;
   out.synthetic = false;
-  const Record record = weakest_record(data);
+  const auto [low, high] = labels_of(data.schema);
+  Record record = weakest_record(data);
+  record.y = high;
   Record other = record;
-  other.y = -1;
+  other.y = low;
   replace_first(out.table, record);
   replace_first(out.neighbor, other);
   out.pair = table_pair;

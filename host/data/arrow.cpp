@@ -351,10 +351,12 @@ class ArrowReader {
       const ArrowType& values = field.listed ? *field.listed : field.type;
       row_bytes_ += static_cast<std::uint64_t>(std::max(field.type.bytes, 1));
       if (field.target.is_label) {
-        if (values.kind == ArrowType::Kind::boolean)
+        if (values.kind == ArrowType::Kind::boolean) {
+          if (schema_.label_kind != LabelKind::two_classes) no_number(names[j]);
           require_word(names[j]);
-        else if (values.is_number())
+        } else if (values.is_number()) {
           rows_.compare_labels_as_numbers();
+        }
       } else {
         used_.push_back(*field.target.encoding);
       }
@@ -407,6 +409,13 @@ class ArrowReader {
       group.slots[c] = e.slot;
       group.harmless[c] = missing == e.lo ? e.hi : e.lo;
     }
+  }
+
+  [[noreturn]] void no_number(const std::string& name) const {
+    rows_.fail(fmt::format(
+        "label column {} is of type bool and the schema's label is {}; give a column of numbers, "
+        "or name the class in `positive` in place of `range`",
+        gibbsite::quoted(name), to_string(schema_.label_kind)));
   }
 
   // Bools have no other words: under any other every label would be of the negative class.

@@ -111,6 +111,75 @@ TEST_P(EveryMechanism, KeepsItsClaimAndIsAuditedNearIt) {
   EXPECT_EQ(r.of_neighbor.size(), r.pairs);
 }
 
+// ---- Losses: their own worst labels, every mechanism that is cheap to run; and what is planted.
+
+AuditCase case_of_loss(std::string_view loss, std::string_view name) {
+  const Trial& setup = setups().at(name);
+  Wishes wishes = setup.wishes;
+  wishes.mechanism = name;
+  return worst_known_case(setup.shape, setup.budget, wishes, loss, setup.prior_precision);
+}
+
+class EveryLoss : public ::testing::TestWithParam<std::string_view> {};
+INSTANTIATE_TEST_SUITE_P(Audit, EveryLoss,
+                         ::testing::Values("smoothed-hinge", "huber", "pseudo-huber", "poisson"),
+                         [](const auto& one) {
+                           std::string out(one.param);
+                           std::erase(out, '-');
+                           return out;
+                         });
+
+TEST_P(EveryLoss, KeepsItsClaimsAndIsAuditedNearThem) {
+  for (const char* const name :
+       {"path", "rejection", "output", "output-pure", "objective", "objective-pure"}) {
+    const AuditCase at = case_of_loss(GetParam(), name);
+    ASSERT_TRUE(at.plan.offer().feasible) << name << ": " << at.plan.offer().why;
+    EXPECT_EQ(at.plan.problem.loss, GetParam());
+    const AuditResult r = audited(at, options_of(name));
+    EXPECT_FALSE(r.refuted) << name;
+    // A two-signed slope can pay twice for what this pair does once, and curvature of 1 is four
+    // times that of the logistic loss.
+    const double least =
+        std::string_view(name).starts_with("objective") ? 0.2 : setups().at(name).reach;
+    if (!support::sanitized) {
+      EXPECT_GE(r.reach(), least) << name;
+    }
+  }
+}
+
+// In a metric, whose prior is at 0: an amount's labels have all of the slope there.
+TEST_P(EveryLoss, KeepsTheClaimOfAMetric) {
+  const AuditCase at = case_of_loss(GetParam(), "metric-path");
+  ASSERT_TRUE(at.plan.offer().feasible) << at.plan.offer().why;
+  const AuditResult r = audited(at, options_of("metric-path"));
+  EXPECT_FALSE(r.refuted);
+  if (!support::sanitized) {
+    EXPECT_GE(r.reach(), GetParam() == "poisson" ? 0.2 : 0.6);
+  }
+}
+
+TEST_P(EveryLoss, PlantedErrorsAreFound) {
+  if (support::sanitized) return;
+  {
+    AuditCase at = case_of_loss(GetParam(), "path");
+    auto& m = std::get<Path>(at.plan.offers[at.plan.chosen].mechanism);
+    m.step_size /= 4;
+    m.beta *= 4;
+    m.prior_precision *= 4;
+    EXPECT_TRUE(audited(at, options_of("path")).refuted);
+  }
+  {
+    AuditCase at = case_of_loss(GetParam(), "output");
+    std::get<OutputPerturbation>(at.plan.offers[at.plan.chosen].mechanism).noise_scale /= 2;
+    EXPECT_TRUE(audited(at, options_of("output")).refuted);
+  }
+  {
+    AuditCase at = case_of_loss(GetParam(), "rejection");
+    std::get<Rejection>(at.plan.offers[at.plan.chosen].mechanism).beta *= 2;
+    EXPECT_TRUE(audited(at, options_of("rejection", 4)).refuted);
+  }
+}
+
 // ---- Planted errors: old claims beside other settings.
 
 template <class M>
