@@ -10,6 +10,7 @@
 
 #include "gibbsite/audit/audit.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "run/answers.hpp"
 #include "run/whitened_rule.hpp"
@@ -32,6 +33,25 @@ struct Record {
   }
 };
 
+// The two labels that are furthest apart: f' goes from -sup|f'| at `high` to its other end at
+// `low`.
+struct Labels {
+  float low = -1, high = 1;
+};
+Labels labels_of(const Schema& schema) {
+  switch (schema.label_kind) {
+    case LabelKind::two_classes:
+      break;
+    case LabelKind::amount:
+      return {schema.scaled_label(schema.label_lo), schema.scaled_label(schema.label_hi)};
+    case LabelKind::count:
+      return {0, 1};
+  }
+  return {-1, 1};
+}
+// Where its slope moves theta along x.
+double sign_of(const Record& record) { return record.y > 0 ? 1.0 : -1.0; }
+
 template <class M>
 constexpr bool in_metric_kind = requires(const M& m) {
   m.first_clip;
@@ -42,9 +62,10 @@ bool asks_for_moments(const Mechanism& mechanism) {
 }
 
 // ---- Pairs. The saturated one: rows (R/16, +-b, 0 ...) with label +1, where the center (-K, 0
-// ...) is so far that both stay misclassified with the whole slope. Their gradients are -y sup|f'|
-// x whatever theta does, so U is linear: what the theorems call the worst case. They differ by
-// sup|f'| 2b, b = R sqrt(1 - 1/256) = 0.998 R.
+// ...) is so far that both stay misclassified with the whole slope. Their gradients are -sup|f'| x
+// whatever theta does, so U is linear: what the theorems call the worst case. They differ by
+// sup|f'| 2b, b = R sqrt(1 - 1/256) = 0.998 R. An amount's or a count's label is its largest, and
+// predictions stay far below it.
 constexpr double aside = 16;        // R over the part of a row along the center
 constexpr double whole_slope = 40;  // of a logit: what is left of the slope is e^-40
 constexpr double deviations = 10;   // of noise, more than it ever is
@@ -89,15 +110,6 @@ double center_distance(const Plan& plan) {
   return aside / p.row_norm * (whole_slope + p.row_norm * (reach.drift + deviations * reach.noise));
 }
 
-// Labels at either end: their slopes point apart.
-struct Ends {
-  float low = -1, high = 1;
-};
-Ends ends_of(const Schema& schema) {
-  if (schema.label_kind == LabelKind::count) return {0, 1};
-  return {-schema.label_bound(), schema.label_bound()};
-}
-
 Schema schema_of(const AuditShape& shape, LabelKind label) {
   Schema out;
   out.label = "label";
@@ -105,7 +117,7 @@ Schema schema_of(const AuditShape& shape, LabelKind label) {
   if (label == LabelKind::two_classes) {
     out.positive = std::string("1");
   } else {
-    out.label_hi = 4;
+    out.label_hi = 10;  // an amount is within 5 tolerances of the middle
     out.tolerance = label == LabelKind::amount ? 1 : 0;
   }
   out.row_norm = shape.row_norm;
@@ -172,27 +184,23 @@ AuditStatistic by_distances(VectorXd table, VectorXd neighbor) {
 // What k copies of a record add to one answer of `whitened`, in the order of its values.
 class Answered {
  public:
-  // P [d x d] row-major, of gradients.
-  Answered(const NoisyAnswer& answer, const std::vector<double>& P, const Loss& loss)
-      : answer_(answer), P_(P), loss_(loss) {}
+  // P [d x d] row-major and C, of gradients.
+  Answered(const NoisyAnswer& answer, const Loss& loss, const std::vector<double>& P, double clip)
+      : answer_(answer), loss_(loss), P_(P), clip_(clip) {}
   [[nodiscard]] VectorXd part_of(const Record& record) const {
     const VectorXd x = record.vector();
     if (answer_.question == "moments") return moments(x);
     const VectorXd z = times(P_, x);
     const VectorXd omega =
         Eigen::Map<const VectorXd>(answer_.at.data(), static_cast<Eigen::Index>(answer_.at.size()));
-    const double logit = z.dot(omega);
+    const double cap = cap_of(clip_, z.norm());
+    const double at = z.dot(omega);
     double slope = 0, curvature = 0;
-    loss_.residuals({&logit, 1}, {&record.y, 1}, {&slope, 1});
-    if (answer_.question == "gradient") {
-      const double cap = cap_of(answer_.clip, z.norm());
-      return std::clamp(slope, -cap, cap) * z;
-    }
-    loss_.curvatures({&logit, 1}, {&record.y, 1}, {&curvature, 1});
-    return VectorXd::Constant(1, std::fabs(slope) < cap_of(clip_, z.norm()) ? curvature : 0.0);
+    loss_.residuals({&at, 1}, {&record.y, 1}, {&slope, 1});
+    loss_.curvatures({&at, 1}, {&record.y, 1}, {&curvature, 1});
+    if (answer_.question == "gradient") return std::clamp(slope, -cap, cap) * z;
+    return VectorXd::Constant(1, std::fabs(slope) < cap ? curvature : 0.0);
   }
-  // A curvature is of the slopes of the gradient before it.
-  void capped_at(double clip) { clip_ = clip; }
 
  private:
   // P^T x of P [d x d] row-major.
@@ -213,13 +221,13 @@ class Answered {
   }
 
   const NoisyAnswer& answer_;
-  const std::vector<double>& P_;
   const Loss& loss_;
-  double clip_ = 0;
+  const std::vector<double>& P_;
+  double clip_;
 };
 
-// P of gradients: the released one, or what the rule makes of the moments. Settings that have to do
-// with it are not planted.
+// P of gradients: the released one, or what the rule makes of the moments (of settings in which
+// nothing is planted that has to do with it).
 class MetricOf {
  public:
   MetricOf(const Plan& plan, const Schema& schema)
@@ -256,9 +264,8 @@ AuditStatistic by_answers(std::vector<Copies> table, std::vector<Copies> neighbo
     const std::vector<double> P = metric(released);
     const Loss& loss = loss_named(released.loss);
     for (const NoisyAnswer& answer : released.answers) {
-      Answered asked(answer, P, loss);
-      if (answer.question == "gradient") clip = answer.clip;
-      asked.capped_at(clip);
+      if (answer.question == "gradient") clip = answer.clip;  // of the curvature behind it too
+      const Answered asked(answer, loss, P, clip);
       const auto size = static_cast<Eigen::Index>(answer.values.size());
       const auto part = [&](const std::vector<Copies>& rows) {
         VectorXd out = VectorXd::Zero(size);
@@ -283,9 +290,9 @@ AuditStatistic by_answers(std::vector<Copies> table, std::vector<Copies> neighbo
 }
 
 VectorXd gradient_direction(const Record& table, const std::optional<Record>& neighbor) {
-  // theta goes along y x of its rows.
-  VectorXd out = -table.y * table.vector();
-  if (neighbor) out += neighbor->y * neighbor->vector();
+  // theta goes along x of rows whose label is high, against it where it is low.
+  VectorXd out = -sign_of(table) * table.vector();
+  if (neighbor) out += sign_of(*neighbor) * neighbor->vector();
   return out / out.norm();
 }
 
@@ -384,12 +391,10 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
   budget.validate();
   require_shape(shape, budget);
   const Mechanism asked = mechanism_named(wishes.mechanism);
-  const std::string_view fitted = loss.empty() ? loss_for(wishes.mechanism) : loss;
-  const bool metric = asks_for_moments(asked), answers = wishes.mechanism == Whitened::name;
-  // Of amounts and counts the pair is known for `whitened` alone.
-  const Schema schema =
-      schema_of(shape, answers ? loss_named(fitted).label() : LabelKind::two_classes);
-  const Ends ends = ends_of(schema);
+  const std::string_view of_loss = loss.empty() ? loss_for(wishes.mechanism) : loss;
+  const Schema schema = schema_of(shape, loss_named(of_loss).label());
+  const auto [low, high] = labels_of(schema);
+  const bool metric = asks_for_moments(asked);
   AuditCase out;
   const auto made = [&](double K) {
     std::vector<double> center;
@@ -397,7 +402,7 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
       center.assign(shape.features, 0);
       center[0] = -K;
     }
-    out.model = glm(fitted, {.prior_precision = prior_precision, .center = std::move(center)});
+    out.model = glm(of_loss, {.prior_precision = prior_precision, .center = std::move(center)});
     out.plan = plan(out.model.constants(schema, shape.rows), budget, wishes);
   };
   double K = 0;
@@ -412,25 +417,25 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
   const bool replaces = budget.adjacency == Adjacency::replace_one;
   const double R = shape.row_norm, a = metric ? R : R / aside;
   const double b = metric ? 0 : std::sqrt(R * R - a * a);
-  const Record table = record_of(shape, {a, b}, ends.high);
+  const Record table = record_of(shape, {a, b}, high);
   std::optional<Record> neighbor;
   // In a metric there is no center: the same row, with its other label.
-  if (replaces)
-    neighbor = metric ? record_of(shape, {a, b}, ends.low) : record_of(shape, {a, -b}, 1);
+  if (replaces) neighbor = metric ? record_of(shape, {a, b}, low) : record_of(shape, {a, -b}, high);
   out.zeros_left_out = !metric;
+  const bool answers = wishes.mechanism == Whitened::name;
   std::vector<Copies> here{{table, k}}, there, common;
   if (neighbor) there.push_back({*neighbor, k});
   if (answers) {
     // Both labels of every axis, as often: they hold what is fitted near 0, where the pair differs.
     const std::uint64_t places = 2 * shape.features;
     for (std::uint64_t place = 0; place < places; ++place) {
-      Record axis{std::vector<float>(shape.features), place % 2 == 0 ? ends.high : ends.low};
+      Record axis{std::vector<float>(shape.features), place % 2 == 0 ? high : low};
       axis.x[place / 2] = table.x[0];
       const std::uint64_t rest = shape.rows - k;
       common.push_back({axis, rest / places + (place < rest % places ? 1 : 0)});
     }
   } else {
-    common.push_back({Record{std::vector<float>(shape.features), 1},
+    common.push_back({Record{std::vector<float>(shape.features), high},
                       metric ? shape.rows - k : std::uint64_t{1}});
   }
   const auto with_common = [&](std::vector<Copies> rows) {
@@ -489,11 +494,11 @@ AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan) 
   out.model = model;
   out.table = out.neighbor = data;
   out.synthetic = false;
-  const Ends ends = ends_of(data.schema);
+  const auto [low, high] = labels_of(data.schema);
   Record record = weakest_record(data);
-  record.y = ends.high;
+  record.y = high;
   Record other = record;
-  other.y = ends.low;
+  other.y = low;
   replace_first(out.table, record);
   replace_first(out.neighbor, other);
   out.pair = table_pair;

@@ -235,7 +235,13 @@ json label_json(const Schema& schema) {
 }
 
 void read_label(const json& object, Schema& schema, const std::string& source) {
-  if (!object.contains("range")) {
+  const bool classes = !object.contains("range");
+  const auto without = [&](std::initializer_list<const char*> keys, const char* why) {
+    for (const char* const key : keys)
+      if (object.contains(key)) reject(source, key, why);
+  };
+  if (classes) {
+    without({"tolerance", "counts"}, "is of an amount or a count, and the label has no range");
     schema.positive = text_field(object, "positive", source);
     if (!field(object, "negative", source).is_null()) {
       schema.negative = text_field(object, "negative", source);
@@ -246,10 +252,16 @@ void read_label(const json& object, Schema& schema, const std::string& source) {
     }
     return;
   }
+  without({"positive", "negative", "unlisted_label"}, "is of classes, and the label has a range");
   std::tie(schema.label_lo, schema.label_hi) = range_field(object, source);
-  const bool counts = object.contains("counts") && flag_field(object, "counts", source);
+  const bool counts = object.contains("counts");
+  if (counts && !flag_field(object, "counts", source)) reject(source, "counts", "must be true");
   schema.label_kind = counts ? LabelKind::count : LabelKind::amount;
-  if (!counts) schema.tolerance = number_field(object, "tolerance", source);
+  if (counts) {
+    without({"tolerance"}, "is of amounts, and the label is a count");
+  } else {
+    schema.tolerance = number_field(object, "tolerance", source);
+  }
 }
 
 json schema_json(const Schema& schema) {

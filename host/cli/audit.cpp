@@ -16,6 +16,7 @@
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/model/losses.hpp"
 #include "gibbsite/version.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"
@@ -172,8 +173,9 @@ struct AuditCommand {
     shape.rows = rows.value_or(shape.rows);
     shape.features = features.value_or(shape.features);
     shape.row_norm = row_norm.value_or(shape.row_norm);
-    return worst_known_case(shape, arguments.budget(), arguments.wishes(), "",
-                            arguments.prior_precision);
+    const bool usual = arguments.model.empty() || arguments.model == losses::logistic::name;
+    return worst_known_case(shape, arguments.budget(), arguments.wishes(),
+                            usual ? "" : arguments.model, arguments.prior_precision);
   }
   [[nodiscard]] AuditCase case_of(const Dataset& data, const std::string& name) const {
     const PlanArguments arguments = arguments_of(name);
@@ -250,6 +252,7 @@ struct AuditCommand {
                        {"warning", nullptr},
                        {"data", nullptr},
                        {"software", {{"gibbsite", GIBBSITE_VERSION}, {"backend", engines.name()}}},
+                       {"loss", first.problem.loss},
                        {"rows", first.problem.rows},
                        {"features", first.problem.features},
                        {"row_norm", first.problem.row_norm},
@@ -324,6 +327,9 @@ void define_audit(CLI::App& app) {
   const auto command = std::make_shared<AuditCommand>();
   app.add_option("--mechanism", command->mechanism,
                  fmt::format("{}, or all, the default", fmt::join(mechanism_names(), ", ")))
+      ->type_name("NAME");
+  app.add_option("--model", command->plan.model,
+                 fmt::format("loss: {}; logistic when absent", fmt::join(loss_names(), ", ")))
       ->type_name("NAME");
   add_number(app, "--epsilon", command->plan.epsilon, "privacy budget ε of the claim")->required();
   add_number(app, "--delta", command->plan.delta, "privacy budget δ of the claim")->required();

@@ -1,5 +1,6 @@
 #include "gibbsite/core/memory.hpp"
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -33,6 +34,18 @@ std::uint64_t available_memory() {
     available = std::min(available, data.rlim_cur > used ? data.rlim_cur - used : 1);
   }
   return available;
+}
+
+void prefer_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  // Below that what malloc takes may be of its heap, which others use after.
+  constexpr std::size_t huge = std::size_t{2} << 20, least = 32 * huge;
+  if (bytes < least) return;
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+  const std::size_t lead = (huge - begin % huge) % huge;
+  (void)::madvise(static_cast<std::byte*>(memory) + lead, (bytes - lead) / huge * huge,
+                  MADV_HUGEPAGE);
+#endif
 }
 
 }  // namespace gibbsite

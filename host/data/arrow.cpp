@@ -1,25 +1,34 @@
-// Arrow's C stream interface. Rows of numbers without nulls go many at a time, shared among threads
-// (number_blocks.hpp); others in blocks, column by column: a loop for each type.
+// Arrow's C stream interface. Rows go in pieces, shared among threads, column by column: numbers
+// four columns at a time (number_rows.hpp), others by a loop for each type. A piece ends before a
+// row that is refused; that one is said, and rows go before it is known whether they are dense, in
+// blocks by one thread.
 #include "gibbsite/data/arrow.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
+#include <cmath>
 #include <concepts>
 #include <exception>
+#include <limits>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <system_error>
 #include <type_traits>
 #include <utility>
 
+#include "core/crew.hpp"
+#include "core/processors.hpp"
 #include "data/arrow.hpp"
 #include "data/arrow_column.hpp"
 #include "data/columns.hpp"
 #include "data/encoder.hpp"
-#include "data/number_blocks.hpp"
+#include "data/input.hpp"
+#include "data/number_rows.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 
@@ -46,18 +55,17 @@ class Stream {
  public:
   Stream(ArrowArrayStream& stream, std::string source)
       : stream_(stream), source_(std::move(source)) {
-    if (stream_.release == nullptr || stream_.get_schema == nullptr || stream_.get_next == nullptr)
-      fail("the stream was consumed already, or is none; make another");
+    if (stream_.release != nullptr && stream_.get_schema != nullptr && stream_.get_next != nullptr)
+      return;
+    release();
+    fail("the stream was consumed already, or is none; make another");
   }
-  ~Stream() {
-    if (stream_.release != nullptr) stream_.release(&stream_);
-    stream_.release = nullptr;
-  }
+  ~Stream() { release(); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   void get_schema(ArrowSchema& out) {
-    check(stream_.get_schema(&stream_, &out));
+    check(stream_.get_schema(&stream_, &out), out);
     if (out.release == nullptr) malformed({"no schema"});
     if (out.n_children < 0 || (out.n_children > 0 && out.children == nullptr))
       malformed({"columns that are not there"});
@@ -68,7 +76,7 @@ class Stream {
   }
   /// False after the last one.
   bool get_next(ArrowArray& out) {
-    check(stream_.get_next(&stream_, &out));
+    check(stream_.get_next(&stream_, &out), out);
     return out.release != nullptr;
   }
   [[noreturn]] void malformed(const MalformedArrow& error) const {
@@ -76,9 +84,15 @@ class Stream {
   }
 
  private:
+  void release() {
+    if (stream_.release != nullptr) stream_.release(&stream_);
+    stream_.release = nullptr;
+  }
   [[noreturn]] void fail(const std::string& what) const { throw BadInput(source_ + ": " + what); }
-  void check(int error) const {
+  template <class Struct>
+  void check(int error, Struct& out) const {
     if (error == 0) return;
+    out.release = nullptr;  // after an error nothing was handed over, whatever lies there
     const char* const said =
         stream_.get_last_error != nullptr ? stream_.get_last_error(&stream_) : nullptr;
     fail(fmt::format(
@@ -171,12 +185,26 @@ struct Field {
   std::optional<ArrowType> listed;  // dictionary: of what the indices are of
 };
 
-/// Its values in one batch.
+/// f(), with the column's name in what it throws.
+template <class F>
+decltype(auto) of_column(const std::string& name, const F& f) {
+  try {
+    return f();
+  } catch (const MalformedArrow& error) {
+    throw MalformedArrow{fmt::format("column {}: {}", gibbsite::quoted(name), error.what)};
+  }
+}
+
+/// Its values in one batch, whose rows are [first, last).
 struct Part {
-  Part(const Field& field, const ArrowArray& array) : values(field.type, array) {
+  Part(const Field& field, const ArrowArray& array, std::int64_t first, std::int64_t last)
+      : values(field.type, array, last, field.listed.has_value()) {
+    values.require_nulls(array, first, last);
     if (!field.listed) return;
-    if (array.dictionary == nullptr) throw MalformedArrow{"indices without a dictionary"};
-    dictionary.emplace(*field.listed, *array.dictionary);
+    dictionary.emplace(*field.listed, *array.dictionary, array.dictionary->length, false);
+    // What is kept costs no more than the batch does.
+    may_keep = dictionary->length() <= 4 * std::min(last - first, std::int64_t{1} << 20) + 1024;
+    if (!may_keep) return;
     kept.resize(static_cast<std::size_t>(dictionary->length()));
     is_kept.resize(kept.size());
   }
@@ -193,6 +221,7 @@ struct Part {
 
   ArrowValues values;
   std::optional<ArrowValues> dictionary;
+  bool may_keep = false;
   std::vector<CellEncoder::Kept> kept;  // of a dictionary's values, once they were met
   std::vector<unsigned char> is_kept;
 };
@@ -221,6 +250,43 @@ std::uint64_t bits_of(T value) {
     return static_cast<std::uint64_t>(value);
 }
 
+/// Encodes cells, column by column, for one thread.
+struct Cells {
+  Cells(CellEncoder& encoder, const Schema& schema, std::size_t fields)
+      : rows(encoder), set(encoder, schema), recent(fields) {}
+
+  CellEncoder& rows;
+  Setter set;
+  std::vector<std::unique_ptr<RecentNumbers>> recent;  // of a field
+  std::uint64_t text_bytes = 0;
+};
+
+/// Columns of numbers that lie side by side in a row.
+struct NumberGroup {
+  NumberRows::Columns columns;
+  std::array<std::size_t, NumberRows::Columns::most> fields{}, slots{};
+  std::array<double, NumberRows::Columns::most> harmless{};  // in the range, and not missing
+  std::size_t feature = 0;                                   // of the first one
+};
+
+/// A thread that encodes pieces of batches.
+struct Worker {
+  Worker(const Schema& schema, const ReadOptions& options, std::size_t fields, std::size_t used)
+      : encoder(schema, options, nullptr, [] { return std::string(); }),
+        cells(encoder, schema, fields),
+        counts(used) {}
+
+  CellEncoder encoder;  // of cells alone: it gets no rows
+  Cells cells;
+  std::uint64_t batch = 0;  // that `parts` are of
+  std::vector<Part> parts;
+  std::vector<double> numbers;  // of a group [columns x rows of a piece]
+  std::vector<CellEncoder::Entry> block;
+  std::vector<CellCounts> counts;  // of numbers [columns used]
+  std::vector<float> room;         // for a row
+  std::uint64_t clipped_rows = 0;
+};
+
 class ArrowReader {
  public:
   ArrowReader(Stream& stream, const Schema& schema, const ReadOptions& options,
@@ -234,7 +300,7 @@ class ArrowReader {
             schema, in_memory(options), nullptr,
             [this] { return in_rows_ ? fmt::format("{}: row {}", source_, row_ + 1) : source_; },
             source),
-        set_(rows_, schema) {}
+        may_clip_(schema.max_unclipped_norm() > schema.row_norm) {}
 
   Dataset read() {
     try {
@@ -262,7 +328,11 @@ class ArrowReader {
       read_batch(batch.it);
     }
     in_rows_ = false;
-    if (blocks_) blocks_->add_counts();
+    for (const auto& worker : workers_) {
+      if (!worker) continue;
+      rows_.add_counts(worker->counts, worker->clipped_rows);
+      rows_.add_counts(worker->encoder.counts(), 0);
+    }
     if (!labels_.empty() && row_ != labels_.size()) wrong_labels(row_);
     return rows_.finish();
   }
@@ -277,34 +347,75 @@ class ArrowReader {
       if (targets[j].encoding == nullptr && !targets[j].is_label) continue;
       const ArrowSchema& column = *schema.children[j];
       Field field{static_cast<std::int64_t>(j), names[j], targets[j], {}, {}};
-      field.type = readable(column, names[j]);
-      if (column.dictionary != nullptr) {
-        if (field.type.kind < ArrowType::Kind::int8 || field.type.kind > ArrowType::Kind::uint64)
-          throw MalformedArrow{"indices of a dictionary that are no integers"};
-        if (column.dictionary->dictionary != nullptr)
-          rows_.fail(fmt::format("column {}: a dictionary of dictionaries; give it decoded",
-                                 gibbsite::quoted(names[j])));
-        field.listed = readable(*column.dictionary, names[j]);
-      }
+      of_column(names[j], [&] { set_types(column, field); });
       const ArrowType& values = field.listed ? *field.listed : field.type;
+      row_bytes_ += static_cast<std::uint64_t>(std::max(field.type.bytes, 1));
       if (field.target.is_label) {
-        if (values.kind == ArrowType::Kind::boolean)
+        if (values.kind == ArrowType::Kind::boolean) {
+          if (schema_.label_kind != LabelKind::two_classes) no_number(names[j]);
           require_word(names[j]);
-        else if (values.is_number())
+        } else if (values.is_number()) {
           rows_.compare_labels_as_numbers();
+        }
       } else {
-        row_bytes_ += static_cast<std::uint64_t>(std::max(field.type.bytes, 1));
-        all_numbers_ = all_numbers_ && field.target.encoding->type == ColumnType::number &&
-                       field.type.is_number() && !field.listed;
         used_.push_back(*field.target.encoding);
       }
       fields_.push_back(std::move(field));
     }
     if (has_labels) rows_.expect(labels_.size());
-    recent_.resize(fields_.size());
-    if (used_.empty() || !all_numbers_) return;
-    blocks_.emplace(rows_, NumberRows(schema_, in_order()), used_.size() * sizeof(double),
-                    options_.threads);
+    cells_.emplace(rows_, schema_, fields_.size());
+    find_groups();
+    const std::size_t threads =
+        options_.threads > 0 ? options_.threads : static_cast<std::size_t>(usable_processors());
+    crew_.emplace(std::clamp<std::size_t>(threads, 1, Crew::most_members));
+    workers_.resize(crew_->members());
+    // Whole vectors of rows.
+    constexpr std::size_t lanes = NumberRows::most_lanes;
+    const std::size_t fit = piece_bytes / std::max<std::size_t>(row_bytes_, 1);
+    piece_rows_ = std::clamp<std::size_t>(fit / lanes, 1, 64) * lanes;
+  }
+
+  void find_groups() {
+    std::vector<std::size_t> numbers;
+    for (std::size_t f = 0; f < fields_.size(); ++f) {
+      const Field& field = fields_[f];
+      if (field.target.is_label)
+        label_ = f;
+      else if (field.target.encoding->type == ColumnType::number && field.type.is_number() &&
+               !field.listed)
+        numbers.push_back(f);
+      else
+        others_.push_back(f);
+    }
+    const auto encoding = [this](std::size_t f) -> const Encoding& {
+      return *fields_[f].target.encoding;
+    };
+    std::ranges::sort(numbers, {}, [&](std::size_t f) { return encoding(f).first; });
+    for (const std::size_t f : numbers) {
+      const Encoding& e = encoding(f);
+      if (groups_.empty() || groups_.back().columns.count == NumberRows::Columns::most ||
+          groups_.back().feature + groups_.back().columns.count != e.first) {
+        groups_.emplace_back().feature = e.first;
+      }
+      NumberGroup& group = groups_.back();
+      const std::size_t c = group.columns.count++;
+      const double missing = e.missing_number.value_or(std::numeric_limits<double>::quiet_NaN());
+      const std::array<double, 4> of = {e.lo, e.hi, e.hi - e.lo, missing};
+      std::ranges::copy(of, group.columns.of[c]);
+      if (c == 0)  // in place of columns that there are not
+        for (auto& other : group.columns.of) std::ranges::copy(of, other);
+      group.columns.any_missing = group.columns.any_missing || !std::isnan(missing);
+      group.fields[c] = f;
+      group.slots[c] = e.slot;
+      group.harmless[c] = missing == e.lo ? e.hi : e.lo;
+    }
+  }
+
+  [[noreturn]] void no_number(const std::string& name) const {
+    rows_.fail(fmt::format(
+        "label column {} is of type bool and the schema's label is {}; give a column of numbers, "
+        "or name the class in `positive` in place of `range`",
+        gibbsite::quoted(name), to_string(schema_.label_kind)));
   }
 
   // Bools have no other words: under any other every label would be of the negative class.
@@ -317,11 +428,15 @@ class ArrowReader {
                     gibbsite::quoted(name), gibbsite::quoted(schema_.positive)));
   }
 
-  // As a row's features lie: the schema's columns, less those that are not used.
-  std::vector<Encoding> in_order() const {
-    std::vector<Encoding> out = used_;
-    std::ranges::sort(out, {}, &Encoding::slot);
-    return out;
+  void set_types(const ArrowSchema& column, Field& field) const {
+    field.type = readable(column, field.name);
+    if (column.dictionary == nullptr) return;
+    if (field.type.kind < ArrowType::Kind::int8 || field.type.kind > ArrowType::Kind::uint64)
+      throw MalformedArrow{"indices of a dictionary that are no integers"};
+    if (column.dictionary->dictionary != nullptr)
+      rows_.fail(fmt::format("column {}: a dictionary of dictionaries; give it decoded",
+                             gibbsite::quoted(field.name)));
+    field.listed = readable(*column.dictionary, field.name);
   }
 
   ArrowType readable(const ArrowSchema& column, const std::string& name) const {
@@ -335,36 +450,34 @@ class ArrowReader {
     require_shape(batch);
     if (batch.n_children != children_)
       throw MalformedArrow{"a batch that has not the columns of the table"};
+    if (batch.n_buffers > 1 || batch.dictionary != nullptr)
+      throw MalformedArrow{"a batch that is no struct of columns"};
     const std::int64_t last = batch.offset + batch.length;
+    whole_ = batch.n_buffers > 0 ? static_cast<const unsigned char*>(batch.buffers[0]) : nullptr;
+    if (batch.null_count > 0 && whole_ == nullptr)
+      throw MalformedArrow{"nulls without a buffer that says which"};
     std::vector<Part> parts;
     parts.reserve(fields_.size());
     for (const Field& field : fields_) {
-      try {
+      of_column(field.name, [&] {
         const ArrowArray* const child = batch.children[field.child];
         if (child == nullptr) throw MalformedArrow{"it is not there"};
-        parts.emplace_back(field, *child);
-        if (parts.back().values.length() < last)
-          throw MalformedArrow{"it is shorter than its batch"};
-      } catch (const MalformedArrow& error) {
-        throw MalformedArrow{
-            fmt::format("column {}: {}", gibbsite::quoted(field.name), error.what)};
-      }
+        parts.emplace_back(field, *child, batch.offset, last);
+      });
     }
+    require_nulls(batch, whole_, batch.offset, last);
+    if (batch.null_count == 0) whole_ = nullptr;
     const auto count = static_cast<std::uint64_t>(batch.length);
     if (!labels_.empty() && row_ + count > labels_.size()) wrong_labels(row_ + count);
     rows_.expect(std::max<std::uint64_t>({options_.expected_rows, labels_.size(), row_ + count}));
-    whole_ = nullptr;
-    if (batch.null_count != 0 && batch.n_buffers > 0)
-      whole_ = static_cast<const unsigned char*>(batch.buffers[0]);
-    if (batch.null_count > 0 && whole_ == nullptr)
-      throw MalformedArrow{"nulls without a buffer that says which"};
+    ++batch_;
     std::int64_t at = batch.offset;
     while (at < last) {
-      const std::int64_t numbers = read_numbers(parts, at, last - at);
-      at += numbers > 0 ? numbers : read_block(parts, at, last - at);
+      const std::int64_t shared = read_pieces(parts, at, last - at);
+      at += shared > 0 ? shared : read_block(parts, at, last - at);
       report(false);
     }
-    report(batch.length == 0);
+    report(true);  // of a producer that is slow too
   }
 
   [[noreturn]] void wrong_labels(std::uint64_t rows) const {
@@ -374,39 +487,238 @@ class ArrowReader {
                     source_, labels_.size(), rows));
   }
 
-  // Rows of numbers alone. Returns how many were read: 0 where a block is the way.
-  std::int64_t read_numbers(const std::vector<Part>& parts, std::int64_t at, std::int64_t most) {
-    if (!blocks_ || !blocks_->may_read() || whole_ != nullptr) return 0;
-    const std::int64_t count = std::min(most, static_cast<std::int64_t>(blocks_->most_rows()));
-    std::vector<const ArrowValues*> columns(used_.size());
-    for (std::size_t f = 0; f < fields_.size(); ++f) {
-      if (fields_[f].target.is_label) continue;
-      if (parts[f].values.any_null(at, count)) return 0;
-      columns[fields_[f].target.encoding->slot] = &parts[f].values;
-    }
-    const auto fetch = [&](std::size_t first, std::size_t some, std::byte* room,
-                           const auto& encode) {
-      auto* const out = reinterpret_cast<double*>(room);
-      for (std::size_t j = 0; j < columns.size(); ++j)
-        gather(*columns[j], at + static_cast<std::int64_t>(first), some, out + j, columns.size());
-      return encode(static_cast<const double*>(out), some);
-    };
-    const std::size_t done = blocks_->read(static_cast<std::size_t>(count), fetch);
-    for (std::size_t i = 0; i < done; ++i, ++row_)
-      set_label(parts, at + static_cast<std::int64_t>(i));
-    bytes_ += done * row_bytes_;
-    return static_cast<std::int64_t>(done);
-  }
-
-  static void gather(const ArrowValues& values, std::int64_t first, std::size_t count, double* out,
-                     std::size_t stride) {
-    values.visit([&](const auto& get) {
-      using Value = std::decay_t<decltype(get(first))>;
-      if constexpr (!std::same_as<Value, std::string_view>) {
-        for (std::size_t i = 0; i < count; ++i)
-          out[i * stride] = static_cast<double>(get(first + static_cast<std::int64_t>(i)));
+  // The next rows in pieces, up to one that must be read alone. Returns how many: 0 where a block
+  // is the way.
+  std::int64_t read_pieces(const std::vector<Part>& parts, std::int64_t at, std::int64_t most) {
+    if (used_.empty() || !rows_.is_decided()) return 0;
+    const std::size_t pieces = (static_cast<std::size_t>(most) + piece_rows_ - 1) / piece_rows_;
+    const std::size_t tasks = std::min(pieces, most_pieces);
+    const std::size_t count = std::min(static_cast<std::size_t>(most), tasks * piece_rows_);
+    float* const out = rows_.is_dense() ? rows_.extend(count) : nullptr;
+    std::vector<std::size_t> done(tasks);
+    made_.resize(tasks);
+    std::atomic<std::uint64_t> rows_done{0};
+    std::atomic<bool> stopped{false};
+    std::exception_ptr failed;
+    std::mutex failing;
+    crew_->each(tasks, [&](std::size_t piece, std::size_t member) {
+      if (stopped.load(std::memory_order_relaxed)) return;
+      const std::size_t first = piece * piece_rows_, some = std::min(piece_rows_, count - first);
+      const std::int64_t from = at + static_cast<std::int64_t>(first);
+      try {
+        Worker& worker = worker_of(member, parts);
+        done[piece] = out != nullptr
+                          ? encode_dense(worker, from, some, out + first * schema_features_)
+                          : encode_sparse(worker, from, some, made_[piece]);
+        rows_done += some;
+        if (member == 0) report(bytes_ + rows_done * row_bytes_, false);
+      } catch (...) {
+        stopped = true;
+        const std::lock_guard lock(failing);
+        if (!failed) failed = std::current_exception();
       }
     });
+    if (failed) std::rethrow_exception(failed);
+    std::size_t whole = 0;
+    for (std::size_t piece = 0; piece < tasks; ++piece) {
+      if (out == nullptr) rows_.append(made_[piece], done[piece]);
+      whole += done[piece];
+      if (done[piece] < std::min(piece_rows_, count - piece * piece_rows_)) break;
+    }
+    if (out != nullptr) rows_.end_rows(whole, count);
+    set_labels(parts, at, whole);
+    bytes_ += whole * row_bytes_;
+    for (const auto& worker : workers_)
+      if (worker) bytes_ += std::exchange(worker->cells.text_bytes, 0);
+    return static_cast<std::int64_t>(whole);
+  }
+
+  Worker& worker_of(std::size_t member, const std::vector<Part>& parts) {
+    std::unique_ptr<Worker>& worker = workers_[member];
+    if (!worker)
+      worker = std::make_unique<Worker>(schema_, in_memory(options_), fields_.size(), used_.size());
+    if (worker->batch != batch_) {
+      worker->parts.clear();
+      worker->parts.reserve(parts.size());
+      for (const Part& part : parts) worker->parts.push_back(part);
+      worker->batch = batch_;
+    }
+    return *worker;
+  }
+
+  // A piece of rows; returns how many come before one that is refused.
+  std::size_t encode_dense(Worker& worker, std::int64_t at, std::size_t count, float* out) const {
+    const std::size_t d = schema_features_, k = d - (schema_.intercept ? 1 : 0);
+    std::size_t good = count;
+    if (!others_.empty()) std::fill_n(out, count * d, 0.0F);
+    for (const NumberGroup& group : groups_)
+      good = std::min(good, encode_group(worker, group, at, good, out + group.feature));
+    worker.block.resize(count);
+    for (const std::size_t f : others_) {
+      const CellEncoder::Entry* const entries = worker.block.data();
+      good = fill_good(worker, f, at, good, worker.block.data(), 1);
+      for (std::size_t i = 0; i < good; ++i)
+        if (entries[i].value != 0) out[i * d + entries[i].feature] = entries[i].value;
+    }
+    for (std::size_t i = 0; i < good; ++i, out += d) {
+      if (may_clip_ && NumberRows::clip({out, k}, true, schema_.row_norm, worker.room))
+        ++worker.clipped_rows;
+      if (k < d) out[k] = 1.0F;
+    }
+    return good;
+  }
+
+  std::size_t encode_sparse(Worker& worker, std::int64_t at, std::size_t count,
+                            CellEncoder::SparseRowsMade& made) const {
+    const std::size_t width = used_.size();
+    worker.block.resize(count * width);
+    std::size_t good = count;
+    for (std::size_t f = 0; f < fields_.size(); ++f) {
+      if (f == label_) continue;
+      const std::size_t slot = fields_[f].target.encoding->slot;
+      good = fill_good(worker, f, at, good, worker.block.data() + slot, width);
+    }
+    made.sizes.clear();
+    made.features.clear();
+    made.values.clear();
+    made.clipped_rows = 0;
+    for (std::size_t i = 0; i < good; ++i)
+      worker.encoder.add_row({worker.block.data() + i * width, width}, made);
+    worker.clipped_rows += made.clipped_rows;
+    return good;
+  }
+
+  // The cells of a column, up to one that is refused: what it is, is said when its row is read
+  // alone.
+  std::size_t fill_good(Worker& worker, std::size_t f, std::int64_t at, std::size_t count,
+                        CellEncoder::Entry* out, std::size_t stride) const {
+    std::size_t row = 0;
+    try {
+      fill(worker.cells, f, worker.parts[f], at, count, out, stride, row);
+    } catch (const BadInput&) {
+      return row;
+    } catch (const MalformedArrow&) {
+      return row;
+    }
+    return count;
+  }
+
+  std::size_t encode_group(Worker& worker, const NumberGroup& group, std::int64_t at,
+                           std::size_t count, float* out) const {
+    constexpr std::size_t most = NumberRows::Columns::most;
+    NumberRows::Columns columns = group.columns;
+    const std::size_t d = schema_features_;
+    bool any_null = false;
+    std::array<bool, most> has_nulls{};
+    for (std::size_t c = 0; c < columns.count; ++c) {
+      const ArrowValues& values = worker.parts[group.fields[c]].values;
+      has_nulls[c] = whole_ != nullptr || values.any_null(at, static_cast<std::int64_t>(count));
+      any_null = any_null || has_nulls[c];
+    }
+    if (any_null || (!lie_as<float>(worker, group, at, columns) &&
+                     !lie_as<double>(worker, group, at, columns))) {
+      worker.numbers.resize(most * piece_rows_);
+      columns.floats = false;
+      for (std::size_t c = 0; c < columns.count; ++c) {
+        double* const to = worker.numbers.data() + c * piece_rows_;
+        gather(worker.parts[group.fields[c]], has_nulls[c], group.harmless[c], at, count, to);
+        columns.values[c] = to;
+      }
+    }
+    for (std::size_t c = columns.count; c < most; ++c) columns.values[c] = columns.values[0];
+    std::array<std::uint64_t, most> clamped{};
+    std::size_t good = count;
+    if (NumberRows::scale(columns, count, out, d, clamped.data())) {
+      for (std::size_t c = 0; c < columns.count; ++c) {
+        CellCounts& counts = worker.counts[group.slots[c]];
+        counts.clamped += clamped[c];
+        if (has_nulls[c])
+          good = std::min(good, put_nulls(worker.parts[group.fields[c]], fields_[group.fields[c]],
+                                          at, good, out + c, counts));
+      }
+      return good;
+    }
+    for (std::size_t c = 0; c < columns.count; ++c) {
+      const std::size_t f = group.fields[c];
+      const auto put = [&](const auto* values) {
+        good = std::min(good, put_cells(worker.parts[f], fields_[f], values, at, good, out + c,
+                                        worker.counts[group.slots[c]]));
+      };
+      columns.floats ? put(static_cast<const float*>(columns.values[c]))
+                     : put(static_cast<const double*>(columns.values[c]));
+    }
+    return good;
+  }
+
+  template <class T>
+  static bool lie_as(const Worker& worker, const NumberGroup& group, std::int64_t at,
+                     NumberRows::Columns& columns) {
+    columns.floats = std::same_as<T, float>;
+    for (std::size_t c = 0; c < columns.count; ++c) {
+      columns.values[c] = worker.parts[group.fields[c]].values.template lying<T>(at);
+      if (columns.values[c] == nullptr) return false;
+    }
+    return true;
+  }
+
+  // Values as doubles, `null` in place of nulls.
+  void gather(const Part& part, bool has_nulls, double null, std::int64_t at, std::size_t count,
+              double* out) const {
+    part.values.visit([&](const auto& get) {
+      using Value = std::decay_t<decltype(get(at))>;
+      if constexpr (!std::same_as<Value, std::string_view>) {
+        const auto last = static_cast<std::int64_t>(count);
+        if (has_nulls) {
+          for (std::int64_t i = 0; i < last; ++i)
+            out[i] = is_null(part, at + i) ? null : static_cast<double>(get(at + i));
+        } else {
+          for (std::int64_t i = 0; i < last; ++i) out[i] = static_cast<double>(get(at + i));
+        }
+      }
+    });
+  }
+
+  // A null becomes missing or no number. Returns how many rows come before one that is refused.
+  bool put_null(const Encoding& e, float& out, CellCounts& counts) const {
+    if (!e.missing_text && schema_.invalid == Invalid::refuse) return false;
+    ++(e.missing_text ? counts.missing : counts.invalid);
+    out = 0.5F;
+    return true;
+  }
+  std::size_t put_nulls(const Part& part, const Field& field, std::int64_t at, std::size_t count,
+                        float* out, CellCounts& counts) const {
+    for (std::size_t i = 0; i < count; ++i, out += schema_features_)
+      if (is_null(part, at + static_cast<std::int64_t>(i)) &&
+          !put_null(*field.target.encoding, *out, counts))
+        return i;
+    return count;
+  }
+  // The same for a column with cells that are missing or not finite.
+  template <class T>
+  std::size_t put_cells(const Part& part, const Field& field, const T* values, std::int64_t at,
+                        std::size_t count, float* out, CellCounts& counts) const {
+    const Encoding& e = *field.target.encoding;
+    for (std::size_t i = 0; i < count; ++i, out += schema_features_) {
+      if (is_null(part, at + static_cast<std::int64_t>(i))) {
+        if (!put_null(e, *out, counts)) return i;
+        continue;
+      }
+      const auto value = static_cast<double>(values[i]);
+      if (e.missing_number &&
+          (value == *e.missing_number || (std::isnan(value) && std::isnan(*e.missing_number)))) {
+        ++counts.missing;
+        *out = 0.5F;
+      } else if (!std::isfinite(value)) {
+        if (schema_.invalid == Invalid::refuse) return i;
+        ++counts.invalid;
+        *out = 0.5F;
+      } else {
+        const double inside = value < e.lo ? e.lo : value > e.hi ? e.hi : value;
+        counts.clamped += inside != value ? 1U : 0U;
+        *out = static_cast<float>((inside - e.lo) / (e.hi - e.lo)) + 0.0F;
+      }
+    }
+    return count;
   }
 
   // Some of the next rows, of any kind. Returns how many.
@@ -422,38 +734,40 @@ class ArrowReader {
       if (fields_[f].target.is_label) continue;
       std::size_t row = 0;
       try {
-        fill(fields_[f], parts[f], recent_[f], at, good, row);
+        of_column(fields_[f].name, [&] {
+          fill(*cells_, f, parts[f], at, good, block_.data() + fields_[f].target.encoding->slot,
+               used_.size(), row);
+        });
       } catch (const BadInput&) {
         good = row;
         refusal = std::current_exception();
       }
     }
-    for (std::size_t i = 0; i < good; ++i, ++row_) {
-      set_label(parts, at + static_cast<std::int64_t>(i));
+    for (std::size_t i = 0; i < good; ++i) {
+      set_labels(parts, at + static_cast<std::int64_t>(i), 1);
       rows_.end_row({block_.data() + i * used_.size(), used_.size()});
     }
     if (refusal) {
       refuse(parts, at + static_cast<std::int64_t>(good));
       std::rethrow_exception(refusal);
     }
-    bytes_ += count * row_bytes_;
+    bytes_ += count * row_bytes_ + std::exchange(cells_->text_bytes, 0);
     return static_cast<std::int64_t>(count);
   }
 
-  // The cells of one column to the block, up to `count` or one that is refused, `row`.
-  void fill(const Field& field, Part& part, std::unique_ptr<RecentNumbers>& recent, std::int64_t at,
-            std::size_t count, std::size_t& row) {
-    const Encoding& e = *field.target.encoding;
-    const std::size_t width = used_.size();
-    CellEncoder::Entry* out = block_.data() + e.slot;
+  // The cells of one column, up to `count` or one that is refused, `row`.
+  void fill(Cells& cells, std::size_t f, Part& part, std::int64_t at, std::size_t count,
+            CellEncoder::Entry* out, std::size_t width, std::size_t& row) const {
+    const Encoding& e = *fields_[f].target.encoding;
+    CellEncoder& rows = cells.rows;
     const bool has_nulls =
         whole_ != nullptr || part.values.any_null(at, static_cast<std::int64_t>(count));
     const auto each = [&](const auto& set) {
       for (; row < count; ++row, out += width) {
         const std::int64_t i = at + static_cast<std::int64_t>(row);
         if (has_nulls && is_null(part, i)) {
-          rows_.set_null(e);
-          *out = rows_.entry(e);
+          rows.set_null(e);
+          *out = rows.entry(e);
         } else {
           *out = set(i);
         }
@@ -462,24 +776,25 @@ class ArrowReader {
     part.values.visit([&](const auto& get) {
       using Value = std::decay_t<decltype(get(at))>;
       if (part.dictionary) {
-        each([&](std::int64_t i) { return listed(e, part, part.index(get(i))); });
+        each([&](std::int64_t i) { return listed(cells, e, part, part.index(get(i))); });
       } else if constexpr (std::same_as<Value, std::string_view>) {
         each([&](std::int64_t i) {
           const std::string_view text = get(i);
-          bytes_ += text.size();
-          rows_.set(e, text);
-          return rows_.entry(e);
+          cells.text_bytes += text.size();
+          rows.set(e, text);
+          return rows.entry(e);
         });
       } else if (e.type == ColumnType::category) {
+        std::unique_ptr<RecentNumbers>& recent = cells.recent[f];
         if (!recent) recent = std::make_unique<RecentNumbers>();
         each([&](std::int64_t i) {
           const Value value = get(i);
           RecentNumbers::Seen& seen = recent->at(bits_of(value));
           if (seen.there && seen.bits == bits_of(value)) {
-            rows_.count_again(e, seen.kept);
+            rows.count_again(e, seen.kept);
           } else {
             seen.there = false;
-            seen.kept = rows_.keep(e, [&] { set_.set(e, value); });
+            seen.kept = rows.keep(e, [&] { cells.set.set(e, value); });
             seen.bits = bits_of(value);
             seen.there = true;
           }
@@ -487,78 +802,96 @@ class ArrowReader {
         });
       } else {
         each([&](std::int64_t i) {
-          set_.set(e, get(i));
-          return rows_.entry(e);
+          cells.set.set(e, get(i));
+          return rows.entry(e);
         });
       }
     });
   }
 
   // A dictionary's value, encoded once a batch.
-  CellEncoder::Entry listed(const Encoding& e, Part& part, std::int64_t index) {
+  static CellEncoder::Entry listed(Cells& cells, const Encoding& e, Part& part,
+                                   std::int64_t index) {
     const auto k = static_cast<std::size_t>(index);
+    if (!part.may_keep) {
+      set_listed(cells, e, part, index);
+      return cells.rows.entry(e);
+    }
     if (part.is_kept[k] != 0) {
-      rows_.count_again(e, part.kept[k]);
+      cells.rows.count_again(e, part.kept[k]);
     } else {
-      part.kept[k] = rows_.keep(e, [&] { set_listed(e, part, index); });
+      part.kept[k] = cells.rows.keep(e, [&] { set_listed(cells, e, part, index); });
       part.is_kept[k] = 1;
     }
     return part.kept[k].entry;
   }
-  void set_listed(const Encoding& e, const Part& part, std::int64_t index) {
-    if (part.dictionary->is_null(index)) return rows_.set_null(e);
-    part.dictionary->visit([&](const auto& get) { set_.set(e, get(index)); });
+  static void set_listed(Cells& cells, const Encoding& e, const Part& part, std::int64_t index) {
+    if (part.dictionary->is_null(index)) return cells.rows.set_null(e);
+    part.dictionary->visit([&](const auto& get) { cells.set.set(e, get(index)); });
   }
 
   [[nodiscard]] bool is_null(const Part& part, std::int64_t i) const {
     return (whole_ != nullptr && (whole_[i >> 3] >> (i & 7) & 1) == 0) || part.values.is_null(i);
   }
 
-  void set_label(const std::vector<Part>& parts, std::int64_t i) {
-    if (!labels_.empty()) return rows_.set_class(labels_[row_]);
-    for (std::size_t f = 0; f < fields_.size(); ++f)
-      if (fields_[f].target.is_label) return set_label(parts[f], i);
+  // Of the next rows, which begin at `at` of the batch.
+  void set_labels(const std::vector<Part>& parts, std::int64_t at, std::size_t count) {
+    const auto each = [&](const auto& set) {
+      for (std::size_t i = 0; i < count; ++i, ++row_) set(at + static_cast<std::int64_t>(i));
+    };
+    if (!labels_.empty()) return each([&](std::int64_t) { rows_.set_class(labels_[row_]); });
+    if (label_ == none) {
+      row_ += count;
+      return;
+    }
+    const Part& part = parts[label_];
+    of_column(fields_[label_].name, [&] {
+      if (part.dictionary) return each([&](std::int64_t i) { set_label(part, i); });
+      part.values.visit([&](const auto& get) {
+        each([&](std::int64_t i) {
+          is_null(part, i) ? rows_.set_label(std::string_view()) : cells_->set.set_label(get(i));
+        });
+      });
+    });
   }
   void set_label(const Part& part, std::int64_t i) {
     if (is_null(part, i)) return rows_.set_label(std::string_view());
     part.values.visit([&](const auto& get) {
-      if (!part.dictionary) return set_.set_label(get(i));
+      if (!part.dictionary) return cells_->set.set_label(get(i));
       const std::int64_t index = part.index(get(i));
       if (part.dictionary->is_null(index)) return rows_.set_label(std::string_view());
-      part.dictionary->visit([&](const auto& value) { set_.set_label(value(index)); });
+      part.dictionary->visit([&](const auto& value) { cells_->set.set_label(value(index)); });
     });
   }
 
   // A row cell by cell, in the table's order.
   void refuse(const std::vector<Part>& parts, std::int64_t i) {
-    for (std::size_t f = 0; f < fields_.size(); ++f) {
-      const Part& part = parts[f];
-      if (fields_[f].target.is_label) {
-        set_label(part, i);
-        continue;
-      }
-      const Encoding& e = *fields_[f].target.encoding;
-      if (is_null(part, i)) {
-        rows_.set_null(e);
-        continue;
-      }
-      part.values.visit([&](const auto& get) {
-        if (part.dictionary)
-          set_listed(e, part, part.index(get(i)));
-        else
-          set_.set(e, get(i));
-      });
-    }
+    for (std::size_t f = 0; f < fields_.size(); ++f)
+      of_column(fields_[f].name, [&] { set_cell(fields_[f], parts[f], i); });
+  }
+  void set_cell(const Field& field, const Part& part, std::int64_t i) {
+    if (field.target.is_label) return set_label(part, i);
+    const Encoding& e = *field.target.encoding;
+    if (is_null(part, i)) return rows_.set_null(e);
+    part.values.visit([&](const auto& get) {
+      if (part.dictionary)
+        set_listed(*cells_, e, part, part.index(get(i)));
+      else
+        cells_->set.set(e, get(i));
+    });
   }
 
-  void report(bool now) {
-    if (!now && bytes_ - reported_ < progress_bytes / 4) return;
-    reported_ = bytes_;
-    if (options_.progress && !options_.progress(bytes_, 0))
+  void report(bool now) { report(bytes_, now); }
+  void report(std::uint64_t bytes, bool now) {
+    if (!now && bytes < reported_ + progress_bytes / 4) return;
+    reported_ = std::max(bytes, reported_);
+    if (options_.progress && !options_.progress(reported_, 0))
       throw Interrupted(source_ + ": reading was stopped");
   }
 
-  static constexpr std::size_t block_entries = 8192;
+  static constexpr std::size_t block_entries = 8192, none = ~std::size_t{0};
+  // A piece of a row_bytes_ fits in a core's second cache, as the rows made of it.
+  static constexpr std::size_t piece_bytes = progress_bytes / 32, most_pieces = 512;
 
   Stream& stream_;
   const Schema& schema_;
@@ -568,15 +901,22 @@ class ArrowReader {
   bool in_rows_ = false;
   std::uint64_t row_ = 0;
   CellEncoder rows_;
-  Setter set_;
+  bool may_clip_;
+  std::size_t schema_features_ = schema_.features();
+  std::optional<Cells> cells_;
   std::int64_t children_ = 0;
   std::vector<Field> fields_;
   std::vector<Encoding> used_;  // of the columns that are used, as they come
-  bool all_numbers_ = true;
-  std::optional<NumberBlocks> blocks_;
-  std::vector<CellEncoder::Entry> block_;               // [rows x columns used]
-  std::vector<std::unique_ptr<RecentNumbers>> recent_;  // of a column
-  const unsigned char* whole_ = nullptr;                // of a batch: which rows are there
+  std::size_t label_ = none;    // its field
+  std::vector<NumberGroup> groups_;
+  std::vector<std::size_t> others_;        // fields that are in no group
+  std::vector<CellEncoder::Entry> block_;  // [rows x columns used]
+  std::uint64_t batch_ = 0;
+  std::size_t piece_rows_ = 0;
+  std::optional<Crew> crew_;
+  std::vector<std::unique_ptr<Worker>> workers_;  // of the crew
+  std::vector<CellEncoder::SparseRowsMade> made_;
+  const unsigned char* whole_ = nullptr;  // of a batch: which rows are there
   std::uint64_t row_bytes_ = 0, bytes_ = 0, reported_ = 0;
 };
 

@@ -153,9 +153,33 @@ void require_shape(const ArrowArray& array) {
     throw MalformedArrow{"buffers or columns that are not there"};
 }
 
-ArrowValues::ArrowValues(const ArrowType& type, const ArrowArray& array)
+void require_nulls(const ArrowArray& array, const unsigned char* valid, std::int64_t first,
+                   std::int64_t last) {
+  if (valid == nullptr || array.null_count < 0) return;
+  std::int64_t nulls = last - first;
+  std::int64_t i = first;
+  for (; i < last && (i & 7) != 0; ++i) nulls -= valid[i >> 3] >> (i & 7) & 1;
+  for (; i + 8 <= last; i += 8) nulls -= std::popcount(valid[i >> 3]);
+  for (; i < last; ++i) nulls -= valid[i >> 3] >> (i & 7) & 1;
+  const std::int64_t others = array.length - (last - first);
+  if (nulls > array.null_count || nulls < array.null_count - others)
+    throw MalformedArrow{"a count of nulls that is not theirs"};
+}
+
+void ArrowValues::require_nulls(const ArrowArray& array, std::int64_t first,
+                                std::int64_t last) const {
+  gibbsite::require_nulls(array, valid_, first + offset_, last + offset_);
+}
+
+ArrowValues::ArrowValues(const ArrowType& type, const ArrowArray& array, std::int64_t used,
+                         bool has_dictionary)
     : type_(type), length_(array.length), offset_(array.offset) {
   require_shape(array);
+  if (length_ < used) throw MalformedArrow{"it is shorter than its batch"};
+  if (array.n_children != 0) throw MalformedArrow{"columns within one that has none"};
+  if ((array.dictionary != nullptr) != has_dictionary)
+    throw MalformedArrow{has_dictionary ? "indices without a dictionary"
+                                        : "a dictionary that its type has not"};
   if (type.kind == Kind::null) {
     all_null_ = true;
     return;
@@ -163,10 +187,11 @@ ArrowValues::ArrowValues(const ArrowType& type, const ArrowArray& array)
   const bool is_text = type.kind == Kind::text || type.kind == Kind::large_text;
   const bool is_view = type.kind == Kind::text_view;
   const std::int64_t fewest = is_text || is_view ? 3 : 2;
-  if (array.n_buffers < fewest || (!is_view && array.n_buffers != fewest))
+  if (array.n_buffers < fewest || (!is_view && array.n_buffers != fewest) ||
+      array.n_buffers > std::numeric_limits<std::int32_t>::max())
     throw MalformedArrow{"another number of buffers than its type has"};
   if (length_ == 0) return;
-  if (array.null_count != 0) valid_ = buffer(array, 0);
+  valid_ = buffer(array, 0);
   if (array.null_count > 0 && valid_ == nullptr)
     throw MalformedArrow{"nulls without a buffer that says which"};
   data_ = buffer(array, 1);
@@ -174,7 +199,13 @@ ArrowValues::ArrowValues(const ArrowType& type, const ArrowArray& array)
     if (array.null_count != length_) throw MalformedArrow{"values without a buffer"};
     all_null_ = true;
   }
-  if (is_text) text_ = static_cast<const char*>(array.buffers[2]);
+  if (is_text) {
+    text_ = static_cast<const char*>(array.buffers[2]);
+    if (data_ != nullptr) {
+      const unsigned char* const end = data_ + (used + offset_) * type.bytes;
+      text_end_ = type.bytes == 8 ? load<std::int64_t>(end) : load<std::int32_t>(end);
+    }
+  }
   if (is_view) {
     views_ = array.buffers + 2;
     view_count_ = array.n_buffers - 3;

@@ -94,7 +94,8 @@ class ArrowValues {
     constexpr auto size = static_cast<std::int64_t>(sizeof(Offset));
     const unsigned char* const at = data_ + (i + offset_) * size;
     const auto first = load<Offset>(at), last = load<Offset>(at + size);
-    if (first < 0 || last < first) throw MalformedArrow{"offsets of text are not in order"};
+    if (first < 0 || last < first || last > text_end_)
+      throw MalformedArrow{"offsets of text are not in order"};
     if (first == last) return {};
     if (text_ == nullptr) throw MalformedArrow{"text has no buffer"};
     return {text_ + first, static_cast<std::size_t>(last - first)};
@@ -102,8 +103,12 @@ class ArrowValues {
   [[nodiscard]] std::string_view viewed_text(std::int64_t i) const;
 
  public:
-  /// Throws MalformedArrow.
-  ArrowValues(const ArrowType& type, const ArrowArray& array);
+  /// Of which the first `used` are looked at. Throws MalformedArrow.
+  ArrowValues(const ArrowType& type, const ArrowArray& array, std::int64_t used,
+              bool has_dictionary);
+
+  /// Throws MalformedArrow where the rows [first, last) have other nulls than are counted.
+  void require_nulls(const ArrowArray& array, std::int64_t first, std::int64_t last) const;
 
   [[nodiscard]] std::int64_t length() const { return length_; }
   /// i in [0, length).
@@ -111,6 +116,18 @@ class ArrowValues {
     return all_null_ || (valid_ != nullptr && !bit(valid_, i + offset_));
   }
   [[nodiscard]] bool any_null(std::int64_t first, std::int64_t count) const;
+
+  /// The values from i on as they lie, where that is as floats or doubles (T) in memory aligned for
+  /// them; else null.
+  template <class T>
+  [[nodiscard]] const T* lying(std::int64_t i) const {
+    constexpr auto kind =
+        sizeof(T) == sizeof(float) ? ArrowType::Kind::float32 : ArrowType::Kind::float64;
+    if (type_.kind != kind || data_ == nullptr ||
+        reinterpret_cast<std::uintptr_t>(data_) % alignof(T) != 0)
+      return nullptr;
+    return reinterpret_cast<const T*>(data_) + offset_ + i;
+  }
 
   /// f(get) where get(i) is the value: bool, an integer of 64 bits, double or string_view. Of text
   /// it throws MalformedArrow where it lies nowhere.
@@ -168,6 +185,7 @@ class ArrowValues {
   const unsigned char* valid_ = nullptr;
   const unsigned char* data_ = nullptr;
   const char* text_ = nullptr;
+  std::int64_t text_end_ = 0;             // no offset lies behind that of the last value
   const void* const* views_ = nullptr;    // buffers of text
   const unsigned char* sizes_ = nullptr;  // theirs, int64 each
   std::int64_t view_count_ = 0;
@@ -175,5 +193,10 @@ class ArrowValues {
 
 /// Children of an array, or of its dictionary, that are there. Throws MalformedArrow.
 void require_shape(const ArrowArray& array);
+
+/// That of `rows` of an array, whose bits in `valid` are [first, last), as many are null as its
+/// count of nulls allows; -1 counts none. Throws MalformedArrow.
+void require_nulls(const ArrowArray& array, const unsigned char* valid, std::int64_t first,
+                   std::int64_t last);
 
 }  // namespace gibbsite

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/memory.hpp"
 #include "gibbsite/core/text.hpp"
 
 namespace gibbsite {
@@ -108,6 +109,7 @@ void CellEncoder::reserve(std::uint64_t rows) {
       data_.sparse.value.reserve(room);
     } else {
       data_.x.reserve(rows * features_);
+      prefer_huge_pages(data_.x.data(), data_.x.capacity() * sizeof(float));
     }
     data_.y.reserve(rows);
   } catch (const std::bad_alloc&) {
@@ -376,24 +378,61 @@ void CellEncoder::end_row() {
   store_row();
 }
 
+namespace {
+void gather_entries(std::span<const CellEncoder::Entry> entries, std::vector<float>& values,
+                    std::vector<std::uint32_t>& features) {
+  for (const CellEncoder::Entry& entry : entries) {
+    if (entry.value == 0) continue;
+    values.push_back(entry.value);
+    features.push_back(entry.feature);
+  }
+}
+}  // namespace
+
 void CellEncoder::end_row(std::span<const Entry> entries) {
   row_values_.clear();
   row_features_.clear();
-  for (const Entry& entry : entries) {
-    if (entry.value == 0) continue;
-    row_values_.push_back(entry.value);
-    row_features_.push_back(entry.feature);
-  }
+  gather_entries(entries, row_values_, row_features_);
   store_row();
 }
 
-void CellEncoder::store_row() {
-  if (may_clip_ && clip_row_to_norm(row_values_, data_.schema.row_norm))
-    ++data_.counts.clipped_rows;
+void CellEncoder::add_row(std::span<const Entry> entries, SparseRowsMade& made) const {
+  const std::size_t begin = made.values.size();
+  gather_entries(entries, made.values, made.features);
+  if (end_row(begin, made.values, made.features)) ++made.clipped_rows;
+  made.sizes.push_back(made.values.size() - begin);
+}
+
+void CellEncoder::append(const SparseRowsMade& made, std::size_t rows) {
+  SparseTable& t = data_.sparse;
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < rows; ++i) count += made.sizes[i];
+  if (t.begin.size() + rows > t.begin.capacity() || t.value.size() + count > t.value.capacity())
+    reserve(std::max(2 * rows_, rows_ + rows) + 1024);
+  const auto taken = static_cast<std::ptrdiff_t>(count);
+  t.feature.insert(t.feature.end(), made.features.begin(), made.features.begin() + taken);
+  t.value.insert(t.value.end(), made.values.begin(), made.values.begin() + taken);
+  std::uint64_t end = drained_entries_ + t.value.size() - count;
+  for (std::size_t i = 0; i < rows; ++i) t.begin.push_back(end += made.sizes[i]);
+  rows_ += rows;
+  if (cache_ && (t.begin.size() + t.value.size()) * sizeof(t.begin[0]) >= buffer_bytes) drain();
+}
+
+/// Clips the row whose entries are those from `begin` on, and gives it its intercept. Returns
+/// whether it was clipped.
+bool CellEncoder::end_row(std::size_t begin, std::vector<float>& values,
+                          std::vector<std::uint32_t>& features) const {
+  const bool clipped =
+      may_clip_ && clip_row_to_norm(std::span(values).subspan(begin), data_.schema.row_norm);
   if (data_.schema.intercept) {
-    row_values_.push_back(1.0F);
-    row_features_.push_back(static_cast<std::uint32_t>(features_ - 1));
+    values.push_back(1.0F);
+    features.push_back(static_cast<std::uint32_t>(features_ - 1));
   }
+  return clipped;
+}
+
+void CellEncoder::store_row() {
+  if (end_row(0, row_values_, row_features_)) ++data_.counts.clipped_rows;
   layout_ == Layout::dense ? store_dense(row_features_, row_values_) : store_sparse();
   ++rows_;
   if (layout_ == Layout::undecided &&
@@ -424,7 +463,7 @@ void CellEncoder::store_dense(std::span<const std::uint32_t> features,
 
 float* CellEncoder::extend(std::uint64_t rows) {
   const std::size_t start = data_.x.size();
-  if (start + rows * features_ > data_.x.capacity()) reserve(2 * rows_ + rows);
+  if (start + rows * features_ > data_.x.capacity()) reserve(std::max(2 * rows_, rows_ + rows));
   data_.x.resize(start + rows * features_);
   return data_.x.data() + start;
 }
@@ -439,6 +478,7 @@ void CellEncoder::add_counts(std::span<const CellCounts> cells, std::uint64_t cl
   for (std::size_t slot = 0; slot < cells.size(); ++slot) {
     counts_[slot].clamped += cells[slot].clamped;
     counts_[slot].missing += cells[slot].missing;
+    counts_[slot].other += cells[slot].other;
     counts_[slot].invalid += cells[slot].invalid;
   }
   data_.counts.clipped_rows += clipped_rows;

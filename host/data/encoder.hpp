@@ -105,13 +105,29 @@ class CellEncoder {
   /// end_row for a row of which every column is there already [columns used].
   void end_row(std::span<const Entry> entries);
 
+  /// Rows on their way to `append`, made by another thread.
+  struct SparseRowsMade {
+    std::vector<std::uint64_t> sizes;  ///< entries of each
+    std::vector<std::uint32_t> features;
+    std::vector<float> values;
+    std::uint64_t clipped_rows = 0;
+  };
+  /// What end_row makes of such a row.
+  void add_row(std::span<const Entry> entries, SparseRowsMade& made) const;
+  /// The first `rows` of those, where rows are sparse.
+  void append(const SparseRowsMade& made, std::size_t rows);
+
+  /// Whether it is decided if rows are dense.
+  [[nodiscard]] bool is_decided() const { return layout_ != Layout::undecided; }
   /// Whether rows may be appended many at a time: `extend`, and, when they are written, `end_rows`.
   [[nodiscard]] bool is_dense() const { return layout_ == Layout::dense; }
   /// Room for so many more rows [rows x features], unset, without a count of them.
   float* extend(std::uint64_t rows);
   /// Keeps the first `rows` of the `extended` ones.
   void end_rows(std::uint64_t rows, std::uint64_t extended);
-  /// What was counted in their cells [columns used].
+  /// What was counted in cells that were set [columns used].
+  [[nodiscard]] std::span<const CellCounts> counts() const { return counts_; }
+  /// What another counted in cells [columns used] of its rows.
   void add_counts(std::span<const CellCounts> cells, std::uint64_t clipped_rows);
 
   /// The data set. Throws BadInput when it has no rows.
@@ -142,6 +158,8 @@ class CellEncoder {
   void set_level(const Encoding& encoding, std::string_view cell);
   void gather(std::size_t slot);
   void store_row();
+  bool end_row(std::size_t begin, std::vector<float>& values,
+               std::vector<std::uint32_t>& features) const;
   void gather_row();
   void store_sparse();
   void store_dense(std::span<const std::uint32_t> features, std::span<const float> values);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "data/clip.hpp"
@@ -64,6 +65,107 @@ int ScaleDoubles(const double* in, const NumberRows::Ranges& of, float* x, uint6
   return ScaleRow(in, of, x, clamped);
 }
 
+#if HWY_TARGET != HWY_SCALAR
+/// Doubles scaled; what is outside of the range becomes the end that it is nearer to and is
+/// counted. `unfit` is 0 as long as values are finite.
+template <class D, class V>
+HWY_INLINE hn::Vec<hn::Rebind<float, D>> ScaleVector(D d, V value, const double* of, V& unfit,
+                                                     hn::Vec<hn::RebindToUnsigned<D>>& clamped) {
+  const hn::RebindToUnsigned<D> du;
+  const auto lo = hn::Set(d, of[0]);
+  const auto inside = hn::Min(hn::Max(value, lo), hn::Set(d, of[1]));
+  unfit = hn::MulAdd(value, hn::Zero(d), unfit);
+  // A mask is -1 where it holds.
+  clamped = hn::Sub(clamped, hn::BitCast(du, hn::VecFromMask(d, hn::Ne(inside, value))));
+  return hn::DemoteTo(hn::Rebind<float, D>(), hn::Div(hn::Sub(inside, lo), hn::Set(d, of[2])));
+}
+
+/// Whole vectors of the first rows of ScaleColumns; returns how many rows.
+template <class T>
+size_t ScaleVectors(const NumberRows::Columns& in, size_t rows, float* HWY_RESTRICT out,
+                    size_t stride, uint64_t* HWY_RESTRICT clamped, bool& fits) {
+  constexpr size_t wide = NumberRows::Columns::most;
+  // `lanes` rows at a time: a vector of floats of each column, which are two of doubles.
+  const hn::CappedTag<float, NumberRows::most_lanes> df;
+  const hn::Half<decltype(df)> dh;
+  const hn::Rebind<double, decltype(dh)> d;
+  const hn::RebindToUnsigned<decltype(d)> du;
+  const hn::Repartition<uint64_t, decltype(df)> d2;
+  const size_t lanes = hn::Lanes(df), half = hn::Lanes(d);
+  auto unfit = hn::Zero(d);
+  auto found = hn::Lt(unfit, unfit);
+  auto n0 = hn::Zero(du), n1 = n0, n2 = n0, n3 = n0;
+  const auto column = [&](size_t c, size_t i, auto& count) HWY_ATTR {
+    const T* const at = static_cast<const T*>(in.values[c]) + i;
+    const auto a = LoadDoubles(d, at), b = LoadDoubles(d, at + half);
+    if (in.any_missing) {
+      const auto missing = hn::Set(d, in.of[c][3]);
+      found = hn::Or(found, hn::Or(hn::Eq(a, missing), hn::Eq(b, missing)));
+    }
+    const auto lower = ScaleVector(d, a, in.of[c], unfit, count),
+               upper = ScaleVector(d, b, in.of[c], unfit, count);
+    return hn::Add(hn::Combine(df, upper, lower), hn::Zero(df));  // 0, never -0
+  };
+  HWY_ALIGN float side[wide][NumberRows::most_lanes];
+  size_t i = 0;
+  for (; i + lanes <= rows; i += lanes) {
+    const auto c0 = column(0, i, n0), c1 = column(1, i, n1), c2 = column(2, i, n2),
+               c3 = column(3, i, n3);
+    // Blocks of four lanes are transposed: row 4 b + r is at side[r] + 4 b.
+    const auto p = hn::BitCast(d2, hn::InterleaveLower(df, c0, c1)),
+               q = hn::BitCast(d2, hn::InterleaveLower(df, c2, c3)),
+               u = hn::BitCast(d2, hn::InterleaveUpper(df, c0, c1)),
+               v = hn::BitCast(d2, hn::InterleaveUpper(df, c2, c3));
+    hn::Store(hn::BitCast(df, hn::InterleaveLower(d2, p, q)), df, side[0]);
+    hn::Store(hn::BitCast(df, hn::InterleaveUpper(d2, p, q)), df, side[1]);
+    hn::Store(hn::BitCast(df, hn::InterleaveLower(d2, u, v)), df, side[2]);
+    hn::Store(hn::BitCast(df, hn::InterleaveUpper(d2, u, v)), df, side[3]);
+    float* row = out + i * stride;
+    for (size_t r = 0; r < lanes; ++r, row += stride) {
+      const float* const from = side[r % wide] + r / wide * wide;
+      if (in.count == wide)
+        std::memcpy(row, from, wide * sizeof(float));
+      else
+        for (size_t c = 0; c < in.count; ++c) row[c] = from[c];
+    }
+  }
+  const auto sum = [&](auto n) HWY_ATTR { return hn::GetLane(hn::SumOfLanes(du, n)); };
+  const uint64_t counts[wide] = {sum(n0), sum(n1), sum(n2), sum(n3)};
+  for (size_t c = 0; c < in.count; ++c) clamped[c] += counts[c];
+  fits = hn::AllFalse(d, found) && hn::AllTrue(d, hn::Eq(unfit, hn::Zero(d)));
+  return i;
+}
+#endif
+
+template <class T>
+bool ScaleColumns(const NumberRows::Columns& in, size_t rows, float* HWY_RESTRICT out,
+                  size_t stride, uint64_t* HWY_RESTRICT clamped) {
+  size_t first = 0;
+  bool fits = true;
+#if HWY_TARGET != HWY_SCALAR
+  first = ScaleVectors<T>(in, rows, out, stride, clamped, fits);
+#endif
+  for (size_t c = 0; c < in.count; ++c) {
+    const double lo = in.of[c][0], hi = in.of[c][1], width = in.of[c][2], missing = in.of[c][3];
+    for (size_t i = first; i < rows; ++i) {
+      const auto value = static_cast<double>(static_cast<const T*>(in.values[c])[i]);
+      const double inside = value < lo ? lo : value > hi ? hi : value;
+      fits = fits && value - value == 0 && value != missing;
+      clamped[c] += inside != value ? 1U : 0U;
+      out[i * stride + c] = static_cast<float>((inside - lo) / width) + 0.0F;
+    }
+  }
+  return fits;
+}
+bool ScaleFloatColumns(const NumberRows::Columns& in, size_t rows, float* out, size_t stride,
+                       uint64_t* clamped) {
+  return ScaleColumns<float>(in, rows, out, stride, clamped);
+}
+bool ScaleDoubleColumns(const NumberRows::Columns& in, size_t rows, float* out, size_t stride,
+                        uint64_t* clamped) {
+  return ScaleColumns<double>(in, rows, out, stride, clamped);
+}
+
 /// What of x [k] is not zero to `out`, which has room for a whole vector more; returns how many.
 size_t Gather(const float* HWY_RESTRICT x, size_t k, float* HWY_RESTRICT out) {
   const hn::CappedTag<float, NumberRows::most_lanes> d;
@@ -88,6 +190,8 @@ namespace gibbsite {
 namespace number_rows {
 HWY_EXPORT(ScaleFloats);
 HWY_EXPORT(ScaleDoubles);
+HWY_EXPORT(ScaleFloatColumns);
+HWY_EXPORT(ScaleDoubleColumns);
 HWY_EXPORT(Gather);
 namespace {
 std::size_t gather(const float* x, std::size_t k, float* out) {
@@ -162,7 +266,8 @@ std::size_t NumberRows::encode(const T* in, std::size_t rows, float* out, Tally&
       return static_cast<double>(in[source_.empty() ? j : source_[j]]);
     };
     if ((found & special) != 0 && !mend(number, out, tally)) break;
-    if (may_clip_) clip(out, (found & zero) != 0, tally);
+    if (may_clip_ && clip({out, k}, (found & zero) != 0, row_norm_, tally.entries))
+      ++tally.clipped_rows;
     if (intercept_) out[k] = 1.0F;
   }
   for (std::size_t j = 0; j < k; ++j) tally.cells[j].clamped += tally.clamped[j];
@@ -173,17 +278,24 @@ template std::size_t NumberRows::encode(const float*, std::size_t, float*, Tally
 template std::size_t NumberRows::encode(const double*, std::size_t, float*, Tally&) const;
 
 /// The factor depends on the entries that are not zero and their order alone, as in a sparse row.
-void NumberRows::clip(float* row, bool has_zero, Tally& tally) const {
-  const std::size_t k = ranges_.lo.size();
-  std::span<const float> entries(row, k);
+bool NumberRows::clip(std::span<float> row, bool has_zero, double norm, std::vector<float>& room) {
+  std::span<const float> entries = row;
   if (has_zero) {
-    tally.entries.resize(k + NumberRows::most_lanes);
-    entries = {tally.entries.data(), number_rows::gather(row, k, tally.entries.data())};
+    room.resize(row.size() + NumberRows::most_lanes);
+    entries = {room.data(), number_rows::gather(row.data(), row.size(), room.data())};
   }
-  const double factor = clip_factor(entries, row_norm_);
-  if (factor == 1) return;
-  scale_row({row, k}, factor);
-  ++tally.clipped_rows;
+  const double factor = clip_factor(entries, norm);
+  if (factor == 1) return false;
+  scale_row(row, factor);
+  return true;
+}
+
+bool NumberRows::scale(const Columns& columns, std::size_t rows, float* out, std::size_t stride,
+                       std::uint64_t* clamped) {
+  using namespace number_rows;
+  return columns.floats
+             ? HWY_DYNAMIC_DISPATCH(ScaleFloatColumns)(columns, rows, out, stride, clamped)
+             : HWY_DYNAMIC_DISPATCH(ScaleDoubleColumns)(columns, rows, out, stride, clamped);
 }
 
 }  // namespace gibbsite

@@ -30,6 +30,24 @@ class NumberRows {
     std::vector<std::uint64_t> clamped;
   };
 
+  /// Columns of a table that lie side by side in its rows.
+  struct Columns {
+    static constexpr std::size_t most = 4;
+    std::size_t count = 0;
+    bool floats = false;         ///< or doubles
+    const void* values[most]{};  ///< [rows] of each; beyond `count` those of another
+    double of[most][4]{};        ///< ends of its range, hi - lo, and the number that is a missing
+                                 ///< cell, or NaN
+    bool any_missing = false;    ///< whether there is such a number
+  };
+  /// Rows of these columns, scaled, to out, out + stride, ... Adds what was clamped to clamped
+  /// [count]. Returns false where a cell is missing or not finite: neither then means anything.
+  static bool scale(const Columns& columns, std::size_t rows, float* out, std::size_t stride,
+                    std::uint64_t* clamped);
+  /// Scales a row without its intercept down to the norm; returns whether it was longer. has_zero:
+  /// whether it may hold zeros, for which `room` is needed.
+  static bool clip(std::span<float> row, bool has_zero, double norm, std::vector<float>& room);
+
   /// Whether no column is a category.
   static bool fit(const Schema& schema);
   NumberRows(const Schema& schema, std::span<const Encoding> encodings);
@@ -45,7 +63,6 @@ class NumberRows {
  private:
   template <class Number>
   bool mend(const Number& number, float* out, Tally& tally) const;
-  void clip(float* row, bool has_zero, Tally& tally) const;
 
   std::size_t columns_;
   std::vector<std::size_t> source_;  // columns that are used; empty: all

@@ -49,13 +49,14 @@ def sklearn_exception(name, fallback):
 class Table:
     """X as `_core` can read it, and what is known of it without looking at a cell.
 
-    source: ndarray [rows, columns] of float32 or float64, `_Cells`, or an object with
-        `__arrow_c_stream__`
+    source: ndarray [rows, columns] of float32 or float64, `_Cells`, an object with
+        `__arrow_c_stream__` or, with is_on_device, an array of DLPack
     columns: names, those of the frame, or None
     width: number of columns
     """
 
-    def __init__(self, source, columns, width):
+    def __init__(self, source, columns, width, is_on_device=False):
+        self.is_on_device = is_on_device
         self.source = source
         self.columns = columns
         self.width = width
@@ -66,6 +67,15 @@ class Table:
 
     def read(self, schema, columns, labels, n_jobs, progress=None):
         """The `Dataset`; `columns` are the schema's columns in the order of X."""
+        if self.is_on_device:
+            return _core.read_array(
+                self.source,
+                labels,
+                schema,
+                labels_optional=labels is None,
+                n_jobs=n_jobs,
+                progress=progress,
+            )
         if not self.is_array:
             source = self.source
             if isinstance(source, _Cells):
@@ -192,6 +202,12 @@ def read_columns(X, takes_text, has_missing=False, middle=False):
         return _read_pandas(X, has_missing)
     if hasattr(X, "__arrow_c_stream__") and not isinstance(X, np.ndarray):
         return _read_stream(X)
+    if not isinstance(X, np.ndarray) and _core._is_on_device(X):
+        shape = tuple(X.shape)
+        if len(shape) != 2:
+            raise ValueError(f"Expected 2D array, got {len(shape)}D array instead. Reshape your data")
+        _check_shape(*shape)
+        return Table(X, None, shape[1], is_on_device=True)
     return _read_array(X, takes_text, middle)
 
 
@@ -532,6 +548,9 @@ def as_labels(y):
         )
     if hasattr(y, "tocsr"):
         raise TypeError("y is a sparse matrix, and sparse labels are not supported; give y.toarray()")
+    if not isinstance(y, np.ndarray) and _core._is_on_device(y):
+        values, kind = _core._read_device_labels(y)
+        y = values.astype({"b": bool, "i": np.int64, "f": np.float64}[kind])
     given, y = y, np.asarray(y)
     # A list of several types: NumPy would make all labels text for one that is.
     if isinstance(given, (list, tuple)) and y.ndim == 1 and y.dtype.kind in "USc":

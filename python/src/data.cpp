@@ -1,9 +1,11 @@
 // Schemas and tables.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "bind.hpp"
+#include "dlpack.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/array.hpp"
@@ -35,9 +37,14 @@ class Stream {
           shown(nb::cast<std::string>(table.type().attr("__name__")))));
     }
     const nb::object capsule = table.attr("__arrow_c_stream__")();
-    auto* const held =
-        static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule.ptr(), "arrow_array_stream"));
-    if (held == nullptr) throw nb::python_error();
+    constexpr const char* name = "arrow_array_stream";
+    if (!PyCapsule_IsValid(capsule.ptr(), name)) {
+      throw BadInput(fmt::format(
+          "table: __arrow_c_stream__ of {} gave no capsule of a stream ({}); give a table of "
+          "pandas, polars, pyarrow or DuckDB",
+          shown(nb::cast<std::string>(table.type().attr("__name__"))), name));
+    }
+    auto* const held = static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule.ptr(), name));
     stream_ = std::exchange(*held, ArrowArrayStream{});
   }
   Stream(const Stream&) = delete;
@@ -113,13 +120,53 @@ nb::dict counts_of(const Dataset& data) {
   return out;
 }
 
+/// Of an array that is not in the CPU's memory; of others whatever comes next.
+Dataset read_device(const nb::object& x, const Labels& labels, const Schema& schema,
+                    bool labels_optional, std::optional<std::int64_t> n_jobs,
+                    const nb::object& progress) {
+  if (!DeviceArray::is_one(x)) throw nb::next_overload();
+  ReadOptions options = options_of(labels_optional, false, n_jobs);
+  const DeviceArray array(x, "array", 2);
+  return watched(progress, [&](Watch& watch) {
+    watch_reading(options, watch);
+    return array.memory() == nullptr
+               ? read_array(array.view(), span_of(labels), schema, options)
+               : read_array(array.view(), *array.memory(), span_of(labels), schema, options);
+  });
+}
+
+/// Reads memory of this process.
+class OwnMemory final : public RemoteMemory {
+ public:
+  void copy(std::byte* out, const std::byte* at, std::size_t pitch, std::size_t width,
+            std::size_t height) override {
+    for (std::size_t i = 0; i < height; ++i) std::copy_n(at + i * pitch, width, out + i * width);
+  }
+};
+
+nb::tuple read_device_labels(const nb::object& y) {
+  const DeviceArray array(y, "y", 1);
+  OwnMemory own;
+  std::vector<double> values =
+      read_column(array.view(), array.memory() == nullptr ? own : *array.memory());
+  using Type = ArrayView::Type;
+  const Type type = array.view().type;
+  const char* const kind = type == Type::boolean ? "b"
+                           : type == Type::float32 || type == Type::float64 || type == Type::float16
+                               ? "f"
+                               : "i";
+  const std::size_t rows = values.size();
+  return nb::make_tuple(to_numpy(std::move(values), {rows}), kind);
+}
+
 constexpr const char* array_doc =
     "read_array(X, labels, schema, *, labels_optional=False, n_jobs=None, progress=None)\n\n"
     "A table of numbers: X [n, k] float32 or float64, column j of the schema in column j, strides "
     "as they come; labels [n] float64, -1 or +1 or the amounts themselves, or None with "
     "labels_optional. X is read once and "
-    "not copied. n_jobs: threads, None for all; no bit depends on it. progress(bytes done, in "
-    "all).";
+    "not copied; on a GPU (DLPack) it is copied from there in blocks, integers too, where the "
+    "module is built with CUDA. n_jobs: threads, None for all; no bit depends on it. "
+    "progress(bytes done, in all).";
 
 void bind_schema(nb::module_& m) {
   nb::class_<Schema>(m, "Schema",
@@ -249,12 +296,18 @@ void bind_data(nb::module_& m) {
       "Anything with __arrow_c_stream__: pandas, polars, pyarrow (readers too), DuckDB. labels [n] "
       "float64, -1 or +1 or the amounts themselves, take the place of the label's column. "
       "progress(bytes done, 0).");
+  m.def("read_array", &read_device, "X"_a, "labels"_a.none(), "schema"_a, nb::kw_only(),
+        "labels_optional"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(), array_doc);
   m.def("read_array", &read_numbers<float>, "X"_a.noconvert(), "labels"_a.none(), "schema"_a,
         nb::kw_only(), "labels_optional"_a = false, "n_jobs"_a = nb::none(),
         "progress"_a = nb::none(), array_doc);
   m.def("read_array", &read_numbers<double>, "X"_a.noconvert(), "labels"_a.none(), "schema"_a,
         nb::kw_only(), "labels_optional"_a = false, "n_jobs"_a = nb::none(),
         "progress"_a = nb::none(), array_doc);
+  m.def("_is_on_device", &DeviceArray::is_one, "array"_a);
+  m.def("_read_device_labels", &read_device_labels, "y"_a,
+        "(values [n] float64, \"b\", \"i\" or \"f\") of labels that are not in the CPU's memory.");
+  m.def("_set_device_copy", &set_device_copy, "copy"_a.none());
   m.def(
       "schema_template",
       [](const std::string& path, bool header) {
@@ -274,8 +327,9 @@ void bind_data(nb::module_& m) {
           try {
             const nb::object opened = nb::borrow(kept)(path, columns);
             Stream stream(opened[0]);
+            const auto rows = nb::cast<std::uint64_t>(opened[1]);
             *out = stream.release();
-            return nb::cast<std::uint64_t>(opened[1]);
+            return rows;
           } catch (nb::python_error& e) {
             std::string what = nb::cast<std::string>(nb::str(e.value()));
             if (const auto end = what.find('\n'); end != std::string::npos) what.resize(end);

@@ -53,7 +53,9 @@ auto watched(const nb::object& progress, Work&& work) {
   std::mutex mutex;
   std::condition_variable changed;
   bool ended = false;
+  std::atomic<unsigned long> identity{0};
   std::thread worker([&] {
+    identity = PyThread_get_thread_ident();
     try {
       result.emplace(work(watch));
     } catch (...) {
@@ -71,7 +73,11 @@ auto watched(const nb::object& progress, Work&& work) {
       changed.wait_for(lock, std::chrono::milliseconds(100), [&] { return ended; });
       waiting = !ended;
     }
-    if (raised) continue;
+    if (raised) {
+      // Python code that the work calls, a generator of batches say, ends too.
+      if (waiting) PyThreadState_SetAsyncExc(identity, PyExc_KeyboardInterrupt);
+      continue;
+    }
     try {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
       const auto now = watch.reported();

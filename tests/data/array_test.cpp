@@ -49,8 +49,8 @@ class Array : public test::DataTest {
   }
   template <class T = double>
   static std::vector<T> labels(std::size_t rows) {
-    std::vector<float> out;
-    for (std::size_t i = 0; i < rows; ++i) out.push_back(i % 3 == 0 ? 1.0F : -1.0F);
+    std::vector<T> out;
+    for (std::size_t i = 0; i < rows; ++i) out.push_back(i % 3 == 0 ? T{1} : -T{1});
     return out;
   }
   template <class T>
@@ -126,7 +126,7 @@ TEST_F(Array, WithoutLabelsRowsAreToBePredicted) {
 TEST_F(Array, RefusesWhatItCannotBe) {
   std::vector<double> x = numbers<double>(3000, false);
   const ArrayView view = c_order(x, 3000, cols);
-  const auto error = [&](const ArrayView& bad, const std::vector<float>& y,
+  const auto error = [&](const ArrayView& bad, const std::vector<double>& y,
                          const std::vector<std::string>& parts) {
     expect_bad_input([&] { (void)read_array(bad, y, schema()); }, parts);
   };

@@ -416,11 +416,11 @@ TEST_F(Arrow, NullLabelsAreMissing) {
 
 TEST_F(Arrow, LabelsMayComeBeside) {
   const ArrowColumn a = arrow_numbers<double>("a", "g", {1.0, 2.0, 3.0});
-  const std::vector<float> labels = {1, -1, 1};
+  const std::vector<double> labels = {1, -1, 1};
   const Dataset data = read({a}, number, {}, labels);
-  EXPECT_EQ(data.y, labels);
+  EXPECT_EQ(data.y, std::vector<float>(labels.begin(), labels.end()));
   expect_same(data, read({a, arrow_nulls("y", 3)}, number, {}, labels));  // not looked at
-  const auto error = [&](const std::vector<float>& wrong, const std::vector<std::string>& parts) {
+  const auto error = [&](const std::vector<double>& wrong, const std::vector<std::string>& parts) {
     expect_bad_input([&] { (void)read({a}, number, {}, wrong); }, parts);
   };
   error({1, -1}, {"table: 2 labels for 3 rows", "private under add-remove"});
@@ -626,8 +626,8 @@ TEST_F(ManyNumbers, AreThoseOfTheNpyFile) {
     }
   }
   const std::vector<double> labels = y;
-  std::vector<float> beside;
-  for (const double label : labels) beside.push_back(label == 1 ? 1.0F : -1.0F);
+  std::vector<double> beside;
+  for (const double label : labels) beside.push_back(label == 1 ? 1.0 : -1.0);
   ArrowTable whole = table({2000});
   expect_same(read(whole, schema(), {}, beside), read_npy(file(), schema(), file_options()));
 }

@@ -12,6 +12,7 @@
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/engine/engine.hpp"
 #include "support/instruction_sets.hpp"
+#include "support/loss_oracle.hpp"
 #include "support/odd_rows.hpp"
 
 namespace gibbsite {
@@ -50,6 +51,8 @@ std::vector<T> logits() {
 }
 
 constexpr const char* with_kernels[] = {"logistic", "logistic-capped"};
+// Of these f' crosses zero or ends there, so its error is one of its supremum.
+constexpr const char* with_a_zero[] = {"smoothed-hinge", "huber", "pseudo-huber", "poisson"};
 
 // Of the logistic loss, with the losing side's slope held or not.
 template <class T>
@@ -83,6 +86,110 @@ TEST(CpuKernels, ResidualsAreWithinTheirUlps) {
       fmt::print("  {:<16} {:>8.2f} {:>8.2f}\n", name, in_double, in_float);
       EXPECT_TRUE(in_double <= 4) << name << loss;
       EXPECT_TRUE(in_float <= 4) << name << loss;
+    }
+  });
+}
+
+// |r - f'| in roundings of sup |f'| = 1, around every label.
+template <class T>
+double worst_roundings(const Loss& loss) {
+  const std::vector<T> grid = logits<T>();
+  double worst = 0;
+  for (const float label : support::labels_of(loss, 200)) {
+    std::vector<T> z;
+    for (std::size_t i = 0; i < grid.size(); i += 7) {
+      z.push_back(grid[i]);
+      z.push_back(grid[i] + static_cast<T>(label));
+    }
+    const std::vector<float> y(z.size(), label);
+    std::vector<T> r(z.size());
+    cpu::residuals(cpu::choose_loss(loss), z, y, r);
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      const long double exact = support::exact_loss(loss.name(), z[i], label).slope;
+      if (!(std::fabs(r[i]) <= 1)) return std::numeric_limits<double>::infinity();
+      const auto error = std::fabs(static_cast<long double>(r[i]) - exact);
+      worst =
+          std::max(worst, static_cast<double>(std::ldexp(error, std::numeric_limits<T>::digits)));
+    }
+  }
+  return worst;
+}
+
+// docs/map-error.md, step 2, allows 16.
+TEST(CpuKernels, ResidualsWithAZeroAreWithinRoundingsOfTheirSupremum) {
+  fmt::print("  worst error of f', roundings of its supremum\n  {:<16} {:<16} {:>8} {:>8}\n",
+             "instructions", "loss", "double", "float");
+  on_every_instruction_set([](const std::string& name) {
+    for (const char* const loss : with_a_zero) {
+      const double in_double = worst_roundings<double>(loss_named(loss));
+      const double in_float = worst_roundings<float>(loss_named(loss));
+      fmt::print("  {:<16} {:<16} {:>8.2f} {:>8.2f}\n", name, loss, in_double, in_float);
+      EXPECT_TRUE(in_double <= 8) << name << loss;
+      EXPECT_TRUE(in_float <= 8) << name << loss;
+    }
+  });
+}
+
+// |f - exact| in roundings of f; of `poisson` beyond what a rounding of z - log 10 moves it by.
+double worst_roundings_of_values(const Loss& loss) {
+  const std::vector<double> grid = logits<double>();
+  double worst = 0;
+  for (const float label : support::labels_of(loss, 200)) {
+    std::vector<double> z;
+    for (std::size_t i = 0; i < grid.size(); i += 7) {
+      z.push_back(grid[i]);
+      z.push_back(grid[i] + static_cast<double>(label));
+    }
+    const std::vector<float> y(z.size(), label);
+    std::vector<double> f(z.size());
+    cpu::values(cpu::choose_loss(loss), z, y, f);
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      const auto exact = support::exact_loss(loss.name(), z[i], label);
+      if (!(f[i] >= 0)) return std::numeric_limits<double>::infinity();
+      long double allowed = 1.02L * std::numeric_limits<double>::min();
+      if (loss.name() == std::string_view("poisson"))
+        allowed +=
+            0x1p-53L * std::fabs(static_cast<long double>(z[i]) - 2.3L) * std::fabs(exact.slope);
+      const long double error = std::fabs(f[i] - exact.value) - allowed;
+      if (error <= 0) continue;
+      worst = std::max(worst, static_cast<double>(std::ldexp(error, 53) / exact.value));
+    }
+  }
+  return worst;
+}
+
+TEST(CpuKernels, ValuesWithAZeroAreWithinTheirRoundings) {
+  fmt::print("  worst error of f, roundings\n  {:<16} {:<16} {:>8}\n", "instructions", "loss",
+             "double");
+  on_every_instruction_set([](const std::string& name) {
+    for (const char* const loss : with_a_zero) {
+      const double in_double = worst_roundings_of_values(loss_named(loss));
+      fmt::print("  {:<16} {:<16} {:>8.2f}\n", name, loss, in_double);
+      EXPECT_TRUE(in_double <= 8) << name << loss;
+    }
+  });
+}
+
+TEST(CpuKernels, WhatIsNoNumberIsNoneForEveryLoss) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  on_every_instruction_set([&](const std::string& name) {
+    for (const std::string_view each : loss_names()) {
+      const Loss& loss = loss_named(each);
+      for (const float label : support::labels_of(loss)) {
+        const double z[] = {std::numeric_limits<double>::quiet_NaN(), inf, -inf, 1e308, -1e308};
+        const std::vector<float> y(5, label);
+        double r[5], f[5];
+        cpu::residuals(cpu::choose_loss(loss), z, y, r);
+        cpu::values(cpu::choose_loss(loss), z, y, f);
+        EXPECT_TRUE(std::isnan(r[0]) && std::isnan(f[0])) << name << each << label;
+        // An end's slope is that of far away, but for what underflows.
+        EXPECT_NEAR(r[1], r[3], 1e-307) << name << each << label;
+        EXPECT_NEAR(r[2], r[4], 1e-307) << name << each << label;
+        EXPECT_LE(std::max(std::fabs(r[3]), std::fabs(r[4])), loss.max_abs_residual());
+        EXPECT_FALSE(f[1] < 0 || f[2] < 0) << name << each << label;
+        EXPECT_TRUE(f[3] >= 0 && f[4] >= 0 && std::isfinite(f[3]) && std::isfinite(f[4]))
+            << name << each << label;
+      }
     }
   });
 }
@@ -154,7 +261,7 @@ TEST(CpuKernels, ResidualsDoNotDependOnTheirPlace) {
   std::vector<float> y(z.size(), 1.0f);
   std::vector<double> whole(z.size()), one(1);
   on_every_instruction_set([&](const std::string& name) {
-    for (const char* const each : with_kernels) {
+    for (const std::string_view each : loss_names()) {
       const cpu::LossChoice loss = cpu::choose_loss(loss_named(each));
       cpu::residuals(loss, z, y, whole);
       for (std::size_t i = 0; i < z.size(); ++i) {
@@ -228,13 +335,18 @@ void PrintTo(const Shape& s, std::ostream* out) {
 std::string shape_name(const testing::TestParamInfo<Shape>& p) {
   return fmt::format("n{}_d{}_C{}", p.param.n, p.param.d, p.param.chains);
 }
-//   |g_j - exact| <= sum_i |x_ij| ( gamma_{D+1} |r_i| + gamma_16 |r_i|
+//   |g_j - exact| <= sum_i |x_ij| ( gamma_{D+1} |r_i| + gamma_16 |r_i|   (sup |f'| where it has a
+//                                                                        zero)
 //                                  + phi gamma_{d+1} sum_k |x_ik theta_k| )
 // in roundings u of the arithmetic; D additions in it on the longest path (in float, blocks are
 // added in double), the rounding of theta; what underflows costs the smallest normal. Entries that
 // are zero add nothing to either side, so sparse rows have the same bound.
-void expect_within_bound(const support::OddRows& p, const Ensemble& e, Arithmetic arithmetic,
-                         const std::string& name) {
+void expect_within_bound(support::OddRows p, const Ensemble& e, Arithmetic arithmetic,
+                         const std::string& name, const char* loss_name = "logistic") {
+  const Loss& loss = loss_named(loss_name);
+  const bool has_zero =
+      std::ranges::find(with_a_zero, std::string_view(loss_name)) != std::end(with_a_zero);
+  if (has_zero) p.y = support::random_labels(loss, p.n, 200, 3);
   const bool in_double = arithmetic == Arithmetic::float64;
   const double u = in_double ? 0x1p-53 : 0x1p-24;
   const auto gamma = [u](double k) { return k * u / (1 - k * u); };
@@ -243,8 +355,7 @@ void expect_within_bound(const support::OddRows& p, const Ensemble& e, Arithmeti
   const double depth = in_double ? static_cast<double>(accumulation_depth(p.n))
                                  : static_cast<double>(std::min<std::size_t>(p.n, 1024)) + 64;
   const std::size_t d = p.d, chains = e.chains();
-  const auto engine =
-      make_backend("cpu", {.arithmetic = arithmetic})->load(p.view(), p.y, loss_named("logistic"));
+  const auto engine = make_backend("cpu", {.arithmetic = arithmetic})->load(p.view(), p.y, loss);
   EXPECT_EQ(engine->certifiable(), in_double);
   std::vector<double> got(e.theta.size());
   engine->loss_gradients({e.theta.data(), chains, d}, {got.data(), chains, d});
@@ -259,10 +370,11 @@ void expect_within_bound(const support::OddRows& p, const Ensemble& e, Arithmeti
         z += term;
         magnitude += static_cast<double>(std::fabs(term));
       }
-      const long double r = -p.y[i] / (1 + std::exp(z * p.y[i]));
+      const long double r = support::exact_loss(loss_name, z, p.y[i]).slope;
+      const double of_slope = has_zero ? 1 : static_cast<double>(std::fabs(r));
       const double of_residual =
-          (gamma(depth + 1) + gamma(16)) * static_cast<double>(std::fabs(r)) +
-          0.25 * gamma(static_cast<double>(d) + 1) * magnitude + smallest;
+          gamma(depth + 1) * static_cast<double>(std::fabs(r)) + gamma(16) * of_slope +
+          loss.curvature() * gamma(static_cast<double>(d) + 1) * magnitude + smallest;
       for (std::size_t j = 0; j < d; ++j) {
         if (p.x[i * d + j] == 0.0f) continue;
         exact[j] += r * p.x[i * d + j];
@@ -279,10 +391,13 @@ void expect_within_bound(const support::OddRows& p, const Ensemble& e, Arithmeti
 }
 
 // Cuts, threads and the order of chains change no bit; a chain that is done rests.
-void expect_same_bits(const support::OddRows& p, const Ensemble& begin, Arithmetic arithmetic) {
+void expect_same_bits(support::OddRows p, const Ensemble& begin, Arithmetic arithmetic,
+                      const char* loss = "logistic") {
+  if (loss != std::string_view("logistic"))
+    p.y = support::random_labels(loss_named(loss), p.n, 200, 4);
   const auto load = [&](std::size_t threads = 0) {
     return make_backend("cpu", {.arithmetic = arithmetic, .threads = threads})
-        ->load(p.view(), p.y, loss_named("logistic"));
+        ->load(p.view(), p.y, loss_named(loss));
   };
   Ensemble whole = begin;
   load()->advance(whole, 1000);
@@ -320,14 +435,20 @@ TEST_P(CpuFloat, GradientsAreWithinTheirBound) {
   const auto [n, d, chains] = GetParam();
   const support::OddRows p = support::make_odd_rows(n, d, 1);
   const Ensemble e = support::make_odd_chains(chains, d);
-  on_every_instruction_set(
-      [&](const std::string& name) { expect_within_bound(p, e, Arithmetic::float32, name); });
+  on_every_instruction_set([&](const std::string& name) {
+    expect_within_bound(p, e, Arithmetic::float32, name);
+    for (const char* const loss : with_a_zero)
+      expect_within_bound(p, e, Arithmetic::float32, name + " " + loss, loss);
+  });
 }
 
 TEST_P(CpuFloat, BitsDoNotDependOnCutsThreadsOrOrder) {
   const auto [n, d, chains] = GetParam();
   expect_same_bits(support::make_odd_rows(n, d, 2), support::make_odd_chains(chains, d),
                    Arithmetic::float32);
+  for (const char* const loss : with_a_zero)
+    expect_same_bits(support::make_odd_rows(n, d, 2), support::make_odd_chains(chains, d),
+                     Arithmetic::float32, loss);
 }
 
 // One-hot rows: most entries are zero, so the engine keeps the others. Rows of zeros, rows of one
@@ -363,14 +484,20 @@ TEST_P(CpuSparse, GradientsAreWithinTheDenseBound) {
   ASSERT_GE(zeros, 0.85 * static_cast<double>(n * d)) << "these rows go another way";
   const Ensemble e = support::make_odd_chains(chains, d);
   for (const Arithmetic arithmetic : {Arithmetic::float64, Arithmetic::float32}) {
-    on_every_instruction_set(
-        [&](const std::string& name) { expect_within_bound(p, e, arithmetic, name); });
+    on_every_instruction_set([&](const std::string& name) {
+      expect_within_bound(p, e, arithmetic, name);
+      for (const char* const loss : with_a_zero)
+        expect_within_bound(p, e, arithmetic, name + " " + loss, loss);
+    });
   }
 }
 
 TEST_P(CpuSparse, BitsDoNotDependOnCutsThreadsOrOrder) {
   const auto [n, d, chains] = GetParam();
   expect_same_bits(make_one_hot(n, d, 2), support::make_odd_chains(chains, d), Arithmetic::float64);
+  for (const char* const loss : with_a_zero)
+    expect_same_bits(make_one_hot(n, d, 2), support::make_odd_chains(chains, d),
+                     Arithmetic::float64, loss);
 }
 
 // A chain's steps, gradients and losses on tables large enough to be shared, around the edges of
@@ -422,6 +549,8 @@ TEST(CpuWide, GradientsAreWithinTheBound) {
   const support::OddRows p = support::make_sparse_rows(300, 70'000, 20, 1);
   const Ensemble e = support::make_odd_chains(2, p.d);
   expect_within_bound(p, e, Arithmetic::float64, "wide");
+  for (const char* const loss : with_a_zero)
+    expect_within_bound(p, e, Arithmetic::float64, std::string("wide ") + loss, loss);
 }
 
 // Enough entries to be shared; then for more than one chunk of rows.

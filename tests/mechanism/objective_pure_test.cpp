@@ -12,10 +12,12 @@
 #include <functional>
 #include <limits>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/plan.hpp"
+#include "gibbsite/model/losses.hpp"
 #include "support/repeats.hpp"
 #include "tests/mechanism/problems.hpp"
 
@@ -47,6 +49,21 @@ const Curve huber{[](double z, double y) { return std::clamp(z - y, -1.0, 1.0); 
 const Curve pseudo_huber{[](double z, double y) { return (z - y) / std::hypot(1, z - y); },
                          [](double z, double y) { return std::pow(std::hypot(1, z - y), -3); }, 1,
                          1, 1.5};
+
+/// The program's own; a count's label is that of a class moved to 0 and 1.
+template <class F>
+Curve curve_of() {
+  const auto label = [](double y) {
+    if constexpr (std::is_same_v<F, losses::poisson>) return (std::clamp(y, -1.0, 1.0) + 1) / 2;
+    return y;
+  };
+  return {[=](double z, double y) { return F::residual(z, label(y)); },
+          [=](double z, double y) { return F::second(z, label(y)); }, F::max_abs_residual,
+          F::curvature, F::self_concordance};
+}
+const Curve own_huber = curve_of<losses::huber>(), own_pseudo = curve_of<losses::pseudo_huber>(),
+            smoothed_hinge = curve_of<losses::smoothed_hinge>(),
+            poisson = curve_of<losses::poisson>();
 
 Problem problem_of(const Curve& curve, double row_norm) {
   Problem p = problem(1, 1);
@@ -164,7 +181,8 @@ std::function<double(const Neighbors&)> claim_of(const Curve& curve, double R, d
 
 TEST(ObjectivePureLaw, NoNeighborsAreToldApartBeyondEpsilon) {
   support::Thinned sweep(5);
-  for (const Curve* curve : {&logistic, &huber, &pseudo_huber}) {
+  for (const Curve* curve :
+       {&logistic, &huber, &pseudo_huber, &own_huber, &own_pseudo, &smoothed_hinge, &poisson}) {
     double closest = 0;
     for (const double R : {0.5, 1.0, 3.0}) {
       for (const double ridge : {0.05, 0.4, 2.0, 20.0}) {

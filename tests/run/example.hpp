@@ -55,14 +55,14 @@ inline Plan example_plan(const Problem& problem, const Budget& budget, const Wis
 
 inline Example make_example(const std::string& name, const Schema& schema, std::uint64_t rows,
                             const Budget& budget, const Wishes& wishes, std::optional<double> prior,
-                            NoiseKind noise = NoiseKind::chacha20) {
+                            NoiseKind noise = NoiseKind::chacha20,
+                            const std::string& loss = "logistic") {
   Run run;
   run.plan = example_plan(
-      logistic_regression({.prior_precision = prior, .center = {}}).constants(schema, rows), budget,
-      wishes);
+      glm(loss, {.prior_precision = prior, .center = {}}).constants(schema, rows), budget, wishes);
   EXPECT_TRUE(run.plan.offer().feasible) << name << ": " << run.plan.offer().why;
   run.model.schema = schema;
-  run.model.loss = "logistic";
+  run.model.loss = loss;
   run.noise = noise;
   run.backend = "reference";
   for (std::uint64_t c = 0; c < budget.draws; ++c) {
@@ -98,6 +98,55 @@ inline Example make_example(const std::string& name, const Schema& schema, std::
          std::vector<double>(d * d, 1), std::vector<double>(d * (d + 1) / 2, 0.25)});
   }
   return {name, run.plan, release(run)};
+}
+
+/// That schema with a label of the kind that this loss predicts.
+inline Schema labeled_for(Schema schema, const std::string& loss) {
+  const LabelKind kind = loss_named(loss).label();
+  if (kind == LabelKind::two_classes) return schema;
+  schema.positive = schema.negative = "";
+  schema.label_kind = kind;
+  schema.label_lo = kind == LabelKind::count ? 0 : 20;
+  schema.label_hi = kind == LabelKind::count ? 12 : 520;
+  schema.tolerance = kind == LabelKind::count ? 0 : 60;
+  return schema;
+}
+
+/// Releases of losses of amounts, of counts and of classes whose curvature jumps, of every
+/// mechanism that runs them.
+inline const std::vector<Example>& loss_examples() {
+  static const std::vector<Example> all = [] {
+    Schema tiny;
+    tiny.label = "y";
+    tiny.positive = "1";
+    tiny.columns = {{"x", ColumnType::number, 0, 1, {}, false}};
+    std::vector<Example> out;
+    const auto make = [&](const std::string& loss, const char* mechanism, const Schema& schema,
+                          std::uint64_t rows, const Budget& budget, double tv,
+                          std::optional<double> prior) {
+      Wishes wishes{.mechanism = mechanism};
+      if (tv > 0) wishes.tv = tv;
+      out.push_back(make_example(std::string(loss).append(", ").append(mechanism),
+                                 labeled_for(schema, loss), rows, budget, wishes, prior,
+                                 NoiseKind::chacha20, loss));
+    };
+    const Budget usual{1.0, 1e-6, {}, 1, 1}, loose{1.0, 0.2, {}, 1, 1};
+    for (const char* const loss : {"huber", "poisson", "pseudo-huber", "smoothed-hinge"}) {
+      make(loss, "path", example_schema(false), 1000, usual, 0, {});
+      make(loss, "proximal", example_schema(true), 1000, usual, 1e-10, 1.0);
+      make(loss, "rejection", example_schema(false), 200, usual, 1e-10, 20.0);
+      make(loss, "output", example_schema(true), 1000, usual, 0, {});
+      make(loss, "output-pure", example_schema(true), 1000, {1.0, 1e-30, {}, 1, 1}, 0, {});
+      make(loss, "objective", example_schema(true), 1000, usual, 0, {});
+      make(loss, "objective-pure", example_schema(true), 1000, {1.0, 1e-20, {}, 1, 1}, 0, {});
+      make(loss, "metric-path", example_schema(true), 5000, {1.0, 1e-6, {}, 1, 2}, 0, {});
+      make(loss, "metric-proximal", example_schema(true), 1000, {1.0, 1e-4, {}, 1, 1}, 1e-7, {});
+      make(loss, "averaged", tiny, 5, loose, 0.01, 1.0);
+      make(loss, "dalalyan", tiny, 5, loose, 0.02, 1.0);
+    }
+    return out;
+  }();
+  return all;
 }
 
 /// The "certificate" object of its file.

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -219,6 +220,93 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfATvCertificate) {
              return same_promise(at, before, after, true);
            });
   }
+}
+
+TEST(Verify, AcceptsEveryLossByEveryMechanismThatRunsIt) {
+  for (const auto& example : testing::loss_examples()) {
+    const json file = json::parse(to_json(example.release).dump());
+    const Verification result = verify(file);
+    EXPECT_TRUE(result.valid) << example.name << ": " << ::testing::PrintToString(result.failures);
+    const json& constants = file["certificate"]["constants"];
+    const bool amount = example.plan.problem.loss.find("huber") != std::string::npos;
+    EXPECT_EQ(constants.contains("label_bound"), amount) << example.name;
+    EXPECT_EQ(constants["max_abs_residual"], 1) << example.name;
+    EXPECT_FALSE(in_words(file["certificate"]).empty());
+  }
+}
+
+// What is said of a label is part of the claim: the bound of an amount enters where its minimizer
+// can be, and the file's own units follow from the range.
+TEST(Verify, RejectsAnotherLabelOrLossEvenResealed) {
+  for (const auto& example : testing::loss_examples()) {
+    const json file = to_json(example.release);
+    const std::string& loss = example.plan.problem.loss;
+    const auto refused = [&](const char* at, const json& value) {
+      json changed = file;
+      changed.at(json::json_pointer(at)) = value;
+      if (changed == file) return;
+      EXPECT_FALSE(verify(resealed(changed)).valid) << example.name << ": " << at << " " << value;
+    };
+    for (const std::string_view other : loss_names()) {
+      if (other == loss) continue;
+      refused("/certificate/constants/loss", other);
+      refused("/model/loss", other);
+      json both = file;
+      both["certificate"]["constants"]["loss"] = both["model"]["loss"] = other;
+      EXPECT_FALSE(verify(resealed(both)).valid) << example.name << " as " << other;
+    }
+    if (loss == "smoothed-hinge") continue;
+    const json& label = file["model"]["preprocessing"];
+    for (const double factor : {0.0, 0.5, 2.0, -1.0, 1e300}) {
+      for (const int end : {0, 1}) {
+        json range = label["range"];
+        range[static_cast<std::size_t>(end)] = factor * range[1].get<double>();
+        refused("/model/preprocessing/range", range);
+      }
+      if (label.contains("tolerance"))
+        refused("/model/preprocessing/tolerance", factor * label["tolerance"].get<double>());
+      if (file["certificate"]["constants"].contains("label_bound"))
+        refused("/certificate/constants/label_bound",
+                factor * file["certificate"]["constants"]["label_bound"].get<double>());
+    }
+    for (const char* key : {"range", "tolerance", "counts"}) {
+      if (!label.contains(key)) continue;
+      json changed = file;
+      changed["model"]["preprocessing"].erase(key);
+      EXPECT_FALSE(verify(resealed(changed)).valid) << example.name << " without " << key;
+    }
+    json classes = file;
+    classes["model"]["preprocessing"]["positive"] = "1";
+    EXPECT_FALSE(verify(resealed(classes)).valid) << example.name << " with classes";
+  }
+}
+
+// One of each kind of label, digest and all; and what is resealed as for the logistic loss.
+TEST(Verify, RejectsAnEditOfEveryLeafOfAnAmountAndOfACount) {
+  const auto& examples = testing::loss_examples();
+  for (const char* name : {"huber, path", "poisson, proximal", "pseudo-huber, objective-pure",
+                           "smoothed-hinge, output", "huber, dalalyan", "poisson, metric-path"}) {
+    const auto found = std::ranges::find(examples, name, &testing::Example::name);
+    ASSERT_NE(found, examples.end()) << name;
+    const json file = to_json(found->release);
+    const bool pure = std::string_view(name).ends_with("pure");
+    tamper(
+        file, name, "/certificate", [](const json& f) { return f; },
+        [&](const std::string& at, const json& before, const json& after) {
+          // Without a Gaussian part any delta that the arithmetic resolves is kept.
+          if (pure && at == "/certificate/guarantee/delta" && after.is_number() && after > 1e-24)
+            return true;
+          return weaker_claim(at, before, after);
+        });
+    tamper(
+        file, name, "/model", [](const json& f) { return f; },
+        [](const std::string&, const json&, const json&) { return false; });
+  }
+  const auto& path = *std::ranges::find(examples, "huber, path", &testing::Example::name);
+  tamper(to_json(path.release), path.name, "/certificate", resealed,
+         [&](const std::string& at, const json& before, const json& after) {
+           return same_promise(at, before, after, false);
+         });
 }
 
 // A ball is in the settings or nowhere: what had none shows none, and none may be lent one.

@@ -2,7 +2,7 @@
 //
 // Each chain becomes a score vector that is exactly N(0, I_d) under the exact law of Langevin Monte
 // Carlo after T steps, discretization included (scores.hpp). A test fires by chance with
-// probability at most 5e-8 over the choice of the seed; the seeds are fixed, and there are 10 such
+// probability at most 5e-8 over the choice of the seed; the seeds are fixed, and there are 12 such
 // verdicts per backend here, so at most 1e-6 in all. Each test also shows that it fires when the
 // noise is scaled by 1.02 and when beta is scaled by 0.98.
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/engine/engine.hpp"
 #include "gibbsite/model/loss.hpp"
-#include "gibbsite/model/losses/logistic.hpp"
+#include "gibbsite/model/losses.hpp"
 #include "statistical/problems.hpp"
 #include "statistical/quadrature.hpp"
 #include "statistical/scores.hpp"
@@ -206,28 +206,21 @@ TEST_P(Chains, QuadraticInFiveDimensionsWithChaCha) {
               .key = chacha_key(1)}});
 }
 
-quadrature::Slope logistic_slope(const Table& table, const ChainSpec& spec) {
+template <class F>
+quadrature::Slope slope_of(const Table& table, const ChainSpec& spec) {
   return [table, spec](double theta) {
     double sum = 0;
     for (std::size_t i = 0; i < table.n; ++i) {
       const double x = static_cast<double>(table.x[i]);
-      sum += losses::logistic::residual(x * theta, static_cast<double>(table.y[i])) * x;
+      sum += F::residual(x * theta, static_cast<double>(table.y[i])) * x;
     }
     return spec.inverse_temperature * sum + spec.prior_precision * (theta - spec.center[0]);
   };
 }
 
-TEST_P(Chains, LogisticInOneDimension) {
-  Table table = random_rows(5, 1, 31);
-  table.y = {1, 1, -1, 1, 1};
-  for (float& x : table.x) x = std::fabs(x) + 0.1F;
-  const ChainSpec spec{.inverse_temperature = 3.0,
-                       .prior_precision = 0.1,
-                       .step_size = 0.15,
-                       .iterations = 10,
-                       .center = {-1.0},
-                       .key = StreamKey::from_seed(3)};
-  quadrature::ChainLaw chain(logistic_slope(table, spec), -1.0, spec.step_size, 2);
+/// Scores of theta_T in one dimension by quadrature; `resolution` where U'' jumps is more.
+Interpolated score_of(const quadrature::Slope& slope, const ChainSpec& spec, double resolution) {
+  quadrature::ChainLaw chain(slope, spec.center[0], spec.step_size, resolution);
   for (std::uint64_t t = 1; t < spec.iterations; ++t) chain.step();
   const quadrature::Mixture& law = chain.law();
   const double spacing = law.scale / 6, lo = -60 * law.scale;
@@ -240,9 +233,45 @@ TEST_P(Chains, LogisticInOneDimension) {
   for (const double x : {-2.03, -0.4, 0.31, 1.77}) {
     EXPECT_NEAR(score(x), quadrature::normal_score(law.below(x), law.above(x)), 1e-5);
   }
+  return score;
+}
+
+TEST_P(Chains, LogisticInOneDimension) {
+  Table table = random_rows(5, 1, 31);
+  table.y = {1, 1, -1, 1, 1};
+  for (float& x : table.x) x = std::fabs(x) + 0.1F;
+  const ChainSpec spec{.inverse_temperature = 3.0,
+                       .prior_precision = 0.1,
+                       .step_size = 0.15,
+                       .iterations = 10,
+                       .center = {-1.0},
+                       .key = StreamKey::from_seed(3)};
+  const Interpolated score = score_of(slope_of<losses::logistic>(table, spec), spec, 2);
   judge_all(
       table, loss_named("logistic"), copies(spec, 200000),
       [&](const VectorXd& theta, std::size_t) { return VectorXd::Constant(1, score(theta(0))); });
+}
+
+// Amounts and counts, whose U'' jumps where chains go.
+TEST_P(Chains, AmountsAndCountsInOneDimension) {
+  Table table = random_rows(5, 1, 31);
+  for (float& x : table.x) x = std::fabs(x) + 0.3F;
+  const ChainSpec spec{.inverse_temperature = 2.0,
+                       .prior_precision = 0.3,
+                       .step_size = 0.1,
+                       .iterations = 10,
+                       .center = {0.5},
+                       .key = StreamKey::from_seed(12)};
+  const auto judged = [&](const char* name, const Interpolated& score) {
+    SCOPED_TRACE(name);
+    judge_all(
+        table, loss_named(name), copies(spec, 100000),
+        [&](const VectorXd& theta, std::size_t) { return VectorXd::Constant(1, score(theta(0))); });
+  };
+  table.y = {1.5F, 0.2F, -3, 4, 1};
+  judged("huber", score_of(slope_of<losses::huber>(table, spec), spec, 12));
+  table.y = {1, 0.2F, 0, 0.5F, 1};
+  judged("poisson", score_of(slope_of<losses::poisson>(table, spec), spec, 12));
 }
 
 // Two dimensions: the scores of x1, and of x2 given x1 (Rosenblatt), from the two-dimensional law.

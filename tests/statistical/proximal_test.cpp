@@ -252,9 +252,8 @@ class OneParameter {
   std::vector<double> density_, below_;
 };
 
-TEST(ProximalLaw, LeavesALogisticPosteriorAsItIs) {
-  const Table t = random_table(15, 1, 6);
-  const auto u = t.potential(loss_named("logistic"), 1.5, 0.4);
+void expect_posterior_left_as_it_is(const Table& t, const Loss& loss) {
+  const auto u = t.potential(loss, 1.5, 0.4);
   const OneParameter law(u);
   const std::size_t chains = 20000;
   std::mt19937_64 bits(8);
@@ -267,7 +266,7 @@ TEST(ProximalLaw, LeavesALogisticPosteriorAsItIs) {
   const auto schedule = schedule_of(u, 4);
   const auto verdict = scores::judge(scored(run(u, schedule, start, 3)), false_alarm);
   EXPECT_LE(verdict.worst(), 1) << verdict.text();
-  const auto other = t.potential(loss_named("logistic"), 1.5 * 0.9, 0.4 * 0.9);
+  const auto other = t.potential(loss, 1.5 * 0.9, 0.4 * 0.9);
   EXPECT_GT(scores::judge(scored(run(other, schedule, start, 12)), false_alarm).worst(), 1);
   auto careless = schedule;
   careless.proposals = careless.rounds = 1;
@@ -285,6 +284,19 @@ TEST(ProximalLaw, LeavesALogisticPosteriorAsItIs) {
   auto first = rejection;
   first.proposals = first.rounds = 1;
   EXPECT_GT(scores::judge(scored(run(u, first, start, 1)), false_alarm).worst(), 1);
+}
+
+TEST(ProximalLaw, LeavesALogisticPosteriorAsItIs) {
+  expect_posterior_left_as_it_is(random_table(15, 1, 6), loss_named("logistic"));
+}
+
+// Whose curvature jumps, with labels on either side of every prediction.
+TEST(ProximalLaw, LeavesPosteriorsOfAmountsAndCountsAsTheyAre) {
+  Table t = random_table(15, 1, 6);
+  for (std::size_t i = 0; i < t.n; ++i) t.y[i] *= 0.4F * static_cast<float>(i % 4);
+  expect_posterior_left_as_it_is(t, loss_named("huber"));
+  for (std::size_t i = 0; i < t.n; ++i) t.y[i] = static_cast<float>(i % 5) / 4;
+  expect_posterior_left_as_it_is(t, loss_named("poisson"));
 }
 
 // TV after k iterations by quadrature of both kernels: within the certificate's bound.

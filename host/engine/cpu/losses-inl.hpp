@@ -210,8 +210,9 @@ HWY_INLINE hn::Vec<D> Value(D d, losses::smoothed_hinge /*loss*/, hn::Vec<D> z, 
 template <class D>
 HWY_INLINE hn::Vec<D> Value(D d, losses::poisson /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
   const auto u = hn::Sub(z, hn::Set(d, losses::poisson::shift));
-  const auto beyond = hn::Max(u, hn::Zero(d));
-  const auto f = hn::NegMulAdd(y, u, hn::Add(beyond, PoissonMean(d, u)));
+  const auto held = hn::Gt(u, hn::Zero(d));
+  const auto slope = hn::IfThenElse(held, hn::Sub(hn::Set(d, 1.0), y), hn::Neg(y));
+  const auto f = hn::MulAdd(slope, u, PoissonMean(d, u));
   return hn::IfThenElse(hn::IsNaN(z), z, f);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/cuda/engine.hpp"
+#include "engine/cuda/memory.hpp"
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite::cuda {
@@ -44,6 +45,10 @@ std::unique_ptr<Device> make_device() {
       "`backend` cuda: not compiled into this build; build with nvcc and -DGIBBSITE_CUDA=ON, or "
       "use "
       "`backend` cpu or auto");
+}
+void require_on_device(int, const void*) { (void)make_device(); }
+void copy_from_device(int, std::byte*, const std::byte*, std::size_t, std::size_t, std::size_t) {
+  (void)make_device();
 }
 #endif
 

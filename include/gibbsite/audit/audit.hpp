@@ -43,7 +43,8 @@ struct AuditShape {
 };
 
 /// Plans the mechanism of `wishes` for that shape and the loss of that name ("": logistic, with its
-/// slope held at 1/2 for path and metric-path), on the worst pair that is known for it: k =
+/// slope held at 1/2 for path and metric-path; an amount's labels are within 5 tolerances of their
+/// middle), on the worst pair that is known for it: k =
 /// budget.rows_per_person rows of norm R among rows of zeros (docs/audit.md, "Pairs"). An offer out
 /// of reach is left as it is: `require_feasible` says so. Throws BadInput on an illegal request,
 /// draws other than 1, fewer than two features, or no more rows than k.
@@ -51,9 +52,9 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
                            std::string_view loss = "", std::optional<double> prior_precision = {});
 
 /// A table whose first row is replaced by one of norm R along the direction in which it has least,
-/// and the same with that row's other label, for a plan that was made for it. Private. Throws
-/// BadInput where the table is in files or has no labels, and on add/remove, rows per person or
-/// draws other than 1.
+/// and the same with that row's other label (of an amount or a count the ends of its range), for a
+/// plan that was made for it. Private. Throws BadInput where the table is in files or has no
+/// labels, and on add/remove, rows per person or draws other than 1.
 AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan);
 
 struct AuditOptions {

@@ -36,7 +36,8 @@ struct huber {
   template <class Real>
   GIBBSITE_HD static Real second(Real z, Real y) {
     const Real r = z - y;
-    return r >= -1 && r <= 1 ? Real{1} : Real{0};
+    if (r < -1 || r > 1) return Real{0};
+    return r >= -1 ? Real{1} : r;
   }
   static constexpr const char* link_words =
       "z = x . coefficients of the encoded row x; the amount predicted is middle + tolerance z, "

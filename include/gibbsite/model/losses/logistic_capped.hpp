@@ -23,17 +23,17 @@ struct logistic_capped {
   GIBBSITE_HD static Real value(Real z, Real y) {
     using std::log;  // or that of the Real's own namespace
     const Real t = y * z;
-    return t >= 0 ? logistic::value(z, y) : Real{log(Real{2})} - t / Real{2};
+    return t < 0 ? Real{log(Real{2})} - t / Real{2} : logistic::value(z, y);
   }
   /// df/dz = -y min(sigmoid(-y z), 1/2).
   template <class Real>
   GIBBSITE_HD static Real residual(Real z, Real y) {
-    return y * z >= 0 ? logistic::residual(z, y) : Real{-y / Real{2}};
+    return y * z < 0 ? Real{-y / Real{2}} : logistic::residual(z, y);  // no number stays none
   }
   /// At 0 the curvature of the side that has one.
   template <class Real>
   GIBBSITE_HD static Real second(Real z, Real y) {
-    return y * z >= 0 ? logistic::second(z, y) : Real{0};
+    return y * z < 0 ? Real{0} : logistic::second(z, y);
   }
   /// P(y = +1) where the mean loss is least at z: the losing side has s/(1/2 + s), s =
   /// sigmoid(-|z|).

@@ -23,9 +23,9 @@ struct poisson {
 
   template <class Real>
   GIBBSITE_HD static Real value(Real z, Real y) {
-    using std::exp;  // or that of the Real's own namespace
-    const Real u = z - Real{shift};
-    return u > 0 ? Real{Real{1} + u - y * u} : Real{exp(u) - y * u};
+    using std::exp;                  // or that of the Real's own namespace
+    const Real u = z - Real{shift};  // both terms are positive: nothing cancels
+    return u > 0 ? Real{Real{1} + (Real{1} - y) * u} : Real{exp(u) - y * u};
   }
   /// min(e^u, 1) - y.
   template <class Real>

@@ -35,7 +35,8 @@ struct smoothed_hinge {
   template <class Real>
   GIBBSITE_HD static Real second(Real z, Real y) {
     const Real v = y * z;
-    return v >= 0 && v <= 1 ? Real{1} : Real{0};
+    if (v < 0 || v > 1) return Real{0};
+    return v >= 0 ? Real{1} : v;
   }
   /// P(y = +1) where the mean loss is least at z: the losing side has (1 - |z|)/(2 - |z|); beyond a
   /// |z| of 1 this loss tells no probabilities apart, and 1/1000 is taken.
