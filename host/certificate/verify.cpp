@@ -147,7 +147,8 @@ void verify_certificate(Verifier& v, Verification& out, const json& file) {
 // and gradients.)
 void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
                     const std::optional<CappedLink>& link, std::span<const NoisyAnswer> answers) {
-  const auto gradient = std::ranges::find(answers, "gradient", &NoisyAnswer::question);
+  const auto gradient =
+      std::ranges::find_if(answers, [](const NoisyAnswer& a) { return a.question == "gradient"; });
   const double clip = link ? link->clip : gradient != answers.end() ? gradient->clip : 0;
   const Neighbors& who = c.claimed.who;
   std::uint64_t moments = 0, gradients = 0, curvatures = 0;
