@@ -23,7 +23,7 @@ class Bytes {
   [[nodiscard]] bool empty() const { return in_.empty(); }
   void fill(std::vector<unsigned char>& out) {
     const std::size_t some = std::min(out.size(), in_.size());
-    std::memcpy(out.data(), in_.data(), some);
+    if (some > 0) std::memcpy(out.data(), in_.data(), some);
     in_.remove_prefix(some);
   }
   std::string word() {
