@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -827,10 +828,128 @@ TEST_F(Arrow, StreamsThatBreakTheInterfaceAreRefused) {
     table.spoil_schema = schemas[k];
     expect_bad_input([&] { (void)read(table, schema); }, {"table: the stream is malformed: "});
   }
+  const std::vector<std::pair<std::string, Spoil>> named = {
+      {"column 'a': a count of nulls", [](ArrowArray& t) { t.children[0]->null_count = 0; }},
+      {"column 'a': a count of nulls", [](ArrowArray& t) { t.children[0]->null_count = 2; }},
+      {"column 'a': columns within",
+       [](ArrowArray& t) { t.children[0]->n_children = 1, t.children[0]->children = t.children; }},
+      {"column 'a': a dictionary that its type has not",
+       [](ArrowArray& t) { t.children[0]->dictionary = t.children[1]; }},
+      {"column 'a': the array was released",
+       [](ArrowArray& t) { t.children[0]->release(t.children[0]); }},
+      {"column 'd': columns within",
+       [](ArrowArray& t) {
+         t.children[3]->dictionary->n_children = 1;
+         t.children[3]->dictionary->children = t.children;
+       }},
+      {"column 'b': offsets of text are not in order",
+       [](ArrowArray& t) {
+         static const std::int32_t far[] = {0, 2'000'000'000, 3};
+         t.children[1]->buffers[1] = far;
+       }},
+      {"column 'd': an index outside",
+       [](ArrowArray& t) {
+         static const std::int32_t far[] = {0, 2'000'000'000};
+         t.children[3]->buffers[1] = far;
+       }},
+      {"a batch that is no struct", [](ArrowArray& t) { t.n_buffers = 2; }},
+      {"a batch that is no struct", [](ArrowArray& t) { t.dictionary = t.children[0]; }},
+      {"a count of nulls",
+       [](ArrowArray& t) {
+         static const unsigned char bits[] = {1};
+         t.buffers[0] = bits;
+       }},
+  };
+  Batch with_null = batch;
+  with_null[0] = arrow_numbers<double>("a", "g", {1.0, std::nullopt});
+  const Schema middle = schema_of(
+      "a = {type = 'number', range = [0, 9]}\nb = {type = 'category', levels = ['x'], other = "
+      "true}\n"
+      "c = {type = 'category', levels = ['x'], other = true}\n"
+      "d = {type = 'category', levels = ['x'], other = true}",
+      "invalid = 'middle'");
+  EXPECT_EQ(read(with_null, middle).rows(), 2U);
+  for (const auto& [what, spoil] : named) {
+    SCOPED_TRACE(what);
+    ArrowTable table({with_null});
+    table.spoil_array = spoil;
+    expect_bad_input([&] { (void)read(table, middle); },
+                     {"table: the stream is malformed: " + what});
+  }
+  ArrowTable no_type({batch});
+  no_type.spoil_schema = [](ArrowSchema& t) { t.children[0]->format = "d:1"; };
+  expect_bad_input([&] { (void)read(no_type, schema); }, {"malformed: column 'a': a decimal type"});
   ArrowTable nameless({batch});
   nameless.spoil_schema = [](ArrowSchema& t) { t.children[0]->name = nullptr; };
   expect_bad_input([&] { (void)read(nameless, schema); },
                    {"table: column '' is not in the schema"});
+}
+
+// What get_schema and get_next leave behind with an error is not theirs to give.
+TEST_F(Arrow, NothingIsReleasedThatWasNotHandedOver) {
+  for (const bool in_schema : {true, false}) {
+    ArrowTable table({{arrow_numbers<double>("a", "g", {1.0}), labels_of(1)}});
+    static int released = 0, stale = 0;
+    released = stale = 0;
+    ArrowArrayStream inner = table.stream();
+    ArrowArrayStream stream{};
+    stream.private_data = &inner;
+    stream.release = [](ArrowArrayStream* self) {
+      ++released;
+      auto* const held = static_cast<ArrowArrayStream*>(self->private_data);
+      held->release(held);
+      self->release = nullptr;
+    };
+    stream.get_schema = [](ArrowArrayStream* self, ArrowSchema* out) {
+      auto* const held = static_cast<ArrowArrayStream*>(self->private_data);
+      return held->get_schema(held, out);
+    };
+    if (in_schema) {
+      stream.get_schema = [](ArrowArrayStream*, ArrowSchema* out) {
+        out->release = [](ArrowSchema*) { ++stale; };
+        return -7;
+      };
+    }
+    stream.get_next = [](ArrowArrayStream*, ArrowArray* out) {
+      out->release = [](ArrowArray*) { ++stale; };
+      return EIO;
+    };
+    expect_bad_input([&] { (void)read_arrow(stream, number); },
+                     {"table: cannot be read: ", in_schema ? "error" : "Input/output error"});
+    EXPECT_EQ(released, 1);
+    EXPECT_EQ(stale, 0);
+    EXPECT_EQ(table.lent(), 0);
+  }
+  ArrowTable table({{arrow_numbers<double>("a", "g", {1.0}), labels_of(1)}});
+  ArrowArrayStream stream = table.stream();
+  stream.get_next = nullptr;
+  expect_bad_input([&] { (void)read_arrow(stream, number); }, {"table: the stream was consumed"});
+  EXPECT_EQ(table.lent(), 0);
+}
+
+// However few rows a batch has: a producer may be slow.
+TEST_F(Arrow, ReadingCanBeStoppedAfterEachBatch) {
+  const Batch one{arrow_numbers<double>("a", "g", {1.0}), labels_of(1)};
+  ArrowTable table(std::vector<Batch>(50, one));
+  int calls = 0;
+  EXPECT_THROW((void)read(table, number,
+                          {.progress = [&](std::uint64_t, std::uint64_t) { return ++calls < 3; }}),
+               Interrupted);
+  EXPECT_EQ(calls, 3);
+}
+
+// Its values are then looked up row by row: batches of few rows would pay for all of it each.
+TEST_F(Arrow, DictionariesMayBeLongerThanTheirBatches) {
+  Texts words;
+  for (int k = 0; k < 5000; ++k) words.emplace_back(fmt::format("w{}", k));
+  words[4999].reset();
+  const Schema levels =
+      schema_of("a = {type = 'category', levels = ['w0', 'w4998'], other = true, missing = ''}");
+  const ArrowColumn column = arrow_dictionary<std::int16_t>(
+      "a", "s", {0, 4998, 17, 4999, std::nullopt, 4998}, arrow_text("", "U", words));
+  expect_cells(column, {"w0", "w4998", "w17", "", "", "w4998"}, levels);
+  const Schema strict = schema_of("a = {type = 'category', levels = ['w0']}");
+  expect_error({column, labels_of(6)}, strict, {"table: row 2: column 'a': level 'w4998'"});
 }
 
 // ---- Files
