@@ -558,9 +558,99 @@ TEST_F(Arrow, MixedTablesAreThoseOfTheCsvFile) {
     }
     const Dataset file = read_csv(write("t.csv", csv), schema);
     ArrowTable table(std::move(batches));
-    expect_same(read(table, schema), file);
+    for (const std::size_t threads : {1U, 2U, 5U})
+      expect_same(read(table, schema, {.threads = threads}), file);
     EXPECT_GT(file.counts.missing_cells, 100U);
     EXPECT_GT(file.counts.other_cells, 100U);
+  }
+}
+
+// Rows in pieces, dense and sparse, of every way that a number may lie: nulls, cells that are none,
+// floats beside doubles and integers; and the row that is refused.
+TEST_F(Arrow, PiecesOfMixedTablesAreThoseOfTheCsvFile) {
+  constexpr std::size_t rows = 9000;
+  for (const bool sparse : {false, true}) {
+    std::string levels;
+    for (int k = 0; k < (sparse ? 60 : 3); ++k) levels += fmt::format("'t{}', ", k);
+    const std::string columns = fmt::format(
+        "a = {{type = 'number', range = [0, 5]}}\nb = {{type = 'number', range = [0, 5]}}\n"
+        "town = {{type = 'category', levels = [{}]}}\nc = {{type = 'number', range = [0, 3]}}\n"
+        "d = {{type = 'number', range = [-2, 0], missing = '-1'}}\n"
+        "e = {{type = 'number', range = [0, 9]}}\nf = {{type = 'number', range = [0, 9]}}\n"
+        "g = {{type = 'number', range = [0, 9]}}\n",
+        levels);
+    for (const char* more : {"invalid = 'middle'", "invalid = 'middle'\nrow_norm = 1.1",
+                             "invalid = 'middle'\nmissing = '?'\nintercept = false"}) {
+      const Schema schema = schema_of(columns, more);
+      const bool missing = std::string_view(more).find("missing") != std::string_view::npos;
+      std::mt19937_64 random(sparse ? 5 : 6);
+      Maybe<float> a, b;
+      Maybe<double> c, d, e, f;
+      Maybe<std::int64_t> g;
+      Texts town, y;
+      std::string csv = "a,b,c,d,e,f,g,town,y\n";
+      for (std::size_t i = 0; i < rows; ++i) {
+        const auto number = [&](int most) {  // mostly 0 where rows are to be sparse
+          return sparse && random() % 8 != 0 ? 0.0 : static_cast<double>(random() % 16) * most / 8;
+        };
+        a.emplace_back(static_cast<float>(number(5)));
+        b.emplace_back(random() % 500 == 0 ? INFINITY : static_cast<float>(number(5)));
+        c.emplace_back(number(3));
+        d.emplace_back(-number(2));
+        e.emplace_back(number(9));
+        f.emplace_back(random() % 900 == 0 ? NAN : number(9));
+        g.emplace_back(static_cast<std::int64_t>(number(9)));
+        if (random() % 20 == 0) e.back().reset();
+        if (i % 2000 > 1500) g.back().reset();
+        town.emplace_back(fmt::format("t{}", random() % (sparse ? 61 : 4)));
+        if (random() % 30 == 0) town.back().reset();
+        y.emplace_back(random() % 2 == 0 ? "yes" : "no");
+        const std::string null = missing ? "?" : "";
+        csv += fmt::format("{},{},{},{},{},{},{},{},{}\n", number_text(static_cast<double>(*a.back())),
+                           number_text(static_cast<double>(*b.back())), number_text(*c.back()),
+                           number_text(*d.back()), e.back() ? number_text(*e.back()) : null,
+                           number_text(*f.back()), g.back() ? std::to_string(*g.back()) : null,
+                           town.back() ? *town.back() : null, *y.back());
+      }
+      const Dataset file = read_csv(write("t.csv", csv), schema);
+      EXPECT_EQ(file.view().is_sparse(), sparse);
+      EXPECT_GT(file.counts.invalid_cells, 50U);
+      EXPECT_GT(file.counts.clamped_cells, 1000U);
+      Batch whole = {arrow_numbers("a", "f", a), arrow_numbers("b", "f", b),
+                     arrow_numbers("c", "g", c), arrow_numbers("d", "g", d),
+                     arrow_numbers("e", "g", e), arrow_numbers("f", "g", f),
+                     arrow_numbers("g", "l", g), arrow_text("town", "u", town),
+                     arrow_text("y", "u", y)};
+      std::vector<Batch> parts;
+      std::int64_t first = 0;
+      for (const std::int64_t some : {1023, 1, 3001, 17, 4958}) {
+        Batch& part = parts.emplace_back();
+        for (const ArrowColumn& column : whole) part.push_back(column.slice(first, some));
+        first += some;
+      }
+      ArrowTable table(parts);
+      for (const std::size_t threads : {1U, 2U, 5U})
+        expect_same(read(table, schema, {.threads = threads}), file);
+    }
+    // The first row that is refused, in whichever column, behind whole pieces.
+    const Schema strict = schema_of(columns);
+    const auto refused = [&](std::size_t row, std::size_t null, const std::string& what) {
+      Maybe<double> zero(rows, 0.0), e = zero;
+      Texts town(rows, "t1");
+      town[row] = "elsewhere";
+      if (null < rows) e[null].reset();
+      Batch batch;
+      for (const char* name : {"a", "b", "c", "d", "f", "g"})
+        batch.push_back(arrow_numbers(name, "g", zero));
+      batch.push_back(arrow_numbers("e", "g", e));
+      batch.push_back(arrow_text("town", "u", town));
+      batch.push_back(labels_of(rows));
+      for (const std::size_t threads : {1U, 5U})
+        expect_error(batch, strict, {what}, {.threads = threads});
+    };
+    refused(8000, rows, "table: row 8001: column 'town'");
+    refused(8000, 7999, "table: row 8000: column 'e': the cell is empty");
+    refused(3000, 3001, "table: row 3001: column 'town'");
   }
 }
 
