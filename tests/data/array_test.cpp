@@ -199,7 +199,7 @@ class Watched final : public RemoteMemory {
 TEST_F(Array, CopiesAreReadAsTheArrayItself) {
   for (const std::size_t rows : {1U, 7U, 1023U, 1025U, 120'000U}) {
     std::vector<float> x = numbers<float>(rows * 30, false);  // room for every stride below
-    const std::vector<float> y = labels(rows);
+    const std::vector<double> y = labels(rows);
     const auto n = static_cast<std::ptrdiff_t>(rows), k = static_cast<std::ptrdiff_t>(cols);
     const std::vector<std::array<std::ptrdiff_t, 3>> ways = {// first, row stride, column stride
                                                              {0, k, 1},
@@ -238,7 +238,7 @@ TEST_F(Array, OtherTypesAreReadAsDoubles) {
       expected.push_back(expected[i % 5]);
     }
     ArrayView view = c_order(expected, 1500, cols);
-    const std::vector<float> y = labels(1500);
+    const std::vector<double> y = labels(1500);
     const Dataset wanted = read_array(view, y, schema());
     constexpr auto size = static_cast<std::ptrdiff_t>(sizeof(T));
     view = {values.data(), type, 1500, cols, static_cast<std::ptrdiff_t>(cols) * size, size};

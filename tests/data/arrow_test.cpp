@@ -590,16 +590,16 @@ TEST_F(Arrow, PiecesOfMixedTablesAreThoseOfTheCsvFile) {
       Texts town, y;
       std::string csv = "a,b,c,d,e,f,g,town,y\n";
       for (std::size_t i = 0; i < rows; ++i) {
-        const auto number = [&](int most) {  // mostly 0 where rows are to be sparse
+        const auto drawn = [&](int most) {  // mostly 0 where rows are to be sparse
           return sparse && random() % 8 != 0 ? 0.0 : static_cast<double>(random() % 16) * most / 8;
         };
-        a.emplace_back(static_cast<float>(number(5)));
-        b.emplace_back(random() % 500 == 0 ? INFINITY : static_cast<float>(number(5)));
-        c.emplace_back(number(3));
-        d.emplace_back(-number(2));
-        e.emplace_back(number(9));
-        f.emplace_back(random() % 900 == 0 ? NAN : number(9));
-        g.emplace_back(static_cast<std::int64_t>(number(9)));
+        a.emplace_back(static_cast<float>(drawn(5)));
+        b.emplace_back(random() % 500 == 0 ? INFINITY : static_cast<float>(drawn(5)));
+        c.emplace_back(drawn(3));
+        d.emplace_back(-drawn(2));
+        e.emplace_back(drawn(9));
+        f.emplace_back(random() % 900 == 0 ? NAN : drawn(9));
+        g.emplace_back(static_cast<std::int64_t>(drawn(9)));
         if (random() % 20 == 0) e.back().reset();
         if (i % 2000 > 1500) g.back().reset();
         town.emplace_back(fmt::format("t{}", random() % (sparse ? 61 : 4)));
