@@ -169,7 +169,8 @@ void check_label(const Schema& schema, const Fail& fail) {
     fail("range", range + " must be two finite numbers, the lower first; fix the range");
   } else if (schema.label_kind == LabelKind::count) {
     if (lo != 0 || hi != std::floor(hi) || hi > 0x1p24)
-      fail("range", range + " of counts must go from 0 to a whole number of at most 2^24; fix it");
+      fail("range",
+           range + " must go from 0 to a whole number of at most 2^24, as counts = true; fix it");
   } else if (!(schema.tolerance > 0) || !(schema.label_bound() <= 1e6F) ||
              !(schema.label_bound() >= 1)) {
     fail("tolerance",
