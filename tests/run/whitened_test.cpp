@@ -275,7 +275,7 @@ TEST(WhitenedRun, TheFirstStepIsARidgeSolution) {
   }
   const Eigen::VectorXd exact = (x.transpose() * x).ldlt().solve(x.transpose() * y);
   for (const char* loss : {"huber", "pseudo-huber"}) {
-    const Plan made = plan_of(data, {.epsilon = 5000, .delta = 1e-3}, 1, 0, loss);
+    const Plan made = plan_of(data, {.epsilon = 600, .delta = 1e-3}, 1, 0, loss);
     const auto found = fit_seeded(data, made, 1).model().draws[0];
     const double near = loss == std::string("huber") ? 0.01 : 0.05;
     for (Eigen::Index j = 0; j < d; ++j) {
