@@ -72,5 +72,9 @@ function(gibbsite_kernels)
                  ${PROJECT_SOURCE_DIR}/kernels/cuda_memory.cpp)
   target_compile_definitions(gibbsite_engine PRIVATE GIBBSITE_HAS_CUDA)
   target_compile_definitions(gibbsite_posterior PRIVATE GIBBSITE_HAS_CUDA)
-  target_link_libraries(gibbsite_engine PUBLIC CUDA::cudart_static CUDA::cublasLt CUDA::curand)
+  # cuBLASLt and cuRAND are loaded at their first use (host/engine/cuda/libraries.cpp).
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/host/engine/cuda/libraries.cpp PROPERTIES
+                              COMPILE_DEFINITIONS "GIBBSITE_CUDA_LIBRARIES=\"${CUDAToolkit_LIBRARY_DIR}\""
+                              SKIP_UNITY_BUILD_INCLUSION ON)
+  target_link_libraries(gibbsite_engine PUBLIC CUDA::cudart_static ${CMAKE_DL_LIBS})
 endfunction()

@@ -12,6 +12,8 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/losses.hpp"
+#include "run/answers.hpp"
+#include "run/whitened_rule.hpp"
 
 namespace gibbsite {
 namespace {
@@ -182,17 +184,13 @@ AuditStatistic by_distances(VectorXd table, VectorXd neighbor) {
 // What k copies of a record add to one answer of `whitened`, in the order of its values.
 class Answered {
  public:
-  Answered(const NoisyAnswer& answer, const LinearModel& released)
-      : answer_(answer), loss_(loss_named(released.loss)) {
-    if (released.link) {
-      P_ = &released.link->metric;
-      clip_ = released.link->clip;
-    }
-  }
+  // P [d x d] row-major and C, of gradients.
+  Answered(const NoisyAnswer& answer, const Loss& loss, const std::vector<double>& P, double clip)
+      : answer_(answer), loss_(loss), P_(P), clip_(clip) {}
   [[nodiscard]] VectorXd part_of(const Record& record) const {
     const VectorXd x = record.vector();
     if (answer_.question == "moments") return moments(x);
-    const VectorXd z = times(*P_, x);
+    const VectorXd z = times(P_, x);
     const VectorXd omega =
         Eigen::Map<const VectorXd>(answer_.at.data(), static_cast<Eigen::Index>(answer_.at.size()));
     const double cap = cap_of(clip_, z.norm());
@@ -224,19 +222,50 @@ class Answered {
 
   const NoisyAnswer& answer_;
   const Loss& loss_;
-  const std::vector<double>* P_ = nullptr;
-  double clip_ = 0;
+  const std::vector<double>& P_;
+  double clip_;
+};
+
+// P of gradients: the released one, or what the rule makes of the moments (of settings in which
+// nothing is planted that has to do with it).
+class MetricOf {
+ public:
+  MetricOf(const Plan& plan, const Schema& schema)
+      : settings_(std::get<Whitened>(plan.offer().mechanism)),
+        problem_(plan.problem),
+        who_(plan.budget.neighbors()),
+        middle_(schema.middle()) {}
+  std::vector<double> operator()(const LinearModel& released) const {
+    if (released.link) return released.link->metric;
+    WhitenedRule rule(settings_, problem_, who_, middle_);
+    for (const NoisyAnswer& answer : released.answers) {
+      if (answer.question == "moments")
+        rule.answer_moments(whole_matrix(answer.values, problem_.features), answer.deviation);
+    }
+    const auto& P = rule.metric();
+    return {P.data(), P.data() + P.size()};
+  }
+
+ private:
+  Whitened settings_;
+  Problem problem_;
+  Neighbors who_;
+  std::vector<double> middle_;
 };
 
 // The log ratio of the densities of all answers, f and f' what all rows of the two tables add:
 //   sum over numbers v of (f' - f) (v - (f + f')/2)/sigma^2.
 AuditStatistic by_answers(std::vector<Copies> table, std::vector<Copies> neighbor,
-                          std::vector<Copies> both) {
-  return [table = std::move(table), neighbor = std::move(neighbor), both = std::move(both)](
-             const LinearModel& released, std::span<const double> /*draw*/) {
-    double sum = 0;
+                          std::vector<Copies> both, MetricOf metric) {
+  return [table = std::move(table), neighbor = std::move(neighbor), both = std::move(both),
+          metric = std::move(metric)](const LinearModel& released,
+                                      std::span<const double> /*draw*/) {
+    double sum = 0, clip = 0;
+    const std::vector<double> P = metric(released);
+    const Loss& loss = loss_named(released.loss);
     for (const NoisyAnswer& answer : released.answers) {
-      const Answered asked(answer, released);
+      if (answer.question == "gradient") clip = answer.clip;  // of the curvature behind it too
+      const Answered asked(answer, loss, P, clip);
       const auto size = static_cast<Eigen::Index>(answer.values.size());
       const auto part = [&](const std::vector<Copies>& rows) {
         VectorXd out = VectorXd::Zero(size);
@@ -423,7 +452,8 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
                         : "a row with its whole slope, far from 0";
   }
   if (answers) {
-    out.statistic = by_answers(std::move(here), std::move(there), std::move(common));
+    out.statistic = by_answers(std::move(here), std::move(there), std::move(common),
+                               MetricOf(out.plan, schema));
     return out;
   }
   const VectorXd direction = gradient_direction(table, neighbor);
@@ -473,7 +503,7 @@ AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan) 
   replace_first(out.neighbor, other);
   out.pair = table_pair;
   out.statistic = std::holds_alternative<Whitened>(plan.offer().mechanism)
-                      ? by_answers({{record, 1}}, {{other, 1}}, {})
+                      ? by_answers({{record, 1}}, {{other, 1}}, {}, MetricOf(plan, data.schema))
                       : along(gradient_direction(record, other));
   return out;
 }

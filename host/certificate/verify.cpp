@@ -20,6 +20,7 @@
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "mechanism/moments_question.hpp"
+#include "mechanism/whitened_losses.hpp"
 
 namespace gibbsite {
 namespace {
@@ -141,17 +142,21 @@ void verify_certificate(Verifier& v, Verification& out, const json& file) {
 }
 
 // Released answers: as many questions as the settings have, each with the noise of its share at
-// least, clipped where the settings and the link say. (What rounding added to the noise cannot be
-// seen here, nor the clip between first moments and gradients.)
-void verify_answers(Verifier& v, const Whitened& s, const Certificate& c, const CappedLink& link,
-                    std::span<const NoisyAnswer> answers) {
+// least, clipped where the settings and the link say; without a link at one clip, of what kappa
+// allows. (What rounding added to the noise cannot be seen here, nor the clip between first moments
+// and gradients.)
+void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
+                    const std::optional<CappedLink>& link, std::span<const NoisyAnswer> answers) {
+  const auto gradient =
+      std::ranges::find_if(answers, [](const NoisyAnswer& a) { return a.question == "gradient"; });
+  const double clip = link ? link->clip : gradient != answers.end() ? gradient->clip : 0;
   const Neighbors& who = c.claimed.who;
   std::uint64_t moments = 0, gradients = 0, curvatures = 0;
   bool noisy = true, clipped = true;
   for (const NoisyAnswer& a : answers) {
     double least = 0;
     clipped = clipped && (a.question == "moments"    ? moments > 0 || a.clip == s.first_clip
-                          : a.question == "gradient" ? a.clip == link.clip
+                          : a.question == "gradient" ? a.clip == clip
                                                      : a.clip == 0);
     if (a.question == "moments") {
       least = moment_deviation_up(s, who, moments++ > 0, a.clip, 0);
@@ -164,8 +169,15 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c, const 
     noisy = noisy && a.deviation >= least;
   }
   v.check(noisy, "model.answers: each has at least the noise of its share");
-  v.check(clipped,
-          "model.answers: first moments have the clip of the settings, gradients the link's");
+  v.check(clipped, link ? "model.answers: first moments have the clip of the settings, gradients "
+                          "the link's"
+                        : "model.answers: first moments have the clip of the settings, gradients "
+                          "one clip");
+  if (!link) {  // d_eff <= d
+    const double most = s.clip_factor * std::sqrt(static_cast<double>(c.problem.features));
+    v.check(clip > 0 && clip <= most * (1 + 1e-12),
+            "model.answers: gradients' clip is at most kappa sqrt(d)");
+  }
   const auto T = static_cast<std::uint64_t>(s.iterations);
   v.check(moments == (s.second_moment_share > 0 ? 2U : 1U) && gradients == T && curvatures == T,
           fmt::format("model.answers: {} of moments, {} gradients, {} curvatures", moments,
@@ -217,15 +229,16 @@ void verify_model(Verifier& v, const json& file) {
 
   const Certificate c = certificate_from_json(certificate);
   const auto* const whitened = std::get_if<Whitened>(&c.mechanism);
-  v.check(linear.link.has_value() == (whitened != nullptr),
-          "model.link: there where the mechanism is whitened, and only there");
+  v.check(
+      linear.link.has_value() == (whitened != nullptr && whitened_links(c.problem.loss)),
+      "model.link: there where the mechanism is whitened and the loss logistic, and only there");
   if (!linear.answers.empty()) {
     std::visit(
         [&](const auto& m) {
           if constexpr (requires { m.moments_mu; }) {
             verify_answers(v, m, c, linear.answers);
           } else if constexpr (std::is_same_v<std::decay_t<decltype(m)>, Whitened>) {
-            if (linear.link) verify_answers(v, m, c, *linear.link, linear.answers);
+            verify_answers(v, m, c, linear.link, linear.answers);
           } else {
             v.check(false, "model.answers: belong to a mechanism that asks for moments");
           }

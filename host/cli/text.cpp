@@ -10,6 +10,7 @@
 
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/mechanism/learning.hpp"
+#include "gibbsite/model/loss.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
 
 namespace gibbsite::cli {
@@ -280,8 +281,11 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
                     "best guess: how often whoever knows all other rows is right, at even odds, "
                     "about one person's\n" +
                     noise_words +
-                    "learns: of what a fit without privacy gains over always naming the commoner "
-                    "class; tables differ\n\n";
+                    (loss_named(plans.front().problem.loss).label() == LabelKind::two_classes
+                         ? "learns: of what a fit without privacy gains over always naming the "
+                           "commoner class; tables differ\n\n"
+                         : "learns: of what a fit without privacy gains over always predicting the "
+                           "same number; tables differ\n\n");
   std::vector<std::size_t> said;
   for (const Plan& plan : plans) {
     if (std::ranges::find(said, plan.chosen) != said.end()) continue;

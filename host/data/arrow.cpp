@@ -846,11 +846,28 @@ class ArrowReader {
     }
     const Part& part = parts[label_];
     of_column(fields_[label_].name, [&] {
-      if (part.dictionary) return each([&](std::int64_t i) { set_label(part, i); });
+      if (part.dictionary) return set_listed_labels(part, each);
       part.values.visit([&](const auto& get) {
         each([&](std::int64_t i) {
           is_null(part, i) ? rows_.set_label(std::string_view()) : cells_->set.set_label(get(i));
         });
+      });
+    });
+  }
+  // As their dictionary has them: each of its values once a batch.
+  template <class Each>
+  void set_listed_labels(const Part& part, const Each& each) {
+    if (!part.may_keep) return each([&](std::int64_t i) { set_label(part, i); });
+    if (labels_of_ != batch_) {
+      kept_labels_.assign(part.kept.size(), {});
+      labels_of_ = batch_;
+    }
+    part.values.visit([&](const auto& get) {
+      each([&](std::int64_t i) {
+        if (is_null(part, i)) return rows_.set_label(std::string_view());
+        CellEncoder::KeptLabel& kept = kept_labels_[static_cast<std::size_t>(part.index(get(i)))];
+        if (kept.y != 0) return rows_.set_label_again(kept);
+        kept = rows_.keep_label([&] { set_label(part, i); });
       });
     });
   }
@@ -884,9 +901,11 @@ class ArrowReader {
   void report(bool now) { report(bytes_, now); }
   void report(std::uint64_t bytes, bool now) {
     if (!now && bytes < reported_ + progress_bytes / 4) return;
-    reported_ = std::max(bytes, reported_);
-    if (options_.progress && !options_.progress(reported_, 0))
-      throw Interrupted(source_ + ": reading was stopped");
+    do {  // others may have done more pieces
+      reported_ = std::max(reported_, std::min<std::uint64_t>(bytes, reported_ + progress_bytes));
+      if (options_.progress && !options_.progress(reported_, 0))
+        throw Interrupted(source_ + ": reading was stopped");
+    } while (reported_ < bytes);
   }
 
   static constexpr std::size_t block_entries = 8192, none = ~std::size_t{0};
@@ -908,6 +927,8 @@ class ArrowReader {
   std::vector<Field> fields_;
   std::vector<Encoding> used_;  // of the columns that are used, as they come
   std::size_t label_ = none;    // its field
+  std::vector<CellEncoder::KeptLabel> kept_labels_;  // of its dictionary
+  std::uint64_t labels_of_ = 0;                      // the batch that they are of
   std::vector<NumberGroup> groups_;
   std::vector<std::size_t> others_;        // fields that are in no group
   std::vector<CellEncoder::Entry> block_;  // [rows x columns used]

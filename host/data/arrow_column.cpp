@@ -202,7 +202,7 @@ ArrowValues::ArrowValues(const ArrowType& type, const ArrowArray& array, std::in
   if (is_text) {
     text_ = static_cast<const char*>(array.buffers[2]);
     if (data_ != nullptr) {
-      const unsigned char* const end = data_ + (used + offset_) * type.bytes;
+      const unsigned char* const end = data_ + (length_ + offset_) * type.bytes;
       text_end_ = type.bytes == 8 ? load<std::int64_t>(end) : load<std::int32_t>(end);
     }
   }

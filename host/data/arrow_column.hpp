@@ -103,7 +103,7 @@ class ArrowValues {
   [[nodiscard]] std::string_view viewed_text(std::int64_t i) const;
 
  public:
-  /// Of which the first `used` are looked at. Throws MalformedArrow.
+  /// Of which the first `used` may be looked at. Throws MalformedArrow.
   ArrowValues(const ArrowType& type, const ArrowArray& array, std::int64_t used,
               bool has_dictionary);
 

@@ -70,6 +70,19 @@ class CellEncoder {
   void set_present_unreadable(const Encoding& encoding, std::string_view text);
   void set_label(std::string_view text);
   void set_label(double value);
+  /// What `set` made of a label, to be given to every equal one; y is 0 where that was nothing.
+  struct KeptLabel {
+    float y = 0;
+    bool unlisted = false, invalid = false, clamped = false;
+  };
+  template <class Set>
+  KeptLabel keep_label(const Set& set);
+  void set_label_again(const KeptLabel& label) {
+    data_.counts.unlisted_labels += label.unlisted ? 1U : 0U;
+    data_.counts.invalid_labels += label.invalid ? 1U : 0U;
+    data_.counts.clamped_labels += label.clamped ? 1U : 0U;
+    data_.y.push_back(label.y);
+  }
   /// Of classes -1 or +1, else BadInput; of others the label itself.
   void set_class(double label);
   /// This row has none: `why` is said where that is refused.
@@ -242,6 +255,18 @@ inline void CellEncoder::set(const Encoding& e, double value) {
     set_in_range(e, value);
   else
     set_level(e, number_text(value));
+}
+
+template <class Set>
+CellEncoder::KeptLabel CellEncoder::keep_label(const Set& set) {
+  const IngestCounts& counts = data_.counts;
+  const std::uint64_t unlisted = counts.unlisted_labels, invalid = counts.invalid_labels,
+                      clamped = counts.clamped_labels;
+  const std::size_t labels = data_.y.size();
+  set();
+  if (data_.y.size() == labels) return {};
+  return {data_.y.back(), counts.unlisted_labels != unlisted, counts.invalid_labels != invalid,
+          counts.clamped_labels != clamped};
 }
 
 template <class Set>

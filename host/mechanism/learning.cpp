@@ -54,7 +54,7 @@ double rows_to_keep(double share, const Problem& problem, const Neighbors& who, 
 
 double expected_coefficient_noise(const Whitened& settings, const Problem& problem,
                                   const Neighbors& who, double spread) {
-  constexpr double curvature = 0.2;  // q, of logits between -1 and 1
+  const double curvature = 0.8 * problem.curvature;  // q, of logits between -1 and 1
   const double clip = settings.clip_factor * std::sqrt(static_cast<double>(problem.features));
   double precision = 0;
   for (std::uint64_t t = 1; static_cast<double>(t) <= settings.iterations; ++t) {

@@ -1,5 +1,7 @@
 #include "gibbsite/mechanism/whitened.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -8,6 +10,7 @@
 #include "gibbsite/privacy/gdp.hpp"
 #include "mechanism/moments_question.hpp"
 #include "mechanism/offers.hpp"
+#include "mechanism/whitened_losses.hpp"
 
 namespace gibbsite {
 namespace {
@@ -55,8 +58,11 @@ Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget&
   out.mechanism = s;
   out.guarantee.mu = mu;
   out.cost = cost_of(s.iterations + questions, s.iterations + questions * moments_work(problem), 1);
-  if (problem.loss != "logistic") {
-    out.why = "its probabilities are those of the logistic loss; use another `mechanism`";
+  if (!whitened_takes(problem.loss)) {
+    out.why = fmt::format(
+        "what {} predicts where gradients are capped is not known; use another `mechanism`, or "
+        "`model` logistic, huber, pseudo-huber or poisson",
+        problem.loss);
   } else if (problem.center_norm != 0 || problem.prior_precision) {
     out.why = "chooses its own prior; leave out `prior_precision` and the center";
   } else if (budget.draws != 1) {

@@ -12,6 +12,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/model/linear_model.hpp"
+#include "mechanism/whitened_losses.hpp"
 #include "run/entering.hpp"
 #include "run/intervals.hpp"
 #include "run/sample.hpp"
@@ -62,6 +63,11 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
         fmt::format("`intervals`: {} releases nothing that rows could be made from; drop it, or "
                     "what keeps `mechanism` whitened from being chosen",
                     name_of(plan.offer().mechanism)));
+  }
+  if (options.intervals && !whitened_links(plan.problem.loss)) {
+    throw BadInput(
+        "`intervals`: labels would have to be made anew, and how amounts and counts scatter about "
+        "a prediction is not released; drop it");
   }
   Guarantee paid;  // found only where it is: a profile's fit takes up to seconds
   if (options.ledger != nullptr) paid = ledger_guarantee(plan);

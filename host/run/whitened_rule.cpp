@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "mechanism/whitened_losses.hpp"
+
 namespace gibbsite {
 namespace {
 
@@ -15,10 +17,8 @@ using Eigen::VectorXd;
 // has to do with privacy.
 constexpr double ridge_share = 0.1;      // rho: of the noise's operator norm
 constexpr double prior_power = 0.75;     // of coefficients' own variances
-constexpr double expected_variance = 3;  // of a logit, a priori, ...
-constexpr double least_variance = 0.01, most_variance = 100;
+constexpr double least_variance = 0.01;  // of z, a priori
 constexpr int variances_tried = 60;
-constexpr double least_curvature = 0.06, most_curvature = 0.25;
 constexpr double overshoot = 2, damped = 1.5;
 constexpr int fits = 12;
 
@@ -64,6 +64,7 @@ Eigenpairs without_noise(const MatrixXd& B, double deviation, double noise_norm,
 WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, const Neighbors& who,
                            std::span<const double> middle)
     : settings_(settings),
+      constants_(constants_for(problem)),
       adjacency_(who.adjacency),
       rows_(static_cast<double>(problem.rows)),
       intercept_(problem.intercept),
@@ -74,6 +75,15 @@ WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, con
     for (Eigen::Index j = 0; j < d; ++j) metric_(d - 1, j) -= middle[static_cast<std::size_t>(j)];
   }
   omega_ = sum_omega_ = sum_gradient_ = VectorXd::Zero(d);
+}
+
+WhitenedRule::Constants WhitenedRule::constants_for(const Problem& problem) {
+  const double phi = problem.curvature;
+  if (whitened_links(problem.loss)) return {0.24 * phi, phi, phi, 0, 3, 100};
+  const double B2 = problem.label_bound * problem.label_bound;
+  // Counts: the curvature is a mean count over the largest one.
+  const double least = problem.loss == "poisson" ? 0.04 : 0.15;
+  return {least * phi, phi, 2 * phi, 2, std::max(3.0, B2 / 4), std::max(100.0, 4 * B2)};
 }
 
 std::uint64_t WhitenedRule::questions() const {
@@ -111,24 +121,27 @@ void WhitenedRule::answer_gradient(const VectorXd& noisy, double deviation,
   if (gradients_ > 0 && noisy.dot(omega_) > overshoot * deviation * omega_.norm()) {
     damping_ *= damped;
   }
-  curvature_ = gradients_ > 0 ? std::clamp(noisy_curvature / rows_, least_curvature, most_curvature)
-                              : most_curvature;
-  const double weight = 1 / (deviation * deviation);
+  curvature_ = gradients_ > 0 ? std::clamp(noisy_curvature / rows_, constants_.least_curvature,
+                                           constants_.most_curvature)
+                              : constants_.most_curvature;
+  const double recent = std::pow(static_cast<double>(gradients_ + 1), constants_.recency);
+  const double weight = recent / (deviation * deviation);
   sum_omega_ += weight * omega_;
   sum_gradient_ += weight * noisy;
-  precision_ += weight;
+  weight_ += weight;
+  squares_ += recent * weight;
   // All gradients, moved to one quadratic: U = H omega* + noise of variance s2.
   const ArrayXd H = rows_ * damped_curvature() * lambda_.array();
-  const double s2 = 1 / precision_;
-  const ArrayXd U = s2 * (H * sum_omega_.array() - sum_gradient_.array());
+  const double s2 = noise();
+  const ArrayXd U = 1 / weight_ * (H * sum_omega_.array() - sum_gradient_.array());
   const ArrayXd per_variance = H.square() * prior_.array();
   double best = INFINITY;
-  variance_ = expected_variance;
-  const double lowest = std::log(least_variance), highest = std::log(most_variance);
+  variance_ = constants_.expected_variance;
+  const double lowest = std::log(least_variance), highest = std::log(constants_.most_variance);
   for (int k = 0; k < variances_tried; ++k) {
     const double logarithm = lowest + (highest - lowest) * k / (variances_tried - 1);
     const ArrayXd total = s2 + std::exp(logarithm) * per_variance;
-    const double away = logarithm - std::log(expected_variance);
+    const double away = logarithm - std::log(constants_.expected_variance);
     const double cost = (total.log() + U.square() / total).sum() + away * away;
     if (cost < best) best = cost, variance_ = std::exp(logarithm);
   }
@@ -136,17 +149,19 @@ void WhitenedRule::answer_gradient(const VectorXd& noisy, double deviation,
   ++gradients_;
 }
 
-// No loss curves more than `most_curvature`: beyond it damping would hold omega where it is, and
+// No loss curves more than `most_damped`: beyond it damping would hold omega where it is, and
 // the loss that still rises along it would damp more and more.
 double WhitenedRule::damped_curvature() const {
-  return std::min(curvature_ * damping_, most_curvature);
+  return std::min(curvature_ * damping_, constants_.most_damped);
 }
+
+// The same as 1/weight_, bit by bit, where the power is 0.
+double WhitenedRule::noise() const { return squares_ / weight_ / weight_; }
 
 VectorXd WhitenedRule::posterior_variance() const {
   const ArrayXd information = rows_ * curvature_ * lambda_.array();  // of a gradient's own sum
   const ArrayXd H = rows_ * damped_curvature() * lambda_.array();
-  const ArrayXd precision =
-      H.square() / (1 / precision_ + information) + 1 / (variance_ * prior_.array());
+  const ArrayXd precision = H.square() / (noise() + information) + 1 / (variance_ * prior_.array());
   return precision.inverse();
 }
 

@@ -63,8 +63,20 @@ class WhitenedRule {
   }
 
   [[nodiscard]] double damped_curvature() const;  // q m
+  [[nodiscard]] double noise() const;             // s2: variance of gradients' weighted mean
+
+  // What is another where labels are amounts or counts (docs/whitened.md).
+  struct Constants {
+    double least_curvature, most_curvature;  // of q
+    double most_damped;                      // of q m
+    double recency;                          // p: gradient t counts t^p times its precision
+    double expected_variance;                // of z, a priori
+    double most_variance;
+  };
+  static Constants constants_for(const Problem& problem);
 
   Whitened settings_;
+  Constants constants_;
   Adjacency adjacency_;
   double rows_;  // n, or an estimate of it
   bool intercept_;
@@ -74,8 +86,8 @@ class WhitenedRule {
   Eigen::VectorXd lambda_;                    // eigenvalues of z's second moments
   Eigen::VectorXd prior_;                     // v: shape of omega's prior variances
   Eigen::VectorXd omega_;                     // [d]
-  Eigen::VectorXd sum_omega_, sum_gradient_;  // weighted by precision
-  double precision_ = 0;                      // sum of 1/sigma_t^2
+  Eigen::VectorXd sum_omega_, sum_gradient_;  // weighted by precision and recency
+  double weight_ = 0, squares_ = 0;           // sums of t^p/sigma_t^2, t^2p/sigma_t^2
   double damping_ = 1;                        // m
   double curvature_ = 0;                      // q
   double variance_ = 0;                       // V

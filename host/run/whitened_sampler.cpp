@@ -13,6 +13,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
+#include "mechanism/whitened_losses.hpp"
 #include "run/answers.hpp"
 #include "run/sampler.hpp"
 #include "run/whitened_rule.hpp"
@@ -39,11 +40,12 @@ Wide inverse_norm_up(const Metric& P) {
 }
 
 // How far a computed gradient P^T (X^T r) of n rows is off, in norm: the sum over rows, of numbers
-// cap_i ||x_i|| <= min(row norm, C ||P^-1||) each, and the product (docs/whitened.md, "Rounding").
+// cap_i ||x_i|| <= min(sup |f'| row norm, C ||P^-1||) each, and the product (docs/whitened.md,
+// "Rounding").
 double gradient_error_up(const Metric& P, double clip, const Problem& problem) {
   const Wide n = problem.rows, d = problem.features, slack = 1 + Wide(1e-9);
   const Wide by_cap = Wide(clip) * inverse_norm_up(P);
-  const Wide longest = std::min(by_cap, Wide(problem.full_row_norm_up()));
+  const Wide longest = std::min(by_cap, Wide(problem.lipschitz_up()));
   const Wide roundings = gamma_k(Wide(accumulation_depth(problem.rows)) + 2) + gamma_k(d + 2);
   return round_up(slack * Wide(P.norm()) * n * longest * roundings);
 }
@@ -78,12 +80,13 @@ class WhitenedSampler final : public Sampler {
     return {{theta.begin(), theta.end()}};
   }
   void complete(LinearModel& model) const override {
+    model.answers = answers_;
+    if (!whitened_links(task_.problem.loss)) return;
     CappedLink link{rule_.clip(), {}};
     const Metric& P = rule_.metric();
     link.metric.reserve(count(P.size()));
     for (Eigen::Index i = 0; i < P.size(); ++i) link.metric.push_back(seven_digits(P.data()[i]));
     model.link = std::move(link);
-    model.answers = answers_;
   }
 
   void save(Checkpoint& checkpoint) const override {

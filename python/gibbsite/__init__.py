@@ -27,7 +27,6 @@ from ._core import (
     plan,
     plan_family,
     read_array,
-    read_arrow,
     read_table,
     run_command,
     schema_template,
@@ -35,6 +34,7 @@ from ._core import (
     verify,
 )
 from ._files import open_stream
+from ._tables import read_arrow
 from .linear_model import (
     NotFittedError,
     PrivateLinearRegression,

@@ -9,7 +9,7 @@ def open_stream(path, columns):
     """(stream, rows): these columns (none: all) of a .parquet, .arrow, .feather or .ipc file.
 
     Reads no row; row groups are read as the stream is. Without columns the names are asked for: a
-    stream without rows. What it raises is one line that begins with the path.
+    stream of no rows. What it raises is one line that begins with the path.
     """
     if not os.path.exists(path):
         raise ValueError(f"{path}: no such file; check the path")
@@ -26,6 +26,10 @@ def open_stream(path, columns):
         if not columns:
             return pyarrow.RecordBatchReader.from_batches(data.schema, []), 0
         wanted = [name for name in data.schema.names if name in columns]
+        listed = _listed_text(data, wanted) if is_parquet else []
+        if listed:
+            data = pyarrow.dataset.dataset(path, format=_parquet(listed))
+        # A row group ahead of the one that is read.
         scanner = data.scanner(columns=wanted, use_threads=True, batch_readahead=1)
         return scanner.to_reader(), data.count_rows()
     except (pyarrow.ArrowException, OSError) as error:
@@ -33,11 +37,40 @@ def open_stream(path, columns):
         raise ValueError(f"{path}: cannot be read: {line}") from None
 
 
-def _parquet():
-    """Row groups decoded through small buffers: half the memory, which is not touched anew."""
-    from pyarrow.dataset import ParquetFileFormat, ParquetFragmentScanOptions
+def _parquet(listed=()):
+    """Through buffers in place of whole chunks: half the memory, and less that is touched anew.
 
-    options = ParquetFragmentScanOptions(
-        pre_buffer=False, use_buffered_stream=True, buffer_size=_READ_BYTES
+    listed: columns that come as a dictionary and indices, as they lie in the file
+    """
+    from pyarrow.dataset import ParquetFileFormat, ParquetFragmentScanOptions, ParquetReadOptions
+
+    return ParquetFileFormat(
+        read_options=ParquetReadOptions(dictionary_columns=list(listed)),
+        default_fragment_scan_options=ParquetFragmentScanOptions(
+            pre_buffer=False, use_buffered_stream=True, buffer_size=_READ_BYTES
+        ),
     )
-    return ParquetFileFormat(default_fragment_scan_options=options)
+
+
+def _listed_text(data, columns):
+    """Those of text of which the first file's first row group holds few values: others would take
+    longer as a dictionary."""
+    import pyarrow.types as types
+
+    texts = {
+        name for name in columns if types.is_string(kind := data.schema.field(name).type)
+        or types.is_large_string(kind) or types.is_string_view(kind)
+    }
+    if not texts:
+        return []
+    metadata = next(iter(data.get_fragments())).metadata
+    if metadata.num_row_groups == 0:
+        return []
+    chunks = metadata.row_group(0)
+    few = []
+    for k in range(chunks.num_columns):
+        chunk = chunks.column(k)
+        # Indices have at most 20 bits; text in full a length of 32 before it.
+        if chunk.path_in_schema in texts and chunk.total_uncompressed_size < 4 * chunks.num_rows:
+            few.append(chunk.path_in_schema)
+    return few

@@ -183,6 +183,73 @@ def _text_column(cells, column, point, nan_is_missing):
     return pyarrow.array([text(cell) for cell in cells], pyarrow.large_string())
 
 
+def read_arrow(
+    table,
+    schema,
+    *,
+    labels=None,
+    labels_optional=False,
+    ignore_extra_columns=False,
+    n_jobs=None,
+    progress=None,
+):
+    """Anything with __arrow_c_stream__: pandas, polars, pyarrow (readers too), DuckDB -> `Dataset`.
+
+    The index of a pandas frame is no column, and its columns of objects are read cell by cell.
+    labels [n] float32, -1 or +1, take the place of the label's column. progress(bytes done, 0).
+    """
+    if _is_pandas(table) and hasattr(table, "columns"):
+        table = _pandas_table(table, schema)
+    return _core.read_arrow(
+        table,
+        schema,
+        labels=labels,
+        labels_optional=labels_optional,
+        ignore_extra_columns=ignore_extra_columns,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+
+
+def _pandas_table(frame, schema):
+    """A table of pyarrow, where pandas would let the cells of an object column choose its type."""
+    import pyarrow
+
+    facts = SchemaFacts(schema)
+    arrays, names = [], [str(name) for name in frame.columns]
+    for j, name in enumerate(names):
+        cells = _named_pandas_cells(name, frame.iloc[:, j])
+        if isinstance(cells, np.ndarray):
+            column = facts.columns.get(name)
+            if name == facts.label:
+                cells = _label_texts(cells, facts)
+            elif column is None or column["type"] == "ignore":
+                cells = pyarrow.nulls(len(cells))  # refused by its name, or not looked at
+            else:
+                cells = _text_column(cells, column, facts.decimal, True)
+        arrays.append(cells)
+    return pyarrow.Table.from_arrays(arrays, names)
+
+
+def _label_texts(cells, facts):
+    """Labels of any type as text; a number is the class that is this number."""
+    classes = [name for name in (facts.positive, facts.negative) if name is not None]
+    numbered = {}
+    for name in classes:
+        try:
+            numbered[_number(name)] = name
+        except (ValueError, OverflowError):
+            pass
+
+    def named(cell):
+        is_number = isinstance(cell, numbers.Real) and not isinstance(cell, (bool, np.bool_))
+        return numbered.get(cell, cell) if is_number else cell
+
+    named_cells = np.empty(len(cells), dtype=object)
+    named_cells[:] = [named(cell) for cell in cells]
+    return _text_column(named_cells, {"type": "category", "levels": classes}, ".", True)
+
+
 def _is_none(cell):
     return cell is None or type(cell).__name__ in ("NAType", "NaTType")
 
@@ -258,14 +325,20 @@ def _read_pandas(X, has_missing):
     cells = []  # the index is no column
     for j in range(width):
         column = X.iloc[:, j]
-        try:
-            cells.append(_pandas_cells(column))
-        except (pyarrow.ArrowException, ValueError, TypeError, OverflowError) as error:
-            raise ValueError(
-                f"X: column {X.columns[j]!r}: {_one_line(error)}; give every column one type "
-                "(private: this line may quote the table)"
-            ) from None
+        cells.append(_named_pandas_cells(X.columns[j], column))
     return Table(_Cells(cells, True), columns, width)
+
+
+def _named_pandas_cells(name, column):
+    import pyarrow
+
+    try:
+        return _pandas_cells(column)
+    except (pyarrow.ArrowException, ValueError, TypeError, OverflowError) as error:
+        raise ValueError(
+            f"X: column {name!r}: {_one_line(error)}; give every column one type "
+            "(private: this line may quote the table)"
+        ) from None
 
 
 def _pandas_cells(column):
@@ -273,6 +346,8 @@ def _pandas_cells(column):
 
     if column.dtype == object:
         return column.to_numpy()
+    if getattr(column.dtype, "storage", "") == "python":  # text that may be no UTF-8
+        return column.to_numpy(dtype=object)
     if getattr(column.dtype, "name", "") == "category" and column.dtype.categories.dtype == object:
         return column.astype(object).to_numpy()  # which categories there are follows from the rows
     return pyarrow.array(column, from_pandas=True)
@@ -493,7 +568,7 @@ class SchemaFacts:
         )
         self.positive = toml.get("positive")
         self.negative = toml.get("negative")
-        self.label = toml["label"]
+        self.label = toml.get("label")
         self.middle = toml.get("invalid", "refuse") == "middle"
         # A third label: refused, or the negative class.
         self.refuses_unlisted = (

@@ -293,6 +293,23 @@ TEST(AuditPair, AddRemoveTakesARowAway) {
   }
 }
 
+// Whitened takes amounts and counts: the pair comes about as near as of classes.
+TEST(AuditPair, WhitenedOfAmountsAndCounts) {
+  for (const char* const loss : {"huber", "pseudo-huber", "poisson"}) {
+    AuditCase at = case_of_loss(loss, "whitened");
+    const AuditResult r = audited(at, options_of("whitened"));
+    EXPECT_FALSE(r.refuted) << loss;
+    // Labels of 0 and 1 at a mean of a tenth: slopes 1 apart, not 2.
+    const bool counts = loss == std::string_view("poisson");
+    if (!support::sanitized) {
+      EXPECT_GT(r.reach(), counts ? 0.2 : 0.5) << loss;
+    }
+    if (counts) continue;
+    settings_of<Whitened>(at).query_mu *= 2;
+    expect_refuted(at, "whitened");
+  }
+}
+
 TEST(AuditPair, RowsOfZerosChangeNoBit) {
   const AuditCase at = case_of("path");
   ASSERT_TRUE(at.zeros_left_out);

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <random>
 
 #include "gibbsite/data/schema_file.hpp"
@@ -167,6 +170,99 @@ TEST_F(Array, ReadingCanBeStopped) {
   EXPECT_THROW((void)read_array(c_order(x, 400'000, cols), labels(400'000), schema(),
                                 {.progress = [](std::uint64_t, std::uint64_t) { return false; }}),
                Interrupted);
+}
+
+// ---- Memory that is read by copies
+// ----------------------------------------------------------------------------------------------
+
+/// Lends [first, last) and refuses every other byte.
+class Watched final : public RemoteMemory {
+ public:
+  Watched(const void* first, std::size_t bytes)
+      : first_(static_cast<const std::byte*>(first)), last_(first_ + bytes) {}
+  void copy(std::byte* out, const std::byte* at, std::size_t pitch, std::size_t width,
+            std::size_t height) override {
+    ASSERT_GE(pitch, width);
+    ASSERT_GT(height, 0U);
+    ASSERT_GE(at, first_);
+    ASSERT_LE(at + (height - 1) * pitch + width, last_);
+    for (std::size_t i = 0; i < height; ++i) std::memcpy(out + i * width, at + i * pitch, width);
+    most = std::max(most, width * height);
+    ++calls;
+  }
+  std::size_t most = 0, calls = 0;
+
+ private:
+  const std::byte *first_, *last_;
+};
+
+TEST_F(Array, CopiesAreReadAsTheArrayItself) {
+  for (const std::size_t rows : {1U, 7U, 1023U, 1025U, 120'000U}) {
+    std::vector<float> x = numbers<float>(rows * 30, false);  // room for every stride below
+    const std::vector<double> y = labels(rows);
+    const auto n = static_cast<std::ptrdiff_t>(rows), k = static_cast<std::ptrdiff_t>(cols);
+    const std::vector<std::array<std::ptrdiff_t, 3>> ways = {// first, row stride, column stride
+                                                             {0, k, 1},
+                                                             {3, 2 * k, 1},
+                                                             {1, 2 * k, 2},
+                                                             {0, 1, n},
+                                                             {0, 1, 2 * n},
+                                                             {n * k - 1, -k, -1},
+                                                             {(n - 1) * k, -k, 1},
+                                                             {k * n - 1, -1, -n},
+                                                             {0, 29, 7},
+                                                             {0, 6, 6 * n},
+                                                             {0, 1, 1},
+                                                             {0, 0, 1},
+                                                             {0, 1, 0},
+                                                             {0, 0, 0},
+                                                             {0, 0, -0},
+                                                             {(n - 1) * 29, -29, 7}};
+    for (const auto& [first, row, col] : ways) {
+      SCOPED_TRACE(fmt::format("{} rows, {} {} {}", rows, first, row, col));
+      constexpr std::ptrdiff_t size = sizeof(float);
+      const ArrayView view{x.data() + first, ArrayView::Type::float32, rows, cols, row * size,
+                           col * size};
+      Watched memory(x.data(), x.size() * sizeof(float));
+      expect_same(read_array(view, memory, y, schema()), read_array(view, y, schema()));
+      EXPECT_LE(memory.most, std::size_t{5} << 21);
+    }
+  }
+}
+
+TEST_F(Array, OtherTypesAreReadAsDoubles) {
+  using Type = ArrayView::Type;
+  const auto same = [&]<class T>(Type type, std::vector<T> values, std::vector<double> expected) {
+    for (std::size_t i = values.size(); i < 1500 * cols; ++i) {
+      values.push_back(values[i % 5]);
+      expected.push_back(expected[i % 5]);
+    }
+    ArrayView view = c_order(expected, 1500, cols);
+    const std::vector<double> y = labels(1500);
+    const Dataset wanted = read_array(view, y, schema());
+    constexpr auto size = static_cast<std::ptrdiff_t>(sizeof(T));
+    view = {values.data(), type, 1500, cols, static_cast<std::ptrdiff_t>(cols) * size, size};
+    expect_same(read_array(view, y, schema()), wanted);
+    Watched memory(values.data(), values.size() * sizeof(T));
+    expect_same(read_array(view, memory, y, schema()), wanted);
+    view.cols = 1;
+    const std::vector<double> column = read_column(view, memory);
+    ASSERT_EQ(column.size(), 1500U);
+    for (std::size_t i = 0; i < column.size(); ++i) ASSERT_EQ(column[i], expected[i * cols]);
+  };
+  same(Type::int8, std::vector<std::int8_t>{0, 1, -1, -128, 127}, {0, 1, -1, -128, 127});
+  same(Type::int16, std::vector<std::int16_t>{0, 1, -1, -300, 300}, {0, 1, -1, -300, 300});
+  same(Type::int32, std::vector<std::int32_t>{0, 1, -1, -70000, 9}, {0, 1, -1, -70000, 9});
+  same(Type::int64, std::vector<std::int64_t>{0, 1, -1, 9007199254740993, 9},
+       {0, 1, -1, 9007199254740992.0, 9});
+  same(Type::uint8, std::vector<std::uint8_t>{0, 1, 255, 128, 2}, {0, 1, 255, 128, 2});
+  same(Type::uint16, std::vector<std::uint16_t>{0, 1, 65535, 2, 3}, {0, 1, 65535, 2, 3});
+  same(Type::uint32, std::vector<std::uint32_t>{0, 1, 4294967295, 2, 3}, {0, 1, 4294967295, 2, 3});
+  same(Type::uint64, std::vector<std::uint64_t>{0, 1, 18446744073709551615U, 2, 3},
+       {0, 1, 18446744073709551616.0, 2, 3});
+  same(Type::boolean, std::vector<unsigned char>{0, 1, 2, 0, 1}, {0, 1, 1, 0, 1});
+  same(Type::float16, std::vector<std::uint16_t>{0x3c00, 0xbc00, 0x3800, 0, 0x0001},
+       {1, -1, 0.5, 0, 0x1p-24});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -557,9 +558,99 @@ TEST_F(Arrow, MixedTablesAreThoseOfTheCsvFile) {
     }
     const Dataset file = read_csv(write("t.csv", csv), schema);
     ArrowTable table(std::move(batches));
-    expect_same(read(table, schema), file);
+    for (const std::size_t threads : {1U, 2U, 5U})
+      expect_same(read(table, schema, {.threads = threads}), file);
     EXPECT_GT(file.counts.missing_cells, 100U);
     EXPECT_GT(file.counts.other_cells, 100U);
+  }
+}
+
+// Rows in pieces, dense and sparse, of every way that a number may lie: nulls, cells that are none,
+// floats beside doubles and integers; and the row that is refused.
+TEST_F(Arrow, PiecesOfMixedTablesAreThoseOfTheCsvFile) {
+  constexpr std::size_t rows = 9000;
+  for (const bool sparse : {false, true}) {
+    std::string levels;
+    for (int k = 0; k < (sparse ? 60 : 3); ++k) levels += fmt::format("'t{}', ", k);
+    const std::string columns = fmt::format(
+        "a = {{type = 'number', range = [0, 5]}}\nb = {{type = 'number', range = [0, 5]}}\n"
+        "town = {{type = 'category', levels = [{}]}}\nc = {{type = 'number', range = [0, 3]}}\n"
+        "d = {{type = 'number', range = [-2, 0], missing = '-1'}}\n"
+        "e = {{type = 'number', range = [0, 9]}}\nf = {{type = 'number', range = [0, 9]}}\n"
+        "g = {{type = 'number', range = [0, 9]}}\n",
+        levels);
+    for (const char* more : {"invalid = 'middle'", "invalid = 'middle'\nrow_norm = 1.1",
+                             "invalid = 'middle'\nmissing = '?'\nintercept = false"}) {
+      const Schema schema = schema_of(columns, more);
+      const bool missing = std::string_view(more).find("missing") != std::string_view::npos;
+      std::mt19937_64 random(sparse ? 5 : 6);
+      Maybe<float> a, b;
+      Maybe<double> c, d, e, f;
+      Maybe<std::int64_t> g;
+      Texts town, y;
+      std::string csv = "a,b,c,d,e,f,g,town,y\n";
+      for (std::size_t i = 0; i < rows; ++i) {
+        const auto drawn = [&](int most) {  // mostly 0 where rows are to be sparse
+          return sparse && random() % 8 != 0 ? 0.0 : static_cast<double>(random() % 16) * most / 8;
+        };
+        a.emplace_back(static_cast<float>(drawn(5)));
+        b.emplace_back(random() % 500 == 0 ? INFINITY : static_cast<float>(drawn(5)));
+        c.emplace_back(drawn(3));
+        d.emplace_back(-drawn(2));
+        e.emplace_back(drawn(9));
+        f.emplace_back(random() % 900 == 0 ? NAN : drawn(9));
+        g.emplace_back(static_cast<std::int64_t>(drawn(9)));
+        if (random() % 20 == 0) e.back().reset();
+        if (i % 2000 > 1500) g.back().reset();
+        town.emplace_back(fmt::format("t{}", random() % (sparse ? 61 : 4)));
+        if (random() % 30 == 0) town.back().reset();
+        y.emplace_back(random() % 2 == 0 ? "yes" : "no");
+        const std::string null = missing ? "?" : "";
+        csv += fmt::format("{},{},{},{},{},{},{},{},{}\n", number_text(static_cast<double>(*a.back())),
+                           number_text(static_cast<double>(*b.back())), number_text(*c.back()),
+                           number_text(*d.back()), e.back() ? number_text(*e.back()) : null,
+                           number_text(*f.back()), g.back() ? std::to_string(*g.back()) : null,
+                           town.back() ? *town.back() : null, *y.back());
+      }
+      const Dataset file = read_csv(write("t.csv", csv), schema);
+      EXPECT_EQ(file.view().is_sparse(), sparse);
+      EXPECT_GT(file.counts.invalid_cells, 50U);
+      EXPECT_GT(file.counts.clamped_cells, 1000U);
+      Batch whole = {arrow_numbers("a", "f", a), arrow_numbers("b", "f", b),
+                     arrow_numbers("c", "g", c), arrow_numbers("d", "g", d),
+                     arrow_numbers("e", "g", e), arrow_numbers("f", "g", f),
+                     arrow_numbers("g", "l", g), arrow_text("town", "u", town),
+                     arrow_text("y", "u", y)};
+      std::vector<Batch> parts;
+      std::int64_t first = 0;
+      for (const std::int64_t some : {1023, 1, 3001, 17, 4958}) {
+        Batch& part = parts.emplace_back();
+        for (const ArrowColumn& column : whole) part.push_back(column.slice(first, some));
+        first += some;
+      }
+      ArrowTable table(parts);
+      for (const std::size_t threads : {1U, 2U, 5U})
+        expect_same(read(table, schema, {.threads = threads}), file);
+    }
+    // The first row that is refused, in whichever column, behind whole pieces.
+    const Schema strict = schema_of(columns);
+    const auto refused = [&](std::size_t row, std::size_t null, const std::string& what) {
+      Maybe<double> zero(rows, 0.0), e = zero;
+      Texts town(rows, "t1");
+      town[row] = "elsewhere";
+      if (null < rows) e[null].reset();
+      Batch batch;
+      for (const char* name : {"a", "b", "c", "d", "f", "g"})
+        batch.push_back(arrow_numbers(name, "g", zero));
+      batch.push_back(arrow_numbers("e", "g", e));
+      batch.push_back(arrow_text("town", "u", town));
+      batch.push_back(labels_of(rows));
+      for (const std::size_t threads : {1U, 5U})
+        expect_error(batch, strict, {what}, {.threads = threads});
+    };
+    refused(8000, rows, "table: row 8001: column 'town'");
+    refused(8000, 7999, "table: row 8000: column 'e': the cell is empty");
+    refused(3000, 3001, "table: row 3001: column 'town'");
   }
 }
 
@@ -827,10 +918,128 @@ TEST_F(Arrow, StreamsThatBreakTheInterfaceAreRefused) {
     table.spoil_schema = schemas[k];
     expect_bad_input([&] { (void)read(table, schema); }, {"table: the stream is malformed: "});
   }
+  const std::vector<std::pair<std::string, Spoil>> named = {
+      {"column 'a': a count of nulls", [](ArrowArray& t) { t.children[0]->null_count = 0; }},
+      {"column 'a': a count of nulls", [](ArrowArray& t) { t.children[0]->null_count = 2; }},
+      {"column 'a': columns within",
+       [](ArrowArray& t) { t.children[0]->n_children = 1, t.children[0]->children = t.children; }},
+      {"column 'a': a dictionary that its type has not",
+       [](ArrowArray& t) { t.children[0]->dictionary = t.children[1]; }},
+      {"column 'a': the array was released",
+       [](ArrowArray& t) { t.children[0]->release(t.children[0]); }},
+      {"column 'd': columns within",
+       [](ArrowArray& t) {
+         t.children[3]->dictionary->n_children = 1;
+         t.children[3]->dictionary->children = t.children;
+       }},
+      {"column 'b': offsets of text are not in order",
+       [](ArrowArray& t) {
+         static const std::int32_t far[] = {0, 2'000'000'000, 3};
+         t.children[1]->buffers[1] = far;
+       }},
+      {"column 'd': an index outside",
+       [](ArrowArray& t) {
+         static const std::int32_t far[] = {0, 2'000'000'000};
+         t.children[3]->buffers[1] = far;
+       }},
+      {"a batch that is no struct", [](ArrowArray& t) { t.n_buffers = 2; }},
+      {"a batch that is no struct", [](ArrowArray& t) { t.dictionary = t.children[0]; }},
+      {"a count of nulls",
+       [](ArrowArray& t) {
+         static const unsigned char bits[] = {1};
+         t.buffers[0] = bits;
+       }},
+  };
+  Batch with_null = batch;
+  with_null[0] = arrow_numbers<double>("a", "g", {1.0, std::nullopt});
+  const Schema middle = schema_of(
+      "a = {type = 'number', range = [0, 9]}\nb = {type = 'category', levels = ['x'], other = "
+      "true}\n"
+      "c = {type = 'category', levels = ['x'], other = true}\n"
+      "d = {type = 'category', levels = ['x'], other = true}",
+      "invalid = 'middle'");
+  EXPECT_EQ(read(with_null, middle).rows(), 2U);
+  for (const auto& [what, spoil] : named) {
+    SCOPED_TRACE(what);
+    ArrowTable table({with_null});
+    table.spoil_array = spoil;
+    expect_bad_input([&] { (void)read(table, middle); },
+                     {"table: the stream is malformed: " + what});
+  }
+  ArrowTable no_type({batch});
+  no_type.spoil_schema = [](ArrowSchema& t) { t.children[0]->format = "d:1"; };
+  expect_bad_input([&] { (void)read(no_type, schema); }, {"malformed: column 'a': a decimal type"});
   ArrowTable nameless({batch});
   nameless.spoil_schema = [](ArrowSchema& t) { t.children[0]->name = nullptr; };
   expect_bad_input([&] { (void)read(nameless, schema); },
                    {"table: column '' is not in the schema"});
+}
+
+// What get_schema and get_next leave behind with an error is not theirs to give.
+TEST_F(Arrow, NothingIsReleasedThatWasNotHandedOver) {
+  for (const bool in_schema : {true, false}) {
+    ArrowTable table({{arrow_numbers<double>("a", "g", {1.0}), labels_of(1)}});
+    static int released = 0, stale = 0;
+    released = stale = 0;
+    ArrowArrayStream inner = table.stream();
+    ArrowArrayStream stream{};
+    stream.private_data = &inner;
+    stream.release = [](ArrowArrayStream* self) {
+      ++released;
+      auto* const held = static_cast<ArrowArrayStream*>(self->private_data);
+      held->release(held);
+      self->release = nullptr;
+    };
+    stream.get_schema = [](ArrowArrayStream* self, ArrowSchema* out) {
+      auto* const held = static_cast<ArrowArrayStream*>(self->private_data);
+      return held->get_schema(held, out);
+    };
+    if (in_schema) {
+      stream.get_schema = [](ArrowArrayStream*, ArrowSchema* out) {
+        out->release = [](ArrowSchema*) { ++stale; };
+        return -7;
+      };
+    }
+    stream.get_next = [](ArrowArrayStream*, ArrowArray* out) {
+      out->release = [](ArrowArray*) { ++stale; };
+      return EIO;
+    };
+    expect_bad_input([&] { (void)read_arrow(stream, number); },
+                     {"table: cannot be read: ", in_schema ? "error" : "Input/output error"});
+    EXPECT_EQ(released, 1);
+    EXPECT_EQ(stale, 0);
+    EXPECT_EQ(table.lent(), 0);
+  }
+  ArrowTable table({{arrow_numbers<double>("a", "g", {1.0}), labels_of(1)}});
+  ArrowArrayStream stream = table.stream();
+  stream.get_next = nullptr;
+  expect_bad_input([&] { (void)read_arrow(stream, number); }, {"table: the stream was consumed"});
+  EXPECT_EQ(table.lent(), 0);
+}
+
+// However few rows a batch has: a producer may be slow.
+TEST_F(Arrow, ReadingCanBeStoppedAfterEachBatch) {
+  const Batch one{arrow_numbers<double>("a", "g", {1.0}), labels_of(1)};
+  ArrowTable table(std::vector<Batch>(50, one));
+  int calls = 0;
+  EXPECT_THROW((void)read(table, number,
+                          {.progress = [&](std::uint64_t, std::uint64_t) { return ++calls < 3; }}),
+               Interrupted);
+  EXPECT_EQ(calls, 3);
+}
+
+// Its values are then looked up row by row: batches of few rows would pay for all of it each.
+TEST_F(Arrow, DictionariesMayBeLongerThanTheirBatches) {
+  Texts words;
+  for (int k = 0; k < 5000; ++k) words.emplace_back(fmt::format("w{}", k));
+  words[4999].reset();
+  const Schema levels =
+      schema_of("a = {type = 'category', levels = ['w0', 'w4998'], other = true, missing = ''}");
+  const ArrowColumn column = arrow_dictionary<std::int16_t>(
+      "a", "s", {0, 4998, 17, 4999, std::nullopt, 4998}, arrow_text("", "U", words));
+  expect_cells(column, {"w0", "w4998", "w17", "", "", "w4998"}, levels);
+  const Schema strict = schema_of("a = {type = 'category', levels = ['w0']}");
+  expect_error({column, labels_of(6)}, strict, {"table: row 2: column 'a': level 'w4998'"});
 }
 
 // ---- Files

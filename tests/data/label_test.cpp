@@ -131,8 +131,11 @@ TEST_F(NumberLabels, BesideAnArrayAreItsNumbers) {
   const Dataset data = read({22.5, 0.1, 99, -5}, amounts);
   EXPECT_THAT(data.y, ElementsAre(1, static_cast<float>((0.1 - 20) / 2.5), 10, -10));
   EXPECT_EQ(data.counts.clamped_labels, 1U);
-  expect_bad_input([&] { read({1, 2, 2.5, 3}, counts); },
-                   {"row 3: label '2.5' is not a whole number from 0 up"});
+  expect_bad_input(
+      [&] {
+        read({1, 2, 2.5, 3}, counts);
+      },
+      {"row 3: label '2.5' is not a whole number from 0 up"});
   expect_bad_input([&] { read({1, NAN, 2, 3}, counts); }, {"row 2: the label is missing"});
 }
 

@@ -312,6 +312,62 @@ TEST_F(Whitened, ARowOfZerosIsNotHeld) {
   }
 }
 
+// Rows of every size with labels at and beyond the ends: of amounts and counts a row's slope is
+// within its cap exactly, its curvature in [0, phi], and both are those of the loss.
+TEST_F(Whitened, RowsOfAmountsAndCountsAreWithinTheirBounds) {
+  if (!any_loss_) GTEST_SKIP() << "the card takes classes alone";
+  std::size_t held = 0, free = 0;
+  for (const char* name : {"huber", "pseudo-huber", "poisson", "smoothed-hinge"}) {
+    const Loss& loss = loss_named(name);
+    const std::vector<float> labels =
+        loss.label() == LabelKind::amount  ? std::vector<float>{-1e6F, -5, -0.3F, 0, 1, 1e6F}
+        : loss.label() == LabelKind::count ? std::vector<float>{0, 0.3F, 1}
+                                           : std::vector<float>{-1, 1};
+    for (const auto& [d, k] : {Shape{1, 1}, Shape{3, 2}, Shape{8, 17}, Shape{40, 5}}) {
+      const Metric m = make_metric(d, k, Kind::full);
+      for (const auto& x : odd_rows(d)) {
+        if (std::ranges::all_of(x, [](float v) { return v == 0; })) continue;
+        const auto at = static_cast<std::size_t>(
+            std::ranges::max_element(x, {}, [](float v) { return std::fabs(v); }) - x.begin());
+        const auto largest = static_cast<double>(x[at]);
+        for (const double clip : {1e-3, 0.3, 1e30}) {
+          const double cap = cap_of(x, m, clip);
+          for (const float y : labels) {
+            const auto engine = load(Rows(x.data(), 1, d), {&y, 1}, 1, loss);
+            for (const double logit : {0.0, 0.29, -0.8, 1.0, 2.4, -40.0, 1e4}) {
+              std::vector<double> theta(d);
+              theta[at] = logit / largest;
+              const double z = theta[at] * largest;
+              const std::vector<double> out = gradient(*engine, m, clip, theta);
+              double r = 0, second = 0;
+              loss.residuals({&z, 1}, {&y, 1}, {&r, 1});
+              loss.curvatures({&z, 1}, {&y, 1}, {&second, 1});
+              const auto where = [&, d = d] {
+                return fmt::format("{}, d {}, row of {}, label {}, z {}, clip {}", name, d, largest,
+                                   y, z, clip);
+              };
+              ASSERT_TRUE(out[d] >= 0 && out[d] <= loss.curvature()) << where();
+              for (std::size_t j = 0; j < d; ++j) {  // a double of at most the cap, times a float
+                ASSERT_LE(std::fabs(out[j]), cap * std::fabs(static_cast<double>(x[j]))) << where();
+              }
+              const double slope = out[at] / largest;
+              ASSERT_NEAR(slope, std::clamp(r, -cap, cap), 1e-12) << where();
+              if (std::fabs(std::fabs(r) - cap) < 1e-12) continue;  // either side
+              const bool is_free = std::fabs(r) < cap;
+              ++(is_free ? free : held);
+              // Where f'' jumps a rounding decides.
+              if (std::fabs(std::fabs(r) - 1) < 1e-12 || r == 0) continue;
+              ASSERT_NEAR(out[d], is_free ? second : 0.0, 1e-12) << where();
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(held, 1000U);
+  EXPECT_GT(free, 1000U);
+}
+
 // A row's part of both answers has the same bits alone and first, last or anywhere in a table, by
 // however many threads, kept as numbers or as entries. The other rows have no part: their slope is
 // 1e-260, or P takes them to 0.
@@ -399,6 +455,52 @@ TEST_P(Locality, OfCapsAndSlopes) {
             }
           }
         });
+  }
+}
+
+// Other rows are zeros, their labels so far away that they have no curvature (of counts the same
+// one each).
+TEST_P(Locality, OfSlopesOfAmountsAndCounts) {
+  if (!any_loss_) GTEST_SKIP() << "the card takes classes alone";
+  const std::size_t d = GetParam(), n = d > 1000 ? 300 : 1100;
+  if (d > 200) GTEST_SKIP() << "as of classes";
+  std::mt19937 bits(13);
+  std::normal_distribution<float> normal;
+  std::vector<double> theta(d);
+  for (double& v : theta) v = static_cast<double>(normal(bits)) / std::sqrt(static_cast<double>(d));
+  std::vector<float> row(d);
+  for (float& v : row) v = normal(bits);
+  const Metric m = make_metric(d, std::min<std::size_t>(d, 20), Kind::full);
+  const auto norm = static_cast<double>(length(m, row));
+  double z = 0;
+  for (std::size_t j = 0; j < d; ++j) z += static_cast<double>(row[j]) * theta[j];
+  for (const char* name : {"huber", "pseudo-huber", "poisson"}) {
+    const Loss& loss = loss_named(name);
+    const bool counts = loss.label() == LabelKind::count;
+    const float far = counts ? 0.0F : 1e19F;
+    std::vector<float> x(n * d);
+    std::vector<float> y(n, far);
+    // Near the prediction, so that a bit of it decides whether the slope is free.
+    for (const double away : {0.1, 0.5}) {
+      const float label = counts ? 0.9F : static_cast<float>(z - away);
+      const std::vector<float> one{label};
+      const double slope =
+          counts ? std::fabs(std::exp(std::min(z - 2.302585092994046, 0.0)) - 0.9) : away;
+      for (const double clip : {1e9, 0.5 * slope * norm, slope * norm, 2 * slope * norm}) {
+        const auto alone = gradient(*load(Rows(row.data(), 1, d), one, 1, loss), m, clip, theta);
+        for (const std::size_t place : {std::size_t{0}, std::size_t{7}, n / 2, n - 1}) {
+          std::ranges::copy(row, x.begin() + static_cast<std::ptrdiff_t>(place * d));
+          y[place] = label;
+          for (const std::size_t threads : {1U, 3U}) {
+            auto out = gradient(*load(Rows(x.data(), n, d), y, threads, loss), m, clip, theta);
+            if (counts) out[d] = alone[d];
+            ASSERT_EQ(out, alone) << name << ", clip " << clip << ", place " << place;
+          }
+          std::fill_n(x.begin() + static_cast<std::ptrdiff_t>(place * d), d, 0.0F);
+          y[place] = far;
+        }
+      }
+    }
   }
 }
 

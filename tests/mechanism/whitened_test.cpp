@@ -7,7 +7,9 @@
 
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/plan.hpp"
+#include "gibbsite/model/loss.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "mechanism/whitened_losses.hpp"
 #include "tests/mechanism/problems.hpp"
 
 namespace gibbsite {
@@ -20,7 +22,8 @@ const Whitened& settings_of(const Offer& offer) { return std::get<Whitened>(offe
 
 // mu^2 of a run, question by question: the largest change of its answer, as WHITENED 1 has it, over
 // the deviation of its noise. `error` comes on top of each sensitivity, twice.
-Wide squared_mu(const Whitened& s, const Neighbors& who, double R1, double R2, double C) {
+Wide squared_mu(const Whitened& s, const Neighbors& who, double R1, double R2, double C,
+                double curvature) {
   const bool replace = who.adjacency == Adjacency::replace_one;
   const Wide k = who.rows_per_person;
   const auto part = [](const Wide& change, double deviation) {
@@ -37,7 +40,7 @@ Wide squared_mu(const Whitened& s, const Neighbors& who, double R1, double R2, d
   }
   for (std::uint64_t t = 1; static_cast<double>(t) <= s.iterations; ++t) {
     sum += part(k * gradients * Wide(C) + 2 * Wide(e), gradient_deviation_up(s, who, t, C, e));
-    sum += part(k * Wide(0.25) + 2 * Wide(e), curvature_deviation_up(s, who, 0.25, e));
+    sum += part(k * Wide(curvature) + 2 * Wide(e), curvature_deviation_up(s, who, curvature, e));
   }
   return sum;
 }
@@ -59,9 +62,11 @@ TEST(Whitened, ItsQuestionsTogetherCostWhatIsClaimed) {
           const Neighbors who{adjacency, k};
           const Analysis found = analyze(s, long_rows(1000, 5), who, 1);
           const Wide claimed = Wide(found.guarantee.mu) * Wide(found.guarantee.mu);
-          const Wide spent = squared_mu(s, who, s.first_clip, 2.9, 1.3);
-          EXPECT_TRUE(spent <= claimed) << T;
-          EXPECT_TRUE(spent >= claimed * (1 - Wide(1e-14))) << T;
+          for (const double curvature : {0.25, 1.0}) {  // of classes; of amounts and counts
+            const Wide spent = squared_mu(s, who, s.first_clip, 2.9, 1.3, curvature);
+            EXPECT_TRUE(spent <= claimed) << T;
+            EXPECT_TRUE(spent >= claimed * (1 - Wide(1e-14))) << T;
+          }
         }
       }
     }
@@ -151,6 +156,36 @@ TEST(Whitened, WhatItDoesNotDoIsSaidWhenItIsPlanned) {
           plan(long_rows(1000, 5), budget, {.mechanism = "whitened", .iterations = 100}).offer())
           .iterations,
       100);
+}
+
+Problem with_loss(const char* loss, double label_bound = 5) {
+  Problem p = long_rows(1000, 5);
+  p.label_bound = label_bound;
+  set_loss(p, loss_named(loss));
+  return p;
+}
+
+// The settings are those of classes: what differs is within the rule. Losses whose predictions
+// under a cap are not known are refused, and auto goes on to chains.
+TEST(Whitened, AmountsAndCountsAreTaken) {
+  const Budget budget{.epsilon = 1, .delta = 1e-6};
+  const Whitened of_classes = settings_of(plan(with_loss("logistic"), budget).offer());
+  for (const char* loss : {"huber", "pseudo-huber", "poisson"}) {
+    const Plan made = plan(with_loss(loss), budget);
+    ASSERT_EQ(name_of(made.offer().mechanism), "whitened") << loss;
+    const Whitened s = settings_of(made.offer());
+    EXPECT_EQ(s.clip_factor, of_classes.clip_factor);
+    EXPECT_EQ(s.iterations, of_classes.iterations);
+    EXPECT_EQ(s.query_mu, of_classes.query_mu);
+    EXPECT_FALSE(whitened_links(loss));
+  }
+  EXPECT_TRUE(whitened_links("logistic"));
+  for (const char* loss : {"smoothed-hinge", "logistic-capped"}) {
+    const Plan made = plan(with_loss(loss), budget, {.mechanism = "whitened"});
+    EXPECT_FALSE(made.offer().feasible);
+    EXPECT_THAT(made.offer().why, HasSubstr(loss));
+    EXPECT_NE(name_of(plan(with_loss(loss), budget).offer().mechanism), "whitened");
+  }
 }
 
 // A certificate may hold any settings: what they do not add up to is not promised.

@@ -11,7 +11,9 @@
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/linear_model.hpp"
+#include "gibbsite/run/fit.hpp"
 #include "run/example.hpp"
+#include "support/people.hpp"
 #include "support/repeats.hpp"
 #include "support/temp_dir.hpp"
 
@@ -508,6 +510,48 @@ TEST(Verify, RejectsAnswersWithLessNoiseThanTheirShares) {
   json path = to_json(testing::examples()[0].release);
   path["model"]["link"] = file["model"]["link"];
   EXPECT_FALSE(verify(resealed(path)).valid);
+}
+
+// Without a link gradients vouch for one another's clip.
+TEST(Verify, RejectsAnswersOfAmountsWithLessNoiseThanTheirShares) {
+  const Dataset data = support::amounts(200, 3, 5);
+  const Plan made = plan(glm("huber").constants(data.schema, 200), {.epsilon = 1, .delta = 1e-5},
+                         {.mechanism = "whitened"});
+  const auto backend = make_backend("reference");
+  const json file =
+      to_json(fit(glm("huber"), data, made, *backend, Key::from_os(), {.release_answers = true}));
+  ASSERT_TRUE(verify(file).valid);
+  const auto fails = [&](const auto& edit) {
+    json changed = file;
+    edit(changed["model"]);
+    return !verify(resealed(changed)).valid;
+  };
+  for (const std::size_t i : {0U, 1U, 2U, 3U}) {
+    EXPECT_TRUE(fails([&](json& model) {
+      json& deviation = model["answers"][i]["deviation"];
+      deviation = 0.99 * deviation.get<double>();
+    })) << i;
+    EXPECT_TRUE(fails([&](json& model) { model["answers"].erase(i); })) << i;
+  }
+  const bool twice = file["model"]["answers"][1]["question"] == "moments";
+  for (const std::size_t i : {twice ? 2U : 1U, twice ? 4U : 3U}) {
+    EXPECT_TRUE(fails([&](json& model) {
+      json& clip = model["answers"][i]["clip"];
+      clip = 0.5 * clip.get<double>();
+    })) << i;
+  }
+  EXPECT_TRUE(fails([&](json& model) {  // of all: above what the settings allow
+    for (json& answer : model["answers"]) {
+      if (answer["question"] != "gradient") continue;
+      answer["clip"] = 1e3;
+      answer["deviation"] = 1e9;
+    }
+  }));
+  // A link belongs to classes.
+  EXPECT_TRUE(fails([&](json& model) {
+    model["link"] = to_json(testing::examples()[11].release)["model"]["link"];
+  }));
+  EXPECT_FALSE(fails([](json& model) { model.erase("answers"); })) << "they may be kept back";
 }
 
 // An infeasible combination of kinds: a draw that started from the data passed off as a path.

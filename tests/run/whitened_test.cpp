@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <random>
 
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
@@ -23,8 +24,8 @@ using support::Question;
 using testing::TempDir;
 
 Plan plan_of(const Dataset& data, const Budget& budget, std::optional<double> iterations = {},
-             std::uint64_t cap = 0) {
-  return plan(logistic_regression().constants(data.schema, cap > 0 ? cap : data.rows()), budget,
+             std::uint64_t cap = 0, const char* loss = "logistic") {
+  return plan(glm(loss).constants(data.schema, cap > 0 ? cap : data.rows()), budget,
               {.mechanism = "whitened", .iterations = iterations});
 }
 
@@ -33,7 +34,7 @@ Release fit_seeded(const Dataset& data, const Plan& made, std::uint64_t seed,
   FitOptions options;
   options.release_answers = true;
   const auto maker = support::make_test_backend(backend);
-  return fit(logistic_regression(), data, made, *maker, Key::from_seed(seed), options);
+  return fit(glm(made.problem.loss), data, made, *maker, Key::from_seed(seed), options);
 }
 
 void set_row(Dataset& data, std::size_t i, std::span<const float> row, float label) {
@@ -43,10 +44,11 @@ void set_row(Dataset& data, std::size_t i, std::span<const float> row, float lab
 
 // sum over a run's questions of ||change of the answer||^2/sigma^2 when the row becomes another:
 // the squared mu that this pair of tables is told apart with, if all answers are seen.
-double squared_mu_of(const Dataset& data, const Dataset& other, std::span<const Question> asked) {
+double squared_mu_of(const Dataset& data, const Dataset& other, std::span<const Question> asked,
+                     std::string_view loss = "logistic") {
   const auto backend = support::make_test_backend("cpu");
-  const auto here = backend->load(data.view(), data.y, loss_named("logistic"));
-  const auto there = backend->load(other.view(), other.y, loss_named("logistic"));
+  const auto here = backend->load(data.view(), data.y, loss_named(loss));
+  const auto there = backend->load(other.view(), other.y, loss_named(loss));
   double sum = 0;
   for (const Question& q : asked) {
     sum += support::squared_distance(support::exact_answer(*here, q),
@@ -170,6 +172,170 @@ TEST(WhitenedRun, EveryQuestionCostsItsShareForItsWorstPair) {
   }
 }
 
+struct OfLoss {
+  const char* loss;
+  Dataset data;
+  std::vector<float> labels;  // extremes, and some between
+};
+std::vector<OfLoss> other_losses(std::size_t rows, std::size_t numbers, std::uint64_t seed) {
+  const Dataset a = support::amounts(rows, numbers, seed), c = support::counts(rows, numbers, seed);
+  return {{"huber", a, {-5, -1, 0, 0.5F, 5}},
+          {"pseudo-huber", a, {-5, -1, 0, 0.5F, 5}},
+          {"poisson", c, {0, 0.1F, 0.5F, 1}}};
+}
+
+// The same of losses whose slope has either sign: no row with any label is further than mu from any
+// other, and a row far over the prediction against one far below it comes near.
+TEST(WhitenedRun, NoNeighborIsFurtherAwayWithAmountsAndCounts) {
+  int pairs = 0;
+  for (const OfLoss& of : other_losses(200, 3, 7)) {
+    double closest = 0;
+    for (const bool add_remove : {false, true}) {
+      const Dataset& data = of.data;
+      Budget budget{.epsilon = 1, .delta = 1e-5};
+      if (add_remove) budget.adjacency = Adjacency::add_remove;
+      const Plan made = plan_of(data, budget, {}, add_remove ? 300 : 0, of.loss);
+      const double mu = made.offer().guarantee.mu;
+      const auto asked = asked_in(fit_seeded(data, made, 2), made, data);
+      const std::size_t d = data.features();
+      std::mt19937 random(3);
+      std::uniform_real_distribution<float> uniform(0, 1);
+      std::vector<std::vector<float>> rows{std::vector<float>(d, 0), std::vector<float>(d, 1)};
+      for (int i = 0; i < 4; ++i) {
+        rows.emplace_back(d);
+        for (float& v : rows.back()) v = i % 2 == 0 ? uniform(random) : std::round(uniform(random));
+      }
+      for (auto& row : rows) row[d - 1] = 1;
+      for (std::size_t a = 0; a < rows.size(); ++a) {
+        for (std::size_t b = add_remove ? rows.size() - 1 : a; b < rows.size(); ++b) {
+          for (const float y : of.labels) {
+            for (const float other : of.labels) {
+              if (add_remove && other != of.labels[0]) continue;
+              Dataset here = data, there = data;
+              set_row(here, 17, rows[a], y);
+              if (add_remove) {
+                const auto at = static_cast<std::ptrdiff_t>(17 * d);
+                there.x.erase(there.x.begin() + at,
+                              there.x.begin() + at + static_cast<std::ptrdiff_t>(d));
+                there.y.erase(there.y.begin() + 17);
+              } else {
+                set_row(there, 17, rows[b], other);
+              }
+              const double apart = std::sqrt(squared_mu_of(here, there, asked, of.loss));
+              EXPECT_LE(apart, mu * (1 + 1e-9)) << of.loss << " " << y << " " << other;
+              closest = std::max(closest, apart / mu);
+              ++pairs;
+            }
+          }
+        }
+      }
+    }
+    // Of counts no slope has both ends: f' is from -1 to the mean predicted.
+    EXPECT_GT(closest, of.loss == std::string("poisson") ? 0.4 : 0.7) << of.loss;
+  }
+  EXPECT_GT(pairs, 1000);
+}
+
+// Curvatures go up to 1 here, not 1/4: a row with all of it against one with none costs its share.
+TEST(WhitenedRun, CurvaturesOfAmountsCostTheirShare) {
+  const Dataset data = support::amounts(200, 2, 3);
+  const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5}, 3, 0, "huber");
+  const auto& s = std::get<Whitened>(made.offer().mechanism);
+  const auto asked = asked_in(fit_seeded(data, made, 5), made, data);
+  const double left = 1 - s.first_moment_share - s.second_moment_share;
+  const double share = left * s.curvature_share / 3 * s.query_mu * s.query_mu;
+  const auto backend = support::make_test_backend("cpu");
+  int gradients = 0;
+  for (const Question& q : asked) {
+    if (q.moments) continue;
+    const auto curvature = [&](float y) {
+      Dataset table = data;
+      set_row(table, 4, std::vector<float>(3, 0), y);  // z = 0
+      const auto engine = backend->load(table.view(), table.y, loss_named("huber"));
+      return support::exact_answer(*engine, q).back();
+    };
+    const double part = std::pow(curvature(0) - curvature(5), 2);
+    EXPECT_LE(part, share * (1 + 1e-9));
+    EXPECT_GE(part, share * (1 - 1e-3)) << "the noise is more than is needed";
+    ++gradients;
+  }
+  EXPECT_EQ(gradients, 3);
+}
+
+// Where no label is held and there is next to no noise, one gradient gives the least squares.
+TEST(WhitenedRun, TheFirstStepIsARidgeSolution) {
+  Dataset data = support::amounts(3000, 3, 5, 0.05);
+  for (float& y : data.y) y = (y - 0.5F) / 8;  // within 1/4: below every cap
+  const auto d = static_cast<Eigen::Index>(data.features()), n = Eigen::Index{3000};
+  Eigen::MatrixXd x(n, d);
+  Eigen::VectorXd y(n);
+  for (Eigen::Index i = 0; i < n; ++i) {
+    for (Eigen::Index j = 0; j < d; ++j) x(i, j) = data.x[static_cast<std::size_t>(i * d + j)];
+    y[i] = data.y[static_cast<std::size_t>(i)];
+  }
+  const Eigen::VectorXd exact = (x.transpose() * x).ldlt().solve(x.transpose() * y);
+  for (const char* loss : {"huber", "pseudo-huber"}) {
+    const Plan made = plan_of(data, {.epsilon = 5000, .delta = 1e-3}, 1, 0, loss);
+    const auto found = fit_seeded(data, made, 1).model().draws[0];
+    const double near = loss == std::string("huber") ? 0.01 : 0.05;
+    for (Eigen::Index j = 0; j < d; ++j) {
+      EXPECT_NEAR(found[static_cast<std::size_t>(j)], exact[j], near * exact.norm()) << loss << j;
+    }
+  }
+}
+
+// With next to no noise the mean loss comes to that of the minimum, from labels at one end too.
+TEST(WhitenedRun, ComesToTheMinimumOfAmountsAndCounts) {
+  for (OfLoss& of : other_losses(4000, 3, 11)) {
+    for (const bool at_one_end : {false, true}) {
+      if (at_one_end && of.data.schema.label_kind != LabelKind::amount) continue;
+      Dataset data = of.data;
+      for (float& y : data.y) y = at_one_end ? std::max(y - 4, -5.0F) : y;
+      const Plan made = plan_of(data, {.epsilon = 200, .delta = 1e-5}, {}, 0, of.loss);
+      const auto theta = fit_seeded(data, made, 1).model().draws[0];
+      const auto engine =
+          support::make_test_backend("reference")->load(data.view(), data.y, loss_named(of.loss));
+      const auto d = static_cast<Eigen::Index>(data.features());
+      Eigen::VectorXd best = Eigen::VectorXd::Zero(d), slope(d);
+      const auto mean = [&](const Eigen::VectorXd& at) {
+        return engine->plain_value({at.data(), data.features()}) / 4000;
+      };
+      double step = 1e-3;  // descent: convex, a few features
+      for (int i = 0; i < 1500; ++i) {
+        engine->plain_gradient({best.data(), data.features()}, {slope.data(), data.features()});
+        const Eigen::VectorXd next = best - step * slope;
+        if (mean(next) <= mean(best)) {
+          best = next, step *= 1.2;
+        } else {
+          step /= 2;
+        }
+      }
+      const Eigen::VectorXd found = Eigen::Map<const Eigen::VectorXd>(theta.data(), d);
+      const double start = mean(Eigen::VectorXd::Zero(d));
+      EXPECT_LE(mean(found) - mean(best), 0.03 * (start - mean(best))) << of.loss << at_one_end;
+    }
+  }
+}
+
+TEST(WhitenedRun, AmountsAndCountsNeedNoLink) {
+  for (const OfLoss& of : other_losses(300, 2, 1)) {
+    const Plan made = plan_of(of.data, {.epsilon = 1, .delta = 1e-5}, {}, 0, of.loss);
+    const Release out = fit_seeded(of.data, made, 3);
+    EXPECT_FALSE(out.model().link.has_value());
+    FitOptions options;
+    options.intervals = true;
+    const auto backend = support::make_test_backend("cpu");
+    try {
+      static_cast<void>(fit(glm(of.loss), of.data, made, *backend, Key::from_seed(1), options));
+      ADD_FAILURE() << of.loss;
+    } catch (const BadInput& e) {
+      EXPECT_THAT(e.what(), ::testing::HasSubstr("`intervals`: "));
+    }
+    const Release certified = fit(glm(of.loss), of.data, made, *backend, Key::from_os());
+    EXPECT_TRUE(verify(certified).valid);
+  }
+}
+
 // Answers are about the clip that they name: with hardly any noise they are the rows' own sums.
 TEST(WhitenedRun, AnswersAreSumsWithTheClipsThatTheyName) {
   const Dataset data = people(200, 3, 3);
@@ -243,6 +409,17 @@ TEST_P(WhitenedBackend, GoesOnFromACheckpointToTheSameBits) {
   }
 }
 
+TEST_P(WhitenedBackend, AgreesWithTheReferenceOnAmountsAndCounts) {
+  if (GetParam() == std::string("emulated")) GTEST_SKIP() << "the card takes classes alone";
+  for (const OfLoss& of : other_losses(500, 4, 9)) {
+    const Plan made = plan_of(of.data, {.epsilon = 2, .delta = 1e-5}, {}, 0, of.loss);
+    const auto a = fit_seeded(of.data, made, 8, "reference").model().draws[0];
+    const auto b = fit_seeded(of.data, made, 8, GetParam()).model().draws[0];
+    for (std::size_t j = 0; j < a.size(); ++j)
+      EXPECT_NEAR(a[j], b[j], 1e-3 * std::fabs(a[j]) + 1e-4) << of.loss;
+  }
+}
+
 TEST_P(WhitenedBackend, AgreesWithTheReference) {
   const Dataset data = people(500, 4, 9);
   const Plan made = plan_of(data, {.epsilon = 2, .delta = 1e-5});
@@ -311,6 +488,28 @@ TEST(WhitenedRun, DegenerateTablesEndInAModel) {
     for (const double v : out.model().draws[0]) EXPECT_TRUE(std::isfinite(v)) << odd.name;
     for (const double p : predict_probabilities(out.model(), odd.data.view())) {
       EXPECT_TRUE(p > 0 && p < 1) << odd.name << " " << p;
+    }
+  }
+}
+
+// The same with amounts: all at one end, alternately at both, and none where the line is.
+TEST(WhitenedRun, DegenerateAmountsEndInAModel) {
+  for (const support::OddTable& odd : support::odd_tables()) {
+    for (const int kind : {0, 1, 2}) {
+      Dataset data = odd.data;
+      data.schema.positive.clear();
+      data.schema.label_kind = LabelKind::amount;
+      data.schema.label_hi = 10;
+      data.schema.tolerance = kind == 2 ? 1e-5 : 1;
+      const float bound = data.schema.label_bound();
+      for (std::size_t i = 0; i < data.y.size(); ++i) {
+        data.y[i] = kind == 0 ? bound : i % 2 == 0 ? bound : -bound;
+      }
+      const Plan made = plan_of(data, {.epsilon = odd.epsilon, .delta = 1e-5}, {}, 0, "huber");
+      const auto backend = support::make_test_backend("cpu");
+      const Release out = fit(glm("huber"), data, made, *backend, Key::from_os());
+      EXPECT_TRUE(verify(out).valid) << odd.name << kind;
+      for (const double v : out.model().draws[0]) EXPECT_TRUE(std::isfinite(v)) << odd.name << kind;
     }
   }
 }

@@ -36,6 +36,40 @@ inline Dataset people(std::size_t n, std::size_t numbers, std::uint64_t seed) {
   return data;
 }
 
+/// The same rows with an amount from 0 to 10 for a label, in tolerances of 1 from the middle: a
+/// line through the numbers, and noise.
+inline Dataset amounts(std::size_t n, std::size_t numbers, std::uint64_t seed, double noise = 0.5) {
+  Dataset data = people(n, numbers, seed);
+  data.schema.positive.clear();
+  data.schema.label_kind = LabelKind::amount;
+  data.schema.label_lo = 0;
+  data.schema.label_hi = 10;
+  data.schema.tolerance = 1;
+  std::mt19937_64 random(seed + 1);
+  std::normal_distribution<double> normal;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto x = static_cast<double>(data.x[i * data.features()]);
+    data.y[i] = data.schema.scaled_label(4 + 3 * x + noise * normal(random));
+  }
+  return data;
+}
+
+/// The same rows with a count from 0 to 10.
+inline Dataset counts(std::size_t n, std::size_t numbers, std::uint64_t seed) {
+  Dataset data = people(n, numbers, seed);
+  data.schema.positive.clear();
+  data.schema.label_kind = LabelKind::count;
+  data.schema.label_lo = 0;
+  data.schema.label_hi = 10;
+  std::mt19937_64 random(seed + 1);
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto x = static_cast<double>(data.x[i * data.features()]);
+    std::poisson_distribution<int> count(std::exp(1.2 * x));
+    data.y[i] = data.schema.scaled_label(count(random));
+  }
+  return data;
+}
+
 struct OddTable {
   std::string name;
   Dataset data;

@@ -87,22 +87,41 @@ HWY_INLINE double HoldAll(size_t count, const float* cap, double* r, const F& cu
   return hn::GetLane(hn::SumOfLanes(d, sum)) + hn::GetLane(rest);
 }
 
-// f'' = |f'| (1 - |f'|) of the logistic loss.
+// f'' of a loss whose slope is free, from its size: of logistic |f'| (1 - |f'|), of huber 1, of
+// pseudo-huber (1 - f'^2)^(3/2).
+template <class D>
+HWY_INLINE hn::Vec<D> FreeCurvature(D d, losses::logistic /*loss*/, hn::Vec<D> size) {
+  return hn::Mul(size, hn::Sub(hn::Set(d, 1.0), size));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> FreeCurvature(D d, losses::huber /*loss*/, hn::Vec<D> /*size*/) {
+  return hn::Set(d, 1.0);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> FreeCurvature(D d, losses::pseudo_huber /*loss*/, hn::Vec<D> size) {
+  const auto w = hn::NegMulAdd(size, size, hn::Set(d, 1.0));
+  return hn::Mul(w, hn::Sqrt(w));
+}
+template <class Loss>
+constexpr bool has_free_curvature =
+    std::is_same_v<Loss, losses::logistic> || std::is_same_v<Loss, losses::huber> ||
+    std::is_same_v<Loss, losses::pseudo_huber>;
+
 double HeldResiduals(const LossChoice& loss, const double* z, const float* y, const float* cap,
                      size_t count, double* r, double* w) {
   ResidualsOf(loss, z, y, count, r);
-  bool logistic = false;
-  WithLoss(loss, [&](const auto& of) {
-    logistic = std::is_same_v<std::remove_cvref_t<decltype(of)>, losses::logistic>;
+  double sum = 0;
+  WithLoss(loss, [&]<class Of>(const Of& of) HWY_ATTR {
+    if constexpr (has_free_curvature<Of>) {
+      sum = HoldAll(count, cap, r,
+                    [&](auto d, size_t, auto size) HWY_ATTR { return FreeCurvature(d, of, size); });
+    } else {
+      loss.other->curvatures({z, count}, {y, count}, {w, count});
+      sum = HoldAll(count, cap, r,
+                    [w](auto d, size_t i, auto) HWY_ATTR { return hn::LoadU(d, w + i); });
+    }
   });
-  if (logistic) {
-    return HoldAll(count, cap, r, [](auto d, size_t, auto size) HWY_ATTR {
-      return hn::Mul(size, hn::Sub(hn::Set(d, 1.0), size));
-    });
-  }
-  loss.other->curvatures({z, count}, {y, count}, {w, count});
-  return HoldAll(count, cap, r,
-                 [w](auto d, size_t i, auto) HWY_ATTR { return hn::LoadU(d, w + i); });
+  return sum;
 }
 
 }  // namespace gibbsite::cpu::HWY_NAMESPACE
