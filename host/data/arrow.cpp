@@ -925,8 +925,8 @@ class ArrowReader {
   std::optional<Cells> cells_;
   std::int64_t children_ = 0;
   std::vector<Field> fields_;
-  std::vector<Encoding> used_;  // of the columns that are used, as they come
-  std::size_t label_ = none;    // its field
+  std::vector<Encoding> used_;                       // of the columns that are used, as they come
+  std::size_t label_ = none;                         // its field
   std::vector<CellEncoder::KeptLabel> kept_labels_;  // of its dictionary
   std::uint64_t labels_of_ = 0;                      // the batch that they are of
   std::vector<NumberGroup> groups_;

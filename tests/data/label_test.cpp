@@ -357,7 +357,8 @@ TEST(LabelSchema, RefusesEachFaultWithItsLine) {
   error("counts = 1\nrange = [0, 3]", {"s.toml:2: counts", "true or false"});
   error("range = [0, 3]\ncounts = true\ntolerance = 1", {"s.toml:4: tolerance is that of amounts"});
   error("range = [1, 3]\ncounts = true", {"s.toml:2: range [1, 3] of the label must go from 0"});
-  error("range = [0, 3.5]\ncounts = true", {"s.toml:2: range [0, 3.5] of the label", "counts = true"});
+  error("range = [0, 3.5]\ncounts = true",
+        {"s.toml:2: range [0, 3.5] of the label", "counts = true"});
   error("range = [0, 16777217]\ncounts = true", {"s.toml:2: range", "2^24"});
   error("range = [0, 1]\nunlisted_label = 'refuse'", {"s.toml:3: unlisted_label"});
   EXPECT_NO_THROW(labeled("range = [0, 16777216]\ncounts = true"));
