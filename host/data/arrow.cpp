@@ -10,8 +10,8 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <concepts>
 #include <cmath>
+#include <concepts>
 #include <exception>
 #include <limits>
 #include <memory>
@@ -478,8 +478,8 @@ class ArrowReader {
                     source_, labels_.size(), rows));
   }
 
-  // The next rows in pieces, up to one that must be read alone. Returns how many: 0 where a block is
-  // the way.
+  // The next rows in pieces, up to one that must be read alone. Returns how many: 0 where a block
+  // is the way.
   std::int64_t read_pieces(const std::vector<Part>& parts, std::int64_t at, std::int64_t most) {
     if (used_.empty() || !rows_.is_decided()) return 0;
     const std::size_t pieces = (static_cast<std::size_t>(most) + piece_rows_ - 1) / piece_rows_;
@@ -695,8 +695,8 @@ class ArrowReader {
         continue;
       }
       const auto value = static_cast<double>(values[i]);
-      if (e.missing_number && (value == *e.missing_number ||
-                               (std::isnan(value) && std::isnan(*e.missing_number)))) {
+      if (e.missing_number &&
+          (value == *e.missing_number || (std::isnan(value) && std::isnan(*e.missing_number)))) {
         ++counts.missing;
         *out = 0.5F;
       } else if (!std::isfinite(value)) {
@@ -916,8 +916,8 @@ class ArrowReader {
   std::optional<Cells> cells_;
   std::int64_t children_ = 0;
   std::vector<Field> fields_;
-  std::vector<Encoding> used_;  // of the columns that are used, as they come
-  std::size_t label_ = none;    // its field
+  std::vector<Encoding> used_;                       // of the columns that are used, as they come
+  std::size_t label_ = none;                         // its field
   std::vector<CellEncoder::KeptLabel> kept_labels_;  // of its dictionary
   std::uint64_t labels_of_ = 0;                      // the batch that they are of
   std::vector<NumberGroup> groups_;
@@ -928,7 +928,7 @@ class ArrowReader {
   std::optional<Crew> crew_;
   std::vector<std::unique_ptr<Worker>> workers_;  // of the crew
   std::vector<CellEncoder::SparseRowsMade> made_;
-  const unsigned char* whole_ = nullptr;                // of a batch: which rows are there
+  const unsigned char* whole_ = nullptr;  // of a batch: which rows are there
   std::uint64_t row_bytes_ = 0, bytes_ = 0, reported_ = 0;
 };
 

@@ -377,8 +377,8 @@ void CellEncoder::append(const SparseRowsMade& made, std::size_t rows) {
 /// whether it was clipped.
 bool CellEncoder::end_row(std::size_t begin, std::vector<float>& values,
                           std::vector<std::uint32_t>& features) const {
-  const bool clipped = may_clip_ && clip_row_to_norm(std::span(values).subspan(begin),
-                                                     data_.schema.row_norm);
+  const bool clipped =
+      may_clip_ && clip_row_to_norm(std::span(values).subspan(begin), data_.schema.row_norm);
   if (data_.schema.intercept) {
     values.push_back(1.0F);
     features.push_back(static_cast<std::uint32_t>(features_ - 1));

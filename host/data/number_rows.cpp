@@ -66,8 +66,8 @@ int ScaleDoubles(const double* in, const NumberRows::Ranges& of, float* x, uint6
 }
 
 #if HWY_TARGET != HWY_SCALAR
-/// Doubles scaled; what is outside of the range becomes the end that it is nearer to and is counted.
-/// `unfit` is 0 as long as values are finite.
+/// Doubles scaled; what is outside of the range becomes the end that it is nearer to and is
+/// counted. `unfit` is 0 as long as values are finite.
 template <class D, class V>
 HWY_INLINE hn::Vec<hn::Rebind<float, D>> ScaleVector(D d, V value, const double* of, V& unfit,
                                                      hn::Vec<hn::RebindToUnsigned<D>>& clamped) {

@@ -605,21 +605,21 @@ TEST_F(Arrow, PiecesOfMixedTablesAreThoseOfTheCsvFile) {
         if (random() % 30 == 0) town.back().reset();
         y.emplace_back(random() % 2 == 0 ? "yes" : "no");
         const std::string null = missing ? "?" : "";
-        csv += fmt::format("{},{},{},{},{},{},{},{},{}\n", number_text(static_cast<double>(*a.back())),
-                           number_text(static_cast<double>(*b.back())), number_text(*c.back()),
-                           number_text(*d.back()), e.back() ? number_text(*e.back()) : null,
-                           number_text(*f.back()), g.back() ? std::to_string(*g.back()) : null,
-                           town.back() ? *town.back() : null, *y.back());
+        csv +=
+            fmt::format("{},{},{},{},{},{},{},{},{}\n", number_text(static_cast<double>(*a.back())),
+                        number_text(static_cast<double>(*b.back())), number_text(*c.back()),
+                        number_text(*d.back()), e.back() ? number_text(*e.back()) : null,
+                        number_text(*f.back()), g.back() ? std::to_string(*g.back()) : null,
+                        town.back() ? *town.back() : null, *y.back());
       }
       const Dataset file = read_csv(write("t.csv", csv), schema);
       EXPECT_EQ(file.view().is_sparse(), sparse);
       EXPECT_GT(file.counts.invalid_cells, 50U);
       EXPECT_GT(file.counts.clamped_cells, 1000U);
-      Batch whole = {arrow_numbers("a", "f", a), arrow_numbers("b", "f", b),
-                     arrow_numbers("c", "g", c), arrow_numbers("d", "g", d),
-                     arrow_numbers("e", "g", e), arrow_numbers("f", "g", f),
-                     arrow_numbers("g", "l", g), arrow_text("town", "u", town),
-                     arrow_text("y", "u", y)};
+      Batch whole = {
+          arrow_numbers("a", "f", a), arrow_numbers("b", "f", b),    arrow_numbers("c", "g", c),
+          arrow_numbers("d", "g", d), arrow_numbers("e", "g", e),    arrow_numbers("f", "g", f),
+          arrow_numbers("g", "l", g), arrow_text("town", "u", town), arrow_text("y", "u", y)};
       std::vector<Batch> parts;
       std::int64_t first = 0;
       for (const std::int64_t some : {1023, 1, 3001, 17, 4958}) {
