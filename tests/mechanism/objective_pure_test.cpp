@@ -42,6 +42,7 @@ const Curve logistic{[](double z, double y) { return -y / (1 + std::exp(y * z));
                        return p * (1 - p);
                      },
                      1, 0.25, 1};
+
 /// The program's own; a count's label is that of a class moved to 0 and 1.
 template <class F>
 Curve curve_of() {
