@@ -262,7 +262,7 @@ void read_rows(benchmark::State& state, bool c_order, std::size_t threads) {
   std::vector<double> x(rows * columns);
   Random random(6);
   for (double& v : x) v = 100 * uniform(random);
-  const std::vector<float> y(rows, 1.0F);
+  const std::vector<double> y(rows, 1.0);
   const auto n = static_cast<std::ptrdiff_t>(rows), k = static_cast<std::ptrdiff_t>(columns);
   const ArrayView view{x.data(), ArrayView::Type::float64,  rows,
                        columns,  c_order ? k * size : size, c_order ? size : n * size};

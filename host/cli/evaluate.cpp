@@ -76,6 +76,12 @@ struct EvaluateCommand {
 
   void run() const {
     const LinearModel linear = read_release(model).model();
+    const bool classes = linear.schema.label_kind == LabelKind::two_classes;
+    if (threshold && !classes) {
+      throw BadInput(fmt::format("--threshold: {} predicts {} and no class; leave it out", model,
+                                 to_string(linear.schema.label_kind)));
+    }
+    if (threshold) require_between(*threshold, 0, 1, "--threshold");
     const Dataset data = data_table.read(linear.schema, {.labels = ReadOptions::Labels::required,
                                                          .ignore_extra_columns = true,
                                                          .label_path = {},
@@ -83,16 +89,10 @@ struct EvaluateCommand {
     fmt::print(stderr,
                "private: these figures read the labels of this table and the certificate does not "
                "cover them; publish them only if the table is public\n");
-    if (linear.schema.label_kind == LabelKind::two_classes) return of_classes(linear, data);
-    if (threshold) {
-      throw BadInput(fmt::format("--threshold: {} predicts {} and no class; leave it out", model,
-                                 to_string(linear.schema.label_kind)));
-    }
-    of_amounts(linear, data);
+    classes ? of_classes(linear, data) : of_amounts(linear, data);
   }
 
   void of_classes(const LinearModel& linear, const Dataset& data) const {
-    if (threshold) require_between(*threshold, 0, 1, "--threshold");
     const auto judged = [&](const LinearModel& of) {
       return evaluate(predict_probabilities(of, data.view()), data.y, threshold.value_or(0.5));
     };

@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "command.hpp"
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/data/csv_columns.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "options.hpp"
 #include "text.hpp"
@@ -20,6 +22,7 @@ namespace {
 struct PredictCommand {
   TableArguments table;
   std::string model, out;
+  std::vector<std::string> keep;
   std::optional<double> threshold;
   bool probabilities = false, intervals = false, force = false;
 
@@ -27,50 +30,75 @@ struct PredictCommand {
     require_other_file(out, table.data, "--data");
     require_other_file(out, model, "--model");
     if (!out.empty()) require_new(out, force);
+    if (!keep.empty() && std::filesystem::exists(table.data) &&
+        !std::filesystem::is_regular_file(table.data)) {
+      throw BadInput(
+          "--keep: " + table.data +
+          " is a pipe, which is read only once, so no column of it can be kept; give a file");
+    }
     const LinearModel linear = read_release(model).model();
     if (intervals && !linear.intervals) {
       throw BadInput(model + ": holds no intervals; fit with --intervals");
     }
     const bool of_amounts = linear.schema.label_kind != LabelKind::two_classes;
-    if (of_amounts && (probabilities || threshold)) {
+    if (of_amounts && (probabilities || threshold || intervals)) {
       throw BadInput(fmt::format("{}: {} predicts {} and no class; leave it out",
-                                 probabilities ? "--probabilities" : "--threshold", model,
-                                 to_string(linear.schema.label_kind)));
+                                 probabilities ? "--probabilities"
+                                 : threshold   ? "--threshold"
+                                               : "--intervals",
+                                 model, to_string(linear.schema.label_kind)));
     }
     if (threshold) require_between(*threshold, 0, 1, "--threshold");
     const Dataset data = table.read(linear.schema, {.labels = ReadOptions::Labels::optional,
                                                     .ignore_extra_columns = true,
                                                     .label_path = {},
                                                     .progress = {}});
-    if (of_amounts) return write(amounts(predict_amounts(linear, data.view())));
-    const std::vector<double> positive = predict_probabilities(linear, data.view());
-    std::vector<ProbabilityInterval> around;
-    if (intervals) around = predict_intervals(linear, data.view());
     // A file keeps the bytes of a name, a terminal does not obey them.
     const bool on_screen = out.empty() && isatty(STDOUT_FILENO) == 1;
     const auto name = [&](const std::string& text) {
       return csv_cell(on_screen ? shown(text) : text);
     };
+    if (of_amounts) {
+      const std::vector<double> amounts = predict_amounts(linear, data.view());
+      return write(lines(amounts.size(), "prediction", name, [&](auto end, std::size_t i) {
+        fmt::format_to(end, "{:.8g}", amounts[i]);
+      }));
+    }
+    const std::vector<double> positive = predict_probabilities(linear, data.view());
+    std::vector<ProbabilityInterval> around;
+    if (intervals) around = predict_intervals(linear, data.view());
     const std::string names[] = {name(linear.schema.negative_name()), name(linear.schema.positive)};
-    fmt::memory_buffer text;
-    const auto end = std::back_inserter(text);
     const bool with_probability = probabilities || intervals;
-    fmt::format_to(end, "prediction{}{}\n", with_probability ? ",probability" : "",
-                   intervals ? ",low,high" : "");
-    for (std::size_t i = 0; i < positive.size(); ++i) {
+    const std::string head = fmt::format("prediction{}{}", with_probability ? ",probability" : "",
+                                         intervals ? ",low,high" : "");
+    write(lines(positive.size(), head, name, [&](auto end, std::size_t i) {
       fmt::format_to(end, "{}", names[positive[i] >= threshold.value_or(0.5) ? 1 : 0]);
       if (with_probability) fmt::format_to(end, ",{:.6g}", positive[i]);
       if (intervals) fmt::format_to(end, ",{:.6g},{:.6g}", around[i].low, around[i].high);
-      text.push_back('\n');
-    }
-    write(text);
+    }));
   }
 
-  static fmt::memory_buffer amounts(const std::vector<double>& predicted) {
+  /// The header and a line for each row: the cells that are kept, then what `put` says of row i.
+  template <class Name, class Put>
+  [[nodiscard]] fmt::memory_buffer lines(std::size_t rows, const std::string& head,
+                                         const Name& name, const Put& put) const {
     fmt::memory_buffer text;
     const auto end = std::back_inserter(text);
-    fmt::format_to(end, "prediction\n");
-    for (const double amount : predicted) fmt::format_to(end, "{:.8g}\n", amount);
+    for (const std::string& column : keep) fmt::format_to(end, "{},", name(column));
+    fmt::format_to(end, "{}\n", head);
+    std::size_t i = 0;
+    const auto line = [&](std::span<const std::string> cells) {
+      if (i == rows) throw BadInput(table.data + ": has more rows than before; leave it alone");
+      for (const std::string& cell : cells) fmt::format_to(end, "{},", name(cell));
+      put(end, i++);
+      text.push_back('\n');
+    };
+    if (keep.empty()) {
+      while (i < rows) line({});
+    } else {
+      read_csv_columns(table.data, keep, line);
+      if (i < rows) throw BadInput(table.data + ": has fewer rows than before; leave it alone");
+    }
     return text;
   }
 
@@ -93,6 +121,11 @@ void define_predict(CLI::App& app) {
   command->table.add_to(app, true);
   app.add_option("--out", command->out, "CSV to write; standard output when absent")
       ->type_name("FILE");
+  app.add_option("--keep", command->keep,
+                 "columns of a CSV table to write before the prediction, with commas between")
+      ->delimiter(',')
+      ->type_name("NAMES")
+      ->allow_extra_args(false);
   add_force(app, command->force);
   add_number(app, "--threshold", command->threshold,
              "least probability for which the positive class is predicted; default 0.5");

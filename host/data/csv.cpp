@@ -16,6 +16,7 @@
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/data/csv_columns.hpp"
 #include "gibbsite/data/dataset.hpp"
 
 namespace gibbsite {
@@ -210,6 +211,54 @@ std::vector<CsvRecord> read_csv_records(const std::string& path) {
   if (handler.records.empty()) throw BadInput(path + ": is empty; give a header line");
   require_distinct(handler.records.front().cells, handler.records.front().where, "the header");
   return std::move(handler.records);
+}
+
+void read_csv_columns(const std::string& path, const std::vector<std::string>& columns,
+                      const std::function<void(std::span<const std::string>)>& row) {
+  struct Handler {
+    const std::vector<std::string>& columns;
+    const std::function<void(std::span<const std::string>)>& give;
+    std::function<std::string()> where = {};
+    std::vector<std::string> cells = {}, kept = {};
+    std::vector<std::size_t> places = {};  // of the columns in a row
+    std::size_t width = 0, cell_count = 0;
+
+    void cell(std::string_view text) {
+      if (cell_count == cells.size()) cells.emplace_back();
+      cells[cell_count++] = text;
+    }
+    bool row() {
+      const std::size_t count = std::exchange(cell_count, 0);
+      if (width == 0) {
+        width = count;
+        require_distinct(cells, where(), "the header");
+        for (const std::string& name : columns) {
+          const auto found = std::ranges::find(cells, name);
+          if (found == cells.end()) {
+            throw BadInput(fmt::format("{}: the header has no column {}; give one of its names",
+                                       where(), gibbsite::quoted(name)));
+          }
+          places.push_back(static_cast<std::size_t>(found - cells.begin()));
+        }
+        kept.resize(columns.size());
+        return true;
+      }
+      if (count != width) {
+        throw BadInput(fmt::format("{}: {} cells where the header has {}; fix the row", where(),
+                                   count, width));
+      }
+      for (std::size_t k = 0; k < places.size(); ++k) kept[k] = cells[places[k]];
+      give(kept);
+      return true;
+    }
+  };
+  if (table_kind(path) != TableKind::csv)
+    throw BadInput(path + ": is no CSV table, whose columns could be kept; write it as CSV");
+  Input input(path, {});
+  Handler handler{columns, row};
+  CsvReader reader(input, handler);
+  handler.where = [&reader] { return reader.where(); };
+  reader.read();
 }
 
 std::vector<std::string> read_csv_header(const std::string& path) {

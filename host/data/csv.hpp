@@ -5,6 +5,10 @@
 
 namespace gibbsite {
 
+/// What a table is by its file's extension; CSV where that says nothing.
+enum class TableKind { csv, libsvm, npy, arrow };
+TableKind table_kind(const std::string& path);
+
 /// The cells of the header line; nothing behind it is looked at. Throws BadInput on a missing or
 /// empty file, malformed quotes or a name that is given twice.
 std::vector<std::string> read_csv_header(const std::string& path);

@@ -6,6 +6,7 @@
 
 #include "data/arrow.hpp"
 #include "data/cache.hpp"
+#include "data/csv.hpp"
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 
@@ -36,17 +37,23 @@ double Dataset::bytes_per_row() const {
   return static_cast<double>(bytes) / static_cast<double>(n);
 }
 
+TableKind table_kind(const std::string& path) {
+  const std::string extension = extension_of(path);
+  if (extension == ".npy") return TableKind::npy;
+  if (is_arrow_file(path)) return TableKind::arrow;
+  constexpr std::array libsvm = {".svm", ".libsvm", ".svmlight"};
+  return std::ranges::find(libsvm, extension) != libsvm.end() ? TableKind::libsvm : TableKind::csv;
+}
+
 namespace {
 Dataset read_input(const std::string& path, const Schema& schema, const ReadOptions& options) {
-  const std::string extension = extension_of(path);
-  if (extension == ".npy") return read_npy(path, schema, options);
+  const TableKind kind = table_kind(path);
+  if (kind == TableKind::npy) return read_npy(path, schema, options);
   if (!options.label_path.empty())
     throw BadInput(options.label_path +
                    ": a file of labels goes with a .npy table only; this table has its own");
-  if (is_arrow_file(path)) return read_arrow_file(path, schema, options);
-  constexpr std::array libsvm = {".svm", ".libsvm", ".svmlight"};
-  if (std::find(libsvm.begin(), libsvm.end(), extension) != libsvm.end())
-    return read_libsvm(path, schema, options);
+  if (kind == TableKind::arrow) return read_arrow_file(path, schema, options);
+  if (kind == TableKind::libsvm) return read_libsvm(path, schema, options);
   return read_csv(path, schema, options);
 }
 }  // namespace

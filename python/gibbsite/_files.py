@@ -57,14 +57,13 @@ def _listed_text(data, columns):
     longer as a dictionary."""
     import pyarrow.types as types
 
-    texts = {
-        name for name in columns if types.is_string(kind := data.schema.field(name).type)
-        or types.is_large_string(kind) or types.is_string_view(kind)
-    }
-    if not texts:
-        return []
-    metadata = next(iter(data.get_fragments())).metadata
-    if metadata.num_row_groups == 0:
+    kinds = [types.is_string, types.is_large_string]
+    if hasattr(types, "is_string_view"):
+        kinds.append(types.is_string_view)
+    texts = {name for name in columns if any(k(data.schema.field(name).type) for k in kinds)}
+    first = next(iter(data.get_fragments()), None) if texts else None
+    metadata = first.metadata if first is not None else None
+    if metadata is None or metadata.num_row_groups == 0:
         return []
     chunks = metadata.row_group(0)
     few = []

@@ -121,10 +121,12 @@ nb::dict counts_of(const Dataset& data) {
 }
 
 /// Of an array that is not in the CPU's memory; of others whatever comes next.
-Dataset read_device(const nb::object& x, const Labels& labels, const Schema& schema,
+Dataset read_device(const nb::object& x, const nb::object& given, const Schema& schema,
                     bool labels_optional, std::optional<std::int64_t> n_jobs,
                     const nb::object& progress) {
   if (!DeviceArray::is_one(x)) throw nb::next_overload();
+  Labels labels;  // converted here, so that x is asked for nothing on the way
+  if (!given.is_none() && !nb::try_cast(given, labels)) throw nb::next_overload();
   ReadOptions options = options_of(labels_optional, false, n_jobs);
   const DeviceArray array(x, "array", 2);
   return watched(progress, [&](Watch& watch) {

@@ -145,7 +145,7 @@ TEST(Key, IsUsedUpByAMove) {
   placed->~Key();
 }
 
-class BothKinds : public testing::TestWithParam<NoiseKind> {
+class BothKinds : public ::testing::TestWithParam<NoiseKind> {
  protected:
   static StreamKey key(std::uint64_t seed) {
     StreamKey k = StreamKey::from_seed(seed * 0x9E3779B97F4A7C15);
@@ -153,7 +153,8 @@ class BothKinds : public testing::TestWithParam<NoiseKind> {
     return k;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Noise, BothKinds, testing::Values(NoiseKind::chacha20, NoiseKind::philox),
+INSTANTIATE_TEST_SUITE_P(Noise, BothKinds,
+                         ::testing::Values(NoiseKind::chacha20, NoiseKind::philox),
                          [](const auto& p) { return std::string(to_string(p.param)); });
 
 // A coordinate's normal does not depend on how many are asked for, in which order, or how often.

@@ -97,7 +97,7 @@ double worst_roundings(const Loss& loss) {
   double worst = 0;
   for (const float label : support::labels_of(loss, 200)) {
     std::vector<T> z;
-    for (std::size_t i = 0; i < grid.size(); i += 7) {
+    for (std::size_t i = 0; i < grid.size(); i += 29) {
       z.push_back(grid[i]);
       z.push_back(grid[i] + static_cast<T>(label));
     }
@@ -136,7 +136,7 @@ double worst_roundings_of_values(const Loss& loss) {
   double worst = 0;
   for (const float label : support::labels_of(loss, 200)) {
     std::vector<double> z;
-    for (std::size_t i = 0; i < grid.size(); i += 7) {
+    for (std::size_t i = 0; i < grid.size(); i += 29) {
       z.push_back(grid[i]);
       z.push_back(grid[i] + static_cast<double>(label));
     }

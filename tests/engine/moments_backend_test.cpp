@@ -551,7 +551,7 @@ constexpr Table tables[] = {{1, 1},
                             {33, 40, 5},
                             {7, 9, 8},
                             {2050, 40, 4},
-                            {support::repeats(1500UL, 200UL), 2000, 1}};
+                            {support::repeats(1500UL, 200UL), support::repeats(2000UL, 1100UL), 1}};
 void PrintTo(const Table& s, std::ostream* out) {
   *out << fmt::format("{} x {}, {} entries a row", s.n, s.d, s.per_row);
 }

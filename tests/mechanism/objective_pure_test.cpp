@@ -42,13 +42,6 @@ const Curve logistic{[](double z, double y) { return -y / (1 + std::exp(y * z));
                        return p * (1 - p);
                      },
                      1, 0.25, 1};
-const Curve huber{[](double z, double y) { return std::clamp(z - y, -1.0, 1.0); },
-                  [](double z, double y) { return std::fabs(z - y) < 1 ? 1.0 : 0.0; }, 1, 1,
-                  std::numeric_limits<double>::infinity()};
-// |f'''| = 3|r|/(1 + r^2) f''.
-const Curve pseudo_huber{[](double z, double y) { return (z - y) / std::hypot(1, z - y); },
-                         [](double z, double y) { return std::pow(std::hypot(1, z - y), -3); }, 1,
-                         1, 1.5};
 
 /// The program's own; a count's label is that of a class moved to 0 and 1.
 template <class F>
@@ -61,7 +54,7 @@ Curve curve_of() {
           [=](double z, double y) { return F::second(z, label(y)); }, F::max_abs_residual,
           F::curvature, F::self_concordance};
 }
-const Curve own_huber = curve_of<losses::huber>(), own_pseudo = curve_of<losses::pseudo_huber>(),
+const Curve huber = curve_of<losses::huber>(), pseudo_huber = curve_of<losses::pseudo_huber>(),
             smoothed_hinge = curve_of<losses::smoothed_hinge>(),
             poisson = curve_of<losses::poisson>();
 
@@ -181,8 +174,7 @@ std::function<double(const Neighbors&)> claim_of(const Curve& curve, double R, d
 
 TEST(ObjectivePureLaw, NoNeighborsAreToldApartBeyondEpsilon) {
   support::Thinned sweep(5);
-  for (const Curve* curve :
-       {&logistic, &huber, &pseudo_huber, &own_huber, &own_pseudo, &smoothed_hinge, &poisson}) {
+  for (const Curve* curve : {&logistic, &huber, &pseudo_huber, &smoothed_hinge, &poisson}) {
     double closest = 0;
     for (const double R : {0.5, 1.0, 3.0}) {
       for (const double ridge : {0.05, 0.4, 2.0, 20.0}) {

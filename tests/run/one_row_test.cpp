@@ -27,16 +27,20 @@ class OneRow : public ::testing::Test {
       "x={type='number',range=[0,1]}\nc={type='category',levels=['a','b']}\n",
       "s");
 
+  [[nodiscard]] Plan planned(std::uint64_t rows) const {
+    return plan(logistic_regression().constants(schema, rows), {.epsilon = 1, .delta = 1e-3},
+                {.iterations = 5});
+  }
   // 19 rows and one more.
-  [[nodiscard]] Release fit(const std::string& last, const std::string& label = "0") const {
+  [[nodiscard]] Release fit(const std::string& last, const std::string& label = "0",
+                            const Plan* ready = nullptr) const {
     std::string text = "x,c,y\n";
     for (int i = 0; i < 19; ++i) text += "0.5,a," + label + "\n";
     const Dataset data = read_csv(folder.write("t.csv", text + last + "\n"), schema);
     const Model model = logistic_regression();
-    const Plan made = plan(model.constants(schema, data.rows()), {.epsilon = 1, .delta = 1e-3},
-                           {.iterations = 5});
     const auto backend = make_backend("reference");
-    return gibbsite::fit(model, data, made, *backend, Key::from_os());
+    return gibbsite::fit(model, data, ready != nullptr ? *ready : planned(data.rows()), *backend,
+                         Key::from_os());
   }
   testing::TempDir folder;
 };
@@ -65,10 +69,11 @@ TEST_F(OneRow, OfHostileCellsNeverDecides) {
                                "\xff\xfe", "0",   "b",    "(other)", "?",   "\"\x1b[2J\""};
   std::mt19937_64 random(3);
   const auto any = [&] { return cells[random() % std::size(cells)]; };
+  const Plan made = planned(20);  // of public numbers; a row that is lost or added is not of it
   for (int trial = 0; trial < 60; ++trial) {
     const std::string last = any() + "," + any() + "," + any();
     SCOPED_TRACE(last);
-    EXPECT_NO_THROW({ EXPECT_EQ(fit(last).model().draws.front().size(), 3U); });
+    EXPECT_NO_THROW({ EXPECT_EQ(fit(last, "0", &made).model().draws.front().size(), 3U); });
   }
 }
 

@@ -127,12 +127,12 @@ TEST(AdultWhitened, TheDefaultKeepsItsPromise) {
         plan(model.constants(schema, train.rows()), {.epsilon = epsilon, .delta = 1 / (n * n)});
     ASSERT_EQ(name_of(made.offer().mechanism), "whitened");
     double accuracy = 0, log_loss = 0;
-    constexpr std::uint64_t seeds = support::repeats(10ULL, 2ULL);
-    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    constexpr std::uint64_t fits = support::repeats(10ULL, 2ULL);
+    for (std::uint64_t seed = 1; seed <= fits; ++seed) {
       const auto fitted = fit(model, train, made, *backend, Key::from_seed(seed)).model();
       const Evaluation found = evaluate(predict_probabilities(fitted, test.view()), test.y);
-      accuracy += 100 * found.accuracy / seeds;
-      log_loss += found.log_loss / seeds;
+      accuracy += 100 * found.accuracy / fits;
+      log_loss += found.log_loss / fits;
     }
     EXPECT_GE(accuracy, least - support::repeats(0.0, 1.5)) << "epsilon " << epsilon;
     EXPECT_LE(log_loss, most + support::repeats(0.0, 0.03)) << "epsilon " << epsilon;

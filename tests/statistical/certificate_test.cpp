@@ -220,7 +220,7 @@ void expect_not_beaten(const std::vector<Neighbor>& pairs, const std::vector<dou
             const Comparison found = compare(laws, mu);
             ASSERT_FALSE(found.beaten) << F::name << ": " << pair.name << ", n " << n << ", m " << m
                                        << ", h M " << h * M << ", T " << T << ", mu " << mu;
-            ASSERT_LE(found.error, 0.02) << F::name << ": " << pair.name << " T " << T;
+            ASSERT_LE(found.error, 0.05) << F::name << ": " << pair.name << " T " << T;
             tightest = std::max(tightest, found.tightness);
             ++curves;
           }

@@ -40,7 +40,7 @@ inline std::unique_ptr<cuda::Device> make_test_device(std::string_view name) {
 }
 
 /// Tests on the backend or device of that name: skipped where that is "cuda" and there is no GPU.
-class TestOn : public testing::Test {
+class TestOn : public ::testing::Test {
  protected:
   explicit TestOn(std::string_view name) : name_(name) {}
   void SetUp() override {

@@ -68,8 +68,8 @@ struct ReadOptions {
   /// Rows in files beside the table instead of in memory (docs/data.md, Cache). `automatic`: where
   /// memory cannot hold them, or a cache is there already; not for a pipe.
   enum class Cache { never, automatic, always } cache = Cache::never;
-  /// Of a table whose columns are all numbers in a .npy file, an array or a stream: at most so many
-  /// at work; 0: one for each processor that may be used. The same rows, counts and errors for any
+  /// Of a stream, and of a .npy file or an array whose columns are all numbers: at most so many at
+  /// work; 0: one for each processor that may be used. The same rows, counts and errors for any
   /// number of them.
   std::size_t threads = 0;
   /// About how many rows a stream has (read_arrow), where somebody knows: room is taken at once.
