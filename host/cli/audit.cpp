@@ -173,7 +173,7 @@ struct AuditCommand {
     shape.rows = rows.value_or(shape.rows);
     shape.features = features.value_or(shape.features);
     shape.row_norm = row_norm.value_or(shape.row_norm);
-    const bool usual = arguments.model.empty() || arguments.model == losses::logistic::name;
+    const bool usual = arguments.model == "auto" || arguments.model == losses::logistic::name;
     return worst_known_case(shape, arguments.budget(), arguments.wishes(),
                             usual ? "" : arguments.model, arguments.prior_precision);
   }

@@ -181,8 +181,9 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   }
   if (!deviation) {
     return out + "No bound on how far noise moved them holds for every table: none is given." +
-           (std::holds_alternative<Whitened>(certificate.mechanism) ? " --intervals estimates it.\n"
-                                                                    : "\n");
+           (std::holds_alternative<Whitened>(certificate.mechanism) && model.link
+                ? " --intervals estimates it.\n"
+                : "\n");
   }
   return out + fmt::format(
                    "±: how far privacy's noise moves a coefficient from the median of its law, "
