@@ -94,7 +94,7 @@ struct PredictCommand {
       text.push_back('\n');
     };
     if (keep.empty()) {
-      while (i < rows) line({});
+      for (std::size_t k = 0; k < rows; ++k) line({});
     } else {
       read_csv_columns(table.data, keep, line);
       if (i < rows) throw BadInput(table.data + ": has fewer rows than before; leave it alone");
