@@ -12,17 +12,15 @@
 #include "support/backend.hpp"
 #include "support/instruction_sets.hpp"
 #include "support/odd_rows.hpp"
+#include "support/roundings.hpp"
 
 namespace gibbsite {
 namespace {
 
+using support::gamma_of;
 using support::make_odd_chains;
 using support::make_odd_rows;
 using support::OddRows;
-
-// Roundings: u, and gamma_k of k of them (Higham 2002, Lemma 3.1).
-constexpr double u = std::numeric_limits<double>::epsilon() / 2;
-double gamma_of(double k) { return k * u / (1 - k * u); }
 
 struct Gradient {
   std::vector<double> exact;  // [d], rounded once from 64-bit significands
@@ -57,7 +55,7 @@ Gradient oracle(const OddRows& p, std::span<const double> theta, bool capped = f
   }
   for (std::size_t j = 0; j < p.d; ++j) {
     g.exact[j] = static_cast<double>(exact[j]);
-    g.bound[j] += u * std::fabs(g.exact[j]);  // rounding of `exact`
+    g.bound[j] += support::unit_roundoff * std::fabs(g.exact[j]);  // rounding of `exact`
   }
   return g;
 }

@@ -18,27 +18,26 @@
 #include "support/backend.hpp"
 #include "support/loss_oracle.hpp"
 #include "support/odd_rows.hpp"
+#include "support/roundings.hpp"
 
 namespace gibbsite {
 namespace {
 
+using support::gamma_of;
 using support::OddRows;
-
-constexpr double u = std::numeric_limits<double>::epsilon() / 2;
-double gamma_of(double k) { return k * u / (1 - k * u); }
 
 bool on_a_card() {
   const std::string_view backend = GIBBSITE_TEST_BACKEND;
   return backend == "emulated" || backend == "cuda";
 }
 
-struct Shape {
+struct TableShape {
   std::size_t n, d, chains;
   double per_row = 0;  // above 0: so many entries, handed on as entries
 };
-constexpr Shape shapes[] = {{1, 1, 1},       {33, 9, 2},       {47, 7, 17},
-                            {100, 31, 70},   {1025, 8, 4},     {2050, 5, 1},
-                            {33, 100, 3, 7}, {2050, 40, 4, 5}, {60, 90, 65, 9}};
+constexpr TableShape table_shapes[] = {{1, 1, 1},       {33, 9, 2},       {47, 7, 17},
+                                       {100, 31, 70},   {1025, 8, 4},     {2050, 5, 1},
+                                       {33, 100, 3, 7}, {2050, 40, 4, 5}, {60, 90, 65, 9}};
 
 class EachLoss : public support::TestOn, public testing::WithParamInterface<std::string_view> {
  protected:
@@ -50,7 +49,7 @@ class EachLoss : public support::TestOn, public testing::WithParamInterface<std:
   [[nodiscard]] bool has_no_kernels() const {
     return on_a_card() && !loss_.name().starts_with("logistic");
   }
-  [[nodiscard]] OddRows rows(const Shape& s, unsigned seed) const {
+  [[nodiscard]] OddRows rows(const TableShape& s, unsigned seed) const {
     OddRows p = s.per_row > 0 ? support::make_sparse_rows(s.n, s.d, s.per_row, seed)
                               : support::make_odd_rows(s.n, s.d, seed);
     p.y = support::random_labels(loss_, s.n, 200, seed);
@@ -97,7 +96,7 @@ TEST_P(EachLoss, TheCardHasKernelsOrSaysThatItHasNone) {
 // (docs/map-error.md, steps 1-3), with the magnitudes of this very problem.
 TEST_P(EachLoss, GradientsAndValuesAreWithinTheirBounds) {
   if (has_no_kernels()) return;
-  for (const Shape& s : shapes) {
+  for (const TableShape& s : table_shapes) {
     SCOPED_TRACE(fmt::format("{} x {}, {} chains", s.n, s.d, s.chains));
     const OddRows p = rows(s, 1);
     const Ensemble e = support::make_odd_chains(s.chains, s.d);
@@ -128,7 +127,7 @@ TEST_P(EachLoss, GradientsAndValuesAreWithinTheirBounds) {
       }
       for (std::size_t j = 0; j < s.d; ++j) {
         ASSERT_TRUE(std::fabs(out[c * s.d + j] - exact[j]) <=
-                    bound[j] + u * static_cast<double>(std::fabs(exact[j])))
+                    bound[j] + support::unit_roundoff * static_cast<double>(std::fabs(exact[j])))
             << c << ' ' << j << ": " << out[c * s.d + j] << " for " << static_cast<double>(exact[j])
             << ", bound " << bound[j];
       }
@@ -141,7 +140,7 @@ TEST_P(EachLoss, GradientsAndValuesAreWithinTheirBounds) {
 // parts; and no bit depends on cuts, threads or the order of chains.
 TEST_P(EachLoss, StepsAreTheReferencesAndTheirBitsAreTheirOwn) {
   if (has_no_kernels()) return;
-  for (const Shape& s : shapes) {
+  for (const TableShape& s : table_shapes) {
     SCOPED_TRACE(fmt::format("{} x {}, {} chains", s.n, s.d, s.chains));
     const OddRows p = rows(s, 2);
     const auto engine = load(p);
@@ -191,7 +190,8 @@ TEST_P(EachLoss, StepsAreTheReferencesAndTheirBitsAreTheirOwn) {
 // left out by the seed, and counted.
 TEST_P(EachLoss, HessiansAndPlainSumsAreWithinTheirBounds) {
   if (has_no_kernels()) return;
-  for (const Shape& s : {Shape{33, 9, 1}, Shape{300, 4, 1}, Shape{33, 40, 1, 5}}) {
+  for (const TableShape& s :
+       {TableShape{33, 9, 1}, TableShape{300, 4, 1}, TableShape{33, 40, 1, 5}}) {
     const OddRows p = rows(s, 3);
     Ensemble e = support::make_odd_chains(1, s.d);
     for (double& v : e.theta) v /= 100;  // one column is of thousands

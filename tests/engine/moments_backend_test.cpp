@@ -17,17 +17,14 @@
 #include "support/backend.hpp"
 #include "support/odd_rows.hpp"
 #include "support/repeats.hpp"
+#include "support/roundings.hpp"
 
 namespace gibbsite {
 namespace {
 
+using support::gamma_of;
 using support::OddRows;
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-double gamma_of(double roundings) {
-  constexpr double u = std::numeric_limits<double>::epsilon() / 2;
-  return roundings * u / (1 - roundings * u);
-}
 
 // f = 2 log cosh(z - y): f' = 2 tanh(z - y), not compiled into any kernel.
 struct tanh_loss {

@@ -16,17 +16,14 @@
 #include "support/backend.hpp"
 #include "support/odd_rows.hpp"
 #include "support/repeats.hpp"
+#include "support/roundings.hpp"
 
 namespace gibbsite {
 namespace {
 
+using support::gamma_of;
 using support::OddRows;
 
-// k roundings (Higham 2002, Lemma 3.1).
-double gamma_of(double k) {
-  constexpr double u = std::numeric_limits<double>::epsilon() / 2;
-  return k * u / (1 - k * u);
-}
 constexpr double tiny = std::numeric_limits<double>::min();  // what underflows costs less
 
 struct Shape {

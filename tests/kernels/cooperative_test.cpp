@@ -14,6 +14,7 @@
 #include "support/backend.hpp"
 #include "support/odd_rows.hpp"
 #include "support/repeats.hpp"
+#include "support/roundings.hpp"
 
 namespace gibbsite {
 namespace {
@@ -22,8 +23,8 @@ using cuda::Design;
 using support::DeviceArray;
 using support::OddRows;
 
-constexpr double u_double = std::numeric_limits<double>::epsilon() / 2, u_float = 0x1p-24;
-double gamma_of(double k, double u) { return k * u / (1 - k * u); }
+using support::gamma_of;
+constexpr double u_double = support::unit_roundoff, u_float = 0x1p-24;
 
 // Chains on the device as the engine uploads them; steps through the loop of design B.
 class Chains {

@@ -11,6 +11,7 @@
 #include "kernels/losses.hpp"
 #include "support/backend.hpp"
 #include "support/odd_rows.hpp"
+#include "support/roundings.hpp"
 
 namespace gibbsite {
 namespace {
@@ -19,8 +20,8 @@ using cuda::Design;
 using support::DeviceArray;
 using support::OddRows;
 
-double gamma_of(double k, double u) { return k * u / (1 - k * u); }
-constexpr double double_roundoff = std::numeric_limits<double>::epsilon() / 2;
+using support::gamma_of;
+constexpr double double_roundoff = support::unit_roundoff;
 constexpr double float_roundoff = std::numeric_limits<float>::epsilon() / 2.0;
 
 struct Shape {
