@@ -45,6 +45,7 @@ Labels labels_of(const Schema& schema) {
     case LabelKind::amount:
       return {schema.scaled_label(schema.label_lo), schema.scaled_label(schema.label_hi)};
     case LabelKind::count:
+    case LabelKind::classes:
       return {0, 1};
   }
   return {-1, 1};

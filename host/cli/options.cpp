@@ -233,8 +233,8 @@ Wishes PlanArguments::wishes() const {
     throw BadInput(fmt::format("--model {}: is for fit and plan; leave it out", model));
   }
   const bool known = std::ranges::count(loss_names(), model) > 0;
-  static_cast<void>(
-      loss_of_chains(request(), known ? loss_named(model).label() : LabelKind::two_classes));
+  static_cast<void>(loss_of_chains(
+      request(), {.label = known ? loss_named(model).label() : LabelKind::two_classes}));
   Wishes out;
   if (mechanism != "auto") static_cast<void>(mechanism_named(mechanism));
   out.mechanism = mechanism;

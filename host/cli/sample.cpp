@@ -93,7 +93,7 @@ struct SampleCommand {
     NewFolder::require_free(out);
     const Schema domain = read_schema(schema);
     PosteriorOptions options = posterior_options(domain.features());
-    const std::string loss = loss_of({.model = model}, domain.label_kind);
+    const std::string loss = loss_of({.model = model}, domain);
     static_cast<void>(glm(loss).constants(domain, 1));  // of such a label
     const std::uint64_t used_seed = seed ? *seed : std::random_device{}() & 0x7fffffffU;
     options.key = StreamKey::from_seed(used_seed);

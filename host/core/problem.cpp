@@ -24,9 +24,11 @@ std::string_view to_string(LabelKind kind) {
     case LabelKind::amount:
       return "an amount";
     case LabelKind::count:
+      return "a count";
+    case LabelKind::classes:
       break;
   }
-  return "a count";
+  return "several classes";
 }
 
 double Problem::full_row_norm_up() const {
@@ -62,6 +64,8 @@ void Problem::validate() const {
   if (rows < 1) throw BadInput("rows: must be at least 1, got 0; give the public number of rows");
   if (features < 1)
     throw BadInput("features: must be at least 1, got 0; give the number of features");
+  if (outputs < 1 || features % outputs != 0)
+    throw BadInput("outputs: must divide the number of features; give the loss's own");
   require_finite_positive(row_norm, "row_norm");
   require_finite_positive(label_bound, "label_bound");
   require_finite_positive(max_abs_residual, "max_abs_residual");

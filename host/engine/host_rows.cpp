@@ -345,9 +345,11 @@ bool is_label(float y, const RowLimits& limits) {
     case LabelKind::amount:
       return std::fabs(static_cast<double>(y)) <= limits.label_bound;
     case LabelKind::count:
+      return y >= 0 && y <= 1;
+    case LabelKind::classes:
       break;
   }
-  return y >= 0 && y <= 1;
+  return y >= 0 && static_cast<double>(y) < limits.label_bound && y == std::floor(y);
 }
 }  // namespace
 

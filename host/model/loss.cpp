@@ -1,10 +1,17 @@
 #include "gibbsite/model/loss.hpp"
 
+#include <fmt/format.h>
+
+#include <charconv>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <tuple>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/losses.hpp"
+#include "gibbsite/model/losses/softmax.hpp"
 
 namespace gibbsite {
 namespace {
@@ -20,15 +27,43 @@ const std::vector<const Loss*>& all_losses() {
   return all;
 }
 
+// That of "softmax-K", 2 <= K <= most_classes, in digits without zeros before them; else null.
+const Loss* softmax_named(std::string_view name) {
+  constexpr std::string_view family = losses::Softmax::family;
+  if (!name.starts_with(family) || name.size() < family.size() + 2 || name[family.size()] != '-') {
+    return nullptr;
+  }
+  const std::string_view digits = name.substr(family.size() + 1);
+  std::size_t classes = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), classes);
+  if (error != std::errc() || end != digits.data() + digits.size() || digits[0] == '0' ||
+      classes < 2 || classes > losses::Softmax::most_classes) {
+    return nullptr;
+  }
+  static std::mutex mutex;
+  static std::map<std::size_t, std::unique_ptr<const Loss>> made;
+  const std::scoped_lock lock(mutex);
+  auto& loss = made[classes];
+  if (loss == nullptr) loss = std::make_unique<losses::Softmax>(classes);
+  return loss.get();
+}
+
 }  // namespace
 
+std::string full_loss_name(std::string_view name, std::uint64_t classes) {
+  return name == losses::Softmax::family ? fmt::format("{}-{}", name, classes) : std::string(name);
+}
+
 const Loss& loss_named(std::string_view name) {
+  if (const Loss* const loss = softmax_named(name)) return *loss;
   std::string known;
   for (const Loss* loss : all_losses()) {
     if (loss->name() == name) return *loss;
     known += (known.empty() ? "" : ", ") + std::string(loss->name());
   }
-  throw BadInput("`model`: no loss is called '" + std::string(name) + "'; there is: " + known);
+  throw BadInput(fmt::format("`model`: no loss is called '{}'; there is: {}, {}-K of K = 2 to {} "
+                             "classes",
+                             name, known, losses::Softmax::family, losses::Softmax::most_classes));
 }
 
 std::vector<std::string_view> loss_names() {
@@ -44,9 +79,11 @@ std::string_view default_loss(LabelKind label) {
     case LabelKind::amount:
       return losses::huber::name;
     case LabelKind::count:
+      return losses::poisson::name;
+    case LabelKind::classes:
       break;
   }
-  return losses::poisson::name;
+  return losses::Softmax::family;
 }
 
 std::vector<std::string_view> loss_names(LabelKind label) {
@@ -54,11 +91,13 @@ std::vector<std::string_view> loss_names(LabelKind label) {
   for (const Loss* loss : all_losses()) {
     if (loss->label() == label) names.push_back(loss->name());
   }
+  if (label == LabelKind::classes) names.emplace_back(losses::Softmax::family);
   return names;
 }
 
 void set_loss(Problem& problem, const Loss& loss) {
   problem.loss = loss.name();
+  problem.outputs = loss.outputs();
   problem.max_abs_residual = loss.max_abs_residual();
   problem.curvature = loss.curvature();
   problem.self_concordance = loss.self_concordance();

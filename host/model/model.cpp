@@ -13,9 +13,10 @@ namespace gibbsite {
 
 Problem Model::constants(const FeatureSpace& space, std::uint64_t rows) const {
   if (prior_precision) require_finite_nonnegative(*prior_precision, "prior_precision");
-  if (!center.empty() && center.size() != space.features) {
-    throw BadInput(fmt::format("center: has {} coordinates, the rows have {}; give one per feature",
-                               center.size(), space.features));
+  const std::uint64_t coordinates = space.features * loss->outputs();
+  if (!center.empty() && center.size() != coordinates) {
+    throw BadInput(fmt::format("center: has {} coordinates, the model has {}; give one per feature",
+                               center.size(), coordinates));
   }
   if (!std::all_of(center.begin(), center.end(), [](double c) { return std::isfinite(c); })) {
     throw BadInput("center: has a coordinate that is not finite; give finite numbers");
@@ -28,12 +29,18 @@ Problem Model::constants(const FeatureSpace& space, std::uint64_t rows) const {
         fmt::join(loss_names(space.label), " or "),
         loss->label() == LabelKind::two_classes ? "`positive`"
         : loss->label() == LabelKind::amount    ? "`range`"
-                                                : "`range` and counts = true"));
+        : loss->label() == LabelKind::count     ? "`range` and counts = true"
+                                                : "`classes`"));
+  }
+  if (space.label == LabelKind::classes && loss->outputs() != space.classes) {
+    throw BadInput(fmt::format("`model`: {} is of {} classes, and the schema lists {}; take {}",
+                               loss->name(), loss->outputs(), space.classes,
+                               full_loss_name(default_loss(space.label), space.classes)));
   }
   Problem constants;
   constants.label_bound = space.label_bound;
   constants.rows = rows;
-  constants.features = space.features;
+  constants.features = coordinates;
   constants.row_norm = space.row_norm;
   constants.intercept = space.intercept;
   constants.typical_row_norm = space.typical_row_norm;

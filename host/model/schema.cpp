@@ -120,7 +120,8 @@ Schema::operator FeatureSpace() const {
           .intercept = intercept,
           .typical_row_norm = std::sqrt(squared),
           .label = label_kind,
-          .label_bound = label_bound()};
+          .label_bound = label_bound(),
+          .classes = std::max<std::uint64_t>(classes.size(), 2)};
 }
 
 namespace {

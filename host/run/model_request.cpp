@@ -26,12 +26,13 @@ Problem constants_of(const ModelRequest& request, const std::string& loss,
 
 }  // namespace
 
-std::string loss_of(const ModelRequest& request, LabelKind label) {
-  return request.model == "auto" ? std::string(default_loss(label)) : request.model;
+std::string loss_of(const ModelRequest& request, const FeatureSpace& space) {
+  return full_loss_name(request.model == "auto" ? default_loss(space.label) : request.model,
+                        space.classes);
 }
 
-std::string loss_of_chains(const ModelRequest& request, LabelKind label) {
-  const std::string model = loss_of(request, label);
+std::string loss_of_chains(const ModelRequest& request, const FeatureSpace& space) {
+  const std::string model = loss_of(request, space);
   const bool logistic = model == losses::logistic::name;
   const double capped = losses::logistic_capped::max_abs_residual;
   const std::optional<double>& cap = request.loss_cap;
@@ -51,7 +52,7 @@ std::string loss_of_chains(const ModelRequest& request, LabelKind label) {
 Problem constants(const ModelRequest& request, const FeatureSpace& space, std::uint64_t rows) {
   return constants_of(
       request,
-      request.loss_cap ? loss_of_chains(request, space.label) : loss_of(request, space.label),
+      request.loss_cap ? loss_of_chains(request, space) : loss_of(request, space),
       space, rows);
 }
 
@@ -59,7 +60,7 @@ Plan plan(const ModelRequest& request, const FeatureSpace& space, std::uint64_t 
           const Budget& budget, const Wishes& wishes) {
   require_cap(request, budget.adjacency);
   return plan(constants(request, space, rows),
-              constants_of(request, loss_of_chains(request, space.label), space, rows), budget,
+              constants_of(request, loss_of_chains(request, space), space, rows), budget,
               wishes);
 }
 

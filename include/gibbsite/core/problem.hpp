@@ -12,9 +12,10 @@ namespace gibbsite {
 enum class Adjacency { replace_one, add_remove };
 
 /// What is to be predicted, and what a row keeps of it as y: -1 or +1; an amount's distance from
-/// the middle of its range in tolerances; a count as a part of the largest one, from 0 to 1.
-enum class LabelKind { two_classes, amount, count };
-/// "two classes", "an amount", "a count".
+/// the middle of its range in tolerances; a count as a part of the largest one, from 0 to 1; of
+/// three classes and more the place of one in the schema's list, from 0.
+enum class LabelKind { two_classes, amount, count, classes };
+/// "two classes", "an amount", "a count", "several classes".
 std::string_view to_string(LabelKind kind);
 
 /// The space that rows live in; a Schema converts to it.
@@ -27,6 +28,7 @@ struct FeatureSpace {
   double typical_row_norm = 0;
   LabelKind label = LabelKind::two_classes;
   double label_bound = 1;  ///< sup |y|
+  std::uint64_t classes = 2;  ///< how many, where the label is one of several
 };
 
 /// Beyond it the noise of d^2 second moments, and their work, outweigh what a private metric gives.
@@ -36,14 +38,16 @@ inline constexpr std::uint64_t most_metric_features = 2000;
 /// but n under replace-one adjacency; under add/remove `rows` is a public cap on n.
 struct Problem {
   std::uint64_t rows = 0;         ///< n, or its public cap
-  std::uint64_t features = 0;     ///< d, the intercept included
+  /// Coordinates of theta: d, the intercept included, for each output of the loss.
+  std::uint64_t features = 0;
+  std::uint64_t outputs = 1;      ///< K of the loss
   double row_norm = 1.0;          ///< R of the schema
   bool intercept = false;         ///< row norm with the intercept is sqrt(R^2 + 1)
   double typical_row_norm = 0;    ///< of the schema; decides about accuracy alone
   double label_bound = 1;         ///< sup |y| of the schema; of an amount 1 or more
   std::string loss = "logistic";  ///< name of the loss
-  double max_abs_residual = 1.0;  ///< sup |f'|
-  double curvature = 0.25;        ///< phi = sup f'' along the linear predictor
+  double max_abs_residual = 1.0;  ///< sup |f'|, of several outputs the vector's length
+  double curvature = 0.25;        ///< phi = sup f'' along the linear predictors
   double self_concordance = 1;    ///< c with |f'''| <= c f''; infinite where f'' jumps
   /// f(0, y) - inf f is at most this, whatever y.
   double drop_from_zero = std::numeric_limits<double>::infinity();
@@ -51,6 +55,8 @@ struct Problem {
   std::optional<double> prior_precision;  ///< m, when the model fixes it; else the schedule does
   double center_norm = 0;                 ///< ||theta0||, rounded up
 
+  /// d: features of a row, the intercept included.
+  [[nodiscard]] std::uint64_t row_features() const { return features / outputs; }
   /// sup ||x|| with the intercept: R, or sqrt(R^2 + 1) rounded up.
   [[nodiscard]] double full_row_norm_up() const;
   /// L = sup |f'| * sup ||x||, rounded up.

@@ -35,7 +35,7 @@ struct RowLimits {
   double norm_squared = 0;  ///< at most; the intercept's 1 is not counted
   bool intercept = false;   ///< the last feature is 1 everywhere
   LabelKind label = LabelKind::two_classes;
-  double label_bound = 1;  ///< of amounts: |y| is at most that
+  double label_bound = 1;  ///< of amounts: |y| is at most that; of several classes: y is below it
 };
 /// The first row that breaks them.
 struct RowFault {
@@ -44,7 +44,8 @@ struct RowFault {
   What what = What::length_or_intercept;
 };
 
-/// scale X^T diag(f''(X theta, y)) X at one theta, which is met once, when it is made.
+/// scale X^T diag(f''(X theta, y)) X at one theta, which is met once, when it is made. Of K outputs
+/// the sum of grad_z^2 f (x) x x^T.
 class LossHessian {
  public:
   virtual ~LossHessian() = default;
@@ -81,6 +82,8 @@ class Engine {
   /// How the last question was answered ("one-pass: ..."), one line for people; may be empty.
   [[nodiscard]] virtual std::string design() const { return ""; }
   [[nodiscard]] virtual std::size_t rows() const = 0;
+  /// Coordinates of theta: the columns of the rows for each output of the loss, [K x columns].
+  /// Written d below.
   [[nodiscard]] virtual std::size_t features() const = 0;
   [[nodiscard]] virtual const Loss& loss() const = 0;
 
@@ -113,7 +116,7 @@ class Engine {
   virtual void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) = 0;
 
   /// The loss capped at `clip` in the metric of P [d x k]; one float a row, found by the first
-  /// gradient. Throws as `second_moments` does.
+  /// gradient. Throws as `second_moments` does, and BadInput on a loss of several outputs.
   [[nodiscard]] virtual std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
                                                                 double clip) = 0;
 
@@ -131,7 +134,7 @@ class Engine {
   /// scale X^T diag(f''(X theta, y)) X, rows one after another; not to outlive this.
   [[nodiscard]] virtual std::unique_ptr<LossHessian> hessian(std::span<const double> theta,
                                                              double scale) const = 0;
-  /// max_i |x_i . theta|; NaN when one is.
+  /// max |x_i . theta| over rows and outputs; NaN when one is.
   [[nodiscard]] virtual double largest_logit(std::span<const double> theta) const = 0;
   /// sum_i l(theta; x_i, y_i) - l(w; x_i, y_i) in 50 digits, as an unevaluated sum of doubles that
   /// is exactly it. theta [d] is the exact sum of the rows of `terms` [k x d].

@@ -16,12 +16,14 @@ struct ChainSpec {
   std::uint64_t iterations = 1;      ///< T: the chain stops there
   std::vector<double> center{};      ///< theta0 [d]; empty means 0
   StreamKey key;                     ///< noise key
-  std::uint32_t stream = 0;          ///< chain number in the noise stream
+  /// Chain number in the noise stream. A chain of K outputs takes K of them: output k draws from
+  /// stream K number + k.
+  std::uint32_t stream = 0;
 };
 
 /// C chains on one data set.
 struct Ensemble {
-  std::size_t features = 0;         ///< d
+  std::size_t features = 0;         ///< d: coordinates of theta, of all outputs
   std::vector<ChainSpec> specs;     ///< [C]
   std::vector<double> theta;        ///< [C x d] row-major
   std::vector<std::uint64_t> step;  ///< [C] steps done

@@ -1,5 +1,6 @@
 #pragma once
-// The GLM interface: a loss l(theta; x, y) = f(x^T theta, y) through f alone.
+// The GLM interface: a loss l(theta; x, y) = f(x^T theta, y) through f alone. A loss of K outputs
+// has K predictors z_k = x^T theta_k, theta [K x d]: f is a function of all of them.
 //
 // To add a loss, add one file include/gibbsite/model/losses/NAME.hpp that defines
 // `struct gibbsite::losses::NAME` with the members of losses/logistic.hpp; the build finds it and
@@ -8,6 +9,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,9 +24,11 @@ class Loss {
   [[nodiscard]] virtual std::string_view name() const = 0;
   /// What it predicts.
   [[nodiscard]] virtual LabelKind label() const { return LabelKind::two_classes; }
-  /// sup |f'(z, y)| over all z and legal y.
+  /// K: predictors of a row.
+  [[nodiscard]] virtual std::size_t outputs() const { return 1; }
+  /// sup |f'(z, y)| over all z and legal y; of K > 1 outputs sup ||grad_z f||.
   [[nodiscard]] virtual double max_abs_residual() const = 0;
-  /// phi = sup f''(z, y).
+  /// phi = sup f''(z, y); of K > 1 outputs the largest eigenvalue of grad_z^2 f.
   [[nodiscard]] virtual double curvature() const = 0;
   /// c with |f'''(z, y)| <= c f''(z, y): how fast curvature can change (generalized
   /// self-concordance); infinite where it jumps.
@@ -43,15 +47,19 @@ class Loss {
   [[nodiscard]] virtual double drop_from_zero(double label_bound) const = 0;
   /// Whether f'(., y) has one sign for each legal y.
   [[nodiscard]] virtual bool one_signed() const { return false; }
+  // Of K outputs z, r, v and out are [K x n]: an output's numbers of all rows, then the next one's.
   /// Sum of f(z[i], y[i]).
   [[nodiscard]] virtual double value_sum(std::span<const double> z,
                                          std::span<const float> y) const = 0;
   /// r[i] = f'(z[i], y[i]).
   virtual void residuals(std::span<const double> z, std::span<const float> y,
                          std::span<double> r) const = 0;
-  /// w[i] = f''(z[i], y[i]); for Newton's method and tests.
+  /// w[i] = f''(z[i], y[i]); for Newton's method and tests. Of one output.
   virtual void curvatures(std::span<const double> z, std::span<const float> y,
                           std::span<double> w) const = 0;
+  /// out[., i] = grad_z^2 f(z[., i], y[i]) v[., i]. Of any number of outputs; out may be v.
+  virtual void curvature_products(std::span<const double> z, std::span<const float> y,
+                                  std::span<const double> v, std::span<double> out) const = 0;
 };
 
 /// Turns a struct of three scalar functions and two constants into a Loss, inlined per block.
@@ -118,16 +126,26 @@ class LossOf final : public Loss {
                   std::span<double> w) const override {
     for (std::size_t i = 0; i < z.size(); ++i) w[i] = F::second(z[i], static_cast<double>(y[i]));
   }
+  void curvature_products(std::span<const double> z, std::span<const float> y,
+                          std::span<const double> v, std::span<double> out) const override {
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      out[i] = F::second(z[i], static_cast<double>(y[i])) * v[i];
+    }
+  }
 };
 
-/// The loss of that name. Throws BadInput listing the names there are.
+/// The loss of that name; that of K classes is called softmax-K. Throws BadInput listing the names
+/// there are. Lives as long as the program.
 const Loss& loss_named(std::string_view name);
-/// Names of every loss that was compiled in.
+/// Names of every loss of one output that was compiled in.
 std::vector<std::string_view> loss_names();
-/// What is fitted to such a label where nobody says: logistic, huber, poisson.
+/// What is fitted to such a label where nobody says: logistic, huber, poisson, softmax.
 std::string_view default_loss(LabelKind label);
-/// Names of those that predict that.
+/// Names of those that predict that, as a person asks for them: "softmax" for any number of classes.
 std::vector<std::string_view> loss_names(LabelKind label);
+/// The name of the loss that a person calls so on a label of that many classes: softmax-K for
+/// softmax, else the name itself.
+std::string full_loss_name(std::string_view name, std::uint64_t classes);
 /// Fills in what a problem, with its label_bound, holds of its loss: the name and the constants.
 void set_loss(Problem& problem, const Loss& loss);
 

@@ -39,6 +39,8 @@ struct Schema {
   std::string negative;                 ///< name of the other class; empty: "not <positive>"
   bool refuses_unlisted_label = false;  ///< with `negative`: a third class is refused, not y = -1
   LabelKind label_kind = LabelKind::two_classes;  ///< of others there is no `positive`
+  /// Of several classes their names: y is a place in this list. Else empty.
+  std::vector<std::string> classes;
   double label_lo = 0, label_hi = 0;  ///< public range of an amount or a count; labels are clamped
   /// Of an amount: the unit of y, and of the errors that the losses of amounts count in.
   double tolerance = 0;

@@ -19,11 +19,11 @@ struct ModelRequest {
   std::optional<std::uint64_t> rows_cap{};  ///< under add-remove: public bound on the rows
 };
 
-/// The name of the loss: of "auto" what such a label is fitted by.
-std::string loss_of(const ModelRequest& request, LabelKind label);
+/// The full name of the loss: of "auto" what such a label is fitted by, of softmax softmax-K.
+std::string loss_of(const ModelRequest& request, const FeatureSpace& space);
 /// The name of the loss that chains take. Throws BadInput on an unknown model and a cap that it
 /// does not have.
-std::string loss_of_chains(const ModelRequest& request, LabelKind label);
+std::string loss_of_chains(const ModelRequest& request, const FeatureSpace& space);
 /// Public constants: the table's rows under replace-one, the cap under add-remove. Throws as above
 /// and BadInput where the table has more rows than the cap.
 Problem constants(const ModelRequest& request, const FeatureSpace& space, std::uint64_t rows);

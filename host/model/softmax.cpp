@@ -1,0 +1,86 @@
+#include "gibbsite/model/losses/softmax.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <stdexcept>
+
+namespace gibbsite::losses {
+namespace {
+
+double up(double v) { return std::nextafter(v, std::numeric_limits<double>::infinity()); }
+
+// f(row i, label y_i, z of the row [K]) for each row of z [K x n].
+template <class F>
+void for_each_row(std::size_t classes, std::span<const double> z, std::span<const float> y, F f) {
+  const std::size_t n = y.size();
+  std::vector<double> row(classes);
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t k = 0; k < classes; ++k) row[k] = z[k * n + i];
+    f(i, static_cast<std::size_t>(y[i]), row);
+  }
+}
+
+}  // namespace
+
+void softmax(std::span<const double> z, std::span<double> p) {
+  const double most = std::ranges::max(z);
+  double sum = 0;
+  for (std::size_t k = 0; k < z.size(); ++k) sum += p[k] = std::exp(z[k] - most);
+  for (double& v : p) v /= sum;
+}
+
+Softmax::Softmax(std::size_t classes)
+    : classes_(classes), name_(std::string(family) + '-' + std::to_string(classes)) {}
+
+double Softmax::max_abs_residual() const { return up(std::numbers::sqrt2); }
+double Softmax::drop_from_zero(double /*label_bound*/) const {
+  return up(up(std::log(static_cast<double>(classes_))));
+}
+std::string_view Softmax::link_words() const {
+  return "z_k = x . coefficients of class k and the encoded row x; P(class k) = exp(z_k) / sum_j "
+         "exp(z_j)";
+}
+
+double Softmax::value_sum(std::span<const double> z, std::span<const float> y) const {
+  double total = 0;
+  for_each_row(classes_, z, y, [&](std::size_t, std::size_t label, const auto& row) {
+    const double most = std::ranges::max(row);
+    double sum = 0;
+    for (const double v : row) sum += std::exp(v - most);
+    total += std::log(sum) + (most - row[label]);
+  });
+  return total;
+}
+
+void Softmax::residuals(std::span<const double> z, std::span<const float> y,
+                        std::span<double> r) const {
+  const std::size_t n = y.size();
+  std::vector<double> p(classes_);
+  for_each_row(classes_, z, y, [&](std::size_t i, std::size_t label, const auto& row) {
+    softmax(row, p);
+    double others = 0;  // 1 - p_y without the cancellation
+    for (std::size_t k = 0; k < classes_; ++k) others += k == label ? 0 : p[k];
+    for (std::size_t k = 0; k < classes_; ++k) r[k * n + i] = k == label ? -others : p[k];
+  });
+}
+
+void Softmax::curvatures(std::span<const double> /*z*/, std::span<const float> /*y*/,
+                         std::span<double> /*w*/) const {
+  throw std::logic_error("softmax: a row's curvature is a matrix; ask for products with it");
+}
+
+void Softmax::curvature_products(std::span<const double> z, std::span<const float> y,
+                                 std::span<const double> v, std::span<double> out) const {
+  const std::size_t n = y.size();
+  std::vector<double> p(classes_);
+  for_each_row(classes_, z, y, [&](std::size_t i, std::size_t, const auto& row) {
+    softmax(row, p);
+    double mean = 0;
+    for (std::size_t k = 0; k < classes_; ++k) mean += p[k] * v[k * n + i];
+    for (std::size_t k = 0; k < classes_; ++k) out[k * n + i] = p[k] * (v[k * n + i] - mean);
+  });
+}
+
+}  // namespace gibbsite::losses
