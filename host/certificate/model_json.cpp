@@ -68,6 +68,18 @@ std::pair<double, double> range_field(const json& object, const std::string& sou
   return {range[0].get<double>(), range[1].get<double>()};
 }
 
+std::vector<std::string> texts_field(const json& object, const char* name,
+                                     const std::string& source) {
+  const json& texts = field(object, name, source);
+  if (!texts.is_array()) reject(source, name, "must be a list of texts");
+  std::vector<std::string> out;
+  for (const json& text : texts) {
+    if (!text.is_string()) reject(source, name, "must be a list of texts");
+    out.push_back(text.get<std::string>());
+  }
+  return out;
+}
+
 Column column_from_json(const json& object, const std::string& source) {
   Column column;
   column.name = text_field(object, "name", source);
@@ -78,13 +90,8 @@ Column column_from_json(const json& object, const std::string& source) {
     std::tie(column.lo, column.hi) = range_field(object, source);
   } else if (type == "category") {
     only_fields(object, {"name", "type", "levels", "other", "missing"}, source);
-    const json& levels = field(object, "levels", source);
-    if (!levels.is_array()) reject(source, "levels", "must be a list of texts");
     column.type = ColumnType::category;
-    for (const json& level : levels) {
-      if (!level.is_string()) reject(source, "levels", "must be a list of texts");
-      column.levels.push_back(level.get<std::string>());
-    }
+    column.levels = texts_field(object, "levels", source);
     column.other = flag_field(object, "other", source);
   } else if (type == "ignore") {
     only_fields(object, {"name", "type"}, source);
@@ -235,6 +242,7 @@ json label_json(const Schema& schema) {
                                : schema.refuses_unlisted_label ? json("refuse")
                                                                : json("negative")}};
   }
+  if (schema.label_kind == LabelKind::classes) return {{"classes", schema.classes}};
   json out = {{"range", {schema.label_lo, schema.label_hi}}};
   if (schema.label_kind == LabelKind::amount) {
     out["tolerance"] = schema.tolerance;
@@ -245,12 +253,20 @@ json label_json(const Schema& schema) {
 }
 
 void read_label(const json& object, Schema& schema, const std::string& source) {
-  const bool classes = !object.contains("range");
+  const bool classes = object.contains("classes");
+  const bool two_classes = !classes && !object.contains("range");
   const auto without = [&](std::initializer_list<const char*> keys, const char* why) {
     for (const char* const key : keys)
       if (object.contains(key)) reject(source, key, why);
   };
   if (classes) {
+    without({"positive", "negative", "unlisted_label", "range", "tolerance", "counts"},
+            "has no meaning beside classes, which names every class");
+    schema.label_kind = LabelKind::classes;
+    schema.classes = texts_field(object, "classes", source);
+    return;
+  }
+  if (two_classes) {
     without({"tolerance", "counts"}, "is of an amount or a count, and the label has no range");
     schema.positive = text_field(object, "positive", source);
     if (!field(object, "negative", source).is_null()) {
@@ -292,7 +308,7 @@ Schema schema_from_json(const json& object, const std::string& source) {
   if (!object.is_object()) throw BadInput(source + ": must be an object; use the file as written");
   only_fields(object,
               {"label", "positive", "negative", "unlisted_label", "invalid", "decimal", "row_norm",
-               "intercept", "missing", "columns", "range", "tolerance", "counts"},
+               "intercept", "missing", "columns", "range", "tolerance", "counts", "classes"},
               source);
   Schema schema;
   schema.label = text_field(object, "label", source);
