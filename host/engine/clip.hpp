@@ -14,6 +14,11 @@
 
 namespace gibbsite {
 
+class Loss;
+
+/// Throws BadInput on a loss of several outputs, whose rows have no one slope to cap.
+void require_capped_loss(const Loss& loss);
+
 /// Throws BadInput where P [d x k] has other rows or is not finite, or clip is negative.
 void require_metric(MatrixView<const double> P, std::size_t d, double clip);
 

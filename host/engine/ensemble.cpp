@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
@@ -70,6 +72,23 @@ void advance_in_ball(Engine& engine, Ensemble& ensemble, double ball, std::uint6
   }
 }
 
+std::uint32_t output_stream(std::uint32_t stream, std::size_t outputs, std::size_t k) {
+  const std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
+  if (outputs == 0 || k >= outputs || outputs > most || stream > (most - k) / outputs) {
+    throw BadInput(fmt::format(
+        "stream: chain {} of {} outputs draws beyond the 2^32 streams of a key; give chains lower "
+        "numbers",
+        stream, outputs));
+  }
+  return static_cast<std::uint32_t>(outputs * stream + k);
+}
+
+void require_output_streams(const Ensemble& ensemble, std::size_t outputs) {
+  for (const ChainSpec& spec : ensemble.specs) {
+    static_cast<void>(output_stream(spec.stream, outputs, outputs - 1));
+  }
+}
+
 void langevin_update(const ChainSpec& spec, std::span<const double> loss_gradient,
                      std::span<const double> noise, std::span<double> theta) {
   const double noise_scale = std::sqrt(2 * spec.step_size);
@@ -82,8 +101,11 @@ void langevin_update(const ChainSpec& spec, std::span<const double> loss_gradien
 
 void langevin_update(const ChainSpec& spec, std::uint64_t step,
                      std::span<const double> loss_gradient, std::span<double> theta,
-                     std::span<double> noise) {
-  fill_normals(spec.key, spec.stream, step, noise);
+                     std::span<double> noise, std::size_t outputs) {
+  const std::size_t d = noise.size() / outputs;
+  for (std::size_t k = 0; k < outputs; ++k) {
+    fill_normals(spec.key, output_stream(spec.stream, outputs, k), step, noise.subspan(k * d, d));
+  }
   langevin_update(spec, loss_gradient, noise, theta);
 }
 

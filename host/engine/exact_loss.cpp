@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/losses.hpp"
+#include "gibbsite/model/losses/softmax.hpp"
 
 namespace gibbsite {
 namespace {
@@ -19,6 +23,39 @@ Wide difference(const Rows& x, std::span<const float> y, std::span<const Wide> t
       at_w += Wide(v) * Wide(w[j]);
     });
     sum += F::value(at_theta, Wide(y[i])) - F::value(at_w, Wide(y[i]));
+  }
+  return sum;
+}
+
+// log sum_k e^{z_k} - z_y = (max z - z_y) + log(1 + sum_{k != argmax} e^{z_k - max z})
+Wide softmax_value(const std::vector<Wide>& z, std::size_t label) {
+  const auto most = std::max_element(z.begin(), z.end());
+  Wide others = 0;
+  for (auto v = z.begin(); v != z.end(); ++v) {
+    if (v != most) others += exp(*v - *most);
+  }
+  return (*most - z[label]) + log1p(others);
+}
+
+Wide softmax_difference(const Rows& x, std::span<const float> y, std::size_t classes,
+                        std::span<const Wide> theta, std::span<const double> w) {
+  Wide sum = 0;
+  for (std::size_t i = 0; i < x.rows; ++i) {
+    std::vector<Wide> at_theta(classes), at_w(classes);
+    x.for_each(i, [&](std::size_t j, float v) {
+      for (std::size_t k = 0; k < classes; ++k) {
+        at_theta[k] += Wide(v) * theta[k * x.cols + j];
+        at_w[k] += Wide(v) * Wide(w[k * x.cols + j]);
+      }
+    });
+    const std::size_t label = losses::class_of(y[i], classes);
+    if (label == classes) {
+      throw BadInput(
+          fmt::format("data: the label of row {} is none of {} classes; give their places, "
+                      "from 0",
+                      i, classes));
+    }
+    sum += softmax_value(at_theta, label) - softmax_value(at_w, label);
   }
   return sum;
 }
@@ -40,6 +77,9 @@ Wide difference_of(LossList<F...>, const Loss& loss, const Rows& x, std::span<co
 
 Wide exact_loss_difference(const Loss& loss, const Rows& x, std::span<const float> y,
                            std::span<const Wide> theta, std::span<const double> w) {
+  if (const auto* const softmax = dynamic_cast<const losses::Softmax*>(&loss)) {
+    return softmax_difference(x, y, softmax->outputs(), theta, w);
+  }
   return difference_of(Losses{}, loss, x, y, theta, w);
 }
 

@@ -8,8 +8,8 @@
 
 namespace gibbsite {
 
-/// sum_i f(x_i . theta, y_i) - f(x_i . w, y_i) for theta, w [d]. Throws BadInput on a loss that
-/// was not compiled in.
+/// sum_i f(x_i . theta, y_i) - f(x_i . w, y_i) for theta, w [d], of K outputs [K x d]. Throws
+/// BadInput on a loss that was not compiled in, or a label that is none of softmax's classes.
 Wide exact_loss_difference(const Loss& loss, const Rows& x, std::span<const float> y,
                            std::span<const Wide> theta, std::span<const double> w);
 

@@ -101,6 +101,137 @@ class RowsHessian final : public LossHessian {
   std::vector<double> weights_;  // [n] scale f''
 };
 
+// Of K outputs: d x d block (k, l) is scale X^T diag(H_kl) X, H_i = grad_z^2 f of row i, of which
+// only products are asked for.
+class OutputsHessian final : public LossHessian {
+ public:
+  // `logits(first, last)` are those of rows [first, last): [K x (last - first)].
+  template <class Logits>
+  OutputsHessian(const Rows& x, std::span<const float> y, const Loss& loss, double scale,
+                 const Logits& logits)
+      : x_(x), y_(y), loss_(loss), scale_(scale) {
+    z_.reserve(x.rows * loss.outputs());
+    for (std::size_t first = 0; first < x.rows; first += row_block) {
+      const auto z = logits(first, std::min<std::size_t>(first + row_block, x.rows));
+      z_.insert(z_.end(), z.begin(), z.end());
+    }
+  }
+
+  void dense(MatrixView<double> out) const override {
+    const std::size_t d = x_.cols, outputs = loss_.outputs();
+    MatrixXd h = MatrixXd::Zero(index(outputs * d), index(outputs * d));  // lower triangles
+    for (std::size_t first = 0; first < x_.rows; first += row_block) {
+      const std::size_t n = block_size(first);
+      const MatrixXd rows = x_.is_sparse() ? MatrixXd() : dense_rows(first);
+      for (std::size_t l = 0; l < outputs; ++l) {
+        const std::vector<double> column = column_of(first, l);
+        for (std::size_t k = l; k < outputs; ++k) {
+          auto block = h.block(index(k * d), index(l * d), index(d), index(d));
+          const Eigen::Map<const VectorXd> w(column.data() + k * n, index(n));
+          if (x_.is_sparse()) {
+            add_pairs(first, w, block);
+          } else {
+            const MatrixXd scaled = w.asDiagonal() * rows;
+            block.template triangularView<Eigen::Lower>() += rows.transpose() * scaled;
+          }
+        }
+      }
+    }
+    for (std::size_t k = 0; k < outputs; ++k) {  // each block is symmetric
+      for (std::size_t l = 0; l <= k; ++l) {
+        for (std::size_t a = 0; a < d; ++a) {
+          for (std::size_t b = 0; b <= a; ++b) {
+            const double v = h(index(k * d + a), index(l * d + b));
+            out(k * d + a, l * d + b) = out(k * d + b, l * d + a) = v;
+            out(l * d + a, k * d + b) = out(l * d + b, k * d + a) = v;
+          }
+        }
+      }
+    }
+  }
+
+  void add_diagonal(std::span<double> out) const override {
+    for (std::size_t first = 0; first < x_.rows; first += row_block) {
+      const std::size_t n = block_size(first);
+      for (std::size_t k = 0; k < loss_.outputs(); ++k) {
+        const std::vector<double> column = column_of(first, k);
+        for (std::size_t i = 0; i < n; ++i) {
+          x_.for_each(first + i, [&](std::size_t j, float v) {
+            out[k * x_.cols + j] +=
+                column[k * n + i] * static_cast<double>(v) * static_cast<double>(v);
+          });
+        }
+      }
+    }
+  }
+
+  void add_product(std::span<const double> v, std::span<double> out) const override {
+    const std::size_t d = x_.cols, outputs = loss_.outputs();
+    for (std::size_t first = 0; first < x_.rows; first += row_block) {
+      const std::size_t n = block_size(first);
+      std::vector<double> u(outputs * n);
+      for (std::size_t k = 0; k < outputs; ++k) {
+        for (std::size_t i = 0; i < n; ++i) u[k * n + i] = x_.dot(first + i, v.subspan(k * d, d));
+      }
+      multiply(first, u);
+      for (std::size_t k = 0; k < outputs; ++k) {
+        for (std::size_t i = 0; i < n; ++i) {
+          x_.for_each(first + i, [&](std::size_t j, float x) {
+            out[k * d + j] += u[k * n + i] * static_cast<double>(x);
+          });
+        }
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] std::size_t block_size(std::size_t first) const {
+    return std::min<std::size_t>(row_block, x_.rows - first);
+  }
+
+  // u[., i] = scale H_i u[., i] for the rows of a block.
+  void multiply(std::size_t first, std::vector<double>& u) const {
+    const std::size_t n = block_size(first);
+    const std::span<const double> z{z_.data() + first * loss_.outputs(), u.size()};
+    loss_.curvature_products(z, y_.subspan(first, n), u, u);
+    for (double& v : u) v *= scale_;
+  }
+
+  // [K x n]: column l of each row's scale H_i.
+  [[nodiscard]] std::vector<double> column_of(std::size_t first, std::size_t l) const {
+    const std::size_t n = block_size(first);
+    std::vector<double> u(loss_.outputs() * n, 0.0);
+    std::fill_n(u.begin() + static_cast<std::ptrdiff_t>(l * n), n, 1.0);
+    multiply(first, u);
+    return u;
+  }
+
+  [[nodiscard]] MatrixXd dense_rows(std::size_t first) const {
+    return Eigen::Map<const RowMajorFloat>(x_.matrix().row(first).data(), index(block_size(first)),
+                                           index(x_.cols))
+        .cast<double>();
+  }
+
+  template <class Block>
+  void add_pairs(std::size_t first, const Eigen::Map<const VectorXd>& w, Block& block) const {
+    for (Eigen::Index i = 0; i < w.size(); ++i) {
+      const std::size_t row = first + static_cast<std::size_t>(i);
+      x_.for_each(row, [&](std::size_t a, float v) {
+        x_.for_each(row, [&](std::size_t b, float u) {
+          if (b > a) return;
+          block(index(a), index(b)) += w[i] * static_cast<double>(v) * static_cast<double>(u);
+        });
+      });
+    }
+  }
+
+  Rows x_;
+  std::span<const float> y_;
+  const Loss& loss_;
+  double scale_;
+  std::vector<double> z_;  // blocks of rows, of each [K x rows in the block]
+};
+
 // ||P^T x|| from above, in double.
 class NormsAbove {
  public:
@@ -188,6 +319,13 @@ class PlainCappedLoss final : public CappedLoss {
 
 }  // namespace
 
+void require_capped_loss(const Loss& loss) {
+  if (loss.outputs() == 1) return;
+  throw BadInput(fmt::format(
+      "loss: {} has {} slopes a row, and a cap holds one; take another mechanism than whitened",
+      loss.name(), loss.outputs()));
+}
+
 void require_metric(MatrixView<const double> P, std::size_t d, double clip) {
   require_at_least(clip, 0, "clip");
   if (P.rows != d || P.cols == 0) {
@@ -219,9 +357,14 @@ NormBound bound_norms(MatrixView<const double> P, std::span<double> sizes) {
           .underflow = std::sqrt(k) * (m + 1) * 0x1p-536};
 }
 
-std::vector<double> HostRows::logits(std::span<const double> theta) const {
-  std::vector<double> z(rows());
-  for (std::size_t i = 0; i < z.size(); ++i) z[i] = table_.dot(i, theta);
+std::vector<double> HostRows::logits(std::span<const double> theta, std::size_t first,
+                                     std::size_t last) const {
+  std::vector<double> z;
+  z.reserve(outputs() * (last - first));
+  for (std::size_t k = 0; k < outputs(); ++k) {
+    const auto part = theta.subspan(k * columns(), columns());
+    for (std::size_t i = first; i < last; ++i) z.push_back(table_.dot(i, part));
+  }
   return z;
 }
 
@@ -233,15 +376,18 @@ void HostRows::weighted_loss_gradients(MatrixView<const double> theta,
   }
   for (std::size_t c = 0; c < theta.rows; ++c) {
     const VectorXd sum = sum_blocks(rows(), [&](std::size_t first, std::size_t last) {
-      std::vector<double> z(last - first), r(last - first);
-      for (std::size_t i = 0; i < z.size(); ++i) z[i] = table_.dot(first + i, theta.row(c));
-      loss_->residuals(z, labels_.subspan(first, z.size()), r);
+      const std::size_t n = last - first, d = columns();
+      const std::vector<double> z = logits(theta.row(c), first, last);
+      std::vector<double> r(z.size());
+      loss_->residuals(z, labels_.subspan(first, n), r);
       VectorXd g = VectorXd::Zero(index(features()));
-      for (std::size_t i = 0; i < z.size(); ++i) {
-        const double scaled = weights[first + i] * r[i];
-        table_.for_each(first + i, [&](std::size_t j, float v) {
-          g[index(j)] += scaled * static_cast<double>(v);
-        });
+      for (std::size_t k = 0; k < outputs(); ++k) {
+        for (std::size_t i = 0; i < n; ++i) {
+          const double scaled = weights[first + i] * r[k * n + i];
+          table_.for_each(first + i, [&](std::size_t j, float v) {
+            g[index(k * d + j)] += scaled * static_cast<double>(v);
+          });
+        }
       }
       return g;
     });
@@ -250,38 +396,50 @@ void HostRows::weighted_loss_gradients(MatrixView<const double> theta,
 }
 
 double HostRows::plain_value(std::span<const double> theta) const {
-  return loss_->value_sum(logits(theta), labels_);
+  return loss_->value_sum(logits(theta, 0, rows()), labels_);
 }
 
 void HostRows::plain_gradient(std::span<const double> theta, std::span<double> out) const {
-  const auto z = logits(theta);
-  std::vector<double> r(rows());
+  const auto z = logits(theta, 0, rows());
+  std::vector<double> r(z.size());
   loss_->residuals(z, labels_, r);
   std::ranges::fill(out, 0.0);
-  for (std::size_t i = 0; i < rows(); ++i) {
-    table_.for_each(i, [&](std::size_t j, float v) { out[j] += r[i] * static_cast<double>(v); });
+  for (std::size_t k = 0; k < outputs(); ++k) {
+    const std::span part = out.subspan(k * columns(), columns());
+    for (std::size_t i = 0; i < rows(); ++i) {
+      const double slope = r[k * rows() + i];
+      table_.for_each(i,
+                      [&](std::size_t j, float v) { part[j] += slope * static_cast<double>(v); });
+    }
   }
 }
 
 std::unique_ptr<LossHessian> HostRows::hessian(std::span<const double> theta, double scale) const {
+  if (outputs() > 1) {
+    return std::make_unique<OutputsHessian>(
+        table_, labels_, *loss_, scale,
+        [&](std::size_t first, std::size_t last) { return logits(theta, first, last); });
+  }
   std::vector<double> weights(rows());
-  loss_->curvatures(logits(theta), labels_, weights);
+  loss_->curvatures(logits(theta, 0, rows()), labels_, weights);
   for (double& w : weights) w *= scale;
   return std::make_unique<RowsHessian>(table_, std::move(weights));
 }
 
 double HostRows::largest_logit(std::span<const double> theta) const {
   double largest = 0;
-  for (std::size_t i = 0; i < rows(); ++i) {
-    const double z = std::fabs(table_.dot(i, theta));
-    if (std::isnan(z)) return z;
-    largest = std::max(largest, z);
+  for (std::size_t k = 0; k < outputs(); ++k) {
+    for (std::size_t i = 0; i < rows(); ++i) {
+      const double z = std::fabs(table_.dot(i, theta.subspan(k * columns(), columns())));
+      if (std::isnan(z)) return z;
+      largest = std::max(largest, z);
+    }
   }
   return largest;
 }
 
 void HostRows::second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) {
-  require_metric(P, features(), clip);
+  require_metric(P, columns(), clip);
   const std::size_t k = P.cols;
   const VectorXd sum = sum_blocks(rows(), [&](std::size_t first, std::size_t last) {
     VectorXd moments = VectorXd::Zero(index(k * k)), v(index(k));
@@ -299,7 +457,7 @@ void HostRows::second_moments(MatrixView<const double> P, double clip, MatrixVie
 }
 
 void HostRows::clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) {
-  require_metric(P, features(), clip);
+  require_metric(P, columns(), clip);
   VectorXd v(index(P.cols));
   for (std::size_t i = 0; i < rows(); ++i) {
     clipped_row(table_, i, P, clip, v);
@@ -308,7 +466,8 @@ void HostRows::clipped_rows(MatrixView<const double> P, double clip, MatrixView<
 }
 
 std::unique_ptr<CappedLoss> HostRows::capped_loss(MatrixView<const double> P, double clip) {
-  require_metric(P, features(), clip);
+  require_capped_loss(*loss_);
+  require_metric(P, columns(), clip);
   return std::make_unique<PlainCappedLoss>(table_, labels_, *loss_, P, clip);
 }
 
@@ -330,7 +489,7 @@ std::array<double, 4> HostRows::exact_difference(MatrixView<const double> terms,
 RowNorms HostRows::row_norms() const {
   RowNorms out;
   for (std::size_t i = 0; i < rows(); ++i) {
-    const double squared = norm_squared(table_, i, features());
+    const double squared = norm_squared(table_, i, columns());
     out.sum_squares += squared;
     out.largest_squared = std::max(out.largest_squared, squared);
   }
@@ -354,10 +513,10 @@ bool is_label(float y, const RowLimits& limits) {
 }  // namespace
 
 std::optional<RowFault> HostRows::first_fault(const RowLimits& limits) const {
-  const std::size_t columns = features() - (limits.intercept ? 1 : 0);
+  const std::size_t measured = columns() - (limits.intercept ? 1 : 0);
   for (std::size_t i = 0; i < rows(); ++i) {
-    if (!(norm_squared(table_, i, columns) <= limits.norm_squared) ||
-        (limits.intercept && table_(i, columns) != 1.0F)) {
+    if (!(norm_squared(table_, i, measured) <= limits.norm_squared) ||
+        (limits.intercept && table_(i, measured) != 1.0F)) {
       return RowFault{i, RowFault::What::length_or_intercept};
     }
     if (!is_label(labels_[i], limits)) return RowFault{i, RowFault::What::label};

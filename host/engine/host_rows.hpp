@@ -10,7 +10,11 @@ namespace gibbsite {
 class HostRows : public Engine {
  public:
   [[nodiscard]] std::size_t rows() const final { return table_.rows; }
-  [[nodiscard]] std::size_t features() const final { return table_.cols; }
+  [[nodiscard]] std::size_t features() const final { return columns() * outputs(); }
+  /// Features of a row.
+  [[nodiscard]] std::size_t columns() const { return table_.cols; }
+  /// K of the loss: theta is [K x columns()].
+  [[nodiscard]] std::size_t outputs() const { return loss_->outputs(); }
   [[nodiscard]] const Loss& loss() const final { return *loss_; }
 
   // The readable definitions, one thread.
@@ -36,9 +40,11 @@ class HostRows : public Engine {
       : table_(x), labels_(y), loss_(&loss) {}
 
  private:
-  [[nodiscard]] std::vector<double> logits(std::span<const double> theta) const;
+  // [K x (last - first)] of rows [first, last).
+  [[nodiscard]] std::vector<double> logits(std::span<const double> theta, std::size_t first,
+                                           std::size_t last) const;
 
-  Rows table_;                     // [n x d]
+  Rows table_;                     // [n x columns()]
   std::span<const float> labels_;  // [n]
   const Loss* loss_;
 };

@@ -11,15 +11,20 @@ namespace {
 
 double up(double v) { return std::nextafter(v, std::numeric_limits<double>::infinity()); }
 
-// f(row i, label y_i, z of the row [K]) for each row of z [K x n].
+// f(row i, its class or K, z of the row [K]) for each row of z [K x n].
 template <class F>
 void for_each_row(std::size_t classes, std::span<const double> z, std::span<const float> y, F f) {
   const std::size_t n = y.size();
   std::vector<double> row(classes);
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t k = 0; k < classes; ++k) row[k] = z[k * n + i];
-    f(i, static_cast<std::size_t>(y[i]), row);
+    f(i, class_of(y[i], classes), row);
   }
+}
+
+// What a label that is no class makes of row i of out [K x n].
+void fill_row(std::size_t i, std::size_t n, std::span<double> out) {
+  for (; i < out.size(); i += n) out[i] = std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace
@@ -53,7 +58,8 @@ double Softmax::value_sum(std::span<const double> z, std::span<const float> y) c
     const double most = std::ranges::max(row);
     double sum = 0;
     for (const double v : row) sum += std::exp(v - most);
-    total += std::log(sum) + (most - row[label]);
+    total += label == classes_ ? std::numeric_limits<double>::quiet_NaN()
+                               : std::log(sum) + (most - row[label]);
   });
   return total;
 }
@@ -63,6 +69,7 @@ void Softmax::residuals(std::span<const double> z, std::span<const float> y,
   const std::size_t n = y.size();
   std::vector<double> p(classes_);
   for_each_row(classes_, z, y, [&](std::size_t i, std::size_t label, const auto& row) {
+    if (label == classes_) return fill_row(i, n, r);
     softmax(row, p);
     double others = 0;  // 1 - p_y without the cancellation
     for (std::size_t k = 0; k < classes_; ++k) others += k == label ? 0 : p[k];
@@ -79,7 +86,8 @@ void Softmax::curvature_products(std::span<const double> z, std::span<const floa
                                  std::span<const double> v, std::span<double> out) const {
   const std::size_t n = y.size();
   std::vector<double> p(classes_);
-  for_each_row(classes_, z, y, [&](std::size_t i, std::size_t, const auto& row) {
+  for_each_row(classes_, z, y, [&](std::size_t i, std::size_t label, const auto& row) {
+    if (label == classes_) return fill_row(i, n, out);
     softmax(row, p);
     double mean = 0;
     for (std::size_t k = 0; k < classes_; ++k) mean += p[k] * v[k * n + i];

@@ -23,6 +23,11 @@ inline std::vector<float> labels_of(const Loss& loss, double bound = 1e6) {
       std::erase_if(y, [&](float v) { return std::fabs(static_cast<double>(v)) > bound; });
       return y;
     }
+    case LabelKind::classes: {
+      std::vector<float> y(loss.outputs());
+      for (std::size_t k = 0; k < y.size(); ++k) y[k] = static_cast<float>(k);
+      return y;
+    }
     case LabelKind::count:
       break;
   }

@@ -21,13 +21,14 @@ class ReferenceEngine final : public HostRows {
       : HostRows(x, y, loss), x_(x), y_(y), loss_(loss) {}
 
   void advance(Ensemble& ensemble, std::uint64_t steps) override {
+    require_output_streams(ensemble, outputs());
     std::vector<double> noise(features());
     for (std::size_t c = 0; c < ensemble.chains(); ++c) {
       const ChainSpec& spec = ensemble.specs[c];
       std::uint64_t& step = ensemble.step[c];
       for (std::uint64_t k = 0; k < steps && step < spec.iterations; ++k, ++step) {
         const VectorXd g = gradient(ensemble.chain(c), 0, blocks());
-        langevin_update(spec, step, {g.data(), features()}, ensemble.chain(c), noise);
+        langevin_update(spec, step, {g.data(), features()}, ensemble.chain(c), noise, outputs());
       }
     }
   }
@@ -44,7 +45,7 @@ class ReferenceEngine final : public HostRows {
       out[c] = 0;
       for (std::size_t block = 0; block < blocks(); ++block) {
         const VectorXd z = logits(theta.row(c), block);
-        out[c] += loss_.value_sum({z.data(), labels_of(block).size()}, labels_of(block));
+        out[c] += loss_.value_sum({z.data(), static_cast<std::size_t>(z.size())}, labels_of(block));
       }
     }
   }
@@ -79,28 +80,44 @@ class ReferenceEngine final : public HostRows {
     return gradient(theta, first, first + half) + gradient(theta, first + half, last);
   }
 
-  // X_b^T f'(X_b theta, y_b)
+  // X_b^T f'(X_b theta, y_b), output after output
   [[nodiscard]] VectorXd block_gradient(std::span<const double> theta, std::size_t block) const {
     const VectorXd z = logits(theta, block);
+    const auto size = static_cast<std::size_t>(z.size());
     VectorXd r(z.size());
-    loss_.residuals({z.data(), labels_of(block).size()}, labels_of(block),
-                    {r.data(), labels_of(block).size()});
-    if (!x_.is_sparse()) return rows_of(block).transpose() * r;
-    VectorXd g = VectorXd::Zero(static_cast<Eigen::Index>(x_.cols));
-    for (Eigen::Index i = 0; i < r.size(); ++i) {
-      x_.for_each(block * row_block + static_cast<std::size_t>(i), [&](std::size_t j, float v) {
-        g[static_cast<Eigen::Index>(j)] += static_cast<double>(v) * r[i];
-      });
+    loss_.residuals({z.data(), size}, labels_of(block), {r.data(), size});
+    const auto n = static_cast<Eigen::Index>(labels_of(block).size());
+    const auto d = static_cast<Eigen::Index>(x_.cols);
+    VectorXd g = VectorXd::Zero(static_cast<Eigen::Index>(features()));
+    const MatrixXd rows = x_.is_sparse() ? MatrixXd() : rows_of(block);
+    for (Eigen::Index k = 0; k * n < r.size(); ++k) {
+      if (!x_.is_sparse()) {
+        g.segment(k * d, d) = rows.transpose() * r.segment(k * n, n);
+        continue;
+      }
+      for (Eigen::Index i = 0; i < n; ++i) {
+        x_.for_each(block * row_block + static_cast<std::size_t>(i), [&](std::size_t j, float v) {
+          g[k * d + static_cast<Eigen::Index>(j)] += static_cast<double>(v) * r[k * n + i];
+        });
+      }
     }
     return g;
   }
 
-  // X_b theta
+  // X_b theta_k, [K x rows in the block]
   [[nodiscard]] VectorXd logits(std::span<const double> theta, std::size_t block) const {
-    if (!x_.is_sparse()) return rows_of(block) * vector(theta);
-    VectorXd z(static_cast<Eigen::Index>(labels_of(block).size()));
-    for (Eigen::Index i = 0; i < z.size(); ++i) {
-      z[i] = x_.dot(block * row_block + static_cast<std::size_t>(i), theta);
+    const auto n = static_cast<Eigen::Index>(labels_of(block).size());
+    VectorXd z(n * static_cast<Eigen::Index>(outputs()));
+    const MatrixXd rows = x_.is_sparse() ? MatrixXd() : rows_of(block);
+    for (Eigen::Index k = 0; k * n < z.size(); ++k) {
+      const auto part = theta.subspan(static_cast<std::size_t>(k) * x_.cols, x_.cols);
+      if (!x_.is_sparse()) {
+        z.segment(k * n, n) = rows * vector(part);
+        continue;
+      }
+      for (Eigen::Index i = 0; i < n; ++i) {
+        z[k * n + i] = x_.dot(block * row_block + static_cast<std::size_t>(i), part);
+      }
     }
     return z;
   }

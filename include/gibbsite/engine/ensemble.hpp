@@ -53,10 +53,16 @@ void start_at_random(Ensemble& ensemble, std::span<const double> center, double 
 void langevin_update(const ChainSpec& spec, std::span<const double> loss_gradient,
                      std::span<const double> noise, std::span<double> theta);
 
-/// The same with the noise xi(key, stream, step).
-/// In place; pure in (theta, spec, step, g). `noise` is scratch [d].
+/// Where output k of a chain of K outputs draws its noise: K stream + k. Throws BadInput where that
+/// is beyond 32 bits.
+std::uint32_t output_stream(std::uint32_t stream, std::size_t outputs, std::size_t k);
+/// Throws what `output_stream` does of any chain: for engines, before a chain moves.
+void require_output_streams(const Ensemble& ensemble, std::size_t outputs);
+
+/// The same with the noise xi(key, stream, step), of K outputs d/K coordinates from each one's
+/// stream. In place; pure in (theta, spec, step, g). `noise` is scratch [d].
 void langevin_update(const ChainSpec& spec, std::uint64_t step,
                      std::span<const double> loss_gradient, std::span<double> theta,
-                     std::span<double> noise);
+                     std::span<double> noise, std::size_t outputs = 1);
 
 }  // namespace gibbsite

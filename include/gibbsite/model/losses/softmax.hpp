@@ -9,7 +9,8 @@
 
 namespace gibbsite::losses {
 
-/// Of K >= 2 classes. Stable wherever z is finite: exponentials are of z - max z.
+/// Of K >= 2 classes. Stable wherever z is finite: exponentials are of z - max z. NaN where y is no
+/// class.
 class Softmax final : public Loss {
  public:
   static constexpr const char* family = "softmax";
@@ -46,6 +47,14 @@ class Softmax final : public Loss {
   std::size_t classes_;
   std::string name_;  // softmax-K
 };
+
+/// The place of the class that a label is, or `classes` where it is none: not 0, 1, .., classes
+/// - 1.
+inline std::size_t class_of(float y, std::size_t classes) {
+  if (!(y >= 0 && static_cast<double>(y) < static_cast<double>(classes))) return classes;
+  const auto at = static_cast<std::size_t>(y);
+  return static_cast<float>(at) == y ? at : classes;
+}
 
 /// p[k] = e^{z_k} / sum_j e^{z_j}, z and p [K].
 void softmax(std::span<const double> z, std::span<double> p);
