@@ -68,6 +68,18 @@ std::pair<double, double> range_field(const json& object, const std::string& sou
   return {range[0].get<double>(), range[1].get<double>()};
 }
 
+std::vector<std::string> texts_field(const json& object, const char* name,
+                                     const std::string& source) {
+  const json& texts = field(object, name, source);
+  if (!texts.is_array()) reject(source, name, "must be a list of texts");
+  std::vector<std::string> out;
+  for (const json& text : texts) {
+    if (!text.is_string()) reject(source, name, "must be a list of texts");
+    out.push_back(text.get<std::string>());
+  }
+  return out;
+}
+
 Column column_from_json(const json& object, const std::string& source) {
   Column column;
   column.name = text_field(object, "name", source);
@@ -78,13 +90,8 @@ Column column_from_json(const json& object, const std::string& source) {
     std::tie(column.lo, column.hi) = range_field(object, source);
   } else if (type == "category") {
     only_fields(object, {"name", "type", "levels", "other", "missing"}, source);
-    const json& levels = field(object, "levels", source);
-    if (!levels.is_array()) reject(source, "levels", "must be a list of texts");
     column.type = ColumnType::category;
-    for (const json& level : levels) {
-      if (!level.is_string()) reject(source, "levels", "must be a list of texts");
-      column.levels.push_back(level.get<std::string>());
-    }
+    column.levels = texts_field(object, "levels", source);
     column.other = flag_field(object, "other", source);
   } else if (type == "ignore") {
     only_fields(object, {"name", "type"}, source);
@@ -118,6 +125,16 @@ json units_json(const LinearModel& model, std::span<const double> theta, bool li
                              "range count as its nearer end"
                        : "holds for rows whose norm is at most row_norm; longer rows are scaled "
                          "down before the model sees them, so there it is approximate"}};
+}
+
+// What `of` makes of a draw's coefficients; of several classes of each one's, by its name.
+template <class F>
+json by_class(const Schema& schema, std::span<const double> theta, const F& of) {
+  if (schema.label_kind != LabelKind::classes) return of(theta);
+  json out = json::object();
+  for (std::size_t k = 0; k < schema.classes.size(); ++k)
+    out[schema.classes[k]] = of(coefficients_of(schema, theta, k));
+  return out;
 }
 
 // Enough words for another program to predict by.
@@ -225,6 +242,7 @@ json label_json(const Schema& schema) {
                                : schema.refuses_unlisted_label ? json("refuse")
                                                                : json("negative")}};
   }
+  if (schema.label_kind == LabelKind::classes) return {{"classes", schema.classes}};
   json out = {{"range", {schema.label_lo, schema.label_hi}}};
   if (schema.label_kind == LabelKind::amount) {
     out["tolerance"] = schema.tolerance;
@@ -235,12 +253,20 @@ json label_json(const Schema& schema) {
 }
 
 void read_label(const json& object, Schema& schema, const std::string& source) {
-  const bool classes = !object.contains("range");
+  const bool classes = object.contains("classes");
+  const bool two_classes = !classes && !object.contains("range");
   const auto without = [&](std::initializer_list<const char*> keys, const char* why) {
     for (const char* const key : keys)
       if (object.contains(key)) reject(source, key, why);
   };
   if (classes) {
+    without({"positive", "negative", "unlisted_label", "range", "tolerance", "counts"},
+            "has no meaning beside classes, which names every class");
+    schema.label_kind = LabelKind::classes;
+    schema.classes = texts_field(object, "classes", source);
+    return;
+  }
+  if (two_classes) {
     without({"tolerance", "counts"}, "is of an amount or a count, and the label has no range");
     schema.positive = text_field(object, "positive", source);
     if (!field(object, "negative", source).is_null()) {
@@ -282,7 +308,7 @@ Schema schema_from_json(const json& object, const std::string& source) {
   if (!object.is_object()) throw BadInput(source + ": must be an object; use the file as written");
   only_fields(object,
               {"label", "positive", "negative", "unlisted_label", "invalid", "decimal", "row_norm",
-               "intercept", "missing", "columns", "range", "tolerance", "counts"},
+               "intercept", "missing", "columns", "range", "tolerance", "counts", "classes"},
               source);
   Schema schema;
   schema.label = text_field(object, "label", source);
@@ -305,15 +331,23 @@ json model_json(const LinearModel& model) {
   const bool one = model.draws.size() == 1;
   const json link =
       model.link ? link_json(*model.link, model.schema.features()) : loss_link_json(model);
-  json units = json::array();
-  for (const auto& draw : model.draws) units.push_back(units_json(model, draw, !link.is_null()));
+  json units = json::array(), coefficients = json::array();
+  for (const auto& draw : model.draws) {
+    coefficients.push_back(by_class(model.schema, draw, [](std::span<const double> theta) {
+      return json(std::vector<double>(theta.begin(), theta.end()));
+    }));
+    units.push_back(by_class(model.schema, draw, [&](std::span<const double> theta) {
+      return units_json(model, theta, !link.is_null());
+    }));
+  }
   json out = {{"loss", model.loss},
               {"features", model.schema.feature_names()},
-              {"coefficients", one ? json(model.draws[0]) : json(model.draws)},
+              {"coefficients", one ? coefficients[0] : coefficients},
               {"original_units", one ? units[0] : units},
               {"preprocessing", schema_json(model.schema)}};
   if (model.schema.label_kind == LabelKind::two_classes)
     out["classes"] = {model.schema.negative_name(), model.schema.positive};
+  if (model.schema.label_kind == LabelKind::classes) out["classes"] = model.schema.classes;
   if (!link.is_null()) out["link"] = link;
   for (const NoisyAnswer& answer : model.answers) out["answers"].push_back(answer_json(answer));
   if (model.intervals) out["intervals"] = intervals_json(*model.intervals);
@@ -332,6 +366,26 @@ std::vector<double> numbers_field(const json& json_object, const char* name, std
       reject(source, name, "must be finite numbers");
     }
     out.push_back(value.get<double>());
+  }
+  return out;
+}
+
+std::vector<double> draw_from_json(const json& draw, const Schema& schema,
+                                   const std::string& source) {
+  const std::size_t d = schema.features();
+  if (schema.label_kind != LabelKind::classes)
+    return numbers_field({{"coefficients", draw}}, "coefficients", d, source);
+  if (!draw.is_object() || draw.size() != schema.classes.size()) {
+    reject(
+        source, "coefficients",
+        fmt::format("must be lists of numbers by the names of {} classes", schema.classes.size()));
+  }
+  std::vector<double> out;
+  for (const std::string& name : schema.classes) {
+    if (!draw.contains(name)) reject(source, "coefficients", "lack a class of the schema");
+    const auto of_class =
+        numbers_field({{"coefficients", draw.at(name)}}, "coefficients", d, source);
+    out.insert(out.end(), of_class.begin(), of_class.end());
   }
   return out;
 }

@@ -130,6 +130,11 @@ constexpr std::int64_t most_exact = std::int64_t{1} << 53;
 template <class T>
 concept Whole = std::same_as<T, std::int64_t> || std::same_as<T, std::uint64_t>;
 
+bool is_class(const Schema& schema, std::string_view text) {
+  return text == schema.positive || text == schema.negative ||
+         std::find(schema.classes.begin(), schema.classes.end(), text) != schema.classes.end();
+}
+
 /// Sets a cell or a label to a value of whatever type it has.
 class Setter {
  public:
@@ -158,9 +163,8 @@ class Setter {
     rows_.set_label(static_cast<double>(value));
   }
   void set_label(bool value) const {
-    rows_.set_label(bool_text(value, [&](std::string_view text) {
-      return text == schema_.positive || text == schema_.negative;
-    }));
+    rows_.set_label(
+        bool_text(value, [&](std::string_view text) { return is_class(schema_, text); }));
   }
 
  private:
@@ -352,7 +356,7 @@ class ArrowReader {
       row_bytes_ += static_cast<std::uint64_t>(std::max(field.type.bytes, 1));
       if (field.target.is_label) {
         if (values.kind == ArrowType::Kind::boolean) {
-          if (schema_.label_kind != LabelKind::two_classes) no_number(names[j]);
+          if (schema_.has_number_label()) no_number(names[j]);
           require_word(names[j]);
         } else if (values.is_number()) {
           rows_.compare_labels_as_numbers();
@@ -418,8 +422,18 @@ class ArrowReader {
         gibbsite::quoted(name), to_string(schema_.label_kind)));
   }
 
-  // Bools have no other words: under any other every label would be of the negative class.
+  // Bools have no other words: under any other every label would be of the negative class, or
+  // unlisted.
   void require_word(const std::string& name) const {
+    if (schema_.label_kind == LabelKind::classes) {
+      const auto listed = [&](std::string_view word) { return is_class(schema_, word); };
+      if (std::ranges::any_of(words_of_true, listed) && std::ranges::any_of(words_of_false, listed))
+        return;
+      rows_.fail(
+          fmt::format("label column {} is of type bool and `classes` does not list \"true\" and "
+                      "\"false\"; list both, or give the column as text",
+                      gibbsite::quoted(name)));
+    }
     for (const auto& words : {words_of_true, words_of_false})
       if (std::find(words.begin(), words.end(), schema_.positive) != words.end()) return;
     rows_.fail(
@@ -866,7 +880,7 @@ class ArrowReader {
       each([&](std::int64_t i) {
         if (is_null(part, i)) return rows_.set_label(std::string_view());
         CellEncoder::KeptLabel& kept = kept_labels_[static_cast<std::size_t>(part.index(get(i)))];
-        if (kept.y != 0) return rows_.set_label_again(kept);
+        if (kept.is_label) return rows_.set_label_again(kept);
         kept = rows_.keep_label([&] { set_label(part, i); });
       });
     });

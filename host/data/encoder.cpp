@@ -24,6 +24,7 @@ constexpr const char* missing_label_words =
 /// y of a label that cannot be read.
 float middle_label(const Schema& schema) {
   if (schema.label_kind == LabelKind::two_classes) return -1;
+  if (schema.label_kind == LabelKind::classes) return 0;
   return schema.scaled_label(schema.label_kind == LabelKind::count ? std::floor(schema.label_hi / 2)
                                                                    : schema.label_middle());
 }
@@ -50,6 +51,8 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
   if (features_ > std::numeric_limits<std::uint32_t>::max())
     throw BadInput("schema: more than 2^32 features; leave some out");
   data_.schema = schema;
+  for (const std::string& name : schema.classes)
+    classes_.emplace(name, static_cast<float>(classes_.size()));
   std::size_t next = 0;
   for (const Column& column : schema.columns) {
     Encoding e;
@@ -213,6 +216,9 @@ void CellEncoder::compare_labels_as_numbers() {
   labels_are_numbers_ = true;
   positive_ = canonical(positive_);
   negative_ = canonical(negative_);
+  classes_.clear();
+  for (const std::string& name : data_.schema.classes)
+    classes_.emplace(canonical(name), static_cast<float>(classes_.size()));
 }
 
 void CellEncoder::set_unlabeled(const std::string& why) {
@@ -251,7 +257,7 @@ void CellEncoder::add_number_label(double value, std::string_view text) {
 }
 
 void CellEncoder::set_label(double value) {
-  if (labeled_ && data_.schema.label_kind != LabelKind::two_classes) {
+  if (labeled_ && data_.schema.has_number_label()) {
     const std::string& missing = data_.schema.missing;
     double number = 0;
     const bool absent = std::isnan(value) || (data_.schema.has_missing &&
@@ -260,6 +266,14 @@ void CellEncoder::set_label(double value) {
                   : add_number_label(value, number_text(value));
   }
   const auto bits = std::bit_cast<std::uint64_t>(value);
+  if (labeled_ && data_.schema.label_kind == LabelKind::classes) {
+    const auto known = known_classes_.find(bits);
+    if (known != known_classes_.end())
+      data_.y.push_back(known->second);
+    else if (add_label(std::isnan(value) ? "" : number_text(value)))
+      known_classes_.emplace(bits, data_.y.back());
+    return;
+  }
   for (std::size_t positive = 0; labeled_ && positive < 2; ++positive) {
     const auto& known = known_labels_[positive];
     if (!known || known->bits != bits) continue;
@@ -273,17 +287,45 @@ void CellEncoder::set_label(double value) {
 }
 
 void CellEncoder::set_class(double label) {
-  if (data_.schema.label_kind != LabelKind::two_classes) return set_label(label);
-  if (label != 1 && label != -1)
+  if (data_.schema.has_number_label()) return set_label(label);
+  if (data_.schema.label_kind == LabelKind::classes) {
+    const std::size_t most = classes_.size() - 1;
+    if (!(label >= 0 && label <= static_cast<double>(most) && label == std::floor(label)))
+      fail_quoting(fmt::format(
+          "label {} is no place in the schema's classes; give a whole number from 0 to {}", label,
+          most));
+  } else if (label != 1 && label != -1)
     fail_quoting(fmt::format("label {} is neither -1 nor +1; give one of them", label));
-  data_.y.push_back(static_cast<float>(label));
+  data_.y.push_back(static_cast<float>(label + 0.0));  // -0 is 0
 }
 
-/// Whether the row has a label now, which it has not when it is missing.
+/// Of several classes; whether it is a listed one.
+bool CellEncoder::add_class(std::string_view label) {
+  const Schema& schema = data_.schema;
+  if (const auto listed = classes_.find(label); listed != classes_.end()) {
+    data_.y.push_back(listed->second);
+    return true;
+  }
+  if (label.empty() || (schema.has_missing && label == schema.missing)) {
+    set_label_missing(missing_label_words);
+  } else if (schema.invalid == Invalid::refuse) {
+    set_unlabeled(fmt::format(
+        "label {} is none of the schema's classes; fix the label, list it in `classes`, or set "
+        "invalid = \"middle\" in the schema (private: this line quotes the table)",
+        gibbsite::quoted(label)));
+  } else {
+    ++data_.counts.unlisted_labels;
+    data_.y.push_back(middle_label_);
+  }
+  return false;
+}
+
+/// Whether the row has a class now; false where it is missing, or none of several.
 bool CellEncoder::add_label(std::string_view label) {
   if (!labeled_) return false;
   const Schema& schema = data_.schema;
-  if (schema.label_kind != LabelKind::two_classes) {
+  if (schema.label_kind == LabelKind::classes) return add_class(label);
+  if (schema.has_number_label()) {
     double value = 0;
     if (label.empty() || (schema.has_missing && label == schema.missing)) {
       set_label_missing(missing_label_words);

@@ -70,9 +70,10 @@ class CellEncoder {
   void set_present_unreadable(const Encoding& encoding, std::string_view text);
   void set_label(std::string_view text);
   void set_label(double value);
-  /// What `set` made of a label, to be given to every equal one; y is 0 where that was nothing.
+  /// What `set` made of a label, to be given to every equal one.
   struct KeptLabel {
     float y = 0;
+    bool is_label = false;  ///< false: of none so far, or it made nothing
     bool unlisted = false, invalid = false, clamped = false;
   };
   template <class Set>
@@ -83,7 +84,8 @@ class CellEncoder {
     data_.counts.clamped_labels += label.clamped ? 1U : 0U;
     data_.y.push_back(label.y);
   }
-  /// Of classes -1 or +1, else BadInput; of others the label itself.
+  /// Of two classes -1 or +1, of several a place in the schema's list, else BadInput; of others the
+  /// label itself.
   void set_class(double label);
   /// This row has none: `why` is said where that is refused.
   void set_label_missing(const std::string& why);
@@ -166,6 +168,7 @@ class CellEncoder {
   }
   [[nodiscard]] std::string source() const { return input_ != nullptr ? input_->path() : source_; }
   bool add_label(std::string_view label);
+  bool add_class(std::string_view label);
   void add_number_label(double value, std::string_view text);
   void set_missing(const Encoding& encoding);
   void set_level(const Encoding& encoding, std::string_view cell);
@@ -221,6 +224,9 @@ class CellEncoder {
     bool unlisted;
   };
   std::optional<KnownLabel> known_labels_[2];
+  // Of several classes: y by the name, as compared, and by the number that was a label before.
+  std::unordered_map<std::string, float, Encoding::Hash, std::equal_to<>> classes_;
+  std::unordered_map<std::uint64_t, float> known_classes_;
   float middle_label_;
 
   Input* input_;
@@ -265,8 +271,8 @@ CellEncoder::KeptLabel CellEncoder::keep_label(const Set& set) {
   const std::size_t labels = data_.y.size();
   set();
   if (data_.y.size() == labels) return {};
-  return {data_.y.back(), counts.unlisted_labels != unlisted, counts.invalid_labels != invalid,
-          counts.clamped_labels != clamped};
+  return {data_.y.back(), true, counts.unlisted_labels != unlisted,
+          counts.invalid_labels != invalid, counts.clamped_labels != clamped};
 }
 
 template <class Set>

@@ -50,10 +50,12 @@ class SchemaReader {
     for (const SchemaError& error : errors_) lines.emplace_back(error.what());
     for (const std::string_view key : {"label", "positive", "columns"})
       if (!root.contains(key) && (labeled || key == "columns") &&
-          !(key == "positive" && root.contains("range")))
-        lines.push_back(fmt::format(
-            "{}: `{}` is missing; add it{}", lines_.source, key,
-            key == "positive" ? ", or `range` where the label is an amount or a count" : ""));
+          !(key == "positive" && (root.contains("range") || root.contains("classes"))))
+        lines.push_back(fmt::format("{}: `{}` is missing; add it{}", lines_.source, key,
+                                    key == "positive"
+                                        ? ", or `classes` where there are more than two, or "
+                                          "`range` where the label is an amount or a count"
+                                        : ""));
     if (!lines.empty()) throw BadInputs(std::move(lines));
     check_schema(schema_, lines_);
     return std::move(schema_);
@@ -159,11 +161,14 @@ class SchemaReader {
     } else if (name == "negative") {
       schema_.negative = read_string(node, name);
       if (schema_.negative.empty()) fail(key.source(), "negative is empty; name the other class");
+    } else if (name == "classes") {
+      read_classes(node);
     } else if (name == "range") {
       read_range(node, "range of the label", schema_.label_lo, schema_.label_hi);
       if (schema_.label_kind == LabelKind::two_classes) schema_.label_kind = LabelKind::amount;
     } else if (name == "counts") {
-      if (read_bool(node, name)) schema_.label_kind = LabelKind::count;
+      if (read_bool(node, name) && schema_.label_kind != LabelKind::classes)
+        schema_.label_kind = LabelKind::count;
     } else if (name == "tolerance") {
       schema_.tolerance = read_number(node, name);
     } else if (name == "unlisted_label") {
@@ -185,16 +190,47 @@ class SchemaReader {
       if (!node.is_table()) wrong_type(node, name, "a table [columns]");
       read_columns(*node.as_table());
     } else {
-      fail(key.source(), fmt::format("unknown key {}; known are label, positive, negative, "
-                                     "unlisted_label, range, tolerance, counts, invalid, decimal, "
-                                     "row_norm, intercept, missing and "
-                                     "[columns]",
-                                     gibbsite::quoted(name)));
+      fail(key.source(),
+           fmt::format("unknown key {}; known are label, positive, negative, "
+                       "unlisted_label, classes, range, tolerance, counts, invalid, decimal, "
+                       "row_norm, intercept, missing and "
+                       "[columns]",
+                       gibbsite::quoted(name)));
+    }
+  }
+
+  /// Two of them are `negative` and `positive`.
+  void read_classes(const toml::node& node) {
+    if (!node.is_array()) wrong_type(node, "classes", "a list [\"...\", \"...\"]");
+    std::vector<std::string> names;
+    for (const toml::node& name : *node.as_array()) names.push_back(read_string(name, "classes"));
+    const std::string fault = classes_fault(names);
+    if (!fault.empty()) throw SchemaError(lines_.source, lines_.of_key("classes"), fault);
+    if (names.size() == 2) {
+      schema_.negative = names[0];
+      schema_.positive = names[1];
+    } else {
+      schema_.classes = std::move(names);
+      schema_.label_kind = LabelKind::classes;
     }
   }
 
   /// What keys of the label mean together.
   void finish_label(const toml::table& root) {
+    for (const std::string_view key : {"positive", "negative", "range"}) {
+      if (!root.contains(key) || !root.contains("classes")) continue;
+      errors_.emplace_back(
+          lines_.of_key(key),
+          lines_.at(
+              lines_.of_key(key),
+              fmt::format("{} has no meaning beside `classes`, which names every class of the "
+                          "label; leave one out",
+                          key)));
+    }
+    if (schema_.label_kind == LabelKind::classes && root.contains("unlisted_label")) {
+      errors_.emplace_back(lines_.of_key("unlisted_label"),
+                           lines_.at(lines_.of_key("unlisted_label"), unlisted_of_several));
+    }
     for (const std::string_view key : {"tolerance", "counts"}) {
       if (!root.contains(key) || root.contains("range")) continue;
       errors_.emplace_back(
@@ -334,6 +370,12 @@ std::string toml_string(std::string_view text) {
          '"';
 }
 
+std::string toml_list(std::span<const std::string> texts) {
+  std::vector<std::string> out;
+  for (const std::string& text : texts) out.push_back(toml_string(text));
+  return fmt::format("[{}]", fmt::join(out, ", "));
+}
+
 std::string text_of(const std::string& path) {
   Input input(path, nullptr);
   std::string text;
@@ -372,6 +414,8 @@ std::string to_toml(const Schema& schema) {
   out += fmt::format("label = {}\n", toml_string(schema.label));
   if (schema.label_kind == LabelKind::two_classes) {
     out += fmt::format("positive = {}\n", toml_string(schema.positive));
+  } else if (schema.label_kind == LabelKind::classes) {
+    out += fmt::format("classes = {}\n", toml_list(schema.classes));
   } else {
     out += fmt::format("range = [{}, {}]\n", schema.label_lo, schema.label_hi);
     out += schema.label_kind == LabelKind::count
@@ -391,9 +435,7 @@ std::string to_toml(const Schema& schema) {
     if (column.type == ColumnType::number) {
       out += fmt::format("\"number\", range = [{}, {}]", column.lo, column.hi);
     } else if (column.type == ColumnType::category) {
-      std::vector<std::string> levels;
-      for (const std::string& level : column.levels) levels.push_back(toml_string(level));
-      out += fmt::format("\"category\", levels = [{}], other = {}", fmt::join(levels, ", "),
+      out += fmt::format("\"category\", levels = {}, other = {}", toml_list(column.levels),
                          column.other);
     } else {
       out += "\"ignore\"";
@@ -436,7 +478,8 @@ std::string schema_template(const std::string& path, Header header_is) {
 # little accuracy; values outside of it are moved to its ends.
 
 label = ""          # the column to predict; remove its line under [columns]
-positive = ""       # the class whose probability the model gives; of an amount or a count, in its place:
+positive = ""       # the class whose probability the model gives; of several classes, an amount or a count, in its place:
+# classes = ["north", "east", "south"]   # every class of the label, known without the data
 # range = [0, 500000]  # of the label, known without the data: labels are moved into it
 # tolerance = 50000    # an error of a prediction beyond which it is far off; a tenth of the range without it
 # counts = true        # labels are whole numbers from 0 up
@@ -444,7 +487,7 @@ positive = ""       # the class whose probability the model gives; of an amount 
 # unlisted_label = "negative"   # beside `negative`: a third label counts as it; "refuse": is an error
 # invalid = "refuse"   # cells and labels that cannot be read as written here are errors, and then whether
 #                      # there is a model tells about them; "middle": they count as the middle of the
-#                      # range, as (other) or no level, as the negative class, and nothing is refused
+#                      # range, as (other) or no level, as the negative or the first class, and nothing is refused
 # decimal = ","     # numbers are written 3,5
 row_norm = "auto"   # rows longer than a number given here are scaled down to it; "auto" (docs/data.md) scales none
                     # where there are at most 2000 features

@@ -27,6 +27,7 @@ void drop_label(Schema& schema) {
   schema.negative.clear();
   schema.refuses_unlisted_label = false;
   schema.label_kind = LabelKind::two_classes;
+  schema.classes.clear();
   schema.label_lo = schema.label_hi = schema.tolerance = 0;
 }
 
@@ -35,9 +36,17 @@ Schema family_schema(const Schema& whole, const std::string& column) {
   drop_label(out);
   out.intercept = false;
   out.row_norm = 1;
-  if (column == whole.label && whole.label_kind != LabelKind::two_classes) {
+  if (column == whole.label && whole.has_number_label()) {
     out.columns = {
         {.name = column, .type = ColumnType::number, .lo = whole.label_lo, .hi = whole.label_hi}};
+    return out;
+  }
+  if (column == whole.label && whole.label_kind == LabelKind::classes) {
+    // Where a label that cannot be read is no error it needs a level.
+    out.columns = {{.name = column,
+                    .type = ColumnType::category,
+                    .levels = whole.classes,
+                    .other = whole.invalid == Invalid::middle}};
     return out;
   }
   if (column == whole.label) {

@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/model/losses/softmax.hpp"
 #include "model/schema_check.hpp"
 
 namespace gibbsite {
@@ -18,12 +21,17 @@ std::string Schema::negative_name() const {
   return negative.empty() ? "not " + positive : negative;
 }
 
+std::vector<std::string> Schema::class_names() const {
+  if (label_kind == LabelKind::two_classes) return {negative_name(), positive};
+  return classes;
+}
+
 double Schema::label_middle() const {
   return label_kind == LabelKind::amount ? label_lo + (label_hi - label_lo) / 2 : 0;
 }
 
 double Schema::label_unit() const {
-  if (label_kind == LabelKind::two_classes) return 1;
+  if (!has_number_label()) return 1;
   return label_kind == LabelKind::amount ? tolerance : label_hi;
 }
 
@@ -150,16 +158,39 @@ void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
   }
 }
 
+// The same for all texts of one number, which readers of numbers cannot tell apart.
+std::string as_number(std::string_view text) {
+  std::string_view digits = text;
+  if (digits.size() > 1 && digits[0] == '+' && digits[1] != '-') digits.remove_prefix(1);
+  double value = 0;
+  const char* const last = digits.data() + digits.size();
+  const auto [end, error] = std::from_chars(digits.data(), last, value);
+  if (end != last || error == std::errc::invalid_argument) return std::string(text);
+  return error == std::errc() ? number_text(value + 0.0) : "beyond";  // -0 + 0 = 0
+}
+
 template <class Fail>
 void check_label(const Schema& schema, const Fail& fail) {
-  const bool classes = schema.label_kind == LabelKind::two_classes;
-  if (classes && schema.positive.empty())
+  const bool two_classes = schema.label_kind == LabelKind::two_classes;
+  if (two_classes && schema.positive.empty())
     fail("positive",
-         "positive is empty; name the positive class, or give the label's `range` where it is an "
-         "amount or a count");
+         "positive is empty; name the positive class, or give `classes` where there are more than "
+         "two, or the label's `range` where it is an amount or a count");
   if (!schema.positive.empty() && schema.positive == schema.negative)
     fail("negative", "negative is the same class as positive; name the other class");
-  if (classes) return;
+  if (schema.label_kind != LabelKind::classes && !schema.classes.empty())
+    fail("classes", fmt::format("classes are listed, and the label is {}; leave them out",
+                                to_string(schema.label_kind)));
+  if (two_classes) return;
+  if (schema.label_kind == LabelKind::classes) {
+    if (!schema.positive.empty() || !schema.negative.empty())
+      fail("positive",
+           "positive and negative name two classes, and classes names all; leave one "
+           "out");
+    const std::string fault = classes_fault(schema.classes);
+    if (!fault.empty()) fail("classes", fault);
+    return;
+  }
   if (!schema.positive.empty() || !schema.negative.empty())
     fail("positive",
          "positive and negative name classes, and range is that of an amount or a count; leave "
@@ -183,6 +214,24 @@ void check_label(const Schema& schema, const Fail& fail) {
 
 }  // namespace
 
+std::string classes_fault(std::span<const std::string> classes) {
+  constexpr std::size_t most = losses::Softmax::most_classes;
+  if (classes.size() < 2 || classes.size() > most)
+    return fmt::format("classes lists {}; name from 2 to {} classes", classes.size(), most);
+  std::map<std::string, std::string_view> seen;
+  for (const std::string& name : classes) {
+    if (name.empty())
+      return "classes: a name is empty, and an empty label is a missing one; name the class";
+    const auto [other, is_new] = seen.emplace(as_number(name), name);
+    if (is_new) continue;
+    if (other->second == name)
+      return fmt::format("classes: {} is listed twice; remove one", quoted(name));
+    return fmt::format("classes: {} and {} are the same number; remove one", quoted(other->second),
+                       quoted(name));
+  }
+  return {};
+}
+
 std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& lines) {
   std::vector<SchemaFault> faults;
   const auto fail = [&](std::string_view key, const std::string& what) {
@@ -192,7 +241,9 @@ std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& 
   check_label(schema, fail);
   if (schema.decimal != '.' && schema.decimal != ',')
     fail("decimal", "decimal is neither \".\" nor \",\"; give one");
-  if (schema.refuses_unlisted_label && schema.negative.empty())
+  if (schema.refuses_unlisted_label && schema.label_kind == LabelKind::classes)
+    fail("unlisted_label", std::string(unlisted_of_several));
+  else if (schema.refuses_unlisted_label && schema.negative.empty())
     fail("unlisted_label",
          "unlisted_label has a meaning beside `negative` only: without it every label but "
          "`positive` "

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gibbsite/model/schema.hpp"
@@ -36,6 +38,13 @@ struct SchemaFault {
   unsigned line = 0;  ///< 0: of none
   std::string message;
 };
+inline constexpr std::string_view unlisted_of_several =
+    "unlisted_label is of two classes: of several `invalid` says what becomes of a label that is "
+    "not listed; leave it out";
+
+/// What is wrong with a list of classes; empty: nothing.
+std::string classes_fault(std::span<const std::string> classes);
+
 std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& lines);
 
 /// Throws BadInputs, a line "SOURCE:LINE: ..." for each value that is not legal, if there is any.

@@ -1,5 +1,6 @@
-// Labels that are amounts or counts: the same y, bit by bit, from every reader; what is moved into
-// the range and what cannot be read; the keys of the schema and each line that refuses them.
+// Labels that are amounts, counts or one of several classes: the same y, bit by bit, from every
+// reader; what is moved into the range, what is not listed and what cannot be read; the keys of the
+// schema and each line that refuses them.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -283,6 +284,226 @@ TEST_F(NumberLabels, MayBeAbsentWhereRowsAreToBePredicted) {
   EXPECT_FALSE(data.labeled());
 }
 
+// ---- Several classes.
+
+constexpr const char* species = "classes = ['setosa', 'versicolor', 'virginica']\n";
+constexpr const char* grades = "classes = ['10', '2.5', '-3', 'none']\n";
+const std::string or_first = "invalid = 'middle'\n";
+
+class ClassLabels : public NumberLabels {
+ public:
+  /// By every reader of text; LIBSVM has no words with blanks.
+  [[nodiscard]] std::vector<Read> all_texts(const std::vector<std::string>& labels,
+                                            const Schema& s) const {
+    testing::Texts cells(labels.begin(), labels.end());
+    std::vector<std::optional<std::int64_t>> order;
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      order.emplace_back(static_cast<std::int64_t>(labels.size() - 1 - i));
+    testing::Texts listed(cells.rbegin(), cells.rend());
+    RowEncoder rows(s);
+    for (const std::string& label : labels) rows.add(std::vector<std::string_view>{"0"}, label);
+    std::vector<Read> out;
+    out.push_back({"csv", csv(labels, s)});
+    out.push_back({"csv, cached", csv(labels, s, {.cache = ReadOptions::Cache::always})});
+    out.push_back({"arrow", arrow(arrow_text("y", "u", cells), s)});
+    out.push_back({"arrow, large", arrow(arrow_text("y", "U", cells), s)});
+    out.push_back({"arrow, listed",
+                   arrow(arrow_dictionary<std::int16_t>("y", "s", {order.begin(), order.end()},
+                                                        arrow_text("", "u", listed)),
+                         s)});
+    out.push_back({"rows", rows.finish()});
+    if (std::ranges::none_of(labels, [](const std::string& label) {
+          return label.empty() || label.find(' ') != std::string::npos;
+        }))
+      out.push_back({"libsvm", svm(labels, s)});
+    return out;
+  }
+};
+
+TEST_F(ClassLabels, OfTextAreTheSameInEveryReader) {
+  const Schema s = labeled(species);
+  EXPECT_EQ(s.label_kind, LabelKind::classes);
+  EXPECT_EQ(s.label_unit(), 1);
+  EXPECT_EQ(s.label_middle(), 0);
+  EXPECT_THAT(s.class_names(), ElementsAre("setosa", "versicolor", "virginica"));
+  const FeatureSpace space = s;
+  EXPECT_EQ(space.label, LabelKind::classes);
+  EXPECT_EQ(space.classes, 3U);
+  // The last again and again: what a dictionary keeps of y = 0 too.
+  const std::vector<std::string> labels{"virginica", "setosa", "versicolor", "setosa", "setosa"};
+  const std::vector<Read> reads = all_texts(labels, s);
+  ASSERT_EQ(reads.size(), 7U);
+  for (const auto& [reader, data] : reads) {
+    SCOPED_TRACE(reader);
+    EXPECT_THAT(data.y, ElementsAre(2, 0, 1, 0, 0));
+    EXPECT_EQ(data.counts.unlisted_labels, 0U);
+    EXPECT_EQ(data.counts.invalid_labels, 0U);
+    EXPECT_EQ(data.counts.clamped_labels, 0U);
+  }
+}
+
+// Compared as numbers where they are numbers, as the text that they are where they are text.
+TEST_F(ClassLabels, ThatAreNumbersAreTheSameInEveryReader) {
+  const Schema s = labeled(grades);
+  for (const auto& [reader, data] : all({2.5, 10, -3, 10, 2.5, -3}, s))
+    EXPECT_THAT(data.y, ElementsAre(1, 0, 2, 0, 1, 2)) << reader;
+  const Schema long_names = labeled("classes = ['+1.0', '2e0', '3.00']\n");
+  EXPECT_THAT(svm({"1", "+2", "3.0", "2"}, long_names).y, ElementsAre(0, 1, 2, 1));
+  EXPECT_THAT(arrow(arrow_numbers<double>("y", "g", {3.0, 1.0, 2.0}), long_names).y,
+              ElementsAre(2, 0, 1));
+  EXPECT_THAT(csv({"3.00", "+1.0", "2e0"}, long_names).y, ElementsAre(2, 0, 1));
+  expect_bad_input(
+      [&] {
+        (void)csv({"3.00", "1"}, long_names);
+      },
+      {"t.csv:3: label '1' is none of the schema's classes"});
+  using Ints = std::vector<std::optional<std::int64_t>>;
+  const Schema digits = labeled("classes = ['0', '1', '2', '9007199254740993']\n");
+  EXPECT_THAT(
+      arrow(arrow_numbers<std::int64_t>("y", "l", Ints{2, 0, 9007199254740993, 1}), digits).y,
+      ElementsAre(2, 0, 3, 1));
+  EXPECT_THAT(arrow(arrow_dictionary<std::int8_t>("y", "c", {1, 0, 1, 1},
+                                                  arrow_numbers<std::int16_t>("", "s", {0, 2})),
+                    digits)
+                  .y,
+              ElementsAre(2, 0, 2, 2));
+}
+
+TEST_F(ClassLabels, ThatAreBoolsInArrowNeedBothWords) {
+  for (const char* middle : {"", or_first.c_str()}) {
+    const auto read = [&](const char* classes) {
+      return arrow(arrow_bools("y", {true, std::nullopt, false, true}),
+                   labeled(std::string(classes) + or_first))
+          .y;
+    };
+    EXPECT_THAT(read("classes = ['unknown', 'False', 'True']\n"), ElementsAre(2, 0, 1, 2));
+    EXPECT_THAT(read("classes = ['2', '1', '0']\n"), ElementsAre(1, 0, 2, 1));
+    for (const char* classes :
+         {"classes = ['a', 'b', 'true']\n", "classes = ['a', 'b', 'false']\n", species})
+      expect_bad_input(
+          [&] {
+            (void)arrow(arrow_bools("y", {true, false}), labeled(std::string(classes) + middle));
+          },
+          {"table: label column 'y' is of type bool", "list both"});
+  }
+}
+
+TEST_F(ClassLabels, BesideATableAreTheirPlaces) {
+  const std::vector<double> x(3, 0.5);
+  const ArrayView view{x.data(), ArrayView::Type::float64, 3, 1, 8, 8};
+  // Not their numbers, where they are numbers.
+  for (const char* classes : {species, "classes = ['2', '1', '0']\n"}) {
+    const Schema s = labeled(classes);
+    const Dataset data = read_array(view, std::vector<double>{2, -0.0, 1}, s, {});
+    EXPECT_THAT(data.y, ElementsAre(2, 0, 1));
+    EXPECT_FALSE(std::signbit(data.y[1]));
+    for (const double bad : {-1.0, 3.0, 0.5, std::nan(""), 1e300}) {
+      expect_bad_input(
+          [&] {
+            (void)read_array(view, std::vector<double>{0, bad, 1}, s, {});
+          },
+          {"row 2: label", "no place in the schema's classes", "from 0 to 2", "(private"});
+    }
+    ArrowTable::Batch batch{arrow_numbers<double>("x", "g", {0.5, 0.5, 0.5})};
+    ArrowTable table({std::move(batch)});
+    ArrowArrayStream stream = table.stream();
+    EXPECT_THAT(read_arrow(stream, s, {}, std::vector<double>{1, 2, 0}).y, ElementsAre(1, 2, 0));
+  }
+}
+
+TEST_F(ClassLabels, ThatAreNotListedAreRefusedOrTheFirst) {
+  struct Bad {
+    const char* label;
+    bool missing;
+  };
+  const std::string known = std::string(species) + "missing = '?'\n";
+  for (const Bad& bad : {Bad{"", true}, Bad{"?", true}, Bad{"Setosa", false}, Bad{"iris", false},
+                         Bad{"0", false}, Bad{"nan", false}, Bad{"setosa virginica", false}}) {
+    SCOPED_TRACE(bad.label);
+    const std::vector<std::string> labels{"virginica", bad.label, "versicolor"};
+    expect_bad_input(
+        [&] { (void)csv(labels, labeled(known)); },
+        {"t.csv:3: ",
+         bad.missing ? "label is missing"
+                     : fmt::format("label '{}' is none of the schema's classes", bad.label),
+         "invalid = \"middle\""});
+    EXPECT_FALSE(csv(labels, labeled(known), {.labels = ReadOptions::Labels::optional}).labeled());
+    for (const auto& [reader, data] : all_texts(labels, labeled(known + or_first))) {
+      SCOPED_TRACE(reader);
+      EXPECT_THAT(data.y, ElementsAre(2, 0, 1));
+      EXPECT_EQ(data.counts.invalid_labels, bad.missing ? 1U : 0U);
+      EXPECT_EQ(data.counts.unlisted_labels, bad.missing ? 0U : 1U);
+    }
+  }
+  // The same numbers by every reader of numbers, again and again.
+  for (const double bad : {2.0, 1e300, -10.0}) {
+    for (const auto& [reader, data] : all({10, bad, 2.5, bad}, labeled(grades + or_first))) {
+      EXPECT_THAT(data.y, ElementsAre(0, 0, 1, 0)) << reader;
+      EXPECT_EQ(data.counts.unlisted_labels, 2U) << reader;
+    }
+    expect_bad_input([&] { (void)all({10, bad}, labeled(grades)); }, {"none of the schema's"});
+  }
+  // NaN of an array is a missing label, and text one of no class; a table's null is missing.
+  const Schema s = labeled(grades + or_first);
+  const Dataset nan = arrow(arrow_numbers<double>("y", "g", {10.0, std::nan(""), 2.5}), s);
+  EXPECT_THAT(nan.y, ElementsAre(0, 0, 1));
+  EXPECT_EQ(nan.counts.invalid_labels, 1U);
+  const ArrowColumn nulls = arrow_text("y", "u", {"2.5", std::nullopt, "none"});
+  EXPECT_THAT(arrow(nulls, s).y, ElementsAre(1, 0, 3));
+  EXPECT_EQ(arrow(nulls, s).counts.invalid_labels, 1U);
+  expect_bad_input([&] { (void)arrow(nulls, labeled(grades)); }, {"row 2: the label is missing"});
+}
+
+// A name that reads as `missing` is a class all the same; blanks around a cell are none of it.
+TEST_F(ClassLabels, MayBeTheMissingWordAndHaveBlanksAround) {
+  const Schema s = labeled("classes = ['yes', 'no', '?']\nmissing = '?'\n");
+  EXPECT_THAT(csv({"?", "no", " yes ", "\"no\"", "  ?"}, s).y, ElementsAre(2, 1, 0, 1, 2));
+  expect_bad_input([&] { (void)csv({"no", "YES"}, s); }, {"t.csv:3: label 'YES'"});
+}
+
+TEST_F(ClassLabels, NoLabelDecidesWhetherThereIsADataSet) {
+  for (const char* classes : {species, grades}) {
+    const Schema s = labeled(classes + or_first);
+    for (const char* hostile : {"", " ", "nan", "-inf", "1e400", "x", "-1", "1.5", "2,5", "true",
+                                "1e-400", "99999999999999999999", "0x1", "--1", "1_0", "\xff"}) {
+      const Dataset data = csv({"none", "\"" + std::string(hostile) + "\"", "setosa"}, s);
+      ASSERT_EQ(data.y.size(), 3U) << hostile;
+      EXPECT_EQ(data.y[1], 0) << hostile;
+    }
+  }
+}
+
+TEST_F(ClassLabels, ACacheIsOfTheirOrder) {
+  const ReadOptions cached{.cache = ReadOptions::Cache::always};
+  const std::string table = write("c.csv", "x,y\n0,b\n1,c\n0,\n1,a\n0,d\n");
+  const auto keys = [](const char* classes) { return labeled(classes + or_first); };
+  for (const char* classes : {"classes = ['a', 'b', 'c']\n", "classes = ['a', 'c', 'b']\n",
+                              "classes = ['b', 'c', 'd', 'a']\n", "classes = ['a', 'b']\n"}) {
+    SCOPED_TRACE(classes);
+    const Schema s = keys(classes);
+    const Dataset plain = read_table(table, s, {.cache = ReadOptions::Cache::never});
+    const Dataset made = read_table(table, s, cached), used = read_table(table, s, cached);
+    EXPECT_EQ(made.y, plain.y);
+    EXPECT_EQ(used.y, plain.y);
+    EXPECT_EQ(used.counts.unlisted_labels, plain.counts.unlisted_labels);
+    EXPECT_EQ(used.counts.invalid_labels, 1U);
+  }
+}
+
+// Under a schema of two the second is the positive one, and what is not listed the first.
+TEST_F(ClassLabels, OfTwoArePositiveAndNegative) {
+  const Schema two = labeled("classes = ['no', 'yes']\n");
+  EXPECT_TRUE(two == labeled("positive = 'yes'\nnegative = 'no'\n"));
+  EXPECT_TRUE(two.classes.empty());
+  EXPECT_THAT(two.class_names(), ElementsAre("no", "yes"));
+  const Dataset data = csv({"yes", "no", "maybe", "yes"}, two);
+  EXPECT_THAT(data.y, ElementsAre(1, -1, -1, 1));
+  EXPECT_EQ(data.counts.unlisted_labels, 1U);
+  EXPECT_TRUE(labeled("classes = ['no', 'yes']\nunlisted_label = 'refuse'\n") ==
+              labeled("positive = 'yes'\nnegative = 'no'\nunlisted_label = 'refuse'\n"));
+  EXPECT_EQ(to_toml(two).find("classes"), std::string::npos);
+}
+
 // ---- The schema.
 
 TEST(LabelSchema, ScalesToTheBoundAndNeverBeyond) {
@@ -323,6 +544,12 @@ TEST(LabelSchema, KeysReadAndWriteBack) {
        {amount, count, odd, labeled("range = [-1e300, 1e300]\ncounts = false\n")}) {
     EXPECT_TRUE(parse_schema(to_toml(s), "s") == s) << to_toml(s);
   }
+  for (const char* keys :
+       {species, grades, "classes = ['a \"b\"', 'c\\d', \"e\\nf\", 'ü', ' g ']\n"})
+    for (const char* more : {"", "invalid = 'middle'\nmissing = '?'\n"}) {
+      const Schema s = labeled(std::string(keys) + more);
+      EXPECT_TRUE(parse_schema(to_toml(s), "s") == s) << to_toml(s);
+    }
   const FeatureSpace space = amount;
   EXPECT_EQ(space.label, LabelKind::amount);
   EXPECT_EQ(space.label_bound, static_cast<double>(amount.label_bound()));
@@ -333,7 +560,7 @@ TEST(LabelSchema, RefusesEachFaultWithItsLine) {
     SCOPED_TRACE(keys);
     expect_bad_input([&] { labeled(keys); }, parts);
   };
-  error("", {"`positive` is missing", "`range`"});
+  error("", {"`positive` is missing", "`classes`", "`range`"});
   error("positive = ''", {"s.toml:2: positive is empty", "`range`"});
   error("positive = '1'\nrange = [0, 1]", {"s.toml:2: positive", "leave one out"});
   error("negative = '1'\nrange = [0, 1]", {"s.toml:", "negative name classes", "leave one out"});
@@ -361,15 +588,79 @@ TEST(LabelSchema, RefusesEachFaultWithItsLine) {
         {"s.toml:2: range [0, 3.5] of the label", "counts = true"});
   error("range = [0, 16777217]\ncounts = true", {"s.toml:2: range", "2^24"});
   error("range = [0, 1]\nunlisted_label = 'refuse'", {"s.toml:3: unlisted_label"});
+  error("classes = 'a'", {"s.toml:2: classes must be a list"});
+  error("classes = ['a', 'b', 3]", {"s.toml:2: classes must be a string"});
+  error("classes = []", {"s.toml:2: classes lists 0", "from 2 to 1000"});
+  error("classes = ['a']", {"s.toml:2: classes lists 1", "from 2 to 1000"});
+  error("classes = ['a', '']", {"s.toml:2: classes: a name is empty"});
+  error("classes = ['a', 'b', '']", {"s.toml:2: classes: a name is empty"});
+  error("classes = ['a', 'a']", {"s.toml:2: classes: 'a' is listed twice"});
+  error("classes = ['a', 'b', 'c', 'b']", {"s.toml:2: classes: 'b' is listed twice"});
+  error("classes = ['1', '2', '1.0']", {"s.toml:2: classes: '1' and '1.0' are the same number"});
+  error("classes = ['+5', '5e0']", {"s.toml:2: classes: '+5' and '5e0' are the same number"});
+  error("classes = ['1e400', 'a', '2e400']", {"s.toml:2: classes: '1e400' and '2e400'"});
+  error("invalid = 'middle'\nclasses = ['a', 'b', 'b']", {"s.toml:3: classes: 'b'"});
+  error("classes = ['a', 'b', 'c']\npositive = 'a'", {"s.toml:3: positive has no meaning beside"});
+  error("classes = ['a', 'b']\nnegative = 'a'", {"s.toml:3: negative has no meaning beside"});
+  error("range = [0, 3]\nclasses = ['a', 'b', 'c']", {"s.toml:2: range has no meaning beside"});
+  error("classes = ['a', 'b', 'c']\ntolerance = 1", {"s.toml:3: tolerance has a meaning beside"});
+  error("classes = ['a', 'b', 'c']\ncounts = true", {"s.toml:3: counts has a meaning beside"});
+  for (const char* rule : {"refuse", "negative"})
+    error(fmt::format("classes = ['a', 'b', 'c']\nunlisted_label = '{}'", rule),
+          {"s.toml:3: unlisted_label is of two classes", "`invalid`"});
+  const auto many = [](int count) {
+    std::string out = "classes = [";
+    for (int k = 0; k < count; ++k) out += fmt::format("'k{}', ", k);
+    return out + "]";
+  };
+  EXPECT_EQ(labeled(many(1000)).classes.size(), 1000U);
+  error(many(1001), {"s.toml:2: classes lists 1001", "from 2 to 1000"});
+  EXPECT_NO_THROW(labeled("classes = ['1', '1.5', 'one', '0x1', 'nan']"));
   EXPECT_NO_THROW(labeled("range = [0, 16777216]\ncounts = true"));
   EXPECT_NO_THROW(labeled("range = [0, 1]\ntolerance = 0.5"));
   EXPECT_NO_THROW(labeled("range = [0, 1]\ntolerance = 5.1e-7"));
 }
 
+TEST(LabelSchema, ThatWasNotReadFromAFileIsCheckedToo) {
+  const auto error = [](const auto& change, const std::string& part) {
+    Schema s = labeled(species);
+    change(s);
+    expect_bad_input([&] { s.validate("m"); }, {"m: ", part});
+  };
+  EXPECT_NO_THROW(labeled(species).validate("m"));
+  error([](Schema& s) { s.classes.pop_back(), s.classes.pop_back(); }, "classes lists 1");
+  error([](Schema& s) { s.classes[2] = s.classes[0]; }, "'setosa' is listed twice");
+  error([](Schema& s) { s.classes[1].clear(); }, "a name is empty");
+  error([](Schema& s) { s.classes.resize(1001); }, "classes lists 1001");
+  error([](Schema& s) { s.positive = "setosa"; }, "positive and negative name two classes");
+  error([](Schema& s) { s.negative = "setosa"; }, "positive and negative name two classes");
+  error([](Schema& s) { s.refuses_unlisted_label = true; }, "unlisted_label is of two classes");
+  for (const LabelKind kind : {LabelKind::two_classes, LabelKind::amount, LabelKind::count})
+    error([kind](Schema& s) { s.label_kind = kind, s.positive = "setosa"; },
+          "classes are listed, and the label is");
+}
+
+// Under `refuse` no record has another level; else one that cannot be read has one of its own.
+TEST(LabelSchema, OfClassesIsACategoryOfItsOwn) {
+  const char* const tail = "[columns]\nx = {type = 'number', range = [0, 1]}\n";
+  const std::string head = "label = 'y'\n" + std::string(species);
+  const Schema refuse = parse_column_schema(head + tail, "s", "y");
+  EXPECT_THAT(refuse.feature_names(), ElementsAre("y=setosa", "y=versicolor", "y=virginica"));
+  EXPECT_TRUE(refuse.classes.empty());
+  const Schema middle = parse_column_schema(head + or_first + tail, "s", "y");
+  EXPECT_THAT(middle.feature_names(),
+              ElementsAre("y=setosa", "y=versicolor", "y=virginica", "y=(other)"));
+  const Schema x =
+      parse_column_schema(head + "[columns]\nx={type='category',levels=['p']}\n", "s", "x");
+  EXPECT_TRUE(x.classes.empty());
+  EXPECT_THAT(x.feature_names(), ElementsAre("x=p"));
+}
+
 // Commented out: classes are what it asks for, and each other kind is a line away.
 TEST_F(NumberLabels, TheTemplateHasTheirLines) {
   std::string text = schema_template(write("h.csv", "x,y\n1,2\n"));
-  for (const char* line : {"\n# range = [", "\n# tolerance = ", "\n# counts = true"})
+  for (const char* line :
+       {"\n# range = [", "\n# tolerance = ", "\n# counts = true", "\n# classes = ["})
     EXPECT_THAT(text, HasSubstr(line));
   const auto replace = [&](const std::string& from, const std::string& to) {
     const std::size_t at = text.find(from);

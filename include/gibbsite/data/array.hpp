@@ -34,11 +34,12 @@ struct ArrayView {
 };
 
 /// x [n x k] with column j of the schema, ignored ones included, in column j; labels [n], -1 or +1,
-/// or none with options.labels optional. The rows, counts and errors ("array: row I: ...") that
+/// of several classes places in schema.classes from 0, amounts and counts as they are, or none with
+/// options.labels optional. The rows, counts and errors ("array: row I: ...") that
 /// read_npy makes of the same numbers, for any number of options.threads and any strides; x is read
 /// once and not copied, but for blocks of rows where it is not in C order. Other types than float32
 /// are read as float64, 64-bit integers beyond 2^53 as the nearest one. Nothing is cached.
-/// Throws BadInput on a wrong number of columns or labels, a label that is neither, no rows, and
+/// Throws BadInput on a wrong number of columns or labels, a label that is no class, no rows, and
 /// as read_npy does.
 Dataset read_array(const ArrayView& x, std::span<const double> labels, const Schema& schema,
                    const ReadOptions& options = {});

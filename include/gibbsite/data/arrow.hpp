@@ -16,11 +16,11 @@ namespace gibbsite {
 /// and what becomes of nulls is in docs/data.md, "Arrow". The bits and counts are those of read_csv
 /// for the same text and of read_npy for the same numbers.
 ///
-/// labels [n], -1 or +1, take the place of a label column: one of the label's name is then skipped.
-/// Empty: the label column, under options.labels. Nothing is cached: options.cache is not looked
-/// at. Errors are BadInput "SOURCE: row I: ...", I from 1; a stream's own errors, and one that is
-/// not as the interface says, as far as that can be told, are BadInput too. options.progress is
-/// given bytes of the columns that are used, and 0 for all.
+/// labels [n] as read_array has them, -1 or +1 of two classes, take the place of a label column:
+/// one of the label's name is then skipped. Empty: the label column, under options.labels. Nothing
+/// is cached: options.cache is not looked at. Errors are BadInput "SOURCE: row I: ...", I from 1; a
+/// stream's own errors, and one that is not as the interface says, as far as that can be told, are
+/// BadInput too. options.progress is given bytes of the columns that are used, and 0 for all.
 Dataset read_arrow(ArrowArrayStream& stream, const Schema& schema, const ReadOptions& options = {},
                    std::span<const double> labels = {}, const std::string& source = "table");
 

@@ -31,7 +31,7 @@ struct IngestCounts {
   std::uint64_t other_cells = 0;
   std::uint64_t invalid_cells = 0;
   std::uint64_t invalid_labels = 0;   ///< empty or missing, under Invalid::middle
-  std::uint64_t unlisted_labels = 0;  ///< neither class of a schema that names both
+  std::uint64_t unlisted_labels = 0;  ///< none of the classes, of a schema that names all
   std::uint64_t clamped_labels = 0;   ///< amounts and counts outside their public range
   std::uint64_t clipped_rows = 0;     ///< rows scaled down to row_norm
   std::vector<CellCounts> columns;    ///< [columns of the schema]
@@ -86,7 +86,8 @@ struct ReadOptions {
 /// "FILE:LINE: ..." on a missing or empty file, a header without rows, a ragged row, an unknown or
 /// missing column, more rows than memory holds and, unless schema.invalid is `middle`, on a cell
 /// that is not a finite number, a level that is not in the schema (unless `other`), an empty cell
-/// or label (docs/refusals.md). Columns of type "ignore" may be absent.
+/// or label, a label that is none of several classes (docs/refusals.md). Columns of type "ignore"
+/// may be absent.
 Dataset read_csv(const std::string& path, const Schema& schema, const ReadOptions& options = {});
 /// LIBSVM/svmlight text "label index:value ...", indices from 1, increasing. Column k of the schema
 /// is index k. Absent indices are the number 0 before scaling; work and memory grow with the
@@ -94,7 +95,7 @@ Dataset read_csv(const std::string& path, const Schema& schema, const ReadOption
 /// text ("3") is the level. Labels are compared as numbers where they are numbers.
 Dataset read_libsvm(const std::string& path, const Schema& schema, const ReadOptions& options = {});
 /// NumPy .npy, float32 or float64, C order: X [n x k] with column j of the schema in column j, and
-/// y [n] in options.label_path, compared as a number with schema.positive.
+/// y [n] in options.label_path, compared as a number with the schema's classes.
 Dataset read_npy(const std::string& path, const Schema& schema, const ReadOptions& options = {});
 /// By the file's extension: .npy; .svm, .libsvm, .svmlight; .parquet, .arrow, .feather, .ipc, by
 /// what data/arrow.hpp opens them with; anything else is CSV. A cache that is there and of this

@@ -24,10 +24,12 @@ struct Column {
 };
 
 /// What becomes of a cell that the schema cannot read: not a finite number, a level that is not
-/// listed (without `other`), an empty cell where none is `missing`, an empty label.
+/// listed (without `other`), an empty cell where none is `missing`, an empty label, of several
+/// classes a label that is not listed.
 /// refuse: the table is refused, which tells about that row (an assumption of the certificate).
 /// middle: a number is the middle of its range, a level is "(other)" or none of the listed ones, a
-/// label the negative class or the middle of its range (of counts the whole number below it).
+/// label the negative class, of several the first one that is listed, or the middle of its range
+/// (of counts the whole number below it).
 enum class Invalid { refuse, middle };
 
 /// Rows as the model sees them: columns in the schema's order (numbers one feature, categories one
@@ -39,7 +41,7 @@ struct Schema {
   std::string negative;                 ///< name of the other class; empty: "not <positive>"
   bool refuses_unlisted_label = false;  ///< with `negative`: a third class is refused, not y = -1
   LabelKind label_kind = LabelKind::two_classes;  ///< of others there is no `positive`
-  /// Of several classes their names: y is a place in this list. Else empty.
+  /// Of several classes their names: y is a place in this list, from 0. Else empty.
   std::vector<std::string> classes;
   double label_lo = 0, label_hi = 0;  ///< public range of an amount or a count; labels are clamped
   /// Of an amount: the unit of y, and of the errors that the losses of amounts count in.
@@ -53,6 +55,13 @@ struct Schema {
   std::vector<Column> columns;        ///< in the order of the schema file
 
   [[nodiscard]] std::string negative_name() const;
+  /// Names of the classes in the order of y: [negative_name, positive], of several `classes`; of
+  /// amounts and counts none.
+  [[nodiscard]] std::vector<std::string> class_names() const;
+  /// Whether the label is an amount or a count.
+  [[nodiscard]] bool has_number_label() const {
+    return label_kind == LabelKind::amount || label_kind == LabelKind::count;
+  }
   /// What y = 0 is in the label's own unit: the middle of an amount's range; else 0.
   [[nodiscard]] double label_middle() const;
   /// What y grows by 1 for: an amount's tolerance, the largest count; else 1.
@@ -84,7 +93,7 @@ struct Schema {
   [[nodiscard]] double auto_row_norm() const;
   operator FeatureSpace() const;  // NOLINT: a schema is the space its rows live in
   /// Throws BadInput "SOURCE: what; what to do" on row_norm <= 0, no columns, lo >= hi, duplicate
-  /// levels, a label that is also a feature, and so on.
+  /// levels or classes, a label that is also a feature, and so on.
   void validate(const std::string& source) const;
   bool operator==(const Schema&) const = default;
 };
