@@ -101,7 +101,7 @@ TEST(SoftmaxProblem, ConstantsBoundEveryRecordAndAreReached) {
         // An offset that the other row shares, as an intercept would be.
         VectorXd z = theta.transpose() * x;
         if (trial % 4 < 2) z[classes - 1] += 100;
-        const auto y = static_cast<Eigen::Index>(random() % K);
+        const auto y = static_cast<Eigen::Index>(random() % static_cast<std::uint64_t>(K));
         gradients += sign * x * residual(loss, z, trial % 4 == 0 ? 0 : y).transpose();
         steepest = std::max(
             steepest, hessian(loss, z).selfadjointView<Eigen::Lower>().eigenvalues().maxCoeff());
@@ -179,7 +179,7 @@ TEST(SoftmaxProblem, RoundingAndNormalsOfOutputsArePaidFor) {
   EXPECT_GT(error(p), error(one_sum));
   // Three columns take two pairs of normals an output: more than half of nine coordinates.
   const ChainNoise together{.step_size = 0.01,
-                            .iterations = 1000,
+                            .iterations = 1e7,
                             .strong_convexity = 1,
                             .smoothness = 10,
                             .map_error = 1e-15};
@@ -283,11 +283,13 @@ TEST(SoftmaxOutput, MinimizersOfNeighborsAreWithinTheSensitivity) {
       for (Eigen::Index i = 0; i < n; ++i) {
         t.x.row(i) =
             trial % 4 == 0 && i > 0 ? VectorXd(t.x.row(0)) : normals(random, d).normalized();
-        t.y.push_back(trial % 4 < 2 ? 0 : static_cast<Eigen::Index>(random() % K));
+        t.y.push_back(trial % 4 < 2
+                          ? 0
+                          : static_cast<Eigen::Index>(random() % static_cast<std::uint64_t>(K)));
       }
       Table neighbor = t;
       neighbor.x.row(0) = trial % 3 == 0 ? VectorXd(-t.x.row(0)) : normals(random, d).normalized();
-      neighbor.y[0] = static_cast<Eigen::Index>(random() % K);
+      neighbor.y[0] = static_cast<Eigen::Index>(random() % static_cast<std::uint64_t>(K));
       if (trial % 6 == 1 && d > 1) {  // a center where class 1 is far ahead of both rows
         for (Table* const table : {&t, &neighbor}) {
           table->x.setZero();
