@@ -50,8 +50,17 @@ Labels labels_of(const Schema& schema) {
   }
   return {-1, 1};
 }
-// Where its slope moves theta along x.
-double sign_of(const Record& record) { return record.y > 0 ? 1.0 : -1.0; }
+// Where all of its slope moves theta, in units of sup|f'| of one output: along x or against it; of
+// several from the other one of the two classes to its own, [K x columns].
+VectorXd pull_of(const Record& record, std::uint64_t outputs) {
+  const VectorXd x = record.vector();
+  if (outputs == 1) return record.y > 0 ? x : VectorXd(-x);
+  const bool second = record.y > 0;
+  VectorXd out = VectorXd::Zero(x.size() * static_cast<Eigen::Index>(outputs));
+  out.segment(second ? x.size() : 0, x.size()) = x;
+  out.segment(second ? 0 : x.size(), x.size()) = -x;
+  return out;
+}
 
 template <class M>
 constexpr bool in_metric_kind = requires(const M& m) {
@@ -66,10 +75,13 @@ bool asks_for_moments(const Mechanism& mechanism) {
 // ...) is so far that both stay misclassified with the whole slope. Their gradients are -sup|f'| x
 // whatever theta does, so U is linear: what the theorems call the worst case. They differ by
 // sup|f'| 2b, b = R sqrt(1 - 1/256) = 0.998 R. An amount's or a count's label is its largest, and
-// predictions stay far below it.
+// predictions stay far below it. Of several classes the rows are of the first one, and the center
+// puts the second one ahead of all others: p - e_y = e_2 - e_1, of length sqrt(2).
 constexpr double aside = 16;        // R over the part of a row along the center
 constexpr double whole_slope = 40;  // of a logit: what is left of the slope is e^-40
 constexpr double deviations = 10;   // of noise, more than it ever is
+constexpr double two_logits = 1.5;  // above sqrt(2): a move of theta is one of two predictors
+constexpr std::uint64_t audited_classes = 3;
 
 struct Reach {
   double drift = 0, noise = 0;  // of theta: what rows move it by at most, and noise's deviation
@@ -111,12 +123,14 @@ double center_distance(const Plan& plan) {
   return aside / p.row_norm * (whole_slope + p.row_norm * (reach.drift + deviations * reach.noise));
 }
 
-Schema schema_of(const AuditShape& shape, LabelKind label) {
+Schema schema_of(const AuditShape& shape, LabelKind label, std::uint64_t classes) {
   Schema out;
   out.label = "label";
   out.label_kind = label;
   if (label == LabelKind::two_classes) {
     out.positive = std::string("1");
+  } else if (label == LabelKind::classes) {
+    for (std::uint64_t k = 0; k < classes; ++k) out.classes.push_back(fmt::format("{}", k + 1));
   } else {
     out.label_hi = 10;  // an amount is within 5 tolerances of the middle
     out.tolerance = label == LabelKind::amount ? 1 : 0;
@@ -290,10 +304,10 @@ AuditStatistic by_answers(std::vector<Copies> table, std::vector<Copies> neighbo
   };
 }
 
-VectorXd gradient_direction(const Record& table, const std::optional<Record>& neighbor) {
-  // theta goes along x of rows whose label is high, against it where it is low.
-  VectorXd out = -sign_of(table) * table.vector();
-  if (neighbor) out += sign_of(*neighbor) * neighbor->vector();
+VectorXd gradient_direction(const Record& table, const std::optional<Record>& neighbor,
+                            std::uint64_t outputs) {
+  VectorXd out = -pull_of(table, outputs);
+  if (neighbor) out += pull_of(*neighbor, outputs);
   return out / out.norm();
 }
 
@@ -392,16 +406,19 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
   budget.validate();
   require_shape(shape, budget);
   const Mechanism asked = mechanism_named(wishes.mechanism);
-  const std::string_view of_loss = loss.empty() ? loss_for(wishes.mechanism) : loss;
-  const Schema schema = schema_of(shape, loss_named(of_loss).label());
-  const auto [low, high] = labels_of(schema);
+  const std::string of_loss =
+      full_loss_name(loss.empty() ? loss_for(wishes.mechanism) : loss, audited_classes);
+  const std::uint64_t outputs = loss_named(of_loss).outputs();
+  const Schema schema = schema_of(shape, loss_named(of_loss).label(), outputs);
+  auto [low, high] = labels_of(schema);
+  if (outputs > 1) std::swap(low, high);  // rows of the first class, the second one ahead
   const bool metric = asks_for_moments(asked);
   AuditCase out;
   const auto made = [&](double K) {
     std::vector<double> center;
     if (K > 0) {
-      center.assign(shape.features, 0);
-      center[0] = -K;
+      center.assign(shape.features * outputs, 0);
+      (outputs == 1 ? center[0] : center[shape.features]) = outputs == 1 ? -K : two_logits * K;
     }
     out.model = glm(of_loss, {.prior_precision = prior_precision, .center = std::move(center)});
     out.plan = plan(out.model.constants(schema, shape.rows), budget, wishes);
@@ -457,13 +474,15 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
                                MetricOf(out.plan, schema));
     return out;
   }
-  const VectorXd direction = gradient_direction(table, neighbor);
+  const VectorXd direction = gradient_direction(table, neighbor, outputs);
   const auto centers = [&](double ridge) {
-    VectorXd center = VectorXd::Zero(static_cast<Eigen::Index>(shape.features));
-    center[0] = -K;
-    const double slope = static_cast<double>(k) * out.plan.problem.max_abs_residual / ridge;
-    const VectorXd other = neighbor ? neighbor->vector() : VectorXd(0 * center);
-    return by_distances(center + slope * table.vector(), center + slope * other);
+    const VectorXd pull = pull_of(table, outputs);
+    VectorXd center = VectorXd::Zero(pull.size());
+    std::ranges::copy(out.model.center, center.begin());
+    const double slope =
+        static_cast<double>(k) * (outputs == 1 ? out.plan.problem.max_abs_residual : 1) / ridge;
+    const VectorXd other = neighbor ? pull_of(*neighbor, outputs) : VectorXd(0 * center);
+    return by_distances(center + slope * pull, center + slope * other);
   };
   out.statistic = std::visit(
       [&]<class M>(const M& m) -> AuditStatistic {
@@ -505,7 +524,7 @@ AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan) 
   out.pair = table_pair;
   out.statistic = std::holds_alternative<Whitened>(plan.offer().mechanism)
                       ? by_answers({{record, 1}}, {{other, 1}}, {}, MetricOf(plan, data.schema))
-                      : along(gradient_direction(record, other));
+                      : along(gradient_direction(record, other, plan.problem.outputs));
   return out;
 }
 

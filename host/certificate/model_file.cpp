@@ -106,14 +106,21 @@ LinearModel model_from_json(const json& model, const std::string& source) {
                     "written",
                     source, to_string(loss.label()), to_string(out.schema.label_kind)));
   }
+  const bool classes = out.schema.label_kind == LabelKind::classes;
+  if (classes && loss.outputs() != out.schema.classes.size()) {
+    throw BadInput(fmt::format(
+        "{}: loss: {} is of {} classes, and the schema lists {}; use the file as written", source,
+        out.loss, loss.outputs(), out.schema.classes.size()));
+  }
   const json& coefficients = field(model, "coefficients", source);
   const std::size_t d = out.schema.features();
-  if (coefficients.is_array() && !coefficients.empty() && coefficients[0].is_array()) {
-    for (const json& draw : coefficients) {
-      out.draws.push_back(numbers_field({{"coefficients", draw}}, "coefficients", d, source));
-    }
+  const bool several = coefficients.is_array() && !coefficients.empty() &&
+                       (classes ? coefficients[0].is_object() : coefficients[0].is_array());
+  if (several) {
+    for (const json& draw : coefficients)
+      out.draws.push_back(draw_from_json(draw, out.schema, source));
   } else {
-    out.draws.push_back(numbers_field(model, "coefficients", d, source));
+    out.draws.push_back(draw_from_json(coefficients, out.schema, source));
   }
   // Of a loss of its own it says nothing that the loss does not.
   const bool of_loss =

@@ -127,6 +127,16 @@ json units_json(const LinearModel& model, std::span<const double> theta, bool li
                          "down before the model sees them, so there it is approximate"}};
 }
 
+// What `of` makes of a draw's coefficients; of several classes of each one's, by its name.
+template <class F>
+json by_class(const Schema& schema, std::span<const double> theta, const F& of) {
+  if (schema.label_kind != LabelKind::classes) return of(theta);
+  json out = json::object();
+  for (std::size_t k = 0; k < schema.classes.size(); ++k)
+    out[schema.classes[k]] = of(coefficients_of(schema, theta, k));
+  return out;
+}
+
 // Enough words for another program to predict by.
 constexpr const char* capped_link_words =
     "z = x . coefficients of the encoded row x; cap = min(1, clip / |metric^T x|); s = 1/(1 + "
@@ -321,15 +331,23 @@ json model_json(const LinearModel& model) {
   const bool one = model.draws.size() == 1;
   const json link =
       model.link ? link_json(*model.link, model.schema.features()) : loss_link_json(model);
-  json units = json::array();
-  for (const auto& draw : model.draws) units.push_back(units_json(model, draw, !link.is_null()));
+  json units = json::array(), coefficients = json::array();
+  for (const auto& draw : model.draws) {
+    coefficients.push_back(by_class(model.schema, draw, [](std::span<const double> theta) {
+      return json(std::vector<double>(theta.begin(), theta.end()));
+    }));
+    units.push_back(by_class(model.schema, draw, [&](std::span<const double> theta) {
+      return units_json(model, theta, !link.is_null());
+    }));
+  }
   json out = {{"loss", model.loss},
               {"features", model.schema.feature_names()},
-              {"coefficients", one ? json(model.draws[0]) : json(model.draws)},
+              {"coefficients", one ? coefficients[0] : coefficients},
               {"original_units", one ? units[0] : units},
               {"preprocessing", schema_json(model.schema)}};
   if (model.schema.label_kind == LabelKind::two_classes)
     out["classes"] = {model.schema.negative_name(), model.schema.positive};
+  if (model.schema.label_kind == LabelKind::classes) out["classes"] = model.schema.classes;
   if (!link.is_null()) out["link"] = link;
   for (const NoisyAnswer& answer : model.answers) out["answers"].push_back(answer_json(answer));
   if (model.intervals) out["intervals"] = intervals_json(*model.intervals);
@@ -348,6 +366,26 @@ std::vector<double> numbers_field(const json& json_object, const char* name, std
       reject(source, name, "must be finite numbers");
     }
     out.push_back(value.get<double>());
+  }
+  return out;
+}
+
+std::vector<double> draw_from_json(const json& draw, const Schema& schema,
+                                   const std::string& source) {
+  const std::size_t d = schema.features();
+  if (schema.label_kind != LabelKind::classes)
+    return numbers_field({{"coefficients", draw}}, "coefficients", d, source);
+  if (!draw.is_object() || draw.size() != schema.classes.size()) {
+    reject(
+        source, "coefficients",
+        fmt::format("must be lists of numbers by the names of {} classes", schema.classes.size()));
+  }
+  std::vector<double> out;
+  for (const std::string& name : schema.classes) {
+    if (!draw.contains(name)) reject(source, "coefficients", "lack a class of the schema");
+    const auto of_class =
+        numbers_field({{"coefficients", draw.at(name)}}, "coefficients", d, source);
+    out.insert(out.end(), of_class.begin(), of_class.end());
   }
   return out;
 }

@@ -50,6 +50,9 @@ std::string text_field(const nlohmann::json& json, const char* name, const std::
 bool flag_field(const nlohmann::json& json, const char* name, const std::string& source);
 std::vector<double> numbers_field(const nlohmann::json& json, const char* name, std::size_t length,
                                   const std::string& source);
+/// One draw of `coefficients`: [d], or [K x d] of lists by the names of the schema's K classes.
+std::vector<double> draw_from_json(const nlohmann::json& draw, const Schema& schema,
+                                   const std::string& source);
 /// The link of a model of d features, and the answers that it follows from.
 CappedLink link_from_json(const nlohmann::json& json, std::size_t d, const std::string& source);
 Intervals intervals_from_json(const nlohmann::json& object, std::size_t d,

@@ -212,8 +212,14 @@ void verify_model(Verifier& v, const json& file) {
 
   const json& constants = field(certificate, "constants", "certificate");
   const FeatureSpace space = linear.schema;
-  v.check(count_field(constants, "features", "constants") == space.features,
-          fmt::format("constants.features: the schema has {}", space.features));
+  const std::uint64_t outputs = loss_named(linear.loss).outputs();
+  v.check(count_field(constants, "features", "constants") == space.features * outputs,
+          fmt::format("constants.features: the schema has {}{}", space.features,
+                      outputs > 1 ? fmt::format(" for each of {} classes", outputs) : ""));
+  if (space.label == LabelKind::classes) {
+    v.check(space.classes == outputs,
+            fmt::format("model.preprocessing: lists {} classes", space.classes));
+  }
   v.check(number_field(constants, "row_norm", "constants") == space.row_norm,
           fmt::format("constants.row_norm: the schema has {}", space.row_norm));
   v.check(flag_field(constants, "intercept", "constants") == space.intercept,

@@ -121,11 +121,14 @@ void finish(Chain& chain) {
 
 // ||computed - exact|| of a loss sum at a theta that is rounded from center + offset: blocks one
 // after another, f within 8 roundings and never negative, and |f'| passes on what the logits are
-// off.
+// off. Of K outputs the logarithm of a sum is off by 4K + 16 roundings of 1 (docs/map-error.md,
+// "Several outputs").
 double ProximalChains::State::value_error(double value, double theta_norm) const {
   const auto n = static_cast<double>(u.engine->rows()), d = static_cast<double>(features());
   const double depth = static_cast<double>(row_block) + 64 + n / static_cast<double>(row_block) + 8;
-  return gamma_up(depth) * value +
+  const auto outputs = static_cast<double>(u.loss().outputs());
+  const double terms = outputs > 1 ? n * gamma_up(4 * outputs + 16) : 0;
+  return gamma_up(depth) * value + terms +
          n * u.loss().max_abs_residual() * gamma_up(d + 2) * row_norm * theta_norm;
 }
 

@@ -329,7 +329,8 @@ void define_audit(CLI::App& app) {
                  fmt::format("{}, or all, the default", fmt::join(mechanism_names(), ", ")))
       ->type_name("NAME");
   app.add_option("--model", command->plan.model,
-                 fmt::format("loss: {}; logistic when absent", fmt::join(loss_names(), ", ")))
+                 fmt::format("loss: {}, softmax of three classes; logistic when absent",
+                             fmt::join(loss_names(), ", ")))
       ->type_name("NAME");
   add_number(app, "--epsilon", command->plan.epsilon, "privacy budget ε of the claim")->required();
   add_number(app, "--delta", command->plan.delta, "privacy budget δ of the claim")->required();

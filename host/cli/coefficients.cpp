@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -89,10 +90,88 @@ class Lines {
   std::vector<std::string> names_;
 };
 
+constexpr std::size_t most = 10;  // lines
+
+std::string no_bound(const LinearModel& model, const Certificate& certificate) {
+  return std::string("No bound on how far noise moved them holds for every table: none is given.") +
+         (std::holds_alternative<Whitened>(certificate.mechanism) && model.link
+              ? " --intervals estimates it.\n"
+              : "\n");
+}
+
+std::string bound_words(const LinearModel& model, const Certificate& certificate,
+                        std::size_t inside, std::size_t all) {
+  return fmt::format(
+      "how far privacy's noise moves a coefficient from the median of its law, "
+      "with a probability of at least {:.3g} %{}.\n{} of {} are within it: by this "
+      "bound they may be noise.\n",
+      95 - 100 * setting(certificate.mechanism, "tv_gap").value_or(0),
+      model.draws.size() == 1 ? "" : " each", inside, all);
+}
+
+// A column for each class, of at most so many of them; else a line for each coefficient, the
+// largest ones.
+std::string class_report(const LinearModel& model, const Certificate& certificate) {
+  constexpr std::size_t most_columns = 6;
+  const Schema& schema = model.schema;
+  const std::vector<std::string> names = Lines(schema, false).names();
+  const std::size_t classes = schema.classes.size(), d = names.size();
+  const std::vector<double>& theta = model.draws.front();
+  const bool columns = classes <= most_columns;
+  // Of a line [d], or [K x d], the largest coefficient: a line is shown the earlier.
+  const auto size = [&](std::size_t line) {
+    double largest = 0;
+    for (std::size_t k = 0; columns && k < classes; ++k)
+      largest = std::max(largest, std::fabs(theta[k * d + line]));
+    return columns ? largest : std::fabs(theta[line]);
+  };
+  std::vector<std::size_t> order(columns ? d : classes * d);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const bool all = order.size() <= most;
+  if (!all) {
+    std::ranges::stable_sort(order, std::greater{}, size);
+    order.resize(most);
+  }
+  const auto deviation = coefficient_noise_up(certificate.mechanism, certificate.problem);
+  const double noise = two_sided_95 * deviation.value_or(0);
+  const auto is_inside = [&](double value) { return deviation && std::fabs(value) <= noise; };
+  std::vector<std::vector<std::string>> cells;
+  if (columns) {
+    cells.push_back({""});
+    cells[0].insert(cells[0].end(), schema.classes.begin(), schema.classes.end());
+  }
+  for (const std::size_t line : order) {
+    const std::size_t j = line % d;
+    if (columns) {
+      cells.push_back({names[j]});
+      for (std::size_t k = 0; k < classes; ++k) {
+        const double value = theta[k * d + j];
+        cells.back().push_back(fmt::format("{:+.4f}{}", value, is_inside(value) ? " ·" : ""));
+      }
+    } else {
+      cells.push_back({schema.classes[line / d], names[j],
+                       fmt::format("{:+.4f}{}", theta[line], is_inside(theta[line]) ? " ·" : ""),
+                       bar(theta[line], size(order.front()))});
+    }
+  }
+  std::string out = fmt::format(
+      "Coefficients of each {}{}{}: the class that they add up to most for is the likeliest; only "
+      "differences\nbetween classes count\n{}",
+      shown(schema.label), model.draws.size() == 1 ? "" : ", of the first draw",
+      all ? ""
+          : fmt::format(" (the {} largest {} of {})", most, columns ? "lines" : "ones",
+                        columns ? d : classes * d),
+      table(cells));
+  if (!deviation) return out + no_bound(model, certificate);
+  const auto inside = static_cast<std::size_t>(std::ranges::count_if(theta, is_inside));
+  return out + fmt::format("·: within {:.4f}, ", noise) +
+         bound_words(model, certificate, inside, theta.size());
+}
+
 }  // namespace
 
 std::string coefficient_report(const LinearModel& model, const Certificate& certificate) {
-  constexpr std::size_t most = 10;
+  if (model.schema.label_kind == LabelKind::classes) return class_report(model, certificate);
   const auto& intervals = model.intervals;
   const Lines lines(model.schema, intervals.has_value());
   const std::vector<std::string>& names = lines.names();
@@ -179,18 +258,8 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
                "classes nearly separate 10 % (docs/intervals.md).\n",
                100 * Intervals::level, inside, theta.size());
   }
-  if (!deviation) {
-    return out + "No bound on how far noise moved them holds for every table: none is given." +
-           (std::holds_alternative<Whitened>(certificate.mechanism) && model.link
-                ? " --intervals estimates it.\n"
-                : "\n");
-  }
-  return out + fmt::format(
-                   "±: how far privacy's noise moves a coefficient from the median of its law, "
-                   "with a probability of at least {:.3g} %{}.\n{} of {} are within it: by this "
-                   "bound they may be noise.\n",
-                   95 - 100 * setting(certificate.mechanism, "tv_gap").value_or(0),
-                   model.draws.size() == 1 ? "" : " each", inside, theta.size());
+  if (!deviation) return out + no_bound(model, certificate);
+  return out + "±: " + bound_words(model, certificate, inside, theta.size());
 }
 
 }  // namespace gibbsite::cli

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "command.hpp"
 #include "gibbsite/certificate/model_file.hpp"
@@ -40,10 +43,11 @@ std::vector<std::vector<std::string>> confusion_lines(const Evaluation& e, const
   return lines;
 }
 
-std::vector<std::vector<std::string>> calibration_lines(const Evaluation& e) {
-  std::vector<std::vector<std::string>> lines{{"probability", "rows", "mean", "found"}};
-  for (std::size_t tenth = 0; tenth < e.calibration.size(); ++tenth) {
-    const CalibrationBin& bin = e.calibration[tenth];
+std::vector<std::vector<std::string>> calibration_lines(const CalibrationBins& calibration,
+                                                        const std::string& found = "found") {
+  std::vector<std::vector<std::string>> lines{{"probability", "rows", "mean", found}};
+  for (std::size_t tenth = 0; tenth < calibration.size(); ++tenth) {
+    const CalibrationBin& bin = calibration[tenth];
     if (bin.rows == 0) continue;
     lines.push_back({fmt::format("{:.1f} to {:.1f}", 0.1 * static_cast<double>(tenth),
                                  0.1 * static_cast<double>(tenth + 1)),
@@ -52,10 +56,14 @@ std::vector<std::vector<std::string>> calibration_lines(const Evaluation& e) {
   return lines;
 }
 
-nlohmann::json json_of(const Evaluation& e, const Schema& schema) {
+nlohmann::json json_of(const CalibrationBins& calibration) {
   nlohmann::json bins = nlohmann::json::array();
-  for (const CalibrationBin& bin : e.calibration)
+  for (const CalibrationBin& bin : calibration)
     bins.push_back({{"rows", bin.rows}, {"predicted", bin.predicted}, {"found", bin.found}});
+  return bins;
+}
+
+nlohmann::json json_of(const Evaluation& e, const Schema& schema) {
   return {{"rows", e.rows},
           {"accuracy", e.accuracy},
           {"log_loss", e.log_loss},
@@ -65,7 +73,80 @@ nlohmann::json json_of(const Evaluation& e, const Schema& schema) {
           {"confusion", e.confusion},
           {"precision", {e.precision(0), e.precision(1)}},
           {"recall", {e.recall(0), e.recall(1)}},
-          {"calibration", bins}};
+          {"calibration", json_of(e.calibration)}};
+}
+
+nlohmann::json json_of(const ClassesEvaluation& e, const Schema& schema) {
+  nlohmann::json confusion, precision, recall;  // NaN is written as null
+  for (std::size_t is = 0; is < e.classes; ++is) {
+    const auto row = e.confusion.begin() + static_cast<std::ptrdiff_t>(is * e.classes);
+    confusion.push_back(
+        std::vector<std::uint64_t>(row, row + static_cast<std::ptrdiff_t>(e.classes)));
+    precision.push_back(e.precision(is));
+    recall.push_back(e.recall(is));
+  }
+  return {{"rows", e.rows},
+          {"accuracy", e.accuracy},
+          {"log_loss", e.log_loss},
+          {"auc", e.mean_auc},
+          {"majority", e.majority},
+          {"classes", schema.classes},
+          {"confusion", confusion},
+          {"precision", precision},
+          {"recall", recall},
+          {"auc_by_class", e.auc},
+          {"calibration", json_of(e.calibration)}};
+}
+
+// A matrix that fits a screen, or the pairs that are taken for each other most often.
+std::vector<std::vector<std::string>> confusion_lines(const ClassesEvaluation& e,
+                                                      const Schema& schema) {
+  constexpr std::size_t most_columns = 8, most_pairs = 10;
+  std::vector<std::vector<std::string>> lines;
+  if (e.classes <= most_columns) {
+    lines.push_back({schema.label});
+    for (const std::string& name : schema.classes) lines[0].push_back("predicted " + name);
+    for (std::size_t is = 0; is < e.classes; ++is) {
+      lines.push_back({"is " + schema.classes[is]});
+      for (std::size_t k = 0; k < e.classes; ++k)
+        lines.back().push_back(fmt::format("{}", e.rows_of(is, k)));
+    }
+    return lines;
+  }
+  std::vector<std::size_t> pairs;
+  for (std::size_t pair = 0; pair < e.confusion.size(); ++pair)
+    if (pair / e.classes != pair % e.classes && e.confusion[pair] > 0) pairs.push_back(pair);
+  std::ranges::stable_sort(pairs, std::greater{}, [&](std::size_t p) { return e.confusion[p]; });
+  pairs.resize(std::min(pairs.size(), most_pairs));
+  lines.push_back({schema.label, "most often taken for", "rows"});
+  for (const std::size_t pair : pairs) {
+    lines.push_back({"is " + schema.classes[pair / e.classes],
+                     "predicted " + schema.classes[pair % e.classes],
+                     fmt::format("{}", e.confusion[pair])});
+  }
+  return lines;
+}
+
+// A line each, of the largest ones where there are many.
+std::string class_table(const ClassesEvaluation& e, const Schema& schema) {
+  constexpr std::size_t most = 30;
+  std::vector<std::size_t> order(e.classes);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (e.classes > most) {
+    std::ranges::stable_sort(order, std::greater{}, [&](std::size_t k) { return e.rows_of(k); });
+    order.resize(most);
+  }
+  std::vector<std::vector<std::string>> lines{
+      {"class", "rows", "precision", "recall", "AUC against the others"}};
+  for (const std::size_t k : order) {
+    lines.push_back({schema.classes[k], fmt::format("{}", e.rows_of(k)), fraction(e.precision(k)),
+                     fraction(e.recall(k)),
+                     std::isnan(e.auc[k]) ? "-" : fmt::format("{:.4f}", e.auc[k])});
+  }
+  return table(lines) +
+         (e.classes > most
+              ? fmt::format("  the {} with the most rows; --json has all {}\n", most, e.classes)
+              : "");
 }
 
 struct EvaluateCommand {
@@ -76,11 +157,9 @@ struct EvaluateCommand {
 
   void run() const {
     const LinearModel linear = read_release(model).model();
-    const bool classes = linear.schema.label_kind == LabelKind::two_classes;
-    if (threshold && !classes) {
-      throw BadInput(fmt::format("--threshold: {} predicts {} and no class; leave it out", model,
-                                 to_string(linear.schema.label_kind)));
-    }
+    const LabelKind label = linear.schema.label_kind;
+    if (threshold && label != LabelKind::two_classes)
+      throw BadInput(not_of_label("--threshold", model, label));
     if (threshold) require_between(*threshold, 0, 1, "--threshold");
     const Dataset data = data_table.read(linear.schema, {.labels = ReadOptions::Labels::required,
                                                          .ignore_extra_columns = true,
@@ -89,30 +168,57 @@ struct EvaluateCommand {
     fmt::print(stderr,
                "private: these figures read the labels of this table and the certificate does not "
                "cover them; publish them only if the table is public\n");
-    classes ? of_classes(linear, data) : of_amounts(linear, data);
+    if (label == LabelKind::two_classes) return of_two_classes(linear, data);
+    label == LabelKind::classes ? of_classes(linear, data) : of_amounts(linear, data);
   }
 
-  void of_classes(const LinearModel& linear, const Dataset& data) const {
+  void of_two_classes(const LinearModel& linear, const Dataset& data) const {
     const auto judged = [&](const LinearModel& of) {
       return evaluate(predict_probabilities(of, data.view()), data.y, threshold.value_or(0.5));
     };
     const Evaluation result = judged(linear);
     if (json) return print(json_of(result, linear.schema));
-    std::vector<std::vector<std::string>> lines{
-        {fmt::format("{} rows", human_count(static_cast<double>(result.rows))), "this model",
-         "majority class"},
-        {"accuracy", percent(result.accuracy), percent(result.majority)},
-        {"log-loss", fmt::format("{:.4f}", result.log_loss), ""},
-        {"AUC", area(result.auc), ""}};
+    std::vector<std::vector<std::string>> lines = head(result);
+    lines.push_back({"AUC", area(result.auc), ""});
     if (beside) {
       const Evaluation yardstick = judged(fitted_beside(linear, data));
-      lines[0].emplace_back("NOT PRIVATE fit of these rows");
-      lines[1].push_back(percent(yardstick.accuracy));
-      lines[2].push_back(fmt::format("{:.4f}", yardstick.log_loss));
+      add(lines, yardstick);
       lines[3].push_back(area(yardstick.auc));
     }
     fmt::print("{}\n{}\n{}", table(lines), table(confusion_lines(result, linear.schema)),
-               table(calibration_lines(result)));
+               table(calibration_lines(result.calibration)));
+  }
+
+  void of_classes(const LinearModel& linear, const Dataset& data) const {
+    const auto judged = [&](const LinearModel& of) {
+      return evaluate_classes(predict_classes(of, data.view()), data.y,
+                              linear.schema.classes.size());
+    };
+    const ClassesEvaluation result = judged(linear);
+    if (json) return print(json_of(result, linear.schema));
+    std::vector<std::vector<std::string>> lines = head(result);
+    lines.push_back({"AUC, mean of the classes", area(result.mean_auc), ""});
+    if (beside) {
+      const ClassesEvaluation yardstick = judged(fitted_beside(linear, data));
+      add(lines, yardstick);
+      lines[3].push_back(area(yardstick.mean_auc));
+    }
+    fmt::print("{}\n{}\n{}\nOf the class predicted:\n{}", table(lines),
+               table(confusion_lines(result, linear.schema)), class_table(result, linear.schema),
+               table(calibration_lines(result.calibration, "right")));
+  }
+
+  static std::vector<std::vector<std::string>> head(const auto& result) {
+    return {{fmt::format("{} rows", human_count(static_cast<double>(result.rows))), "this model",
+             "majority class"},
+            {"accuracy", percent(result.accuracy), percent(result.majority)},
+            {"log-loss", fmt::format("{:.4f}", result.log_loss), ""}};
+  }
+
+  static void add(std::vector<std::vector<std::string>>& lines, const auto& yardstick) {
+    lines[0].emplace_back("NOT PRIVATE fit of these rows");
+    lines[1].push_back(percent(yardstick.accuracy));
+    lines[2].push_back(fmt::format("{:.4f}", yardstick.log_loss));
   }
 
   void of_amounts(const LinearModel& linear, const Dataset& data) const {
@@ -149,9 +255,10 @@ struct EvaluateCommand {
   static LinearModel fitted_beside(const LinearModel& linear, const Dataset& data) {
     const auto fitted = non_private_fit(data, linear.loss);
     if (!fitted) {
-      throw BadInput(fmt::format(
-          "--beside-non-private: the table has {} features, at most {} are fitted; leave it out",
-          data.features(), most_non_private_features));
+      throw BadInput(
+          fmt::format("--beside-non-private: the model has {} coefficients, at most {} are fitted; "
+                      "leave it out",
+                      linear.draws.front().size(), most_non_private_features));
     }
     return *fitted;
   }

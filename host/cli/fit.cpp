@@ -61,6 +61,8 @@ std::string ingest_report(const Dataset& data, bool verbose) {
       counts.invalid_labels,
       data.schema.label_kind == LabelKind::two_classes
           ? fmt::format("unreadable, {} of neither class", counts.unlisted_labels)
+      : data.schema.label_kind == LabelKind::classes
+          ? fmt::format("unreadable, {} of no listed class", counts.unlisted_labels)
           : fmt::format("unreadable, {} clamped to their range", counts.clamped_labels),
       counts.clipped_rows, data.bytes_per_row(), data.mapped != nullptr ? "on disk" : "in memory",
       data.view().is_sparse() ? "entries that are not zero" : "dense");
@@ -80,7 +82,20 @@ std::string ingest_report(const Dataset& data, bool verbose) {
 }
 
 // A slip in the schema's classes goes unpunished: the table is fitted all the same.
-void warn_of_one_class(const Dataset& data) {
+void warn_of_missing_class(const Dataset& data) {
+  if (data.schema.label_kind == LabelKind::classes) {
+    const std::vector<std::string>& classes = data.schema.classes;
+    std::vector<bool> there(classes.size());
+    for (const float y : data.y) there[static_cast<std::size_t>(y)] = true;
+    const auto absent = std::ranges::find(there, false);
+    if (absent == there.end()) return;
+    fmt::print(stderr,
+               "gibbsite: warning: private: no label is of the class '{}' ({} of {} have none); is "
+               "`classes` what the schema should say?\n",
+               shown(classes[static_cast<std::size_t>(absent - there.begin())]),
+               std::ranges::count(there, false), classes.size());
+    return;
+  }
   if (data.schema.label_kind != LabelKind::two_classes) return;
   if (std::ranges::adjacent_find(data.y, std::ranges::not_equal_to{}) != data.y.end()) return;
   const bool positive = data.y.front() > 0;
@@ -194,7 +209,7 @@ struct FitCommand {
     }
     warn_of_large_delta(budget, made.problem.rows);
     warn_of_few_rows(made);
-    warn_of_one_class(data);
+    warn_of_missing_class(data);
     warn_of_run_time(offer.mechanism);
     double seconds = std::numeric_limits<double>::quiet_NaN();
     if (!quiet) {
@@ -373,15 +388,16 @@ struct FitCommand {
   [[nodiscard]] double interval() const { return progress ? 1 : 5; }
 
   [[nodiscard]] std::string report(const Release& model) const {
+    const LabelKind label = model.model().schema.label_kind;
     return fmt::format(
         "\n{}\n{}Written: {}; next:\n"
         "  gibbsite predict --model {} --data NEW.csv{}\n"
         "  gibbsite verify {}\n",
         in_words(model.certificate()), coefficient_report(model.model(), model.certificate()), out,
         out,
-        model.model().intervals                                     ? " --intervals"
-        : model.model().schema.label_kind == LabelKind::two_classes ? " --probabilities"
-                                                                    : "",
+        model.model().intervals                                          ? " --intervals"
+        : label == LabelKind::two_classes || label == LabelKind::classes ? " --probabilities"
+                                                                         : "",
         out);
   }
 };

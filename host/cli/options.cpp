@@ -16,6 +16,7 @@
 #include "gibbsite/core/family_problem.hpp"
 #include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/model/losses.hpp"
+#include "gibbsite/model/losses/softmax.hpp"
 #include "gibbsite/model/model.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "interrupt.hpp"
@@ -183,8 +184,9 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
   add_number(app, "--prior-precision", prior_precision,
              "precision m of the prior; chosen from public numbers when absent");
   app.add_option("--model", model,
-                 fmt::format("{}; default: logistic, huber or poisson, by the schema's label; of "
-                             "one --column: bernoulli, categorical, rate, waiting, mean",
+                 fmt::format("{}, softmax; default: logistic, softmax, huber or poisson, by the "
+                             "schema's label; of one --column: bernoulli, categorical, rate, "
+                             "waiting, mean",
                              fmt::join(loss_names(), ", ")))
       ->type_name("NAME");
   add_number(
@@ -290,11 +292,12 @@ void ShapeArguments::add_to(CLI::App& app) {
   add_count(app, "--rows", rows, "number of rows, instead of --data");
   add_count(app, "--features", features, "number of features without the intercept");
   add_number(app, "--row-norm", row_norm, "bound on the norm of a row");
+  add_count(app, "--classes", classes, "number of classes of --model softmax", 2);
   app.add_flag("--intercept", intercept, "add a constant feature to --features");
 }
 
 bool ShapeArguments::of_table(const PlanArguments& plan) const {
-  const bool shape = rows || features || row_norm || intercept;
+  const bool shape = rows || features || row_norm || intercept || classes;
   if (!table.data.empty() || !schema.empty()) {
     if (shape) {
       throw BadInput(
@@ -318,7 +321,16 @@ FeatureSpace ShapeArguments::space(const std::string& model) const {
   require_finite_positive(*row_norm, "--row-norm");
   FeatureSpace out{
       .features = *features + (intercept ? 1 : 0), .row_norm = *row_norm, .intercept = intercept};
-  if (model != "auto") out.label = loss_named(model).label();
+  const bool softmax = model == losses::Softmax::family;
+  if (softmax != classes.has_value()) {
+    throw BadInput(softmax ? "--classes: is missing; give the number of classes"
+                           : "--classes: has a meaning with --model softmax; leave it out");
+  }
+  if (model != "auto") {
+    const Loss& loss = loss_named(full_loss_name(model, classes.value_or(0)));
+    out.label = loss.label();
+    if (out.label == LabelKind::classes) out.classes = loss.outputs();
+  }
   // Of a schema that does not say how far off is far.
   if (out.label == LabelKind::amount) out.label_bound = 5;
   return out;

@@ -101,7 +101,7 @@ void warn_of_few_rows(const Plan& plan);
 struct ShapeArguments {
   TableArguments table;
   std::string schema;
-  std::optional<std::uint64_t> rows, features;
+  std::optional<std::uint64_t> rows, features, classes;
   std::optional<double> row_norm;
   bool intercept = false;
 

@@ -60,10 +60,11 @@ struct PlanCommand {
 
  private:
   void plan_of_family(Family kind, const std::vector<Budget>& budgets) const {
-    if (shape.features || shape.row_norm || shape.intercept) {
-      throw BadInput(fmt::format(
-          "--features, --row-norm, --intercept: have no meaning with --model {}; leave them out",
-          plan.model));
+    if (shape.features || shape.row_norm || shape.intercept || shape.classes) {
+      throw BadInput(
+          fmt::format("--features, --row-norm, --intercept, --classes: have no meaning "
+                      "with --model {}; leave them out",
+                      plan.model));
     }
     if (shape.table.data.empty() == !shape.rows) {
       throw BadInput("--rows: give the number of rows, or --data and --schema");

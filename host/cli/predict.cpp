@@ -40,13 +40,13 @@ struct PredictCommand {
     if (intervals && !linear.intervals) {
       throw BadInput(model + ": holds no intervals; fit with --intervals");
     }
-    const bool of_amounts = linear.schema.label_kind != LabelKind::two_classes;
-    if (of_amounts && (probabilities || threshold || intervals)) {
-      throw BadInput(fmt::format("{}: {} predicts {} and no class; leave it out",
-                                 probabilities ? "--probabilities"
-                                 : threshold   ? "--threshold"
-                                               : "--intervals",
-                                 model, to_string(linear.schema.label_kind)));
+    const bool of_classes = linear.schema.label_kind == LabelKind::classes;
+    const bool of_amounts = !of_classes && linear.schema.label_kind != LabelKind::two_classes;
+    if ((of_classes && threshold) || (of_amounts && (probabilities || threshold || intervals))) {
+      throw BadInput(not_of_label(of_amounts && probabilities ? "--probabilities"
+                                  : threshold                 ? "--threshold"
+                                                              : "--intervals",
+                                  model, linear.schema.label_kind));
     }
     if (threshold) require_between(*threshold, 0, 1, "--threshold");
     const Dataset data = table.read(linear.schema, {.labels = ReadOptions::Labels::optional,
@@ -64,6 +64,7 @@ struct PredictCommand {
         fmt::format_to(end, "{:.8g}", amounts[i]);
       }));
     }
+    if (of_classes) return write(class_lines(linear, data, name));
     const std::vector<double> positive = predict_probabilities(linear, data.view());
     std::vector<ProbabilityInterval> around;
     if (intervals) around = predict_intervals(linear, data.view());
@@ -76,6 +77,25 @@ struct PredictCommand {
       if (with_probability) fmt::format_to(end, ",{:.6g}", positive[i]);
       if (intervals) fmt::format_to(end, ",{:.6g},{:.6g}", around[i].low, around[i].high);
     }));
+  }
+
+  /// The likeliest class, and with --probabilities that of each, a column "probability=CLASS".
+  template <class Name>
+  [[nodiscard]] fmt::memory_buffer class_lines(const LinearModel& linear, const Dataset& data,
+                                               const Name& name) const {
+    const std::vector<double> all = predict_classes(linear, data.view());
+    std::vector<std::string> names;
+    std::string head = "prediction";
+    for (const std::string& one : linear.schema.classes) {
+      names.push_back(name(one));
+      if (probabilities) head += "," + name("probability=" + one);
+    }
+    return lines(data.rows(), head, name, [&](auto end, std::size_t i) {
+      const std::span<const double> row(all.data() + i * names.size(), names.size());
+      fmt::format_to(end, "{}", names[likeliest(row)]);
+      if (!probabilities) return;
+      for (const double p : row) fmt::format_to(end, ",{:.6g}", p);
+    });
   }
 
   /// The header and a line for each row: the cells that are kept, then what `put` says of row i.
@@ -130,7 +150,7 @@ void define_predict(CLI::App& app) {
   add_number(app, "--threshold", command->threshold,
              "least probability for which the positive class is predicted; default 0.5");
   app.add_flag("--probabilities", command->probabilities,
-               "add the probability of the positive class");
+               "add the probability of the positive class, or of each of several");
   app.add_flag(
       "--intervals", command->intervals,
       "add it and its 95 % interval, of a model fitted with --intervals (docs/intervals.md)");

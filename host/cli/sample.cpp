@@ -13,6 +13,7 @@
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/model.hpp"
 #include "gibbsite/posterior/draws_file.hpp"
 #include "gibbsite/posterior/posterior.hpp"
@@ -49,8 +50,8 @@ std::vector<double> read_numbers(const std::string& path, std::size_t features,
   }
   if (out.size() != features && out.size() != features * chains) {
     throw BadInput(
-        fmt::format("{}: {} {}, the schema makes {} features; give one of each, a line "
-                    "each, the intercept last",
+        fmt::format("{}: {} {}, the schema makes {} features; give one of each, a line each, the "
+                    "intercept last (of several classes one class after the other)",
                     path, out.size(), out.size() == 1 ? "number" : "numbers", features));
   }
   return out;
@@ -92,12 +93,12 @@ struct SampleCommand {
     const auto engine_maker = make_backend(backend);
     NewFolder::require_free(out);
     const Schema domain = read_schema(schema);
-    PosteriorOptions options = posterior_options(domain.features());
+    const std::vector<std::string> features = coefficient_names(domain);
+    PosteriorOptions options = posterior_options(features.size());
     const std::string loss = loss_of({.model = model}, domain);
     static_cast<void>(glm(loss).constants(domain, 1));  // of such a label
     const std::uint64_t used_seed = seed ? *seed : std::random_device{}() & 0x7fffffffU;
     options.key = StreamKey::from_seed(used_seed);
-    const std::vector<std::string> features = domain.feature_names();
     const std::vector<std::string> columns = column_names(features);
     std::vector<std::size_t> panels = parameters_to_plot(features, columns);
     catch_interrupts();
@@ -274,7 +275,8 @@ void define_sample(CLI::App& app) {
       ->type_name("FOLDER")
       ->required();
   app.add_option("--model", command->model,
-                 fmt::format("{}; default: logistic, huber or poisson, by the schema's label",
+                 fmt::format("{}, softmax; default: logistic, softmax, huber or poisson, by the "
+                             "schema's label",
                              fmt::join(loss_names(), ", ")))
       ->type_name("NAME");
   add_number(app, "--beta", command->beta, "inverse temperature β of the likelihood; default 1");

@@ -129,15 +129,27 @@ std::string table(const std::vector<std::vector<std::string>>& texts) {
   return out;
 }
 
+std::string not_of_label(std::string_view option, std::string_view model, LabelKind label) {
+  return label == LabelKind::classes
+             ? fmt::format(
+                   "{}: {} is of several classes, and the likeliest is predicted; leave it "
+                   "out",
+                   option, model)
+             : fmt::format("{}: {} predicts {} and no class; leave it out", option, model,
+                           to_string(label));
+}
+
 std::string describe(const Problem& constants, const Budget& budget) {
   const bool replace = budget.adjacency == Adjacency::replace_one;
-  return fmt::format("{} {}, {} features, row norm {:.4g}{}; {}, {} {} per person, {} {}",
+  return fmt::format("{} {}, {} features{}, row norm {:.4g}{}; {}, {} {} per person, {} {}",
                      replace ? human_count(static_cast<double>(constants.rows))
                              : "at most " + human_count(static_cast<double>(constants.rows)),
-                     constants.rows == 1 ? "row" : "rows", constants.features, constants.row_norm,
-                     constants.intercept ? " and an intercept" : "", to_string(budget.adjacency),
-                     budget.rows_per_person, budget.rows_per_person == 1 ? "row" : "rows",
-                     budget.draws, budget.draws == 1 ? "draw" : "draws");
+                     constants.rows == 1 ? "row" : "rows", constants.row_features(),
+                     constants.outputs == 1 ? "" : fmt::format(", {} classes", constants.outputs),
+                     constants.row_norm, constants.intercept ? " and an intercept" : "",
+                     to_string(budget.adjacency), budget.rows_per_person,
+                     budget.rows_per_person == 1 ? "row" : "rows", budget.draws,
+                     budget.draws == 1 ? "draw" : "draws");
 }
 
 namespace {
@@ -275,17 +287,18 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
         {known ? kept_words(kept_share(signal_per_feature(plan.problem, who, mu))) : "-", rows(0.9),
          rows(0.99)});
   }
+  const LabelKind label = loss_named(plans.front().problem.loss).label();
   std::string out = describe(plans.front().problem, plans.front().budget) +
                     fmt::format(", δ = {:.4g}\n\n", plans.front().budget.delta) + table(lines) +
                     "\n"
                     "best guess: how often whoever knows all other rows is right, at even odds, "
                     "about one person's\n" +
                     noise_words +
-                    (loss_named(plans.front().problem.loss).label() == LabelKind::two_classes
-                         ? "learns: of what a fit without privacy gains over always naming the "
-                           "commoner class; tables differ\n\n"
-                         : "learns: of what a fit without privacy gains over always predicting the "
-                           "same number; tables differ\n\n");
+                    fmt::format("learns: of what a fit without privacy gains over always {}; tables "
+                                "differ\n\n",
+                                label == LabelKind::two_classes ? "naming the commoner class"
+                                : label == LabelKind::classes   ? "naming the commonest class"
+                                                                : "predicting the same number");
   std::vector<std::size_t> said;
   for (const Plan& plan : plans) {
     if (std::ranges::find(said, plan.chosen) != said.end()) continue;

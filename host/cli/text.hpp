@@ -28,6 +28,9 @@ std::size_t columns_of(const std::string& text);
 /// Cells are shown as core/text.hpp has it.
 std::string table(const std::vector<std::vector<std::string>>& lines);
 
+/// The error of an option that has no meaning with such a label.
+std::string not_of_label(std::string_view option, std::string_view model, LabelKind label);
+
 /// "4,526 rows, 9 features, ...": the public problem in one line.
 std::string describe(const Problem& constants, const Budget& budget);
 

@@ -125,7 +125,7 @@ Dataset rows_of(const Dataset& data, std::span<const std::size_t> rows) {
 }
 
 std::optional<LinearModel> non_private_fit(const Dataset& data, std::string_view loss) {
-  if (data.features() > most_non_private_features) return std::nullopt;
+  if (data.features() * loss_named(loss).outputs() > most_non_private_features) return std::nullopt;
   const auto backend = make_backend("reference");
   const Potential potential{.engine = backend->load(data.view(), data.y, loss_named(loss)),
                             .beta = 1,

@@ -70,6 +70,8 @@ void Problem::validate() const {
   require_finite_positive(label_bound, "label_bound");
   require_finite_positive(max_abs_residual, "max_abs_residual");
   require_finite_positive(curvature, "curvature");
+  require_finite_positive(traces.most, "traces.most");
+  require_finite_positive(traces.majorant, "traces.majorant");
   require_finite_nonnegative(center_norm, "center_norm");
   if (prior_precision) require_finite_nonnegative(*prior_precision, "`prior_precision`");
 }

@@ -144,7 +144,8 @@ Analysis chain_analysis(const M& s, const Problem& problem, const Neighbors& who
                         std::uint64_t draws, const GapError& error, bool random_start) {
   const ChainNoise noise{s.step_size,       s.iterations,
                          s.prior_precision, problem.smoothness_up(s.beta, s.prior_precision),
-                         error.map_error,   random_start};
+                         error.map_error,   random_start,
+                         problem.outputs};
   return gap_analysis(s, problem, who, draws, error.total, noise);
 }
 

@@ -82,7 +82,7 @@ Offer metric_offer(const Problem& problem, const Budget& budget, const Budget& l
   const double N = signal_of(problem, who, mu);
   s.moments_mu = round_down(Wide(mu) * sqrt(Wide(moments_share)));
   s.first_clip = first_clip_of(problem);
-  s.clip_factor = clip_factor_of(N, problem.features);
+  s.clip_factor = clip_factor_of(N, problem.row_features());
   Offer out;
   out.mechanism = s;
   out.why = obstacle(s, problem);
@@ -95,7 +95,7 @@ Offer metric_offer(const Problem& problem, const Budget& budget, const Budget& l
   s.chain = std::get<Chain>(out.mechanism);
   out.mechanism = s;
   out.cost.passes += 2;
-  out.cost.work += moments_work(problem) + 0.06 * static_cast<double>(problem.features);
+  out.cost.work += moments_work(problem) + 0.06 * static_cast<double>(problem.row_features());
   return out;
 }
 
@@ -123,7 +123,7 @@ Analysis metric_analysis(const InMetric<Chain>& s, const Problem& problem, const
     }
   }
   Analysis out = analyze(s.chain, in_metric(problem), who, draws);
-  const double numbers = moment_numbers(problem.features);
+  const double numbers = moment_numbers(problem.row_features());
   const NoiseCost asked = noise_cost_up(AnsweredNoise{numbers}, 1);
   const Guarantee question{s.moments_mu, asked.epsilon, 0, is_sound(s, problem) ? asked.tv : 1.0,
                            who};

@@ -42,7 +42,9 @@ MapBounds map_bounds_up(const Problem& constants, double beta, double prior_prec
   const Wide logit = gamma_k(d) * row;  // per unit of ||theta||
   const Wide curvature = constants.curvature;
   const Wide loss_part = h * Wide(beta) * n * row * slack;
-  const Wide residual_error = (sum + gamma_k(residual_roundings)) * residual;
+  const Wide residual_error =
+      (sum + gamma_k(Wide(residual_roundings_of(static_cast<double>(constants.outputs))))) *
+      residual;
   const Wide update = gamma_k(update_roundings) * slack;
   const Wide growth = loss_part * curvature * logit + update * (1 + h * m);
   const Wide projection = ball > 0 ? Wide(projection_error_up(constants.features, ball)) : Wide(0);

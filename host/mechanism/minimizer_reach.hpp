@@ -21,8 +21,11 @@ inline bool minimizer_in_reach(const Problem& constants, double beta, double str
   const Wide far = 2 * Wide(constants.center_norm) +
                    Wide(constants.minimizer_distance_up(beta, strong_convexity)) +
                    Wide(tolerance) / m;
+  const auto outputs = static_cast<double>(constants.outputs);
+  const Wide residual = residual_roundings_of(outputs) - residual_roundings;
+  const Wide weights = outputs > 1 ? 8 * residual + 100 : Wide(0);  // of a row's K x K Hessian
   const Wide error = b * n * row *
-                         (gamma_k(Wide(accumulation_depth(constants.rows)) + 20) *
+                         (gamma_k(Wide(accumulation_depth(constants.rows)) + 20 + residual) *
                               Wide(constants.max_abs_residual) +
                           Wide(constants.curvature) * gamma_k(d + 2) * row * far) +
                      gamma_k(8) * m * far;
@@ -30,7 +33,7 @@ inline bool minimizer_in_reach(const Problem& constants, double beta, double str
     return 8 * (error * kappa + Wide(0x1p-50) * kappa * Wide(smoothness) * far) <= Wide(tolerance);
   }
   return 4 * error <= Wide(tolerance) && 8 * error * sqrt(kappa) <= Wide(tolerance) &&
-         (gamma_k(12 * d * d) + gamma_k(n)) * kappa <= Wide(0.125);
+         (gamma_k(12 * d * d) + gamma_k(n + weights)) * kappa <= Wide(0.125);
 }
 
 }  // namespace gibbsite

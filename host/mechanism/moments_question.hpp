@@ -45,9 +45,9 @@ inline double moment_numbers(std::uint64_t features) {
 
 /// What stands in the way of the question; "" where nothing does. `resolved`: its settings' sums.
 inline std::string moments_obstacle(const Problem& problem, bool resolved) {
-  if (problem.features > most_metric_features) {
+  if (problem.row_features() > most_metric_features) {
     return fmt::format("{} features have too many second moments (at most {} features)",
-                       problem.features, most_metric_features);
+                       problem.row_features(), most_metric_features);
   }
   return resolved ? "" : fmt::format("sums over {} rows are not resolved in double", problem.rows);
 }
@@ -55,7 +55,7 @@ inline std::string moments_obstacle(const Problem& problem, bool resolved) {
 /// Work of a question for moments, in passes: a row's cost d^2 of arithmetic in place of d, and
 /// their eigenpairs d^3 whatever the rows (measured: docs/performance.md).
 inline double moments_work(const Problem& problem) {
-  const auto d = static_cast<double>(problem.features);
+  const auto d = static_cast<double>(problem.row_features());
   return 1 + 0.06 * d + 200 * d * d / static_cast<double>(problem.rows);
 }
 

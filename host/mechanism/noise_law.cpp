@@ -61,7 +61,8 @@ struct Expense {
 // path, dalalyan, averaged: sigma = sqrt(2h). What a radius is off shifts the next step's mean, and
 // that step's noise hides it.
 Expense chain_cost(const Wide& d, const ChainNoise& c, const Wide& grid) {
-  const Wide sigma = sqrt(last_variance(c)), pairs = ceil(Wide(d / 2)), T = c.iterations;
+  const Wide K = c.outputs, pairs = K * ceil(Wide(d / K / 2));  // of an odd number one is half used
+  const Wide sigma = sqrt(last_variance(c)), T = c.iterations;
   const Wide shift = gamma_k(Wide(product_roundings)) * sigma * Wide(max_abs_normal);
   Expense out;
   out.tv = T * pairs * mean_shift * smoothed + d * (crossing(sigma, grid) + beyond_range);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "core/rounding.hpp"
+#include "gibbsite/core/error.hpp"
 #include "mechanism/released_minimizer.hpp"
 
 namespace gibbsite {
@@ -20,11 +22,16 @@ double curvature_ridge(const Problem& problem, const Neighbors& who, double epsi
 }
 
 const char* ridge_refused(const Problem& problem, double ridge) {
+  if (problem.outputs > 1) return several_outputs;
   if (!(ridge > 0 && std::isfinite(ridge))) {
     return "needs a strongly convex loss; give `prior_precision` above 0";
   }
   const double t = curvature_ratio_up(problem, ridge);
   return t > 1e-30 && t < 1e30 ? nullptr : noise_beyond_double;
+}
+
+void require_one_output(const Problem& problem) {
+  if (problem.outputs > 1) throw BadInput(std::string("mechanism: ") + several_outputs);
 }
 
 NoisySlope::NoisySlope(const Problem& problem, double Lambda, const Wide& longest,

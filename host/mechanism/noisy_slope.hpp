@@ -10,6 +10,9 @@ namespace gibbsite {
 /// Why there is no offer.
 inline constexpr const char* noise_beyond_double =
     "its noise is no number of double arithmetic; give another --prior-precision";
+inline constexpr const char* several_outputs =
+    "its proof is of losses of one output: a row of several bends the map from noise to minimizer "
+    "along as many directions; use another `mechanism`, output or output-pure";
 inline constexpr const char* curvature_unpaid =
     "no noise is enough for what the curvature of one row changes; give a larger `prior_precision`";
 inline constexpr const char* slope_search_unfound =
@@ -19,8 +22,10 @@ inline constexpr const char* slope_search_unfound =
 double curvature_ratio_up(const Problem& problem, double ridge);
 /// Lambda where t is `share` of a row's epsilon, at most 1/2.
 double curvature_ridge(const Problem& problem, const Neighbors& who, double epsilon, double share);
-/// Why no noise in the slope makes up for this ridge; null where some may.
+/// Why no noise in the slope makes up for this ridge, or for any; null where some may.
 const char* ridge_refused(const Problem& problem, double ridge);
+/// Throws BadInput where `several_outputs` says why.
+void require_one_output(const Problem& problem);
 
 /// J with b in its slope, as computed. Needs a positive ridge.
 struct NoisySlope {

@@ -99,6 +99,7 @@ Offer objective_offer(const Problem& problem, const Budget& budget, const Budget
 
 ObjectivePair objective_pair_of(const ObjectivePerturbation& s, const Problem& problem) {
   require_settings(s);
+  require_one_output(problem);
   return pair_of(s, problem);
 }
 
@@ -124,6 +125,7 @@ Offer offer(std::type_identity<ObjectivePerturbation> /*kind*/, const Problem& p
 Analysis analyze(const ObjectivePerturbation& s, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws) {
   require_settings(s);
+  require_one_output(problem);
   const double delta = objective_delta_up(pair_of(s, problem), s.epsilon, s.deletion_epsilon, who);
   const NoisySlope slope = slope_of(s, problem);
   const AddedNoise noise{s.output_noise, minimizer_reach_up(slope.about, s.ridge, s.gradient_norm)};

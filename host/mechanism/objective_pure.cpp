@@ -121,6 +121,7 @@ double objective_epsilon_up(const Problem& problem, const Neighbors& who, double
                             double noise_rate) {
   require_finite_positive(ridge, "ridge");
   require_finite_positive(noise_rate, "noise_rate");
+  require_one_output(problem);
   const Wide R = problem.full_row_norm_up(), L = problem.lipschitz_up(), gamma = noise_rate;
   const Wide t = Wide(problem.curvature) * R * R / Wide(ridge);
   // f'' <= kappa (F - |f'|): w says how steeply |f'| pays for what f'' costs.
@@ -157,6 +158,7 @@ Offer offer(std::type_identity<PureObjectivePerturbation> /*kind*/, const Proble
 Analysis analyze(const PureObjectivePerturbation& s, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws) {
   require_settings(s);
+  require_one_output(problem);
   const Wide k = draws;
   const Wide one =
       Wide(objective_epsilon_up(problem, who, s.ridge, s.noise_rate)) + search_epsilon(s);

@@ -257,8 +257,8 @@ Offer offer(std::type_identity<Path> /*kind*/, const Problem& problem, const Bud
 Analysis analyze(const Path& s, const Problem& problem, const Neighbors& who, std::uint64_t draws) {
   const PathCertificate found =
       path_certificate(problem, who, s.beta, s.prior_precision, s.step_size, s.iterations, s.ball);
-  const ChainNoise noise{s.step_size,      s.iterations,    s.prior_precision,
-                         found.smoothness, found.map_error, false};
+  const ChainNoise noise{s.step_size,     s.iterations, s.prior_precision, found.smoothness,
+                         found.map_error, false,        problem.outputs};
   Analysis out = gibbs_analysis(problem, who, draws, found.sensitivity, found.mu, 0, noise);
   if (s.ball > 0 && !std::isfinite(out.noise.epsilon)) {
     throw BadInput(

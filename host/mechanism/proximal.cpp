@@ -26,10 +26,11 @@ Cost lay_out(Proximal& s, const Problem& problem, double tv, const Wishes& wishe
   const auto ends = [&](const ProximalSchedule& tried) {
     return proximal_search_ends(problem, s.beta, m, M, tried, G);
   };
-  s.schedule = proximal_schedule(d, m, M, tv, G, wishes.padded, per_read, ends);
+  s.schedule = proximal_schedule(d, m, M, tv, G, wishes.padded, per_read, ends, problem.traces);
   const ProximalSchedule& found = s.schedule;
   const ProximalPasses passes = proximal_passes(
-      found, proposal_bounds(d, m, M, found.step_size, found.residual).acceptance_down);
+      found,
+      proposal_bounds(d, m, M, found.step_size, found.residual, problem.traces).acceptance_down);
   return {passes.gradients + passes.proposals,
           passes.gradients + passes.proposals * batch_cost(found.proposals, per_read)};
 }

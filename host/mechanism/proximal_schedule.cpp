@@ -133,7 +133,9 @@ Extent extent_of(const Problem& constants, double beta, double strong_convexity,
       b * n * row * Wide(constants.curvature) * gamma_k(d + 2) * row + 4 * gamma_k(10) * stiffness;
   const Wide loss_gradient =
       n * row *
-      ((gamma_k(depth) + gamma_k(residual_roundings)) * Wide(constants.max_abs_residual) +
+      ((gamma_k(depth) +
+        gamma_k(Wide(residual_roundings_of(static_cast<double>(constants.outputs))))) *
+           Wide(constants.max_abs_residual) +
        Wide(constants.curvature) * gamma_k(d + 2) * row * out.norm);
   // 1.01: of gamma_up, by which the run counts.
   out.tilt =
@@ -149,7 +151,8 @@ ProposalBounds bounds_of(const Problem& constants, double m, double M,
                          const ProximalSchedule& schedule, double G) {
   return proposal_bounds(
       static_cast<double>(constants.features), m, M, schedule.step_size,
-      schedule.step_size == 0 ? std::max(schedule.residual, G) : schedule.residual);
+      schedule.step_size == 0 ? std::max(schedule.residual, G) : schedule.residual,
+      constants.traces);
 }
 
 // q, and what it becomes when each step is rounded.
@@ -227,7 +230,7 @@ double expected_rounds(double acceptance, double proposals) {
 }
 
 ProposalBounds proposal_bounds(double features, double strong_convexity, double smoothness,
-                               double step_size, double residual) {
+                               double step_size, double residual, const HessianTraces& traces) {
   const Wide s = variance_of(strong_convexity, step_size);
   ProposalBounds out;
   out.variance = round_up(s);
@@ -235,6 +238,12 @@ ProposalBounds proposal_bounds(double features, double strong_convexity, double 
   // M is rounded up, so M - m bounds tr(beta phi X^T X) <= beta n phi R^2.
   const double trace = round_up(Wide(smoothness) - Wide(strong_convexity));
   out.acceptance_down = rejection_acceptance_down(features, trace, out.variance, out.offset);
+  if (traces.majorant > 1) {  // several outputs (docs/proximal.md): `trace` bounds the norm alone
+    const Wide d = features, A = trace, s2 = out.variance, b = out.offset;
+    const Wide of_majorant = d / 2 * log1p(Wide(s2 * Wide(traces.majorant) * A / d));
+    const Wide of_mean = s2 * Wide(traces.most) * A / 2;
+    out.acceptance_down = round_down(exp(Wide(-std::min(of_majorant, of_mean) - A * b * b / 2)));
+  }
   return out;
 }
 
@@ -260,7 +269,8 @@ double batch_cost(double proposals, double per_read) { return 1 + (proposals - 1
 
 ProximalSchedule proximal_schedule(double features, double strong_convexity, double smoothness,
                                    double tv, double gradient_norm, bool padded, double per_read,
-                                   const std::function<bool(const ProximalSchedule&)>& admits) {
+                                   const std::function<bool(const ProximalSchedule&)>& admits,
+                                   const HessianTraces& traces) {
   require_tv_target(features, strong_convexity, smoothness, tv, gradient_norm);
   const double mixing = (1 - cap_share) * tv;
   const double kl_start =
@@ -273,7 +283,7 @@ ProximalSchedule proximal_schedule(double features, double strong_convexity, dou
     ProximalSchedule tried = laid_out(features, strong_convexity, smoothness, mixing, gradient_norm,
                                       padded, eta, kl_start);
     const double acceptance =
-        proposal_bounds(features, strong_convexity, smoothness, eta, tried.residual)
+        proposal_bounds(features, strong_convexity, smoothness, eta, tried.residual, traces)
             .acceptance_down;
     if (j > 0 && (!(acceptance > 1e-6) || (admits && !admits(tried)))) break;
     choose_batch(tried, acceptance, tv, per_read);
@@ -287,12 +297,14 @@ ProximalSchedule proximal_schedule(double features, double strong_convexity, dou
 }
 
 ProximalSchedule rejection_schedule(double features, double strong_convexity, double smoothness,
-                                    double tv, double gradient_norm, double per_read) {
+                                    double tv, double gradient_norm, double per_read,
+                                    const HessianTraces& traces) {
   require_tv_target(features, strong_convexity, smoothness, tv, gradient_norm);
   ProximalSchedule out =
       laid_out(features, strong_convexity, smoothness, tv, gradient_norm, false, 0, 0);
   const double acceptance =
-      proposal_bounds(features, strong_convexity, smoothness, 0, gradient_norm).acceptance_down;
+      proposal_bounds(features, strong_convexity, smoothness, 0, gradient_norm, traces)
+          .acceptance_down;
   choose_batch(out, acceptance, tv / cap_share, per_read);  // the cap is all there is to pay for
   return out;
 }

@@ -16,12 +16,13 @@ Cost lay_out(Rejection& s, const Problem& problem, double tv, const Wishes& /*wi
   const auto d = static_cast<double>(problem.features);
   const double m = s.prior_precision, M = smoothness_of(s, problem), G = s.start_gradient_norm;
   const double per_read = proposals_per_read(d);
-  const ProximalSchedule found = rejection_schedule(d, m, M, tv, G, per_read);
+  const ProximalSchedule found = rejection_schedule(d, m, M, tv, G, per_read, problem.traces);
   s.proposals = found.proposals;
   s.rounds = found.rounds;
   s.residual = found.residual;
   const ProximalPasses passes = proximal_passes(
-      found, proposal_bounds(d, m, M, found.step_size, found.residual).acceptance_down);
+      found,
+      proposal_bounds(d, m, M, found.step_size, found.residual, problem.traces).acceptance_down);
   return {passes.gradients + passes.proposals,
           passes.gradients + passes.proposals * batch_cost(found.proposals, per_read)};
 }

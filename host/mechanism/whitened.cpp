@@ -25,6 +25,10 @@ Wide left_by_moments(const Whitened& s) {
   return 1 - Wide(s.first_moment_share) - Wide(s.second_moment_share);
 }
 
+constexpr const char* whitened_of_one_output =
+    "asks for the curvature of losses of one output, and a row of several has a matrix of it; use "
+    "another `mechanism`, metric-path for chains in such a metric";
+
 // Shares are of one whole, noise is within double, and its grids resolve the sums.
 bool is_sound(const Whitened& s, const Problem& problem) {
   return in_moment_range(s.query_mu) && in_moment_range(s.first_clip) &&
@@ -58,7 +62,9 @@ Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget&
   out.mechanism = s;
   out.guarantee.mu = mu;
   out.cost = cost_of(s.iterations + questions, s.iterations + questions * moments_work(problem), 1);
-  if (!whitened_takes(problem.loss)) {
+  if (problem.outputs > 1) {
+    out.why = whitened_of_one_output;
+  } else if (!whitened_takes(problem.loss)) {
     out.why = fmt::format(
         "what {} predicts where gradients are capped is not known; use another `mechanism`, or "
         "`model` logistic, huber, pseudo-huber or poisson",
@@ -118,6 +124,8 @@ Offer offer(std::type_identity<Whitened> /*kind*/, const Problem& problem, const
 
 Analysis analyze(const Whitened& s, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws) {
+  if (problem.outputs > 1)
+    throw BadInput(fmt::format("mechanism: whitened {}", whitened_of_one_output));
   Analysis out;
   const double numbers = answered_numbers(s, problem.features);
   out.constants = {{"answered_numbers", numbers}};

@@ -21,6 +21,22 @@ double capped_probability(double z, double cap) {
   return z > 0 ? 1 - least : least;
 }
 
+std::vector<std::string> coefficient_names(const Schema& schema) {
+  std::vector<std::string> features = schema.feature_names();
+  if (schema.label_kind != LabelKind::classes) return features;
+  std::vector<std::string> out;
+  out.reserve(features.size() * schema.classes.size());
+  for (const std::string& name : schema.classes)
+    for (const std::string& feature : features) out.push_back(fmt::format("{}: {}", name, feature));
+  return out;
+}
+
+std::span<const double> coefficients_of(const Schema& schema, std::span<const double> theta,
+                                        std::size_t k) {
+  const std::size_t d = schema.features();
+  return schema.label_kind == LabelKind::classes ? theta.subspan(k * d, d) : theta;
+}
+
 OriginalUnits original_units(const LinearModel& model, std::span<const double> theta) {
   const Schema& schema = model.schema;
   if (theta.size() != schema.features()) {

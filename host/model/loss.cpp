@@ -61,9 +61,10 @@ const Loss& loss_named(std::string_view name) {
     if (loss->name() == name) return *loss;
     known += (known.empty() ? "" : ", ") + std::string(loss->name());
   }
-  throw BadInput(fmt::format("`model`: no loss is called '{}'; there is: {}, {}-K of K = 2 to {} "
-                             "classes",
-                             name, known, losses::Softmax::family, losses::Softmax::most_classes));
+  throw BadInput(
+      fmt::format("`model`: no loss is called '{}'; there is: {}, {}-K of K = 2 to {} "
+                  "classes",
+                  name, known, losses::Softmax::family, losses::Softmax::most_classes));
 }
 
 std::vector<std::string_view> loss_names() {
@@ -100,6 +101,7 @@ void set_loss(Problem& problem, const Loss& loss) {
   problem.outputs = loss.outputs();
   problem.max_abs_residual = loss.max_abs_residual();
   problem.curvature = loss.curvature();
+  problem.traces = loss.traces();
   problem.self_concordance = loss.self_concordance();
   problem.drop_from_zero = loss.drop_from_zero(problem.label_bound);
   problem.one_signed = loss.one_signed();

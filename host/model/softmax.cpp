@@ -40,6 +40,10 @@ Softmax::Softmax(std::size_t classes)
     : classes_(classes), name_(std::string(family) + '-' + std::to_string(classes)) {}
 
 double Softmax::max_abs_residual() const { return up(std::numbers::sqrt2); }
+HessianTraces Softmax::traces() const {
+  const auto K = static_cast<double>(classes_);
+  return {classes_ == 2 ? 1 : up(up(2 - 2 / K)), K - 1};
+}
 double Softmax::drop_from_zero(double /*label_bound*/) const {
   return up(up(std::log(static_cast<double>(classes_))));
 }

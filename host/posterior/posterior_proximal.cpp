@@ -58,9 +58,9 @@ Layout layout_within(const Potential& u, const PosteriorOptions& o, double G) {
         "tolerance; give a larger `prior_precision`, or use `sampler` hmc");
   }
   for (const double share : {0.999, 0.9, 0.5}) {
-    out.schedule =
-        proximal_schedule(static_cast<double>(u.features()), m, out.smoothness, share * o.tv, G,
-                          false, proposals_per_read(static_cast<double>(u.features())), ends);
+    out.schedule = proximal_schedule(
+        static_cast<double>(u.features()), m, out.smoothness, share * o.tv, G, false,
+        proposals_per_read(static_cast<double>(u.features())), ends, constants.traces);
     if (proximal_error(constants, u.beta, m, out.smoothness, out.schedule, G).total <= o.tv) {
       return out;
     }

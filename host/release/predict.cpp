@@ -11,13 +11,17 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/loss.hpp"
+#include "gibbsite/model/losses/softmax.hpp"
 
 namespace gibbsite {
 namespace {
 
+constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
+
 // Area under the ROC curve: the chance that a positive outranks a negative, ties one half. From the
 // rank sum of the positives, tied scores sharing their mean rank.
-double area_under_curve(std::span<const double> scores, std::span<const float> labels) {
+template <class IsPositive>
+double area_under_curve(std::span<const double> scores, const IsPositive& is_positive) {
   std::vector<std::size_t> order(scores.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(),
@@ -27,14 +31,14 @@ double area_under_curve(std::span<const double> scores, std::span<const float> l
     std::size_t end = i;
     double tied_positives = 0;
     while (end < order.size() && scores[order[end]] == scores[order[i]]) {
-      tied_positives += labels[order[end++]] > 0 ? 1 : 0;
+      tied_positives += is_positive(order[end++]) ? 1 : 0;
     }
     rank_sum += tied_positives * (static_cast<double>(i + end + 1) / 2);
     positives += tied_positives;
     i = end;
   }
   const double negatives = static_cast<double>(scores.size()) - positives;
-  if (positives == 0 || negatives == 0) return std::numeric_limits<double>::quiet_NaN();
+  if (positives == 0 || negatives == 0) return undefined;
   return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives);
 }
 
@@ -61,15 +65,36 @@ std::vector<double> caps(const CappedLink& link, const Rows& x) {
 }
 
 void require_fitting(const LinearModel& model, const Rows& x) {
+  const std::size_t outputs = loss_named(model.loss).outputs();
   for (const auto& theta : model.draws) {
-    if (theta.size() != x.cols) {
-      throw BadInput(
-          fmt::format("model: has {} coefficients, but the rows have {} features; use "
-                      "the schema of the model",
-                      theta.size(), x.cols));
+    if (theta.size() != outputs * x.cols) {
+      throw BadInput(fmt::format(
+          "model: has {} coefficients{}, but the rows have {} features; use "
+          "the schema of the model",
+          theta.size(), outputs == 1 ? "" : fmt::format(" of {} classes", outputs), x.cols));
     }
   }
 }
+
+// -log of a probability; one that rounds to 0 counts as 2^-53.
+double nats(double p) { return -std::log(std::max(p, 0x1p-53)); }
+
+void count(CalibrationBins& bins, double p, bool found) {
+  CalibrationBin& bin = bins[std::min<std::size_t>(static_cast<std::size_t>(10 * p), 9)];
+  ++bin.rows;
+  bin.predicted += p;
+  bin.found += found ? 1 : 0;
+}
+
+void finish(CalibrationBins& bins) {
+  for (CalibrationBin& bin : bins) {
+    bin.predicted /= static_cast<double>(bin.rows);  // 0/0 is NaN
+    bin.found /= static_cast<double>(bin.rows);
+  }
+}
+
+constexpr const char* a_label_each =
+    "evaluate: needs one label per row and at least one row; give a labeled table";
 
 // f(i, P) for every row, P(z) its probability at a score z.
 template <class F>
@@ -88,7 +113,7 @@ void for_each_row(const LinearModel& model, const Rows& x, const F& f) {
 std::vector<double> predict_amounts(const LinearModel& model, const Rows& x) {
   const Schema& schema = model.schema;
   const Loss& loss = loss_named(model.loss);
-  if (loss.label() == LabelKind::two_classes) {
+  if (loss.label() == LabelKind::two_classes || loss.label() == LabelKind::classes) {
     throw BadInput("model: predicts classes and no amount; ask for probabilities");
   }
   require_fitting(model, x);
@@ -106,8 +131,11 @@ std::vector<double> predict_amounts(const LinearModel& model, const Rows& x) {
 
 std::vector<double> predict_probabilities(const LinearModel& model, const Rows& x) {
   if (loss_named(model.loss).label() != LabelKind::two_classes) {
-    throw BadInput(fmt::format("model: predicts {} and no probability; ask for amounts",
-                               to_string(loss_named(model.loss).label())));
+    const LabelKind label = loss_named(model.loss).label();
+    throw BadInput(label == LabelKind::classes
+                       ? "model: predicts several classes; ask for the probabilities of all"
+                       : fmt::format("model: predicts {} and no probability; ask for amounts",
+                                     to_string(label)));
   }
   std::vector<double> out(x.rows, 0.0);
   for_each_row(model, x, [&](std::size_t i, const auto& probability) {
@@ -115,6 +143,32 @@ std::vector<double> predict_probabilities(const LinearModel& model, const Rows& 
     out[i] /= static_cast<double>(model.draws.size());
   });
   return out;
+}
+
+std::vector<double> predict_classes(const LinearModel& model, const Rows& x) {
+  const Loss& loss = loss_named(model.loss);
+  if (loss.label() != LabelKind::classes) {
+    throw BadInput(fmt::format("model: predicts {}, not several classes; ask for that",
+                               to_string(loss.label())));
+  }
+  require_fitting(model, x);
+  const std::size_t classes = loss.outputs();
+  std::vector<double> out(x.rows * classes, 0.0), z(classes), p(classes);
+  for (std::size_t i = 0; i < x.rows; ++i) {
+    const std::span<double> mean(out.data() + i * classes, classes);
+    for (const auto& theta : model.draws) {
+      for (std::size_t k = 0; k < classes; ++k)
+        z[k] = x.dot(i, std::span(theta).subspan(k * x.cols, x.cols));
+      losses::softmax(z, p);
+      for (std::size_t k = 0; k < classes; ++k) mean[k] += p[k];
+    }
+    for (double& value : mean) value /= static_cast<double>(model.draws.size());
+  }
+  return out;
+}
+
+std::size_t likeliest(std::span<const double> probabilities) {
+  return static_cast<std::size_t>(std::ranges::max_element(probabilities) - probabilities.begin());
 }
 
 std::vector<ProbabilityInterval> predict_intervals(const LinearModel& model, const Rows& x) {
@@ -144,9 +198,7 @@ double Evaluation::recall(std::size_t of) const {
 
 Evaluation evaluate(std::span<const double> probabilities, std::span<const float> labels,
                     double threshold) {
-  if (probabilities.size() != labels.size() || labels.empty()) {
-    throw BadInput("evaluate: needs one label per row and at least one row; give a labeled table");
-  }
+  if (probabilities.size() != labels.size() || labels.empty()) throw BadInput(a_label_each);
   Evaluation out;
   out.rows = labels.size();
   const auto n = static_cast<double>(labels.size());
@@ -157,30 +209,75 @@ Evaluation evaluate(std::span<const double> probabilities, std::span<const float
     const bool predicted = probabilities[i] >= threshold;
     right += predicted == positive ? 1 : 0;
     ++out.confusion[positive ? 1 : 0][predicted ? 1 : 0];
-    const auto tenth = static_cast<std::size_t>(10 * probabilities[i]);
-    CalibrationBin& bin = out.calibration[std::min<std::size_t>(tenth, 9)];
-    ++bin.rows;
-    bin.predicted += probabilities[i];
-    bin.found += positive ? 1 : 0;
-    // A probability that rounds to 0 or 1 counts as 2^-53 away from it.
-    const double p = positive ? probabilities[i] : 1 - probabilities[i];
-    out.log_loss -= std::log(std::max(p, 0x1p-53)) / n;
+    count(out.calibration, probabilities[i], positive);
+    out.log_loss += nats(positive ? probabilities[i] : 1 - probabilities[i]) / n;
   }
-  for (CalibrationBin& bin : out.calibration) {
-    bin.predicted /= static_cast<double>(bin.rows);  // 0/0 is NaN
-    bin.found /= static_cast<double>(bin.rows);
-  }
+  finish(out.calibration);
   out.accuracy = right / n;
   out.majority = std::max(positives, n - positives) / n;
-  out.auc = area_under_curve(probabilities, labels);
+  out.auc = area_under_curve(probabilities, [&](std::size_t i) { return labels[i] > 0; });
+  return out;
+}
+
+std::uint64_t ClassesEvaluation::rows_of(std::size_t is) const {
+  std::uint64_t sum = 0;
+  for (std::size_t k = 0; k < classes; ++k) sum += rows_of(is, k);
+  return sum;
+}
+
+double ClassesEvaluation::precision(std::size_t of) const {
+  std::uint64_t predicted = 0;
+  for (std::size_t is = 0; is < classes; ++is) predicted += rows_of(is, of);
+  return static_cast<double>(rows_of(of, of)) / static_cast<double>(predicted);
+}
+
+double ClassesEvaluation::recall(std::size_t of) const {
+  return static_cast<double>(rows_of(of, of)) / static_cast<double>(rows_of(of));
+}
+
+ClassesEvaluation evaluate_classes(std::span<const double> probabilities,
+                                   std::span<const float> labels, std::size_t classes) {
+  if (probabilities.size() != labels.size() * classes || labels.empty())
+    throw BadInput(a_label_each);
+  ClassesEvaluation out;
+  out.classes = classes;
+  out.rows = labels.size();
+  out.confusion.resize(classes * classes);
+  const auto n = static_cast<double>(labels.size());
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (!(labels[i] >= 0 && static_cast<double>(labels[i]) < static_cast<double>(classes))) {
+      throw BadInput(
+          fmt::format("evaluate: label {} is no place of {} classes; read the table by "
+                      "the model's own schema",
+                      labels[i], classes));
+    }
+    const auto is = static_cast<std::size_t>(labels[i]);
+    const std::span<const double> p = probabilities.subspan(i * classes, classes);
+    const std::size_t predicted = likeliest(p);
+    ++out.confusion[is * classes + predicted];
+    count(out.calibration, p[predicted], predicted == is);
+    out.log_loss += nats(p[is]) / n;
+  }
+  finish(out.calibration);
+  std::vector<double> scores(labels.size());
+  double areas = 0, sum = 0;
+  for (std::size_t k = 0; k < classes; ++k) {
+    out.accuracy += static_cast<double>(out.rows_of(k, k)) / n;
+    out.majority = std::max(out.majority, static_cast<double>(out.rows_of(k)) / n);
+    for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = probabilities[i * classes + k];
+    out.auc.push_back(area_under_curve(
+        scores, [&](std::size_t i) { return static_cast<std::size_t>(labels[i]) == k; }));
+    if (std::isnan(out.auc.back())) continue;
+    areas += 1;
+    sum += out.auc.back();
+  }
+  out.mean_auc = sum / areas;  // 0/0 is NaN
   return out;
 }
 
 AmountEvaluation evaluate_amounts(const Schema& schema, std::span<const double> predicted,
                                   std::span<const float> y) {
-  if (predicted.size() != y.size() || y.empty()) {
-    throw BadInput("evaluate: needs one label per row and at least one row; give a labeled table");
-  }
+  if (predicted.size() != y.size() || y.empty()) throw BadInput(a_label_each);
   const auto n = static_cast<double>(y.size());
   const auto label = [&](std::size_t i) {
     return schema.label_middle() + schema.label_unit() * static_cast<double>(y[i]);
@@ -203,11 +300,10 @@ AmountEvaluation evaluate_amounts(const Schema& schema, std::span<const double> 
     out.deviance += deviance(is, predicted[i]) / n;
     out.mean_deviance += deviance(is, mean) / n;
   }
-  const double none = std::numeric_limits<double>::quiet_NaN();
   out.rmse = std::sqrt(squares);
   out.deviation = std::sqrt(about_mean);
-  out.r2 = about_mean > 0 ? 1 - squares / about_mean : none;
-  if (schema.label_kind != LabelKind::count) out.deviance = out.mean_deviance = none;
+  out.r2 = about_mean > 0 ? 1 - squares / about_mean : undefined;
+  if (schema.label_kind != LabelKind::count) out.deviance = out.mean_deviance = undefined;
   return out;
 }
 

@@ -46,9 +46,12 @@ class MetricSampler final : public Sampler {
     const double grid = analyze(settings_.chain, problem_, task_.who, task_.draws).release_grid;
     std::vector<std::vector<double>> out = chain_->draws();
     for (auto& draw : out) {
-      Eigen::Map<VectorXd> omega(draw.data(), static_cast<Eigen::Index>(draw.size()));
-      for (double& v : omega) v = std::nearbyint(v / grid) * grid;
-      omega = (metric_ * omega).eval();
+      for (double& v : draw) v = std::nearbyint(v / grid) * grid;
+      const auto d = static_cast<Eigen::Index>(task_.row_features());
+      for (Eigen::Index at = 0; at < static_cast<Eigen::Index>(draw.size()); at += d) {
+        Eigen::Map<VectorXd> omega(draw.data() + at, d);  // of an output
+        omega = (metric_ * omega).eval();
+      }
     }
     return out;
   }
@@ -77,7 +80,7 @@ class MetricSampler final : public Sampler {
 
  private:
   [[nodiscard]] std::size_t answers() const {
-    return task_.features() * (task_.features() + 1) / 2;
+    return task_.row_features() * (task_.row_features() + 1) / 2;
   }
   [[nodiscard]] std::string arithmetic() const {
     return fmt::format("{}: {}", task_.backend.name(), task_.backend.arithmetic());
@@ -98,7 +101,7 @@ class MetricSampler final : public Sampler {
   // From the answer alone: the metric, and an engine over the rows in it.
   void take(std::vector<double> values) {
     WhitenedRule rule = asked();
-    const std::size_t d = task_.features();
+    const std::size_t d = task_.row_features();
     const WhitenedRule::Metric& P = rule.metric();
     answer_ = {"moments", rule.clip(), deviation(rule), {P.data(), P.data() + P.size()}, values};
     rule.answer_moments(whole_matrix(values, d), answer_->deviation);

@@ -50,18 +50,16 @@ std::string loss_of_chains(const ModelRequest& request, const FeatureSpace& spac
 }
 
 Problem constants(const ModelRequest& request, const FeatureSpace& space, std::uint64_t rows) {
-  return constants_of(
-      request,
-      request.loss_cap ? loss_of_chains(request, space) : loss_of(request, space),
-      space, rows);
+  return constants_of(request,
+                      request.loss_cap ? loss_of_chains(request, space) : loss_of(request, space),
+                      space, rows);
 }
 
 Plan plan(const ModelRequest& request, const FeatureSpace& space, std::uint64_t rows,
           const Budget& budget, const Wishes& wishes) {
   require_cap(request, budget.adjacency);
   return plan(constants(request, space, rows),
-              constants_of(request, loss_of_chains(request, space), space, rows), budget,
-              wishes);
+              constants_of(request, loss_of_chains(request, space), space, rows), budget, wishes);
 }
 
 Model model_of(const ModelRequest& request, const Plan& plan) {

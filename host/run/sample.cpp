@@ -51,6 +51,7 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan) 
   require_equal(here.loss, planned.loss, "loss");
   require_equal(here.label_bound, planned.label_bound, "label_bound");
   require_equal(here.features, planned.features, "features");
+  require_equal(here.outputs, planned.outputs, "outputs");
   require_equal(here.row_norm, planned.row_norm, "row_norm");
   require_equal(here.intercept, planned.intercept, "intercept");
   require_equal(here.max_abs_residual, planned.max_abs_residual, "max_abs_residual");
@@ -74,11 +75,13 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan) 
 
 // In double, so up to d roundings of slack; readers clip exactly.
 void require_planned_rows(const Engine& engine, const Problem& planned) {
-  const double limit =
-      planned.row_norm * planned.row_norm *
-      (1 + static_cast<double>(engine.features() + 2) * std::numeric_limits<double>::epsilon());
+  const double limit = planned.row_norm * planned.row_norm *
+                       (1 + static_cast<double>(planned.row_features() + 2) *
+                                std::numeric_limits<double>::epsilon());
   const LabelKind label = loss_named(planned.loss).label();
-  const auto fault = engine.first_fault({limit, planned.intercept, label, planned.label_bound});
+  const double label_bound =
+      label == LabelKind::classes ? static_cast<double>(planned.outputs) : planned.label_bound;
+  const auto fault = engine.first_fault({limit, planned.intercept, label, label_bound});
   if (!fault) return;
   throw BadInput(fmt::format("data: row {} {}; read it through a schema", fault->row + 1,
                              fault->what == RowFault::What::label

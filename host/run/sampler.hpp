@@ -25,7 +25,10 @@ struct Task {
   Backend& backend;               ///< that the engine is of
   std::span<const float> labels;  ///< [n]
 
+  /// Coordinates of theta, of all outputs of the loss.
   [[nodiscard]] std::size_t features() const { return engine->features(); }
+  /// Columns of the rows.
+  [[nodiscard]] std::size_t row_features() const { return features() / engine->loss().outputs(); }
   [[nodiscard]] Potential potential(double beta, double prior_precision) const {
     return {engine, beta, prior_precision, model.center};
   }

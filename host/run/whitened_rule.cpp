@@ -69,7 +69,7 @@ WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, con
       rows_(static_cast<double>(problem.rows)),
       intercept_(problem.intercept),
       clip_(settings.first_clip) {
-  const auto d = static_cast<Eigen::Index>(problem.features);
+  const auto d = static_cast<Eigen::Index>(problem.row_features());
   metric_ = Metric::Identity(d, d);
   if (intercept_) {
     for (Eigen::Index j = 0; j < d; ++j) metric_(d - 1, j) -= middle[static_cast<std::size_t>(j)];

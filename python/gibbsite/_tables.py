@@ -233,7 +233,8 @@ def _pandas_table(frame, schema):
 
 def _label_texts(cells, facts):
     """Labels of any type as text; a number is the class that is this number."""
-    classes = [name for name in (facts.positive, facts.negative) if name is not None]
+    pair = [name for name in (facts.positive, facts.negative) if name is not None]
+    classes = facts.classes or pair
     numbered = {}
     for name in classes:
         try:
@@ -564,8 +565,11 @@ class SchemaFacts:
     def __init__(self, schema):
         toml = tomllib.loads(schema.to_toml())
         self.kind = (
-            "classes" if "positive" in toml else "count" if toml.get("counts") else "amount"
+            "classes"
+            if "positive" in toml or "classes" in toml
+            else "count" if toml.get("counts") else "amount"
         )
+        self.classes = toml.get("classes")  # None of two
         self.positive = toml.get("positive")
         self.negative = toml.get("negative")
         self.label = toml.get("label")
@@ -651,7 +655,9 @@ def as_labels(y):
 
 
 def class_lines(names, invalid):
-    """A label of two classes, as a schema says it."""
+    """A label of two classes or more, as a schema says it."""
+    if len(names) > 2:
+        return [f"classes = [{', '.join(map(_quoted, names))}]"]
     lines = [f"positive = {_quoted(names[1])}", f"negative = {_quoted(names[0])}"]
     return lines if invalid == "middle" else [*lines, 'unlisted_label = "refuse"']
 
@@ -737,7 +743,7 @@ def _named(y, name):
 
 
 def observed_classes(y):
-    """The two labels that occur in y, in order."""
+    """The labels that occur in y, in order: two or more."""
     if _missing(y).any():
         raise ValueError("Input y contains NaN: a label is missing; fill it")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
@@ -745,37 +751,35 @@ def observed_classes(y):
     try:
         classes = np.unique(y)
     except TypeError:
-        raise ValueError("y: Unknown label type: labels of mixed types; give two classes") from None
+        raise ValueError("y: Unknown label type: labels of mixed types; give classes") from None
     if y.dtype.kind == "f" and (classes != np.floor(classes)).any():
         raise ValueError(
-            "y: Unknown label type: continuous; a classifier needs the labels of two classes"
+            "y: Unknown label type: continuous; a classifier needs the labels of classes"
         )
     if len(classes) == 1:
         raise ValueError(
             'y has one class, and classes="observed" needs two; declare both: classes=[negative, '
             "positive]"
         )
-    if len(classes) > 2:
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is multiclass: y has "
-            f"{len(classes)} classes"
-        )
     return classes
 
 
-def pair_of_classes(classes):
-    """[negative, positive] as an ndarray that keeps their types."""
-    if isinstance(classes, str) or not hasattr(classes, "__len__") or len(classes) != 2:
+def list_of_classes(classes):
+    """[negative, positive], or three and more, as an ndarray that keeps their types."""
+    if isinstance(classes, str) or not hasattr(classes, "__len__") or len(classes) < 2:
         raise ValueError(
-            f'classes: must be [negative, positive], "observed" or None, got {classes!r}'
+            "classes: must be [negative, positive], a list of three or more, "
+            f'"observed" or None, got {classes!r}'
         )
     listed = [c.item() if isinstance(c, np.generic) else c for c in classes]
     if len({type(c) for c in listed}) == 1 and type(listed[0]) in (bool, int, float, str):
         array = np.array(listed)
     else:
-        array = np.array(listed + [None], dtype=object)[:2]
-    if listed[0] == listed[1]:
-        raise ValueError(f"classes: the two must differ, got {classes!r}")
+        array = np.array(listed + [None], dtype=object)[:-1]
+    for k, one in enumerate(listed):
+        if one in listed[:k]:
+            which = "the two must differ" if len(listed) == 2 else f"{one!r} is listed twice"
+            raise ValueError(f"classes: {which}, got {classes!r}")
     return array
 
 
@@ -785,7 +789,10 @@ def _number(text):
 
 
 def classes_of_schema(facts, y):
-    """[negative, positive] as y writes them: the schema's names, or the numbers that they are."""
+    """[negative, positive], or the list of several, as y writes them: the schema's names, or the
+    numbers that they are."""
+    if facts.classes is not None:
+        return _several_of_schema(facts.classes, y)
     negative = f"not {facts.positive}" if facts.negative is None else facts.negative
     if _is_text(y):
         return np.array([negative, facts.positive])
@@ -807,34 +814,75 @@ def classes_of_schema(facts, y):
     )
 
 
-def signs(y, classes, facts, by_name=False):
-    """Labels as -1 and +1 float64 [rows], by the schema's rules for missing and unlisted ones.
-    `by_name`: by the schema's names of the classes."""
+def _several_of_schema(names, y):
+    if _is_text(y) or y.dtype.kind == "O":
+        return np.array(names)
+    try:
+        return np.array([_number(name) for name in names])
+    except (ValueError, OverflowError):
+        raise ValueError(
+            f"y has numbers, but the schema's classes are {listed(names)}; say which numbers they "
+            f"are: classes=[...], {len(names)} of them"
+        ) from None
+
+
+def class_codes(y, classes, facts, by_name=False):
+    """Labels as the engine takes them, float64 [rows], by the schema's rules for missing and
+    unlisted ones: -1 and +1, or places in the list of several. `by_name`: by the schema's names of
+    the classes."""
+    if facts.classes is None:
+        return _signs(y, classes, facts, by_name)
+    is_one = _named if by_name else _equal
+    result = np.zeros(len(y))  # what the schema takes an unreadable one for
+    found = np.zeros(len(y), bool)
+    for place, one in enumerate(facts.classes if by_name else classes):
+        hits = is_one(y, one) & ~found
+        result[hits] = place
+        found |= hits
+    if not facts.middle and not found.all():
+        row = int(np.argmin(found))
+        _refuse_missing(y, facts, ~found)
+        raise ValueError(
+            f"y: row {row + 1}: {_kind_of(y, row)}label {_shown(y[row])} is none of the "
+            f"{len(classes)} classes; list it: classes=[...] (private: this line quotes the table)"
+        )
+    return result
+
+
+def _refuse_missing(y, facts, among=True):
+    missing = _missing(y)
+    if _is_text(y):
+        missing |= _equal(y, "")
+        if facts.missing is not None:
+            missing |= _equal(y, facts.missing)
+    missing &= among
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise ValueError(
+            f'y: row {row + 1}: the label is missing (NaN); fill it, or set invalid="middle"'
+        )
+
+
+def _kind_of(y, row):
+    continuous = y.dtype.kind == "f" and y[row] != np.floor(y[row])
+    return "continuous " if continuous else ""
+
+
+def _signs(y, classes, facts, by_name):
     names = [facts.negative, facts.positive] if by_name else classes
     listed = _named if by_name else _equal
     positive = listed(y, names[1])
     result = np.where(positive, 1.0, -1.0)
     if facts.middle:
         return result
-    missing = _missing(y)
-    if _is_text(y):
-        missing |= _equal(y, "")
-        if facts.missing is not None:
-            missing |= _equal(y, facts.missing)
-    if missing.any():
-        row = int(np.argmax(missing))
-        raise ValueError(
-            f'y: row {row + 1}: the label is missing (NaN); fill it, or set invalid="middle"'
-        )
+    _refuse_missing(y, facts)
     if facts.refuses_unlisted:
         unlisted = ~(positive | listed(y, names[0]))
         if unlisted.any():
             row = int(np.argmax(unlisted))
-            label = y[row].item() if isinstance(y[row], np.generic) else y[row]
-            continuous = y.dtype.kind == "f" and label != np.floor(label)
-            kind = "continuous " if continuous else ""
             raise ValueError(
-                f"y: row {row + 1}: {kind}label {label!r} is neither class {_shown(classes[0])} nor "
+                f"y: row {row + 1}: {_kind_of(y, row)}label {_shown(y[row])} is neither class "
+                f"{_shown(classes[0])} nor "
                 f"{_shown(classes[1])}; declare both: classes=[negative, positive] (private: this "
                 "line quotes the table)"
             )

@@ -27,7 +27,7 @@ class VoidWarning(UserWarning):
     """A model was fitted with noise that whoever knows the seed can subtract: no guarantee."""
 
 
-_KINDS = {"classes": "one of two classes", "amount": "an amount", "count": "a count"}
+_KINDS = {"classes": "a class", "amount": "an amount", "count": "a count"}
 
 
 class _Private:
@@ -274,11 +274,12 @@ class _Private:
         self.schema_ = release.schema
         self.certificate_ = release.certificate
         self._facts = _tables.SchemaFacts(self.schema_)
-        intercept, slopes, exact = release.original_units()[0]
-        self.coef_names_ = np.array(list(slopes), dtype=object)
-        self.coef_ = np.array(list(slopes.values()), dtype=np.float64)
-        self.intercept_ = float(intercept)
-        self.coef_exact_ = bool(exact)
+        units = release.original_units()[0]
+        several = units if isinstance(units, list) else [units]  # one of each class
+        self.coef_names_ = np.array(list(several[0][1]), dtype=object)
+        self.coef_ = np.array([list(slopes.values()) for _, slopes, _ in several], dtype=np.float64)
+        self.intercept_ = np.array([intercept for intercept, _, _ in several])
+        self.coef_exact_ = bool(several[0][2])
 
     # Predicting.
 
@@ -408,12 +409,13 @@ class _Private:
 
 
 class PrivateLogisticRegression(_Private):
-    """Logistic regression of two classes whose coefficients may be published.
+    """Logistic regression of two classes, or softmax regression of three and more, whose
+    coefficients may be published.
 
     `fit` releases coefficients with a certificate of their (epsilon, delta)-differential privacy,
     which `verify` recomputes (docs/certificate.md). What the guarantee needs is public knowledge,
     given here by a person and never derived from X or y: the range of every number, the levels of
-    every category, the two classes.
+    every category, the classes.
 
     Parameters
     ----------
@@ -427,11 +429,11 @@ class PrivateLogisticRegression(_Private):
         {"age": (17, 90), "job": ["clerk", "farmer"], "id": "ignore"}; a list of those in the order
         of the columns; or one pair (lowest, highest) for all columns. Numbers beyond their range
         count as its end. Exactly one of `schema` and `ranges` must be given.
-    classes : [negative, positive], "observed" or None
-        The two labels. None: the schema's, or 0 and 1 (also False and True) with `ranges`. A label
-        that is neither is refused, which the certificate names as an assumption; a y of one class
-        is fitted, as whether a class occurs tells about a person who is its only member.
-        "observed" takes the two labels that occur in y: whoever writes that declares that both were
+    classes : [negative, positive], a list of three and more, "observed" or None
+        The labels. None: the schema's, or 0 and 1 (also False and True) with `ranges`. A label that
+        is none of them is refused, which the certificate names as an assumption; a y that lacks a
+        class is fitted, as whether a class occurs tells about a person who is its only member.
+        "observed" takes the labels that occur in y: whoever writes that declares that all were
         known to occur. Not with `schema`.
     mechanism : str
         "auto", or one of those of docs/README.md.
@@ -447,9 +449,10 @@ class PrivateLogisticRegression(_Private):
         With `ranges`: rows are scaled down to that length (docs/data.md).
     invalid : "refuse" or "middle"
         With `ranges`: what a cell that cannot be read (NaN, an unknown level) becomes: an error, or
-        the middle of the range, and any label but the positive one the negative class.
+        the middle of the range, and any label but the positive one the negative class (of several:
+        a label that is none of them the first).
     intervals : bool
-        Whether the model holds 95 % intervals, at no privacy (docs/intervals.md).
+        Whether the model holds 95 % intervals, at no privacy (docs/intervals.md). Of two classes.
     prior_precision : float or None
         Of the chain's Gaussian prior, on the encoder's scale (docs/path.md).
     adjacency : "replace-one" or "add-remove"
@@ -467,12 +470,13 @@ class PrivateLogisticRegression(_Private):
 
     Attributes
     ----------
-    classes_ : ndarray [2]
-        The negative class and the positive one.
-    coef_ : ndarray [1, slopes]
-        Change of the log-odds per unit of a column, or where a category has that level.
-    intercept_ : ndarray [1]
-        Log-odds where every column is 0.
+    classes_ : ndarray [classes]
+        The negative class and the positive one, or those of the list.
+    coef_ : ndarray [1, slopes], of several classes [classes, slopes]
+        Change of the log-odds per unit of a column, or where a category has that level; of several
+        classes of z_k, exp(z_k) over their sum being the probability of class k.
+    intercept_ : ndarray [1], of several classes [classes]
+        Log-odds, or z_k, where every column is 0.
     coef_names_ : ndarray of str [slopes]
         What each slope belongs to: "age", "job=clerk".
     coef_exact_ : bool
@@ -532,21 +536,34 @@ class PrivateLogisticRegression(_Private):
         return self._tags(
             "classifier",
             target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(multi_class=False),
+            classifier_tags=ClassifierTags(multi_class=self._takes_several()),
         )
+
+    def _takes_several(self):
+        """Whether labels may be more than two: the public list says so."""
+        if isinstance(self.classes, str):
+            return self.classes == "observed"
+        if self.classes is not None:
+            return hasattr(self.classes, "__len__") and len(self.classes) > 2
+        if self.schema is None:
+            return False
+        try:
+            return _tables.SchemaFacts(_tables.read_schema(self.schema)).classes is not None
+        except (ValueError, OSError):  # `fit` says what is wrong
+            return False
 
     def _label_of_ranges(self, labels):
         if isinstance(self.classes, str) and self.classes == "observed":
             classes = _tables.observed_classes(labels)
         elif self.classes is not None:
-            classes = _tables.pair_of_classes(self.classes)
+            classes = _tables.list_of_classes(self.classes)
         else:
             classes = np.array([False, True]) if labels.dtype.kind == "b" else np.array([0, 1])
         names = ["0", "1"] if self.classes is None else [str(label) for label in classes.tolist()]
         return _tables.class_lines(names, self.invalid), classes
 
     def _engine_labels(self, labels, classes, facts):
-        return _tables.signs(labels, classes, facts)
+        return _tables.class_codes(labels, classes, facts)
 
     def _labels_of_schema(self, labels, facts):
         if isinstance(self.classes, str) and self.classes == "observed":
@@ -554,13 +571,15 @@ class PrivateLogisticRegression(_Private):
         if self.classes is None:
             classes = _tables.classes_of_schema(facts, labels)
         else:
-            classes = _tables.pair_of_classes(self.classes)
-        return _tables.signs(labels, classes, facts, by_name=self.classes is None), classes
+            classes = _tables.list_of_classes(self.classes)
+            named = 2 if facts.classes is None else len(facts.classes)
+            if len(classes) != named:
+                raise ValueError(f"classes: lists {len(classes)}, and the schema names {named}")
+        by_name = self.classes is None
+        return _tables.class_codes(labels, classes, facts, by_name=by_name), classes
 
     def _set_release(self, release):
         super()._set_release(release)
-        self.coef_ = self.coef_[np.newaxis]
-        self.intercept_ = np.array([self.intercept_])
         if release.intervals is not None:
             widths = dict(zip(self.schema_.feature_names, np.asarray(release.intervals)))
             half = np.array([widths[name] * _unit(self._facts, name) for name in self.coef_names_])
@@ -570,32 +589,52 @@ class PrivateLogisticRegression(_Private):
     def _from_release(cls, release):
         estimator = super()._from_release(release)
         facts = estimator._facts
+        if facts.classes is not None:
+            estimator.classes_ = np.array(facts.classes)
+            return estimator
         negative = f"not {facts.positive}" if facts.negative is None else facts.negative
         estimator.classes_ = np.array([negative, facts.positive])
         return estimator
+
+    def _is_of_several(self):
+        self._require_fitted()
+        return self._facts.classes is not None
+
+    def _class_probabilities(self, X):
+        rows = self._rows(X)
+        return np.asarray(self.release_.predict_classes(rows), dtype=np.float64)
 
     def _probability(self, X):
         rows = self._rows(X)
         return np.asarray(self.release_.predict_probabilities(rows), dtype=np.float64)
 
     def decision_function(self, X) -> np.ndarray:
-        """Log-odds of the positive class, those of `predict_proba` [rows]."""
+        """Log-odds of the positive class, those of `predict_proba` [rows]; of several classes the
+        logarithms of `predict_proba` [rows, classes]."""
+        if self._is_of_several():
+            # A probability of 0 is told from none.
+            return np.log(np.maximum(self._class_probabilities(X), np.finfo(np.float64).tiny))
         # Above 36.7 a double cannot tell a probability from 1.
         p = np.clip(self._probability(X), np.finfo(np.float64).tiny, 1 - 2.0**-53)
         return np.log(p) - np.log1p(-p)
 
     def predict_proba(self, X) -> np.ndarray:
-        """Probabilities of classes_ [rows, 2], by the model file's link (docs/whitened.md)."""
+        """Probabilities of classes_ [rows, classes], of two by the model file's link
+        (docs/whitened.md)."""
+        if self._is_of_several():
+            return self._class_probabilities(X)
         p = self._probability(X)
         return np.stack([1 - p, p], axis=1)
 
     def predict_log_proba(self, X) -> np.ndarray:
-        """Logarithms of predict_proba [rows, 2]."""
+        """Logarithms of predict_proba [rows, classes]."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
     def predict(self, X) -> np.ndarray:
-        """The likelier class of each row [rows]."""
+        """The likeliest class of each row [rows]; of several the first of equals."""
+        if self._is_of_several():
+            return self.classes_[np.argmax(self._class_probabilities(X), axis=1)]
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(np.intp)]
 
@@ -612,6 +651,11 @@ class PrivateLogisticRegression(_Private):
 
 class _Regressor(_Private):
     _estimator_type = "regressor"  # of scikit-learn before 1.6
+
+    def _set_release(self, release):
+        super()._set_release(release)
+        self.coef_ = self.coef_[0]
+        self.intercept_ = float(self.intercept_[0])
 
     def __sklearn_tags__(self):
         from sklearn.utils import RegressorTags, TargetTags

@@ -6,7 +6,7 @@ from . import _core
 
 
 def sample_posterior(data, *, prior_precision, **options):
-    """Draws from exp(-U), U = beta sum of logistic losses + (prior_precision/2) ||theta||^2.
+    """Draws from exp(-U), U = beta sum of the model's losses + (prior_precision/2) ||theta||^2.
 
     NOT PRIVATE: draws carry no guarantee; they are for people who may see the table itself
     (`fit` makes a model to publish).
@@ -18,14 +18,15 @@ def sample_posterior(data, *, prior_precision, **options):
     prior_precision : float
         Precision of the prior N(0, I/prior_precision), above 0.
     **options
-        beta=1, chains=4, draws=1000, warm_up=500, thinning=1, sampler="hmc" ("mala", "proximal"),
+        model="auto" (by the label: logistic, softmax, huber or poisson), beta=1, chains=4, draws=1000, warm_up=500, thinning=1, sampler="hmc" ("mala", "proximal"),
         metric="auto", target_acceptance=None, tv=1e-10 (proximal), seed=None, backend="auto",
         n_jobs=None, progress=None (called with transitions done and in all).
 
     Returns
     -------
     arviz.InferenceData (a DataTree from ArviZ 1.0 on)
-        posterior["theta"] (chain, draw, feature), on the encoder's scale, features by their names;
+        posterior["theta"] (chain, draw, feature), of several classes (chain, draw, class, feature),
+        on the encoder's scale, features and classes by their names;
         sample_stats: lp, energy, acceptance_rate, diverging. posterior.attrs: verdict, usable.
 
     Raises
@@ -47,8 +48,12 @@ def sample_posterior(data, *, prior_precision, **options):
         stats["diverging"] = drawn["diverging"] > 0
     said = {name: drawn[name] for name in ("verdict", "step_size", "gradients", "tv_gap")}
     said["usable"] = int(drawn["usable"])
-    groups = {"posterior": {"theta": drawn["draws"]}, "sample_stats": stats}
-    names = {"coords": {"feature": data.schema.feature_names}, "dims": {"theta": ["feature"]}}
+    theta, coords = drawn["draws"], {"feature": data.schema.feature_names}
+    if data.schema.classes:
+        coords = {"class": data.schema.classes, **coords}
+        theta = theta.reshape(*theta.shape[:2], *map(len, coords.values()))
+    groups = {"posterior": {"theta": theta}, "sample_stats": stats}
+    names = {"coords": coords, "dims": {"theta": list(coords)}}
     if "posterior" in inspect.signature(arviz.from_dict).parameters:  # before ArviZ 1.0
         out = arviz.from_dict(**groups, **names)
     else:

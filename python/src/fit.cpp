@@ -35,12 +35,13 @@ PlanOf make_plan(double epsilon, double delta, Count rows, const Schema* schema,
                  const std::string& mechanism, const std::string& calibration,
                  const std::string& adjacency, Count rows_cap, std::uint64_t rows_per_person,
                  std::uint64_t draws, Number prior_precision, Number loss_cap, Number tv,
-                 bool padded, Number step_size, Count iterations, Number ball) {
+                 bool padded, Number step_size, Count iterations, Number ball, Count classes) {
   if (!rows && !rows_cap) throw BadInput("rows: is missing; give the number of rows");
   FeatureSpace space;
   if (schema != nullptr) {
-    if (features || row_norm || intercept) {
-      throw BadInput("schema: says features, row_norm and intercept itself; leave those out");
+    if (features || row_norm || intercept || classes) {
+      throw BadInput(
+          "schema: says features, row_norm, intercept and classes itself; leave those out");
     }
     space = *schema;
   } else {
@@ -49,6 +50,11 @@ PlanOf make_plan(double epsilon, double delta, Count rows, const Schema* schema,
     }
     require_finite_positive(*row_norm, "row_norm");
     space = {*features + (intercept ? 1 : 0), *row_norm, intercept};
+    if (classes) {
+      if (*classes < 3) throw BadInput("classes: must be at least 3 where they are given");
+      space.label = LabelKind::classes;
+      space.classes = *classes;
+    }
   }
   const Budget budget{epsilon, delta, adjacency_from_string(adjacency), rows_per_person, draws};
   budget.validate();
@@ -99,10 +105,16 @@ Release fit_data(const Dataset& data, const PlanOf& plan, const std::string& bac
   });
 }
 
+bool of_classes(const LinearModel& model) {
+  return model.schema.label_kind == LabelKind::classes;
+}
+
 Numbers draws_of(const LinearModel& model) {
   std::vector<double> all;
   for (const auto& draw : model.draws) all.insert(all.end(), draw.begin(), draw.end());
-  return to_numpy(std::move(all), {model.draws.size(), model.draws.front().size()});
+  const std::size_t draws = model.draws.size(), d = model.schema.features();
+  return of_classes(model) ? to_numpy(std::move(all), {draws, model.schema.classes.size(), d})
+                           : to_numpy(std::move(all), {draws, d});
 }
 
 nb::object half_widths(const LinearModel& model) {
@@ -113,8 +125,7 @@ nb::object half_widths(const LinearModel& model) {
   return nb::cast(to_numpy(std::move(widths), {d}));
 }
 
-// In the units of the columns where no row is scaled down: theta_j / (hi - lo).
-nb::dict of_amounts(const Release& r, const Dataset& data) {
+nb::dict evaluation_of_amounts(const Release& r, const Dataset& data) {
   const LinearModel& model = r.model();
   const AmountEvaluation e =
       evaluate_amounts(model.schema, predict_amounts(model, data.view()), data.y);
@@ -127,13 +138,49 @@ nb::dict of_amounts(const Release& r, const Dataset& data) {
   return out;
 }
 
+nb::dict evaluation_of_classes(const Release& r, const Dataset& data) {
+  const LinearModel& model = r.model();
+  const std::size_t classes = model.schema.classes.size();
+  const ClassesEvaluation e =
+      evaluate_classes(predict_classes(model, data.view()), data.y, classes);
+  std::vector<double> confusion(e.confusion.begin(), e.confusion.end()), precision, recall;
+  for (std::size_t k = 0; k < classes; ++k) {
+    precision.push_back(e.precision(k));
+    recall.push_back(e.recall(k));
+  }
+  nb::dict out;
+  out["rows"] = e.rows;
+  out["accuracy"] = e.accuracy;
+  out["log_loss"] = e.log_loss;
+  out["auc"] = e.mean_auc;
+  out["majority"] = e.majority;
+  out["classes"] = model.schema.classes;
+  out["confusion"] = to_numpy(std::move(confusion), {classes, classes});
+  out["precision"] = to_numpy(std::move(precision), {classes});
+  out["recall"] = to_numpy(std::move(recall), {classes});
+  out["auc_by_class"] = to_numpy(std::vector<double>(e.auc), {classes});
+  return out;
+}
+
+// In the units of the columns where no row is scaled down: theta_j / (hi - lo).
+nb::tuple units_tuple(const LinearModel& model, std::span<const double> theta) {
+  const OriginalUnits units = original_units(model, theta);
+  nb::dict slopes;
+  for (const auto& [name, slope] : units.slopes) slopes[name.c_str()] = slope;
+  return nb::make_tuple(units.intercept, slopes, units.exact);
+}
+
 nb::list in_original_units(const LinearModel& model) {
   nb::list out;
   for (const auto& draw : model.draws) {
-    const OriginalUnits units = original_units(model, draw);
-    nb::dict slopes;
-    for (const auto& [name, slope] : units.slopes) slopes[name.c_str()] = slope;
-    out.append(nb::make_tuple(units.intercept, slopes, units.exact));
+    if (!of_classes(model)) {
+      out.append(units_tuple(model, draw));
+      continue;
+    }
+    nb::list classes;
+    for (std::size_t k = 0; k < model.schema.classes.size(); ++k)
+      classes.append(units_tuple(model, coefficients_of(model.schema, draw, k)));
+    out.append(classes);
   }
   return out;
 }
@@ -158,7 +205,9 @@ void bind_plan(nb::module_& m) {
       .def_prop_ro("epsilon", [](const PlanOf& p) { return p.plan.budget.epsilon; })
       .def_prop_ro("delta", [](const PlanOf& p) { return p.plan.budget.delta; })
       .def_prop_ro("rows", [](const PlanOf& p) { return p.plan.problem.rows; })
-      .def_prop_ro("features", [](const PlanOf& p) { return p.plan.problem.features; })
+      .def_prop_ro("features", [](const PlanOf& p) { return p.plan.problem.row_features(); })
+      .def_prop_ro("classes", [](const PlanOf& p) { return p.plan.problem.outputs; },
+                   "How many, of a model of several classes; else 1.")
       .def_prop_ro(
           "offers",
           [](const PlanOf& p) {
@@ -183,9 +232,9 @@ void bind_plan(nb::module_& m) {
         "adjacency"_a = "replace-one", "rows_cap"_a = nb::none(), "rows_per_person"_a = 1,
         "draws"_a = 1, "prior_precision"_a = nb::none(), "loss_cap"_a = nb::none(),
         "tv"_a = nb::none(), "padded"_a = false, "step_size"_a = nb::none(),
-        "iterations"_a = nb::none(), "ball"_a = nb::none(),
+        "iterations"_a = nb::none(), "ball"_a = nb::none(), "classes"_a = nb::none(),
         "What the budget buys on `rows` rows of that schema (or of `features` numbers within "
-        "`row_norm`), without any data. The arguments are those of `gibbsite plan`. Raises "
+        "`row_norm`, and of three `classes` or more), without any data. The arguments are those of `gibbsite plan`. Raises "
         "BadInput on an illegal request; a plan that is out of reach says so.");
 }
 
@@ -220,11 +269,13 @@ void bind_release(nb::module_& m) {
       .def_prop_ro("schema", [](const Release& r) { return r.model().schema; })
       .def_prop_ro(
           "draws", [](const Release& r) { return draws_of(r.model()); }, nb::rv_policy::automatic,
-          "Coefficients [draws, features] of rows as the encoder scales them.")
+          "Coefficients [draws, features], of several classes [draws, classes, features], of rows as "
+          "the encoder scales them.")
       .def(
           "original_units", [](const Release& r) { return in_original_units(r.model()); },
           "For each draw (intercept, {column or column=level: slope}, exact): in the units of the "
-          "columns; exact where no row can be scaled down.")
+          "columns; exact where no row can be scaled down. Of several classes for each draw a list "
+          "of those, one a class.")
       .def_prop_ro(
           "intervals", [](const Release& r) { return half_widths(r.model()); },
           "Half of each coefficient's 95 % interval [features], or None.")
@@ -246,6 +297,15 @@ void bind_release(nb::module_& m) {
             return to_numpy(std::move(p), {n});
           },
           "data"_a, "P(positive class) [n].")
+      .def(
+          "predict_classes",
+          [](const Release& r, const Dataset& data) {
+            require_same_space(r.model(), data);
+            auto p = predict_classes(r.model(), data.view());
+            const std::size_t classes = r.model().schema.classes.size(), n = p.size() / classes;
+            return to_numpy(std::move(p), {n, classes});
+          },
+          "data"_a, "Of several classes: the probability of each, in the schema's order [n, K].")
       .def(
           "predict_amounts",
           [](const Release& r, const Dataset& data) {
@@ -271,7 +331,9 @@ void bind_release(nb::module_& m) {
           [](const Release& r, const Dataset& data) {
             require_same_space(r.model(), data);
             if (!data.labeled()) throw BadInput("data: has no labels; read it with them");
-            if (r.model().schema.label_kind != LabelKind::two_classes) return of_amounts(r, data);
+            if (of_classes(r.model())) return evaluation_of_classes(r, data);
+            if (r.model().schema.label_kind != LabelKind::two_classes)
+              return evaluation_of_amounts(r, data);
             const Evaluation e = evaluate(predict_probabilities(r.model(), data.view()), data.y);
             nb::dict out;
             out["rows"] = e.rows;
@@ -282,9 +344,10 @@ void bind_release(nb::module_& m) {
             return out;
           },
           "data"_a,
-          "rows, accuracy, log_loss (nats a row), auc, majority; of amounts rows, rmse, mae, r2, "
-          "of "
-          "counts deviance too. Private: reads the labels.")
+          "rows, accuracy, log_loss (nats a row), auc, majority; of several classes also classes, "
+          "confusion [K, K] (rows of the class i predicted to be of k), precision, recall and "
+          "auc_by_class [K], NaN where a class has no rows, and auc is their mean; of amounts rows, "
+          "rmse, mae, r2, of counts deviance too. Private: reads the labels.")
       .def("__repr__", [](const Release& r) {
         const Certificate& c = r.certificate();
         return fmt::format(

@@ -10,7 +10,9 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/model/loss.hpp"
+#include "gibbsite/model/model.hpp"
 #include "gibbsite/posterior/verdict.hpp"
+#include "gibbsite/run/model_request.hpp"
 
 namespace gibbsite::python {
 namespace {
@@ -27,7 +29,8 @@ Numbers by_chain(const std::vector<T>& values, const PosteriorDraws& drawn, std:
   return d == 0 ? to_numpy(std::move(out), {c, n}) : to_numpy(std::move(out), {c, n, d});
 }
 
-nb::dict sample(const Dataset& data, double prior_precision, double beta, std::uint64_t chains,
+nb::dict sample(const Dataset& data, double prior_precision, const std::string& model, double beta,
+                std::uint64_t chains,
                 std::uint64_t draws, std::uint64_t warm_up, std::uint64_t thinning,
                 const std::string& sampler, const std::string& metric,
                 std::optional<double> target_acceptance, double tv,
@@ -50,7 +53,9 @@ nb::dict sample(const Dataset& data, double prior_precision, double beta, std::u
   const PosteriorDraws drawn = watched(progress, [&](Watch& watch) {
     options.stop = watch.stop();
     options.progress = watch.reporter();
-    const Potential potential{.engine = engines->load(data.view(), data.y, loss_named("logistic")),
+    const Loss& loss = loss_named(loss_of({.model = model}, data.schema));
+    static_cast<void>(glm(loss.name()).constants(data.schema, 1));  // of such a label
+    const Potential potential{.engine = engines->load(data.view(), data.y, loss),
                               .beta = beta,
                               .prior_precision = prior_precision,
                               .center = {}};
@@ -75,7 +80,7 @@ nb::dict sample(const Dataset& data, double prior_precision, double beta, std::u
 }  // namespace
 
 void bind_posterior(nb::module_& m) {
-  m.def("draw_posterior", &sample, "data"_a, nb::kw_only(), "prior_precision"_a, "beta"_a = 1.0,
+  m.def("draw_posterior", &sample, "data"_a, nb::kw_only(), "prior_precision"_a, "model"_a = "auto", "beta"_a = 1.0,
         "chains"_a = 4, "draws"_a = 1000, "warm_up"_a = 500, "thinning"_a = 1, "sampler"_a = "hmc",
         "metric"_a = "auto", "target_acceptance"_a = nb::none(), "tv"_a = PosteriorOptions{}.tv,
         "seed"_a = nb::none(), "backend"_a = "auto", "n_jobs"_a = nb::none(),

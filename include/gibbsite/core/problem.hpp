@@ -27,17 +27,23 @@ struct FeatureSpace {
   /// guess from public numbers, no bound. 0: unknown.
   double typical_row_norm = 0;
   LabelKind label = LabelKind::two_classes;
-  double label_bound = 1;  ///< sup |y|
+  double label_bound = 1;     ///< sup |y|
   std::uint64_t classes = 2;  ///< how many, where the label is one of several
 };
 
 /// Beyond it the noise of d^2 second moments, and their work, outweigh what a private metric gives.
 inline constexpr std::uint64_t most_metric_features = 2000;
 
+/// Traces of a loss's Hessian in its predictors, in parts of `curvature`: 1 of one output.
+struct HessianTraces {
+  double most = 1;      ///< of the Hessian anywhere
+  double majorant = 1;  ///< of one matrix above the Hessian everywhere
+};
+
 /// Public constants of a GLM on n rows (docs/certificate.md). Nothing here may come from the data
 /// but n under replace-one adjacency; under add/remove `rows` is a public cap on n.
 struct Problem {
-  std::uint64_t rows = 0;         ///< n, or its public cap
+  std::uint64_t rows = 0;  ///< n, or its public cap
   /// Coordinates of theta: d, the intercept included, for each output of the loss.
   std::uint64_t features = 0;
   std::uint64_t outputs = 1;      ///< K of the loss
@@ -48,6 +54,7 @@ struct Problem {
   std::string loss = "logistic";  ///< name of the loss
   double max_abs_residual = 1.0;  ///< sup |f'|, of several outputs the vector's length
   double curvature = 0.25;        ///< phi = sup f'' along the linear predictors
+  HessianTraces traces{};         ///< of the loss
   double self_concordance = 1;    ///< c with |f'''| <= c f''; infinite where f'' jumps
   /// f(0, y) - inf f is at most this, whatever y.
   double drop_from_zero = std::numeric_limits<double>::infinity();

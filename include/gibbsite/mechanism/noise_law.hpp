@@ -19,6 +19,7 @@ struct ChainNoise {
   double strong_convexity = 0, smoothness = 0;  ///< m, M
   double map_error = 0;                         ///< e
   bool random_start = false;                    ///< from N(center, I/M)
+  std::uint64_t outputs = 1;                    ///< K, each with pairs of its own
 };
 /// Noise of the proximal sampler, or of exact rejection where the schedule's step size is 0.
 struct ProposalNoise {

@@ -45,8 +45,11 @@ struct ProposalBounds {
   double offset = 0;           ///< bound on ||mean - w|| = s ||residual||
   double acceptance_down = 0;  ///< of one proposal, whatever y
 };
+/// `traces` of the loss (`Problem::traces`). Of several outputs the acceptance is at least
+/// max((1 + s a A/d)^(-d/2), exp(-s t A/2)) exp(-A offset^2/2), A = M - m, a and t the traces of
+/// the majorant and of the Hessian (docs/proximal.md, "How often it is accepted").
 ProposalBounds proposal_bounds(double features, double strong_convexity, double smoothness,
-                               double step_size, double residual);
+                               double step_size, double residual, const HessianTraces& traces = {});
 
 /// Gradient passes that bring the proximal problem from ||grad|| <= `start` to `residual`, whatever
 /// the data:
@@ -77,11 +80,13 @@ double batch_cost(double proposals, double per_read);
 ProximalSchedule proximal_schedule(double features, double strong_convexity, double smoothness,
                                    double tv, double gradient_norm, bool padded,
                                    double per_read = 4,
-                                   const std::function<bool(const ProximalSchedule&)>& admits = {});
+                                   const std::function<bool(const ProximalSchedule&)>& admits = {},
+                                   const HessianTraces& traces = {});
 
 /// B and N of exact rejection, from a minimizer with ||grad U|| <= gradient_norm.
 ProximalSchedule rejection_schedule(double features, double strong_convexity, double smoothness,
-                                    double tv, double gradient_norm, double per_read = 4);
+                                    double tv, double gradient_norm, double per_read = 4,
+                                    const HessianTraces& traces = {});
 
 /// Whether the search for the center w of every iteration ends for every data set, in double
 /// arithmetic: gradient descent shrinks ||grad|| by q = (M - m)/(M + m + 2/eta) a step, down to a

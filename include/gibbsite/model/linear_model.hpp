@@ -65,19 +65,27 @@ struct Intervals {
 struct LinearModel {
   std::string loss;
   Schema schema;
-  std::vector<std::vector<double>> draws;   ///< [draws][d]
+  std::vector<std::vector<double>> draws;   ///< [draws][d]; of K classes [draws][K x d]
   std::optional<CappedLink> link = {};      ///< none: a probability is sigmoid(z)
   std::vector<NoisyAnswer> answers = {};    ///< released on request
   std::optional<Intervals> intervals = {};  ///< made on request
 };
 
+/// Names of a draw's coefficients: the schema's features; of several classes "CLASS: feature", one
+/// class after the other.
+std::vector<std::string> coefficient_names(const Schema& schema);
+/// Those of class k in a draw [K x d] of a model of several classes, or all of another's draw: [d].
+std::span<const double> coefficients_of(const Schema& schema, std::span<const double> theta,
+                                        std::size_t k);
+
 /// Coefficients in the units of the original columns, valid for rows that are not scaled down: of
-/// log-odds, of an amount in its own unit, of the log of a mean count.
+/// log-odds, of an amount in its own unit, of the log of a mean count, of a class's z.
 struct OriginalUnits {
   double intercept = 0;
   std::vector<std::pair<std::string, double>> slopes;  ///< per number column, or per level
   bool exact = false;  ///< no row can be clipped, so it holds for every row
 };
+/// `theta` [d]. Throws BadInput on another length.
 OriginalUnits original_units(const LinearModel& model, std::span<const double> theta);
 
 }  // namespace gibbsite

@@ -30,6 +30,8 @@ class Loss {
   [[nodiscard]] virtual double max_abs_residual() const = 0;
   /// phi = sup f''(z, y); of K > 1 outputs the largest eigenvalue of grad_z^2 f.
   [[nodiscard]] virtual double curvature() const = 0;
+  /// Of grad_z^2 f; of one output both are 1.
+  [[nodiscard]] virtual HessianTraces traces() const { return {}; }
   /// c with |f'''(z, y)| <= c f''(z, y): how fast curvature can change (generalized
   /// self-concordance); infinite where it jumps.
   [[nodiscard]] virtual double self_concordance() const = 0;
@@ -141,7 +143,8 @@ const Loss& loss_named(std::string_view name);
 std::vector<std::string_view> loss_names();
 /// What is fitted to such a label where nobody says: logistic, huber, poisson, softmax.
 std::string_view default_loss(LabelKind label);
-/// Names of those that predict that, as a person asks for them: "softmax" for any number of classes.
+/// Names of those that predict that, as a person asks for them: "softmax" for any number of
+/// classes.
 std::vector<std::string_view> loss_names(LabelKind label);
 /// The name of the loss that a person calls so on a label of that many classes: softmax-K for
 /// softmax, else the name itself.

@@ -11,14 +11,21 @@
 
 namespace gibbsite {
 
-/// Of classes: P(y = +1) for rows [n x d]: the mean over the released draws of the loss's
+/// Of two classes: P(y = +1) for rows [n x d]: the mean over the released draws of the loss's
 /// probability at x.theta, sigmoid for the logistic one, or of capped_probability where the model
-/// has a link. Throws BadInput on a model of amounts or counts.
+/// has a link. Throws BadInput on a model of anything else.
 std::vector<double> predict_probabilities(const LinearModel& model, const Rows& x);
 
 /// Of amounts and counts: the label predicted for rows [n x d], in its own unit and held in its
 /// public range; the mean over the released draws. Throws BadInput on a model of classes.
 std::vector<double> predict_amounts(const LinearModel& model, const Rows& x);
+
+/// Of several classes: P(class k) for rows [n x d], [n x K] row-major, k a place in the schema's
+/// list: the mean over the released draws of softmax(x.theta_1, ..., x.theta_K). Throws BadInput on
+/// a model of anything else.
+std::vector<double> predict_classes(const LinearModel& model, const Rows& x);
+/// The place of the largest of `probabilities`, the first of equals.
+std::size_t likeliest(std::span<const double> probabilities);
 
 /// Between which P(y = +1) lies at Intervals::level: the probabilities of the two ends of the
 /// score's interval.
@@ -31,9 +38,10 @@ std::vector<ProbabilityInterval> predict_intervals(const LinearModel& model, con
 /// Rows whose predicted probability lies in one tenth of [0, 1].
 struct CalibrationBin {
   std::uint64_t rows = 0;
-  double predicted = 0;  ///< mean probability of the positive class; NaN without rows
+  double predicted = 0;  ///< mean probability of the class asked about; NaN without rows
   double found = 0;      ///< fraction of them that are of it; NaN without rows
 };
+using CalibrationBins = std::array<CalibrationBin, 10>;
 
 struct Evaluation {
   std::uint64_t rows = 0;
@@ -43,7 +51,7 @@ struct Evaluation {
   double majority = 0;  ///< fraction of the larger class
   /// Rows by class and prediction: confusion[is][predicted], 1 the positive class.
   std::array<std::array<std::uint64_t, 2>, 2> confusion{};
-  std::array<CalibrationBin, 10> calibration{};
+  CalibrationBins calibration{};  ///< of the positive class
 
   /// Of the rows predicted to be of that class the fraction that is; NaN when there are none.
   [[nodiscard]] double precision(std::size_t of) const;
@@ -53,6 +61,33 @@ struct Evaluation {
 /// The positive class is predicted from a probability of `threshold` on.
 Evaluation evaluate(std::span<const double> probabilities, std::span<const float> labels,
                     double threshold = 0.5);
+
+/// How good probabilities of K > 2 classes are; the likeliest is predicted.
+struct ClassesEvaluation {
+  std::size_t classes = 0;  ///< K
+  std::uint64_t rows = 0;
+  double accuracy = 0;                   ///< fraction
+  double log_loss = 0;                   ///< nats per row
+  double majority = 0;                   ///< fraction of the largest class
+  std::vector<std::uint64_t> confusion;  ///< [K x K] rows of the class i predicted to be of k
+  /// Of each class against all the others, by its probability; NaN where one side has no rows [K].
+  std::vector<double> auc;
+  double mean_auc = 0;      ///< over the classes that have one; NaN where none has
+  CalibrationBins calibration;  ///< of the class predicted
+
+  [[nodiscard]] std::uint64_t rows_of(std::size_t is, std::size_t predicted) const {
+    return confusion[is * classes + predicted];
+  }
+  /// Rows of that class.
+  [[nodiscard]] std::uint64_t rows_of(std::size_t is) const;
+  /// As of Evaluation.
+  [[nodiscard]] double precision(std::size_t of) const;
+  [[nodiscard]] double recall(std::size_t of) const;
+};
+/// `probabilities` [n x K] row-major; labels [n] are places of classes. Throws BadInput unless
+/// there is one a row and at least one, and where one is no place of a class.
+ClassesEvaluation evaluate_classes(std::span<const double> probabilities,
+                                   std::span<const float> labels, std::size_t classes);
 
 /// How good predicted amounts or counts are, in the label's own unit.
 struct AmountEvaluation {
