@@ -556,7 +556,7 @@ TEST(CpuOutputs, StreamsBeyondAKeyAndCapsAreRefused) {
   engine->advance(e, 1);
   EXPECT_EQ(e.step[0], 1u);
   const std::vector<double> P(4 * 2, 1.0);
-  EXPECT_THROW(engine->capped_loss({P.data(), 4, 2}, 1), BadInput);
+  EXPECT_THROW(static_cast<void>(engine->capped_loss({P.data(), 4, 2}, 1)), BadInput);
   std::vector<double> moments(4);
   engine->second_moments({P.data(), 4, 2}, 1, {moments.data(), 2, 2});
   EXPECT_GT(moments[0], 0);
