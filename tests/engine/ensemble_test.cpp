@@ -165,12 +165,10 @@ TEST(OutputStream, IsRefusedBeyond32Bits) {
   EXPECT_EQ(output_stream(0xffffffff, 1, 0), 0xffffffffU);
   EXPECT_EQ(output_stream(0x55555554, 3, 2), 0xfffffffeU);  // 3 (2^32/3 - 1) + 2
   EXPECT_EQ(output_stream(0x55555555, 3, 0), 0xffffffffU);
-  for (const auto& [stream, outputs, k] : {std::tuple{0x55555555U, 3U, 1U},
-                                           {0x55555556U, 3U, 0U},
-                                           {0xffffffffU, 1000U, 0U},
-                                           {0xffffffffU, 2U, 1U},
-                                           {5U, 3U, 3U},
-                                           {5U, 0U, 0U}}) {
+  for (const auto& [stream, outputs, k] :
+       {std::tuple{0x55555555U, 3U, 1U}, std::tuple{0x55555556U, 3U, 0U},
+        std::tuple{0xffffffffU, 1000U, 0U}, std::tuple{0xffffffffU, 2U, 1U}, std::tuple{5U, 3U, 3U},
+        std::tuple{5U, 0U, 0U}}) {
     EXPECT_THROW(output_stream(stream, outputs, k), BadInput) << stream << ' ' << outputs;
   }
   Ensemble e = start(
