@@ -164,7 +164,7 @@ nb::tuple read_device_labels(const nb::object& y) {
 constexpr const char* array_doc =
     "read_array(X, labels, schema, *, labels_optional=False, n_jobs=None, progress=None)\n\n"
     "A table of numbers: X [n, k] float32 or float64, column j of the schema in column j, strides "
-    "as they come; labels [n] float64, -1 or +1, places in the schema's classes or the amounts themselves, or None with "
+    "as they come; labels [n] float64, -1 or +1 or the amounts themselves, or None with "
     "labels_optional. X is read once and "
     "not copied; on a GPU (DLPack) it is copied from there in blocks, integers too, where the "
     "module is built with CUDA. n_jobs: threads, None for all; no bit depends on it. "
@@ -204,8 +204,6 @@ void bind_schema(nb::module_& m) {
           "Those that are not ignored.")
       .def_ro("label", &Schema::label, "Name of the column to predict.")
       .def_ro("positive", &Schema::positive, "The positive class.")
-      .def_ro("classes", &Schema::classes,
-              "Of a label of three classes or more their names, else empty.")
       .def_prop_ro("negative", &Schema::negative_name, "The other one, or 'not POSITIVE'.")
       .def_prop_ro(
           "names_both", [](const Schema& s) { return !s.negative.empty(); },
@@ -245,7 +243,8 @@ void bind_data(nb::module_& m) {
             const std::size_t n = out.size();
             return to_numpy(std::move(out), {n});
           },
-          nb::rv_policy::automatic, "Of two classes: 1 where a row is of the positive one [n]. Private.")
+          nb::rv_policy::automatic,
+          "1 where a row is of the positive class, where there is one [n]. Private.")
       .def_prop_ro(
           "labels",
           [](const Dataset& d) {
@@ -257,8 +256,9 @@ void bind_data(nb::module_& m) {
             return to_numpy(std::move(out), {n});
           },
           nb::rv_policy::automatic,
-          "-1 or +1, places in the schema's list of several classes, or the amounts as rows keep "
-          "them: clamped to their range [n]. Private.")
+          "-1 or +1, of several classes places in their list from 0, or the amounts as rows keep "
+          "them: "
+          "clamped to their range [n]. Private.")
       .def_prop_ro("counts", &counts_of,
                    "What reading changed. Private: for the curator's eyes, never released.")
       .def_ro("schema", &Dataset::schema)
@@ -299,7 +299,8 @@ void bind_data(nb::module_& m) {
       "table"_a, "schema"_a, nb::kw_only(), "labels"_a = nb::none(), "labels_optional"_a = false,
       "ignore_extra_columns"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
       "Anything with __arrow_c_stream__: pandas, polars, pyarrow (readers too), DuckDB. labels [n] "
-      "float64, -1 or +1, places in the schema's classes or the amounts themselves, take the place of the label's column. "
+      "float64, -1 or +1, of several classes places in schema.classes, or the amounts themselves, "
+      "take the place of the label's column. "
       "progress(bytes done, 0).");
   m.def("read_array", &read_device, "X"_a, "labels"_a.none(), "schema"_a, nb::kw_only(),
         "labels_optional"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(), array_doc);
