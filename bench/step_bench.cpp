@@ -4,6 +4,9 @@
 //
 //   step/BACKEND/ARITHMETIC/ROWSxFEATURES/CHAINS/threads:T      one Langevin step of all chains
 //   gradient/...                                                the loss gradients of all chains
+//   classes/ARITHMETIC/ROWSxFEATURES/K/CHAINS                   of K classes, and of as many chains
+//                                                               of the logistic loss as it has
+//                                                               outputs; `ratio` is of the two
 //   moments/..., first_capped/..., capped/...                   in a full metric P [d x d]: second
 //                                                               moments; a capped gradient with and
 //                                                               without finding the caps
@@ -173,6 +176,36 @@ void gradient(benchmark::State& state, const Case& c) {
   gradient_of(state, c, *table.load(c.backend, c.arithmetic));
 }
 
+// Gradients of softmax beside those of the same number of outputs of the logistic loss, turn by
+// turn.
+void classes(benchmark::State& state, const Case& c, std::size_t outputs) {
+  table.make(c.shape);
+  const std::size_t d = c.shape.features, lanes = c.chains * outputs;
+  std::vector<float> y(c.shape.rows);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    y[i] = static_cast<float>(static_cast<std::size_t>(u(6, i) * static_cast<double>(outputs)));
+  }
+  const auto logistic = table.load("cpu", c.arithmetic);
+  const auto softmax = make_backend("cpu", {.arithmetic = c.arithmetic})
+                           ->load({table.x.data(), c.shape.rows, d}, y,
+                                  loss_named(fmt::format("softmax-{}", outputs)));
+  const std::vector<double> theta = thetas(lanes, d);
+  std::vector<double> out(theta.size());
+  std::vector<double> ratios;
+  measure(state, {c.backend, c.arithmetic, c.shape, lanes}, [&] {
+    const auto begin = std::chrono::steady_clock::now();
+    softmax->loss_gradients({theta.data(), c.chains, outputs * d},
+                            {out.data(), c.chains, outputs * d});
+    const auto middle = std::chrono::steady_clock::now();
+    logistic->loss_gradients({theta.data(), lanes, d}, {out.data(), lanes, d});
+    const auto end = std::chrono::steady_clock::now();
+    ratios.push_back(std::chrono::duration<double>(middle - begin) /
+                     std::chrono::duration<double>(end - middle));
+  });
+  std::ranges::nth_element(ratios, ratios.begin() + static_cast<long>(ratios.size() / 2));
+  state.counters["ratio"] = ratios[ratios.size() / 2];
+}
+
 // The metric of `moments` and `capped`: full, the scale of the rows.
 std::vector<double> metric(std::size_t d) {
   std::vector<double> p(d * d);
@@ -323,6 +356,21 @@ int run(int argc, char** argv) {
       for (const std::size_t chains : {1u, 1024u}) {
         const std::string name = fmt::format("noise/{}/{}/{}", to_string(kind), d, chains);
         benchmark::RegisterBenchmark(name.c_str(), noise, kind, d, chains);
+      }
+    }
+  }
+  for (const Arithmetic arithmetic : {Arithmetic::float32, Arithmetic::float64}) {
+    for (const std::size_t d : {54u, 784u}) {
+      for (const std::size_t outputs : {3u, 10u, 100u}) {
+        for (const std::size_t chains : {1u, 16u, 64u}) {
+          const Case c{"cpu", arithmetic, {200'000 / d, d}, chains};
+          const std::string name = fmt::format("classes/{}/{}x{}/{}/{}", to_string(arithmetic),
+                                               c.shape.rows, d, outputs, chains);
+          benchmark::RegisterBenchmark(name.c_str(), classes, c, outputs)
+              ->Iterations(15)
+              ->UseManualTime()
+              ->Unit(benchmark::kMillisecond);
+        }
       }
     }
   }

@@ -55,11 +55,16 @@ std::string_view Softmax::link_words() const {
 double Softmax::value_sum(std::span<const double> z, std::span<const float> y) const {
   double total = 0;
   for_each_row(classes_, z, y, [&](std::size_t, std::size_t label, const auto& row) {
-    const double most = std::ranges::max(row);
-    double sum = 0;
-    for (const double v : row) sum += std::exp(v - most);
-    total += label == classes_ ? std::numeric_limits<double>::quiet_NaN()
-                               : std::log(sum) + (most - row[label]);
+    if (label == classes_) {
+      total = std::numeric_limits<double>::quiet_NaN();
+      return;
+    }
+    const auto most = std::ranges::max_element(row);  // its own term is 1: left to log1p
+    double others = 0;
+    for (auto v = row.begin(); v != row.end(); ++v) {
+      if (v != most) others += std::exp(*v - *most);
+    }
+    total += std::log1p(others) + (*most - row[label]);
   });
   return total;
 }

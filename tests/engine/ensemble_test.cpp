@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "gibbsite/core/error.hpp"
 
@@ -125,6 +126,59 @@ TEST(LangevinUpdate, IsTheFormula) {
     langevin_update(spec, 41, gradient, other, scratch);
     EXPECT_NE(other, theta);
   }
+}
+
+// Output k has the noise of a chain of stream K s + k, and its part of the gradient and the center.
+TEST(LangevinUpdate, OfSeveralOutputsIsALaneForEach) {
+  const std::size_t K = 3, d = 5;
+  ChainSpec spec{.inverse_temperature = 0.3,
+                 .prior_precision = 0.7,
+                 .step_size = 0.011,
+                 .center = std::vector<double>(K * d),
+                 .key = StreamKey::from_seed(8),
+                 .stream = 7};
+  std::vector<double> theta(K * d), gradient(K * d), scratch(K * d), part(d);
+  for (std::size_t j = 0; j < K * d; ++j) {
+    theta[j] = std::cos(static_cast<double>(j));
+    gradient[j] = 100 * std::sin(static_cast<double>(j));
+    spec.center[j] = 0.1 * static_cast<double>(j);
+  }
+  const std::vector<double> before = theta;
+  langevin_update(spec, 41, gradient, theta, scratch, K);
+  for (std::size_t k = 0; k < K; ++k) {
+    const auto of = [&](const std::vector<double>& v) {
+      return std::vector<double>(v.begin() + static_cast<std::ptrdiff_t>(k * d),
+                                 v.begin() + static_cast<std::ptrdiff_t>((k + 1) * d));
+    };
+    ChainSpec lane = spec;
+    lane.stream = static_cast<std::uint32_t>(K * 7 + k);
+    lane.center = of(spec.center);
+    std::vector<double> alone = of(before);
+    langevin_update(lane, 41, of(gradient), alone, part);
+    EXPECT_EQ(of(theta), alone) << k;
+  }
+}
+
+TEST(OutputStream, IsRefusedBeyond32Bits) {
+  EXPECT_EQ(output_stream(5, 1, 0), 5U);
+  EXPECT_EQ(output_stream(5, 3, 2), 17U);
+  EXPECT_EQ(output_stream(0xffffffff, 1, 0), 0xffffffffU);
+  EXPECT_EQ(output_stream(0x55555554, 3, 2), 0xfffffffeU);  // 3 (2^32/3 - 1) + 2
+  EXPECT_EQ(output_stream(0x55555555, 3, 0), 0xffffffffU);
+  for (const auto& [stream, outputs, k] :
+       {std::tuple{0x55555555U, 3U, 1U}, {0x55555556U, 3U, 0U}, {0xffffffffU, 1000U, 0U},
+        {0xffffffffU, 2U, 1U}, {5U, 3U, 3U}, {5U, 0U, 0U}}) {
+    EXPECT_THROW(output_stream(stream, outputs, k), BadInput) << stream << ' ' << outputs;
+  }
+  Ensemble e = start({{.key = StreamKey::from_seed(1)},
+                      {.key = StreamKey::from_seed(1), .stream = 0x55555555U}},
+                     6);
+  EXPECT_NO_THROW(require_output_streams(e, 1));
+  EXPECT_NO_THROW(require_output_streams(e, 2));
+  EXPECT_THAT([&] { require_output_streams(e, 3); },
+              testing::ThrowsMessage<BadInput>(testing::AllOf(
+                  testing::StartsWith("stream: chain 1431655765 of 3 outputs"),
+                  testing::Not(testing::HasSubstr("\n")))));
 }
 
 }  // namespace

@@ -55,21 +55,36 @@ class EachLoss : public support::TestOn, public testing::WithParamInterface<std:
     p.y = support::random_labels(loss_, s.n, 200, seed);
     return p;
   }
-  // A logit, and what rounding moves it by, over gamma_d.
-  static std::pair<long double, double> logit(const OddRows& p, std::size_t i,
-                                              std::span<const double> theta) {
-    long double z = 0;
-    double size = 0;
-    for (std::size_t j = 0; j < p.d; ++j) {
-      const long double term = static_cast<long double>(p.x[i * p.d + j]) * theta[j];
-      z += term;
-      size += static_cast<double>(std::fabs(term));
+  [[nodiscard]] std::size_t outputs() const { return loss_.outputs(); }
+  // A row's predictors, and the norm of what rounding moves them by, over gamma_d.
+  [[nodiscard]] std::pair<std::vector<long double>, double> logits(
+      const OddRows& p, std::size_t i, std::span<const double> theta) const {
+    std::vector<long double> z(outputs(), 0);
+    double squares = 0;
+    for (std::size_t k = 0; k < z.size(); ++k) {
+      double size = 0;
+      for (std::size_t j = 0; j < p.d; ++j) {
+        const long double term = static_cast<long double>(p.x[i * p.d + j]) * theta[k * p.d + j];
+        z[k] += term;
+        size += static_cast<double>(std::fabs(term));
+      }
+      squares += size * size;
     }
-    return {z, size};
+    return {z, std::sqrt(squares)};
+  }
+  // Roundings of a slope, with those of its sum over K classes.
+  [[nodiscard]] double slope_roundings() const {
+    return 16 + (outputs() == 1 ? 0 : static_cast<double>(outputs()));
   }
   const Loss& loss_;
 };
-INSTANTIATE_TEST_SUITE_P(Losses, EachLoss, testing::ValuesIn(loss_names()), [](const auto& p) {
+std::vector<std::string_view> each_loss() {
+  std::vector<std::string_view> names = loss_names();
+  if (std::string_view(GIBBSITE_TEST_BACKEND) == "cpu") return names;
+  names.insert(names.end(), {"softmax-2", "softmax-3", "softmax-7"});
+  return names;
+}
+INSTANTIATE_TEST_SUITE_P(Losses, EachLoss, testing::ValuesIn(each_loss()), [](const auto& p) {
   std::string name(p.param);
   std::ranges::replace(name, '-', '_');
   return name;
@@ -93,42 +108,49 @@ TEST_P(EachLoss, TheCardHasKernelsOrSaysThatItHasNone) {
 }
 
 //   |g_j - exact| <= sum_i |x_ij| (gamma_{D+1} |r_i| + gamma_16 sup|f'| + phi gamma_d |x| |theta|)
-// (docs/map-error.md, steps 1-3), with the magnitudes of this very problem.
+// (docs/map-error.md, steps 1-3), with the magnitudes of this very problem; of K outputs
+// gamma_{16+K}, and the norm of what rounding moves the predictors by.
 TEST_P(EachLoss, GradientsAndValuesAreWithinTheirBounds) {
   if (has_no_kernels()) return;
   for (const TableShape& s : table_shapes) {
     SCOPED_TRACE(fmt::format("{} x {}, {} chains", s.n, s.d, s.chains));
     const OddRows p = rows(s, 1);
-    const Ensemble e = support::make_odd_chains(s.chains, s.d);
+    const std::size_t D = s.d * outputs();
+    const Ensemble e = support::make_odd_chains(s.chains, D);
     const auto engine = load(p);
+    ASSERT_EQ(engine->features(), D);
     std::vector<double> out(e.theta.size(), NAN), values(s.chains, NAN);
-    engine->loss_gradients({e.theta.data(), s.chains, s.d}, {out.data(), s.chains, s.d});
-    engine->loss_values({e.theta.data(), s.chains, s.d}, values);
+    engine->loss_gradients({e.theta.data(), s.chains, D}, {out.data(), s.chains, D});
+    engine->loss_values({e.theta.data(), s.chains, D}, values);
     const double depth = static_cast<double>(accumulation_depth(s.n)) + 1;
     for (std::size_t c = 0; c < s.chains; ++c) {
-      std::vector<long double> exact(s.d, 0);
-      std::vector<double> bound(s.d, 0);
+      std::vector<long double> exact(D, 0);
+      std::vector<double> bound(D, 0);
       long double value = 0;
       double value_bound = 0;
       for (std::size_t i = 0; i < s.n; ++i) {
-        const auto [z, size] = logit(p, i, e.chain(c));
-        const auto f = support::exact_loss(GetParam(), z, p.y[i]);
-        const double moved = gamma_of(static_cast<double>(s.d) + 1) * size;
-        const double error = gamma_of(depth) * static_cast<double>(std::fabs(f.slope)) +
-                             gamma_of(16) * loss_.max_abs_residual() + loss_.curvature() * moved +
-                             std::numeric_limits<double>::min();
-        for (std::size_t j = 0; j < s.d; ++j) {
-          exact[j] += f.slope * p.x[i * s.d + j];
-          bound[j] += std::fabs(static_cast<double>(p.x[i * s.d + j])) * error;
+        const auto [z, size] = logits(p, i, e.chain(c));
+        const auto f = support::exact_outputs(loss_, z, p.y[i]);
+        // Softmax rounds differences of predictors once more.
+        const double moved = gamma_of(static_cast<double>(s.d) + (outputs() == 1 ? 1 : 3)) * size;
+        for (std::size_t j = 0; j < D; ++j) {
+          const long double slope = f.slope[j / s.d];
+          const double error = gamma_of(depth) * static_cast<double>(std::fabs(slope)) +
+                               gamma_of(slope_roundings()) * loss_.max_abs_residual() +
+                               loss_.curvature() * moved + std::numeric_limits<double>::min();
+          const float x = p.x[i * s.d + j % s.d];
+          exact[j] += slope * x;
+          bound[j] += std::fabs(static_cast<double>(x)) * error;
         }
         value += f.value;
         value_bound += gamma_of(static_cast<double>(s.n) + 12) * static_cast<double>(f.value) +
-                       loss_.max_abs_residual() * moved + std::numeric_limits<double>::min();
+                       loss_.max_abs_residual() * moved + std::numeric_limits<double>::min() +
+                       (outputs() == 1 ? 0 : gamma_of(slope_roundings()));
       }
-      for (std::size_t j = 0; j < s.d; ++j) {
-        ASSERT_TRUE(std::fabs(out[c * s.d + j] - exact[j]) <=
+      for (std::size_t j = 0; j < D; ++j) {
+        ASSERT_TRUE(std::fabs(out[c * D + j] - exact[j]) <=
                     bound[j] + support::unit_roundoff * static_cast<double>(std::fabs(exact[j])))
-            << c << ' ' << j << ": " << out[c * s.d + j] << " for " << static_cast<double>(exact[j])
+            << c << ' ' << j << ": " << out[c * D + j] << " for " << static_cast<double>(exact[j])
             << ", bound " << bound[j];
       }
       ASSERT_TRUE(std::fabs(values[c] - value) <= value_bound) << c;
@@ -144,21 +166,25 @@ TEST_P(EachLoss, StepsAreTheReferencesAndTheirBitsAreTheirOwn) {
     SCOPED_TRACE(fmt::format("{} x {}, {} chains", s.n, s.d, s.chains));
     const OddRows p = rows(s, 2);
     const auto engine = load(p);
-    const Ensemble begin = support::make_odd_chains(s.chains, s.d);
+    const Ensemble begin = support::make_odd_chains(s.chains, s.d * outputs());
     Ensemble here = begin, there = begin;
     engine->advance(here, 1);
     load(p, "reference")->advance(there, 1);
-    const double depth = static_cast<double>(accumulation_depth(s.n)) + 17;
+    const double depth = static_cast<double>(accumulation_depth(s.n)) + 1 + slope_roundings();
     for (std::size_t c = 0; c < s.chains; ++c) {
       const ChainSpec& spec = begin.specs[c];
       const double far = std::fabs(
           *std::ranges::max_element(begin.chain(c), {}, [](double v) { return std::fabs(v); }));
-      for (std::size_t j = 0; j < s.d; ++j) {
+      std::vector<double> moved(s.n);
+      for (std::size_t i = 0; i < s.n; ++i) {
+        moved[i] = gamma_of(static_cast<double>(s.d) + (outputs() == 1 ? 0 : 2)) *
+                   logits(p, i, begin.chain(c)).second;
+      }
+      for (std::size_t j = 0; j < s.d * outputs(); ++j) {
         double g = 0;
         for (std::size_t i = 0; i < s.n; ++i) {
-          const double x = std::fabs(static_cast<double>(p.x[i * s.d + j]));
-          g += x * (gamma_of(depth) * loss_.max_abs_residual() +
-                    gamma_of(static_cast<double>(s.d)) * logit(p, i, begin.chain(c)).second);
+          const double x = std::fabs(static_cast<double>(p.x[i * s.d + j % s.d]));
+          g += x * (gamma_of(depth) * loss_.max_abs_residual() + moved[i]);
         }
         const double size = g / gamma_of(depth);
         const double h = spec.step_size, beta = spec.inverse_temperature;
@@ -190,46 +216,224 @@ TEST_P(EachLoss, StepsAreTheReferencesAndTheirBitsAreTheirOwn) {
 // left out by the seed, and counted.
 TEST_P(EachLoss, HessiansAndPlainSumsAreWithinTheirBounds) {
   if (has_no_kernels()) return;
-  for (const TableShape& s :
-       {TableShape{33, 9, 1}, TableShape{300, 4, 1}, TableShape{33, 40, 1, 5}}) {
+  for (const TableShape& s : {TableShape{33, 9, 1}, TableShape{300, 4, 1}, TableShape{33, 40, 1, 5},
+                              TableShape{1100, 3, 1}, TableShape{2050, 9, 1, 3}}) {
+    SCOPED_TRACE(fmt::format("{} x {}", s.n, s.d));
     const OddRows p = rows(s, 3);
-    Ensemble e = support::make_odd_chains(1, s.d);
+    const std::size_t D = s.d * outputs();
+    Ensemble e = support::make_odd_chains(1, D);
     for (double& v : e.theta) v /= 100;  // one column is of thousands
     const auto engine = load(p);
-    std::vector<double> dense(s.d * s.d, NAN), gradient(s.d, NAN);
-    engine->hessian(e.theta, 0.3)->dense({dense.data(), s.d, s.d});
+    std::vector<double> dense(D * D, NAN), gradient(D, NAN), diagonal(D, 0.5), product(D, -2);
+    std::vector<double> v(D);
+    for (std::size_t j = 0; j < D; ++j) v[j] = std::cos(static_cast<double>(7 * j));
+    const auto hessian = engine->hessian(e.theta, 0.3);
+    hessian->dense({dense.data(), D, D});
+    hessian->add_diagonal(diagonal);
+    hessian->add_product(v, product);
     engine->plain_gradient(e.theta, gradient);
-    std::vector<long double> exact(s.d * s.d, 0), slope(s.d, 0);
-    std::vector<double> size(s.d * s.d, 0), slope_size(s.d, 0);
-    long double value = 0;
+    std::vector<long double> exact(D * D, 0), slope(D, 0);
+    std::vector<double> size(D * D, 0), slope_size(D, 0);
+    long double value = 0, largest = 0;
     for (std::size_t i = 0; i < s.n; ++i) {
-      const auto f = support::exact_loss(GetParam(), logit(p, i, e.theta).first, p.y[i]);
+      const auto z = logits(p, i, e.theta).first;
+      for (const long double at : z) largest = std::max(largest, std::fabs(at));
+      const auto f = support::exact_outputs(loss_, z, p.y[i]);
       value += f.value;
-      for (std::size_t j = 0; j < s.d; ++j) {
-        slope[j] += f.slope * p.x[i * s.d + j];
-        slope_size[j] += std::fabs(static_cast<double>(p.x[i * s.d + j]));
-        for (std::size_t k = 0; k < s.d; ++k) {
-          const long double xx = static_cast<long double>(p.x[i * s.d + j]) * p.x[i * s.d + k];
-          exact[j * s.d + k] += 0.3 * f.curvature * xx;
-          size[j * s.d + k] += static_cast<double>(std::fabs(xx));
+      for (std::size_t j = 0; j < D; ++j) {
+        const long double x = p.x[i * s.d + j % s.d];
+        slope[j] += f.slope[j / s.d] * x;
+        slope_size[j] += static_cast<double>(std::fabs(x));
+        for (std::size_t k = 0; k < D; ++k) {
+          const long double xx = x * p.x[i * s.d + k % s.d];
+          exact[j * D + k] += 0.3 * f.curvature[j / s.d * outputs() + k / s.d] * xx;
+          size[j * D + k] += static_cast<double>(std::fabs(xx));
         }
       }
     }
+    EXPECT_NEAR(engine->largest_logit(e.theta), static_cast<double>(largest),
+                1e-11 * static_cast<double>(largest));
     EXPECT_NEAR(engine->plain_value(e.theta), static_cast<double>(value),
                 1e-11 * static_cast<double>(value) + 1e-9);
-    for (std::size_t j = 0; j < s.d; ++j) {
+    for (std::size_t j = 0; j < D; ++j) {
       EXPECT_NEAR(gradient[j], static_cast<double>(slope[j]), 1e-11 * slope_size[j]) << j;
-      for (std::size_t k = 0; k < s.d; ++k) {
-        EXPECT_NEAR(dense[j * s.d + k], static_cast<double>(exact[j * s.d + k]),
-                    1e-11 * size[j * s.d + k])
+      long double along = -2;
+      double along_size = 1;
+      for (std::size_t k = 0; k < D; ++k) {
+        EXPECT_NEAR(dense[j * D + k], static_cast<double>(exact[j * D + k]),
+                    1e-11 * size[j * D + k])
             << j << ' ' << k;
+        along += exact[j * D + k] * v[k];
+        along_size += size[j * D + k];
       }
+      EXPECT_NEAR(diagonal[j], 0.5 + static_cast<double>(exact[j * D + j]),
+                  1e-11 * (1 + size[j * D + j]))
+          << j;
+      EXPECT_NEAR(product[j], static_cast<double>(along), 1e-11 * along_size) << j;
     }
   }
 }
 
+// Of a smooth loss: (grad(theta + s v) - grad(theta - s v))/2s, off by
+// s^2/6 sup|f'''| |x| |x.v|^2 <= c phi s^2/6 |x| |x.v|^2 and roundings.
+TEST_P(EachLoss, HessiansAreDifferencesOfGradients) {
+  if (has_no_kernels() || !std::isfinite(loss_.self_concordance())) return;
+  for (const TableShape& s :
+       {TableShape{40, 4, 1}, TableShape{1100, 3, 1}, TableShape{60, 12, 1, 4}}) {
+    OddRows p = rows(s, 6);
+    p.y = support::random_labels(loss_, s.n, 3, 6);
+    const std::size_t D = s.d * outputs();
+    std::vector<double> theta(D), v(D), product(D, 0), above(D), below(D);
+    for (std::size_t j = 0; j < D; ++j) {
+      theta[j] = p.d > 4 && j % s.d == s.d - 2 ? 1e-3 : std::sin(static_cast<double>(3 * j + 1));
+      v[j] = std::cos(static_cast<double>(5 * j)) / 8;
+      if (p.d > 4 && j % s.d == s.d - 2) v[j] *= 1e-3;  // a column of thousands
+    }
+    const auto engine = load(p);
+    engine->hessian(theta, 1)->add_product(v, product);
+    const double step = 1e-4;
+    std::vector<double> near = theta;
+    for (std::size_t j = 0; j < D; ++j) near[j] = theta[j] + step * v[j];
+    engine->plain_gradient(near, above);
+    for (std::size_t j = 0; j < D; ++j) near[j] = theta[j] - step * v[j];
+    engine->plain_gradient(near, below);
+    double largest = 0;
+    for (std::size_t j = 0; j < D; ++j) {
+      double size = 0;
+      for (std::size_t i = 0; i < s.n; ++i)
+        size += std::fabs(static_cast<double>(p.x[i * s.d + j % s.d]));
+      EXPECT_NEAR((above[j] - below[j]) / (2 * step), product[j], size * 1e-7) << j;
+      largest = std::max(largest, std::fabs(product[j]) / (size + 1e-30));
+    }
+    EXPECT_GT(largest, 1e-2) << "no power";
+  }
+}
+
+TEST_P(EachLoss, WeightedGradientsAreWithinTheirBounds) {
+  if (has_no_kernels()) return;
+  for (const TableShape& s :
+       {TableShape{47, 7, 2}, TableShape{2050, 5, 3}, TableShape{1100, 30, 2, 5}}) {
+    SCOPED_TRACE(fmt::format("{} x {}", s.n, s.d));
+    const OddRows p = rows(s, 5);
+    const std::size_t D = s.d * outputs();
+    const Ensemble e = support::make_odd_chains(s.chains, D);
+    std::vector<double> weights(s.n), out(e.theta.size(), NAN);
+    for (std::size_t i = 0; i < s.n; ++i) weights[i] = std::sin(static_cast<double>(i)) * 3;
+    const auto engine = load(p);
+    engine->weighted_loss_gradients({e.theta.data(), s.chains, D}, weights,
+                                    {out.data(), s.chains, D});
+    for (std::size_t c = 0; c < s.chains; ++c) {
+      std::vector<long double> exact(D, 0);
+      std::vector<double> bound(D, 1e-300);
+      for (std::size_t i = 0; i < s.n; ++i) {
+        const auto [z, size] = logits(p, i, e.chain(c));
+        const auto f = support::exact_outputs(loss_, z, p.y[i]);
+        for (std::size_t j = 0; j < D; ++j) {
+          const long double wx = static_cast<long double>(weights[i]) * p.x[i * s.d + j % s.d];
+          exact[j] += wx * f.slope[j / s.d];
+          bound[j] += static_cast<double>(std::fabs(wx)) *
+                      (1e-12 + gamma_of(static_cast<double>(s.d) + 3) * size);
+        }
+      }
+      for (std::size_t j = 0; j < D; ++j)
+        ASSERT_TRUE(std::fabs(out[c * D + j] - exact[j]) <= bound[j]) << c << ' ' << j;
+    }
+    weights.pop_back();
+    EXPECT_THROW(engine->weighted_loss_gradients({e.theta.data(), s.chains, D}, weights,
+                                                 {out.data(), s.chains, D}),
+                 BadInput);
+  }
+}
+
+// What is asked of rows alone does not know the loss: P has a row for each of their columns.
+TEST_P(EachLoss, QuestionsAboutRowsAreThoseOfAnyLoss) {
+  if (has_no_kernels()) return;
+  const OddRows p = rows({100, 5, 1}, 7);
+  const auto engine = load(p), other = load(p, "reference");
+  const auto plain =
+      support::make_test_backend("reference")->load(p.view(), p.y, loss_named("logistic"));
+  std::vector<double> P(5 * 2);
+  for (std::size_t j = 0; j < P.size(); ++j) P[j] = std::sin(static_cast<double>(j + 1));
+  std::vector<double> here(4, NAN), there(4, NAN);
+  engine->second_moments({P.data(), 5, 2}, 0.7, {here.data(), 2, 2});
+  plain->second_moments({P.data(), 5, 2}, 0.7, {there.data(), 2, 2});
+  for (std::size_t a = 0; a < 4; ++a) EXPECT_NEAR(here[a], there[a], 1e-4 * 100 * 0.49) << a;
+  std::vector<float> v(100 * 2, NAN), w(100 * 2, NAN);
+  engine->clipped_rows({P.data(), 5, 2}, 0.7, {v.data(), 100, 2});
+  plain->clipped_rows({P.data(), 5, 2}, 0.7, {w.data(), 100, 2});
+  for (std::size_t a = 0; a < v.size(); ++a) EXPECT_NEAR(v[a], w[a], 1e-5) << a;
+  EXPECT_THROW(engine->second_moments({P.data(), 2, 5}, 0.7, {here.data(), 2, 2}), BadInput);
+  EXPECT_EQ(engine->row_norms().sum_squares, plain->row_norms().sum_squares);
+  EXPECT_EQ(engine->row_norms().largest_squared, plain->row_norms().largest_squared);
+  if (outputs() == 1) {
+    EXPECT_NO_THROW(static_cast<void>(engine->capped_loss({P.data(), 5, 2}, 0.7)));
+    return;
+  }
+  for (Engine* const each : {engine.get(), other.get()}) {
+    try {
+      static_cast<void>(each->capped_loss({P.data(), 5, 2}, 0.7));
+      FAIL() << "caps " << GetParam();
+    } catch (const BadInput& error) {
+      const std::string what = error.what();
+      EXPECT_THAT(what, testing::StartsWith(std::string("loss: ").append(GetParam())));
+      EXPECT_EQ(what.find('\n'), std::string::npos);
+    }
+  }
+}
+
+// Without a gradient or a prior a step is its noise: output k of a chain of stream s has that of
+// stream K s + k.
+TEST_P(EachLoss, AnOutputsNoiseIsAStreamOfItsOwn) {
+  if (has_no_kernels()) return;
+  const OddRows p = rows({20, 6, 1}, 8);
+  const std::size_t K = outputs(), d = 6;
+  const auto engine = load(p);
+  for (const std::size_t chains : {1U, 3U, 40U}) {
+    std::vector<ChainSpec> specs(chains, {.key = StreamKey::from_seed(5)});
+    for (std::size_t c = 0; c < chains; ++c) {
+      specs[c].inverse_temperature = 0;
+      specs[c].prior_precision = 0;
+      specs[c].step_size = 0.5;
+      specs[c].iterations = 2;
+      specs[c].stream = static_cast<std::uint32_t>(11 + 5 * c);
+      if (c % 2 == 1) specs[c].key.kind = NoiseKind::chacha20;
+    }
+    if (chains == 3) specs[1].stream = static_cast<std::uint32_t>(0xffffffff / K - 1);
+    Ensemble e = start(std::move(specs), d * K);
+    engine->advance(e, 2);
+    for (std::size_t c = 0; c < chains; ++c) {
+      for (std::size_t k = 0; k < K; ++k) {
+        std::vector<double> first(d), second(d);
+        const auto stream = static_cast<std::uint32_t>(K * e.specs[c].stream + k);
+        fill_normals(e.specs[c].key, stream, 0, first);
+        fill_normals(e.specs[c].key, stream, 1, second);
+        for (std::size_t j = 0; j < d; ++j)
+          ASSERT_NEAR(e.chain(c)[k * d + j], first[j] + second[j],
+                      1e-14 * (10 + std::fabs(first[j])))
+              << c << ' ' << k << ' ' << j;
+      }
+    }
+  }
+  if (K == 1) return;
+  std::vector<ChainSpec> specs(2, {.key = StreamKey::from_seed(5)});
+  specs[1].stream = static_cast<std::uint32_t>(0xffffffff / K + 1);
+  Ensemble e = start(std::move(specs), d * K);
+  const Ensemble begin = e;
+  EXPECT_THAT([&] { engine->advance(e, 1); },
+              testing::ThrowsMessage<BadInput>(testing::StartsWith("stream: chain ")));
+  EXPECT_EQ(e.theta, begin.theta);
+  EXPECT_EQ(e.step, begin.step);
+}
+
 // f in 50 digits, in another form than the program's.
-Wide wide_value(std::string_view name, const Wide& z, const Wide& y) {
+Wide wide_value(std::string_view name, const std::vector<Wide>& predictors, float label) {
+  if (name.starts_with("softmax-")) {
+    Wide sum = 0;
+    for (const Wide& v : predictors)
+      sum += exp(Wide(v - predictors[static_cast<std::size_t>(label)]));
+    return log(sum);
+  }
+  const Wide z = predictors[0], y(label);
   const auto held = [](const Wide& v, const Wide& lo, const Wide& hi) {
     return v < lo ? lo : v > hi ? hi : v;
   };
@@ -253,27 +457,28 @@ Wide wide_value(std::string_view name, const Wide& z, const Wide& y) {
 
 TEST_P(EachLoss, ExactDifferenceHasFiftyDigits) {
   if (has_no_kernels()) return;
-  const std::size_t n = 60, d = 5;
+  const std::size_t n = 60, d = 5, D = d * outputs();
   const OddRows p = rows({n, d, 1}, 4);
-  const Ensemble e = support::make_odd_chains(1, d);
+  const Ensemble e = support::make_odd_chains(1, D);
   const auto engine = load(p);
   for (const double far : {1.0, 1e-17, 1e-30}) {
     std::vector<double> terms(e.theta);
-    for (std::size_t j = 0; j < d; ++j) terms.push_back(far * (0.3 + static_cast<double>(j)));
+    for (std::size_t j = 0; j < D; ++j) terms.push_back(far * (0.3 + static_cast<double>(j * j)));
     Wide exact = 0, size = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      Wide z = 0, z0 = 0;
-      for (std::size_t j = 0; j < d; ++j) {
-        const Wide x(p.x[i * d + j]);
-        z += x * (Wide(terms[j]) + Wide(terms[d + j]));
-        z0 += x * Wide(e.theta[j]);
+      std::vector<Wide> z(outputs()), z0(outputs());
+      for (std::size_t j = 0; j < D; ++j) {
+        const Wide x(p.x[i * d + j % d]);
+        z[j / d] += x * (Wide(terms[j]) + Wide(terms[D + j]));
+        z0[j / d] += x * Wide(e.theta[j]);
       }
-      const Wide y(p.y[i]);
-      exact += wide_value(GetParam(), z, y) - wide_value(GetParam(), z0, y);
-      size += abs(z) + abs(z0) + abs(y) + 1;
+      exact += wide_value(GetParam(), z, p.y[i]) - wide_value(GetParam(), z0, p.y[i]);
+      for (const Wide& v : z) size += abs(v) + 1;
+      for (const Wide& v : z0) size += abs(v);
+      size += abs(Wide(p.y[i]));
     }
     Wide got = 0;
-    for (const double part : engine->exact_difference({terms.data(), 2, d}, e.theta))
+    for (const double part : engine->exact_difference({terms.data(), 2, D}, e.theta))
       got += Wide(part);
     EXPECT_TRUE(abs(got - exact) <= Wide("1e-46") * size) << far;
     if (far == 1e-30) {
@@ -287,7 +492,10 @@ TEST_P(EachLoss, FirstFaultKnowsTheKindOfLabel) {
   if (has_no_kernels()) return;
   const LabelKind kind = loss_.label();
   OddRows p{4, 1, {0.5F, 0.5F, 0.5F, 0.5F}, {1, 1, 1, 1}};
-  const RowLimits limits{1, false, kind, kind == LabelKind::amount ? 7.25 : 1};
+  const RowLimits limits{1, false, kind,
+                         kind == LabelKind::amount    ? 7.25
+                         : kind == LabelKind::classes ? static_cast<double>(outputs())
+                                                      : 1};
   const auto fault = [&](float label) {
     p.y[2] = label;
     return load(p)->first_fault(limits);
@@ -307,6 +515,10 @@ TEST_P(EachLoss, FirstFaultKnowsTheKindOfLabel) {
     case LabelKind::count:
       good = {0, 0.3F, 1e-30F};
       bad.insert(bad.end(), {-1, -1e-30F, 1.0000001F});
+      break;
+    case LabelKind::classes:
+      good = {0, -0.0F, static_cast<float>(outputs() - 1)};
+      bad.insert(bad.end(), {-1, 0.5F, -1e-30F, static_cast<float>(outputs())});
   }
   for (const float label : good) EXPECT_FALSE(fault(label).has_value()) << label;
   for (const float label : bad) {

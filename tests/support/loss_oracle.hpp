@@ -75,4 +75,40 @@ inline ExactLoss exact_loss(std::string_view name, long double z, long double y)
   return {std::max(-t, 0.0L) + std::log1p(e), -y * losing, e / ((1 + e) * (1 + e))};
 }
 
+/// Of K predictors z: f, grad_z f [K], grad_z^2 f [K x K].
+struct ExactOutputs {
+  long double value;
+  std::vector<long double> slope, curvature;
+};
+
+/// Softmax by differences of predictors: p_k = 1/sum_j e^{z_j - z_k}.
+inline ExactOutputs exact_outputs(const Loss& loss, const std::vector<long double>& z, float y) {
+  const std::size_t K = z.size();
+  if (loss.outputs() == 1) {
+    const ExactLoss f = exact_loss(loss.name(), z[0], static_cast<long double>(y));
+    return {f.value, {f.slope}, {f.curvature}};
+  }
+  if (!loss.name().starts_with("softmax-")) throw std::invalid_argument(std::string(loss.name()));
+  const auto label = static_cast<std::size_t>(y);
+  std::vector<long double> p(K), rest(K, 0);  // rest_k = 1 - p_k
+  for (std::size_t k = 0; k < K; ++k) {
+    long double sum = 1;
+    for (std::size_t j = 0; j < K; ++j) sum += j == k ? 0 : std::exp(z[j] - z[k]);
+    p[k] = 1 / sum;
+  }
+  for (std::size_t k = 0; k < K; ++k) {
+    for (std::size_t j = 0; j < K; ++j) rest[k] += j == k ? 0 : p[j];
+  }
+  ExactOutputs f{0, p, std::vector<long double>(K * K)};
+  f.slope[label] = -rest[label];
+  for (std::size_t k = 0; k < K; ++k) {
+    for (std::size_t j = 0; j < K; ++j) f.curvature[k * K + j] = p[k] * (j == k ? rest[k] : -p[j]);
+  }
+  const auto most = static_cast<std::size_t>(std::max_element(z.begin(), z.end()) - z.begin());
+  long double others = 0;
+  for (std::size_t j = 0; j < K; ++j) others += j == most ? 0 : std::exp(z[j] - z[most]);
+  f.value = std::log1p(others) + (z[most] - z[label]);
+  return f;
+}
+
 }  // namespace gibbsite::support

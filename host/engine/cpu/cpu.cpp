@@ -2,12 +2,15 @@
 // the logits of every chain, their residuals, and X^T r added to the sum of the sub-block's
 // 1024-row block; the sums of blocks are added pairwise (pairwise.hpp). So the bits of a chain
 // depend on the machine's instruction set and on whether at most `few_chains` (one, where rows are
-// sparse) or more are unfinished, not on the number of threads nor on what they did, not on how a
-// run is cut.
+// sparse) or more are unfinished, a chain of K outputs counting as K, not on the number of threads
+// nor on what they did, not on how a run is cut.
 //
 //   few chains:  reads n*d floats, 4*n*d flops a chain: bound by memory (kernels.hpp)
 //   many chains: 4*n*d*C flops on panels of chains: bound by FMA and, per (row, chain), one exp.
 //                A group is as many panels as stay in cache with their sums; X is read once a group
+//
+// A chain of K outputs (softmax) is K chains to layouts and kernels; for a sub-block, the logits of
+// all of them are there before its residuals are made (`GradientSums::add_outputs`).
 //
 // Where few entries are not zero (one-hot categories), those are kept beside X, row after row, and
 // the others skipped: the same sums without their zeros.
@@ -72,6 +75,7 @@ class CpuEngine final : public HostRows {
   [[nodiscard]] bool certifiable() const override { return !single; }
 
   void advance(Ensemble& ensemble, std::uint64_t steps) override {
+    require_output_streams(ensemble, outputs());
     while (steps > 0) {
       // Until the next chain is done, all that are not move together.
       std::uint64_t now = steps;
@@ -82,23 +86,23 @@ class CpuEngine final : public HostRows {
         now = std::min(now, ensemble.specs[c].iterations - ensemble.step[c]);
       }
       if (active_.empty()) return;
-      prepare(active_.size());
+      prepare(active_.size() * outputs());
       chains_.set_moves(ensemble, active_);
-      for (const Group& group : layout().groups) {
-        chains_.put(group,
-                    [&](std::size_t a) { return std::as_const(ensemble).chain(active_[a]); });
-      }
+      const auto theta = [&](std::size_t a) {
+        return ensemble.chain(active_[a / outputs()]).subspan(a % outputs() * columns(), columns());
+      };
+      for (const Group& group : layout().groups) chains_.put(group, theta);
       move(ensemble, now);
-      for (const Group& group : layout().groups) {
-        chains_.take(group, [&](std::size_t a) { return ensemble.chain(active_[a]); });
-      }
+      for (const Group& group : layout().groups) chains_.take(group, theta);
       for (const std::size_t c : active_) ensemble.step[c] += now;
       steps -= now;
     }
   }
 
-  void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
-    if (theta.rows == 0) return;
+  void loss_gradients(MatrixView<const double> of_chains, MatrixView<double> of_sums) override {
+    if (of_chains.rows == 0) return;
+    const MatrixView theta{of_chains.data, of_chains.rows * outputs(), columns()};
+    const MatrixView out{of_sums.data, of_sums.rows * outputs(), columns()};
     prepare(theta.rows);
     const auto lay_out = [&](const Group& group) {
       chains_.put(group, [&](std::size_t a) { return theta.row(a); });
@@ -121,15 +125,16 @@ class CpuEngine final : public HostRows {
   }
 
   void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override {
-    require_metric(P, features(), clip);
+    require_metric(P, columns(), clip);
     cpu::second_moments(table_, crew_, P, clip, out);
   }
   void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) override {
-    require_metric(P, features(), clip);
+    require_metric(P, columns(), clip);
     cpu::clipped_rows(table_, crew_, P, clip, out);
   }
   std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P, double clip) override {
-    require_metric(P, features(), clip);
+    require_capped_loss(loss());
+    require_metric(P, columns(), clip);
     return cpu::capped_loss(table_, crew_, loss(), P, clip);
   }
 
@@ -148,7 +153,7 @@ class CpuEngine final : public HostRows {
   }
   [[nodiscard]] const Layout& layout() const { return chains_.layout(); }
 
-  // Lays out the work for C chains; everything a step needs is allocated here.
+  // Lays out the work for that many chains of a layout; everything a step needs is allocated here.
   void prepare(std::size_t chains) {
     if (chains == layout().chains) return;
     crew_.settle();
@@ -156,8 +161,9 @@ class CpuEngine final : public HostRows {
     results_.clear();
     read_.clear();
     chains_ = PackedChains<T>({.rows = rows(),
-                               .features = features(),
+                               .features = columns(),
                                .chains = chains,
+                               .outputs = outputs(),
                                .numbers = table_.numbers(),
                                .threads = crew_.members(),
                                .sparse = !table_.dense(),

@@ -10,7 +10,14 @@ GradientSums<T>::GradientSums(const Table& table, const LossChoice& loss, const 
       loss_(loss),
       sub_block_(layout.sub_block),
       gradient_(layout.size, layout.node_blocks),
-      scratch_(layout.sub_block * layout.width) {
+      scratch_(layout.sub_block *
+               (loss.outputs > 1 ? std::max(layout.lanes, layout.width) : layout.width)) {
+  if (loss.outputs > 1 && !layout.few) {
+    by_lane_ = Aligned<T>(layout.sub_block * layout.lanes);
+    // What lies behind the last rows is turned with them.
+    std::fill_n(scratch_.data(), layout.sub_block * layout.lanes, T{0});
+    std::fill_n(by_lane_.data(), layout.sub_block * layout.lanes, T{0});
+  }
   if (single) sums_ = Aligned<T>(layout.size);
   if (!layout.few && !single && table.dense()) {
     widened_ = Aligned<T>(layout.sub_block * table.features);
@@ -33,7 +40,8 @@ const double* GradientSums<T>::over(const Group& group, const T* theta, Range bl
     for (std::size_t first = block.first; first < block.last; first += sub_block_) {
       const Range rows{first, std::min(first + sub_block_, block.last)};
       group.panels.empty() ? add_few(group, theta, rows, sums)
-                           : add_panels(group, theta, rows, sums);
+      : loss_.outputs == 1 ? add_panels(group, theta, rows, sums)
+                           : add_outputs(group, theta, rows, sums);
     }
     if constexpr (single) {
       for (std::size_t i = 0; i < group.size; ++i) total[i] = static_cast<double>(sums[i]);
@@ -67,6 +75,16 @@ void GradientSums<T>::add_few(const Group& group, const T* theta, Range range, T
 }
 
 template <class T>
+const T* GradientSums<T>::widened(MatrixView<const float> x) {
+  if constexpr (single) {
+    return x.data;
+  } else {
+    widen({x.data, x.rows * x.cols}, widened_.data());
+    return widened_.data();
+  }
+}
+
+template <class T>
 void GradientSums<T>::add_panels(const Group& group, const T* theta, Range range, T* sums) {
   const RowsPart rows = table_.part(range.first, range.last);
   const float* const y = &table_.y[range.first];
@@ -82,13 +100,7 @@ void GradientSums<T>::add_panels(const Group& group, const T* theta, Range range
     return;
   }
   const std::size_t n = rows.x.rows, d = table_.features;
-  const T* x = nullptr;
-  if constexpr (single) {
-    x = rows.x.data;
-  } else {
-    widen({rows.x.data, n * d}, widened_.data());
-    x = widened_.data();
-  }
+  const T* const x = widened(rows.x);
   for (const Panel& panel : group.panels) {
     panel_gradient(PanelGradient<T>{.x = x,
                                     .y = y,
@@ -99,6 +111,47 @@ void GradientSums<T>::add_panels(const Group& group, const T* theta, Range range
                                     .theta = theta + panel.offset,
                                     .r = scratch_.data(),
                                     .g = sums + panel.offset});
+  }
+}
+
+template <class T>
+void GradientSums<T>::add_outputs(const Group& group, const T* theta, Range range, T* sums) {
+  const RowsPart rows = table_.part(range.first, range.last);
+  const float* const y = &table_.y[range.first];
+  const std::size_t n = rows.size(), d = table_.features;
+  const T* const x = table_.dense() ? widened(rows.x) : nullptr;
+  const auto dense = [&](const Panel& panel) {
+    return PanelGradient<T>{.x = x,
+                            .y = y,
+                            .rows = n,
+                            .features = d,
+                            .width = panel.width,
+                            .loss = loss_,
+                            .theta = theta + panel.offset,
+                            .r = scratch_.data() + panel.lane * sub_block_,
+                            .g = sums + panel.offset};
+  };
+  const auto sparse = [&](const Panel& panel) {
+    return SparsePanelGradient<T>{.x = rows.entries,
+                                  .y = y,
+                                  .width = panel.width,
+                                  .loss = loss_,
+                                  .theta = theta + panel.offset,
+                                  .g = sums + panel.offset,
+                                  .r = scratch_.data() + panel.lane * sub_block_};
+  };
+  for (const Panel& panel : group.panels) {
+    table_.dense() ? panel_logits(dense(panel)) : sparse_panel_logits(sparse(panel));
+    turn_panel(scratch_.data() + panel.lane * sub_block_, n, panel.width,
+               by_lane_.data() + panel.lane * sub_block_, sub_block_);
+  }
+  for (std::size_t lane = 0; lane < group.chains.size(); lane += loss_.outputs) {
+    output_residuals(loss_, by_lane_.data() + lane * sub_block_, sub_block_, y, n);
+  }
+  for (const Panel& panel : group.panels) {
+    turn_back(by_lane_.data() + panel.lane * sub_block_, sub_block_, n, panel.width,
+              scratch_.data() + panel.lane * sub_block_);
+    table_.dense() ? panel_sums(dense(panel)) : sparse_panel_sums(sparse(panel));
   }
 }
 

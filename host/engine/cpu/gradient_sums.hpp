@@ -20,6 +20,8 @@ class GradientSums {
   static constexpr bool single = sizeof(T) == sizeof(float);
   void add_few(const Group& group, const T* theta, Range range, T* sums);
   void add_panels(const Group& group, const T* theta, Range range, T* sums);
+  void add_outputs(const Group& group, const T* theta, Range range, T* sums);
+  [[nodiscard]] const T* widened(MatrixView<const float> x);
 
   Table table_;
   LossChoice loss_;
@@ -27,6 +29,7 @@ class GradientSums {
   PairwiseSum gradient_;          // [size]
   Aligned<T> sums_;               // [size] of a block; double sums are added in place
   Aligned<T> widened_, scratch_;  // a sub-block of x as T; its residuals
+  Aligned<T> by_lane_;            // of several outputs: those, lane after lane
 };
 
 }  // namespace gibbsite::cpu

@@ -28,9 +28,14 @@ std::size_t lanes();
 /// A loss as the kernels take it.
 struct LossChoice {
   unsigned index;  ///< place in the list of losses (kernels/losses.hpp); no_loss: not compiled in
-  const Loss* other;  ///< then this one, which is slow
+  const Loss* other;        ///< then this one, which is slow
+  std::size_t outputs = 1;  ///< K; of more than one it is softmax
 };
+/// Throws std::logic_error on a loss of several outputs that is not softmax.
 LossChoice choose_loss(const Loss& loss);
+
+// A chain of K outputs is K chains to the kernels, beside each other: theta [C x K x d] is
+// [CK x d]. Logits of all of them, then the residuals of each row, then X^T r.
 
 /// Most chains that go along features.
 inline constexpr std::size_t few_chains = 4;
@@ -44,7 +49,8 @@ void pack(std::span<const double> v, T* packed);
 template <class T>
 void unpack(const double* packed, std::span<double> v);
 
-/// value[c] = sum_i f(x_i . theta_c, y_i) for C <= few_chains chains, in double. Reads x once.
+/// value[c] = sum_i f(x_i . theta_c, y_i) for C <= few_chains chains, in double, of one output.
+/// Reads x once. Where `value` is null, the logits alone.
 struct RowValues {
   MatrixView<const float> x;
   const float* y;  ///< [rows]
@@ -57,7 +63,7 @@ struct RowValues {
 void row_values(const RowValues& rows);
 
 /// g_c += sum_i f'(x_i . theta_c, y_i) x_i for C <= few_chains chains. Reads x from memory once,
-/// then from cache: give it as many rows as fit there.
+/// then from cache: give it as many rows as fit there. C is a whole number of chains' outputs.
 template <class T>
 struct RowGradient {
   MatrixView<const float> x;
@@ -95,6 +101,7 @@ struct SparsePanelGradient {
   LossChoice loss;
   const T* theta;  ///< [d x width]
   T* g;            ///< [d x width]
+  T* r = nullptr;  ///< [rows x width] of the parts: logits, then residuals
 };
 void sparse_panel_gradient(const SparsePanelGradient<double>& panel);
 void sparse_panel_gradient(const SparsePanelGradient<float>& panel);
@@ -141,10 +148,42 @@ struct PanelGradient {
 void panel_gradient(const PanelGradient<double>& panel);
 void panel_gradient(const PanelGradient<float>& panel);
 
-/// f[i] = f(z[i], y[i]) as the kernels compute it.
+// In parts, for losses of several outputs: logits of every panel of a chain to r; r turned,
+// residuals of outputs, r turned back; g += X^T r of every panel.
+void panel_logits(const PanelGradient<double>& panel);
+void panel_logits(const PanelGradient<float>& panel);
+void panel_sums(const PanelGradient<double>& panel);
+void panel_sums(const PanelGradient<float>& panel);
+void sparse_panel_logits(const SparsePanelGradient<double>& panel);
+void sparse_panel_logits(const SparsePanelGradient<float>& panel);
+void sparse_panel_sums(const SparsePanelGradient<double>& panel);
+void sparse_panel_sums(const SparsePanelGradient<float>& panel);
+/// by_lane[lane * stride + row] = panel[row * width + lane]: whole vectors of rows, so up to
+/// lanes<T>() - 1 rows more than `rows`, for which both have room.
+void turn_panel(const double* panel, std::size_t rows, std::size_t width, double* by_lane,
+                std::size_t stride);
+void turn_panel(const float* panel, std::size_t rows, std::size_t width, float* by_lane,
+                std::size_t stride);
+/// The other way.
+void turn_back(const double* by_lane, std::size_t stride, std::size_t rows, std::size_t width,
+               double* panel);
+void turn_back(const float* by_lane, std::size_t stride, std::size_t rows, std::size_t width,
+               float* panel);
+/// z [K x rows], its outputs `stride` apart, becomes grad_z f of each row; a row's bits do not
+/// depend on its place.
+void output_residuals(const LossChoice& loss, double* z, std::size_t stride, const float* y,
+                      std::size_t rows);
+void output_residuals(const LossChoice& loss, float* z, std::size_t stride, const float* y,
+                      std::size_t rows);
+/// f[i] of the logits z [K x rows], its outputs `stride` apart.
+void output_values(const LossChoice& loss, const double* z, std::size_t stride, const float* y,
+                   std::size_t rows, double* f);
+
+/// f[i] = f(z[i], y[i]) as the kernels compute it. Of K outputs z is [K x n].
 void values(const LossChoice& loss, std::span<const double> z, std::span<const float> y,
             std::span<double> f);
-/// r[i] = f'(z[i], y[i]) as the kernels compute it; what the table of ulps in the tests is of.
+/// r[i] = f'(z[i], y[i]) as the kernels compute it; what the table of ulps in the tests is of. Of K
+/// outputs z and r are [K x n].
 void residuals(const LossChoice& loss, std::span<const double> z, std::span<const float> y,
                std::span<double> r);
 void residuals(const LossChoice& loss, std::span<const float> z, std::span<const float> y,

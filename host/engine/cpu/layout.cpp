@@ -11,20 +11,36 @@ namespace {
 constexpr std::size_t row_bytes = 12 << 10;        // a sub-block of few chains: half of it in L1
 constexpr std::size_t panel_rows = 48;             // whole tiles; residuals [48 x width] stay in L1
 constexpr std::size_t group_bytes = 384 << 10;     // theta and sums of a group of panels: in L2
+constexpr std::size_t sparse_rows = 128;           // of several outputs, as panel_rows
+constexpr std::size_t lane_bytes = 2 << 10;        // of a row's residuals of several outputs
 constexpr std::size_t most_node_bytes = 64 << 20;  // sums of all nodes that threads take
 constexpr std::size_t most_batch = 16;             // groups whose nodes are taken together
 
-// Chains in groups of at most `per_group` panels.
+// Lanes of a group of at most `most`: whole chains of the engine's, one at least, as many as leave
+// the smallest share of the lanes of their vectors unused.
+std::size_t whole_chains(const Work& work, std::size_t most, std::size_t vector) {
+  const std::size_t outputs = work.outputs, chains = std::max<std::size_t>(most / outputs, 1);
+  const auto filled = [&](std::size_t n) { return (n + vector - 1) / vector * vector; };
+  std::size_t best = chains * outputs;
+  for (std::size_t c = chains; 2 * c > chains; --c) {
+    const std::size_t n = c * outputs;
+    if (filled(n) * best < filled(best) * n) best = n;
+  }
+  return best;
+}
+
+// Chains in groups of so many.
 template <class Width>
 std::vector<Group> groups_of(const Work& work, std::size_t per_group, const Width& width) {
   std::vector<Group> groups;
   for (std::size_t first = 0, offset = 0; first < work.chains;) {
     Group group{{first, first}, {}, offset, 0};
-    while (group.panels.size() < per_group && first < work.chains) {
-      const std::size_t w = width(work.chains - first);
-      const std::size_t last = std::min(first + w, work.chains);
-      group.panels.push_back({{first, last}, w, group.size, PanelChains(w)});
+    const std::size_t end = std::min(first + per_group, work.chains);
+    for (std::size_t lane = 0; first < end;) {
+      const std::size_t w = width(end - first), last = std::min(first + w, end);
+      group.panels.push_back({{first, last}, w, group.size, lane, PanelChains(w)});
       group.size += w * work.features;
+      lane += w;
       first = last;
     }
     group.chains.last = first;
@@ -59,10 +75,16 @@ Layout lay_out(const Work& work) {
     const std::size_t fit =
         work.in_memory ? std::max<std::size_t>(group_bytes / (2 * sizeof(double) * d * width), 1)
                        : panels;
-    out.groups = groups_of(
-        work, out.by_groups ? std::min(fit, (panels + threads - 1) / threads) : fit, panel_of);
+    std::size_t lanes =
+        width * (out.by_groups ? std::min(fit, (panels + threads - 1) / threads) : fit);
+    if (work.outputs > 1) {
+      // Residuals of a sub-block of all of a group's lanes lie beside each other, twice.
+      if (work.in_memory) lanes = std::min(lanes, lane_bytes / sizeof(T));
+      lanes = whole_chains(work, lanes, panel_of(1));
+    }
+    out.groups = groups_of(work, lanes, panel_of);
   }
-  out.sub_block = work.sparse ? row_block
+  out.sub_block = work.sparse ? (work.outputs > 1 ? sparse_rows : row_block)
                   : out.few
                       ? std::clamp<std::size_t>(row_bytes / (d * sizeof(float)) / 8 * 8, 8, 256)
                       : panel_rows;
@@ -70,7 +92,10 @@ Layout lay_out(const Work& work) {
   out.width = few_chains;
   for (const Group& group : out.groups) {
     out.size = std::max(out.size, group.size);
-    for (const Panel& panel : group.panels) out.width = std::max(out.width, panel.width);
+    for (const Panel& panel : group.panels) {
+      out.width = std::max(out.width, panel.width);
+      out.lanes = std::max(out.lanes, panel.lane + panel.width);
+    }
   }
   out.all = out.groups.back().offset + out.groups.back().size;
   out.members = std::min(threads, out.by_groups ? out.groups.size() : blocks);

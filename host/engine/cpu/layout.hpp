@@ -1,6 +1,9 @@
 #pragma once
 // How the work of a step is cut: chains into panels and groups, rows into sub-blocks and nodes of
 // the tree. The bits of a chain depend on it through `few` and `sub_block` alone.
+//
+// A chain of K outputs is K chains here, theta [C x K x d] being [CK x d]: chain a is output a mod
+// K of chain a / K of the engine's. All K are in one group, beside each other.
 #include <algorithm>
 #include <cstddef>
 #include <span>
@@ -32,6 +35,7 @@ struct Panel {
   Range chains;
   std::size_t width = 0;
   std::size_t offset = 0;  ///< of this panel in its group's [size] numbers
+  std::size_t lane = 0;    ///< its first one among its group's
   PanelChains moves{};
 };
 
@@ -80,7 +84,9 @@ struct Group {
 
 /// What a layout is made for.
 struct Work {
-  std::size_t rows = 0, features = 0, chains = 0;
+  std::size_t rows = 0, features = 0;
+  std::size_t chains = 0;   ///< the engine's, times outputs
+  std::size_t outputs = 1;  ///< K
   std::size_t numbers = 0;  ///< of X, as dense ones
   std::size_t threads = 1;  ///< of the crew
   bool sparse = false;
@@ -97,6 +103,7 @@ struct Layout {
   std::size_t sub_block = 0;               ///< rows
   std::size_t size = 0;                    ///< of the largest group
   std::size_t width = 0;                   ///< of the widest panel
+  std::size_t lanes = 0;                   ///< of the panels of the group that has most
   std::size_t all = 0;                     ///< numbers of all groups
   std::size_t nodes = 1, node_blocks = 1;  ///< of a group; blocks of a node
   std::size_t batch = 1;                   ///< groups whose nodes are taken together

@@ -1,9 +1,12 @@
 // Losses and their slopes, number by number.
 #include <algorithm>
+#include <cmath>
+#include <stdexcept>
 #include <type_traits>
 
 #include "engine/cpu/kernels.hpp"
 #include "engine/cpu/targets.hpp"
+#include "gibbsite/model/losses/softmax.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/cpu/losses.cpp"
@@ -61,6 +64,146 @@ void ResidualsDouble(const LossChoice& loss, const double* z, const float* y, si
 void ResidualsFloat(const LossChoice& loss, const float* z, const float* y, size_t count,
                     float* r) {
   ResidualsOf(loss, z, y, count, r);
+}
+
+// ---- several outputs: lanes along rows ----
+
+// Sums of terms in the order they come: runs of eight, those pairwise, so that 1000 terms pass 14
+// additions.
+template <class D>
+class TreeSum {
+ public:
+  HWY_INLINE explicit TreeSum(D d) : run_(hn::Zero(d)) {}
+  HWY_INLINE void Add(D d, hn::Vec<D> v) {
+    run_ = hn::Add(run_, v);
+    if (++terms_ % 8 != 0) return;
+    for (size_t runs = terms_ / 8; runs % 2 == 0; runs /= 2) run_ = hn::Add(nodes_[--depth_], run_);
+    nodes_[depth_++] = run_;
+    run_ = hn::Zero(d);
+  }
+  HWY_INLINE hn::Vec<D> Total() const {
+    auto sum = run_;
+    for (size_t k = depth_; k > 0; --k) sum = hn::Add(nodes_[k - 1], sum);
+    return sum;
+  }
+
+ private:
+  hn::Vec<D> run_, nodes_[16];
+  size_t terms_ = 0, depth_ = 0;
+};
+
+// e^t, t <= 0: 0 where it is less than the smallest normal number. Not a number stays none.
+template <class D>
+HWY_INLINE hn::Vec<D> ExpBelow(D d, hn::Vec<D> t) {
+  return hn::IfThenZeroElse(hn::Lt(t, hn::Set(d, -ExpConstants<Lane<D>>::far)), Exp(d, t));
+}
+
+// A vector of rows. z(k) loads output k's logits, put(k, v) takes its residuals.
+// p - e_y, p = e / sum e: of the label's output minus the others' sum, so nothing cancels.
+template <class D, class Load, class Store>
+HWY_INLINE void SoftmaxResiduals(D d, size_t outputs, hn::Vec<D> label, const Load& z,
+                                 const Store& put) {
+  using T = Lane<D>;
+  auto most = z(0);
+  for (size_t k = 1; k < outputs; ++k) most = hn::Max(most, z(k));
+  TreeSum<D> sum(d);
+  auto own = hn::Zero(d);
+  for (size_t k = 0; k < outputs; ++k) {
+    const auto e = ExpBelow(d, hn::Sub(z(k), most));
+    const auto is_label = hn::Eq(label, hn::Set(d, static_cast<T>(k)));
+    own = hn::IfThenElse(is_label, e, own);
+    sum.Add(d, hn::IfThenZeroElse(is_label, e));
+    put(k, e);
+  }
+  const auto others = sum.Total();
+  // Rounded once: then no product with it of what is at most the sum rounds to more than 1.
+  const auto scale = hn::Div(hn::Set(d, T{1}), hn::Add(others, own));
+  const auto of_label = hn::Neg(others);
+  for (size_t k = 0; k < outputs; ++k) {
+    const auto is_label = hn::Eq(label, hn::Set(d, static_cast<T>(k)));
+    put(k, hn::Mul(hn::IfThenElse(is_label, of_label, z(k)), scale));
+  }
+}
+
+// f = log(1 + the sum of e^(z - max z) but for one largest) + (max z - z_y), neither negative.
+// Gives what log1p is to be taken of, and the second part.
+template <class D, class Load>
+HWY_INLINE void SoftmaxValue(D d, size_t outputs, hn::Vec<D> label, const Load& z, hn::Vec<D>& rest,
+                             hn::Vec<D>& gap) {
+  auto most = z(0);
+  for (size_t k = 1; k < outputs; ++k) most = hn::Max(most, z(k));
+  TreeSum<D> sum(d);
+  auto own = hn::Zero(d), found = hn::Zero(d);
+  for (size_t k = 0; k < outputs; ++k) {
+    const auto logit = z(k);
+    own = hn::IfThenElse(hn::Eq(label, hn::Set(d, static_cast<double>(k))), logit, own);
+    const auto is_first = hn::And(hn::Eq(logit, most), hn::Eq(found, hn::Zero(d)));
+    found = hn::IfThenElse(is_first, hn::Set(d, 1.0), found);
+    sum.Add(d, hn::IfThenZeroElse(is_first, ExpBelow(d, hn::Sub(logit, most))));
+  }
+  rest = sum.Total();
+  gap = hn::Sub(most, own);
+}
+
+// f(vector of labels, load(k), store(k, v), rows of the vector, first row) for whole vectors of
+// rows, the last of which may be filled up with zeros.
+template <class T, class Logit, class F>
+HWY_INLINE void ForEachRows(Logit* z, size_t stride, const float* y, size_t rows, const F& f) {
+  const Wide<T> d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= rows; i += lanes) {
+    f(
+        LoadAs(d, y + i), [&](size_t k) HWY_ATTR { return hn::LoadU(d, z + k * stride + i); },
+        [&](size_t k, auto v) HWY_ATTR { hn::StoreU(v, d, z + k * stride + i); }, lanes, i);
+  }
+  if (i == rows) return;
+  HWY_ALIGN float label[most_lanes<T>] = {};
+  HWY_ALIGN T rest[most_lanes<T>] = {};
+  std::copy_n(y + i, rows - i, label);
+  f(
+      LoadAs(d, label),
+      [&](size_t k) HWY_ATTR {
+        std::copy_n(z + k * stride + i, rows - i, rest);
+        return hn::Load(d, rest);
+      },
+      [&](size_t k, auto v) HWY_ATTR {
+        hn::Store(v, d, rest);
+        std::copy_n(rest, rows - i, z + k * stride + i);
+      },
+      rows - i, i);
+}
+
+template <class T>
+void OutputResidualsOf(size_t outputs, T* z, size_t stride, const float* y, size_t rows) {
+  const Wide<T> d;
+  ForEachRows<T>(z, stride, y, rows,
+                 [&](hn::Vec<Wide<T>> label, const auto& load, const auto& store, size_t, size_t)
+                     HWY_ATTR { SoftmaxResiduals(d, outputs, label, load, store); });
+}
+template void OutputResidualsOf(size_t, double*, size_t, const float*, size_t);
+template void OutputResidualsOf(size_t, float*, size_t, const float*, size_t);
+void OutputResidualsDouble(size_t outputs, double* z, size_t stride, const float* y, size_t rows) {
+  OutputResidualsOf(outputs, z, stride, y, rows);
+}
+void OutputResidualsFloat(size_t outputs, float* z, size_t stride, const float* y, size_t rows) {
+  OutputResidualsOf(outputs, z, stride, y, rows);
+}
+
+void OutputValues(size_t outputs, const double* z, size_t stride, const float* y, size_t rows,
+                  double* f) {
+  const Wide<double> d;
+  ForEachRows<double>(z, stride, y, rows,
+                      [&](hn::Vec<Wide<double>> label, const auto& load, const auto&, size_t count,
+                          size_t first) HWY_ATTR {
+                        auto rest = hn::Zero(d), gap = hn::Zero(d);
+                        SoftmaxValue(d, outputs, label, load, rest, gap);
+                        HWY_ALIGN double terms[most_lanes<double>], gaps[most_lanes<double>];
+                        hn::Store(rest, d, terms);
+                        hn::Store(gap, d, gaps);
+                        for (size_t i = 0; i < count; ++i)
+                          f[first + i] = std::log1p(terms[i]) + gaps[i];
+                      });
 }
 
 // r <- clamp(r, -cap, cap) of `count` residuals; the sum of curvature(i) where |r| < cap.
@@ -134,21 +277,59 @@ HWY_EXPORT(ResidualsDouble);
 HWY_EXPORT(ResidualsFloat);
 HWY_EXPORT(Values);
 HWY_EXPORT(HeldResiduals);
+HWY_EXPORT(OutputResidualsDouble);
+HWY_EXPORT(OutputResidualsFloat);
+HWY_EXPORT(OutputValues);
 
 LossChoice choose_loss(const Loss& loss) {
-  return {kernels::index_of_loss(loss.name(), Losses{}), &loss};
+  if (loss.outputs() > 1 && dynamic_cast<const losses::Softmax*>(&loss) == nullptr) {
+    throw std::logic_error("the cpu backend has no kernel of that loss");
+  }
+  return {kernels::index_of_loss(loss.name(), Losses{}), &loss, loss.outputs()};
 }
+
+void output_residuals(const LossChoice& loss, double* z, std::size_t stride, const float* y,
+                      std::size_t rows) {
+  HWY_DYNAMIC_DISPATCH(OutputResidualsDouble)(loss.outputs, z, stride, y, rows);
+}
+void output_residuals(const LossChoice& loss, float* z, std::size_t stride, const float* y,
+                      std::size_t rows) {
+  HWY_DYNAMIC_DISPATCH(OutputResidualsFloat)(loss.outputs, z, stride, y, rows);
+}
+void output_values(const LossChoice& loss, const double* z, std::size_t stride, const float* y,
+                   std::size_t rows, double* f) {
+  HWY_DYNAMIC_DISPATCH(OutputValues)(loss.outputs, z, stride, y, rows, f);
+}
+
+namespace {
+
+// `residuals` of several outputs.
+template <class T>
+bool found_for_outputs(const LossChoice& loss, std::span<const T> z, std::span<const float> y,
+                       std::span<T> r) {
+  if (loss.outputs == 1) return false;
+  if (r.data() != z.data()) std::ranges::copy(z, r.begin());
+  output_residuals(loss, r.data(), y.size(), y.data(), y.size());
+  return true;
+}
+
+}  // namespace
 
 void values(const LossChoice& loss, std::span<const double> z, std::span<const float> y,
             std::span<double> f) {
+  if (loss.outputs > 1) {
+    return output_values(loss, z.data(), y.size(), y.data(), y.size(), f.data());
+  }
   HWY_DYNAMIC_DISPATCH(Values)(loss, z.data(), y.data(), z.size(), f.data());
 }
 void residuals(const LossChoice& loss, std::span<const double> z, std::span<const float> y,
                std::span<double> r) {
+  if (found_for_outputs(loss, z, y, r)) return;
   HWY_DYNAMIC_DISPATCH(ResidualsDouble)(loss, z.data(), y.data(), z.size(), r.data());
 }
 void residuals(const LossChoice& loss, std::span<const float> z, std::span<const float> y,
                std::span<float> r) {
+  if (found_for_outputs(loss, z, y, r)) return;
   HWY_DYNAMIC_DISPATCH(ResidualsFloat)(loss, z.data(), y.data(), z.size(), r.data());
 }
 

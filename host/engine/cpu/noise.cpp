@@ -357,14 +357,15 @@ void PanelChains::clear() {
   any_[0] = any_[1] = false;
 }
 
-void PanelChains::set(std::size_t c, const ChainSpec& spec, std::uint64_t step) {
+void PanelChains::set(std::size_t c, const ChainSpec& spec, std::uint64_t step,
+                      std::uint32_t stream) {
   std::uint64_t* const bits = bits_.data() + c;
   std::uint32_t words[8];
   static_assert(sizeof(words) == sizeof(spec.key.bytes));
   std::memcpy(words, spec.key.bytes.data(), sizeof(words));
   for (std::size_t i = 0; i < 8; ++i) bits[i * width_] = words[i];
   const bool philox = spec.key.kind == NoiseKind::philox;
-  bits[8 * width_] = spec.stream;
+  bits[8 * width_] = stream;
   bits[9 * width_] = step;
   bits[10 * width_] = philox ? ~std::uint64_t{0} : 0;
   any_[philox] = true;

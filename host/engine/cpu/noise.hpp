@@ -35,7 +35,11 @@ class PanelChains {
   /// Forgets every chain.
   void clear();
   /// Lane c moves as `spec` says; its next step is number `step`.
-  void set(std::size_t c, const ChainSpec& spec, std::uint64_t step);
+  void set(std::size_t c, const ChainSpec& spec, std::uint64_t step) {
+    set(c, spec, step, spec.stream);
+  }
+  /// With the noise of another stream.
+  void set(std::size_t c, const ChainSpec& spec, std::uint64_t step, std::uint32_t stream);
 
   [[nodiscard]] std::size_t width() const { return width_; }
   /// Word i < 8 of the keys [width], 32 bits in 64.

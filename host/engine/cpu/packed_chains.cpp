@@ -11,11 +11,12 @@ template <class T>
 PackedChains<T>::PackedChains(const Work& work)
     : layout_(lay_out<T>(work)),
       features_(work.features),
+      outputs_(work.outputs),
       sparse_(work.sparse),
       theta_(layout_.all),
       center_(layout_.few ? 0 : layout_.all),
-      gradient_row_(features_),
-      noise_(features_),
+      gradient_row_(outputs_ * features_),
+      noise_(outputs_ * features_),
       words_(features_ + features_ % 2) {
   if (layout_.few || single) packed_ = Aligned<T>(layout_.all);
 }
@@ -70,11 +71,13 @@ void PackedChains<T>::set_moves(const Ensemble& ensemble, std::span<const std::s
       double* const center = center_.data() + group.offset + panel.offset;
       if (centered_) std::fill_n(center, panel.width * features_, 0.0);
       for (std::size_t lane = 0; lane < panel.chains.size(); ++lane) {
-        const std::size_t c = active_[panel.chains.first + lane];
-        panel.moves.set(lane, ensemble.specs[c], ensemble.step[c]);
+        const std::size_t a = panel.chains.first + lane, output = a % outputs_;
+        const std::size_t c = active_[a / outputs_];
+        const std::uint32_t stream = output_stream(ensemble.specs[c].stream, outputs_, output);
+        panel.moves.set(lane, ensemble.specs[c], ensemble.step[c], stream);
         if (!centered(c)) continue;
         for (std::size_t j = 0; j < features_; ++j) {
-          center[j * panel.width + lane] = ensemble.specs[c].center[j];
+          center[j * panel.width + lane] = ensemble.specs[c].center[output * features_ + j];
         }
       }
     }
@@ -98,14 +101,18 @@ void PackedChains<T>::update(const Ensemble& ensemble, const Group& group, const
                     .rounded = rounded});
   }
   if (!group.panels.empty()) return;
-  for (std::size_t a = 0; a < group.chains.size(); ++a) {
-    const std::size_t c = active_[a];
+  for (std::size_t a = 0; a < group.chains.size(); a += outputs_) {
+    const std::size_t c = active_[a / outputs_];
     const ChainSpec& spec = ensemble.specs[c];
-    unpack_sums(sums + a * layout_.packed_size, gradient_row_);
-    fill_words(spec.key, spec.stream, ensemble.step[c] + k, words_);
-    normals(words_, noise_);
-    langevin_update(spec, gradient_row_, noise_, {theta_.data() + a * d, d});
-    round(a);
+    for (std::size_t output = 0; output < outputs_; ++output) {
+      unpack_sums(sums + (a + output) * layout_.packed_size,
+                  std::span(gradient_row_).subspan(output * d, d));
+      fill_words(spec.key, output_stream(spec.stream, outputs_, output), ensemble.step[c] + k,
+                 words_);
+      normals(words_, std::span(noise_).subspan(output * d, d));
+    }
+    langevin_update(spec, gradient_row_, noise_, {theta_.data() + a * d, outputs_ * d});
+    for (std::size_t output = 0; output < outputs_; ++output) round(a + output);
   }
 }
 

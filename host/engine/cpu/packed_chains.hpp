@@ -9,7 +9,7 @@
 
 namespace gibbsite::cpu {
 
-/// For gradients in T: float or double.
+/// For gradients in T: float or double. Chains are a layout's, but for the ensemble's.
 template <class T>
 class PackedChains {
  public:
@@ -41,8 +41,8 @@ class PackedChains {
   /// theta [group.size] of a group as the kernels read it.
   [[nodiscard]] const T* theta(const Group& group) const;
 
-  /// Chain a is from now on the ensemble's chain active[a], which is to live as long, and moves as
-  /// that.
+  /// Chain a is from now on output a mod K of the ensemble's chain active[a / K], which is to live
+  /// as long, and moves as that.
   void set_moves(const Ensemble& ensemble, std::span<const std::size_t> active);
   /// theta <- theta - h (beta g + m (theta - theta0)) + sqrt(2h) xi: step k since `set_moves` of
   /// part p of `parts` of a group, whose sums of gradients these are. Parts are coordinates of
@@ -62,14 +62,14 @@ class PackedChains {
   void unpack_sums(const double* sums, std::span<double> gradient) const;
 
   Layout layout_;
-  std::size_t features_ = 0;
+  std::size_t features_ = 0, outputs_ = 1;
   bool sparse_ = false;
   // Group after group: [C x d] of few chains, panels [d x width] of many.
   Aligned<double> theta_, center_;
   Aligned<T> packed_;  // theta_ as the kernels read it, where that is another thing
   std::span<const std::size_t> active_;       // places in the ensemble
   bool centered_ = false;                     // some of them not at 0
-  std::vector<double> gradient_row_, noise_;  // few chains: [d]
+  std::vector<double> gradient_row_, noise_;  // few chains: [K x d]
   std::vector<std::uint64_t> words_;          // and an even number of them
 };
 

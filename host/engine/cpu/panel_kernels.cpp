@@ -71,6 +71,14 @@ HWY_INLINE void ForEachTile(size_t rows, F f) {
   for (; row < rows; ++row) f.template operator()<1>(row);
 }
 
+template <size_t V, class T>
+HWY_INLINE void AddSums(const PanelGradient<T>& p) {
+  const size_t width = V * hn::Lanes(Wide<T>());
+  ForEachTile<RowsOfTile(V)>(p.features, [&]<size_t rows>(size_t row) HWY_ATTR {
+    Tile<rows, V, true>(p.x + row, 1, p.features, p.rows, p.r, p.g + row * width);
+  });
+}
+
 template <size_t V, class T, class Loss>
 void PanelOf(const PanelGradient<T>& p, const Loss& loss) {
   const Wide<T> d;
@@ -87,28 +95,110 @@ void PanelOf(const PanelGradient<T>& p, const Loss& loss) {
       }
     }
   });
-  ForEachTile<R>(p.features, [&]<size_t rows>(size_t row) HWY_ATTR {
-    Tile<rows, V, true>(p.x + row, 1, p.features, p.rows, p.r, p.g + row * width);
-  });
+  AddSums<V>(p);
+}
+
+// f.operator()<vectors of a panel's width>().
+template <class T, class F>
+HWY_INLINE void WithVectors(const PanelGradient<T>& p, const F& f) {
+  switch (p.width / hn::Lanes(Wide<T>())) {
+    case 1:
+      return f.template operator()<1>();
+    case 2:
+      return f.template operator()<2>();
+    case 3:
+      return f.template operator()<std::min<size_t>(3, tile_vectors)>();
+    default:
+      return f.template operator()<tile_vectors>();
+  }
 }
 
 template <class T>
 void PanelGradientOf(const PanelGradient<T>& p) {
   WithKernel(p.loss, [&](const auto& loss) HWY_ATTR {
-    switch (p.width / hn::Lanes(Wide<T>())) {
-      case 1:
-        return PanelOf<1>(p, loss);
-      case 2:
-        return PanelOf<2>(p, loss);
-      case 3:
-        return PanelOf<std::min<size_t>(3, tile_vectors)>(p, loss);
-      default:
-        return PanelOf<tile_vectors>(p, loss);
-    }
+    WithVectors(p, [&]<size_t V>() HWY_ATTR { PanelOf<V>(p, loss); });
   });
 }
 void PanelGradientDouble(const PanelGradient<double>& p) { PanelGradientOf(p); }
 void PanelGradientFloat(const PanelGradient<float>& p) { PanelGradientOf(p); }
+
+// ---- in parts ----
+
+template <class T>
+void PanelLogitsOf(const PanelGradient<T>& p) {
+  WithVectors(p, [&]<size_t V>() HWY_ATTR {
+    const size_t width = V * hn::Lanes(Wide<T>());
+    ForEachTile<RowsOfTile(V)>(p.rows, [&]<size_t rows>(size_t row) HWY_ATTR {
+      Tile<rows, V, false>(p.x + row * p.features, p.features, 1, p.features, p.theta,
+                           p.r + row * width);
+    });
+  });
+}
+template <class T>
+void PanelSumsOf(const PanelGradient<T>& p) {
+  WithVectors(p, [&]<size_t V>() HWY_ATTR { AddSums<V>(p); });
+}
+void PanelLogitsDouble(const PanelGradient<double>& p) { PanelLogitsOf(p); }
+void PanelLogitsFloat(const PanelGradient<float>& p) { PanelLogitsOf(p); }
+void PanelSumsDouble(const PanelGradient<double>& p) { PanelSumsOf(p); }
+void PanelSumsFloat(const PanelGradient<float>& p) { PanelSumsOf(p); }
+
+#if HWY_TARGET != HWY_SCALAR
+// Of L vectors of L lanes, each pair `distance` apart: the lanes of the first whose number has that
+// bit change places with those of the second whose number has it not.
+template <size_t distance, size_t L, class D>
+HWY_INLINE void Swap(D d, hn::Vec<D> (&v)[L]) {
+  constexpr size_t bytes = distance * sizeof(Lane<D>);
+  for (size_t k = 0; k < L; ++k) {
+    if ((k & distance) != 0) continue;
+    const auto a = v[k], b = v[k + distance];
+    if constexpr (bytes == 4) {
+      v[k] = hn::OddEven(hn::Shuffle2301(b), a);
+      v[k + distance] = hn::OddEven(b, hn::Shuffle2301(a));
+    } else if constexpr (bytes == 8) {
+      const hn::Repartition<double, D> wide;
+      const auto x = hn::BitCast(wide, a), y = hn::BitCast(wide, b);
+      v[k] = hn::BitCast(d, hn::InterleaveLower(wide, x, y));
+      v[k + distance] = hn::BitCast(d, hn::InterleaveUpper(wide, x, y));
+    } else if constexpr (2 * distance == L) {
+      v[k] = hn::ConcatLowerLower(d, b, a);
+      v[k + distance] = hn::ConcatUpperUpper(d, b, a);
+    } else {
+      v[k] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(b), a);
+      v[k + distance] = hn::OddEvenBlocks(b, hn::SwapAdjacentBlocks(a));
+    }
+  }
+}
+#endif
+
+// to[j * to_stride + i] = from[i * from_stride + j], in whole squares of L x L numbers.
+template <class T>
+void Turn(const T* HWY_RESTRICT from, size_t from_stride, size_t rows, size_t columns,
+          T* HWY_RESTRICT to, size_t to_stride) {
+  const Wide<T> d;
+  constexpr size_t L = hn::MaxLanes(Wide<T>());
+  for (size_t i = 0; i < rows; i += L) {
+    for (size_t j = 0; j < columns; j += L) {
+      hn::Vec<Wide<T>> v[L];
+      for (size_t k = 0; k < L; ++k) v[k] = hn::LoadU(d, from + (i + k) * from_stride + j);
+#if HWY_TARGET != HWY_SCALAR
+      if constexpr (L > 8) Swap<8>(d, v);
+      if constexpr (L > 4) Swap<4>(d, v);
+      if constexpr (L > 2) Swap<2>(d, v);
+      if constexpr (L > 1) Swap<1>(d, v);
+#endif
+      for (size_t k = 0; k < L; ++k) hn::StoreU(v[k], d, to + (j + k) * to_stride + i);
+    }
+  }
+}
+void TurnDouble(const double* from, size_t from_stride, size_t rows, size_t columns, double* to,
+                size_t to_stride) {
+  Turn(from, from_stride, rows, columns, to, to_stride);
+}
+void TurnFloat(const float* from, size_t from_stride, size_t rows, size_t columns, float* to,
+               size_t to_stride) {
+  Turn(from, from_stride, rows, columns, to, to_stride);
+}
 
 }  // namespace gibbsite::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -120,6 +210,12 @@ HWY_EXPORT(TileVectors);
 HWY_EXPORT(Widen);
 HWY_EXPORT(PanelGradientDouble);
 HWY_EXPORT(PanelGradientFloat);
+HWY_EXPORT(PanelLogitsDouble);
+HWY_EXPORT(PanelLogitsFloat);
+HWY_EXPORT(PanelSumsDouble);
+HWY_EXPORT(PanelSumsFloat);
+HWY_EXPORT(TurnDouble);
+HWY_EXPORT(TurnFloat);
 
 template <class T>
 std::size_t max_panel_width() {
@@ -142,6 +238,33 @@ void panel_gradient(const PanelGradient<double>& panel) {
 }
 void panel_gradient(const PanelGradient<float>& panel) {
   HWY_DYNAMIC_DISPATCH(PanelGradientFloat)(panel);
+}
+void panel_logits(const PanelGradient<double>& panel) {
+  HWY_DYNAMIC_DISPATCH(PanelLogitsDouble)(panel);
+}
+void panel_logits(const PanelGradient<float>& panel) {
+  HWY_DYNAMIC_DISPATCH(PanelLogitsFloat)(panel);
+}
+void panel_sums(const PanelGradient<double>& panel) {
+  HWY_DYNAMIC_DISPATCH(PanelSumsDouble)(panel);
+}
+void panel_sums(const PanelGradient<float>& panel) { HWY_DYNAMIC_DISPATCH(PanelSumsFloat)(panel); }
+
+void turn_panel(const double* panel, std::size_t rows, std::size_t width, double* by_lane,
+                std::size_t stride) {
+  HWY_DYNAMIC_DISPATCH(TurnDouble)(panel, width, rows, width, by_lane, stride);
+}
+void turn_panel(const float* panel, std::size_t rows, std::size_t width, float* by_lane,
+                std::size_t stride) {
+  HWY_DYNAMIC_DISPATCH(TurnFloat)(panel, width, rows, width, by_lane, stride);
+}
+void turn_back(const double* by_lane, std::size_t stride, std::size_t rows, std::size_t width,
+               double* panel) {
+  HWY_DYNAMIC_DISPATCH(TurnDouble)(by_lane, stride, width, rows, panel, width);
+}
+void turn_back(const float* by_lane, std::size_t stride, std::size_t rows, std::size_t width,
+               float* panel) {
+  HWY_DYNAMIC_DISPATCH(TurnFloat)(by_lane, stride, width, rows, panel, width);
 }
 
 }  // namespace gibbsite::cpu

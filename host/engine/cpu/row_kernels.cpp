@@ -22,6 +22,10 @@ const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
 size_t LanesDouble() { return hn::Lanes(Wide<double>()); }
 size_t LanesFloat() { return hn::Lanes(Wide<float>()); }
 
+// Of a lambda that is called from two places: not inlined, its vectors would lie in memory.
+#undef GIBBSITE_IN_REGISTERS
+#define GIBBSITE_IN_REGISTERS HWY_ATTR __attribute__((always_inline))
+
 // f(offset in the row, offset in the packed vector) over the vectors of a row.
 template <class D, class F>
 HWY_INLINE void ForEachVector(D d, size_t features, F f) {
@@ -46,7 +50,7 @@ HWY_INLINE void DotRows(D d, const float* HWY_RESTRICT x, size_t features,
   for (size_t i = 0; i < R; ++i) {
     for (size_t c = 0; c < C; ++c) sum[i][c] = hn::Zero(d);
   }
-  ForEachVector(d, features, [&](size_t from, size_t packed) HWY_ATTR {
+  ForEachVector(d, features, [&](size_t from, size_t packed) GIBBSITE_IN_REGISTERS {
     hn::Vec<D> theta[C];
     for (size_t c = 0; c < C; ++c) theta[c] = hn::LoadU(d, p.theta + c * p.packed + packed);
     for (size_t i = 0; i < R; ++i) {
@@ -78,7 +82,7 @@ HWY_INLINE void AddRows(D d, const float* HWY_RESTRICT x, size_t features,
   for (size_t i = 0; i < R; ++i) {
     for (size_t c = 0; c < C; ++c) weight[i][c] = hn::Set(d, p.r[c * p.rows + row + i]);
   }
-  ForEachVector(d, features, [&](size_t from, size_t packed) HWY_ATTR {
+  ForEachVector(d, features, [&](size_t from, size_t packed) GIBBSITE_IN_REGISTERS {
     hn::Vec<D> sum[C];
     for (size_t c = 0; c < C; ++c) sum[c] = hn::LoadU(d, p.g + c * p.packed + packed);
     for (size_t i = 0; i < R; ++i) {
@@ -91,13 +95,17 @@ HWY_INLINE void AddRows(D d, const float* HWY_RESTRICT x, size_t features,
   });
 }
 
-template <size_t C, class D>
+// What of a gradient is made: of several outputs the residuals lie between two passes.
+enum class Pass { all, logits, sums };
+
+template <Pass pass, size_t C, class D>
 void RowsOf(D d, const RowGradient<Lane<D>>& p, size_t packed) {
   constexpr size_t R = C == 1 ? 8 : 4;
   const size_t features = p.x.cols, rows = p.x.rows;
   const FewChains<Lane<D>> few{p.theta, p.r, p.g, rows, packed};
-  Logits<R, C>(d, p.x.data, features, few);
-  for (size_t c = 0; c < C; ++c) {
+  if constexpr (pass != Pass::sums) Logits<R, C>(d, p.x.data, features, few);
+  if constexpr (pass == Pass::logits) return;
+  for (size_t c = 0; pass == Pass::all && c < C; ++c) {
     ResidualsOf(p.loss, p.r + c * rows, p.y, rows, p.r + c * rows);
   }
   const size_t ahead = rows * features;
@@ -106,8 +114,8 @@ void RowsOf(D d, const RowGradient<Lane<D>>& p, size_t packed) {
   for (; i < rows; ++i) AddRows<1, C>(d, p.x.data + i * features, features, few, i, ahead);
 }
 
-template <class D>
-void RowGradientOf(D d, const RowGradient<Lane<D>>& p) {
+template <Pass pass, class D>
+void RowPass(D d, const RowGradient<Lane<D>>& p) {
   const size_t lanes = hn::Lanes(d), packed = (p.x.cols + lanes - 1) / lanes * lanes;
   RowGradient<Lane<D>> part = p;
   size_t c = 0;
@@ -115,20 +123,32 @@ void RowGradientOf(D d, const RowGradient<Lane<D>>& p) {
     part.chains = chains;
     part.theta = p.theta + c * packed;
     part.g = p.g + c * packed;
+    if (pass != Pass::all) part.r = p.r + c * p.x.rows;
     c += chains;
   };
   if (p.chains - c >= 4) {
     next(4);
-    RowsOf<4>(d, part, packed);
+    RowsOf<pass, 4>(d, part, packed);
   }
   if (p.chains - c >= 2) {
     next(2);
-    RowsOf<2>(d, part, packed);
+    RowsOf<pass, 2>(d, part, packed);
   }
   if (p.chains - c >= 1) {
     next(1);
-    RowsOf<1>(d, part, packed);
+    RowsOf<pass, 1>(d, part, packed);
   }
+}
+
+template <class D>
+void RowGradientOf(D d, const RowGradient<Lane<D>>& p) {
+  const size_t outputs = p.loss.outputs, rows = p.x.rows;
+  if (outputs == 1) return RowPass<Pass::all>(d, p);
+  RowPass<Pass::logits>(d, p);
+  for (size_t c = 0; c < p.chains; c += outputs) {
+    OutputResidualsOf(outputs, p.r + c * rows, rows, p.y, rows);
+  }
+  RowPass<Pass::sums>(d, p);
 }
 
 template <class T>
@@ -160,7 +180,7 @@ void RowValuesOf(D d, const RowValues& p) {
     default:
       Logits<4, 4>(d, p.x.data, p.x.cols, few);
   }
-  for (size_t c = 0; c < p.chains; ++c) {
+  for (size_t c = 0; p.value != nullptr && c < p.chains; ++c) {
     double* const z = p.z + c * rows;
     Values(p.loss, z, p.y, rows, z);
     const Wide<double> wide;

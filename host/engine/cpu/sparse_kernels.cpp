@@ -45,55 +45,105 @@ void SparseRowsFloat(const SparseRowGradient<float>& p) { SparseRowsOf(p); }
 constexpr size_t sparse_vectors = 2;
 size_t SparseVectors() { return sparse_vectors; }
 
+// even, odd: sums over a row's entries in those places, half the latency of one sum.
+template <size_t V, class T>
+HWY_INLINE void EntrySums(const SparsePanelGradient<T>& p, std::uint64_t e, std::uint64_t end,
+                          hn::Vec<Wide<T>> (&even)[V], hn::Vec<Wide<T>> (&odd)[V]) {
+  const Wide<T> d;
+  const size_t lanes = hn::Lanes(d), width = V * lanes;
+  for (size_t v = 0; v < V; ++v) even[v] = odd[v] = hn::Zero(d);
+  for (; e + 2 <= end; e += 2) {
+    const T* const first = p.theta + p.x.feature[e] * width;
+    const T* const second = p.theta + p.x.feature[e + 1] * width;
+    const auto x = hn::Set(d, static_cast<T>(p.x.value[e]));
+    const auto x2 = hn::Set(d, static_cast<T>(p.x.value[e + 1]));
+    for (size_t v = 0; v < V; ++v) {
+      even[v] = hn::MulAdd(x, hn::LoadU(d, first + v * lanes), even[v]);
+      odd[v] = hn::MulAdd(x2, hn::LoadU(d, second + v * lanes), odd[v]);
+    }
+  }
+  if (e < end) {
+    const T* const last = p.theta + p.x.feature[e] * width;
+    const auto x = hn::Set(d, static_cast<T>(p.x.value[e]));
+    for (size_t v = 0; v < V; ++v) {
+      even[v] = hn::MulAdd(x, hn::LoadU(d, last + v * lanes), even[v]);
+    }
+  }
+}
+
+template <size_t V, class T>
+HWY_INLINE void AddEntries(const SparsePanelGradient<T>& p, std::uint64_t e, std::uint64_t end,
+                           const hn::Vec<Wide<T>> (&r)[V]) {
+  const Wide<T> d;
+  const size_t lanes = hn::Lanes(d), width = V * lanes;
+  for (; e < end; ++e) {
+    T* const g = p.g + p.x.feature[e] * width;
+    const auto x = hn::Set(d, static_cast<T>(p.x.value[e]));
+    for (size_t v = 0; v < V; ++v) {
+      T* const at = g + v * lanes;
+      hn::StoreU(hn::MulAdd(x, r[v], hn::LoadU(d, at)), d, at);
+    }
+  }
+}
+
 template <size_t V, class T, class Loss>
 void SparsePanelOf(const SparsePanelGradient<T>& p, const Loss& loss) {
   const Wide<T> d;
-  const size_t lanes = hn::Lanes(d), width = V * lanes;
   const std::uint64_t* const begin = p.x.begin;
   for (size_t i = 0; i < p.x.rows; ++i) {
-    hn::Vec<Wide<T>> even[V], odd[V];  // of the entries: half the latency of one sum
-    for (size_t v = 0; v < V; ++v) even[v] = odd[v] = hn::Zero(d);
-    std::uint64_t e = begin[i];
-    for (; e + 2 <= begin[i + 1]; e += 2) {
-      const T* const first = p.theta + p.x.feature[e] * width;
-      const T* const second = p.theta + p.x.feature[e + 1] * width;
-      const auto x = hn::Set(d, static_cast<T>(p.x.value[e]));
-      const auto x2 = hn::Set(d, static_cast<T>(p.x.value[e + 1]));
-      for (size_t v = 0; v < V; ++v) {
-        even[v] = hn::MulAdd(x, hn::LoadU(d, first + v * lanes), even[v]);
-        odd[v] = hn::MulAdd(x2, hn::LoadU(d, second + v * lanes), odd[v]);
-      }
-    }
-    if (e < begin[i + 1]) {
-      const T* const last = p.theta + p.x.feature[e] * width;
-      const auto x = hn::Set(d, static_cast<T>(p.x.value[e]));
-      for (size_t v = 0; v < V; ++v) {
-        even[v] = hn::MulAdd(x, hn::LoadU(d, last + v * lanes), even[v]);
-      }
-    }
+    hn::Vec<Wide<T>> even[V], odd[V], r[V];
+    EntrySums<V>(p, begin[i], begin[i + 1], even, odd);
     const auto label = hn::Set(d, static_cast<T>(p.y[i]));
-    hn::Vec<Wide<T>> r[V];
     for (size_t v = 0; v < V; ++v) r[v] = Residual(d, loss, hn::Add(even[v], odd[v]), label);
-    for (e = begin[i]; e < begin[i + 1]; ++e) {
-      T* const g = p.g + p.x.feature[e] * width;
-      const auto x = hn::Set(d, static_cast<T>(p.x.value[e]));
-      for (size_t v = 0; v < V; ++v) {
-        T* const at = g + v * lanes;
-        hn::StoreU(hn::MulAdd(x, r[v], hn::LoadU(d, at)), d, at);
-      }
-    }
+    AddEntries<V>(p, begin[i], begin[i + 1], r);
   }
+}
+
+// f.operator()<vectors of a panel's width>().
+template <class T, class F>
+HWY_INLINE void WithSparseVectors(const SparsePanelGradient<T>& p, const F& f) {
+  p.width == hn::Lanes(Wide<T>()) ? f.template operator()<1>()
+                                  : f.template operator()<sparse_vectors>();
 }
 
 template <class T>
 void SparsePanelGradientOf(const SparsePanelGradient<T>& p) {
   WithKernel(p.loss, [&](const auto& loss) HWY_ATTR {
-    p.width == hn::Lanes(Wide<T>()) ? SparsePanelOf<1>(p, loss)
-                                    : SparsePanelOf<sparse_vectors>(p, loss);
+    WithSparseVectors(p, [&]<size_t V>() HWY_ATTR { SparsePanelOf<V>(p, loss); });
   });
 }
 void SparsePanelDouble(const SparsePanelGradient<double>& p) { SparsePanelGradientOf(p); }
 void SparsePanelFloat(const SparsePanelGradient<float>& p) { SparsePanelGradientOf(p); }
+
+// In parts.
+template <class T>
+void SparsePanelLogitsOf(const SparsePanelGradient<T>& p) {
+  WithSparseVectors(p, [&]<size_t V>() HWY_ATTR {
+    const Wide<T> d;
+    for (size_t i = 0; i < p.x.rows; ++i) {
+      hn::Vec<Wide<T>> even[V], odd[V];
+      EntrySums<V>(p, p.x.begin[i], p.x.begin[i + 1], even, odd);
+      for (size_t v = 0; v < V; ++v) {
+        hn::StoreU(hn::Add(even[v], odd[v]), d, p.r + (i * V + v) * hn::Lanes(d));
+      }
+    }
+  });
+}
+template <class T>
+void SparsePanelSumsOf(const SparsePanelGradient<T>& p) {
+  WithSparseVectors(p, [&]<size_t V>() HWY_ATTR {
+    const Wide<T> d;
+    for (size_t i = 0; i < p.x.rows; ++i) {
+      hn::Vec<Wide<T>> r[V];
+      for (size_t v = 0; v < V; ++v) r[v] = hn::LoadU(d, p.r + (i * V + v) * hn::Lanes(d));
+      AddEntries<V>(p, p.x.begin[i], p.x.begin[i + 1], r);
+    }
+  });
+}
+void SparsePanelLogitsDouble(const SparsePanelGradient<double>& p) { SparsePanelLogitsOf(p); }
+void SparsePanelLogitsFloat(const SparsePanelGradient<float>& p) { SparsePanelLogitsOf(p); }
+void SparsePanelSumsDouble(const SparsePanelGradient<double>& p) { SparsePanelSumsOf(p); }
+void SparsePanelSumsFloat(const SparsePanelGradient<float>& p) { SparsePanelSumsOf(p); }
 
 }  // namespace gibbsite::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -106,6 +156,10 @@ HWY_EXPORT(SparseRowsDouble);
 HWY_EXPORT(SparseRowsFloat);
 HWY_EXPORT(SparsePanelDouble);
 HWY_EXPORT(SparsePanelFloat);
+HWY_EXPORT(SparsePanelLogitsDouble);
+HWY_EXPORT(SparsePanelLogitsFloat);
+HWY_EXPORT(SparsePanelSumsDouble);
+HWY_EXPORT(SparsePanelSumsFloat);
 
 template <class T>
 std::size_t max_sparse_width() {
@@ -126,6 +180,18 @@ void sparse_panel_gradient(const SparsePanelGradient<double>& panel) {
 }
 void sparse_panel_gradient(const SparsePanelGradient<float>& panel) {
   HWY_DYNAMIC_DISPATCH(SparsePanelFloat)(panel);
+}
+void sparse_panel_logits(const SparsePanelGradient<double>& panel) {
+  HWY_DYNAMIC_DISPATCH(SparsePanelLogitsDouble)(panel);
+}
+void sparse_panel_logits(const SparsePanelGradient<float>& panel) {
+  HWY_DYNAMIC_DISPATCH(SparsePanelLogitsFloat)(panel);
+}
+void sparse_panel_sums(const SparsePanelGradient<double>& panel) {
+  HWY_DYNAMIC_DISPATCH(SparsePanelSumsDouble)(panel);
+}
+void sparse_panel_sums(const SparsePanelGradient<float>& panel) {
+  HWY_DYNAMIC_DISPATCH(SparsePanelSumsFloat)(panel);
 }
 
 }  // namespace gibbsite::cpu

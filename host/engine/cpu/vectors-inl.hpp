@@ -38,6 +38,9 @@ HWY_INLINE hn::Vec<D> LoadAs(D d, const float* HWY_RESTRICT x) {
 template <class T>
 void ResidualsOf(const LossChoice& loss, const T* z, const float* y, size_t count, T* r);
 void Values(const LossChoice& loss, const double* z, const float* y, size_t count, double* f);
+// Of K outputs, in place (`output_residuals`).
+template <class T>
+void OutputResidualsOf(size_t outputs, T* z, size_t stride, const float* y, size_t rows);
 
 }  // namespace gibbsite::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

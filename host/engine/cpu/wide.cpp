@@ -1,6 +1,6 @@
-// Chain after chain, r_i x_ij added to sums [d] row after row, compensated, so that their error
-// does not grow with the number of rows and no tree of blocks is needed (docs/map-error.md, step
-// 3).
+// Chain after chain, and of each output after output, r_i x_ij added to sums [d] row after row,
+// compensated, so that their error does not grow with the number of rows and no tree of blocks is
+// needed (docs/map-error.md, step 3).
 //
 // More threads than one meet a chunk of rows twice, by rows for the residuals and by ranges of
 // features for the sums, each of which still adds its rows in order: the same bits.
@@ -49,38 +49,42 @@ class WideEngine final : public HostRows {
         y_(y),
         loss_(loss),
         choice_(choose_loss(loss)),
-        sums_(x.cols),
+        sums_(loss.outputs() * x.cols),
         crew_(threads) {
     const std::size_t work = x.sparse.entries() + x.cols;
     if (threads > 1 && work >= small_work) share_features();
-    gradient_.resize(x.cols);
-    noise_.resize(x.cols);
+    gradient_.resize(features());
+    noise_.resize(features());
     words_.resize(x.cols + x.cols % 2);
   }
 
   void advance(Ensemble& ensemble, std::uint64_t steps) override {
+    require_output_streams(ensemble, outputs());
     for (std::size_t c = 0; c < ensemble.chains(); ++c) {
       const ChainSpec& spec = ensemble.specs[c];
       std::uint64_t& step = ensemble.step[c];
       for (std::uint64_t k = 0; k < steps && step < spec.iterations; ++k, ++step) {
         gradient(ensemble.chain(c), gradient_);
-        fill_words(spec.key, spec.stream, step, words_);
-        normals(words_, noise_);
+        for (std::size_t output = 0; output < outputs(); ++output) {
+          fill_words(spec.key, output_stream(spec.stream, outputs(), output), step, words_);
+          normals(words_, std::span(noise_).subspan(output * columns(), columns()));
+        }
         langevin_update(spec, gradient_, noise_, ensemble.chain(c));
       }
     }
   }
 
   void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override {
-    require_metric(P, features(), clip);
+    require_metric(P, columns(), clip);
     cpu::second_moments(table(), crew_, P, clip, out);
   }
   void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) override {
-    require_metric(P, features(), clip);
+    require_metric(P, columns(), clip);
     cpu::clipped_rows(table(), crew_, P, clip, out);
   }
   std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P, double clip) override {
-    require_metric(P, features(), clip);
+    require_capped_loss(loss());
+    require_metric(P, columns(), clip);
     return std::make_unique<Capped>(*this, P, clip);
   }
 
@@ -95,9 +99,9 @@ class WideEngine final : public HostRows {
       const auto block_value = [&](std::size_t b) {
         const std::size_t first = b * row_block;
         const std::size_t n = std::min<std::size_t>(row_block, x_.rows - first);
-        double z[row_block];
-        for (std::size_t i = 0; i < n; ++i) z[i] = x_.dot(first + i, theta.row(c));
-        values[b] = loss_.value_sum({z, n}, y_.subspan(first, n));
+        std::vector<double> z(outputs() * n);
+        find_logits(theta.row(c), first, n, z);
+        values[b] = loss_.value_sum(z, y_.subspan(first, n));
       };
       const std::size_t parts = std::min(blocks, 16 * crew_.members());
       crew_.each(parts, [&](std::size_t p, std::size_t) {
@@ -125,7 +129,7 @@ class WideEngine final : public HostRows {
             const std::size_t last = first + r.size();
             if (!found_) caps_.find(first, last, workers_[member]);
             double z[sub_block], w[sub_block];
-            row_logits(engine_.table().part(first, last), engine_.features(), theta.data(), false,
+            row_logits(engine_.table().part(first, last), engine_.columns(), theta.data(), false,
                        z);
             curvatures_[first / sub_block] = held_residuals(
                 engine_.choice_, {z, r.size()}, &engine_.y_[first], caps_.from(first), r.data(), w);
@@ -144,7 +148,7 @@ class WideEngine final : public HostRows {
     std::vector<double> curvatures_;  // of sub-blocks
     bool found_ = false;
   };
-  [[nodiscard]] Table table() const { return {{{}, x_.sparse}, features(), y_}; }
+  [[nodiscard]] Table table() const { return {{{}, x_.sparse}, columns(), y_}; }
 
   // Bounds of features between which about as many entries lie, the features themselves counted.
   void share_features() {
@@ -162,7 +166,7 @@ class WideEngine final : public HostRows {
     }
     const std::size_t chunks = x_.sparse.entries() / chunk_entries + 1;
     chunk_ = (x_.rows / chunks / sub_block + 1) * sub_block;
-    residuals_.resize(std::min(chunk_, x_.rows));
+    residuals_.resize(outputs() * std::min(chunk_, x_.rows));
   }
 
   void gradient(std::span<const double> theta, std::span<double> out) {
@@ -171,18 +175,23 @@ class WideEngine final : public HostRows {
                 out);
   }
 
-  // find(first, r, member) is to find the residuals of a sub-block's rows.
+  // find(first, r, member) is to find the residuals [K x n] of a sub-block's n rows.
   template <class Find>
   void gradient_of(const Find& find, std::span<double> out) {
     if (bounds_.empty()) {
       std::ranges::fill(sums_, Compensated());
       for (std::size_t first = 0; first < x_.rows; first += sub_block) {
         const std::size_t n = std::min(sub_block, x_.rows - first);
-        double r[sub_block];
-        find(first, std::span(r, n), 0);
-        for (std::size_t i = 0; i < n; ++i) {
-          x_.for_each(first + i,
-                      [&](std::size_t j, float v) { sums_[j].add(r[i] * static_cast<double>(v)); });
+        residuals_.resize(outputs() * sub_block);
+        const std::span r(residuals_.data(), outputs() * n);
+        find(first, r, 0);
+        for (std::size_t k = 0; k < outputs(); ++k) {
+          Compensated* const sums = sums_.data() + k * columns();
+          for (std::size_t i = 0; i < n; ++i) {
+            x_.for_each(first + i, [&](std::size_t j, float v) {
+              sums[j].add(r[k * n + i] * static_cast<double>(v));
+            });
+          }
         }
       }
       std::ranges::transform(sums_, out.begin(), &Compensated::value);
@@ -196,47 +205,64 @@ class WideEngine final : public HostRows {
         for (std::size_t b = blocks * p / parts; b < blocks * (p + 1) / parts; ++b) {
           const std::size_t first = b * sub_block;
           const std::size_t n = std::min(sub_block, end - begin - first);
-          find(begin + first, std::span(residuals_).subspan(first, n), member);
+          find(begin + first, std::span(residuals_).subspan(outputs() * first, outputs() * n),
+               member);
         }
       });
       crew_.each(bounds_.size() - 1, [&](std::size_t p, std::size_t) {
-        add_rows(begin, end, bounds_[p], bounds_[p + 1], out);
+        for (std::size_t k = 0; k < outputs(); ++k) {
+          add_rows(begin, end, k, bounds_[p], bounds_[p + 1], out);
+        }
       });
     }
   }
 
-  // r[i] = f'(x_i . theta, y_i) of the rows from `first` on.
+  // z [K x n] of the rows from `first` on.
+  void find_logits(std::span<const double> theta, std::size_t first, std::size_t n,
+                   std::span<double> z) const {
+    for (std::size_t k = 0; k < outputs(); ++k) {
+      const auto of_output = theta.subspan(k * columns(), columns());
+      for (std::size_t i = 0; i < n; ++i) z[k * n + i] = x_.dot(first + i, of_output);
+    }
+  }
+  // r [K x n]: f'(x_i . theta, y_i) of the rows from `first` on.
   void find_residuals(std::span<const double> theta, std::size_t first, std::span<double> r) const {
-    for (std::size_t i = 0; i < r.size(); ++i) r[i] = x_.dot(first + i, theta);
-    residuals(choice_, r, y_.subspan(first, r.size()), r);
+    const std::size_t n = r.size() / outputs();
+    find_logits(theta, first, n, r);
+    residuals(choice_, r, y_.subspan(first, n), r);
   }
 
-  // Adds r_i x_ij of rows [begin, end) for features j in [low, high); out[j] with the last row.
-  void add_rows(std::size_t begin, std::size_t end, std::size_t low, std::size_t high,
-                std::span<double> out) {
-    if (begin == 0) std::fill(sums_.data() + low, sums_.data() + high, Compensated());
+  // Adds r_i x_ij of rows [begin, end) for output k and features j in [low, high); out[j] of it
+  // with the last row.
+  void add_rows(std::size_t begin, std::size_t end, std::size_t k, std::size_t low,
+                std::size_t high, std::span<double> out) {
+    Compensated* const sums = sums_.data() + k * columns();
+    if (begin == 0) std::fill(sums + low, sums + high, Compensated());
     const SparseRows& x = x_.sparse;
     for (std::size_t i = begin; i < end; ++i) {
+      const std::size_t first = (i - begin) / sub_block * sub_block;
+      const std::size_t n = std::min(sub_block, end - begin - first);
+      const double r = residuals_[outputs() * first + k * n + (i - begin - first)];
       const std::uint32_t* const last = x.feature + x.begin[i + 1];
       for (const std::uint32_t* at = std::lower_bound(x.feature + x.begin[i], last, low);
            at != last && *at < high; ++at) {
-        sums_[*at].add(residuals_[i - begin] * static_cast<double>(x.value[at - x.feature]));
+        sums[*at].add(r * static_cast<double>(x.value[at - x.feature]));
       }
     }
     if (end < x_.rows) return;
-    for (std::size_t j = low; j < high; ++j) out[j] = sums_[j].value();
+    for (std::size_t j = low; j < high; ++j) out[k * columns() + j] = sums[j].value();
   }
 
   Rows x_;                    // [n x d], sparse
   std::span<const float> y_;  // [n]
   const Loss& loss_;
   LossChoice choice_;
-  std::vector<Compensated> sums_;         // [d]
-  std::vector<double> gradient_, noise_;  // [d]
+  std::vector<Compensated> sums_;         // [K x d]
+  std::vector<double> gradient_, noise_;  // [K x d]
   std::vector<std::uint64_t> words_;      // [d], an even number of them
   std::vector<std::size_t> bounds_;       // of ranges of features; none for one thread
   std::size_t chunk_ = 0;                 // rows met twice while in cache, where there are ranges
-  std::vector<double> residuals_;         // [chunk]
+  std::vector<double> residuals_;         // [K x sub-block] of each of a chunk
   Crew crew_;
 };
 
