@@ -80,7 +80,6 @@ class EachLoss : public support::TestOn, public testing::WithParamInterface<std:
 };
 std::vector<std::string_view> each_loss() {
   std::vector<std::string_view> names = loss_names();
-  if (std::string_view(GIBBSITE_TEST_BACKEND) == "cpu") return names;
   names.insert(names.end(), {"softmax-2", "softmax-3", "softmax-7"});
   return names;
 }
