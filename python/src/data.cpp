@@ -245,7 +245,8 @@ void bind_data(nb::module_& m) {
             const std::size_t n = out.size();
             return to_numpy(std::move(out), {n});
           },
-          nb::rv_policy::automatic, "1 where a row is of the positive class [n]. Private.")
+          nb::rv_policy::automatic,
+          "1 where a row is of the positive class, where there is one [n]. Private.")
       .def_prop_ro(
           "labels",
           [](const Dataset& d) {
@@ -257,7 +258,9 @@ void bind_data(nb::module_& m) {
             return to_numpy(std::move(out), {n});
           },
           nb::rv_policy::automatic,
-          "-1 or +1, or the amounts as rows keep them: clamped to their range [n]. Private.")
+          "-1 or +1, of several classes places in their list from 0, or the amounts as rows keep "
+          "them: "
+          "clamped to their range [n]. Private.")
       .def_prop_ro("counts", &counts_of,
                    "What reading changed. Private: for the curator's eyes, never released.")
       .def_ro("schema", &Dataset::schema)
@@ -298,7 +301,8 @@ void bind_data(nb::module_& m) {
       "table"_a, "schema"_a, nb::kw_only(), "labels"_a = nb::none(), "labels_optional"_a = false,
       "ignore_extra_columns"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
       "Anything with __arrow_c_stream__: pandas, polars, pyarrow (readers too), DuckDB. labels [n] "
-      "float64, -1 or +1 or the amounts themselves, take the place of the label's column. "
+      "float64, -1 or +1, of several classes places in schema.classes, or the amounts themselves, "
+      "take the place of the label's column. "
       "progress(bytes done, 0).");
   m.def("read_array", &read_device, "X"_a, "labels"_a.none(), "schema"_a, nb::kw_only(),
         "labels_optional"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(), array_doc);

@@ -124,6 +124,44 @@ TEST_F(OneRow, SchemaKeysAreInTheModelFile) {
   EXPECT_THROW(schema_from_json(bad, "m"), BadInput);
 }
 
+TEST_F(OneRow, ClassesAreInTheModelFile) {
+  schema.positive.clear();
+  schema.label_kind = LabelKind::classes;
+  schema.classes = {"b", "a \"quoted\"", "ü", "3"};
+  for (const Invalid invalid : {Invalid::refuse, Invalid::middle}) {
+    schema.invalid = invalid;
+    const json written = schema_json(schema);
+    EXPECT_EQ(written["classes"], json(schema.classes));
+    for (const char* key : {"positive", "negative", "unlisted_label", "range", "tolerance"})
+      EXPECT_FALSE(written.contains(key)) << key;
+    EXPECT_TRUE(schema_from_json(json::parse(written.dump()), "m") == schema);
+  }
+  // Every edit is another schema, or none.
+  const auto edited = [&](const json& classes) {
+    json out = schema_json(schema);
+    out["classes"] = classes;
+    return out;
+  };
+  EXPECT_FALSE(schema_from_json(edited({"a", "b", "c"}), "m") == schema);
+  EXPECT_FALSE(schema_from_json(edited({"a \"quoted\"", "b", "ü", "3"}), "m") == schema);
+  for (const json& bad : {json("b"), json(), json::array(), json{"b"}, json{"b", "c", 3},
+                          json{"b", "c", "b"}, json{"b", "c", ""}, json{{"b", 1}, {"c", 2}}}) {
+    SCOPED_TRACE(bad.dump());
+    EXPECT_THROW(schema_from_json(edited(bad), "m"), BadInput);
+  }
+  const json beside = {{"positive", "b"}, {"negative", nullptr}, {"unlisted_label", "refuse"},
+                       {"range", {0, 1}}, {"tolerance", 1},      {"counts", true}};
+  for (const auto& [key, value] : beside.items()) {
+    SCOPED_TRACE(key);
+    json bad = schema_json(schema);
+    bad[key] = value;
+    EXPECT_THROW(schema_from_json(bad, "m"), BadInput);
+  }
+  json none = schema_json(schema);
+  none.erase("classes");
+  EXPECT_THROW(schema_from_json(none, "m"), BadInput);
+}
+
 TEST_F(OneRow, AddRemoveNamesTheRowsThatMayBe) {
   for (const auto& example : testing::examples()) {
     const bool add_remove = example.plan.budget.adjacency == Adjacency::add_remove;

@@ -24,7 +24,7 @@ using support::class_people;
 using ::testing::HasSubstr;
 using testing::TempDir;
 
-constexpr const char* const backend_name = "reference";
+constexpr const char* const backend_name = "cpu";
 
 struct Run3 {
   const char* mechanism;
