@@ -27,7 +27,7 @@ class VoidWarning(UserWarning):
     """A model was fitted with noise that whoever knows the seed can subtract: no guarantee."""
 
 
-_KINDS = {"classes": "one of the classes of a list", "amount": "an amount", "count": "a count"}
+_KINDS = {"classes": "a class", "amount": "an amount", "count": "a count"}
 
 
 class _Private:

@@ -81,7 +81,7 @@ def test_pickle_and_file(fitted, tmp_path):
     model.save(tmp_path / "m.json")
     read = type(model).from_file(tmp_path / "m.json")
     np.testing.assert_array_equal(read.predict(X), model.predict(X))
-    with pytest.raises(ValueError, match="predicts one of two classes"):
+    with pytest.raises(ValueError, match="predicts a class"):
         PrivateLogisticRegression.from_file(tmp_path / "m.json")
 
 
@@ -130,7 +130,7 @@ def test_a_tolerance_and_a_schema():
                 X, y, ranges=None, target_range=None,
                 schema='label="y"\npositive="a"\n[columns]\nx={type="number",range=[0,1],count=3}\n',
             ),
-            "its label is one of two classes, and PrivateLinearRegression predicts an amount",
+            "its label is a class, and PrivateLinearRegression predicts an amount",
         ),
     ],
 )
