@@ -294,11 +294,12 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
                     "best guess: how often whoever knows all other rows is right, at even odds, "
                     "about one person's\n" +
                     noise_words +
-                    fmt::format("learns: of what a fit without privacy gains over always {}; tables "
-                                "differ\n\n",
-                                label == LabelKind::two_classes ? "naming the commoner class"
-                                : label == LabelKind::classes   ? "naming the commonest class"
-                                                                : "predicting the same number");
+                    fmt::format(
+                        "learns: of what a fit without privacy gains over always {}; tables "
+                        "differ\n\n",
+                        label == LabelKind::two_classes ? "naming the commoner class"
+                        : label == LabelKind::classes   ? "naming the commonest class"
+                                                        : "predicting the same number");
   std::vector<std::size_t> said;
   for (const Plan& plan : plans) {
     if (std::ranges::find(said, plan.chosen) != said.end()) continue;

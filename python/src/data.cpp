@@ -204,6 +204,8 @@ void bind_schema(nb::module_& m) {
           "Those that are not ignored.")
       .def_ro("label", &Schema::label, "Name of the column to predict.")
       .def_ro("positive", &Schema::positive, "The positive class.")
+      .def_ro("classes", &Schema::classes,
+              "Of a label of three classes or more their names, else empty.")
       .def_prop_ro("negative", &Schema::negative_name, "The other one, or 'not POSITIVE'.")
       .def_prop_ro(
           "names_both", [](const Schema& s) { return !s.negative.empty(); },

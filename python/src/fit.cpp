@@ -105,9 +105,7 @@ Release fit_data(const Dataset& data, const PlanOf& plan, const std::string& bac
   });
 }
 
-bool of_classes(const LinearModel& model) {
-  return model.schema.label_kind == LabelKind::classes;
-}
+bool of_classes(const LinearModel& model) { return model.schema.label_kind == LabelKind::classes; }
 
 Numbers draws_of(const LinearModel& model) {
   std::vector<double> all;
@@ -206,8 +204,9 @@ void bind_plan(nb::module_& m) {
       .def_prop_ro("delta", [](const PlanOf& p) { return p.plan.budget.delta; })
       .def_prop_ro("rows", [](const PlanOf& p) { return p.plan.problem.rows; })
       .def_prop_ro("features", [](const PlanOf& p) { return p.plan.problem.row_features(); })
-      .def_prop_ro("classes", [](const PlanOf& p) { return p.plan.problem.outputs; },
-                   "How many, of a model of several classes; else 1.")
+      .def_prop_ro(
+          "classes", [](const PlanOf& p) { return p.plan.problem.outputs; },
+          "How many, of a model of several classes; else 1.")
       .def_prop_ro(
           "offers",
           [](const PlanOf& p) {
@@ -234,7 +233,8 @@ void bind_plan(nb::module_& m) {
         "tv"_a = nb::none(), "padded"_a = false, "step_size"_a = nb::none(),
         "iterations"_a = nb::none(), "ball"_a = nb::none(), "classes"_a = nb::none(),
         "What the budget buys on `rows` rows of that schema (or of `features` numbers within "
-        "`row_norm`, and of three `classes` or more), without any data. The arguments are those of `gibbsite plan`. Raises "
+        "`row_norm`, and of three `classes` or more), without any data. The arguments are those of "
+        "`gibbsite plan`. Raises "
         "BadInput on an illegal request; a plan that is out of reach says so.");
 }
 
@@ -269,7 +269,8 @@ void bind_release(nb::module_& m) {
       .def_prop_ro("schema", [](const Release& r) { return r.model().schema; })
       .def_prop_ro(
           "draws", [](const Release& r) { return draws_of(r.model()); }, nb::rv_policy::automatic,
-          "Coefficients [draws, features], of several classes [draws, classes, features], of rows as "
+          "Coefficients [draws, features], of several classes [draws, classes, features], of rows "
+          "as "
           "the encoder scales them.")
       .def(
           "original_units", [](const Release& r) { return in_original_units(r.model()); },
@@ -346,7 +347,8 @@ void bind_release(nb::module_& m) {
           "data"_a,
           "rows, accuracy, log_loss (nats a row), auc, majority; of several classes also classes, "
           "confusion [K, K] (rows of the class i predicted to be of k), precision, recall and "
-          "auc_by_class [K], NaN where a class has no rows, and auc is their mean; of amounts rows, "
+          "auc_by_class [K], NaN where a class has no rows, and auc is their mean; of amounts "
+          "rows, "
           "rmse, mae, r2, of counts deviance too. Private: reads the labels.")
       .def("__repr__", [](const Release& r) {
         const Certificate& c = r.certificate();

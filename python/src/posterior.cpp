@@ -30,9 +30,8 @@ Numbers by_chain(const std::vector<T>& values, const PosteriorDraws& drawn, std:
 }
 
 nb::dict sample(const Dataset& data, double prior_precision, const std::string& model, double beta,
-                std::uint64_t chains,
-                std::uint64_t draws, std::uint64_t warm_up, std::uint64_t thinning,
-                const std::string& sampler, const std::string& metric,
+                std::uint64_t chains, std::uint64_t draws, std::uint64_t warm_up,
+                std::uint64_t thinning, const std::string& sampler, const std::string& metric,
                 std::optional<double> target_acceptance, double tv,
                 std::optional<std::uint64_t> seed, const std::string& backend,
                 std::optional<std::int64_t> n_jobs, const nb::object& progress) {
@@ -80,11 +79,11 @@ nb::dict sample(const Dataset& data, double prior_precision, const std::string& 
 }  // namespace
 
 void bind_posterior(nb::module_& m) {
-  m.def("draw_posterior", &sample, "data"_a, nb::kw_only(), "prior_precision"_a, "model"_a = "auto", "beta"_a = 1.0,
-        "chains"_a = 4, "draws"_a = 1000, "warm_up"_a = 500, "thinning"_a = 1, "sampler"_a = "hmc",
-        "metric"_a = "auto", "target_acceptance"_a = nb::none(), "tv"_a = PosteriorOptions{}.tv,
-        "seed"_a = nb::none(), "backend"_a = "auto", "n_jobs"_a = nb::none(),
-        "progress"_a = nb::none(),
+  m.def("draw_posterior", &sample, "data"_a, nb::kw_only(), "prior_precision"_a, "model"_a = "auto",
+        "beta"_a = 1.0, "chains"_a = 4, "draws"_a = 1000, "warm_up"_a = 500, "thinning"_a = 1,
+        "sampler"_a = "hmc", "metric"_a = "auto", "target_acceptance"_a = nb::none(),
+        "tv"_a = PosteriorOptions{}.tv, "seed"_a = nb::none(), "backend"_a = "auto",
+        "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
         "What `sample_posterior` makes an arviz.InferenceData of. Not private. draws [chains, "
         "draws, features] on the encoder's scale; the rest [chains, draws].");
 }

@@ -180,6 +180,51 @@ TEST_P(EveryLoss, PlantedErrorsAreFound) {
   }
 }
 
+// ---- Three classes: rows of the first one where the second is far ahead. On the reference
+// backend, which every other one is held to.
+
+AuditResult audited_by_reference(const AuditCase& at, const AuditOptions& options) {
+  return audit(at, *make_backend("reference"), options);
+}
+
+TEST(AuditSoftmax, KeepsItsClaimsAndIsAuditedNearThem) {
+  for (const char* const name : {"path", "output", "output-pure", "rejection"}) {
+    const AuditCase at = case_of_loss("softmax", name);
+    ASSERT_TRUE(at.plan.offer().feasible) << name << ": " << at.plan.offer().why;
+    EXPECT_EQ(at.plan.problem.loss, "softmax-3");
+    const AuditResult r = audited_by_reference(at, options_of(name, 4));
+    EXPECT_FALSE(r.refuted) << name;
+    if (!support::sanitized) {
+      // Pure noise in six coordinates: fewer draws are right behind the other table's.
+      const bool pure = std::string_view(name).ends_with("pure");
+      EXPECT_GE(r.reach(), pure ? 0.35 : setups().at(name).reach - 0.05) << name;
+    }
+  }
+  // Without a center a row and its other label differ by half of what they might.
+  const AuditCase at = case_of_loss("softmax", "metric-path");
+  ASSERT_TRUE(at.plan.offer().feasible) << at.plan.offer().why;
+  const AuditResult r = audited_by_reference(at, options_of("metric-path"));
+  EXPECT_FALSE(r.refuted);
+  if (!support::sanitized) {
+    EXPECT_GE(r.reach(), 0.3);
+  }
+  for (const char* const name : {"objective", "objective-pure", "whitened"}) {
+    EXPECT_FALSE(case_of_loss("softmax", name).plan.offer().feasible) << name;
+  }
+}
+
+// The claim of a loss whose residual is 1 long and not sqrt(2).
+TEST(AuditSoftmax, ASensitivityWithoutTheRootIsFound) {
+  if (support::sanitized) return;
+  for (const char* const name : {"path", "output"}) {
+    AuditCase at = case_of_loss("softmax", name);
+    Guarantee& claim = at.plan.offers[at.plan.chosen].guarantee;
+    claim.mu /= std::sqrt(2.0);
+    const AuditResult r = audited_by_reference(at, options_of(name, 4));
+    EXPECT_TRUE(r.refuted) << name << ": " << r.reach();
+  }
+}
+
 // ---- Planted errors: old claims beside other settings.
 
 template <class M>

@@ -66,7 +66,7 @@ inline Example make_example(const std::string& name, const Schema& schema, std::
   run.noise = noise;
   run.backend = "reference";
   for (std::uint64_t c = 0; c < budget.draws; ++c) {
-    std::vector<double> theta(schema.features());
+    std::vector<double> theta(schema.features() * loss_named(loss).outputs());
     for (std::size_t j = 0; j < theta.size(); ++j) {
       theta[j] = 1.0 / 3.0 - 0.1 * static_cast<double>(j) + 0.01 * static_cast<double>(c);
     }
@@ -106,6 +106,10 @@ inline Schema labeled_for(Schema schema, const std::string& loss) {
   if (kind == LabelKind::two_classes) return schema;
   schema.positive = schema.negative = "";
   schema.label_kind = kind;
+  if (kind == LabelKind::classes) {
+    schema.classes = {"own", "rent", "none of \"both\""};
+    return schema;
+  }
   schema.label_lo = kind == LabelKind::count ? 0 : 20;
   schema.label_hi = kind == LabelKind::count ? 12 : 520;
   schema.tolerance = kind == LabelKind::count ? 0 : 60;
@@ -145,6 +149,35 @@ inline const std::vector<Example>& loss_examples() {
       make(loss, "dalalyan", tiny, 5, loose, 0.02, 1.0);
     }
     return out;
+  }();
+  return all;
+}
+
+/// Releases of three classes, of every mechanism that runs them.
+inline const std::vector<Example>& class_examples() {
+  static const std::vector<Example> all = [] {
+    Schema tiny;
+    tiny.label = "y";
+    tiny.columns = {{"x", ColumnType::number, 0, 1, {}, false}};
+    const auto make = [&](const char* mechanism, const Schema& schema, std::uint64_t rows,
+                          const Budget& budget, double tv, std::optional<double> prior) {
+      Wishes wishes{.mechanism = mechanism};
+      if (tv > 0) wishes.tv = tv;
+      return make_example(std::string("softmax, ").append(mechanism),
+                          labeled_for(schema, "softmax-3"), rows, budget, wishes, prior,
+                          NoiseKind::chacha20, "softmax-3");
+    };
+    const Budget usual{1.0, 1e-6, {}, 1, 1}, loose{1.0, 0.2, {}, 1, 1};
+    return std::vector<Example>{
+        make("path", example_schema(false), 1000, usual, 0, {}),
+        make("proximal", example_schema(true), 1000, usual, 1e-10, 1.0),
+        make("rejection", example_schema(false), 200, usual, 1e-10, 20.0),
+        make("output", example_schema(true), 1000, usual, 0, {}),
+        make("output-pure", example_schema(true), 1000, {1.0, 1e-30, {}, 1, 1}, 0, {}),
+        make("metric-path", example_schema(true), 5000, {1.0, 1e-6, {}, 1, 2}, 0, {}),
+        make("metric-proximal", example_schema(true), 1000, {1.0, 1e-4, {}, 1, 1}, 1e-7, {}),
+        make("averaged", tiny, 5, loose, 0.02, 1.0),
+        make("dalalyan", tiny, 5, loose, 0.04, 1.0)};
   }();
   return all;
 }

@@ -309,6 +309,85 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfAnAmountAndOfACount) {
          });
 }
 
+// Several classes: how many there are, and what each has, is part of the claim.
+TEST(Verify, AcceptsSeveralClassesByEveryMechanismThatRunsThem) {
+  for (const auto& example : testing::class_examples()) {
+    const json file = json::parse(to_json(example.release).dump());
+    const Verification result = verify(file);
+    EXPECT_TRUE(result.valid) << example.name << ": " << ::testing::PrintToString(result.failures);
+    const json& constants = file["certificate"]["constants"];
+    EXPECT_EQ(constants["loss"], "softmax-3") << example.name;
+    EXPECT_EQ(constants["features"], 3 * example.release.model().schema.features()) << example.name;
+    EXPECT_NEAR(constants["max_abs_residual"].get<double>(), std::sqrt(2.0), 1e-15);
+    EXPECT_EQ(constants["curvature"], 0.5);
+    EXPECT_FALSE(in_words(file["certificate"]).empty());
+  }
+}
+
+TEST(Verify, RejectsOtherClassesEvenResealed) {
+  for (const auto& example : testing::class_examples()) {
+    const json file = to_json(example.release);
+    const std::size_t d = example.release.model().schema.features();
+    const auto refused = [&](const std::string& what, const auto& edit) {
+      json changed = file;
+      edit(changed);
+      EXPECT_FALSE(verify(resealed(changed)).valid) << example.name << ": " << what;
+    };
+    for (const char* other : {"softmax-2", "softmax-4", "softmax-03", "softmax", "logistic"}) {
+      refused(other, [&](json& f) { f["certificate"]["constants"]["loss"] = other; });
+      refused(other, [&](json& f) { f["model"]["loss"] = other; });
+      refused(std::string("both ") + other,
+              [&](json& f) { f["certificate"]["constants"]["loss"] = f["model"]["loss"] = other; });
+    }
+    for (const std::size_t features : {std::size_t{1}, d, 2 * d, 3 * d + 1, 3 * (d + 1), 6 * d}) {
+      if (features == 3 * d) continue;
+      refused("features", [&](json& f) { f["certificate"]["constants"]["features"] = features; });
+    }
+    refused("a class less", [](json& f) { f["model"]["preprocessing"]["classes"].erase(2); });
+    refused("a class more", [](json& f) { f["model"]["preprocessing"]["classes"].push_back("x"); });
+    refused("another name", [](json& f) { f["model"]["preprocessing"]["classes"][0] = "x"; });
+    refused("two of them", [](json& f) {
+      f["model"]["preprocessing"].erase("classes");
+      f["model"]["preprocessing"]["positive"] = "own";
+    });
+  }
+}
+
+TEST(Verify, RejectsAnEditOfEveryLeafOfSeveralClasses) {
+  const auto& examples = testing::class_examples();
+  for (const char* name :
+       {"softmax, path", "softmax, proximal", "softmax, output", "softmax, metric-path"}) {
+    const auto found = std::ranges::find(examples, name, &testing::Example::name);
+    ASSERT_NE(found, examples.end()) << name;
+    const json file = to_json(found->release);
+    tamper(
+        file, name, "/certificate", [](const json& f) { return f; }, weaker_claim);
+    tamper(
+        file, name, "/model", [](const json& f) { return f; },
+        [](const std::string&, const json&, const json&) { return false; });
+  }
+  const auto& path = examples.front();
+  tamper(to_json(path.release), path.name, "/certificate", resealed,
+         [&](const std::string& at, const json& before, const json& after) {
+           return same_promise(at, before, after, false);
+         });
+}
+
+// Settings of mechanisms of one output, in the certificate of several.
+TEST(Verify, RejectsMechanismsOfOneOutputForSeveralClasses) {
+  for (const auto& example : testing::loss_examples()) {
+    const std::string_view name = name_of(example.plan.offer().mechanism);
+    if (!name.starts_with("objective")) continue;
+    json file = to_json(example.release);
+    file["certificate"]["constants"]["loss"] = "softmax-3";
+    const std::uint64_t features = file["certificate"]["constants"]["features"];
+    file["certificate"]["constants"]["features"] = 3 * features;
+    const Verification found = verify(resealed(file));
+    EXPECT_FALSE(found.valid);
+    EXPECT_THAT(found.failures, ::testing::Contains(HasSubstr("losses of one output"))) << name;
+  }
+}
+
 // A ball is in the settings or nowhere: what had none shows none, and none may be lent one.
 TEST(Verify, HoldsABallAgainstItsNumbersAndItsModel) {
   const auto& examples = testing::examples();

@@ -72,7 +72,7 @@ struct ClassesEvaluation {
   std::vector<std::uint64_t> confusion;  ///< [K x K] rows of the class i predicted to be of k
   /// Of each class against all the others, by its probability; NaN where one side has no rows [K].
   std::vector<double> auc;
-  double mean_auc = 0;      ///< over the classes that have one; NaN where none has
+  double mean_auc = 0;          ///< over the classes that have one; NaN where none has
   CalibrationBins calibration;  ///< of the class predicted
 
   [[nodiscard]] std::uint64_t rows_of(std::size_t is, std::size_t predicted) const {
