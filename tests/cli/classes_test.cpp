@@ -54,8 +54,8 @@ class ClassesCli : public Cli {
 TEST_F(ClassesCli, AreFittedPredictedAndJudgedByName) {
   const Outcome fit = fitted();
   ASSERT_EQ(fit.status, 0) << fit.err;
-  for (const char* part : {"2 features, 3 classes", "of no listed class",
-                           "Coefficients of each kind", "long, thin", "--probabilities"})
+  for (const char* part : {"3 features, 3 classes", "of no listed class", "Coefficients by kind",
+                           "long, thin", "--probabilities"})
     EXPECT_THAT(fit.out, HasSubstr(part));
 
   const nlohmann::json model = json("model.json")["model"];
@@ -148,8 +148,9 @@ TEST_F(ClassesCli, RefuseWhatIsOfTwo) {
                  "--threshold: model.json is of several classes, and the likeliest is predicted");
   }
   expect_error(ask("predict", {"--intervals"}), 2, "holds no intervals");
-  expect_error(fitted({"--model", "logistic", "--force"}), 2, "logistic predicts two classes");
-  expect_error(fitted({"--model", "softmax-4", "--force"}), 2,
+  expect_error(gibbsite(fit({"--out", "other.json", "--model", "logistic"})), 2,
+               "logistic predicts two classes");
+  expect_error(gibbsite(fit({"--out", "other.json", "--model", "softmax-4"})), 2,
                "softmax-4 is of 4 classes, and the schema lists 3");
   EXPECT_EQ(fitted({"--model", "softmax", "--force"}).status, 0);
 }
@@ -193,6 +194,12 @@ TEST_F(ClassesCli, ArePlannedByTheirNumber) {
   EXPECT_THAT(out.out, HasSubstr("9 features, 5 classes"));
   expect_error(plan({"--model", "softmax"}), 2, "--classes: is missing");
   expect_error(plan({"--classes", "5"}), 2, "--classes: has a meaning with --model softmax");
+}
+
+TEST_F(ClassesCli, AreNotCompared) {
+  const Outcome out = gibbsite({"compare", "--data", "table.csv", "--schema", "table.toml"});
+  EXPECT_EQ(out.status, 2);
+  EXPECT_THAT(out.err, HasSubstr("its label is several classes, and two classes are compared"));
 }
 
 TEST_F(ClassesCli, HavePosteriorDrawsByName) {

@@ -70,6 +70,26 @@ inline Dataset counts(std::size_t n, std::size_t numbers, std::uint64_t seed) {
   return data;
 }
 
+/// The same rows with one of so many classes, more of the later ones where the first number is
+/// large.
+inline Dataset class_people(std::size_t n, std::size_t numbers, std::size_t classes,
+                            std::uint64_t seed) {
+  Dataset data = people(n, numbers, seed);
+  data.schema.positive.clear();
+  data.schema.label_kind = LabelKind::classes;
+  for (std::size_t k = 0; k < classes; ++k) {
+    data.schema.classes.push_back(std::string("c").append(std::to_string(k)));
+  }
+  std::mt19937_64 random(seed + 1);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double at = (static_cast<double>(data.x[i * data.features()]) + uniform(random)) / 2;
+    data.y[i] = static_cast<float>(
+        std::min(classes - 1, static_cast<std::size_t>(at * static_cast<double>(classes))));
+  }
+  return data;
+}
+
 struct OddTable {
   std::string name;
   Dataset data;
