@@ -132,6 +132,10 @@ StepTimer::StepTimer(Backend& backend, const TableShape& shape, const Loss& loss
   const double fit = static_cast<double>(most) / shape.bytes_per_row();
   made_up_ = make_up_rows(
       shape, std::clamp<std::uint64_t>(static_cast<std::uint64_t>(fit), 1, shape.rows));
+  if (loss.label() == LabelKind::classes) {
+    for (std::size_t i = 0; i < made_up_.y.size(); ++i)
+      made_up_.y[i] = static_cast<float>(mix(~i) % loss.outputs());
+  }
   x_ = made_up_.view();
   y_ = made_up_.y;
 }
@@ -152,11 +156,12 @@ StepTime StepTimer::time(std::uint64_t chains) {
   const auto poll = [&] {
     if (options_.poll) options_.poll();
   };
+  const std::uint64_t coordinates = x_.cols * loss_.outputs();
   const std::uint64_t most =
-      std::clamp(most_theta / x_.cols, std::uint64_t{1}, options_.most_chains);
+      std::clamp(most_theta / coordinates, std::uint64_t{1}, options_.most_chains);
   const std::uint64_t entries = x_.is_sparse() ? x_.sparse.entries() : x_.rows * x_.cols;
   StepTime out{.rows = x_.rows, .chains = std::min(chains, most)};
-  Ensemble ensemble = chains_of(out.chains, x_.cols);
+  Ensemble ensemble = chains_of(out.chains, coordinates);
   const auto seconds_of = [&](Engine& engine, std::uint64_t steps) {
     poll();
     const double begin = now();

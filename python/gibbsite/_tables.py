@@ -196,7 +196,7 @@ def read_arrow(
     """Anything with __arrow_c_stream__: pandas, polars, pyarrow (readers too), DuckDB -> `Dataset`.
 
     The index of a pandas frame is no column, and its columns of objects are read cell by cell.
-    labels [n] float32, -1 or +1, take the place of the label's column. progress(bytes done, 0).
+    labels [n] float64, -1 or +1 or places in the schema's classes, take the place of the label's column. progress(bytes done, 0).
     """
     if _is_pandas(table) and hasattr(table, "columns"):
         table = _pandas_table(table, schema)

@@ -54,7 +54,7 @@ class ClassesCli : public Cli {
 TEST_F(ClassesCli, AreFittedPredictedAndJudgedByName) {
   const Outcome fit = fitted();
   ASSERT_EQ(fit.status, 0) << fit.err;
-  for (const char* part : {"2 features, 3 classes", "of no listed class", "Coefficients of each kind",
+  for (const char* part : {"3 features, 3 classes", "of no listed class", "Coefficients of each kind",
                            "long, thin", "--probabilities"})
     EXPECT_THAT(fit.out, HasSubstr(part));
 
@@ -147,8 +147,9 @@ TEST_F(ClassesCli, RefuseWhatIsOfTwo) {
                  "--threshold: model.json is of several classes, and the likeliest is predicted");
   }
   expect_error(ask("predict", {"--intervals"}), 2, "holds no intervals");
-  expect_error(fitted({"--model", "logistic", "--force"}), 2, "logistic predicts two classes");
-  expect_error(fitted({"--model", "softmax-4", "--force"}), 2,
+  expect_error(gibbsite(fit({"--out", "other.json", "--model", "logistic"})), 2,
+               "logistic predicts two classes");
+  expect_error(gibbsite(fit({"--out", "other.json", "--model", "softmax-4"})), 2,
                "softmax-4 is of 4 classes, and the schema lists 3");
   EXPECT_EQ(fitted({"--model", "softmax", "--force"}).status, 0);
 }
