@@ -743,7 +743,7 @@ def _named(y, name):
 
 
 def observed_classes(y):
-    """The labels that occur in y, in order: two or more."""
+    """The two labels that occur in y, in order."""
     if _missing(y).any():
         raise ValueError("Input y contains NaN: a label is missing; fill it")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
@@ -760,6 +760,11 @@ def observed_classes(y):
         raise ValueError(
             'y has one class, and classes="observed" needs two; declare both: classes=[negative, '
             "positive]"
+        )
+    if len(classes) > 2:  # how many there are, and their names, would be read off the rows
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is multiclass: y has "
+            f'{len(classes)} classes, and classes="observed" takes two; list them: classes=[...]'
         )
     return classes
 

@@ -433,8 +433,8 @@ class PrivateLogisticRegression(_Private):
         The labels. None: the schema's, or 0 and 1 (also False and True) with `ranges`. A label that
         is none of them is refused, which the certificate names as an assumption; a y that lacks a
         class is fitted, as whether a class occurs tells about a person who is its only member.
-        "observed" takes the labels that occur in y: whoever writes that declares that all were
-        known to occur. Not with `schema`.
+        "observed" takes the two labels that occur in y: whoever writes that declares that both were
+        known to occur; three and more are to be listed. Not with `schema`.
     mechanism : str
         "auto", or one of those of docs/README.md.
     ledger : Ledger or path
@@ -541,8 +541,8 @@ class PrivateLogisticRegression(_Private):
 
     def _takes_several(self):
         """Whether labels may be more than two: the public list says so."""
-        if isinstance(self.classes, str):
-            return self.classes == "observed"
+        if isinstance(self.classes, str):  # "observed" takes two
+            return False
         if self.classes is not None:
             return hasattr(self.classes, "__len__") and len(self.classes) > 2
         if self.schema is None:

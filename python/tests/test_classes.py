@@ -68,8 +68,6 @@ def test_other_types_of_labels():
             assert fitted(X, labels.astype(type(classes[0])), classes=classes).classes_.tolist() == classes
         else:
             assert list(fitted(X, labels, classes=classes).classes_) == classes
-    observed = fitted(X, y, classes="observed")
-    assert observed.classes_.tolist() == [0, 1, 2]
     # A class that nobody is of is a class all the same.
     assert fitted(X, y % 2, classes=[0, 1, 2]).predict_proba(X).shape == (600, 3)
 
@@ -82,6 +80,7 @@ def test_what_is_refused(model):
         (bad, {"classes": [0, 1, 2]}, "row 8: label 3.0 is none of the 3 classes"),
         (np.where(bad == 3, np.nan, bad), {"classes": [0, 1, 2]}, "row 8: the label is missing"),
         (y, {"classes": [0, 1, 1]}, "1 is listed twice"),
+        (y, {"classes": "observed"}, "3 classes, and classes=\"observed\" takes two; list them"),
         (y, {"classes": [0, 1, 2], "intervals": True}, "intervals"),
         (y, {"classes": [0, 1], "schema": SCHEMA, "ranges": None}, "lists 2, and the schema names 3"),
         (y, {"schema": SCHEMA, "ranges": None}, "say which numbers"),
@@ -143,8 +142,8 @@ def test_plans_of_classes():
 
 def test_tags():
     pytest.importorskip("sklearn", minversion="1.6")
-    several = [{"classes": NAMES}, {"classes": "observed"}, {"schema": SCHEMA}]
-    two = [{}, {"classes": [0, 1]}, {"schema": "lost.toml"}]
+    several = [{"classes": NAMES}, {"schema": SCHEMA}]
+    two = [{}, {"classes": "observed"}, {"classes": [0, 1]}, {"schema": "lost.toml"}]
     for params in several + two:
         tags = PrivateLogisticRegression(1.0, 1e-6, **params).__sklearn_tags__()
         assert tags.classifier_tags.multi_class == (params in several)
