@@ -51,8 +51,8 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
   if (features_ > std::numeric_limits<std::uint32_t>::max())
     throw BadInput("schema: more than 2^32 features; leave some out");
   data_.schema = schema;
-  for (const std::string& name : schema.classes)
-    classes_.emplace(name, static_cast<float>(classes_.size()));
+  for (std::size_t k = 0; k < schema.classes.size(); ++k)
+    classes_.emplace(schema.classes[k], static_cast<float>(k));
   std::size_t next = 0;
   for (const Column& column : schema.columns) {
     Encoding e;
@@ -217,8 +217,9 @@ void CellEncoder::compare_labels_as_numbers() {
   positive_ = canonical(positive_);
   negative_ = canonical(negative_);
   classes_.clear();
-  for (const std::string& name : data_.schema.classes)
-    classes_.emplace(canonical(name), static_cast<float>(classes_.size()));
+  const std::vector<std::string>& names = data_.schema.classes;
+  for (std::size_t k = 0; k < names.size(); ++k)
+    classes_.emplace(canonical(names[k]), static_cast<float>(k));
 }
 
 void CellEncoder::set_unlabeled(const std::string& why) {
@@ -289,7 +290,7 @@ void CellEncoder::set_label(double value) {
 void CellEncoder::set_class(double label) {
   if (data_.schema.has_number_label()) return set_label(label);
   if (data_.schema.label_kind == LabelKind::classes) {
-    const std::size_t most = classes_.size() - 1;
+    const std::size_t most = data_.schema.classes.size() - 1;
     if (!(label >= 0 && label <= static_cast<double>(most) && label == std::floor(label)))
       fail_quoting(fmt::format(
           "label {} is no place in the schema's classes; give a whole number from 0 to {}", label,

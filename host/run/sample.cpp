@@ -56,6 +56,10 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan) 
   require_equal(here.intercept, planned.intercept, "intercept");
   require_equal(here.max_abs_residual, planned.max_abs_residual, "max_abs_residual");
   require_equal(here.curvature, planned.curvature, "curvature");
+  require_equal(here.traces.most, planned.traces.most, "traces.most");
+  require_equal(here.traces.majorant, planned.traces.majorant, "traces.majorant");
+  require_equal(here.self_concordance, planned.self_concordance, "self_concordance");
+  require_equal(here.drop_from_zero, planned.drop_from_zero, "drop_from_zero");
   require_equal(here.one_signed, planned.one_signed, "one_signed");
   require_equal(here.center_norm, planned.center_norm, "center_norm");
   if (model.prior_precision) {

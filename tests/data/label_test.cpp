@@ -454,6 +454,14 @@ TEST_F(ClassLabels, ThatAreNotListedAreRefusedOrTheFirst) {
   expect_bad_input([&] { (void)arrow(nulls, labeled(grades)); }, {"row 2: the label is missing"});
 }
 
+// Two names that only a reader of numbers takes for one (both are beyond a double there) leave the
+// places of the others as they are.
+TEST_F(ClassLabels, KeepTheirPlacesWhereNumbersHaveTwoNames) {
+  const Schema s = labeled("classes = ['inf', '1e400', '7']\n");
+  EXPECT_THAT(csv({"7", "inf", "1e400"}, s).y, ElementsAre(2, 0, 1));
+  EXPECT_THAT(arrow(arrow_numbers<double>("y", "g", {7.0, HUGE_VAL}), s).y, ElementsAre(2, 0));
+}
+
 // A name that reads as `missing` is a class all the same; blanks around a cell are none of it.
 TEST_F(ClassLabels, MayBeTheMissingWordAndHaveBlanksAround) {
   const Schema s = labeled("classes = ['yes', 'no', '?']\nmissing = '?'\n");

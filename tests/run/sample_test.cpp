@@ -347,6 +347,10 @@ TEST_P(Sample, DataMustHaveThePlannedShape) {
   refused([&] { plan.problem.intercept = false; }, "intercept");
   refused([&] { plan.problem.loss = "other"; }, "loss");
   refused([&] { plan.problem.center_norm = 0; }, "center_norm");
+  refused([&] { plan.problem.traces.most = 0.5; }, "traces.most");
+  refused([&] { plan.problem.traces.majorant = 0.5; }, "traces.majorant");
+  refused([&] { plan.problem.self_concordance = 0; }, "self_concordance");
+  refused([&] { plan.problem.drop_from_zero = 0; }, "drop_from_zero");
   refused([&] { model.prior_precision = 0.7; }, "prior_precision");
   refused([&] { data.y.clear(); }, "no labels");
   refused([&] { data.y[3] = 0.5f; }, "row 4 has a label");
