@@ -45,6 +45,20 @@ const unsigned char* buffer(const ArrowArray& array, std::int64_t k) {
   return array.buffers == nullptr ? nullptr : static_cast<const unsigned char*>(array.buffers[k]);
 }
 
+/// How many of the bits [first, last) are 0; quick where few are.
+std::int64_t zeros(const unsigned char* bits, std::int64_t first, std::int64_t last) {
+  std::int64_t count = 0, i = first;
+  const auto one = [&] { count += (bits[i >> 3] >> (i & 7) & 1) ^ 1; };
+  for (; i < last && (i & 7) != 0; ++i) one();
+  for (; i + 64 <= last; i += 64) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bits + (i >> 3), sizeof word);
+    if (~word != 0) count += std::popcount(~word);
+  }
+  for (; i < last; ++i) one();
+  return count;
+}
+
 }  // namespace
 
 ArrowType arrow_type(const ArrowSchema& schema) {
@@ -156,11 +170,7 @@ void require_shape(const ArrowArray& array) {
 void require_nulls(const ArrowArray& array, const unsigned char* valid, std::int64_t first,
                    std::int64_t last) {
   if (valid == nullptr || array.null_count < 0) return;
-  std::int64_t nulls = last - first;
-  std::int64_t i = first;
-  for (; i < last && (i & 7) != 0; ++i) nulls -= valid[i >> 3] >> (i & 7) & 1;
-  for (; i + 8 <= last; i += 8) nulls -= std::popcount(valid[i >> 3]);
-  for (; i < last; ++i) nulls -= valid[i >> 3] >> (i & 7) & 1;
+  const std::int64_t nulls = zeros(valid, first, last);
   const std::int64_t others = array.length - (last - first);
   if (nulls > array.null_count || nulls < array.null_count - others)
     throw MalformedArrow{"a count of nulls that is not theirs"};
@@ -218,15 +228,7 @@ ArrowValues::ArrowValues(const ArrowType& type, const ArrowArray& array, std::in
 bool ArrowValues::any_null(std::int64_t first, std::int64_t count) const {
   if (all_null_) return count > 0;
   if (valid_ == nullptr) return false;
-  std::int64_t i = first + offset_;
-  const std::int64_t last = i + count;
-  for (; i < last && (i & 7) != 0; ++i)
-    if (!bit(valid_, i)) return true;
-  for (; i + 8 <= last; i += 8)
-    if (valid_[i >> 3] != 0xff) return true;
-  for (; i < last; ++i)
-    if (!bit(valid_, i)) return true;
-  return false;
+  return zeros(valid_, first + offset_, first + offset_ + count) > 0;
 }
 
 // A view: its length, then the text if that is at most 12 bytes, else 4 bytes of it, buffer,

@@ -507,6 +507,30 @@ TEST_F(Arrow, BatchesMayHaveOffsetsAndNullRows) {
                    schema));
 }
 
+// Bits of validity are counted by words: wherever a null lies, it is found, and one too few or too
+// many is refused.
+TEST_F(Arrow, NullsAreCountedWhereverTheyLie) {
+  const Schema schema = schema_of("a = {type = 'number', range = [0, 9]}", "invalid = 'middle'");
+  constexpr std::int64_t offset = 3, rows = 200;
+  for (const std::int64_t null : {0, 4, 5, 60, 61, 124, 125, 188, 189, 196, 199}) {
+    SCOPED_TRACE(null);
+    Maybe<double> values(rows + offset, 9.0);
+    values[static_cast<std::size_t>(null + offset)] = std::nullopt;
+    const ArrowColumn a = arrow_numbers<double>("a", "g", values).slice(offset, rows);
+    ArrowTable table({{a, labels_of(rows)}});
+    for (const std::int64_t told : {-1, 0, 1, 2}) {
+      table.spoil_array = [told](ArrowArray& t) { t.children[0]->null_count = told; };
+      if (told == 0 || told == 2) {
+        expect_bad_input([&] { (void)read(table, schema); }, {"column 'a': a count of nulls"});
+        continue;
+      }
+      const Dataset data = read(table, schema);
+      for (std::int64_t i = 0; i < rows; ++i)
+        EXPECT_EQ(data.view()(static_cast<std::size_t>(i), 0), i == null ? 0.5 : 1.0) << i;
+    }
+  }
+}
+
 // A table of every kind of column in batches of any size is the CSV file of the same cells.
 TEST_F(Arrow, MixedTablesAreThoseOfTheCsvFile) {
   const std::string columns =
