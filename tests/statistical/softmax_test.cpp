@@ -28,11 +28,10 @@ constexpr double beta = 1.5, m = 0.5;
 struct Rows1 {
   std::vector<float> x{1.0F, -0.7F, 0.4F, 0.9F}, y{0, 1, 2, 0};
   [[nodiscard]] Potential potential(double inverse_temperature = beta) const {
-    return {
-        make_backend("cpu")->load(Rows(x.data(), x.size(), 1), y, loss_named("softmax-3")),
-        inverse_temperature,
-        m,
-        {}};
+    return {make_backend("cpu")->load(Rows(x.data(), x.size(), 1), y, loss_named("softmax-3")),
+            inverse_temperature,
+            m,
+            {}};
   }
   // beta sum f, and its gradient; written out, apart from the library's.
   [[nodiscard]] double value(const VectorXd& theta) const {
