@@ -183,10 +183,6 @@ TEST_P(EveryLoss, PlantedErrorsAreFound) {
 // ---- Three classes: rows of the first one where the second is far ahead. On the reference
 // backend, which every other one is held to.
 
-AuditResult audited(const AuditCase& at, const AuditOptions& options) {
-  return audit(at, *make_backend("reference"), options);
-}
-
 TEST(AuditSoftmax, KeepsItsClaimsAndIsAuditedNearThem) {
   for (const char* const name : {"path", "output", "output-pure", "rejection"}) {
     const AuditCase at = case_of_loss("softmax", name);
