@@ -4,6 +4,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/rows.hpp"
+#include "gibbsite/engine/ensemble.hpp"
 
 namespace gibbsite {
 
@@ -12,6 +13,16 @@ inline void require_loadable(const Rows& x, std::span<const float> y) {
   if (y.size() != x.rows) {
     throw BadInput(
         fmt::format("data: {} rows but {} labels; give one label per row", x.rows, y.size()));
+  }
+}
+
+/// Chains as long as the loss and the rows have it: what is behind their end is not theirs.
+inline void require_fitting(const Ensemble& ensemble, std::size_t features) {
+  if (ensemble.features != features || ensemble.theta.size() != ensemble.chains() * features) {
+    throw BadInput(
+        fmt::format("chains: have {} coordinates, and this loss of these rows has {}; start them "
+                    "with as many",
+                    ensemble.features, features));
   }
 }
 

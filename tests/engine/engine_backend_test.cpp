@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/engine/engine.hpp"
 #include "support/backend.hpp"
@@ -303,6 +304,14 @@ TEST_P(OfShape, PermutingChainsPermutesResults) {
   for (std::size_t c = 0; c < chains; ++c) {
     const auto a = straight.chain(c), b = reversed.chain(chains - 1 - c);
     ASSERT_TRUE(std::equal(a.begin(), a.end(), b.begin())) << c;
+  }
+}
+
+TEST_F(EngineTest, RefusesChainsOfAnotherLength) {
+  const OddRows p = make_odd_rows(50, 9, 6);
+  for (const std::size_t coordinates : {1U, 8U, 10U, 27U}) {
+    Ensemble e = make_odd_chains(2, coordinates);
+    EXPECT_THROW(load(p)->advance(e, 1), BadInput) << coordinates;
   }
 }
 

@@ -75,6 +75,7 @@ class CpuEngine final : public HostRows {
   [[nodiscard]] bool certifiable() const override { return !single; }
 
   void advance(Ensemble& ensemble, std::uint64_t steps) override {
+    require_fitting(ensemble, features());
     require_output_streams(ensemble, outputs());
     while (steps > 0) {
       // Until the next chain is done, all that are not move together.

@@ -13,6 +13,7 @@
 #include <cmath>
 
 #include "core/crew.hpp"
+#include "engine/checks.hpp"
 #include "engine/clip.hpp"
 #include "engine/cpu/kernels.hpp"
 #include "engine/cpu/noise.hpp"
@@ -59,6 +60,7 @@ class WideEngine final : public HostRows {
   }
 
   void advance(Ensemble& ensemble, std::uint64_t steps) override {
+    require_fitting(ensemble, features());
     require_output_streams(ensemble, outputs());
     for (std::size_t c = 0; c < ensemble.chains(); ++c) {
       const ChainSpec& spec = ensemble.specs[c];

@@ -61,6 +61,7 @@ class CudaEngine final : public HostRows {
   [[nodiscard]] std::string design() const override { return design_; }
 
   void advance(Ensemble& ensemble, std::uint64_t steps) override {
+    require_fitting(ensemble, features());
     std::uint64_t left = 0;
     for (std::size_t c = 0; c < ensemble.chains(); ++c) {
       if (ensemble.step[c] >= ensemble.specs[c].iterations) continue;

@@ -21,6 +21,7 @@ class ReferenceEngine final : public HostRows {
       : HostRows(x, y, loss), x_(x), y_(y), loss_(loss) {}
 
   void advance(Ensemble& ensemble, std::uint64_t steps) override {
+    require_fitting(ensemble, features());
     require_output_streams(ensemble, outputs());
     std::vector<double> noise(features());
     for (std::size_t c = 0; c < ensemble.chains(); ++c) {

@@ -89,7 +89,7 @@ class Engine {
 
   /// Advances every unfinished chain by min(steps, T - step) Langevin steps. Bitwise reproducible
   /// for one backend and machine, however a run is cut into calls, whatever the number of threads
-  /// and whatever else the machine does.
+  /// and whatever else the machine does. Throws BadInput on chains of another length.
   virtual void advance(Ensemble& ensemble, std::uint64_t steps) = 0;
 
   /// out[C x d] = sum_i grad l(theta_c; x_i, y_i) for each row of theta [C x d]: the loss alone, no
