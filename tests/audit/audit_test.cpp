@@ -183,7 +183,7 @@ TEST_P(EveryLoss, PlantedErrorsAreFound) {
 // ---- Three classes: rows of the first one where the second is far ahead. On the reference
 // backend, which every other one is held to.
 
-AuditResult audited_by_reference(const AuditCase& at, const AuditOptions& options) {
+AuditResult audited(const AuditCase& at, const AuditOptions& options) {
   return audit(at, *make_backend("reference"), options);
 }
 
@@ -192,7 +192,7 @@ TEST(AuditSoftmax, KeepsItsClaimsAndIsAuditedNearThem) {
     const AuditCase at = case_of_loss("softmax", name);
     ASSERT_TRUE(at.plan.offer().feasible) << name << ": " << at.plan.offer().why;
     EXPECT_EQ(at.plan.problem.loss, "softmax-3");
-    const AuditResult r = audited_by_reference(at, options_of(name, 4));
+    const AuditResult r = audited(at, options_of(name, 4));
     EXPECT_FALSE(r.refuted) << name;
     if (!support::sanitized) {
       // Pure noise in six coordinates: fewer draws are right behind the other table's.
@@ -203,7 +203,7 @@ TEST(AuditSoftmax, KeepsItsClaimsAndIsAuditedNearThem) {
   // Without a center a row and its other label differ by half of what they might.
   const AuditCase at = case_of_loss("softmax", "metric-path");
   ASSERT_TRUE(at.plan.offer().feasible) << at.plan.offer().why;
-  const AuditResult r = audited_by_reference(at, options_of("metric-path"));
+  const AuditResult r = audited(at, options_of("metric-path"));
   EXPECT_FALSE(r.refuted);
   if (!support::sanitized) {
     EXPECT_GE(r.reach(), 0.3);
@@ -220,7 +220,7 @@ TEST(AuditSoftmax, ASensitivityWithoutTheRootIsFound) {
     AuditCase at = case_of_loss("softmax", name);
     Guarantee& claim = at.plan.offers[at.plan.chosen].guarantee;
     claim.mu /= std::sqrt(2.0);
-    const AuditResult r = audited_by_reference(at, options_of(name, 4));
+    const AuditResult r = audited(at, options_of(name, 4));
     EXPECT_TRUE(r.refuted) << name << ": " << r.reach();
   }
 }

@@ -112,7 +112,7 @@ TEST(CpuOutputs, ResidualsAreWithinTheirRoundings) {
       "instructions", "classes", "double", "float");
   on_every_instruction_set([](const std::string& name) {
     for (const std::size_t outputs : class_counts) {
-      const std::size_t rows = repeats<std::size_t>(20'000, 1'000) / outputs + 7;
+      const std::size_t rows = repeats<std::size_t>(10'000, 1'000) / outputs + 7;
       const auto spread = worst_residuals(make_logits<double>(outputs, rows, false));
       const auto exact = worst_residuals(make_logits<double>(outputs, rows, true));
       const auto spread_float = worst_residuals(make_logits<float>(outputs, rows, false));
@@ -131,7 +131,7 @@ TEST(CpuOutputs, ResidualsAreWithinTheirRoundings) {
 TEST(CpuOutputs, ValuesAreWithinTheirRoundings) {
   on_every_instruction_set([](const std::string& name) {
     for (const std::size_t outputs : class_counts) {
-      const std::size_t rows = repeats<std::size_t>(20'000, 1'000) / outputs + 7;
+      const std::size_t rows = repeats<std::size_t>(10'000, 1'000) / outputs + 7;
       const auto [K, n, z, y] = make_logits<double>(outputs, rows, true);
       std::vector<double> f(n);
       cpu::values(cpu::choose_loss(softmax_of(K)), z, y, f);
@@ -304,6 +304,7 @@ TEST(CpuOutputs, GradientsAndValuesAreWithinTheirBound) {
   for (const std::size_t n : rows) {
     for (const std::size_t d : features) meet({3, 2, n, d});
   }
+  for (const std::size_t chains : {1u, 2u}) meet({1000, chains, 65, 3});
 }
 
 TEST(CpuOutputs, GradientsOnEveryInstructionSet) {
@@ -445,6 +446,36 @@ TEST(CpuOutputs, BitsDoNotDependOnCutsThreadsOrOrder) {
         expect_same_bits(make_rows(s.n, s.d, s.outputs, sparse), softmax_of(s.outputs),
                          make_chains(s.chains, s.outputs * s.d), arithmetic);
       }
+    }
+  }
+}
+
+// Nor on whether rows are read once for all chains; and what is no number stays in its chain.
+TEST(CpuOutputs, ChainsDoNotTouchEachOther) {
+  constexpr std::size_t outputs = 10, chains = 9, d = 7, coordinates = outputs * d;
+  for (const bool sparse : {false, true}) {
+    const auto p = make_rows(300, d, outputs, sparse);
+    Ensemble e = make_chains(chains, coordinates);
+    const auto gradients = [&](bool in_memory) {
+      Rows rows = p.view();
+      rows.in_memory = in_memory;
+      std::vector<double> g(e.theta.size());
+      make_backend("cpu")
+          ->load(rows, p.y, softmax_of(outputs))
+          ->loss_gradients({e.theta.data(), chains, coordinates}, {g.data(), chains, coordinates});
+      return g;
+    };
+    const std::vector<double> g = gradients(true);
+    EXPECT_EQ(gradients(false), g);
+    e.chain(4)[3 * d] = std::numeric_limits<double>::quiet_NaN();
+    const std::vector<double> with = gradients(true);
+    for (std::size_t j = 0; j < with.size(); ++j) {
+      if (j / coordinates == 4) continue;
+      ASSERT_EQ(with[j], g[j]) << j;
+    }
+    // Every output of a row whose entry is met, so of each feature that is not 0 everywhere.
+    for (std::size_t k = 0; k < outputs; ++k) {
+      EXPECT_TRUE(std::isnan(with[4 * coordinates + k * d])) << k;
     }
   }
 }

@@ -166,19 +166,20 @@ TEST(OutputStream, IsRefusedBeyond32Bits) {
   EXPECT_EQ(output_stream(0x55555554, 3, 2), 0xfffffffeU);  // 3 (2^32/3 - 1) + 2
   EXPECT_EQ(output_stream(0x55555555, 3, 0), 0xffffffffU);
   for (const auto& [stream, outputs, k] :
-       {std::tuple{0x55555555U, 3U, 1U}, {0x55555556U, 3U, 0U}, {0xffffffffU, 1000U, 0U},
-        {0xffffffffU, 2U, 1U}, {5U, 3U, 3U}, {5U, 0U, 0U}}) {
+       {std::tuple{0x55555555U, 3U, 1U}, std::tuple{0x55555556U, 3U, 0U},
+        std::tuple{0xffffffffU, 1000U, 0U}, std::tuple{0xffffffffU, 2U, 1U}, std::tuple{5U, 3U, 3U},
+        std::tuple{5U, 0U, 0U}}) {
     EXPECT_THROW(output_stream(stream, outputs, k), BadInput) << stream << ' ' << outputs;
   }
-  Ensemble e = start({{.key = StreamKey::from_seed(1)},
-                      {.key = StreamKey::from_seed(1), .stream = 0x55555555U}},
-                     6);
+  Ensemble e = start(
+      {{.key = StreamKey::from_seed(1)}, {.key = StreamKey::from_seed(1), .stream = 0x55555555U}},
+      6);
   EXPECT_NO_THROW(require_output_streams(e, 1));
   EXPECT_NO_THROW(require_output_streams(e, 2));
   EXPECT_THAT([&] { require_output_streams(e, 3); },
-              testing::ThrowsMessage<BadInput>(testing::AllOf(
-                  testing::StartsWith("stream: chain 1431655765 of 3 outputs"),
-                  testing::Not(testing::HasSubstr("\n")))));
+              testing::ThrowsMessage<BadInput>(
+                  testing::AllOf(testing::StartsWith("stream: chain 1431655765 of 3 outputs"),
+                                 testing::Not(testing::HasSubstr("\n")))));
 }
 
 }  // namespace

@@ -164,8 +164,8 @@ TEST_P(SoftmaxOf, CurvatureChangesNoFasterThanSelfConcordanceSays) {
       std::ranges::fill(u, -1.0);
       u[static_cast<std::size_t>(most)] = 1;
     }
-    const double size = std::fabs(
-        *std::ranges::max_element(u, {}, [](double x) { return std::fabs(x); }));
+    const double size =
+        std::fabs(*std::ranges::max_element(u, {}, [](double x) { return std::fabs(x); }));
     for (double& x : u) x /= size;
     Vector above = z, below = z;
     for (std::size_t k = 0; k < K_; ++k) {
@@ -202,7 +202,8 @@ TEST_P(SoftmaxOf, DerivativesAreDerivatives) {
       EXPECT_NEAR((up[k] - down[k]) / (2 * s), hv[k], 1e-6 * std::max(1.0, norm(v)));
       largest = std::max(largest, std::fabs(hv[k]));
     }
-    EXPECT_NEAR((value(above, y) - value(below, y)) / (2 * s), along, 1e-6 * std::max(1.0, norm(v)));
+    EXPECT_NEAR((value(above, y) - value(below, y)) / (2 * s), along,
+                1e-6 * std::max(1.0, norm(v)));
   }
   EXPECT_GT(largest, 0.05);
 }
@@ -216,7 +217,8 @@ TEST_P(SoftmaxOf, IsAccurateAtEveryPredictor) {
       Vector z = predictors(trial);
       for (std::size_t k = 0; k < K_; ++k) {
         const auto pick = random_() % 4;
-        if (pick < 2) z[k] = (pick == 0 ? far : -far) * (trial % 5 == 0 ? 1 : std::fabs(std::sin(z[k])));
+        if (pick < 2)
+          z[k] = (pick == 0 ? far : -far) * (trial % 5 == 0 ? 1 : std::fabs(std::sin(z[k])));
       }
       const float y = some_label();
       const auto exact = exact_outputs(loss_, {z.begin(), z.end()}, y);
@@ -251,7 +253,8 @@ TEST_P(SoftmaxOf, WhatIsNoNumberOrNoClassStaysNone) {
     for (const double r : slope(z, 0)) EXPECT_TRUE(std::isnan(r));
   }
   const auto K = static_cast<float>(K_);
-  for (const float y : {-1.0F, 0.5F, K, K - 0.5F, 1e30F, -1e-30F, static_cast<float>(nan), INFINITY}) {
+  for (const float y :
+       {-1.0F, 0.5F, K, K - 0.5F, 1e30F, -1e-30F, static_cast<float>(nan), INFINITY}) {
     const Vector z(K_, 1);
     EXPECT_EQ(losses::class_of(y, K_), K_) << y;
     EXPECT_TRUE(std::isnan(value(z, y))) << y;
@@ -394,10 +397,9 @@ TEST(Softmax, HasOneLossForEachNumberOfClasses) {
     EXPECT_EQ(loss.label(), LabelKind::classes);
     EXPECT_EQ(&loss, &loss_named(name));
   }
-  for (const char* name :
-       {"softmax", "softmax-", "softmax-0", "softmax-1", "softmax-03", "softmax-1001", "softmax-3x",
-        "softmax--3", "softmax-+3", "softmax- 3", "softmax-3 ", "softmax-18446744073709551619",
-        "softmax3", "Softmax-3"}) {
+  for (const char* name : {"softmax", "softmax-", "softmax-0", "softmax-1", "softmax-03",
+                           "softmax-1001", "softmax-3x", "softmax--3", "softmax-+3", "softmax- 3",
+                           "softmax-3 ", "softmax-18446744073709551619", "softmax3", "Softmax-3"}) {
     try {
       loss_named(name);
       FAIL() << name;

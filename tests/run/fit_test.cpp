@@ -124,6 +124,10 @@ class Long final : public Loss {
                   std::span<double> w) const override {
     true_.curvatures(z, y, w);
   }
+  void curvature_products(std::span<const double> z, std::span<const float> y,
+                          std::span<const double> v, std::span<double> out) const override {
+    true_.curvature_products(z, y, v, out);
+  }
 
  private:
   const Loss& true_ = loss_named("logistic");

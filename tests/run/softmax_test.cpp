@@ -66,7 +66,7 @@ TEST(SoftmaxRun, EveryMechanismEndsInAModelThatVerifies) {
       const Release release = fit(model_of(data, run), data, made, *backend, Key::from_os());
       EXPECT_EQ(release.model().draws.size(), 2U);
       for (const auto& draw : release.model().draws) EXPECT_EQ(draw.size(), classes * 3);
-      const Verification found = verify(nlohmann::json::parse(to_json(release).dump()));
+      const Verification found = verify(release);
       EXPECT_TRUE(found.valid) << run.mechanism << ": " << ::testing::PrintToString(found.failures);
     }
   }

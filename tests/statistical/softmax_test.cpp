@@ -28,11 +28,10 @@ constexpr double beta = 1.5, m = 0.5;
 struct Rows1 {
   std::vector<float> x{1.0F, -0.7F, 0.4F, 0.9F}, y{0, 1, 2, 0};
   [[nodiscard]] Potential potential(double inverse_temperature = beta) const {
-    return {
-        make_backend("reference")->load(Rows(x.data(), x.size(), 1), y, loss_named("softmax-3")),
-        inverse_temperature,
-        m,
-        {}};
+    return {make_backend("cpu")->load(Rows(x.data(), x.size(), 1), y, loss_named("softmax-3")),
+            inverse_temperature,
+            m,
+            {}};
   }
   // beta sum f, and its gradient; written out, apart from the library's.
   [[nodiscard]] double value(const VectorXd& theta) const {
@@ -120,7 +119,7 @@ TEST(SoftmaxLaw, LangevinStepsHaveTheLawOfTheirFormula) {
   if (support::sanitized) return;
   EXPECT_GT(two_sample::judge(found, simulated(t, count, 0.15, 12, 5, true), false_alarm).worst(),
             1);
-  EXPECT_GT(two_sample::judge(found, simulated(t, count, 0.18, 12, 5), false_alarm).worst(), 1);
+  EXPECT_GT(two_sample::judge(found, simulated(t, count, 0.25, 12, 5), false_alarm).worst(), 1);
 }
 
 // h = 0.02: the stationary law is off by about hM/2 = 5 % of a variance's half, unseen here.

@@ -101,8 +101,8 @@ class CpuEngine final : public HostRows {
 
   void loss_gradients(MatrixView<const double> of_chains, MatrixView<double> of_sums) override {
     if (of_chains.rows == 0) return;
-    const MatrixView theta{of_chains.data, of_chains.rows * outputs(), columns()};
-    const MatrixView out{of_sums.data, of_sums.rows * outputs(), columns()};
+    const MatrixView<const double> theta{of_chains.data, of_chains.rows * outputs(), columns()};
+    const MatrixView<double> out{of_sums.data, of_sums.rows * outputs(), columns()};
     prepare(theta.rows);
     const auto lay_out = [&](const Group& group) {
       chains_.put(group, [&](std::size_t a) { return theta.row(a); });

@@ -149,13 +149,17 @@ HWY_INLINE void SoftmaxValue(D d, size_t outputs, hn::Vec<D> label, const Load& 
 // rows, the last of which may be filled up with zeros.
 template <class T, class Logit, class F>
 HWY_INLINE void ForEachRows(Logit* z, size_t stride, const float* y, size_t rows, const F& f) {
+  constexpr bool writes = !std::is_const_v<Logit>;
   const Wide<T> d;
   const size_t lanes = hn::Lanes(d);
   size_t i = 0;
   for (; i + lanes <= rows; i += lanes) {
     f(
         LoadAs(d, y + i), [&](size_t k) HWY_ATTR { return hn::LoadU(d, z + k * stride + i); },
-        [&](size_t k, auto v) HWY_ATTR { hn::StoreU(v, d, z + k * stride + i); }, lanes, i);
+        [&](size_t k, auto v) HWY_ATTR {
+          if constexpr (writes) hn::StoreU(v, d, z + k * stride + i);
+        },
+        lanes, i);
   }
   if (i == rows) return;
   HWY_ALIGN float label[most_lanes<T>] = {};
@@ -169,7 +173,7 @@ HWY_INLINE void ForEachRows(Logit* z, size_t stride, const float* y, size_t rows
       },
       [&](size_t k, auto v) HWY_ATTR {
         hn::Store(v, d, rest);
-        std::copy_n(rest, rows - i, z + k * stride + i);
+        if constexpr (writes) std::copy_n(rest, rows - i, z + k * stride + i);
       },
       rows - i, i);
 }
