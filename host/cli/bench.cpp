@@ -46,15 +46,16 @@ struct Work {
   std::uint64_t rows = 0, features = 0;
   double entries = 0;        // of a row that are not zero
   double bytes_per_row = 0;  // in memory, the label included
+  std::uint64_t outputs = 1;
 
   // Floats, or (index, float) of the entries.
   [[nodiscard]] double pass_bytes_per_row() const {
     return std::min(4 * static_cast<double>(features), 8 * entries);
   }
   [[nodiscard]] double bytes() const { return static_cast<double>(rows) * pass_bytes_per_row(); }
-  // Multiply and add in X theta and in X^T r.
+  // Multiply and add in X theta and in X^T r, of each output.
   [[nodiscard]] double flops(std::uint64_t chains) const {
-    return 4 * static_cast<double>(rows) * entries * static_cast<double>(chains);
+    return 4 * static_cast<double>(rows) * entries * static_cast<double>(chains * outputs);
   }
 };
 
@@ -136,14 +137,14 @@ struct BenchCommand {
     }
     constants.validate();
 
-    Work work{constants.rows, constants.features, static_cast<double>(rows.entries()),
-              rows.bytes_per_row()};
+    Work work{constants.rows, constants.row_features(), static_cast<double>(rows.entries()),
+              rows.bytes_per_row(), constants.outputs};
     bool made_up = true;
     if (of_table) {
       const double there = entries_per_row(data);
       made_up =
           there >= like_its_schema * work.entries && data.view().is_sparse() == rows.is_sparse();
-      if (!made_up) work = {data.rows(), constants.features, there, data.bytes_per_row()};
+      if (!made_up) work = {data.rows(), work.features, there, data.bytes_per_row(), work.outputs};
     }
     const Roofs roofs = measure_roofs(work);
     say(fmt::format("machine   {}\nbackend   {}: {}\n", describe(roofs), engines->name(),
@@ -288,7 +289,7 @@ struct BenchCommand {
       const double read = work.bytes() / roofs.table, fma = work.flops(chains) / roofs.double_fma;
       f.read_binds = read > fma;
       f.of_roof = std::max(read, fma) / seconds;
-      f.noise = std::min(1.0, noise_seconds(chains, work.features) / seconds);
+      f.noise = std::min(1.0, noise_seconds(chains, work.features * work.outputs) / seconds);
       say(fmt::format(
           "  {:>6} {:>12.4g} {:>14} {:>9.3g} {:>10.3g}", chains, 1e3 * seconds,
           f.gradients < 100 ? fmt::format("{:.3g}", f.gradients) : human_count(f.gradients),
@@ -319,10 +320,12 @@ struct BenchCommand {
 
   static std::string describe(const Work& work, bool made_up) {
     return fmt::format(
-        "rows      {} of {} features, {:.3g} not zero: {:.4g} bytes a row in memory, {:.4g} MB\n   "
+        "rows      {} of {} features{}, {:.3g} not zero: {:.4g} bytes a row in memory, {:.4g} MB\n "
+        "  "
         "       "
         "{}\n",
-        human_count(static_cast<double>(work.rows)), work.features, work.entries,
+        human_count(static_cast<double>(work.rows)), work.features,
+        work.outputs == 1 ? "" : fmt::format(", {} classes", work.outputs), work.entries,
         work.bytes_per_row, work.bytes_per_row * static_cast<double>(work.rows) / 1e6,
         made_up ? "made up, of the public shape: the steps below are not timed on private rows"
                 : private_table);

@@ -154,13 +154,12 @@ std::string class_report(const LinearModel& model, const Certificate& certificat
                        bar(theta[line], size(order.front()))});
     }
   }
-  std::string out = fmt::format(
-      "Coefficients of each {}{}{}: the class that they add up to most for is the likeliest; only "
-      "differences\nbetween classes count\n{}",
-      shown(schema.label), model.draws.size() == 1 ? "" : ", of the first draw",
-      all ? ""
-          : fmt::format(" (the {} largest {} of {})", most, columns ? "lines" : "ones",
-                        columns ? d : classes * d),
+  const std::string of_all =
+      all ? "" : fmt::format(" (the {} largest of {})", most, columns ? d : classes * d);
+  const std::string out = fmt::format(
+      "Coefficients by {}{}{}\nThe class that they add up to most for is the likeliest; only "
+      "differences between classes count.\n{}",
+      shown(schema.label), model.draws.size() == 1 ? "" : ", of the first draw", of_all,
       table(cells));
   if (!deviation) return out + no_bound(model, certificate);
   const auto inside = static_cast<std::size_t>(std::ranges::count_if(theta, is_inside));

@@ -36,6 +36,12 @@ void require_comparable(const Dataset& data, const HeldOut& held_out) {
   if (!data.labeled() || (held_out.table != nullptr && !held_out.table->labeled())) {
     throw BadInput("data: has no labels; give a table with the label column");
   }
+  if (data.schema.label_kind != LabelKind::two_classes) {
+    throw BadInput(
+        fmt::format("data: its label is {}, and two classes are compared; fit and "
+                    "evaluate it",
+                    to_string(data.schema.label_kind)));
+  }
   if (held_out.table != nullptr && held_out.table->features() != data.features()) {
     throw BadInput(
         fmt::format("test: has {} features, the table has {}; read both through the same schema",

@@ -68,6 +68,8 @@ def test_other_types_of_labels():
             assert fitted(X, labels.astype(type(classes[0])), classes=classes).classes_.tolist() == classes
         else:
             assert list(fitted(X, labels, classes=classes).classes_) == classes
+    with pytest.raises(ValueError, match="list them"):
+        fitted(X, y, classes="observed")
     # A class that nobody is of is a class all the same.
     assert fitted(X, y % 2, classes=[0, 1, 2]).predict_proba(X).shape == (600, 3)
 
@@ -80,7 +82,6 @@ def test_what_is_refused(model):
         (bad, {"classes": [0, 1, 2]}, "row 8: label 3.0 is none of the 3 classes"),
         (np.where(bad == 3, np.nan, bad), {"classes": [0, 1, 2]}, "row 8: the label is missing"),
         (y, {"classes": [0, 1, 1]}, "1 is listed twice"),
-        (y, {"classes": "observed"}, "3 classes, and classes=\"observed\" takes two; list them"),
         (y, {"classes": [0, 1, 2], "intervals": True}, "intervals"),
         (y, {"classes": [0, 1], "schema": SCHEMA, "ranges": None}, "lists 2, and the schema names 3"),
         (y, {"schema": SCHEMA, "ranges": None}, "say which numbers"),
@@ -143,7 +144,7 @@ def test_plans_of_classes():
 def test_tags():
     pytest.importorskip("sklearn", minversion="1.6")
     several = [{"classes": NAMES}, {"schema": SCHEMA}]
-    two = [{}, {"classes": "observed"}, {"classes": [0, 1]}, {"schema": "lost.toml"}]
+    two = [{}, {"classes": [0, 1]}, {"classes": "observed"}, {"schema": "lost.toml"}]
     for params in several + two:
         tags = PrivateLogisticRegression(1.0, 1e-6, **params).__sklearn_tags__()
         assert tags.classifier_tags.multi_class == (params in several)

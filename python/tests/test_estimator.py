@@ -243,6 +243,7 @@ def test_observed_classes():
         assert list(model.classes_) == classes
         np.testing.assert_array_equal(model.coef_, reference.coef_)
     refused(X, np.ones(2000), "one class", classes="observed")
+    refused(X, np.arange(2000) % 3, "Only binary classification is supported", classes="observed")
     refused(X, X[:, 0], "Unknown label type: continuous", classes="observed")
     refused(X, np.where(y, 1.0, np.nan), "NaN", classes="observed")
     mixed = np.array([1, "a"] * 1000, dtype=object)

@@ -1,4 +1,5 @@
-// A model of three classes from the schema to its evaluation: names of classes wherever people look.
+// A model of three classes from the schema to its evaluation: names of classes wherever people
+// look.
 #include <cmath>
 
 #include "cli.hpp"
@@ -37,9 +38,8 @@ class ClassesCli : public Cli {
     return out + "\"";
   }
   [[nodiscard]] Outcome fitted(const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> arguments =
-        fit({"--out", "model.json", "--backend", "reference", "--mechanism", "output", "--seed",
-             "1"});
+    std::vector<std::string> arguments = fit(
+        {"--out", "model.json", "--backend", "reference", "--mechanism", "output", "--seed", "1"});
     arguments.insert(arguments.end(), more.begin(), more.end());
     return gibbsite(arguments);
   }
@@ -54,7 +54,7 @@ class ClassesCli : public Cli {
 TEST_F(ClassesCli, AreFittedPredictedAndJudgedByName) {
   const Outcome fit = fitted();
   ASSERT_EQ(fit.status, 0) << fit.err;
-  for (const char* part : {"3 features, 3 classes", "of no listed class", "Coefficients of each kind",
+  for (const char* part : {"3 features, 3 classes", "of no listed class", "Coefficients by kind",
                            "long, thin", "--probabilities"})
     EXPECT_THAT(fit.out, HasSubstr(part));
 
@@ -79,8 +79,8 @@ TEST_F(ClassesCli, AreFittedPredictedAndJudgedByName) {
   std::getline(lines, line);
   int right = 0, read = 0;
   for (; std::getline(lines, line); ++read) {
-    const std::string& is = names[static_cast<std::size_t>(read % 10 == 0 ? (read % 3 + 1) % 3
-                                                                          : read % 3)];
+    const std::string& is =
+        names[static_cast<std::size_t>(read % 10 == 0 ? (read % 3 + 1) % 3 : read % 3)];
     const bool quotes = is != "round";
     const std::string kept = quotes ? quoted_cell(is) : is;
     ASSERT_THAT(line, StartsWith(kept + ","));
@@ -132,7 +132,8 @@ TEST_F(ClassesCli, WithoutRowsAreUndefined) {
   const Outcome shown = gibbsite({"evaluate", "--model", "model.json", "--data", "two.csv"});
   ASSERT_EQ(shown.status, 0) << shown.err;
   EXPECT_EQ(shown.out.find("nan"), std::string::npos) << shown.out;
-  const Outcome json = gibbsite({"evaluate", "--model", "model.json", "--data", "two.csv", "--json"});
+  const Outcome json =
+      gibbsite({"evaluate", "--model", "model.json", "--data", "two.csv", "--json"});
   ASSERT_EQ(json.status, 0) << json.err;
   const auto figures = nlohmann::json::parse(json.out);
   EXPECT_TRUE(figures["recall"][2].is_null());
@@ -180,9 +181,9 @@ TEST_F(ClassesCli, ThatDoNotFitTheirSchemaFailToVerify) {
 }
 
 TEST_F(ClassesCli, ArePlannedByTheirNumber) {
-  const std::vector<std::string> shape{"plan",    "--rows",  "30000", "--features", "9",
-                                       "--row-norm", "1",    "--epsilon", "1",      "--delta",
-                                       "1e-6"};
+  const std::vector<std::string> shape{"plan", "--rows",     "30000", "--features",
+                                       "9",    "--row-norm", "1",     "--epsilon",
+                                       "1",    "--delta",    "1e-6"};
   const auto plan = [&](const std::vector<std::string>& more) {
     std::vector<std::string> arguments = shape;
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -195,11 +196,18 @@ TEST_F(ClassesCli, ArePlannedByTheirNumber) {
   expect_error(plan({"--classes", "5"}), 2, "--classes: has a meaning with --model softmax");
 }
 
+TEST_F(ClassesCli, AreNotCompared) {
+  const Outcome out = gibbsite({"compare", "--data", "table.csv", "--schema", "table.toml"});
+  EXPECT_EQ(out.status, 2);
+  EXPECT_THAT(out.err, HasSubstr("its label is several classes, and two classes are compared"));
+}
+
 TEST_F(ClassesCli, HavePosteriorDrawsByName) {
-  const Outcome out = gibbsite({"sample", "--data", "table.csv", "--schema", "table.toml",
-                                "--prior-precision", "1", "--out", "draws", "--draws", "50",
-                                "--warm-up", "50", "--chains", "2", "--seed", "3", "--backend",
-                                "reference", "--json"});
+  const Outcome out =
+      gibbsite({"sample",    "--data",   "table.csv", "--schema", "table.toml", "--prior-precision",
+                "1",         "--out",    "draws",     "--draws",  "50",         "--warm-up",
+                "50",        "--chains", "2",         "--seed",   "3",          "--backend",
+                "reference", "--json"});
   ASSERT_EQ(out.status, 0) << out.err;
   const auto summary = nlohmann::json::parse(out.out);
   ASSERT_EQ(summary["parameters"].size(), 9U);

@@ -60,9 +60,9 @@ TEST(Classes, AreAskedForByTheirOwnFunction) {
 
 TEST(Classes, HaveNamesAndUnitsOfTheirOwn) {
   const LinearModel model = three_classes();
-  EXPECT_THAT(coefficient_names(model.schema), ElementsAre("a: x", "a: (intercept)", "b: x",
-                                                           "b: (intercept)", "c: x",
-                                                           "c: (intercept)"));
+  EXPECT_THAT(
+      coefficient_names(model.schema),
+      ElementsAre("a: x", "a: (intercept)", "b: x", "b: (intercept)", "c: x", "c: (intercept)"));
   const OriginalUnits b =
       original_units(model, coefficients_of(model.schema, model.draws.front(), 1));
   EXPECT_EQ(b.slopes.front().second, -0.5);  // over a range of 2
@@ -71,10 +71,10 @@ TEST(Classes, HaveNamesAndUnitsOfTheirOwn) {
 
 // Five rows of classes a, a, b, b, b; none is of c, and one is predicted to be.
 TEST(Classes, AreJudgedByHand) {
-  const std::vector<double> p{0.7, 0.2,  0.1,    //
-                              0.3, 0.3,  0.4,    // taken for c
-                              0.2, 0.75, 0.05,   //
-                              0.5, 0.5,  0,      // taken for a, the first of equals
+  const std::vector<double> p{0.7, 0.2,  0.1,   //
+                              0.3, 0.3,  0.4,   // taken for c
+                              0.2, 0.75, 0.05,  //
+                              0.5, 0.5,  0,     // taken for a, the first of equals
                               0.0, 1.0,  0.0};
   const std::vector<float> y{0, 0, 1, 1, 1};
   const ClassesEvaluation e = evaluate_classes(p, y, 3);
@@ -106,8 +106,8 @@ TEST(Classes, AreJudgedByHand) {
 }
 
 TEST(Classes, OfOneOrOfNoneHaveNoArea) {
-  const ClassesEvaluation e = evaluate_classes(std::vector<double>{0.2, 0.3, 0.5, 1, 0, 0},
-                                               std::vector<float>{2, 2}, 3);
+  const ClassesEvaluation e =
+      evaluate_classes(std::vector<double>{0.2, 0.3, 0.5, 1, 0, 0}, std::vector<float>{2, 2}, 3);
   EXPECT_TRUE(std::isnan(e.mean_auc));
   EXPECT_TRUE(std::ranges::all_of(e.auc, [](double a) { return std::isnan(a); }));
   EXPECT_NEAR(e.log_loss, (std::log(2.0) + 53 * std::log(2.0)) / 2, 1e-12);  // 0 counts as 2^-53
