@@ -13,6 +13,12 @@ namespace gibbsite {
 
 Problem Model::constants(const FeatureSpace& space, std::uint64_t rows) const {
   if (prior_precision) require_finite_nonnegative(*prior_precision, "prior_precision");
+  // One stream gives 2^32 words of noise at one step (core/random.cpp).
+  if (loss->outputs() > 1 && space.features > (std::uint64_t{1} << 32) / loss->outputs()) {
+    throw BadInput(fmt::format(
+        "features: {} for each of {} classes are more than 2^32 coefficients; leave some out",
+        space.features, loss->outputs()));
+  }
   const std::uint64_t coordinates = space.features * loss->outputs();
   if (!center.empty() && center.size() != coordinates) {
     throw BadInput(fmt::format("center: has {} coordinates, the model has {}; give one per feature",

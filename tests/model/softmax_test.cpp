@@ -442,6 +442,12 @@ TEST(Softmax, FitsTheSchemasClassesOnly) {
   refused({}, "softmax-4", "softmax-4 is of 4 classes, and the schema lists 3; take softmax-3");
   refused({}, "logistic", "logistic predicts ");
   refused({.center = Vector(4, 0.5)}, "softmax-3", "center: has 4 coordinates, the model has 12");
+  for (const std::uint64_t features : {std::uint64_t{1431655766}, ~std::uint64_t{0} / 3 + 2}) {
+    space.features = features;  // three times the second is 5 in 64 bits
+    refused({}, "softmax-3", "more than 2^32 coefficients");
+  }
+  space.features = 1431655765;
+  EXPECT_EQ(glm("softmax-3").constants(space, 10).features, (std::uint64_t{1} << 32) - 1);
   space.label = LabelKind::two_classes;
   refused({}, "softmax-3", "softmax-3 predicts ");
 }
