@@ -101,6 +101,7 @@ struct CompareCommand {
     const auto engine_maker = make_backend(backend);
     require_places();
     const Schema domain = read_schema(schema);
+    require_two_classes(domain);
     catch_interrupts();
 
     const Dataset data = read(table, domain, false);

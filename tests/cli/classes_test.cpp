@@ -198,8 +198,7 @@ TEST_F(ClassesCli, ArePlannedByTheirNumber) {
 
 TEST_F(ClassesCli, AreNotCompared) {
   const Outcome out = gibbsite({"compare", "--data", "table.csv", "--schema", "table.toml"});
-  EXPECT_EQ(out.status, 2);
-  EXPECT_THAT(out.err, HasSubstr("its label is several classes, and two classes are compared"));
+  expect_error(out, 2, "its label is several classes, and two classes are compared");
 }
 
 TEST_F(ClassesCli, HavePosteriorDrawsByName) {

@@ -32,6 +32,9 @@ Split split_rows(std::uint64_t rows, std::uint64_t held_out, std::uint64_t seed)
 /// empty.
 Dataset rows_of(const Dataset& data, std::span<const std::size_t> rows);
 
+/// Throws BadInput unless the label is of two classes: others are not compared.
+void require_two_classes(const Schema& schema);
+
 /// Newton's method on a dense Hessian.
 inline constexpr std::uint64_t most_non_private_features = 2000;
 /// The ordinary fit, as a yardstick: the maximum likelihood estimate with a ridge of 10^-3, just
