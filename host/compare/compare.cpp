@@ -88,9 +88,10 @@ Trial majority_of(std::uint64_t seed, const Dataset& training, const Dataset& te
 
 void require_two_classes(const Schema& schema) {
   if (schema.label_kind == LabelKind::two_classes) return;
-  throw BadInput(fmt::format("data: its label is {}, and two classes are compared; fit and "
-                             "evaluate it",
-                             to_string(schema.label_kind)));
+  throw BadInput(
+      fmt::format("data: its label is {}, and two classes are compared; fit and "
+                  "evaluate it",
+                  to_string(schema.label_kind)));
 }
 
 std::uint64_t held_out_rows(std::uint64_t rows, double share, std::string_view name) {
