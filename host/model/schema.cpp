@@ -187,7 +187,9 @@ void check_label(const Schema& schema, const Fail& fail) {
       fail("positive",
            "positive and negative name two classes, and classes names all; leave one "
            "out");
-    const std::string fault = classes_fault(schema.classes);
+    const std::string fault = schema.classes.size() == 2
+                                  ? "classes lists 2, which are negative and positive; name them so"
+                                  : classes_fault(schema.classes);
     if (!fault.empty()) fail("classes", fault);
     return;
   }

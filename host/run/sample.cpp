@@ -87,10 +87,12 @@ void require_planned_rows(const Engine& engine, const Problem& planned) {
       label == LabelKind::classes ? static_cast<double>(planned.outputs) : planned.label_bound;
   const auto fault = engine.first_fault({limit, planned.intercept, label, label_bound});
   if (!fault) return;
-  throw BadInput(fmt::format("data: row {} {}; read it through a schema", fault->row + 1,
-                             fault->what == RowFault::What::label
-                                 ? fmt::format("has a label that is not {}", to_string(label))
-                                 : std::string("is longer than row_norm or lacks the intercept")));
+  throw BadInput(fmt::format(
+      "data: row {} {}; read it through a schema", fault->row + 1,
+      fault->what == RowFault::What::label
+          ? fmt::format("has a label that is not {}",
+                        label == LabelKind::classes ? "a class's place" : to_string(label))
+          : std::string("is longer than row_norm or lacks the intercept")));
 }
 
 std::unique_ptr<Sampler> make_sampler(const Model& model, const Dataset& data, const Plan& plan,

@@ -637,6 +637,8 @@ TEST(LabelSchema, ThatWasNotReadFromAFileIsCheckedToo) {
   };
   EXPECT_NO_THROW(labeled(species).validate("m"));
   error([](Schema& s) { s.classes.pop_back(), s.classes.pop_back(); }, "classes lists 1");
+  error([](Schema& s) { s.classes.pop_back(); },
+        "classes lists 2, which are negative and positive");
   error([](Schema& s) { s.classes[2] = s.classes[0]; }, "'setosa' is listed twice");
   error([](Schema& s) { s.classes[1].clear(); }, "a name is empty");
   error([](Schema& s) { s.classes.resize(1001); }, "classes lists 1001");

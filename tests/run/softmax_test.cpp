@@ -115,7 +115,7 @@ TEST(SoftmaxRun, RowsOfNoClassAreRefused) {
                             Key::from_seed(1)));
       ADD_FAILURE() << label;
     } catch (const BadInput& error) {
-      EXPECT_THAT(error.what(), HasSubstr("row 5 has a label that is not several classes"));
+      EXPECT_THAT(error.what(), HasSubstr("row 5 has a label that is not a class's place"));
     }
   }
   // A plan of another number of classes, and one that says so of itself.
