@@ -101,16 +101,13 @@ void PanelOf(const PanelGradient<T>& p, const Loss& loss) {
 // f.operator()<vectors of a panel's width>().
 template <class T, class F>
 HWY_INLINE void WithVectors(const PanelGradient<T>& p, const F& f) {
-  switch (p.width / hn::Lanes(Wide<T>())) {
-    case 1:
-      return f.template operator()<1>();
-    case 2:
-      return f.template operator()<2>();
-    case 3:
-      return f.template operator()<std::min<size_t>(3, tile_vectors)>();
-    default:
-      return f.template operator()<tile_vectors>();
+  const size_t vectors = p.width / hn::Lanes(Wide<T>());
+  if (vectors == 1) return f.template operator()<1>();
+  if constexpr (tile_vectors > 2) {
+    if (vectors == 2) return f.template operator()<2>();
+    if (vectors == 3) return f.template operator()<3>();
   }
+  return f.template operator()<tile_vectors>();
 }
 
 template <class T>
