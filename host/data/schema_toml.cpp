@@ -231,6 +231,9 @@ class SchemaReader {
       errors_.emplace_back(lines_.of_key("unlisted_label"),
                            lines_.at(lines_.of_key("unlisted_label"), unlisted_of_several));
     }
+    // A list names every class, of two as of more: a third one goes by `invalid`.
+    if (root.contains("classes") && !schema_.negative.empty() && !root.contains("unlisted_label"))
+      schema_.refuses_unlisted_label = schema_.invalid == Invalid::refuse;
     for (const std::string_view key : {"tolerance", "counts"}) {
       if (!root.contains(key) || root.contains("range")) continue;
       errors_.emplace_back(

@@ -501,14 +501,22 @@ TEST_F(ClassLabels, ACacheIsOfTheirOrder) {
 // Under a schema of two the second is the positive one, and what is not listed the first.
 TEST_F(ClassLabels, OfTwoArePositiveAndNegative) {
   const Schema two = labeled("classes = ['no', 'yes']\n");
-  EXPECT_TRUE(two == labeled("positive = 'yes'\nnegative = 'no'\n"));
+  EXPECT_TRUE(two == labeled("positive = 'yes'\nnegative = 'no'\nunlisted_label = 'refuse'\n"));
   EXPECT_TRUE(two.classes.empty());
   EXPECT_THAT(two.class_names(), ElementsAre("no", "yes"));
-  const Dataset data = csv({"yes", "no", "maybe", "yes"}, two);
-  EXPECT_THAT(data.y, ElementsAre(1, -1, -1, 1));
-  EXPECT_EQ(data.counts.unlisted_labels, 1U);
-  EXPECT_TRUE(labeled("classes = ['no', 'yes']\nunlisted_label = 'refuse'\n") ==
-              labeled("positive = 'yes'\nnegative = 'no'\nunlisted_label = 'refuse'\n"));
+  // A third label goes by `invalid`, as of more classes, unless `unlisted_label` says how.
+  expect_bad_input(
+      [&] {
+        (void)csv({"yes", "no", "maybe", "yes"}, two);
+      },
+      {"t.csv:4: label 'maybe' is neither 'yes' nor 'no'"});
+  for (const char* rule : {"invalid = 'middle'\n", "unlisted_label = 'negative'\n"}) {
+    const Schema mild = labeled(std::string("classes = ['no', 'yes']\n") + rule);
+    EXPECT_TRUE(mild == labeled(std::string("positive = 'yes'\nnegative = 'no'\n") + rule));
+    const Dataset data = csv({"yes", "no", "maybe", "yes"}, mild);
+    EXPECT_THAT(data.y, ElementsAre(1, -1, -1, 1));
+    EXPECT_EQ(data.counts.unlisted_labels, 1U);
+  }
   EXPECT_EQ(to_toml(two).find("classes"), std::string::npos);
 }
 
