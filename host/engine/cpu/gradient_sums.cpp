@@ -85,73 +85,65 @@ const T* GradientSums<T>::widened(MatrixView<const float> x) {
 }
 
 template <class T>
-void GradientSums<T>::add_panels(const Group& group, const T* theta, Range range, T* sums) {
+auto GradientSums<T>::panel_rows(Range range) -> PanelRows {
   const RowsPart rows = table_.part(range.first, range.last);
-  const float* const y = &table_.y[range.first];
-  if (!table_.dense()) {
-    for (const Panel& panel : group.panels) {
-      sparse_panel_gradient(SparsePanelGradient<T>{.x = rows.entries,
-                                                   .y = y,
-                                                   .width = panel.width,
-                                                   .loss = loss_,
-                                                   .theta = theta + panel.offset,
-                                                   .g = sums + panel.offset});
-    }
-    return;
-  }
-  const std::size_t n = rows.x.rows, d = table_.features;
-  const T* const x = widened(rows.x);
+  return {table_.dense() ? widened(rows.x) : nullptr, rows.entries, &table_.y[range.first],
+          rows.size()};
+}
+
+template <class T>
+PanelGradient<T> GradientSums<T>::dense(const PanelRows& rows, const Panel& panel, const T* theta,
+                                        T* r, T* sums) const {
+  return {.x = rows.x,
+          .y = rows.y,
+          .rows = rows.size,
+          .features = table_.features,
+          .width = panel.width,
+          .loss = loss_,
+          .theta = theta + panel.offset,
+          .r = r,
+          .g = sums + panel.offset};
+}
+
+template <class T>
+SparsePanelGradient<T> GradientSums<T>::sparse(const PanelRows& rows, const Panel& panel,
+                                               const T* theta, T* r, T* sums) const {
+  return {.x = rows.entries,
+          .y = rows.y,
+          .width = panel.width,
+          .loss = loss_,
+          .theta = theta + panel.offset,
+          .g = sums + panel.offset,
+          .r = r};
+}
+
+template <class T>
+void GradientSums<T>::add_panels(const Group& group, const T* theta, Range range, T* sums) {
+  const PanelRows rows = panel_rows(range);
+  T* const r = scratch_.data();
   for (const Panel& panel : group.panels) {
-    panel_gradient(PanelGradient<T>{.x = x,
-                                    .y = y,
-                                    .rows = n,
-                                    .features = d,
-                                    .width = panel.width,
-                                    .loss = loss_,
-                                    .theta = theta + panel.offset,
-                                    .r = scratch_.data(),
-                                    .g = sums + panel.offset});
+    table_.dense() ? panel_gradient(dense(rows, panel, theta, r, sums))
+                   : sparse_panel_gradient(sparse(rows, panel, theta, r, sums));
   }
 }
 
 template <class T>
 void GradientSums<T>::add_outputs(const Group& group, const T* theta, Range range, T* sums) {
-  const RowsPart rows = table_.part(range.first, range.last);
-  const float* const y = &table_.y[range.first];
-  const std::size_t n = rows.size(), d = table_.features;
-  const T* const x = table_.dense() ? widened(rows.x) : nullptr;
-  const auto dense = [&](const Panel& panel) {
-    return PanelGradient<T>{.x = x,
-                            .y = y,
-                            .rows = n,
-                            .features = d,
-                            .width = panel.width,
-                            .loss = loss_,
-                            .theta = theta + panel.offset,
-                            .r = scratch_.data() + panel.lane * sub_block_,
-                            .g = sums + panel.offset};
-  };
-  const auto sparse = [&](const Panel& panel) {
-    return SparsePanelGradient<T>{.x = rows.entries,
-                                  .y = y,
-                                  .width = panel.width,
-                                  .loss = loss_,
-                                  .theta = theta + panel.offset,
-                                  .g = sums + panel.offset,
-                                  .r = scratch_.data() + panel.lane * sub_block_};
-  };
+  const PanelRows rows = panel_rows(range);
+  const auto r = [&](const Panel& panel) { return scratch_.data() + panel.lane * sub_block_; };
+  const auto by_lane = [&](std::size_t lane) { return by_lane_.data() + lane * sub_block_; };
   for (const Panel& panel : group.panels) {
-    table_.dense() ? panel_logits(dense(panel)) : sparse_panel_logits(sparse(panel));
-    turn_panel(scratch_.data() + panel.lane * sub_block_, n, panel.width,
-               by_lane_.data() + panel.lane * sub_block_, sub_block_);
+    table_.dense() ? panel_logits(dense(rows, panel, theta, r(panel), sums))
+                   : sparse_panel_logits(sparse(rows, panel, theta, r(panel), sums));
+    turn_panel(r(panel), rows.size, panel.width, by_lane(panel.lane), sub_block_);
   }
   for (std::size_t lane = 0; lane < group.chains.size(); lane += loss_.outputs) {
-    output_residuals(loss_, by_lane_.data() + lane * sub_block_, sub_block_, y, n);
+    output_residuals(loss_, by_lane(lane), sub_block_, rows.y, rows.size);
   }
   for (const Panel& panel : group.panels) {
-    turn_back(by_lane_.data() + panel.lane * sub_block_, sub_block_, n, panel.width,
-              scratch_.data() + panel.lane * sub_block_);
-    table_.dense() ? panel_sums(dense(panel)) : sparse_panel_sums(sparse(panel));
+    turn_back(by_lane(panel.lane), sub_block_, rows.size, panel.width, r(panel));
+    table_.dense() ? panel_sums(dense(rows, panel, theta, r(panel), sums))
+                   : sparse_panel_sums(sparse(rows, panel, theta, r(panel), sums));
   }
 }
 

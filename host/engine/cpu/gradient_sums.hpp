@@ -23,6 +23,20 @@ class GradientSums {
   void add_outputs(const Group& group, const T* theta, Range range, T* sums);
   [[nodiscard]] const T* widened(MatrixView<const float> x);
 
+  /// Rows as panels read them: numbers [size x d], or entries.
+  struct PanelRows {
+    const T* x;
+    SparseRows entries;
+    const float* y;
+    std::size_t size;
+  };
+  [[nodiscard]] PanelRows panel_rows(Range range);
+  /// A panel's part; r [rows x width]: where its residuals are.
+  [[nodiscard]] PanelGradient<T> dense(const PanelRows& rows, const Panel& panel, const T* theta,
+                                       T* r, T* sums) const;
+  [[nodiscard]] SparsePanelGradient<T> sparse(const PanelRows& rows, const Panel& panel,
+                                              const T* theta, T* r, T* sums) const;
+
   Table table_;
   LossChoice loss_;
   std::size_t sub_block_;
