@@ -15,7 +15,7 @@
 #include "gibbsite/mechanism/path.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/losses.hpp"
-#include "gibbsite/privacy/gdp.hpp"
+#include "statistical/exact_curve.hpp"
 #include "statistical/quadrature.hpp"
 #include "support/repeats.hpp"
 
@@ -75,11 +75,6 @@ struct Laws {
   void step() { d.step(), neighbor.step(), d_coarse.step(), neighbor_coarse.step(); }
 };
 
-/// delta(epsilon) by quadrature in the worse direction, and how far off it can be.
-struct Exact {
-  double epsilon = 0, delta = 0, error = 0;
-};
-
 std::vector<Exact> exact_curve(const Laws& laws, const std::vector<double>& epsilons) {
   const HockeyStick fine(laws.d, laws.neighbor), coarse(laws.d_coarse, laws.neighbor_coarse);
   const double lost = std::fabs(1 - laws.d.mass()) + std::fabs(1 - laws.neighbor.mass());
@@ -93,35 +88,8 @@ std::vector<Exact> exact_curve(const Laws& laws, const std::vector<double>& epsi
   return out;
 }
 
-/// delta(epsilon; mu) in double, within 1e-9 relative where it is above 1e-8: a sieve in front of
-/// the product's 50-digit evaluation, and an independent reading of the formula.
-double gdp_delta(double epsilon, double mu) {
-  return quadrature::upper_tail(epsilon / mu - mu / 2) -
-         std::exp(epsilon) * quadrature::upper_tail(epsilon / mu + mu / 2);
-}
-
-/// How close the chain comes to delta(epsilon; mu), over epsilons where that runs from about 0.4
-/// down to 1e-6 (the privacy loss of a Gaussian is N(mu^2/2, mu^2)).
-struct Comparison {
-  bool beaten = false;   ///< delta - error > gdp_delta_up(epsilon, mu) somewhere
-  double tightness = 0;  ///< max of delta / delta(epsilon; mu)
-  double looseness = 1;  ///< min of it
-  double error = 0;      ///< max of error / delta(epsilon; mu)
-};
-
 Comparison compare(const Laws& laws, double mu) {
-  std::vector<double> epsilons{0};
-  for (const double z : {0.0, 1.5, 3.0, 4.4}) epsilons.push_back(mu * mu / 2 + z * mu);
-  Comparison out;
-  for (const Exact& exact : exact_curve(laws, epsilons)) {
-    const double claimed = gdp_delta(exact.epsilon, mu);
-    out.beaten = out.beaten || (!(exact.delta - exact.error < claimed * (1 - 1e-9)) &&
-                                !(exact.delta - exact.error <= gdp_delta_up(exact.epsilon, mu)));
-    out.tightness = std::max(out.tightness, exact.delta / claimed);
-    out.looseness = std::min(out.looseness, exact.delta / claimed);
-    out.error = std::max(out.error, exact.error / claimed);
-  }
-  return out;
+  return compare(exact_curve(laws, epsilons_about(mu)), mu);
 }
 
 std::vector<Neighbor> neighbors(std::mt19937_64& random) {

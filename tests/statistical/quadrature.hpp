@@ -10,6 +10,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <boost/math/distributions/normal.hpp>
+#include <boost/math/quadrature/gauss.hpp>
 #include <boost/math/tools/roots.hpp>
 #include <cmath>
 #include <cstddef>
@@ -219,27 +220,38 @@ struct Mixture2 {
 
 using Slope2 = std::function<Eigen::Vector2d(const Eigen::Vector2d&)>;
 
-/// The law of theta_T in two dimensions, on a square grid. The kernel factors over the coordinates,
-/// so a point spreads as an outer product of two vectors.
-inline Mixture2 law_after_2d(const Slope2& slope, const Eigen::Vector2d& start, double h, int steps,
-                             double per_scale) {
-  constexpr double kept = 9;  // scales: exp(-81/2) = 3e-18
-  const double scale = std::sqrt(2 * h), spacing = scale / per_scale;
-  Mixture2 law{(start - h * slope(start)).transpose(), Eigen::VectorXd::Ones(1), scale};
-  for (int t = 1; t < steps; ++t) {
-    const Eigen::Vector2d lo = law.center.colwise().minCoeff().transpose().array() - kept * scale;
-    const Eigen::Vector2d hi = law.center.colwise().maxCoeff().transpose().array() + kept * scale;
-    const Eigen::Index rows = static_cast<Eigen::Index>((hi(0) - lo(0)) / spacing) + 1;
-    const Eigen::Index cols = static_cast<Eigen::Index>((hi(1) - lo(1)) / spacing) + 1;
-    const auto width = static_cast<Eigen::Index>(2 * kept * per_scale);
-    Eigen::MatrixXd density = Eigen::MatrixXd::Zero(rows, cols);
+/// A square grid of points lo + spacing * (i, j) and a mixture's density there, where a center is
+/// within `kept` scales.
+struct Lattice2 {
+  static constexpr double kept = 11;  // exp(-121/2) = 5e-27
+  Eigen::Vector2d lo;
+  double spacing = 1;
+  Eigen::MatrixXd density;
+
+  /// Room for all centers.
+  Lattice2(const std::vector<const Mixture2*>& laws, double spacing_) : spacing(spacing_) {
+    lo = laws.front()->center.row(0).transpose();
+    Eigen::Vector2d hi = lo;
+    for (const Mixture2* law : laws) {
+      const Eigen::Vector2d around = Eigen::Vector2d::Constant(kept * law->scale);
+      lo = lo.cwiseMin(law->center.colwise().minCoeff().transpose() - around);
+      hi = hi.cwiseMax(law->center.colwise().maxCoeff().transpose() + around);
+    }
+    density = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>((hi(0) - lo(0)) / spacing) + 1,
+                                    static_cast<Eigen::Index>((hi(1) - lo(1)) / spacing) + 1);
+  }
+  /// The kernel factors over the coordinates: a center spreads as an outer product of two vectors.
+  void add(const Mixture2& law) {
+    const double scale = law.scale;
+    const auto width = static_cast<Eigen::Index>(2 * kept * scale / spacing);
     Eigen::VectorXd g0(width), g1(width);
     for (Eigen::Index j = 0; j < law.weight.size(); ++j) {
       const auto i0 =
           static_cast<Eigen::Index>((law.center(j, 0) - kept * scale - lo(0)) / spacing);
       const auto i1 =
           static_cast<Eigen::Index>((law.center(j, 1) - kept * scale - lo(1)) / spacing);
-      const Eigen::Index w0 = std::min(width, rows - i0), w1 = std::min(width, cols - i1);
+      const Eigen::Index w0 = std::min(width, density.rows() - i0);
+      const Eigen::Index w1 = std::min(width, density.cols() - i1);
       for (Eigen::Index k = 0; k < width; ++k) {
         g0(k) = gaussian(lo(0) + static_cast<double>(i0 + k) * spacing - law.center(j, 0), scale);
         g1(k) = gaussian(lo(1) + static_cast<double>(i1 + k) * spacing - law.center(j, 1), scale);
@@ -247,22 +259,140 @@ inline Mixture2 law_after_2d(const Slope2& slope, const Eigen::Vector2d& start, 
       density.block(i0, i1, w0, w1).noalias() +=
           (law.weight(j) * g0.head(w0)) * g1.head(w1).transpose();
     }
-    density *= spacing * spacing;
-    const auto size = static_cast<Eigen::Index>((density.array() > 1e-18).count());
-    law.center.resize(size, 2);
-    law.weight.resize(size);
-    Eigen::Index j = 0;
-    for (Eigen::Index a = 0; a < rows; ++a) {
-      for (Eigen::Index b = 0; b < cols; ++b) {
-        if (!(density(a, b) > 1e-18)) continue;
-        const Eigen::Vector2d theta(lo(0) + static_cast<double>(a) * spacing,
-                                    lo(1) + static_cast<double>(b) * spacing);
-        law.center.row(j) = (theta - h * slope(theta)).transpose();
-        law.weight(j++) = density(a, b);
+  }
+  [[nodiscard]] Eigen::Vector2d at(Eigen::Index i, Eigen::Index j) const {
+    return {lo(0) + static_cast<double>(i) * spacing, lo(1) + static_cast<double>(j) * spacing};
+  }
+};
+
+/// The law of theta_T of one chain in two dimensions, T = 1, 2, ...
+class ChainLaw2 {
+ public:
+  /// `per_scale`: lattice points per sqrt(2h) of what a step is made from; points of less than
+  /// `least` are dropped.
+  ChainLaw2(Slope2 slope, const Eigen::Vector2d& start, double h, double per_scale,
+            double least = 1e-26)
+      : slope_(std::move(slope)), h_(h), spacing_(std::sqrt(2 * h) / per_scale), least_(least) {
+    law_ = {(start - h * slope_(start)).transpose(), Eigen::VectorXd::Ones(1), std::sqrt(2 * h)};
+  }
+  [[nodiscard]] const Mixture2& law() const { return law_; }
+  void step() {
+    Lattice2 grid({&law_}, spacing_);
+    grid.add(law_);
+    grid.density *= spacing_ * spacing_;
+    const auto size = static_cast<Eigen::Index>((grid.density.array() > least_).count());
+    law_.center.resize(size, 2);
+    law_.weight.resize(size);
+    Eigen::Index to = 0;
+    for (Eigen::Index a = 0; a < grid.density.rows(); ++a) {
+      for (Eigen::Index b = 0; b < grid.density.cols(); ++b) {
+        if (!(grid.density(a, b) > least_)) continue;
+        const Eigen::Vector2d theta = grid.at(a, b);
+        law_.center.row(to) = (theta - h_ * slope_(theta)).transpose();
+        law_.weight(to++) = grid.density(a, b);
       }
     }
   }
-  return law;
+
+ private:
+  Slope2 slope_;
+  double h_, spacing_, least_;
+  Mixture2 law_;
+};
+
+/// The law of theta_T in two dimensions.
+inline Mixture2 law_after_2d(const Slope2& slope, const Eigen::Vector2d& start, double h, int steps,
+                             double per_scale) {
+  ChainLaw2 chain(slope, start, h, per_scale, 1e-18);
+  for (int t = 1; t < steps; ++t) chain.step();
+  return chain.law();
 }
+
+/// delta(epsilon) of two chains in two dimensions, both ways round: the trapezoid rule over lines
+/// along the first coordinate; on a line P - e^epsilon Q is integrated where it is positive, either
+/// density between lattice points by the polynomial of degree 7 through its logarithm.
+class HockeyStick2 {
+ public:
+  HockeyStick2(const Mixture2& p, const Mixture2& q, double per_scale)
+      : p_({&p, &q}, p.scale / per_scale), q_(p_) {
+    p_.add(p);
+    q_.add(q);
+    for (Lattice2* law : {&p_, &q_}) law->density = law->density.array().max(tiny).log();
+    of_p_ = masses(p_), of_q_ = masses(q_);
+  }
+  [[nodiscard]] double delta(double epsilon) const {
+    return std::max(one_way(p_, of_p_, q_, of_q_, epsilon), one_way(q_, of_q_, p_, of_p_, epsilon));
+  }
+
+ private:
+  static constexpr int nodes = 8, before = 3;
+  static constexpr double tiny = 1e-40;
+  using Points = Eigen::Matrix<double, nodes, 1>;
+
+  // Lagrange's polynomials of points -3, .., 4 at t.
+  static Points basis(double t) {
+    Points out = Points::Ones();
+    for (int j = 0; j < nodes; ++j) {
+      for (int i = 0; i < nodes; ++i) {
+        if (i != j) out(j) *= (t + before - i) / (j - i);
+      }
+    }
+    return out;
+  }
+  static auto around(const Lattice2& law, Eigen::Index k, Eigen::Index line) {
+    return law.density.col(line).segment<nodes>(k - before);
+  }
+  template <class F>
+  static double integral(const F& f, double from, double to) {
+    return boost::math::quadrature::gauss<double, 7>::integrate(f, from, to);
+  }
+  // Of each interval of each line.
+  static Eigen::MatrixXd masses(const Lattice2& law) {
+    Eigen::MatrixXd out = Eigen::MatrixXd::Zero(law.density.rows(), law.density.cols());
+    std::vector<std::pair<double, Points>> at;  // the rule's points
+    static_cast<void>(integral([&](double t) { return at.emplace_back(t, basis(t)).first; }, 0, 1));
+    for (Eigen::Index line = 0; line < out.cols(); ++line) {
+      for (Eigen::Index k = before; k + nodes - before <= out.rows(); ++k) {
+        if (std::max(law.density(k, line), law.density(k + 1, line)) < std::log(1e-30)) continue;
+        auto next = at.begin();  // in the same order
+        out(k, line) = integral(
+            [&](double) { return std::exp(next++->second.dot(around(law, k, line))); }, 0, 1);
+      }
+    }
+    return out;
+  }
+  [[nodiscard]] static double one_way(const Lattice2& p, const Eigen::MatrixXd& of_p,
+                                      const Lattice2& q, const Eigen::MatrixXd& of_q,
+                                      double epsilon) {
+    const double e = std::exp(epsilon);
+    double sum = 0;
+    for (Eigen::Index line = 0; line < of_p.cols(); ++line) {
+      for (Eigen::Index k = before; k + nodes - before <= of_p.rows(); ++k) {
+        if (of_p(k, line) == 0) continue;
+        const bool here = p.density(k, line) - q.density(k, line) > epsilon;
+        const bool next = p.density(k + 1, line) - q.density(k + 1, line) > epsilon;
+        if (here && next) sum += of_p(k, line) - e * of_q(k, line);
+        if (here == next) continue;
+        double lo = 0, hi = 1;  // of the sign change
+        for (int turn = 0; turn < 40; ++turn) {
+          const double t = (lo + hi) / 2;
+          const bool inside = basis(t).dot(around(p, k, line) - around(q, k, line)) > epsilon;
+          (inside == here ? lo : hi) = t;
+        }
+        sum += integral(
+            [&](double t) {
+              const Points at = basis(t);
+              return std::exp(at.dot(around(p, k, line))) -
+                     e * std::exp(at.dot(around(q, k, line)));
+            },
+            here ? 0 : lo, here ? lo : 1);
+      }
+    }
+    return sum * p.spacing * p.spacing;
+  }
+
+  Lattice2 p_, q_;  // densities as logarithms
+  Eigen::MatrixXd of_p_, of_q_;
+};
 
 }  // namespace quadrature
