@@ -42,6 +42,8 @@ const std::vector<Run3>& runs() {
       {"proximal", {2, 0.05}, 1e-3, 2.0},
       {"rejection", {2, 0.05}, 1e-3, 20.0},
       {"metric-proximal", {2, 0.05}, 1e-3},
+      {"averaged", {0.3, 0.49}, 0.15, 1e4},
+      {"dalalyan", {0.3, 0.49}, 0.15, 1e4},
   };
   return all;
 }
