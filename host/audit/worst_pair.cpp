@@ -77,11 +77,11 @@ bool asks_for_moments(const Mechanism& mechanism) {
 // sup|f'| 2b, b = R sqrt(1 - 1/256) = 0.998 R. An amount's or a count's label is its largest, and
 // predictions stay far below it. Of several classes the rows are of the first one, and the center
 // puts the second one ahead of all others: p - e_y = e_2 - e_1, of length sqrt(2).
-constexpr double aside = 16;        // R over the part of a row along the center
-constexpr double whole_slope = 40;  // of a logit: what is left of the slope is e^-40
-constexpr double deviations = 10;   // of noise, more than it ever is
+constexpr double aside = 16;            // R over the part of a row along the center
+constexpr double whole_slope = 40;      // of a logit: what is left of the slope is e^-40
+constexpr double deviations = 10;       // of noise, more than it ever is
 constexpr double inside = 1 - 0x1p-20;  // of a ball: the center's place in it
-constexpr double two_logits = 1.5;  // above sqrt(2): a move of theta is one of two predictors
+constexpr double two_logits = 1.5;      // above sqrt(2): a move of theta is one of two predictors
 constexpr std::uint64_t audited_classes = 3;
 
 struct Reach {
@@ -442,7 +442,8 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
   double K = in_ball ? *wishes.ball * inside : 0;
   made(K);
   // Settings hardly depend on the center.
-  for (int attempt = 0; !metric && !wishes.ball && attempt < 8 && out.plan.offer().feasible; ++attempt) {
+  for (int attempt = 0; !metric && !wishes.ball && attempt < 8 && out.plan.offer().feasible;
+       ++attempt) {
     const double needed = center_distance(out.plan);
     if (needed <= K) break;
     made(K = 2 * needed);

@@ -338,9 +338,9 @@ TEST_P(EachLoss, WeightedGradientsAreWithinTheirBounds) {
         for (std::size_t j = 0; j < D; ++j) {
           const long double wx = static_cast<long double>(weights[i]) * p.x[i * s.d + j % s.d];
           exact[j] += wx * f.slope[j / s.d];
-          bound[j] += static_cast<double>(std::fabs(wx)) *
-                      (1e-12 * most_slope(p.y[i], size) +
-                       gamma_of(static_cast<double>(s.d) + 3) * size);
+          bound[j] +=
+              static_cast<double>(std::fabs(wx)) *
+              (1e-12 * most_slope(p.y[i], size) + gamma_of(static_cast<double>(s.d) + 3) * size);
         }
       }
       for (std::size_t j = 0; j < D; ++j)

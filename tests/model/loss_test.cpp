@@ -241,8 +241,7 @@ TEST_P(EveryLoss, WhatIsNoNumberStaysNone) {
     EXPECT_TRUE(std::isnan(curvature_at(loss, nan, y))) << y;
     for (const double end : {inf, -inf}) {  // the slope's own limit, and nothing larger
       const bool held = std::isfinite(loss.max_abs_residual());
-      EXPECT_EQ(slope_at(loss, end, y),
-                held ? slope_at(loss, std::copysign(1e300, end), y) : end)
+      EXPECT_EQ(slope_at(loss, end, y), held ? slope_at(loss, std::copysign(1e300, end), y) : end)
           << y;
       EXPECT_FALSE(value_at(loss, end, y) < 0) << y;
     }
@@ -356,8 +355,7 @@ TEST_P(EveryLoss, GradientsOfNeighborsAreWithinTwoSlopes) {
     const double r = slope_at(loss, x[0] * theta[0] + x[1] * theta[1], y);
     const double s = slope_at(loss, other[0] * theta[0] + other[1] * theta[1], changed);
     const double apart = std::hypot(r * x[0] - s * other[0], r * x[1] - s * other[1]);
-    const double most =
-        2 * R * most_slope(loss, R * std::hypot(theta[0], theta[1]), longest_label);
+    const double most = 2 * R * most_slope(loss, R * std::hypot(theta[0], theta[1]), longest_label);
     EXPECT_LE(apart, most * (1 + 1e-14));
     largest = std::max(largest, apart / most);
   }

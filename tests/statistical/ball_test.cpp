@@ -200,8 +200,8 @@ TEST(BallLaw, ProjectedChainsAreNotBeaten) {
   EXPECT_GT(most, 10);
 }
 
-/// Rows whose slopes are furthest apart in [-ball, ball], beside `n` that pull to its edge, labels of
-/// at most Y.
+/// Rows whose slopes are furthest apart in [-ball, ball], beside `n` that pull to its edge, labels
+/// of at most Y.
 std::vector<BallPair> squared_pairs(std::size_t n, double ball, double Y) {
   const BallRows edge(n, {1, Y});
   const auto with = [&](BallRow row) {
