@@ -77,10 +77,11 @@ bool asks_for_moments(const Mechanism& mechanism) {
 // sup|f'| 2b, b = R sqrt(1 - 1/256) = 0.998 R. An amount's or a count's label is its largest, and
 // predictions stay far below it. Of several classes the rows are of the first one, and the center
 // puts the second one ahead of all others: p - e_y = e_2 - e_1, of length sqrt(2).
-constexpr double aside = 16;        // R over the part of a row along the center
-constexpr double whole_slope = 40;  // of a logit: what is left of the slope is e^-40
-constexpr double deviations = 10;   // of noise, more than it ever is
-constexpr double two_logits = 1.5;  // above sqrt(2): a move of theta is one of two predictors
+constexpr double aside = 16;            // R over the part of a row along the center
+constexpr double whole_slope = 40;      // of a logit: what is left of the slope is e^-40
+constexpr double deviations = 10;       // of noise, more than it ever is
+constexpr double inside = 1 - 0x1p-20;  // of a ball: the center's place in it
+constexpr double two_logits = 1.5;      // above sqrt(2): a move of theta is one of two predictors
 constexpr std::uint64_t audited_classes = 3;
 
 struct Reach {
@@ -121,6 +122,20 @@ double center_distance(const Plan& plan) {
   const Reach reach =
       std::visit([&](const auto& m) { return reach_of(m, p, L); }, plan.offer().mechanism);
   return aside / p.row_norm * (whole_slope + p.row_norm * (reach.drift + deviations * reach.noise));
+}
+
+// a: rows (a, +-b) of norm R with that label differ most, sqrt(R^2 - a^2) f' each, where the center
+// is (-ball, 0 ...); 0 without a bend.
+double along_in_ball(const Loss& loss, double R, double ball, float label) {
+  double best = 0, most = 0;
+  for (int i = 0; i < 4096; ++i) {
+    const double a = R * i / 4096, z = -a * ball * inside;
+    double slope = 0;
+    loss.residuals({&z, 1}, {&label, 1}, {&slope, 1});
+    const double apart = std::fabs(slope) * std::sqrt(R * R - a * a);
+    if (apart > most) most = apart, best = a;
+  }
+  return best;
 }
 
 Schema schema_of(const AuditShape& shape, LabelKind label, std::uint64_t classes) {
@@ -423,17 +438,22 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
     out.model = glm(of_loss, {.prior_precision = prior_precision, .center = std::move(center)});
     out.plan = plan(out.model.constants(schema, shape.rows), budget, wishes);
   };
-  double K = 0;
+  const bool in_ball = wishes.ball && outputs == 1;
+  double K = in_ball ? *wishes.ball * inside : 0;
   made(K);
   // Settings hardly depend on the center.
-  for (int attempt = 0; !metric && attempt < 8 && out.plan.offer().feasible; ++attempt) {
+  for (int attempt = 0; !metric && !wishes.ball && attempt < 8 && out.plan.offer().feasible;
+       ++attempt) {
     const double needed = center_distance(out.plan);
     if (needed <= K) break;
     made(K = 2 * needed);
   }
   const std::uint64_t k = budget.rows_per_person;
   const bool replaces = budget.adjacency == Adjacency::replace_one;
-  const double R = shape.row_norm, a = metric ? R : R / aside;
+  const double R = shape.row_norm;
+  const double a = metric    ? R
+                   : in_ball ? along_in_ball(*out.model.loss, R, *wishes.ball, high)
+                             : R / aside;
   const double b = metric ? 0 : std::sqrt(R * R - a * a);
   const Record table = record_of(shape, {a, b}, high);
   std::optional<Record> neighbor;
@@ -465,6 +485,9 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
   if (answers || metric) {
     out.pair = replaces ? "a row and its other label, among " : "a row, among ";
     out.pair += answers ? "rows that say nothing" : "zeros";
+  } else if (wishes.ball) {
+    out.pair = replaces ? "rows whose slopes differ most at the edge of the ball"
+                        : "a row at the edge of the ball";
   } else {
     out.pair = replaces ? "opposite rows with their whole slope, far from 0"
                         : "a row with its whole slope, far from 0";

@@ -77,11 +77,14 @@ auto claims_of(G& guarantee) {
                     std::pair{"reveal", &guarantee.reveal}, std::pair{"tv", &guarantee.tv}};
 }
 
-json problem_json(const Problem& c) {
-  json out = {{"rows", c.rows},           {"features", c.features},
-              {"row_norm", c.row_norm},   {"intercept", c.intercept},
-              {"loss", c.loss},           {"max_abs_residual", c.max_abs_residual},
-              {"curvature", c.curvature}, {"lipschitz", c.lipschitz_up()}};
+// Of a mechanism that keeps theta in that ball; 0: in none.
+json problem_json(const Problem& c, double ball) {
+  json out = {{"rows", c.rows},           {"features", c.features}, {"row_norm", c.row_norm},
+              {"intercept", c.intercept}, {"loss", c.loss},         {"curvature", c.curvature}};
+  if (c.bounded() || ball > 0) {
+    out["max_abs_residual"] = c.max_abs_residual_up(ball);
+    out["lipschitz"] = c.lipschitz_up(ball);
+  }
   if (loss_named(c.loss).label() == LabelKind::amount) out["label_bound"] = c.label_bound;
   if (c.center_norm != 0) out["center_norm"] = c.center_norm;
   return out;
@@ -106,7 +109,11 @@ Problem problem_from_json(const json& object) {
   return c;
 }
 
-json problem_json(const FamilyProblem& p) {
+json problem_json(const Problem& c, const Mechanism& mechanism) {
+  return problem_json(c, setting(mechanism, "ball").value_or(0));
+}
+
+json problem_json(const FamilyProblem& p, const FamilyMechanism& /*mechanism*/) {
   json out = {{"family", to_string(p.family)}, {"rows", p.rows}, {"prior", p.prior}};
   if (p.has_levels()) {
     out["levels"] = p.levels;
@@ -239,7 +246,7 @@ json to_json_of(const auto& c, const Analysis& found, const std::string& assumpt
   }
   json mechanism = settings_json(c.mechanism);
   mechanism["draws"] = c.draws;
-  json constants = problem_json(c.problem);
+  json constants = problem_json(c.problem, c.mechanism);
   for (const auto& [name, value] : found.constants) constants[std::string(name)] = value;
   return {{"guarantee", guarantee},
           {"mechanism", mechanism},
@@ -340,7 +347,7 @@ json plan_json(const Plan& plan, std::span<const double> seconds) {
     out["why"] = offer.why;
     offers.push_back(std::move(out));
   }
-  return {{"constants", problem_json(plan.problem)},
+  return {{"constants", problem_json(plan.problem, plan.offer().mechanism)},
           {"offers", offers},
           {"chosen", name_of(plan.offer().mechanism)}};
 }
@@ -352,7 +359,7 @@ json plan_json(const FamilyPlan& plan) {
   offer["feasible"] = true;
   offer["estimate_deviation"] = plan.deviation;
   offer["sample_deviation"] = plan.sample_deviation;
-  return {{"constants", problem_json(plan.problem)},
+  return {{"constants", problem_json(plan.problem, plan.mechanism)},
           {"offers", json::array({offer})},
           {"chosen", name_of(plan.mechanism)}};
 }

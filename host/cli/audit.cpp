@@ -345,6 +345,8 @@ void define_audit(CLI::App& app) {
              "precision m of the prior; chosen from public numbers when absent");
   add_number(app, "--tv", command->plan.tv, "total variation gap γ of mechanisms that keep one");
   add_count(app, "--iterations", command->plan.iterations, "path: number of steps T");
+  add_number(app, "--ball", command->plan.ball,
+             "path: radius of a ball that chains are kept in; the squared loss needs one");
   add_count(app, "--pairs", command->pairs,
             "pairs of runs with the same noise; default 6000, and a fourth of it as a pilot");
   add_number(app, "--confidence", command->confidence,

@@ -203,7 +203,8 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
   add_number(app, "--step-size", step_size, "step size h");
   add_number(app, "--ball", ball,
              "path: keep every iterate and the model in a ball of this radius about 0; for the "
-             "whole logistic loss (--loss-cap 1) one row can do less there");
+             "whole logistic loss (--loss-cap 1) one row can do less there, and --model squared "
+             "has no guarantee without one");
   add_count(app, "--iterations", iterations, "number of steps T");
   app.add_option(
          "--calibration", calibration,

@@ -1,7 +1,10 @@
 #include "gibbsite/core/problem.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
@@ -35,9 +38,24 @@ double Problem::full_row_norm_up() const {
   return intercept ? round_up(sqrt(full_row_norm_squared(*this))) : row_norm;
 }
 
-double Problem::lipschitz_up() const {
-  if (!intercept && max_abs_residual == 1.0) return row_norm;
-  return round_up(Wide(max_abs_residual) * sqrt(full_row_norm_squared(*this)));
+bool Problem::bounded() const { return std::isfinite(max_abs_residual); }
+
+double Problem::max_abs_residual_up(double ball) const {
+  if (bounded()) return max_abs_residual;
+  if (!(ball > 0)) {
+    throw BadInput(
+        fmt::format("`model` {}: its slope grows with the error without bound, so one row could do "
+                    "anything; keep chains in a `ball` (`mechanism` path), or take another loss",
+                    loss));
+  }
+  return round_up(Wide(residual_at_zero) +
+                  Wide(curvature) * sqrt(full_row_norm_squared(*this)) * Wide(ball));
+}
+
+double Problem::lipschitz_up(double ball) const {
+  const double residual = max_abs_residual_up(ball);
+  if (!intercept && residual == 1.0) return row_norm;
+  return round_up(Wide(residual) * sqrt(full_row_norm_squared(*this)));
 }
 
 double Problem::sensitivity_up(double beta, Adjacency adjacency,
@@ -53,11 +71,11 @@ double Problem::smoothness_up(double beta, double strong_convexity) const {
 
 double Problem::minimizer_distance_up(double beta, double strong_convexity) const {
   const Wide weight = Wide(beta) * Wide(rows) / Wide(strong_convexity);
-  const Wide by_slope = weight * Wide(lipschitz_up());
-  if (!std::isfinite(drop_from_zero)) return round_up(by_slope);
+  if (!std::isfinite(drop_from_zero)) return round_up(weight * Wide(lipschitz_up()));
   const Wide center = center_norm;
-  return round_up(
-      std::min(by_slope, Wide(sqrt(2 * weight * Wide(drop_from_zero) + center * center))));
+  const Wide by_value = sqrt(2 * weight * Wide(drop_from_zero) + center * center);
+  if (!bounded()) return round_up(by_value);
+  return round_up(std::min(Wide(weight * Wide(lipschitz_up())), by_value));
 }
 
 void Problem::validate() const {
@@ -68,7 +86,10 @@ void Problem::validate() const {
     throw BadInput("outputs: must divide the number of features; give the loss's own");
   require_finite_positive(row_norm, "row_norm");
   require_finite_positive(label_bound, "label_bound");
-  require_finite_positive(max_abs_residual, "max_abs_residual");
+  require_finite_positive(residual_at_zero, "residual_at_zero");
+  if (max_abs_residual != std::numeric_limits<double>::infinity()) {
+    require_finite_positive(max_abs_residual, "max_abs_residual");
+  }
   require_finite_positive(curvature, "curvature");
   require_finite_positive(traces.most, "traces.most");
   require_finite_positive(traces.majorant, "traces.majorant");

@@ -63,6 +63,19 @@ bool is_logistic(const Problem& problem) {
   return problem.loss == "logistic" && problem.max_abs_residual == 1;
 }
 
+// The same, but for no ball and for a loss whose form is not known: two gradients then, each at
+// most R sup |f'| long.
+double unbounded_difference_up(const Problem& problem, const Neighbors& who, double ball) {
+  const double L = problem.lipschitz_up(ball);  // refuses where there is no ball
+  const bool one = who.adjacency == Adjacency::add_remove;
+  const Wide rows = who.rows_per_person, R = problem.full_row_norm_up();
+  if (one || problem.loss != "squared" || problem.curvature != 1) {
+    return round_up(rows * (one ? 1 : 2) * Wide(L));
+  }
+  const double rho = round_up(R * Wide(ball));
+  return round_up(rows * R * Wide(squared_difference_up(rho, problem.residual_at_zero)));
+}
+
 }  // namespace
 
 double logistic_difference_up(double rho) {
@@ -98,9 +111,18 @@ double logistic_difference_up(double rho) {
                   std::ceil(std::sqrt(std::max(most, least) + rounding_slack) / quantum) * quantum);
 }
 
-bool ball_sharpens(const Problem& problem) { return is_logistic(problem); }
+double squared_difference_up(double rho, double label_bound) {
+  require_finite_nonnegative(rho, "rho");
+  require_finite_positive(label_bound, "label_bound");
+  const Wide r = rho, Y = label_bound;
+  const Wide c = 2 * r / (Y + sqrt(Y * Y + 8 * r * r));
+  return round_up(2 * sqrt((1 - c) * (1 + c)) * (r * c + Y));
+}
+
+bool ball_sharpens(const Problem& problem) { return is_logistic(problem) || !problem.bounded(); }
 
 double gradient_difference_up(const Problem& problem, const Neighbors& who, double ball) {
+  if (!problem.bounded()) return unbounded_difference_up(problem, who, ball);
   const double naive = problem.sensitivity_up(1, who.adjacency, who.rows_per_person);
   if (ball == 0 || !is_logistic(problem)) return naive;
   const double rho = round_up(Wide(problem.full_row_norm_up()) * Wide(ball));

@@ -23,7 +23,9 @@ MapBounds map_bounds_up(const Problem& constants, double beta, double prior_prec
   const Wide n = constants.rows;
   const Wide d = constants.features;
   const Wide row = constants.full_row_norm_up();
-  const Wide residual = constants.max_abs_residual;
+  // Where nothing holds a slope as computed it is off by the predictor's d roundings and its own.
+  const Wide residual = Wide(constants.max_abs_residual_up(ball)) *
+                        (constants.bounded() ? Wide(1) : 1 + gamma_k(Wide(constants.features) + 2));
   const Wide h = step_size;
   const Wide m = prior_precision;
   const Wide slack = 1 + Wide("1e-9");  // second-order products of roundings

@@ -68,8 +68,15 @@ std::optional<double> setting(const Mechanism& mechanism, std::string_view name)
   return out;
 }
 
+bool bounds_slopes(const Mechanism& mechanism, const Problem& problem) {
+  return problem.bounded() ||
+         (std::holds_alternative<Path>(mechanism) && std::get<Path>(mechanism).ball > 0);
+}
+
 Analysis analyze(const Mechanism& mechanism, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws) {
+  // Throws: no number that is true in a ball alone reaches what leaves it.
+  if (!bounds_slopes(mechanism, problem)) static_cast<void>(problem.max_abs_residual_up());
   return std::visit([&](const auto& m) { return analyze(m, problem, who, draws); }, mechanism);
 }
 

@@ -26,7 +26,7 @@ inline bool minimizer_in_reach(const Problem& constants, double beta, double str
   const Wide weights = outputs > 1 ? 8 * residual + 100 : Wide(0);  // of a row's K x K Hessian
   const Wide error = b * n * row *
                          (gamma_k(Wide(accumulation_depth(constants.rows)) + 20 + residual) *
-                              Wide(constants.max_abs_residual) +
+                              Wide(constants.max_abs_residual_up()) +
                           Wide(constants.curvature) * gamma_k(d + 2) * row * far) +
                      gamma_k(8) * m * far;
   if (!std::isfinite(constants.self_concordance)) {

@@ -128,7 +128,7 @@ double objective_epsilon_up(const Problem& problem, const Neighbors& who, double
   Wide w = 0;
   if (std::isfinite(problem.self_concordance)) {
     const Wide kappa = std::max(Wide(problem.self_concordance),
-                                Wide(problem.curvature) / Wide(problem.max_abs_residual));
+                                Wide(problem.curvature) / Wide(problem.max_abs_residual_up()));
     w = gamma * Wide(ridge) / (kappa * R);
   }
   Wide curvature = 0;

@@ -201,7 +201,8 @@ PathCertificate path_schedule(const Problem& problem, const Budget& asked, const
       return gdp_split_down(gdp_mu_down(of.epsilon, of.delta), of.draws);
     };
     const double mu = share(left);
-    const DefaultChoice choice = default_rule(problem, asked, share(asked), m, wishes.iterations);
+    const DefaultChoice choice =
+        default_rule(problem, asked, share(asked), m, wishes.iterations, ball);
     return wishes.step_size
                ? path_calibrate_fixed(problem, who, mu, choice.prior_precision, *wishes.step_size,
                                       choice.iterations, ball)

@@ -151,7 +151,9 @@ void validate(const Problem& problem, const Budget& budget, const Wishes& wishes
   }
   if (wishes.ball) {
     require_ball(*wishes.ball, "`ball`");
-    if (wishes.mechanism != Path::name) {
+    // Where slopes are bounded in a ball alone there is but one mechanism to choose.
+    const bool chosen = wishes.mechanism == "auto" && !problem.bounded();
+    if (wishes.mechanism != Path::name && !chosen) {
       throw BadInput(fmt::format(
           "`ball`: only chains of `mechanism` path are kept in one, others have no proof there; "
           "leave it out, or use path instead of {}",
@@ -194,13 +196,32 @@ void validate(const Problem& problem, const Budget& budget, const Wishes& wishes
 template <class M>
 constexpr bool has_loss_of_chains = std::is_same_v<M, Path> || std::is_same_v<M, MetricPath>;
 
+// Outside of a ball. A radius at which a row of typical norm can predict the ends of the range.
+std::string unbounded_words(const Problem& problem) {
+  const double row =
+      problem.typical_row_norm > 0 ? problem.typical_row_norm : problem.full_row_norm_up();
+  return fmt::format(
+      "one row can do anything to {}, whose slope grows with the error without bound, unless "
+      "chains are kept in a ball: give `mechanism` path and a public `ball` ({:.2g}: a row of "
+      "typical norm then predicts the ends of the label's range), or `model` huber",
+      problem.loss, problem.label_bound / row);
+}
+
+template <class M>
+Offer offer_of(const Problem& problem, const Budget& budget, const Wishes& wishes) {
+  if (!problem.bounded() && !(std::is_same_v<M, Path> && wishes.ball)) {
+    return {.mechanism = M{}, .why = unbounded_words(problem)};
+  }
+  return offer(std::type_identity<M>{}, problem, budget, wishes);
+}
+
 template <class... M>
 std::vector<Offer> all_offers(std::type_identity<std::variant<M...>>, const Problem& problem,
                               const Problem& chains, const Budget& budget, const Wishes& wishes) {
   Wishes others = wishes;  // the table has every mechanism
   if (of_objective(wishes.calibration)) others.calibration = Calibration::gdp;
-  return {offer(std::type_identity<M>{}, has_loss_of_chains<M> ? chains : problem, budget,
-                std::is_same_v<M, ObjectivePerturbation> ? wishes : others)...};
+  return {offer_of<M>(has_loss_of_chains<M> ? chains : problem, budget,
+                      std::is_same_v<M, ObjectivePerturbation> ? wishes : others)...};
 }
 
 bool keeps_a_gap(const Mechanism& mechanism) {
@@ -224,8 +245,8 @@ std::size_t automatic_choice(const std::vector<Offer>& all, const Wishes& wishes
   const std::size_t path = index_of(all, Path::name), whitened = index_of(all, Whitened::name),
                     metric = index_of(all, MetricPath::name);
   if (!wishes.tv) {
-    const bool asks_for_path =
-        wishes.step_size || wishes.iterations || wishes.calibration != Calibration::gdp;
+    const bool asks_for_path = wishes.ball || wishes.step_size || wishes.iterations ||
+                               wishes.calibration != Calibration::gdp;
     if (asks_for_path) return path;
     return all[whitened].feasible ? whitened : all[metric].feasible ? metric : path;
   }

@@ -100,6 +100,7 @@ void set_loss(Problem& problem, const Loss& loss) {
   problem.loss = loss.name();
   problem.outputs = loss.outputs();
   problem.max_abs_residual = loss.max_abs_residual();
+  problem.residual_at_zero = loss.residual_at_zero(problem.label_bound);
   problem.curvature = loss.curvature();
   problem.traces = loss.traces();
   problem.self_concordance = loss.self_concordance();

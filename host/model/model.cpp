@@ -73,9 +73,6 @@ Model glm(std::string_view loss, const GlmOptions& options) {
     std::string_view name, why;
   };
   static constexpr Refusal refusals[] = {
-      {"squared",
-       "squared is refused: its slope grows with the error without bound, so one row could do "
-       "anything; use huber, which is it for errors up to the schema's `tolerance`"},
       {"hinge",
        "hinge is refused: its slope jumps, so no chain's guarantee is known; use smoothed-hinge"}};
   for (const Refusal& refusal : refusals) {

@@ -32,6 +32,12 @@ struct Layout {
 
 Layout layout_within(const Potential& u, const PosteriorOptions& o, double G) {
   const Loss& loss = u.loss();
+  if (!std::isfinite(loss.max_abs_residual())) {
+    throw BadInput(
+        fmt::format("`sampler` proximal: what rounding does to it is known for losses whose slope "
+                    "is bounded, and {}'s is not; use `sampler` hmc",
+                    loss.name()));
+  }
   const RowNorms norms = u.engine->row_norms();
   Problem constants;
   constants.rows = u.engine->rows();

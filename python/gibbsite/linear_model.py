@@ -124,6 +124,8 @@ class _Private:
             delta=self.delta,
             rows=data.rows,
             schema=schema,
+            model=getattr(self, "loss", "auto"),
+            ball=getattr(self, "ball", None),
             mechanism=self.mechanism,
             adjacency=self.adjacency,
             rows_cap=self.rows_cap,
@@ -697,7 +699,8 @@ class _Regressor(_Private):
 
 
 class PrivateLinearRegression(_Regressor):
-    """Linear regression of an amount by Huber's loss, whose coefficients may be published.
+    """Linear regression of an amount whose coefficients may be published, by Huber's loss unless
+    `loss` names another.
 
     Errors up to `tolerance` count by their square and larger ones in proportion, so that no row can
     do more than one of that size (docs/losses.md). What the guarantee needs is public knowledge,
@@ -716,6 +719,13 @@ class PrivateLinearRegression(_Regressor):
     invalid : "refuse" or "middle"
         With `ranges`: what a cell or label that cannot be read becomes: an error, or the middle of
         its range.
+    loss : "huber", "pseudo-huber" or "squared"
+        Of errors in tolerances. The squared loss, that of least squares, has a guarantee in a
+        `ball` alone: outside of one a row can do anything.
+    ball : float or None
+        With mechanism="path", or the squared loss: no iterate and no model is further from 0 than
+        this, in coefficients of the encoded columns over the tolerance. Public: chosen without the
+        data (docs/ball.md).
     mechanism, ledger, random_state, fit_intercept, row_norm, prior_precision, adjacency, rows_cap,
     rows_per_person, n_jobs, backend, progress
         As of PrivateLogisticRegression.
@@ -750,6 +760,8 @@ class PrivateLinearRegression(_Regressor):
         invalid: str = "refuse",
         prior_precision: float | None = None,
         adjacency: str = "replace-one",
+        loss: str = "huber",
+        ball: float | None = None,
         rows_cap: int | None = None,
         rows_per_person: int = 1,
         n_jobs: int | None = None,
@@ -757,6 +769,22 @@ class PrivateLinearRegression(_Regressor):
         progress: Callable[[int, int], object] | None = None,
     ) -> None:
         self._take(locals())
+
+    def _check_types(self):
+        super()._check_types()
+        if not isinstance(self.loss, str):
+            raise ValueError(f"loss: must be a str, got {self.loss!r}")
+        if self.ball is not None and (
+            not isinstance(self.ball, numbers.Real) or isinstance(self.ball, (bool, np.bool_))
+        ):
+            raise ValueError(f"ball: must be a number, got {self.ball!r}")
+
+    @classmethod
+    def _from_release(cls, release):
+        estimator = super()._from_release(release)
+        estimator.loss = release.certificate["constants"]["loss"]
+        estimator.ball = release.certificate["mechanism"].get("ball")
+        return estimator
 
     def _label_of_ranges(self, labels):
         if self.target_range is None:

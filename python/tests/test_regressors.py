@@ -51,6 +51,35 @@ def test_amounts():
     assert not model.verify().valid  # random_state: void
 
 
+def test_squared_in_a_ball():
+    X, y = amounts()
+    given = {"loss": "squared", "ball": 4.0, "epsilon": 20.0}
+    model = linear(X, y, **given)  # within a ball there is one mechanism
+    np.testing.assert_allclose(model.coef_, [900, -400, 0], atol=60)
+    assert model.score(X, y) > 0.95
+    constants = model.certificate_["constants"]
+    R = np.hypot(constants["row_norm"], 1)
+    assert constants["loss"] == "squared"
+    assert constants["max_abs_residual"] == pytest.approx(5 + 4 * R)
+    assert model.certificate_["mechanism"]["ball"] == 4
+    figures = model.release_.evaluate(gibbsite.read_array(X, y, model.schema_))
+    errors = y - model.predict(X)
+    assert figures["rmse"] == pytest.approx(np.sqrt(np.mean(errors**2)), rel=1e-5)
+    assert figures["mae"] == pytest.approx(np.mean(np.abs(errors)), rel=1e-5)
+    with pytest.raises(gibbsite.Infeasible, match="unless chains are kept in a ball"):
+        linear(X, y, loss="squared")
+    with pytest.raises(ValueError, match="ball"):
+        linear(X, y, ball=1.0)  # of path
+    for bad, name in (
+        ({"loss": 3}, "loss"),
+        ({"ball": "big"}, "ball"),
+        ({"ball": True}, "ball"),
+        ({"loss": "logistic"}, "model"),
+    ):
+        with pytest.raises(ValueError, match=name):
+            linear(X, y, **bad)
+
+
 def test_counts():
     X, y = counts()
     model = poisson(X, y)

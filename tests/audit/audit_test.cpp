@@ -13,6 +13,7 @@
 #include <string>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/mechanism/ball.hpp"
 #include "gibbsite/run/fit.hpp"
 #include "support/repeats.hpp"
 
@@ -158,8 +159,34 @@ TEST_P(EveryLoss, KeepsTheClaimOfAMetric) {
   }
 }
 
+// Proposals, and chains that keep a gap: of the whole slope, as far from 0.
+TEST_P(EveryLoss, KeepsTheClaimsOfDrawsFromThePosterior) {
+  for (const char* const name : {"proximal", "metric-proximal", "averaged", "dalalyan"}) {
+    const AuditCase at = case_of_loss(GetParam(), name);
+    ASSERT_TRUE(at.plan.offer().feasible) << name << ": " << at.plan.offer().why;
+    EXPECT_EQ(at.plan.problem.loss, GetParam());
+    const bool in_metric = std::string_view(name).starts_with("metric");
+    const AuditResult r = audited(at, options_of(name, in_metric ? 3 : 4));
+    EXPECT_FALSE(r.refuted) << name;
+    // Fewer pairs than of the logistic loss; in a metric the slopes are a tenth or less apart.
+    if (!support::sanitized) {
+      EXPECT_GE(r.reach(), in_metric ? 0 : setups().at(name).reach - 0.1) << name;
+    }
+  }
+}
+
 TEST_P(EveryLoss, PlantedErrorsAreFound) {
   if (support::sanitized) return;
+  {
+    AuditCase at = case_of_loss(GetParam(), "proximal");
+    std::get<Proximal>(at.plan.offers[at.plan.chosen].mechanism).beta *= 2;
+    EXPECT_TRUE(audited(at, options_of("proximal", 4)).refuted);
+  }
+  {
+    AuditCase at = case_of_loss(GetParam(), "averaged");
+    std::get<Averaged>(at.plan.offers[at.plan.chosen].mechanism).beta *= 4;
+    EXPECT_TRUE(audited(at, options_of("averaged", 4)).refuted);
+  }
   {
     AuditCase at = case_of_loss(GetParam(), "path");
     auto& m = std::get<Path>(at.plan.offers[at.plan.chosen].mechanism);
@@ -206,6 +233,69 @@ TEST(AuditSoftmax, KeepsItsClaimsAndIsAuditedNearThem) {
   }
   for (const char* const name : {"objective", "objective-pure", "whitened"}) {
     EXPECT_FALSE(case_of_loss("softmax", name).plan.offer().feasible) << name;
+  }
+}
+
+TEST(AuditSoftmax, KeepsTheClaimsOfDrawsFromThePosterior) {
+  for (const char* const name : {"proximal", "metric-proximal", "averaged", "dalalyan"}) {
+    const AuditCase at = case_of_loss("softmax", name);
+    ASSERT_TRUE(at.plan.offer().feasible) << name << ": " << at.plan.offer().why;
+    const bool in_metric = std::string_view(name).starts_with("metric");
+    const AuditResult r = audited(at, options_of(name, in_metric ? 6 : 8));
+    EXPECT_FALSE(r.refuted) << name;
+    if (!support::sanitized) {
+      EXPECT_GE(r.reach(), in_metric ? 0 : setups().at(name).reach - 0.15) << name;
+    }
+  }
+  if (support::sanitized) return;
+  AuditCase at = case_of_loss("softmax", "proximal");
+  std::get<Proximal>(at.plan.offers[at.plan.chosen].mechanism).beta *= 2;
+  EXPECT_TRUE(audited(at, options_of("proximal", 4)).refuted);
+}
+
+// ---- In a ball: rows whose slopes differ most at its edge, where the chain starts.
+
+AuditCase case_in_ball(std::string_view loss, double ball, double steps) {
+  const Trial& setup = setups().at("path");
+  Wishes wishes{.mechanism = "path"};
+  wishes.iterations = steps;
+  wishes.ball = ball;
+  return worst_known_case(setup.shape, setup.budget, wishes, loss);
+}
+
+TEST(AuditBall, KeepsItsClaimsAndIsAuditedNearThem) {
+  for (const char* const loss : {"logistic", "squared", "huber"}) {
+    for (const double ball : {0.5, 5.0}) {
+      for (const double steps : {1.0, 4.0}) {
+        const AuditCase at = case_in_ball(loss, ball, steps);
+        ASSERT_TRUE(at.plan.offer().feasible) << at.plan.offer().why;
+        EXPECT_EQ(at.plan.problem.loss, loss);
+        const AuditResult r = audited(at, options_of("path", 4));
+        EXPECT_FALSE(r.refuted) << loss << ' ' << ball << ' ' << steps;
+        if (!support::sanitized) {
+          EXPECT_GE(r.reach(), 0.8) << loss << ' ' << ball << ' ' << steps;
+        }
+      }
+    }
+  }
+}
+
+// A claim with labels half as far, and that of a ball of a tenth of the radius.
+TEST(AuditBall, ALabelBoundOrARadiusThatIsTooSmallIsFound) {
+  if (support::sanitized) return;
+  const double true_difference = squared_difference_up(5, 5);
+  for (const double claimed : {squared_difference_up(5, 2.5), squared_difference_up(0.5, 5)}) {
+    AuditCase at = case_in_ball("squared", 5, 1);
+    at.plan.offers[at.plan.chosen].guarantee.mu *= claimed / true_difference;
+    EXPECT_TRUE(audited(at, options_of("path", 4)).refuted) << claimed;
+  }
+}
+
+TEST(AuditBall, ThereIsNoClaimOfTheSquaredLossWithoutOne) {
+  for (const std::string_view name : mechanism_names()) {
+    const AuditCase at = case_of_loss("squared", name);
+    EXPECT_FALSE(at.plan.offer().feasible) << name;
+    EXPECT_THROW(audited(at, options_of("path")), Infeasible) << name;
   }
 }
 

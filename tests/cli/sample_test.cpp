@@ -144,6 +144,55 @@ class Sample : public Cli {
   void expect_untouched() const { EXPECT_EQ(folder.names(), (Strings{"table.csv", "table.toml"})); }
 };
 
+// Bayesian ridge: N(A^-1 beta X^T y, A^-1), A = beta X^T X + m I. Without a ball: not private.
+// 4,000 draws that are as good as independent; the bounds are beyond five deviations of either.
+TEST_F(Sample, OfTheSquaredLossIsBayesianRidge) {
+  std::string text = "x,wage\n";
+  for (int i = 0; i < 60; ++i) {
+    const double x = i % 11 / 10.0;
+    text += fmt::format("{},{}\n", x, 1000 + 3000 * x * x + 400 * (i % 7));
+  }
+  folder.write("wage.csv", text);
+  folder.write("wage.toml",
+               "label = 'wage'\nrange = [0, 6000]\ntolerance = 500\n[columns]\nx = {type = "
+               "'number', range = [0, 1]}\n");
+  const Outcome run = gibbsite({"sample", "--data", "wage.csv", "--schema", "wage.toml", "--model",
+                                "squared", "--beta", "0.8", "--prior-precision", "0.5", "--seed",
+                                "3", "--out", "draws", "--json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Dataset rows = read_csv(folder.path("wage.csv"), read_schema(folder.path("wage.toml")));
+  ASSERT_EQ(rows.schema.features(), 2U);  // and the intercept
+  double a[2][2] = {{0.5, 0}, {0, 0.5}}, b[2] = {0, 0};
+  for (std::size_t i = 0; i < rows.rows(); ++i) {
+    for (std::size_t j = 0; j < 2; ++j) {
+      const double x = static_cast<double>(rows.view()(i, j));
+      b[j] += 0.8 * x * static_cast<double>(rows.y[i]);
+      for (std::size_t k = 0; k < 2; ++k)
+        a[j][k] += 0.8 * x * static_cast<double>(rows.view()(i, k));
+    }
+  }
+  const double det = a[0][0] * a[1][1] - a[0][1] * a[1][0];
+  const double mean[2] = {(a[1][1] * b[0] - a[0][1] * b[1]) / det,
+                          (a[0][0] * b[1] - a[1][0] * b[0]) / det};
+  const double variance[2] = {a[1][1] / det, a[0][0] / det};
+  const std::vector<double> drawn = values("draws", 4);
+  for (std::size_t j = 0; j < 2; ++j) {
+    double sum = 0, squares = 0;
+    const double n = static_cast<double>(drawn.size()) / 2;
+    for (std::size_t i = j; i < drawn.size(); i += 2) sum += drawn[i];
+    for (std::size_t i = j; i < drawn.size(); i += 2) squares += std::pow(drawn[i] - sum / n, 2);
+    EXPECT_EQ(n, 4000);
+    EXPECT_NEAR(sum / n, mean[j], 0.1 * std::sqrt(variance[j])) << j;
+    EXPECT_NEAR(squares / n, variance[j], 0.15 * variance[j]) << j;
+  }
+  EXPECT_GT(std::fabs(mean[1]), 0.4);  // zeros would not pass
+  const Outcome proximal =
+      gibbsite({"sample", "--data", "wage.csv", "--schema", "wage.toml", "--model", "squared",
+                "--sampler", "proximal", "--prior-precision", "0.5", "--out", "no"});
+  EXPECT_EQ(proximal.status, 2);
+  EXPECT_THAT(proximal.err, HasSubstr("--sampler proximal: what rounding does"));
+}
+
 TEST_F(Sample, OfBerkeleySaysWhatItsOwnFilesSay) {
   const std::string data = std::string(GIBBSITE_SOURCE_DIR) + "/data/berkeley.csv";
   const std::string domain = std::string(GIBBSITE_SOURCE_DIR) + "/data/berkeley.toml";

@@ -2,11 +2,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
+#include <string_view>
+#include <utility>
 
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/engine/engine.hpp"
 #include "support/backend.hpp"
+#include "support/forwarding_engine.hpp"
 #include "support/odd_rows.hpp"
 
 namespace gibbsite {
@@ -92,6 +96,61 @@ TEST_F(BallChains, AreTheReferencesAndInside) {
       EXPECT_EQ(large.theta, open.theta);
       EXPECT_THROW(advance_in_ball(*here, large, 0, 1), BadInput);
     }
+  }
+}
+
+/// Whether it was ever asked for a gradient at a point outside of the ball, or for two steps at
+/// once.
+class WatchedBall : public support::ForwardingEngine {
+ public:
+  WatchedBall(std::shared_ptr<Engine> inner, double ball)
+      : support::ForwardingEngine(std::move(inner)), ball_(ball) {}
+  void advance(Ensemble& ensemble, std::uint64_t steps) override {
+    ++asked;
+    left += steps != 1;
+    for (std::size_t c = 0; c < ensemble.chains(); ++c) {
+      if (ensemble.step[c] < ensemble.specs[c].iterations)
+        left += !in_ball(ensemble.chain(c), ball_);
+    }
+    support::ForwardingEngine::advance(ensemble, steps);
+  }
+  int asked = 0, left = 0;
+
+ private:
+  double ball_;
+};
+
+// What a slope without a bound rests on (docs/ball.md, "The squared loss"): from the start, here at
+// the edge, to the last step, however far a step goes beyond.
+TEST_F(BallChains, AskForGradientsInTheBallAlone) {
+  const bool on_a_card = std::string_view(GIBBSITE_TEST_BACKEND) == "emulated" ||
+                         std::string_view(GIBBSITE_TEST_BACKEND) == "cuda";
+  support::OddRows rows = tame(9, false);
+  for (std::size_t i = 0; i < rows.n; ++i) rows.y[i] = i % 3 == 0 ? 40.0F : -7.5F;
+  const Loss& loss = loss_named(on_a_card ? "logistic" : "squared");
+  for (const double ball : {1e-3, 0.3, 1e6}) {
+    WatchedBall watched(
+        support::make_test_backend(GIBBSITE_TEST_BACKEND)->load(rows.view(), rows.y, loss), ball);
+    std::vector<ChainSpec> specs(5, {.inverse_temperature = 0.5,
+                                     .prior_precision = 0.1,
+                                     .step_size = 0.01,
+                                     .iterations = ball_steps,
+                                     .key = StreamKey::from_seed(8)});
+    for (std::uint32_t c = 0; c < specs.size(); ++c) {
+      specs[c].stream = c;
+      specs[c].center.assign(rows.d, 0);
+      specs[c].center[c] = ball;
+    }
+    Ensemble e = start(std::move(specs), rows.d);
+    advance_in_ball(watched, e, ball, 5);
+    advance_in_ball(watched, e, ball, 1000);
+    EXPECT_EQ(watched.asked, static_cast<int>(ball_steps));
+    EXPECT_EQ(watched.left, 0) << ball;
+    EXPECT_TRUE(e.finished());
+    if (ball > 1) continue;
+    bool beyond = false;
+    for (std::size_t c = 0; c < e.chains(); ++c) beyond = beyond || !in_ball(e.chain(c), ball);
+    EXPECT_TRUE(beyond);  // the last step is projected with the release
   }
 }
 

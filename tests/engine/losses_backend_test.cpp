@@ -76,6 +76,11 @@ class EachLoss : public support::TestOn, public testing::WithParamInterface<std:
   [[nodiscard]] double slope_roundings() const {
     return 16 + (outputs() == 1 ? 0 : static_cast<double>(outputs()));
   }
+  // Of a slope that has no bound but its row's: |y| + sum |x_j theta_j|.
+  [[nodiscard]] double most_slope(float y, double size) const {
+    const double everywhere = loss_.max_abs_residual();
+    return std::isfinite(everywhere) ? everywhere : std::fabs(static_cast<double>(y)) + size;
+  }
   const Loss& loss_;
 };
 std::vector<std::string_view> each_loss() {
@@ -135,7 +140,7 @@ TEST_P(EachLoss, GradientsAndValuesAreWithinTheirBounds) {
         for (std::size_t j = 0; j < D; ++j) {
           const long double slope = f.slope[j / s.d];
           const double error = gamma_of(depth) * static_cast<double>(std::fabs(slope)) +
-                               gamma_of(slope_roundings()) * loss_.max_abs_residual() +
+                               gamma_of(slope_roundings()) * most_slope(p.y[i], size) +
                                loss_.curvature() * moved + std::numeric_limits<double>::min();
           const float x = p.x[i * s.d + j % s.d];
           exact[j] += slope * x;
@@ -143,7 +148,7 @@ TEST_P(EachLoss, GradientsAndValuesAreWithinTheirBounds) {
         }
         value += f.value;
         value_bound += gamma_of(static_cast<double>(s.n) + 12) * static_cast<double>(f.value) +
-                       loss_.max_abs_residual() * moved + std::numeric_limits<double>::min() +
+                       most_slope(p.y[i], size) * moved + std::numeric_limits<double>::min() +
                        (outputs() == 1 ? 0 : gamma_of(slope_roundings()));
       }
       for (std::size_t j = 0; j < D; ++j) {
@@ -174,16 +179,17 @@ TEST_P(EachLoss, StepsAreTheReferencesAndTheirBitsAreTheirOwn) {
       const ChainSpec& spec = begin.specs[c];
       const double far = std::fabs(
           *std::ranges::max_element(begin.chain(c), {}, [](double v) { return std::fabs(v); }));
-      std::vector<double> moved(s.n);
+      std::vector<double> moved(s.n), slope(s.n);
       for (std::size_t i = 0; i < s.n; ++i) {
-        moved[i] = gamma_of(static_cast<double>(s.d) + (outputs() == 1 ? 0 : 2)) *
-                   logits(p, i, begin.chain(c)).second;
+        const double size = logits(p, i, begin.chain(c)).second;
+        moved[i] = gamma_of(static_cast<double>(s.d) + (outputs() == 1 ? 0 : 2)) * size;
+        slope[i] = most_slope(p.y[i], size);
       }
       for (std::size_t j = 0; j < s.d * outputs(); ++j) {
         double g = 0;
         for (std::size_t i = 0; i < s.n; ++i) {
           const double x = std::fabs(static_cast<double>(p.x[i * s.d + j % s.d]));
-          g += x * (gamma_of(depth) * loss_.max_abs_residual() + moved[i]);
+          g += x * (gamma_of(depth) * slope[i] + moved[i]);
         }
         const double size = g / gamma_of(depth);
         const double h = spec.step_size, beta = spec.inverse_temperature;
@@ -235,14 +241,15 @@ TEST_P(EachLoss, HessiansAndPlainSumsAreWithinTheirBounds) {
     std::vector<double> size(D * D, 0), slope_size(D, 0);
     long double value = 0, largest = 0;
     for (std::size_t i = 0; i < s.n; ++i) {
-      const auto z = logits(p, i, e.theta).first;
+      const auto [z, reached] = logits(p, i, e.theta);
+      const double most = most_slope(p.y[i], reached);
       for (const long double at : z) largest = std::max(largest, std::fabs(at));
       const auto f = support::exact_outputs(loss_, z, p.y[i]);
       value += f.value;
       for (std::size_t j = 0; j < D; ++j) {
         const long double x = p.x[i * s.d + j % s.d];
         slope[j] += f.slope[j / s.d] * x;
-        slope_size[j] += static_cast<double>(std::fabs(x));
+        slope_size[j] += most * static_cast<double>(std::fabs(x));
         for (std::size_t k = 0; k < D; ++k) {
           const long double xx = x * p.x[i * s.d + k % s.d];
           exact[j * D + k] += 0.3 * f.curvature[j / s.d * outputs() + k / s.d] * xx;
@@ -300,7 +307,8 @@ TEST_P(EachLoss, HessiansAreDifferencesOfGradients) {
     for (std::size_t j = 0; j < D; ++j) {
       double size = 0;
       for (std::size_t i = 0; i < s.n; ++i)
-        size += std::fabs(static_cast<double>(p.x[i * s.d + j % s.d]));
+        size += std::fabs(static_cast<double>(p.x[i * s.d + j % s.d])) *
+                std::max(1.0, most_slope(p.y[i], 0));
       EXPECT_NEAR((above[j] - below[j]) / (2 * step), product[j], size * 1e-7) << j;
       largest = std::max(largest, std::fabs(product[j]) / (size + 1e-30));
     }
@@ -330,8 +338,9 @@ TEST_P(EachLoss, WeightedGradientsAreWithinTheirBounds) {
         for (std::size_t j = 0; j < D; ++j) {
           const long double wx = static_cast<long double>(weights[i]) * p.x[i * s.d + j % s.d];
           exact[j] += wx * f.slope[j / s.d];
-          bound[j] += static_cast<double>(std::fabs(wx)) *
-                      (1e-12 + gamma_of(static_cast<double>(s.d) + 3) * size);
+          bound[j] +=
+              static_cast<double>(std::fabs(wx)) *
+              (1e-12 * most_slope(p.y[i], size) + gamma_of(static_cast<double>(s.d) + 3) * size);
         }
       }
       for (std::size_t j = 0; j < D; ++j)

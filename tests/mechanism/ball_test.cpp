@@ -16,6 +16,7 @@
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/map_error.hpp"
 #include "gibbsite/mechanism/plan.hpp"
+#include "gibbsite/model/loss.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "support/repeats.hpp"
 
@@ -48,14 +49,49 @@ TEST(BallSensitivity, IsAboveTheReferenceByLittle) {
   int compared = 0;
   const auto cases = nlohmann::json::parse(file).at("cases");
   for (const auto& c : cases) {
-    if (c["loss"] != "logistic") continue;  // the engine has no squared loss
+    const bool logistic = c["loss"] == "logistic";
     const double reference = std::stod(c["sensitivity_over_R"].get<std::string>());
-    const double found = logistic_difference_up(std::stod(c["RB"].get<std::string>()));
+    const double rho = std::stod(c["RB"].get<std::string>());
+    const double found = logistic
+                             ? logistic_difference_up(rho)
+                             : squared_difference_up(rho, std::stod(c["Y"].get<std::string>()));
     EXPECT_GE(found, reference * (1 - 1e-15)) << c;
-    EXPECT_LE(found, reference * 1.001) << c;
+    EXPECT_LE(found, reference * (logistic ? 1.001 : 1 + 1e-14)) << c;
     ++compared;
   }
-  EXPECT_EQ(compared, 8);
+  EXPECT_EQ(compared, 15);
+}
+
+Problem squared_problem(double Y = 5, std::uint64_t rows = 5000, std::uint64_t features = 20) {
+  Problem p;
+  p.rows = rows;
+  p.features = features;
+  p.label_bound = Y;
+  set_loss(p, loss_named("squared"));
+  return p;
+}
+
+// Never above two slopes, never below what two rows at an angle of 0 or pi/2 have, and rising, from
+// radii where the square root would cancel to those where Y is lost beside rho.
+TEST(BallSensitivity, OfTheSquaredLossIsBetweenWhatIsPlain) {
+  for (const double Y : {1e-30, 1e-3, 1.0, 5.0, 1e6, 1e30}) {
+    double last = 0;
+    for (double rho = 1e-100; rho < 1e100; rho *= 7.3) {
+      const double s = squared_difference_up(rho, Y);
+      EXPECT_LE(s, 2 * (rho + Y) * (1 + 1e-15)) << rho << ' ' << Y;
+      EXPECT_GE(s, std::max(2 * Y, rho + std::sqrt(2.0) * Y) * (1 - 1e-15)) << rho << ' ' << Y;
+      EXPECT_GE(s, last);
+      EXPECT_LE(s, squared_difference_up(rho, 2 * Y));
+      last = s;
+    }
+  }
+  EXPECT_GE(squared_difference_up(0, 3), 6);
+  EXPECT_LE(squared_difference_up(0, 3), 6 * (1 + 1e-15));
+  for (const double bad : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    EXPECT_THROW(squared_difference_up(bad, 1), BadInput) << bad;
+    EXPECT_THROW(squared_difference_up(1, bad), BadInput) << bad;
+  }
+  EXPECT_THROW(squared_difference_up(1, 0), BadInput);
 }
 
 TEST(BallSensitivity, RisesFromOneToTwo) {
@@ -84,12 +120,10 @@ Vector random_in_ball(std::mt19937_64& random, std::size_t d, double radius, boo
   return out;
 }
 
-double difference(const Vector& theta, const Vector& u, const Vector& v, double cap) {
-  const auto dot = [](const Vector& a, const Vector& b) {
-    return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
-  };
-  const double a = std::min(cap, sigmoid(-dot(u, theta))),
-               b = std::min(cap, sigmoid(-dot(v, theta)));
+double dot(const Vector& a, const Vector& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+double apart(const Vector& u, const Vector& v, double a, double b) {
   double sum = 0;
   for (std::size_t j = 0; j < u.size(); ++j) {
     const double gap = a * u[j] - b * v[j];
@@ -97,16 +131,35 @@ double difference(const Vector& theta, const Vector& u, const Vector& v, double 
   }
   return std::sqrt(sum);
 }
+// Of the logistic loss, its slope held at `cap`.
+auto logistic_pair(double cap) {
+  return [cap](const Vector& theta, const Vector& u, const Vector& v) {
+    return apart(u, v, std::min(cap, sigmoid(-dot(u, theta))),
+                 std::min(cap, sigmoid(-dot(v, theta))));
+  };
+}
+// Of the squared one: convex in each label, so ends are worst.
+auto squared_pair(double Y) {
+  return [Y](const Vector& theta, const Vector& u, const Vector& v) {
+    double worst = 0;
+    for (const double y : {-Y, Y}) {
+      for (const double z : {-Y, Y})
+        worst = std::max(worst, apart(u, v, dot(u, theta) - y, dot(v, theta) - z));
+    }
+    return worst;
+  };
+}
 
 // The worst pair that a search from many starts finds, rows and theta of any length and direction.
-double searched(double rho, std::size_t d, double cap, std::mt19937_64& random) {
+template <class Difference>
+double searched(double rho, std::size_t d, const Difference& difference, std::mt19937_64& random) {
   std::normal_distribution<double> normal;
   double best = 0;
   for (int start = 0; start < 60; ++start) {
     const bool edge = start % 2 == 0;
     Vector theta = random_in_ball(random, d, rho, edge);
     Vector u = random_in_ball(random, d, 1, edge), v = random_in_ball(random, d, 1, edge);
-    double here = difference(theta, u, v, cap), scale = 0.5;
+    double here = difference(theta, u, v), scale = 0.5;
     for (int move = 0; move < 1500; ++move) {
       const auto moved = [&](const Vector& from, double radius) {
         Vector out = from;
@@ -115,7 +168,7 @@ double searched(double rho, std::size_t d, double cap, std::mt19937_64& random) 
         return out;
       };
       const Vector t = moved(theta, rho), a = moved(u, 1), b = moved(v, 1);
-      const double there = difference(t, a, b, cap);
+      const double there = difference(t, a, b);
       if (there > here) {
         here = there, theta = t, u = a, v = b;
       } else {
@@ -135,7 +188,7 @@ TEST(BallSensitivity, NoRandomSearchExceedsIt) {
     const double bound = logistic_difference_up(rho);
     double best = 0;
     for (const std::size_t d : {1U, 2U, 3U, 5U}) {
-      const double found = searched(rho, d, 1, random);
+      const double found = searched(rho, d, logistic_pair(1), random);
       EXPECT_LE(found, bound) << "rho " << rho << ", d " << d;
       best = std::max(best, found);
     }
@@ -146,12 +199,51 @@ TEST(BallSensitivity, NoRandomSearchExceedsIt) {
   }
 }
 
+// The same of the squared loss: one dimension stays below, more of them reach it.
+TEST(BallSensitivity, NoRandomSearchExceedsThatOfTheSquaredLoss) {
+  std::mt19937_64 random(20261123);
+  for (const double Y : {0.2, 6.0}) {
+    for (const double rho : {0.01, 1.0, 8.0}) {
+      const double bound = squared_difference_up(rho, Y);
+      double best = 0;
+      for (const std::size_t d : {1U, 2U, 3U}) {
+        const double found = searched(rho, d, squared_pair(Y), random);
+        EXPECT_LE(found, bound * (1 + 1e-14)) << "rho " << rho << ", Y " << Y << ", d " << d;
+        best = std::max(best, found);
+      }
+      EXPECT_GT(best, 0.995 * bound) << rho << ' ' << Y;
+      EXPECT_GT(best, squared_difference_up(rho, 0.9 * Y) * (rho < Y ? 1 : 0.9)) << rho;
+      if (rho >= Y) {
+        EXPECT_GT(best, squared_difference_up(rho / 2, Y)) << rho;
+      }
+    }
+  }
+}
+
+// Rows shorter than the other are no worse, whatever the angle between them: the lemma of
+// docs/ball.md, on a grid.
+TEST(BallSensitivity, ShorterRowsAreNoWorseForTheSquaredLoss) {
+  for (const double Y : {0.1, 1.0, 10.0}) {
+    for (const double rho : {0.1, 1.0, 10.0}) {
+      const double bound = squared_difference_up(rho, Y);
+      for (double q = 0; q <= 1; q += 0x1p-7) {
+        for (double angle = 0; angle <= std::acos(0.0); angle += 0.01) {
+          const double s = q * std::sin(angle), t = (1 - q * q) / 2;
+          const double found =
+              rho * (t + std::hypot(t, s)) + Y * std::sqrt(1 + q * q + 2 * q * std::cos(angle));
+          EXPECT_LE(found, bound * (1 + 1e-14)) << q << ' ' << angle;
+        }
+      }
+    }
+  }
+}
+
 // A ball has nothing for the capped loss: whatever its radius, two rows differ by 2cR in it.
 TEST(BallSensitivity, TheCappedLossNeedsNone) {
   std::mt19937_64 random(20250305);
   const Neighbors who;
   for (const double rho : {1e-3, 1.0, 20.0}) {
-    const double found = searched(rho, 2, 0.5, random);
+    const double found = searched(rho, 2, logistic_pair(0.5), random);
     EXPECT_LE(found, 1 + 1e-12);
     EXPECT_GT(found, 0.999);
     EXPECT_DOUBLE_EQ(gradient_difference_up(capped_problem(), who, rho), 1);
@@ -175,6 +267,30 @@ TEST(BallSensitivity, CountsRowsInterceptAndNeighbors) {
   wide.intercept = true;
   EXPECT_NEAR(gradient_difference_up(wide, replace, 0.5),
               std::sqrt(10) * logistic_difference_up(std::sqrt(10) * 0.5), 1e-6);
+}
+
+TEST(BallSensitivity, OfTheSquaredLossCountsRowsInterceptAndNeighbors) {
+  Problem p = squared_problem(4);
+  const Neighbors replace, three{Adjacency::replace_one, 3}, add{Adjacency::add_remove, 2};
+  const double s = squared_difference_up(1, 4);
+  EXPECT_DOUBLE_EQ(gradient_difference_up(p, replace, 1), s);
+  EXPECT_DOUBLE_EQ(gradient_difference_up(p, three, 1), 3 * s);
+  EXPECT_DOUBLE_EQ(gradient_difference_up(p, add, 1), 2 * (1 + 4));
+  EXPECT_TRUE(ball_sharpens(p));
+  p.row_norm = 3;
+  p.intercept = true;
+  const double R = std::sqrt(10);
+  EXPECT_NEAR(gradient_difference_up(p, replace, 0.5), R * squared_difference_up(R / 2, 4), 1e-13);
+  EXPECT_NEAR(gradient_difference_up(p, add, 0.5), 2 * R * (R / 2 + 4), 1e-13);
+  EXPECT_NEAR(p.max_abs_residual_up(0.5), R / 2 + 4, 1e-14);
+  EXPECT_NEAR(p.lipschitz_up(0.5), R * (R / 2 + 4), 1e-13);
+  for (const auto& who : {replace, add}) EXPECT_THROW(gradient_difference_up(p, who, 0), BadInput);
+  EXPECT_THROW(static_cast<void>(p.max_abs_residual_up()), BadInput);
+  EXPECT_THROW(static_cast<void>(p.lipschitz_up()), BadInput);
+  EXPECT_THROW(static_cast<void>(p.sensitivity_up(1, Adjacency::replace_one, 1)), BadInput);
+  // Another loss that a ball alone bounds: two slopes.
+  p.loss = "another";
+  EXPECT_NEAR(gradient_difference_up(p, replace, 0.5), 2 * R * (R / 2 + 4), 1e-13);
 }
 
 // The largest beta, for both neighbors: it keeps the budget, 1e-9 more does not, and it is as much
@@ -278,6 +394,103 @@ TEST(BallPath, IsPlannedWithinItsBudget) {
   }
   const Plan capped = plan(capped_problem(), Budget{}, {.mechanism = "path", .ball = 1});
   EXPECT_THAT(capped.offer().why, HasSubstr("does not lower"));
+}
+
+// No number that is true in a ball alone reaches a mechanism that leaves it.
+TEST(BallPath, IsAllThatTheSquaredLossMayHave) {
+  const Problem p = squared_problem();
+  const Budget budget;
+  for (const std::string_view name : mechanism_names()) {
+    const Plan made = plan(p, budget, {.mechanism = std::string(name)});
+    EXPECT_FALSE(made.offer().feasible) << name;
+    EXPECT_THAT(made.offer().why, HasSubstr("one row can do anything to squared")) << name;
+    EXPECT_THAT(made.offer().why, HasSubstr("`ball` (5:")) << name;
+    EXPECT_THROW(require_feasible(made), Infeasible) << name;
+    // The settings that another loss has.
+    const Plan huber = plan(in_ball_problem(), budget, {.mechanism = std::string(name)});
+    const Mechanism& settings = huber.offer().mechanism;
+    EXPECT_FALSE(bounds_slopes(settings, p)) << name;
+    EXPECT_THAT([&] { static_cast<void>(analyze(settings, p, {}, 1)); },
+                testing::ThrowsMessage<BadInput>(HasSubstr("`model` squared: its slope")))
+        << name;
+  }
+  const Plan automatic = plan(p, budget, {});
+  EXPECT_FALSE(automatic.offer().feasible);
+  // With a ball there is one mechanism to choose.
+  const Plan made = plan(p, budget, {.ball = 2});
+  ASSERT_TRUE(made.offer().feasible) << made.offer().why;
+  EXPECT_EQ(name_of(made.offer().mechanism), "path");
+  EXPECT_EQ(setting(made.offer().mechanism, "ball"), 2);
+  EXPECT_TRUE(bounds_slopes(made.offer().mechanism, p));
+  for (const Offer& offer : made.offers) {
+    EXPECT_EQ(offer.feasible, std::holds_alternative<Path>(offer.mechanism));
+  }
+  Path open = std::get<Path>(made.offer().mechanism);
+  open.ball = 0;
+  EXPECT_THROW(static_cast<void>(analyze(Mechanism(open), p, {}, 1)), BadInput);
+  EXPECT_THROW(path_certificate(p, {}, open.beta, 0, open.step_size, open.iterations), BadInput);
+}
+
+// Within its budget or refused with the reason, however the shape is.
+TEST(BallPath, OfTheSquaredLossKeepsItsBudgetAtOddShapes) {
+  support::Thinned sweep(7);
+  int feasible = 0, refused = 0;
+  for (const std::uint64_t rows : {1UL, 2UL, 1000UL, 100'000'000UL}) {
+    for (const std::uint64_t features : {1UL, 7UL, 2000UL}) {
+      for (const double Y : {1.0, 7.5, 1e6}) {
+        for (const double ball : {1e-3, 1.0, 1e6, 1e12}) {
+          for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
+            if (sweep.skips()) continue;
+            const Budget budget{1, 1e-9, adjacency, 2, 1};
+            const Problem p = squared_problem(Y, rows, features);
+            try {
+              const Plan made = plan(p, budget, {.mechanism = "path", .ball = ball});
+              ASSERT_EQ(made.offer().feasible, made.offer().why.find("private at every") == 0)
+                  << made.offer().why;
+              if (!made.offer().feasible) continue;
+              const Path& s = std::get<Path>(made.offer().mechanism);
+              EXPECT_TRUE(s.beta > 0 && std::isfinite(s.beta));
+              ++feasible;
+              EXPECT_LE(delta_up(made.offer().guarantee, 1), 1e-9);
+              const Analysis found = analyze(made.offer().mechanism, p, budget.neighbors(), 1);
+              EXPECT_GE(made.offer().guarantee.mu, found.guarantee.mu);
+              // A label twice as far, or a larger ball, is not paid for.
+              const Problem further = squared_problem(2 * Y, rows, features);
+              EXPECT_GT(
+                  analyze(made.offer().mechanism, further, budget.neighbors(), 1).guarantee.mu,
+                  made.offer().guarantee.mu);
+              Path larger = s;
+              larger.ball *= 1.5;
+              if (ball < 1e-3 * Y) continue;  // hardly in it
+              EXPECT_GT(analyze(Mechanism(larger), p, budget.neighbors(), 1).guarantee.mu,
+                        made.offer().guarantee.mu);
+            } catch (const Infeasible&) {
+              ++refused;
+            } catch (const BadInput& error) {
+              EXPECT_THAT(error.what(), HasSubstr("`ball`"));
+              ++refused;
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(feasible, support::repeats(150, 15));
+}
+
+// Slopes as computed are not held: d more roundings of the largest.
+TEST(BallPath, OfTheSquaredLossPaysForSlopesThatNothingHolds) {
+  const Problem p = squared_problem(3, 1000, 50);
+  Problem held = p;
+  held.max_abs_residual = p.max_abs_residual_up(2);  // 5
+  const double e = map_bounds_up(p, 0.1, 0, 1e-4, 100, 0, 2).map_error;
+  const double least = map_bounds_up(held, 0.1, 0, 1e-4, 100, 0, 2).map_error;
+  EXPECT_GE(e, least);
+  EXPECT_LE(e, least * (1 + 1e-12));
+  Problem wide = squared_problem(3, 1000, std::uint64_t{1} << 39), wide_held = wide;
+  wide_held.max_abs_residual = 5;
+  EXPECT_GT(map_bounds_up(wide, 0.1, 0, 1e-4, 1, 0, 2).map_error,
+            map_bounds_up(wide_held, 0.1, 0, 1e-4, 1, 0, 2).map_error);
 }
 
 // Chains in a metric have no ball, whatever a file says.

@@ -153,6 +153,21 @@ inline const std::vector<Example>& loss_examples() {
   return all;
 }
 
+/// Of the squared loss, in balls that leave coefficients where they are and that do not.
+inline const std::vector<Example>& squared_examples() {
+  static const std::vector<Example> all = [] {
+    const auto make = [](const char* name, bool intercept, const Budget& budget, double ball) {
+      return make_example(std::string("squared, ") + name,
+                          labeled_for(example_schema(intercept), "squared"), 1000, budget,
+                          {.mechanism = "path", .ball = ball}, {}, NoiseKind::chacha20, "squared");
+    };
+    return std::vector<Example>{make("replace-one", false, {1.0, 1e-6, {}, 1, 1}, 2.0),
+                                make("add-remove, intercept, 2 rows per person, 2 draws", true,
+                                     {2.0, 1e-7, Adjacency::add_remove, 2, 2}, 0.5)};
+  }();
+  return all;
+}
+
 /// Releases of three classes, of every mechanism that runs them.
 inline const std::vector<Example>& class_examples() {
   static const std::vector<Example> all = [] {

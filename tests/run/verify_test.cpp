@@ -422,6 +422,58 @@ TEST(Verify, HoldsABallAgainstItsNumbersAndItsModel) {
   EXPECT_THAT(found.failures, ::testing::ElementsAre(HasSubstr("in the ball of radius 0.5")));
 }
 
+// The squared loss: its constants are those of the ball, and without it there are none.
+TEST(Verify, HoldsTheSquaredLossToItsBall) {
+  for (const auto& example : testing::squared_examples()) {
+    const json file = json::parse(to_json(example.release).dump());
+    const Verification result = verify(file);
+    EXPECT_TRUE(result.valid) << example.name << ": " << ::testing::PrintToString(result.failures);
+    const json& constants = file["certificate"]["constants"];
+    const double B = file["certificate"]["mechanism"]["ball"], Y = constants["label_bound"];
+    const double R = example.plan.problem.full_row_norm_up();
+    EXPECT_NEAR(constants["max_abs_residual"].get<double>(), R * B + Y, 1e-12);
+    EXPECT_NEAR(constants["lipschitz"].get<double>(), R * (R * B + Y), 1e-12);
+    const auto refused = [&](const char* at, const json& value) {
+      json changed = file;
+      changed.at(json::json_pointer(at)) = value;
+      EXPECT_FALSE(verify(resealed(changed)).valid) << example.name << ": " << at << " " << value;
+    };
+    for (const double factor : {0.5, 0.999, 1.001, 2.0, 1e6}) {
+      refused("/certificate/mechanism/ball", factor * B);
+      refused("/certificate/constants/label_bound", factor * Y);
+      refused("/certificate/constants/max_abs_residual", factor * (R * B + Y));
+    }
+    // A label bound that is lower in both places, as is what follows from it.
+    json lower = file;
+    json& label = lower["model"]["preprocessing"];
+    label["tolerance"] = 2 * label["tolerance"].get<double>();
+    lower["certificate"]["constants"]["label_bound"] = Y / 2;
+    EXPECT_FALSE(verify(resealed(lower)).valid);
+    json removed = file;
+    removed["certificate"]["mechanism"].erase("ball");
+    EXPECT_THAT(verify(resealed(removed)).failures,
+                ::testing::Contains(HasSubstr("`model` squared: its slope")));
+    json bounded = file;
+    bounded["certificate"]["constants"]["loss"] = bounded["model"]["loss"] = "huber";
+    EXPECT_FALSE(verify(resealed(bounded)).valid);
+    tamper(
+        file, example.name, "/certificate", [](const json& f) { return f; }, weaker_claim);
+    tamper(
+        file, example.name, "/model", [](const json& f) { return f; },
+        [](const std::string&, const json&, const json&) { return false; });
+  }
+  // Every other mechanism's file, renamed.
+  for (const auto& example : testing::loss_examples()) {
+    if (!example.name.starts_with("huber")) continue;
+    json file = to_json(example.release);
+    file["certificate"]["constants"]["loss"] = file["model"]["loss"] = "squared";
+    const Verification found = verify(resealed(file));
+    EXPECT_FALSE(found.valid) << example.name;
+    EXPECT_THAT(found.failures, ::testing::Contains(HasSubstr("`model` squared: its slope")))
+        << example.name;
+  }
+}
+
 TEST(Verify, RejectsATvRunThatWasCutShort) {
   struct Cut {
     std::size_t example;

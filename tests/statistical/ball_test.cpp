@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "gibbsite/mechanism/path.hpp"
+#include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/losses/logistic.hpp"
+#include "gibbsite/model/losses/squared.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "statistical/quadrature.hpp"
 
@@ -45,10 +47,11 @@ std::vector<BallPair> ball_pairs(std::size_t n) {
   };
 }
 
+template <class F = losses::logistic>
 quadrature::Slope slope_of(const BallRows& rows, double beta, double m) {
   return [=](double theta) {
     double sum = 0;
-    for (const BallRow& row : rows) sum += row.x * losses::logistic::residual(row.x * theta, row.y);
+    for (const BallRow& row : rows) sum += row.x * F::residual(row.x * theta, row.y);
     return beta * sum + m * theta;
   };
 }
@@ -136,13 +139,14 @@ TEST(BallLaw, TruncatedPosteriorsKeepTheirCurve) {
 
 /// The chain's law before it is projected: theta' = phi(P(theta)) + noise, P the projection. Two
 /// lattices; the coarse one prices the error, of which the kinks at the edge have most.
+template <class F = losses::logistic>
 struct ProjectedLaws {
   std::vector<quadrature::ChainLaw> laws;
 
   ProjectedLaws(const BallPair& pair, double beta, double m, double h, double ball) {
     for (const double resolution : {12.0, 8.0}) {
       for (const BallRows& rows : {pair.here, pair.there}) {
-        const quadrature::Slope inside = slope_of(rows, beta, m);
+        const quadrature::Slope inside = slope_of<F>(rows, beta, m);
         laws.emplace_back(
             [=](double theta) {
               const double kept = std::clamp(theta, -ball, ball);
@@ -176,7 +180,7 @@ TEST(BallLaw, ProjectedChainsAreNotBeaten) {
           const Problem p = ball_problem(pair);
           const double M = p.smoothness_up(beta, m), h = 1.5 / (M + m);
           const double S = beta * gradient_difference_up(p, neighbors_of(pair), ball);
-          ProjectedLaws laws(pair, beta, m, h, ball);
+          ProjectedLaws<> laws(pair, beta, m, h, ball);
           for (int T = 1; T <= 20; ++T) {
             if (T > 1) laws.step();
             if (T != 1 && T != 2 && T != 6 && T != 20) continue;
@@ -194,6 +198,60 @@ TEST(BallLaw, ProjectedChainsAreNotBeaten) {
   EXPECT_EQ(compared, 192);
   EXPECT_GT(half, 60);
   EXPECT_GT(most, 10);
+}
+
+/// Rows whose slopes are furthest apart in [-ball, ball], beside `n` that pull to its edge, labels
+/// of at most Y.
+std::vector<BallPair> squared_pairs(std::size_t n, double ball, double Y) {
+  const BallRows edge(n, {1, Y});
+  const auto with = [&](BallRow row) {
+    BallRows rows = edge;
+    rows.push_back(row);
+    return rows;
+  };
+  const double shorter = std::min(1.0, Y / (2 * ball));  // whose slope at the edge is least
+  return {
+      {"other end of the range", with({1, Y}), with({1, -Y})},
+      {"row turned", with({1, Y}), with({-1, Y})},
+      {"a shorter row", with({1, -Y}), with({shorter, Y})},
+      {"a row of nothing", with({1, -Y}), with({0, Y})},
+      {"removed", with({1, -Y}), edge},
+  };
+}
+
+// The squared loss, whose certificate is of a ball or none.
+TEST(BallLaw, ChainsOfTheSquaredLossAreNotBeaten) {
+  int compared = 0, half = 0, most = 0;
+  for (const std::size_t n : {2U, 20U}) {
+    for (const double ball : {0.3, 1.0, 2.0}) {
+      for (const double Y : {1.0, 3.0}) {
+        for (const BallPair& pair : squared_pairs(n, ball, Y)) {
+          for (const double m : {0.0, 0.5}) {
+            const double beta = 0.4;
+            Problem p = ball_problem(pair);
+            p.label_bound = Y;
+            set_loss(p, loss_named("squared"));
+            const double M = p.smoothness_up(beta, m), h = 1.5 / (M + m);
+            const double S = beta * gradient_difference_up(p, neighbors_of(pair), ball);
+            ProjectedLaws<losses::squared> laws(pair, beta, m, h, ball);
+            for (int T = 1; T <= 6; ++T) {
+              if (T > 1) laws.step();
+              if (T != 1 && T != 2 && T != 6) continue;
+              const auto mu = [&](double share) { return path_mu_up(share * S, m, M, h, T); };
+              EXPECT_FALSE(laws.beats(mu(1))) << pair.name << ", n " << n << ", ball " << ball
+                                              << ", Y " << Y << ", m " << m << ", T " << T;
+              half += laws.beats(mu(0.5));
+              most += laws.beats(mu(0.95));
+              ++compared;
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(compared, 360);
+  EXPECT_GT(half, 60);
+  EXPECT_GT(most, 5);
 }
 
 /// Two steps in two dimensions: rows e_1 pull theta along e_1, one row (cos a, sin a) is replaced

@@ -54,6 +54,7 @@ inline ExactLoss exact_loss(std::string_view name, long double z, long double y)
     const long double r = z - y, held = std::min(std::max(r, -1.0L), 1.0L);
     return {held * (r - held / 2), held, std::fabs(r) <= 1 ? 1.0L : 0.0L};
   }
+  if (name == "squared") return {(z - y) * (z - y) / 2, z - y, 1};
   if (name == "pseudo-huber") {
     const long double r = z - y, root = std::hypot(1.0L, r);
     return {r / (1 + root) * r, r / root, 1 / (root * root * root)};

@@ -128,6 +128,11 @@ HWY_INLINE hn::Vec<D> Residual(D d, losses::huber /*loss*/, hn::Vec<D> z, hn::Ve
   return HeldAtOne(d, hn::Sub(z, y));
 }
 
+template <class D>
+HWY_INLINE hn::Vec<D> Residual(D /*d*/, losses::squared /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  return hn::Sub(z, y);
+}
+
 // r / sqrt(1 + r^2); where r^2 leaves T it is 1.
 template <class D>
 HWY_INLINE hn::Vec<D> Residual(D d, losses::pseudo_huber /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
@@ -188,6 +193,12 @@ HWY_INLINE hn::Vec<D> Value(D d, losses::huber /*loss*/, hn::Vec<D> z, hn::Vec<D
   const auto half = hn::Set(d, 0.5), size = hn::Abs(hn::Sub(z, y));
   const auto near = hn::Mul(hn::Mul(size, size), half);
   return hn::IfThenElse(hn::Gt(size, hn::Set(d, 1.0)), hn::Sub(size, half), near);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> Value(D d, losses::squared /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+  const auto r = hn::Sub(z, y);
+  return hn::Mul(hn::Mul(r, r), hn::Set(d, 0.5));
 }
 
 template <class D>

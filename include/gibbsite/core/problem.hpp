@@ -52,7 +52,9 @@ struct Problem {
   double typical_row_norm = 0;    ///< of the schema; decides about accuracy alone
   double label_bound = 1;         ///< sup |y| of the schema; of an amount 1 or more
   std::string loss = "logistic";  ///< name of the loss
-  double max_abs_residual = 1.0;  ///< sup |f'|, of several outputs the vector's length
+  /// sup |f'|, of several outputs the vector's length; infinite where only a ball bounds it.
+  double max_abs_residual = 1.0;
+  double residual_at_zero = 1.0;  ///< sup |f'(0, y)|; at most max_abs_residual
   double curvature = 0.25;        ///< phi = sup f'' along the linear predictors
   HessianTraces traces{};         ///< of the loss
   double self_concordance = 1;    ///< c with |f'''| <= c f''; infinite where f'' jumps
@@ -66,8 +68,14 @@ struct Problem {
   [[nodiscard]] std::uint64_t row_features() const { return features / outputs; }
   /// sup ||x|| with the intercept: R, or sqrt(R^2 + 1) rounded up.
   [[nodiscard]] double full_row_norm_up() const;
-  /// L = sup |f'| * sup ||x||, rounded up.
-  [[nodiscard]] double lipschitz_up() const;
+  /// Whether |f'| has a bound wherever theta is. Where it has none only what keeps theta in a ball
+  /// can have a guarantee: the functions below then throw BadInput unless they are given one.
+  [[nodiscard]] bool bounded() const;
+  /// sup |f'| over ||theta|| <= ball, rounded up: f' is phi-Lipschitz and |x . theta| at most the
+  /// whole row's norm times the ball. ball = 0: over every theta.
+  [[nodiscard]] double max_abs_residual_up(double ball = 0) const;
+  /// L = sup |f'| * sup ||x||, in a ball where one is given, rounded up.
+  [[nodiscard]] double lipschitz_up(double ball = 0) const;
   /// S = k * 2 beta L (replace-one) or k * beta L (add/remove), rounded up (docs/path.md).
   [[nodiscard]] double sensitivity_up(double beta, Adjacency adjacency,
                                       std::uint64_t rows_per_person) const;

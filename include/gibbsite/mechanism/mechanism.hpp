@@ -45,7 +45,11 @@ void visit_fields(Variant& mechanism, Visit&& visit) {
 /// A setting that is a number, by its name; none where this mechanism has no such one.
 std::optional<double> setting(const Mechanism& mechanism, std::string_view name);
 
-/// What the settings imply, for `draws` draws. Throws BadInput when a setting is out of range.
+/// Whether sup |f'| is finite wherever it runs: of the squared loss only for path in a ball.
+bool bounds_slopes(const Mechanism& mechanism, const Problem& problem);
+
+/// What the settings imply, for `draws` draws. Throws BadInput when a setting is out of range, and
+/// where the mechanism does not bound slopes.
 Analysis analyze(const Mechanism& mechanism, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws);
 

@@ -45,8 +45,10 @@ struct DefaultChoice {
   double prior_precision = 0;
   double relative_step = 1;
 };
-/// `prior_precision` and `iterations` are kept when the user fixed them.
+/// `prior_precision` and `iterations` are kept when the user fixed them. The ball, 0 for none, is
+/// that of a loss whose slopes are bounded in one alone.
 DefaultChoice default_rule(const Problem& problem, const Budget& budget, double mu,
-                           std::optional<double> prior_precision, std::optional<double> iterations);
+                           std::optional<double> prior_precision, std::optional<double> iterations,
+                           double ball = 0);
 
 }  // namespace gibbsite

@@ -26,8 +26,13 @@ class Loss {
   [[nodiscard]] virtual LabelKind label() const { return LabelKind::two_classes; }
   /// K: predictors of a row.
   [[nodiscard]] virtual std::size_t outputs() const { return 1; }
-  /// sup |f'(z, y)| over all z and legal y; of K > 1 outputs sup ||grad_z f||.
+  /// sup |f'(z, y)| over all z and legal y; of K > 1 outputs sup ||grad_z f||. Infinite where only
+  /// bounded predictors bound it: then |f'| <= residual_at_zero + phi |z|.
   [[nodiscard]] virtual double max_abs_residual() const = 0;
+  /// sup |f'(0, y)| over |y| <= label_bound, or a bound of it.
+  [[nodiscard]] virtual double residual_at_zero(double /*label_bound*/) const {
+    return max_abs_residual();
+  }
   /// phi = sup f''(z, y); of K > 1 outputs the largest eigenvalue of grad_z^2 f.
   [[nodiscard]] virtual double curvature() const = 0;
   /// Of grad_z^2 f; of one output both are 1.
@@ -70,6 +75,13 @@ class LossOf final : public Loss {
  public:
   [[nodiscard]] std::string_view name() const override { return F::name; }
   [[nodiscard]] double max_abs_residual() const override { return F::max_abs_residual; }
+  [[nodiscard]] double residual_at_zero(double label_bound) const override {
+    if constexpr (requires { F::residual_at_zero(label_bound); }) {
+      return F::residual_at_zero(label_bound);
+    } else {
+      return Loss::residual_at_zero(label_bound);
+    }
+  }
   [[nodiscard]] double curvature() const override { return F::curvature; }
   [[nodiscard]] double self_concordance() const override { return F::self_concordance; }
   [[nodiscard]] double drop_from_zero(double label_bound) const override {

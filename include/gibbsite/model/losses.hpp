@@ -6,12 +6,13 @@
 #include "gibbsite/model/losses/poisson.hpp"
 #include "gibbsite/model/losses/pseudo_huber.hpp"
 #include "gibbsite/model/losses/smoothed_hinge.hpp"
+#include "gibbsite/model/losses/squared.hpp"
 
 namespace gibbsite {
 
 template <class... L>
 struct LossList {};
 using Losses = LossList<losses::logistic, losses::logistic_capped, losses::smoothed_hinge,
-                        losses::huber, losses::pseudo_huber, losses::poisson>;
+                        losses::huber, losses::pseudo_huber, losses::poisson, losses::squared>;
 
 }  // namespace gibbsite
