@@ -479,8 +479,7 @@ class ArrowReader {
         parts.emplace_back(field, *child, batch.offset, last);
       });
     }
-    require_nulls(batch, whole_, batch.offset, last);
-    if (batch.null_count == 0) whole_ = nullptr;
+    if (require_nulls(batch, whole_, batch.offset, last) == 0) whole_ = nullptr;
     const auto count = static_cast<std::uint64_t>(batch.length);
     if (!labels_.empty() && row_ + count > labels_.size()) wrong_labels(row_ + count);
     rows_.expect(std::max<std::uint64_t>({options_.expected_rows, labels_.size(), row_ + count}));
@@ -861,12 +860,31 @@ class ArrowReader {
     const Part& part = parts[label_];
     of_column(fields_[label_].name, [&] {
       if (part.dictionary) return set_listed_labels(part, each);
+      const bool has_nulls =
+          whole_ != nullptr || part.values.any_null(at, static_cast<std::int64_t>(count));
       part.values.visit([&](const auto& get) {
+        using Value = std::decay_t<decltype(get(at))>;
+        if constexpr (Whole<Value> || std::same_as<Value, double>) {
+          if (!has_nulls) return set_number_labels(get, at, count);
+        }
         each([&](std::int64_t i) {
           is_null(part, i) ? rows_.set_label(std::string_view()) : cells_->set.set_label(get(i));
         });
       });
     });
+  }
+  template <class Get>
+  void set_number_labels(const Get& get, std::int64_t at, std::size_t count) {
+    const std::int64_t last = at + static_cast<std::int64_t>(count);
+    while (at < last) {
+      const std::size_t known = rows_.set_known_labels(
+          static_cast<std::size_t>(last - at),
+          [&](std::size_t i) { return get(at + static_cast<std::int64_t>(i)); });
+      at += static_cast<std::int64_t>(known);
+      row_ += known;
+      // One that is new, and others with it.
+      for (int i = 0; i < 1024 && at < last; ++i, ++at, ++row_) cells_->set.set_label(get(at));
+    }
   }
   // As their dictionary has them: each of its values once a batch.
   template <class Each>
