@@ -479,8 +479,7 @@ class ArrowReader {
         parts.emplace_back(field, *child, batch.offset, last);
       });
     }
-    require_nulls(batch, whole_, batch.offset, last);
-    if (batch.null_count == 0) whole_ = nullptr;
+    if (require_nulls(batch, whole_, batch.offset, last) == 0) whole_ = nullptr;
     const auto count = static_cast<std::uint64_t>(batch.length);
     if (!labels_.empty() && row_ + count > labels_.size()) wrong_labels(row_ + count);
     rows_.expect(std::max<std::uint64_t>({options_.expected_rows, labels_.size(), row_ + count}));
@@ -506,26 +505,37 @@ class ArrowReader {
   std::int64_t read_pieces(const std::vector<Part>& parts, std::int64_t at, std::int64_t most) {
     if (used_.empty() || !rows_.is_decided()) return 0;
     const std::size_t pieces = (static_cast<std::size_t>(most) + piece_rows_ - 1) / piece_rows_;
-    const std::size_t tasks = std::min(pieces, most_pieces);
-    const std::size_t count = std::min(static_cast<std::size_t>(most), tasks * piece_rows_);
-    float* const out = rows_.is_dense() ? rows_.extend(count) : nullptr;
-    std::vector<std::size_t> done(tasks);
-    made_.resize(tasks);
+    const bool dense = rows_.is_dense();
+    const std::size_t here = std::min(pieces, dense ? most_dense_pieces : most_pieces);
+    const std::size_t count = std::min(static_cast<std::size_t>(most), here * piece_rows_);
+    float* const out = dense ? rows_.extend(count) : nullptr;
+    std::vector<std::size_t> done(here);
+    if (!dense) made_.resize(here);
+    // Rows of a task in a row: threads that began neighboring pieces would touch the same new page
+    // of 2 MiB first, and each clear one.
+    const std::size_t run =
+        dense ? std::clamp<std::size_t>(run_bytes / (piece_rows_ * schema_features_ * sizeof(float)),
+                                        1, std::max<std::size_t>(here / (4 * crew_->members()), 1))
+              : 1;
     std::atomic<std::uint64_t> rows_done{0};
     std::atomic<bool> stopped{false};
     std::exception_ptr failed;
     std::mutex failing;
-    crew_->each(tasks, [&](std::size_t piece, std::size_t member) {
-      if (stopped.load(std::memory_order_relaxed)) return;
+    const auto encode = [&](std::size_t piece, std::size_t member) {
       const std::size_t first = piece * piece_rows_, some = std::min(piece_rows_, count - first);
       const std::int64_t from = at + static_cast<std::int64_t>(first);
-      try {
-        Worker& worker = worker_of(member, parts);
-        done[piece] = out != nullptr
-                          ? encode_dense(worker, from, some, out + first * schema_features_)
+      Worker& worker = worker_of(member, parts);
+      done[piece] = dense ? encode_dense(worker, from, some, out + first * schema_features_)
                           : encode_sparse(worker, from, some, made_[piece]);
-        rows_done += some;
-        if (member == 0) report(bytes_ + rows_done * row_bytes_, false);
+      rows_done += some;
+      if (member == 0) report(bytes_ + rows_done * row_bytes_, false);
+      return done[piece] == some;
+    };
+    crew_->each((here + run - 1) / run, [&](std::size_t task, std::size_t member) {
+      const std::size_t last = std::min(here, (task + 1) * run);
+      try {
+        for (std::size_t piece = task * run; piece < last; ++piece)
+          if (stopped.load(std::memory_order_relaxed) || !encode(piece, member)) return;
       } catch (...) {
         stopped = true;
         const std::lock_guard lock(failing);
@@ -534,12 +544,12 @@ class ArrowReader {
     });
     if (failed) std::rethrow_exception(failed);
     std::size_t whole = 0;
-    for (std::size_t piece = 0; piece < tasks; ++piece) {
-      if (out == nullptr) rows_.append(made_[piece], done[piece]);
+    for (std::size_t piece = 0; piece < here; ++piece) {
+      if (!dense) rows_.append(made_[piece], done[piece]);
       whole += done[piece];
       if (done[piece] < std::min(piece_rows_, count - piece * piece_rows_)) break;
     }
-    if (out != nullptr) rows_.end_rows(whole, count);
+    if (dense) rows_.end_rows(whole, count);
     set_labels(parts, at, whole);
     bytes_ += whole * row_bytes_;
     for (const auto& worker : workers_)
@@ -861,12 +871,31 @@ class ArrowReader {
     const Part& part = parts[label_];
     of_column(fields_[label_].name, [&] {
       if (part.dictionary) return set_listed_labels(part, each);
+      const bool has_nulls =
+          whole_ != nullptr || part.values.any_null(at, static_cast<std::int64_t>(count));
       part.values.visit([&](const auto& get) {
+        using Value = std::decay_t<decltype(get(at))>;
+        if constexpr (Whole<Value> || std::same_as<Value, double>) {
+          if (!has_nulls) return set_number_labels(get, at, count);
+        }
         each([&](std::int64_t i) {
           is_null(part, i) ? rows_.set_label(std::string_view()) : cells_->set.set_label(get(i));
         });
       });
     });
+  }
+  template <class Get>
+  void set_number_labels(const Get& get, std::int64_t at, std::size_t count) {
+    const std::int64_t last = at + static_cast<std::int64_t>(count);
+    while (at < last) {
+      const std::size_t known = rows_.set_known_labels(
+          static_cast<std::size_t>(last - at),
+          [&](std::size_t i) { return get(at + static_cast<std::int64_t>(i)); });
+      at += static_cast<std::int64_t>(known);
+      row_ += known;
+      // One that is new, and others with it.
+      for (int i = 0; i < 1024 && at < last; ++i, ++at, ++row_) cells_->set.set_label(get(at));
+    }
   }
   // As their dictionary has them: each of its values once a batch.
   template <class Each>
@@ -924,7 +953,8 @@ class ArrowReader {
 
   static constexpr std::size_t block_entries = 8192, none = ~std::size_t{0};
   // A piece of a row_bytes_ fits in a core's second cache, as the rows made of it.
-  static constexpr std::size_t piece_bytes = progress_bytes / 32, most_pieces = 512;
+  static constexpr std::size_t piece_bytes = progress_bytes / 32, most_pieces = 512,
+                               most_dense_pieces = 8192, run_bytes = std::size_t{8} << 20;
 
   Stream& stream_;
   const Schema& schema_;

@@ -167,18 +167,19 @@ void require_shape(const ArrowArray& array) {
     throw MalformedArrow{"buffers or columns that are not there"};
 }
 
-void require_nulls(const ArrowArray& array, const unsigned char* valid, std::int64_t first,
-                   std::int64_t last) {
-  if (valid == nullptr || array.null_count < 0) return;
+std::int64_t require_nulls(const ArrowArray& array, const unsigned char* valid, std::int64_t first,
+                           std::int64_t last) {
+  if (valid == nullptr) return 0;
   const std::int64_t nulls = zeros(valid, first, last);
   const std::int64_t others = array.length - (last - first);
-  if (nulls > array.null_count || nulls < array.null_count - others)
+  if (array.null_count >= 0 && (nulls > array.null_count || nulls < array.null_count - others))
     throw MalformedArrow{"a count of nulls that is not theirs"};
+  return nulls;
 }
 
-void ArrowValues::require_nulls(const ArrowArray& array, std::int64_t first,
-                                std::int64_t last) const {
-  gibbsite::require_nulls(array, valid_, first + offset_, last + offset_);
+void ArrowValues::require_nulls(const ArrowArray& array, std::int64_t first, std::int64_t last) {
+  if (gibbsite::require_nulls(array, valid_, first + offset_, last + offset_) == 0)
+    valid_ = nullptr;
 }
 
 ArrowValues::ArrowValues(const ArrowType& type, const ArrowArray& array, std::int64_t used,

@@ -107,8 +107,9 @@ class ArrowValues {
   ArrowValues(const ArrowType& type, const ArrowArray& array, std::int64_t used,
               bool has_dictionary);
 
-  /// Throws MalformedArrow where the rows [first, last) have other nulls than are counted.
-  void require_nulls(const ArrowArray& array, std::int64_t first, std::int64_t last) const;
+  /// Throws MalformedArrow where the rows [first, last) have other nulls than are counted. Where
+  /// they have none, none is looked for again: no others may be asked for then.
+  void require_nulls(const ArrowArray& array, std::int64_t first, std::int64_t last);
 
   [[nodiscard]] std::int64_t length() const { return length_; }
   /// i in [0, length).
@@ -195,8 +196,8 @@ class ArrowValues {
 void require_shape(const ArrowArray& array);
 
 /// That of `rows` of an array, whose bits in `valid` are [first, last), as many are null as its
-/// count of nulls allows; -1 counts none. Throws MalformedArrow.
-void require_nulls(const ArrowArray& array, const unsigned char* valid, std::int64_t first,
-                   std::int64_t last);
+/// count of nulls allows; -1 counts none. Returns how many. Throws MalformedArrow.
+std::int64_t require_nulls(const ArrowArray& array, const unsigned char* valid, std::int64_t first,
+                           std::int64_t last);
 
 }  // namespace gibbsite

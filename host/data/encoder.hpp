@@ -70,6 +70,10 @@ class CellEncoder {
   void set_present_unreadable(const Encoding& encoding, std::string_view text);
   void set_label(std::string_view text);
   void set_label(double value);
+  /// value(0), value(1), ... in turn, up to one of which a class is not known yet: doubles of two
+  /// classes, without a jump for each. Returns how many of the first `count` were set.
+  template <class Value>
+  std::size_t set_known_labels(std::size_t count, const Value& value);
   /// What `set` made of a label, to be given to every equal one.
   struct KeptLabel {
     float y = 0;
@@ -261,6 +265,33 @@ inline void CellEncoder::set(const Encoding& e, double value) {
     set_in_range(e, value);
   else
     set_level(e, number_text(value));
+}
+
+template <class Value>
+std::size_t CellEncoder::set_known_labels(std::size_t count, const Value& value) {
+  if (!labeled_ || !known_labels_[0] || !known_labels_[1]) return 0;
+  const KnownLabel negative = *known_labels_[0], positive = *known_labels_[1];
+  std::vector<float>& y = data_.y;
+  constexpr std::size_t most = 1024;
+  for (std::size_t done = 0; done < count;) {
+    const std::size_t some = std::min(count - done, most), before = y.size();
+    y.resize(before + some);
+    std::uint64_t positives = 0, negatives = 0;
+    for (std::size_t i = 0; i < some; ++i) {
+      const auto bits = std::bit_cast<std::uint64_t>(static_cast<double>(value(done + i)));
+      positives += bits == positive.bits ? 1U : 0U;
+      negatives += bits == negative.bits ? 1U : 0U;
+      y[before + i] = bits == positive.bits ? 1.0F : -1.0F;
+    }
+    if (positives + negatives != some) {
+      y.resize(before);
+      return done;
+    }
+    data_.counts.unlisted_labels +=
+        (positive.unlisted ? positives : 0) + (negative.unlisted ? negatives : 0);
+    done += some;
+  }
+  return count;
 }
 
 template <class Set>

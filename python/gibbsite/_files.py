@@ -3,6 +3,7 @@
 import os
 
 _READ_BYTES = 1 << 18  # of a column's chunk at a time, in place of all of it
+_BATCH_ROWS = 1 << 24
 
 
 def open_stream(path, columns):
@@ -29,8 +30,10 @@ def open_stream(path, columns):
         listed = _listed_text(data, wanted) if is_parquet else []
         if listed:
             data = pyarrow.dataset.dataset(path, format=_parquet(listed))
-        # A row group ahead of the one that is read.
-        scanner = data.scanner(columns=wanted, use_threads=True, batch_readahead=1)
+        # A row group ahead of the one that is read; all of its rows, which are there, are a batch.
+        scanner = data.scanner(
+            columns=wanted, use_threads=True, batch_readahead=1, batch_size=_BATCH_ROWS
+        )
         return scanner.to_reader(), data.count_rows()
     except (pyarrow.ArrowException, OSError) as error:
         line = (str(error).splitlines() or [type(error).__name__])[0]
