@@ -52,8 +52,8 @@ struct logistic_by_label {
 /// Every other loss of one output in one kernel, which switches over them: each in kernels of its
 /// own would take minutes more to compile. A launch has one of them, so no warp takes two branches.
 struct other_loss {
-  using Kinds = LossList<losses::smoothed_hinge, losses::huber, losses::pseudo_huber,
-                         losses::poisson>;
+  using Kinds =
+      LossList<losses::smoothed_hinge, losses::huber, losses::pseudo_huber, losses::poisson>;
   unsigned kind;  ///< place in Kinds
 
   template <class Real>

@@ -64,9 +64,8 @@ inline constexpr std::size_t one_pass_most_features = leaf_most_features;
 template <class Visit>
 void with_body(const OnePass& p, Visit&& visit) {
   with_loss(p.loss, [&]<class Loss>() {
-    with_leaf_gradient<Loss>(p.single, p.features, p.chains, [&]<class Leaf>() {
-      visit.template operator()<OnePassBody<Leaf>>();
-    });
+    with_leaf_gradient<Loss>(p.single, p.features, p.chains,
+                             [&]<class Leaf>() { visit.template operator()<OnePassBody<Leaf>>(); });
   });
 }
 

@@ -82,8 +82,7 @@ class BlockedSource final : public GradientSource {
                               thetas, from(z, block * chains * block_rows_), d, d, block_rows_,
                               block_rows_ * d, 0, chains * block_rows_, s));
       });
-      const View<double> logits{reinterpret_cast<double*>(s.z),
-                                single_ ? 0 : z.size / element()};
+      const View<double> logits{reinterpret_cast<double*>(s.z), single_ ? 0 : z.size / element()};
       const View<float> logits_single{reinterpret_cast<float*>(s.z),
                                       single_ ? z.size / element() : 0};
       const View<const float> labels = chunk.y.part(first_row, rows);

@@ -188,8 +188,7 @@ class CudaEngine final : public HostRows {
     if (chains == shape_.chains) return;
     forget_run();
     metric_.forget();
-    const Shape shape{x_.rows, x_.cols, chains, outputs(),
-                      loss().name().starts_with("logistic")};
+    const Shape shape{x_.rows, x_.cols, chains, outputs(), loss_ == 0};
     const Card card = device_->card();
     Choice choice = choose_design(shape, options_.arithmetic, card, options_.design);
     const DeviceProblem problem{shape, options_.arithmetic, loss_, card};
@@ -371,8 +370,9 @@ std::unique_ptr<Engine> make_engine(std::shared_ptr<Device> device, const Rows& 
                                     const EngineOptions& options) {
   require_loadable(x, y);
   const unsigned index = kernels::index_of_loss(loss.name());
-  const std::string softmax = std::string(losses::Softmax::family).append("-");
-  if (index == kernels::no_loss && !loss.name().starts_with(softmax)) {
+  const bool softmax =
+      loss.outputs() > 1 && loss.name() == full_loss_name(losses::Softmax::family, loss.outputs());
+  if (index == kernels::no_loss && !softmax) {
     throw BadInput(fmt::format("`backend` cuda: has no kernels of the loss {}; use `backend` cpu",
                                loss.name()));
   }

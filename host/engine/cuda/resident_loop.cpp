@@ -17,7 +17,8 @@ unsigned group_of(const DeviceProblem& problem) {
   const bool single = problem.arithmetic != Arithmetic::float64;
   for (const unsigned group : {8u, 4u}) {
     if (s.chains >= 128 * group &&
-        kernels::resident_pool(s.rows, s.features, group, single).bytes <= problem.card.shared_bytes) {
+        kernels::resident_pool(s.rows, s.features, group, single).bytes <=
+            problem.card.shared_bytes) {
       return group;
     }
   }
