@@ -46,8 +46,13 @@ class SoftmaxKernels : public support::DeviceTest {
     }
     const DeviceArray<Real> of(*device_, std::span<const Real>(laid));
     const DeviceArray<float> labels(*device_, std::span<const float>(y));
-    kernels::SoftmaxResiduals p{
-        .y = labels.view(), .rows = n, .chains = chains, .outputs = K, .block_rows = block_rows};
+    kernels::SoftmaxResiduals p{.z = {},
+                                .z_single = {},
+                                .y = labels.view(),
+                                .rows = n,
+                                .chains = chains,
+                                .outputs = K,
+                                .block_rows = block_rows};
     if constexpr (sizeof(Real) == sizeof(double)) {
       p.z = of.view();
     } else {
@@ -66,7 +71,8 @@ class SoftmaxKernels : public support::DeviceTest {
       }
     }
     for (std::size_t a = 0; a < back.size(); ++a) {
-      if (!taken[a]) EXPECT_EQ(back[a], Real{-7}) << "row past the end, at " << a;
+      if (taken[a]) continue;
+      EXPECT_EQ(back[a], Real{-7}) << "row past the end, at " << a;
     }
     return out;
   }
@@ -121,7 +127,7 @@ TEST_F(SoftmaxKernels, ResidualsAreWithinTheirBound) {
   for (const double scale : scales) std::printf("%18g", scale);
   std::printf("\n");
   for (const std::size_t K : {2U, 3U, 5U, 10U, 100U, 1000U}) {
-    const std::size_t n = K < 100 ? 600 : 40, chains = K < 100 ? 3 : 1;
+    const std::size_t n = K < 100 ? 600 : K < 1000 ? 40 : 4, chains = K < 100 ? 3 : 1;
     const std::vector<float> y =
         support::random_labels(loss_named(fmt::format("softmax-{}", K)), n, 0, 3);
     std::printf("%8zu", K);
@@ -130,8 +136,10 @@ TEST_F(SoftmaxKernels, ResidualsAreWithinTheirBound) {
       const Worst worst = held_to_bound(z, y, K, residuals(z, y, chains, K, 512));
       std::printf("%9.2f%9.3f", worst.ulps, worst.length);
       EXPECT_LE(worst.length, 1) << K << " classes, scale " << scale;
-      if (scale <= 1) EXPECT_LE(worst.ulps, 2 * static_cast<double>(K) + 16);
-      if (scale == 1) EXPECT_GT(worst.length, 1e-4) << "no power";
+      if (scale <= 1) {
+        EXPECT_LE(worst.ulps, 2 * static_cast<double>(K) + 16);
+        EXPECT_GT(worst.ulps, 0.1) << "no power";
+      }
     }
     std::printf("\n");
   }
@@ -262,8 +270,8 @@ TEST_P(LossesInFloat, GradientsAreNearTheExactOnes) {
   for (float& v : p.x) v = std::clamp(v, -1.0F, 1.0F);
   p.y = support::random_labels(loss, n, 5, 4);
   for (const std::size_t chains : {1U, 20U}) {
-    const auto engine =
-        cuda::make_engine(device_, p.view(), p.y, loss, {.arithmetic = Arithmetic::float32});
+    const auto engine = cuda::make_engine(device_, p.view(), p.y, loss,
+                                          {.arithmetic = Arithmetic::float32, .design = {}});
     const std::vector<double> theta = spread(chains * K * d, 0.5, 8);
     std::vector<double> out(theta.size(), NAN);
     engine->loss_gradients({theta.data(), chains, K * d}, {out.data(), chains, K * d});
