@@ -61,9 +61,9 @@ struct ResidualsBody {
       const std::size_t at = column * p.block_rows + i;
       const auto label = static_cast<Real>(p.y[first_row + i]);
       if constexpr (sizeof(Real) == sizeof(double)) {
-        p.z[at] = Loss::residual(p.z[at], label);
+        p.z[at] = Loss::at(p.loss).residual(p.z[at], label);
       } else {
-        p.z_single[at] = Loss::residual(p.z_single[at], label);
+        p.z_single[at] = Loss::at(p.loss).residual(p.z_single[at], label);
       }
     }
   }

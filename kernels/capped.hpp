@@ -35,12 +35,13 @@ inline constexpr std::size_t capped_most_features = 2048;
 // The slope of a row, held; the curvature that is left adds up where it `counts`.
 template <class Loss>
 struct HeldSlope {
+  Loss loss;
   View<const float> caps;
   bool counts;
   double curvature = 0;
   GIBBSITE_HD double operator()(std::size_t row, double logit, double label) {
-    const double slope = Loss::residual(logit, label), cap = static_cast<double>(caps[row]);
-    if (counts && std::fabs(slope) < cap) curvature += Loss::second(logit, label);
+    const double slope = loss.residual(logit, label), cap = static_cast<double>(caps[row]);
+    if (counts && std::fabs(slope) < cap) curvature += loss.second(logit, label);
     return slope > cap ? cap : slope < -cap ? -cap : slope;
   }
 };
@@ -80,7 +81,8 @@ struct CappedBody {
     Leaf::load_theta(block, p.theta, 0, 1, d, theta);
     auto sums = block.template shared<double>(Leaf::sums);
     const auto partial = p.partials.part(block.block() * (d + 1), d + 1);
-    HeldSlope<typename Leaf::Loss> slope{p.caps.part(first, rows), Leaf::first_of_row(block)};
+    HeldSlope<typename Leaf::Loss> slope{Leaf::Loss::at(p.loss), p.caps.part(first, rows),
+                                         Leaf::first_of_row(block)};
     Leaf::run(block, p.x.part(first * d, rows * d), p.y.part(first, rows), rows,
               static_cast<unsigned>(d), theta, 1, sums, partial, slope);
     add_curvatures(block, slope.curvature, sums, partial, d);
@@ -108,7 +110,7 @@ struct CappedWideBody {
     for (std::size_t j = block.thread(); j < d; j += threads) theta[j] = p.theta[j];
     block.sync();
 
-    HeldSlope<Loss> slope{p.caps, block.lane() == 0};
+    HeldSlope<Loss> slope{Loss::at(p.loss), p.caps, block.lane() == 0};
     double g[Columns] = {};
     for (std::size_t row = first; row < end; row += rows_at_once) {
       const std::size_t mine = row + block.warp();

@@ -120,7 +120,8 @@ struct CooperativeBody {
         const unsigned rows = leaf + 1 < p.leaves ? p.leaf_rows : p.rows - row;
         Leaf::run(block, p.x.part(std::size_t{row} * d, std::size_t{rows} * d), p.y.part(row, rows),
                   rows, d, theta, here, sums,
-                  p.partials.part((std::size_t{leaf} * p.chains + first) * d, here * d));
+                  p.partials.part((std::size_t{leaf} * p.chains + first) * d, here * d),
+                  typename Leaf::Slope{Leaf::Loss::at(p.loss)});
       }
     }
   }
@@ -182,8 +183,11 @@ struct CooperativeBody {
 
 template <class Visit>
 void with_body(const Cooperative& p, Visit&& visit) {
-  with_leaf_gradient(p.loss, p.single, p.features, p.chains,
-                     [&]<class Leaf>() { visit.template operator()<CooperativeBody<Leaf>>(); });
+  with_logistic(p.loss, [&]<class Loss>() {
+    with_leaf_gradient<Loss>(p.single, p.features, p.chains, [&]<class Leaf>() {
+      visit.template operator()<CooperativeBody<Leaf>>();
+    });
+  });
 }
 
 }  // namespace gibbsite::kernels

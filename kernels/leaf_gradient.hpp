@@ -47,8 +47,9 @@ struct LeafGradient {
 
   /// f' of a row of the leaf.
   struct Slope {
+    Loss loss;
     GIBBSITE_HD Real operator()(unsigned /*row*/, Real logit, Real label) const {
-      return Loss::residual(logit, label);
+      return loss.residual(logit, label);
     }
   };
   /// Of the lanes that are handed a row's slope, whether this is the first one.
@@ -61,10 +62,10 @@ struct LeafGradient {
   /// x [rows x d] and y [rows] are views of global memory or shared arrays; `shared` holds `sums`
   /// Reals. Writes partial [here x d], here <= Chains. Ends with a barrier of the block. `slope` is
   /// asked for rows of the leaf alone, by every lane that its logit falls to.
-  template <class Block, class X, class Y, class Sums, class Of = Slope>
+  template <class Block, class X, class Y, class Sums, class Of>
   GIBBSITE_HD static void run(Block& block, const X& x, const Y& y, unsigned rows, unsigned d,
                               const Theta& theta, unsigned here, const Sums& shared,
-                              const View<double>& partial, Of&& slope = {}) {
+                              const View<double>& partial, Of&& slope) {
     const unsigned lane = block.lane() % Lanes, group = block.thread() / Lanes;
     const unsigned base_lane = block.lane() - lane;
     Real g[Chains][columns];
@@ -187,26 +188,23 @@ void with_leaf_shape(std::size_t features, Visit&& visit) {
   }
 }
 
-/// Calls visit.operator()<LeafGradient<...>>() for the one that fits: lanes and columns by d,
+/// Calls visit.operator()<LeafGradient<Loss, ...>>() for the one that fits: lanes and columns by d,
 /// chains by C, so that Chains * Columns registers of theta and of g do not spill.
-template <class Visit>
-void with_leaf_gradient(unsigned loss, bool single, std::size_t features, std::size_t chains,
-                        Visit&& visit) {
-  with_loss(loss, [&]<class Loss>() {
-    const auto of_real = [&]<class Real>() {
-      with_leaf_shape(features, [&]<unsigned Lanes, unsigned Columns>() {
-        constexpr unsigned most = Columns < 8 ? 8 : sizeof(Real) == 8 ? 2 : 4;
-        const auto of_chains = [&]<unsigned Chains>(const auto& self) {
-          if constexpr (Chains < most) {
-            if (chains > Chains) return self.template operator()<2 * Chains>(self);
-          }
-          visit.template operator()<LeafGradient<Loss, Real, Lanes, Columns, Chains>>();
-        };
-        of_chains.template operator()<1>(of_chains);
-      });
-    };
-    single ? of_real.template operator()<float>() : of_real.template operator()<double>();
-  });
+template <class Loss, class Visit>
+void with_leaf_gradient(bool single, std::size_t features, std::size_t chains, Visit&& visit) {
+  const auto of_real = [&]<class Real>() {
+    with_leaf_shape(features, [&]<unsigned Lanes, unsigned Columns>() {
+      constexpr unsigned most = Columns < 8 ? 8 : sizeof(Real) == 8 ? 2 : 4;
+      const auto of_chains = [&]<unsigned Chains>(const auto& self) {
+        if constexpr (Chains < most) {
+          if (chains > Chains) return self.template operator()<2 * Chains>(self);
+        }
+        visit.template operator()<LeafGradient<Loss, Real, Lanes, Columns, Chains>>();
+      };
+      of_chains.template operator()<1>(of_chains);
+    });
+  };
+  single ? of_real.template operator()<float>() : of_real.template operator()<double>();
 }
 
 }  // namespace gibbsite::kernels

@@ -1,5 +1,5 @@
 #pragma once
-// From a loss's place in the list of compiled losses to its type: what a kernel is built for.
+// From a loss's place among those of the card to its type: what a kernel is built for.
 #include <cmath>
 #include <cstddef>
 #include <string_view>
@@ -40,6 +40,7 @@ struct logistic_by_label {
     const Real sign = sign_of(y);
     return sign * z < 0 && y * sign < 1 ? Real{0} : losses::logistic::second(z, sign);
   }
+  GIBBSITE_HD static logistic_by_label at(unsigned /*place*/) { return {}; }
 
  private:
   template <class Real>
@@ -48,8 +49,54 @@ struct logistic_by_label {
   }
 };
 
-/// What the card's kernels are compiled for.
-using CardLosses = LossList<logistic_by_label>;
+/// Every other loss of one output in one kernel, which switches over them: each in kernels of its
+/// own would take minutes more to compile. A launch has one of them, so no warp takes two branches.
+struct other_loss {
+  using Kinds =
+      LossList<losses::smoothed_hinge, losses::huber, losses::pseudo_huber, losses::poisson>;
+  unsigned kind;  ///< place in Kinds
+
+  template <class Real>
+  GIBBSITE_HD Real value(Real z, Real y) const {
+    switch (kind) {
+      case 0:
+        return losses::smoothed_hinge::value(z, y);
+      case 1:
+        return losses::huber::value(z, y);
+      case 2:
+        return losses::pseudo_huber::value(z, y);
+      default:
+        return losses::poisson::value(z, y);
+    }
+  }
+  template <class Real>
+  GIBBSITE_HD Real residual(Real z, Real y) const {
+    switch (kind) {
+      case 0:
+        return losses::smoothed_hinge::residual(z, y);
+      case 1:
+        return losses::huber::residual(z, y);
+      case 2:
+        return losses::pseudo_huber::residual(z, y);
+      default:
+        return losses::poisson::residual(z, y);
+    }
+  }
+  template <class Real>
+  GIBBSITE_HD Real second(Real z, Real y) const {
+    switch (kind) {
+      case 0:
+        return losses::smoothed_hinge::second(z, y);
+      case 1:
+        return losses::huber::second(z, y);
+      case 2:
+        return losses::pseudo_huber::second(z, y);
+      default:
+        return losses::poisson::second(z, y);
+    }
+  }
+  GIBBSITE_HD static other_loss at(unsigned place) { return {place - 1}; }
+};
 
 template <class... L>
 unsigned index_of_loss(std::string_view name, LossList<L...>) {
@@ -58,10 +105,12 @@ unsigned index_of_loss(std::string_view name, LossList<L...>) {
   return found;
 }
 
-/// Place of the card's loss that computes it, with labels times `label_of`; no_loss when none does.
+/// Place of a loss of one output on the card: 0 is logistic_by_label, with labels times
+/// `label_of`, 1 + i the i-th of other_loss; no_loss when none computes it.
 inline unsigned index_of_loss(std::string_view name) {
-  const bool by_label = name == losses::logistic::name || name == losses::logistic_capped::name;
-  return index_of_loss(by_label ? logistic_by_label::name : name, CardLosses{});
+  if (name == losses::logistic::name || name == losses::logistic_capped::name) return 0;
+  const unsigned kind = index_of_loss(name, other_loss::Kinds{});
+  return kind == no_loss ? no_loss : 1 + kind;
 }
 
 template <class Visit, class... L>
@@ -70,10 +119,20 @@ void with_loss(unsigned index, Visit&& visit, LossList<L...>) {
   ((at++ == index ? visit.template operator()<L>() : void()), ...);
 }
 
-/// Calls visit.operator()<Loss>() for the card's loss at that place.
+/// Calls visit.operator()<Loss>() for the card's loss at that place; Loss::at(place) is it.
 template <class Visit>
-void with_loss(unsigned index, Visit&& visit) {
-  with_loss(index, visit, CardLosses{});
+void with_loss(unsigned place, Visit&& visit) {
+  if (place == 0) {
+    visit.template operator()<logistic_by_label>();
+  } else if (place != no_loss) {
+    visit.template operator()<other_loss>();
+  }
+}
+
+/// The same for kernels that are compiled for the logistic losses alone.
+template <class Visit>
+void with_logistic(unsigned place, Visit&& visit) {
+  if (place == 0) visit.template operator()<logistic_by_label>();
 }
 
 }  // namespace gibbsite::kernels

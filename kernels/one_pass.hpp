@@ -53,7 +53,8 @@ struct OnePassBody {
     auto sums = block.template shared<typename Leaf::Real>(Leaf::sums);
     Leaf::run(block, p.x.part(first_row * d, rows * d), p.y.part(first_row, rows), rows,
               static_cast<unsigned>(d), theta, here, sums,
-              p.partials.part((leaf * p.chains + first_chain) * d, here * d));
+              p.partials.part((leaf * p.chains + first_chain) * d, here * d),
+              typename Leaf::Slope{Leaf::Loss::at(p.loss)});
   }
 };
 
@@ -62,8 +63,10 @@ inline constexpr std::size_t one_pass_most_features = leaf_most_features;
 
 template <class Visit>
 void with_body(const OnePass& p, Visit&& visit) {
-  with_leaf_gradient(p.loss, p.single, p.features, p.chains,
-                     [&]<class Leaf>() { visit.template operator()<OnePassBody<Leaf>>(); });
+  with_loss(p.loss, [&]<class Loss>() {
+    with_leaf_gradient<Loss>(p.single, p.features, p.chains,
+                             [&]<class Leaf>() { visit.template operator()<OnePassBody<Leaf>>(); });
+  });
 }
 
 }  // namespace gibbsite::kernels

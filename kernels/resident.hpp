@@ -291,7 +291,7 @@ struct ResidentBody {
 /// Calls visit.operator()<Body>() for the body of that group, arithmetic and width.
 template <class Visit>
 void with_body(const Resident& p, Visit&& visit) {
-  with_loss(p.loss, [&]<class Loss>() {
+  with_logistic(p.loss, [&]<class Loss>() {
     const auto of_real = [&]<class Real>() {
       const auto of_group = [&]<unsigned Group>() {
         if (resident_columns(p.features) == 2) {

@@ -345,7 +345,7 @@ struct TiledBody {
 /// Calls visit.operator()<Body>() for the body that fits d and C.
 template <class Visit>
 void with_body(const Tiled& p, Visit&& visit) {
-  with_loss(p.loss, [&]<class Loss>() {
+  with_logistic(p.loss, [&]<class Loss>() {
     const auto of_width = [&]<unsigned Width>() {
       const auto of_chains = [&]<unsigned Chains>() {
         if (p.features % 4 == 0) {

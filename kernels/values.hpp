@@ -37,7 +37,7 @@ struct ValuesBody {
       for (std::size_t j = 0; j < p.features; ++j) {
         z += static_cast<double>(p.x[i * p.features + j]) * p.theta[c * p.features + j];
       }
-      sum += Loss::value(z, static_cast<double>(p.y[i]));
+      sum += Loss::at(p.loss).value(z, static_cast<double>(p.y[i]));
     }
     auto sums = block.template shared<double>(threads);
     sums[block.thread()] = sum;

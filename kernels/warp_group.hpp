@@ -448,7 +448,7 @@ void with_body(const ReferenceLogits&, Visit&& visit) {
 /// A body for every multiple of 16 features.
 template <class Visit>
 void with_body(const WarpGroup& p, Visit&& visit) {
-  with_loss(p.loss, [&]<class Loss>() {
+  with_logistic(p.loss, [&]<class Loss>() {
     const auto of_width = [&]<unsigned Width>(auto&& self) {
       if (warp_group_width(p.features) == Width) {
         visit.template operator()<WarpGroupBody<Loss, Width>>();

@@ -312,8 +312,7 @@ TEST_F(Whitened, ARowOfZerosIsNotHeld) {
 // Rows of every size with labels at and beyond the ends: of amounts and counts a row's slope is
 // within its cap exactly, its curvature in [0, phi], and both are those of the loss.
 TEST_F(Whitened, RowsOfAmountsAndCountsAreWithinTheirBounds) {
-  if (!any_loss_) GTEST_SKIP() << "the card takes classes alone";
-  std::size_t held = 0, free = 0;
+  std::size_t held = 0, free = 0, turn = 0;
   for (const char* name : {"huber", "pseudo-huber", "poisson", "smoothed-hinge"}) {
     const Loss& loss = loss_named(name);
     const std::vector<float> labels =
@@ -332,6 +331,7 @@ TEST_F(Whitened, RowsOfAmountsAndCountsAreWithinTheirBounds) {
           for (const float y : labels) {
             const auto engine = load(Rows(x.data(), 1, d), {&y, 1}, 1, loss);
             for (const double logit : {0.0, 0.29, -0.8, 1.0, 2.4, -40.0, 1e4}) {
+              if (emulated_ && turn++ % 13 != 0) continue;
               std::vector<double> theta(d);
               theta[at] = logit / largest;
               const double z = theta[at] * largest;
@@ -361,8 +361,8 @@ TEST_F(Whitened, RowsOfAmountsAndCountsAreWithinTheirBounds) {
       }
     }
   }
-  EXPECT_GT(held, 1000U);
-  EXPECT_GT(free, 1000U);
+  EXPECT_GT(held, emulated_ ? 50U : 1000U);
+  EXPECT_GT(free, emulated_ ? 50U : 1000U);
 }
 
 // A row's part of both answers has the same bits alone and first, last or anywhere in a table, by
@@ -458,8 +458,7 @@ TEST_P(Locality, OfCapsAndSlopes) {
 // Other rows are zeros, their labels so far away that they have no curvature (of counts the same
 // one each).
 TEST_P(Locality, OfSlopesOfAmountsAndCounts) {
-  if (!any_loss_) GTEST_SKIP() << "the card takes classes alone";
-  const std::size_t d = GetParam(), n = d > 1000 ? 300 : 1100;
+  const std::size_t d = GetParam(), n = d > 1000 || emulated_ ? 300 : 1100;
   if (d > 200) GTEST_SKIP() << "as of classes";
   std::mt19937 bits(13);
   std::normal_distribution<float> normal;
@@ -489,6 +488,7 @@ TEST_P(Locality, OfSlopesOfAmountsAndCounts) {
           std::ranges::copy(row, x.begin() + static_cast<std::ptrdiff_t>(place * d));
           y[place] = label;
           for (const std::size_t threads : {1U, 3U}) {
+            if (!any_loss_ && threads > 1) continue;  // a card's are its own
             auto out = gradient(*load(Rows(x.data(), n, d), y, threads, loss), m, clip, theta);
             if (counts) out[d] = alone[d];
             ASSERT_EQ(out, alone) << name << ", clip " << clip << ", place " << place;

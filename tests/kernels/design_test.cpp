@@ -60,6 +60,37 @@ TEST(ChooseDesign, FollowsTheCard) {
   EXPECT_EQ(chosen({32561, 108, 1}, Arithmetic::float64, ampere), Design::one_pass);
 }
 
+// Other losses than the logistic ones have kernels of C and F, those of several outputs of F alone;
+// a design that is asked for says why not.
+TEST(ChooseDesign, FollowsTheLoss) {
+  const auto other = [](Shape shape, std::size_t outputs = 1) {
+    shape.chains *= outputs;
+    shape.outputs = outputs;
+    shape.logistic = false;
+    return shape;
+  };
+  for (const Arithmetic a : {Arithmetic::float64, Arithmetic::float32, Arithmetic::bfloat16}) {
+    EXPECT_EQ(chosen(other({400, 25, 1}), a), Design::one_pass);
+    EXPECT_EQ(chosen(other({32561, 108, 1}), a), Design::one_pass);
+    EXPECT_EQ(chosen(other({32561, 108, 1024}), a), Design::blocked);
+    EXPECT_EQ(chosen(other({32561, 300, 1}), a), Design::blocked);
+    EXPECT_EQ(chosen(other({400, 25, 1}, 3), a), Design::blocked);
+    EXPECT_EQ(chosen(other({581012, 54, 64}, 7), a), Design::blocked);
+    for (const Design design :
+         {Design::resident, Design::cooperative, Design::tiled, Design::warp_group}) {
+      EXPECT_EQ(why_not(design, other({400, 25, 1}), a, h100),
+                "has kernels of the logistic losses alone");
+    }
+    for (const Design design : {Design::resident, Design::cooperative, Design::one_pass,
+                                Design::tiled, Design::warp_group}) {
+      EXPECT_THAT(why_not(design, other({400, 25, 1}, 3), a, h100),
+                  HasSubstr("from one predictor"));
+    }
+  }
+  EXPECT_THAT(choose_design(other({400, 25, 1}, 3), Arithmetic::float64, h100).why,
+              HasSubstr("3 outputs"));
+}
+
 TEST(ChooseDesign, EveryChoiceCanRunAndAPersonCanOverrideIt) {
   for (const Arithmetic a : {Arithmetic::float64, Arithmetic::float32, Arithmetic::bfloat16}) {
     for (const std::size_t n : {1ul, 100ul, 10'000ul, 1'000'000ul, 1'000'000'000ul}) {

@@ -82,14 +82,27 @@ class BlockedSource final : public GradientSource {
                               thetas, from(z, block * chains * block_rows_), d, d, block_rows_,
                               block_rows_ * d, 0, chains * block_rows_, s));
       });
-      device.launch(kernels::Residuals{
-          .z = {reinterpret_cast<double*>(s.z), single_ ? 0 : z.size / element()},
-          .z_single = {reinterpret_cast<float*>(s.z), single_ ? z.size / element() : 0},
-          .y = chunk.y.part(first_row, rows),
-          .rows = rows,
-          .chains = chains,
-          .block_rows = block_rows_,
-          .loss = problem_.loss});
+      const View<double> logits{reinterpret_cast<double*>(s.z), single_ ? 0 : z.size / element()};
+      const View<float> logits_single{reinterpret_cast<float*>(s.z),
+                                      single_ ? z.size / element() : 0};
+      const View<const float> labels = chunk.y.part(first_row, rows);
+      if (const std::size_t outputs = problem_.shape.outputs; outputs > 1) {
+        device.launch(kernels::SoftmaxResiduals{.z = logits,
+                                                .z_single = logits_single,
+                                                .y = labels,
+                                                .rows = rows,
+                                                .chains = chains / outputs,
+                                                .outputs = outputs,
+                                                .block_rows = block_rows_});
+      } else {
+        device.launch(kernels::Residuals{.z = logits,
+                                         .z_single = logits_single,
+                                         .y = labels,
+                                         .rows = rows,
+                                         .chains = chains,
+                                         .block_rows = block_rows_,
+                                         .loss = problem_.loss});
+      }
       // G^T = X^T Z: d x C in column-major order is [C x d] in ours.
       each([&](std::size_t block, std::size_t count, std::size_t batch) {
         device.launch(product(false, d, chains, count, batch, from(x, block * block_rows_ * d),

@@ -42,6 +42,14 @@ Design design_named(std::string_view name) {
 }
 
 std::string why_not(Design design, const Shape& shape, Arithmetic arithmetic, const Card& card) {
+  if (shape.outputs > 1 && design != Design::blocked) {
+    return fmt::format(
+        "takes a row's slope from one predictor as soon as it is there, the loss has {}",
+        shape.outputs);
+  }
+  if (!shape.logistic && design != Design::blocked && design != Design::one_pass) {
+    return "has kernels of the logistic losses alone";
+  }
   switch (design) {
     case Design::resident:
       if (arithmetic == Arithmetic::bfloat16) return "computes in float64 or float32";
@@ -145,6 +153,11 @@ Choice choose_design(const Shape& shape, Arithmetic arithmetic, const Card& card
   }
   if (takes(Design::tiled)) {
     return {Design::tiled, "many chains in float: both products from one tile of X"};
+  }
+  if (shape.outputs > 1) {
+    return {Design::blocked, fmt::format("{} outputs: the library's matrix products and a pass "
+                                         "over a row's predictors between them",
+                                         shape.outputs)};
   }
   return {Design::blocked, "many chains or features: the library's matrix products"};
 }

@@ -24,7 +24,10 @@ std::string_view to_string(Design design);
 Design design_named(std::string_view name);
 
 struct Shape {
-  std::size_t rows = 0, features = 0, chains = 0;
+  std::size_t rows = 0, features = 0;
+  std::size_t chains = 0;   ///< rows of theta [chains x features]: of K outputs K for each chain
+  std::size_t outputs = 1;  ///< K of the loss
+  bool logistic = true;     ///< the loss is one of the logistic ones, which every design takes
 };
 
 /// Why that design cannot run that problem on that card; empty when it can.

@@ -18,6 +18,7 @@
 #include "kernels/one_pass.hpp"
 #include "kernels/projected_rows.hpp"
 #include "kernels/resident.hpp"
+#include "kernels/softmax.hpp"
 #include "kernels/tiled.hpp"
 #include "kernels/values.hpp"
 #include "kernels/warp_group.hpp"
@@ -39,9 +40,10 @@ struct Card {
 using Kernel =
     std::variant<kernels::OnePass, kernels::Cooperative, kernels::Tiled, kernels::Resident,
                  kernels::PackRows, kernels::CenterReference, kernels::ReferenceLogits,
-                 kernels::WarpGroup, kernels::Gemm, kernels::Residuals, kernels::Convert,
-                 kernels::Finish, kernels::Tick, kernels::Normals, kernels::Values,
-                 kernels::ProjectedRows, kernels::Capped, kernels::Moments>;
+                 kernels::WarpGroup, kernels::Gemm, kernels::Residuals, kernels::SoftmaxResiduals,
+                 kernels::Convert, kernels::Finish, kernels::Tick, kernels::Normals,
+                 kernels::Values, kernels::SoftmaxValues, kernels::ProjectedRows, kernels::Capped,
+                 kernels::Moments>;
 
 /// Work queues of a device: a queue keeps its order, two queues meet at events only.
 enum class Queue { compute, copy };

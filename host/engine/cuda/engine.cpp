@@ -23,6 +23,7 @@
 #include "engine/cuda/work.hpp"
 #include "engine/host_rows.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/model/losses/softmax.hpp"
 
 namespace gibbsite::cuda {
 namespace {
@@ -62,6 +63,7 @@ class CudaEngine final : public HostRows {
 
   void advance(Ensemble& ensemble, std::uint64_t steps) override {
     require_fitting(ensemble, features());
+    require_output_streams(ensemble, outputs());
     std::uint64_t left = 0;
     for (std::size_t c = 0; c < ensemble.chains(); ++c) {
       if (ensemble.step[c] >= ensemble.specs[c].iterations) continue;
@@ -72,7 +74,7 @@ class CudaEngine final : public HostRows {
 
     // Finished chains stay on board and rest: another number of chains could be another design, and
     // the bits of a chain would depend on where a run is cut.
-    prepare(ensemble.chains());
+    prepare(ensemble.chains() * outputs());
     theta_ = ensemble.theta;
     upload_chains(ensemble);
     upload_theta();
@@ -89,7 +91,7 @@ class CudaEngine final : public HostRows {
 
   void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
     if (theta.rows == 0) return;
-    prepare(theta.rows);
+    prepare(theta.rows * outputs());
     theta_.assign(theta.data, theta.data + theta.rows * theta.cols);
     upload_theta();
     enqueue_gradients();
@@ -101,22 +103,35 @@ class CudaEngine final : public HostRows {
 
   void loss_values(MatrixView<const double> theta, std::span<double> out) override {
     if (theta.rows == 0) return;
-    prepare(theta.rows);
+    prepare(theta.rows * outputs());
     theta_.assign(theta.data, theta.data + theta.rows * theta.cols);
     upload_theta();
     std::ranges::fill(out, 0.0);
     std::vector<double> values(work_.values.size);
     rows_.for_each_chunk([&](const Chunk& chunk, std::size_t) {
       const std::size_t leaves = kernels::ceil_div(chunk.rows, row_block);
-      device_->launch(kernels::Values{.x = chunk.x,
-                                      .y = chunk.y,
-                                      .theta = work_.theta,
-                                      .partials = work_.values.part(0, leaves * theta.rows),
-                                      .rows = chunk.rows,
-                                      .features = features(),
-                                      .chains = theta.rows,
-                                      .leaf_rows = row_block,
-                                      .loss = loss_});
+      const View<double> partials = work_.values.part(0, leaves * theta.rows);
+      if (outputs() > 1) {
+        device_->launch(kernels::SoftmaxValues{.x = chunk.x,
+                                               .y = chunk.y,
+                                               .theta = work_.theta,
+                                               .partials = partials,
+                                               .rows = chunk.rows,
+                                               .features = columns(),
+                                               .chains = theta.rows,
+                                               .outputs = outputs(),
+                                               .leaf_rows = row_block});
+      } else {
+        device_->launch(kernels::Values{.x = chunk.x,
+                                        .y = chunk.y,
+                                        .theta = work_.theta,
+                                        .partials = partials,
+                                        .rows = chunk.rows,
+                                        .features = columns(),
+                                        .chains = theta.rows,
+                                        .leaf_rows = row_block,
+                                        .loss = loss_});
+      }
       device_->copy_out(Queue::compute, values.data(), bytes_of(work_.values),
                         leaves * theta.rows * sizeof(double));
       device_->synchronize();
@@ -129,15 +144,15 @@ class CudaEngine final : public HostRows {
   // The card holds rows for chains or for a metric, not for both.
   void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override {
     if (!on_the_card()) return HostRows::second_moments(P, clip, out);
-    require_metric(P, features(), clip);
+    require_metric(P, columns(), clip);
     forget_run();
     metric_.second_moments(P, clip, out);
     design_ = metric_.how();
   }
   [[nodiscard]] std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
                                                         double clip) override {
-    if (!on_the_card()) return HostRows::capped_loss(P, clip);
-    require_metric(P, features(), clip);
+    if (outputs() > 1 || !on_the_card()) return HostRows::capped_loss(P, clip);
+    require_metric(P, columns(), clip);
     return std::make_unique<Capped>(*this, P, clip, ++caps_made_);
   }
 
@@ -160,18 +175,20 @@ class CudaEngine final : public HostRows {
 
   // Questions in a metric: the host's copy answers those of more features.
   [[nodiscard]] bool on_the_card() {
-    if (MetricRows::takes(features())) return true;
+    if (MetricRows::takes(columns())) return true;
     design_ = fmt::format("in a metric, on the host: the card takes at most {} features",
                           kernels::capped_most_features);
     return false;
   }
 
-  // Lays out and fills the card for that many chains; again only when their number changes.
+  // Lays out and fills the card for that many rows of theta; again only when their number changes.
+  // A chain of K outputs is K of them, which meet in the residuals alone: output k has its own
+  // part of the gradient, of the center and of the noise.
   void prepare(std::size_t chains) {
     if (chains == shape_.chains) return;
     forget_run();
     metric_.forget();
-    const Shape shape{x_.rows, x_.cols, chains};
+    const Shape shape{x_.rows, x_.cols, chains, outputs(), loss_ == 0};
     const Card card = device_->card();
     Choice choice = choose_design(shape, options_.arithmetic, card, options_.design);
     const DeviceProblem problem{shape, options_.arithmetic, loss_, card};
@@ -232,10 +249,13 @@ class CudaEngine final : public HostRows {
         ensemble.specs, [](const ChainSpec& spec) { return !spec.center.empty(); });
     for (std::size_t c = 0; c < ensemble.chains(); ++c) {
       const ChainSpec& spec = ensemble.specs[c];
-      chain_.push_back(kernels::make_chain(spec, ensemble.step[c]));
+      for (std::size_t k = 0; k < outputs(); ++k) {
+        chain_.push_back(kernels::make_chain(spec, ensemble.step[c]));
+        chain_.back().stream = output_stream(spec.stream, outputs(), k);
+      }
       if (!centered) continue;
       centers_.insert(centers_.end(), spec.center.begin(), spec.center.end());
-      centers_.resize(chain_.size() * features(), 0.0);
+      centers_.resize(chain_.size() * columns(), 0.0);
     }
     device_->copy_in(Queue::compute, bytes_of(work_.chain), chain_.data(),
                      chain_.size() * sizeof(kernels::Chain));
@@ -338,9 +358,9 @@ class CudaEngine final : public HostRows {
   std::optional<Graph> graph_;
   std::string design_;
 
-  std::vector<double> theta_;          // [C x d]
-  std::vector<kernels::Chain> chain_;  // [C]
-  std::vector<double> centers_;        // [C x d]
+  std::vector<double> theta_;          // [C x K x d]
+  std::vector<kernels::Chain> chain_;  // [C x K]
+  std::vector<double> centers_;        // [C x K x d]
 };
 
 }  // namespace
@@ -350,7 +370,9 @@ std::unique_ptr<Engine> make_engine(std::shared_ptr<Device> device, const Rows& 
                                     const EngineOptions& options) {
   require_loadable(x, y);
   const unsigned index = kernels::index_of_loss(loss.name());
-  if (index == kernels::no_loss) {
+  const bool softmax =
+      loss.outputs() > 1 && loss.name() == full_loss_name(losses::Softmax::family, loss.outputs());
+  if (index == kernels::no_loss && !softmax) {
     throw BadInput(fmt::format("`backend` cuda: has no kernels of the loss {}; use `backend` cpu",
                                loss.name()));
   }

@@ -13,11 +13,12 @@ constexpr std::size_t fewest_rows = 128;  // a step costs no less than that of s
 // Chains of a block: enough blocks for a large card first, then shared reads of X. Bits do not
 // depend on it.
 unsigned group_of(const DeviceProblem& problem) {
-  const auto [rows, features, chains] = problem.shape;
+  const Shape& s = problem.shape;
   const bool single = problem.arithmetic != Arithmetic::float64;
   for (const unsigned group : {8u, 4u}) {
-    if (chains >= 128 * group &&
-        kernels::resident_pool(rows, features, group, single).bytes <= problem.card.shared_bytes) {
+    if (s.chains >= 128 * group &&
+        kernels::resident_pool(s.rows, s.features, group, single).bytes <=
+            problem.card.shared_bytes) {
       return group;
     }
   }

@@ -16,7 +16,7 @@ using kernels::View;
 struct DeviceProblem {
   Shape shape;  ///< all rows, all chains
   Arithmetic arithmetic = Arithmetic::float64;
-  unsigned loss = 0;  ///< place in the list of compiled losses
+  unsigned loss = 0;  ///< place on the card (kernels/losses.hpp), of one output
   Card card;
 };
 

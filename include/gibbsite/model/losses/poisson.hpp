@@ -23,20 +23,20 @@ struct poisson {
 
   template <class Real>
   GIBBSITE_HD static Real value(Real z, Real y) {
-    using std::exp;                  // or that of the Real's own namespace
-    const Real u = z - Real{shift};  // both terms are positive: nothing cancels
+    using std::exp;                               // or that of the Real's own namespace
+    const Real u = z - static_cast<Real>(shift);  // both terms are positive: nothing cancels
     return u > 0 ? Real{Real{1} + (Real{1} - y) * u} : Real{exp(u) - y * u};
   }
   /// min(e^u, 1) - y.
   template <class Real>
   GIBBSITE_HD static Real residual(Real z, Real y) {
-    const Real u = z - Real{shift};
-    return (u > 0 ? Real{1} : Real{std::exp(u)}) - y;
+    const Real mean = std::exp(z - static_cast<Real>(shift));
+    return (mean > 1 ? Real{1} : mean) - y;  // at most 1 whatever exp rounds to
   }
   /// At u = 0 the curvature of the side that has one.
   template <class Real>
   GIBBSITE_HD static Real second(Real z, Real /*y*/) {
-    const Real u = z - Real{shift};
+    const Real u = z - static_cast<Real>(shift);
     return u > 0 ? Real{0} : Real{std::exp(u)};
   }
   /// The mean as a part of N.

@@ -5,6 +5,7 @@
 //   grad_z^2 f = diag p - p p^T:             v' (diag p - p p') v = Var_p(v) <= (max v - min v)^2/4
 //                                            <= ||v||^2/2, reached at p = (1/2, 1/2, 0, ...)
 // (docs/losses.md).
+#include "gibbsite/core/host_device.hpp"
 #include "gibbsite/model/loss.hpp"
 
 namespace gibbsite::losses {
@@ -50,7 +51,7 @@ class Softmax final : public Loss {
 
 /// The place of the class that a label is, or `classes` where it is none: not 0, 1, .., classes
 /// - 1.
-inline std::size_t class_of(float y, std::size_t classes) {
+GIBBSITE_HD inline std::size_t class_of(float y, std::size_t classes) {
   if (!(y >= 0 && static_cast<double>(y) < static_cast<double>(classes))) return classes;
   const auto at = static_cast<std::size_t>(y);
   return static_cast<float>(at) == y ? at : classes;

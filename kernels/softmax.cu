@@ -1,0 +1,6 @@
+#include "kernels/block.cuh"
+#include "kernels/softmax.hpp"
+#include "kernels/launch.cuh"
+
+GIBBSITE_LAUNCH(SoftmaxResiduals)
+GIBBSITE_LAUNCH(SoftmaxValues)
