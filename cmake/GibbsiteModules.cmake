@@ -59,6 +59,10 @@ function(gibbsite_test_flags target)
     if(NOT arg_OPTIMISED)
       target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
     endif()
+    # A test's own pointers: AddressSanitizer sees where they lead.
+    if(GIBBSITE_SANITIZE MATCHES "undefined" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+      target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null,alignment,object-size,pointer-overflow>)
+    endif()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)  # each has helpers of its own by the same names
   # 1 s less of clang's time for each source, 3 s to make: one for all of the same flags; g++ gains what it costs.
