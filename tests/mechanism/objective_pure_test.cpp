@@ -173,7 +173,7 @@ std::function<double(const Neighbors&)> claim_of(const Curve& curve, double R, d
 }
 
 TEST(ObjectivePureLaw, NoNeighborsAreToldApartBeyondEpsilon) {
-  support::Thinned sweep(5);
+  support::Thinned sweep(17);
   for (const Curve* curve : {&logistic, &huber, &pseudo_huber, &smoothed_hinge, &poisson}) {
     double closest = 0;
     for (const double R : {0.5, 1.0, 3.0}) {

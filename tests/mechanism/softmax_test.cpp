@@ -91,7 +91,7 @@ TEST(SoftmaxProblem, ConstantsBoundEveryRecordAndAreReached) {
     EXPECT_NEAR(S, 2 * std::numbers::sqrt2, 1e-14);
     const auto classes = static_cast<Eigen::Index>(K);
     double most = 0, steepest = 0;
-    for (int trial = 0; trial < 20000; ++trial) {
+    for (int trial = 0; trial < support::repeats(20000, 1000); ++trial) {
       const MatrixXd theta = normals(random, 4 * classes).reshaped(4, classes) * (trial % 40);
       MatrixXd gradients = MatrixXd::Zero(4, classes);
       VectorXd x = normals(random, 4).normalized();
@@ -109,7 +109,7 @@ TEST(SoftmaxProblem, ConstantsBoundEveryRecordAndAreReached) {
       most = std::max(most, gradients.norm());
     }
     EXPECT_LE(most, S * (1 + 1e-15)) << K;
-    EXPECT_GT(most, 0.999999 * S) << K;
+    EXPECT_GT(most, support::repeats(0.999999, 0.9) * S) << K;
     EXPECT_LE(steepest, M * (1 + 1e-14)) << K;
     VectorXd level = VectorXd::Constant(classes, -100);
     level[0] = level[1] = 0;
@@ -198,6 +198,7 @@ TEST(SoftmaxProblem, RoundingAndNormalsOfOutputsArePaidFor) {
 // is not. 40,000 draws: a mean of [0, 1] is off by 0.015 with a probability of 2 e^(-18) = 3e-8.
 TEST(SoftmaxProposals, AreAcceptedAsOftenAsTheBoundOrMore) {
   std::mt19937_64 random(4);
+  const double chance = support::repeats(0.015, 0.07);  // of so many draws
   bool beaten = false;
   for (const Eigen::Index K : {3, 5, 10}) {
     const Problem p = softmax_problem(1, 1, static_cast<std::uint64_t>(K));
@@ -216,7 +217,7 @@ TEST(SoftmaxProposals, AreAcceptedAsOftenAsTheBoundOrMore) {
         const ProposalBounds bound = at(p.traces);
         const VectorXd slope = residual(loss, w, 0);
         const VectorXd b = bound.offset * normals(random, K).normalized();
-        const int draws = 40000;
+        const int draws = support::repeats(40000, 2000);
         double accepted = 0;
         for (int i = 0; i < draws; ++i) {
           const VectorXd move = b + std::sqrt(bound.variance) * normals(random, K);
@@ -224,12 +225,12 @@ TEST(SoftmaxProposals, AreAcceptedAsOftenAsTheBoundOrMore) {
               std::exp(-beta * (value(loss, w + move, 0) - value(loss, w, 0) - slope.dot(move)));
         }
         accepted /= draws;
-        EXPECT_GE(accepted, bound.acceptance_down - 0.015) << K << ' ' << eta << ' ' << place;
-        beaten = beaten || accepted < at({}).acceptance_down - 0.015;
+        EXPECT_GE(accepted, bound.acceptance_down - chance) << K << ' ' << eta << ' ' << place;
+        beaten = beaten || accepted < at({}).acceptance_down - chance;
       }
     }
   }
-  EXPECT_TRUE(beaten) << "the trace of one output would do";
+  EXPECT_TRUE(support::sanitized || beaten) << "the trace of one output would do";
 }
 
 // The minimizer of sum l + (ridge/2) |theta - center|^2, [columns x K], by damped Newton steps.
@@ -318,8 +319,10 @@ const std::set<std::string_view> of_one_output{"objective", "objective-pure", "w
 // What holds for several outputs is offered within the budget; what does not says why, in one line,
 // and is offered nothing; auto takes one that holds.
 TEST(SoftmaxPlan, OffersWhatHoldsAndRefusesTheOthers) {
+  support::Thinned sweep(2);
   for (const std::uint64_t K : {2ULL, 3ULL, 10ULL}) {
     for (const std::uint64_t rows : {1ULL, 500ULL, 100000ULL}) {
+      if (sweep.skips()) continue;
       Problem p = softmax_problem(rows, 5, K);
       p.intercept = true;
       const Budget budget{1, 1e-6};

@@ -7,10 +7,10 @@
 
 namespace gibbsite::support {
 
-/// Calls f(name) for every instruction set that this machine can run.
+/// Calls f(name) for every instruction set that was compiled and that this machine can run.
 template <class F>
 void on_every_instruction_set(F&& f) {
-  const std::int64_t supported = hwy::SupportedTargets();
+  const std::int64_t supported = hwy::SupportedTargets() & HWY_TARGETS;
   for (std::int64_t rest = supported; rest != 0; rest &= rest - 1) {
     hwy::SetSupportedTargetsForTest(rest & -rest);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
