@@ -69,6 +69,10 @@ class CappedLoss {
   /// sum_i f''(x_i . theta, y_i) [|f'| < cap_i], of terms in [0, sup f'']. Sums keep to
   /// accumulation_depth; the bits of a row's f', f'' and of the comparison are a function of
   /// (row, label, P, clip, theta) alone. Reads X once.
+  ///
+  /// Of K > 1 outputs out [K x columns] = sum_i h_i x_i^T, h_i = grad_z f min(1, cap_i/||grad_z f||)
+  /// with ||h_i|| <= cap_i in exact arithmetic; returns the sum of the traces of dh_i/dz, each in
+  /// [0, Loss::largest_trace()].
   virtual double gradient(std::span<const double> theta, std::span<double> out) = 0;
 };
 
@@ -116,7 +120,7 @@ class Engine {
   virtual void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) = 0;
 
   /// The loss capped at `clip` in the metric of P [d x k]; one float a row, found by the first
-  /// gradient. Throws as `second_moments` does, and BadInput on a loss of several outputs.
+  /// gradient. Throws as `second_moments` does.
   [[nodiscard]] virtual std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
                                                                 double clip) = 0;
 
