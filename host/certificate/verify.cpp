@@ -164,7 +164,7 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
       least = gradient_deviation_up(s, who, ++gradients, a.clip, 0);
     } else {
       ++curvatures;
-      least = curvature_deviation_up(s, who, c.problem.largest_trace(), 0);
+      least = curvature_deviation_up(s, who, largest_trace(c.problem), 0);
     }
     noisy = noisy && a.deviation >= least;
   }

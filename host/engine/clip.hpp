@@ -14,6 +14,11 @@
 
 namespace gibbsite {
 
+class Loss;
+
+/// sup of the trace of grad_z^2 f: phi of one output.
+double largest_trace_of(const Loss& loss);
+
 /// Throws BadInput where P [d x k] has other rows or is not finite, or clip is negative.
 void require_metric(MatrixView<const double> P, std::size_t d, double clip);
 

@@ -335,7 +335,7 @@ class PlainCappedLoss final : public CappedLoss {
           loss_.curvature_products(numbers(z), y, numbers(v), numbers(v));
           trace = held * (trace - (squares > 0 ? r.dot(v) / squares : 0));
         }
-        g[index(K * d)] += std::clamp(trace, 0.0, loss_.largest_trace());
+        g[index(K * d)] += std::clamp(trace, 0.0, largest_trace_of(loss_));
         r *= held;
         x_.for_each(i, [&](std::size_t j, float value) {
           for (std::size_t k = 0; k < K; ++k)
@@ -355,6 +355,8 @@ class PlainCappedLoss final : public CappedLoss {
 };
 
 }  // namespace
+
+double largest_trace_of(const Loss& loss) { return loss.curvature() * loss.traces().most; }
 
 void require_metric(MatrixView<const double> P, std::size_t d, double clip) {
   require_at_least(clip, 0, "clip");

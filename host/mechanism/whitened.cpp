@@ -107,10 +107,9 @@ double curvature_deviation_up(const Whitened& s, const Neighbors& who, double cu
   return round_up(change / (Wide(s.query_mu) * sqrt(share)));
 }
 
-double answered_numbers(const Whitened& s, const Problem& problem) {
+double answered_numbers(const Whitened& s, std::uint64_t features) {
   const double questions = s.second_moment_share > 0 ? 2 : 1;
-  return s.iterations * (static_cast<double>(problem.features) + 1) +
-         questions * moment_numbers(problem.row_features());
+  return s.iterations * (static_cast<double>(features) + 1) + questions * moment_numbers(features);
 }
 
 Offer offer(std::type_identity<Whitened> /*kind*/, const Problem& problem, const Budget& budget,
@@ -124,7 +123,9 @@ Offer offer(std::type_identity<Whitened> /*kind*/, const Problem& problem, const
 Analysis analyze(const Whitened& s, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws) {
   Analysis out;
-  const double numbers = answered_numbers(s, problem);
+  const std::uint64_t d = problem.row_features();  // a gradient has them for each output
+  const double numbers =
+      answered_numbers(s, d) + s.iterations * static_cast<double>(problem.features - d);
   out.constants = {{"answered_numbers", numbers}};
   out.release_grid = answered_coefficient_grid;
   out.noise = noise_cost_up(AnsweredNoise{numbers}, draws);

@@ -15,15 +15,20 @@ inline bool whitened_links(std::string_view loss) { return loss == "logistic"; }
 /// capped.
 inline bool whitened_takes(const Problem& problem) {
   const std::string_view loss = problem.loss;
-  return loss.starts_with("softmax-") || whitened_links(loss) || loss == "huber" || loss == "pseudo-huber" ||
-         loss == "poisson";
+  return loss.starts_with("softmax-") || whitened_links(loss) || loss == "huber" ||
+         loss == "pseudo-huber" || loss == "poisson";
+}
+
+/// sup of the trace of a row's grad_z^2 f, from which its curvature is asked: phi of one output.
+inline double largest_trace(const Problem& problem) {
+  return problem.curvature * problem.traces.most;
 }
 
 /// The mean curvature of a row over the directions that move what it predicts: at most this, and
 /// this at 0. f'' of one output; of K classes the trace over K - 1, at most 1/K.
 inline double largest_mean_curvature(const Problem& problem) {
   const auto K = static_cast<double>(problem.outputs);
-  return K > 1 ? problem.largest_trace() / (K - 1) : problem.largest_trace();
+  return K > 1 ? largest_trace(problem) / (K - 1) : largest_trace(problem);
 }
 
 }  // namespace gibbsite

@@ -85,7 +85,7 @@ WhitenedRule::Constants WhitenedRule::constants_for(const Problem& problem) {
   if (problem.outputs > 1) {
     // A row may curve more in one direction than on average, up to phi.
     const double mean = largest_mean_curvature(problem);
-    return {0.4 * mean, mean, phi, 0, 1.5, 100, static_cast<double>(problem.outputs - 1)};
+    return {0.35 * mean, mean, phi, 0, 1.5, 100, static_cast<double>(problem.outputs - 1)};
   }
   if (whitened_links(problem.loss)) return {0.24 * phi, phi, phi, 0, 3, 100};
   const double B2 = problem.label_bound * problem.label_bound;
@@ -162,9 +162,9 @@ void WhitenedRule::answer_gradient(const VectorXd& answer, double deviation,
   const ArrayXd H = rows_ * damped_curvature() * lambda_.array();
   const double s2 = noise();
   const auto d = metric_.rows(), K = static_cast<Eigen::Index>(outputs_);
-  const ArrayXXd U = 1 / weight_ *
-                     (sum_omega_.reshaped(d, K).array().colwise() * H -
-                      sum_gradient_.reshaped(d, K).array());
+  const ArrayXXd U =
+      1 / weight_ *
+      (sum_omega_.reshaped(d, K).array().colwise() * H - sum_gradient_.reshaped(d, K).array());
   const ArrayXd squares = U.square().rowwise().sum();
   const ArrayXd per_variance = H.square() * prior_.array();
   double best = INFINITY;
@@ -174,8 +174,7 @@ void WhitenedRule::answer_gradient(const VectorXd& answer, double deviation,
     const double logarithm = lowest + (highest - lowest) * k / (variances_tried - 1);
     const ArrayXd total = s2 + std::exp(logarithm) * per_variance;
     const double away = logarithm - std::log(constants_.expected_variance);
-    const double cost =
-        (constants_.directions * total.log() + squares / total).sum() + away * away;
+    const double cost = (constants_.directions * total.log() + squares / total).sum() + away * away;
     if (cost < best) best = cost, variance_ = std::exp(logarithm);
   }
   const ArrayXd shrunk = H * prior_.array() * variance_ / (s2 + variance_ * per_variance);

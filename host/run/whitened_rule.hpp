@@ -46,8 +46,8 @@ class WhitenedRule {
   [[nodiscard]] const Eigen::VectorXd& lambda() const { return lambda_; }
   /// Shape of omega's prior variances [d].
   [[nodiscard]] const Eigen::VectorXd& prior() const { return prior_; }
-  /// Of omega's coordinates [d], of one output, given all answers: the noise in them and labels that could have
-  /// been others, against the prior (docs/intervals.md). After a gradient.
+  /// Of omega's coordinates [d], of one output, given all answers: the noise in them and labels
+  /// that could have been others, against the prior (docs/intervals.md). After a gradient.
   [[nodiscard]] Eigen::VectorXd posterior_variance() const;
   /// P omega [K x d].
   [[nodiscard]] Eigen::VectorXd theta() const;
@@ -81,7 +81,7 @@ class WhitenedRule {
   Constants constants_;
   Adjacency adjacency_;
   std::size_t outputs_;  // K
-  double rows_;  // n, or an estimate of it
+  double rows_;          // n, or an estimate of it
   bool intercept_;
   std::uint64_t moments_ = 0, gradients_ = 0;
   Metric metric_;

@@ -53,7 +53,7 @@ double gradient_error_up(const Metric& P, double clip, const Problem& problem) {
 double curvature_error_up(const Problem& problem) {
   const Wide depth = accumulation_depth(problem.rows);
   return round_up((gamma_k(depth + 2) * Wide(problem.rows) + ldexp(Wide(1), -40)) *
-                  Wide(problem.largest_trace()));
+                  Wide(largest_trace(problem)));
 }
 
 double seven_digits(double value) {
@@ -142,7 +142,7 @@ class WhitenedSampler final : public Sampler {
       gradient_error_ = gradient_error_up(rule_.metric(), clip, task_.problem);
     }
     return {gradient_deviation_up(settings_, task_.who, next_gradient(), clip, *gradient_error_),
-            curvature_deviation_up(settings_, task_.who, task_.problem.largest_trace(),
+            curvature_deviation_up(settings_, task_.who, largest_trace(task_.problem),
                                    curvature_error_up(task_.problem))};
   }
   [[nodiscard]] std::uint64_t next_gradient() const {

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "engine/clip.hpp"
 #include "engine/cpu/kernels.hpp"
 #include "engine/cpu/targets.hpp"
 #include "gibbsite/model/losses/softmax.hpp"
@@ -248,20 +249,20 @@ HWY_INLINE hn::Vec<D> HoldOutputs(D d, size_t outputs, hn::Vec<D> label, hn::Vec
 double HeldOutputs(const LossChoice& loss, double* z, size_t stride, const float* y,
                    const float* cap, size_t rows) {
   const Wide<double> d;
-  const double most = loss.other->largest_trace();
+  const double most = largest_trace_of(*loss.other);
   double sum = 0;
-  ForEachRows<double>(
-      z, stride, y, rows,
-      [&](hn::Vec<Wide<double>> label, const auto& load, const auto& store, size_t count,
-          size_t first) HWY_ATTR {
-        SoftmaxResiduals(d, loss.outputs, label, load, store);
-        HWY_ALIGN float caps[most_lanes<double>] = {};
-        HWY_ALIGN double traces[most_lanes<double>];
-        std::copy_n(cap + first, count, caps);
-        hn::Store(HoldOutputs(d, loss.outputs, label, LoadAs(d, caps), most, load, store), d,
-                  traces);
-        for (size_t i = 0; i < count; ++i) sum += traces[i];
-      });
+  ForEachRows<double>(z, stride, y, rows,
+                      [&](hn::Vec<Wide<double>> label, const auto& load, const auto& store,
+                          size_t count, size_t first) HWY_ATTR {
+                        SoftmaxResiduals(d, loss.outputs, label, load, store);
+                        HWY_ALIGN float caps[most_lanes<double>] = {};
+                        HWY_ALIGN double traces[most_lanes<double>];
+                        std::copy_n(cap + first, count, caps);
+                        hn::Store(
+                            HoldOutputs(d, loss.outputs, label, LoadAs(d, caps), most, load, store),
+                            d, traces);
+                        for (size_t i = 0; i < count; ++i) sum += traces[i];
+                      });
   return sum;
 }
 

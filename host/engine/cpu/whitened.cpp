@@ -107,8 +107,8 @@ class Capped final : public CappedLoss {
                                : 128;
     for (std::size_t w = 0; w < sums_.members(); ++w) {
       // Logits, residuals and curvatures; of several outputs logits alone, which become the others.
-      workers_.push_back({Aligned<double>((outputs() == 1 ? 3 : outputs()) * sub_block_),
-                          caps_.scratch()});
+      workers_.push_back(
+          {Aligned<double>((outputs() == 1 ? 3 : outputs()) * sub_block_), caps_.scratch()});
     }
   }
 

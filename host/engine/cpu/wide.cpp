@@ -142,8 +142,7 @@ class WideEngine final : public HostRows {
             }
             double z[sub_block], w[sub_block];
             row_logits(rows, d, theta.data(), false, z);
-            curvature =
-                held_residuals(engine_.choice_, {z, n}, y, caps_.from(first), r.data(), w);
+            curvature = held_residuals(engine_.choice_, {z, n}, y, caps_.from(first), r.data(), w);
           },
           out);
       found_ = true;

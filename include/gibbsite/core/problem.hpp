@@ -64,8 +64,6 @@ struct Problem {
 
   /// d: features of a row, the intercept included.
   [[nodiscard]] std::uint64_t row_features() const { return features / outputs; }
-  /// sup of the trace of grad_z^2 f: phi of one output.
-  [[nodiscard]] double largest_trace() const { return curvature * traces.most; }
   /// sup ||x|| with the intercept: R, or sqrt(R^2 + 1) rounded up.
   [[nodiscard]] double full_row_norm_up() const;
   /// L = sup |f'| * sup ||x||, rounded up.

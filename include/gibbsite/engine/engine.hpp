@@ -61,18 +61,14 @@ class LossHessian {
 /// min(sup |f'|, clip / ||P^T x_i||) rounded down to a float, so that cap_i ||P^T x_i|| <= clip in
 /// exact arithmetic; sup |f'| where the row is 0. A function of (row, P, clip) alone: not of the
 /// row's place, of the other rows, of how they are stored, nor of threads. Not to outlive its
-/// engine.
+/// engine. Of several outputs a slope is a vector r = grad_z f, whose length is held.
 class CappedLoss {
  public:
   virtual ~CappedLoss() = default;
-  /// out[d] = sum_i clamp(f'(x_i . theta, y_i), -cap_i, cap_i) x_i; returns
-  /// sum_i f''(x_i . theta, y_i) [|f'| < cap_i], of terms in [0, sup f'']. Sums keep to
-  /// accumulation_depth; the bits of a row's f', f'' and of the comparison are a function of
+  /// out[K x columns] = sum_i min(1, cap_i/||r_i||) r_i x_i^T, held to cap_i exactly; returns the
+  /// sum of the traces of its derivatives in z, f'' [|f'| < cap_i] of one output, each in [0, sup
+  /// tr grad_z^2 f]. Sums keep to accumulation_depth; a row's bits in both are a function of
   /// (row, label, P, clip, theta) alone. Reads X once.
-  ///
-  /// Of K > 1 outputs out [K x columns] = sum_i h_i x_i^T, h_i = grad_z f min(1, cap_i/||grad_z f||)
-  /// with ||h_i|| <= cap_i in exact arithmetic; returns the sum of the traces of dh_i/dz, each in
-  /// [0, Loss::largest_trace()].
   virtual double gradient(std::span<const double> theta, std::span<double> out) = 0;
 };
 

@@ -41,16 +41,15 @@ struct Whitened {
 /// Second moments of rows of norm <= clip: of a diagonal entry; one off it has this over sqrt(2).
 double moment_deviation_up(const Whitened& settings, const Neighbors& who, bool second, double clip,
                            double error);
-/// Of every coordinate [K x d] of gradient t = 1, ..., T, which is capped at `clip`.
+/// Of every coordinate of gradient t = 1, ..., T, which is capped at `clip`.
 double gradient_deviation_up(const Whitened& settings, const Neighbors& who, std::uint64_t t,
                              double clip, double error);
-/// Of a sum of curvatures, each from 0 to `curvature`: Problem::largest_trace().
+/// Of a sum of curvatures, each from 0 to `curvature`.
 double curvature_deviation_up(const Whitened& settings, const Neighbors& who, double curvature,
                               double error);
 
-/// Numbers that are answered in a run: T (K d + 1), K of the loss's outputs and d features of a row,
-/// and d (d + 1)/2 for each question for moments.
-double answered_numbers(const Whitened& settings, const Problem& problem);
+/// Numbers that are answered in a run: T (d + 1), and d (d + 1)/2 for each question for moments.
+double answered_numbers(const Whitened& settings, std::uint64_t features);
 
 Offer offer(std::type_identity<Whitened>, const Problem& problem, const Budget& budget,
             const Wishes& wishes);

@@ -28,10 +28,9 @@ struct NoisyAnswer {
   std::string question;  ///< "moments", "gradient" or "curvature"
   double clip = 0;       ///< of a row's part; 0: bounded by itself
   double deviation = 0;  ///< of the noise in it; off a diagonal over sqrt(2)
-  /// Where it was asked: P [d x d] of moments, omega [d] of gradients, with P the last before; of K
-  /// classes [K x d].
+  /// Where it was asked: P [d x d] of moments, omega [d] of gradients, with P the last before.
   std::vector<double> at;
-  std::vector<double> values;  ///< lower triangle by rows, a vector as omega, or one number
+  std::vector<double> values;  ///< lower triangle by rows, a vector [d], or one number
 };
 
 /// How far released coefficients may be from those of all the people that the table is a sample of,

@@ -32,8 +32,6 @@ class Loss {
   [[nodiscard]] virtual double curvature() const = 0;
   /// Of grad_z^2 f; of one output both are 1.
   [[nodiscard]] virtual HessianTraces traces() const { return {}; }
-  /// sup of the trace of grad_z^2 f: phi of one output.
-  [[nodiscard]] double largest_trace() const { return curvature() * traces().most; }
   /// c with |f'''(z, y)| <= c f''(z, y): how fast curvature can change (generalized
   /// self-concordance); infinite where it jumps.
   [[nodiscard]] virtual double self_concordance() const = 0;
