@@ -84,7 +84,7 @@ struct SampleCommand {
   std::optional<double> beta, prior_precision, target_acceptance, tv;
   std::optional<std::uint64_t> chains, draws, warm_up, thinning, seed;
   std::vector<std::string> plotted;
-  bool plots = false, npy = false, json = false, quiet = false, progress = false;
+  bool plots = false, npy = false, mode = false, json = false, quiet = false, progress = false;
 
   void run() const {
     const double temperature = beta.value_or(1);
@@ -111,7 +111,13 @@ struct SampleCommand {
                     data.rows() == 1 ? "row" : "rows", features.size(), temperature,
                     *prior_precision, used_seed, engine_maker->name(),
                     engine_maker->description()));
-    const PosteriorDraws drawn = sample(data, loss, temperature, *engine_maker, options);
+    const Potential potential{.engine = engine_maker->load(data.view(), data.y, loss_named(loss)),
+                              .beta = temperature,
+                              .prior_precision = *prior_precision,
+                              .center = {}};
+    const PosteriorDraws drawn = sample(potential, options);
+    // As near as rounding lets it.
+    const std::vector<double> peak = mode ? minimize(potential, 0).theta : std::vector<double>{};
     const std::vector<Summary> summaries = summarize(drawn.view(), shown_quantiles);
     const std::vector<std::size_t> order = worst_first(summaries);
     if (plots && panels.empty())
@@ -131,7 +137,7 @@ struct SampleCommand {
                            options.target_acceptance,
                            options.transition,
                            options.metric};
-    const SampleReport report{drawn, facts, features, columns, summaries, out};
+    const SampleReport report{drawn, facts, features, columns, summaries, out, peak};
     const std::vector<std::string> files = write(report, panels);
 
     const Verdict verdict = judge(summaries, drawn);
@@ -220,16 +226,10 @@ struct SampleCommand {
     return table.read(domain, options);
   }
 
-  [[nodiscard]] PosteriorDraws sample(const Dataset& data, const std::string& loss,
-                                      double temperature, Backend& engine_maker,
-                                      PosteriorOptions options) const {
+  [[nodiscard]] PosteriorDraws sample(const Potential& potential, PosteriorOptions options) const {
     Progress bar("sampling", silent(), interval());
     options.stop = &stop_flag();
     options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
-    const Potential potential{.engine = engine_maker.load(data.view(), data.y, loss_named(loss)),
-                              .beta = temperature,
-                              .prior_precision = *prior_precision,
-                              .center = {}};
     return sample_posterior(potential, options);
   }
 
@@ -310,6 +310,8 @@ void define_sample(CLI::App& app) {
   app.add_option("--plot", command->plotted, "the same of this parameter; may be repeated")
       ->type_name("NAME")
       ->allow_extra_args(false);
+  app.add_flag("--mode", command->mode,
+               "where the posterior is highest too: shown, in summary.csv and --json");
   app.add_flag("--npy", command->npy, "draws.npy too: [chains x draws x parameters]");
   app.add_flag("--json", command->json, "print the summary as JSON");
   add_progress(app, command->quiet, command->progress, "print nothing but warnings and errors");

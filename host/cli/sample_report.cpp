@@ -16,14 +16,16 @@ constexpr std::size_t most_in_table = 20;
 std::string SampleReport::csv() const {
   std::string text =
       "variable,feature,mean,sd,q5,q50,q95,mcse_mean,mcse_q5,mcse_q50,mcse_q95,r_hat,ess_bulk,"
-      "ess_tail\n";
+      "ess_tail";
+  text += mode.empty() ? "\n" : ",mode\n";
   for (std::size_t j = 0; j < summaries.size(); ++j) {
     const Summary& s = summaries[j];
     const std::vector<Quantile>& q = s.quantiles;
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", columns[j],
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}", columns[j],
                         csv_cell(features[j]), s.mean, s.deviation, q[0].value, q[1].value,
                         q[2].value, s.mean_standard_error, q[0].standard_error, q[1].standard_error,
                         q[2].standard_error, s.r_hat, s.ess_bulk, s.ess_tail);
+    text += mode.empty() ? "\n" : fmt::format(",{}\n", mode[j]);
   }
   return text;
 }
@@ -38,6 +40,7 @@ std::string SampleReport::table(std::vector<std::size_t> order) const {
   const auto figure = [](double value) { return fmt::format("{:.4g}", value); };
   std::vector<std::vector<std::string>> lines{{"parameter", "mean", "sd", "5 %", "50 %", "95 %",
                                                "error of mean", "R-hat", "ESS bulk", "ESS tail"}};
+  if (!mode.empty()) lines[0].insert(lines[0].begin() + 1, "mode");
   for (const std::size_t j : order) {
     const Summary& s = summaries[j];
     const std::vector<Quantile>& q = s.quantiles;
@@ -45,6 +48,7 @@ std::string SampleReport::table(std::vector<std::size_t> order) const {
                      figure(q[1].value), figure(q[2].value),
                      fmt::format("{:.2g}", s.mean_standard_error), fmt::format("{:.4f}", s.r_hat),
                      human_count(std::floor(s.ess_bulk)), human_count(std::floor(s.ess_tail))});
+    if (!mode.empty()) lines.back().insert(lines.back().begin() + 1, figure(mode[j]));
   }
   return gibbsite::cli::table(lines) +
          (all ? ""
@@ -143,6 +147,7 @@ nlohmann::json SampleReport::json(bool usable, const std::string& text,
                                     {"r_hat", s.r_hat},  // NaN is written as null
                                     {"ess_bulk", s.ess_bulk},
                                     {"ess_tail", s.ess_tail}});
+    if (!mode.empty()) result["parameters"].back()["mode"] = mode[j];
   }
   result["verdict"] = {{"usable", usable}, {"text", text}};
   result["speed"] = {{"warm_up_seconds", drawn.warm_up_seconds},

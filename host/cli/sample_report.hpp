@@ -22,6 +22,7 @@ struct SampleReport {
   const std::vector<std::string>& columns;   ///< as the files of draws do
   const std::vector<Summary>& summaries;
   const std::string& out;
+  const std::vector<double>& mode;  ///< [d], or none where it was not asked for
 
   /// A line for each parameter.
   [[nodiscard]] std::string csv() const;

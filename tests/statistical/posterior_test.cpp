@@ -449,19 +449,21 @@ TEST(TwoSample, EnergySeesMoreThanMoments) {
   EXPECT_GT(two_sample::judge(x, y, false_alarm).worst(), 1);
 }
 
-// Each replication draws 63 times with 63 chains.
-sbc::Sampler calibrated(PosteriorOptions options) {
-  return [options](const Rows& rows, std::span<const float> labels, double beta, double m,
+// Each replication draws 63 times with 63 chains. `beta_times`, `m_times`: bugs on purpose.
+sbc::Sampler calibrated(PosteriorOptions options, std::string loss = "logistic",
+                        double beta_times = 1, double m_times = 1) {
+  return [options, loss = std::move(loss), beta_times, m_times](const Rows& rows, std::span<const float> labels, double beta, double m,
                    const StreamKey& key) {
     static const auto backend = make_backend("cpu");
     PosteriorOptions o = options;
     o.draws = 1;
     o.chains = 63;
     o.key = key;
-    const auto out =
-        sample_posterior({backend->load(rows, labels, loss_named("logistic")), beta, m, {}}, o);
-    return MatrixXd(
-        Eigen::Map<const Rowwise>(out.values.data(), 63, static_cast<Eigen::Index>(rows.cols)));
+    const auto out = sample_posterior({backend->load(rows, labels, loss_named(loss)),
+                                       beta * beta_times, m * m_times, {}},
+                                      o);
+    return MatrixXd(Eigen::Map<const Rowwise>(out.values.data(), 63,
+                                              static_cast<Eigen::Index>(out.parameters)));
   };
 }
 
@@ -471,6 +473,31 @@ TEST(PosteriorLaw, CalibratedOnSimulatedTables) {
     const auto verdict = sbc::judge(
         setup, calibrated({.transition = transition, .warm_up = 20, .thinning = 12}), false_alarm);
     EXPECT_LE(verdict.worst(), 1) << to_string(transition) << ": " << verdict.text();
+  }
+}
+
+// Three classes, whose coefficients' sum the prior alone decides, and amounts with tails of Laplace's.
+TEST(PosteriorLaw, OtherLossesAreCalibratedOnSimulatedTables) {
+  struct Case {
+    const char* loss;
+    sbc::Label label;
+    std::size_t outputs;
+    double prior_seen;  // what 1500 tables can see: five amounts say more than five classes
+  };
+  const PosteriorOptions options{.warm_up = 20, .thinning = 12};
+  for (const auto& [loss, label, outputs, prior_seen] :
+       {Case{"softmax-3", sbc::softmax_label, 3, 1.3}, Case{"huber", sbc::huber_label, 1, 2}}) {
+    const sbc::Setup setup{
+        .replications = sanitized ? 60u : 1500u, .seed = 5, .label = label, .outputs = outputs};
+    const auto verdict = sbc::judge(setup, calibrated(options, loss), false_alarm);
+    EXPECT_LE(verdict.worst(), 1) << loss << ": " << verdict.text();
+    if (sanitized) continue;  // power needs all draws
+    for (const auto& [beta_times, m_times] : {std::pair{1.0, prior_seen}, std::pair{3.0, 1.0}}) {
+      const auto wrong =
+          sbc::judge(setup, calibrated(options, loss, beta_times, m_times), false_alarm);
+      EXPECT_GT(wrong.worst(), 1) << loss << ", beta x " << beta_times << ", prior precision x "
+                                  << m_times << " passes: " << wrong.text();
+    }
   }
 }
 

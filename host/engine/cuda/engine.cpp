@@ -151,7 +151,11 @@ class CudaEngine final : public HostRows {
   }
   [[nodiscard]] std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
                                                         double clip) override {
-    if (outputs() > 1 || !on_the_card()) return HostRows::capped_loss(P, clip);
+    if (outputs() > 1) {
+      design_ = "in a metric, on the host: the card caps losses of one output";
+      return HostRows::capped_loss(P, clip);
+    }
+    if (!on_the_card()) return HostRows::capped_loss(P, clip);
     require_metric(P, columns(), clip);
     return std::make_unique<Capped>(*this, P, clip, ++caps_made_);
   }
