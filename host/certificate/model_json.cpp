@@ -112,7 +112,10 @@ std::string sum_words(const LinearModel& model, bool linked) {
   const Loss& loss = loss_named(model.loss);
   if (loss.label() == LabelKind::amount) return "the amount predicted, held in its range,";
   if (loss.label() == LabelKind::count)
-    return "the log of the mean predicted, held at the highest,";
+    return model.schema.exposure() == nullptr
+               ? "the log of the mean predicted, held at the highest,"
+               : "the log of the mean predicted for one of the exposure, held at the highest "
+                 "whatever the exposure,";
   return linked ? "z of link" : "log-odds";
 }
 
@@ -171,6 +174,12 @@ json loss_link_json(const LinearModel& model) {
     out["tolerance"] = schema.tolerance;
   } else if (schema.label_kind == LabelKind::count) {
     out["highest"] = schema.label_hi;
+    if (const Column* const exposure = schema.exposure()) {
+      out["words"] = fmt::format("{}; z has a further term log(exposure / highest_exposure), the "
+                                 "exposure held in its range",
+                                 words);
+      out["highest_exposure"] = exposure->hi;
+    }
   }
   return out;
 }

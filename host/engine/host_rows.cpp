@@ -293,14 +293,18 @@ class PlainCappedLoss final : public CappedLoss {
     const std::size_t d = x_.cols;
     const VectorXd sum = sum_blocks(x_.rows, [&](std::size_t first, std::size_t last) {
       std::vector<double> z(last - first), r(last - first), w(last - first);
-      for (std::size_t i = 0; i < z.size(); ++i) z[i] = x_.dot(first + i, theta);
-      loss_.residuals(z, y_.subspan(first, z.size()), r);
+      for (std::size_t i = 0; i < z.size(); ++i) {
+        z[i] = x_.dot(first + i, theta) + x_.offset_of(first + i);
+      }
+      loss_.unweighted().residuals(z, y_.subspan(first, z.size()), r);
       loss_.curvatures(z, y_.subspan(first, z.size()), w);
       VectorXd g = VectorXd::Zero(index(d + 1));
       for (std::size_t i = 0; i < z.size(); ++i) {
         const auto cap = static_cast<double>(caps_[first + i]);
         if (std::fabs(r[i]) < cap) g[index(d)] += w[i];
-        const double held = std::clamp(r[i], -cap, cap);
+        const double held =
+            std::clamp(r[i], -cap, cap) *
+            static_cast<double>(class_weight(loss_.class_weights(), y_[first + i]));
         x_.for_each(first + i,
                     [&](std::size_t j, float v) { g[index(j)] += held * static_cast<double>(v); });
       }
@@ -363,7 +367,9 @@ std::vector<double> HostRows::logits(std::span<const double> theta, std::size_t 
   z.reserve(outputs() * (last - first));
   for (std::size_t k = 0; k < outputs(); ++k) {
     const auto part = theta.subspan(k * columns(), columns());
-    for (std::size_t i = first; i < last; ++i) z.push_back(table_.dot(i, part));
+    for (std::size_t i = first; i < last; ++i) {
+      z.push_back(table_.dot(i, part) + table_.offset_of(i));
+    }
   }
   return z;
 }
@@ -430,7 +436,8 @@ double HostRows::largest_logit(std::span<const double> theta) const {
   double largest = 0;
   for (std::size_t k = 0; k < outputs(); ++k) {
     for (std::size_t i = 0; i < rows(); ++i) {
-      const double z = std::fabs(table_.dot(i, theta.subspan(k * columns(), columns())));
+      const double z = std::fabs(table_.dot(i, theta.subspan(k * columns(), columns())) +
+                                 table_.offset_of(i));
       if (std::isnan(z)) return z;
       largest = std::max(largest, z);
     }
@@ -486,6 +493,14 @@ std::array<double, 4> HostRows::exact_difference(MatrixView<const double> terms,
   return out;
 }
 
+double HostRows::largest_offset() const {
+  double largest = 0;
+  for (std::size_t i = 0; table_.offset != nullptr && i < rows(); ++i) {
+    largest = std::max(largest, std::fabs(table_.offset_of(i)));
+  }
+  return largest;
+}
+
 RowNorms HostRows::row_norms() const {
   RowNorms out;
   for (std::size_t i = 0; i < rows(); ++i) {
@@ -520,6 +535,9 @@ std::optional<RowFault> HostRows::first_fault(const RowLimits& limits) const {
       return RowFault{i, RowFault::What::length_or_intercept};
     }
     if (!is_label(labels_[i], limits)) return RowFault{i, RowFault::What::label};
+    if (!(std::fabs(table_.offset_of(i)) <= limits.offset_bound)) {
+      return RowFault{i, RowFault::What::offset};
+    }
   }
   return {};
 }

@@ -53,19 +53,26 @@ const Column* Schema::exposure() const {
   return found == columns.end() ? nullptr : &*found;
 }
 
+namespace {
+float bound_of_offsets(double lo, double hi) {
+  // Three roundings in double, far below a float's last place.
+  return std::nextafter(static_cast<float>(std::log(hi / lo)),
+                        std::numeric_limits<float>::infinity());
+}
+}  // namespace
+
 float Schema::offset_bound() const {
   const Column* const column = exposure();
-  if (column == nullptr) return 0;
-  // Three roundings in double, far below a float's last place.
-  return std::nextafter(static_cast<float>(std::log(column->hi / column->lo)),
-                        std::numeric_limits<float>::infinity());
+  return column == nullptr ? 0 : bound_of_offsets(column->lo, column->hi);
+}
+
+float Schema::scaled_exposure(double value, double lo, double hi) {
+  const double part = std::clamp(value, lo, hi) / hi;
+  return std::clamp(static_cast<float>(std::log(part)), -bound_of_offsets(lo, hi), 0.0F);
 }
 
 float Schema::scaled_exposure(double value) const {
-  const Column& column = *exposure();
-  return std::clamp(
-      static_cast<float>(std::log(std::clamp(value, column.lo, column.hi) / column.hi)),
-      -offset_bound(), 0.0F);
+  return scaled_exposure(value, exposure()->lo, exposure()->hi);
 }
 
 float Schema::scaled_label(double value) const {

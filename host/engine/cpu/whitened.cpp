@@ -140,8 +140,8 @@ class Capped final : public CappedLoss {
     double* const z = worker.numbers.data();
     double* const r = z + sub_block_;
     row_logits(rows, table_.features, theta_.data(), false, z);
-    sum[packed_] += held_residuals(choice_, {z, last - first}, &table_.y[first], caps_.from(first),
-                                   r, r + sub_block_);
+    sum[packed_] += held_residuals(choice_, {z, last - first}, table_.targets(first),
+                                   caps_.from(first), r, r + sub_block_);
     add_rows(rows, r, sum);
   }
 

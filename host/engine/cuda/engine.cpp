@@ -348,7 +348,10 @@ class CudaEngine final : public HostRows {
 std::unique_ptr<Engine> make_engine(std::shared_ptr<Device> device, const Rows& x,
                                     std::span<const float> y, const Loss& loss,
                                     const EngineOptions& options) {
-  require_loadable(x, y);
+  require_loadable(x, y, loss);
+  if (x.offset != nullptr) {
+    throw BadInput("`backend` cuda: has no kernels of rows with an exposure; use `backend` cpu");
+  }
   const unsigned index = kernels::index_of_loss(loss.name());
   if (index == kernels::no_loss) {
     throw BadInput(fmt::format("`backend` cuda: has no kernels of the loss {}; use `backend` cpu",

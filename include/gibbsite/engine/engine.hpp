@@ -144,6 +144,8 @@ class Engine {
   [[nodiscard]] virtual std::array<double, 4> exact_difference(MatrixView<const double> terms,
                                                                std::span<const double> w) const = 0;
   [[nodiscard]] virtual RowNorms row_norms() const = 0;
+  /// max |o_i| of the rows' offsets; 0 where they have none.
+  [[nodiscard]] virtual double largest_offset() const { return 0; }
   /// The first row longer than the limit, without its intercept, or with a label that is none of
   /// its kind (LabelKind).
   [[nodiscard]] virtual std::optional<RowFault> first_fault(const RowLimits& limits) const = 0;

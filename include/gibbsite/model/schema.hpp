@@ -80,6 +80,8 @@ struct Schema {
   /// o of an exposure: the log of what it is, clamped to the range, as a part of the highest, so
   /// -offset_bound() <= o <= 0. A float.
   [[nodiscard]] float scaled_exposure(double value) const;
+  /// The same of a range [lo, hi].
+  static float scaled_exposure(double value, double lo, double hi);
   /// log(highest/lowest exposure), rounded up to a float; 0 without one.
   [[nodiscard]] float offset_bound() const;
   /// y of a label: clamped to the range, then (value - middle)/unit, rounded to a float.
