@@ -134,7 +134,10 @@ LinearModel model_from_json(const json& model, const std::string& source) {
   if (model.contains("intervals")) {
     out.intervals = intervals_from_json(model["intervals"], d, source);
   }
-  if (model.contains("answers")) out.answers = answers_from_json(model["answers"], d, source);
+  if (model.contains("answers")) {
+    const std::size_t outputs = classes ? out.schema.classes.size() : 1;
+    out.answers = answers_from_json(model["answers"], d, outputs, source);
+  }
   return out;
 }
 

@@ -453,7 +453,7 @@ Intervals intervals_from_json(const json& object, std::size_t d, const std::stri
   return out;
 }
 
-std::vector<NoisyAnswer> answers_from_json(const json& list, std::size_t d,
+std::vector<NoisyAnswer> answers_from_json(const json& list, std::size_t d, std::size_t outputs,
                                            const std::string& source) {
   if (!list.is_array() || list.empty()) reject(source, "answers", "must be a list of answers");
   std::vector<NoisyAnswer> out;
@@ -469,10 +469,10 @@ std::vector<NoisyAnswer> answers_from_json(const json& list, std::size_t d,
     answer.deviation = number_field(object, "deviation", source);
     require_finite_nonnegative(answer.clip, source + ": answers.clip");
     require_finite_positive(answer.deviation, source + ": answers.deviation");
-    answer.at = numbers_field(object, "at", moments ? d * d : d, source);
+    answer.at = numbers_field(object, "at", moments ? d * d : outputs * d, source);
     answer.values = numbers_field(object, "values",
                                   moments    ? d * (d + 1) / 2
-                                  : gradient ? d
+                                  : gradient ? outputs * d
                                              : 1,
                                   source);
     out.push_back(std::move(answer));

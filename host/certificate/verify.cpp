@@ -164,7 +164,7 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
       least = gradient_deviation_up(s, who, ++gradients, a.clip, 0);
     } else {
       ++curvatures;
-      least = curvature_deviation_up(s, who, c.problem.curvature, 0);
+      least = curvature_deviation_up(s, who, largest_trace(c.problem), 0);
     }
     noisy = noisy && a.deviation >= least;
   }
@@ -174,7 +174,7 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
                         : "model.answers: first moments have the clip of the settings, gradients "
                           "one clip");
   if (!link) {  // d_eff <= d
-    const double most = s.clip_factor * std::sqrt(static_cast<double>(c.problem.features));
+    const double most = s.clip_factor * std::sqrt(static_cast<double>(c.problem.row_features()));
     v.check(clip > 0 && clip <= most * (1 + 1e-12),
             "model.answers: gradients' clip is at most kappa sqrt(d)");
   }

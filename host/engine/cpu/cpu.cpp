@@ -137,7 +137,6 @@ class CpuEngine final : public HostRows {
     cpu::clipped_rows(table_, crew_, P, clip, out);
   }
   std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P, double clip) override {
-    require_capped_loss(loss());
     require_metric(P, columns(), clip);
     return cpu::capped_loss(table_, crew_, loss(), P, clip);
   }

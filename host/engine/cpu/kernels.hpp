@@ -145,6 +145,11 @@ void row_logits(const RowsPart& rows, std::size_t features, const double* theta,
 /// With factors both are multiplied by w(y[i]) after that.
 double held_residuals(const LossChoice& loss, std::span<const double> z, const RowTargets& y,
                       const float* cap, double* r, double* w);
+/// The same of K outputs: z [K x rows], its outputs `stride` apart, becomes grad_z f of each row
+/// times what holds its length at cap[i]; returns the sum of the traces of their derivatives. A
+/// row's bits do not depend on its place.
+double held_outputs(const LossChoice& loss, double* z, std::size_t stride, const RowTargets& y,
+                    const float* cap, std::size_t rows);
 /// g += sum_i r[i] x_i.
 void add_rows(const RowsPart& rows, double* r, double* g);
 

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "engine/clip.hpp"
 #include "engine/cpu/kernels.hpp"
 #include "engine/cpu/targets.hpp"
 #include "gibbsite/model/losses/softmax.hpp"
@@ -235,6 +236,64 @@ void OutputValues(size_t outputs, const double* z, size_t stride, const RowTarge
   MultiplyRows(y, rows, f);
 }
 
+// SoftmaxResiduals of a vector of rows, in r; then r times what holds its length at the cap
+// (engine/clip.hpp). Gives the trace of the derivative: of H = diag p - p p^T where r is free, of
+// s (I - r r^T/|r|^2) H where it is held. With o = 1 - p_y = -r_y, p_k = r_k, and the others' sums
+// of powers Q_2, Q_3:
+//   |r|^2 = o^2 + Q_2,   tr H = 1 - |p|^2 = o (2 - o) - Q_2,
+//   r'Hr = (1 - o) o^2 + Q_3 - (Q_2 - (1 - o) o)^2.
+template <class D, class Load, class Store>
+HWY_INLINE hn::Vec<D> HoldOutputs(D d, size_t outputs, hn::Vec<D> label, hn::Vec<D> cap,
+                                  double most, const Load& r, const Store& put) {
+  const auto zero = hn::Zero(d), one = hn::Set(d, 1.0);
+  auto own = zero;
+  TreeSum<D> squares(d), cubes(d);
+  for (size_t k = 0; k < outputs; ++k) {
+    const auto slope = r(k), square = hn::Mul(slope, slope);
+    const auto is_label = hn::Eq(label, hn::Set(d, static_cast<double>(k)));
+    own = hn::IfThenElse(is_label, hn::Neg(slope), own);
+    squares.Add(d, hn::IfThenZeroElse(is_label, square));
+    cubes.Add(d, hn::IfThenZeroElse(is_label, hn::Mul(square, slope)));
+  }
+  const auto q2 = squares.Total(), q3 = cubes.Total(), rest = hn::Sub(one, own);
+  const auto all = hn::MulAdd(own, own, q2);
+  const auto length =
+      hn::Mul(hn::Sqrt(all), hn::Set(d, 1 + static_cast<double>(outputs + 16) * 0x1p-52));
+  const auto free = hn::Le(length, cap);
+  const auto held =
+      hn::IfThenElseZero(hn::Gt(cap, zero), hn::IfThenElse(free, one, hn::Div(cap, length)));
+  const auto trace = hn::NegMulAdd(own, own, hn::Sub(hn::Add(own, own), q2));
+  const auto mean = hn::NegMulAdd(rest, own, q2);
+  const auto along = hn::NegMulAdd(mean, mean, hn::MulAdd(rest, hn::Mul(own, own), q3));
+  const auto across = hn::Sub(trace, hn::IfThenElseZero(hn::Gt(all, zero), hn::Div(along, all)));
+  for (size_t k = 0; k < outputs; ++k) put(k, hn::Mul(r(k), held));
+  const auto found = hn::Mul(held, hn::IfThenElse(free, trace, across));
+  return hn::Min(hn::Max(found, zero), hn::Set(d, most));
+}
+
+double HeldOutputs(const LossChoice& loss, double* z, size_t stride, const RowTargets& y,
+                   const float* cap, size_t rows) {
+  const Wide<double> d;
+  const double most = largest_trace_of(*loss.other);
+  double sum = 0;
+  ForEachRows<double>(z, stride, y.y, rows,
+                      [&](hn::Vec<Wide<double>> label, const auto& load, const auto& store,
+                          size_t count, size_t first) HWY_ATTR {
+                        SoftmaxResiduals(d, loss.outputs, label, load, store);
+                        HWY_ALIGN float caps[most_lanes<double>] = {};
+                        HWY_ALIGN double traces[most_lanes<double>];
+                        std::copy_n(cap + first, count, caps);
+                        hn::Store(
+                            HoldOutputs(d, loss.outputs, label, LoadAs(d, caps), most, load, store),
+                            d, traces);
+                        MultiplyRows(y.from(first), count, traces);
+                        for (size_t i = 0; i < count; ++i) sum += traces[i];
+                      });
+  for (size_t k = 0; y.factor != nullptr && k < loss.outputs; ++k)
+    MultiplyRows(y, rows, z + k * stride);
+  return sum;
+}
+
 // r <- clamp(r, -cap, cap) of `count` residuals; the sum of curvature(i) where |r| < cap.
 template <class D, class F>
 HWY_INLINE hn::Vec<D> Hold(D d, size_t begin, size_t end, const float* HWY_RESTRICT cap,
@@ -318,6 +377,7 @@ HWY_EXPORT(ResidualsDouble);
 HWY_EXPORT(ResidualsFloat);
 HWY_EXPORT(Values);
 HWY_EXPORT(HeldResiduals);
+HWY_EXPORT(HeldOutputs);
 HWY_EXPORT(OutputResidualsDouble);
 HWY_EXPORT(OutputResidualsFloat);
 HWY_EXPORT(OutputValues);
@@ -383,6 +443,10 @@ void residuals(const LossChoice& loss, std::span<const float> z, std::span<const
   HWY_DYNAMIC_DISPATCH(ResidualsFloat)(loss, z.data(), y.data(), z.size(), r.data());
 }
 
+double held_outputs(const LossChoice& loss, double* z, std::size_t stride, const RowTargets& y,
+                    const float* cap, std::size_t rows) {
+  return HWY_DYNAMIC_DISPATCH(HeldOutputs)(loss, z, stride, y, cap, rows);
+}
 double held_residuals(const LossChoice& loss, std::span<const double> z, const RowTargets& y,
                       const float* cap, double* r, double* w) {
   return HWY_DYNAMIC_DISPATCH(HeldResiduals)(loss, z.data(), y, cap, z.size(), r, w);

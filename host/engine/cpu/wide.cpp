@@ -86,7 +86,6 @@ class WideEngine final : public HostRows {
     cpu::clipped_rows(table(), crew_, P, clip, out);
   }
   std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P, double clip) override {
-    require_capped_loss(loss());
     require_metric(P, columns(), clip);
     return std::make_unique<Capped>(*this, P, clip);
   }
@@ -129,14 +128,22 @@ class WideEngine final : public HostRows {
     double gradient(std::span<const double> theta, std::span<double> out) override {
       engine_.gradient_of(
           [&](std::size_t first, std::span<double> r, std::size_t member) {
-            const std::size_t last = first + r.size();
+            const std::size_t n = r.size() / engine_.outputs(), last = first + n;
             if (!found_) caps_.find(first, last, workers_[member]);
+            const RowsPart rows = engine_.table().part(first, last);
+            double& curvature = curvatures_[first / sub_block];
+            const RowTargets y = engine_.table().targets(first);
+            const std::size_t d = engine_.columns();
+            if (const std::size_t K = engine_.outputs(); K > 1) {
+              for (std::size_t k = 0; k < K; ++k) {
+                row_logits(rows, d, theta.data() + k * d, false, r.data() + k * n);
+              }
+              curvature = held_outputs(engine_.choice_, r.data(), n, y, caps_.from(first), n);
+              return;
+            }
             double z[sub_block], w[sub_block];
-            row_logits(engine_.table().part(first, last), engine_.columns(), theta.data(), false,
-                       z);
-            curvatures_[first / sub_block] =
-                held_residuals(engine_.choice_, {z, r.size()}, engine_.table().targets(first),
-                               caps_.from(first), r.data(), w);
+            row_logits(rows, d, theta.data(), false, z);
+            curvature = held_residuals(engine_.choice_, {z, n}, y, caps_.from(first), r.data(), w);
           },
           out);
       found_ = true;

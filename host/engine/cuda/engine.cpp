@@ -160,6 +160,10 @@ class CudaEngine final : public HostRows {
 
   // Questions in a metric: the host's copy answers those of more features.
   [[nodiscard]] bool on_the_card() {
+    if (outputs() > 1) {
+      design_ = "in a metric, on the host: the card caps losses of one output";
+      return false;
+    }
     if (MetricRows::takes(features())) return true;
     design_ = fmt::format("in a metric, on the host: the card takes at most {} features",
                           kernels::capped_most_features);

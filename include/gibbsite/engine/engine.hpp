@@ -63,13 +63,13 @@ class LossHessian {
 /// exact arithmetic; sup |f'| where the row is 0. Of weighted classes f is the loss before weights,
 /// and what is held is multiplied by w(y_i) <= 1. A function of (row, P, clip) alone: not of the
 /// row's place, of the other rows, of how they are stored, nor of threads. Not to outlive its
-/// engine.
+/// engine. Of several outputs a slope is a vector r = grad_z f, whose length is held.
 class CappedLoss {
  public:
   virtual ~CappedLoss() = default;
-  /// out[d] = sum_i clamp(f'(x_i . theta, y_i), -cap_i, cap_i) x_i; returns
-  /// sum_i f''(x_i . theta, y_i) [|f'| < cap_i], of terms in [0, sup f'']. Sums keep to
-  /// accumulation_depth; the bits of a row's f', f'' and of the comparison are a function of
+  /// out[K x columns] = sum_i min(1, cap_i/||r_i||) r_i x_i^T, held to cap_i exactly; returns the
+  /// sum of the traces of its derivatives in z, f'' [|f'| < cap_i] of one output, each in [0, sup
+  /// tr grad_z^2 f]. Sums keep to accumulation_depth; a row's bits in both are a function of
   /// (row, label, P, clip, theta) alone. Reads X once.
   virtual double gradient(std::span<const double> theta, std::span<double> out) = 0;
 };
@@ -118,7 +118,7 @@ class Engine {
   virtual void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) = 0;
 
   /// The loss capped at `clip` in the metric of P [d x k]; one float a row, found by the first
-  /// gradient. Throws as `second_moments` does, and BadInput on a loss of several outputs.
+  /// gradient. Throws as `second_moments` does.
   [[nodiscard]] virtual std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
                                                                 double clip) = 0;
 
