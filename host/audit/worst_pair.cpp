@@ -453,7 +453,8 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
   const std::string of_loss =
       full_loss_name(loss.empty() ? loss_for(wishes.mechanism) : loss, audited_classes);
   const std::uint64_t outputs = loss_named(of_loss).outputs();
-  const Schema schema = schema_of(shape, loss_named(of_loss).label(), outputs);
+  Schema schema = schema_of(shape, loss_named(of_loss).label(), outputs);
+  for (const float w : loss_named(of_loss).class_weights()) schema.class_weights.push_back(w);
   auto [low, high] = labels_of(schema);
   if (outputs > 1) std::swap(low, high);  // rows of the first class, the second one ahead
   const bool metric = asks_for_moments(asked);

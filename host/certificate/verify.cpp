@@ -212,7 +212,15 @@ void verify_model(Verifier& v, const json& file) {
 
   const json& constants = field(certificate, "constants", "certificate");
   const FeatureSpace space = linear.schema;
-  const std::uint64_t outputs = loss_named(linear.loss).outputs();
+  const Loss& loss = loss_named(linear.loss);
+  const std::uint64_t outputs = loss.outputs();
+  v.check(std::ranges::equal(loss.class_weights(), space.class_weights),
+          "model.preprocessing: has the weights of the loss's classes");
+  if (space.label == LabelKind::count)
+    v.check((constants.contains("offset_bound")
+                 ? number_field(constants, "offset_bound", "constants")
+                 : 0) == space.offset_bound,
+            fmt::format("constants.offset_bound: the schema has {}", space.offset_bound));
   v.check(count_field(constants, "features", "constants") == space.features * outputs,
           fmt::format("constants.features: the schema has {}{}", space.features,
                       outputs > 1 ? fmt::format(" for each of {} classes", outputs) : ""));

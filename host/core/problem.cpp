@@ -90,6 +90,7 @@ void Problem::validate() const {
   if (max_abs_residual != std::numeric_limits<double>::infinity()) {
     require_finite_positive(max_abs_residual, "max_abs_residual");
   }
+  require_finite_nonnegative(offset_bound, "offset_bound");
   require_finite_positive(curvature, "curvature");
   require_finite_positive(traces.most, "traces.most");
   require_finite_positive(traces.majorant, "traces.majorant");

@@ -3,18 +3,19 @@
 #include <string_view>
 
 #include "gibbsite/core/problem.hpp"
+#include "gibbsite/model/loss.hpp"
 
 namespace gibbsite {
 
 /// Whether a model of that loss needs the metric and the clip for its probabilities (a CappedLink):
 /// what amounts and counts predict follows from z alone, and of several classes z alone was nearer
 /// to the labels.
-inline bool whitened_links(std::string_view loss) { return loss == "logistic"; }
+inline bool whitened_links(std::string_view loss) { return unweighted_name(loss) == "logistic"; }
 
 /// Whether the rule was found for that loss, and what it predicts is known where gradients are
 /// capped.
 inline bool whitened_takes(const Problem& problem) {
-  const std::string_view loss = problem.loss;
+  const std::string_view loss = unweighted_name(problem.loss);
   return loss.starts_with("softmax-") || whitened_links(loss) || loss == "huber" ||
          loss == "pseudo-huber" || loss == "poisson";
 }

@@ -123,11 +123,9 @@ class WatchedBall : public support::ForwardingEngine {
 // What a slope without a bound rests on (docs/ball.md, "The squared loss"): from the start, here at
 // the edge, to the last step, however far a step goes beyond.
 TEST_F(BallChains, AskForGradientsInTheBallAlone) {
-  const bool on_a_card = std::string_view(GIBBSITE_TEST_BACKEND) == "emulated" ||
-                         std::string_view(GIBBSITE_TEST_BACKEND) == "cuda";
   support::OddRows rows = tame(9, false);
   for (std::size_t i = 0; i < rows.n; ++i) rows.y[i] = i % 3 == 0 ? 40.0F : -7.5F;
-  const Loss& loss = loss_named(on_a_card ? "logistic" : "squared");
+  const Loss& loss = loss_named(on_a_card() ? "logistic" : "squared");
   for (const double ball : {1e-3, 0.3, 1e6}) {
     WatchedBall watched(
         support::make_test_backend(GIBBSITE_TEST_BACKEND)->load(rows.view(), rows.y, loss), ball);

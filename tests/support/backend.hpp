@@ -34,6 +34,9 @@ inline std::unique_ptr<Backend> make_test_backend(std::string_view name,
   return make_backend(name, options);
 }
 
+/// Whether the backend of that name runs kernels.
+constexpr bool is_a_card(std::string_view name) { return name == "emulated" || name == "cuda"; }
+
 /// "emulated" or "cuda".
 inline std::unique_ptr<cuda::Device> make_test_device(std::string_view name) {
   return name == "emulated" ? make_emulated_device() : cuda::make_device();
@@ -46,6 +49,7 @@ class TestOn : public ::testing::Test {
   void SetUp() override {
     if (name_ == "cuda" && gpu_is_missing()) GTEST_SKIP() << "no GPU";
   }
+  [[nodiscard]] bool on_a_card() const { return is_a_card(name_); }
   std::string_view name_;
 };
 

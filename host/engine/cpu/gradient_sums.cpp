@@ -54,7 +54,7 @@ const double* GradientSums<T>::over(const Group& group, const T* theta, Range bl
 template <class T>
 void GradientSums<T>::add_few(const Group& group, const T* theta, Range range, T* sums) {
   const RowsPart rows = table_.part(range.first, range.last);
-  const float* const y = &table_.y[range.first];
+  const RowTargets y = table_.targets(range.first);
   if (!table_.dense()) {
     return sparse_row_gradient(SparseRowGradient<T>{.x = rows.entries,
                                                     .y = y,
@@ -87,7 +87,7 @@ const T* GradientSums<T>::widened(MatrixView<const float> x) {
 template <class T>
 auto GradientSums<T>::panel_rows(Range range) -> PanelRows {
   const RowsPart rows = table_.part(range.first, range.last);
-  return {table_.dense() ? widened(rows.x) : nullptr, rows.entries, &table_.y[range.first],
+  return {table_.dense() ? widened(rows.x) : nullptr, rows.entries, table_.targets(range.first),
           rows.size()};
 }
 

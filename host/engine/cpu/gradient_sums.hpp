@@ -27,7 +27,7 @@ class GradientSums {
   struct PanelRows {
     const T* x;
     SparseRows entries;
-    const float* y;
+    RowTargets y;
     std::size_t size;
   };
   [[nodiscard]] PanelRows panel_rows(Range range);

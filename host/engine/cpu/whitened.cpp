@@ -156,14 +156,14 @@ class Capped final : public CappedLoss {
         row_logits(rows, table_.features, theta_.data() + k * packed_, false, z + k * sub_block_);
       }
       sum[K * packed_] +=
-          held_outputs(choice_, z, sub_block_, &table_.y[first], caps_.from(first), last - first);
+          held_outputs(choice_, z, sub_block_, table_.targets(first), caps_.from(first), last - first);
       for (std::size_t k = 0; k < K; ++k) add_rows(rows, z + k * sub_block_, sum + k * packed_);
       return;
     }
     double* const r = z + sub_block_;
     row_logits(rows, table_.features, theta_.data(), false, z);
-    sum[packed_] += held_residuals(choice_, {z, last - first}, &table_.y[first], caps_.from(first),
-                                   r, r + sub_block_);
+    sum[packed_] += held_residuals(choice_, {z, last - first}, table_.targets(first),
+                                   caps_.from(first), r, r + sub_block_);
     add_rows(rows, r, sum);
   }
 
