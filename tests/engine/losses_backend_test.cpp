@@ -49,8 +49,7 @@ class EachLoss : public support::TestOn, public testing::WithParamInterface<std:
     return support::make_test_backend(backend, options)->load(p.view(), p.y, loss_);
   }
   [[nodiscard]] bool has_no_kernels() const {
-    return on_a_card() &&
-           (!loss_.name().starts_with("logistic") || !loss_.class_weights().empty());
+    return on_a_card() && (!loss_.name().starts_with("logistic") || !loss_.class_weights().empty());
   }
   [[nodiscard]] OddRows rows(const TableShape& s, unsigned seed) const {
     OddRows p = s.per_row > 0 ? support::make_sparse_rows(s.n, s.d, s.per_row, seed)
@@ -93,14 +92,15 @@ class EachLoss : public support::TestOn, public testing::WithParamInterface<std:
 };
 std::vector<std::string_view> each_loss() {
   std::vector<std::string_view> names = loss_names();
-  names.insert(names.end(), {"softmax-2", "softmax-3", "softmax-7", "logistic(0.4,1)",
-                             "logistic-capped(1,0.3)", "smoothed-hinge(1,1e-06)",
-                             "softmax-3(0.25,1,0.7)", "softmax-2(1,0.1)"});
+  names.insert(names.end(),
+               {"softmax-2", "softmax-3", "softmax-7", "logistic(0.4,1)", "logistic-capped(1,0.3)",
+                "smoothed-hinge(1,1e-06)", "softmax-3(0.25,1,0.7)", "softmax-2(1,0.1)"});
   return names;
 }
 INSTANTIATE_TEST_SUITE_P(Losses, EachLoss, testing::ValuesIn(each_loss()), [](const auto& p) {
   std::string name(p.param);
-  std::ranges::replace_if(name, [](char c) { return std::isalnum(c) == 0; }, '_');
+  std::ranges::replace_if(
+      name, [](char c) { return std::isalnum(c) == 0; }, '_');
   return name;
 });
 
