@@ -101,7 +101,8 @@ std::vector<std::string_view> each_loss() {
 }
 INSTANTIATE_TEST_SUITE_P(Losses, EachLoss, testing::ValuesIn(each_loss()), [](const auto& p) {
   std::string name(p.param);
-  std::ranges::replace_if(name, [](char c) { return std::isalnum(c) == 0; }, '_');
+  std::ranges::replace_if(
+      name, [](char c) { return std::isalnum(c) == 0; }, '_');
   return name;
 });
 

@@ -64,7 +64,8 @@ std::vector<std::string_view> every_loss() {
 }
 INSTANTIATE_TEST_SUITE_P(Losses, EveryLoss, testing::ValuesIn(every_loss()), [](const auto& p) {
   std::string name(p.param);
-  std::ranges::replace_if(name, [](char c) { return std::isalnum(c) == 0; }, '_');
+  std::ranges::replace_if(
+      name, [](char c) { return std::isalnum(c) == 0; }, '_');
   return name;
 });
 
@@ -367,7 +368,11 @@ TEST_P(EveryLoss, GradientsOfNeighborsAreWithinTwoSlopes) {
     EXPECT_LE(apart, most * (1 + 1e-14));
     largest = std::max(largest, apart / most);
   }
-  EXPECT_GT(largest, std::isfinite(loss.max_abs_residual()) ? 0.99 : 0.95);
+  // Of weighted classes both rows must be of the heaviest, which fewer pairs are.
+  const double reached = !loss.class_weights().empty()               ? 0.9
+                         : std::isfinite(loss.max_abs_residual()) ? 0.99
+                                                                     : 0.95;
+  EXPECT_GT(largest, reached);
 }
 
 // The one of sum f(x_i theta, y_i) + m theta^2/2.
