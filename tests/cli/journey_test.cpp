@@ -177,7 +177,7 @@ TEST_F(Journey, OfLeastSquaresInABall) {
                "1]}\n");
   const auto with = [&](std::vector<std::string> more) {
     std::vector<std::string> all{"fit",     "--data",  "people.csv", "--schema", "wage.toml",
-                                 "--model", "squared", "--epsilon",  "8",        "--delta",
+                                 "--model", "squared", "--epsilon",  "20",        "--delta",
                                  "1e-6",    "--out",   "m.json"};
     all.insert(all.end(), more.begin(), more.end());
     return gibbsite(all);
@@ -188,11 +188,10 @@ TEST_F(Journey, OfLeastSquaresInABall) {
     expect_error(with({"--mechanism", other, "--ball", "5"}), 2, "--ball: only chains of");
   }
   expect_error(with({"--ball", "5", "--backend", "cuda"}), 3, "cuda");
-  expect_error(with({"--ball", "1e90"}), 4, "");
   EXPECT_FALSE(std::filesystem::exists(folder.path("m.json")));
-  const Outcome fit = with({"--ball", "6"});
+  const Outcome fit = with({"--ball", "8"});
   ASSERT_EQ(fit.status, 0) << fit.err;
-  EXPECT_THAT(fit.out, HasSubstr("in a ball of radius 6"));
+  EXPECT_THAT(fit.out, HasSubstr("in a ball of radius 8"));
   EXPECT_THAT(fit.out, HasSubstr("a prediction of wage is 3000 plus"));
   EXPECT_EQ(gibbsite({"verify", "m.json"}).status, 0);
   const Outcome evaluate =
