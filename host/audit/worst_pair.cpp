@@ -206,6 +206,7 @@ class Answered {
     const VectorXd x = record.vector();
     if (answer_.question == "moments") return moments(x);
     const VectorXd z = times(P_, x);
+    if (loss_.outputs() > 1) return of_outputs(z, record.y);
     const VectorXd omega =
         Eigen::Map<const VectorXd>(answer_.at.data(), static_cast<Eigen::Index>(answer_.at.size()));
     const double cap = cap_of(clip_, z.norm());
@@ -218,6 +219,34 @@ class Answered {
   }
 
  private:
+  // The gradient [K x d], or the trace of the held slopes' derivative.
+  [[nodiscard]] VectorXd of_outputs(const VectorXd& z, float y) const {
+    const auto K = static_cast<Eigen::Index>(loss_.outputs());
+    const Eigen::Map<const Eigen::MatrixXd> omega(answer_.at.data(), z.size(), K);
+    const VectorXd at = omega.transpose() * z;
+    const auto numbers = [](VectorXd& of) {
+      return std::span(of.data(), static_cast<std::size_t>(of.size()));
+    };
+    const std::span point(at.data(), loss_.outputs());
+    VectorXd slope(K), along(K);
+    loss_.residuals(point, {&y, 1}, numbers(slope));
+    const double length = slope.norm(), cap = clip_ / z.norm();
+    const double held = length > cap ? cap / length : 1;
+    if (answer_.question == "gradient") {
+      const Eigen::MatrixXd out = held * z * slope.transpose();
+      return out.reshaped();
+    }
+    double trace = 0;
+    for (Eigen::Index k = 0; k < K; ++k) {
+      along = VectorXd::Unit(K, k);
+      loss_.curvature_products(point, {&y, 1}, numbers(along), numbers(along));
+      trace += along[k];
+    }
+    along = slope;
+    loss_.curvature_products(point, {&y, 1}, numbers(along), numbers(along));
+    if (held < 1) trace = held * (trace - slope.dot(along) / (length * length));
+    return VectorXd::Constant(1, trace);
+  }
   // P^T x of P [d x d] row-major.
   static VectorXd times(const std::vector<double>& P, const VectorXd& x) {
     using Metric = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -255,7 +284,7 @@ class MetricOf {
     WhitenedRule rule(settings_, problem_, who_, middle_);
     for (const NoisyAnswer& answer : released.answers) {
       if (answer.question == "moments")
-        rule.answer_moments(whole_matrix(answer.values, problem_.features), answer.deviation);
+        rule.answer_moments(whole_matrix(answer.values, problem_.row_features()), answer.deviation);
     }
     const auto& P = rule.metric();
     return {P.data(), P.data() + P.size()};
@@ -409,7 +438,8 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
   const std::string of_loss =
       full_loss_name(loss.empty() ? loss_for(wishes.mechanism) : loss, audited_classes);
   const std::uint64_t outputs = loss_named(of_loss).outputs();
-  const Schema schema = schema_of(shape, loss_named(of_loss).label(), outputs);
+  Schema schema = schema_of(shape, loss_named(of_loss).label(), outputs);
+  for (const float w : loss_named(of_loss).class_weights()) schema.class_weights.push_back(w);
   auto [low, high] = labels_of(schema);
   if (outputs > 1) std::swap(low, high);  // rows of the first class, the second one ahead
   const bool metric = asks_for_moments(asked);

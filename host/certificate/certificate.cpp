@@ -83,6 +83,7 @@ json problem_json(const Problem& c) {
               {"loss", c.loss},           {"max_abs_residual", c.max_abs_residual},
               {"curvature", c.curvature}, {"lipschitz", c.lipschitz_up()}};
   if (loss_named(c.loss).label() == LabelKind::amount) out["label_bound"] = c.label_bound;
+  if (c.offset_bound != 0) out["offset_bound"] = c.offset_bound;
   if (c.center_norm != 0) out["center_norm"] = c.center_norm;
   return out;
 }
@@ -97,6 +98,12 @@ Problem problem_from_json(const json& object) {
   const Loss& loss = loss_named(text_field(object, "loss", source));
   if (loss.label() == LabelKind::amount)
     c.label_bound = number_field(object, "label_bound", source);
+  if (object.contains("offset_bound")) {
+    c.offset_bound = number_field(object, "offset_bound", source);
+    require_finite_positive(c.offset_bound, "constants.offset_bound");
+    if (loss.label() != LabelKind::count)
+      throw BadInput("constants.offset_bound: is a count's; use the file as written");
+  }
   set_loss(c, loss);
   if (object.contains("center_norm")) {
     c.center_norm = number_field(object, "center_norm", source);

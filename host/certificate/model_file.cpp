@@ -112,6 +112,11 @@ LinearModel model_from_json(const json& model, const std::string& source) {
         "{}: loss: {} is of {} classes, and the schema lists {}; use the file as written", source,
         out.loss, loss.outputs(), out.schema.classes.size()));
   }
+  if (!std::ranges::equal(loss.class_weights(), out.schema.scaled_class_weights())) {
+    throw BadInput(fmt::format(
+        "{}: loss: {} has not the class_weights of the schema; use the file as written", source,
+        out.loss));
+  }
   const json& coefficients = field(model, "coefficients", source);
   const std::size_t d = out.schema.features();
   const bool several = coefficients.is_array() && !coefficients.empty() &&
@@ -129,7 +134,10 @@ LinearModel model_from_json(const json& model, const std::string& source) {
   if (model.contains("intervals")) {
     out.intervals = intervals_from_json(model["intervals"], d, source);
   }
-  if (model.contains("answers")) out.answers = answers_from_json(model["answers"], d, source);
+  if (model.contains("answers")) {
+    const std::size_t outputs = classes ? out.schema.classes.size() : 1;
+    out.answers = answers_from_json(model["answers"], d, outputs, source);
+  }
   return out;
 }
 

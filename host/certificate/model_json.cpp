@@ -52,6 +52,10 @@ json column_json(const Column& column) {
       out["levels"] = column.levels;
       out["other"] = column.other;
       break;
+    case ColumnType::exposure:
+      out["type"] = "exposure";
+      out["range"] = {column.lo, column.hi};
+      break;
     case ColumnType::ignore:
       out["type"] = "ignore";
       return out;
@@ -84,9 +88,9 @@ Column column_from_json(const json& object, const std::string& source) {
   Column column;
   column.name = text_field(object, "name", source);
   const std::string type = text_field(object, "type", source);
-  if (type == "number") {
+  if (type == "number" || type == "exposure") {
     only_fields(object, {"name", "type", "range", "missing"}, source);
-    column.type = ColumnType::number;
+    column.type = type == "number" ? ColumnType::number : ColumnType::exposure;
     std::tie(column.lo, column.hi) = range_field(object, source);
   } else if (type == "category") {
     only_fields(object, {"name", "type", "levels", "other", "missing"}, source);
@@ -96,7 +100,7 @@ Column column_from_json(const json& object, const std::string& source) {
   } else if (type == "ignore") {
     only_fields(object, {"name", "type"}, source);
   } else {
-    reject(source, "type", "must be number, category or ignore");
+    reject(source, "type", "must be number, category, exposure or ignore");
   }
   column.has_missing = object.contains("missing");
   if (column.has_missing) column.missing = text_field(object, "missing", source);
@@ -108,7 +112,10 @@ std::string sum_words(const LinearModel& model, bool linked) {
   const Loss& loss = loss_named(model.loss);
   if (loss.label() == LabelKind::amount) return "the amount predicted, held in its range,";
   if (loss.label() == LabelKind::count)
-    return "the log of the mean predicted, held at the highest,";
+    return model.schema.exposure() == nullptr
+               ? "the log of the mean predicted, held at the highest,"
+               : "the log of the mean predicted for one of the exposure, held at the highest "
+                 "whatever the exposure,";
   return linked ? "z of link" : "log-odds";
 }
 
@@ -167,6 +174,12 @@ json loss_link_json(const LinearModel& model) {
     out["tolerance"] = schema.tolerance;
   } else if (schema.label_kind == LabelKind::count) {
     out["highest"] = schema.label_hi;
+    if (const Column* const exposure = schema.exposure()) {
+      out["words"] = fmt::format("{}; z has a further term log(exposure / highest_exposure), the "
+                                 "exposure held in its range",
+                                 words);
+      out["highest_exposure"] = exposure->hi;
+    }
   }
   return out;
 }
@@ -301,6 +314,11 @@ json schema_json(const Schema& schema) {
               {"missing", schema.has_missing ? json(schema.missing) : json(nullptr)},
               {"columns", columns}};
   out.update(label_json(schema));
+  if (!schema.class_weights.empty()) {
+    const std::vector<std::string> names = schema.class_names();
+    json& weights = out["class_weights"] = json::object();
+    for (std::size_t k = 0; k < names.size(); ++k) weights[names[k]] = schema.class_weights[k];
+  }
   return out;
 }
 
@@ -308,11 +326,20 @@ Schema schema_from_json(const json& object, const std::string& source) {
   if (!object.is_object()) throw BadInput(source + ": must be an object; use the file as written");
   only_fields(object,
               {"label", "positive", "negative", "unlisted_label", "invalid", "decimal", "row_norm",
-               "intercept", "missing", "columns", "range", "tolerance", "counts", "classes"},
+               "intercept", "missing", "columns", "range", "tolerance", "counts", "classes",
+               "class_weights"},
               source);
   Schema schema;
   schema.label = text_field(object, "label", source);
   read_label(object, schema, source);
+  if (object.contains("class_weights")) {
+    const json& weights = object["class_weights"];
+    if (!weights.is_object()) reject(source, "class_weights", "must be numbers by the names of classes");
+    for (const std::string& name : schema.class_names())
+      schema.class_weights.push_back(number_field(weights, name.c_str(), source + ": class_weights"));
+    if (weights.size() != schema.class_weights.size() || weights.empty())
+      reject(source, "class_weights", "must name every class, and no other");
+  }
   schema.invalid = choice_field(object, "invalid", "refuse", "middle", source) ? Invalid::middle
                                                                                : Invalid::refuse;
   schema.decimal = choice_field(object, "decimal", ".", ",", source) ? ',' : '.';
@@ -426,7 +453,7 @@ Intervals intervals_from_json(const json& object, std::size_t d, const std::stri
   return out;
 }
 
-std::vector<NoisyAnswer> answers_from_json(const json& list, std::size_t d,
+std::vector<NoisyAnswer> answers_from_json(const json& list, std::size_t d, std::size_t outputs,
                                            const std::string& source) {
   if (!list.is_array() || list.empty()) reject(source, "answers", "must be a list of answers");
   std::vector<NoisyAnswer> out;
@@ -442,10 +469,10 @@ std::vector<NoisyAnswer> answers_from_json(const json& list, std::size_t d,
     answer.deviation = number_field(object, "deviation", source);
     require_finite_nonnegative(answer.clip, source + ": answers.clip");
     require_finite_positive(answer.deviation, source + ": answers.deviation");
-    answer.at = numbers_field(object, "at", moments ? d * d : d, source);
+    answer.at = numbers_field(object, "at", moments ? d * d : outputs * d, source);
     answer.values = numbers_field(object, "values",
                                   moments    ? d * (d + 1) / 2
-                                  : gradient ? d
+                                  : gradient ? outputs * d
                                              : 1,
                                   source);
     out.push_back(std::move(answer));

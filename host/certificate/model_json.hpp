@@ -58,7 +58,7 @@ CappedLink link_from_json(const nlohmann::json& json, std::size_t d, const std::
 Intervals intervals_from_json(const nlohmann::json& object, std::size_t d,
                               const std::string& source);
 std::vector<NoisyAnswer> answers_from_json(const nlohmann::json& json, std::size_t d,
-                                           const std::string& source);
+                                           std::size_t outputs, const std::string& source);
 /// A whole number from 0 to 2^53.
 std::uint64_t count_field(const nlohmann::json& json, const char* name, const std::string& source);
 

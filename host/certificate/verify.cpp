@@ -164,7 +164,7 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
       least = gradient_deviation_up(s, who, ++gradients, a.clip, 0);
     } else {
       ++curvatures;
-      least = curvature_deviation_up(s, who, c.problem.curvature, 0);
+      least = curvature_deviation_up(s, who, largest_trace(c.problem), 0);
     }
     noisy = noisy && a.deviation >= least;
   }
@@ -174,7 +174,7 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
                         : "model.answers: first moments have the clip of the settings, gradients "
                           "one clip");
   if (!link) {  // d_eff <= d
-    const double most = s.clip_factor * std::sqrt(static_cast<double>(c.problem.features));
+    const double most = s.clip_factor * std::sqrt(static_cast<double>(c.problem.row_features()));
     v.check(clip > 0 && clip <= most * (1 + 1e-12),
             "model.answers: gradients' clip is at most kappa sqrt(d)");
   }
@@ -212,7 +212,15 @@ void verify_model(Verifier& v, const json& file) {
 
   const json& constants = field(certificate, "constants", "certificate");
   const FeatureSpace space = linear.schema;
-  const std::uint64_t outputs = loss_named(linear.loss).outputs();
+  const Loss& loss = loss_named(linear.loss);
+  const std::uint64_t outputs = loss.outputs();
+  v.check(std::ranges::equal(loss.class_weights(), space.class_weights),
+          "model.preprocessing: has the weights of the loss's classes");
+  if (space.label == LabelKind::count)
+    v.check((constants.contains("offset_bound")
+                 ? number_field(constants, "offset_bound", "constants")
+                 : 0) == space.offset_bound,
+            fmt::format("constants.offset_bound: the schema has {}", space.offset_bound));
   v.check(count_field(constants, "features", "constants") == space.features * outputs,
           fmt::format("constants.features: the schema has {}{}", space.features,
                       outputs > 1 ? fmt::format(" for each of {} classes", outputs) : ""));

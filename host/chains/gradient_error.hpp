@@ -10,14 +10,16 @@ namespace gibbsite {
 inline double gamma_up(double k) { return 1.01 * k * 0x1p-53; }
 
 /// ||computed - exact|| of a loss gradient over n rows of norm `row_norm` at most, at theta of d
-/// coordinates and ||theta|| = `theta_norm` (docs/map-error.md, steps 2 and 3).
+/// coordinates and ||theta|| = `theta_norm`, offsets of rows at most `offset` (docs/map-error.md,
+/// steps 2 and 3).
 inline double loss_gradient_error(const Loss& loss, std::size_t rows, std::size_t features,
-                                  double row_norm, double theta_norm) {
+                                  double row_norm, double theta_norm, double offset) {
   const auto depth = static_cast<double>(accumulation_depth(rows));
   const double residual = residual_roundings_of(static_cast<double>(loss.outputs())) + 4;
   return static_cast<double>(rows) * row_norm *
          (gamma_up(depth + residual) * loss.max_abs_residual() +
-          loss.curvature() * gamma_up(static_cast<double>(features) + 2) * row_norm * theta_norm);
+          loss.curvature() * gamma_up(static_cast<double>(features) + 2) *
+              (row_norm * theta_norm + offset));
 }
 
 }  // namespace gibbsite

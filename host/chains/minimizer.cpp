@@ -23,12 +23,13 @@ std::vector<double> minimizer_within(const Potential& u, double row_norm, double
       (u.beta * static_cast<double>(u.engine->rows()) * u.loss().curvature() * row_norm * row_norm +
        u.prior_precision) *
       (1 + 8 * std::numeric_limits<double>::epsilon());
+  const double offset = u.engine->largest_offset();
   for (;;) {
     u.engine->loss_gradients({at.data(), 1, d}, {gradient.data(), 1, d});
     gradient = u.beta * gradient + u.prior_precision * (theta - prior);
     const double far = theta.norm() + prior.norm();
     const double error =
-        u.beta * loss_gradient_error(u.loss(), u.engine->rows(), d, row_norm, far) +
+        u.beta * loss_gradient_error(u.loss(), u.engine->rows(), d, row_norm, far, offset) +
         gamma_up(8) * u.prior_precision * far;
     if (gradient.norm() + error <= tolerance) return at;
     if (kinked) {  // Newton's steps need a curvature that changes slowly

@@ -69,7 +69,7 @@ struct ProximalChains::State {
   VectorXd anchor;  // [d] the center given
   VectorXd prior;   // [d] theta0
   StreamKey key;
-  double row_norm = 0, caution = 1;
+  double row_norm = 0, offset = 0, caution = 1;
   double pull = 0;               // 1/eta
   double variance = 0;           // s of a proposal
   double noise = 0, kick = 0;    // sqrt(s), sqrt(eta)
@@ -129,7 +129,7 @@ double ProximalChains::State::value_error(double value, double theta_norm) const
   const auto outputs = static_cast<double>(u.loss().outputs());
   const double terms = outputs > 1 ? n * gamma_up(4 * outputs + 16) : 0;
   return gamma_up(depth) * value + terms +
-         n * u.loss().max_abs_residual() * gamma_up(d + 2) * row_norm * theta_norm;
+         n * u.loss().max_abs_residual() * gamma_up(d + 2) * (row_norm * theta_norm + offset);
 }
 
 // y, and a first guess at the proximal point.
@@ -170,7 +170,7 @@ void ProximalChains::State::take_gradient(Chain& chain,
   chain.magnitude = pull * chain.y.cwiseAbs() + stiffness * chain.mean.cwiseAbs() +
                     m * (chain.high.cwiseAbs() + prior.cwiseAbs());
   const double tilt = u.beta * loss_gradient_error(u.loss(), u.engine->rows(), features(), row_norm,
-                                                   chain.w.norm()) +
+                                                   chain.w.norm(), offset) +
                       gamma_up(10) * (loss.norm() + chain.magnitude.norm() +
                                       stiffness * (chain.w.norm() + chain.high.norm()));
   const double bound = residual.norm() + tilt;  // of the exact gradient's norm
@@ -337,6 +337,7 @@ ProximalChains::ProximalChains(const Potential& potential, const ProximalSchedul
   // Rounded up.
   s.row_norm = std::sqrt(potential.engine->row_norms().largest_squared) *
                (1 + gamma_up(static_cast<double>(s.features()) + 4));
+  s.offset = potential.engine->largest_offset();
   s.pull = eta == 0 ? 0 : 1 / eta;
   s.variance = 1 / (m + s.pull);
   s.noise = std::sqrt(s.variance);

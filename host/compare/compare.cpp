@@ -134,6 +134,7 @@ Dataset rows_of(const Dataset& data, std::span<const std::size_t> rows) {
       out.x.insert(out.x.end(), all.dense + i * all.cols, all.dense + (i + 1) * all.cols);
     }
     if (data.labeled()) out.y.push_back(data.y[i]);
+    if (!data.offset.empty()) out.offset.push_back(data.offset[i]);
   }
   return out;
 }
@@ -192,7 +193,7 @@ Comparison compare(const Dataset& data, const HeldOut& held_out, std::span<const
     const Dataset& test = held_out.table != nullptr ? *held_out.table : held_out_part;
     out.majority.push_back(majority_of(seed, training, test));
     auto begin = Clock::now();
-    if (const auto model = non_private_fit(training, losses::logistic::name)) {
+    if (const auto model = non_private_fit(training, full_loss_name(losses::logistic::name, training.schema))) {
       out.non_private.push_back(judged(seed, *model, test, seconds_since(begin)));
     }
     for (std::size_t p = 0; p < plans.size(); ++p) {

@@ -68,6 +68,7 @@ void Problem::validate() const {
     throw BadInput("outputs: must divide the number of features; give the loss's own");
   require_finite_positive(row_norm, "row_norm");
   require_finite_positive(label_bound, "label_bound");
+  require_finite_nonnegative(offset_bound, "offset_bound");
   require_finite_positive(max_abs_residual, "max_abs_residual");
   require_finite_positive(curvature, "curvature");
   require_finite_positive(traces.most, "traces.most");

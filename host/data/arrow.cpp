@@ -144,13 +144,13 @@ class Setter {
   void set(const Encoding& e, std::string_view value) const { rows_.set(e, value); }
   template <Whole T>
   void set(const Encoding& e, T value) const {
-    if (e.type == ColumnType::number || is_exact(value))
+    if (e.is_number() || is_exact(value))
       rows_.set(e, static_cast<double>(value));
     else
       rows_.set(e, std::string_view(fmt::format_int(value).c_str()));
   }
   void set(const Encoding& e, bool value) const {
-    if (e.type == ColumnType::number) return rows_.set(e, value ? 1.0 : 0.0);
+    if (e.is_number()) return rows_.set(e, value ? 1.0 : 0.0);
     rows_.set(e, bool_text(value, [&](std::string_view text) {
                 return e.levels.find(text) != e.levels.end();
               }));
@@ -504,7 +504,7 @@ class ArrowReader {
   // The next rows in pieces, up to one that must be read alone. Returns how many: 0 where a block
   // is the way.
   std::int64_t read_pieces(const std::vector<Part>& parts, std::int64_t at, std::int64_t most) {
-    if (used_.empty() || !rows_.is_decided()) return 0;
+    if (used_.empty() || !rows_.is_decided() || has_exposure_) return 0;
     const std::size_t pieces = (static_cast<std::size_t>(most) + piece_rows_ - 1) / piece_rows_;
     const std::size_t tasks = std::min(pieces, most_pieces);
     const std::size_t count = std::min(static_cast<std::size_t>(most), tasks * piece_rows_);
@@ -935,6 +935,7 @@ class ArrowReader {
   std::uint64_t row_ = 0;
   CellEncoder rows_;
   bool may_clip_;
+  bool has_exposure_ = schema_.exposure() != nullptr;  // offsets are made row by row
   std::size_t schema_features_ = schema_.features();
   std::optional<Cells> cells_;
   std::int64_t children_ = 0;

@@ -31,8 +31,8 @@ using nlohmann::json;
 
 constexpr std::string_view format = "gibbsite-cache/1";
 constexpr std::string_view description = "cache.json";
-constexpr std::array<const char*, 5> array_names = {"x.f32", "begin.u64", "feature.u32",
-                                                    "value.f32", "labels.f32"};
+constexpr std::array<const char*, 6> array_names = {"x.f32",     "begin.u64",  "feature.u32",
+                                                    "value.f32", "labels.f32", "offsets.f32"};
 
 std::string cache_of(const std::string& table) { return table + ".gibbsite-cache"; }
 
@@ -282,7 +282,13 @@ std::optional<Dataset> open_cache(const std::string& table, const Schema& schema
     const MappedFile labels(cache + "/labels.f32");
     if (labels.size() != 0 && labels.size() != rows * sizeof(float))
       throw Unusable{"labels.f32 is damaged"};
+    std::optional<MappedFile> offsets;
+    if (schema.exposure() != nullptr) {
+      offsets.emplace(cache + "/offsets.f32");
+      if (offsets->size() != rows * sizeof(float)) throw Unusable{"offsets.f32 is damaged"};
+    }
     std::uint64_t total = fs::file_size(table, absent) + labels.size() +
+                          (offsets ? offsets->size() : 0) +
                           (has_labels ? fs::file_size(options.label_path, absent) : 0);
     for (const auto& part : mapping->files)
       if (part != nullptr) total += part->size();
@@ -297,11 +303,13 @@ std::optional<Dataset> open_cache(const std::string& table, const Schema& schema
     for (std::size_t a = 0; a < array_names.size(); ++a)
       if (mapping->files[a] != nullptr) require_whole(*mapping->files[a], array_names[a]);
     require_whole(labels, "labels.f32");
+    if (offsets) require_whole(*offsets, "offsets.f32");
 
     Dataset data;
     data.schema = schema;
     data.mapped = rows_of(mapping);
     data.y.assign(labels.numbers<float>(), labels.numbers<float>() + labels.size() / sizeof(float));
+    if (offsets) data.offset.assign(offsets->numbers<float>(), offsets->numbers<float>() + rows);
     data.counts = counts_from_json(d.at("counts"), schema.columns.size());
     note(options, fmt::format("private: rows from {}, which agrees with the table and the schema; "
                               "`remove_cache` removes it",
@@ -344,6 +352,7 @@ std::shared_ptr<const Rows> CacheWriter::finish(const Dataset& data, std::uint64
                                                 bool sparse, Input& input,
                                                 const ReadOptions& options) {
   append(labels, std::span<const float>(data.y));
+  if (!data.offset.empty()) append(offsets, std::span<const float>(data.offset));
   json d{{"format", format},
          {"software", GIBBSITE_VERSION},
          {"private", "rows of the table beside this folder"},

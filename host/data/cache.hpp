@@ -19,7 +19,7 @@ namespace gibbsite {
 /// with this object.
 class CacheWriter {
  public:
-  enum Array { x, begin, feature, value, labels };
+  enum Array { x, begin, feature, value, labels, offsets };
 
   /// Removes a cache that is there. Throws BadInput when the folder cannot be made.
   explicit CacheWriter(const std::string& table);
@@ -42,7 +42,7 @@ class CacheWriter {
 
   std::string cache_;
   std::optional<Temporary> folder_;
-  std::array<Part, 5> parts_;
+  std::array<Part, 6> parts_;
 };
 
 /// Whether a folder is there that may be used and replaced. One of another user may not: with

@@ -20,10 +20,12 @@ std::uint64_t Dataset::rows() const {
 }
 
 Rows Dataset::view() const {
-  if (mapped != nullptr) return *mapped;
   const std::uint64_t n = rows();
-  if (!x.empty() || n == 0) return {x.data(), n, features()};
-  return {sparse.view(), features()};
+  Rows out = mapped != nullptr        ? *mapped
+             : !x.empty() || n == 0 ? Rows(x.data(), n, features())
+                                      : Rows(sparse.view(), features());
+  if (!offset.empty()) out.offset = offset.data();
+  return out;
 }
 
 double Dataset::bytes_per_row() const {
@@ -31,7 +33,7 @@ double Dataset::bytes_per_row() const {
   const std::size_t n = std::max<std::size_t>(all.rows, 1);
   const std::size_t entry = sizeof(*all.sparse.feature) + sizeof(*all.sparse.value);
   const std::size_t bytes =
-      y.size() * sizeof(float) +
+      (y.size() + offset.size()) * sizeof(float) +
       (all.is_sparse() ? (all.rows + 1) * sizeof(*all.sparse.begin) + all.sparse.entries() * entry
                        : all.rows * all.cols * sizeof(*all.dense));
   return static_cast<double>(bytes) / static_cast<double>(n);

@@ -67,6 +67,7 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
       positions_.push_back(static_cast<std::uint32_t>(e.first));
       counts_.emplace_back();
     }
+    if (column.type == ColumnType::exposure) exposure_ = e.slot;
     for (const std::string& level : column.levels) e.levels.emplace(level, next++);
     if (const std::string* const missing = schema.missing_in(column)) {
       e.missing_text = *missing;
@@ -168,11 +169,11 @@ void CellEncoder::fail_quoting(const std::string& what) const {
 
 void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
   double value = 0;  // text such as "abc" may be a level, nan may not
-  const bool number = e.type == ColumnType::number ||
+  const bool number = e.is_number() ||
                       (labels_are_numbers_ && parse_number(cell, value) && !std::isfinite(value));
   if (data_.schema.invalid == Invalid::middle) {
     ++counts_[e.slot].invalid;
-    values_[e.slot] = e.type == ColumnType::number ? 0.5F : 0.0F;
+    values_[e.slot] = e.middle();
     if (e.other != Encoding::none) set_one(e, e.other);
     return;
   }
@@ -197,7 +198,7 @@ void CellEncoder::set_null(const Encoding& e) {
 
 void CellEncoder::set_missing(const Encoding& e) {
   ++counts_[e.slot].missing;
-  values_[e.slot] = e.type == ColumnType::number ? 0.5F : 0.0F;
+  values_[e.slot] = e.middle();
   if (e.missing != Encoding::none) set_one(e, e.missing);
 }
 
@@ -385,7 +386,7 @@ void CellEncoder::set_present_unreadable(const Encoding& e, std::string_view tex
 }
 
 void CellEncoder::gather(std::size_t slot) {
-  if (values_[slot] == 0) return;
+  if (values_[slot] == 0 || slot == exposure_) return;
   row_values_.push_back(values_[slot]);
   row_features_.push_back(positions_[slot]);
 }
@@ -417,17 +418,19 @@ void CellEncoder::gather_row() {
 }
 
 void CellEncoder::end_row() {
+  if (exposure_ != Encoding::none) data_.offset.push_back(values_[exposure_]);
   gather_row();
   store_row();
 }
 
 namespace {
-void gather_entries(std::span<const CellEncoder::Entry> entries, std::vector<float>& values,
-                    std::vector<std::uint32_t>& features) {
-  for (const CellEncoder::Entry& entry : entries) {
-    if (entry.value == 0) continue;
-    values.push_back(entry.value);
-    features.push_back(entry.feature);
+// But for the entry at `left_out`.
+void gather_entries(std::span<const CellEncoder::Entry> entries, std::size_t left_out,
+                    std::vector<float>& values, std::vector<std::uint32_t>& features) {
+  for (std::size_t slot = 0; slot < entries.size(); ++slot) {
+    if (entries[slot].value == 0 || slot == left_out) continue;
+    values.push_back(entries[slot].value);
+    features.push_back(entries[slot].feature);
   }
 }
 }  // namespace
@@ -435,13 +438,14 @@ void gather_entries(std::span<const CellEncoder::Entry> entries, std::vector<flo
 void CellEncoder::end_row(std::span<const Entry> entries) {
   row_values_.clear();
   row_features_.clear();
-  gather_entries(entries, row_values_, row_features_);
+  if (exposure_ != Encoding::none) data_.offset.push_back(entries[exposure_].value);
+  gather_entries(entries, exposure_, row_values_, row_features_);
   store_row();
 }
 
 void CellEncoder::add_row(std::span<const Entry> entries, SparseRowsMade& made) const {
   const std::size_t begin = made.values.size();
-  gather_entries(entries, made.values, made.features);
+  gather_entries(entries, Encoding::none, made.values, made.features);
   if (end_row(begin, made.values, made.features)) ++made.clipped_rows;
   made.sizes.push_back(made.values.size() - begin);
 }

@@ -39,6 +39,21 @@ struct Encoding {
   std::optional<double> missing_number;     ///< the same as a number, when it is one ("nan" is)
   std::size_t missing = none;               ///< feature of a missing cell; none: no level
   std::size_t other = none;                 ///< feature of a level that is not listed
+
+  [[nodiscard]] bool is_number() const {
+    return type == ColumnType::number || type == ColumnType::exposure;
+  }
+  /// What a number inside of the range becomes.
+  [[nodiscard]] float scaled(double inside) const {
+    return type == ColumnType::exposure ? Schema::scaled_exposure(inside, lo, hi)
+                                        : static_cast<float>((inside - lo) / (hi - lo));
+  }
+  /// What a cell without a value is.
+  [[nodiscard]] float middle() const {
+    return type == ColumnType::number     ? 0.5F
+           : type == ColumnType::exposure ? scaled(lo + (hi - lo) / 2)
+                                          : 0.0F;
+  }
 };
 
 /// Fills a Dataset row by row: set(...) for every column that is not ignored and set_label in any
@@ -160,7 +175,7 @@ class CellEncoder {
   void set_in_range(const Encoding& e, double value) {
     const double inside = value < e.lo ? e.lo : value > e.hi ? e.hi : value;
     counts_[e.slot].clamped += inside != value ? 1 : 0;
-    values_[e.slot] = static_cast<float>((inside - e.lo) / (e.hi - e.lo));
+    values_[e.slot] = e.scaled(inside);
   }
   void set_one(const Encoding& e, std::size_t feature) {
     values_[e.slot] = 1.0F;
@@ -199,6 +214,7 @@ class CellEncoder {
   Dataset data_;
   std::size_t features_;
   std::vector<Encoding> encodings_;
+  std::size_t exposure_ = Encoding::none;  // its slot: no entry, the row's offset
   bool may_clip_;
   // A column that is used is one entry of the row: its value and its feature [columns used].
   std::vector<float> values_;
@@ -240,7 +256,7 @@ class CellEncoder {
 inline void CellEncoder::set(const Encoding& e, std::string_view cell) {
   if (e.missing_text && cell == *e.missing_text) {
     set_missing(e);
-  } else if (e.type == ColumnType::number) {
+  } else if (e.is_number()) {
     double value = 0;
     if (parse_number(cell, value, data_.schema.decimal) && std::isfinite(value))
       set_in_range(e, value);
@@ -257,7 +273,7 @@ inline void CellEncoder::set(const Encoding& e, double value) {
     set_missing(e);
   else if (!std::isfinite(value))
     set_invalid(e, number_text(value));
-  else if (e.type == ColumnType::number)
+  else if (e.is_number())
     set_in_range(e, value);
   else
     set_level(e, number_text(value));

@@ -25,6 +25,7 @@ std::string keyed_digest(std::span<const unsigned char> key, std::string_view te
     update(x.dense, x.rows * x.cols);
   }
   update(data.y.data(), data.y.size());
+  update(data.offset.data(), data.offset.size());
   crypto_generichash_final(&state, hash.data(), hash.size());
   return {hash.begin(), hash.end()};
 }

@@ -207,8 +207,9 @@ int scale(const double* in, const NumberRows::Ranges& of, float* x, std::uint64_
 }  // namespace number_rows
 
 bool NumberRows::fit(const Schema& schema) {
-  return std::ranges::none_of(schema.columns,
-                              [](const Column& c) { return c.type == ColumnType::category; });
+  return std::ranges::none_of(schema.columns, [](const Column& c) {
+    return c.type == ColumnType::category || c.type == ColumnType::exposure;
+  });
 }
 
 NumberRows::NumberRows(const Schema& schema, std::span<const Encoding> encodings)

@@ -48,7 +48,7 @@ class NumberRows {
   /// whether it may hold zeros, for which `room` is needed.
   static bool clip(std::span<float> row, bool has_zero, double norm, std::vector<float>& room);
 
-  /// Whether no column is a category.
+  /// Whether no column is a category or an exposure.
   static bool fit(const Schema& schema);
   NumberRows(const Schema& schema, std::span<const Encoding> encodings);
 

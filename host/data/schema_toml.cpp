@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <span>
 
 #include "data/arrow.hpp"
@@ -22,6 +23,33 @@ namespace gibbsite {
 namespace {
 
 constexpr std::string_view types_text = "\"number\", \"category\" or \"ignore\"";
+constexpr std::string_view no_row_weights =
+    "a row's own weight multiplies what one person can do to the model, and without a public bound "
+    "nothing can be certified; class_weights weighs classes, and type = \"exposure\" is for what "
+    "counts are over";
+
+/// A TOML basic string; what would mislead a reader is escaped.
+std::string toml_string(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return shown(out,
+               [](std::uint32_t code, bool is_byte) {
+                 if (is_byte)
+                   return std::string(1, static_cast<char>(code));  // refused by the parser
+                 return code > 0xFFFF ? fmt::format("\\U{:08X}", code)
+                                      : fmt::format("\\u{:04X}", code);
+               }) +
+         '"';
+}
+
+std::string toml_list(std::span<const std::string> texts) {
+  std::vector<std::string> out;
+  for (const std::string& text : texts) out.push_back(toml_string(text));
+  return fmt::format("[{}]", fmt::join(out, ", "));
+}
 
 class SchemaReader {
  public:
@@ -43,6 +71,7 @@ class SchemaReader {
     const bool labeled = only_.empty() || schema_.label == only_;
     if (!labeled) drop_label(schema_);
     finish_label(root);
+    if (labeled) finish_class_weights();
     if (auto_row_norm_) schema_.row_norm = schema_.auto_row_norm();
     if (!errors_.empty()) collect_checks();
     std::ranges::stable_sort(errors_, {}, &SchemaError::line);
@@ -163,6 +192,11 @@ class SchemaReader {
       if (schema_.negative.empty()) fail(key.source(), "negative is empty; name the other class");
     } else if (name == "classes") {
       read_classes(node);
+    } else if (name == "class_weights") {
+      read_class_weights(node);
+    } else if (name == "weights" || name == "weight" || name == "sample_weight" ||
+               name == "sample_weights") {
+      fail(key.source(), fmt::format("{}: {}", name, no_row_weights));
     } else if (name == "range") {
       read_range(node, "range of the label", schema_.label_lo, schema_.label_hi);
       if (schema_.label_kind == LabelKind::two_classes) schema_.label_kind = LabelKind::amount;
@@ -192,7 +226,7 @@ class SchemaReader {
     } else {
       fail(key.source(),
            fmt::format("unknown key {}; known are label, positive, negative, "
-                       "unlisted_label, classes, range, tolerance, counts, invalid, decimal, "
+                       "unlisted_label, classes, class_weights, range, tolerance, counts, invalid, decimal, "
                        "row_norm, intercept, missing and "
                        "[columns]",
                        gibbsite::quoted(name)));
@@ -212,6 +246,44 @@ class SchemaReader {
     } else {
       schema_.classes = std::move(names);
       schema_.label_kind = LabelKind::classes;
+    }
+  }
+
+  void read_class_weights(const toml::node& node) {
+    if (!node.is_table())
+      wrong_type(node, "class_weights", "a table such as {\"yes\" = 2.5, \"no\" = 1}");
+    for (const auto& [name, weight] : *node.as_table()) {
+      const std::string what = fmt::format("class_weights: {}", gibbsite::quoted(name.str()));
+      class_weights_[std::string(name.str())] = read_number(weight, what);
+    }
+  }
+
+  /// In the order of the classes, which are known by now.
+  void finish_class_weights() {
+    if (lines_.of_key("class_weights") == 0 || schema_.has_number_label()) {
+      // Said to be without a meaning.
+      for (const auto& [name, weight] : class_weights_) schema_.class_weights.push_back(weight);
+      return;
+    }
+    const unsigned line = lines_.of_key("class_weights");
+    const std::vector<std::string> names = schema_.class_names();
+    for (const std::string& name : names) {
+      const auto given = class_weights_.find(name);
+      if (given == class_weights_.end()) {
+        errors_.emplace_back(
+            line, lines_.at(line, fmt::format("class_weights: {} has no weight; give one for each "
+                                              "class",
+                                              gibbsite::quoted(name))));
+        continue;
+      }
+      schema_.class_weights.push_back(given->second);
+      class_weights_.erase(given);
+    }
+    for (const auto& [name, weight] : class_weights_) {
+      errors_.emplace_back(
+          line, lines_.at(line, fmt::format("class_weights: {} is none of the classes, which are "
+                                            "{}; leave it out",
+                                            gibbsite::quoted(name), toml_list(names))));
     }
   }
 
@@ -290,6 +362,10 @@ class SchemaReader {
       column.type = ColumnType::number;
     else if (type_name == "category")
       column.type = ColumnType::category;
+    else if (type_name == "exposure")
+      column.type = ColumnType::exposure;
+    else if (type_name == "weight")
+      fail(type->source(), fmt::format("{}: {}", here, no_row_weights));
     else if (type_name.empty() && !only_.empty() && name != only_)
       column.type = ColumnType::ignore;
     else if (type_name.empty())
@@ -313,7 +389,8 @@ class SchemaReader {
       } else if (k == "missing" && column.type != ColumnType::ignore) {
         column.has_missing = true;
         column.missing = read_string(value, option);
-      } else if (k == "range" && column.type == ColumnType::number) {
+      } else if (k == "range" &&
+                 (column.type == ColumnType::number || column.type == ColumnType::exposure)) {
         read_range(value, option, column.lo, column.hi);
       } else if (k == "levels" && column.type == ColumnType::category) {
         if (!value.is_array()) wrong_type(value, option, "a list [\"...\", \"...\"]");
@@ -326,6 +403,12 @@ class SchemaReader {
                                      gibbsite::quoted(k.str()), type_name, "remove it"));
       }
     }
+    if (column.type == ColumnType::exposure && !table.contains("range"))
+      fail(at, here +
+                   " is an exposure without a range; add range = [lowest, highest], two numbers "
+                   "above 0 known without the data");
+    if (column.type == ColumnType::exposure && count != 0)
+      fail(at, here + " is an exposure, and a count is over one; leave count out");
     if (column.type == ColumnType::number && !table.contains("range"))
       fail(at, here +
                    " is a number without a range; add range = [lowest, highest], two numbers "
@@ -353,31 +436,9 @@ class SchemaReader {
   Schema schema_;
   SchemaLines lines_;
   bool auto_row_norm_ = true;
+  std::map<std::string, double> class_weights_;  // by name, until the classes are known
   std::vector<SchemaError> errors_;
 };
-
-/// A TOML basic string; what would mislead a reader is escaped.
-std::string toml_string(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return shown(out,
-               [](std::uint32_t code, bool is_byte) {
-                 if (is_byte)
-                   return std::string(1, static_cast<char>(code));  // refused by the parser
-                 return code > 0xFFFF ? fmt::format("\\U{:08X}", code)
-                                      : fmt::format("\\u{:04X}", code);
-               }) +
-         '"';
-}
-
-std::string toml_list(std::span<const std::string> texts) {
-  std::vector<std::string> out;
-  for (const std::string& text : texts) out.push_back(toml_string(text));
-  return fmt::format("[{}]", fmt::join(out, ", "));
-}
 
 std::string text_of(const std::string& path) {
   Input input(path, nullptr);
@@ -427,6 +488,13 @@ std::string to_toml(const Schema& schema) {
   }
   if (!schema.negative.empty()) out += fmt::format("negative = {}\n", toml_string(schema.negative));
   if (schema.refuses_unlisted_label) out += "unlisted_label = \"refuse\"\n";
+  if (!schema.class_weights.empty()) {
+    const std::vector<std::string> names = schema.class_names();
+    std::vector<std::string> weights;
+    for (std::size_t k = 0; k < names.size(); ++k)
+      weights.push_back(fmt::format("{} = {}", toml_string(names[k]), schema.class_weights[k]));
+    out += fmt::format("class_weights = {{{}}}\n", fmt::join(weights, ", "));
+  }
   if (schema.invalid == Invalid::middle) out += "invalid = \"middle\"\n";
   if (schema.decimal == ',') out += "decimal = \",\"\n";
   out += fmt::format("row_norm = {}\n", schema.row_norm);
@@ -437,6 +505,8 @@ std::string to_toml(const Schema& schema) {
     out += toml_key(column.name) + " = {type = ";
     if (column.type == ColumnType::number) {
       out += fmt::format("\"number\", range = [{}, {}]", column.lo, column.hi);
+    } else if (column.type == ColumnType::exposure) {
+      out += fmt::format("\"exposure\", range = [{}, {}]", column.lo, column.hi);
     } else if (column.type == ColumnType::category) {
       out += fmt::format("\"category\", levels = {}, other = {}", toml_list(column.levels),
                          column.other);
@@ -486,6 +556,7 @@ positive = ""       # the class whose probability the model gives; of several cl
 # range = [0, 500000]  # of the label, known without the data: labels are moved into it
 # tolerance = 50000    # an error of a prediction beyond which it is far off; a tenth of the range without it
 # counts = true        # labels are whole numbers from 0 up
+# class_weights = {"north" = 1, "south" = 2.5}   # how much a row of each class counts; never from how many the table has
 # negative = ""     # the name of the other class; without it, every label but `positive`
 # unlisted_label = "negative"   # beside `negative`: a third label counts as it; "refuse": is an error
 # invalid = "refuse"   # cells and labels that cannot be read as written here are errors, and then whether
@@ -500,6 +571,7 @@ intercept = "auto"  # whether a constant feature is added: true or false; "auto"
 # One line per column; write one of these kinds between its braces:
 #   type = "number", range = [17, 90]                cells are moved into [lowest, highest], then scaled to [0, 1]
 #   type = "category", levels = ["north", "south"]   one feature per level; other = true adds one for all other levels
+#   type = "exposure", range = [0.1, 10]             what the label's count is over (years, people); of counts
 #   type = "ignore"                                  not used
 # missing = "..." in a category's braces adds a level for the cells that read so.
 [columns]

@@ -5,14 +5,19 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/rows.hpp"
 #include "gibbsite/engine/ensemble.hpp"
+#include "gibbsite/model/loss.hpp"
 
 namespace gibbsite {
 
-inline void require_loadable(const Rows& x, std::span<const float> y) {
+inline void require_loadable(const Rows& x, std::span<const float> y, const Loss& loss) {
   x.validate();
   if (y.size() != x.rows) {
     throw BadInput(
         fmt::format("data: {} rows but {} labels; give one label per row", x.rows, y.size()));
+  }
+  if (x.offset != nullptr && loss.outputs() > 1) {
+    throw BadInput(
+        fmt::format("data: rows have an exposure, and {} has several outputs; leave it out", loss.name()));
   }
 }
 

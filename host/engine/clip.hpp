@@ -16,8 +16,8 @@ namespace gibbsite {
 
 class Loss;
 
-/// Throws BadInput on a loss of several outputs, whose rows have no one slope to cap.
-void require_capped_loss(const Loss& loss);
+/// sup of the trace of grad_z^2 f: phi of one output.
+double largest_trace_of(const Loss& loss);
 
 /// Throws BadInput where P [d x k] has other rows or is not finite, or clip is negative.
 void require_metric(MatrixView<const double> P, std::size_t d, double clip);
@@ -52,6 +52,19 @@ GIBBSITE_HD inline float cap_below(double clip, double norm, float largest) {
   if (norm == 0) return largest;
   if (!(norm <= std::numeric_limits<double>::max())) return 0;
   return std::min(largest, float_below(clip / norm * (1 - 0x1p-51)));
+}
+
+/// ||r|| from above, of K numbers whose squares were rounded and added in any order.
+GIBBSITE_HD inline double length_above(double squares, std::size_t K) {
+  return std::sqrt(squares) * (1 + static_cast<double>(K + 16) * 0x1p-52);
+}
+
+/// s <= 1 such that numbers s r_k, rounded, of r [K] with that length_above have norm <= cap in
+/// exact arithmetic. Roundings are K/2 + 4 units of the norm, the slack is four times that; where
+/// squares are too small for a double the norm is below every float but 0.
+GIBBSITE_HD inline double holding(double length, float cap) {
+  if (cap == 0) return 0;
+  return length <= static_cast<double>(cap) ? 1 : static_cast<double>(cap) / length;
 }
 
 /// ||P^T x|| from above, of u = P^T x in double [k] with sum_a u_a^2 = squares, and of

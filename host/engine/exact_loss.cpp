@@ -13,8 +13,8 @@ namespace gibbsite {
 namespace {
 
 template <class F>
-Wide difference(const Rows& x, std::span<const float> y, std::span<const Wide> theta,
-                std::span<const double> w) {
+Wide difference(const Rows& x, std::span<const float> y, std::span<const float> weights,
+                std::span<const Wide> theta, std::span<const double> w) {
   Wide sum = 0;
   for (std::size_t i = 0; i < x.rows; ++i) {
     Wide at_theta = 0, at_w = 0;
@@ -22,7 +22,12 @@ Wide difference(const Rows& x, std::span<const float> y, std::span<const Wide> t
       at_theta += Wide(v) * theta[j];
       at_w += Wide(v) * Wide(w[j]);
     });
-    sum += F::value(at_theta, Wide(y[i])) - F::value(at_w, Wide(y[i]));
+    if (x.offset != nullptr) {
+      at_theta += Wide(x.offset_of(i));
+      at_w += Wide(x.offset_of(i));
+    }
+    sum += Wide(class_weight(weights, y[i])) *
+           (F::value(at_theta, Wide(y[i])) - F::value(at_w, Wide(y[i])));
   }
   return sum;
 }
@@ -38,7 +43,8 @@ Wide softmax_value(const std::vector<Wide>& z, std::size_t label) {
 }
 
 Wide softmax_difference(const Rows& x, std::span<const float> y, std::size_t classes,
-                        std::span<const Wide> theta, std::span<const double> w) {
+                        std::span<const float> weights, std::span<const Wide> theta,
+                        std::span<const double> w) {
   Wide sum = 0;
   for (std::size_t i = 0; i < x.rows; ++i) {
     std::vector<Wide> at_theta(classes), at_w(classes);
@@ -55,7 +61,8 @@ Wide softmax_difference(const Rows& x, std::span<const float> y, std::size_t cla
                       "from 0",
                       i, classes));
     }
-    sum += softmax_value(at_theta, label) - softmax_value(at_w, label);
+    sum += Wide(class_weight(weights, y[i])) *
+           (softmax_value(at_theta, label) - softmax_value(at_w, label));
   }
   return sum;
 }
@@ -65,7 +72,9 @@ Wide difference_of(LossList<F...>, const Loss& loss, const Rows& x, std::span<co
                    std::span<const Wide> theta, std::span<const double> w) {
   Wide sum = 0;
   const bool known =
-      ((loss.name() == F::name && (sum = difference<F>(x, y, theta, w), true)) || ...);
+      ((loss.unweighted().name() == F::name &&
+        (sum = difference<F>(x, y, loss.class_weights(), theta, w), true)) ||
+       ...);
   if (!known) {
     throw BadInput(
         fmt::format("loss: {} has no form in 50 digits; add it to the compiled ones", loss.name()));
@@ -77,8 +86,8 @@ Wide difference_of(LossList<F...>, const Loss& loss, const Rows& x, std::span<co
 
 Wide exact_loss_difference(const Loss& loss, const Rows& x, std::span<const float> y,
                            std::span<const Wide> theta, std::span<const double> w) {
-  if (const auto* const softmax = dynamic_cast<const losses::Softmax*>(&loss)) {
-    return softmax_difference(x, y, softmax->outputs(), theta, w);
+  if (const auto* const softmax = dynamic_cast<const losses::Softmax*>(&loss.unweighted())) {
+    return softmax_difference(x, y, softmax->outputs(), loss.class_weights(), theta, w);
   }
   return difference_of(Losses{}, loss, x, y, theta, w);
 }

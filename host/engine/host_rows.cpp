@@ -290,17 +290,22 @@ class PlainCappedLoss final : public CappedLoss {
   }
 
   double gradient(std::span<const double> theta, std::span<double> out) override {
+    if (loss_.outputs() > 1) return outputs_gradient(theta, out);
     const std::size_t d = x_.cols;
     const VectorXd sum = sum_blocks(x_.rows, [&](std::size_t first, std::size_t last) {
       std::vector<double> z(last - first), r(last - first), w(last - first);
-      for (std::size_t i = 0; i < z.size(); ++i) z[i] = x_.dot(first + i, theta);
-      loss_.residuals(z, y_.subspan(first, z.size()), r);
+      for (std::size_t i = 0; i < z.size(); ++i) {
+        z[i] = x_.dot(first + i, theta) + x_.offset_of(first + i);
+      }
+      loss_.unweighted().residuals(z, y_.subspan(first, z.size()), r);
       loss_.curvatures(z, y_.subspan(first, z.size()), w);
       VectorXd g = VectorXd::Zero(index(d + 1));
       for (std::size_t i = 0; i < z.size(); ++i) {
         const auto cap = static_cast<double>(caps_[first + i]);
         if (std::fabs(r[i]) < cap) g[index(d)] += w[i];
-        const double held = std::clamp(r[i], -cap, cap);
+        const double held =
+            std::clamp(r[i], -cap, cap) *
+            static_cast<double>(class_weight(loss_.class_weights(), y_[first + i]));
         x_.for_each(first + i,
                     [&](std::size_t j, float v) { g[index(j)] += held * static_cast<double>(v); });
       }
@@ -311,6 +316,45 @@ class PlainCappedLoss final : public CappedLoss {
   }
 
  private:
+  double outputs_gradient(std::span<const double> theta, std::span<double> out) const {
+    const std::size_t d = x_.cols, K = loss_.outputs();
+    const VectorXd sum = sum_blocks(x_.rows, [&](std::size_t first, std::size_t last) {
+      VectorXd g = VectorXd::Zero(index(K * d + 1));
+      VectorXd z(index(K)), r(index(K)), v(index(K));
+      const auto numbers = [K](VectorXd& of) { return std::span(of.data(), K); };
+      for (std::size_t i = first; i < last; ++i) {
+        const auto y = y_.subspan(i, 1);
+        for (std::size_t k = 0; k < K; ++k) z[index(k)] = x_.dot(i, theta.subspan(k * d, d));
+        const Loss& loss = loss_.unweighted();
+        const auto w = static_cast<double>(class_weight(loss_.class_weights(), y[0]));
+        loss.residuals(numbers(z), y, numbers(r));
+        const double squares = r.squaredNorm();
+        const double held = holding(length_above(squares, K), caps_[i]);
+        double trace = 0;
+        for (std::size_t k = 0; k < K; ++k) {
+          v = VectorXd::Unit(index(K), index(k));
+          loss.curvature_products(numbers(z), y, numbers(v), numbers(v));
+          trace += v[index(k)];
+        }
+        if (held < 1) {  // along r it does not change
+          v = r;
+          loss.curvature_products(numbers(z), y, numbers(v), numbers(v));
+          trace = held * (trace - (squares > 0 ? r.dot(v) / squares : 0));
+        }
+        g[index(K * d)] += w * std::clamp(trace, 0.0, largest_trace_of(loss_));
+        r *= held;
+        r *= w;
+        x_.for_each(i, [&](std::size_t j, float value) {
+          for (std::size_t k = 0; k < K; ++k)
+            g[index(k * d + j)] += r[index(k)] * static_cast<double>(value);
+        });
+      }
+      return g;
+    });
+    std::copy_n(sum.begin(), K * d, out.begin());
+    return sum[index(K * d)];
+  }
+
   Rows x_;
   std::span<const float> y_;
   const Loss& loss_;
@@ -319,12 +363,7 @@ class PlainCappedLoss final : public CappedLoss {
 
 }  // namespace
 
-void require_capped_loss(const Loss& loss) {
-  if (loss.outputs() == 1) return;
-  throw BadInput(fmt::format(
-      "loss: {} has {} slopes a row, and a cap holds one; take another mechanism than whitened",
-      loss.name(), loss.outputs()));
-}
+double largest_trace_of(const Loss& loss) { return loss.curvature() * loss.traces().most; }
 
 void require_metric(MatrixView<const double> P, std::size_t d, double clip) {
   require_at_least(clip, 0, "clip");
@@ -363,7 +402,9 @@ std::vector<double> HostRows::logits(std::span<const double> theta, std::size_t 
   z.reserve(outputs() * (last - first));
   for (std::size_t k = 0; k < outputs(); ++k) {
     const auto part = theta.subspan(k * columns(), columns());
-    for (std::size_t i = first; i < last; ++i) z.push_back(table_.dot(i, part));
+    for (std::size_t i = first; i < last; ++i) {
+      z.push_back(table_.dot(i, part) + table_.offset_of(i));
+    }
   }
   return z;
 }
@@ -430,7 +471,8 @@ double HostRows::largest_logit(std::span<const double> theta) const {
   double largest = 0;
   for (std::size_t k = 0; k < outputs(); ++k) {
     for (std::size_t i = 0; i < rows(); ++i) {
-      const double z = std::fabs(table_.dot(i, theta.subspan(k * columns(), columns())));
+      const double z = std::fabs(table_.dot(i, theta.subspan(k * columns(), columns())) +
+                                 table_.offset_of(i));
       if (std::isnan(z)) return z;
       largest = std::max(largest, z);
     }
@@ -466,7 +508,6 @@ void HostRows::clipped_rows(MatrixView<const double> P, double clip, MatrixView<
 }
 
 std::unique_ptr<CappedLoss> HostRows::capped_loss(MatrixView<const double> P, double clip) {
-  require_capped_loss(*loss_);
   require_metric(P, columns(), clip);
   return std::make_unique<PlainCappedLoss>(table_, labels_, *loss_, P, clip);
 }
@@ -484,6 +525,14 @@ std::array<double, 4> HostRows::exact_difference(MatrixView<const double> terms,
     left -= Wide(part);
   }
   return out;
+}
+
+double HostRows::largest_offset() const {
+  double largest = 0;
+  for (std::size_t i = 0; table_.offset != nullptr && i < rows(); ++i) {
+    largest = std::max(largest, std::fabs(table_.offset_of(i)));
+  }
+  return largest;
 }
 
 RowNorms HostRows::row_norms() const {
@@ -520,6 +569,9 @@ std::optional<RowFault> HostRows::first_fault(const RowLimits& limits) const {
       return RowFault{i, RowFault::What::length_or_intercept};
     }
     if (!is_label(labels_[i], limits)) return RowFault{i, RowFault::What::label};
+    if (!(std::fabs(table_.offset_of(i)) <= limits.offset_bound)) {
+      return RowFault{i, RowFault::What::offset};
+    }
   }
   return {};
 }

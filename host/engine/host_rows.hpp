@@ -33,6 +33,7 @@ class HostRows : public Engine {
   [[nodiscard]] std::array<double, 4> exact_difference(MatrixView<const double> terms,
                                                        std::span<const double> w) const override;
   [[nodiscard]] RowNorms row_norms() const override;
+  [[nodiscard]] double largest_offset() const override;
   [[nodiscard]] std::optional<RowFault> first_fault(const RowLimits& limits) const override;
 
  protected:

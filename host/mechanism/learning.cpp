@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "mechanism/offers.hpp"
+#include "mechanism/whitened_losses.hpp"
 
 namespace gibbsite {
 namespace {
@@ -54,8 +55,8 @@ double rows_to_keep(double share, const Problem& problem, const Neighbors& who, 
 
 double expected_coefficient_noise(const Whitened& settings, const Problem& problem,
                                   const Neighbors& who, double spread) {
-  const double curvature = 0.8 * problem.curvature;  // q, of logits between -1 and 1
-  const double clip = settings.clip_factor * std::sqrt(static_cast<double>(problem.features));
+  const double curvature = 0.8 * largest_mean_curvature(problem);  // q, of z between -1 and 1
+  const double clip = settings.clip_factor * std::sqrt(static_cast<double>(problem.row_features()));
   double precision = 0;
   for (std::uint64_t t = 1; static_cast<double>(t) <= settings.iterations; ++t) {
     const double deviation = gradient_deviation_up(settings, who, t, clip, 0);

@@ -39,7 +39,9 @@ MapBounds map_bounds_up(const Problem& constants, double beta, double prior_prec
   // e <= fixed + growth * ||theta - theta0||: logits (d terms), residuals, the sum over rows,
   // update.
   const Wide sum = gamma_k(Wide(accumulation_depth(constants.rows)) + 1);
-  const Wide logit = gamma_k(d) * row;  // per unit of ||theta||
+  const bool offsets = constants.offset_bound > 0;  // one more term, of that size
+  const Wide terms = offsets ? Wide(d + 1) : d;
+  const Wide logit = gamma_k(terms) * row;  // per unit of ||theta||
   const Wide curvature = constants.curvature;
   const Wide loss_part = h * Wide(beta) * n * row * slack;
   const Wide residual_error =
@@ -48,7 +50,8 @@ MapBounds map_bounds_up(const Problem& constants, double beta, double prior_prec
   const Wide update = gamma_k(update_roundings) * slack;
   const Wide growth = loss_part * curvature * logit + update * (1 + h * m);
   const Wide projection = ball > 0 ? Wide(projection_error_up(constants.features, ball)) : Wide(0);
-  const Wide fixed = projection + loss_part * residual_error + update * (drift + noise) +
+  const Wide offset_error = gamma_k(terms) * Wide(constants.offset_bound);
+  const Wide fixed = projection + loss_part * (residual_error + curvature * offset_error) + update * (drift + noise) +
                      gamma_k(normal_roundings) * slack * noise + (growth - update * h * m) * center;
 
   // Computed iterates: B = start + steps (drift + noise + e), e = fixed + growth B.

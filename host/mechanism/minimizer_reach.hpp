@@ -20,7 +20,7 @@ inline bool minimizer_in_reach(const Problem& constants, double beta, double str
   const Wide row = constants.full_row_norm_up(), kappa = Wide(smoothness) / m;
   const Wide far = 2 * Wide(constants.center_norm) +
                    Wide(constants.minimizer_distance_up(beta, strong_convexity)) +
-                   Wide(tolerance) / m;
+                   Wide(tolerance) / m + Wide(constants.offset_bound) / row;
   const auto outputs = static_cast<double>(constants.outputs);
   const Wide residual = residual_roundings_of(outputs) - residual_roundings;
   const Wide weights = outputs > 1 ? 8 * residual + 100 : Wide(0);  // of a row's K x K Hessian

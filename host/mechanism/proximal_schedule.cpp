@@ -124,7 +124,7 @@ Extent extent_of(const Problem& constants, double beta, double strong_convexity,
   out.reach = offset + out.x_kick;
   out.norm = Wide(constants.center_norm) +
              Wide(constants.minimizer_distance_up(beta, strong_convexity)) + out.away + out.y_kick +
-             out.reach;
+             out.reach + Wide(constants.offset_bound) / row;  // as its part of the logits
   // The loss gradient (docs/map-error.md, steps 2 and 3), and the few operations that make a slope
   // of it.
   const Wide depth = Wide(accumulation_depth(constants.rows)) + 1;

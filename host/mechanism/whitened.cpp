@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
-#include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "mechanism/moments_question.hpp"
@@ -25,10 +25,6 @@ Wide left_by_moments(const Whitened& s) {
   return 1 - Wide(s.first_moment_share) - Wide(s.second_moment_share);
 }
 
-constexpr const char* whitened_of_one_output =
-    "asks for the curvature of losses of one output, and a row of several has a matrix of it; use "
-    "another `mechanism`, metric-path for chains in such a metric";
-
 // Shares are of one whole, noise is within double, and its grids resolve the sums.
 bool is_sound(const Whitened& s, const Problem& problem) {
   return in_moment_range(s.query_mu) && in_moment_range(s.first_clip) &&
@@ -39,17 +35,21 @@ bool is_sound(const Whitened& s, const Problem& problem) {
 // The rule of docs/whitened.md, from public numbers.
 Whitened rule(const Problem& problem, const Neighbors& who, double mu,
               const std::optional<double>& iterations) {
-  const auto d = static_cast<double>(problem.features);
+  const auto d = static_cast<double>(problem.row_features());
+  const auto K = static_cast<double>(problem.outputs);
   const double signal = signal_of(problem, who, mu);
-  const double rounds = signal / (8 * d);
+  // A direction of K classes curves by 1/K where one of two curves by 1/2: so much more noise.
+  const double of_slopes = K > 1 ? 2 * signal / K : signal;
+  const double rounds = of_slopes / (8 * d);
   const bool twice = signal >= 12 * d;
+  const double clip_factor = clip_factor_of(of_slopes, problem.row_features());
   return {
       .query_mu = mu,
       .first_clip = first_clip_of(problem),
       .first_moment_share = twice ? 0.1 : 0.2,
       .second_moment_share = twice ? 0.2 : 0.0,
       .curvature_share = 0.02,
-      .clip_factor = clip_factor_of(signal, problem.features),
+      .clip_factor = K > 1 ? std::numbers::sqrt2 * clip_factor : clip_factor,  // of sup |f'|
       .iterations = iterations.value_or(std::clamp(std::round(8 * std::sqrt(rounds)), 12.0, 40.0))};
 }
 
@@ -62,12 +62,10 @@ Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget&
   out.mechanism = s;
   out.guarantee.mu = mu;
   out.cost = cost_of(s.iterations + questions, s.iterations + questions * moments_work(problem), 1);
-  if (problem.outputs > 1) {
-    out.why = whitened_of_one_output;
-  } else if (!whitened_takes(problem.loss)) {
+  if (!whitened_takes(problem)) {
     out.why = fmt::format(
         "what {} predicts where gradients are capped is not known; use another `mechanism`, or "
-        "`model` logistic, huber, pseudo-huber or poisson",
+        "`model` logistic, softmax, huber, pseudo-huber or poisson",
         problem.loss);
   } else if (problem.center_norm != 0 || problem.prior_precision) {
     out.why = "chooses its own prior; leave out `prior_precision` and the center";
@@ -124,10 +122,10 @@ Offer offer(std::type_identity<Whitened> /*kind*/, const Problem& problem, const
 
 Analysis analyze(const Whitened& s, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws) {
-  if (problem.outputs > 1)
-    throw BadInput(fmt::format("mechanism: whitened {}", whitened_of_one_output));
   Analysis out;
-  const double numbers = answered_numbers(s, problem.features);
+  const std::uint64_t d = problem.row_features();  // a gradient has them for each output
+  const double numbers =
+      answered_numbers(s, d) + s.iterations * static_cast<double>(problem.features - d);
   out.constants = {{"answered_numbers", numbers}};
   out.release_grid = answered_coefficient_grid;
   out.noise = noise_cost_up(AnsweredNoise{numbers}, draws);

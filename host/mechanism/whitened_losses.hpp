@@ -2,16 +2,34 @@
 // Losses that `whitened` asks gradients of (docs/whitened.md, "Amounts and counts").
 #include <string_view>
 
+#include "gibbsite/core/problem.hpp"
+#include "gibbsite/model/loss.hpp"
+
 namespace gibbsite {
 
 /// Whether a model of that loss needs the metric and the clip for its probabilities (a CappedLink):
-/// what amounts and counts predict follows from z alone.
-inline bool whitened_links(std::string_view loss) { return loss == "logistic"; }
+/// what amounts and counts predict follows from z alone, and of several classes z alone was nearer
+/// to the labels.
+inline bool whitened_links(std::string_view loss) { return unweighted_name(loss) == "logistic"; }
 
 /// Whether the rule was found for that loss, and what it predicts is known where gradients are
 /// capped.
-inline bool whitened_takes(std::string_view loss) {
-  return whitened_links(loss) || loss == "huber" || loss == "pseudo-huber" || loss == "poisson";
+inline bool whitened_takes(const Problem& problem) {
+  const std::string_view loss = unweighted_name(problem.loss);
+  return loss.starts_with("softmax-") || whitened_links(loss) || loss == "huber" ||
+         loss == "pseudo-huber" || loss == "poisson";
+}
+
+/// sup of the trace of a row's grad_z^2 f, from which its curvature is asked: phi of one output.
+inline double largest_trace(const Problem& problem) {
+  return problem.curvature * problem.traces.most;
+}
+
+/// The mean curvature of a row over the directions that move what it predicts: at most this, and
+/// this at 0. f'' of one output; of K classes the trace over K - 1, at most 1/K.
+inline double largest_mean_curvature(const Problem& problem) {
+  const auto K = static_cast<double>(problem.outputs);
+  return K > 1 ? largest_trace(problem) / (K - 1) : largest_trace(problem);
 }
 
 }  // namespace gibbsite

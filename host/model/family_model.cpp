@@ -28,6 +28,10 @@ void drop_label(Schema& schema) {
   schema.refuses_unlisted_label = false;
   schema.label_kind = LabelKind::two_classes;
   schema.classes.clear();
+  schema.class_weights.clear();
+  // Without a count it is a number like others.
+  for (Column& column : schema.columns)
+    if (column.type == ColumnType::exposure) column.type = ColumnType::number;
   schema.label_lo = schema.label_hi = schema.tolerance = 0;
 }
 

@@ -67,6 +67,7 @@ OriginalUnits original_units(const LinearModel& model, std::span<const double> t
   out.intercept = out.intercept * unit + schema.label_middle();
   if (schema.label_kind == LabelKind::count)
     out.intercept += std::log(schema.label_hi * loss_named(model.loss).predicted(0));
+  if (const Column* const exposure = schema.exposure()) out.intercept -= std::log(exposure->hi);
   return out;
 }
 

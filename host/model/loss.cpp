@@ -2,16 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/wide.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "gibbsite/model/losses/softmax.hpp"
+#include "gibbsite/model/losses/weighted.hpp"
 
 namespace gibbsite {
 namespace {
@@ -48,7 +52,44 @@ const Loss* softmax_named(std::string_view name) {
   return loss.get();
 }
 
+// Of "NAME(w,w,..)": each weight as its shortest digits are. Null where the name is none such.
+const Loss* weighted_named(std::string_view name) {
+  const std::size_t open = name.find('(');
+  if (open == std::string_view::npos || !name.ends_with(')')) return nullptr;
+  std::vector<float> weights;
+  const char* const last = name.data() + name.size() - 1;
+  for (const char* at = name.data() + open + 1;; ++at) {
+    float w = 0;
+    const auto [end, error] = std::from_chars(at, last, w);
+    if (error != std::errc() || weights.size() == losses::Softmax::most_classes) return nullptr;
+    weights.push_back(w);
+    at = end;
+    if (at == last) break;
+    if (*at != ',') return nullptr;
+  }
+  if (losses::weighted_name(name.substr(0, open), weights) != name ||
+      std::ranges::all_of(weights, [](float w) { return w == 1; })) {
+    return nullptr;
+  }
+  const Loss& of = loss_named(name.substr(0, open));
+  static std::mutex mutex;
+  static std::map<std::string, std::unique_ptr<const Loss>, std::less<>> made;
+  const std::scoped_lock lock(mutex);
+  const auto found = made.find(name);
+  if (found != made.end()) return found->second.get();
+  auto loss = std::make_unique<losses::Weighted>(of, std::move(weights));
+  return made.emplace(name, std::move(loss)).first->second.get();
+}
+
 }  // namespace
+
+std::string_view unweighted_name(std::string_view name) { return name.substr(0, name.find('(')); }
+
+std::string full_loss_name(std::string_view name, const FeatureSpace& space) {
+  if (name.find('(') != std::string_view::npos) return std::string(name);  // weighted already
+  const std::string full = full_loss_name(name, space.classes);
+  return space.class_weights.empty() ? full : losses::weighted_name(full, space.class_weights);
+}
 
 std::string full_loss_name(std::string_view name, std::uint64_t classes) {
   return name == losses::Softmax::family ? fmt::format("{}-{}", name, classes) : std::string(name);
@@ -56,6 +97,7 @@ std::string full_loss_name(std::string_view name, std::uint64_t classes) {
 
 const Loss& loss_named(std::string_view name) {
   if (const Loss* const loss = softmax_named(name)) return *loss;
+  if (const Loss* const loss = weighted_named(name)) return *loss;
   std::string known;
   for (const Loss* loss : all_losses()) {
     if (loss->name() == name) return *loss;
@@ -104,6 +146,11 @@ void set_loss(Problem& problem, const Loss& loss) {
   problem.traces = loss.traces();
   problem.self_concordance = loss.self_concordance();
   problem.drop_from_zero = loss.drop_from_zero(problem.label_bound);
+  // f(o, y) <= f(0, y) + sup |f'| |o|.
+  if (problem.offset_bound > 0) {
+    problem.drop_from_zero = round_up(Wide(problem.drop_from_zero) +
+                                      Wide(problem.max_abs_residual) * Wide(problem.offset_bound));
+  }
   problem.one_signed = loss.one_signed();
 }
 

@@ -43,8 +43,17 @@ Problem Model::constants(const FeatureSpace& space, std::uint64_t rows) const {
                                loss->name(), loss->outputs(), space.classes,
                                full_loss_name(default_loss(space.label), space.classes)));
   }
+  if (!std::ranges::equal(loss->class_weights(), space.class_weights)) {
+    throw BadInput(fmt::format("`model`: {} has not the class_weights of the schema; take {}",
+                               loss->name(), full_loss_name(loss->unweighted().name(), space)));
+  }
+  if (space.offset_bound > 0 && loss->label() != LabelKind::count) {
+    throw BadInput(fmt::format("`model`: an exposure is a count's, and {} predicts {}; leave it out",
+                               loss->name(), to_string(loss->label())));
+  }
   Problem constants;
   constants.label_bound = space.label_bound;
+  constants.offset_bound = space.offset_bound;
   constants.rows = rows;
   constants.features = coordinates;
   constants.row_norm = space.row_norm;

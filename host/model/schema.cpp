@@ -13,6 +13,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/losses/softmax.hpp"
+#include "gibbsite/model/losses/weighted.hpp"
 #include "model/schema_check.hpp"
 
 namespace gibbsite {
@@ -43,6 +44,37 @@ float Schema::label_bound() const {
   return std::nextafter(static_cast<float>(bound), std::numeric_limits<float>::infinity());
 }
 
+std::vector<float> Schema::scaled_class_weights() const {
+  return losses::scaled_class_weights(class_weights);
+}
+
+const Column* Schema::exposure() const {
+  const auto found = std::ranges::find(columns, ColumnType::exposure, &Column::type);
+  return found == columns.end() ? nullptr : &*found;
+}
+
+namespace {
+float bound_of_offsets(double lo, double hi) {
+  // Three roundings in double, far below a float's last place.
+  return std::nextafter(static_cast<float>(std::log(hi / lo)),
+                        std::numeric_limits<float>::infinity());
+}
+}  // namespace
+
+float Schema::offset_bound() const {
+  const Column* const column = exposure();
+  return column == nullptr ? 0 : bound_of_offsets(column->lo, column->hi);
+}
+
+float Schema::scaled_exposure(double value, double lo, double hi) {
+  const double part = std::clamp(value, lo, hi) / hi;
+  return std::clamp(static_cast<float>(std::log(part)), -bound_of_offsets(lo, hi), 0.0F);
+}
+
+float Schema::scaled_exposure(double value) const {
+  return scaled_exposure(value, exposure()->lo, exposure()->hi);
+}
+
 float Schema::scaled_label(double value) const {
   return static_cast<float>((std::clamp(value, label_lo, label_hi) - label_middle()) /
                             label_unit());
@@ -65,6 +97,7 @@ std::size_t Schema::features_of(const Column& column) const {
       return 1;
     case ColumnType::category:
       return column.levels.size() + (has_missing_level(column) ? 1 : 0) + (column.other ? 1 : 0);
+    case ColumnType::exposure:
     case ColumnType::ignore:
       break;
   }
@@ -104,7 +137,7 @@ std::vector<double> Schema::middle() const {
 double Schema::max_unclipped_norm() const {
   const auto used =
       static_cast<double>(std::count_if(columns.begin(), columns.end(), [](const Column& c) {
-        return c.type != ColumnType::ignore;
+        return c.type == ColumnType::number || c.type == ColumnType::category;
       }));
   const double root = std::sqrt(used);
   return std::fma(root, root, -used) < 0
@@ -129,10 +162,15 @@ Schema::operator FeatureSpace() const {
           .typical_row_norm = std::sqrt(squared),
           .label = label_kind,
           .label_bound = label_bound(),
-          .classes = std::max<std::uint64_t>(classes.size(), 2)};
+          .classes = std::max<std::uint64_t>(classes.size(), 2),
+          .class_weights = scaled_class_weights(),
+          .offset_bound = offset_bound()};
 }
 
 namespace {
+
+// Beyond it the lower exposures say nothing.
+constexpr double most_exposures = 1e6;
 
 void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
                   std::vector<SchemaFault>& faults) {
@@ -158,6 +196,36 @@ void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
   }
 }
 
+void check_exposure(const Schema& schema, const SchemaLines& lines,
+                    std::vector<SchemaFault>& faults) {
+  const Column* first = nullptr;
+  for (std::size_t j = 0; j < schema.columns.size(); ++j) {
+    const Column& column = schema.columns[j];
+    if (column.type != ColumnType::exposure) continue;
+    const auto fail = [&](std::string_view what) {
+      const unsigned line = lines.of_column(j);
+      faults.push_back(
+          {line, lines.at(line, fmt::format("column {}: {}", quoted(column.name), what))});
+    };
+    if (schema.label_kind != LabelKind::count) {
+      fail(fmt::format("an exposure is what a count is over, and the label is {}; leave the column "
+                       "out, or give counts = true and a range",
+                       to_string(schema.label_kind)));
+    }
+    if (first != nullptr) {
+      fail(fmt::format("is an exposure, and so is {}; a count is over one", quoted(first->name)));
+    }
+    if (column.name == schema.label) fail("is the label, so it cannot be the exposure");
+    if (!(column.lo > 0 && column.lo < column.hi && column.hi <= most_exposures * column.lo &&
+          std::isnormal(column.lo) && std::isfinite(column.hi))) {
+      fail(fmt::format("range [{}, {}] of an exposure must be two numbers above 0, the lower first, "
+                       "the higher at most {:g} times it; fix the range",
+                       column.lo, column.hi, most_exposures));
+    }
+    first = &column;
+  }
+}
+
 // The same for all texts of one number, which readers of numbers cannot tell apart.
 std::string as_number(std::string_view text) {
   std::string_view digits = text;
@@ -167,6 +235,25 @@ std::string as_number(std::string_view text) {
   const auto [end, error] = std::from_chars(digits.data(), last, value);
   if (end != last || error == std::errc::invalid_argument) return std::string(text);
   return error == std::errc() ? number_text(value + 0.0) : "beyond";  // -0 + 0 = 0
+}
+
+template <class Fail>
+void check_class_weights(const Schema& schema, const Fail& fail) {
+  const std::vector<double>& weights = schema.class_weights;
+  if (weights.empty()) return;
+  if (schema.has_number_label()) {
+    fail("class_weights", fmt::format("class_weights are of classes, and the label is {}; leave "
+                                      "them out",
+                                      to_string(schema.label_kind)));
+  } else if (weights.size() != schema.class_names().size()) {
+    fail("class_weights", "class_weights must have one for each class; name all");
+  } else {
+    try {
+      static_cast<void>(schema.scaled_class_weights());
+    } catch (const BadInput& error) {
+      fail("class_weights", error.what());
+    }
+  }
 }
 
 template <class Fail>
@@ -241,6 +328,8 @@ std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& 
   };
   if (schema.label.empty()) fail("label", "label is empty; name the column to predict");
   check_label(schema, fail);
+  check_class_weights(schema, fail);
+  check_exposure(schema, lines, faults);
   if (schema.decimal != '.' && schema.decimal != ',')
     fail("decimal", "decimal is neither \".\" nor \",\"; give one");
   if (schema.refuses_unlisted_label && schema.label_kind == LabelKind::classes)

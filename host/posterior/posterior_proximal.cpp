@@ -41,6 +41,7 @@ Layout layout_within(const Potential& u, const PosteriorOptions& o, double G) {
                             std::numeric_limits<double>::epsilon();
   constants.row_norm =
       std::max(std::sqrt(norms.largest_squared) * up, std::numeric_limits<double>::min());
+  constants.offset_bound = u.engine->largest_offset();
   set_loss(constants, loss);
   constants.center_norm = norm(u.center);
   const double m = u.prior_precision;

@@ -120,7 +120,7 @@ std::vector<double> predict_amounts(const LinearModel& model, const Rows& x) {
   std::vector<double> out(x.rows, 0.0);
   for (std::size_t i = 0; i < x.rows; ++i) {
     for (const auto& theta : model.draws) {
-      const double y = loss.predicted(x.dot(i, theta));
+      const double y = loss.predicted(x.dot(i, theta) + x.offset_of(i));
       out[i] += std::clamp(schema.label_middle() + schema.label_unit() * y, schema.label_lo,
                            schema.label_hi);
     }

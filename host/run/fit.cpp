@@ -64,10 +64,18 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
                     "what keeps `mechanism` whitened from being chosen",
                     name_of(plan.offer().mechanism)));
   }
+  if (options.intervals && unweighted_name(plan.problem.loss) != plan.problem.loss) {
+    throw BadInput(
+        "`intervals`: they are of classes that count the same, and class_weights weighs them; leave "
+        "one out");
+  }
   if (options.intervals && !whitened_links(plan.problem.loss)) {
     throw BadInput(
-        "`intervals`: labels would have to be made anew, and how amounts and counts scatter about "
-        "a prediction is not released; drop it");
+        plan.problem.outputs > 1
+            ? "`intervals`: labels would have to be made anew by probabilities that the capped "
+              "gradients lead to, which of several classes are not known; drop it"
+            : "`intervals`: labels would have to be made anew, and how amounts and counts scatter "
+              "about a prediction is not released; drop it");
   }
   Guarantee paid;  // found only where it is: a profile's fit takes up to seconds
   if (options.ledger != nullptr) paid = ledger_guarantee(plan);

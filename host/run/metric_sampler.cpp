@@ -87,7 +87,7 @@ class MetricSampler final : public Sampler {
   }
   [[nodiscard]] Task chain_task(std::shared_ptr<Engine> engine) const {
     return {model_,    problem_,      task_.who,   task_.draws, task_.schema, std::move(engine),
-            task_.key, task_.backend, task_.labels};
+            task_.key, task_.backend, task_.labels, task_.offsets};
   }
   // The rule of whitened, which asks once.
   [[nodiscard]] WhitenedRule asked() const {
@@ -108,9 +108,10 @@ class MetricSampler final : public Sampler {
     metric_ = rule.metric() / rule.clip();
     rows_.resize(task_.engine->rows() * d);
     task_.engine->clipped_rows(view(metric_), 1, {rows_.data(), task_.engine->rows(), d});
-    chain_ = sampler_of(settings_.chain,
-                        chain_task(task_.backend.load(Rows(rows_.data(), task_.engine->rows(), d),
-                                                      task_.labels, task_.engine->loss())));
+    Rows rows(rows_.data(), task_.engine->rows(), d);
+    rows.offset = task_.offsets;
+    chain_ = sampler_of(settings_.chain, chain_task(task_.backend.load(rows, task_.labels,
+                                                                       task_.engine->loss())));
   }
 
   InMetric<Chain> settings_;

@@ -28,12 +28,12 @@ Problem constants_of(const ModelRequest& request, const std::string& loss,
 
 std::string loss_of(const ModelRequest& request, const FeatureSpace& space) {
   return full_loss_name(request.model == "auto" ? default_loss(space.label) : request.model,
-                        space.classes);
+                        space);
 }
 
 std::string loss_of_chains(const ModelRequest& request, const FeatureSpace& space) {
   const std::string model = loss_of(request, space);
-  const bool logistic = model == losses::logistic::name;
+  const bool logistic = unweighted_name(model) == losses::logistic::name;
   const double capped = losses::logistic_capped::max_abs_residual;
   const std::optional<double>& cap = request.loss_cap;
   if (cap && !(logistic && (*cap == capped || *cap == 1))) {
@@ -43,7 +43,7 @@ std::string loss_of_chains(const ModelRequest& request, const FeatureSpace& spac
                     *cap, shown(model)));
   }
   std::string loss = logistic && cap.value_or(capped) == capped
-                         ? std::string(losses::logistic_capped::name)
+                         ? full_loss_name(losses::logistic_capped::name, space)
                          : model;
   static_cast<void>(glm_of(request, loss));
   return loss;

@@ -50,6 +50,7 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan) 
   const Problem here = model.constants(data.schema, planned.rows);
   require_equal(here.loss, planned.loss, "loss");
   require_equal(here.label_bound, planned.label_bound, "label_bound");
+  require_equal(here.offset_bound, planned.offset_bound, "offset_bound");
   require_equal(here.features, planned.features, "features");
   require_equal(here.outputs, planned.outputs, "outputs");
   require_equal(here.row_norm, planned.row_norm, "row_norm");
@@ -85,13 +86,16 @@ void require_planned_rows(const Engine& engine, const Problem& planned) {
   const LabelKind label = loss_named(planned.loss).label();
   const double label_bound =
       label == LabelKind::classes ? static_cast<double>(planned.outputs) : planned.label_bound;
-  const auto fault = engine.first_fault({limit, planned.intercept, label, label_bound});
+  const auto fault = engine.first_fault(
+      {limit, planned.intercept, label, label_bound, planned.offset_bound});
   if (!fault) return;
   throw BadInput(fmt::format(
       "data: row {} {}; read it through a schema", fault->row + 1,
       fault->what == RowFault::What::label
           ? fmt::format("has a label that is not {}",
                         label == LabelKind::classes ? "a class's place" : to_string(label))
+      : fault->what == RowFault::What::offset
+          ? std::string("has an exposure outside of its range")
           : std::string("is longer than row_norm or lacks the intercept")));
 }
 
@@ -101,7 +105,7 @@ std::unique_ptr<Sampler> make_sampler(const Model& model, const Dataset& data, c
   // The neighbors that the certificate will name.
   const Neighbors& who = plan.offer().guarantee.who;
   const Task task{model, plan.problem, who,   plan.budget.draws, data.schema, engine,
-                  key,   backend,      data.y};
+                  key,   backend,      data.y,           data.view().offset};
   return std::visit([&](const auto& m) { return sampler_of(m, task); }, plan.offer().mechanism);
 }
 

@@ -24,6 +24,7 @@ struct Task {
   StreamKey key;
   Backend& backend;               ///< that the engine is of
   std::span<const float> labels;  ///< [n]
+  const float* offsets = nullptr;  ///< [n]; null: none
 
   /// Coordinates of theta, of all outputs of the loss.
   [[nodiscard]] std::size_t features() const { return engine->features(); }

@@ -10,6 +10,7 @@ namespace gibbsite {
 namespace {
 
 using Eigen::ArrayXd;
+using Eigen::ArrayXXd;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
@@ -66,6 +67,7 @@ WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, con
     : settings_(settings),
       constants_(constants_for(problem)),
       adjacency_(who.adjacency),
+      outputs_(problem.outputs),
       rows_(static_cast<double>(problem.rows)),
       intercept_(problem.intercept),
       clip_(settings.first_clip) {
@@ -74,11 +76,17 @@ WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, con
   if (intercept_) {
     for (Eigen::Index j = 0; j < d; ++j) metric_(d - 1, j) -= middle[static_cast<std::size_t>(j)];
   }
-  omega_ = sum_omega_ = sum_gradient_ = VectorXd::Zero(d);
+  omega_ = sum_omega_ = sum_gradient_ =
+      VectorXd::Zero(d * static_cast<Eigen::Index>(problem.outputs));
 }
 
 WhitenedRule::Constants WhitenedRule::constants_for(const Problem& problem) {
   const double phi = problem.curvature;
+  if (problem.outputs > 1) {
+    // A row may curve more in one direction than on average, up to phi.
+    const double mean = largest_mean_curvature(problem);
+    return {0.35 * mean, mean, phi, 0, 1.5, 100, static_cast<double>(problem.outputs - 1)};
+  }
   if (whitened_links(problem.loss)) return {0.24 * phi, phi, phi, 0, 3, 100};
   const double B2 = problem.label_bound * problem.label_bound;
   // Counts: the curvature is a mean count over the largest one.
@@ -115,13 +123,33 @@ void WhitenedRule::answer_moments(const MatrixXd& noisy, double deviation) {
   prior_ /= prior_.dot(lambda_);
 }
 
-void WhitenedRule::answer_gradient(const VectorXd& noisy, double deviation,
+VectorXd WhitenedRule::theta() const {
+  const auto d = metric_.rows();
+  VectorXd out(omega_.size());
+  for (Eigen::Index first = 0; first < out.size(); first += d) {
+    out.segment(first, d) = metric_ * omega_.segment(first, d);
+  }
+  return out;
+}
+
+// Gradients of several outputs add up to 0 over them but for noise, of which that takes 1/K.
+VectorXd WhitenedRule::centered(const VectorXd& of_outputs) const {
+  if (outputs_ == 1) return of_outputs;
+  const auto d = metric_.rows(), K = static_cast<Eigen::Index>(outputs_);
+  const Eigen::Map<const MatrixXd> columns(of_outputs.data(), d, K);
+  MatrixXd out = columns.colwise() - columns.rowwise().mean();
+  return Eigen::Map<VectorXd>(out.data(), out.size());
+}
+
+void WhitenedRule::answer_gradient(const VectorXd& answer, double deviation,
                                    double noisy_curvature) {
+  const VectorXd noisy = centered(answer);
   // The noise is new, so this tests what it seems to: whether the loss rises along omega.
   if (gradients_ > 0 && noisy.dot(omega_) > overshoot * deviation * omega_.norm()) {
     damping_ *= damped;
   }
-  curvature_ = gradients_ > 0 ? std::clamp(noisy_curvature / rows_, constants_.least_curvature,
+  const double mean_curvature = noisy_curvature / rows_ / constants_.directions;
+  curvature_ = gradients_ > 0 ? std::clamp(mean_curvature, constants_.least_curvature,
                                            constants_.most_curvature)
                               : constants_.most_curvature;
   const double recent = std::pow(static_cast<double>(gradients_ + 1), constants_.recency);
@@ -133,7 +161,11 @@ void WhitenedRule::answer_gradient(const VectorXd& noisy, double deviation,
   // All gradients, moved to one quadratic: U = H omega* + noise of variance s2.
   const ArrayXd H = rows_ * damped_curvature() * lambda_.array();
   const double s2 = noise();
-  const ArrayXd U = 1 / weight_ * (H * sum_omega_.array() - sum_gradient_.array());
+  const auto d = metric_.rows(), K = static_cast<Eigen::Index>(outputs_);
+  const ArrayXXd U =
+      1 / weight_ *
+      (sum_omega_.reshaped(d, K).array().colwise() * H - sum_gradient_.reshaped(d, K).array());
+  const ArrayXd squares = U.square().rowwise().sum();
   const ArrayXd per_variance = H.square() * prior_.array();
   double best = INFINITY;
   variance_ = constants_.expected_variance;
@@ -142,10 +174,11 @@ void WhitenedRule::answer_gradient(const VectorXd& noisy, double deviation,
     const double logarithm = lowest + (highest - lowest) * k / (variances_tried - 1);
     const ArrayXd total = s2 + std::exp(logarithm) * per_variance;
     const double away = logarithm - std::log(constants_.expected_variance);
-    const double cost = (total.log() + U.square() / total).sum() + away * away;
+    const double cost = (constants_.directions * total.log() + squares / total).sum() + away * away;
     if (cost < best) best = cost, variance_ = std::exp(logarithm);
   }
-  omega_ = H * prior_.array() * variance_ / (s2 + variance_ * per_variance) * U;
+  const ArrayXd shrunk = H * prior_.array() * variance_ / (s2 + variance_ * per_variance);
+  omega_ = (U.colwise() * shrunk).reshaped();
   ++gradients_;
 }
 

@@ -38,7 +38,7 @@ class WhitenedRule {
   [[nodiscard]] const Metric& metric() const { return metric_; }
   /// R of the next moments, then C.
   [[nodiscard]] double clip() const { return clip_; }
-  /// Where the next gradient is asked, in coordinates of z [d].
+  /// Where the next gradient is asked, in coordinates of z: [K x d] of the loss's K outputs.
   [[nodiscard]] const Eigen::VectorXd& omega() const { return omega_; }
   /// Rows that sums are over: n, or what the first answer says of it.
   [[nodiscard]] double rows() const { return rows_; }
@@ -46,15 +46,15 @@ class WhitenedRule {
   [[nodiscard]] const Eigen::VectorXd& lambda() const { return lambda_; }
   /// Shape of omega's prior variances [d].
   [[nodiscard]] const Eigen::VectorXd& prior() const { return prior_; }
-  /// Of omega's coordinates [d] given all answers: the noise in them and labels that could have
-  /// been others, against the prior (docs/intervals.md). After a gradient.
+  /// Of omega's coordinates [d], of one output, given all answers: the noise in them and labels
+  /// that could have been others, against the prior (docs/intervals.md). After a gradient.
   [[nodiscard]] Eigen::VectorXd posterior_variance() const;
-  /// P omega [d].
-  [[nodiscard]] Eigen::VectorXd theta() const { return metric_ * omega_; }
+  /// P omega [K x d].
+  [[nodiscard]] Eigen::VectorXd theta() const;
 
   /// Sum of clipped u u^T, u = P^T x, with noise of that deviation on its diagonal.
   void answer_moments(const Eigen::MatrixXd& noisy, double deviation);
-  /// Sum of capped gradients in coordinates of z and of curvatures.
+  /// Sum of capped gradients in coordinates of z [K x d] and of curvatures, of K outputs of traces.
   void answer_gradient(const Eigen::VectorXd& noisy, double deviation, double noisy_curvature);
 
  private:
@@ -62,6 +62,7 @@ class WhitenedRule {
     return settings_.second_moment_share > 0 ? 2 : 1;
   }
 
+  [[nodiscard]] Eigen::VectorXd centered(const Eigen::VectorXd& of_outputs) const;
   [[nodiscard]] double damped_curvature() const;  // q m
   [[nodiscard]] double noise() const;             // s2: variance of gradients' weighted mean
 
@@ -72,20 +73,22 @@ class WhitenedRule {
     double recency;                          // p: gradient t counts t^p times its precision
     double expected_variance;                // of z, a priori
     double most_variance;
+    double directions = 1;  // of z that move what is predicted
   };
   static Constants constants_for(const Problem& problem);
 
   Whitened settings_;
   Constants constants_;
   Adjacency adjacency_;
-  double rows_;  // n, or an estimate of it
+  std::size_t outputs_;  // K
+  double rows_;          // n, or an estimate of it
   bool intercept_;
   std::uint64_t moments_ = 0, gradients_ = 0;
   Metric metric_;
   double clip_;
   Eigen::VectorXd lambda_;                    // eigenvalues of z's second moments
   Eigen::VectorXd prior_;                     // v: shape of omega's prior variances
-  Eigen::VectorXd omega_;                     // [d]
+  Eigen::VectorXd omega_;                     // [K x d]
   Eigen::VectorXd sum_omega_, sum_gradient_;  // weighted by precision and recency
   double weight_ = 0, squares_ = 0;           // sums of t^p/sigma_t^2, t^2p/sigma_t^2
   double damping_ = 1;                        // m

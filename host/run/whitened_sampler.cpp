@@ -41,9 +41,9 @@ Wide inverse_norm_up(const Metric& P) {
 
 // How far a computed gradient P^T (X^T r) of n rows is off, in norm: the sum over rows, of numbers
 // cap_i ||x_i|| <= min(sup |f'| row norm, C ||P^-1||) each, and the product (docs/whitened.md,
-// "Rounding").
+// "Rounding"). Of several outputs in the Frobenius norm.
 double gradient_error_up(const Metric& P, double clip, const Problem& problem) {
-  const Wide n = problem.rows, d = problem.features, slack = 1 + Wide(1e-9);
+  const Wide n = problem.rows, d = problem.row_features(), slack = 1 + Wide(1e-9);
   const Wide by_cap = Wide(clip) * inverse_norm_up(P);
   const Wide longest = std::min(by_cap, Wide(problem.lipschitz_up()));
   const Wide roundings = gamma_k(Wide(accumulation_depth(problem.rows)) + 2) + gamma_k(d + 2);
@@ -53,7 +53,7 @@ double gradient_error_up(const Metric& P, double clip, const Problem& problem) {
 double curvature_error_up(const Problem& problem) {
   const Wide depth = accumulation_depth(problem.rows);
   return round_up((gamma_k(depth + 2) * Wide(problem.rows) + ldexp(Wide(1), -40)) *
-                  Wide(problem.curvature));
+                  Wide(largest_trace(problem)));
 }
 
 double seven_digits(double value) {
@@ -118,8 +118,8 @@ class WhitenedSampler final : public Sampler {
     return {settings_, task_.problem, task_.who, task_.schema.middle()};
   }
   [[nodiscard]] std::size_t numbers_of(bool moments) const {
-    const std::size_t d = task_.features();
-    return moments ? d * (d + 1) / 2 : d + 1;
+    const std::size_t d = task_.row_features();
+    return moments ? d * (d + 1) / 2 : task_.features() + 1;
   }
   [[nodiscard]] std::size_t numbers_until(std::uint64_t questions) const {
     const std::uint64_t moments =
@@ -142,7 +142,7 @@ class WhitenedSampler final : public Sampler {
       gradient_error_ = gradient_error_up(rule_.metric(), clip, task_.problem);
     }
     return {gradient_deviation_up(settings_, task_.who, next_gradient(), clip, *gradient_error_),
-            curvature_deviation_up(settings_, task_.who, task_.problem.curvature,
+            curvature_deviation_up(settings_, task_.who, largest_trace(task_.problem),
                                    curvature_error_up(task_.problem))};
   }
   [[nodiscard]] std::uint64_t next_gradient() const {
@@ -150,7 +150,7 @@ class WhitenedSampler final : public Sampler {
   }
 
   void ask() {
-    const std::size_t d = task_.features();
+    const std::size_t numbers = task_.features();
     const Deviations noise = deviations();
     std::vector<double> values(numbers_of(rule_.asks_moments()));
     // Of the run's one stream, a step for each question.
@@ -160,14 +160,17 @@ class WhitenedSampler final : public Sampler {
     } else {
       if (!capped_) capped_ = task_.engine->capped_loss(view(rule_.metric()), rule_.clip());
       const VectorXd theta = rule_.theta();
-      VectorXd sum(static_cast<Eigen::Index>(d));
-      const double curvature = capped_->gradient({theta.data(), d}, {sum.data(), d});
-      const VectorXd gradient = rule_.metric().transpose() * sum;
-      for (std::size_t j = 0; j < d; ++j) {
-        values[j] =
-            answered(gradient[static_cast<Eigen::Index>(j)], noise.sum * values[j], noise.sum);
+      VectorXd sum(theta.size());
+      const double curvature = capped_->gradient({theta.data(), numbers}, {sum.data(), numbers});
+      const auto d = rule_.metric().rows();
+      for (Eigen::Index first = 0; first < sum.size(); first += d) {
+        const VectorXd gradient = rule_.metric().transpose() * sum.segment(first, d);
+        for (Eigen::Index j = 0; j < d; ++j) {
+          double& value = values[count(first + j)];
+          value = answered(gradient[j], noise.sum * value, noise.sum);
+        }
       }
-      values[d] = answered(curvature, noise.curvature * values[d], noise.curvature);
+      values[numbers] = answered(curvature, noise.curvature * values[numbers], noise.curvature);
     }
     take(std::move(values));
   }
@@ -178,7 +181,7 @@ class WhitenedSampler final : public Sampler {
     const Deviations noise = deviations();
     const double clip = rule_.clip();
     if (rule_.asks_moments()) {
-      const MatrixXd moments = whole_matrix(values, task_.features());
+      const MatrixXd moments = whole_matrix(values, task_.row_features());
       const Metric& P = rule_.metric();
       answers_.push_back(
           {"moments", clip, noise.sum, {P.data(), P.data() + P.size()}, std::move(values)});

@@ -146,7 +146,7 @@ def _text_column(cells, column, point, nan_is_missing):
         return pyarrow.array(cells, pyarrow.large_string(), from_pandas=nan_is_missing)
     except (pyarrow.ArrowException, ValueError, TypeError, OverflowError):
         pass
-    is_number = column["type"] == "number"
+    is_number = column["type"] in ("number", "exposure")
     words = {True: "1", False: "0"}
     if not is_number:
         levels = column.get("levels", [])
@@ -475,7 +475,13 @@ def _is_pair(value):
     )
 
 
+def _is_exposure(what):
+    return isinstance(what, (tuple, list)) and len(what) == 3 and what[0] == "exposure" and _is_pair(what[1:])
+
+
 def _column_toml(name, what):
+    if _is_exposure(what):
+        return f'{{type = "exposure", range = [{float(what[1])!r}, {float(what[2])!r}]}}'
     if isinstance(what, str):
         if what != "ignore":
             raise ValueError(
@@ -498,7 +504,7 @@ def takes_text(ranges):
     if _is_pair(ranges) or not isinstance(ranges, (dict, list, tuple)):
         return False
     columns = ranges.values() if isinstance(ranges, dict) else ranges
-    return not all(_is_pair(what) for what in columns)
+    return not all(_is_pair(what) or _is_exposure(what) for what in columns)
 
 
 def schema_of_ranges(ranges, columns, width, label_lines, invalid, row_norm, fit_intercept):
@@ -586,7 +592,9 @@ class SchemaFacts:
         self.takes_text = (
             self.has_missing
             or self.decimal != "."
-            or any(column["type"] != "number" for column in toml["columns"].values())
+            or any(
+                column["type"] not in ("number", "exposure") for column in toml["columns"].values()
+            )
         )
         self.columns = {}
         for name, column in toml["columns"].items():
@@ -652,6 +660,34 @@ def as_labels(y):
     if y.dtype.kind not in "biufUSO" and y.dtype.kind != "T":
         raise ValueError(f"y: Unknown label type: {y.dtype}; give two classes")
     return y
+
+
+def class_weight_lines(class_weight, classes, names):
+    """The schema's line of {class: weight}; none of None."""
+    if class_weight is None:
+        return []
+    if isinstance(class_weight, str):
+        raise ValueError(
+            f"class_weight: {class_weight!r} would be computed from how many rows of each class there "
+            "are, and publish it; give {class: weight} from public knowledge"
+        )
+    if not isinstance(class_weight, dict):
+        raise ValueError(f"class_weight: must be {{class: weight}} or None, got {class_weight!r}")
+    known = classes.tolist()
+    unknown = [label for label in class_weight if label not in known]
+    lacking = [label for label in known if label not in class_weight]
+    if unknown or lacking:
+        raise ValueError(
+            "class_weight: must have a weight for each of the classes"
+            + (f"; not a class: {listed(unknown)}" if unknown else "")
+            + (f"; lacking: {listed(lacking)}" if lacking else "")
+        )
+    weights = [class_weight[label] for label in known]
+    for label, weight in zip(known, weights):
+        if not _is_number(weight):
+            raise ValueError(f"class_weight: {label!r}: must be a number, got {weight!r}")
+    said = ", ".join(f"{_quoted(name)} = {float(w)!r}" for name, w in zip(names, weights))
+    return [f"class_weights = {{{said}}}"]
 
 
 def class_lines(names, invalid):

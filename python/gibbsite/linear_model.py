@@ -101,8 +101,9 @@ class _Private:
         for name in unsupported:
             if name == "sample_weight":
                 raise ValueError(
-                    "sample_weight: not supported, as a person of weight 2 would have the "
-                    "influence of two; repeat rows, and say rows_per_person, or leave it out"
+                    "sample_weight: refused, as a row's own weight multiplies what one person can "
+                    "do to the model, and without a public bound nothing can be certified; "
+                    "class_weight weighs classes, and rows_per_person is for people of several rows"
                 )
             raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
         seed = self._seed()
@@ -435,6 +436,11 @@ class PrivateLogisticRegression(_Private):
         class is fitted, as whether a class occurs tells about a person who is its only member.
         "observed" takes the two labels that occur in y: whoever writes that declares that both were
         known to occur; three and more are to be listed. Not with `schema`.
+    class_weight : {class: weight} or None
+        With `ranges`: how much a row of each class counts, every class named (docs/losses.md,
+        "Weighted classes"). Public: "balanced" is refused, as it would publish how many rows of
+        each class there are. A schema has `class_weights`. predict_proba is then of a population
+        in which each class is as frequent as its weight makes it.
     mechanism : str
         "auto", or one of those of docs/README.md.
     ledger : Ledger or path
@@ -504,6 +510,7 @@ class PrivateLogisticRegression(_Private):
 
     _estimator_type = "classifier"  # of scikit-learn before 1.6
     _kind = "classes"
+    _of_ranges = ("class_weight",)
 
     def __init__(
         self,
@@ -520,6 +527,7 @@ class PrivateLogisticRegression(_Private):
         row_norm: float | str = "auto",
         invalid: str = "refuse",
         intervals: bool = False,
+        class_weight: dict | None = None,
         prior_precision: float | None = None,
         adjacency: str = "replace-one",
         rows_cap: int | None = None,
@@ -560,7 +568,8 @@ class PrivateLogisticRegression(_Private):
         else:
             classes = np.array([False, True]) if labels.dtype.kind == "b" else np.array([0, 1])
         names = ["0", "1"] if self.classes is None else [str(label) for label in classes.tolist()]
-        return _tables.class_lines(names, self.invalid), classes
+        lines = _tables.class_lines(names, self.invalid)
+        return [*lines, *_tables.class_weight_lines(self.class_weight, classes, names)], classes
 
     def _engine_labels(self, labels, classes, facts):
         return _tables.class_codes(labels, classes, facts)
@@ -779,12 +788,14 @@ class PrivateLinearRegression(_Regressor):
 class PrivatePoissonRegressor(_Regressor):
     """Poisson regression of a count, whose coefficients may be published.
 
-    The mean is exp(intercept + slopes times columns), held at `highest` (docs/losses.md).
+    The mean is exp(intercept + slopes times columns), held at `highest` (docs/losses.md); where a
+    column is the exposure, what the count is over, it is that many times as much.
 
     Parameters
     ----------
     epsilon, delta, schema, ranges
-        As of PrivateLogisticRegression; a schema's label has a `range` and counts = true.
+        As of PrivateLogisticRegression; a schema's label has a `range` and counts = true. With
+        `ranges` one column may be ("exposure", lowest, highest): of public numbers above 0.
     highest : int or None
         With `ranges`, required: the largest count, known without the data; larger ones count as it.
         Labels are whole numbers from 0 up: anything else is a label that cannot be read.

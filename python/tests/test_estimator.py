@@ -436,7 +436,7 @@ def test_a_column_of_labels_is_one_with_a_warning():
 
 def test_sample_weight_is_refused():
     X, y = numbers(50)
-    with pytest.raises(ValueError, match="sample_weight: not supported") as info:
+    with pytest.raises(ValueError, match="sample_weight: refused") as info:
         estimator().fit(X, y, sample_weight=np.ones(50))
     one_line(info)
     with pytest.raises(TypeError, match="'coef_init'"):

@@ -154,11 +154,12 @@ class Whitened : public support::TestOn {
   // The gradient, and the curvature behind it.
   static std::vector<double> gradient(Engine& engine, const Metric& m, double clip,
                                       std::span<const double> theta) {
-    std::vector<double> out(m.d + 1, NAN);
+    const std::size_t numbers = engine.features();  // of all outputs
+    std::vector<double> out(numbers + 1, NAN);
     const auto capped = engine.capped_loss(m.view(), clip);
-    out[m.d] = capped->gradient(theta, {out.data(), m.d});
+    out[numbers] = capped->gradient(theta, {out.data(), numbers});
     const std::vector<double> first = out;  // which found the caps: the second has the same bits
-    out[m.d] = capped->gradient(theta, {out.data(), m.d});
+    out[numbers] = capped->gradient(theta, {out.data(), numbers});
     EXPECT_EQ(out, first);
     return out;
   }
@@ -365,6 +366,113 @@ TEST_F(Whitened, RowsOfAmountsAndCountsAreWithinTheirBounds) {
   EXPECT_GT(free, emulated_ ? 50U : 1000U);
 }
 
+// ---- Several outputs: softmax of K classes.
+
+const Loss& softmax_of(std::size_t K) { return loss_named(fmt::format("softmax-{}", K)); }
+
+// p - e_y and the trace of what is held at `cap`, in long double.
+struct HeldSlope {
+  std::vector<long double> r;
+  long double length = 0, trace = 0;
+  bool free = true;
+};
+HeldSlope held_slope(std::span<const long double> z, std::size_t label, long double cap) {
+  HeldSlope out;
+  const long double most = *std::ranges::max_element(z);
+  long double sum = 0, squares = 0, others = 0;
+  std::vector<long double> p;
+  for (const long double v : z) sum += p.emplace_back(std::exp(v - most));
+  for (std::size_t k = 0; k < p.size(); ++k) {
+    p[k] /= sum;
+    squares += p[k] * p[k];
+    others += k == label ? 0 : p[k];
+  }
+  for (std::size_t k = 0; k < p.size(); ++k) {
+    out.r.push_back(k == label ? -others : p[k]);
+    out.length += out.r[k] * out.r[k];
+  }
+  out.length = std::sqrt(out.length);
+  out.trace = 1 - squares;
+  out.free = out.length <= cap;
+  if (out.free) return out;
+  const long double s = cap / out.length;
+  long double along = 0, mean = 0;
+  for (std::size_t k = 0; k < p.size(); ++k) {
+    along += p[k] * out.r[k] * out.r[k] / (out.length * out.length);
+    mean += p[k] * out.r[k] / out.length;
+  }
+  out.trace = s * (out.trace - (along - mean * mean));
+  for (long double& v : out.r) v *= s;
+  return out;
+}
+
+// ||r|| <= cap for every row, class, metric and clip, in exact arithmetic; the direction, the
+// length and the trace are those of the formulas; the trace is in [0, 1 - 1/K].
+TEST_F(Whitened, SlopesOfClassesAreExactlyBelowTheirCaps) {
+  if (!any_loss_) GTEST_SKIP() << "the card caps losses of one output";
+  std::size_t held = 0, free = 0;
+  for (const std::size_t K : {2u, 3u, 5u, 10u}) {
+    const Loss& loss = softmax_of(K);
+    const Wide most_trace = Wide(loss.curvature()) * Wide(loss.traces().most);
+    ASSERT_LE(static_cast<double>(most_trace), 1 - 1 / static_cast<double>(K) + 1e-15);
+    for (const auto& [d, k] : {Shape{1, 1}, Shape{3, 2}, Shape{8, 17}, Shape{33, 33}}) {
+      for (const double scale : {1.0, 1e-9, 1e60, 1e-60}) {
+        const Metric m = make_metric(d, k, Kind::full, scale);
+        std::vector<float> x = odd_rows(d).front();
+        x[d / 2] = 1;  // so that sums over this one row are r itself
+        const Wide norm = sqrt(norm_squared(product(m, x)));
+        const auto length_of_row = static_cast<double>(norm);
+        for (const double part : {0.0, 1e-300, 1e-3, 0.2, 0.6, 0.9, 1.3, 1e9}) {
+          const double clip = part > 1e-200 ? part * length_of_row : part;
+          for (const float y : {0.0F, static_cast<float>(K - 1)}) {
+            const auto engine = load(Rows(x.data(), 1, d), {&y, 1}, 1, loss);
+            for (const double far : {0.0, 0.4, -2.0, 5.0, -30.0, 700.0, -1e5}) {
+              std::vector<double> theta(K * d);
+              std::vector<long double> z(K);
+              for (std::size_t c = 0; c < K; ++c) {
+                const double at = far * (c == 0 ? 1 : 0.1 * static_cast<double>(c % 4));
+                theta[c * d + d / 2] = at;
+                z[c] = at;
+              }
+              const std::vector<double> out = gradient(*engine, m, clip, theta);
+              Wide squares = 0;
+              for (std::size_t c = 0; c < K; ++c) {
+                squares += Wide(out[c * d + d / 2]) * Wide(out[c * d + d / 2]);
+              }
+              const auto where = [&, d = d] {
+                return fmt::format("K {}, d {}, scale {}, part {}, label {}, z {}", K, d, scale,
+                                   part, y, far);
+              };
+              const Wide most = Wide(clip) / norm;
+              ASSERT_TRUE(squares <= most * most) << where();
+              ASSERT_TRUE(squares <= Wide(2.0)) << where();
+              ASSERT_TRUE(out.back() >= 0 && Wide(out.back()) <= most_trace) << where();
+              const double cap = std::min(static_cast<double>(most), std::sqrt(2.0));
+              if (cap < 1e-30 || scale == 1e-60) continue;
+              const HeldSlope exact = held_slope(z, static_cast<std::size_t>(y), cap);
+              ++(exact.free ? free : held);
+              // The cap is off by the floats of P, sizes/norm of them.
+              const double off = 1e-12 + cap * (1e-6 + sizes(m, x) / length_of_row *
+                                                           static_cast<double>(d + 8) * 1.3e-7);
+              for (std::size_t c = 0; c < K; ++c) {
+                ASSERT_NEAR(out[c * d + d / 2], static_cast<double>(exact.r[c]),
+                            exact.length < cap * 0.999 && exact.free ? 1e-14 : off)
+                    << where();
+              }
+              if (std::fabs(static_cast<double>(exact.length) / cap - 1) < off + 1e-5) continue;
+              ASSERT_NEAR(out.back(), static_cast<double>(exact.trace),
+                          exact.free ? 1e-14 : 2 * off)
+                  << where();
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(held, 1000U);
+  EXPECT_GT(free, 1000U);
+}
+
 // A row's part of both answers has the same bits alone and first, last or anywhere in a table, by
 // however many threads, kept as numbers or as entries. The other rows have no part: their slope is
 // 1e-260, or P takes them to 0.
@@ -450,6 +558,43 @@ TEST_P(Locality, OfCapsAndSlopes) {
               if (out[d] < 1e-200) out[d] = 0;
               ASSERT_EQ(out, alone) << "clip " << clip << ", " << where << ' ' << few_entries;
             }
+          }
+        });
+  }
+}
+
+// Of classes: other rows are so sure of their class that they add nothing.
+TEST_P(Locality, OfSlopesOfClasses) {
+  if (!any_loss_) GTEST_SKIP() << "the card caps losses of one output";
+  const std::size_t d = GetParam(), n = d > 1000 ? 300 : 1100, K = 3;
+  std::mt19937 bits(12);
+  std::normal_distribution<float> normal;
+  std::vector<double> theta(K * d);
+  for (double& v : theta)
+    v = 0.4 * static_cast<double>(normal(bits)) / std::sqrt(static_cast<double>(d));
+  theta[0] = 2000;
+  theta[d] = -2000;
+  const auto other = [&](std::size_t i, bool one_entry, std::span<float> x) {
+    for (std::size_t j = 0; j < d && !one_entry; ++j) x[j] = 1e-3F * normal(bits);
+    x[0] = i % 3 == 0 ? 1.0F : -1.0F;
+    return x[0] > 0 ? 0.0F : 1.0F;
+  };
+  for (const bool few_entries : {false, true}) {
+    std::vector<float> row(d);
+    for (float& v : row) v = few_entries && bits() % 8 != 0 ? 0.0F : normal(bits);
+    row[0] = 5e-4F;
+    for_each_table(
+        n, row, other, [&](const Rows& rows, std::span<const float> y, const std::string& where) {
+          const Metric m = make_metric(d, std::min<std::size_t>(d, 20), Kind::full);
+          const auto norm = static_cast<double>(length(m, row));
+          for (const double clip : {1e9, 0.1 * norm, 1.2 * norm}) {
+            const std::vector<float> label{1.0F};
+            const auto alone =
+                gradient(*load(Rows(row.data(), 1, d), label, 1, softmax_of(K)), m, clip, theta);
+            const auto out =
+                gradient(*load(rows, y, clip > 1e8 ? 3 : 1, softmax_of(K)), m, clip, theta);
+            ASSERT_GT(alone.back(), 0);
+            ASSERT_EQ(out, alone) << "clip " << clip << ", " << where << ' ' << few_entries;
           }
         });
   }
@@ -628,6 +773,114 @@ TEST_P(Sums, GradientIsWithinItsBound) {
   }
 }
 
+// Of classes: against long double, with the caps that each row has alone; one row and its label
+// replaced, every pair of some: the gradients in coordinates of z are 2 clip apart at most.
+TEST_P(Sums, GradientsOfClassesAreWithinTheirBounds) {
+  if (!any_loss_) GTEST_SKIP() << "the card caps losses of one output";
+  const OddRows p = make(GetParam(), 4);
+  const std::size_t n = p.n, d = p.d;
+  std::mt19937 bits(8);
+  std::normal_distribution<double> normal;
+  const Metric m = make_metric(d, std::min<std::size_t>(d, 12), Kind::full);
+  std::size_t held = 0, free = 0;
+  for (const std::size_t K : {2u, 3u, 7u}) {
+    std::vector<float> y(n);
+    for (float& v : y) v = static_cast<float>(bits() % K);
+    std::vector<double> theta(K * d);
+    for (double& v : theta) v = normal(bits) / std::sqrt(static_cast<double>(d));
+    const auto engine = load(p.view(), y, 2, softmax_of(K));
+    for (const double clip : {infinity, 2.0, 0.0}) {
+      std::vector<long double> exact(K * d + 1, 0), z(K);
+      std::vector<double> bound(K * d + 1, static_cast<double>(n) * 1e-300);
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::span<const float> x(&p.x[i * d], d);
+        double size = 0;
+        for (std::size_t k = 0; k < K; ++k) {
+          z[k] = 0;
+          for (std::size_t j = 0; j < d; ++j) {
+            z[k] += static_cast<long double>(x[j]) * theta[k * d + j];
+            size += std::fabs(static_cast<double>(x[j]) * theta[k * d + j]);
+          }
+        }
+        const auto norm = static_cast<double>(length(m, x));
+        const double cap = norm == 0 ? std::sqrt(2.0) : std::min(std::sqrt(2.0), clip / norm);
+        const double cap_off =
+            cap == 0
+                ? 0
+                : cap *
+                      (1e-6 +
+                       (norm == 0 ? 0 : sizes(m, x) / norm * static_cast<double>(d + 8) * 1.3e-7));
+        const double off = 2 * gamma_of(static_cast<double>(d + K) + 40) * size +
+                           2 * gamma_of(static_cast<double>(accumulation_depth(n)) + 60);
+        const HeldSlope slope = held_slope(z, static_cast<std::size_t>(y[i]), cap);
+        ++(slope.free ? free : held);
+        const double gap = std::fabs(static_cast<double>(slope.length) - cap);
+        const bool unclear = gap <= cap_off + off;
+        exact[K * d] += slope.trace;
+        bound[K * d] += 8 * off + (slope.free ? 0 : 2 * cap_off) + (unclear ? 1 : 0);
+        for (std::size_t k = 0; k < K; ++k) {
+          for (std::size_t j = 0; j < d; ++j) {
+            exact[k * d + j] += slope.r[k] * x[j];
+            bound[k * d + j] += static_cast<double>(std::fabs(x[j])) *
+                                (off + (slope.free && !unclear ? 0 : cap_off));
+          }
+        }
+      }
+      const std::vector<double> out = gradient(*engine, m, clip, theta);
+      for (std::size_t j = 0; j <= K * d; ++j) {
+        ASSERT_TRUE(std::fabs(out[j] - exact[j]) <= bound[j])
+            << K << " classes, clip " << clip << ", " << j << ": " << out[j] << " for " << exact[j]
+            << " +- " << bound[j];
+      }
+    }
+
+    // Neighbors.
+    const double clip = 0.5;
+    std::vector<std::vector<double>> answers;
+    double lengths = 0, far = 0, moved = 0;
+    for (const float v : p.x) lengths += std::fabs(static_cast<double>(v));
+    for (const double v : m.p) far = std::hypot(far, v);
+    const double depth = gamma_of(static_cast<double>(accumulation_depth(n)) + 2);
+    for (std::size_t j = 0; j < theta.size(); ++j) theta[j] = 30 * normal(bits);
+    for (const float scale : {1.0F, -1.0F, 0.0F, 1e4F}) {
+      for (std::size_t label = 0; label < std::min<std::size_t>(K, 3); ++label) {
+        OddRows q = p;
+        q.entries = {};
+        for (std::size_t j = 0; j < d; ++j) q.x[n / 2 * d + j] = scale;
+        std::vector<float> labels = y;
+        labels[n / 2] = static_cast<float>(label);
+        if (p.entries.rows() > 0) support::make_sparse(q);
+        answers.push_back(gradient(*load(q.view(), labels, 1, softmax_of(K)), m, clip, theta));
+      }
+    }
+    for (const auto& a : answers) {
+      for (const auto& b : answers) {
+        double square = 0;
+        for (std::size_t k = 0; k < K; ++k) {
+          for (std::size_t c = 0; c < m.k; ++c) {
+            long double along = 0;
+            for (std::size_t j = 0; j < d; ++j) {
+              along += static_cast<long double>(m.p[j * m.k + c]) * (a[k * d + j] - b[k * d + j]);
+            }
+            square += static_cast<double>(along * along);
+          }
+        }
+        ASSERT_LE(
+            std::sqrt(square),
+            2 * clip * (1 + 1e-12) + 8 * depth * far * (lengths + static_cast<double>(d) * 1e4));
+        ASSERT_LE(std::fabs(a.back() - b.back()),
+                  1 - 1 / static_cast<double>(K) + 1e-15 + depth * static_cast<double>(n));
+        moved = std::max(moved, std::sqrt(square));
+      }
+    }
+    EXPECT_GT(moved, 1.9 * clip) << "no power: " << K;
+  }
+  if (n >= 33) {
+    EXPECT_GT(held, 0U);
+    EXPECT_GT(free, 0U);
+  }
+}
+
 TEST_P(Sums, MomentsAreWithinTheirBound) {
   const OddRows p = make(GetParam(), 2);
   const std::size_t n = p.n, d = p.d;
@@ -752,6 +1005,26 @@ TEST_F(Whitened, ThreadsChangeNoBit) {
         ASSERT_EQ(out, first) << threads;
         ASSERT_EQ(of_moments, first_moments) << threads;
       }
+    }
+  }
+}
+
+TEST_F(Whitened, ThreadsChangeNoBitOfClasses) {
+  if (!any_loss_) GTEST_SKIP() << "the card caps losses of one output";
+  const std::size_t n = support::repeats(5000UL, 2100UL), d = 60, K = 5;
+  for (const double per_row : {0.0, 6.0}) {
+    const OddRows p =
+        per_row > 0 ? support::make_sparse_rows(n, d, per_row, 4) : support::make_odd_rows(n, d, 4);
+    std::vector<float> y(n);
+    for (std::size_t i = 0; i < n; ++i) y[i] = static_cast<float>(i * i % K);
+    std::vector<double> theta(K * d);
+    for (std::size_t j = 0; j < theta.size(); ++j) theta[j] = 0.01 * static_cast<double>(j % 17);
+    const Metric m = make_metric(d, 30, Kind::full);
+    std::vector<double> first;
+    for (const std::size_t threads : {1u, 2u, 5u}) {
+      const auto out = gradient(*load(p.view(), y, threads, softmax_of(K)), m, 1.0, theta);
+      if (threads == 1) first = out;
+      ASSERT_EQ(out, first) << threads;
     }
   }
 }

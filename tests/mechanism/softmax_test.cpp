@@ -313,7 +313,7 @@ TEST(SoftmaxOutput, MinimizersOfNeighborsAreWithinTheSensitivity) {
       << "no pair comes near: the check would not see a bound that is too small";
 }
 
-const std::set<std::string_view> of_one_output{"objective", "objective-pure", "whitened"};
+const std::set<std::string_view> of_one_output{"objective", "objective-pure"};
 
 // What holds for several outputs is offered within the budget; what does not says why, in one line,
 // and is offered nothing; auto takes one that holds.
@@ -324,8 +324,11 @@ TEST(SoftmaxPlan, OffersWhatHoldsAndRefusesTheOthers) {
       p.intercept = true;
       const Budget budget{1, 1e-6};
       const Plan automatic = plan(p, budget, {});
-      EXPECT_EQ(name_of(automatic.offer().mechanism), "metric-path");
+      EXPECT_EQ(name_of(automatic.offer().mechanism), "whitened");
       EXPECT_TRUE(automatic.offer().feasible);
+      Budget draws = budget;
+      draws.draws = 3;
+      EXPECT_EQ(name_of(plan(p, draws, {}).offer().mechanism), "metric-path");
       for (const bool prior : {false, true}) {
         if (prior) p.prior_precision = 1;
         for (const Offer& o : plan(p, budget, {}).offers) {
@@ -370,6 +373,39 @@ TEST(SoftmaxPlan, SettingsOfOneOutputPromiseNothing) {
     EXPECT_THROW(static_cast<void>(analyze(made.offer().mechanism, several, {}, 1)), BadInput)
         << name;
   }
+}
+
+// Moments are of columns, gradients of all coordinates; with two classes the rule is that of
+// logistic regression, whose slopes are 1 long and not sqrt(2).
+TEST(SoftmaxPlan, WhitenedAsksForColumnsAndGradientsOfEveryClass) {
+  const Budget budget{1, 1e-6};
+  const auto settings = [&](const Problem& p) {
+    const Plan made = plan(p, budget, {.mechanism = "whitened"});
+    EXPECT_TRUE(made.offer().feasible) << made.offer().why;
+    return std::get<Whitened>(made.offer().mechanism);
+  };
+  for (const std::uint64_t K : {2ULL, 3ULL, 10ULL}) {
+    const Problem p = softmax_problem(5000, 6, K);
+    const Whitened s = settings(p);
+    const Analysis found = analyze(s, p, {}, 1);
+    EXPECT_EQ(found.constants.at(0).value, s.iterations * static_cast<double>(6 * K + 1) +
+                                               (s.second_moment_share > 0 ? 2.0 : 1.0) * 21);
+    EXPECT_LE(delta_up(found.guarantee, 1), 1e-6);
+    // sup of a row's trace, 1 - 1/K: what replaces a row moves the sum by that at most.
+    const double trace = p.curvature * p.traces.most;
+    EXPECT_GE(trace, 1 - 1 / static_cast<double>(K));
+    EXPECT_LE(trace, (1 - 1 / static_cast<double>(K)) * (1 + 1e-15));
+  }
+  Problem one = softmax_problem(5000, 6, 2);
+  one.features = 6;
+  one.outputs = 1;
+  set_loss(one, loss_named("logistic"));
+  const Whitened two = settings(softmax_problem(5000, 6, 2)), logistic = settings(one);
+  EXPECT_EQ(two.iterations, logistic.iterations);
+  EXPECT_EQ(two.first_moment_share, logistic.first_moment_share);
+  EXPECT_NEAR(two.clip_factor, std::sqrt(2.0) * logistic.clip_factor, 1e-6);
+  EXPECT_THAT(plan(softmax_problem(5000, 2001, 3), budget, {.mechanism = "whitened"}).offer().why,
+              HasSubstr("2001 features"));
 }
 
 // Moments are of columns, draws of all coordinates.

@@ -74,10 +74,12 @@ inline Example make_example(const std::string& name, const Schema& schema, std::
   }
   if (std::holds_alternative<Whitened>(run.plan.offer().mechanism)) {
     const std::size_t d = schema.features();
-    run.model.link = CappedLink{1.25, std::vector<double>(d * d, 0.5)};
+    const std::size_t outputs = loss_named(loss).outputs();
+    if (loss == "logistic") run.model.link = CappedLink{1.25, std::vector<double>(d * d, 0.5)};
     const auto& w = std::get<Whitened>(run.plan.offer().mechanism);
     const Neighbors who = budget.neighbors();
-    std::vector<double> square(d * d, 1), triangle(d * (d + 1) / 2, 0.25), vector(d, 3);
+    std::vector<double> square(d * d, 1), triangle(d * (d + 1) / 2, 0.25), vector(outputs * d, 3);
+    const double curvature = run.plan.problem.curvature * run.plan.problem.traces.most;
     for (int i = 0; i < (w.second_moment_share > 0 ? 2 : 1); ++i) {
       const double clip = i > 0 ? 2 : w.first_clip;
       run.model.answers.push_back(
@@ -87,7 +89,7 @@ inline Example make_example(const std::string& name, const Schema& schema, std::
       run.model.answers.push_back(
           {"gradient", 1.25, gradient_deviation_up(w, who, t, 1.25, 0), vector, vector});
       run.model.answers.push_back(
-          {"curvature", 0, curvature_deviation_up(w, who, 0.25, 0), vector, {17}});
+          {"curvature", 0, curvature_deviation_up(w, who, curvature, 0), vector, {17}});
     }
   }
   if (const auto* const metric = std::get_if<MetricPath>(&run.plan.offer().mechanism)) {
@@ -175,6 +177,7 @@ inline const std::vector<Example>& class_examples() {
         make("output", example_schema(true), 1000, usual, 0, {}),
         make("output-pure", example_schema(true), 1000, {1.0, 1e-30, {}, 1, 1}, 0, {}),
         make("metric-path", example_schema(true), 5000, {1.0, 1e-6, {}, 1, 2}, 0, {}),
+        make("whitened", example_schema(true), 5000, usual, 0, {}),
         make("metric-proximal", example_schema(true), 1000, {1.0, 1e-4, {}, 1, 1}, 1e-7, {}),
         make("averaged", tiny, 5, loose, 0.02, 1.0),
         make("dalalyan", tiny, 5, loose, 0.04, 1.0)};

@@ -591,13 +591,12 @@ TEST(Verify, RejectsAnswersWithLessNoiseThanTheirShares) {
 }
 
 // Without a link gradients vouch for one another's clip.
-TEST(Verify, RejectsAnswersOfAmountsWithLessNoiseThanTheirShares) {
-  const Dataset data = support::amounts(200, 3, 5);
-  const Plan made = plan(glm("huber").constants(data.schema, 200), {.epsilon = 1, .delta = 1e-5},
+void rejects_less_noise_without_a_link(const Dataset& data, const char* loss) {
+  const Plan made = plan(glm(loss).constants(data.schema, 200), {.epsilon = 1, .delta = 1e-5},
                          {.mechanism = "whitened"});
   const auto backend = make_backend("reference");
   const json file =
-      to_json(fit(glm("huber"), data, made, *backend, Key::from_os(), {.release_answers = true}));
+      to_json(fit(glm(loss), data, made, *backend, Key::from_os(), {.release_answers = true}));
   ASSERT_TRUE(verify(file).valid);
   const auto fails = [&](const auto& edit) {
     json changed = file;
@@ -630,6 +629,12 @@ TEST(Verify, RejectsAnswersOfAmountsWithLessNoiseThanTheirShares) {
     model["link"] = to_json(testing::examples()[11].release)["model"]["link"];
   }));
   EXPECT_FALSE(fails([](json& model) { model.erase("answers"); })) << "they may be kept back";
+}
+TEST(Verify, RejectsAnswersOfAmountsWithLessNoiseThanTheirShares) {
+  rejects_less_noise_without_a_link(support::amounts(200, 3, 5), "huber");
+}
+TEST(Verify, RejectsAnswersOfClassesWithLessNoiseThanTheirShares) {
+  rejects_less_noise_without_a_link(support::class_people(200, 3, 4, 5), "softmax-4");
 }
 
 // An infeasible combination of kinds: a draw that started from the data passed off as a path.

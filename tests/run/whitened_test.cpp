@@ -236,6 +236,113 @@ TEST(WhitenedRun, NoNeighborIsFurtherAwayWithAmountsAndCounts) {
   EXPECT_GT(pairs, 1000);
 }
 
+// The same of classes: no row with any label is further than mu from any other, and a row and
+// another of its labels, far out, come near. A sensitivity without the root of two, or of one class
+// alone, fails here.
+TEST(WhitenedRun, NoNeighborIsFurtherAwayWithSeveralClasses) {
+  int pairs = 0;
+  for (const std::size_t K : {2U, 3U, 6U}) {
+    const std::string loss = std::string("softmax-").append(std::to_string(K));
+    double closest = 0;
+    for (const bool add_remove : {false, true}) {
+      const Dataset data = support::class_people(200, 3, K, 7);
+      Budget budget{.epsilon = 1, .delta = 1e-5};
+      if (add_remove) budget.adjacency = Adjacency::add_remove;
+      const Plan made = plan_of(data, budget, {}, add_remove ? 300 : 0, loss.c_str());
+      const double mu = made.offer().guarantee.mu;
+      const auto asked = asked_in(fit_seeded(data, made, 2), made, data);
+      const std::size_t d = data.features();
+      std::mt19937 random(3);
+      std::uniform_real_distribution<float> uniform(0, 1);
+      std::vector<std::vector<float>> rows{std::vector<float>(d, 0), std::vector<float>(d, 1)};
+      for (int i = 0; i < 3; ++i) {
+        rows.emplace_back(d);
+        for (float& v : rows.back()) v = i % 2 == 0 ? uniform(random) : std::round(uniform(random));
+      }
+      rows.emplace_back(d, -40.0F);  // beyond every range: bounded for all
+      for (auto& row : rows) row[d - 1] = 1;
+      for (std::size_t a = 0; a < rows.size(); ++a) {
+        for (std::size_t b = add_remove ? rows.size() - 1 : a; b < rows.size(); ++b) {
+          for (std::size_t y = 0; y < K; ++y) {
+            for (const std::size_t other : {std::size_t{0}, K - 1}) {
+              if (add_remove && other != 0) continue;
+              Dataset here = data, there = data;
+              set_row(here, 17, rows[a], static_cast<float>(y));
+              if (add_remove) {
+                const auto at = static_cast<std::ptrdiff_t>(17 * d);
+                there.x.erase(there.x.begin() + at,
+                              there.x.begin() + at + static_cast<std::ptrdiff_t>(d));
+                there.y.erase(there.y.begin() + 17);
+              } else {
+                set_row(there, 17, rows[b], static_cast<float>(other));
+              }
+              const double apart = std::sqrt(squared_mu_of(here, there, asked, loss));
+              EXPECT_LE(apart, mu * (1 + 1e-9)) << K << " " << y << " " << other;
+              closest = std::max(closest, apart / mu);
+              ++pairs;
+            }
+          }
+        }
+      }
+    }
+    EXPECT_GT(closest, 0.6) << K;
+  }
+  EXPECT_GT(pairs, 500);
+}
+
+// A question's own worst pairs of three classes. Far out where two classes are level and the third
+// is out of the question their slopes are opposite: the whole share of a gradient. Where all are
+// level, as at first, slopes are 120 degrees apart: 3/4 of it. A row at 0 against one held is the
+// whole share of the traces.
+TEST(WhitenedRun, QuestionsOfClassesCostTheirShares) {
+  const Dataset data = support::class_people(200, 2, 3, 3);
+  const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5}, 3, 0, "softmax-3");
+  const auto& s = std::get<Whitened>(made.offer().mechanism);
+  const auto asked = asked_in(fit_seeded(data, made, 5), made, data);
+  const double left = 1 - s.first_moment_share - s.second_moment_share;
+  const double mu2 = s.query_mu * s.query_mu;
+  const auto backend = support::make_test_backend("cpu");
+  int gradients = 0;
+  for (const Question& q : asked) {
+    if (q.moments) continue;
+    ++gradients;
+    const double share = left * (1 - s.curvature_share) * 2 * gradients / (3 * 4);
+    const double of_traces = left * s.curvature_share / 3;
+    const auto answer = [&](const std::vector<float>& row, float y) {
+      Dataset table = data;
+      set_row(table, 4, row, y);
+      const auto engine = backend->load(table.view(), table.y, loss_named("softmax-3"));
+      return support::exact_answer(*engine, q);
+    };
+    const Eigen::Index d = q.metric.rows();
+    const Eigen::VectorXd apart = q.omega.segment(d, d) - q.omega.segment(0, d);
+    Eigen::VectorXd along = Eigen::VectorXd::Unit(d, 0);
+    if (gradients > 1) {
+      along = -q.omega.segment(2 * d, d);
+      along = (along - along.dot(apart) / apart.squaredNorm() * apart).normalized();
+    }
+    const Eigen::MatrixXd inverse = Eigen::MatrixXd(q.metric).inverse().transpose();
+    const auto row_at = [&](double far) {
+      const Eigen::VectorXd x = inverse * (far * along);
+      std::vector<float> out;
+      for (const double v : x) out.push_back(static_cast<float>(v));
+      return out;
+    };
+    const double far = 1e4 * q.clip;
+    auto a = answer(row_at(far), 0), b = answer(row_at(far), 1);
+    const double trace_a = a.back();
+    a.pop_back(), b.pop_back();
+    const double moved = support::squared_distance(a, b) / mu2;
+    EXPECT_LE(moved, share * (1 + 1e-9));
+    EXPECT_GE(moved, share * (gradients > 1 ? 0.98 : 0.74)) << gradients;
+    // A row at 0 has a trace of 1 - 1/3.
+    const double part = std::pow(answer(std::vector<float>(3, 0), 0).back() - trace_a, 2) / mu2;
+    EXPECT_LE(part, of_traces * (1 + 1e-9));
+    EXPECT_GE(part, of_traces * 0.99) << "the noise is more than is needed";
+  }
+  EXPECT_EQ(gradients, 3);
+}
+
 // Curvatures go up to 1 here, not 1/4: a row with all of it against one with none costs its share.
 TEST(WhitenedRun, CurvaturesOfAmountsCostTheirShare) {
   const Dataset data = support::amounts(200, 2, 3);
@@ -513,6 +620,95 @@ TEST(WhitenedRun, DegenerateAmountsEndInAModel) {
       for (const double v : out.model().draws[0]) EXPECT_TRUE(std::isfinite(v)) << odd.name << kind;
     }
   }
+}
+
+Dataset of_three_classes(Dataset data) {
+  data.schema.positive.clear();
+  data.schema.label_kind = LabelKind::classes;
+  data.schema.classes = {"a", "b", "c"};
+  for (std::size_t i = 0; i < data.y.size(); ++i) {
+    data.y[i] = data.y[i] > 0 ? 0.0F : i % 2 == 0 ? 1.0F : 2.0F;
+  }
+  return data;
+}
+
+// The same of three classes, one of which may be all.
+TEST(WhitenedRun, DegenerateTablesOfClassesEndInAModel) {
+  for (const support::OddTable& odd : support::odd_tables()) {
+    const Dataset data = of_three_classes(odd.data);
+    const Plan made = plan_of(data, {.epsilon = odd.epsilon, .delta = 1e-5}, {}, 0, "softmax-3");
+    const auto backend = support::make_test_backend("cpu");
+    const Release out = fit(glm("softmax-3"), data, made, *backend, Key::from_os());
+    EXPECT_TRUE(verify(out).valid) << odd.name;
+    EXPECT_FALSE(out.model().link.has_value());
+    for (const double v : out.model().draws[0]) EXPECT_TRUE(std::isfinite(v)) << odd.name;
+    for (const double p : predict_classes(out.model(), data.view())) {
+      EXPECT_TRUE(p >= 0 && p <= 1) << odd.name << " " << p;
+    }
+  }
+}
+
+// Dense, sparse, by either backend: the same model up to rounding; coefficients of classes add up
+// to 0 but for the release's grid, since noise along their sum is taken out.
+TEST(WhitenedRun, ClassesAgreeOnEveryBackend) {
+  const Dataset data = support::class_people(500, 4, 4, 9);
+  const Plan made = plan_of(data, {.epsilon = 2, .delta = 1e-5}, {}, 0, "softmax-4");
+  const auto a = fit_seeded(data, made, 8, "reference").model().draws[0];
+  const auto b = fit_seeded(data, made, 8, "cpu").model().draws[0];
+  for (std::size_t j = 0; j < a.size(); ++j) EXPECT_NEAR(a[j], b[j], 1e-3 * std::fabs(a[j]) + 1e-4);
+  Dataset sparse = data;
+  for (std::size_t i = 0; i < data.rows(); ++i) {
+    for (std::size_t j = 0; j < data.features(); ++j) {
+      sparse.sparse.feature.push_back(static_cast<std::uint32_t>(j));
+      sparse.sparse.value.push_back(data.x[i * data.features() + j]);
+    }
+    sparse.sparse.begin.push_back(sparse.sparse.value.size());
+  }
+  sparse.x.clear();
+  const auto c = fit_seeded(sparse, made, 8, "cpu").model().draws[0];
+  for (std::size_t j = 0; j < a.size(); ++j) EXPECT_NEAR(c[j], b[j], 1e-3 * std::fabs(b[j]) + 1e-4);
+  for (std::size_t j = 0; j < 5; ++j) {
+    EXPECT_NEAR(b[j] + b[5 + j] + b[10 + j] + b[15 + j], 0, 1e-6);
+  }
+}
+
+// 20,000 rows of three classes and ten numbers: at epsilon = 1 next to nothing is lost. Labels are
+// drawn from a softmax of known coefficients, which no fit beats in the mean by more than the
+// sample's own noise.
+TEST(WhitenedRun, KeepsWhatCanBeLearnedOfThreeClasses) {
+  const std::size_t n = 20000, d = 11, K = 3;
+  Dataset data = support::class_people(n, d - 1, K, 21);
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform(0, 1);
+  std::vector<double> truth(K * d);
+  for (double& v : truth) v = 3 * normal(random);
+  std::vector<double> p(K);
+  double best = 0, majority = 0;
+  std::vector<double> counts(K);
+  for (std::size_t i = 0; i < n; ++i) {
+    double sum = 0;
+    for (std::size_t k = 0; k < K; ++k) {
+      double z = 0;
+      for (std::size_t j = 0; j < d; ++j) {
+        // About the middle of each range.
+        z += truth[k * d + j] * (j + 1 < d ? static_cast<double>(data.x[i * d + j]) - 0.5 : 0.1);
+      }
+      sum += p[k] = std::exp(z);
+    }
+    double left = uniform(random) * sum;
+    std::size_t label = 0;
+    while (label + 1 < K && left > p[label]) left -= p[label++];
+    data.y[i] = static_cast<float>(label);
+    best -= std::log(p[label] / sum) / static_cast<double>(n);
+    counts[label] += 1;
+  }
+  majority = *std::ranges::max_element(counts) / static_cast<double>(n);
+  const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-8}, {}, 0, "softmax-3");
+  const LinearModel model = fit_seeded(data, made, 1).model();
+  const ClassesEvaluation found = evaluate_classes(predict_classes(model, data.view()), data.y, K);
+  EXPECT_LT(found.log_loss, best + 0.01) << "without noise " << best;
+  EXPECT_GT(found.accuracy, majority + 0.1);
 }
 
 // Clips follow from answers and public numbers alone: the rule, which sees no row, comes to those

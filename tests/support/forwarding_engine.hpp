@@ -55,6 +55,7 @@ class ForwardingEngine : public Engine {
     return inner_->exact_difference(terms, w);
   }
   [[nodiscard]] RowNorms row_norms() const override { return inner_->row_norms(); }
+  [[nodiscard]] double largest_offset() const override { return inner_->largest_offset(); }
   [[nodiscard]] std::optional<RowFault> first_fault(const RowLimits& limits) const override {
     return inner_->first_fault(limits);
   }

@@ -50,6 +50,12 @@ struct ExactLoss {
 
 /// At an f'' that jumps the side that has one.
 inline ExactLoss exact_loss(std::string_view name, long double z, long double y) {
+  if (name.find('(') != std::string_view::npos) {
+    const Loss& loss = loss_named(name);
+    const long double w = class_weight(loss.class_weights(), static_cast<float>(y));
+    const ExactLoss f = exact_loss(loss.unweighted().name(), z, y);
+    return {w * f.value, w * f.slope, w * f.curvature};
+  }
   if (name == "huber") {
     const long double r = z - y, held = std::min(std::max(r, -1.0L), 1.0L);
     return {held * (r - held / 2), held, std::fabs(r) <= 1 ? 1.0L : 0.0L};
@@ -84,6 +90,14 @@ struct ExactOutputs {
 /// Softmax by differences of predictors: p_k = 1/sum_j e^{z_j - z_k}.
 inline ExactOutputs exact_outputs(const Loss& loss, const std::vector<long double>& z, float y) {
   const std::size_t K = z.size();
+  if (loss.outputs() > 1 && !loss.class_weights().empty()) {
+    ExactOutputs f = exact_outputs(loss.unweighted(), z, y);
+    const long double w = class_weight(loss.class_weights(), y);
+    f.value *= w;
+    for (long double& v : f.slope) v *= w;
+    for (long double& v : f.curvature) v *= w;
+    return f;
+  }
   if (loss.outputs() == 1) {
     const ExactLoss f = exact_loss(loss.name(), z[0], static_cast<long double>(y));
     return {f.value, {f.slope}, {f.curvature}};

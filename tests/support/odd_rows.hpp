@@ -17,9 +17,11 @@ struct OddRows {
   std::size_t n, d;
   std::vector<float> x, y;   // [n x d], [n]
   SparseTable entries = {};  // of rows to be handed on as entries; else without rows
+  std::vector<float> offset = {};  // [n], or none
   [[nodiscard]] Rows view() const {
-    if (entries.rows() == 0) return {x.data(), n, d};
-    return {entries.view(), d};
+    Rows out = entries.rows() == 0 ? Rows(x.data(), n, d) : Rows(entries.view(), d);
+    if (!offset.empty()) out.offset = offset.data();
+    return out;
   }
 };
 

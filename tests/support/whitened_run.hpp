@@ -33,7 +33,7 @@ inline std::vector<Question> questions_of(const Whitened& settings, const Proble
     const NoisyAnswer& a = answers[i];
     Question q{a.question == "moments", rule.metric(), rule.clip(), rule.omega(), a.deviation, 0};
     if (q.moments) {
-      rule.answer_moments(whole_matrix(a.values, problem.features), a.deviation);
+      rule.answer_moments(whole_matrix(a.values, problem.row_features()), a.deviation);
     } else {
       const NoisyAnswer& curvature = answers[++i];
       q.of_curvature = curvature.deviation;
@@ -59,12 +59,18 @@ inline std::vector<double> exact_answer(Engine& engine, const Question& q) {
     for (const double v : sums) out.push_back(v / q.deviation);
     return out;
   }
-  const Eigen::VectorXd theta = q.metric * q.omega;
-  Eigen::VectorXd sum(q.metric.rows());
+  using Outputs = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const std::size_t numbers = static_cast<std::size_t>(q.omega.size());  // [K x d]
+  const Eigen::Map<const Outputs> omega(q.omega.data(), q.omega.size() / q.metric.rows(),
+                                        q.metric.rows());
+  const Outputs theta = omega * q.metric.transpose();
+  Outputs sum(theta.rows(), theta.cols());
   const double curvature =
-      engine.capped_loss(P, q.clip)->gradient({theta.data(), d}, {sum.data(), d});
-  const Eigen::VectorXd gradient = q.metric.transpose() * sum;
-  for (const double v : gradient) out.push_back(v / q.deviation);
+      engine.capped_loss(P, q.clip)->gradient({theta.data(), numbers}, {sum.data(), numbers});
+  const Outputs gradient = sum * q.metric;
+  for (Eigen::Index i = 0; i < gradient.size(); ++i) {
+    out.push_back(gradient.data()[i] / q.deviation);
+  }
   out.push_back(curvature / q.of_curvature);
   return out;
 }

@@ -55,9 +55,11 @@ std::size_t threads_available() {
   return std::clamp<std::size_t>(static_cast<std::size_t>(thread_count()), 1, Crew::most_members);
 }
 
-cpu::Table table_of(const Rows& x, const cpu::Entries& entries, std::span<const float> y) {
-  if (entries.used()) return {{{}, entries.rows({0, x.rows})}, x.cols, y};
-  return {{x.matrix(), {}}, x.cols, y};
+cpu::Table table_of(const Rows& x, const cpu::Entries& entries, std::span<const float> y,
+                    const std::vector<float>& factors) {
+  const float* const factor = factors.empty() ? nullptr : factors.data();
+  if (entries.used()) return {{{}, entries.rows({0, x.rows})}, x.cols, y, x.offset, factor};
+  return {{x.matrix(), {}}, x.cols, y, x.offset, factor};
 }
 
 template <class T>
@@ -68,7 +70,8 @@ class CpuEngine final : public HostRows {
         crew_(threads),
         in_memory_(x.in_memory),
         entries_(x, crew_),
-        table_(table_of(x, entries_, y)),
+        factors_(cpu::row_factors(loss, y)),
+        table_(table_of(x, entries_, y, factors_)),
         choice_(cpu::choose_loss(loss)) {}
   ~CpuEngine() override { crew_.settle(); }  // a late helper still reads
 
@@ -134,7 +137,6 @@ class CpuEngine final : public HostRows {
     cpu::clipped_rows(table_, crew_, P, clip, out);
   }
   std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P, double clip) override {
-    require_capped_loss(loss());
     require_metric(P, columns(), clip);
     return cpu::capped_loss(table_, crew_, loss(), P, clip);
   }
@@ -271,6 +273,7 @@ class CpuEngine final : public HostRows {
   Crew crew_;
   bool in_memory_;
   cpu::Entries entries_;
+  std::vector<float> factors_;  // of rows, where classes are weighted
   cpu::Table table_;
   cpu::LossChoice choice_;
 
@@ -296,7 +299,7 @@ class CpuBackend final : public Backend {
     return fmt::format("{} on float storage; {}", to_string(arithmetic_), cpu::instruction_set());
   }
   std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y, const Loss& loss) override {
-    require_loadable(x, y);
+    require_loadable(x, y, loss);
     if (cpu::is_wide(x)) return cpu::make_wide_engine(x, y, loss, threads_);
     if (arithmetic_ == Arithmetic::float32) {
       return std::make_unique<CpuEngine<float>>(x, y, loss, threads_);

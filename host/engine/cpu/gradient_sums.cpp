@@ -54,7 +54,7 @@ const double* GradientSums<T>::over(const Group& group, const T* theta, Range bl
 template <class T>
 void GradientSums<T>::add_few(const Group& group, const T* theta, Range range, T* sums) {
   const RowsPart rows = table_.part(range.first, range.last);
-  const float* const y = &table_.y[range.first];
+  const RowTargets y = table_.targets(range.first);
   if (!table_.dense()) {
     return sparse_row_gradient(SparseRowGradient<T>{.x = rows.entries,
                                                     .y = y,
@@ -87,7 +87,7 @@ const T* GradientSums<T>::widened(MatrixView<const float> x) {
 template <class T>
 void GradientSums<T>::add_panels(const Group& group, const T* theta, Range range, T* sums) {
   const RowsPart rows = table_.part(range.first, range.last);
-  const float* const y = &table_.y[range.first];
+  const RowTargets y = table_.targets(range.first);
   if (!table_.dense()) {
     for (const Panel& panel : group.panels) {
       sparse_panel_gradient(SparsePanelGradient<T>{.x = rows.entries,
@@ -117,7 +117,7 @@ void GradientSums<T>::add_panels(const Group& group, const T* theta, Range range
 template <class T>
 void GradientSums<T>::add_outputs(const Group& group, const T* theta, Range range, T* sums) {
   const RowsPart rows = table_.part(range.first, range.last);
-  const float* const y = &table_.y[range.first];
+  const RowTargets y = table_.targets(range.first);
   const std::size_t n = rows.size(), d = table_.features;
   const T* const x = table_.dense() ? widened(rows.x) : nullptr;
   const auto dense = [&](const Panel& panel) {

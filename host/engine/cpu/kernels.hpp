@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "gibbsite/data/rows.hpp"
 #include "gibbsite/model/loss.hpp"
@@ -31,8 +32,28 @@ struct LossChoice {
   const Loss* other;        ///< then this one, which is slow
   std::size_t outputs = 1;  ///< K; of more than one it is softmax
 };
-/// Throws std::logic_error on a loss of several outputs that is not softmax.
+/// The loss before its classes are weighted. Throws std::logic_error on a loss of several outputs
+/// that is not softmax.
 LossChoice choose_loss(const Loss& loss);
+
+/// What rows are judged by, beside x.
+struct RowTargets {
+  const float* y = nullptr;       ///< [rows]
+  const float* offset = nullptr;  ///< [rows] o of the logits x . theta + o; null: 0
+  const float* factor = nullptr;  ///< [rows] f and f' are multiplied by; null: 1
+
+  RowTargets() = default;
+  RowTargets(const float* labels, const float* offsets = nullptr,  // NOLINT: labels alone
+             const float* factors = nullptr)
+      : y(labels), offset(offsets), factor(factors) {}
+  /// Of the rows from `first` on.
+  [[nodiscard]] RowTargets from(std::size_t first) const {
+    const auto at = [&](const float* v) { return v == nullptr ? nullptr : v + first; };
+    return {at(y), at(offset), at(factor)};
+  }
+};
+/// w(y) of each row; none where the loss has no weights.
+std::vector<float> row_factors(const Loss& loss, std::span<const float> y);
 
 // A chain of K outputs is K chains to the kernels, beside each other: theta [C x K x d] is
 // [CK x d]. Logits of all of them, then the residuals of each row, then X^T r.
@@ -53,7 +74,7 @@ void unpack(const double* packed, std::span<double> v);
 /// Reads x once. Where `value` is null, the logits alone.
 struct RowValues {
   MatrixView<const float> x;
-  const float* y;  ///< [rows]
+  RowTargets y;  ///< [rows]
   LossChoice loss;
   std::size_t chains;
   const double* theta;  ///< [C x packed]
@@ -67,7 +88,7 @@ void row_values(const RowValues& rows);
 template <class T>
 struct RowGradient {
   MatrixView<const float> x;
-  const float* y;  ///< [rows]
+  RowTargets y;  ///< [rows]
   LossChoice loss;
   std::size_t chains;
   const T* theta;  ///< [C x packed]
@@ -81,7 +102,7 @@ void row_gradient(const RowGradient<float>& rows);
 template <class T>
 struct SparseRowGradient {
   SparseRows x;
-  const float* y;  ///< [rows]
+  RowTargets y;  ///< [rows]
   LossChoice loss;
   std::size_t features, chains;
   const T* theta;  ///< [C x d]
@@ -96,7 +117,7 @@ void sparse_row_gradient(const SparseRowGradient<float>& rows);
 template <class T>
 struct SparsePanelGradient {
   SparseRows x;
-  const float* y;  ///< [rows]
+  RowTargets y;  ///< [rows]
   std::size_t width;
   LossChoice loss;
   const T* theta;  ///< [d x width]
@@ -121,8 +142,14 @@ void row_logits(const RowsPart& rows, std::size_t features, const double* theta,
                 double* z);
 /// r[i] = clamp(f'(z[i], y[i]), -cap[i], cap[i]); returns the sum of f'' where |f'| < cap. w [rows]
 /// is scratch.
-double held_residuals(const LossChoice& loss, std::span<const double> z, const float* y,
+/// With factors both are multiplied by w(y[i]) after that.
+double held_residuals(const LossChoice& loss, std::span<const double> z, const RowTargets& y,
                       const float* cap, double* r, double* w);
+/// The same of K outputs: z [K x rows], its outputs `stride` apart, becomes grad_z f of each row
+/// times what holds its length at cap[i]; returns the sum of the traces of their derivatives. A
+/// row's bits do not depend on its place.
+double held_outputs(const LossChoice& loss, double* z, std::size_t stride, const RowTargets& y,
+                    const float* cap, std::size_t rows);
 /// g += sum_i r[i] x_i.
 void add_rows(const RowsPart& rows, double* r, double* g);
 
@@ -138,7 +165,7 @@ void widen(std::span<const float> x, double* out);
 template <class T>
 struct PanelGradient {
   const T* x;      ///< [rows x d]
-  const float* y;  ///< [rows]
+  RowTargets y;  ///< [rows]
   std::size_t rows, features, width;
   LossChoice loss;
   const T* theta;  ///< [d x width]
@@ -171,13 +198,13 @@ void turn_back(const float* by_lane, std::size_t stride, std::size_t rows, std::
                float* panel);
 /// z [K x rows], its outputs `stride` apart, becomes grad_z f of each row; a row's bits do not
 /// depend on its place.
-void output_residuals(const LossChoice& loss, double* z, std::size_t stride, const float* y,
+void output_residuals(const LossChoice& loss, double* z, std::size_t stride, const RowTargets& y,
                       std::size_t rows);
-void output_residuals(const LossChoice& loss, float* z, std::size_t stride, const float* y,
+void output_residuals(const LossChoice& loss, float* z, std::size_t stride, const RowTargets& y,
                       std::size_t rows);
 /// f[i] of the logits z [K x rows], its outputs `stride` apart.
-void output_values(const LossChoice& loss, const double* z, std::size_t stride, const float* y,
-                   std::size_t rows, double* f);
+void output_values(const LossChoice& loss, const double* z, std::size_t stride,
+                   const RowTargets& y, std::size_t rows, double* f);
 
 /// f[i] = f(z[i], y[i]) as the kernels compute it. Of K outputs z is [K x n].
 void values(const LossChoice& loss, std::span<const double> z, std::span<const float> y,

@@ -34,7 +34,7 @@ double outputs_value(const Table& table, const LossChoice& loss, Range block, co
       for (std::size_t i = 0; i < n; ++i) z[k * n + i] = x.dot(i, of_output);
     }
     double f[row_block];
-    output_values(loss, z.data(), n, &table.y[first], n, f);
+    output_values(loss, z.data(), n, table.targets(first), n, f);
     sum = std::accumulate(f, f + n, sum);
   }
   return sum;
@@ -69,7 +69,7 @@ void loss_values(const Table& table, Crew& crew, const LossChoice& loss,
       double* const value = &values_of[b * theta.rows + first];
       if (table.dense()) {
         row_values({.x = given.x,
-                    .y = &table.y[rows.first],
+                    .y = table.targets(rows.first),
                     .loss = loss,
                     .chains = chains,
                     .theta = &thetas[first * packed],
@@ -78,10 +78,17 @@ void loss_values(const Table& table, Crew& crew, const LossChoice& loss,
         continue;
       }
       const Rows x(given.entries, table.features);
+      const RowTargets y = table.targets(rows.first);
       for (std::size_t c = 0; c < chains; ++c) {
-        for (std::size_t i = 0; i < rows.size(); ++i) z[i] = x.dot(i, theta.row(first + c));
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+          z[i] = x.dot(i, theta.row(first + c));
+          if (y.offset != nullptr) z[i] += static_cast<double>(y.offset[i]);
+        }
         double* const f = z + row_block;
         values(loss, {z, rows.size()}, table.y.subspan(rows.first, rows.size()), {f, rows.size()});
+        for (std::size_t i = 0; y.factor != nullptr && i < rows.size(); ++i) {
+          f[i] *= static_cast<double>(y.factor[i]);
+        }
         value[c] = std::accumulate(f, f + rows.size(), 0.0);
       }
     }

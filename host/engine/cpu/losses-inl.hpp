@@ -258,6 +258,16 @@ HWY_INLINE hn::Vec<D> Residual(D d, const AnyLoss& any, hn::Vec<D> z, hn::Vec<D>
   return r;
 }
 
+// Of chains in lanes, one row: with its offset and its factor.
+template <class D, class Loss>
+HWY_INLINE hn::Vec<D> SlopeOf(D d, const Loss& loss, const RowTargets& y, size_t row, hn::Vec<D> z,
+                              hn::Vec<D> label) {
+  if (y.offset != nullptr) z = hn::Add(z, hn::Set(d, static_cast<Lane<D>>(y.offset[row])));
+  const auto r = Residual(d, loss, z, label);
+  if (y.factor == nullptr) return r;
+  return hn::Mul(r, hn::Set(d, static_cast<Lane<D>>(y.factor[row])));
+}
+
 // Losses that the kernels with registers to lose are compiled for one by one: what is fitted most.
 // Others take one kernel together, and a jump a vector.
 using OwnKernels = LossList<losses::logistic, losses::logistic_capped>;

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "engine/clip.hpp"
 #include "engine/cpu/kernels.hpp"
 #include "engine/cpu/targets.hpp"
 #include "gibbsite/model/losses/softmax.hpp"
@@ -56,6 +57,27 @@ void Values(const LossChoice& loss, const double* z, const float* y, size_t coun
                  [&](hn::Vec<Wide<double>> logit, hn::Vec<Wide<double>> label)
                      HWY_ATTR { return Value(d, of, logit, label); });
   });
+}
+template <class T>
+HWY_INLINE void AddOffsets(const RowTargets& y, size_t count, T* z) {
+  for (size_t i = 0; y.offset != nullptr && i < count; ++i) z[i] += static_cast<T>(y.offset[i]);
+}
+template <class T>
+HWY_INLINE void MultiplyRows(const RowTargets& y, size_t count, T* rows) {
+  for (size_t i = 0; y.factor != nullptr && i < count; ++i) rows[i] *= static_cast<T>(y.factor[i]);
+}
+template <class T>
+void SlopesOf(const LossChoice& loss, const RowTargets& y, size_t count, T* z) {
+  AddOffsets(y, count, z);
+  ResidualsOf(loss, z, y.y, count, z);
+  MultiplyRows(y, count, z);
+}
+template void SlopesOf(const LossChoice&, const RowTargets&, size_t, double*);
+template void SlopesOf(const LossChoice&, const RowTargets&, size_t, float*);
+void ValuesOf(const LossChoice& loss, const RowTargets& y, size_t count, double* z) {
+  AddOffsets(y, count, z);
+  Values(loss, z, y.y, count, z);
+  MultiplyRows(y, count, z);
 }
 void ResidualsDouble(const LossChoice& loss, const double* z, const float* y, size_t count,
                      double* r) {
@@ -179,25 +201,28 @@ HWY_INLINE void ForEachRows(Logit* z, size_t stride, const float* y, size_t rows
 }
 
 template <class T>
-void OutputResidualsOf(size_t outputs, T* z, size_t stride, const float* y, size_t rows) {
+void OutputResidualsOf(size_t outputs, T* z, size_t stride, const RowTargets& y, size_t rows) {
   const Wide<T> d;
-  ForEachRows<T>(z, stride, y, rows,
+  ForEachRows<T>(z, stride, y.y, rows,
                  [&](hn::Vec<Wide<T>> label, const auto& load, const auto& store, size_t, size_t)
                      HWY_ATTR { SoftmaxResiduals(d, outputs, label, load, store); });
+  for (size_t k = 0; y.factor != nullptr && k < outputs; ++k) MultiplyRows(y, rows, z + k * stride);
 }
-template void OutputResidualsOf(size_t, double*, size_t, const float*, size_t);
-template void OutputResidualsOf(size_t, float*, size_t, const float*, size_t);
-void OutputResidualsDouble(size_t outputs, double* z, size_t stride, const float* y, size_t rows) {
+template void OutputResidualsOf(size_t, double*, size_t, const RowTargets&, size_t);
+template void OutputResidualsOf(size_t, float*, size_t, const RowTargets&, size_t);
+void OutputResidualsDouble(size_t outputs, double* z, size_t stride, const RowTargets& y,
+                           size_t rows) {
   OutputResidualsOf(outputs, z, stride, y, rows);
 }
-void OutputResidualsFloat(size_t outputs, float* z, size_t stride, const float* y, size_t rows) {
+void OutputResidualsFloat(size_t outputs, float* z, size_t stride, const RowTargets& y,
+                          size_t rows) {
   OutputResidualsOf(outputs, z, stride, y, rows);
 }
 
-void OutputValues(size_t outputs, const double* z, size_t stride, const float* y, size_t rows,
+void OutputValues(size_t outputs, const double* z, size_t stride, const RowTargets& y, size_t rows,
                   double* f) {
   const Wide<double> d;
-  ForEachRows<double>(z, stride, y, rows,
+  ForEachRows<double>(z, stride, y.y, rows,
                       [&](hn::Vec<Wide<double>> label, const auto& load, const auto&, size_t count,
                           size_t first) HWY_ATTR {
                         auto rest = hn::Zero(d), gap = hn::Zero(d);
@@ -208,6 +233,65 @@ void OutputValues(size_t outputs, const double* z, size_t stride, const float* y
                         for (size_t i = 0; i < count; ++i)
                           f[first + i] = std::log1p(terms[i]) + gaps[i];
                       });
+  MultiplyRows(y, rows, f);
+}
+
+// SoftmaxResiduals of a vector of rows, in r; then r times what holds its length at the cap
+// (engine/clip.hpp). Gives the trace of the derivative: of H = diag p - p p^T where r is free, of
+// s (I - r r^T/|r|^2) H where it is held. With o = 1 - p_y = -r_y, p_k = r_k, and the others' sums
+// of powers Q_2, Q_3:
+//   |r|^2 = o^2 + Q_2,   tr H = 1 - |p|^2 = o (2 - o) - Q_2,
+//   r'Hr = (1 - o) o^2 + Q_3 - (Q_2 - (1 - o) o)^2.
+template <class D, class Load, class Store>
+HWY_INLINE hn::Vec<D> HoldOutputs(D d, size_t outputs, hn::Vec<D> label, hn::Vec<D> cap,
+                                  double most, const Load& r, const Store& put) {
+  const auto zero = hn::Zero(d), one = hn::Set(d, 1.0);
+  auto own = zero;
+  TreeSum<D> squares(d), cubes(d);
+  for (size_t k = 0; k < outputs; ++k) {
+    const auto slope = r(k), square = hn::Mul(slope, slope);
+    const auto is_label = hn::Eq(label, hn::Set(d, static_cast<double>(k)));
+    own = hn::IfThenElse(is_label, hn::Neg(slope), own);
+    squares.Add(d, hn::IfThenZeroElse(is_label, square));
+    cubes.Add(d, hn::IfThenZeroElse(is_label, hn::Mul(square, slope)));
+  }
+  const auto q2 = squares.Total(), q3 = cubes.Total(), rest = hn::Sub(one, own);
+  const auto all = hn::MulAdd(own, own, q2);
+  const auto length =
+      hn::Mul(hn::Sqrt(all), hn::Set(d, 1 + static_cast<double>(outputs + 16) * 0x1p-52));
+  const auto free = hn::Le(length, cap);
+  const auto held =
+      hn::IfThenElseZero(hn::Gt(cap, zero), hn::IfThenElse(free, one, hn::Div(cap, length)));
+  const auto trace = hn::NegMulAdd(own, own, hn::Sub(hn::Add(own, own), q2));
+  const auto mean = hn::NegMulAdd(rest, own, q2);
+  const auto along = hn::NegMulAdd(mean, mean, hn::MulAdd(rest, hn::Mul(own, own), q3));
+  const auto across = hn::Sub(trace, hn::IfThenElseZero(hn::Gt(all, zero), hn::Div(along, all)));
+  for (size_t k = 0; k < outputs; ++k) put(k, hn::Mul(r(k), held));
+  const auto found = hn::Mul(held, hn::IfThenElse(free, trace, across));
+  return hn::Min(hn::Max(found, zero), hn::Set(d, most));
+}
+
+double HeldOutputs(const LossChoice& loss, double* z, size_t stride, const RowTargets& y,
+                   const float* cap, size_t rows) {
+  const Wide<double> d;
+  const double most = largest_trace_of(*loss.other);
+  double sum = 0;
+  ForEachRows<double>(z, stride, y.y, rows,
+                      [&](hn::Vec<Wide<double>> label, const auto& load, const auto& store,
+                          size_t count, size_t first) HWY_ATTR {
+                        SoftmaxResiduals(d, loss.outputs, label, load, store);
+                        HWY_ALIGN float caps[most_lanes<double>] = {};
+                        HWY_ALIGN double traces[most_lanes<double>];
+                        std::copy_n(cap + first, count, caps);
+                        hn::Store(
+                            HoldOutputs(d, loss.outputs, label, LoadAs(d, caps), most, load, store),
+                            d, traces);
+                        MultiplyRows(y.from(first), count, traces);
+                        for (size_t i = 0; i < count; ++i) sum += traces[i];
+                      });
+  for (size_t k = 0; y.factor != nullptr && k < loss.outputs; ++k)
+    MultiplyRows(y, rows, z + k * stride);
+  return sum;
 }
 
 // r <- clamp(r, -cap, cap) of `count` residuals; the sum of curvature(i) where |r| < cap.
@@ -254,20 +338,32 @@ constexpr bool has_free_curvature =
     std::is_same_v<Loss, losses::logistic> || std::is_same_v<Loss, losses::huber> ||
     std::is_same_v<Loss, losses::pseudo_huber>;
 
-double HeldResiduals(const LossChoice& loss, const double* z, const float* y, const float* cap,
-                     size_t count, double* r, double* w) {
+double HeldResiduals(const LossChoice& loss, const double* z, const RowTargets& targets,
+                     const float* cap, size_t count, double* r, double* w) {
+  if (targets.offset != nullptr) {
+    std::copy_n(z, count, w);
+    AddOffsets(targets, count, w);
+    z = w;
+  }
+  const float* const y = targets.y;
   ResidualsOf(loss, z, y, count, r);
+  const auto times_factor = [factor = targets.factor](auto d, size_t i, auto v) HWY_ATTR {
+    return factor == nullptr ? v : hn::Mul(v, LoadAs(d, factor + i));
+  };
   double sum = 0;
   WithLoss(loss, [&]<class Of>(const Of& of) HWY_ATTR {
     if constexpr (has_free_curvature<Of>) {
       sum = HoldAll(count, cap, r,
-                    [&](auto d, size_t, auto size) HWY_ATTR { return FreeCurvature(d, of, size); });
+                    [&](auto d, size_t i, auto size)
+                        HWY_ATTR { return times_factor(d, i, FreeCurvature(d, of, size)); });
     } else {
       loss.other->curvatures({z, count}, {y, count}, {w, count});
       sum = HoldAll(count, cap, r,
-                    [w](auto d, size_t i, auto) HWY_ATTR { return hn::LoadU(d, w + i); });
+                    [&](auto d, size_t i, auto)
+                        HWY_ATTR { return times_factor(d, i, hn::LoadU(d, w + i)); });
     }
   });
+  MultiplyRows(targets, count, r);
   return sum;
 }
 
@@ -281,27 +377,37 @@ HWY_EXPORT(ResidualsDouble);
 HWY_EXPORT(ResidualsFloat);
 HWY_EXPORT(Values);
 HWY_EXPORT(HeldResiduals);
+HWY_EXPORT(HeldOutputs);
 HWY_EXPORT(OutputResidualsDouble);
 HWY_EXPORT(OutputResidualsFloat);
 HWY_EXPORT(OutputValues);
 
-LossChoice choose_loss(const Loss& loss) {
+std::vector<float> row_factors(const Loss& loss, std::span<const float> y) {
+  std::vector<float> out;
+  if (loss.class_weights().empty()) return out;
+  out.reserve(y.size());
+  for (const float of : y) out.push_back(class_weight(loss.class_weights(), of));
+  return out;
+}
+
+LossChoice choose_loss(const Loss& weighted) {
+  const Loss& loss = weighted.unweighted();
   if (loss.outputs() > 1 && dynamic_cast<const losses::Softmax*>(&loss) == nullptr) {
     throw std::logic_error("the cpu backend has no kernel of that loss");
   }
   return {kernels::index_of_loss(loss.name(), Losses{}), &loss, loss.outputs()};
 }
 
-void output_residuals(const LossChoice& loss, double* z, std::size_t stride, const float* y,
+void output_residuals(const LossChoice& loss, double* z, std::size_t stride, const RowTargets& y,
                       std::size_t rows) {
   HWY_DYNAMIC_DISPATCH(OutputResidualsDouble)(loss.outputs, z, stride, y, rows);
 }
-void output_residuals(const LossChoice& loss, float* z, std::size_t stride, const float* y,
+void output_residuals(const LossChoice& loss, float* z, std::size_t stride, const RowTargets& y,
                       std::size_t rows) {
   HWY_DYNAMIC_DISPATCH(OutputResidualsFloat)(loss.outputs, z, stride, y, rows);
 }
-void output_values(const LossChoice& loss, const double* z, std::size_t stride, const float* y,
-                   std::size_t rows, double* f) {
+void output_values(const LossChoice& loss, const double* z, std::size_t stride,
+                   const RowTargets& y, std::size_t rows, double* f) {
   HWY_DYNAMIC_DISPATCH(OutputValues)(loss.outputs, z, stride, y, rows, f);
 }
 
@@ -337,7 +443,11 @@ void residuals(const LossChoice& loss, std::span<const float> z, std::span<const
   HWY_DYNAMIC_DISPATCH(ResidualsFloat)(loss, z.data(), y.data(), z.size(), r.data());
 }
 
-double held_residuals(const LossChoice& loss, std::span<const double> z, const float* y,
+double held_outputs(const LossChoice& loss, double* z, std::size_t stride, const RowTargets& y,
+                    const float* cap, std::size_t rows) {
+  return HWY_DYNAMIC_DISPATCH(HeldOutputs)(loss, z, stride, y, cap, rows);
+}
+double held_residuals(const LossChoice& loss, std::span<const double> z, const RowTargets& y,
                       const float* cap, double* r, double* w) {
   return HWY_DYNAMIC_DISPATCH(HeldResiduals)(loss, z.data(), y, cap, z.size(), r, w);
 }

@@ -88,10 +88,10 @@ void PanelOf(const PanelGradient<T>& p, const Loss& loss) {
     T* HWY_RESTRICT r = p.r + row * width;
     Tile<rows, V, false>(p.x + row * p.features, p.features, 1, p.features, p.theta, r);
     for (size_t i = 0; i < rows; ++i) {  // what was just written is in the nearest cache
-      const auto label = hn::Set(d, static_cast<T>(p.y[row + i]));
+      const auto label = hn::Set(d, static_cast<T>(p.y.y[row + i]));
       for (size_t v = 0; v < V; ++v) {
         T* const at = r + i * width + v * lanes;
-        hn::StoreU(Residual(d, loss, hn::LoadU(d, at), label), d, at);
+        hn::StoreU(SlopeOf(d, loss, p.y, row + i, hn::LoadU(d, at), label), d, at);
       }
     }
   });

@@ -106,7 +106,7 @@ void RowsOf(D d, const RowGradient<Lane<D>>& p, size_t packed) {
   if constexpr (pass != Pass::sums) Logits<R, C>(d, p.x.data, features, few);
   if constexpr (pass == Pass::logits) return;
   for (size_t c = 0; pass == Pass::all && c < C; ++c) {
-    ResidualsOf(p.loss, p.r + c * rows, p.y, rows, p.r + c * rows);
+    SlopesOf(p.loss, p.y, rows, p.r + c * rows);
   }
   const size_t ahead = rows * features;
   size_t i = 0;
@@ -182,7 +182,7 @@ void RowValuesOf(D d, const RowValues& p) {
   }
   for (size_t c = 0; p.value != nullptr && c < p.chains; ++c) {
     double* const z = p.z + c * rows;
-    Values(p.loss, z, p.y, rows, z);
+    ValuesOf(p.loss, p.y, rows, z);
     const Wide<double> wide;
     auto sum = hn::Zero(wide);
     size_t i = 0;

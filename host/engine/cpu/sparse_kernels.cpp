@@ -31,7 +31,7 @@ void SparseRowsOf(const SparseRowGradient<T>& p) {
       for (; e < begin[i + 1]; ++e) sum[0] += static_cast<T>(p.x.value[e]) * theta[p.x.feature[e]];
       r[i] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
     }
-    ResidualsOf(p.loss, r, p.y, p.x.rows, r);
+    SlopesOf(p.loss, p.y, p.x.rows, r);
     for (size_t i = 0; i < p.x.rows; ++i) {
       for (std::uint64_t e = begin[i]; e < begin[i + 1]; ++e) {
         g[p.x.feature[e]] += r[i] * static_cast<T>(p.x.value[e]);
@@ -93,8 +93,10 @@ void SparsePanelOf(const SparsePanelGradient<T>& p, const Loss& loss) {
   for (size_t i = 0; i < p.x.rows; ++i) {
     hn::Vec<Wide<T>> even[V], odd[V], r[V];
     EntrySums<V>(p, begin[i], begin[i + 1], even, odd);
-    const auto label = hn::Set(d, static_cast<T>(p.y[i]));
-    for (size_t v = 0; v < V; ++v) r[v] = Residual(d, loss, hn::Add(even[v], odd[v]), label);
+    const auto label = hn::Set(d, static_cast<T>(p.y.y[i]));
+    for (size_t v = 0; v < V; ++v) {
+      r[v] = SlopeOf(d, loss, p.y, i, hn::Add(even[v], odd[v]), label);
+    }
     AddEntries<V>(p, begin[i], begin[i + 1], r);
   }
 }

@@ -13,7 +13,12 @@ struct Table {
   RowsPart rows;
   std::size_t features = 0;
   std::span<const float> y;
+  const float* offset = nullptr;  ///< [rows], as RowTargets has them
+  const float* factor = nullptr;
 
+  [[nodiscard]] RowTargets targets(std::size_t first) const {
+    return RowTargets(y.data(), offset, factor).from(first);
+  }
   [[nodiscard]] bool dense() const { return rows.x.data != nullptr; }
   [[nodiscard]] RowsPart part(std::size_t first, std::size_t last) const {
     if (!dense()) return {{}, rows.entries.part(first, last)};

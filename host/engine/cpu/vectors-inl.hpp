@@ -38,9 +38,13 @@ HWY_INLINE hn::Vec<D> LoadAs(D d, const float* HWY_RESTRICT x) {
 template <class T>
 void ResidualsOf(const LossChoice& loss, const T* z, const float* y, size_t count, T* r);
 void Values(const LossChoice& loss, const double* z, const float* y, size_t count, double* f);
+// In place: with offsets before, and factors after.
+template <class T>
+void SlopesOf(const LossChoice& loss, const RowTargets& y, size_t count, T* z);
+void ValuesOf(const LossChoice& loss, const RowTargets& y, size_t count, double* z);
 // Of K outputs, in place (`output_residuals`).
 template <class T>
-void OutputResidualsOf(size_t outputs, T* z, size_t stride, const float* y, size_t rows);
+void OutputResidualsOf(size_t outputs, T* z, size_t stride, const RowTargets& y, size_t rows);
 
 }  // namespace gibbsite::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -99,19 +99,24 @@ class Capped final : public CappedLoss {
         caps_(table, loss, P, clip),
         choice_(choose_loss(loss)),
         packed_(packed_or_plain(table)),
-        theta_(packed_),
-        sums_(crew, table.rows.size(), packed_ + 1, table.numbers()) {
+        theta_(outputs() * packed_),
+        sums_(crew, table.rows.size(), outputs() * packed_ + 1, outputs() * table.numbers()) {
     constexpr std::size_t bytes = 12 << 10;  // half of it in the nearest cache
     sub_block_ = table.dense() ? std::clamp<std::size_t>(
                                      bytes / (table.features * sizeof(float)) / 8 * 8, 8, 256)
                                : 128;
     for (std::size_t w = 0; w < sums_.members(); ++w) {
-      workers_.push_back({Aligned<double>(3 * sub_block_), caps_.scratch()});
+      // Logits, residuals and curvatures; of several outputs logits alone, which become the others.
+      workers_.push_back(
+          {Aligned<double>((outputs() == 1 ? 3 : outputs()) * sub_block_), caps_.scratch()});
     }
   }
 
   double gradient(std::span<const double> theta, std::span<double> out) override {
-    pack_for(table_, theta, theta_.data());
+    const std::size_t d = table_.features, K = outputs();
+    for (std::size_t k = 0; k < K; ++k) {
+      pack_for(table_, theta.subspan(k * d, d), theta_.data() + k * packed_);
+    }
     const double* const sums =
         sums_([&](std::size_t first, std::size_t last, std::size_t member, double* sum) {
           // Products want more rows at a time than gradients where rows are long.
@@ -124,24 +129,38 @@ class Capped final : public CappedLoss {
           }
         });
     found_ = true;
-    table_.dense() ? unpack<double>(sums, out)
-                   : void(std::copy_n(sums, table_.features, out.begin()));
-    return sums[packed_];
+    for (std::size_t k = 0; k < K; ++k) {
+      const auto part = out.subspan(k * d, d);
+      table_.dense() ? unpack<double>(sums + k * packed_, part)
+                     : void(std::copy_n(sums + k * packed_, d, part.begin()));
+    }
+    return sums[K * packed_];
   }
 
  private:
   struct Worker {
-    Aligned<double> numbers;  // logits, residuals, curvatures
+    Aligned<double> numbers;
     Caps::Scratch of_caps;
   };
+
+  [[nodiscard]] std::size_t outputs() const { return choice_.outputs; }
 
   void add(std::size_t first, std::size_t last, Worker& worker, double* sum) {
     const RowsPart rows = table_.part(first, last);
     double* const z = worker.numbers.data();
+    if (const std::size_t K = outputs(); K > 1) {
+      for (std::size_t k = 0; k < K; ++k) {
+        row_logits(rows, table_.features, theta_.data() + k * packed_, false, z + k * sub_block_);
+      }
+      sum[K * packed_] +=
+          held_outputs(choice_, z, sub_block_, table_.targets(first), caps_.from(first), last - first);
+      for (std::size_t k = 0; k < K; ++k) add_rows(rows, z + k * sub_block_, sum + k * packed_);
+      return;
+    }
     double* const r = z + sub_block_;
     row_logits(rows, table_.features, theta_.data(), false, z);
-    sum[packed_] += held_residuals(choice_, {z, last - first}, &table_.y[first], caps_.from(first),
-                                   r, r + sub_block_);
+    sum[packed_] += held_residuals(choice_, {z, last - first}, table_.targets(first),
+                                   caps_.from(first), r, r + sub_block_);
     add_rows(rows, r, sum);
   }
 
@@ -150,7 +169,7 @@ class Capped final : public CappedLoss {
   LossChoice choice_;
   std::size_t packed_, sub_block_ = 0;
   Aligned<double> theta_;
-  BlockSums sums_;  // of gradients, and the curvature behind
+  BlockSums sums_;  // of gradients [K x packed], and the curvature behind
   std::vector<Worker> workers_;
   bool found_ = false;
 };

@@ -50,6 +50,7 @@ class WideEngine final : public HostRows {
         y_(y),
         loss_(loss),
         choice_(choose_loss(loss)),
+        factors_(row_factors(loss, y)),
         sums_(loss.outputs() * x.cols),
         crew_(threads) {
     const std::size_t work = x.sparse.entries() + x.cols;
@@ -85,7 +86,6 @@ class WideEngine final : public HostRows {
     cpu::clipped_rows(table(), crew_, P, clip, out);
   }
   std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P, double clip) override {
-    require_capped_loss(loss());
     require_metric(P, columns(), clip);
     return std::make_unique<Capped>(*this, P, clip);
   }
@@ -128,13 +128,22 @@ class WideEngine final : public HostRows {
     double gradient(std::span<const double> theta, std::span<double> out) override {
       engine_.gradient_of(
           [&](std::size_t first, std::span<double> r, std::size_t member) {
-            const std::size_t last = first + r.size();
+            const std::size_t n = r.size() / engine_.outputs(), last = first + n;
             if (!found_) caps_.find(first, last, workers_[member]);
+            const RowsPart rows = engine_.table().part(first, last);
+            double& curvature = curvatures_[first / sub_block];
+            const RowTargets y = engine_.table().targets(first);
+            const std::size_t d = engine_.columns();
+            if (const std::size_t K = engine_.outputs(); K > 1) {
+              for (std::size_t k = 0; k < K; ++k) {
+                row_logits(rows, d, theta.data() + k * d, false, r.data() + k * n);
+              }
+              curvature = held_outputs(engine_.choice_, r.data(), n, y, caps_.from(first), n);
+              return;
+            }
             double z[sub_block], w[sub_block];
-            row_logits(engine_.table().part(first, last), engine_.columns(), theta.data(), false,
-                       z);
-            curvatures_[first / sub_block] = held_residuals(
-                engine_.choice_, {z, r.size()}, &engine_.y_[first], caps_.from(first), r.data(), w);
+            row_logits(rows, d, theta.data(), false, z);
+            curvature = held_residuals(engine_.choice_, {z, n}, y, caps_.from(first), r.data(), w);
           },
           out);
       found_ = true;
@@ -150,7 +159,13 @@ class WideEngine final : public HostRows {
     std::vector<double> curvatures_;  // of sub-blocks
     bool found_ = false;
   };
-  [[nodiscard]] Table table() const { return {{{}, x_.sparse}, columns(), y_}; }
+  [[nodiscard]] Table table() const { 
+    return {{{}, x_.sparse},
+            columns(),
+            y_,
+            x_.offset,
+            factors_.empty() ? nullptr : factors_.data()};
+  }
 
   // Bounds of features between which about as many entries lie, the features themselves counted.
   void share_features() {
@@ -224,7 +239,10 @@ class WideEngine final : public HostRows {
                    std::span<double> z) const {
     for (std::size_t k = 0; k < outputs(); ++k) {
       const auto of_output = theta.subspan(k * columns(), columns());
-      for (std::size_t i = 0; i < n; ++i) z[k * n + i] = x_.dot(first + i, of_output);
+      for (std::size_t i = 0; i < n; ++i) {
+        z[k * n + i] = x_.dot(first + i, of_output);
+        if (x_.offset != nullptr) z[i] += x_.offset_of(first + i);  // K is 1
+      }
     }
   }
   // r [K x n]: f'(x_i . theta, y_i) of the rows from `first` on.
@@ -232,6 +250,9 @@ class WideEngine final : public HostRows {
     const std::size_t n = r.size() / outputs();
     find_logits(theta, first, n, r);
     residuals(choice_, r, y_.subspan(first, n), r);
+    for (std::size_t i = 0; !factors_.empty() && i < r.size(); ++i) {
+      r[i] *= static_cast<double>(factors_[first + i % n]);
+    }
   }
 
   // Adds r_i x_ij of rows [begin, end) for output k and features j in [low, high); out[j] of it
@@ -259,6 +280,7 @@ class WideEngine final : public HostRows {
   std::span<const float> y_;  // [n]
   const Loss& loss_;
   LossChoice choice_;
+  std::vector<float> factors_;            // [n] where classes are weighted
   std::vector<Compensated> sums_;         // [K x d]
   std::vector<double> gradient_, noise_;  // [K x d]
   std::vector<std::uint64_t> words_;      // [d], an even number of them

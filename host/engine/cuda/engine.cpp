@@ -151,7 +151,11 @@ class CudaEngine final : public HostRows {
   }
   [[nodiscard]] std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
                                                         double clip) override {
-    if (outputs() > 1 || !on_the_card()) return HostRows::capped_loss(P, clip);
+    if (outputs() > 1) {
+      design_ = "in a metric, on the host: the card caps losses of one output";
+      return HostRows::capped_loss(P, clip);
+    }
+    if (!on_the_card()) return HostRows::capped_loss(P, clip);
     require_metric(P, columns(), clip);
     return std::make_unique<Capped>(*this, P, clip, ++caps_made_);
   }
@@ -368,7 +372,10 @@ class CudaEngine final : public HostRows {
 std::unique_ptr<Engine> make_engine(std::shared_ptr<Device> device, const Rows& x,
                                     std::span<const float> y, const Loss& loss,
                                     const EngineOptions& options) {
-  require_loadable(x, y);
+  require_loadable(x, y, loss);
+  if (x.offset != nullptr) {
+    throw BadInput("`backend` cuda: has no kernels of rows with an exposure; use `backend` cpu");
+  }
   const unsigned index = kernels::index_of_loss(loss.name());
   const bool softmax =
       loss.outputs() > 1 && loss.name() == full_loss_name(losses::Softmax::family, loss.outputs());

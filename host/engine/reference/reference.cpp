@@ -120,6 +120,9 @@ class ReferenceEngine final : public HostRows {
         z[k * n + i] = x_.dot(block * row_block + static_cast<std::size_t>(i), part);
       }
     }
+    for (Eigen::Index i = 0; x_.offset != nullptr && i < n; ++i) {
+      z[i] += x_.offset_of(block * row_block + static_cast<std::size_t>(i));
+    }
     return z;
   }
 
@@ -135,7 +138,7 @@ class ReferenceBackend final : public Backend {
     return "double on float storage; Eigen; 1 thread; the oracle, slow";
   }
   std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y, const Loss& loss) override {
-    require_loadable(x, y);
+    require_loadable(x, y, loss);
     return std::make_unique<ReferenceEngine>(x, y, loss);
   }
 };

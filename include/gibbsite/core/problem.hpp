@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gibbsite {
 
@@ -29,6 +30,11 @@ struct FeatureSpace {
   LabelKind label = LabelKind::two_classes;
   double label_bound = 1;     ///< sup |y|
   std::uint64_t classes = 2;  ///< how many, where the label is one of several
+  /// Of the classes, in the order of y: what a row's loss is multiplied by, the largest 1; none
+  /// where all are 1.
+  std::vector<float> class_weights{};
+  /// sup |o| of a count's predictor x.theta + o, o the log of the exposure; 0: rows have none.
+  double offset_bound = 0;
 };
 
 /// Beyond it the noise of d^2 second moments, and their work, outweigh what a private metric gives.
@@ -51,12 +57,13 @@ struct Problem {
   bool intercept = false;         ///< row norm with the intercept is sqrt(R^2 + 1)
   double typical_row_norm = 0;    ///< of the schema; decides about accuracy alone
   double label_bound = 1;         ///< sup |y| of the schema; of an amount 1 or more
+  double offset_bound = 0;        ///< sup |o|: a row's predictor is x.theta + o, of the schema
   std::string loss = "logistic";  ///< name of the loss
   double max_abs_residual = 1.0;  ///< sup |f'|, of several outputs the vector's length
   double curvature = 0.25;        ///< phi = sup f'' along the linear predictors
   HessianTraces traces{};         ///< of the loss
   double self_concordance = 1;    ///< c with |f'''| <= c f''; infinite where f'' jumps
-  /// f(0, y) - inf f is at most this, whatever y.
+  /// f(o, y) - inf f is at most this, whatever y and o.
   double drop_from_zero = std::numeric_limits<double>::infinity();
   bool one_signed = false;                ///< f'(., y) has one sign, whatever y
   std::optional<double> prior_precision;  ///< m, when the model fixes it; else the schedule does

@@ -48,6 +48,8 @@ struct Rows {
   const float* dense = nullptr;  ///< [n x d] row-major; null when sparse
   SparseRows sparse{};           ///< without `begin` when dense
   bool in_memory = true;         ///< false: pages of a file, dear to read twice
+  /// [n] o of each row: its predictor is x . theta + o, of a loss of one output; null: all 0.
+  const float* offset = nullptr;
 
   Rows() = default;
   Rows(const float* x, std::size_t n, std::size_t d) : rows(n), cols(d), dense(x) {}
@@ -59,6 +61,9 @@ struct Rows {
   /// of a row strictly ascending and below d, `begin` not descending.
   void validate() const;
   [[nodiscard]] bool is_sparse() const { return sparse.begin != nullptr; }
+  [[nodiscard]] double offset_of(std::size_t i) const {
+    return offset == nullptr ? 0.0 : static_cast<double>(offset[i]);
+  }
   /// Of rows that are dense.
   [[nodiscard]] MatrixView<const float> matrix() const { return {dense, rows, cols}; }
   /// f(j, x_ij) in ascending j over the entries of row i: all of them, or those kept.

@@ -36,10 +36,11 @@ struct RowLimits {
   bool intercept = false;   ///< the last feature is 1 everywhere
   LabelKind label = LabelKind::two_classes;
   double label_bound = 1;  ///< of amounts: |y| is at most that; of several classes: y is below it
+  double offset_bound = 0;  ///< |o| is at most that
 };
 /// The first row that breaks them.
 struct RowFault {
-  enum class What { length_or_intercept, label };
+  enum class What { length_or_intercept, label, offset };
   std::size_t row = 0;  ///< from 0
   What what = What::length_or_intercept;
 };
@@ -59,15 +60,16 @@ class LossHessian {
 
 /// The loss with the slope of every row held at a cap of its own (docs/whitened.md): cap_i is
 /// min(sup |f'|, clip / ||P^T x_i||) rounded down to a float, so that cap_i ||P^T x_i|| <= clip in
-/// exact arithmetic; sup |f'| where the row is 0. A function of (row, P, clip) alone: not of the
+/// exact arithmetic; sup |f'| where the row is 0. Of weighted classes f is the loss before weights,
+/// and what is held is multiplied by w(y_i) <= 1. A function of (row, P, clip) alone: not of the
 /// row's place, of the other rows, of how they are stored, nor of threads. Not to outlive its
-/// engine.
+/// engine. Of several outputs a slope is a vector r = grad_z f, whose length is held.
 class CappedLoss {
  public:
   virtual ~CappedLoss() = default;
-  /// out[d] = sum_i clamp(f'(x_i . theta, y_i), -cap_i, cap_i) x_i; returns
-  /// sum_i f''(x_i . theta, y_i) [|f'| < cap_i], of terms in [0, sup f'']. Sums keep to
-  /// accumulation_depth; the bits of a row's f', f'' and of the comparison are a function of
+  /// out[K x columns] = sum_i min(1, cap_i/||r_i||) r_i x_i^T, held to cap_i exactly; returns the
+  /// sum of the traces of its derivatives in z, f'' [|f'| < cap_i] of one output, each in [0, sup
+  /// tr grad_z^2 f]. Sums keep to accumulation_depth; a row's bits in both are a function of
   /// (row, label, P, clip, theta) alone. Reads X once.
   virtual double gradient(std::span<const double> theta, std::span<double> out) = 0;
 };
@@ -116,7 +118,7 @@ class Engine {
   virtual void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) = 0;
 
   /// The loss capped at `clip` in the metric of P [d x k]; one float a row, found by the first
-  /// gradient. Throws as `second_moments` does, and BadInput on a loss of several outputs.
+  /// gradient. Throws as `second_moments` does.
   [[nodiscard]] virtual std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
                                                                 double clip) = 0;
 
@@ -134,7 +136,7 @@ class Engine {
   /// scale X^T diag(f''(X theta, y)) X, rows one after another; not to outlive this.
   [[nodiscard]] virtual std::unique_ptr<LossHessian> hessian(std::span<const double> theta,
                                                              double scale) const = 0;
-  /// max |x_i . theta| over rows and outputs; NaN when one is.
+  /// max |x_i . theta + o_i| over rows and outputs; NaN when one is.
   [[nodiscard]] virtual double largest_logit(std::span<const double> theta) const = 0;
   /// sum_i l(theta; x_i, y_i) - l(w; x_i, y_i) in 50 digits, as an unevaluated sum of doubles that
   /// is exactly it. theta [d] is the exact sum of the rows of `terms` [k x d].
@@ -142,6 +144,8 @@ class Engine {
   [[nodiscard]] virtual std::array<double, 4> exact_difference(MatrixView<const double> terms,
                                                                std::span<const double> w) const = 0;
   [[nodiscard]] virtual RowNorms row_norms() const = 0;
+  /// max |o_i| of the rows' offsets; 0 where they have none.
+  [[nodiscard]] virtual double largest_offset() const { return 0; }
   /// The first row longer than the limit, without its intercept, or with a label that is none of
   /// its kind (LabelKind).
   [[nodiscard]] virtual std::optional<RowFault> first_fault(const RowLimits& limits) const = 0;
@@ -163,7 +167,7 @@ class Backend {
   /// not round, as threads.
   [[nodiscard]] virtual std::string arithmetic() const { return description(); }
   /// Takes the data in. The views must outlive the engine. Throws BadInput on zero rows, zero
-  /// columns or labels of the wrong length.
+  /// columns, labels of the wrong length, or offsets beside a loss of several outputs.
   virtual std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y,
                                        const Loss& loss) = 0;
 };

@@ -22,6 +22,11 @@ class Loss {
  public:
   virtual ~Loss() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
+  /// The same loss before its classes are weighted.
+  [[nodiscard]] virtual const Loss& unweighted() const { return *this; }
+  /// w(y) in (0, 1], what a row of class y is multiplied by: in the order of y, the largest 1 (of
+  /// two classes: of -1, then of +1). None: all 1.
+  [[nodiscard]] virtual std::span<const float> class_weights() const { return {}; }
   /// What it predicts.
   [[nodiscard]] virtual LabelKind label() const { return LabelKind::two_classes; }
   /// K: predictors of a row.
@@ -136,9 +141,16 @@ class LossOf final : public Loss {
   }
 };
 
-/// The loss of that name; that of K classes is called softmax-K. Throws BadInput listing the names
+/// The loss of that name; that of K classes is called softmax-K, one of weighted classes
+/// NAME(w,w,..) with the shortest digits of its weights: logistic(0.4,1). Throws BadInput listing the names
 /// there are. Lives as long as the program.
 const Loss& loss_named(std::string_view name);
+/// The same, of classes with such weights (Loss::class_weights): NAME(w,w,..), where there are any.
+std::string full_loss_name(std::string_view name, const FeatureSpace& space);
+/// The name without its weights.
+std::string_view unweighted_name(std::string_view name);
+/// w(y): 1 where there are none; not a number where y is no class.
+float class_weight(std::span<const float> weights, float y);
 /// Names of every loss of one output that was compiled in.
 std::vector<std::string_view> loss_names();
 /// What is fitted to such a label where nobody says: logistic, huber, poisson, softmax.

@@ -9,12 +9,14 @@
 
 namespace gibbsite {
 
-enum class ColumnType { number, category, ignore };
+/// exposure: of a count, over how much (years, hours, people) it was counted; no feature.
+enum class ColumnType { number, category, exposure, ignore };
 
 struct Column {
   std::string name;
   ColumnType type = ColumnType::ignore;
-  double lo = 0, hi = 1;  ///< number: public range; cells are clamped, then scaled to [0,1]
+  double lo = 0, hi = 1;  ///< number: public range; cells are clamped, then scaled to [0,1];
+                          ///< exposure: public range above 0; cells are clamped
   std::vector<std::string> levels = {};  ///< category: one-hot, in this order
   bool other = false;                    ///< category: levels not listed become one more, "(other)"
   bool has_missing = false;              ///< the column has its own `missing`
@@ -43,6 +45,9 @@ struct Schema {
   LabelKind label_kind = LabelKind::two_classes;  ///< of others there is no `positive`
   /// Of several classes their names: y is a place in this list, from 0. Else empty.
   std::vector<std::string> classes;
+  /// Of the classes, in the order of class_names(): how much a row of each counts, above 0; none
+  /// where all count the same. Public: never from the table's frequencies.
+  std::vector<double> class_weights = {};
   double label_lo = 0, label_hi = 0;  ///< public range of an amount or a count; labels are clamped
   /// Of an amount: the unit of y, and of the errors that the losses of amounts count in.
   double tolerance = 0;
@@ -68,6 +73,17 @@ struct Schema {
   [[nodiscard]] double label_unit() const;
   /// sup |y|, rounded up to a float.
   [[nodiscard]] float label_bound() const;
+  /// class_weights divided by the largest, as floats; none where all are the same.
+  [[nodiscard]] std::vector<float> scaled_class_weights() const;
+  /// The column of type exposure; null: there is none.
+  [[nodiscard]] const Column* exposure() const;
+  /// o of an exposure: the log of what it is, clamped to the range, as a part of the highest, so
+  /// -offset_bound() <= o <= 0. A float.
+  [[nodiscard]] float scaled_exposure(double value) const;
+  /// The same of a range [lo, hi].
+  static float scaled_exposure(double value, double lo, double hi);
+  /// log(highest/lowest exposure), rounded up to a float; 0 without one.
+  [[nodiscard]] float offset_bound() const;
   /// y of a label: clamped to the range, then (value - middle)/unit, rounded to a float.
   [[nodiscard]] float scaled_label(double value) const;
   /// How a missing cell of the column reads; null: none is missing.

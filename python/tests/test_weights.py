@@ -1,0 +1,138 @@
+"""Public weights of classes, and exposures of counts."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import gibbsite
+from gibbsite import PrivateLogisticRegression, PrivatePoissonRegressor
+
+SCHEMA = """label = "claims"
+range = [0, 20]
+counts = true
+[columns]
+x = {type = "number", range = [0, 1]}
+years = {type = "exposure", range = [0.1, 10]}
+"""
+
+
+def quiet(estimator, X, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gibbsite.VoidWarning)
+        return estimator.fit(X, y)
+
+
+def two(rows=20000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (rows, 2))
+    z = 2 * X[:, 0] - X[:, 1] - 1.5
+    return X, (rng.random(rows) < 1 / (1 + np.exp(-z))).astype(int)
+
+
+def weighted(X, y, **params):
+    given = {"ranges": (-1, 1), "random_state": 1, "mechanism": "output"} | params
+    return quiet(PrivateLogisticRegression(1000.0, 1e-6, **given), X, y)
+
+
+def test_a_large_budget_comes_to_scikit_learns_weighted_fit():
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = two()
+    weights = {0: 1.0, 1: 4.0}
+    model = weighted(X, y, class_weight=weights, prior_precision=1e-3)
+    assert model.certificate_["constants"]["loss"] == "logistic(0.25,1)"
+    reference = LogisticRegression(C=1e6, class_weight=weights, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(model.coef_, reference.coef_, atol=0.1)
+    np.testing.assert_allclose(model.intercept_, reference.intercept_, atol=0.1)
+    np.testing.assert_allclose(
+        model.predict_proba(X), reference.predict_proba(X), atol=0.02
+    )
+    plain = weighted(X, y, prior_precision=1e-3)
+    assert plain.intercept_[0] < model.intercept_[0] - 1  # log 4 = 1.39
+    assert (model.predict(X) == 1).mean() > (plain.predict(X) == 1).mean() + 0.05
+
+
+def test_equal_weights_are_none():
+    X, y = two(500)
+    a, b = weighted(X, y), weighted(X, y, class_weight={0: 3, 1: 3})
+    assert (a.coef_ == b.coef_).all() and a.certificate_["constants"] == b.certificate_["constants"]
+
+
+def test_several_classes():
+    X, y = two(2000)
+    kinds = np.array(["a", "b", "c"])[y + (X[:, 0] > 0.5)]
+    model = weighted(X, kinds, classes=["a", "b", "c"], class_weight={"c": 4, "a": 1, "b": 2})
+    assert model.certificate_["constants"]["loss"] == "softmax-3(0.25,0.5,1)"
+    assert model.predict_proba(X).shape == (2000, 3)
+
+
+@pytest.mark.parametrize(
+    "weights, why",
+    [
+        ("balanced", "would be computed from how many rows of each class"),
+        ({0: 1}, "lacking: 1"),
+        ({0: 1, 1: 2, 2: 3}, "not a class: 2"),
+        ({0: 1, 1: 0}, "0 is no weight"),
+        ({0: 1, 1: -1}, "-1 is no weight"),
+        ({0: 1, 1: "2"}, "must be a number"),
+        ([1, 2], "must be {class: weight}"),
+    ],
+)
+def test_refused_weights(weights, why):
+    X, y = two(50)
+    with pytest.raises(ValueError, match=why) as info:
+        weighted(X, y, class_weight=weights)
+    assert "class_weight" in str(info.value) and "\n" not in str(info.value)
+
+
+def test_a_schema_says_its_weights_itself():
+    X, y = two(50)
+    schema = (
+        'label = "y"\npositive = "1"\nnegative = "0"\nclass_weights = {"0" = 1, "1" = 2}\n[columns]\n'
+        'a = {type = "number", range = [-1, 1]}\nb = {type = "number", range = [-1, 1]}\n'
+    )
+    model = weighted(X, y, ranges=None, schema=schema)
+    assert model.certificate_["constants"]["loss"] == "logistic(0.5,1)"
+    with pytest.raises(ValueError, match="class_weight: goes with ranges"):
+        weighted(X, y, ranges=None, schema=schema, class_weight={0: 1, 1: 2})
+
+
+def claims(rows=20000, seed=0):
+    """Counts of rate 0.3 or 0.9 a year by a group, over exposures of a tenth of a year to ten."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 2, rows).astype(float)
+    years = rng.uniform(0.1, 10, rows)
+    return np.stack([group, years], axis=1), rng.poisson(np.where(group == 1, 0.9, 0.3) * years)
+
+
+@pytest.mark.parametrize("how", ["schema", "ranges"])
+def test_counts_over_an_exposure(how):
+    X, y = claims()
+    given = (
+        {"schema": SCHEMA}
+        if how == "schema"
+        else {"ranges": [(0, 1), ("exposure", 0.1, 10)], "highest": 20}
+    )
+    model = quiet(
+        PrivatePoissonRegressor(
+            1000.0, 1e-6, random_state=1, mechanism="output", prior_precision=1e-3, **given
+        ),
+        X,
+        y,
+    )
+    # The maximum of the likelihood is closed: a group's counts over its years.
+    rate = [y[X[:, 0] == g].sum() / X[X[:, 0] == g, 1].sum() for g in (0, 1)]
+    assert model.coef_.shape == (1,) and list(model.coef_names_) in (["x"], ["x0"])
+    np.testing.assert_allclose(np.exp(model.intercept_), rate[0], rtol=0.05)
+    np.testing.assert_allclose(np.exp(model.intercept_ + model.coef_[0]), rate[1], rtol=0.05)
+    twice = model.predict(np.array([[1.0, 2.0], [1.0, 4.0], [1.0, 99.0], [1.0, 10.0]]))
+    np.testing.assert_allclose(twice[1], 2 * twice[0], rtol=1e-6)
+    assert twice[2] == twice[3]  # held in the range
+    assert model.certificate_["constants"]["offset_bound"] == pytest.approx(np.log(100))
+
+
+def test_an_exposure_is_a_counts():
+    X, y = two(50)
+    with pytest.raises(ValueError, match="an exposure is what a count is over"):
+        weighted(X, y, ranges=[(-1, 1), ("exposure", 0.1, 1)])
