@@ -87,8 +87,8 @@ class CudaEngine : public support::DeviceTest {
 
 // Bytes that leave room for two chunks of `rows` rows and everything else, not for all of X.
 std::size_t room_for(const Table& t, std::size_t chains, std::size_t rows, Arithmetic arithmetic,
-                     const Card& card) {
-  const Shape shape{t.n, t.d, chains};
+                     const Card& card, std::size_t outputs = 1) {
+  const Shape shape{t.n, t.d, chains * outputs, outputs, outputs == 1};
   const Choice choice = choose_design(shape, arithmetic, card);
   const auto source =
       make_source(gradient_design(choice.design, shape), {shape, arithmetic, 0, card});
@@ -135,6 +135,39 @@ TEST_F(CudaEngine, StreamedRowsGiveTheSameGradientAndValue) {
                   2 * static_cast<double>(t.n) * u * value[c]);
     }
   }
+}
+
+// The same of several outputs, whose rows of theta meet in the residuals; and a run of them goes on
+// where it was cut, on rows that are streamed.
+TEST_F(CudaEngine, SeveralOutputsAreStreamedToo) {
+  Table t(5 * 1024 + 77, 5);
+  for (std::size_t i = 0; i < t.n; ++i) t.y[i] = static_cast<float>(i * i % 3);
+  const Loss& loss = loss_named("softmax-3");
+  Ensemble e = make_ensemble(2, 3 * t.d, 3);
+  for (std::size_t j = 0; j < e.theta.size(); ++j) e.theta[j] = std::sin(static_cast<double>(j));
+  const auto whole = make_engine(device_, t.view(), t.y, loss, {});
+  const std::vector<double> expected = gradients(*whole, e);
+  EXPECT_THAT(whole->design(), StartsWith("blocked: 3 outputs"));
+  const auto options = limited(room_for(t, 2, 1024, Arithmetic::float64, device_->card(), 3));
+  const auto streamed = make_engine(device_, t.view(), t.y, loss, options);
+  const std::vector<double> got = gradients(*streamed, e);
+  EXPECT_THAT(streamed->design(), HasSubstr("X streamed in"));
+  const double gamma = static_cast<double>(accumulation_depth(t.n)) * 0x1.1p-53;
+  for (std::size_t j = 0; j < got.size(); ++j) {
+    double sum = 0;
+    for (std::size_t i = 0; i < t.n; ++i)
+      sum += std::fabs(static_cast<double>(t.x[i * t.d + j % t.d]));
+    ASSERT_TRUE(std::fabs(got[j] - expected[j]) <= 2 * gamma * std::sqrt(2) * sum) << j;
+  }
+  std::vector<double> values(2), streamed_values(2);
+  whole->loss_values({e.theta.data(), 2, 3 * t.d}, values);
+  streamed->loss_values({e.theta.data(), 2, 3 * t.d}, streamed_values);
+  for (std::size_t c = 0; c < 2; ++c) EXPECT_NEAR(streamed_values[c], values[c], 1e-12 * values[c]);
+  Ensemble cut = e;
+  streamed->advance(e, 9);
+  for (int k = 0; k < 3; ++k) streamed->advance(cut, 1);
+  EXPECT_EQ(e.theta, cut.theta);
+  EXPECT_TRUE(cut.finished());
 }
 
 // Queues may run as early or as late as events allow: the bits must not know. The emulated card

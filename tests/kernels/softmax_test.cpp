@@ -159,14 +159,14 @@ TEST_F(SoftmaxKernels, FloatsAreWithinTheSameBoundOfFloats) {
 
 // e^z of these is inf or 0 unless the largest is taken away.
 TEST_F(SoftmaxKernels, ExtremeLogitsAreExact) {
-  const std::vector<double> z{1e300,    1e300,  1e300, -1e300, -1e300, -1e300, 1e300, -1e300,
-                              0,        -1e300, 1e300, 1e300,  800,    800,    0,     largest,
-                              -largest, 0,      -900,  -900,   -1e300, 1e300,  1e300, -1e300};
-  const std::vector<float> y{0, 1, 2, 0, 2, 1, 0, 2};
+  const std::vector<double> z{1e300,  1e300, 1e300,  -1e300, -1e300, -1e300, 1e300,   -1e300,   0,
+                              -1e300, 1e300, 1e300,  800,    800,    0,      largest, -largest, 0,
+                              -900,   -900,  -1e300, 1e300,  1e300,  -1e300, 0,       1e300,    0};
+  const std::vector<float> y{0, 1, 2, 0, 2, 1, 0, 2, 1};
   const double third = 1.0 / 3;
-  const std::vector<double> exact{-2 * third, third, third, third, -2 * third, third, 1,   0,
-                                  -1,         -1,    0.5,   0.5,   0.5,        0.5,   -1,  1,
-                                  -1,         0,     -0.5,  0.5,   0,          0.5,   0.5, -1};
+  const std::vector<double> exact{-2 * third, third, third, third, -2 * third, third, 1, 0,  -1,
+                                  -1,         0.5,   0.5,   0.5,   0.5,        -1,    1, -1, 0,
+                                  -0.5,       0.5,   0,     0.5,   0.5,        -1,    0, 0,  0};
   const std::vector<double> got = residuals(z, y, 1, 3, 512);
   for (std::size_t a = 0; a < z.size(); ++a) EXPECT_NEAR(got[a], exact[a], 2e-16) << a;
 }
