@@ -354,7 +354,10 @@ json plan_json(const Plan& plan, std::span<const double> seconds) {
     out["why"] = offer.why;
     offers.push_back(std::move(out));
   }
-  return {{"constants", problem_json(plan.problem, plan.offer().mechanism)},
+  json constants = problem_json(plan.problem, plan.offer().mechanism);
+  constants["features"] = plan.problem.row_features();
+  constants["outputs"] = plan.problem.outputs;
+  return {{"constants", std::move(constants)},
           {"offers", offers},
           {"chosen", name_of(plan.offer().mechanism)}};
 }

@@ -285,9 +285,9 @@ void warn_of_few_rows(const Plan& plan) {
   const double kept = kept_share(signal_per_feature(plan.problem, who, mu));
   if (!(kept < too_little)) return;
   fmt::print(stderr,
-             "gibbsite: warning: {} rows are few for {} features at ε = {:.4g}: expect {} of what "
+             "gibbsite: warning: {} rows are few for {} at ε = {:.4g}: expect {} of what "
              "could be learned without privacy; {} rows would keep about {:.0f} %\n",
-             human_count(static_cast<double>(plan.problem.rows)), plan.problem.features,
+             human_count(static_cast<double>(plan.problem.rows)), coefficients_words(plan.problem),
              plan.budget.epsilon, kept_words(kept),
              human_count(rows_to_keep(enough, plan.problem, who, mu)), 100 * enough);
 }

@@ -1,5 +1,7 @@
 #include "gibbsite/mechanism/learning.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -24,6 +26,12 @@ constexpr std::array<Measured, 9> measured{{{1, 0.05},
                                             {320, 0.997}}};
 
 }  // namespace
+
+std::string coefficients_words(const Problem& problem) {
+  const std::string features = fmt::format("{} features", problem.row_features());
+  return problem.outputs == 1 ? features
+                              : fmt::format("{} classes x {}", problem.outputs, features);
+}
 
 double signal_per_feature(const Problem& problem, const Neighbors& who, double mu) {
   return signal_of(problem, who, mu) / static_cast<double>(problem.features);

@@ -10,6 +10,7 @@
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "mechanism/offers.hpp"
 #include "privacy/gap_price.hpp"
@@ -89,10 +90,10 @@ Offer paid_for_noise(const Problem& problem, const Budget& budget,
       out.feasible = false;
       out.why = fmt::format(
           "normals computed in double are off by {:.2g} in total variation, which costs "
-          "(1+e^epsilon) times that of delta, and {:.2g} of epsilon, over {} features and {:.3g} "
+          "(1+e^epsilon) times that of delta, and {:.2g} of epsilon, over {} and {:.3g} "
           "passes: more than the budget has; ask for a larger delta, fewer draws or fewer "
           "`iterations`",
-          paid.tv, paid.epsilon, problem.features, out.cost.passes);
+          paid.tv, paid.epsilon, coefficients_words(problem), out.cost.passes);
       return out;
     }
     out = make(left);

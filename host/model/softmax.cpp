@@ -1,6 +1,7 @@
 #include "gibbsite/model/losses/softmax.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -11,11 +12,14 @@ namespace {
 
 double up(double v) { return std::nextafter(v, std::numeric_limits<double>::infinity()); }
 
+using Scores = std::array<double, Softmax::most_classes>;  // of a row: no call allocates
+
 // f(row i, its class or K, z of the row [K]) for each row of z [K x n].
 template <class F>
 void for_each_row(std::size_t classes, std::span<const double> z, std::span<const float> y, F f) {
   const std::size_t n = y.size();
-  std::vector<double> row(classes);
+  Scores scores;
+  const std::span<double> row(scores.data(), classes);
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t k = 0; k < classes; ++k) row[k] = z[k * n + i];
     f(i, class_of(y[i], classes), row);
@@ -37,7 +41,10 @@ void softmax(std::span<const double> z, std::span<double> p) {
 }
 
 Softmax::Softmax(std::size_t classes)
-    : classes_(classes), name_(std::string(family) + '-' + std::to_string(classes)) {}
+    : classes_(classes), name_(std::string(family) + '-' + std::to_string(classes)) {
+  if (classes > most_classes)
+    throw std::logic_error("softmax: more classes than there is room for");
+}
 
 double Softmax::max_abs_residual() const { return up(std::numbers::sqrt2); }
 HessianTraces Softmax::traces() const {
@@ -72,7 +79,8 @@ double Softmax::value_sum(std::span<const double> z, std::span<const float> y) c
 void Softmax::residuals(std::span<const double> z, std::span<const float> y,
                         std::span<double> r) const {
   const std::size_t n = y.size();
-  std::vector<double> p(classes_);
+  Scores scores;
+  const std::span<double> p(scores.data(), classes_);
   for_each_row(classes_, z, y, [&](std::size_t i, std::size_t label, const auto& row) {
     if (label == classes_) return fill_row(i, n, r);
     softmax(row, p);
@@ -90,7 +98,8 @@ void Softmax::curvatures(std::span<const double> /*z*/, std::span<const float> /
 void Softmax::curvature_products(std::span<const double> z, std::span<const float> y,
                                  std::span<const double> v, std::span<double> out) const {
   const std::size_t n = y.size();
-  std::vector<double> p(classes_);
+  Scores scores;
+  const std::span<double> p(scores.data(), classes_);
   for_each_row(classes_, z, y, [&](std::size_t i, std::size_t label, const auto& row) {
     if (label == classes_) return fill_row(i, n, out);
     softmax(row, p);

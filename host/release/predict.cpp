@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/linear_model.hpp"
@@ -18,28 +17,25 @@ namespace {
 
 constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
-// Area under the ROC curve: the chance that a positive outranks a negative, ties one half. From the
-// rank sum of the positives, tied scores sharing their mean rank.
+// Area under the ROC curve: the chance that a positive outranks a negative, ties one half. The
+// positives alone are sorted: of one class of many they are few.
 template <class IsPositive>
 double area_under_curve(std::span<const double> scores, const IsPositive& is_positive) {
-  std::vector<std::size_t> order(scores.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return scores[a] < scores[b]; });
-  double rank_sum = 0, positives = 0;
-  for (std::size_t i = 0; i < order.size();) {
-    std::size_t end = i;
-    double tied_positives = 0;
-    while (end < order.size() && scores[order[end]] == scores[order[i]]) {
-      tied_positives += is_positive(order[end++]) ? 1 : 0;
-    }
-    rank_sum += tied_positives * (static_cast<double>(i + end + 1) / 2);
-    positives += tied_positives;
-    i = end;
+  std::vector<double> positives;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (is_positive(i)) positives.push_back(scores[i]);
   }
-  const double negatives = static_cast<double>(scores.size()) - positives;
-  if (positives == 0 || negatives == 0) return undefined;
-  return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives);
+  std::ranges::sort(positives);
+  const std::size_t negatives = scores.size() - positives.size();
+  if (positives.empty() || negatives == 0) return undefined;
+  double outranked = 0;  // whole halves, so exact in any order
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (is_positive(i)) continue;
+    const auto tied = std::ranges::equal_range(positives, scores[i]);
+    outranked +=
+        static_cast<double>(positives.end() - tied.end()) + static_cast<double>(tied.size()) / 2;
+  }
+  return outranked / (static_cast<double>(positives.size()) * static_cast<double>(negatives));
 }
 
 // Of every row the largest slope that its gradient had, 2 d^2 flops a row, by blocks of rows.
@@ -153,12 +149,23 @@ std::vector<double> predict_classes(const LinearModel& model, const Rows& x) {
   }
   require_fitting(model, x);
   const std::size_t classes = loss.outputs();
+  // Coefficients of all classes side by side: a row is met once a draw. [d x K] each.
+  std::vector<std::vector<double>> by_feature;
+  for (const auto& theta : model.draws) {
+    std::vector<double>& turned = by_feature.emplace_back(theta.size());
+    for (std::size_t k = 0; k < classes; ++k) {
+      for (std::size_t j = 0; j < x.cols; ++j) turned[j * classes + k] = theta[k * x.cols + j];
+    }
+  }
   std::vector<double> out(x.rows * classes, 0.0), z(classes), p(classes);
   for (std::size_t i = 0; i < x.rows; ++i) {
     const std::span<double> mean(out.data() + i * classes, classes);
-    for (const auto& theta : model.draws) {
-      for (std::size_t k = 0; k < classes; ++k)
-        z[k] = x.dot(i, std::span(theta).subspan(k * x.cols, x.cols));
+    for (const auto& theta : by_feature) {
+      std::ranges::fill(z, 0.0);
+      x.for_each(i, [&](std::size_t j, float v) {
+        const double* const at = theta.data() + j * classes;
+        for (std::size_t k = 0; k < classes; ++k) z[k] += static_cast<double>(v) * at[k];
+      });
       losses::softmax(z, p);
       for (std::size_t k = 0; k < classes; ++k) mean[k] += p[k];
     }

@@ -123,6 +123,18 @@ nb::object half_widths(const LinearModel& model) {
   return nb::cast(to_numpy(std::move(widths), {d}));
 }
 
+/// What two classes and several have in common.
+template <class E>
+nb::dict measures_of_classes(const E& e, double auc) {
+  nb::dict out;
+  out["rows"] = e.rows;
+  out["accuracy"] = e.accuracy;
+  out["log_loss"] = e.log_loss;
+  out["auc"] = auc;
+  out["majority"] = e.majority;
+  return out;
+}
+
 nb::dict evaluation_of_amounts(const Release& r, const Dataset& data) {
   const LinearModel& model = r.model();
   const AmountEvaluation e =
@@ -146,12 +158,7 @@ nb::dict evaluation_of_classes(const Release& r, const Dataset& data) {
     precision.push_back(e.precision(k));
     recall.push_back(e.recall(k));
   }
-  nb::dict out;
-  out["rows"] = e.rows;
-  out["accuracy"] = e.accuracy;
-  out["log_loss"] = e.log_loss;
-  out["auc"] = e.mean_auc;
-  out["majority"] = e.majority;
+  nb::dict out = measures_of_classes(e, e.mean_auc);
   out["classes"] = model.schema.classes;
   out["confusion"] = to_numpy(std::move(confusion), {classes, classes});
   out["precision"] = to_numpy(std::move(precision), {classes});
@@ -336,13 +343,7 @@ void bind_release(nb::module_& m) {
             if (r.model().schema.label_kind != LabelKind::two_classes)
               return evaluation_of_amounts(r, data);
             const Evaluation e = evaluate(predict_probabilities(r.model(), data.view()), data.y);
-            nb::dict out;
-            out["rows"] = e.rows;
-            out["accuracy"] = e.accuracy;
-            out["log_loss"] = e.log_loss;
-            out["auc"] = e.auc;
-            out["majority"] = e.majority;
-            return out;
+            return measures_of_classes(e, e.auc);
           },
           "data"_a,
           "rows, accuracy, log_loss (nats a row), auc, majority; of several classes also classes, "

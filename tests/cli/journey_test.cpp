@@ -306,6 +306,18 @@ TEST_F(Journey, IntervalsGoFromFitToPredict) {
   EXPECT_THAT(none.err, HasSubstr("model.json: holds no intervals; fit with --intervals"));
 }
 
+// K x d coefficients are no K d features.
+TEST_F(Journey, PlanOfSeveralClassesNamesFeaturesAndClasses) {
+  std::vector<std::string> command{"plan",    "--rows",    "200",       "--features", "10",
+                                   "--model", "softmax",   "--classes", "3",          "--row-norm",
+                                   "1",       "--epsilon", "1",         "--delta",    "1e-9"};
+  EXPECT_THAT(gibbsite(command).err, HasSubstr("200 rows are few for 3 classes x 10 features"));
+  command.emplace_back("--json");
+  const auto out = nlohmann::json::parse(gibbsite(command).out);
+  EXPECT_EQ(out["constants"]["features"], 10);
+  EXPECT_EQ(out["constants"]["outputs"], 3);
+}
+
 TEST_F(Journey, PlanJsonKeepsItsContract) {
   const Outcome plan = gibbsite({"plan", "--rows", "1e6", "--features", "10", "--row-norm", "1",
                                  "--intercept", "--epsilon", "1", "--delta", "1e-9", "--json"});
@@ -314,6 +326,7 @@ TEST_F(Journey, PlanJsonKeepsItsContract) {
   EXPECT_EQ(names(out), (std::set<std::string>{"constants", "offers", "chosen"}));
   EXPECT_EQ(out["constants"]["rows"], 1000000);
   EXPECT_EQ(out["constants"]["features"], 11);
+  EXPECT_EQ(out["constants"]["outputs"], 1);
   EXPECT_EQ(out["chosen"], "whitened");
   ASSERT_EQ(out["offers"].size(), 12U);
   for (const auto& offer : out["offers"]) {

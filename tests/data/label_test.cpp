@@ -448,6 +448,12 @@ TEST_F(ClassLabels, ThatAreNotListedAreRefusedOrTheFirst) {
   const Dataset nan = arrow(arrow_numbers<double>("y", "g", {10.0, std::nan(""), 2.5}), s);
   EXPECT_THAT(nan.y, ElementsAre(0, 0, 1));
   EXPECT_EQ(nan.counts.invalid_labels, 1U);
+  // Whatever the classes are called: NaN is missing, the text is a class where it is one.
+  const Schema named = labeled("classes = ['1', 'nan', '2']\n" + or_first);
+  EXPECT_THAT(arrow(arrow_numbers<double>("y", "g", {2.0, std::nan("")}), named).y,
+              ElementsAre(2, 0));
+  for (const auto& [reader, data] : all_texts({"2", "nan", "1"}, named))
+    EXPECT_THAT(data.y, ElementsAre(2, 1, 0)) << reader;
   const ArrowColumn nulls = arrow_text("y", "u", {"2.5", std::nullopt, "none"});
   EXPECT_THAT(arrow(nulls, s).y, ElementsAre(1, 0, 3));
   EXPECT_EQ(arrow(nulls, s).counts.invalid_labels, 1U);

@@ -11,6 +11,7 @@
 #include "engine/cpu/kernels.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/engine/engine.hpp"
+#include "support/cut_run.hpp"
 #include "support/instruction_sets.hpp"
 #include "support/loss_oracle.hpp"
 #include "support/odd_rows.hpp"
@@ -414,12 +415,8 @@ void expect_same_bits(support::OddRows p, const Ensemble& begin, Arithmetic arit
   load()->advance(whole, 1000);
   EXPECT_TRUE(whole.finished());
   for (const std::size_t t : {1u, 2u, 3u, 7u}) {
-    Ensemble cut = begin;
     const auto engine = load(t);
-    engine->advance(cut, 1);
-    engine->advance(cut, 2);
-    engine->advance(cut, 1000);
-    EXPECT_EQ(cut.theta, whole.theta) << t;
+    EXPECT_EQ(support::advanced_in_pieces(*engine, begin).theta, whole.theta) << t;
   }
   const std::size_t chains = begin.chains();
   Ensemble reversed = begin;

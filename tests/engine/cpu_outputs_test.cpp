@@ -13,6 +13,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/engine/engine.hpp"
+#include "support/cut_run.hpp"
 #include "support/instruction_sets.hpp"
 #include "support/odd_rows.hpp"
 #include "support/repeats.hpp"
@@ -411,12 +412,8 @@ void expect_same_bits(const support::OddRows& p, const Loss& loss, const Ensembl
   }
   EXPECT_TRUE(whole.finished());
   for (const std::size_t t : {2u, 3u, 7u}) {
-    Ensemble cut = begin;
     const auto engine = load(t);
-    engine->advance(cut, 1);
-    engine->advance(cut, 2);
-    engine->advance(cut, 1000);
-    EXPECT_EQ(cut.theta, whole.theta) << t;
+    EXPECT_EQ(support::advanced_in_pieces(*engine, begin).theta, whole.theta) << t;
     std::vector<double> gradients(g.size()), values(chains);
     engine->loss_gradients({begin.theta.data(), chains, coordinates},
                            {gradients.data(), chains, coordinates});

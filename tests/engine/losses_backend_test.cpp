@@ -28,11 +28,6 @@ namespace {
 using support::gamma_of;
 using support::OddRows;
 
-bool on_a_card() {
-  const std::string_view backend = GIBBSITE_TEST_BACKEND;
-  return backend == "emulated" || backend == "cuda";
-}
-
 struct TableShape {
   std::size_t n, d, chains;
   double per_row = 0;  // above 0: so many entries, handed on as entries
@@ -140,7 +135,6 @@ TEST_P(EachLoss, TheCardHasKernelsOrSaysThatItHasNone) {
 // (docs/map-error.md, steps 1-3), with the magnitudes of this very problem; of K outputs
 // gamma_{16+K}, and the norm of what rounding moves the predictors by.
 TEST_P(EachLoss, GradientsAndValuesAreWithinTheirBounds) {
-  if (has_no_kernels()) return;
   for (const TableShape& s : table_shapes) {
     SCOPED_TRACE(fmt::format("{} x {}, {} chains", s.n, s.d, s.chains));
     const OddRows p = rows(s, 1);
@@ -190,7 +184,6 @@ TEST_P(EachLoss, GradientsAndValuesAreWithinTheirBounds) {
 // One step from the same state: two gradients within their bounds and 8 roundings of an update's
 // parts; and no bit depends on cuts, threads or the order of chains.
 TEST_P(EachLoss, StepsAreTheReferencesAndTheirBitsAreTheirOwn) {
-  if (has_no_kernels()) return;
   for (const TableShape& s : table_shapes) {
     SCOPED_TRACE(fmt::format("{} x {}, {} chains", s.n, s.d, s.chains));
     const OddRows p = rows(s, 2);
@@ -245,7 +238,6 @@ TEST_P(EachLoss, StepsAreTheReferencesAndTheirBitsAreTheirOwn) {
 // Where f'' jumps a rounding of the logit may be on either side: rows that come close to one are
 // left out by the seed, and counted.
 TEST_P(EachLoss, HessiansAndPlainSumsAreWithinTheirBounds) {
-  if (has_no_kernels()) return;
   for (const TableShape& s : {TableShape{33, 9, 1}, TableShape{300, 4, 1}, TableShape{33, 40, 1, 5},
                               TableShape{1100, 3, 1}, TableShape{2050, 9, 1, 3}}) {
     SCOPED_TRACE(fmt::format("{} x {}", s.n, s.d));
@@ -308,7 +300,7 @@ TEST_P(EachLoss, HessiansAndPlainSumsAreWithinTheirBounds) {
 // Of a smooth loss: (grad(theta + s v) - grad(theta - s v))/2s, off by
 // s^2/6 sup|f'''| |x| |x.v|^2 <= c phi s^2/6 |x| |x.v|^2 and roundings.
 TEST_P(EachLoss, HessiansAreDifferencesOfGradients) {
-  if (has_no_kernels() || !std::isfinite(loss_.self_concordance())) return;
+  if (!std::isfinite(loss_.self_concordance())) return;
   for (const TableShape& s :
        {TableShape{40, 4, 1}, TableShape{1100, 3, 1}, TableShape{60, 12, 1, 4}}) {
     OddRows p = rows(s, 6);
@@ -342,7 +334,6 @@ TEST_P(EachLoss, HessiansAreDifferencesOfGradients) {
 }
 
 TEST_P(EachLoss, WeightedGradientsAreWithinTheirBounds) {
-  if (has_no_kernels()) return;
   for (const TableShape& s :
        {TableShape{47, 7, 2}, TableShape{2050, 5, 3}, TableShape{1100, 30, 2, 5}}) {
     SCOPED_TRACE(fmt::format("{} x {}", s.n, s.d));
@@ -380,7 +371,6 @@ TEST_P(EachLoss, WeightedGradientsAreWithinTheirBounds) {
 
 // What is asked of rows alone does not know the loss: P has a row for each of their columns.
 TEST_P(EachLoss, QuestionsAboutRowsAreThoseOfAnyLoss) {
-  if (has_no_kernels()) return;
   const OddRows p = rows({100, 5, 1}, 7);
   const auto engine = load(p), other = load(p, "reference");
   const auto plain =
@@ -417,7 +407,6 @@ TEST_P(EachLoss, QuestionsAboutRowsAreThoseOfAnyLoss) {
 // Without a gradient or a prior a step is its noise: output k of a chain of stream s has that of
 // stream K s + k.
 TEST_P(EachLoss, AnOutputsNoiseIsAStreamOfItsOwn) {
-  if (has_no_kernels()) return;
   const OddRows p = rows({20, 6, 1}, 8);
   const std::size_t K = outputs(), d = 6;
   const auto engine = load(p);
@@ -489,7 +478,6 @@ Wide wide_value(std::string_view name, const std::vector<Wide>& predictors, floa
 }
 
 TEST_P(EachLoss, ExactDifferenceHasFiftyDigits) {
-  if (has_no_kernels()) return;
   const std::size_t n = 60, d = 5, D = d * outputs();
   const OddRows p = rows({n, d, 1}, 4);
   const Ensemble e = support::make_odd_chains(1, D);
@@ -522,7 +510,6 @@ TEST_P(EachLoss, ExactDifferenceHasFiftyDigits) {
 
 // Labels of its kind, and none else.
 TEST_P(EachLoss, FirstFaultKnowsTheKindOfLabel) {
-  if (has_no_kernels()) return;
   const LabelKind kind = loss_.label();
   OddRows p{4, 1, {0.5F, 0.5F, 0.5F, 0.5F}, {1, 1, 1, 1}};
   const RowLimits limits{1, false, kind,

@@ -18,6 +18,13 @@ TEST(Learning, SignalIsRowsInUnitsOfTheNoise) {
   EXPECT_DOUBLE_EQ(signal_per_feature(problem(1000, 5), added, 0.2), 2 * 1000 * 0.2 / 3 / 5);
 }
 
+TEST(Learning, CoefficientsOfSeveralClassesAreNoFeatures) {
+  Problem p = problem(10, 12);
+  EXPECT_EQ(coefficients_words(p), "12 features");
+  p.outputs = 3;
+  EXPECT_EQ(coefficients_words(p), "3 classes x 4 features");
+}
+
 TEST(Learning, MoreSignalKeepsMore) {
   EXPECT_EQ(kept_share(0), 0);
   double before = 0;

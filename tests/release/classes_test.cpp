@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/model/losses/softmax.hpp"
 #include "gibbsite/release/predict.hpp"
 
 namespace gibbsite {
@@ -67,6 +69,68 @@ TEST(Classes, HaveNamesAndUnitsOfTheirOwn) {
       original_units(model, coefficients_of(model.schema, model.draws.front(), 1));
   EXPECT_EQ(b.slopes.front().second, -0.5);  // over a range of 2
   EXPECT_EQ(b.intercept, 0.5);
+}
+
+// Of many classes, rows of numbers and of entries: to the bits of one product a class.
+TEST(Classes, AreThoseOfOneProductAClass) {
+  constexpr std::size_t n = 20, d = 5, classes = 1000;
+  LinearModel model;
+  model.loss = "softmax-1000";
+  std::mt19937 random(3);
+  std::normal_distribution<double> normal;
+  for (int draw = 0; draw < 2; ++draw) {
+    std::vector<double>& theta = model.draws.emplace_back(classes * d);
+    std::ranges::generate(theta, [&] { return normal(random); });
+  }
+  std::vector<float> x(n * d);
+  SparseTable entries;
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::uint32_t j = 0; j < d; ++j) {
+      if (random() % 3 == 0) continue;
+      x[i * d + j] = static_cast<float>(normal(random));
+      entries.value.push_back(x[i * d + j]);
+      entries.feature.push_back(j);
+    }
+    entries.begin.push_back(entries.value.size());
+  }
+  const Rows dense(x.data(), n, d);
+  const std::vector<double> found = predict_classes(model, dense);
+  std::vector<double> z(classes), p(classes);
+  for (std::size_t i = 0; i < n; ++i) {
+    std::vector<double> mean(classes);
+    for (const auto& theta : model.draws) {
+      for (std::size_t k = 0; k < classes; ++k)
+        z[k] = dense.dot(i, std::span(theta).subspan(k * d, d));
+      losses::softmax(z, p);
+      for (std::size_t k = 0; k < classes; ++k) mean[k] += p[k];
+    }
+    for (std::size_t k = 0; k < classes; ++k) ASSERT_EQ(found[i * classes + k], mean[k] / 2);
+  }
+  EXPECT_EQ(predict_classes(model, Rows(entries.view(), d)), found);
+}
+
+// Every area pair by pair, with ties.
+TEST(Classes, HaveTheAreasOfTheirPairs) {
+  constexpr std::size_t n = 120, classes = 7;
+  std::mt19937 random(4);
+  std::vector<double> p(n * classes);
+  std::ranges::generate(p, [&] { return static_cast<double>(random() % 16) / 16; });
+  std::vector<float> y(n);
+  std::ranges::generate(y, [&] { return static_cast<float>(random() % (classes - 1)); });
+  const ClassesEvaluation e = evaluate_classes(p, y, classes);
+  for (std::size_t k = 0; k + 1 < classes; ++k) {
+    double right = 0, pairs = 0;
+    for (std::size_t a = 0; a < n; ++a) {
+      for (std::size_t b = 0; b < n; ++b) {
+        if (y[a] != static_cast<float>(k) || y[b] == static_cast<float>(k)) continue;
+        const double one = p[a * classes + k], other = p[b * classes + k];
+        right += one > other ? 1 : one == other ? 0.5 : 0;
+        ++pairs;
+      }
+    }
+    EXPECT_EQ(e.auc[k], right / pairs) << k;
+  }
+  EXPECT_TRUE(std::isnan(e.auc[classes - 1]));
 }
 
 // Five rows of classes a, a, b, b, b; none is of c, and one is predicted to be.

@@ -61,11 +61,13 @@ TEST(MetricRun, NoNeighborIsFurtherAwayThanMu) {
         if (add_remove) budget.adjacency = Adjacency::add_remove;
         const Plan made = plan_of(data, budget, {}, add_remove ? 400 : 0, loss);
         const auto& s = std::get<MetricPath>(made.offer().mechanism);
-        const double mu = made.offer().guarantee.mu, h = s.chain.step_size;
+        const double mu = made.offer().guarantee.mu;
         const Release release = fit_seeded(data, made, 3);
         const WhitenedRule::Metric P = metric_of(release, s, made, data.schema);
         const NoisyAnswer& answer = release.model().answers[0];
         const std::size_t d = data.features();
+        std::vector<std::vector<double>> positions;
+        for (const double far : {0.0, 3.0, 30.0, -30.0}) positions.emplace_back(d, far);
         std::vector<std::vector<float>> rows{std::vector<float>(d, 0), std::vector<float>(d, 1)};
         rows.push_back(rows[0]);
         rows.back()[0] = 1;
@@ -86,34 +88,10 @@ TEST(MetricRun, NoNeighborIsFurtherAwayThanMu) {
                 there.y[17] = label;
               }
               const auto backend = support::make_test_backend("cpu");
-              std::vector<std::vector<double>> moments, gradients;
-              for (const Dataset* table : {&here, &there}) {
-                const auto engine = backend->load(table->view(), table->y, loss_named(loss));
-                std::vector<double>& sums = moments.emplace_back(d * d);
-                engine->second_moments({answer.at.data(), d, d}, answer.clip, {sums.data(), d, d});
-                std::vector<float> z(table->rows() * d);
-                engine->clipped_rows({P.data(), d, d}, 1, {z.data(), table->rows(), d});
-                const auto in_metric =
-                    backend->load({z.data(), table->rows(), d}, table->y, loss_named(loss));
-                std::vector<double>& all = gradients.emplace_back();
-                for (const double far : {0.0, 3.0, 30.0, -30.0}) {
-                  const std::vector<double> omega(d, far);
-                  std::vector<double> g(d);
-                  in_metric->loss_gradients({omega.data(), 1, d}, {g.data(), 1, d});
-                  all.insert(all.end(), g.begin(), g.end());
-                }
-              }
-              double part = support::squared_distance(moments[0], moments[1]) /
-                            (answer.deviation * answer.deviation);
-              double step = 0;
-              for (std::size_t at = 0; at < gradients[0].size(); at += d) {
-                const auto one = std::span(gradients[0]).subspan(at, d);
-                const auto two = std::span(gradients[1]).subspan(at, d);
-                step = std::max(step, support::squared_distance(one, two));
-              }
-              part += s.chain.iterations * step * h * s.chain.beta * s.chain.beta / 2;
-              EXPECT_LE(std::sqrt(part), mu * (1 + 1e-9)) << loss << " " << numbers;
-              nearest = std::max(nearest, std::sqrt(part) / mu);
+              const double found = support::metric_run_mu(*backend, here, there, loss, answer, P,
+                                                          s.chain, positions);
+              EXPECT_LE(found, mu * (1 + 1e-9)) << loss << " " << numbers;
+              nearest = std::max(nearest, found / mu);
               ++pairs;
             }
           }

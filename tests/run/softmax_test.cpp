@@ -176,47 +176,28 @@ TEST(SoftmaxRun, NoNeighborIsFurtherAwayThanMu) {
   const WhitenedRule::Metric P = metric_of(release, made, data.schema);
   const NoisyAnswer& answer = release.model().answers[0];
   const std::size_t d = data.features(), all = 3 * d;
+  // Class 1 ahead of row 17 of both tables where they lie on one side.
+  std::vector<std::vector<double>> positions;
+  for (const double far : {0.0, 3.0, 100.0, -100.0}) {
+    std::vector<double>& omega = positions.emplace_back(all, 0.0);
+    std::fill_n(omega.begin() + static_cast<std::ptrdiff_t>(d), d, far);
+  }
   std::vector<std::vector<float>> rows{
       {0, 0, 0}, {1, 1, 1}, {1e4F, 1e4F, 1e4F}, {-1e4F, -1e4F, -1}};
   for (std::size_t a = 0; a < rows.size(); ++a) {
     for (std::size_t b = a; b < rows.size(); ++b) {
       for (const float label : {0.0F, 1.0F, 2.0F}) {
-        std::vector<std::vector<double>> moments, gradients;
-        for (const bool neighbor : {false, true}) {
-          Dataset table = data;
-          std::ranges::copy(rows[neighbor ? b : a],
-                            table.x.begin() + static_cast<std::ptrdiff_t>(17 * d));
-          table.y[17] = neighbor ? label : 0;
-          const auto engine = backend->load(table.view(), table.y, loss_named("softmax-3"));
-          std::vector<double>& sums = moments.emplace_back(d * d);
-          engine->second_moments({answer.at.data(), d, d}, answer.clip, {sums.data(), d, d});
-          std::vector<float> z(table.rows() * d);
-          engine->clipped_rows({P.data(), d, d}, 1, {z.data(), table.rows(), d});
-          const auto in =
-              backend->load({z.data(), table.rows(), d}, table.y, loss_named("softmax-3"));
-          std::vector<double>& steps = gradients.emplace_back();
-          for (const double far : {0.0, 3.0, 100.0, -100.0}) {
-            // Class 1 ahead of row 17 of both tables where they lie on one side; a saddle for
-            // opposite rows is in the last coordinate alone.
-            std::vector<double> omega(all, 0);
-            for (std::size_t j = 0; j < d; ++j) omega[d + j] = far;
-            std::vector<double> g(all);
-            in->loss_gradients({omega.data(), 1, all}, {g.data(), 1, all});
-            steps.insert(steps.end(), g.begin(), g.end());
-          }
+        Dataset tables[2]{data, data};
+        for (const std::size_t k : {0U, 1U}) {
+          std::ranges::copy(rows[k == 0 ? a : b],
+                            tables[k].x.begin() + static_cast<std::ptrdiff_t>(17 * d));
+          tables[k].y[17] = k == 0 ? 0 : label;
         }
-        double part = support::squared_distance(moments[0], moments[1]) /
-                      (answer.deviation * answer.deviation);
-        double step = 0;
-        for (std::size_t at = 0; at < gradients[0].size(); at += all) {
-          step =
-              std::max(step, support::squared_distance(std::span(gradients[0]).subspan(at, all),
-                                                       std::span(gradients[1]).subspan(at, all)));
-        }
-        // T steps of S^2 h/2: beta^2 h/2 of the gradients' distance.
-        part += s.chain.iterations * step * s.chain.step_size * s.chain.beta * s.chain.beta / 2;
-        EXPECT_LE(std::sqrt(part), made.offer().guarantee.mu * (1 + 1e-9));
-        nearest = std::max(nearest, std::sqrt(part) / made.offer().guarantee.mu);
+        const double mu = made.offer().guarantee.mu;
+        const double found = support::metric_run_mu(*backend, tables[0], tables[1], "softmax-3",
+                                                    answer, P, s.chain, positions);
+        EXPECT_LE(found, mu * (1 + 1e-9));
+        nearest = std::max(nearest, found / mu);
       }
     }
   }

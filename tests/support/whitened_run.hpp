@@ -2,11 +2,14 @@
 // Runs of whitened seen from inside: the questions that answers were given to, asked again of other
 // rows.
 #include <Eigen/Dense>
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include "gibbsite/data/dataset.hpp"
 #include "gibbsite/engine/engine.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/model/linear_model.hpp"
@@ -79,6 +82,38 @@ inline double squared_distance(std::span<const double> a, std::span<const double
   double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
   return sum;
+}
+
+/// What tells two tables apart in a run of chains of a private metric, as a mu of its own: the
+/// moments' answer, and T steps at the worst of the positions `omegas` [K d], each S^2 h/2.
+inline double metric_run_mu(Backend& backend, const Dataset& here, const Dataset& there,
+                            std::string_view loss, const NoisyAnswer& answer,
+                            const WhitenedRule::Metric& P, const Path& chain,
+                            const std::vector<std::vector<double>>& omegas) {
+  std::vector<double> moments[2], gradients[2];
+  const std::size_t d = here.features(), all = omegas.front().size();
+  for (const int k : {0, 1}) {
+    const Dataset& table = k == 0 ? here : there;
+    const auto engine = backend.load(table.view(), table.y, loss_named(loss));
+    moments[k].resize(d * d);
+    engine->second_moments({answer.at.data(), d, d}, answer.clip, {moments[k].data(), d, d});
+    std::vector<float> z(table.rows() * d);
+    engine->clipped_rows({P.data(), d, d}, 1, {z.data(), table.rows(), d});
+    const auto in_metric = backend.load({z.data(), table.rows(), d}, table.y, loss_named(loss));
+    for (const std::vector<double>& omega : omegas) {
+      std::vector<double> g(all);
+      in_metric->loss_gradients({omega.data(), 1, all}, {g.data(), 1, all});
+      gradients[k].insert(gradients[k].end(), g.begin(), g.end());
+    }
+  }
+  double step = 0;
+  for (std::size_t at = 0; at < gradients[0].size(); at += all) {
+    step = std::max(step, squared_distance(std::span(gradients[0]).subspan(at, all),
+                                           std::span(gradients[1]).subspan(at, all)));
+  }
+  return std::sqrt(squared_distance(moments[0], moments[1]) /
+                       (answer.deviation * answer.deviation) +
+                   chain.iterations * step * chain.step_size * chain.beta * chain.beta / 2);
 }
 
 }  // namespace gibbsite::support

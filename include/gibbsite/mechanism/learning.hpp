@@ -1,6 +1,8 @@
 #pragma once
 // What a budget buys in terms of the model: measured, for people; no guarantee rests on it
 // (docs/whitened.md, "What a budget buys").
+#include <string>
+
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/mechanism/whitened.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
@@ -10,6 +12,9 @@ namespace gibbsite {
 /// Of a feature: a number that is spread evenly over its range has 0.29, a level that a tenth of
 /// the rows has 0.3.
 inline constexpr double ordinary_spread = 0.3;
+
+/// What has a coefficient: "108 features", of several outputs "3 classes x 4 features".
+std::string coefficients_words(const Problem& problem);
 
 /// N/d: rows in units of the noise that hides one of them, n mu/k under replace-one and 2 n mu/k
 /// under add-remove, for each feature. `mu` of all that is released.
