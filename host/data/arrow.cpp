@@ -514,9 +514,10 @@ class ArrowReader {
     // Rows of a task in a row: threads that began neighboring pieces would touch the same new page
     // of 2 MiB first, and each clear one.
     const std::size_t run =
-        dense ? std::clamp<std::size_t>(run_bytes / (piece_rows_ * schema_features_ * sizeof(float)),
-                                        1, std::max<std::size_t>(here / (4 * crew_->members()), 1))
-              : 1;
+        dense
+            ? std::clamp<std::size_t>(run_bytes / (piece_rows_ * schema_features_ * sizeof(float)),
+                                      1, std::max<std::size_t>(here / (4 * crew_->members()), 1))
+            : 1;
     std::atomic<std::uint64_t> rows_done{0};
     std::atomic<bool> stopped{false};
     std::exception_ptr failed;
@@ -531,10 +532,12 @@ class ArrowReader {
       if (member == 0) report(bytes_ + rows_done * row_bytes_, false);
       return done[piece] == some;
     };
-    crew_->each((here + run - 1) / run, [&](std::size_t task, std::size_t member) {
-      const std::size_t last = std::min(here, (task + 1) * run);
+    std::size_t labeled = 0;
+    crew_->each(1 + (here + run - 1) / run, [&](std::size_t task, std::size_t member) {
       try {
-        for (std::size_t piece = task * run; piece < last; ++piece)
+        if (task == 0) labeled = set_known_labels(parts, at, count);
+        for (std::size_t piece = (std::max<std::size_t>(task, 1) - 1) * run;
+             piece < std::min(here, task * run); ++piece)
           if (stopped.load(std::memory_order_relaxed) || !encode(piece, member)) return;
       } catch (...) {
         stopped = true;
@@ -550,7 +553,10 @@ class ArrowReader {
       if (done[piece] < std::min(piece_rows_, count - piece * piece_rows_)) break;
     }
     if (dense) rows_.end_rows(whole, count);
-    set_labels(parts, at, whole);
+    if (labeled > whole) rows_.drop_labels(labeled - whole);
+    labeled = std::min(labeled, whole);
+    row_ += labeled;
+    set_labels(parts, at + static_cast<std::int64_t>(labeled), whole - labeled);
     bytes_ += whole * row_bytes_;
     for (const auto& worker : workers_)
       if (worker) bytes_ += std::exchange(worker->cells.text_bytes, 0);
@@ -856,6 +862,21 @@ class ArrowReader {
 
   [[nodiscard]] bool is_null(const Part& part, std::int64_t i) const {
     return (whole_ != nullptr && (whole_[i >> 3] >> (i & 7) & 1) == 0) || part.values.is_null(i);
+  }
+
+  // The first of the next `count` labels that can be set while other threads make the rows, as
+  // nothing can be said of them. Returns how many.
+  std::size_t set_known_labels(const std::vector<Part>& parts, std::int64_t at, std::size_t count) {
+    if (!labels_.empty() || label_ == none || whole_ != nullptr) return 0;
+    const Part& part = parts[label_];
+    if (part.dictionary || part.values.any_null(at, static_cast<std::int64_t>(count))) return 0;
+    return part.values.visit([&](const auto& get) -> std::size_t {
+      using Value = std::decay_t<decltype(get(at))>;
+      if constexpr (Whole<Value> || std::same_as<Value, double>)
+        return rows_.set_known_labels(
+            count, [&](std::size_t i) { return get(at + static_cast<std::int64_t>(i)); });
+      return 0;
+    });
   }
 
   // Of the next rows, which begin at `at` of the batch.
