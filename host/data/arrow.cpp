@@ -203,7 +203,6 @@ decltype(auto) of_column(const std::string& name, const F& f) {
 struct Part {
   Part(const Field& field, const ArrowArray& array, std::int64_t first, std::int64_t last)
       : values(field.type, array, last, field.listed.has_value()) {
-    values.require_nulls(array, first, last);
     if (!field.listed) return;
     dictionary.emplace(*field.listed, *array.dictionary, array.dictionary->length, false);
     // What is kept costs no more than the batch does.
@@ -479,6 +478,7 @@ class ArrowReader {
         parts.emplace_back(field, *child, batch.offset, last);
       });
     }
+    count_nulls(batch, parts, last);
     if (require_nulls(batch, whole_, batch.offset, last) == 0) whole_ = nullptr;
     const auto count = static_cast<std::uint64_t>(batch.length);
     if (!labels_.empty() && row_ + count > labels_.size()) wrong_labels(row_ + count);
@@ -491,6 +491,27 @@ class ArrowReader {
       report(false);
     }
     report(true);  // of a producer that is slow too
+  }
+
+  void count_nulls(const ArrowArray& batch, std::vector<Part>& parts, std::int64_t last) {
+    std::vector<std::optional<MalformedArrow>> wrong(parts.size());
+    const std::size_t tasks =
+        std::min<std::size_t>(parts.size(), batch.length < 1 << 16 ? 1 : 4 * crew_->members());
+    const auto count = [&](std::size_t task, std::size_t) {
+      for (std::size_t f = task; f < parts.size(); f += tasks) {
+        try {
+          parts[f].values.require_nulls(*batch.children[fields_[f].child], batch.offset, last);
+        } catch (const MalformedArrow& error) {
+          wrong[f] = error;
+        }
+      }
+    };
+    if (tasks == 1)
+      count(0, 0);
+    else if (tasks > 1)
+      crew_->each(tasks, count);
+    for (std::size_t f = 0; f < parts.size(); ++f)
+      if (wrong[f]) of_column(fields_[f].name, [&] { throw MalformedArrow(*wrong[f]); });
   }
 
   [[noreturn]] void wrong_labels(std::uint64_t rows) const {
@@ -975,7 +996,7 @@ class ArrowReader {
   static constexpr std::size_t block_entries = 8192, none = ~std::size_t{0};
   // A piece of a row_bytes_ fits in a core's second cache, as the rows made of it.
   static constexpr std::size_t piece_bytes = progress_bytes / 32, most_pieces = 512,
-                               most_dense_pieces = 8192, run_bytes = std::size_t{8} << 20;
+                               most_dense_pieces = 8192, run_bytes = std::size_t{4} << 20;
 
   Stream& stream_;
   const Schema& schema_;
