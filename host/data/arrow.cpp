@@ -203,7 +203,6 @@ decltype(auto) of_column(const std::string& name, const F& f) {
 struct Part {
   Part(const Field& field, const ArrowArray& array, std::int64_t first, std::int64_t last)
       : values(field.type, array, last, field.listed.has_value()) {
-    values.require_nulls(array, first, last);
     if (!field.listed) return;
     dictionary.emplace(*field.listed, *array.dictionary, array.dictionary->length, false);
     // What is kept costs no more than the batch does.
@@ -479,6 +478,7 @@ class ArrowReader {
         parts.emplace_back(field, *child, batch.offset, last);
       });
     }
+    count_nulls(batch, parts, last);
     if (require_nulls(batch, whole_, batch.offset, last) == 0) whole_ = nullptr;
     const auto count = static_cast<std::uint64_t>(batch.length);
     if (!labels_.empty() && row_ + count > labels_.size()) wrong_labels(row_ + count);
@@ -491,6 +491,27 @@ class ArrowReader {
       report(false);
     }
     report(true);  // of a producer that is slow too
+  }
+
+  void count_nulls(const ArrowArray& batch, std::vector<Part>& parts, std::int64_t last) {
+    std::vector<std::optional<MalformedArrow>> wrong(parts.size());
+    const std::size_t tasks =
+        std::min<std::size_t>(parts.size(), batch.length < 1 << 16 ? 1 : 4 * crew_->members());
+    const auto count = [&](std::size_t task, std::size_t) {
+      for (std::size_t f = task; f < parts.size(); f += tasks) {
+        try {
+          parts[f].values.require_nulls(*batch.children[fields_[f].child], batch.offset, last);
+        } catch (const MalformedArrow& error) {
+          wrong[f] = error;
+        }
+      }
+    };
+    if (tasks == 1)
+      count(0, 0);
+    else if (tasks > 1)
+      crew_->each(tasks, count);
+    for (std::size_t f = 0; f < parts.size(); ++f)
+      if (wrong[f]) of_column(fields_[f].name, [&] { throw MalformedArrow(*wrong[f]); });
   }
 
   [[noreturn]] void wrong_labels(std::uint64_t rows) const {
@@ -514,9 +535,10 @@ class ArrowReader {
     // Rows of a task in a row: threads that began neighboring pieces would touch the same new page
     // of 2 MiB first, and each clear one.
     const std::size_t run =
-        dense ? std::clamp<std::size_t>(run_bytes / (piece_rows_ * schema_features_ * sizeof(float)),
-                                        1, std::max<std::size_t>(here / (4 * crew_->members()), 1))
-              : 1;
+        dense
+            ? std::clamp<std::size_t>(run_bytes / (piece_rows_ * schema_features_ * sizeof(float)),
+                                      1, std::max<std::size_t>(here / (4 * crew_->members()), 1))
+            : 1;
     std::atomic<std::uint64_t> rows_done{0};
     std::atomic<bool> stopped{false};
     std::exception_ptr failed;
@@ -531,10 +553,12 @@ class ArrowReader {
       if (member == 0) report(bytes_ + rows_done * row_bytes_, false);
       return done[piece] == some;
     };
-    crew_->each((here + run - 1) / run, [&](std::size_t task, std::size_t member) {
-      const std::size_t last = std::min(here, (task + 1) * run);
+    std::size_t labeled = 0;
+    crew_->each(1 + (here + run - 1) / run, [&](std::size_t task, std::size_t member) {
       try {
-        for (std::size_t piece = task * run; piece < last; ++piece)
+        if (task == 0) labeled = set_known_labels(parts, at, count);
+        for (std::size_t piece = (std::max<std::size_t>(task, 1) - 1) * run;
+             piece < std::min(here, task * run); ++piece)
           if (stopped.load(std::memory_order_relaxed) || !encode(piece, member)) return;
       } catch (...) {
         stopped = true;
@@ -550,7 +574,10 @@ class ArrowReader {
       if (done[piece] < std::min(piece_rows_, count - piece * piece_rows_)) break;
     }
     if (dense) rows_.end_rows(whole, count);
-    set_labels(parts, at, whole);
+    if (labeled > whole) rows_.drop_labels(labeled - whole);
+    labeled = std::min(labeled, whole);
+    row_ += labeled;
+    set_labels(parts, at + static_cast<std::int64_t>(labeled), whole - labeled);
     bytes_ += whole * row_bytes_;
     for (const auto& worker : workers_)
       if (worker) bytes_ += std::exchange(worker->cells.text_bytes, 0);
@@ -858,6 +885,21 @@ class ArrowReader {
     return (whole_ != nullptr && (whole_[i >> 3] >> (i & 7) & 1) == 0) || part.values.is_null(i);
   }
 
+  // The first of the next `count` labels that can be set while other threads make the rows, as
+  // nothing can be said of them. Returns how many.
+  std::size_t set_known_labels(const std::vector<Part>& parts, std::int64_t at, std::size_t count) {
+    if (!labels_.empty() || label_ == none || whole_ != nullptr) return 0;
+    const Part& part = parts[label_];
+    if (part.dictionary || part.values.any_null(at, static_cast<std::int64_t>(count))) return 0;
+    return part.values.visit([&](const auto& get) -> std::size_t {
+      using Value = std::decay_t<decltype(get(at))>;
+      if constexpr (Whole<Value> || std::same_as<Value, double>)
+        return rows_.set_known_labels(
+            count, [&](std::size_t i) { return get(at + static_cast<std::int64_t>(i)); });
+      return 0;
+    });
+  }
+
   // Of the next rows, which begin at `at` of the batch.
   void set_labels(const std::vector<Part>& parts, std::int64_t at, std::size_t count) {
     const auto each = [&](const auto& set) {
@@ -954,7 +996,7 @@ class ArrowReader {
   static constexpr std::size_t block_entries = 8192, none = ~std::size_t{0};
   // A piece of a row_bytes_ fits in a core's second cache, as the rows made of it.
   static constexpr std::size_t piece_bytes = progress_bytes / 32, most_pieces = 512,
-                               most_dense_pieces = 8192, run_bytes = std::size_t{8} << 20;
+                               most_dense_pieces = 8192, run_bytes = std::size_t{4} << 20;
 
   Stream& stream_;
   const Schema& schema_;

@@ -89,6 +89,8 @@ class CellEncoder {
   /// classes, without a jump for each. Returns how many of the first `count` were set.
   template <class Value>
   std::size_t set_known_labels(std::size_t count, const Value& value);
+  /// Of the last rows, the first of which is refused: nothing of them is kept.
+  void drop_labels(std::size_t count) { data_.y.resize(data_.y.size() - count); }
   /// What `set` made of a label, to be given to every equal one.
   struct KeptLabel {
     float y = 0;

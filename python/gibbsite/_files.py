@@ -3,7 +3,8 @@
 import os
 
 _READ_BYTES = 1 << 18  # of a column's chunk at a time, in place of all of it
-_BATCH_ROWS = 1 << 24
+_BATCH_ROWS = 1 << 17
+_named = {}  # by path: the file whose names were asked for last, to be read next
 
 
 def open_stream(path, columns):
@@ -23,17 +24,26 @@ def open_stream(path, columns):
         ) from None
     is_parquet = path.lower().endswith(".parquet")
     try:
-        data = pyarrow.dataset.dataset(path, format=_parquet() if is_parquet else "ipc")
+        about = os.stat(path)
+        file = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns)
+        named = _named.pop(path, (None, None))
+        if columns and named[0] == file:
+            data = named[1]
+        else:
+            data = pyarrow.dataset.dataset(path, format=_parquet() if is_parquet else "ipc")
         if not columns:
+            _named.clear()
+            _named[path] = file, data
             return pyarrow.RecordBatchReader.from_batches(data.schema, []), 0
         wanted = [name for name in data.schema.names if name in columns]
-        listed = _listed_text(data, wanted) if is_parquet else []
+        group = _first_row_group(data) if is_parquet else None
+        listed = _listed_text(data, wanted, group) if group is not None else []
         if listed:
             data = pyarrow.dataset.dataset(path, format=_parquet(listed))
-        # A row group ahead of the one that is read; all of its rows, which are there, are a batch.
-        scanner = data.scanner(
-            columns=wanted, use_threads=True, batch_readahead=1, batch_size=_BATCH_ROWS
-        )
+        # A row group, which is read as a whole, is a batch, and one more is read ahead: of smaller
+        # ones as many as have a batch's rows.
+        rows = max(_BATCH_ROWS, group.num_rows if group is not None else 0)
+        scanner = data.scanner(columns=wanted, use_threads=True, batch_readahead=1, batch_size=rows)
         return scanner.to_reader(), data.count_rows()
     except (pyarrow.ArrowException, OSError) as error:
         line = (str(error).splitlines() or [type(error).__name__])[0]
@@ -55,20 +65,25 @@ def _parquet(listed=()):
     )
 
 
-def _listed_text(data, columns):
-    """Those of text of which the first file's first row group holds few values: others would take
-    longer as a dictionary."""
+def _first_row_group(data):
+    """Of the first file, or None."""
+    first = next(iter(data.get_fragments()), None)
+    if first is None or first.metadata is None or first.metadata.num_row_groups == 0:
+        return None
+    return first.metadata.row_group(0)
+
+
+def _listed_text(data, columns, chunks):
+    """Those of text of which this row group holds few values: others would take longer as a
+    dictionary."""
     import pyarrow.types as types
 
     kinds = [types.is_string, types.is_large_string]
     if hasattr(types, "is_string_view"):
         kinds.append(types.is_string_view)
     texts = {name for name in columns if any(k(data.schema.field(name).type) for k in kinds)}
-    first = next(iter(data.get_fragments()), None) if texts else None
-    metadata = first.metadata if first is not None else None
-    if metadata is None or metadata.num_row_groups == 0:
+    if not texts:
         return []
-    chunks = metadata.row_group(0)
     few = []
     for k in range(chunks.num_columns):
         chunk = chunks.column(k)

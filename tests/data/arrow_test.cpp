@@ -791,6 +791,38 @@ TEST_F(ManyNumbers, TheFirstRowThatIsRefusedIsSaid) {
   }
 }
 
+// Labels of two classes are set while other threads make the rows, up to one that is new.
+TEST_F(ManyNumbers, LabelsOfTwoClasses) {
+  draw(9000);
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = static_cast<double>(i * i % 7 == 2);
+  const std::vector<double> good_x = x, good_y = y;
+  const auto same = [&](const char* more) {
+    const Dataset expected = read_npy(file(), schema(more), file_options());
+    for (const std::size_t threads : {1U, 2U, 5U}) {
+      ArrowTable whole = table({}), parts = table({5000, 1, 2048});
+      expect_same(read(whole, schema(more), {.threads = threads}), expected);
+      expect_same(read(parts, schema(more), {.threads = threads}), expected);
+    }
+    return expected.counts.unlisted_labels;
+  };
+  EXPECT_EQ(same(""), 0U);
+  EXPECT_EQ(same("negative = '0'"), 0U);
+  for (const std::size_t i : {3U, 4099U, 6000U, 6001U, 8999U}) y[i] = 2;
+  EXPECT_EQ(same("negative = '0'"), 5U);
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = good_y[i] + 1;  // both unlike those of before
+  (void)same("");
+  y = good_y;
+  for (const std::size_t row : {3U, 1024U, 4000U, 8999U}) {
+    x = good_x;
+    x[row * columns + 2] = INFINITY;
+    for (const std::size_t threads : {1U, 3U}) {
+      ArrowTable bad = table({2000});
+      expect_bad_input([&] { (void)read(bad, schema(), {.threads = threads}); },
+                       {fmt::format("table: row {}: column 'x3': 'inf'", row + 1)});
+    }
+  }
+}
+
 TEST_F(ManyNumbers, ReadingCanBeStopped) {
   draw(200'000);
   std::uint64_t most = 0;
