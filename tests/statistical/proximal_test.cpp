@@ -18,6 +18,7 @@
 #include "statistical/sbc.hpp"
 #include "statistical/scores.hpp"
 #include "support/forwarding_engine.hpp"
+#include "support/repeats.hpp"
 
 namespace gibbsite {
 namespace {
@@ -255,7 +256,7 @@ class OneParameter {
 void expect_posterior_left_as_it_is(const Table& t, const Loss& loss) {
   const auto u = t.potential(loss, 1.5, 0.4);
   const OneParameter law(u);
-  const std::size_t chains = 20000;
+  const std::size_t chains = support::repeats(20000U, 1000U);
   std::mt19937_64 bits(8);
   std::uniform_real_distribution<double> uniform;
   MatrixXd start(static_cast<Eigen::Index>(chains), 1);
@@ -266,11 +267,15 @@ void expect_posterior_left_as_it_is(const Table& t, const Loss& loss) {
   const auto schedule = schedule_of(u, 4);
   const auto verdict = scores::judge(scored(run(u, schedule, start, 3)), false_alarm);
   EXPECT_LE(verdict.worst(), 1) << verdict.text();
+  // What is wrong is seen with all chains.
+  const auto seen = [&](const MatrixXd& theta) {
+    return support::sanitized || scores::judge(scored(theta), false_alarm).worst() > 1;
+  };
   const auto other = t.potential(loss, 1.5 * 0.9, 0.4 * 0.9);
-  EXPECT_GT(scores::judge(scored(run(other, schedule, start, 12)), false_alarm).worst(), 1);
+  EXPECT_TRUE(seen(run(other, schedule, start, 12)));
   auto careless = schedule;
   careless.proposals = careless.rounds = 1;
-  EXPECT_GT(scores::judge(scored(run(u, careless, start, 3)), false_alarm).worst(), 1);
+  EXPECT_TRUE(seen(run(u, careless, start, 3)));
 
   // Exact rejection needs no start.
   const ProximalSchedule rejection{.step_size = 0,
@@ -283,7 +288,7 @@ void expect_posterior_left_as_it_is(const Table& t, const Loss& loss) {
   EXPECT_LE(exact.worst(), 1) << exact.text();
   auto first = rejection;
   first.proposals = first.rounds = 1;
-  EXPECT_GT(scores::judge(scored(run(u, first, start, 1)), false_alarm).worst(), 1);
+  EXPECT_TRUE(seen(run(u, first, start, 1)));
 }
 
 TEST(ProximalLaw, LeavesALogisticPosteriorAsItIs) {
@@ -408,11 +413,13 @@ TEST(ProximalLaw, AcceptsAsOftenAsTheBoundOrMore) {
                                                schedule.step_size, schedule.residual)
                                    .acceptance_down;
           ProximalCounts counts;
-          run(u, schedule, MatrixXd::Zero(500, static_cast<Eigen::Index>(d)), 8, false, &counts);
+          run(u, schedule, MatrixXd::Zero(support::repeats(500, 50), static_cast<Eigen::Index>(d)),
+              8, false, &counts);
           EXPECT_GE(upper_bound(counts.accepted, counts.proposals, 1e-9), bound)
               << d << ' ' << kappa << ' ' << relative_step << ' ' << gaussian;
           EXPECT_EQ(counts.capped, 0u);
-          if (gaussian && relative_step > 1) {  // attained: a bound 15 % larger is refuted
+          // Attained: a bound 15 % larger is refuted.
+          if (gaussian && relative_step > 1 && !support::sanitized) {
             EXPECT_LT(upper_bound(counts.accepted, counts.proposals, 1e-9), 1.15 * bound)
                 << d << ' ' << kappa;
           }
