@@ -113,9 +113,9 @@ LinearModel model_from_json(const json& model, const std::string& source) {
         out.loss, loss.outputs(), out.schema.classes.size()));
   }
   if (!std::ranges::equal(loss.class_weights(), out.schema.scaled_class_weights())) {
-    throw BadInput(fmt::format(
-        "{}: loss: {} has not the class_weights of the schema; use the file as written", source,
-        out.loss));
+    throw BadInput(
+        fmt::format("{}: loss: {} has not the class_weights of the schema; use the file as written",
+                    source, out.loss));
   }
   const json& coefficients = field(model, "coefficients", source);
   const std::size_t d = out.schema.features();

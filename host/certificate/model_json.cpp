@@ -175,9 +175,10 @@ json loss_link_json(const LinearModel& model) {
   } else if (schema.label_kind == LabelKind::count) {
     out["highest"] = schema.label_hi;
     if (const Column* const exposure = schema.exposure()) {
-      out["words"] = fmt::format("{}; z has a further term log(exposure / highest_exposure), the "
-                                 "exposure held in its range",
-                                 words);
+      out["words"] = fmt::format(
+          "{}; z has a further term log(exposure / highest_exposure), the "
+          "exposure held in its range",
+          words);
       out["highest_exposure"] = exposure->hi;
     }
   }
@@ -334,9 +335,11 @@ Schema schema_from_json(const json& object, const std::string& source) {
   read_label(object, schema, source);
   if (object.contains("class_weights")) {
     const json& weights = object["class_weights"];
-    if (!weights.is_object()) reject(source, "class_weights", "must be numbers by the names of classes");
+    if (!weights.is_object())
+      reject(source, "class_weights", "must be numbers by the names of classes");
     for (const std::string& name : schema.class_names())
-      schema.class_weights.push_back(number_field(weights, name.c_str(), source + ": class_weights"));
+      schema.class_weights.push_back(
+          number_field(weights, name.c_str(), source + ": class_weights"));
     if (weights.size() != schema.class_weights.size() || weights.empty())
       reject(source, "class_weights", "must name every class, and no other");
   }

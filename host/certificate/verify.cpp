@@ -217,10 +217,10 @@ void verify_model(Verifier& v, const json& file) {
   v.check(std::ranges::equal(loss.class_weights(), space.class_weights),
           "model.preprocessing: has the weights of the loss's classes");
   if (space.label == LabelKind::count)
-    v.check((constants.contains("offset_bound")
-                 ? number_field(constants, "offset_bound", "constants")
-                 : 0) == space.offset_bound,
-            fmt::format("constants.offset_bound: the schema has {}", space.offset_bound));
+    v.check(
+        (constants.contains("offset_bound") ? number_field(constants, "offset_bound", "constants")
+                                            : 0) == space.offset_bound,
+        fmt::format("constants.offset_bound: the schema has {}", space.offset_bound));
   v.check(count_field(constants, "features", "constants") == space.features * outputs,
           fmt::format("constants.features: the schema has {}{}", space.features,
                       outputs > 1 ? fmt::format(" for each of {} classes", outputs) : ""));

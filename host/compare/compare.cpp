@@ -193,7 +193,8 @@ Comparison compare(const Dataset& data, const HeldOut& held_out, std::span<const
     const Dataset& test = held_out.table != nullptr ? *held_out.table : held_out_part;
     out.majority.push_back(majority_of(seed, training, test));
     auto begin = Clock::now();
-    if (const auto model = non_private_fit(training, full_loss_name(losses::logistic::name, training.schema))) {
+    if (const auto model =
+            non_private_fit(training, full_loss_name(losses::logistic::name, training.schema))) {
       out.non_private.push_back(judged(seed, *model, test, seconds_since(begin)));
     }
     for (std::size_t p = 0; p < plans.size(); ++p) {

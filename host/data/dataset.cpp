@@ -21,9 +21,9 @@ std::uint64_t Dataset::rows() const {
 
 Rows Dataset::view() const {
   const std::uint64_t n = rows();
-  Rows out = mapped != nullptr        ? *mapped
+  Rows out = mapped != nullptr      ? *mapped
              : !x.empty() || n == 0 ? Rows(x.data(), n, features())
-                                      : Rows(sparse.view(), features());
+                                    : Rows(sparse.view(), features());
   if (!offset.empty()) out.offset = offset.data();
   return out;
 }

@@ -169,8 +169,8 @@ void CellEncoder::fail_quoting(const std::string& what) const {
 
 void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
   double value = 0;  // text such as "abc" may be a level, nan may not
-  const bool number = e.is_number() ||
-                      (labels_are_numbers_ && parse_number(cell, value) && !std::isfinite(value));
+  const bool number =
+      e.is_number() || (labels_are_numbers_ && parse_number(cell, value) && !std::isfinite(value));
   if (data_.schema.invalid == Invalid::middle) {
     ++counts_[e.slot].invalid;
     values_[e.slot] = e.middle();

@@ -224,12 +224,14 @@ class SchemaReader {
       if (!node.is_table()) wrong_type(node, name, "a table [columns]");
       read_columns(*node.as_table());
     } else {
-      fail(key.source(),
-           fmt::format("unknown key {}; known are label, positive, negative, "
-                       "unlisted_label, classes, class_weights, range, tolerance, counts, invalid, decimal, "
-                       "row_norm, intercept, missing and "
-                       "[columns]",
-                       gibbsite::quoted(name)));
+      fail(
+          key.source(),
+          fmt::format(
+              "unknown key {}; known are label, positive, negative, "
+              "unlisted_label, classes, class_weights, range, tolerance, counts, invalid, decimal, "
+              "row_norm, intercept, missing and "
+              "[columns]",
+              gibbsite::quoted(name)));
     }
   }
 

@@ -16,8 +16,8 @@ inline void require_loadable(const Rows& x, std::span<const float> y, const Loss
         fmt::format("data: {} rows but {} labels; give one label per row", x.rows, y.size()));
   }
   if (x.offset != nullptr && loss.outputs() > 1) {
-    throw BadInput(
-        fmt::format("data: rows have an exposure, and {} has several outputs; leave it out", loss.name()));
+    throw BadInput(fmt::format(
+        "data: rows have an exposure, and {} has several outputs; leave it out", loss.name()));
   }
 }
 

@@ -71,10 +71,9 @@ template <class... F>
 Wide difference_of(LossList<F...>, const Loss& loss, const Rows& x, std::span<const float> y,
                    std::span<const Wide> theta, std::span<const double> w) {
   Wide sum = 0;
-  const bool known =
-      ((loss.unweighted().name() == F::name &&
-        (sum = difference<F>(x, y, loss.class_weights(), theta, w), true)) ||
-       ...);
+  const bool known = ((loss.unweighted().name() == F::name &&
+                       (sum = difference<F>(x, y, loss.class_weights(), theta, w), true)) ||
+                      ...);
   if (!known) {
     throw BadInput(
         fmt::format("loss: {} has no form in 50 digits; add it to the compiled ones", loss.name()));

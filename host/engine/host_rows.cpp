@@ -303,9 +303,8 @@ class PlainCappedLoss final : public CappedLoss {
       for (std::size_t i = 0; i < z.size(); ++i) {
         const auto cap = static_cast<double>(caps_[first + i]);
         if (std::fabs(r[i]) < cap) g[index(d)] += w[i];
-        const double held =
-            std::clamp(r[i], -cap, cap) *
-            static_cast<double>(class_weight(loss_.class_weights(), y_[first + i]));
+        const double held = std::clamp(r[i], -cap, cap) *
+                            static_cast<double>(class_weight(loss_.class_weights(), y_[first + i]));
         x_.for_each(first + i,
                     [&](std::size_t j, float v) { g[index(j)] += held * static_cast<double>(v); });
       }
@@ -471,8 +470,8 @@ double HostRows::largest_logit(std::span<const double> theta) const {
   double largest = 0;
   for (std::size_t k = 0; k < outputs(); ++k) {
     for (std::size_t i = 0; i < rows(); ++i) {
-      const double z = std::fabs(table_.dot(i, theta.subspan(k * columns(), columns())) +
-                                 table_.offset_of(i));
+      const double z =
+          std::fabs(table_.dot(i, theta.subspan(k * columns(), columns())) + table_.offset_of(i));
       if (std::isnan(z)) return z;
       largest = std::max(largest, z);
     }

@@ -51,8 +51,9 @@ MapBounds map_bounds_up(const Problem& constants, double beta, double prior_prec
   const Wide growth = loss_part * curvature * logit + update * (1 + h * m);
   const Wide projection = ball > 0 ? Wide(projection_error_up(constants.features, ball)) : Wide(0);
   const Wide offset_error = gamma_k(terms) * Wide(constants.offset_bound);
-  const Wide fixed = projection + loss_part * (residual_error + curvature * offset_error) + update * (drift + noise) +
-                     gamma_k(normal_roundings) * slack * noise + (growth - update * h * m) * center;
+  const Wide fixed = projection + loss_part * (residual_error + curvature * offset_error) +
+                     update * (drift + noise) + gamma_k(normal_roundings) * slack * noise +
+                     (growth - update * h * m) * center;
 
   // Computed iterates: B = start + steps (drift + noise + e), e = fixed + growth B.
   const Wide feedback = growth * steps;

@@ -48,8 +48,9 @@ Problem Model::constants(const FeatureSpace& space, std::uint64_t rows) const {
                                loss->name(), full_loss_name(loss->unweighted().name(), space)));
   }
   if (space.offset_bound > 0 && loss->label() != LabelKind::count) {
-    throw BadInput(fmt::format("`model`: an exposure is a count's, and {} predicts {}; leave it out",
-                               loss->name(), to_string(loss->label())));
+    throw BadInput(
+        fmt::format("`model`: an exposure is a count's, and {} predicts {}; leave it out",
+                    loss->name(), to_string(loss->label())));
   }
   Problem constants;
   constants.label_bound = space.label_bound;

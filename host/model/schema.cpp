@@ -208,9 +208,10 @@ void check_exposure(const Schema& schema, const SchemaLines& lines,
           {line, lines.at(line, fmt::format("column {}: {}", quoted(column.name), what))});
     };
     if (schema.label_kind != LabelKind::count) {
-      fail(fmt::format("an exposure is what a count is over, and the label is {}; leave the column "
-                       "out, or give counts = true and a range",
-                       to_string(schema.label_kind)));
+      fail(
+          fmt::format("an exposure is what a count is over, and the label is {}; leave the column "
+                      "out, or give counts = true and a range",
+                      to_string(schema.label_kind)));
     }
     if (first != nullptr) {
       fail(fmt::format("is an exposure, and so is {}; a count is over one", quoted(first->name)));
@@ -218,9 +219,10 @@ void check_exposure(const Schema& schema, const SchemaLines& lines,
     if (column.name == schema.label) fail("is the label, so it cannot be the exposure");
     if (!(column.lo > 0 && column.lo < column.hi && column.hi <= most_exposures * column.lo &&
           std::isnormal(column.lo) && std::isfinite(column.hi))) {
-      fail(fmt::format("range [{}, {}] of an exposure must be two numbers above 0, the lower first, "
-                       "the higher at most {:g} times it; fix the range",
-                       column.lo, column.hi, most_exposures));
+      fail(
+          fmt::format("range [{}, {}] of an exposure must be two numbers above 0, the lower first, "
+                      "the higher at most {:g} times it; fix the range",
+                      column.lo, column.hi, most_exposures));
     }
     first = &column;
   }

@@ -37,10 +37,10 @@ std::vector<float> scaled_class_weights(std::span<const double> weights) {
   for (const double w : weights) {
     out.push_back(static_cast<float>(w / largest));
     if (!(out.back() >= least_class_weight)) {
-      throw BadInput(
-          fmt::format("class_weights: {} is less than {:g} of the largest, {}; a class of so little "
-                      "weight is not learned, leave its rows out by what is public",
-                      w, least_class_weight, largest));
+      throw BadInput(fmt::format(
+          "class_weights: {} is less than {:g} of the largest, {}; a class of so little "
+          "weight is not learned, leave its rows out by what is public",
+          w, least_class_weight, largest));
     }
   }
   if (std::ranges::all_of(out, [](float w) { return w == 1; })) out.clear();
@@ -73,8 +73,8 @@ double Weighted::value_sum(std::span<const double> z, std::span<const float> y) 
   std::vector<double> row(outputs);
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t k = 0; k < outputs; ++k) row[k] = z[k * n + i];
-    sum += static_cast<double>(class_weight(weights_, y[i])) *
-           loss_.value_sum(row, y.subspan(i, 1));
+    sum +=
+        static_cast<double>(class_weight(weights_, y[i])) * loss_.value_sum(row, y.subspan(i, 1));
   }
   return sum;
 }

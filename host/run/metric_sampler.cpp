@@ -86,7 +86,7 @@ class MetricSampler final : public Sampler {
     return fmt::format("{}: {}", task_.backend.name(), task_.backend.arithmetic());
   }
   [[nodiscard]] Task chain_task(std::shared_ptr<Engine> engine) const {
-    return {model_,    problem_,      task_.who,   task_.draws, task_.schema, std::move(engine),
+    return {model_,    problem_,      task_.who,    task_.draws,  task_.schema, std::move(engine),
             task_.key, task_.backend, task_.labels, task_.offsets};
   }
   // The rule of whitened, which asks once.
@@ -110,8 +110,8 @@ class MetricSampler final : public Sampler {
     task_.engine->clipped_rows(view(metric_), 1, {rows_.data(), task_.engine->rows(), d});
     Rows rows(rows_.data(), task_.engine->rows(), d);
     rows.offset = task_.offsets;
-    chain_ = sampler_of(settings_.chain, chain_task(task_.backend.load(rows, task_.labels,
-                                                                       task_.engine->loss())));
+    chain_ = sampler_of(settings_.chain,
+                        chain_task(task_.backend.load(rows, task_.labels, task_.engine->loss())));
   }
 
   InMetric<Chain> settings_;

@@ -27,8 +27,7 @@ Problem constants_of(const ModelRequest& request, const std::string& loss,
 }  // namespace
 
 std::string loss_of(const ModelRequest& request, const FeatureSpace& space) {
-  return full_loss_name(request.model == "auto" ? default_loss(space.label) : request.model,
-                        space);
+  return full_loss_name(request.model == "auto" ? default_loss(space.label) : request.model, space);
 }
 
 std::string loss_of_chains(const ModelRequest& request, const FeatureSpace& space) {

@@ -86,8 +86,8 @@ void require_planned_rows(const Engine& engine, const Problem& planned) {
   const LabelKind label = loss_named(planned.loss).label();
   const double label_bound =
       label == LabelKind::classes ? static_cast<double>(planned.outputs) : planned.label_bound;
-  const auto fault = engine.first_fault(
-      {limit, planned.intercept, label, label_bound, planned.offset_bound});
+  const auto fault =
+      engine.first_fault({limit, planned.intercept, label, label_bound, planned.offset_bound});
   if (!fault) return;
   throw BadInput(fmt::format(
       "data: row {} {}; read it through a schema", fault->row + 1,
@@ -104,8 +104,8 @@ std::unique_ptr<Sampler> make_sampler(const Model& model, const Dataset& data, c
                                       const StreamKey& key) {
   // The neighbors that the certificate will name.
   const Neighbors& who = plan.offer().guarantee.who;
-  const Task task{model, plan.problem, who,   plan.budget.draws, data.schema, engine,
-                  key,   backend,      data.y,           data.view().offset};
+  const Task task{model, plan.problem, who,    plan.budget.draws, data.schema, engine,
+                  key,   backend,      data.y, data.view().offset};
   return std::visit([&](const auto& m) { return sampler_of(m, task); }, plan.offer().mechanism);
 }
 

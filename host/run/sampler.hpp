@@ -22,8 +22,8 @@ struct Task {
   const Schema& schema;
   std::shared_ptr<Engine> engine;
   StreamKey key;
-  Backend& backend;               ///< that the engine is of
-  std::span<const float> labels;  ///< [n]
+  Backend& backend;                ///< that the engine is of
+  std::span<const float> labels;   ///< [n]
   const float* offsets = nullptr;  ///< [n]; null: none
 
   /// Coordinates of theta, of all outputs of the loss.

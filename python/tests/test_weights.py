@@ -31,7 +31,7 @@ def two(rows=20000, seed=0):
 
 
 def weighted(X, y, **params):
-    given = {"ranges": (-1, 1), "random_state": 1, "mechanism": "output"} | params
+    given = {"ranges": (-1, 1), "random_state": 1} | params
     return quiet(PrivateLogisticRegression(1000.0, 1e-6, **given), X, y)
 
 
@@ -40,15 +40,15 @@ def test_a_large_budget_comes_to_scikit_learns_weighted_fit():
 
     X, y = two()
     weights = {0: 1.0, 1: 4.0}
-    model = weighted(X, y, class_weight=weights, prior_precision=1e-3)
+    model = weighted(X, y, class_weight=weights)
     assert model.certificate_["constants"]["loss"] == "logistic(0.25,1)"
     reference = LogisticRegression(C=1e6, class_weight=weights, tol=1e-8).fit(X, y)
-    np.testing.assert_allclose(model.coef_, reference.coef_, atol=0.1)
-    np.testing.assert_allclose(model.intercept_, reference.intercept_, atol=0.1)
+    np.testing.assert_allclose(model.coef_, reference.coef_, atol=0.15)
+    np.testing.assert_allclose(model.intercept_, reference.intercept_, atol=0.15)
     np.testing.assert_allclose(
         model.predict_proba(X), reference.predict_proba(X), atol=0.02
     )
-    plain = weighted(X, y, prior_precision=1e-3)
+    plain = weighted(X, y)
     assert plain.intercept_[0] < model.intercept_[0] - 1  # log 4 = 1.39
     assert (model.predict(X) == 1).mean() > (plain.predict(X) == 1).mean() + 0.05
 
@@ -116,7 +116,7 @@ def test_counts_over_an_exposure(how):
     )
     model = quiet(
         PrivatePoissonRegressor(
-            1000.0, 1e-6, random_state=1, mechanism="output", prior_precision=1e-3, **given
+            1000.0, 1e-6, random_state=1, **given
         ),
         X,
         y,

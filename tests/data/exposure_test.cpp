@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <optional>
+#include <tuple>
 
 #include "gibbsite/data/array.hpp"
 #include "gibbsite/data/arrow.hpp"
@@ -27,12 +28,11 @@ using ::testing::HasSubstr;
 
 // The exposure between two features: its place in a row is no feature's.
 Schema exposed(const std::string& keys = "", const std::string& of_column = "") {
-  return parse_schema(
-      "label = 'y'\nrange = [0, 12]\ncounts = true\n" + keys +
-          "\n[columns]\nx = {type = 'number', range = [0, 1]}\n"
-          "e = {type = 'exposure', range = [0.5, 8]" +
-          of_column + "}\nz = {type = 'number', range = [0, 4]}",
-      "s.toml");
+  return parse_schema("label = 'y'\nrange = [0, 12]\ncounts = true\n" + keys +
+                          "\n[columns]\nx = {type = 'number', range = [0, 1]}\n"
+                          "e = {type = 'exposure', range = [0.5, 8]" +
+                          of_column + "}\nz = {type = 'number', range = [0, 4]}",
+                      "s.toml");
 }
 
 class Exposures : public test::DataTest {
@@ -104,7 +104,7 @@ TEST_F(Exposures, AreTheSameInEveryReader) {
     std::uint64_t outside = 0;
     for (std::size_t i = 0; i < e.size(); ++i) {
       const double held = std::min(std::max(e[i], 0.5), 8.0);
-      outside += held != e[i] ? 1 : 0;
+      outside += held != e[i] ? 1U : 0U;
       ASSERT_EQ(data.offset[i], static_cast<float>(std::log(held / 8))) << e[i];
       ASSERT_EQ(rows.offset_of(i), static_cast<double>(data.offset[i]));
       ASSERT_LE(std::fabs(data.offset[i]), s.offset_bound());
@@ -130,9 +130,16 @@ TEST_F(Exposures, ThatCannotBeReadAreTheMiddleOrRefused) {
     EXPECT_EQ(data.offset[1], middle);
     EXPECT_EQ(data.counts.columns[1].missing, 1U);
   }
-  expect_bad_input([&] { csv({"1", "abc"}, exposed()); },
-                   {"t.csv:3: column 'e': 'abc' is not a finite number"});
-  expect_bad_input([&] { csv({"1", ""}, exposed()); }, {"t.csv:3: column 'e': the cell is empty"});
+  expect_bad_input(
+      [&] {
+        std::ignore = csv({"1", "abc"}, exposed());
+      },
+      {"t.csv:3: column 'e': 'abc' is not a finite number"});
+  expect_bad_input(
+      [&] {
+        std::ignore = csv({"1", ""}, exposed());
+      },
+      {"t.csv:3: column 'e': the cell is empty"});
   expect_bad_input([&] { read_csv(write("t.csv", "y,z,x\n1,1,1\n"), exposed()); },
                    {"lacks column 'e' of the schema"});
 }
@@ -172,8 +179,7 @@ TEST_F(Exposures, OfManyColumnsStaySparse) {
     EXPECT_EQ(rows.sparse.entries(), 2000U);
     for (std::size_t i = 0; i < 2000; ++i) {
       ASSERT_EQ(rows(i, i % 40), 1.0F);
-      ASSERT_EQ(data.offset[i],
-                static_cast<float>(std::log(static_cast<double>(1 + i % 3) / 4)));
+      ASSERT_EQ(data.offset[i], static_cast<float>(std::log(static_cast<double>(1 + i % 3) / 4)));
     }
   }
 }
@@ -184,7 +190,8 @@ TEST_F(Exposures, OfACacheThatWasDamagedAreMadeAnew) {
   ReadOptions options{.cache = ReadOptions::Cache::always};
   options.note = [&](const std::string& line) { notes += line; };
   const Dataset made = read_table(table, exposed(), options);
-  EXPECT_THAT(read_table(table, exposed(), options).offset, ::testing::ElementsAreArray(made.offset));
+  EXPECT_THAT(read_table(table, exposed(), options).offset,
+              ::testing::ElementsAreArray(made.offset));
   EXPECT_THAT(notes, HasSubstr("agrees with the table"));
   const std::string offsets = table + ".gibbsite-cache/offsets.f32";
   for (const bool removed : {false, true}) {
@@ -234,7 +241,9 @@ TEST(SchemaKeys, RowsOwnWeightsAreRefusedWithTheReason) {
   const std::string rest = "\n[columns]\nx = {type = 'number', range = [0, 1]}\n";
   for (const char* key : {"weights", "weight", "sample_weight", "sample_weights"}) {
     expect_bad_input(
-        [&] { parse_schema(fmt::format("label = 'y'\npositive = '1'\n{} = 'w'", key) + rest, "s"); },
+        [&] {
+          parse_schema(fmt::format("label = 'y'\npositive = '1'\n{} = 'w'", key) + rest, "s");
+        },
         {fmt::format("s:3: {}: a row's own weight multiplies what one person can do", key)});
   }
   expect_bad_input(

@@ -386,20 +386,14 @@ TEST_P(EachLoss, QuestionsAboutRowsAreThoseOfAnyLoss) {
   EXPECT_THROW(engine->second_moments({P.data(), 2, 5}, 0.7, {here.data(), 2, 2}), BadInput);
   EXPECT_EQ(engine->row_norms().sum_squares, plain->row_norms().sum_squares);
   EXPECT_EQ(engine->row_norms().largest_squared, plain->row_norms().largest_squared);
-  if (outputs() == 1) {
-    EXPECT_NO_THROW(static_cast<void>(engine->capped_loss({P.data(), 5, 2}, 0.7)));
-    return;
-  }
-  for (Engine* const each : {engine.get(), other.get()}) {
-    try {
-      static_cast<void>(each->capped_loss({P.data(), 5, 2}, 0.7));
-      FAIL() << "caps " << GetParam();
-    } catch (const BadInput& error) {
-      const std::string what = error.what();
-      EXPECT_THAT(what, testing::StartsWith(std::string("loss: ").append(GetParam())));
-      EXPECT_EQ(what.find('\n'), std::string::npos);
-    }
-  }
+  const auto capped = engine->capped_loss({P.data(), 5, 2}, 0.7);
+  const auto definition = other->capped_loss({P.data(), 5, 2}, 0.7);
+  if (outputs() == 1 || !on_a_card()) return;  // of several outputs the host answers for a card
+  const std::vector<double> theta(5 * outputs(), 0.1);
+  std::vector<double> g(theta.size(), NAN), exact(theta.size(), NAN);
+  EXPECT_EQ(capped->gradient(theta, g), definition->gradient(theta, exact));
+  EXPECT_EQ(g, exact);
+  EXPECT_THAT(engine->design(), testing::HasSubstr("on the host"));
 }
 
 // Without a gradient or a prior a step is its noise: output k of a chain of stream s has that of

@@ -64,7 +64,8 @@ std::vector<std::string_view> every_loss() {
 }
 INSTANTIATE_TEST_SUITE_P(Losses, EveryLoss, testing::ValuesIn(every_loss()), [](const auto& p) {
   std::string name(p.param);
-  std::ranges::replace_if(name, [](char c) { return std::isalnum(c) == 0; }, '_');
+  std::ranges::replace_if(
+      name, [](char c) { return std::isalnum(c) == 0; }, '_');
   return name;
 });
 
@@ -339,7 +340,8 @@ TEST_P(EveryLoss, GradientsOfNeighborsAreWithinTwoSlopes) {
     EXPECT_LE(apart, most * (1 + 1e-14));
     largest = std::max(largest, apart);
   }
-  EXPECT_GT(largest, 0.99 * most);
+  // Of weighted classes both rows must be of the heaviest, which fewer pairs are.
+  EXPECT_GT(largest, (loss.class_weights().empty() ? 0.99 : 0.9) * most);
 }
 
 // The one of sum f(x_i theta, y_i) + m theta^2/2.

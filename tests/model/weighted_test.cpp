@@ -39,12 +39,14 @@ TEST(WeightedLoss, NamesAreCanonicalAndFindOneObject) {
     EXPECT_EQ(loss.outputs(), loss.unweighted().outputs());
   }
   EXPECT_TRUE(loss_named("logistic").class_weights().empty());
-  for (const char* name :
-       {"logistic(1,1)", "logistic(0.4)", "logistic(0.4,1,1)", "logistic(0.40,1)", "logistic(.4,1)",
-        "logistic(0.4,0.5)", "logistic(0.4, 1)", "logistic(2,1)", "logistic(0,1)", "logistic(-1,1)",
-        "logistic(nan,1)", "logistic(inf,1)", "logistic(1e-10,1)", "logistic()", "logistic(",
-        "logistic(0.4,1", "logistic(0.4,1)x", "logistic(0.4,1)(0.4,1)", "poisson(0.4,1)",
-        "huber(1,0.5)", "softmax-3(0.4,1)", "softmax(0.4,1)", "(0.4,1)"}) {
+  for (const char* name : {"logistic(1,1)",     "logistic(0.4)",    "logistic(0.4,1,1)",
+                           "logistic(0.40,1)",  "logistic(.4,1)",   "logistic(0.4,0.5)",
+                           "logistic(0.4, 1)",  "logistic(2,1)",    "logistic(0,1)",
+                           "logistic(-1,1)",    "logistic(nan,1)",  "logistic(inf,1)",
+                           "logistic(1e-10,1)", "logistic()",       "logistic(",
+                           "logistic(0.4,1",    "logistic(0.4,1)x", "logistic(0.4,1)(0.4,1)",
+                           "poisson(0.4,1)",    "huber(1,0.5)",     "softmax-3(0.4,1)",
+                           "softmax(0.4,1)",    "(0.4,1)"}) {
     EXPECT_THROW(loss_named(name), BadInput) << name;
   }
 }
@@ -192,7 +194,8 @@ TEST(Exposure, TheDropFromZeroCountsTheOffset) {
   double largest = 0;
   for (const float y : {0.0F, 0.1F, 0.5F, 1.0F}) {
     double least = INFINITY;
-    for (double z = -40; z < 10; z += 1e-3) least = std::min(least, loss.value_sum({&z, 1}, {&y, 1}));
+    for (double z = -40; z < 10; z += 1e-3)
+      least = std::min(least, loss.value_sum({&z, 1}, {&y, 1}));
     for (double o = -problem.offset_bound; o <= 0; o += 0.01) {
       largest = std::max(largest, loss.value_sum({&o, 1}, {&y, 1}) - least);
     }
@@ -219,8 +222,13 @@ TEST(Exposure, IsRefusedWhereItMeansNothing) {
   s.label_kind = LabelKind::amount;
   s.tolerance = 1;
   refused(s, "an exposure is what a count is over, and the label is an amount");
-  for (const auto& [lo, hi] : {std::pair{0.0, 1.0}, {-1.0, 1.0}, {1.0, 1.0}, {2.0, 1.0},
-                               {1.0, 2e6}, {1.0, INFINITY}, {NAN, 1.0}}) {
+  for (const auto& [lo, hi] : {std::pair{0.0, 1.0},
+                               {-1.0, 1.0},
+                               {1.0, 1.0},
+                               {2.0, 1.0},
+                               {1.0, 2e6},
+                               {1.0, INFINITY},
+                               {NAN, 1.0}}) {
     s = schema_of_counts();
     s.columns[1].lo = lo, s.columns[1].hi = hi;
     refused(s, "of an exposure must be two numbers above 0");

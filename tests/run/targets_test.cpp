@@ -48,7 +48,9 @@ Dataset exposed_counts(std::size_t n) {
   data.schema.columns.push_back(
       {.name = "years", .type = ColumnType::exposure, .lo = 0.1, .hi = 10});
   for (std::size_t i = 0; i < n; ++i) {
-    const double years = i % 3 == 0 ? 0.1 : i % 3 == 1 ? 10 : 0.1 + static_cast<double>(i % 90) / 10;
+    const double years = i % 3 == 0   ? 0.1
+                         : i % 3 == 1 ? 10
+                                      : 0.1 + static_cast<double>(i % 90) / 10;
     data.offset.push_back(data.schema.scaled_exposure(years));
   }
   return data;
@@ -85,7 +87,8 @@ const std::vector<TargetRun>& target_runs() {
 // What no loss of that kind is run by.
 bool is_refused(const TargetRun& run, const std::string& loss) {
   const std::string_view mechanism = run.mechanism;
-  if (loss.starts_with("softmax")) return mechanism.starts_with("objective") || mechanism == "whitened";
+  if (loss.starts_with("softmax"))
+    return mechanism.starts_with("objective") || mechanism == "whitened";
   return mechanism == "whitened" && !loss.starts_with("logistic(") && loss != "poisson";
 }
 std::pair<Model, Plan> target_plan(const TargetCase& of, const TargetRun& run) {
@@ -133,7 +136,8 @@ TEST(Targets, NoOtherWeightOrRangeVerifiesEvenResealed) {
         json other = file;
         edit(other);
         ASSERT_NE(other, file) << what;
-        EXPECT_FALSE(verify(sealed_again(other)).valid) << of.loss << ", " << mechanism << ": " << what;
+        EXPECT_FALSE(verify(sealed_again(other)).valid)
+            << of.loss << ", " << mechanism << ": " << what;
       };
       auto& schema = file["model"]["preprocessing"];
       if (of.loss == "poisson") {
@@ -145,9 +149,8 @@ TEST(Targets, NoOtherWeightOrRangeVerifiesEvenResealed) {
             f["model"]["preprocessing"]["columns"][at]["range"] = {range.first, range.second};
           });
         }
-        changed("a number", [&](json& f) {
-          f["model"]["preprocessing"]["columns"][at]["type"] = "number";
-        });
+        changed("a number",
+                [&](json& f) { f["model"]["preprocessing"]["columns"][at]["type"] = "number"; });
         changed("none", [&](json& f) { f["model"]["preprocessing"]["columns"].erase(at); });
         for (const double factor : {0.0, 0.5, 0.999, 1.001, 2.0, -1.0}) {
           changed("offset_bound", [&](json& f) {
@@ -160,9 +163,8 @@ TEST(Targets, NoOtherWeightOrRangeVerifiesEvenResealed) {
       }
       const std::string first = schema["class_weights"].begin().key();
       for (const double weight : {1e-6, 0.5, 1.001, 100.0, 0.0, -1.0}) {
-        changed("weight", [&](json& f) {
-          f["model"]["preprocessing"]["class_weights"][first] = weight;
-        });
+        changed("weight",
+                [&](json& f) { f["model"]["preprocessing"]["class_weights"][first] = weight; });
       }
       changed("no weights", [](json& f) { f["model"]["preprocessing"].erase("class_weights"); });
       changed("a class less",
@@ -195,7 +197,8 @@ TEST(Targets, OneRowAndTinyWeightsEndInAModel) {
         const auto [model, made] = target_plan(of, run);
         if (!made.offer().feasible) continue;
         const Release release = fit(model, of.data, made, *backend, Key::from_os());
-        for (const double v : release.model().draws[0]) EXPECT_TRUE(std::isfinite(v)) << run.mechanism;
+        for (const double v : release.model().draws[0])
+          EXPECT_TRUE(std::isfinite(v)) << run.mechanism;
         EXPECT_TRUE(verify(release).valid);
       }
     }

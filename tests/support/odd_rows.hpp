@@ -15,8 +15,8 @@ namespace gibbsite::support {
 
 struct OddRows {
   std::size_t n, d;
-  std::vector<float> x, y;   // [n x d], [n]
-  SparseTable entries = {};  // of rows to be handed on as entries; else without rows
+  std::vector<float> x, y;         // [n x d], [n]
+  SparseTable entries = {};        // of rows to be handed on as entries; else without rows
   std::vector<float> offset = {};  // [n], or none
   [[nodiscard]] Rows view() const {
     Rows out = entries.rows() == 0 ? Rows(x.data(), n, d) : Rows(entries.view(), d);

@@ -164,7 +164,7 @@ void widen(std::span<const float> x, double* out);
 /// The same for a panel of chains: 4 d flops a row and chain.
 template <class T>
 struct PanelGradient {
-  const T* x;      ///< [rows x d]
+  const T* x;    ///< [rows x d]
   RowTargets y;  ///< [rows]
   std::size_t rows, features, width;
   LossChoice loss;
@@ -203,8 +203,8 @@ void output_residuals(const LossChoice& loss, double* z, std::size_t stride, con
 void output_residuals(const LossChoice& loss, float* z, std::size_t stride, const RowTargets& y,
                       std::size_t rows);
 /// f[i] of the logits z [K x rows], its outputs `stride` apart.
-void output_values(const LossChoice& loss, const double* z, std::size_t stride,
-                   const RowTargets& y, std::size_t rows, double* f);
+void output_values(const LossChoice& loss, const double* z, std::size_t stride, const RowTargets& y,
+                   std::size_t rows, double* f);
 
 /// f[i] = f(z[i], y[i]) as the kernels compute it. Of K outputs z is [K x n].
 void values(const LossChoice& loss, std::span<const double> z, std::span<const float> y,

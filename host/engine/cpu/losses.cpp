@@ -353,14 +353,14 @@ double HeldResiduals(const LossChoice& loss, const double* z, const RowTargets& 
   double sum = 0;
   WithLoss(loss, [&]<class Of>(const Of& of) HWY_ATTR {
     if constexpr (has_free_curvature<Of>) {
-      sum = HoldAll(count, cap, r,
-                    [&](auto d, size_t i, auto size)
-                        HWY_ATTR { return times_factor(d, i, FreeCurvature(d, of, size)); });
+      sum = HoldAll(count, cap, r, [&](auto d, size_t i, auto size) HWY_ATTR {
+        return times_factor(d, i, FreeCurvature(d, of, size));
+      });
     } else {
       loss.other->curvatures({z, count}, {y, count}, {w, count});
-      sum = HoldAll(count, cap, r,
-                    [&](auto d, size_t i, auto)
-                        HWY_ATTR { return times_factor(d, i, hn::LoadU(d, w + i)); });
+      sum = HoldAll(count, cap, r, [&](auto d, size_t i, auto) HWY_ATTR {
+        return times_factor(d, i, hn::LoadU(d, w + i));
+      });
     }
   });
   MultiplyRows(targets, count, r);
@@ -406,8 +406,8 @@ void output_residuals(const LossChoice& loss, float* z, std::size_t stride, cons
                       std::size_t rows) {
   HWY_DYNAMIC_DISPATCH(OutputResidualsFloat)(loss.outputs, z, stride, y, rows);
 }
-void output_values(const LossChoice& loss, const double* z, std::size_t stride,
-                   const RowTargets& y, std::size_t rows, double* f) {
+void output_values(const LossChoice& loss, const double* z, std::size_t stride, const RowTargets& y,
+                   std::size_t rows, double* f) {
   HWY_DYNAMIC_DISPATCH(OutputValues)(loss.outputs, z, stride, y, rows, f);
 }
 

@@ -152,8 +152,8 @@ class Capped final : public CappedLoss {
       for (std::size_t k = 0; k < K; ++k) {
         row_logits(rows, table_.features, theta_.data() + k * packed_, false, z + k * sub_block_);
       }
-      sum[K * packed_] +=
-          held_outputs(choice_, z, sub_block_, table_.targets(first), caps_.from(first), last - first);
+      sum[K * packed_] += held_outputs(choice_, z, sub_block_, table_.targets(first),
+                                       caps_.from(first), last - first);
       for (std::size_t k = 0; k < K; ++k) add_rows(rows, z + k * sub_block_, sum + k * packed_);
       return;
     }

@@ -159,12 +159,9 @@ class WideEngine final : public HostRows {
     std::vector<double> curvatures_;  // of sub-blocks
     bool found_ = false;
   };
-  [[nodiscard]] Table table() const { 
-    return {{{}, x_.sparse},
-            columns(),
-            y_,
-            x_.offset,
-            factors_.empty() ? nullptr : factors_.data()};
+  [[nodiscard]] Table table() const {
+    return {
+        {{}, x_.sparse}, columns(), y_, x_.offset, factors_.empty() ? nullptr : factors_.data()};
   }
 
   // Bounds of features between which about as many entries lie, the features themselves counted.

@@ -45,7 +45,7 @@ struct Dataset {
   std::vector<float, LeaveUnset<float>> x;
   SparseTable sparse;                       ///< no rows when they are dense, or in files
   std::shared_ptr<const Rows> mapped = {};  ///< [n x d] in the files of a cache; null in memory
-  std::vector<float> y;  ///< [n] as LabelKind says; empty when the file had no label column
+  std::vector<float> y;         ///< [n] as LabelKind says; empty when the file had no label column
   std::vector<float> offset{};  ///< [n] of Schema::scaled_exposure; empty without an exposure
   IngestCounts counts;
 

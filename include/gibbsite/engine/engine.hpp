@@ -35,7 +35,7 @@ struct RowLimits {
   double norm_squared = 0;  ///< at most; the intercept's 1 is not counted
   bool intercept = false;   ///< the last feature is 1 everywhere
   LabelKind label = LabelKind::two_classes;
-  double label_bound = 1;  ///< of amounts: |y| is at most that; of several classes: y is below it
+  double label_bound = 1;   ///< of amounts: |y| is at most that; of several classes: y is below it
   double offset_bound = 0;  ///< |o| is at most that
 };
 /// The first row that breaks them.

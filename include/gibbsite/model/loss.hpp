@@ -142,8 +142,8 @@ class LossOf final : public Loss {
 };
 
 /// The loss of that name; that of K classes is called softmax-K, one of weighted classes
-/// NAME(w,w,..) with the shortest digits of its weights: logistic(0.4,1). Throws BadInput listing the names
-/// there are. Lives as long as the program.
+/// NAME(w,w,..) with the shortest digits of its weights: logistic(0.4,1). Throws BadInput listing
+/// the names there are. Lives as long as the program.
 const Loss& loss_named(std::string_view name);
 /// The same, of classes with such weights (Loss::class_weights): NAME(w,w,..), where there are any.
 std::string full_loss_name(std::string_view name, const FeatureSpace& space);
