@@ -369,9 +369,9 @@ TEST_P(EveryLoss, GradientsOfNeighborsAreWithinTwoSlopes) {
     largest = std::max(largest, apart / most);
   }
   // Of weighted classes both rows must be of the heaviest, which fewer pairs are.
-  const double reached = !loss.class_weights().empty()               ? 0.9
+  const double reached = !loss.class_weights().empty()            ? 0.9
                          : std::isfinite(loss.max_abs_residual()) ? 0.99
-                                                                     : 0.95;
+                                                                  : 0.95;
   EXPECT_GT(largest, reached);
 }
 
