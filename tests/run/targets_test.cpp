@@ -143,7 +143,7 @@ TEST(Targets, NoOtherWeightOrRangeVerifiesEvenResealed) {
       if (of.loss == "poisson") {
         const std::size_t at = 2;
         ASSERT_EQ(schema["columns"][at]["type"], "exposure");
-        for (const std::pair<double, double> range :
+        for (const auto& range :
              {std::pair{0.1, 20.0}, {0.05, 10.0}, {1.0, 100.0}, {0.2, 20.0}, {0.1, 9.0}}) {
           changed("range", [&](json& f) {
             f["model"]["preprocessing"]["columns"][at]["range"] = {range.first, range.second};
