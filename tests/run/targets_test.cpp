@@ -87,8 +87,7 @@ const std::vector<TargetRun>& target_runs() {
 // What no loss of that kind is run by.
 bool is_refused(const TargetRun& run, const std::string& loss) {
   const std::string_view mechanism = run.mechanism;
-  if (loss.starts_with("softmax"))
-    return mechanism.starts_with("objective") || mechanism == "whitened";
+  if (loss.starts_with("softmax")) return mechanism.starts_with("objective");
   return mechanism == "whitened" && !loss.starts_with("logistic(") && loss != "poisson";
 }
 std::pair<Model, Plan> target_plan(const TargetCase& of, const TargetRun& run) {
