@@ -17,6 +17,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/run/fit.hpp"
+#include "run/example.hpp"
 #include "support/backend.hpp"
 #include "support/people.hpp"
 
@@ -94,7 +95,8 @@ std::pair<Model, Plan> target_plan(const TargetCase& of, const TargetRun& run) {
   Model model = glm(of.loss, {.prior_precision = run.prior, .center = {}});
   Wishes wishes{.mechanism = run.mechanism};
   if (run.tv > 0) wishes.tv = run.tv;
-  Plan made = plan(model.constants(of.data.schema, of.data.rows()), run.budget, wishes);
+  Plan made =
+      testing::example_plan(model.constants(of.data.schema, of.data.rows()), run.budget, wishes);
   return {std::move(model), std::move(made)};
 }
 
@@ -109,6 +111,9 @@ TEST(Targets, EveryMechanismRunsThemAndItsFileVerifies) {
     for (const TargetCase& of : target_cases(60)) {
       for (const TargetRun& run : target_runs()) {
         if (is_refused(run, of.loss)) continue;
+        const bool shown = run.mechanism == std::string_view("path") ||
+                           run.mechanism == std::string_view("whitened");
+        if (name == std::string_view("reference") && !shown) continue;
         SCOPED_TRACE(fmt::format("{}, {}, {}", name, of.loss, run.mechanism));
         const auto [model, made] = target_plan(of, run);
         ASSERT_TRUE(made.offer().feasible) << made.offer().why;
