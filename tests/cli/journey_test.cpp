@@ -177,7 +177,7 @@ TEST_F(Journey, OfLeastSquaresInABall) {
                "1]}\n");
   const auto with = [&](std::vector<std::string> more) {
     std::vector<std::string> all{"fit",     "--data",  "people.csv", "--schema", "wage.toml",
-                                 "--model", "squared", "--epsilon",  "20",        "--delta",
+                                 "--model", "squared", "--epsilon",  "20",       "--delta",
                                  "1e-6",    "--out",   "m.json"};
     all.insert(all.end(), more.begin(), more.end());
     return gibbsite(all);
