@@ -1,5 +1,6 @@
 // What a statistician does with `sample`: its files read back, say what the summary says, and come
 // whole or not at all.
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <cmath>
@@ -160,15 +161,15 @@ TEST_F(Sample, OfTheSquaredLossIsBayesianRidge) {
                                 "squared", "--beta", "0.8", "--prior-precision", "0.5", "--seed",
                                 "3", "--out", "draws", "--json"});
   ASSERT_EQ(run.status, 0) << run.err;
-  const Dataset rows = read_csv(folder.path("wage.csv"), read_schema(folder.path("wage.toml")));
-  ASSERT_EQ(rows.schema.features(), 2U);  // and the intercept
+  const Dataset people = read_csv(folder.path("wage.csv"), read_schema(folder.path("wage.toml")));
+  ASSERT_EQ(people.schema.features(), 2U);  // and the intercept
   double a[2][2] = {{0.5, 0}, {0, 0.5}}, b[2] = {0, 0};
-  for (std::size_t i = 0; i < rows.rows(); ++i) {
+  for (std::size_t i = 0; i < people.rows(); ++i) {
     for (std::size_t j = 0; j < 2; ++j) {
-      const double x = static_cast<double>(rows.view()(i, j));
-      b[j] += 0.8 * x * static_cast<double>(rows.y[i]);
+      const double x = static_cast<double>(people.view()(i, j));
+      b[j] += 0.8 * x * static_cast<double>(people.y[i]);
       for (std::size_t k = 0; k < 2; ++k)
-        a[j][k] += 0.8 * x * static_cast<double>(rows.view()(i, k));
+        a[j][k] += 0.8 * x * static_cast<double>(people.view()(i, k));
     }
   }
   const double det = a[0][0] * a[1][1] - a[0][1] * a[1][0];
