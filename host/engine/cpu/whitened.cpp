@@ -131,8 +131,11 @@ class Capped final : public CappedLoss {
     found_ = true;
     for (std::size_t k = 0; k < K; ++k) {
       const auto part = out.subspan(k * d, d);
-      table_.dense() ? unpack<double>(sums + k * packed_, part)
-                     : void(std::copy_n(sums + k * packed_, d, part.begin()));
+      if (table_.dense()) {
+        unpack<double>(sums + k * packed_, part);
+        continue;
+      }
+      for (std::size_t j = 0; j < d; ++j) part[j] = sums[k * packed_ + j];
     }
     return sums[K * packed_];
   }
