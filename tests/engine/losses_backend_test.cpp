@@ -487,7 +487,13 @@ TEST_P(EachLoss, ExactDifferenceHasFiftyDigits) {
         z[j / d] += x * (Wide(terms[j]) + Wide(terms[D + j]));
         z0[j / d] += x * Wide(e.theta[j]);
       }
-      exact += wide_value(GetParam(), z, p.y[i]) - wide_value(GetParam(), z0, p.y[i]);
+      if (!p.offset.empty()) {
+        z[0] += Wide(p.offset[i]);
+        z0[0] += Wide(p.offset[i]);
+      }
+      const std::string_view plain = unweighted_name(GetParam());
+      exact += Wide(class_weight(loss_.class_weights(), p.y[i])) *
+               (wide_value(plain, z, p.y[i]) - wide_value(plain, z0, p.y[i]));
       for (const Wide& v : z) size += abs(v) + 1;
       for (const Wide& v : z0) size += abs(v);
       size += abs(Wide(p.y[i]));

@@ -17,6 +17,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/run/fit.hpp"
+#include "run/example.hpp"
 #include "support/backend.hpp"
 #include "support/people.hpp"
 
@@ -87,15 +88,15 @@ const std::vector<TargetRun>& target_runs() {
 // What no loss of that kind is run by.
 bool is_refused(const TargetRun& run, const std::string& loss) {
   const std::string_view mechanism = run.mechanism;
-  if (loss.starts_with("softmax"))
-    return mechanism.starts_with("objective") || mechanism == "whitened";
+  if (loss.starts_with("softmax")) return mechanism.starts_with("objective");
   return mechanism == "whitened" && !loss.starts_with("logistic(") && loss != "poisson";
 }
 std::pair<Model, Plan> target_plan(const TargetCase& of, const TargetRun& run) {
   Model model = glm(of.loss, {.prior_precision = run.prior, .center = {}});
   Wishes wishes{.mechanism = run.mechanism};
   if (run.tv > 0) wishes.tv = run.tv;
-  Plan made = plan(model.constants(of.data.schema, of.data.rows()), run.budget, wishes);
+  Plan made =
+      testing::example_plan(model.constants(of.data.schema, of.data.rows()), run.budget, wishes);
   return {std::move(model), std::move(made)};
 }
 
@@ -110,6 +111,9 @@ TEST(Targets, EveryMechanismRunsThemAndItsFileVerifies) {
     for (const TargetCase& of : target_cases(60)) {
       for (const TargetRun& run : target_runs()) {
         if (is_refused(run, of.loss)) continue;
+        const bool shown = run.mechanism == std::string_view("path") ||
+                           run.mechanism == std::string_view("whitened");
+        if (name == std::string_view("reference") && !shown) continue;
         SCOPED_TRACE(fmt::format("{}, {}, {}", name, of.loss, run.mechanism));
         const auto [model, made] = target_plan(of, run);
         ASSERT_TRUE(made.offer().feasible) << made.offer().why;
@@ -143,7 +147,7 @@ TEST(Targets, NoOtherWeightOrRangeVerifiesEvenResealed) {
       if (of.loss == "poisson") {
         const std::size_t at = 2;
         ASSERT_EQ(schema["columns"][at]["type"], "exposure");
-        for (const std::pair<double, double> range :
+        for (const auto& range :
              {std::pair{0.1, 20.0}, {0.05, 10.0}, {1.0, 100.0}, {0.2, 20.0}, {0.1, 9.0}}) {
           changed("range", [&](json& f) {
             f["model"]["preprocessing"]["columns"][at]["range"] = {range.first, range.second};
