@@ -452,16 +452,16 @@ TEST(TwoSample, EnergySeesMoreThanMoments) {
 // Each replication draws 63 times with 63 chains. `beta_times`, `m_times`: bugs on purpose.
 sbc::Sampler calibrated(PosteriorOptions options, std::string loss = "logistic",
                         double beta_times = 1, double m_times = 1) {
-  return [options, loss = std::move(loss), beta_times, m_times](const Rows& rows, std::span<const float> labels, double beta, double m,
-                   const StreamKey& key) {
+  return [options, loss = std::move(loss), beta_times, m_times](
+             const Rows& rows, std::span<const float> labels, double beta, double m,
+             const StreamKey& key) {
     static const auto backend = make_backend("cpu");
     PosteriorOptions o = options;
     o.draws = 1;
     o.chains = 63;
     o.key = key;
-    const auto out = sample_posterior({backend->load(rows, labels, loss_named(loss)),
-                                       beta * beta_times, m * m_times, {}},
-                                      o);
+    const auto out = sample_posterior(
+        {backend->load(rows, labels, loss_named(loss)), beta * beta_times, m * m_times, {}}, o);
     return MatrixXd(Eigen::Map<const Rowwise>(out.values.data(), 63,
                                               static_cast<Eigen::Index>(out.parameters)));
   };
@@ -476,7 +476,8 @@ TEST(PosteriorLaw, CalibratedOnSimulatedTables) {
   }
 }
 
-// Three classes, whose coefficients' sum the prior alone decides, and amounts with tails of Laplace's.
+// Three classes, whose coefficients' sum the prior alone decides, and amounts with tails of
+// Laplace's.
 TEST(PosteriorLaw, OtherLossesAreCalibratedOnSimulatedTables) {
   struct Case {
     const char* loss;

@@ -1,6 +1,6 @@
 #pragma once
-// Simulation-based calibration (Talts, Betancourt, Simpson, Vehtari, Gelman 2018) of a sampler of the
-// posterior of a loss whose exp(-f(z, y)) is the law of y, at beta = 1.
+// Simulation-based calibration (Talts, Betancourt, Simpson, Vehtari, Gelman 2018) of a sampler of
+// the posterior of a loss whose exp(-f(z, y)) is the law of y, at beta = 1.
 //
 // theta ~ N(0, I/m), labels from that law at theta, draws from the sampler: if the draws are
 // independent and from the posterior, the rank of theta_j among them is uniform on 0..L,
@@ -111,13 +111,13 @@ inline Verdict judge(const Setup& setup, const Sampler& sampler, double alpha) {
     for (double& v : theta) v = normal(random) / std::sqrt(setup.prior_precision);
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t k = 0; k < z.size(); ++k) {
-        z[k] = gibbsite::Rows(x.data(), n, columns)
-                   .dot(i, {theta.data() + k * columns, columns});
+        z[k] = gibbsite::Rows(x.data(), n, columns).dot(i, {theta.data() + k * columns, columns});
       }
       y[i] = setup.label(z, random);
     }
     const gibbsite::StreamKey key = gibbsite::StreamKey::from_seed(random());
-    const Eigen::MatrixXd draws = sampler({x.data(), n, columns}, y, 1.0, setup.prior_precision, key);
+    const Eigen::MatrixXd draws =
+        sampler({x.data(), n, columns}, y, 1.0, setup.prior_precision, key);
     for (std::size_t j = 0; j < d; ++j) {
       const auto column = static_cast<Index>(j);
       const double rank = static_cast<double>((draws.col(column).array() < theta(column)).count());
