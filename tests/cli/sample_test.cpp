@@ -307,16 +307,15 @@ TEST_F(Sample, OfBerkeleySaysWhatItsOwnFilesSay) {
 }
 
 TEST_F(Sample, ShowsTheMode) {
-  const Outcome run =
-      sample({"--draws", "4", "--warm-up", "20", "--seed", "3", "--mode", "--beta", "0.5"});
+  const Outcome run = sample({"--draws", "4", "--warm-up", "20", "--seed", "3", "--beta", "0.5",
+                              "--mode", "--out", "draws"});
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr(" mode "));
   const std::vector<double> mode = table("draws/summary.csv").numbers("mode");
-  const Schema space = read_schema(domain);
-  const Dataset applicants = read_csv(data, space);
+  const Schema space = read_schema(folder.path("table.toml"));
+  const Dataset people = read_csv(folder.path("table.csv"), space);
   const Potential potential{
-      .engine =
-          make_backend("reference")->load(applicants.view(), applicants.y, loss_named("logistic")),
+      .engine = make_backend("reference")->load(people.view(), people.y, loss_named("logistic")),
       .beta = 0.5,
       .prior_precision = 1,
       .center = {}};
@@ -324,8 +323,8 @@ TEST_F(Sample, ShowsTheMode) {
   potential.gradient(mode, gradient);
   for (const double slope : gradient) EXPECT_LE(std::fabs(slope), 1e-8);
 
-  const Outcome again = sample({"--draws", "4", "--warm-up", "20", "--seed", "3", "--mode",
-                                "--json", "--beta", "0.5", "--out", "again"});
+  const Outcome again = sample({"--draws", "4", "--warm-up", "20", "--seed", "3", "--beta", "0.5",
+                                "--mode", "--json", "--out", "again"});
   ASSERT_EQ(again.status, 0) << again.err;
   const auto said = nlohmann::json::parse(again.out)["parameters"];
   for (std::size_t j = 0; j < mode.size(); ++j) EXPECT_EQ(said[j]["mode"], mode[j]);
