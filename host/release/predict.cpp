@@ -31,9 +31,9 @@ double area_under_curve(std::span<const double> scores, const IsPositive& is_pos
   double outranked = 0;  // whole halves, so exact in any order
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (is_positive(i)) continue;
-    const auto tied = std::ranges::equal_range(positives, scores[i]);
+    const auto [first, last] = std::equal_range(positives.begin(), positives.end(), scores[i]);
     outranked +=
-        static_cast<double>(positives.end() - tied.end()) + static_cast<double>(tied.size()) / 2;
+        static_cast<double>(positives.end() - last) + static_cast<double>(last - first) / 2;
   }
   return outranked / (static_cast<double>(positives.size()) * static_cast<double>(negatives));
 }
