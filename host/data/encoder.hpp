@@ -1,5 +1,7 @@
 #pragma once
 // From cells to the rows of a Dataset: what CSV, LIBSVM, .npy and rows in memory have in common.
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <functional>
