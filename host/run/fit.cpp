@@ -68,8 +68,7 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
     throw BadInput(
         plan.problem.outputs > 1
             ? "`intervals`: labels would have to be made anew, and by which probabilities is "
-              "settled "
-              "for two classes alone; drop it"
+              "settled for two classes alone; drop it"
             : "`intervals`: labels would have to be made anew, and how amounts and counts scatter "
               "about a prediction is not released; drop it");
   }
