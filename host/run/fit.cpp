@@ -73,8 +73,8 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
   if (options.intervals && !whitened_links(plan.problem.loss)) {
     throw BadInput(
         plan.problem.outputs > 1
-            ? "`intervals`: labels would have to be made anew by probabilities that the capped "
-              "gradients lead to, which of several classes are not known; drop it"
+            ? "`intervals`: labels would have to be made anew, and by which probabilities is "
+              "settled for two classes alone; drop it"
             : "`intervals`: labels would have to be made anew, and how amounts and counts scatter "
               "about a prediction is not released; drop it");
   }
