@@ -31,6 +31,8 @@ std::string_view to_string(LabelKind kind) {
   return "several classes";
 }
 
+std::string_view unweighted_name(std::string_view loss) { return loss.substr(0, loss.find('(')); }
+
 double Problem::full_row_norm_up() const {
   return intercept ? round_up(sqrt(full_row_norm_squared(*this))) : row_norm;
 }

@@ -3,7 +3,6 @@
 #include <string_view>
 
 #include "gibbsite/core/problem.hpp"
-#include "gibbsite/model/loss.hpp"
 
 namespace gibbsite {
 

@@ -83,8 +83,6 @@ const Loss* weighted_named(std::string_view name) {
 
 }  // namespace
 
-std::string_view unweighted_name(std::string_view name) { return name.substr(0, name.find('(')); }
-
 std::string full_loss_name(std::string_view name, const FeatureSpace& space) {
   if (name.find('(') != std::string_view::npos) return std::string(name);  // weighted already
   const std::string full = full_loss_name(name, space.classes);

@@ -19,6 +19,9 @@ enum class LabelKind { two_classes, amount, count, classes };
 /// "two classes", "an amount", "a count", "several classes".
 std::string_view to_string(LabelKind kind);
 
+/// A loss's name without the weights of its classes: logistic of logistic(0.4,1).
+std::string_view unweighted_name(std::string_view loss);
+
 /// The space that rows live in; a Schema converts to it.
 struct FeatureSpace {
   std::uint64_t features = 0;  ///< d, the intercept included

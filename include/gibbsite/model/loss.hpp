@@ -147,8 +147,6 @@ class LossOf final : public Loss {
 const Loss& loss_named(std::string_view name);
 /// The same, of classes with such weights (Loss::class_weights): NAME(w,w,..), where there are any.
 std::string full_loss_name(std::string_view name, const FeatureSpace& space);
-/// The name without its weights.
-std::string_view unweighted_name(std::string_view name);
 /// w(y): 1 where there are none; not a number where y is no class.
 float class_weight(std::span<const float> weights, float y);
 /// Names of every loss of one output that was compiled in.
