@@ -53,15 +53,15 @@ def test_amounts():
 
 def test_squared_in_a_ball():
     X, y = amounts()
-    given = {"loss": "squared", "ball": 4.0, "epsilon": 20.0}
+    given = {"loss": "squared", "ball": 6.0, "epsilon": 20.0}
     model = linear(X, y, **given)  # within a ball there is one mechanism
     np.testing.assert_allclose(model.coef_, [900, -400, 0], atol=60)
     assert model.score(X, y) > 0.95
     constants = model.certificate_["constants"]
     R = np.hypot(constants["row_norm"], 1)
     assert constants["loss"] == "squared"
-    assert constants["max_abs_residual"] == pytest.approx(5 + 4 * R)
-    assert model.certificate_["mechanism"]["ball"] == 4
+    assert constants["max_abs_residual"] == pytest.approx(5 + 6 * R)
+    assert model.certificate_["mechanism"]["ball"] == 6
     figures = model.release_.evaluate(gibbsite.read_array(X, y, model.schema_))
     errors = y - model.predict(X)
     assert figures["rmse"] == pytest.approx(np.sqrt(np.mean(errors**2)), rel=1e-5)
