@@ -227,13 +227,17 @@ class Answered {
     const double cap = cap_of(clip_, z.norm());
     const double at = z.dot(omega);
     double slope = 0, curvature = 0;
-    loss_.residuals({&at, 1}, {&record.y, 1}, {&slope, 1});
+    loss_.unweighted().residuals({&at, 1}, {&record.y, 1}, {&slope, 1});
     loss_.curvatures({&at, 1}, {&record.y, 1}, {&curvature, 1});
-    if (answer_.question == "gradient") return std::clamp(slope, -cap, cap) * z;
+    if (answer_.question == "gradient") return weight(record.y) * std::clamp(slope, -cap, cap) * z;
     return VectorXd::Constant(1, std::fabs(slope) < cap ? curvature : 0.0);
   }
 
  private:
+  // A slope is held before it is weighed (docs/losses.md, "Weighted classes").
+  [[nodiscard]] double weight(float y) const {
+    return static_cast<double>(class_weight(loss_.class_weights(), y));
+  }
   // The gradient [K x d], or the trace of the held slopes' derivative.
   [[nodiscard]] VectorXd of_outputs(const VectorXd& z, float y) const {
     const auto K = static_cast<Eigen::Index>(loss_.outputs());
@@ -244,23 +248,24 @@ class Answered {
     };
     const std::span point(at.data(), loss_.outputs());
     VectorXd slope(K), along(K);
-    loss_.residuals(point, {&y, 1}, numbers(slope));
+    const Loss& loss = loss_.unweighted();
+    loss.residuals(point, {&y, 1}, numbers(slope));
     const double length = slope.norm(), cap = clip_ / z.norm();
     const double held = length > cap ? cap / length : 1;
     if (answer_.question == "gradient") {
-      const Eigen::MatrixXd out = held * z * slope.transpose();
+      const Eigen::MatrixXd out = weight(y) * held * z * slope.transpose();
       return out.reshaped();
     }
     double trace = 0;
     for (Eigen::Index k = 0; k < K; ++k) {
       along = VectorXd::Unit(K, k);
-      loss_.curvature_products(point, {&y, 1}, numbers(along), numbers(along));
+      loss.curvature_products(point, {&y, 1}, numbers(along), numbers(along));
       trace += along[k];
     }
     along = slope;
-    loss_.curvature_products(point, {&y, 1}, numbers(along), numbers(along));
+    loss.curvature_products(point, {&y, 1}, numbers(along), numbers(along));
     if (held < 1) trace = held * (trace - slope.dot(along) / (length * length));
-    return VectorXd::Constant(1, trace);
+    return VectorXd::Constant(1, weight(y) * trace);
   }
   // P^T x of P [d x d] row-major.
   static VectorXd times(const std::vector<double>& P, const VectorXd& x) {

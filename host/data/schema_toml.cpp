@@ -22,7 +22,7 @@ namespace gibbsite {
 
 namespace {
 
-constexpr std::string_view types_text = "\"number\", \"category\" or \"ignore\"";
+constexpr std::string_view types_text = "\"number\", \"category\", \"exposure\" or \"ignore\"";
 constexpr std::string_view no_row_weights =
     "a row's own weight multiplies what one person can do to the model, and without a public bound "
     "nothing can be certified; class_weights weighs classes, and type = \"exposure\" is for what "

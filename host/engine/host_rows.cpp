@@ -292,6 +292,7 @@ class PlainCappedLoss final : public CappedLoss {
   double gradient(std::span<const double> theta, std::span<double> out) override {
     if (loss_.outputs() > 1) return outputs_gradient(theta, out);
     const std::size_t d = x_.cols;
+    const double most = loss_.curvature();  // as rounding may be above it
     const VectorXd sum = sum_blocks(x_.rows, [&](std::size_t first, std::size_t last) {
       std::vector<double> z(last - first), r(last - first), w(last - first);
       for (std::size_t i = 0; i < z.size(); ++i) {
@@ -302,7 +303,7 @@ class PlainCappedLoss final : public CappedLoss {
       VectorXd g = VectorXd::Zero(index(d + 1));
       for (std::size_t i = 0; i < z.size(); ++i) {
         const auto cap = static_cast<double>(caps_[first + i]);
-        if (std::fabs(r[i]) < cap) g[index(d)] += w[i];
+        if (std::fabs(r[i]) < cap) g[index(d)] += std::min(w[i], most);
         const double held = std::clamp(r[i], -cap, cap) *
                             static_cast<double>(class_weight(loss_.class_weights(), y_[first + i]));
         x_.for_each(first + i,

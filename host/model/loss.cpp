@@ -86,7 +86,9 @@ const Loss* weighted_named(std::string_view name) {
 std::string full_loss_name(std::string_view name, const FeatureSpace& space) {
   if (name.find('(') != std::string_view::npos) return std::string(name);  // weighted already
   const std::string full = full_loss_name(name, space.classes);
-  return space.class_weights.empty() ? full : losses::weighted_name(full, space.class_weights);
+  // A loss of another label is refused by its name (Model::constants).
+  if (space.class_weights.empty() || loss_named(full).label() != space.label) return full;
+  return losses::weighted_name(full, space.class_weights);
 }
 
 std::string full_loss_name(std::string_view name, std::uint64_t classes) {

@@ -56,6 +56,7 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan) 
   require_equal(here.row_norm, planned.row_norm, "row_norm");
   require_equal(here.intercept, planned.intercept, "intercept");
   require_equal(here.max_abs_residual, planned.max_abs_residual, "max_abs_residual");
+  require_equal(here.residual_at_zero, planned.residual_at_zero, "residual_at_zero");
   require_equal(here.curvature, planned.curvature, "curvature");
   require_equal(here.traces.most, planned.traces.most, "traces.most");
   require_equal(here.traces.majorant, planned.traces.majorant, "traces.majorant");
@@ -76,6 +77,11 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan) 
         planned.rows));
   }
   if (!data.labeled()) throw BadInput("data: has no labels; give a table with the label column");
+  const std::size_t offsets = data.schema.exposure() == nullptr ? 0 : data.rows();
+  if (data.offset.size() != offsets) {
+    throw BadInput(fmt::format("data: has {} exposures of {} rows; read it through its schema",
+                               data.offset.size(), offsets));
+  }
 }
 
 // In double, so up to d roundings of slack; readers clip exactly.
