@@ -25,7 +25,9 @@ namespace gibbsite {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct TargetCase {
   std::string loss;
@@ -309,11 +311,25 @@ TEST(Targets, AnOffsetOutsideOfItsRangeIsRefused) {
       EXPECT_THAT(error.what(), HasSubstr("row 5 has an exposure outside of its range"));
     }
   }
+  for (const std::size_t given : {0U, 1U, 19U, 21U}) {
+    TargetCase of{"poisson", exposed_counts(20)};
+    of.data.offset.resize(given, -1.0F);
+    const auto [model, made] = target_plan(of, target_runs()[3]);
+    EXPECT_THAT([&] { static_cast<void>(fit(model, of.data, made, *backend, Key::from_os())); },
+                ::testing::ThrowsMessage<BadInput>(
+                    HasSubstr(fmt::format("has {} exposures of 20 rows", given))));
+  }
   // Of a schema without one.
   TargetCase of{"poisson", exposed_counts(20)};
   of.data.schema.columns.pop_back();
   const auto [model, made] = target_plan(of, target_runs()[3]);
   EXPECT_THROW(static_cast<void>(fit(model, of.data, made, *backend, Key::from_os())), BadInput);
+}
+
+TEST(Targets, WeightsLeaveALossOfAnotherLabelItsName) {
+  const Dataset data = weighted_people(10);
+  EXPECT_THAT([&] { static_cast<void>(glm("huber").constants(data.schema, 10)); },
+              ::testing::ThrowsMessage<BadInput>(AllOf(HasSubstr("huber"), Not(HasSubstr("huber(")))));
 }
 
 TEST(Targets, IntervalsOfWeightedClassesAreRefused) {
