@@ -328,8 +328,9 @@ TEST(Targets, AnOffsetOutsideOfItsRangeIsRefused) {
 
 TEST(Targets, WeightsLeaveALossOfAnotherLabelItsName) {
   const Dataset data = weighted_people(10);
-  EXPECT_THAT([&] { static_cast<void>(glm("huber").constants(data.schema, 10)); },
-              ::testing::ThrowsMessage<BadInput>(AllOf(HasSubstr("huber"), Not(HasSubstr("huber(")))));
+  EXPECT_THAT(
+      [&] { static_cast<void>(glm("huber").constants(data.schema, 10)); },
+      ::testing::ThrowsMessage<BadInput>(AllOf(HasSubstr("huber"), Not(HasSubstr("huber(")))));
 }
 
 TEST(Targets, IntervalsOfWeightedClassesAreRefused) {

@@ -33,7 +33,7 @@ struct squared {
   }
   template <class Real>
   GIBBSITE_HD static Real second(Real z, Real /*y*/) {
-    return z <= 0 || z > 0 ? Real{1} : z;  // what is no number stays none
+    return z < 0 ? Real{1} : z >= 0 ? Real{1} : z;  // what is no number stays none
   }
   static constexpr const char* link_words =
       "z = x . coefficients of the encoded row x; the amount predicted is middle + tolerance z, "
