@@ -85,7 +85,7 @@ const Loss* weighted_named(std::string_view name) {
 
 std::string full_loss_name(std::string_view name, const FeatureSpace& space) {
   if (name.find('(') != std::string_view::npos) return std::string(name);  // weighted already
-  const std::string full = full_loss_name(name, space.classes);
+  std::string full = full_loss_name(name, space.classes);
   // A loss of another label is refused by its name (Model::constants).
   if (space.class_weights.empty() || loss_named(full).label() != space.label) return full;
   return losses::weighted_name(full, space.class_weights);
