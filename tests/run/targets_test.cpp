@@ -314,10 +314,11 @@ TEST(Targets, AnOffsetOutsideOfItsRangeIsRefused) {
   for (const std::size_t given : {0U, 1U, 19U, 21U}) {
     TargetCase of{"poisson", exposed_counts(20)};
     of.data.offset.resize(given, -1.0F);
-    const auto [model, made] = target_plan(of, target_runs()[3]);
-    EXPECT_THAT([&] { static_cast<void>(fit(model, of.data, made, *backend, Key::from_os())); },
-                ::testing::ThrowsMessage<BadInput>(
-                    HasSubstr(fmt::format("has {} exposures of 20 rows", given))));
+    const std::pair<Model, Plan> run = target_plan(of, target_runs()[3]);
+    EXPECT_THAT(
+        [&] { static_cast<void>(fit(run.first, of.data, run.second, *backend, Key::from_os())); },
+        ::testing::ThrowsMessage<BadInput>(
+            HasSubstr(fmt::format("has {} exposures of 20 rows", given))));
   }
   // Of a schema without one.
   TargetCase of{"poisson", exposed_counts(20)};
