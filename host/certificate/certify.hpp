@@ -7,6 +7,7 @@
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/certificate/family_file.hpp"
 #include "gibbsite/certificate/model_file.hpp"
+#include "gibbsite/certificate/network_file.hpp"
 
 namespace gibbsite {
 
@@ -20,10 +21,12 @@ struct RunFacts {
 /// The certificate of a run of the plan's chosen offer by this program.
 Certificate certify(const Plan& plan, const RunFacts& facts);
 FamilyCertificate certify(const FamilyPlan& plan, const RunFacts& facts);
+NetworkCertificate certify(const NetworkPlan& plan, const RunFacts& facts);
 
 /// to_json of a certificate whose analysis is at hand.
 nlohmann::json to_json(const Certificate& certificate, const Analysis& analysis);
 nlohmann::json to_json(const FamilyCertificate& certificate, const Analysis& analysis);
+nlohmann::json to_json(const NetworkCertificate& certificate, const Analysis& analysis);
 
 /// Makes Releases: from a run, or from a file.
 struct ReleaseAccess {
@@ -32,6 +35,9 @@ struct ReleaseAccess {
   }
   static FamilyRelease make(FamilyModel model, FamilyCertificate certificate) {
     return FamilyRelease(std::move(model), std::move(certificate));
+  }
+  static NetworkRelease make(NetworkModel model, NetworkCertificate certificate) {
+    return NetworkRelease(std::move(model), std::move(certificate));
   }
 };
 

@@ -8,6 +8,7 @@
 
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/mechanism/family.hpp"
+#include "gibbsite/mechanism/network.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 
 namespace gibbsite {
@@ -37,14 +38,22 @@ struct FamilyCertificate : Claims {
   FamilyMechanism mechanism;
 };
 
+/// Of a network's tables, and of its structure where that was chosen from the table.
+struct NetworkCertificate : Claims {
+  NetworkProblem problem;
+  NetworkMechanism mechanism;
+};
+
 /// The "certificate" object of a model file (docs/formats.md), without its digest: the numbers
 /// above and all that follows from them. A void one has guarantee.void = true, with the reason.
 nlohmann::json to_json(const Certificate& certificate);
 nlohmann::json to_json(const FamilyCertificate& certificate);
+nlohmann::json to_json(const NetworkCertificate& certificate);
 /// From that object, or from one of a gibbsite-release/1 file. Reads the primary numbers, and
 /// believes them. Throws BadInput naming the field that is missing, or out of range.
 Certificate certificate_from_json(const nlohmann::json& json);
 FamilyCertificate family_certificate_from_json(const nlohmann::json& json);
+NetworkCertificate network_certificate_from_json(const nlohmann::json& json);
 
 /// What `plan --json` prints (docs/formats.md): the problem, every offer, the chosen one. `seconds`
 /// [offers]: predicted elsewhere; none: null.
@@ -52,6 +61,8 @@ nlohmann::json plan_json(const Plan& plan, std::span<const double> seconds = {})
 
 /// The same of a family's plan, its one offer chosen.
 nlohmann::json plan_json(const FamilyPlan& plan);
+/// Of a network's: every offer, the chosen one, and each node's table beside its noise.
+nlohmann::json plan_json(const NetworkPlan& plan);
 
 /// What to say where Budget::delta_is_large: one line without its end.
 std::string large_delta(double delta);
@@ -60,6 +71,7 @@ std::string large_delta(double delta);
 /// often the best guess is right (docs/certificate.md).
 std::string in_words(const Certificate& certificate);
 std::string in_words(const FamilyCertificate& certificate);
+std::string in_words(const NetworkCertificate& certificate);
 /// The same of a file's "certificate" object. Throws BadInput as certificate_from_json.
 std::string in_words(const nlohmann::json& certificate);
 

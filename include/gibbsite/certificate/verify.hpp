@@ -6,6 +6,7 @@
 
 #include "gibbsite/certificate/family_file.hpp"
 #include "gibbsite/certificate/model_file.hpp"
+#include "gibbsite/certificate/network_file.hpp"
 
 namespace gibbsite {
 
@@ -24,5 +25,6 @@ Verification verify(const nlohmann::json& model);
 /// The same of what its file would hold.
 Verification verify(const Release& release);
 Verification verify(const FamilyRelease& release);
+Verification verify(const NetworkRelease& release);
 
 }  // namespace gibbsite

@@ -8,6 +8,7 @@
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/mechanism/family.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
+#include "gibbsite/mechanism/network.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
 
@@ -23,9 +24,12 @@ Guarantee ledger_guarantee(const Mechanism& mechanism, const Problem& problem, c
 Guarantee ledger_guarantee(const FamilyMechanism& mechanism, const FamilyProblem& problem,
                            const Neighbors& who, std::uint64_t draws, double reveal);
 
+Guarantee ledger_guarantee(const NetworkMechanism& mechanism, const NetworkProblem& problem,
+                           const Neighbors& who, std::uint64_t draws, double reveal);
 /// Of what the plan would release: reveal is spent up to a thousandth of the budget's delta, which
 /// is public.
 Guarantee ledger_guarantee(const Plan& plan);
 Guarantee ledger_guarantee(const FamilyPlan& plan);
+Guarantee ledger_guarantee(const NetworkPlan& plan);
 
 }  // namespace gibbsite

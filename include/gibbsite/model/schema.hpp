@@ -2,6 +2,7 @@
 // The public domain of a table, written by a person: ranges, levels, row norm. Never derived from
 // data.
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,18 @@ struct Column {
   bool other = false;                    ///< category: levels not listed become one more, "(other)"
   bool has_missing = false;              ///< the column has its own `missing`
   std::string missing = {};              ///< how a missing cell reads here
+  /// number, in a network: where its public bins meet, ascending, between lo and hi; a bin holds
+  /// its lower end. Empty: default_bins of equal width.
+  std::vector<double> edges = {};
+  /// number, in a synthetic table: how many decimals it is written with; none: as many as tell a
+  /// hundredth of its narrowest bin.
+  std::optional<int> decimals = {};
 
   bool operator==(const Column&) const = default;
 };
+
+/// Bins of a number in a network, where the schema does not say.
+inline constexpr std::uint64_t default_bins = 16;
 
 /// What becomes of a cell that the schema cannot read: not a finite number, a level that is not
 /// listed (without `other`), an empty cell where none is `missing`, an empty label, of several
@@ -58,6 +68,8 @@ struct Schema {
   bool has_missing = false;           ///< `missing` was given for the table
   std::string missing;                ///< how a missing cell reads where the column does not say
   std::vector<Column> columns;        ///< in the order of the schema file
+  /// [network]: parents by column, for those that have any; none: it is not there.
+  std::optional<std::map<std::string, std::vector<std::string>>> network{};
 
   [[nodiscard]] std::string negative_name() const;
   /// Names of the classes in the order of y: [negative_name, positive], of several `classes`; of

@@ -1,0 +1,61 @@
+#pragma once
+// The public numbers of a discrete Bayesian network over the columns of a table (docs/network.md).
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace gibbsite {
+
+/// Most columns, levels of one, parents of one, and cells of one node's table.
+inline constexpr std::uint64_t most_network_columns = 200;
+inline constexpr std::uint64_t most_network_levels = 1'000;
+inline constexpr std::uint64_t most_network_parents = 10;
+inline constexpr std::uint64_t most_network_cells = 1'000'000;
+
+/// Which columns each column's law depends on. Columns are places 0 .. K-1.
+struct Network {
+  std::vector<std::uint64_t> levels;                ///< [K] r_k, each at least 1
+  std::vector<std::vector<std::uint32_t>> parents;  ///< [K], ascending
+
+  [[nodiscard]] std::size_t size() const { return levels.size(); }
+  /// Parents' levels multiplied: rows of the node's table.
+  [[nodiscard]] std::uint64_t configurations(std::size_t node) const;
+  /// configurations * levels: cell (c, l) of the node's table is at c * levels + l, c counting the
+  /// parents' levels with the last parent fastest.
+  [[nodiscard]] std::uint64_t cells(std::size_t node) const;
+  /// Every column after its parents, as early as its place allows. Throws BadInput on a cycle,
+  /// naming `names` [K] of its columns.
+  [[nodiscard]] std::vector<std::uint32_t> order(std::span<const std::string> names = {}) const;
+  /// Throws BadInput naming the field: sizes, ranges of places, a column its own parent, a cycle,
+  /// limits above.
+  void validate(std::span<const std::string> names = {}) const;
+  bool operator==(const Network&) const = default;
+};
+
+/// Public limits within which a private structure is chosen.
+struct StructureLimits {
+  std::uint64_t parents = 2;    ///< of one column, at most
+  std::uint64_t cells = 1'000;  ///< of one node's table, at most
+  bool operator==(const StructureLimits&) const = default;
+};
+
+/// Everything about the table that a network's mechanisms may know.
+struct NetworkProblem {
+  std::uint64_t rows = 0;             ///< n; under add-remove a public cap
+  std::vector<std::uint64_t> levels;  ///< [K]
+  /// Given by a person [K]; none: chosen from the table within `limits`, which costs privacy.
+  std::optional<std::vector<std::vector<std::uint32_t>>> parents{};
+  StructureLimits limits{};
+  double prior = 0.5;            ///< pseudo-count of every cell, of drawn tables; above 0
+  std::optional<double> trim{};  ///< of drawn tables: every share is at least that
+
+  [[nodiscard]] bool chooses_structure() const { return !parents.has_value(); }
+  /// Of a structure that was given.
+  [[nodiscard]] Network network() const;
+  /// Throws BadInput naming the field that is out of range, with what to do.
+  void validate() const;
+};
+
+}  // namespace gibbsite

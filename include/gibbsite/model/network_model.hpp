@@ -1,0 +1,54 @@
+#pragma once
+// A discrete Bayesian network over the columns of a schema: which, and the tables that were
+// released.
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gibbsite/core/network.hpp"
+#include "gibbsite/model/schema.hpp"
+
+namespace gibbsite {
+
+/// A network with its conditional tables. Says nothing about privacy.
+struct NetworkModel {
+  Schema schema;  ///< of network_schema: columns that are not ignored, without a label
+  Network network;
+  /// [draws][K][cells]: shares of each configuration, nonnegative, that sum to 1 within rounding.
+  std::vector<std::vector<std::vector<double>>> tables;
+  /// Of counted tables: noisy counts [K][cells] and each table's deviation [K]; else empty.
+  std::vector<std::vector<double>> counts{};
+  std::vector<double> noise{};
+
+  [[nodiscard]] std::vector<std::string> names() const;  ///< [K]
+  /// In words: levels; of numbers their bins "[20, 30)", the last closed [r].
+  [[nodiscard]] std::vector<std::string> level_names(std::size_t column) const;
+};
+
+/// A schema whose every column is a node: no ignored ones, no intercept, the label as a column like
+/// others (classes as levels, amounts and counts as numbers), row_norm such that nothing is
+/// clipped. Throws BadInput where a category has no level for some cell (as family_problem).
+Schema network_schema(const Schema& whole);
+/// Levels of each column of such a schema [K]: of a category its features, of a number its bins.
+std::vector<std::uint64_t> network_levels(const Schema& columns);
+/// Parents as the schema's [network] says [K]; throws BadInput on unknown or ignored columns and
+/// cycles, naming them, and where the schema has no [network].
+std::vector<std::vector<std::uint32_t>> network_parents(const Schema& columns);
+/// How a column's features become a level: what `levels_of` (engine/contingency.hpp) goes by.
+struct LevelColumn {
+  std::size_t first_feature = 0;
+  std::uint64_t levels = 1;
+  /// Of a number: lower ends of bins 1, 2, ... as the reader scales them, ascending [levels - 1].
+  std::vector<float> edges{};
+  bool is_number = false;
+};
+std::vector<LevelColumn> level_columns(const Schema& columns);
+
+/// Conditional tables [K][cells] from noisy counts [K][cells] of deviations noise [K]: common
+/// margins of tables are reconciled by their variances, negative counts and configurations that are
+/// lost in the noise handled as docs/network.md "From counts to tables" says. Pure; reads no row.
+std::vector<std::vector<double>> tables_of_counts(const Network& network,
+                                                  std::span<const std::vector<double>> counts,
+                                                  std::span<const double> noise);
+
+}  // namespace gibbsite
