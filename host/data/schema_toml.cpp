@@ -681,13 +681,12 @@ intercept = "auto"  # whether a constant feature is added: true or false; "auto"
 #   type = "exposure", range = [0.1, 10]             what the label's count is over (years, people); of counts
 #   type = "ignore"                                  not used
 # missing = "..." in a category's braces adds a level for the cells that read so.
+# For fit --model network, which takes every column and needs no label, put below all columns what each depends on:
+#   [network]
+#   income = ["education", "sex"]
 [columns]
 )";
   for (const std::string& name : header) out += toml_key(name) + " = {type = \"\"}\n";
-  out += R"(
-# [network]                        # of --model network (docs/network.md): what a column depends on, if anything
-# income = ["education", "sex"]
-)";
   try {
     (void)toml::parse(out);
   } catch (const toml::parse_error& error) {
