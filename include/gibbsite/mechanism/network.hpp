@@ -55,7 +55,7 @@ struct NetworkConjugate {
 
   double weight = 1;       ///< r in (0, 1]
   double prior_scale = 1;  ///< times the problem's prior
-  double epsilon = 0;      ///< where each table's delta is taken
+  double epsilon = 0;      ///< where the delta of all draws is taken
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
