@@ -40,6 +40,17 @@ std::string list_of(const std::vector<std::uint32_t>& parents, const Schema& col
 // "± 19": how far a count is off 95 % of the time.
 std::string rows_text(double rows) { return fmt::format("{:.3g}", rows); }
 
+// Of mu^2, that choosing the structure takes, in percent.
+double structure_percent(const NetworkPlan& plan) {
+  const Analysis found = analyze(plan.offer().mechanism, plan.problem, plan.budget.neighbors(),
+                                 plan.budget.draws);
+  for (const NamedNumber& one : found.constants) {
+    const double part = one.value / plan.offer().guarantee.mu;
+    if (one.name == "structure_mu") return 100 * part * part;
+  }
+  return 0;
+}
+
 // Of a plan's chosen offer, a line for each node; of a private structure the widest table of each.
 std::string nodes_table(const NetworkPlan& plan, const Schema& columns) {
   const NetworkProblem& p = plan.problem;
@@ -53,6 +64,12 @@ std::string nodes_table(const NetworkPlan& plan, const Schema& columns) {
         "cells,\nin which {} rows are expected in a cell; its tables are known when it is paid "
         "for\n",
         p.limits.parents, p.limits.cells, rows_text(per));
+    if (has_offer) {
+      out += fmt::format(
+          "choosing takes {:.3g} % of what is spent, as mu squared; a structure that is given in "
+          "the schema's [network] takes none\n",
+          structure_percent(plan));
+    }
     return out;
   }
   const Network network = p.network();
@@ -233,7 +250,7 @@ std::string network_summary(std::span<const NetworkPlan> plans, const Schema& co
            fmt::format("{:.4g}", plan.budget.epsilon), std::string(name_of(offer.mechanism)),
            offer.feasible ? rows_text(offer.deviation) : "-",
            offer.feasible ? fmt::format("{:.1f} %", best_guess_percent(offer.guarantee)) : "-",
-           offer.feasible ? "" : offer.why});
+           offer.feasible ? "" : in_options(offer.why)});
     }
   }
   out += table(lines) + "\n";
@@ -244,11 +261,6 @@ std::string network_summary(std::span<const NetworkPlan> plans, const Schema& co
   out +=
       "best guess: how often whoever knows all other rows is right, at even odds, about one "
       "person's\n";
-  if (p.chooses_structure()) {
-    out +=
-        "what it takes to choose the structure is in these numbers; one that is given in the "
-        "schema's [network] takes none of the budget\n";
-  }
   return out;
 }
 
