@@ -91,8 +91,9 @@ struct NetworkPlan {
   [[nodiscard]] const NetworkOffer& offer() const { return offers[chosen]; }
 };
 
-/// `auto`: the feasible one of the least deviation. Throws BadInput on an illegal request,
-/// Infeasible where the wished one, or any, keeps the budget with nothing.
+/// `auto`: the feasible one of the least deviation; a wished one alone is worked out. Throws
+/// BadInput on an illegal request, Infeasible where the wished one, or any, keeps the budget with
+/// nothing.
 NetworkPlan plan_network(const NetworkProblem& problem, const Budget& budget,
                          const NetworkWishes& wishes = {});
 
