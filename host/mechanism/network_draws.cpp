@@ -184,7 +184,7 @@ double last_weight(const std::function<bool(double)>& keeps) {
   return std::exp(good);
 }
 
-NetworkOffer refused(NetworkMechanism mechanism, std::string why) {
+NetworkOffer no_tables(NetworkMechanism mechanism, std::string why) {
   NetworkOffer out{.mechanism = mechanism};
   out.why = std::move(why);
   return out;
@@ -197,7 +197,8 @@ NetworkOffer found_offer(const NetworkProblem& p, const Budget& budget, double s
   try {
     const double left = delta_left(p, budget, structure_tv);
     if (!(left > 0)) {
-      return refused(Settings{}, "drawing on a grid takes all of delta; ask for a larger `delta`");
+      return no_tables(Settings{},
+                       "drawing on a grid takes all of delta; ask for a larger `delta`");
     }
     double share = 1;
     for (int attempt = 0; attempt < 20; ++attempt, share *= 1 - 1e-3) {
@@ -214,11 +215,11 @@ NetworkOffer found_offer(const NetworkProblem& p, const Budget& budget, double s
       }
       if (attempt == 0) share = 1 - 1e-9;
     }
-    return refused(Settings{}, "no settings were found whose claim keeps the budget");
+    return no_tables(Settings{}, "no settings were found whose claim keeps the budget");
   } catch (const BadInput& error) {
-    return refused(Settings{}, error.what());
+    return no_tables(Settings{}, error.what());
   } catch (const Infeasible& error) {
-    return refused(Settings{}, error.what());
+    return no_tables(Settings{}, error.what());
   }
 }
 
@@ -301,7 +302,7 @@ NetworkOffer tables_offer(std::type_identity<NetworkTrimmed> /*which*/, const Ne
 NetworkOffer tables_offer(std::type_identity<NetworkConjugate> /*which*/, const NetworkProblem& p,
                           const Budget& budget, double structure_mu, double structure_tv) {
   if (p.chooses_structure() || structure_mu > 0 || structure_tv > 0) {
-    return refused(NetworkConjugate{}, "conjugate tables are of a structure that is given");
+    return no_tables(NetworkConjugate{}, "conjugate tables are of a structure that is given");
   }
   NetworkOffer out =
       found_offer<NetworkConjugate>(p, budget, 0, 0, [&](double delta) -> NetworkConjugate {
