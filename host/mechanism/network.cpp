@@ -19,7 +19,7 @@ namespace gibbsite {
 namespace {
 
 constexpr std::uint64_t most_rows_of_a_person = 1000;
-constexpr double default_structure_share = 0.2;  // of mu^2; found by measurement
+constexpr double default_structure_share = 0.1;  // of mu^2; found by measurement
 constexpr double least_noise = 1e-100, most_noise = 1e100;
 
 void require_who_of_network(const NetworkProblem& p, const Neighbors& who) {
@@ -285,16 +285,17 @@ double score_change_up(const NetworkProblem& /*problem*/, const Neighbors& who) 
 
 double cell_penalty(const NetworkMechanism& mechanism, const NetworkProblem& problem) {
   constexpr double mean_of_absolute = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // of N(0,1)
+  constexpr double part = 0.25;  // found by measurement: most noise is taken out again
   const auto K = static_cast<double>(problem.levels.size());
   if (const auto* const counts = std::get_if<NetworkCounts>(&mechanism)) {
-    return mean_of_absolute * counts->noise * std::sqrt(K);
+    return part * mean_of_absolute * counts->noise * std::sqrt(K);
   }
   // A draw's, of records that lie evenly over the largest table.
   const auto* const trimmed = std::get_if<NetworkTrimmed>(&mechanism);
   const double weight = trimmed == nullptr ? 1 : trimmed->weight;
   const double records =
       static_cast<double>(problem.rows) / static_cast<double>(problem.limits.cells);
-  return mean_of_absolute * std::sqrt(records / weight);
+  return part * mean_of_absolute * std::sqrt(records / weight);
 }
 
 Analysis analyze(const NetworkMechanism& mechanism, const NetworkProblem& problem,
