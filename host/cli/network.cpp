@@ -42,8 +42,8 @@ std::string rows_text(double rows) { return fmt::format("{:.3g}", rows); }
 
 // Of mu^2, that choosing the structure takes, in percent.
 double structure_percent(const NetworkPlan& plan) {
-  const Analysis found = analyze(plan.offer().mechanism, plan.problem, plan.budget.neighbors(),
-                                 plan.budget.draws);
+  const Analysis found =
+      analyze(plan.offer().mechanism, plan.problem, plan.budget.neighbors(), plan.budget.draws);
   for (const NamedNumber& one : found.constants) {
     const double part = one.value / plan.offer().guarantee.mu;
     if (one.name == "structure_mu") return 100 * part * part;
@@ -106,9 +106,13 @@ void NetworkArguments::add_to(CLI::App& app) {
       ->type_name("NAME");
   add_number(app, "--structure-share", structure_share,
              "--structure private: share of μ² that choosing parents takes");
-  add_count(app, "--parents", parents, "--structure private: most parents of a column; default 2");
-  add_count(app, "--cells", cells,
-            "--structure private: most cells of a column's table; default 1000");
+  const StructureLimits limits;
+  add_count(
+      app, "--parents", parents,
+      fmt::format("--structure private: most parents of a column; default {}", limits.parents));
+  add_count(
+      app, "--cells", cells,
+      fmt::format("--structure private: most cells of a column's table; default {}", limits.cells));
 }
 
 void NetworkArguments::require_of_model(const PlanArguments& plan,
@@ -214,9 +218,6 @@ NetworkProblem NetworkArguments::problem(const Schema& columns, std::uint64_t ro
   if (structure == chosen) {
     if (parents) out.limits.parents = *parents;
     if (cells) out.limits.cells = *cells;
-    // The default may not hold a column by itself.
-    const std::uint64_t widest = *std::max_element(out.levels.begin(), out.levels.end());
-    if (!cells) out.limits.cells = std::max(out.limits.cells, widest);
   } else {
     if (!columns.network) {
       throw BadInput(

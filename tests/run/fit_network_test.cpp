@@ -15,6 +15,7 @@
 #include <numeric>
 #include <random>
 
+#include "certificate/model_json.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/schema_file.hpp"
@@ -257,6 +258,55 @@ TEST(NetworkStructure, PicksWhereTheUniformFalls) {
   EXPECT_EQ(exponential_pick(scores, 0.5, Wide(1) - tiny), 2U);
   // Far apart, nothing overflows.
   EXPECT_EQ(exponential_pick(std::vector<Wide>{Wide(0), Wide(1e12)}, 1e3, Wide(0.5)), 1U);
+}
+
+// What a schema says of networks comes back from a file, and is not there where it says nothing.
+TEST(NetworkSchemaJson, ReadsBackEqual) {
+  const std::string columns =
+      "[columns]\na = {type = \"number\", range = [0, 1], bins = [0.25, 0.5], decimals = 3}\n"
+      "b = {type = \"category\", levels = [\"p\", \"q\"], other = true, unlisted = \"q\"}\n";
+  const std::string label = "label = \"y\"\nrange = [0, 9]\nbins = 3\ndecimals = 1\n";
+  for (const std::string& text :
+       {label + columns + "[network]\nb = [\"a\", \"y\"]\n", label + columns + "[network]\n",
+        "label = \"y\"\npositive = \"1\"\n" + columns}) {
+    const Schema schema = parse_schema(text, "s.toml");
+    const nlohmann::json written = schema_json(schema);
+    EXPECT_EQ(written.contains("network"), schema.network.has_value());
+    EXPECT_TRUE(schema_from_json(nlohmann::json::parse(written.dump()), "m") == schema) << written;
+    const Schema columns_alone = network_schema(schema);
+    EXPECT_TRUE(schema_from_json(schema_json(columns_alone), "m") == columns_alone);
+  }
+  const nlohmann::json plain = schema_json(parse_schema(
+      "label = \"y\"\nrange = [0, 9]\n[columns]\na = {type = \"number\", range = [0, 1]}\n", "s"));
+  for (const char* name : {"network", "edges", "decimals", "unlisted"}) {
+    EXPECT_THAT(plain.dump(), ::testing::Not(::testing::HasSubstr(name)));
+  }
+  struct Fault {
+    const char *at, *value, *what;
+  };
+  const nlohmann::json good =
+      schema_json(parse_schema(label + columns + "[network]\nb = [\"a\", \"y\"]\n", "s.toml"));
+  for (const Fault& fault :
+       std::vector<Fault>{{"/columns/0/edges", "[0.5, 0.25]", "bins meet at 0.25"},
+                          {"/columns/0/edges", "[]", "edges"},
+                          {"/columns/0/edges", "[null]", "edges"},
+                          {"/columns/0/decimals", "16", "decimals"},
+                          {"/columns/0/decimals", "-1", "decimals"},
+                          {"/columns/1/edges", "[0.5]", "edges"},
+                          {"/columns/1/unlisted", "\"z\"", "unlisted"},
+                          {"/network", "[]", "network"},
+                          {"/network/b", "[1]", "b"},
+                          {"/network/b", "[\"c\"]", "'c' is no column"},
+                          {"/edges", "[99]", "bins meet at 99"}}) {
+    nlohmann::json bad = good;
+    bad[nlohmann::json::json_pointer(fault.at)] = nlohmann::json::parse(fault.value);
+    try {
+      static_cast<void>(schema_from_json(bad, "m"));
+      ADD_FAILURE() << fault.at << fault.value;
+    } catch (const BadInput& error) {
+      EXPECT_THAT(error.what(), ::testing::HasSubstr(fault.what));
+    }
+  }
 }
 
 using Parents = std::vector<std::vector<std::uint32_t>>;
