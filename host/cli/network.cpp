@@ -17,7 +17,7 @@
 namespace gibbsite::cli {
 namespace {
 
-constexpr const char *given = "given", *chosen = "private";
+constexpr const char *structure_given = "given", *structure_private = "private";
 
 // "network-counts" is `counts` too.
 bool is_mechanism(const std::string& wish, std::string_view name) {
@@ -118,7 +118,7 @@ void NetworkArguments::add_to(CLI::App& app) {
 void NetworkArguments::require_of_model(const PlanArguments& plan,
                                         const FamilyArguments& family) const {
   const bool of_network = plan.model == network_model;
-  const bool is_private = structure == chosen;
+  const bool is_private = structure == structure_private;
   struct Given {
     bool given;
     const char* name;
@@ -156,7 +156,7 @@ void NetworkArguments::require_of_model(const PlanArguments& plan,
           fmt::format("{}: has no meaning with --model network; leave it out", option.name));
     }
   }
-  if (!structure.empty() && structure != given && structure != chosen) {
+  if (!structure.empty() && structure != structure_given && structure != structure_private) {
     throw BadInput(
         fmt::format("--structure: '{}' is neither given nor private; give one", shown(structure)));
   }
@@ -215,7 +215,7 @@ NetworkProblem NetworkArguments::problem(const Schema& columns, std::uint64_t ro
                     *plan.rows_cap));
   }
   NetworkProblem out{.rows = plan.rows_cap.value_or(rows), .levels = network_levels(columns)};
-  if (structure == chosen) {
+  if (structure == structure_private) {
     if (parents) out.limits.parents = *parents;
     if (cells) out.limits.cells = *cells;
   } else {

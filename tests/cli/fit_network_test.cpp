@@ -157,8 +157,8 @@ TEST_F(FitNetworkCli, BadInputIsOneLine) {
   for (const auto& [network, what] :
        {std::pair{"", "--structure: the schema has no [network]"},
         {"work = [\"age\"]\nage = [\"work\"]\n", "[network]: age <- work <- age is a cycle"},
-        {"work = [\"town\"]\n", "table.toml:9: [network]: 'work': parent 'town' is no column"},
-        {"work = [\"id\"]\n", "table.toml:9: [network]: 'work': parent 'id' is ignored"}}) {
+        {"work = [\"town\"]\n", "table.toml:10: [network]: 'work': parent 'town' is no column"},
+        {"work = [\"id\"]\n", "table.toml:10: [network]: 'work': parent 'id' is ignored"}}) {
     folder.write("table.toml", schema_of(network));
     expect_error(fit_of(), 2, what);
     expect_error(plan_of({"--schema", "table.toml", "--rows", "400"}), 2, what);
