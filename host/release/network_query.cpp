@@ -449,12 +449,9 @@ void restrict_to(const std::vector<LevelEvent>& events,
 
 std::vector<double> bin_ends(const Column& column) {
   std::vector<double> out{column.lo};
-  if (column.edges.empty()) {
-    for (std::uint64_t i = 1; i < default_bins; ++i)
-      out.push_back(column.lo + (column.hi - column.lo) * static_cast<double>(i) / default_bins);
-  } else {
-    out.insert(out.end(), column.edges.begin(), column.edges.end());
-  }
+  const std::vector<double> edges =
+      column.edges.empty() ? equal_edges(column.lo, column.hi, default_bins) : column.edges;
+  out.insert(out.end(), edges.begin(), edges.end());
   out.push_back(column.hi);
   return out;
 }

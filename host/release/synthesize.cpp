@@ -107,7 +107,7 @@ class CellText {
     if (!takes_words()) return copy(out, texts_[level]);
     if (!edges_.empty() || counts_.empty()) return put_double(out, level, word);
     auto k = static_cast<std::uint64_t>(Wide128{word} * counts_[level] >> 64);
-    k += k >= skipped_[level] ? 1 : 0;
+    k += k >= skipped_[level] ? 1U : 0U;
     if (!texts_.empty()) return copy(out, texts_[places_[level] + k]);
     return put_fixed(out, firsts_[level] + static_cast<std::int64_t>(k));
   }
@@ -227,7 +227,7 @@ class CellText {
     longest_ = 0;
     for (std::size_t l = 0; l < counts_.size(); ++l) {
       places_.push_back(texts_.size());
-      for (std::uint64_t k = 0; k < counts_[l] + (~skipped_[l] != 0 ? 1 : 0); ++k) {
+      for (std::uint64_t k = 0; k < counts_[l] + (~skipped_[l] != 0 ? 1U : 0U); ++k) {
         char text[64];
         const char* const end = put_fixed(text, firsts_[l] + static_cast<std::int64_t>(k));
         add({text, static_cast<std::size_t>(end - text)});
