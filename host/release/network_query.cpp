@@ -110,7 +110,7 @@ class QuestionReader {
       }
     }
     for (std::size_t k = 0; k < names.size(); ++k) {
-      if (names[k].size() <= length || !rest_.starts_with(names[k])) continue;
+      if (names[k].size() < length || !rest_.starts_with(names[k])) continue;
       if (!behind(names[k].size())) continue;
       found = static_cast<std::uint32_t>(k);
       length = names[k].size();
@@ -281,20 +281,23 @@ class Elimination {
   [[nodiscard]] Sums of(const std::vector<std::vector<double>>& tables) const {
     Sums out;
     std::vector<Factor> factors;
-    for (const std::uint32_t node : nodes_) factors.push_back(factor(node, tables[node]));
+    for (const std::uint32_t node : nodes_) {
+      factors.push_back(factor(node, tables[node]));
+      scale(factors.back().values, out.exponent);
+    }
     for (const std::uint32_t column : order_) {
       std::vector<Factor> with, without;
       for (Factor& f : factors)
         (std::ranges::find(f.columns, column) != f.columns.end() ? with : without)
             .push_back(std::move(f));
-      std::vector<std::uint32_t> scope;
-      for (const Factor& f : with)
-        for (const std::uint32_t c : f.columns)
-          if (c != column && std::ranges::find(scope, c) == scope.end()) scope.push_back(c);
+      gather(with, out.exponent);
+      std::vector<std::uint32_t> scope = scope_of(with);
+      std::erase(scope, column);
       without.push_back({scope, products(with, scope, column)});
       factors = std::move(without);
       scale(factors.back().values, out.exponent);
     }
+    gather(factors, out.exponent);
     out.values = products(factors, keep_, std::nullopt);
     scale(out.values, out.exponent);
     return out;
@@ -375,6 +378,28 @@ class Elimination {
       }
     }
     return out;
+  }
+
+  static std::vector<std::uint32_t> scope_of(std::span<const Factor> factors) {
+    std::vector<std::uint32_t> out;
+    for (const Factor& f : factors)
+      for (const std::uint32_t c : f.columns)
+        if (std::ranges::find(out, c) == out.end()) out.push_back(c);
+    return out;
+  }
+  // Few factors of many, by products that are scaled on the way: of all at once they might vanish.
+  void gather(std::vector<Factor>& factors, int& exponent) const {
+    constexpr std::size_t few = 8;
+    while (factors.size() > few) {
+      const auto end = factors.begin() + static_cast<std::ptrdiff_t>(few);
+      const std::vector<Factor> first(std::make_move_iterator(factors.begin()),
+                                      std::make_move_iterator(end));
+      factors.erase(factors.begin(), end);
+      std::vector<std::uint32_t> scope = scope_of(first);
+      std::vector<double> values = products(first, scope, std::nullopt);
+      factors.push_back({std::move(scope), std::move(values)});
+      scale(factors.back().values, exponent);
+    }
   }
 
   // Of all factors over `scope`, summed over the levels of one more column.
