@@ -28,7 +28,7 @@ json whole(double value) {
 
 bool counts(Legal legal) { return legal == Legal::count || legal == Legal::count_or_none; }
 
-// Of a Mechanism or a FamilyMechanism.
+// Of a Mechanism, a FamilyMechanism or a NetworkMechanism.
 json settings_json(const auto& mechanism) {
   struct Writer {
     json out;
@@ -161,6 +161,64 @@ FamilyProblem family_problem_from_json(const json& object) {
   return p;
 }
 
+// Of drawn tables the prior and the cut.
+json problem_json(const NetworkProblem& p, const NetworkMechanism& mechanism) {
+  json out = {{"network", p.chooses_structure() ? "private" : "given"},
+              {"rows", p.rows},
+              {"levels", p.levels}};
+  if (p.parents) {
+    out["parents"] = *p.parents;
+  } else {
+    out["limits"] = {{"parents", p.limits.parents}, {"cells", p.limits.cells}};
+  }
+  if (!std::holds_alternative<NetworkCounts>(mechanism)) {
+    out["prior"] = p.prior;
+    if (p.trim) out["trim"] = *p.trim;
+  }
+  return out;
+}
+
+const json& lists_field(const json& object, const char* name, const std::string& source) {
+  const json& list = field(object, name, source);
+  if (!list.is_array() || list.size() > most_network_columns) {
+    throw BadInput(fmt::format("{}.{}: must be a list of at most {}; use the file as it was written",
+                               source, name, most_network_columns));
+  }
+  return list;
+}
+
+NetworkProblem network_problem_from_json(const json& object) {
+  const std::string source = "constants";
+  NetworkProblem p;
+  p.rows = count_field(object, "rows", source);
+  for (const json& levels : lists_field(object, "levels", source)) {
+    p.levels.push_back(count_field({{"levels", levels}}, "levels", source));
+  }
+  const std::string structure = text_field(object, "network", source);
+  if (structure == "given") {
+    p.parents.emplace();
+    for (const json& list : lists_field(object, "parents", source)) {
+      const json one = {{"parents", list}};
+      std::vector<std::uint32_t> parents;
+      for (const json& place : lists_field(one, "parents", source)) {
+        const std::uint64_t at = count_field({{"parents", place}}, "parents", source);
+        parents.push_back(static_cast<std::uint32_t>(std::min<std::uint64_t>(at, ~0U)));
+      }
+      p.parents->push_back(std::move(parents));
+    }
+  } else if (structure == "private") {
+    const json& limits = field(object, "limits", source);
+    p.limits = {.parents = count_field(limits, "parents", "constants.limits"),
+                .cells = count_field(limits, "cells", "constants.limits")};
+  } else {
+    throw BadInput("constants.network: must be given or private; use the file as it was written");
+  }
+  if (object.contains("prior")) p.prior = number_field(object, "prior", source);
+  if (object.contains("trim")) p.trim = number_field(object, "trim", source);
+  p.validate();
+  return p;
+}
+
 // What a reader has to believe, because no program can check it; `own` of the mechanism.
 json assumptions_json(const Claims& c, const std::string& own) {
   const std::uint64_t k = c.claimed.who.rows_per_person;
@@ -234,6 +292,11 @@ Certificate certify(const Plan& plan, const RunFacts& facts) {
 
 FamilyCertificate certify(const FamilyPlan& plan, const RunFacts& facts) {
   return {claims_of(plan.budget, plan.guarantee, facts), plan.problem, plan.mechanism};
+}
+
+NetworkCertificate certify(const NetworkPlan& plan, const RunFacts& facts) {
+  const NetworkOffer& chosen = plan.offer();
+  return {claims_of(plan.budget, chosen.guarantee, facts), plan.problem, chosen.mechanism};
 }
 
 namespace {
@@ -318,6 +381,18 @@ json to_json(const FamilyCertificate& c) {
 
 json to_json(const FamilyCertificate& c, const Analysis& found) { return to_json_of(c, found, ""); }
 
+json to_json(const NetworkCertificate& c) {
+  return to_json(c, analyze(c.mechanism, c.problem, c.claimed.who, c.draws));
+}
+
+json to_json(const NetworkCertificate& c, const Analysis& found) {
+  return to_json_of(c, found,
+                    c.problem.chooses_structure()
+                        ? "the limits of the structure were chosen without looking at the table"
+                        : "the structure, which columns are parents of which, was given without "
+                          "looking at the table");
+}
+
 Certificate certificate_from_json(const json& object) {
   const std::string source = "certificate";
   const json upgraded = from_version_1(object);
@@ -338,6 +413,24 @@ FamilyCertificate family_certificate_from_json(const json& object) {
   FamilyMechanism settings;
   if (name == TrimmedDraw::name) settings = TrimmedDraw{};
   return {claims_from_json(object), family_problem_from_json(field(object, "constants", source)),
+          settings_from_json(mechanism, settings)};
+}
+
+NetworkCertificate network_certificate_from_json(const json& object) {
+  const std::string source = "certificate";
+  const json& mechanism = field(object, "mechanism", source);
+  const std::string name = text_field(mechanism, "name", "mechanism");
+  NetworkMechanism settings;
+  if (name == NetworkTrimmed::name) {
+    settings = NetworkTrimmed{};
+  } else if (name == NetworkConjugate::name) {
+    settings = NetworkConjugate{};
+  } else if (name != NetworkCounts::name) {
+    throw BadInput(fmt::format(
+        "mechanism.name: {} is none of network-counts, network-trimmed, network-conjugate",
+        gibbsite::quoted(name)));
+  }
+  return {claims_from_json(object), network_problem_from_json(field(object, "constants", source)),
           settings_from_json(mechanism, settings)};
 }
 
@@ -372,6 +465,42 @@ json plan_json(const FamilyPlan& plan) {
   return {{"constants", problem_json(plan.problem, plan.mechanism)},
           {"offers", json::array({offer})},
           {"chosen", name_of(plan.mechanism)}};
+}
+
+json plan_json(const NetworkPlan& plan) {
+  json offers = json::array();
+  for (const NetworkOffer& offer : plan.offers) {
+    json out = settings_json(offer.mechanism);
+    out["guarantee"] = {{"epsilon", plan.budget.epsilon}, {"delta", plan.budget.delta}};
+    for (const auto& [name, value] : claims_of(offer.guarantee)) out["guarantee"][name] = *value;
+    out["deviation"] = offer.feasible ? json(offer.deviation) : json(nullptr);
+    out["feasible"] = offer.feasible;
+    out["why"] = offer.why;
+    offers.push_back(std::move(out));
+  }
+  const NetworkProblem& p = plan.problem;
+  const NetworkMechanism& chosen = plan.offer().mechanism;
+  json tables = json::array();
+  if (p.parents) {
+    const Network network = p.network();
+    const auto* const counts = std::get_if<NetworkCounts>(&chosen);
+    const std::vector<double> noise =
+        counts == nullptr ? std::vector<double>(network.size(), plan.offer().deviation)
+                          : table_deviations(counts->noise, network);
+    for (std::size_t i = 0; i < network.size(); ++i) {
+      const std::uint64_t cells = network.cells(i);
+      tables.push_back(
+          {{"column", i},
+           {"parents", network.parents[i]},
+           {"cells", cells},
+           {"rows_per_cell", static_cast<double>(p.rows) / static_cast<double>(cells)},
+           {"deviation", noise[i]}});
+    }
+  }
+  return {{"constants", problem_json(p, chosen)},
+          {"offers", offers},
+          {"chosen", name_of(chosen)},
+          {"tables", tables}};
 }
 
 }  // namespace gibbsite

@@ -215,6 +215,11 @@ Release parse_release(const std::string& text, const std::string& path) {
     throw BadInput(path +
                    ": holds draws of a family, not a model of rows; ask it with gibbsite query");
   }
+  if (is_of_network(file.at("certificate"))) {
+    throw BadInput(path +
+                   ": holds a network, not a model of rows; ask it with gibbsite query, or draw "
+                   "people from it with gibbsite synthesize");
+  }
   return release_from_json(file, path);
 }
 

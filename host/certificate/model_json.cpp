@@ -46,11 +46,14 @@ json column_json(const Column& column) {
     case ColumnType::number:
       out["type"] = "number";
       out["range"] = {column.lo, column.hi};
+      if (!column.edges.empty()) out["edges"] = column.edges;
+      if (column.decimals) out["decimals"] = *column.decimals;
       break;
     case ColumnType::category:
       out["type"] = "category";
       out["levels"] = column.levels;
       out["other"] = column.other;
+      if (!column.unlisted.empty()) out["unlisted"] = column.unlisted;
       break;
     case ColumnType::exposure:
       out["type"] = "exposure";
@@ -84,19 +87,39 @@ std::vector<std::string> texts_field(const json& object, const char* name,
   return out;
 }
 
+// What bins and decimals of a number say, where they are there.
+void read_bins(const json& object, std::vector<double>& edges, std::optional<int>& decimals,
+               const std::string& source) {
+  if (object.contains("edges")) {
+    const json& list = object["edges"];
+    if (!list.is_array() || list.empty()) reject(source, "edges", "must be a list of numbers");
+    edges = numbers_field(object, "edges", list.size(), source);
+  }
+  if (!object.contains("decimals")) return;
+  const std::uint64_t count = count_field(object, "decimals", source);
+  if (count > most_decimals)
+    reject(source, "decimals", fmt::format("must be at most {}", most_decimals));
+  decimals = static_cast<int>(count);
+}
+
 Column column_from_json(const json& object, const std::string& source) {
   Column column;
   column.name = text_field(object, "name", source);
   const std::string type = text_field(object, "type", source);
   if (type == "number" || type == "exposure") {
-    only_fields(object, {"name", "type", "range", "missing"}, source);
+    if (type == "number")
+      only_fields(object, {"name", "type", "range", "missing", "edges", "decimals"}, source);
+    else
+      only_fields(object, {"name", "type", "range", "missing"}, source);
     column.type = type == "number" ? ColumnType::number : ColumnType::exposure;
     std::tie(column.lo, column.hi) = range_field(object, source);
+    read_bins(object, column.edges, column.decimals, source);
   } else if (type == "category") {
-    only_fields(object, {"name", "type", "levels", "other", "missing"}, source);
+    only_fields(object, {"name", "type", "levels", "other", "unlisted", "missing"}, source);
     column.type = ColumnType::category;
     column.levels = texts_field(object, "levels", source);
     column.other = flag_field(object, "other", source);
+    if (object.contains("unlisted")) column.unlisted = text_field(object, "unlisted", source);
   } else if (type == "ignore") {
     only_fields(object, {"name", "type"}, source);
   } else {
@@ -263,6 +286,8 @@ json label_json(const Schema& schema) {
   } else {
     out["counts"] = true;
   }
+  if (!schema.label_edges.empty()) out["edges"] = schema.label_edges;
+  if (schema.label_decimals) out["decimals"] = *schema.label_decimals;
   return out;
 }
 
@@ -274,14 +299,16 @@ void read_label(const json& object, Schema& schema, const std::string& source) {
       if (object.contains(key)) reject(source, key, why);
   };
   if (classes) {
-    without({"positive", "negative", "unlisted_label", "range", "tolerance", "counts"},
+    without({"positive", "negative", "unlisted_label", "range", "tolerance", "counts", "edges",
+             "decimals"},
             "has no meaning beside classes, which names every class");
     schema.label_kind = LabelKind::classes;
     schema.classes = texts_field(object, "classes", source);
     return;
   }
   if (two_classes) {
-    without({"tolerance", "counts"}, "is of an amount or a count, and the label has no range");
+    without({"tolerance", "counts", "edges", "decimals"},
+            "is of an amount or a count, and the label has no range");
     schema.positive = text_field(object, "positive", source);
     if (!field(object, "negative", source).is_null()) {
       schema.negative = text_field(object, "negative", source);
@@ -297,12 +324,24 @@ void read_label(const json& object, Schema& schema, const std::string& source) {
   const bool counts = object.contains("counts");
   if (counts && !flag_field(object, "counts", source)) reject(source, "counts", "must be true");
   schema.label_kind = counts ? LabelKind::count : LabelKind::amount;
+  read_bins(object, schema.label_edges, schema.label_decimals, source);
   if (counts) {
     without({"tolerance"}, "is of amounts, and the label is a count");
   } else {
     schema.tolerance = number_field(object, "tolerance", source);
   }
 }
+
+namespace {
+
+// By nodes that have parents, which keeps their order.
+json network_json(const Schema& schema) {
+  json out = json::object();
+  for (const auto& [node, parents] : *schema.network) out[node] = parents;
+  return out;
+}
+
+}  // namespace
 
 json schema_json(const Schema& schema) {
   json columns = json::array();
@@ -315,6 +354,7 @@ json schema_json(const Schema& schema) {
               {"missing", schema.has_missing ? json(schema.missing) : json(nullptr)},
               {"columns", columns}};
   out.update(label_json(schema));
+  if (schema.network) out["network"] = network_json(schema);
   if (!schema.class_weights.empty()) {
     const std::vector<std::string> names = schema.class_names();
     json& weights = out["class_weights"] = json::object();
@@ -328,7 +368,7 @@ Schema schema_from_json(const json& object, const std::string& source) {
   only_fields(object,
               {"label", "positive", "negative", "unlisted_label", "invalid", "decimal", "row_norm",
                "intercept", "missing", "columns", "range", "tolerance", "counts", "classes",
-               "class_weights"},
+               "class_weights", "edges", "decimals", "network"},
               source);
   Schema schema;
   schema.label = text_field(object, "label", source);
@@ -350,6 +390,14 @@ Schema schema_from_json(const json& object, const std::string& source) {
   schema.intercept = flag_field(object, "intercept", source);
   schema.has_missing = !field(object, "missing", source).is_null();
   if (schema.has_missing) schema.missing = text_field(object, "missing", source);
+  if (object.contains("network")) {
+    if (!object["network"].is_object())
+      reject(source, "network", "must be lists of parents by the names of columns");
+    schema.network.emplace();
+    for (const auto& item : object["network"].items())
+      (*schema.network)[item.key()] =
+          texts_field(object["network"], item.key().c_str(), source + ": network");
+  }
   const json& columns = field(object, "columns", source);
   if (!columns.is_array()) reject(source, "columns", "must be a list");
   for (const json& column : columns) schema.columns.push_back(column_from_json(column, source));

@@ -328,6 +328,92 @@ void verify_family_model(Verifier& v, const json& file) {
           fmt::format("model.draws: {} off the release grid {} or out of reach", off, grid));
 }
 
+void verify_network_certificate(Verifier& v, Verification& out, const json& file) {
+  const json& certificate = file.at("certificate");
+  NetworkCertificate c = network_certificate_from_json(certificate);
+  const Analysis found = verify_numbers(v, out, file, c);
+  v.check(file.at("format") == release_format, fmt::format("format = {}", release_format));
+  json expected = to_json(c, found);
+  expected["digest"] = field(certificate, "digest", "certificate");  // checked with the model
+  v.same("", expected, certificate);
+}
+
+// Counts have the noise that they are paid for with, and tables follow from them.
+void verify_counts(Verifier& v, const NetworkCounts& s, const NetworkModel& model) {
+  if (model.counts.empty()) {
+    v.check(false, "model.nodes: counts are missing");
+    return;
+  }
+  v.check(model.noise == table_deviations(s.noise, model.network),
+          "model.nodes: each has the noise that follows from mechanism.noise");
+  std::size_t off = 0;
+  for (std::size_t i = 0; i < model.counts.size(); ++i) {
+    const double grid = answer_grid(model.noise[i]);
+    for (const double count : model.counts[i]) off += std::remainder(count, grid) != 0;
+  }
+  v.check(off == 0, fmt::format("model.nodes: {} counts off the grid of their noise", off));
+  const auto tables = tables_of_counts(model.network, model.counts, model.noise);
+  double furthest = 0;
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    for (std::size_t j = 0; j < tables[i].size(); ++j) {
+      furthest = std::max(furthest, std::abs(tables[i][j] - model.tables[0][i][j]));
+    }
+  }
+  v.check(furthest <= 1e-9, fmt::format("model.nodes: tables follow from the counts, within {:.1g}",
+                                        furthest));
+}
+
+void verify_draws(Verifier& v, const NetworkProblem& p, const NetworkModel& model) {
+  v.check(model.counts.empty(), "model.nodes: drawn tables have no counts");
+  if (!p.trim) return;
+  std::size_t below = 0;
+  for (const auto& draw : model.tables) {
+    for (std::size_t i = 0; i < draw.size(); ++i) {
+      const std::uint64_t levels = model.network.levels[i];
+      for (std::size_t first = 0; first < draw[i].size(); first += levels) {
+        const auto share = [&](std::uint64_t from, std::uint64_t to) {
+          double sum = 0;
+          for (std::uint64_t l = from; l < to; ++l) sum += draw[i][first + l];
+          return sum;
+        };
+        for_each_split(0, levels, [&](std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+          const double chosen = share(a, b) / share(a, c);
+          below += !(chosen >= static_cast<double>(b - a) * *p.trim - 1e-9 &&
+                     chosen <= 1 - static_cast<double>(c - b) * *p.trim + 1e-9);
+        });
+      }
+    }
+  }
+  v.check(below == 0, fmt::format("model.nodes: {} splits outside of the trim {}", below, *p.trim));
+}
+
+// The tables are of the columns and the structure that the certificate speaks of.
+void verify_network_model(Verifier& v, const json& file) {
+  const NetworkModel model = network_model_from_json(field(file, "model", "file"), "model");
+  const NetworkCertificate c = network_certificate_from_json(file.at("certificate"));
+  const NetworkProblem& p = c.problem;
+  v.same("model", model_json(model), file.at("model"));
+  verify_digest(v, file);
+  v.check(model.network.levels == p.levels, "constants.levels: those of the model's columns");
+  if (p.parents) {
+    v.check(model.network.parents == *p.parents, "constants.parents: those of the model");
+  } else {
+    bool within = true;
+    for (std::size_t i = 0; i < model.network.size(); ++i) {
+      within = within && model.network.parents[i].size() <= p.limits.parents &&
+               model.network.cells(i) <= p.limits.cells;
+    }
+    v.check(within, "constants.limits: every table of the model is within them");
+  }
+  v.check(c.draws == model.tables.size(),
+          fmt::format("mechanism.draws: the model has {}", model.tables.size()));
+  if (const auto* const counts = std::get_if<NetworkCounts>(&c.mechanism)) {
+    verify_counts(v, *counts, model);
+  } else {
+    verify_draws(v, p, model);
+  }
+}
+
 }  // namespace
 
 Verification verify(const json& model) {
@@ -343,6 +429,9 @@ Verification verify(const json& model) {
     if (model.contains("certificate") && is_of_family(model["certificate"])) {
       v.guarded("certificate", [&] { verify_family_certificate(v, out, model); });
       v.guarded("model", [&] { verify_family_model(v, model); });
+    } else if (model.contains("certificate") && is_of_network(model["certificate"])) {
+      v.guarded("certificate", [&] { verify_network_certificate(v, out, model); });
+      v.guarded("model", [&] { verify_network_model(v, model); });
     } else {
       v.guarded("certificate", [&] { verify_certificate(v, out, model); });
       v.guarded("model", [&] { verify_model(v, model); });
@@ -354,5 +443,6 @@ Verification verify(const json& model) {
 
 Verification verify(const Release& release) { return verify(to_json(release)); }
 Verification verify(const FamilyRelease& release) { return verify(to_json(release)); }
+Verification verify(const NetworkRelease& release) { return verify(to_json(release)); }
 
 }  // namespace gibbsite

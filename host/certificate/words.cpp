@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "certificate/model_json.hpp"
 #include "gibbsite/certificate/certificate.hpp"
@@ -77,12 +79,34 @@ std::string in_words(const FamilyCertificate& c) {
   return words_of(c, guess, c.problem.rows, basis_of(c.mechanism, c.problem));
 }
 
+std::string in_words(const NetworkCertificate& c) {
+  if (c.is_void()) return words_of(c, 100, c.problem.rows, "");
+  const Neighbors& who = c.claimed.who;
+  const Analysis found = analyze(c.mechanism, c.problem, who, c.draws);
+  std::string basis = basis_of(c.mechanism, c.problem);
+  const auto named = std::ranges::find_if(
+      found.constants, [](const NamedNumber& n) { return n.name == "structure_mu"; });
+  if (named != found.constants.end() && found.guarantee.mu > 0) {
+    const double part = named->value / found.guarantee.mu;
+    basis += fmt::format(" (which take {:.3g} % of what is spent, as mu squared)", 100 * part * part);
+  }
+  if (std::holds_alternative<NetworkCounts>(c.mechanism)) {
+    const std::uint64_t k = who.rows_per_person;
+    const std::string rows = k == 1 ? "one row" : fmt::format("{} rows", k);
+    basis += who.adjacency == Adjacency::replace_one
+                 ? fmt::format("; a person moves {} from one count to another in each table", rows)
+                 : fmt::format("; a person adds {} to one count of each table", rows);
+  }
+  return words_of(c, best_guess_percent(c.claimed), c.problem.rows, basis);
+}
+
 std::string in_words(const nlohmann::json& certificate) {
   const nlohmann::json& guarantee = field(certificate, "guarantee", "certificate");
   if (guarantee.is_object() && guarantee.contains("void")) {
     return void_in_words(text_field(guarantee, "reason", "certificate"));
   }
   if (is_of_family(certificate)) return in_words(family_certificate_from_json(certificate));
+  if (is_of_network(certificate)) return in_words(network_certificate_from_json(certificate));
   return in_words(certificate_from_json(certificate));
 }
 

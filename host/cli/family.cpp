@@ -63,14 +63,16 @@ void FamilyArguments::add_to(CLI::App& app, bool shape) {
       ->type_name("NAME");
   app.add_option("--prior", prior,
                  "a family's prior: pseudo-counts of the levels, shape and rate, or a mean's "
-                 "precision; then records are weighed down, and without it the prior is scaled up, "
+                 "precision (of a network the pseudo-count of each cell of drawn tables); then "
+                 "records are weighed down, and without it the prior is scaled up, "
                  "until the budget is kept (docs/conjugate.md)")
       ->type_name("A,B");
   app.add_flag("--diffused", diffused, "a family: weigh records down whatever the prior");
   app.add_option(
          "--trim", trim,
          "a family: draws cut to public bounds, the least share of a level within each split of "
-         "the levels, or low,high: many --draws that `query` asks (docs/trimmed.md)")
+         "the levels, or low,high: many --draws that `query` asks (docs/trimmed.md); a network: "
+         "the least share of a level in each row of its tables")
       ->type_name("A[,B]");
   add_number(app, "--variance", variance,
              "mean: known variance of the column; default: the most that its range allows");
@@ -81,6 +83,7 @@ void FamilyArguments::add_to(CLI::App& app, bool shape) {
 }
 
 void FamilyArguments::require_of_model(const PlanArguments& plan) const {
+  if (plan.model == network_model) return;  // NetworkArguments::require_of_model
   const bool of_family = family_named(plan.model).has_value();
   struct Given {
     bool given, family;

@@ -25,9 +25,11 @@
 #include "gibbsite/model/model.hpp"
 #include "gibbsite/release/query.hpp"
 #include "gibbsite/run/fit_family.hpp"
+#include "gibbsite/run/fit_network.hpp"
 #include "gibbsite/speed/speed.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
+#include "network.hpp"
 #include "options.hpp"
 #include "progress.hpp"
 #include "stopwatch.hpp"
@@ -133,6 +135,18 @@ std::string asked_of(const FamilyRelease& drawn) {
   return names.back().starts_with('(') ? names.front() : names.back();
 }
 
+// A question to begin with.
+std::string asked_of(const NetworkModel& model) {
+  std::size_t column = model.network.size() - 1;
+  const auto is_level = [&](std::size_t c) {
+    return model.schema.columns[c].type == ColumnType::category;
+  };
+  while (column > 0 && !is_level(column)) --column;
+  const Column& asked = model.schema.columns[column];
+  if (!is_level(column)) return fmt::format("P({} >= {})", asked.name, asked.edges.front());
+  return fmt::format("P({} = {})", asked.name, asked.levels.front());
+}
+
 /// Takes the table's cache away, however a run ends.
 class CacheRemoval {
  public:
@@ -160,6 +174,7 @@ struct FitCommand {
   bool quiet = false, progress = false, verbose = false, removes_cache = false, force = false;
   bool release_moments = false, intervals = false;
   FamilyArguments family;
+  NetworkArguments network;
 
   void say(const std::string& text) const {
     if (quiet) return;
@@ -185,6 +200,8 @@ struct FitCommand {
 
   void fit() const {
     family.require_of_model(plan);
+    network.require_of_model(plan, family);
+    if (plan.model == network_model) return fit_network_model();
     if (const auto kind = family_named(plan.model)) return fit_family_model(*kind);
     // What can go wrong without the data goes wrong first.
     const Budget budget = plan.budget();
@@ -288,7 +305,8 @@ struct FitCommand {
 
   [[nodiscard]] Key key() const { return seed ? Key::from_seed(*seed) : Key::from_os(); }
 
-  void fit_family_model(Family kind) const {
+  // Of models that take no engine.
+  void require_no_engine() const {
     if (intervals || release_moments || !checkpoint.empty()) {
       throw BadInput(fmt::format("{}: has no meaning with --model {}; leave it out",
                                  intervals         ? "--intervals"
@@ -302,6 +320,51 @@ struct FitCommand {
                       "leave it out",
                       design != "auto" ? "--design" : "--backend", plan.model));
     }
+  }
+
+  void fit_network_model() const {
+    require_no_engine();
+    const Budget budget = plan.budget();
+    const NetworkWishes wishes = network.wishes(plan);
+    cache_from_string(cache);
+    const auto ledger = opened_ledger();
+    prepare();
+    const Schema domain = read_network_schema(schema);
+    // Throws on what no table could mend.
+    static_cast<void>(network.problem(domain, 1, plan, family));
+    const Dataset data = read(domain, true);
+    say(ingest_report(data, verbose));
+    const NetworkPlan made =
+        plan_network(network.problem(domain, data.rows(), plan, family), budget, wishes);
+    if (ledger) {
+      require_room(*ledger, budget, [&](const Budget& smaller) -> std::optional<Guarantee> {
+        try {
+          return ledger_guarantee(plan_network(made.problem, smaller, wishes));
+        } catch (const Infeasible&) {
+          return std::nullopt;
+        }
+      });
+    }
+    warn_of_large_delta(budget, made.problem.rows);
+    say(network_line(made) + "\n");
+    Progress bar("counting", quiet, interval());
+    FitOptions watched;
+    watched.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
+    watched.stop = &stop_flag();
+    watched.ledger = ledger ? &*ledger : nullptr;
+    const NetworkRelease release = fit_network(data, made, key(), watched);
+    write_entered(ledger, [&](Existing existing) { write_network(out, release, existing); });
+    say(
+        fmt::format("\n{}\n{}Written: {}; next:\n"
+                    "  gibbsite query --model {} '{}'\n"
+                    "  gibbsite synthesize --model {} --rows 1000 --out synthetic.csv\n"
+                    "  gibbsite verify {}\n",
+                    in_words(release.certificate()), network_report(release.model()), out, out,
+                    shown(asked_of(release.model())), out, out));
+  }
+
+  void fit_family_model(Family kind) const {
+    require_no_engine();
     if (family.column.empty()) {
       throw BadInput(
           fmt::format("--column: is missing; name the column that {} is fitted to", plan.model));
@@ -414,6 +477,7 @@ void define_fit(CLI::App& app) {
   add_force(app, command->force);
   command->plan.add_to(app);
   command->family.add_to(app, false);
+  command->network.add_to(app);
   app.add_option("--backend", command->backend, "auto, reference, cpu or cuda")->type_name("NAME");
   app.add_option("--design", command->design,
                  "how a GPU goes about it: auto, one-pass, blocked, ... (docs/cuda.md)")

@@ -186,7 +186,7 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
   app.add_option("--model", model,
                  fmt::format("{}, softmax; default: logistic, softmax, huber or poisson, by the "
                              "schema's label; of one --column: bernoulli, categorical, rate, "
-                             "waiting, mean",
+                             "waiting, mean; of all columns: network",
                              fmt::join(loss_names(), ", ")))
       ->type_name("NAME");
   add_number(
@@ -194,7 +194,8 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
       "0.5: hold the slope of the logistic loss at 1/2, which halves what one row can do; 1: "
       "do not; default 0.5 for path and metric-path, 1 for others");
   app.add_option("--mechanism", mechanism,
-                 fmt::format("auto, {}", fmt::join(mechanism_names(), ", ")))
+                 fmt::format("auto, {}; of a network counts, trimmed, conjugate",
+                             fmt::join(mechanism_names(), ", ")))
       ->type_name("NAME");
   add_number(app, "--tv", tv,
              "total variation gap γ to the Gibbs posterior: auto then takes the cheapest mechanism "
@@ -232,7 +233,7 @@ Wishes PlanArguments::wishes() const {
   if (step_size) require_finite_positive(*step_size, "--step-size");
   if (tv) require_between(*tv, 0, 0.5, "--tv");
   if (ball) require_ball(*ball, "--ball");
-  if (family_named(model)) {
+  if (family_named(model) || model == network_model) {
     throw BadInput(fmt::format("--model {}: is for fit and plan; leave it out", model));
   }
   const bool known = std::ranges::count(loss_names(), model) > 0;

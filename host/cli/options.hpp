@@ -16,6 +16,9 @@
 
 namespace gibbsite::cli {
 
+/// What --model says of a Bayesian network over all columns.
+inline constexpr const char* network_model = "network";
+
 /// For how long `fit` measures a step before it samples; some steps are longer.
 inline constexpr double fit_measured_seconds = 0.1;
 

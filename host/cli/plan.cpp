@@ -11,6 +11,7 @@
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/speed/speed.hpp"
+#include "network.hpp"
 #include "options.hpp"
 #include "text.hpp"
 
@@ -26,15 +27,18 @@ struct PlanCommand {
   PlanArguments plan;
   std::vector<double> epsilons;
   FamilyArguments family;
+  NetworkArguments network;
 
   void run() const {
     family.require_of_model(plan);
+    network.require_of_model(plan, family);
     std::vector<Budget> budgets;
     for (const double epsilon : epsilons) {
       PlanArguments one = plan;
       one.epsilon = epsilon;
       budgets.push_back(one.budget());
     }
+    if (plan.model == network_model) return plan_of_network(budgets);
     if (const auto kind = family_named(plan.model)) return plan_of_family(*kind, budgets);
     const Wishes wishes = plan.wishes();
     const auto backend = make_backend("auto");
@@ -59,6 +63,47 @@ struct PlanCommand {
   }
 
  private:
+  void plan_of_network(const std::vector<Budget>& budgets) const {
+    if (shape.features || shape.row_norm || shape.intercept || shape.classes || all) {
+      throw BadInput(fmt::format("{}: has no meaning with --model {}; leave it out",
+                                 shape.features    ? "--features"
+                                 : shape.row_norm  ? "--row-norm"
+                                 : shape.intercept ? "--intercept"
+                                 : shape.classes   ? "--classes"
+                                                   : "--all",
+                                 plan.model));
+    }
+    if (shape.schema.empty()) {
+      throw BadInput("--schema: is missing; it says which columns there are, and their levels");
+    }
+    const bool capped = plan.rows_cap.has_value();
+    if (capped && shape.rows) {
+      throw BadInput("--rows: the cap counts under add-remove; give --rows-cap alone");
+    }
+    if (!shape.table.data.empty() ? shape.rows.has_value() : !shape.rows && !capped) {
+      throw BadInput("--rows: give the number of rows, or --data");
+    }
+    const Schema domain = read_network_schema(shape.schema);
+    const ReadOptions options{.labels = ReadOptions::Labels::optional,
+                              .ignore_extra_columns = true};
+    const std::uint64_t rows = !shape.table.data.empty()
+                                   ? shape.table.read(domain, options).rows()
+                                   : shape.rows.value_or(plan.rows_cap.value_or(0));
+    const NetworkProblem problem = network.problem(domain, rows, plan, family);
+    std::vector<NetworkPlan> plans;
+    for (const Budget& budget : budgets) {
+      plans.push_back(plan_network(problem, budget, network.wishes(plan)));
+    }
+    warn_of_large_delta(budgets.front(), problem.rows);
+    if (json) {
+      nlohmann::json out = nlohmann::json::array();
+      for (const NetworkPlan& made : plans) out.push_back(plan_json(made));
+      fmt::print("{}\n", (plans.size() == 1 ? out[0] : out).dump(2));
+    } else {
+      fmt::print("{}", network_summary(plans, domain));
+    }
+  }
+
   void plan_of_family(Family kind, const std::vector<Budget>& budgets) const {
     if (shape.features || shape.row_norm || shape.intercept || shape.classes) {
       throw BadInput(
@@ -123,6 +168,7 @@ void define_plan(CLI::App& app) {
   command->shape.add_to(app);
   command->plan.add_to(app, true, &command->epsilons);
   command->family.add_to(app, true);
+  command->network.add_to(app);
   app.add_flag("--all", command->all, "every mechanism with its settings");
   app.add_flag("--json", command->json, "print JSON; of several ε a list");
   app.callback([command] { command->run(); });

@@ -27,7 +27,7 @@ std::size_t columns_of(const std::string& text) {
 }
 
 std::string in_options(std::string_view message) {
-  constexpr std::array<std::string_view, 35> fields{"model",
+  constexpr std::array<std::string_view, 39> fields{"model",
                                                     "prior_precision",
                                                     "step_size",
                                                     "iterations",
@@ -61,7 +61,11 @@ std::string in_options(std::string_view message) {
                                                     "ball",
                                                     "ledger",
                                                     "reveal_share",
-                                                    "tv_share"};
+                                                    "tv_share",
+                                                    "structure",
+                                                    "structure_share",
+                                                    "parents",
+                                                    "cells"};
   std::string out;
   for (std::size_t at = 0; at < message.size();) {
     const std::size_t end = message[at] == '`' ? message.find('`', at + 1) : std::string_view::npos;

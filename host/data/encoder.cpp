@@ -78,7 +78,10 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
       else if (listed != e.levels.end())
         e.missing = listed->second;
     }
-    if (column.type == ColumnType::category && column.other) e.other = next++;
+    const auto rest = e.levels.find(column.unlisted);
+    if (column.type == ColumnType::category && column.other)
+      e.other = column.unlisted.empty() ? next++ : rest->second;
+    if (e.missing == Encoding::none && !column.unlisted.empty()) e.missing = rest->second;
     next = e.first + schema.features_of(column);
     encodings_.push_back(std::move(e));
   }

@@ -15,6 +15,7 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/model/family_model.hpp"
+#include "gibbsite/model/network_model.hpp"
 #include "gibbsite/model/schema.hpp"
 #include "model/schema_check.hpp"
 
@@ -54,7 +55,9 @@ std::string toml_list(std::span<const std::string> texts) {
 class SchemaReader {
  public:
   // `only`: the one column that is wanted.
-  explicit SchemaReader(const std::string& source, std::string only = "") : only_(std::move(only)) {
+  explicit SchemaReader(const std::string& source, std::string only = "",
+                        bool label_optional = false)
+      : only_(std::move(only)), label_optional_(label_optional) {
     lines_.source = source;
     schema_.intercept = true;
   }
@@ -68,8 +71,10 @@ class SchemaReader {
     }
     for (const auto& [key, node] : root)
       collect([&, &key = key, &node = node] { read_key(key, node); });
-    const bool labeled = only_.empty() || schema_.label == only_;
+    const bool labeled =
+        only_.empty() ? !label_optional_ || !schema_.label.empty() : schema_.label == only_;
     if (!labeled) drop_label(schema_);
+    if (!only_.empty()) schema_.network.reset();
     finish_label(root);
     if (labeled) finish_class_weights();
     if (auto_row_norm_) schema_.row_norm = schema_.auto_row_norm();
@@ -220,19 +225,72 @@ class SchemaReader {
     } else if (name == "missing") {
       schema_.has_missing = true;
       schema_.missing = read_string(node, name);
+    } else if (name == "bins") {
+      label_bins_ = &node;
+    } else if (name == "decimals") {
+      schema_.label_decimals = read_decimals(node, "decimals of the label");
+    } else if (name == "network") {
+      read_network(node);
     } else if (name == "columns") {
       if (!node.is_table()) wrong_type(node, name, "a table [columns]");
       read_columns(*node.as_table());
     } else {
-      fail(
-          key.source(),
-          fmt::format(
-              "unknown key {}; known are label, positive, negative, "
-              "unlisted_label, classes, class_weights, range, tolerance, counts, invalid, decimal, "
-              "row_norm, intercept, missing and "
-              "[columns]",
-              gibbsite::quoted(name)));
+      fail(key.source(),
+           fmt::format(
+               "unknown key {}; known are label, positive, negative, "
+               "unlisted_label, classes, class_weights, range, tolerance, counts, bins, decimals, "
+               "invalid, decimal, row_norm, intercept, missing, [network] and "
+               "[columns]",
+               gibbsite::quoted(name)));
     }
+  }
+
+  void read_network(const toml::node& node) {
+    if (!node.is_table())
+      wrong_type(node, "network", "a table [network] of lines such as income = [\"education\"]");
+    schema_.network.emplace();
+    for (const auto& [key, value] : *node.as_table()) {
+      const std::string name(key.str());
+      const std::string what = fmt::format("[network]: parents of {}", gibbsite::quoted(name));
+      lines_.nodes.emplace(name, key.source().begin.line);
+      collect([&, &value = value] {
+        if (!value.is_array()) wrong_type(value, what, "a list [\"...\", \"...\"]");
+        std::vector<std::string> parents;
+        for (const toml::node& parent : *value.as_array())
+          parents.push_back(read_string(parent, what));
+        (*schema_.network)[name] = std::move(parents);
+      });
+    }
+  }
+
+  /// How many of equal width, or where they meet, with the ends of the range or without.
+  std::vector<double> read_bins(const toml::node& node, const std::string& name, double lo,
+                                double hi) const {
+    if (node.is_integer()) {
+      const std::int64_t bins = node.as_integer()->get();
+      if (bins < 2 || bins > static_cast<std::int64_t>(most_bins))
+        fail(node.source(),
+             fmt::format("{} must be from 2 to {}, got {}; fix the schema", name, most_bins, bins));
+      return lo < hi ? equal_edges(lo, hi, static_cast<std::uint64_t>(bins))
+                     : std::vector<double>{};
+    }
+    if (!node.is_array()) wrong_type(node, name, "how many, or a list of where they meet");
+    std::vector<double> edges;
+    for (const toml::node& edge : *node.as_array()) edges.push_back(read_number(edge, name));
+    if (!edges.empty() && edges.front() == lo) edges.erase(edges.begin());
+    if (!edges.empty() && edges.back() == hi) edges.pop_back();
+    if (edges.empty())
+      fail(node.source(), fmt::format("{} must be two at least; list where they meet", name));
+    return edges;
+  }
+
+  int read_decimals(const toml::node& node, const std::string& name) const {
+    if (!node.is_integer()) wrong_type(node, name, "a whole number");
+    const std::int64_t decimals = node.as_integer()->get();
+    if (decimals < 0 || decimals > most_decimals)
+      fail(node.source(), fmt::format("{} must be from 0 to {}, got {}; fix the schema", name,
+                                      most_decimals, decimals));
+    return static_cast<int>(decimals);
   }
 
   /// Two of them are `negative` and `positive`.
@@ -308,14 +366,22 @@ class SchemaReader {
     // A list names every class, of two as of more: a third one goes by `invalid`.
     if (root.contains("classes") && !schema_.negative.empty() && !root.contains("unlisted_label"))
       schema_.refuses_unlisted_label = schema_.invalid == Invalid::refuse;
-    for (const std::string_view key : {"tolerance", "counts"}) {
+    for (const std::string_view key : {"tolerance", "counts", "bins", "decimals"}) {
       if (!root.contains(key) || root.contains("range")) continue;
       errors_.emplace_back(
           lines_.of_key(key),
           lines_.at(lines_.of_key(key),
-                    fmt::format("{} has a meaning beside the label's `range` only; give that, or "
-                                "leave it out",
-                                key)));
+                    fmt::format("{} {} a meaning beside the label's `range` only; give that, or "
+                                "leave {} out",
+                                key, key == "bins" || key == "decimals" ? "have" : "has",
+                                key == "bins" || key == "decimals" ? "them" : "it")));
+      schema_.label_decimals.reset();
+    }
+    if (label_bins_ != nullptr && schema_.has_number_label()) {
+      collect([&] {
+        schema_.label_edges =
+            read_bins(*label_bins_, "bins of the label", schema_.label_lo, schema_.label_hi);
+      });
     }
     if (schema_.label_kind == LabelKind::count && root.contains("tolerance")) {
       errors_.emplace_back(lines_.of_key("tolerance"),
@@ -400,6 +466,12 @@ class SchemaReader {
           column.levels.push_back(read_string(level, option));
       } else if (k == "other" && column.type == ColumnType::category) {
         column.other = read_bool(value, option);
+      } else if (k == "unlisted" && column.type == ColumnType::category) {
+        column.unlisted = read_string(value, option);
+      } else if (k == "decimals" && column.type == ColumnType::number) {
+        column.decimals = read_decimals(value, option);
+      } else if (k == "bins" && column.type == ColumnType::number) {
+        // Where they lie follows from the range, which comes later.
       } else {
         fail(k.source(), fmt::format("{}: unknown key {} for a column of type \"{}\"; {}", here,
                                      gibbsite::quoted(k.str()), type_name, "remove it"));
@@ -415,6 +487,9 @@ class SchemaReader {
       fail(at, here +
                    " is a number without a range; add range = [lowest, highest], two numbers "
                    "known without the data");
+    if (const toml::node* const bins = table.get("bins");
+        bins != nullptr && column.type == ColumnType::number)
+      column.edges = read_bins(*bins, here + ": bins", column.lo, column.hi);
     if (column.type == ColumnType::category && !table.contains("levels"))
       fail(at, here +
                    " is a category without levels; add levels = [\"...\", \"...\"], known "
@@ -435,9 +510,11 @@ class SchemaReader {
   /// Of a label's range, where the schema gives none.
   static constexpr double default_tolerances = 10;
   std::string only_;
+  bool label_optional_;
   Schema schema_;
   SchemaLines lines_;
   bool auto_row_norm_ = true;
+  const toml::node* label_bins_ = nullptr;       // until the range is known
   std::map<std::string, double> class_weights_;  // by name, until the classes are known
   std::vector<SchemaError> errors_;
 };
@@ -469,11 +546,27 @@ Schema parse_column_schema(const std::string& toml, const std::string& source,
   return family_schema(SchemaReader(source, column).read(toml), column);
 }
 
+Schema parse_network_schema(const std::string& toml, const std::string& source) {
+  return network_schema(SchemaReader(source, "", true).read(toml));
+}
+
+Schema read_network_schema(const std::string& path) {
+  return parse_network_schema(text_of(path), path);
+}
+
 Schema read_schema(const std::string& path) { return parse_schema(text_of(path), path); }
 
 Schema read_column_schema(const std::string& path, const std::string& column) {
   return parse_column_schema(text_of(path), path, column);
 }
+
+namespace {
+
+std::string bins_toml(const std::vector<double>& edges) {
+  return fmt::format("bins = [{}]", fmt::join(edges, ", "));
+}
+
+}  // namespace
 
 std::string to_toml(const Schema& schema) {
   std::string out;
@@ -488,6 +581,8 @@ std::string to_toml(const Schema& schema) {
                ? "counts = true\n"
                : fmt::format("tolerance = {}\n", schema.tolerance);
   }
+  if (!schema.label_edges.empty()) out += bins_toml(schema.label_edges) + "\n";
+  if (schema.label_decimals) out += fmt::format("decimals = {}\n", *schema.label_decimals);
   if (!schema.negative.empty()) out += fmt::format("negative = {}\n", toml_string(schema.negative));
   if (schema.refuses_unlisted_label) out += "unlisted_label = \"refuse\"\n";
   if (!schema.class_weights.empty()) {
@@ -507,16 +602,25 @@ std::string to_toml(const Schema& schema) {
     out += toml_key(column.name) + " = {type = ";
     if (column.type == ColumnType::number) {
       out += fmt::format("\"number\", range = [{}, {}]", column.lo, column.hi);
+      if (!column.edges.empty()) out += ", " + bins_toml(column.edges);
+      if (column.decimals) out += fmt::format(", decimals = {}", *column.decimals);
     } else if (column.type == ColumnType::exposure) {
       out += fmt::format("\"exposure\", range = [{}, {}]", column.lo, column.hi);
     } else if (column.type == ColumnType::category) {
       out += fmt::format("\"category\", levels = {}, other = {}", toml_list(column.levels),
                          column.other);
+      if (!column.unlisted.empty())
+        out += fmt::format(", unlisted = {}", toml_string(column.unlisted));
     } else {
       out += "\"ignore\"";
     }
     if (column.has_missing) out += fmt::format(", missing = {}", toml_string(column.missing));
     out += "}\n";
+  }
+  if (schema.network) {
+    out += "\n[network]\n";
+    for (const auto& [node, parents] : *schema.network)
+      out += fmt::format("{} = {}\n", toml_key(node), toml_list(parents));
   }
   return out;
 }
@@ -571,11 +675,15 @@ intercept = "auto"  # whether a constant feature is added: true or false; "auto"
 # missing = ""      # how a missing cell reads, such as "?" or "NA"; "" is an empty cell: the middle of a range, no level
 
 # One line per column; write one of these kinds between its braces:
-#   type = "number", range = [17, 90]                cells are moved into [lowest, highest], then scaled to [0, 1]
+#   type = "number", range = [17, 90]                cells are moved into [lowest, highest], then scaled to [0, 1];
+#                                                    in a network bins = 8, or bins = [25, 40, 65], and decimals = 0
 #   type = "category", levels = ["north", "south"]   one feature per level; other = true adds one for all other levels
 #   type = "exposure", range = [0.1, 10]             what the label's count is over (years, people); of counts
 #   type = "ignore"                                  not used
 # missing = "..." in a category's braces adds a level for the cells that read so.
+# For fit --model network, which takes every column and needs no label, put below all columns what each depends on:
+#   [network]
+#   income = ["education", "sex"]
 [columns]
 )";
   for (const std::string& name : header) out += toml_key(name) + " = {type = \"\"}\n";

@@ -386,6 +386,16 @@ double record_range_up(const FamilyProblem& p) {
   return round_up(p.family == Family::waiting ? slope : slope / Wide(p.variance));
 }
 
+double level_range_up(const FamilyProblem& p) {
+  p.validate();
+  if (!p.trim) throw BadInput("`trim`: is missing; give the bounds that draws are cut to");
+  if (!p.has_levels()) {
+    throw BadInput(
+        fmt::format("`model`: {} has no levels; give a column of levels", to_string(p.family)));
+  }
+  return round_up(spread_of(p, 0, p.levels).way);
+}
+
 double family_grid(const FamilyProblem& p) {
   const auto [low, high] = p.reach();
   const int width = std::ilogb(high - low) + 1;

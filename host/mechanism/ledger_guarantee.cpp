@@ -150,6 +150,12 @@ Guarantee ledger_guarantee(const FamilyMechanism& mechanism, const FamilyProblem
   return std::visit([&](const auto& m) { return of(m, problem, who, draws, reveal); }, mechanism);
 }
 
+Guarantee ledger_guarantee(const NetworkMechanism& mechanism, const NetworkProblem& problem,
+                           const Neighbors& who, std::uint64_t draws, double reveal) {
+  require_reveal(reveal, draws);
+  return gdp_cover_up(analyze(mechanism, problem, who, draws).guarantee);
+}
+
 Guarantee ledger_guarantee(const Plan& plan) {
   return ledger_guarantee(plan.offer().mechanism, plan.problem, plan.offer().guarantee.who,
                           plan.budget.draws, plan.budget.delta * ledger_reveal_share);
@@ -158,6 +164,11 @@ Guarantee ledger_guarantee(const Plan& plan) {
 Guarantee ledger_guarantee(const FamilyPlan& plan) {
   return ledger_guarantee(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws,
                           plan.budget.delta * ledger_reveal_share);
+}
+
+Guarantee ledger_guarantee(const NetworkPlan& plan) {
+  return ledger_guarantee(plan.offer().mechanism, plan.problem, plan.offer().guarantee.who,
+                          plan.budget.draws, plan.budget.delta * ledger_reveal_share);
 }
 
 }  // namespace gibbsite

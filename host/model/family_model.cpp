@@ -29,6 +29,8 @@ void drop_label(Schema& schema) {
   schema.label_kind = LabelKind::two_classes;
   schema.classes.clear();
   schema.class_weights.clear();
+  schema.label_edges.clear();
+  schema.label_decimals.reset();
   // Without a count it is a number like others.
   for (Column& column : schema.columns)
     if (column.type == ColumnType::exposure) column.type = ColumnType::number;
@@ -38,6 +40,7 @@ void drop_label(Schema& schema) {
 Schema family_schema(const Schema& whole, const std::string& column) {
   Schema out = whole;
   drop_label(out);
+  out.network.reset();
   out.intercept = false;
   out.row_norm = 1;
   if (column == whole.label && whole.has_number_label()) {

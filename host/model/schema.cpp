@@ -14,6 +14,7 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/losses/softmax.hpp"
 #include "gibbsite/model/losses/weighted.hpp"
+#include "model/network_check.hpp"
 #include "model/schema_check.hpp"
 
 namespace gibbsite {
@@ -46,6 +47,25 @@ float Schema::label_bound() const {
 
 std::vector<float> Schema::scaled_class_weights() const {
   return losses::scaled_class_weights(class_weights);
+}
+
+std::vector<double> equal_edges(double lo, double hi, std::uint64_t bins) {
+  // Rounded to a thousandth of a bin or finer, so that people can read and type them.
+  const double width = (hi - lo) / static_cast<double>(bins);
+  const int digits = 3 - static_cast<int>(std::floor(std::log10(width)));
+  std::vector<double> out;
+  for (std::uint64_t i = 1; i < bins; ++i) {
+    double edge = lo + (hi - lo) * (static_cast<double>(i) / static_cast<double>(bins));
+    if (digits < 0 && digits > -16) {
+      const double unit = std::pow(10.0, -digits);
+      edge = std::nearbyint(edge / unit) * unit;
+    } else if (digits >= 0 && digits < 16) {
+      const std::string text = fmt::format("{:.{}f}", edge, digits);
+      std::from_chars(text.data(), text.data() + text.size(), edge);
+    }
+    out.push_back(edge + 0.0);
+  }
+  return out;
 }
 
 const Column* Schema::exposure() const {
@@ -96,7 +116,8 @@ std::size_t Schema::features_of(const Column& column) const {
     case ColumnType::number:
       return 1;
     case ColumnType::category:
-      return column.levels.size() + (has_missing_level(column) ? 1 : 0) + (column.other ? 1 : 0);
+      return column.levels.size() + (has_missing_level(column) ? 1 : 0) +
+             (column.other && column.unlisted.empty() ? 1 : 0);
     case ColumnType::exposure:
     case ColumnType::ignore:
       break;
@@ -118,7 +139,7 @@ std::vector<std::string> Schema::feature_names() const {
     if (column.type != ColumnType::category) continue;
     for (const std::string& level : column.levels) names.push_back(column.name + "=" + level);
     if (has_missing_level(column)) names.push_back(column.name + "=(missing)");
-    if (column.other) names.push_back(column.name + "=(other)");
+    if (column.other && column.unlisted.empty()) names.push_back(column.name + "=(other)");
   }
   if (intercept) names.emplace_back("(intercept)");
   return names;
@@ -169,6 +190,34 @@ Schema::operator FeatureSpace() const {
 
 namespace {
 
+// What is wrong with the bins of a number of that range, which is legal; empty: nothing.
+std::string edges_fault(const std::vector<double>& edges, double lo, double hi) {
+  if (edges.size() >= most_bins)
+    return fmt::format("bins are {}; give at most {}", edges.size() + 1, most_bins);
+  double last = lo;
+  float scaled = 0;
+  for (const double edge : edges) {
+    if (!(edge > last && edge < hi))
+      return fmt::format(
+          "bins meet at {}, which is not above {} and below {}; list where they meet, ascending, "
+          "inside of the range",
+          edge, last, hi);
+    // As the reader scales cells, which are compared with them.
+    const auto next = static_cast<float>((edge - lo) / (hi - lo));
+    if (!(next > scaled && next < 1))
+      return fmt::format("bins meet at {}, which is too near to {} to tell; make them wider", edge,
+                         next < 1 ? last : hi);
+    last = edge;
+    scaled = next;
+  }
+  return {};
+}
+
+std::string decimals_fault(const std::optional<int>& decimals) {
+  if (!decimals || (*decimals >= 0 && *decimals <= most_decimals)) return {};
+  return fmt::format("decimals must be from 0 to {}, got {}", most_decimals, *decimals);
+}
+
 // Beyond it the lower exposures say nothing.
 constexpr double most_exposures = 1e6;
 
@@ -187,12 +236,24 @@ void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
         !std::isnormal(column.hi - column.lo))
       fail(fmt::format("range [{}, {}] must be two finite numbers, the lower first; fix the range",
                        column.lo, column.hi));
-  } else if (column.type == ColumnType::category) {
+    else if (const std::string fault = edges_fault(column.edges, column.lo, column.hi);
+             !fault.empty())
+      fail(fault);
+    if (const std::string fault = decimals_fault(column.decimals); !fault.empty()) fail(fault);
+  } else if (!column.edges.empty() || column.decimals) {
+    fail("bins and decimals are of numbers; leave them out");
+  }
+  if (column.type != ColumnType::category) {
+    if (!column.unlisted.empty()) fail("unlisted is of a category; leave it out");
+  } else {
     if (column.levels.empty()) fail("levels is empty; list the levels");
     std::set<std::string_view> seen;
     for (const std::string& level : column.levels)
       if (!seen.insert(level).second)
         fail(fmt::format("level {} is listed twice; remove one", quoted(level)));
+    if (!column.unlisted.empty() && !seen.contains(column.unlisted))
+      fail(fmt::format("unlisted {} is none of the levels; list it, or leave it out",
+                       quoted(column.unlisted)));
   }
 }
 
@@ -261,6 +322,9 @@ void check_class_weights(const Schema& schema, const Fail& fail) {
 template <class Fail>
 void check_label(const Schema& schema, const Fail& fail) {
   const bool two_classes = schema.label_kind == LabelKind::two_classes;
+  if (!schema.has_number_label() && (!schema.label_edges.empty() || schema.label_decimals))
+    fail(schema.label_edges.empty() ? "decimals" : "bins",
+         "bins and decimals are of numbers, and the label is none; leave them out");
   if (two_classes && schema.positive.empty())
     fail("positive",
          "positive is empty; name the positive class, or give `classes` where there are more than "
@@ -290,7 +354,13 @@ void check_label(const Schema& schema, const Fail& fail) {
   const std::string range = fmt::format("range [{}, {}] of the label", lo, hi);
   if (!std::isfinite(lo) || !std::isfinite(hi) || !(lo < hi) || !std::isnormal(hi - lo)) {
     fail("range", range + " must be two finite numbers, the lower first; fix the range");
-  } else if (schema.label_kind == LabelKind::count) {
+    return;
+  }
+  if (const std::string fault = edges_fault(schema.label_edges, lo, hi); !fault.empty())
+    fail("bins", "label: " + fault);
+  if (const std::string fault = decimals_fault(schema.label_decimals); !fault.empty())
+    fail("decimals", "label: " + fault);
+  if (schema.label_kind == LabelKind::count) {
     if (lo != 0 || hi != std::floor(hi) || hi > 0x1p24)
       fail("range",
            range + " must go from 0 to a whole number of at most 2^24, as counts = true; fix it");
@@ -360,6 +430,10 @@ std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& 
       faults.push_back({line, lines.at(line, fmt::format("column {} is given twice; remove one",
                                                          quoted(name)))});
     }
+  }
+  for (const NetworkFault& fault : network_faults(schema)) {
+    const unsigned line = lines.of_node(fault.node);
+    faults.push_back({line, lines.at(line, "[network]: " + fault.message)});
   }
   if (schema.features() == (schema.intercept ? 1U : 0U))
     fail("columns", "no column is used; give at least one a type other than \"ignore\"");

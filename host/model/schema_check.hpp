@@ -16,7 +16,8 @@ namespace gibbsite {
 struct SchemaLines {
   std::string source;
   std::map<std::string, unsigned, std::less<>> keys = {};
-  std::vector<unsigned> columns = {};  ///< same order as Schema::columns
+  std::vector<unsigned> columns = {};                       ///< same order as Schema::columns
+  std::map<std::string, unsigned, std::less<>> nodes = {};  ///< of [network]
 
   /// 0: it has none.
   [[nodiscard]] unsigned of_key(std::string_view key) const {
@@ -25,6 +26,10 @@ struct SchemaLines {
   }
   [[nodiscard]] unsigned of_column(std::size_t j) const {
     return j < columns.size() ? columns[j] : 0;
+  }
+  [[nodiscard]] unsigned of_node(std::string_view node) const {
+    const auto line = nodes.find(node);
+    return line == nodes.end() ? of_key("network") : line->second;
   }
   /// "SOURCE:LINE: what".
   [[nodiscard]] std::string at(unsigned line, std::string_view what) const {

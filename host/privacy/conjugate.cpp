@@ -6,6 +6,7 @@
 #include <boost/math/distributions/normal.hpp>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <vector>
 
 #include "core/special.hpp"
@@ -273,6 +274,10 @@ double bounded_range_mu_up(double range) {
   // Of the lower tail, whose relative precision is kept; then up until 50 digits agree.
   const Wide rest = exp(-Wide(range) / 2) * p;
   double mu = -2 * boost::math::quantile(boost::math::normal{}, static_cast<double>(rest));
+  if (range < 1e-3) {  // what a quantile near 1/2 lacks, by one step of Newton's
+    const double density = std::exp(-mu * mu / 8) / std::sqrt(2 * std::numbers::pi);
+    mu = round_up(Wide(mu) + 2 * (normal_cdf(-Wide(mu) / 2) - rest) / density);
+  }
   while (!(normal_cdf(-Wide(mu) / 2) * Wide("1.0000000000000000000000000001") <= rest)) {
     mu = std::nextafter(mu, std::numeric_limits<double>::infinity());
   }

@@ -140,6 +140,26 @@ class Inversion {
 
 }  // namespace
 
+std::vector<double> dirichlet_draw(const FamilyProblem& row, std::span<const Wide> counts,
+                                   double grid, const StreamKey& key, std::uint32_t draw,
+                                   std::uint64_t first_step) {
+  // Shares of splits are independent Betas, whatever the order of the levels.
+  std::vector<Wide> up_to(counts.size() + 1, Wide(0));
+  for (std::size_t i = 0; i < counts.size(); ++i) up_to[i + 1] = up_to[i] + counts[i];
+  const bool cut = row.trim.has_value();
+  std::vector<double> out(counts.size(), 1.0);
+  std::uint64_t step = first_step;
+  for_each_split(
+      0, counts.size(), [&](std::uint64_t first, std::uint64_t middle, std::uint64_t last) {
+        const Law law = beta_law(up_to[middle] - up_to[first], up_to[last] - up_to[middle]);
+        const auto [low, high] = split_trim(row, first, middle, last);
+        const Inversion inverse(law, {low, high, cut}, grid, !cut);
+        const double share = inverse(uniform(key, draw, step++));
+        for (std::uint64_t i = first; i < last; ++i) out[i] *= i < middle ? share : 1 - share;
+      });
+  return out;
+}
+
 std::vector<double> family_draw(const FamilyMechanism& mechanism, const FamilyProblem& p,
                                 const FamilyStatistic& statistic, const StreamKey& key,
                                 std::uint32_t draw) {
@@ -148,21 +168,9 @@ std::vector<double> family_draw(const FamilyMechanism& mechanism, const FamilyPr
   const auto prior = [&](std::size_t i) { return Wide(scale * p.prior[i]); };
   const bool cut = p.trim.has_value();
   if (p.has_levels()) {
-    // Shares of splits are independent Betas, whatever the order of the levels.
-    std::vector<Wide> counts(p.levels + 1, Wide(0));
-    for (std::size_t i = 0; i < p.levels; ++i) {
-      counts[i + 1] = counts[i] + prior(i) + r * Wide(statistic.sums[i]);
-    }
-    std::vector<double> out(p.levels, 1.0);
-    std::uint64_t split = 0;
-    for_each_split(0, p.levels, [&](std::uint64_t first, std::uint64_t middle, std::uint64_t last) {
-      const Law law = beta_law(counts[middle] - counts[first], counts[last] - counts[middle]);
-      const auto [low, high] = split_trim(p, first, middle, last);
-      const Inversion inverse(law, {low, high, cut}, grid, !cut);
-      const double share = inverse(uniform(key, draw, split++));
-      for (std::uint64_t i = first; i < last; ++i) out[i] *= i < middle ? share : 1 - share;
-    });
-    return out;
+    std::vector<Wide> counts(p.levels);
+    for (std::size_t i = 0; i < p.levels; ++i) counts[i] = prior(i) + r * Wide(statistic.sums[i]);
+    return dirichlet_draw(p, counts, grid, key, draw, 0);
   }
   const Wide sum =
       n * Wide(p.lo) + (Wide(p.hi) - Wide(p.lo)) * Wide(statistic.sums[0]) / Wide(statistic.scale);

@@ -13,6 +13,8 @@ inline constexpr std::uint64_t most_network_columns = 200;
 inline constexpr std::uint64_t most_network_levels = 1'000;
 inline constexpr std::uint64_t most_network_parents = 10;
 inline constexpr std::uint64_t most_network_cells = 1'000'000;
+/// Most (column, parents) that one pick of a structure chooses from.
+inline constexpr std::uint64_t most_network_candidates = 4'000'000;
 
 /// Which columns each column's law depends on. Columns are places 0 .. K-1.
 struct Network {
@@ -20,7 +22,7 @@ struct Network {
   std::vector<std::vector<std::uint32_t>> parents;  ///< [K], ascending
 
   [[nodiscard]] std::size_t size() const { return levels.size(); }
-  /// Parents' levels multiplied: rows of the node's table.
+  /// Parents' levels multiplied: rows of the node's table. Beyond 2^64 - 1: that.
   [[nodiscard]] std::uint64_t configurations(std::size_t node) const;
   /// configurations * levels: cell (c, l) of the node's table is at c * levels + l, c counting the
   /// parents' levels with the last parent fastest.
@@ -52,8 +54,12 @@ struct NetworkProblem {
   std::optional<double> trim{};  ///< of drawn tables: every share is at least that
 
   [[nodiscard]] bool chooses_structure() const { return !parents.has_value(); }
-  /// Of a structure that was given.
+  /// Of a structure that was given. Throws BadInput where none was.
   [[nodiscard]] Network network() const;
+  /// Pairs of a column and its parents, whatever their cells, in a pick of a structure, at most.
+  [[nodiscard]] std::uint64_t most_candidates() const;
+  /// Cells of all tables; of a private structure at most.
+  [[nodiscard]] std::uint64_t most_cells() const;
   /// Throws BadInput naming the field that is out of range, with what to do.
   void validate() const;
 };

@@ -16,6 +16,10 @@ Schema parse_schema(const std::string& toml, const std::string& source);
 Schema read_column_schema(const std::string& path, const std::string& column);
 Schema parse_column_schema(const std::string& toml, const std::string& source,
                            const std::string& column);
+/// The schema of a network's columns, as network_schema: needs no label. Throws as read_schema, and
+/// what network_schema does.
+Schema read_network_schema(const std::string& path);
+Schema parse_network_schema(const std::string& toml, const std::string& source);
 /// TOML text that parse_schema reads back to an equal schema.
 std::string to_toml(const Schema& schema);
 /// Whether the first line of a table names its columns: said by somebody, or to be told from it.

@@ -92,6 +92,9 @@ std::string basis_of(const FamilyMechanism& mechanism, const FamilyProblem& prob
 /// eta: the length of the interval in which the log likelihoods of one record and of another
 /// differ, over all parameters within the trim, rounded up (docs/trimmed.md).
 double record_range_up(const FamilyProblem& problem);
+/// How far apart the logarithm of one level's share can be within the trim, of the widest level,
+/// rounded up. Throws BadInput on a family without levels.
+double level_range_up(const FamilyProblem& problem);
 /// The bounds of a split's share within its trim, [low, high].
 std::pair<double, double> split_trim(const FamilyProblem& problem, std::uint64_t first,
                                      std::uint64_t middle, std::uint64_t last);

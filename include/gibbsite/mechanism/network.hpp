@@ -55,7 +55,7 @@ struct NetworkConjugate {
 
   double weight = 1;       ///< r in (0, 1]
   double prior_scale = 1;  ///< times the problem's prior
-  double epsilon = 0;      ///< where each table's delta is taken
+  double epsilon = 0;      ///< where the delta of all draws is taken
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -106,13 +106,19 @@ Analysis analyze(const NetworkMechanism& mechanism, const NetworkProblem& proble
                  const Neighbors& who, std::uint64_t draws);
 std::string basis_of(const NetworkMechanism& mechanism, const NetworkProblem& problem);
 
+/// Picks of a structure: K - 1 where it is chosen, else none. The first column is placed without.
+std::uint64_t picks_of(const NetworkProblem& problem);
+/// No pick's computed law may be further from exp(b score) in total variation.
+inline constexpr double pick_tv = 0x1p-100;
+
 /// sigma_i of every table [K], each a double that the answers' noise takes; their costs together
 /// are at most that of `noise`, rounded so.
 std::vector<double> table_deviations(double noise, const Network& network);
 
 /// sup |score - score'| between neighbors, of
 ///   score(X, Pi) = ||N_{X,Pi} - N_X N_Pi/N||_1 - penalty * cells,
-/// rounded up: k (6 + 4k/n) replace-one, 4k add-remove (docs/network.md, "Structure").
+/// N the table's own rows, a score of none 0: 6k replace-one, 4k add-remove (docs/network.md,
+/// "Structure"). Both are attained in the limit.
 double score_change_up(const NetworkProblem& problem, const Neighbors& who);
 /// The public penalty per cell: the L1 error that noise adds to a table.
 double cell_penalty(const NetworkMechanism& mechanism, const NetworkProblem& problem);

@@ -20,8 +20,11 @@ struct Column {
                           ///< exposure: public range above 0; cells are clamped
   std::vector<std::string> levels = {};  ///< category: one-hot, in this order
   bool other = false;                    ///< category: levels not listed become one more, "(other)"
-  bool has_missing = false;              ///< the column has its own `missing`
-  std::string missing = {};              ///< how a missing cell reads here
+  /// category: the listed level that missing cells without a level, and with `other` levels not
+  /// listed, count as; empty: they have none, or become "(other)".
+  std::string unlisted = {};
+  bool has_missing = false;  ///< the column has its own `missing`
+  std::string missing = {};  ///< how a missing cell reads here
   /// number, in a network: where its public bins meet, ascending, between lo and hi; a bin holds
   /// its lower end. Empty: default_bins of equal width.
   std::vector<double> edges = {};
@@ -34,6 +37,11 @@ struct Column {
 
 /// Bins of a number in a network, where the schema does not say.
 inline constexpr std::uint64_t default_bins = 16;
+inline constexpr std::uint64_t most_bins = 1'000;
+inline constexpr int most_decimals = 15;
+
+/// Where bins of equal width meet [bins - 1].
+std::vector<double> equal_edges(double lo, double hi, std::uint64_t bins);
 
 /// What becomes of a cell that the schema cannot read: not a finite number, a level that is not
 /// listed (without `other`), an empty cell where none is `missing`, an empty label, of several
@@ -59,6 +67,8 @@ struct Schema {
   /// where all count the same. Public: never from the table's frequencies.
   std::vector<double> class_weights = {};
   double label_lo = 0, label_hi = 0;  ///< public range of an amount or a count; labels are clamped
+  std::vector<double> label_edges = {};    ///< as Column::edges, of a label that is a number
+  std::optional<int> label_decimals = {};  ///< as Column::decimals
   /// Of an amount: the unit of y, and of the errors that the losses of amounts count in.
   double tolerance = 0;
   Invalid invalid = Invalid::refuse;  ///< cells and labels that cannot be read

@@ -1,0 +1,196 @@
+#include "gibbsite/core/network.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+
+namespace gibbsite {
+namespace {
+
+constexpr std::uint64_t beyond = std::numeric_limits<std::uint64_t>::max();
+constexpr double most_prior = 1e12;
+
+std::uint64_t times(std::uint64_t a, std::uint64_t b) {
+  return b != 0 && a > beyond / b ? beyond : a * b;
+}
+std::uint64_t plus(std::uint64_t a, std::uint64_t b) { return a > beyond - b ? beyond : a + b; }
+
+std::string column_name(std::span<const std::string> names, std::size_t place) {
+  return place < names.size() ? gibbsite::quoted(names[place]) : fmt::format("column {}", place);
+}
+
+void require_levels(std::span<const std::uint64_t> levels, std::span<const std::string> names) {
+  if (levels.empty() || levels.size() > most_network_columns) {
+    throw BadInput(fmt::format("levels: a network has from 1 to {} columns, got {}",
+                               most_network_columns, levels.size()));
+  }
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    if (levels[i] < 1 || levels[i] > most_network_levels) {
+      throw BadInput(
+          fmt::format("levels: {} has {}; from 1 to {} are taken: give it fewer levels or bins, or "
+                      "leave it out",
+                      column_name(names, i), levels[i], most_network_levels));
+    }
+  }
+}
+
+// Of parents within a list of levels that is sound.
+void require_parents(const Network& network, std::size_t node, std::span<const std::string> names) {
+  const auto& parents = network.parents[node];
+  if (parents.size() > most_network_parents) {
+    throw BadInput(fmt::format("parents: {} has {}; at most {} are taken", column_name(names, node),
+                               parents.size(), most_network_parents));
+  }
+  for (std::size_t i = 0; i < parents.size(); ++i) {
+    if (parents[i] >= network.size()) {
+      throw BadInput(fmt::format("parents: {} has one at place {} of {} columns",
+                                 column_name(names, node), parents[i], network.size()));
+    }
+    if (parents[i] == node) {
+      throw BadInput(fmt::format("parents: {} is its own; take it out of its list",
+                                 column_name(names, node)));
+    }
+    if (i > 0 && parents[i] <= parents[i - 1]) {
+      throw BadInput(fmt::format("parents: those of {} must be in order, each once",
+                                 column_name(names, node)));
+    }
+  }
+  if (const std::uint64_t cells = network.cells(node); cells > most_network_cells) {
+    throw BadInput(fmt::format(
+        "parents: the table of {} would have {} cells, {} of its own times {} of its parents; at "
+        "most {} are taken: give it fewer parents, or them fewer levels or bins",
+        column_name(names, node), cells == beyond ? "too many" : std::to_string(cells),
+        network.levels[node],
+        network.configurations(node) == beyond ? "too many"
+                                               : std::to_string(network.configurations(node)),
+        most_network_cells));
+  }
+}
+
+[[noreturn]] void refuse_cycle(const Network& network, const std::vector<bool>& placed,
+                               std::span<const std::string> names) {
+  // Every column that is not placed has a parent that is not: walked up, one comes again.
+  const auto open_parent = [&](std::uint32_t node) {
+    return *std::ranges::find_if(network.parents[node], [&](auto p) { return !placed[p]; });
+  };
+  auto node = static_cast<std::uint32_t>(std::ranges::find(placed, false) - placed.begin());
+  for (std::size_t i = 0; i < network.size(); ++i) node = open_parent(node);
+  std::string way = column_name(names, node);
+  for (std::uint32_t next = open_parent(node);; next = open_parent(next)) {
+    way = fmt::format("{} -> {}", column_name(names, next), way);
+    if (next == node) break;
+  }
+  throw BadInput(
+      fmt::format("parents: {} is a cycle; take one of these columns out of another's list", way));
+}
+
+}  // namespace
+
+std::uint64_t Network::configurations(std::size_t node) const {
+  std::uint64_t out = 1;
+  for (const std::uint32_t parent : parents[node]) out = times(out, levels[parent]);
+  return out;
+}
+
+std::uint64_t Network::cells(std::size_t node) const {
+  return times(configurations(node), levels[node]);
+}
+
+std::vector<std::uint32_t> Network::order(std::span<const std::string> names) const {
+  std::vector<std::uint32_t> out;
+  std::vector<bool> placed(size());
+  while (out.size() < size()) {
+    const std::size_t before = out.size();
+    for (std::uint32_t node = 0; node < size(); ++node) {
+      const auto is_placed = [&](std::uint32_t p) { return bool{placed[p]}; };
+      if (placed[node] || !std::ranges::all_of(parents[node], is_placed)) continue;
+      placed[node] = true;
+      out.push_back(node);
+      break;
+    }
+    if (out.size() == before) refuse_cycle(*this, placed, names);
+  }
+  return out;
+}
+
+void Network::validate(std::span<const std::string> names) const {
+  require_levels(levels, names);
+  if (parents.size() != size()) {
+    throw BadInput(fmt::format("parents: there are {} lists of them for {} columns", parents.size(),
+                               size()));
+  }
+  for (std::size_t node = 0; node < size(); ++node) require_parents(*this, node, names);
+  static_cast<void>(order(names));
+}
+
+Network NetworkProblem::network() const {
+  if (!parents) {
+    throw BadInput("parents: are chosen from the table; this needs a structure that was given");
+  }
+  return {levels, *parents};
+}
+
+std::uint64_t NetworkProblem::most_candidates() const {
+  std::uint64_t most = 0;
+  for (std::uint64_t placed = 1; placed < levels.size(); ++placed) {
+    std::uint64_t sets = 0, choose = 1;  // C(placed, size)
+    for (std::uint64_t size = 0; size <= std::min(limits.parents, placed); ++size) {
+      sets = plus(sets, choose);
+      choose = choose > beyond / placed ? beyond : choose * (placed - size) / (size + 1);
+    }
+    most = std::max(most, times(sets, levels.size() - placed));
+  }
+  return most;
+}
+
+std::uint64_t NetworkProblem::most_cells() const {
+  if (!parents) return times(levels.size(), limits.cells);
+  const Network given = network();
+  std::uint64_t out = 0;
+  for (std::size_t node = 0; node < given.size(); ++node) out = plus(out, given.cells(node));
+  return out;
+}
+
+void NetworkProblem::validate() const {
+  if (rows < 1 || rows > (std::uint64_t{1} << 38)) {
+    throw BadInput(fmt::format("rows: must be from 1 to 2^38, got {}", rows));
+  }
+  require_levels(levels, {});
+  const std::uint64_t widest = *std::ranges::max_element(levels);
+  if (parents) {
+    network().validate();
+  } else {
+    if (limits.parents < 1 || limits.parents > most_network_parents) {
+      throw BadInput(fmt::format("`parents`: a private structure has from 1 to {} of a column, got {}",
+                                 most_network_parents, limits.parents));
+    }
+    if (limits.cells < widest || limits.cells > most_network_cells) {
+      throw BadInput(fmt::format(
+          "`cells`: tables of a private structure have from {}, the most levels of a column, to {} "
+          "cells at most, got {}",
+          widest, most_network_cells, limits.cells));
+    }
+    if (const std::uint64_t most = most_candidates(); most > most_network_candidates) {
+      throw BadInput(fmt::format(
+          "`parents`: with up to {} of {} columns one pick would choose among {} sets; at most {} "
+          "are taken: give fewer parents",
+          limits.parents, levels.size(), most == beyond ? "too many" : std::to_string(most),
+          most_network_candidates));
+    }
+  }
+  if (!(prior > 0 && prior <= most_prior)) {
+    throw BadInput(fmt::format("`prior`: must be above 0 and at most {}, got {}", most_prior, prior));
+  }
+  if (trim && !(*trim > 0 && *trim * static_cast<double>(widest) < 1)) {
+    throw BadInput(fmt::format(
+        "`trim`: the least share must be above 0 and below 1/{}, one over the most levels, got {}",
+        widest, *trim));
+  }
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,382 @@
+#include "gibbsite/mechanism/network.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <type_traits>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/wide.hpp"
+#include "gibbsite/mechanism/noise_law.hpp"
+#include "gibbsite/privacy/conjugate.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+#include "mechanism/network_draws.hpp"
+
+namespace gibbsite {
+namespace {
+
+constexpr std::uint64_t most_rows_of_a_person = 1000;
+constexpr double default_structure_share = 0.2;  // of mu^2; found by measurement
+constexpr double least_noise = 1e-100, most_noise = 1e100;
+
+void require_who_of_network(const NetworkProblem& p, const Neighbors& who) {
+  if (who.rows_per_person < 1 || who.rows_per_person > most_rows_of_a_person ||
+      who.rows_per_person > p.rows) {
+    throw BadInput(
+        fmt::format("`rows_per_person`: must be from 1 to {} and at most the rows, got {}",
+                    most_rows_of_a_person, who.rows_per_person));
+  }
+}
+
+// A table's largest change in norm: a person's rows all leave one cell for another, or come.
+Wide table_change(const Neighbors& who) {
+  const Wide k = who.rows_per_person;
+  return who.adjacency == Adjacency::replace_one ? Wide(k * sqrt(Wide(2))) : k;
+}
+
+double counts_mu_up(double noise, const Neighbors& who) {
+  return round_up(table_change(who) / Wide(noise));
+}
+
+// Of all picks together.
+struct StructureCost {
+  double mu = 0, tv = 0, range = 0;
+};
+StructureCost structure_cost(double score_weight, const NetworkProblem& p, const Neighbors& who) {
+  const std::uint64_t picks = picks_of(p);
+  if (picks == 0) {
+    if (score_weight != 0) {
+      throw BadInput(
+          "score_weight: is of a structure that is chosen from the table, and this one is given; "
+          "leave it out");
+    }
+    return {};
+  }
+  require_finite_positive(score_weight, "score_weight");
+  StructureCost out;
+  out.range = round_up(2 * Wide(score_weight) * Wide(score_change_up(p, who)));
+  require_finite_positive(out.range, "score_weight");
+  out.mu = round_up(Wide(bounded_range_mu_up(out.range)) * sqrt(Wide(picks)));
+  out.tv = round_up(Wide(picks) * Wide(pick_tv));
+  return out;
+}
+
+double structure_tv(const NetworkProblem& p) {
+  return round_up(Wide(picks_of(p)) * Wide(pick_tv));
+}
+
+// b whose picks together cost that mu at most; 0 where there is no pick.
+double score_weight_down(double mu, const NetworkProblem& p, const Neighbors& who) {
+  const std::uint64_t picks = picks_of(p);
+  if (picks == 0) return 0;
+  const double range = bounded_range_down(gdp_split_down(mu, picks));
+  double b = round_down(Wide(range) / (2 * Wide(score_change_up(p, who))));
+  while (b > 0 && !(structure_cost(b, p, who).mu <= mu)) b *= 1 - 1e-15;
+  return b;
+}
+
+double numbers_answered(const NetworkProblem& p) { return static_cast<double>(p.most_cells()); }
+
+Analysis tables_analysis(const NetworkCounts& s, const NetworkProblem& p, const Neighbors& who,
+                         std::uint64_t draws) {
+  if (draws != 1) {
+    throw BadInput(fmt::format(
+        "`draws`: counts are released once, and any number of people are drawn from them; leave it "
+        "out (got {})",
+        draws));
+  }
+  if (!(s.noise >= least_noise && s.noise <= most_noise)) {
+    throw BadInput(fmt::format("noise: must be from {} to {}, got {}", least_noise, most_noise,
+                               s.noise));
+  }
+  Analysis out;
+  const double numbers = numbers_answered(p), mu = counts_mu_up(s.noise, who);
+  out.noise = noise_cost_up(AnsweredNoise{numbers}, 1);
+  out.guarantee = {mu, out.noise.epsilon, 0,
+                   answers_resolve(static_cast<double>(p.rows), mu) ? out.noise.tv : 1.0, who};
+  // The finest of all tables: the one with the most cells has the least noise, at least that.
+  out.release_grid = answer_grid(s.noise);
+  out.constants = {{"answered_numbers", numbers}};
+  return out;
+}
+
+bool keeps(const Guarantee& guarantee, const Budget& budget) {
+  return delta_up(guarantee, budget.epsilon) <= budget.delta;
+}
+
+// The largest mu that keeps the budget beside that pure part and that tv, rounded down; 0 where
+// there is none.
+double mu_beside(const Budget& budget, double pure, double tv) {
+  const double epsilon = round_down(Wide(budget.epsilon) - Wide(pure));
+  if (!(epsilon > 0)) return 0;
+  const Neighbors who = budget.neighbors();
+  double high = gdp_mu_down(epsilon, budget.delta);
+  const auto kept = [&](double mu) { return keeps({mu, pure, 0, tv, who}, budget); };
+  if (kept(high)) return high;
+  double low = high;
+  for (int i = 0; i < 60 && !kept(low); ++i) {
+    high = low;
+    low *= i < 20 ? 1 - std::ldexp(1e-9, i) : 0.5;
+  }
+  if (!kept(low)) return 0;
+  for (int i = 0; i < 40; ++i) {
+    const double middle = low + (high - low) / 2;
+    (kept(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
+double tables_part_down(double mu, double structure_mu) {
+  return round_down(sqrt(Wide(mu) * Wide(mu) - Wide(structure_mu) * Wide(structure_mu)));
+}
+
+double share_of(const NetworkProblem& p, const NetworkWishes& wishes) {
+  return picks_of(p) == 0 ? 0 : wishes.structure_share.value_or(default_structure_share);
+}
+
+double counts_deviation(double noise, const NetworkProblem& p) {
+  if (p.chooses_structure()) {  // tables alike
+    return noise * std::sqrt(static_cast<double>(p.levels.size()));
+  }
+  const Network network = p.network();
+  const std::vector<double> deviations = table_deviations(noise, network);
+  double sum = 0;
+  for (std::size_t i = 0; i < network.size(); ++i) {
+    sum += static_cast<double>(network.cells(i)) * deviations[i];
+  }
+  return sum / numbers_answered(p);
+}
+
+constexpr std::string_view nothing_left =
+    "choosing the structure and computing noise in double leave nothing of the budget; ask for a "
+    "larger epsilon or delta";
+
+NetworkOffer offer_of(std::type_identity<NetworkCounts> /*which*/, const NetworkProblem& p,
+                      const Budget& budget, const NetworkWishes& wishes) {
+  const Neighbors who = budget.neighbors();
+  NetworkOffer out{.mechanism = NetworkCounts{}};
+  if (budget.draws != 1) {
+    out.why =
+        "releases one set of tables, and any number of people are drawn from it; leave out `draws`";
+    return out;
+  }
+  const NoiseCost noise = noise_cost_up(AnsweredNoise{numbers_answered(p)}, 1);
+  const double tv = round_up(Wide(noise.tv) + Wide(structure_tv(p)));
+  const double whole = mu_beside(budget, noise.epsilon, tv);
+  out.why = nothing_left;
+  if (!(whole > 0)) return out;
+  NetworkCounts s;
+  double step = 1;
+  for (int attempt = 0; attempt < 20; ++attempt) {  // to the safe side until the claim holds
+    const double mu = whole * step;
+    const double chosen = round_down(Wide(mu) * sqrt(Wide(share_of(p, wishes))));
+    s.score_weight = chosen > 0 ? score_weight_down(chosen, p, who) : 0;
+    if (picks_of(p) > 0 && !(s.score_weight > 0)) return out;
+    s.noise = round_up(table_change(who) / Wide(tables_part_down(mu, chosen)));
+    if (!(s.noise >= least_noise && s.noise <= most_noise)) return out;
+    out.mechanism = s;
+    out.guarantee = analyze(out.mechanism, p, who, 1).guarantee;
+    if (keeps(out.guarantee, budget)) break;
+    step = attempt == 0 ? 1 - 1e-12 : 1 - std::ldexp(1e-12, 2 * attempt);
+  }
+  if (!keeps(out.guarantee, budget)) {
+    out.why =
+        "computing noise in double takes more than the budget has; ask for a larger delta or fewer "
+        "rows";
+    return out;
+  }
+  out.deviation = counts_deviation(s.noise, p);
+  out.feasible = true;
+  out.why = "every table counted once with Gaussian noise: nothing is cut off and no prior pulls";
+  return out;
+}
+
+template <class Drawn>
+NetworkOffer offer_of(std::type_identity<Drawn> which, const NetworkProblem& p,
+                      const Budget& budget, const NetworkWishes& wishes) {
+  const Neighbors who = budget.neighbors();
+  NetworkOffer out{.mechanism = Drawn{}};
+  if (p.chooses_structure() && std::is_same_v<Drawn, NetworkConjugate>) {
+    out.why = "takes a structure that is given; write [network] in the schema, or use `mechanism` "
+              "counts";
+    return out;
+  }
+  const double tv = structure_tv(p);
+  const double whole = mu_beside(budget, 0, tv);
+  double chosen = 0, weight = 0;
+  if (picks_of(p) > 0) {
+    chosen = round_down(Wide(whole) * sqrt(Wide(share_of(p, wishes))));
+    weight = chosen > 0 ? score_weight_down(chosen, p, who) : 0;
+    out.why = nothing_left;
+    if (!(weight > 0)) return out;
+  }
+  out = tables_offer(which, p, budget, chosen, tv);
+  if (!out.feasible) return out;
+  if constexpr (requires(Drawn s) { s.score_weight; }) {
+    std::get<Drawn>(out.mechanism).score_weight = weight;
+  }
+  out.guarantee = analyze(out.mechanism, p, who, budget.draws).guarantee;
+  if (!keeps(out.guarantee, budget)) {
+    out.feasible = false;
+    out.why = "rounding takes more than the budget has; ask for a larger delta";
+  }
+  return out;
+}
+
+// The place of that name in the variant; none for auto.
+std::optional<std::size_t> wished(const std::string& name) {
+  constexpr std::array names{NetworkCounts::name, NetworkTrimmed::name, NetworkConjugate::name};
+  constexpr std::string_view prefix = "network-";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (name == names[i] || name == names[i].substr(prefix.size())) return i;
+  }
+  if (name == "auto") return {};
+  throw BadInput("`mechanism`: '" + name +
+                 "' is none of a network's; give auto, counts, trimmed or conjugate");
+}
+
+}  // namespace
+
+std::uint64_t picks_of(const NetworkProblem& problem) {
+  return problem.chooses_structure() ? problem.levels.size() - 1 : 0;
+}
+
+std::string_view name_of(const NetworkMechanism& mechanism) {
+  return std::visit([](const auto& m) { return std::decay_t<decltype(m)>::name; }, mechanism);
+}
+
+std::string_view theorem_of(const NetworkMechanism& mechanism) {
+  return std::visit([](const auto& m) { return std::decay_t<decltype(m)>::theorem; }, mechanism);
+}
+
+double score_weight_of(const NetworkMechanism& mechanism) {
+  return std::visit(
+      [](const auto& m) {
+        if constexpr (requires { m.score_weight; }) {
+          return m.score_weight;
+        } else {
+          return 0.0;
+        }
+      },
+      mechanism);
+}
+
+std::vector<double> table_deviations(double noise, const Network& network) {
+  require_finite_positive(noise, "noise");
+  const Wide third = Wide(1) / 3;
+  std::vector<Wide> roots;
+  Wide sum = 0;
+  for (std::size_t i = 0; i < network.size(); ++i) {
+    roots.push_back(pow(Wide(network.cells(i)), third));
+    sum += roots.back() * roots.back();
+  }
+  std::vector<double> out;
+  const Wide scale = Wide(noise) * sqrt(sum);
+  for (const Wide& root : roots) out.push_back(round_up(scale / root));
+  return out;
+}
+
+double score_change_up(const NetworkProblem& /*problem*/, const Neighbors& who) {
+  const double of_one = who.adjacency == Adjacency::replace_one ? 6 : 4;
+  return round_up(Wide(of_one) * Wide(who.rows_per_person));
+}
+
+double cell_penalty(const NetworkMechanism& mechanism, const NetworkProblem& problem) {
+  constexpr double mean_of_absolute = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // of N(0,1)
+  const auto K = static_cast<double>(problem.levels.size());
+  if (const auto* const counts = std::get_if<NetworkCounts>(&mechanism)) {
+    return mean_of_absolute * counts->noise * std::sqrt(K);
+  }
+  // A draw's, of records that lie evenly over the largest table.
+  const auto* const trimmed = std::get_if<NetworkTrimmed>(&mechanism);
+  const double weight = trimmed == nullptr ? 1 : trimmed->weight;
+  const double records = static_cast<double>(problem.rows) / static_cast<double>(problem.limits.cells);
+  return mean_of_absolute * std::sqrt(records / weight);
+}
+
+Analysis analyze(const NetworkMechanism& mechanism, const NetworkProblem& problem,
+                 const Neighbors& who, std::uint64_t draws) {
+  problem.validate();
+  require_who_of_network(problem, who);
+  if (problem.chooses_structure() && std::holds_alternative<NetworkConjugate>(mechanism)) {
+    throw BadInput("parents: conjugate tables take a structure that is given");
+  }
+  const StructureCost chosen = structure_cost(score_weight_of(mechanism), problem, who);
+  Analysis out = std::visit(
+      [&](const auto& s) { return tables_analysis(s, problem, who, draws); }, mechanism);
+  if (picks_of(problem) == 0) return out;
+  out.constants.push_back({"score_change", score_change_up(problem, who)});
+  out.constants.push_back({"pick_range", chosen.range});
+  out.constants.push_back({"structure_mu", chosen.mu});
+  out.constants.push_back({"structure_tv", chosen.tv});
+  out.constants.push_back({"tables_mu", out.guarantee.mu});
+  out.guarantee =
+      compose_up(std::array{Guarantee{.mu = chosen.mu, .tv = chosen.tv, .who = who}, out.guarantee});
+  return out;
+}
+
+std::string basis_of(const NetworkMechanism& mechanism, const NetworkProblem& problem) {
+  std::string out;
+  if (std::holds_alternative<NetworkCounts>(mechanism)) {
+    out = fmt::format(
+        "It rests on Gaussian noise in every count of {} tables, one for each column beside its "
+        "parents",
+        problem.levels.size());
+  } else {
+    const double weight =
+        std::visit([](const auto& m) -> double {
+          if constexpr (requires { m.weight; }) return m.weight;
+          return 1;
+        }, mechanism);
+    out = fmt::format("It rests on random draws of {} tables given the rows, {}{}",
+                      problem.levels.size(),
+                      std::holds_alternative<NetworkTrimmed>(mechanism)
+                          ? "shares cut to a public least one, "
+                          : "",
+                      weight == 1 ? "every row whole"
+                                  : fmt::format("every row at {:.3g} of its weight", weight));
+  }
+  if (picks_of(problem) > 0) {
+    out += fmt::format(", and on {} random picks of parents by how much they tell",
+                       picks_of(problem));
+  }
+  return out;
+}
+
+NetworkPlan plan_network(const NetworkProblem& problem, const Budget& budget,
+                         const NetworkWishes& wishes) {
+  problem.validate();
+  budget.validate();
+  require_who_of_network(problem, budget.neighbors());
+  if (wishes.structure_share) {
+    require_between(*wishes.structure_share, 0, 1, "`structure_share`");
+    if (!problem.chooses_structure()) {
+      throw BadInput(
+          "`structure_share`: is of a structure chosen from the table, and this one is given; leave "
+          "it out");
+    }
+  }
+  const std::optional<std::size_t> only = wished(wishes.mechanism);
+  NetworkPlan out{problem, budget, {}, 0};
+  out.offers.push_back(offer_of(std::type_identity<NetworkCounts>{}, problem, budget, wishes));
+  out.offers.push_back(offer_of(std::type_identity<NetworkTrimmed>{}, problem, budget, wishes));
+  out.offers.push_back(offer_of(std::type_identity<NetworkConjugate>{}, problem, budget, wishes));
+  if (only) {
+    out.chosen = *only;
+  } else {
+    for (std::size_t i = 1; i < out.offers.size(); ++i) {
+      const NetworkOffer &one = out.offers[i], &best = out.offers[out.chosen];
+      if (one.feasible && (!best.feasible || one.deviation < best.deviation)) out.chosen = i;
+    }
+  }
+  if (!out.offer().feasible) {
+    throw Infeasible(fmt::format("`mechanism` {}: {}", name_of(out.offer().mechanism),
+                                 out.offer().why));
+  }
+  return out;
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,364 @@
+#include "mechanism/network_draws.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/wide.hpp"
+#include "gibbsite/mechanism/family.hpp"
+#include "gibbsite/privacy/conjugate.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+#include "mechanism/offers.hpp"
+#include "privacy/gap_price.hpp"
+
+namespace gibbsite {
+namespace {
+
+constexpr double least_table_weight = 1e-6, most_table_scale = 1e9;
+constexpr double deepest_table = 2e8;         // 50 digits hold exponents to 1e9
+constexpr double most_trimmed_share = 0.999;  // of a row's simplex that a trim takes
+
+// Configurations of a node whose structure is given; the most within the limits of one that is not.
+std::uint64_t configurations_of(const NetworkProblem& p, std::size_t node) {
+  if (p.chooses_structure()) {
+    return std::max<std::uint64_t>(1, p.limits.cells / std::max<std::uint64_t>(1, p.levels[node]));
+  }
+  std::uint64_t out = 1;
+  for (const std::uint32_t parent : (*p.parents)[node]) out *= p.levels[parent];
+  return out;
+}
+
+std::uint64_t most_levels(const NetworkProblem& p) { return *std::ranges::max_element(p.levels); }
+
+// Columns of one level are constant: nothing is drawn.
+std::uint64_t telling_nodes(const NetworkProblem& p) {
+  return static_cast<std::uint64_t>(
+      std::ranges::count_if(p.levels, [](std::uint64_t levels) { return levels > 1; }));
+}
+
+// One row of a table of so many levels, cut as the problem says.
+FamilyProblem row_of(const NetworkProblem& p, std::uint64_t levels) {
+  FamilyProblem out{.family = levels == 2 ? Family::bernoulli : Family::categorical,
+                    .rows = p.rows,
+                    .levels = levels,
+                    .prior = std::vector<double>(levels, 1.0),
+                    .trim = {}};
+  out.trim = {*p.trim, 0.0};
+  return out;
+}
+
+// Both ranges of a row: between two levels of it; of one level.
+struct RowRange {
+  double pair = 0, way = 0;
+};
+RowRange row_range(const NetworkProblem& p, std::uint64_t levels) {
+  if (levels < 2) return {};
+  const FamilyProblem row = row_of(p, levels);
+  return {record_range_up(row), level_range_up(row)};
+}
+
+double table_tv(const NetworkProblem& p, std::uint64_t draws) {
+  return round_up(Wide(drawn_numbers(p)) * Wide(draws) * ldexp(Wide(1), -60));
+}
+
+void require_numbers(const NetworkProblem& p, std::uint64_t draws) {
+  const std::uint64_t numbers = drawn_numbers(p);
+  if (numbers > most_drawn_numbers ||
+      draws > most_drawn_numbers / std::max<std::uint64_t>(numbers, 1)) {
+    throw BadInput(fmt::format(
+        "`draws`: {} of {} numbers each are more than the {} that are drawn in reasonable time; "
+        "take fewer `draws`, fewer parents or coarser bins, or `mechanism` counts",
+        draws, numbers, most_drawn_numbers));
+  }
+}
+
+void require_table_weight(double weight) {
+  if (!(weight >= least_table_weight && weight <= 1)) {
+    throw BadInput(fmt::format("weight: must be from {} to 1, got {}", least_table_weight, weight));
+  }
+}
+
+void require_trim(const NetworkProblem& p) {
+  if (!p.trim) throw BadInput("`trim`: is missing; give the least share that tables are cut to");
+  const auto levels = static_cast<double>(most_levels(p));
+  if (!(*p.trim > 0 && *p.trim * levels <= most_trimmed_share)) {
+    throw BadInput(fmt::format(
+        "`trim`: the least share must be above 0 and at most {:.4g}, for a column has {} levels; "
+        "got {}",
+        most_trimmed_share / levels, most_levels(p), *p.trim));
+  }
+}
+
+// As of one column: an upper bound, over all tables, on -log of the density at the trim beside the
+// largest there is.
+void require_table_depth(const NetworkTrimmed& s, const NetworkProblem& p) {
+  const double records = s.weight * static_cast<double>(p.rows);
+  const double depth =
+      -(static_cast<double>(most_levels(p)) * p.prior + records) * std::log(*p.trim);
+  if (!(depth <= deepest_table)) {
+    throw BadInput(fmt::format(
+        "`trim`: on some table the posterior would lie further outside than can be computed "
+        "(e^-{:.2g}, {:.2g} is the most); give a smaller trim, or a smaller epsilon",
+        depth, deepest_table));
+  }
+}
+
+// eta of a node that has parents, and of one that has none.
+double node_range(const RowRange& row, bool one_row, Adjacency adjacency) {
+  if (adjacency == Adjacency::add_remove) return row.way;
+  return one_row ? row.pair : 2 * row.way;
+}
+
+Wide eta_of(const NetworkProblem& p, Adjacency adjacency) {
+  std::map<std::uint64_t, RowRange> ranges;
+  for (const std::uint64_t levels : p.levels) {
+    if (!ranges.contains(levels)) ranges[levels] = row_range(p, levels);
+  }
+  Wide sum = 0, least_saving = 0;
+  for (std::size_t i = 0; i < p.levels.size(); ++i) {
+    const RowRange& row = ranges[p.levels[i]];
+    const bool one_row = !p.chooses_structure() && configurations_of(p, i) == 1;
+    sum += Wide(node_range(row, one_row, adjacency));
+    // Some column of a structure that is to be chosen has no parents: the one that gains least.
+    const Wide saving =
+        Wide(node_range(row, false, adjacency)) - Wide(node_range(row, true, adjacency));
+    if (i == 0 || saving < least_saving) least_saving = saving;
+  }
+  return p.chooses_structure() ? sum - least_saving : sum;
+}
+
+void require_one_row(const Neighbors& who) {
+  if (who.rows_per_person != 1) {
+    throw BadInput(fmt::format(
+        "`rows_per_person`: the theorem of conjugate tables is for one row a person, got {}; take "
+        "`mechanism` counts, or give `trim`",
+        who.rows_per_person));
+  }
+}
+
+// Of all draws of all tables at that epsilon: telling nodes times draws independent copies of one
+// pair of laws.
+double tables_delta(const NetworkConjugate& s, const NetworkProblem& p, Adjacency adjacency,
+                    std::uint64_t draws, double epsilon, Digits digits) {
+  const std::uint64_t copies = telling_nodes(p) * draws;
+  if (copies == 0) return 0;
+  const double prior = s.prior_scale * p.prior;
+  if (adjacency == Adjacency::add_remove) {
+    return copies == 1 ? gamma_pair_delta_up(prior, s.weight, epsilon, digits)
+                       : gamma_renyi_delta_up(prior, s.weight, copies, epsilon, digits);
+  }
+  return copies == 1 ? beta_pair_delta_up(prior, prior, s.weight, 1, epsilon, digits)
+                     : beta_renyi_delta_up(prior, prior, s.weight, 1, copies, epsilon, digits);
+}
+
+void require_scale(const NetworkConjugate& s) {
+  if (!(s.prior_scale >= 1 && s.prior_scale <= most_table_scale)) {
+    throw BadInput(
+        fmt::format("prior_scale: must be from 1 to {}, got {}", most_table_scale, s.prior_scale));
+  }
+}
+
+// Of delta, what the grid and a structure's gap leave.
+double delta_left(const NetworkProblem& p, const Budget& budget, double structure_tv) {
+  return round_down(Wide(budget.delta) -
+                    gap_price(Wide(budget.epsilon)) *
+                        (Wide(table_tv(p, budget.draws)) + Wide(structure_tv)));
+}
+
+// Largest weight in [least, 1] that keeps, by bisection on a log scale; 0 where the least does not.
+double last_weight(const std::function<bool(double)>& keeps) {
+  if (keeps(1)) return 1;
+  if (!keeps(least_table_weight)) return 0;
+  double good = std::log(least_table_weight), bad = 0;
+  for (int i = 0; i < 44; ++i) {
+    const double middle = (good + bad) / 2;
+    (keeps(std::exp(middle)) ? good : bad) = middle;
+  }
+  return std::exp(good);
+}
+
+NetworkOffer no_tables(NetworkMechanism mechanism, std::string why) {
+  NetworkOffer out{.mechanism = mechanism};
+  out.why = std::move(why);
+  return out;
+}
+
+// A search in shortcuts, then the claim itself: stepped to the safe side until it holds.
+template <class Settings, class Find>
+NetworkOffer found_offer(const NetworkProblem& p, const Budget& budget, double structure_mu,
+                         double structure_tv, const Find& find) {
+  try {
+    const double left = delta_left(p, budget, structure_tv);
+    if (!(left > 0)) {
+      return no_tables(Settings{},
+                       "drawing on a grid takes all of delta; ask for a larger `delta`");
+    }
+    double share = 1;
+    for (int attempt = 0; attempt < 20; ++attempt, share *= 1 - 1e-3) {
+      const Settings settings = find(left * share);
+      const Guarantee tables =
+          tables_analysis(settings, p, budget.neighbors(), budget.draws).guarantee;
+      const std::vector<Guarantee> parts{
+          tables, {.mu = structure_mu, .tv = structure_tv, .who = tables.who}};
+      if (delta_up(compose_up(parts), budget.epsilon) <= budget.delta) {
+        NetworkOffer out{.mechanism = settings};
+        out.guarantee = tables;
+        out.feasible = true;
+        return out;
+      }
+      if (attempt == 0) share = 1 - 1e-9;
+    }
+    return no_tables(Settings{}, "no settings were found whose claim keeps the budget");
+  } catch (const BadInput& error) {
+    return no_tables(Settings{}, error.what());
+  } catch (const Infeasible& error) {
+    return no_tables(Settings{}, error.what());
+  }
+}
+
+}  // namespace
+
+std::uint64_t drawn_numbers(const NetworkProblem& p) {
+  std::uint64_t out = 0;
+  for (std::size_t i = 0; i < p.levels.size(); ++i) {
+    out += configurations_of(p, i) * (p.levels[i] - 1);
+  }
+  return out;
+}
+
+double network_range_up(const NetworkProblem& p, Adjacency adjacency) {
+  require_trim(p);
+  return round_up(eta_of(p, adjacency));
+}
+
+Analysis tables_analysis(const NetworkTrimmed& s, const NetworkProblem& p, const Neighbors& who,
+                         std::uint64_t draws) {
+  require_trim(p);
+  require_table_weight(s.weight);
+  require_table_depth(s, p);
+  require_numbers(p, draws);
+  Analysis out;
+  const double eta = network_range_up(p, who.adjacency);
+  const double range = round_up(Wide(s.weight) * Wide(who.rows_per_person) * Wide(eta));
+  const double mu = range > 0 ? draws_mu_up(bounded_range_mu_up(range), draws) : 0;
+  out.noise.tv = table_tv(p, draws);
+  out.guarantee = {.mu = mu, .tv = out.noise.tv, .who = who};
+  out.release_grid = network_draw_grid;
+  out.constants.push_back({"record_range", eta});
+  return out;
+}
+
+Analysis tables_analysis(const NetworkConjugate& s, const NetworkProblem& p, const Neighbors& who,
+                         std::uint64_t draws) {
+  if (p.trim) {
+    throw BadInput("`trim`: conjugate tables are not cut; the mechanism of a trim is trimmed");
+  }
+  require_one_row(who);
+  require_table_weight(s.weight);
+  require_scale(s);
+  require_finite_positive(s.epsilon, "epsilon");
+  require_numbers(p, draws);
+  Analysis out;
+  out.noise.tv = table_tv(p, draws);
+  const double delta = tables_delta(s, p, who.adjacency, draws, s.epsilon, Digits::fifty);
+  out.guarantee = {.pure = s.epsilon, .reveal = delta, .tv = out.noise.tv, .who = who};
+  out.release_grid = network_draw_grid;
+  return out;
+}
+
+NetworkOffer tables_offer(std::type_identity<NetworkTrimmed> /*which*/, const NetworkProblem& p,
+                          const Budget& budget, double structure_mu, double structure_tv) {
+  NetworkOffer out = found_offer<NetworkTrimmed>(
+      p, budget, structure_mu, structure_tv, [&](double delta) -> NetworkTrimmed {
+        const Wide person =
+            Wide(budget.rows_per_person) * Wide(network_range_up(p, budget.adjacency));
+        if (!(person > 0)) return {};
+        const Wide total = gdp_mu_down(budget.epsilon, delta), structure = structure_mu;
+        if (!(structure < total)) throw Infeasible("the structure leaves nothing of the budget");
+        const double tables = round_down(sqrt(total * total - structure * structure));
+        const double each = gdp_split_down(tables, budget.draws);
+        const double weight = std::min(1.0, round_down(Wide(bounded_range_down(each)) / person));
+        if (!(weight >= least_table_weight)) {
+          throw Infeasible(
+              "tables cut to this `trim` keep the budget with no weight above 1e-6; give a larger "
+              "`trim`, fewer `draws` or a larger epsilon");
+        }
+        return {.weight = weight};
+      });
+  if (out.feasible) {
+    out.deviation =
+        drawn_deviation(p, std::get<NetworkTrimmed>(out.mechanism).weight, 1, budget.draws);
+  }
+  return out;
+}
+
+NetworkOffer tables_offer(std::type_identity<NetworkConjugate> /*which*/, const NetworkProblem& p,
+                          const Budget& budget, double structure_mu, double structure_tv) {
+  if (p.chooses_structure() || structure_mu > 0 || structure_tv > 0) {
+    return no_tables(NetworkConjugate{}, "conjugate tables are of a structure that is given");
+  }
+  NetworkOffer out =
+      found_offer<NetworkConjugate>(p, budget, 0, 0, [&](double delta) -> NetworkConjugate {
+        require_one_row(budget.neighbors());
+        // Strong priors pull, low weights blur: the scale in between that expects least of both.
+        NetworkConjugate best{.epsilon = budget.epsilon};
+        double least = std::numeric_limits<double>::infinity();
+        for (double scale = 1; scale <= most_table_scale; scale *= 2) {
+          NetworkConjugate s{.prior_scale = scale, .epsilon = budget.epsilon};
+          s.weight = last_weight([&](double weight) {
+            s.weight = weight;
+            return tables_delta(s, p, budget.adjacency, budget.draws, s.epsilon, Digits::few) <=
+                   delta;
+          });
+          if (s.weight == 0) continue;
+          const double deviation = drawn_deviation(p, s.weight, s.prior_scale, budget.draws);
+          if (deviation < least) {
+            least = deviation;
+            best = s;
+          }
+          if (s.weight == 1) break;
+        }
+        if (!std::isfinite(least)) {
+          throw Infeasible(
+              "conjugate tables keep the budget with no prior and no weight that can be evaluated; "
+              "ask for a larger epsilon or delta, or fewer `draws`");
+        }
+        return best;
+      });
+  if (out.feasible) {
+    const auto& s = std::get<NetworkConjugate>(out.mechanism);
+    out.deviation = drawn_deviation(p, s.weight, s.prior_scale, budget.draws);
+  }
+  return out;
+}
+
+double drawn_deviation(const NetworkProblem& p, double weight, double prior_scale,
+                       std::uint64_t draws) {
+  const auto n = static_cast<double>(p.rows);
+  double sum = 0, cells = 0;
+  for (std::size_t i = 0; i < p.levels.size(); ++i) {
+    const auto levels = static_cast<double>(p.levels[i]);
+    const auto rows = static_cast<double>(configurations_of(p, i));
+    cells += rows * levels;
+    if (p.levels[i] < 2) continue;
+    const double records = n / rows, prior = levels * prior_scale * p.prior;
+    const double total = prior + weight * records, pull = prior / total;
+    // Of a uniform point of the simplex, one share's variance; the expected t (1 - t) of its pull.
+    const double spread = (levels - 1) / (levels * levels * (levels + 1));
+    const double mixed = (1 - 1 / levels) / levels - (1 - pull) * (1 - pull) * spread;
+    const double drawn = mixed / (total + 1) / static_cast<double>(draws);
+    const double noise = records * std::sqrt(drawn) / (1 - pull);
+    const double pulled = records * pull * std::sqrt(spread);
+    sum += rows * levels * std::hypot(noise, pulled);
+  }
+  return sum / cells;
+}
+
+}  // namespace gibbsite

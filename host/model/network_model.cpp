@@ -1,0 +1,310 @@
+#include "gibbsite/model/network_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iterator>
+#include <numeric>
+#include <set>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/model/family_model.hpp"
+#include "model/network_check.hpp"
+
+namespace gibbsite {
+namespace {
+
+// Of a count up to that, each one is a bin.
+constexpr double most_single_counts = 15;
+
+Column label_column(const Schema& whole) {
+  Column out{.name = whole.label, .type = ColumnType::category};
+  if (whole.has_number_label()) {
+    out.type = ColumnType::number;
+    out.lo = whole.label_lo;
+    out.hi = whole.label_hi;
+    out.edges = whole.label_edges;
+    out.decimals = whole.label_decimals;
+    if (whole.label_kind == LabelKind::count) {
+      if (!out.decimals) out.decimals = 0;
+      if (out.edges.empty() && out.hi <= most_single_counts)
+        for (double count = 0; count < out.hi; ++count) out.edges.push_back(count + 0.5);
+    }
+    return out;
+  }
+  // A label that is missing counts as the class that one that cannot be read counts as.
+  if (whole.label_kind == LabelKind::classes) {
+    out.levels = whole.classes;
+    out.unlisted = whole.classes.front();
+    out.other = whole.invalid == Invalid::middle;
+  } else if (whole.negative.empty()) {
+    out.levels = {whole.positive};
+    out.other = true;
+  } else {
+    out.levels = {whole.negative, whole.positive};
+    out.unlisted = whole.negative;
+    out.other = !whole.refuses_unlisted_label || whole.invalid == Invalid::middle;
+  }
+  return out;
+}
+
+void require_level_for_every_cell(const Schema& schema, const Column& column) {
+  const std::string* const missing = schema.missing_in(column);
+  const bool missed = missing != nullptr && column.unlisted.empty() &&
+                      !schema.has_missing_level(column) &&
+                      std::ranges::find(column.levels, *missing) == column.levels.end();
+  if (column.other || (!missed && schema.invalid != Invalid::middle)) return;
+  throw BadInput(fmt::format(
+      "schema: column {} has no level for cells that {}, and each row has one in a network; give "
+      "it other = true{}",
+      quoted(column.name), missed ? "are missing" : "cannot be read",
+      missed ? ", or a missing of its own" : ""));
+}
+
+}  // namespace
+
+std::vector<std::string> NetworkModel::names() const {
+  std::vector<std::string> out;
+  for (const Column& column : schema.columns) out.push_back(column.name);
+  return out;
+}
+
+std::vector<std::string> NetworkModel::level_names(std::size_t column) const {
+  const Column& of = schema.columns[column];
+  std::vector<std::string> out;
+  if (of.type == ColumnType::number) {
+    for (std::size_t bin = 0; bin <= of.edges.size(); ++bin) {
+      const bool last = bin == of.edges.size();
+      out.push_back(fmt::format("[{}, {}{}", number_text(bin == 0 ? of.lo : of.edges[bin - 1]),
+                                number_text(last ? of.hi : of.edges[bin]), last ? ']' : ')'));
+    }
+    return out;
+  }
+  out = of.levels;
+  if (schema.has_missing_level(of)) out.emplace_back("(missing)");
+  if (of.other && of.unlisted.empty()) out.emplace_back("(other)");
+  return out;
+}
+
+Schema network_schema(const Schema& whole) {
+  Schema out = whole;
+  drop_label(out);
+  std::erase_if(out.columns, [](const Column& c) { return c.type == ColumnType::ignore; });
+  // Without a label it is already without one.
+  if (whole.label != out.label) out.columns.push_back(label_column(whole));
+  for (Column& column : out.columns) {
+    if (column.type == ColumnType::number) {
+      if (column.edges.empty()) column.edges = equal_edges(column.lo, column.hi, default_bins);
+    } else {
+      require_level_for_every_cell(out, column);
+    }
+  }
+  out.intercept = false;
+  out.row_norm = std::max(out.max_unclipped_norm(), 1.0);
+  out.validate("schema");
+  return out;
+}
+
+std::vector<std::uint64_t> network_levels(const Schema& columns) {
+  std::vector<std::uint64_t> out;
+  for (const LevelColumn& column : level_columns(columns)) out.push_back(column.levels);
+  return out;
+}
+
+std::vector<std::vector<std::uint32_t>> network_parents(const Schema& columns) {
+  if (!columns.network) {
+    throw BadInput(
+        "schema: has no [network]; say what each column depends on, such as income = "
+        "[\"education\"]");
+  }
+  if (const auto faults = network_faults(columns); !faults.empty())
+    throw BadInput("schema: [network]: " + faults.front().message);
+  std::vector<std::vector<std::uint32_t>> out(columns.columns.size());
+  const auto place = [&](const std::string& name) {
+    const auto found = std::ranges::find(columns.columns, name, &Column::name);
+    return static_cast<std::uint32_t>(found - columns.columns.begin());
+  };
+  for (const auto& [node, parents] : *columns.network) {
+    std::vector<std::uint32_t>& of = out[place(node)];
+    for (const std::string& parent : parents) of.push_back(place(parent));
+    std::ranges::sort(of);
+  }
+  return out;
+}
+
+std::vector<LevelColumn> level_columns(const Schema& columns) {
+  std::vector<LevelColumn> out;
+  std::size_t next = 0;
+  for (const Column& column : columns.columns) {
+    LevelColumn one{.first_feature = next};
+    if (column.type == ColumnType::number) {
+      one.is_number = true;
+      for (const double edge : column.edges)
+        one.edges.push_back(static_cast<float>((edge - column.lo) / (column.hi - column.lo)));
+      one.levels = one.edges.size() + 1;
+    } else {
+      one.levels = columns.features_of(column);
+    }
+    next += columns.features_of(column);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+namespace {
+
+// A node's table: its columns, the last fastest.
+struct Cells {
+  std::vector<std::uint32_t> columns;
+  std::vector<double> counts;
+  double variance = 0;  // of a cell
+};
+
+// The place of every cell in the margin over `of`, ascending, some of the table's columns.
+std::vector<std::uint32_t> margin_places(const Network& network, const Cells& table,
+                                         const std::vector<std::uint32_t>& of,
+                                         std::uint64_t& size) {
+  std::vector<std::uint64_t> stride(table.columns.size(), 0);
+  size = 1;
+  for (std::size_t a = of.size(); a-- > 0;) {
+    const auto at = std::ranges::find(table.columns, of[a]) - table.columns.begin();
+    stride[static_cast<std::size_t>(at)] = size;
+    size *= network.levels[of[a]];
+  }
+  std::vector<std::uint32_t> out{0};
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    std::vector<std::uint32_t> next;
+    const std::uint64_t levels = network.levels[table.columns[c]];
+    next.reserve(out.size() * levels);
+    for (const std::uint32_t place : out)
+      for (std::uint64_t l = 0; l < levels; ++l)
+        next.push_back(place + static_cast<std::uint32_t>(l * stride[c]));
+    out = std::move(next);
+  }
+  return out;
+}
+
+constexpr std::size_t most_margins = 5'000;
+
+// Sets of columns that two tables or more share, few columns first; what several share, too.
+std::vector<std::vector<std::uint32_t>> common_margins(std::span<const Cells> tables) {
+  using Columns = std::vector<std::uint32_t>;
+  std::vector<Columns> sorted;
+  for (const Cells& table : tables) {
+    sorted.push_back(table.columns);
+    std::ranges::sort(sorted.back());
+  }
+  std::set<Columns> found{Columns{}};
+  const auto add = [&](const Columns& a, const Columns& b) {
+    Columns both;
+    std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+    return found.size() < most_margins && found.insert(both).second;
+  };
+  for (std::size_t i = 0; i < sorted.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) static_cast<void>(add(sorted[i], sorted[j]));
+  for (bool more = true; more;) {
+    more = false;
+    const std::vector<Columns> now(found.begin(), found.end());
+    for (const Columns& a : now)
+      for (const Columns& b : sorted) more = add(a, b) || more;
+  }
+  std::vector<Columns> out(found.begin(), found.end());
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Columns& a, const Columns& b) { return a.size() < b.size(); });
+  return out;
+}
+
+// Every table that has these columns gets the same margin over them: that of the least variance.
+void reconcile(const Network& network, std::span<Cells> tables,
+               const std::vector<std::uint32_t>& columns) {
+  struct Margin {
+    Cells* table;
+    std::vector<std::uint32_t> places;
+    std::vector<double> sums;
+    double share;  // of its cells, a margin's one
+  };
+  std::vector<Margin> margins;
+  std::vector<double> mean;
+  double weights = 0;
+  for (Cells& table : tables) {
+    const bool has_all = std::ranges::all_of(columns, [&](std::uint32_t c) {
+      return std::ranges::find(table.columns, c) != table.columns.end();
+    });
+    if (!has_all) continue;
+    std::uint64_t size = 1;
+    Margin one{&table, margin_places(network, table, columns, size), {}, 0};
+    one.sums.assign(size, 0.0);
+    one.share = static_cast<double>(size) / static_cast<double>(table.counts.size());
+    for (std::size_t cell = 0; cell < one.places.size(); ++cell)
+      one.sums[one.places[cell]] += table.counts[cell];
+    const double weight = one.share / table.variance;
+    mean.resize(size, 0.0);
+    for (std::size_t at = 0; at < size; ++at) mean[at] += weight * one.sums[at];
+    weights += weight;
+    margins.push_back(std::move(one));
+  }
+  for (const Margin& one : margins)
+    for (std::size_t cell = 0; cell < one.places.size(); ++cell) {
+      const std::uint32_t at = one.places[cell];
+      one.table->counts[cell] += (mean[at] / weights - one.sums[at]) * one.share;
+    }
+}
+
+// The nearest counts that are not negative and have that sum, above 0.
+void project(std::vector<double>& counts, double total) {
+  std::vector<double> sorted = counts;
+  std::ranges::sort(sorted, std::greater{});
+  double sum = 0, shift = 0;
+  for (std::size_t k = 0; k < sorted.size(); ++k) {
+    sum += sorted[k];
+    const double here = (sum - total) / static_cast<double>(k + 1);
+    if (!(sorted[k] > here)) break;
+    shift = here;
+  }
+  for (double& count : counts) count = std::max(count - shift, 0.0);
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> tables_of_counts(const Network& network,
+                                                  std::span<const std::vector<double>> counts,
+                                                  std::span<const double> noise) {
+  std::vector<Cells> tables;
+  for (std::size_t i = 0; i < network.size(); ++i) {
+    Cells one{network.parents[i], counts[i], noise[i] * noise[i]};
+    one.columns.push_back(static_cast<std::uint32_t>(i));
+    tables.push_back(std::move(one));
+  }
+  for (const auto& columns : common_margins(tables)) reconcile(network, tables, columns);
+  std::vector<std::vector<double>> out;
+  for (std::size_t i = 0; i < network.size(); ++i) {
+    std::vector<double>& cells = tables[i].counts;
+    const std::uint64_t levels = network.levels[i];
+    project(cells, std::max(std::accumulate(cells.begin(), cells.end(), 0.0), noise[i]));
+    std::vector<double> marginal(levels, 0.0);
+    for (std::size_t cell = 0; cell < cells.size(); ++cell) marginal[cell % levels] += cells[cell];
+    const double total = std::accumulate(marginal.begin(), marginal.end(), 0.0);
+    // A configuration of fewer rows than its noise is told little: so many rows of the marginal
+    // are put to it.
+    const double lost = std::max(0.0, noise[i] * std::sqrt(static_cast<double>(levels)));
+    for (std::size_t first = 0; first < cells.size(); first += levels) {
+      const auto row = std::span(cells).subspan(first, levels);
+      const double rows = std::accumulate(row.begin(), row.end(), 0.0);
+      const double added = std::max(0.0, lost - rows);
+      const double sum = rows + added;
+      double shares = 0;
+      for (std::size_t l = 0; l < levels; ++l) {
+        row[l] = sum > 0 ? (row[l] + added * marginal[l] / total) / sum : marginal[l] / total;
+        shares += row[l];
+      }
+      for (double& share : row) share /= shares;
+    }
+    out.push_back(std::move(cells));
+  }
+  return out;
+}
+
+}  // namespace gibbsite

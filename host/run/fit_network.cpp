@@ -1,0 +1,146 @@
+#include "gibbsite/run/fit_network.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <variant>
+
+#include "certificate/certify.hpp"
+#include "core/key_access.hpp"
+#include "gibbsite/certificate/verify.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/engine/contingency.hpp"
+#include "gibbsite/mechanism/ledger_guarantee.hpp"
+#include "run/answers.hpp"
+#include "run/entering.hpp"
+#include "run/network_draws.hpp"
+#include "run/network_structure.hpp"
+
+namespace gibbsite {
+namespace {
+
+void require_planned_network(const Dataset& data, const NetworkPlan& plan) {
+  const Schema& schema = data.schema;
+  bool is_network = !schema.intercept && schema.row_norm >= schema.max_unclipped_norm();
+  for (const Column& column : schema.columns) {
+    const bool level = column.type == ColumnType::category ||
+                       (column.type == ColumnType::number && !column.edges.empty());
+    is_network = is_network && level;
+  }
+  if (!is_network || data.labeled()) {
+    throw BadInput("data: was not read as a network's columns; read it through network_schema()");
+  }
+  const bool replaced = plan.budget.adjacency == Adjacency::replace_one;
+  if (network_levels(schema) != plan.problem.levels ||
+      (replaced ? data.rows() != plan.problem.rows : data.rows() > plan.problem.rows)) {
+    throw BadInput("data: its rows or levels are not the plan's; plan again for this data");
+  }
+}
+
+class NetworkRun {
+ public:
+  NetworkRun(const Dataset& data, const NetworkPlan& plan, const StreamKey& stream,
+             const FitOptions& options)
+      : plan_(plan),
+        stream_(stream),
+        options_(options),
+        rows_(levels_of(data.view(), level_columns(data.schema))),
+        model_{data.schema, {}, {}} {}
+
+  NetworkModel run() {
+    const NetworkProblem& p = plan_.problem;
+    const NetworkMechanism& mechanism = plan_.offer().mechanism;
+    model_.network = {p.levels,
+                      p.chooses_structure()
+                          ? choose_structure(rows_, p, score_weight_of(mechanism),
+                                             cell_penalty(mechanism, p), stream_, options_)
+                          : *p.parents};
+    if (const auto* const counted = std::get_if<NetworkCounts>(&mechanism)) {
+      count(*counted);
+    } else {
+      draw(mechanism);
+    }
+    return std::move(model_);
+  }
+
+ private:
+  [[nodiscard]] std::vector<std::uint64_t> counts_of(std::uint32_t node) const {
+    std::vector<std::uint32_t> columns = model_.network.parents[node];
+    columns.push_back(node);
+    return contingency(rows_, columns);
+  }
+
+  void begin_node(std::uint32_t node) const {
+    if (options_.stop != nullptr && *options_.stop) {
+      throw Interrupted(fmt::format("interrupted after {} of {} tables; nothing was kept", node,
+                                    model_.network.size()));
+    }
+    const std::uint64_t picks = plan_.problem.chooses_structure() ? model_.network.size() - 1 : 0;
+    if (options_.progress) options_.progress(picks + node, picks + model_.network.size());
+  }
+
+  void count(const NetworkCounts& mechanism) {
+    model_.noise = table_deviations(mechanism.noise, model_.network);
+    for (std::uint32_t node = 0; node < model_.network.size(); ++node) {
+      begin_node(node);
+      const std::vector<std::uint64_t> exact = counts_of(node);
+      std::vector<double> noisy(exact.size());
+      answer_normals(stream_, 0, node, noisy);
+      const double sigma = model_.noise[node];
+      for (std::size_t cell = 0; cell < exact.size(); ++cell) {
+        noisy[cell] = answered(static_cast<double>(exact[cell]), sigma * noisy[cell], sigma);
+      }
+      model_.counts.push_back(std::move(noisy));
+    }
+    model_.tables = {tables_of_counts(model_.network, model_.counts, model_.noise)};
+  }
+
+  void draw(const NetworkMechanism& mechanism) {
+    std::vector<std::vector<std::uint64_t>> exact;
+    for (std::uint32_t node = 0; node < model_.network.size(); ++node) {
+      begin_node(node);
+      exact.push_back(counts_of(node));
+    }
+    for (std::uint64_t k = 0; k < plan_.budget.draws; ++k) {
+      model_.tables.push_back(tables_draw(mechanism, plan_.problem, model_.network, exact, stream_,
+                                          static_cast<std::uint32_t>(k), plan_.budget.draws,
+                                          options_));
+    }
+  }
+
+  const NetworkPlan& plan_;
+  const StreamKey& stream_;
+  const FitOptions& options_;
+  LevelRows rows_;
+  NetworkModel model_;
+};
+
+}  // namespace
+
+NetworkRelease fit_network(const Dataset& data, const NetworkPlan& asked, Key&& key,
+                           const FitOptions& options) {
+  const NetworkPlan plan = asked;  // NOLINT(performance-unnecessary-copy-initialization)
+  const StreamKey stream = KeyAccess::take(std::move(key));
+  require_planned_network(data, plan);
+  const NetworkMechanism& mechanism = plan.offer().mechanism;
+  // Throws on settings that no plan has, before anything is drawn with them.
+  static_cast<void>(
+      analyze(mechanism, plan.problem, plan.offer().guarantee.who, plan.budget.draws));
+  Guarantee paid;  // as in `fit`
+  if (options.ledger != nullptr) paid = ledger_guarantee(plan);
+  require_room(options, stream.kind, paid);
+  NetworkRelease out = ReleaseAccess::make(
+      NetworkRun(data, plan, stream, options).run(),
+      certify(plan, {stream.kind, "reference", data.schema.invalid == Invalid::refuse}));
+  if (out.certificate().is_void()) return out;
+  if (const Verification check = verify(out); !check.valid) {
+    throw BadInput(
+        fmt::format("plan: its certificate does not verify ({}); use the plan as plan_network() "
+                    "made it",
+                    check.failures.front()));
+  }
+  enter(options, name_of(mechanism), paid, key_hash(stream), to_json(out));
+  return out;
+}
+
+}  // namespace gibbsite
