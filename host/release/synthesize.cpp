@@ -153,7 +153,6 @@ class CellText {
     double narrowest = ends.back() - ends.front();
     for (std::size_t i = 0; i + 1 < ends.size(); ++i)
       narrowest = std::min(narrowest, ends[i + 1] - ends[i]);
-    constexpr int most_decimals = 15;
     const double largest = std::max(std::abs(ends.front()), std::abs(ends.back()));
     decimals_ = column_.decimals.value_or(
         std::max(0, static_cast<int>(std::min(400.0, std::ceil(2 - std::log10(narrowest))))));
