@@ -65,7 +65,10 @@ class Labeled {
     }
     schema_ = columns;
     schema_.label = target;
-    schema_.positive = found->levels.front();
+    // Of two the second, as a schema's positive class is.
+    count_ = columns.features_of(*found);
+    positive_ = count_ == 2 && found->levels.size() == 2 ? 1 : 0;
+    schema_.positive = found->levels[positive_];
     schema_.intercept = true;
     schema_.network.reset();
     schema_.columns.erase(schema_.columns.begin() + (found - columns.columns.begin()));
@@ -73,7 +76,6 @@ class Labeled {
       throw BadInput("target: is the network's only column; nothing is left to tell it by");
     }
     for (auto c = columns.columns.begin(); c != found; ++c) first_ += columns.features_of(*c);
-    count_ = columns.features_of(*found);
     schema_.row_norm = schema_.max_unclipped_norm();
   }
 
@@ -89,7 +91,7 @@ class Labeled {
       rows.for_each(i, [&](std::size_t j, float v) {
         if (j < first_) x[j] = v;
         if (j >= first_ + count_) x[j - count_] = v;
-        if (j == first_ && v > 0) positive = true;
+        if (j == first_ + positive_ && v > 0) positive = true;
       });
       x[features - 1] = 1;
       out.y.push_back(positive ? 1.0F : -1.0F);
@@ -101,6 +103,7 @@ class Labeled {
  private:
   Schema schema_;
   std::size_t first_ = 0, count_ = 0;  // features of the target
+  std::size_t positive_ = 0;           // among them
 };
 
 }  // namespace
