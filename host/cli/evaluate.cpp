@@ -7,13 +7,16 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "certificate/model_json.hpp"
 #include "command.hpp"
 #include "gibbsite/certificate/model_file.hpp"
+#include "gibbsite/certificate/network_file.hpp"
 #include "gibbsite/compare/compare.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/release/predict.hpp"
+#include "network_quality.hpp"
 #include "options.hpp"
 #include "text.hpp"
 
@@ -154,9 +157,19 @@ struct EvaluateCommand {
   std::string model;
   std::optional<double> threshold;
   bool json = false, beside = false;
+  NetworkEvaluation network{};
 
   void run() const {
-    const LinearModel linear = read_release(model).model();
+    const std::string text = text_of(model);
+    if (release_kind(text, model) == ReleaseKind::network) {
+      if (threshold || beside) {
+        throw BadInput(fmt::format("{}: has no meaning with {}, which holds a network; leave it out",
+                                   threshold ? "--threshold" : "--beside-non-private", model));
+      }
+      return network.run(parse_network(text, model).model(), model, data_table, json);
+    }
+    network.require_absent(model);
+    const LinearModel linear = parse_release(text, model).model();
     const LabelKind label = linear.schema.label_kind;
     if (threshold && label != LabelKind::two_classes)
       throw BadInput(not_of_label("--threshold", model, label));
@@ -278,10 +291,11 @@ void define_evaluate(CLI::App& app) {
   app.add_flag("--beside-non-private", command->beside,
                "fit the same rows without privacy, for comparison; nothing of it is kept")
       ->excludes(json);
+  command->network.add_to(app);
   app.callback([command] { command->run(); });
 }
 
-const Register evaluate_command{{4, "evaluate", "How good the predictions are on a labeled table",
+const Register evaluate_command{{4, "evaluate", "How good predictions, or a network, are on a table",
                                  "gibbsite evaluate --model model.json --data test.csv",
                                  define_evaluate}};
 

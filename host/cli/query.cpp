@@ -2,12 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
 
+#include "certificate/model_json.hpp"
 #include "command.hpp"
 #include "family.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/release/network_query.hpp"
+#include "network.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -15,12 +21,80 @@ namespace {
 
 struct QueryCommand {
   std::string model, utilities;
-  std::vector<std::string> expectations, events;
+  std::vector<std::string> expectations, events, questions;
+
+  bool json = false;
 
   void run() const {
-    const FamilyRelease release = read_family(model);
+    const std::string text = text_of(model);
+    std::vector<std::string> asked = questions;
+    asked.insert(asked.end(), events.begin(), events.end());
+    if (release_kind(text, model) == ReleaseKind::network) {
+      if (!expectations.empty() || !utilities.empty()) {
+        throw BadInput(fmt::format("{}: has no meaning with {}, which holds a network; ask it "
+                                   "\"P(column = level | column = level)\"",
+                                   expectations.empty() ? "--utilities" : "--expectation", model));
+      }
+      const NetworkRelease release = parse_network(text, model);
+      return json ? print_json(release.model(), asked) : print(release.model(), asked);
+    }
+    const FamilyRelease release = parse_family(text, model);
+    if (json) throw BadInput("--json: has no meaning with draws of a family; leave it out");
+    ask(release, asked);
+  }
+
+ private:
+  // Over draws.
+  struct Asked {
+    double mean = 0, low = 0, high = 0;
+  };
+  static Asked over_draws(const NetworkModel& of, const std::string& question) {
+    const std::vector<double> all = answer(of, parse_question(of, question));
+    const auto [low, high] = std::ranges::minmax(all);
+    return {std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size()), low,
+            high};
+  }
+  static void print(const NetworkModel& of, const std::vector<std::string>& asked) {
+    if (asked.empty()) {
+      fmt::print("{}", network_report(of));
+      return;
+    }
+    for (const std::string& question : asked) {
+      const Asked one = over_draws(of, question);
+      fmt::print("{} = {:.4g}{}\n", shown(question), one.mean,
+                 of.tables.size() == 1 ? ""
+                                       : fmt::format(" (from {:.4g} to {:.4g} over {} draws)",
+                                                     one.low, one.high, of.tables.size()));
+    }
+  }
+  static void print_json(const NetworkModel& of, const std::vector<std::string>& asked) {
+    nlohmann::json out = nlohmann::json::array();
+    for (const std::string& question : asked) {
+      const NetworkQuestion parsed = parse_question(of, question);
+      const std::vector<double> all = answer(of, parsed);
+      out.push_back({{"question", question},
+                     {"probability", std::accumulate(all.begin(), all.end(), 0.0) /
+                                         static_cast<double>(all.size())},
+                     {"draws", all}});
+    }
+    if (asked.empty()) {
+      const std::vector<std::string> names = of.names();
+      for (std::size_t k = 0; k < names.size(); ++k) {
+        std::vector<std::string> parents;
+        for (const std::uint32_t parent : of.network.parents[k]) parents.push_back(names[parent]);
+        out.push_back({{"column", names[k]},
+                       {"levels", of.level_names(k)},
+                       {"parents", parents},
+                       {"cells", of.network.cells(k)}});
+        if (!of.noise.empty()) out.back()["noise"] = of.noise[k];
+      }
+    }
+    fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
+
+  void ask(const FamilyRelease& release, const std::vector<std::string>& asked) const {
     const std::size_t draws = release.model().draws.size();
-    if (expectations.empty() && events.empty() && utilities.empty()) {
+    if (expectations.empty() && asked.empty() && utilities.empty()) {
       fmt::print("{}", family_report(release));
       return;
     }
@@ -34,13 +108,12 @@ struct QueryCommand {
     for (const auto& name : expectations) {
       fmt::print("expectation of {}: {}\n", shown(name), with_error(expectation(release, name)));
     }
-    for (const auto& event : events) {
+    for (const auto& event : asked) {
       fmt::print("probability of {}: {}\n", shown(event), with_error(probability(release, event)));
     }
     if (!utilities.empty()) respond(release);
   }
 
- private:
   void respond(const FamilyRelease& release) const {
     const BestResponse best = best_response(release, read_utilities(utilities));
     std::vector<std::vector<std::string>> lines{{"", "response", "expected utility"}};
@@ -60,7 +133,7 @@ struct QueryCommand {
 
 void define_query(CLI::App& app) {
   const auto command = std::make_shared<QueryCommand>();
-  app.add_option("--model", command->model, "file of draws that fit wrote")
+  app.add_option("--model", command->model, "network or draws of a family that fit wrote")
       ->type_name("FILE")
       ->required();
   app.add_option(
@@ -68,18 +141,23 @@ void define_query(CLI::App& app) {
          "a parameter: a level's share, or rate, time or mean; of trimmed draws their average")
       ->type_name("NAME");
   app.add_option("--probability", command->events,
-                 "how probable it is: 'yes > 0.3', 'rate <= 2', 'yes > no'")
-      ->type_name("EVENT");
+                 "how probable it is: 'yes > 0.3', 'rate <= 2', 'yes > no'; of a network "
+                 "'P(income = >50K | sex = Female, age >= 40)'")
+      ->type_name("EVENT")
+      ->allow_extra_args(false);
   app.add_option(
          "--utilities", command->utilities,
          "CSV response,OUTCOME,...: the best response to a new person's value; outcomes are "
          "levels, or lower ends of intervals")
       ->type_name("FILE");
+  app.add_option("questions", command->questions, "the same without the option; any number")
+      ->type_name("EVENT");
+  app.add_flag("--json", command->json, "of a network: print JSON");
   app.callback([command] { command->run(); });
 }
 
-const Register query_command{{4, "query", "Ask released draws of a family; costs no privacy",
-                              "gibbsite query --model draws.json --probability 'yes > 0.3'",
+const Register query_command{{4, "query", "Ask a released network, or draws of a family; costs no privacy",
+                              "gibbsite query --model network.json 'P(income = >50K | sex = Female)'",
                               define_query}};
 
 }  // namespace

@@ -133,9 +133,20 @@ bool remove_if_abandoned(const std::string& name) {
   return removed;
 }
 
-void write_directly(const std::string& path, std::string_view text) {
+// What no new file can take the place of.
+bool is_special(const std::string& path) {
+  std::error_code ignored;
+  const auto status = fs::status(path, ignored);
+  return names_a_descriptor(path) || (fs::exists(status) && !fs::is_regular_file(status));
+}
+int open_directly(const std::string& path) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (fd < 0) fail(path, errno);
+  return fd;
+}
+
+void write_directly(const std::string& path, std::string_view text) {
+  const int fd = open_directly(path);
   int error = write_all(fd, text);
   if (::close(fd) != 0 && error == 0) error = errno;
   if (error != 0) fail(path, error);
@@ -201,16 +212,36 @@ int Temporary::rename(Existing existing) {
 
 void write_file_atomically(const std::string& path, std::string_view text, unsigned mode,
                            Existing existing) {
-  std::error_code ignored;
-  const auto status = fs::status(path, ignored);
-  if (names_a_descriptor(path) || (fs::exists(status) && !fs::is_regular_file(status))) {
-    return write_directly(path, text);
-  }
+  if (is_special(path)) return write_directly(path, text);
   Temporary file(target_of(path), Temporary::Kind::file, mode);
   int error = write_all(file.descriptor(), text);
   if (error == 0) error = error_of_close(file.descriptor());
   if (error == 0) error = file.rename(existing);
   if (error != 0) fail(path, error);
+}
+
+StreamedFile::StreamedFile(std::string path, unsigned mode) : path_(std::move(path)) {
+  if (is_special(path_)) {
+    direct_ = open_directly(path_);
+  } else {
+    temporary_.emplace(target_of(path_), Temporary::Kind::file, mode);
+  }
+}
+
+StreamedFile::~StreamedFile() {
+  if (direct_ >= 0) ::close(direct_);
+}
+
+void StreamedFile::append(std::string_view text) {
+  const int error = write_bytes(temporary_ ? temporary_->descriptor() : direct_, text);
+  if (error != 0) fail(path_, error);
+}
+
+void StreamedFile::commit(Existing existing) {
+  int error = sync_bytes(temporary_ ? temporary_->descriptor() : direct_);
+  if (error == 0 && temporary_) error = error_of_close(temporary_->descriptor());
+  if (error == 0 && temporary_) error = temporary_->rename(existing);
+  if (error != 0) fail(path_, error);
 }
 
 NewFile::NewFile(std::string path, unsigned mode)

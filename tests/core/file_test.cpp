@@ -291,6 +291,39 @@ TEST_F(File, LivingWritersAreLeftAlone) {
   EXPECT_EQ(files(), 1u);
 }
 
+TEST_F(File, AStreamIsWholeOrAbsent) {
+  const std::string path = folder / "rows.csv";
+  {
+    StreamedFile file(path);
+    file.append("half of it");
+    EXPECT_FALSE(fs::exists(path));
+  }
+  EXPECT_EQ(files(), 0U);
+  {
+    StreamedFile file(path);
+    file.append("one ");
+    file.append("two");
+    file.commit(Existing::kept);
+  }
+  EXPECT_EQ(read(path), "one two");
+  StreamedFile late(path);
+  late.append("three");
+  try {
+    late.commit(Existing::kept);
+    FAIL();
+  } catch (const CannotWrite& e) {
+    EXPECT_EQ(e.error, EEXIST);
+  }
+  EXPECT_EQ(read(path), "one two");
+  StreamedFile after(path);
+  after.append("three");
+  after.commit();
+  EXPECT_EQ(read(path), "three");
+  StreamedFile full("/dev/full");
+  EXPECT_THROW(full.append("x"), CannotWrite);
+  EXPECT_THROW(StreamedFile(folder / "absent" / "rows.csv"), CannotWrite);
+}
+
 TEST_F(File, ANewFolderThatWasKilledIsSwept) {
   fs::create_directory(folder / "out.tmp-1-0");
   write_file_atomically(folder / "out.tmp-1-0" / "draws", "private");

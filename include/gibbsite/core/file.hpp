@@ -1,6 +1,7 @@
 #pragma once
 // Files that are whole or absent.
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -56,6 +57,26 @@ class Temporary {
 /// EEXIST where a file is there that is to be kept.
 void write_file_atomically(const std::string& path, std::string_view text, unsigned mode = 0644,
                            Existing existing = Existing::replaced);
+
+/// A file of any length that is written front to back and is there whole or not at all: what
+/// write_file_atomically does, piece by piece. What is not committed goes with this object.
+class StreamedFile {
+ public:
+  /// Throws CannotWrite as write_file_atomically.
+  explicit StreamedFile(std::string path, unsigned mode = 0644);
+  ~StreamedFile();
+  StreamedFile(const StreamedFile&) = delete;
+  StreamedFile& operator=(const StreamedFile&) = delete;
+
+  void append(std::string_view text);
+  /// Syncs and gives it its place; nothing is appended afterwards.
+  void commit(Existing existing = Existing::replaced);
+
+ private:
+  std::string path_;
+  std::optional<Temporary> temporary_;
+  int direct_ = -1;  ///< of a device or a pipe
+};
 
 /// A new file that is written front to back. Throws BadInput as above; what is there already, a
 /// link included, is not written to.

@@ -1,0 +1,211 @@
+#include "network_quality.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "gibbsite/compare/network_quality.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+#include "interrupt.hpp"
+#include "svg.hpp"
+#include "text.hpp"
+
+namespace gibbsite::cli {
+namespace {
+
+std::string tv(double value) { return fmt::format("{:.4f}", value); }
+
+// Farthest from the table first.
+std::vector<MarginalDistance> worst(std::vector<MarginalDistance> of, std::size_t most) {
+  std::ranges::stable_sort(of, std::greater{}, &MarginalDistance::network);
+  of.resize(std::min(of.size(), most));
+  return of;
+}
+
+std::string quality_tables(const NetworkModel& network, const NetworkQuality& quality) {
+  constexpr std::size_t most = 8;
+  const auto names = network.names();
+  std::vector<std::vector<std::string>> lines{
+      {fmt::format("{} rows", human_count(static_cast<double>(quality.rows))), "this network",
+       "independent columns"},
+      {"total variation of one column, mean", tv(quality.one_mean), "0"},
+      {"total variation of two columns, mean", tv(quality.two_mean),
+       tv(quality.two_mean_independent)},
+      {"log-likelihood a row", fmt::format("{:.4f}", quality.log_likelihood),
+       fmt::format("{:.4f}", quality.log_likelihood_independent)}};
+  if (quality.two.empty()) lines.erase(lines.begin() + 2);
+  std::string out = table(lines);
+  if (quality.impossible_rows > 0) {
+    out += fmt::format("{} rows have probability 0 in this network\n",
+                       human_count(static_cast<double>(quality.impossible_rows)));
+  }
+  lines = {{"farthest columns", "this network"}};
+  for (const MarginalDistance& one : worst(quality.one, most))
+    lines.push_back({names[one.first], tv(one.network)});
+  out += "\n" + table(lines);
+  if (quality.two.empty()) return out;
+  lines = {{"farthest pairs", "", "this network", "independent columns"}};
+  for (const MarginalDistance& pair : worst(quality.two, most))
+    lines.push_back({names[pair.first], names[pair.second], tv(pair.network), tv(pair.independent)});
+  return out + "\n" + table(lines);
+}
+
+std::string classifier_table(const SyntheticClassifier& c) {
+  const auto percent = [](double share) { return fmt::format("{:.2f} %", 100 * share); };
+  const auto area = [](double auc) {
+    return std::isnan(auc) ? std::string("- (one class)") : fmt::format("{:.4f}", auc);
+  };
+  return fmt::format("\nA logistic regression of {} = {} by the other columns, on {} rows held out:\n",
+                     shown(c.target), shown(c.positive),
+                     human_count(static_cast<double>(c.held_out_rows))) +
+         table({{fmt::format("trained on {} rows",
+                             human_count(static_cast<double>(c.training_rows))),
+                 "synthetic", "NOT PRIVATE, of the table", "majority class"},
+                {"accuracy", percent(c.synthetic.accuracy), percent(c.real.accuracy),
+                 percent(c.real.majority)},
+                {"AUC", area(c.synthetic.auc), area(c.real.auc), ""}});
+}
+
+nlohmann::json quality_json(const NetworkModel& network, const NetworkQuality& quality) {
+  const auto names = network.names();
+  nlohmann::json one = nlohmann::json::array(), two = nlohmann::json::array();
+  for (const MarginalDistance& d : quality.one)
+    one.push_back({{"column", names[d.first]}, {"network", d.network}});
+  for (const MarginalDistance& d : quality.two) {
+    two.push_back({{"columns", {names[d.first], names[d.second]}},
+                   {"network", d.network},
+                   {"independent", d.independent}});
+  }
+  return {{"rows", quality.rows},
+          {"one_column", {{"mean", quality.one_mean}, {"each", one}}},
+          {"two_columns",
+           {{"mean", quality.two_mean},
+            {"mean_independent", quality.two_mean_independent},
+            {"each", two}}},
+          {"log_likelihood", quality.log_likelihood},  // -infinity is written as null
+          {"log_likelihood_independent", quality.log_likelihood_independent},
+          {"impossible_rows", quality.impossible_rows}};
+}
+
+// Below the diagonal the network's distances, on it those of one column, above it those of
+// independent columns: the darker the farther.
+std::string heat_map(const NetworkModel& network, const NetworkQuality& quality) {
+  constexpr double side = 34, top = 96, gap = 8, most_label = 26;
+  const auto names = network.names();
+  const auto n = static_cast<double>(names.size());
+  const auto label = [&](std::size_t k) {
+    std::string text = shown(names[k]);
+    if (columns_of(text) <= most_label) return escaped(text);
+    std::string cut;  // whole signs of UTF-8
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const bool begins = (static_cast<unsigned char>(text[i]) & 0xC0U) != 0x80U;
+      if (begins && columns_of(cut) + 1 >= most_label) break;
+      cut += text[i];
+    }
+    return escaped(cut + "…");
+  };
+  const double left = 190, width = std::max(left + n * side + 40, 560.0);
+  double most = 1e-9;
+  for (const MarginalDistance& d : quality.one) most = std::max(most, d.network);
+  for (const MarginalDistance& d : quality.two) most = std::max({most, d.network, d.independent});
+  Svg svg;
+  svg.begin(width, top + n * side + 130, 20, "Total variation between a table and its network");
+  svg.put("<text x=\"20\" y=\"46\">below the diagonal: pairs of columns, this network (mean {}); on "
+          "it: one column</text>\n",
+          tv(quality.two_mean));
+  svg.put("<text x=\"20\" y=\"64\">above it: pairs, if columns were independent (mean {}). PRIVATE: "
+          "computed from the table</text>\n",
+          tv(quality.two_mean_independent));
+  const auto cell = [&](std::size_t row, std::size_t column, double value, const char* color) {
+    const double x = left + static_cast<double>(column) * side, y = top + static_cast<double>(row) * side;
+    svg.put("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" fill-opacity=\"{:.3f}\" "
+            "class=\"edge\"><title>{}{}{}: {}</title></rect>\n",
+            x, y, side, side, color, value / most, escaped(shown(names[row])),
+            row == column ? "" : ", ", row == column ? "" : escaped(shown(names[column])), tv(value));
+    svg.put("<text class=\"middle\" style=\"font-size:9px\" x=\"{}\" y=\"{}\">.{:03.0f}</text>\n",
+            x + side / 2, y + side / 2 + 3, std::min(999.0, 1000 * value));
+  };
+  for (const MarginalDistance& d : quality.one) cell(d.first, d.first, d.network, svg_colors[2]);
+  for (const MarginalDistance& d : quality.two) {
+    cell(d.second, d.first, d.network, svg_colors[0]);
+    cell(d.first, d.second, d.independent, svg_colors[1]);
+  }
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    const double at = static_cast<double>(k) * side + side / 2;
+    svg.put("<text class=\"end\" x=\"{}\" y=\"{}\">{}</text>\n", left - gap, top + at + 4, label(k));
+    const double x = left + at, y = top + n * side + gap + 4;
+    svg.put("<text class=\"end\" transform=\"rotate(-45 {} {})\" x=\"{}\" y=\"{}\">{}</text>\n", x, y,
+            x, y, label(k));
+  }
+  return svg.end();
+}
+
+}  // namespace
+
+void NetworkEvaluation::add_to(CLI::App& app) {
+  app.add_option("--target", target,
+                 "of a network: also train a classifier of this category on synthetic rows, and "
+                 "judge it on the table's")
+      ->type_name("NAME");
+  app.add_option("--plot", plot, "of a network: SVG to write, distances of all pairs of columns")
+      ->type_name("FILE");
+  add_force(app, force);
+}
+
+void NetworkEvaluation::require_absent(const std::string& model) const {
+  if (target.empty() && plot.empty() && !force) return;
+  throw BadInput(fmt::format("{}: is for a network, {} holds a model of rows; leave it out",
+                             !target.empty() ? "--target" : !plot.empty() ? "--plot" : "--force",
+                             model));
+}
+
+void NetworkEvaluation::run(const NetworkModel& network, const std::string& model,
+                            const TableArguments& table, bool json) const {
+  if (!plot.empty()) {
+    require_other_file(plot, table.data, "--data", "--plot");
+    require_other_file(plot, model, "--model", "--plot");
+    require_new(plot, force, "--plot");
+    require_writable(plot, "--plot");
+  }
+  const Dataset data = table.read(network.schema, {.labels = ReadOptions::Labels::optional,
+                                                   .ignore_extra_columns = true,
+                                                   .label_path = {},
+                                                   .progress = {}});
+  fmt::print(stderr,
+             "private: these figures read this table and the certificate does not cover them; they "
+             "are for whoever may see it, publish them only if the table is public\n");
+  const NetworkQuality quality = network_quality(network, data, &stop_flag());
+  std::optional<SyntheticClassifier> classifier;
+  if (!target.empty()) classifier = synthetic_classifier(network, data, target);
+  if (json) {
+    nlohmann::json out = quality_json(network, quality);
+    if (classifier) {
+      const auto figures = [](const Evaluation& e) {
+        return nlohmann::json{
+            {"accuracy", e.accuracy}, {"auc", e.auc}, {"log_loss", e.log_loss}};
+      };
+      out["classifier"] = {{"target", classifier->target},
+                           {"positive", classifier->positive},
+                           {"training_rows", classifier->training_rows},
+                           {"held_out_rows", classifier->held_out_rows},
+                           {"synthetic", figures(classifier->synthetic)},
+                           {"real", figures(classifier->real)},
+                           {"majority", classifier->real.majority}};
+    }
+    fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  } else {
+    fmt::print("{}{}", quality_tables(network, quality),
+               classifier ? classifier_table(*classifier) : "");
+  }
+  if (plot.empty()) return;
+  const std::string picture = heat_map(network, quality);
+  write_new(
+      plot, force,
+      [&](Existing existing) { write_file_atomically(plot, picture, 0644, existing); }, "--plot");
+}
+
+}  // namespace gibbsite::cli

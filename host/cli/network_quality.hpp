@@ -1,0 +1,23 @@
+#pragma once
+// `evaluate` of a network: figures, JSON and a picture.
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "gibbsite/model/network_model.hpp"
+#include "options.hpp"
+
+namespace gibbsite::cli {
+
+struct NetworkEvaluation {
+  std::string target, plot;
+  bool force = false;
+
+  void add_to(CLI::App& app);
+  /// Throws BadInput where an option was given that `model`, no network, does not take.
+  void require_absent(const std::string& model) const;
+  /// `model` was read from that file.
+  void run(const NetworkModel& network, const std::string& model, const TableArguments& table,
+           bool json) const;
+};
+
+}  // namespace gibbsite::cli

@@ -1,0 +1,538 @@
+#include "gibbsite/release/network_query.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bitset>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/human_count.hpp"
+#include "gibbsite/core/text.hpp"
+
+namespace gibbsite {
+namespace {
+
+constexpr std::string_view blanks = " \t\r\n";
+
+// The first of them, and how many there are.
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 40;
+  std::vector<std::string> first(names.begin(),
+                                 names.begin() + static_cast<std::ptrdiff_t>(std::min(most, names.size())));
+  for (std::string& name : first) name = shown(name);
+  return fmt::format("{}{}", fmt::join(first, ", "),
+                     names.size() > most ? fmt::format(", ... ({} in all)", names.size()) : "");
+}
+
+std::vector<std::uint32_t> all_levels(std::size_t count) {
+  std::vector<std::uint32_t> out(count);
+  std::iota(out.begin(), out.end(), 0U);
+  return out;
+}
+
+std::vector<std::uint32_t> common(const std::vector<std::uint32_t>& a,
+                                  const std::vector<std::uint32_t>& b) {
+  std::vector<std::uint32_t> out;
+  std::ranges::set_intersection(a, b, std::back_inserter(out));
+  return out;
+}
+
+// Reads a question front to back. Names may hold any sign, so they are looked for, not cut out.
+class QuestionReader {
+ public:
+  QuestionReader(const NetworkModel& model, const std::string& text)
+      : model_(model), whole_(text), rest_(text), names_(model.names()) {}
+
+  NetworkQuestion read() {
+    NetworkQuestion out;
+    skip();
+    if (!take("P") && !take("p")) refuse_form("does not begin with P(");
+    if (!take("(")) refuse_form("does not begin with P(");
+    out.target = events();
+    if (take("|")) out.evidence = events();
+    if (!take(")")) refuse_form("has no closing )");
+    if (!rest_.empty()) refuse_form("goes on after its )");
+    return out;
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw BadInput(fmt::format("question {}: {}", gibbsite::quoted(whole_), what));
+  }
+  [[noreturn]] void refuse_form(const std::string& what) const {
+    refuse(what + "; write P(column = level | column = level, number >= 40)");
+  }
+  void skip() {
+    const auto first = rest_.find_first_not_of(blanks);
+    rest_.remove_prefix(first == std::string_view::npos ? rest_.size() : first);
+  }
+  bool take(std::string_view word) {
+    if (!rest_.starts_with(word)) return false;
+    rest_.remove_prefix(word.size());
+    skip();
+    return true;
+  }
+  // What is there up to a sign that may end a name, for messages.
+  [[nodiscard]] std::string piece(std::string_view ends) const {
+    std::string out(rest_.substr(0, rest_.find_first_of(ends)));
+    out.erase(out.find_last_not_of(blanks) + 1);
+    return out;
+  }
+
+  // The name that comes next: in quotes, a quote in it doubled, or the longest that `follows` may
+  // stand behind. None: nothing is taken.
+  template <class Follows>
+  std::optional<std::uint32_t> name(const std::vector<std::string>& names, const Follows& follows) {
+    std::optional<std::uint32_t> found;
+    std::size_t length = 0;
+    const auto behind = [&](std::size_t taken) {
+      const std::string_view after = rest_.substr(taken);
+      const auto first = after.find_first_not_of(blanks);
+      return follows(after, first == std::string_view::npos ? std::string_view() : after.substr(first));
+    };
+    if (rest_.starts_with('\'') || rest_.starts_with('"')) {
+      std::string text;
+      std::size_t i = 1;
+      for (; i < rest_.size(); ++i) {
+        if (rest_[i] == rest_[0] && (i + 1 == rest_.size() || rest_[i + 1] != rest_[0])) break;
+        if (rest_[i] == rest_[0]) ++i;
+        text += rest_[i];
+      }
+      const auto at = std::ranges::find(names, text);
+      if (i < rest_.size() && at != names.end() && behind(i + 1)) {
+        found = static_cast<std::uint32_t>(at - names.begin());
+        length = i + 1;
+      }
+    }
+    for (std::size_t k = 0; k < names.size(); ++k) {
+      if (names[k].size() < length || !rest_.starts_with(names[k])) continue;
+      if (!behind(names[k].size())) continue;
+      found = static_cast<std::uint32_t>(k);
+      length = names[k].size();
+    }
+    if (found) {
+      rest_.remove_prefix(length);
+      skip();
+    }
+    return found;
+  }
+
+  std::vector<LevelEvent> events() {
+    std::vector<LevelEvent> out;
+    do {
+      LevelEvent next = event();
+      const auto same = std::ranges::find(out, next.column, &LevelEvent::column);
+      if (same == out.end()) {
+        out.push_back(std::move(next));
+      } else {
+        same->levels = common(same->levels, next.levels);
+      }
+    } while (take(","));
+    return out;
+  }
+
+  LevelEvent event() {
+    const auto is_operator = [](std::string_view after, std::string_view next) {
+      if (next.starts_with("in")) {
+        const bool apart = after.data() != next.data();
+        return apart && next.size() > 2 && (next[2] == '{' || blanks.find(next[2]) != blanks.npos);
+      }
+      return next.starts_with("!=") || (!next.empty() && std::string_view("=<>").find(next[0]) !=
+                                                             std::string_view::npos);
+    };
+    const auto column = name(names_, is_operator);
+    if (!column) {
+      const std::string word = piece("=!<>,|){");
+      if (std::ranges::find(names_, word) != names_.end()) {
+        refuse(fmt::format("says nothing of {}; write = or != and a level, in {{level, level}}, of "
+                           "a number < or >=",
+                           gibbsite::quoted(word)));
+      }
+      refuse(fmt::format("the network has no column {}; its columns are {}",
+                         gibbsite::quoted(word), listed(names_)));
+    }
+    const std::vector<std::string> levels = model_.level_names(*column);
+    const bool number = model_.schema.columns[*column].type == ColumnType::number;
+    LevelEvent out{*column, {}};
+    for (const std::string_view sign : {"<=", ">=", "<", ">"}) {
+      if (!take(sign)) continue;
+      if (!number) {
+        refuse(fmt::format("{} is no number and takes =, != and in; its levels are {}",
+                           gibbsite::quoted(names_[*column]), listed(levels)));
+      }
+      out.levels = compared(*column, sign);
+      return out;
+    }
+    const bool not_equal = take("!=");
+    if (take("in")) {
+      if (!take("{")) refuse_form("has no { after in");
+      do out.levels.push_back(level(*column, levels, ",}"));
+      while (take(","));
+      if (!take("}")) refuse_form("has no closing }");
+    } else {
+      if (!not_equal) take("=");
+      out.levels.push_back(level(*column, levels, ",|)"));
+    }
+    std::ranges::sort(out.levels);
+    out.levels.erase(std::unique(out.levels.begin(), out.levels.end()), out.levels.end());
+    if (not_equal) {
+      std::vector<std::uint32_t> others;
+      const auto all = all_levels(levels.size());
+      std::ranges::set_difference(all, out.levels, std::back_inserter(others));
+      out.levels = std::move(others);
+    }
+    return out;
+  }
+
+  std::uint32_t level(std::uint32_t column, const std::vector<std::string>& levels,
+                      std::string_view ends) {
+    const auto found = name(levels, [&](std::string_view, std::string_view next) {
+      return !next.empty() && ends.find(next[0]) != std::string_view::npos;
+    });
+    if (found) return *found;
+    const bool number = model_.schema.columns[column].type == ColumnType::number;
+    refuse(fmt::format(
+        "{} has no {} {}; {} {}{}", gibbsite::quoted(names_[column]), number ? "bin" : "level",
+        gibbsite::quoted(piece(ends)), number ? "its bins are" : "its levels are", listed(levels),
+        number ? "; write one of them, or < or >= and an end of a bin" : ""));
+  }
+
+  std::vector<std::uint32_t> compared(std::uint32_t column, std::string_view sign) {
+    const Column& of = model_.schema.columns[column];
+    const std::vector<double> ends = bin_ends(of);
+    const std::string text = piece(",|)");
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool read = error == std::errc() && end == text.data() + text.size();
+    const auto same = [&](double a, double b) {
+      double narrowest = ends[1] - ends[0];
+      for (std::size_t i = 1; i + 1 < ends.size(); ++i)
+        narrowest = std::min(narrowest, ends[i + 1] - ends[i]);
+      return std::abs(a - b) <= 1e-9 * narrowest;
+    };
+    std::optional<std::size_t> cut;  // levels below
+    const bool closed = sign == "<=" || sign == ">";
+    if (read && closed && same(value, ends.back())) cut = ends.size() - 1;
+    double from = value;  // x <= value is x < from
+    if (read && closed && of.decimals) from += std::pow(10.0, -*of.decimals);
+    for (std::size_t i = 0; read && !cut && i + 1 < ends.size(); ++i)
+      if ((!closed || of.decimals) && same(from, ends[i])) cut = i;
+    if (!cut) {
+      std::vector<std::string> texts;
+      for (const double e : ends) texts.push_back(number_text(e));
+      refuse(fmt::format(
+          "{} {} {} {}; its bins hold their lower end and meet at {}: write < or >= and one of them",
+          gibbsite::quoted(names_[column]), sign, shown(text),
+          read ? "cuts a bin" : "compares with no number", listed(texts)));
+    }
+    rest_.remove_prefix(text.size());
+    skip();
+    std::vector<std::uint32_t> out;
+    for (std::size_t l = 0; l + 1 < ends.size(); ++l)
+      if ((l < *cut) == sign.starts_with('<')) out.push_back(static_cast<std::uint32_t>(l));
+    return out;
+  }
+
+  const NetworkModel& model_;
+  const std::string& whole_;
+  std::string_view rest_;
+  std::vector<std::string> names_;
+};
+
+using ColumnSet = std::bitset<most_network_columns>;
+
+// A table over some columns' levels, those that the question leaves; the last column fastest.
+struct Factor {
+  std::vector<std::uint32_t> columns;
+  std::vector<double> values;
+};
+
+// Sums of products of a network's tables, of one question: which columns are kept, and which
+// levels each may have.
+class Elimination {
+ public:
+  Elimination(const NetworkModel& model, std::span<const std::uint32_t> keep,
+              std::vector<std::vector<std::uint32_t>> allowed, std::uint64_t most_cells)
+      : model_(model), keep_(keep.begin(), keep.end()), allowed_(std::move(allowed)) {
+    const Network& network = model.network;
+    // A column that is neither asked about nor above one that is sums to 1.
+    ColumnSet wanted;
+    for (const std::uint32_t k : keep_) wanted.set(k);
+    for (std::size_t k = 0; k < network.size(); ++k)
+      if (allowed_[k].size() < network.levels[k]) wanted.set(k);
+    const std::vector<std::uint32_t> order = network.order();
+    for (std::size_t i = order.size(); i-- > 0;) {
+      if (!wanted[order[i]]) continue;
+      nodes_.push_back(order[i]);
+      for (const std::uint32_t parent : network.parents[order[i]]) wanted.set(parent);
+    }
+    plan(most_cells);
+  }
+
+  struct Sums {
+    std::vector<double> values;  // over the columns that are kept, times 2^-exponent
+    int exponent = 0;
+  };
+  [[nodiscard]] Sums of(const std::vector<std::vector<double>>& tables) const {
+    Sums out;
+    std::vector<Factor> factors;
+    for (const std::uint32_t node : nodes_) {
+      factors.push_back(factor(node, tables[node]));
+      scale(factors.back().values, out.exponent);
+    }
+    for (const std::uint32_t column : order_) {
+      std::vector<Factor> with, without;
+      for (Factor& f : factors)
+        (std::ranges::find(f.columns, column) != f.columns.end() ? with : without)
+            .push_back(std::move(f));
+      gather(with, out.exponent);
+      std::vector<std::uint32_t> scope = scope_of(with);
+      std::erase(scope, column);
+      without.push_back({scope, products(with, scope, column)});
+      factors = std::move(without);
+      scale(factors.back().values, out.exponent);
+    }
+    gather(factors, out.exponent);
+    out.values = products(factors, keep_, std::nullopt);
+    scale(out.values, out.exponent);
+    return out;
+  }
+
+ private:
+  [[nodiscard]] std::size_t size(std::uint32_t column) const { return allowed_[column].size(); }
+
+  // Each time the column whose table has the fewest cells (least weight).
+  void plan(std::uint64_t most_cells) {
+    std::vector<ColumnSet> scopes;
+    ColumnSet left, kept;
+    for (const std::uint32_t k : keep_) kept.set(k);
+    for (const std::uint32_t node : nodes_) {
+      ColumnSet& scope = scopes.emplace_back();
+      scope.set(node);
+      for (const std::uint32_t parent : model_.network.parents[node]) scope.set(parent);
+      left |= scope;
+    }
+    left &= ~kept;
+    require_small(kept, most_cells);
+    while (left.any()) {
+      std::uint32_t best = 0;
+      double least = -1;
+      ColumnSet table;
+      for (std::uint32_t k = 0; k < model_.network.size(); ++k) {
+        if (!left[k]) continue;
+        ColumnSet whole;
+        for (const ColumnSet& scope : scopes)
+          if (scope[k]) whole |= scope;
+        if (const double cells = cells_of(whole); least < 0 || cells < least)
+          best = k, least = cells, table = whole;
+      }
+      require_small(table, most_cells);
+      std::erase_if(scopes, [&](const ColumnSet& scope) { return scope[best]; });
+      scopes.push_back(table.reset(best));
+      left.reset(best);
+      order_.push_back(best);
+    }
+  }
+  [[nodiscard]] double cells_of(const ColumnSet& columns) const {
+    double out = 1;
+    for (std::uint32_t k = 0; k < model_.network.size(); ++k)
+      if (columns[k]) out *= static_cast<double>(size(k));
+    return out;
+  }
+  void require_small(const ColumnSet& columns, std::uint64_t most_cells) const {
+    const double cells = cells_of(columns);
+    if (cells <= static_cast<double>(most_cells)) return;
+    std::vector<std::string> names;
+    for (std::uint32_t k = 0; k < model_.network.size(); ++k)
+      if (columns[k]) names.push_back(model_.names()[k]);
+    throw BadInput(fmt::format(
+        "question: takes a table of {} cells over {}, at most {} are taken; ask about fewer "
+        "columns, or give levels of some of them as evidence",
+        human_count(cells), listed(names), human_count(static_cast<double>(most_cells))));
+  }
+
+  // The node's table where levels are allowed, each configuration's shares divided by their sum.
+  [[nodiscard]] Factor factor(std::uint32_t node, const std::vector<double>& table) const {
+    const Network& network = model_.network;
+    Factor out{network.parents[node], {}};
+    out.columns.push_back(node);
+    const std::vector<std::uint32_t>& parents = network.parents[node];
+    const std::uint64_t levels = network.levels[node];
+    std::vector<std::size_t> at(parents.size(), 0);
+    for (bool more = true; more;) {
+      std::uint64_t configuration = 0;
+      for (std::size_t p = 0; p < parents.size(); ++p)
+        configuration = configuration * network.levels[parents[p]] + allowed_[parents[p]][at[p]];
+      const double* const row = table.data() + configuration * levels;
+      const double sum = std::accumulate(row, row + levels, 0.0);
+      for (const std::uint32_t l : allowed_[node]) out.values.push_back(row[l] / sum);
+      more = false;
+      for (std::size_t p = parents.size(); p-- > 0 && !more;) {
+        more = ++at[p] < size(parents[p]);
+        if (!more) at[p] = 0;
+      }
+    }
+    return out;
+  }
+
+  static std::vector<std::uint32_t> scope_of(std::span<const Factor> factors) {
+    std::vector<std::uint32_t> out;
+    for (const Factor& f : factors)
+      for (const std::uint32_t c : f.columns)
+        if (std::ranges::find(out, c) == out.end()) out.push_back(c);
+    return out;
+  }
+  // Few factors of many, by products that are scaled on the way: of all at once they might vanish.
+  void gather(std::vector<Factor>& factors, int& exponent) const {
+    constexpr std::size_t few = 8;
+    while (factors.size() > few) {
+      const auto end = factors.begin() + static_cast<std::ptrdiff_t>(few);
+      const std::vector<Factor> first(std::make_move_iterator(factors.begin()),
+                                      std::make_move_iterator(end));
+      factors.erase(factors.begin(), end);
+      std::vector<std::uint32_t> scope = scope_of(first);
+      std::vector<double> values = products(first, scope, std::nullopt);
+      factors.push_back({std::move(scope), std::move(values)});
+      scale(factors.back().values, exponent);
+    }
+  }
+
+  // Of all factors over `scope`, summed over the levels of one more column.
+  [[nodiscard]] std::vector<double> products(const std::vector<Factor>& factors,
+                                             const std::vector<std::uint32_t>& scope,
+                                             std::optional<std::uint32_t> summed) const {
+    std::vector<std::vector<std::size_t>> strides(factors.size());  // [factors][scope]
+    std::vector<std::size_t> inner(factors.size(), 0), base(factors.size(), 0);
+    for (std::size_t f = 0; f < factors.size(); ++f) {
+      strides[f].assign(scope.size(), 0);
+      std::size_t stride = 1;
+      for (std::size_t i = factors[f].columns.size(); i-- > 0;) {
+        const std::uint32_t column = factors[f].columns[i];
+        const auto place = std::ranges::find(scope, column);
+        (place == scope.end() ? inner[f]
+                              : strides[f][static_cast<std::size_t>(place - scope.begin())]) =
+            stride;
+        stride *= size(column);
+      }
+    }
+    std::size_t cells = 1;
+    for (const std::uint32_t column : scope) cells *= size(column);
+    const std::size_t terms = summed ? size(*summed) : 1;
+    std::vector<double> out(cells);
+    std::vector<std::size_t> at(scope.size(), 0);
+    for (double& cell : out) {
+      for (std::size_t t = 0; t < terms; ++t) {
+        double product = 1;
+        for (std::size_t f = 0; f < factors.size(); ++f)
+          product *= factors[f].values[base[f] + t * inner[f]];
+        cell += product;
+      }
+      for (std::size_t i = scope.size(); i-- > 0;) {
+        for (std::size_t f = 0; f < factors.size(); ++f) base[f] += strides[f][i];
+        if (++at[i] < size(scope[i])) break;
+        for (std::size_t f = 0; f < factors.size(); ++f) base[f] -= at[i] * strides[f][i];
+        at[i] = 0;
+      }
+    }
+    return out;
+  }
+
+  // Exactly, so that evidence of very many columns is no 0.
+  static void scale(std::vector<double>& values, int& exponent) {
+    const double most = *std::ranges::max_element(values);
+    if (!(most > 0)) return;
+    int power = 0;
+    std::frexp(most, &power);
+    for (double& v : values) v = std::ldexp(v, -power);
+    exponent += power;
+  }
+
+  const NetworkModel& model_;
+  std::vector<std::uint32_t> keep_;
+  std::vector<std::vector<std::uint32_t>> allowed_;  // [K]
+  std::vector<std::uint32_t> nodes_, order_;
+};
+
+std::vector<std::vector<std::uint32_t>> every_level(const NetworkModel& model) {
+  std::vector<std::vector<std::uint32_t>> out;
+  for (const std::uint64_t levels : model.network.levels) out.push_back(all_levels(levels));
+  return out;
+}
+
+void restrict_to(const std::vector<LevelEvent>& events,
+                 std::vector<std::vector<std::uint32_t>>& allowed) {
+  for (const LevelEvent& event : events)
+    allowed[event.column] = common(allowed[event.column], event.levels);
+}
+
+}  // namespace
+
+std::vector<double> bin_ends(const Column& column) {
+  std::vector<double> out{column.lo};
+  const std::vector<double> edges =
+      column.edges.empty() ? equal_edges(column.lo, column.hi, default_bins) : column.edges;
+  out.insert(out.end(), edges.begin(), edges.end());
+  out.push_back(column.hi);
+  return out;
+}
+
+NetworkQuestion parse_question(const NetworkModel& model, const std::string& text) {
+  return QuestionReader(model, text).read();
+}
+
+std::vector<double> answer(const NetworkModel& model, const NetworkQuestion& question,
+                           std::uint64_t most_cells) {
+  auto given = every_level(model);
+  restrict_to(question.evidence, given);
+  auto both = given;
+  restrict_to(question.target, both);
+  const auto is_empty = [](const std::vector<std::uint32_t>& levels) { return levels.empty(); };
+  const char* const never =
+      "question: its evidence has probability 0 in this network; ask about people that it can have";
+  if (std::ranges::any_of(given, is_empty)) throw BadInput(never);
+  if (std::ranges::any_of(both, is_empty)) both.clear();
+  const Elimination evidence(model, {}, std::move(given), most_cells);
+  std::optional<Elimination> all;
+  if (!both.empty()) all.emplace(model, std::span<const std::uint32_t>{}, std::move(both), most_cells);
+  std::vector<double> out;
+  for (const auto& tables : model.tables) {
+    const auto below = evidence.of(tables);
+    if (!(below.values[0] > 0)) throw BadInput(never);
+    if (!all) {
+      out.push_back(0);
+      continue;
+    }
+    const auto above = all->of(tables);
+    out.push_back(std::clamp(
+        std::ldexp(above.values[0] / below.values[0], above.exponent - below.exponent), 0.0, 1.0));
+  }
+  return out;
+}
+
+std::vector<double> joint(const NetworkModel& model, std::span<const std::uint32_t> columns,
+                          std::uint64_t most_cells) {
+  ColumnSet seen;
+  for (const std::uint32_t column : columns) {
+    if (column >= model.network.size() || seen[column]) {
+      throw BadInput(fmt::format("columns: {} is {}; give places of the network's columns, each once",
+                                 column, column >= model.network.size() ? "no column" : "twice there"));
+    }
+    seen.set(column);
+  }
+  const Elimination elimination(model, columns, every_level(model), most_cells);
+  std::vector<double> out;
+  for (const auto& tables : model.tables) {
+    const auto sums = elimination.of(tables);
+    out.resize(sums.values.size());
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] += std::ldexp(sums.values[i], sums.exponent) / static_cast<double>(model.tables.size());
+  }
+  return out;
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,169 @@
+// A released network by the program: questions, synthetic tables, how near it is; their bad input.
+#include <algorithm>
+
+#include "cli/cli.hpp"
+
+namespace gibbsite::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class NetworkQueryCli : public Cli {
+ protected:
+  void SetUp() override {
+    Cli::SetUp();
+    folder.write("network.toml", "label = \"income\"\npositive = \">50K\"\nnegative = \"<=50K\"\n"
+                                 "missing = \"?\"\n\n[columns]\n"
+                                 "age = {type = \"number\", range = [17, 90], decimals = 0}\n"
+                                 "work = {type = \"category\", levels = [\"Private\", \"State, "
+                                 "gov\"], missing = \"?\"}\n\n[network]\nincome = [\"age\", "
+                                 "\"work\"]\n");
+    const Outcome fitted =
+        gibbsite({"fit", "--model", "network", "--data", "table.csv", "--schema", "network.toml",
+                  "--epsilon", "5", "--delta", "1e-6", "--seed", "1", "--out", "network.json"});
+    ASSERT_EQ(fitted.status, 0) << fitted.err;
+  }
+  [[nodiscard]] Outcome query(const std::vector<std::string>& more) const {
+    std::vector<std::string> out{"query", "--model", "network.json"};
+    out.insert(out.end(), more.begin(), more.end());
+    return gibbsite(out);
+  }
+  [[nodiscard]] Outcome synthesize(const std::vector<std::string>& more) const {
+    std::vector<std::string> out{"synthesize", "--model", "network.json"};
+    out.insert(out.end(), more.begin(), more.end());
+    return gibbsite(out);
+  }
+};
+
+TEST_F(NetworkQueryCli, AnswersQuestions) {
+  const Outcome report = query({});
+  EXPECT_EQ(report.status, 0) << report.err;
+  EXPECT_THAT(report.out, HasSubstr("parents"));
+  const Outcome out = query({"P(income = >50K | work = State, gov)", "--probability",
+                             "P(income != >50K | work = State, gov)"});
+  EXPECT_EQ(out.status, 0) << out.err;
+  EXPECT_THAT(out.out, HasSubstr("P(income = >50K | work = State, gov) = "));
+  EXPECT_THAT(out.out, HasSubstr("P(income != >50K | work = State, gov) = "));
+  const auto json = nlohmann::json::parse(
+      query({"--json", "P(income = >50K)", "P(income in {<=50K})", "P(income = (other))"}).out);
+  ASSERT_EQ(json.size(), 3U);
+  double sum = 0;
+  for (const auto& one : json) sum += one["probability"].get<double>();
+  EXPECT_NEAR(sum, 1, 1e-12);
+  const auto shape = nlohmann::json::parse(query({"--json"}).out);
+  ASSERT_EQ(shape.size(), 3U);
+  EXPECT_EQ(shape[2]["column"], "income");
+  EXPECT_EQ(shape[2]["parents"].size(), 2U);
+}
+
+TEST_F(NetworkQueryCli, DrawsPeople) {
+  const Outcome out = synthesize({"--rows", "3000", "--seed", "4", "--out", "people.csv"});
+  EXPECT_EQ(out.status, 0) << out.err;
+  EXPECT_THAT(out.err, HasSubstr("3,000 people written to people.csv"));
+  const std::string people = folder.read("people.csv");
+  EXPECT_THAT(people, StartsWith("age,work,income\n"));
+  EXPECT_EQ(std::count(people.begin(), people.end(), '\n'), 3001);
+  // The same on standard output, for any number of threads.
+  EXPECT_EQ(synthesize({"--rows", "3000", "--seed", "4", "--threads", "2"}).out, people);
+  EXPECT_EQ(synthesize({"--rows", "3000", "--seed", "4", "--out", "-"}).out, people);
+  EXPECT_NE(synthesize({"--rows", "3000", "--seed", "5"}).out, people);
+  const std::string of_table = synthesize({}).out;
+  EXPECT_EQ(std::count(of_table.begin(), of_table.end(), '\n'), rows + 1);
+  // Read like the table that the network is of.
+  const Outcome near = gibbsite({"evaluate", "--model", "network.json", "--data", "people.csv",
+                                 "--target", "income", "--json"});
+  ASSERT_EQ(near.status, 0) << near.err;
+  const auto json = nlohmann::json::parse(near.out);
+  EXPECT_EQ(json["rows"], 3000);
+  EXPECT_EQ(json["impossible_rows"], 0);
+  // 3,000 draws of 16 x 3 x 3 cells are about this far from their law.
+  EXPECT_LT(json["two_columns"]["mean"].get<double>(), 0.05);
+  EXPECT_EQ(json["two_columns"]["each"].size(), 3U);
+  EXPECT_EQ(json["classifier"]["target"], "income");
+}
+
+TEST_F(NetworkQueryCli, ShowsTheCuratorHowNearItIs) {
+  const Outcome out = gibbsite({"evaluate", "--model", "network.json", "--data", "table.csv",
+                                "--target", "income", "--plot", "near.svg"});
+  EXPECT_EQ(out.status, 0) << out.err;
+  EXPECT_THAT(out.err, HasSubstr("private: "));
+  for (const char* what : {"120 rows", "total variation of two columns", "log-likelihood a row",
+                           "farthest pairs", "NOT PRIVATE", "independent columns"})
+    EXPECT_THAT(out.out, HasSubstr(what));
+  EXPECT_THAT(folder.read("near.svg"), HasSubstr("PRIVATE: computed from the table"));
+  const std::vector<std::string> evaluate{"evaluate", "--model", "network.json", "--data",
+                                          "table.csv"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), evaluate.begin(), evaluate.end());
+    return gibbsite(more);
+  };
+  expect_error(with({"--plot", "near.svg"}), 2, "--plot: near.svg is there already");
+  expect_error(with({"--plot", "table.csv", "--force"}), 2, "--plot");
+  expect_error(with({"--threshold", "0.3"}), 2, "--threshold: has no meaning");
+  const Outcome number = with({"--target", "age"});
+  EXPECT_EQ(number.status, 2);
+  EXPECT_THAT(number.err, HasSubstr("'age' is no category"));
+}
+
+TEST_F(NetworkQueryCli, BadInputIsOneLine) {
+  struct Case {
+    const char *question, *what;
+  };
+  for (const auto& [question, what] : std::vector<Case>{
+           {"P(salary = 1)", "no column 'salary'"},
+           {"P(income = >60K)", "its levels are <=50K, >50K"},
+           {"P(age >= 33)", "cuts a bin"},
+           {"income > 3", "does not begin with P("},
+           {"P(income = >50K | age > 90)", "probability 0"},
+       })
+    expect_error(query({question}), 2, what);
+  expect_error(query({"--expectation", "income"}), 2, "--expectation: has no meaning");
+  expect_error(query({"--utilities", "u.csv"}), 2, "--utilities: has no meaning");
+  expect_error(synthesize({"--rows", "0"}), 2, "--rows");
+  expect_error(synthesize({"--rows", "some"}), 2, "--rows");
+  expect_error(synthesize({"--out", "table.csv"}), 2, "is there already");
+  expect_error(synthesize({"--out", "network.json", "--force"}), 2, "--out");
+  expect_error(synthesize({"--out", "absent/people.csv"}), 2, "--out");
+  expect_error(gibbsite({"synthesize", "--model", "absent.json"}), 2, "absent.json");
+  expect_error(gibbsite({"predict", "--model", "network.json", "--data", "table.csv"}), 2,
+               "synthesize");
+  expect_error(synthesize({"--rows", "1e6", "--out", "/dev/full"}), 2, "cannot write");
+  nlohmann::json file = json("network.json");
+  file["model"]["nodes"][0]["tables"][0][0] = 0.5;
+  folder.write("edited.json", file.dump());
+  expect_error(gibbsite({"synthesize", "--model", "edited.json", "--rows", "1"}), 2, "edited.json");
+  // A model of rows is told apart.
+  ASSERT_EQ(gibbsite(fit({"--out", "model.json"})).status, 0);
+  expect_error(gibbsite({"synthesize", "--model", "model.json", "--rows", "1"}), 2, "predict");
+  expect_error(gibbsite({"query", "--model", "model.json"}), 2, "predict");
+  expect_error(gibbsite({"evaluate", "--model", "model.json", "--data", "table.csv", "--target",
+                         "income"}),
+               2, "--target: is for a network");
+}
+
+TEST_F(NetworkQueryCli, CtrlCLeavesNothing) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    Process process({GIBBSITE_CLI, "synthesize", "--model", "network.json", "--rows", "1e12", "--out",
+                     "people.csv"},
+                    folder.path());
+    ASSERT_TRUE(process.wait_until([&] {  // half a table is there, under another name
+      const std::vector<std::string> names = folder.names();
+      return std::ranges::any_of(names, [&](const std::string& name) {
+        return name.starts_with("people.csv.tmp-") && !folder.read(name).empty();
+      });
+    })) << process.err_so_far();
+    process.send(signal);
+    const Outcome out = process.wait();
+    EXPECT_EQ(out.status, 130);
+    EXPECT_THAT(out.err, HasSubstr("interrupted; nothing was written"));
+    const std::vector<std::string> names = folder.names();
+    EXPECT_TRUE(std::ranges::none_of(names, [](const std::string& name) {
+      return name.starts_with("people.csv");
+    }));
+  }
+}
+
+}  // namespace
+}  // namespace gibbsite::testing
