@@ -433,7 +433,7 @@ class SchemaReader {
 
   static constexpr std::int64_t max_count = 10'000'000;
   /// Of a label's range, where the schema gives none.
-  static constexpr double default_tolerances = 10;
+  static constexpr double default_tolerances = 5;
   std::string only_;
   Schema schema_;
   SchemaLines lines_;
@@ -556,7 +556,7 @@ label = ""          # the column to predict; remove its line under [columns]
 positive = ""       # the class whose probability the model gives; of several classes, an amount or a count, in its place:
 # classes = ["north", "east", "south"]   # every class of the label, known without the data
 # range = [0, 500000]  # of the label, known without the data: labels are moved into it
-# tolerance = 50000    # an error of a prediction beyond which it is far off; a tenth of the range without it
+# tolerance = 50000    # an error of a prediction beyond which it is far off; a fifth of the range without it
 # counts = true        # labels are whole numbers from 0 up
 # class_weights = {"north" = 1, "south" = 2.5}   # how much a row of each class counts; never from how many the table has
 # negative = ""     # the name of the other class; without it, every label but `positive`
