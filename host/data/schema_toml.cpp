@@ -16,6 +16,7 @@
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/model/family_model.hpp"
 #include "gibbsite/model/schema.hpp"
+#include "model/column_type.hpp"
 #include "model/schema_check.hpp"
 
 namespace gibbsite {
@@ -360,12 +361,9 @@ class SchemaReader {
     Column column;
     column.name = name;
     const std::string type_name = read_string(*type, here + ": type");
-    if (type_name == "number")
-      column.type = ColumnType::number;
-    else if (type_name == "category")
-      column.type = ColumnType::category;
-    else if (type_name == "exposure")
-      column.type = ColumnType::exposure;
+    const auto known = column_type_named(type_name);
+    if (known)
+      column.type = *known;
     else if (type_name == "weight")
       fail(type->source(), fmt::format("{}: {}", here, no_row_weights));
     else if (type_name.empty() && !only_.empty() && name != only_)
@@ -374,7 +372,7 @@ class SchemaReader {
       fail(at,
            fmt::format("{} is not filled in yet; give type = {}, or remove the line of the label",
                        here, types_text));
-    else if (type_name != "ignore")
+    else
       fail(type->source(),
            fmt::format("{}: type {} must be {}", here, gibbsite::quoted(type_name), types_text));
 
@@ -391,8 +389,7 @@ class SchemaReader {
       } else if (k == "missing" && column.type != ColumnType::ignore) {
         column.has_missing = true;
         column.missing = read_string(value, option);
-      } else if (k == "range" &&
-                 (column.type == ColumnType::number || column.type == ColumnType::exposure)) {
+      } else if (k == "range" && has_range(column.type)) {
         read_range(value, option, column.lo, column.hi);
       } else if (k == "levels" && column.type == ColumnType::category) {
         if (!value.is_array()) wrong_type(value, option, "a list [\"...\", \"...\"]");
@@ -504,17 +501,10 @@ std::string to_toml(const Schema& schema) {
   if (schema.has_missing) out += fmt::format("missing = {}\n", toml_string(schema.missing));
   out += "\n[columns]\n";
   for (const Column& column : schema.columns) {
-    out += toml_key(column.name) + " = {type = ";
-    if (column.type == ColumnType::number) {
-      out += fmt::format("\"number\", range = [{}, {}]", column.lo, column.hi);
-    } else if (column.type == ColumnType::exposure) {
-      out += fmt::format("\"exposure\", range = [{}, {}]", column.lo, column.hi);
-    } else if (column.type == ColumnType::category) {
-      out += fmt::format("\"category\", levels = {}, other = {}", toml_list(column.levels),
-                         column.other);
-    } else {
-      out += "\"ignore\"";
-    }
+    out += fmt::format("{} = {{type = \"{}\"", toml_key(column.name), to_string(column.type));
+    if (has_range(column.type)) out += fmt::format(", range = [{}, {}]", column.lo, column.hi);
+    if (column.type == ColumnType::category)
+      out += fmt::format(", levels = {}, other = {}", toml_list(column.levels), column.other);
     if (column.has_missing) out += fmt::format(", missing = {}", toml_string(column.missing));
     out += "}\n";
   }
