@@ -11,6 +11,7 @@
 #include "core/digest.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/loss.hpp"
+#include "model/column_type.hpp"
 
 namespace gibbsite {
 namespace {
@@ -41,29 +42,16 @@ bool choice_field(const json& object, const char* name, std::string_view first,
 }
 
 json column_json(const Column& column) {
-  json out = {{"name", column.name}};
-  switch (column.type) {
-    case ColumnType::number:
-      out["type"] = "number";
-      out["range"] = {column.lo, column.hi};
-      if (!column.edges.empty()) out["edges"] = column.edges;
-      if (column.decimals) out["decimals"] = *column.decimals;
-      break;
-    case ColumnType::category:
-      out["type"] = "category";
-      out["levels"] = column.levels;
-      out["other"] = column.other;
-      if (!column.unlisted.empty()) out["unlisted"] = column.unlisted;
-      break;
-    case ColumnType::exposure:
-      out["type"] = "exposure";
-      out["range"] = {column.lo, column.hi};
-      break;
-    case ColumnType::ignore:
-      out["type"] = "ignore";
-      return out;
+  json out = {{"name", column.name}, {"type", to_string(column.type)}};
+  if (has_range(column.type)) out["range"] = {column.lo, column.hi};
+  if (!column.edges.empty()) out["edges"] = column.edges;
+  if (column.decimals) out["decimals"] = *column.decimals;
+  if (column.type == ColumnType::category) {
+    out["levels"] = column.levels;
+    out["other"] = column.other;
+    if (!column.unlisted.empty()) out["unlisted"] = column.unlisted;
   }
-  if (column.has_missing) out["missing"] = column.missing;
+  if (column.has_missing && column.type != ColumnType::ignore) out["missing"] = column.missing;
   return out;
 }
 
@@ -105,25 +93,24 @@ void read_bins(const json& object, std::vector<double>& edges, std::optional<int
 Column column_from_json(const json& object, const std::string& source) {
   Column column;
   column.name = text_field(object, "name", source);
-  const std::string type = text_field(object, "type", source);
-  if (type == "number" || type == "exposure") {
-    if (type == "number")
+  const auto type = column_type_named(text_field(object, "type", source));
+  if (!type) reject(source, "type", "must be number, category, exposure or ignore");
+  column.type = *type;
+  if (has_range(column.type)) {
+    if (column.type == ColumnType::number) {
       only_fields(object, {"name", "type", "range", "missing", "edges", "decimals"}, source);
-    else
+    } else {
       only_fields(object, {"name", "type", "range", "missing"}, source);
-    column.type = type == "number" ? ColumnType::number : ColumnType::exposure;
+    }
     std::tie(column.lo, column.hi) = range_field(object, source);
     read_bins(object, column.edges, column.decimals, source);
-  } else if (type == "category") {
+  } else if (column.type == ColumnType::category) {
     only_fields(object, {"name", "type", "levels", "other", "unlisted", "missing"}, source);
-    column.type = ColumnType::category;
     column.levels = texts_field(object, "levels", source);
     column.other = flag_field(object, "other", source);
     if (object.contains("unlisted")) column.unlisted = text_field(object, "unlisted", source);
-  } else if (type == "ignore") {
-    only_fields(object, {"name", "type"}, source);
   } else {
-    reject(source, "type", "must be number, category, exposure or ignore");
+    only_fields(object, {"name", "type"}, source);
   }
   column.has_missing = object.contains("missing");
   if (column.has_missing) column.missing = text_field(object, "missing", source);
@@ -377,9 +364,12 @@ Schema schema_from_json(const json& object, const std::string& source) {
     const json& weights = object["class_weights"];
     if (!weights.is_object())
       reject(source, "class_weights", "must be numbers by the names of classes");
-    for (const std::string& name : schema.class_names())
+    for (const std::string& name : schema.class_names()) {
+      const auto weight = weights.find(name);
+      if (weight == weights.end()) reject(source, "class_weights", "must name every class");
       schema.class_weights.push_back(
-          number_field(weights, name.c_str(), source + ": class_weights"));
+          number_field({{"class_weights", *weight}}, "class_weights", source));
+    }
     if (weights.size() != schema.class_weights.size() || weights.empty())
       reject(source, "class_weights", "must name every class, and no other");
   }

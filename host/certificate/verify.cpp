@@ -214,8 +214,6 @@ void verify_model(Verifier& v, const json& file) {
   const FeatureSpace space = linear.schema;
   const Loss& loss = loss_named(linear.loss);
   const std::uint64_t outputs = loss.outputs();
-  v.check(std::ranges::equal(loss.class_weights(), space.class_weights),
-          "model.preprocessing: has the weights of the loss's classes");
   if (space.label == LabelKind::count)
     v.check(
         (constants.contains("offset_bound") ? number_field(constants, "offset_bound", "constants")

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "audit_plot.hpp"
+#include "backend.hpp"
 #include "command.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
@@ -64,7 +65,7 @@ struct AuditCommand {
     options.seed = seed.value_or(options.seed);
     options.stop = &stop_flag();
     require_between(options.confidence, 0, 1, "--confidence");
-    const auto engines = make_backend(backend);
+    const auto engines = make_noted_backend(backend, quiet);
     require_place();
     catch_interrupts();
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "backend.hpp"
 #include "command.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random.hpp"
@@ -112,8 +113,7 @@ struct BenchCommand {
     const Budget budget = budgeted ? plan.budget() : Budget{.draws = plan.draws.value_or(1)};
     const Wishes wishes = plan.wishes();
     const bool of_table = shape.of_table(plan);
-    const auto engines = make_backend(backend);
-    const bool on_host = engines->name() != "cuda";
+    const auto engines = make_noted_backend(backend, false);
     catch_interrupts();
 
     Dataset data;
@@ -136,6 +136,9 @@ struct BenchCommand {
       rows = dense_shape(shape.space(plan.model), constants.rows);
     }
     constants.validate();
+    const Loss& loss = loss_named(constants.loss);
+    settle(*engines, loss, constants.offset_bound > 0);
+    const bool on_host = engines->name() != "cuda";
 
     Work work{constants.rows, constants.row_features(), static_cast<double>(rows.entries()),
               rows.bytes_per_row(), constants.outputs};
@@ -158,7 +161,6 @@ struct BenchCommand {
           "under add-remove the size of the table and the time to read it tell the number of rows");
     }
 
-    const Loss& loss = loss_named(constants.loss);
     constexpr double unknown = std::numeric_limits<double>::infinity();
     const auto timer_of = [&](double seconds, double planned_steps) {
       const TimingOptions timing{

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "backend.hpp"
 #include "command.hpp"
 #include "compare_plot.hpp"
 #include "gibbsite/core/error.hpp"
@@ -98,7 +99,7 @@ struct CompareCommand {
     if (test.data.empty() && !test.labels.empty()) {
       throw BadInput("--test-labels: needs --test with it; give both or neither");
     }
-    const auto engine_maker = make_backend(backend);
+    const auto engine_maker = make_noted_backend(backend, quiet);
     require_places();
     const Schema domain = read_schema(schema);
     require_two_classes(domain);

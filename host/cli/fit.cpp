@@ -12,6 +12,7 @@
 #include <memory>
 #include <sstream>
 
+#include "backend.hpp"
 #include "coefficients.hpp"
 #include "command.hpp"
 #include "family.hpp"
@@ -207,7 +208,7 @@ struct FitCommand {
     const Budget budget = plan.budget();
     const Wishes wishes = plan.wishes();
     cache_from_string(cache);
-    const auto engine_maker = make_backend(backend, {.design = design});
+    const auto engine_maker = make_noted_backend(backend, quiet, design);
     const auto ledger = opened_ledger();
     prepare();
     const Schema domain = read_schema(schema);
@@ -228,6 +229,7 @@ struct FitCommand {
     warn_of_few_rows(made);
     warn_of_missing_class(data);
     warn_of_run_time(offer.mechanism);
+    settle(*engine_maker, loss_named(made.problem.loss), !data.offset.empty());
     double seconds = std::numeric_limits<double>::quiet_NaN();
     if (!quiet) {
       const double steps = offer.cost.work / static_cast<double>(budget.draws);

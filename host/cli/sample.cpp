@@ -7,6 +7,7 @@
 #include <memory>
 #include <random>
 
+#include "backend.hpp"
 #include "command.hpp"
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/core/error.hpp"
@@ -90,7 +91,7 @@ struct SampleCommand {
     const double temperature = beta.value_or(1);
     require_finite_positive(temperature, "--beta");
     require_finite_positive(*prior_precision, "--prior-precision");
-    const auto engine_maker = make_backend(backend);
+    const auto engine_maker = make_noted_backend(backend, quiet);
     NewFolder::require_free(out);
     const Schema domain = read_schema(schema);
     const std::vector<std::string> features = coefficient_names(domain);
@@ -104,6 +105,7 @@ struct SampleCommand {
     catch_interrupts();
 
     const Dataset data = read(domain);
+    settle(*engine_maker, loss_named(loss), !data.offset.empty());
     // With the figures, wherever those go; beside them where a program or nobody reads them.
     fmt::print(silent() ? stderr : stdout, "{}\n", warning);
     say(fmt::format("{} {}, {} parameters; β = {}, prior precision {}; seed {}\nbackend {}: {}\n",

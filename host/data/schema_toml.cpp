@@ -17,6 +17,7 @@
 #include "gibbsite/model/family_model.hpp"
 #include "gibbsite/model/network_model.hpp"
 #include "gibbsite/model/schema.hpp"
+#include "model/column_type.hpp"
 #include "model/schema_check.hpp"
 
 namespace gibbsite {
@@ -426,12 +427,9 @@ class SchemaReader {
     Column column;
     column.name = name;
     const std::string type_name = read_string(*type, here + ": type");
-    if (type_name == "number")
-      column.type = ColumnType::number;
-    else if (type_name == "category")
-      column.type = ColumnType::category;
-    else if (type_name == "exposure")
-      column.type = ColumnType::exposure;
+    const auto known = column_type_named(type_name);
+    if (known)
+      column.type = *known;
     else if (type_name == "weight")
       fail(type->source(), fmt::format("{}: {}", here, no_row_weights));
     else if (type_name.empty() && !only_.empty() && name != only_)
@@ -440,7 +438,7 @@ class SchemaReader {
       fail(at,
            fmt::format("{} is not filled in yet; give type = {}, or remove the line of the label",
                        here, types_text));
-    else if (type_name != "ignore")
+    else
       fail(type->source(),
            fmt::format("{}: type {} must be {}", here, gibbsite::quoted(type_name), types_text));
 
@@ -457,8 +455,7 @@ class SchemaReader {
       } else if (k == "missing" && column.type != ColumnType::ignore) {
         column.has_missing = true;
         column.missing = read_string(value, option);
-      } else if (k == "range" &&
-                 (column.type == ColumnType::number || column.type == ColumnType::exposure)) {
+      } else if (k == "range" && has_range(column.type)) {
         read_range(value, option, column.lo, column.hi);
       } else if (k == "levels" && column.type == ColumnType::category) {
         if (!value.is_array()) wrong_type(value, option, "a list [\"...\", \"...\"]");
@@ -508,7 +505,7 @@ class SchemaReader {
 
   static constexpr std::int64_t max_count = 10'000'000;
   /// Of a label's range, where the schema gives none.
-  static constexpr double default_tolerances = 10;
+  static constexpr double default_tolerances = 5;
   std::string only_;
   bool label_optional_;
   Schema schema_;
@@ -599,20 +596,14 @@ std::string to_toml(const Schema& schema) {
   if (schema.has_missing) out += fmt::format("missing = {}\n", toml_string(schema.missing));
   out += "\n[columns]\n";
   for (const Column& column : schema.columns) {
-    out += toml_key(column.name) + " = {type = ";
-    if (column.type == ColumnType::number) {
-      out += fmt::format("\"number\", range = [{}, {}]", column.lo, column.hi);
-      if (!column.edges.empty()) out += ", " + bins_toml(column.edges);
-      if (column.decimals) out += fmt::format(", decimals = {}", *column.decimals);
-    } else if (column.type == ColumnType::exposure) {
-      out += fmt::format("\"exposure\", range = [{}, {}]", column.lo, column.hi);
-    } else if (column.type == ColumnType::category) {
-      out += fmt::format("\"category\", levels = {}, other = {}", toml_list(column.levels),
-                         column.other);
+    out += fmt::format("{} = {{type = \"{}\"", toml_key(column.name), to_string(column.type));
+    if (has_range(column.type)) out += fmt::format(", range = [{}, {}]", column.lo, column.hi);
+    if (!column.edges.empty()) out += ", " + bins_toml(column.edges);
+    if (column.decimals) out += fmt::format(", decimals = {}", *column.decimals);
+    if (column.type == ColumnType::category) {
+      out += fmt::format(", levels = {}, other = {}", toml_list(column.levels), column.other);
       if (!column.unlisted.empty())
         out += fmt::format(", unlisted = {}", toml_string(column.unlisted));
-    } else {
-      out += "\"ignore\"";
     }
     if (column.has_missing) out += fmt::format(", missing = {}", toml_string(column.missing));
     out += "}\n";
@@ -660,7 +651,7 @@ label = ""          # the column to predict; remove its line under [columns]
 positive = ""       # the class whose probability the model gives; of several classes, an amount or a count, in its place:
 # classes = ["north", "east", "south"]   # every class of the label, known without the data
 # range = [0, 500000]  # of the label, known without the data: labels are moved into it
-# tolerance = 50000    # an error of a prediction beyond which it is far off; a tenth of the range without it
+# tolerance = 50000    # an error of a prediction beyond which it is far off; a fifth of the range without it
 # counts = true        # labels are whole numbers from 0 up
 # class_weights = {"north" = 1, "south" = 2.5}   # how much a row of each class counts; never from how many the table has
 # negative = ""     # the name of the other class; without it, every label but `positive`

@@ -1,8 +1,10 @@
 #include "core/crew.hpp"
 #include "engine/cpu/cpu.hpp"
 #include "engine/cuda/cuda.hpp"
+#include "engine/cuda/why_not.hpp"
 #include "engine/reference/reference.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/engine/automatic.hpp"
 #include "gibbsite/engine/engine.hpp"
 
 namespace gibbsite {
@@ -55,13 +57,20 @@ std::vector<BackendInfo> list_backends() {
 }
 
 std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options) {
+  return make_backend(name, options, nullptr);
+}
+
+std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options,
+                                      Note note) {
   if (name == "cuda") return cuda::make_cuda_backend(cuda::make_device(), options);
   if (name == "auto") {
     // A GPU that is there and works, else the CPU; which one it is is printed by whoever asks.
+    const auto cpu = [options] { return make_backend("cpu", options); };
     try {
-      return make_backend("cuda", options);
+      return make_automatic_backend(make_backend("cuda", options), cuda::why_no_kernels, cpu,
+                                    std::move(note));
     } catch (const BackendUnavailable&) {
-      return make_backend("cpu", options);
+      return cpu();
     }
   }
   if (name == "cpu") {

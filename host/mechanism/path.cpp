@@ -190,6 +190,11 @@ namespace {
 
 constexpr double stationary_tolerance = 1e-3;  // c^T when the stationary law is what is wanted
 
+ChainNoise noise_of(const PathCertificate& c, const Problem& problem) {
+  return {c.step_size, c.iterations, c.prior_precision, c.smoothness,
+          c.map_error, false,        problem.outputs};
+}
+
 // `left` is what noise leaves of `asked`, by which the rule goes.
 PathCertificate path_schedule(const Problem& problem, const Budget& asked, const Budget& left,
                               const Wishes& wishes) {
@@ -226,7 +231,14 @@ Offer path_offer(const Problem& problem, const Budget& asked, const Budget& left
                               found.step_size, found.iterations, wishes.ball.value_or(0)}};
   out.guarantee.mu = draws_mu_up(found.mu, asked.draws);
   out.cost = cost_of(found.iterations, found.iterations, asked.draws);
-  if (!(gdp_delta_up(left.epsilon, out.guarantee.mu) <= left.delta)) {
+  const double grid = release_grid(noise_of(found, problem));
+  const double least = grid * std::sqrt(static_cast<double>(problem.features));
+  if (wishes.ball && *wishes.ball < least) {
+    out.why = fmt::format(
+        "`ball`: in one of radius {} a model can be all zeros, for it is published on a grid of "
+        "{:.2g}, which noise asks for; give one well above {:.2g}, a larger epsilon, or more rows",
+        *wishes.ball, grid, least);
+  } else if (!(gdp_delta_up(left.epsilon, out.guarantee.mu) <= left.delta)) {
     out.why =
         "this step size makes the chain less private than its stationary law; leave out "
         "`step_size`, or lower it below 2/(M+m)";
@@ -258,9 +270,8 @@ Offer offer(std::type_identity<Path> /*kind*/, const Problem& problem, const Bud
 Analysis analyze(const Path& s, const Problem& problem, const Neighbors& who, std::uint64_t draws) {
   const PathCertificate found =
       path_certificate(problem, who, s.beta, s.prior_precision, s.step_size, s.iterations, s.ball);
-  const ChainNoise noise{s.step_size,     s.iterations, s.prior_precision, found.smoothness,
-                         found.map_error, false,        problem.outputs};
-  Analysis out = gibbs_analysis(problem, who, draws, found.sensitivity, found.mu, 0, noise);
+  Analysis out =
+      gibbs_analysis(problem, who, draws, found.sensitivity, found.mu, 0, noise_of(found, problem));
   if (s.ball > 0 && !std::isfinite(out.noise.epsilon)) {
     throw BadInput(
         fmt::format("`ball`: rounding moves a step in a ball of radius {} by up to {:.2g}, more "

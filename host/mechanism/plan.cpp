@@ -160,6 +160,11 @@ void validate(const Problem& problem, const Budget& budget, const Wishes& wishes
           "leave it out, or use path instead of {}",
           wishes.mechanism));
     }
+    if (chosen && wishes.tv) {
+      throw BadInput(
+          "`tv`: chains in a `ball` keep no distance to the Gibbs posterior; leave one of the two "
+          "out");
+    }
     if (wishes.calibration != Calibration::gdp) {
       throw BadInput(fmt::format(
           "`ball`: `calibration` {} is of the posterior on the whole space; give gdp, or no ball",

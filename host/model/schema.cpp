@@ -14,10 +14,31 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/losses/softmax.hpp"
 #include "gibbsite/model/losses/weighted.hpp"
+#include "model/column_type.hpp"
 #include "model/network_check.hpp"
 #include "model/schema_check.hpp"
 
 namespace gibbsite {
+
+namespace {
+constexpr std::pair<ColumnType, std::string_view> column_types[] = {
+    {ColumnType::number, "number"},
+    {ColumnType::category, "category"},
+    {ColumnType::exposure, "exposure"},
+    {ColumnType::ignore, "ignore"}};
+}  // namespace
+
+std::string_view to_string(ColumnType type) {
+  for (const auto& [known, name] : column_types)
+    if (known == type) return name;
+  return "";
+}
+
+std::optional<ColumnType> column_type_named(std::string_view name) {
+  for (const auto& [type, known] : column_types)
+    if (known == name) return type;
+  return std::nullopt;
+}
 
 std::string Schema::negative_name() const {
   return negative.empty() ? "not " + positive : negative;

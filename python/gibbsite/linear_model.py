@@ -724,7 +724,7 @@ class PrivateLinearRegression(_Regressor):
         predictions are held in it.
     tolerance : float or None
         With `ranges`: an error of a prediction beyond which it is far off, in y's unit. None: a
-        tenth of the range.
+        fifth of the range.
     invalid : "refuse" or "middle"
         With `ranges`: what a cell or label that cannot be read becomes: an error, or the middle of
         its range.

@@ -20,7 +20,7 @@ nb::dict audit_shape(double epsilon, double delta, std::uint64_t rows, std::uint
   budget.epsilon = epsilon;
   budget.delta = delta;
   budget.validate();
-  const auto engines = make_backend(backend);
+  const auto engines = make_warning_backend(backend);
   AuditOptions options;
   options.pairs = pairs;
   options.pilot = std::max<std::uint64_t>(pairs / 4, 1);

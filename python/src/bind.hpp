@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "gibbsite/engine/automatic.hpp"
 #include "watch.hpp"
 
 namespace gibbsite::python {
@@ -40,5 +41,8 @@ nb::object to_python(const nlohmann::json& json);
 
 /// -1, None: 0, as many threads as may run. Throws BadInput on other numbers below 0.
 std::size_t threads_of(std::optional<std::int64_t> n_jobs);
+/// make_backend, and where "auto" takes another than the fastest there is, a UserWarning.
+std::unique_ptr<Backend> make_warning_backend(const std::string& name,
+                                              std::optional<std::int64_t> n_jobs = {});
 
 }  // namespace gibbsite::python

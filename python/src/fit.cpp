@@ -94,7 +94,8 @@ Release fit_data(const Dataset& data, const PlanOf& plan, const std::string& bac
                  const std::string& checkpoint, bool intervals, bool release_moments,
                  std::optional<std::int64_t> n_jobs, const nb::object& progress) {
   require_feasible(plan.plan);
-  const auto engines = make_backend(backend, {.threads = threads_of(n_jobs)});
+  const auto engines = make_warning_backend(backend, n_jobs);
+  settle(*engines, loss_named(plan.plan.problem.loss), !data.offset.empty());
   FitOptions options;
   options.checkpoint = checkpoint;
   options.intervals = intervals;

@@ -98,6 +98,16 @@ std::size_t threads_of(std::optional<std::int64_t> n_jobs) {
   return static_cast<std::size_t>(*n_jobs);
 }
 
+std::unique_ptr<Backend> make_warning_backend(const std::string& name,
+                                              std::optional<std::int64_t> n_jobs) {
+  BackendOptions options;
+  options.threads = threads_of(n_jobs);
+  return make_backend(name, options, [](const std::string& line) {
+    const nb::gil_scoped_acquire locked;
+    if (PyErr_WarnEx(PyExc_UserWarning, line.c_str(), 1) != 0) throw nb::python_error();
+  });
+}
+
 }  // namespace gibbsite::python
 
 NB_MODULE(_core, m) {

@@ -48,7 +48,7 @@ nb::dict sample(const Dataset& data, double prior_precision, const std::string& 
   if (target_acceptance) require_between(*target_acceptance, 0, 1, "target_acceptance");
   options.target_acceptance = target_acceptance.value_or(0);
   options.key = StreamKey::from_seed(seed ? *seed : std::random_device{}());
-  const auto engines = make_backend(backend, {.threads = threads_of(n_jobs)});
+  const auto engines = make_warning_backend(backend, n_jobs);
   const PosteriorDraws drawn = watched(progress, [&](Watch& watch) {
     options.stop = watch.stop();
     options.progress = watch.reporter();

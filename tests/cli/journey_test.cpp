@@ -187,6 +187,9 @@ TEST_F(Journey, OfLeastSquaresInABall) {
     expect_error(with({"--mechanism", other}), 4, "one row can do anything to squared");
     expect_error(with({"--mechanism", other, "--ball", "5"}), 2, "--ball: only chains of");
   }
+  expect_error(with({"--ball", "5", "--tv", "0.1"}), 2,
+               "--tv: chains in a --ball keep no distance to the Gibbs posterior; leave one");
+  expect_error(with({"--ball", "1e-7"}), 4, "a model can be all zeros");
   expect_error(with({"--ball", "5", "--backend", "cuda"}), 3, "cuda");
   EXPECT_FALSE(std::filesystem::exists(folder.path("m.json")));
   const Outcome fit = with({"--ball", "8"});

@@ -554,7 +554,7 @@ TEST(LabelSchema, ScalesToTheBoundAndNeverBeyond) {
 TEST(LabelSchema, KeysReadAndWriteBack) {
   const Schema amount = labeled("range = [-5, 45.5]\n");
   EXPECT_EQ(amount.label_kind, LabelKind::amount);
-  EXPECT_EQ(amount.tolerance, 5.05);  // a tenth
+  EXPECT_EQ(amount.tolerance, 10.1);  // a fifth
   EXPECT_TRUE(amount.positive.empty());
   const Schema count = labeled(counts);
   EXPECT_EQ(count.label_kind, LabelKind::count);

@@ -8,9 +8,12 @@
 #include <limits>
 #include <random>
 
+#include "engine/cuda/cuda.hpp"
 #include "engine/cuda/source.hpp"
+#include "engine/cuda/why_not.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
+#include "gibbsite/engine/automatic.hpp"
 #include "support/backend.hpp"
 #include "support/repeats.hpp"
 
@@ -247,6 +250,59 @@ TEST_F(CudaEngine, NoChainsAndNoRowsAreRefusedOrNothing) {
   Ensemble none;
   none.features = 3;
   engine->advance(none, 5);
+}
+
+// What the card has no kernels of, `auto` takes the processor for, says so once and stays there;
+// the card asked for by name refuses.
+TEST_F(CudaEngine, AutoTakesTheProcessorForWhatHasNoKernels) {
+  const Table t(50, 3);
+  const std::vector<float> offsets(t.n, -0.5F);
+  Rows exposed(t.view());
+  exposed.offset = offsets.data();
+  struct Case {
+    const char* loss;
+    Rows rows;
+    const char* why;
+  };
+  for (const Case& of : {Case{"logistic", t.view(), ""}, Case{"huber", t.view(), ""},
+                         Case{"squared", t.view(), "has no kernels of the loss squared"},
+                         Case{"logistic(0.4,1)", t.view(), "has no kernels of the loss logistic("},
+                         Case{"poisson", exposed, "has no kernels of rows with an exposure"}}) {
+    SCOPED_TRACE(of.loss);
+    const Loss& loss = loss_named(of.loss);
+    std::vector<float> y = t.y;
+    if (loss.label() == LabelKind::count) std::ranges::fill(y, 0.5F);
+    std::vector<std::string> notes;
+    const auto automatic = make_automatic_backend(
+        make_cuda_backend(device_, {}), why_no_kernels, [] { return make_backend("cpu"); },
+        [&](const std::string& line) { notes.push_back(line); });
+    EXPECT_EQ(automatic->name(), "cuda");
+    const auto card = make_cuda_backend(device_, {});
+    if (*of.why == 0) {
+      EXPECT_TRUE(why_no_kernels(loss, false).empty());
+      static_cast<void>(automatic->load(of.rows, y, loss));
+      EXPECT_EQ(automatic->name(), "cuda");
+      EXPECT_TRUE(notes.empty());
+      continue;
+    }
+    EXPECT_THAT([&] { card->load(of.rows, y, loss); }, ThrowsMessage<BadInput>(HasSubstr(of.why)));
+    const auto cpu = make_backend("cpu");
+    std::vector<double> theta(t.d, 0.2), out(t.d, NAN), expected(t.d, NAN);
+    for (int again = 0; again < 2; ++again) {
+      automatic->load(of.rows, y, loss)
+          ->loss_gradients({theta.data(), 1, t.d}, {out.data(), 1, t.d});
+      cpu->load(of.rows, y, loss)
+          ->loss_gradients({theta.data(), 1, t.d}, {expected.data(), 1, t.d});
+      EXPECT_EQ(out, expected);
+      EXPECT_EQ(automatic->name(), "cpu");
+      EXPECT_EQ(automatic->arithmetic(), cpu->arithmetic());
+    }
+    ASSERT_EQ(notes.size(), 1U);
+    EXPECT_THAT(notes[0], AllOf(StartsWith("`backend` auto: cuda has no kernels"),
+                                HasSubstr(of.why), HasSubstr("this runs on cpu")));
+    static_cast<void>(automatic->load(t.view(), t.y, loss_named("logistic")));
+    EXPECT_EQ(automatic->name(), "cpu") << "one run, one backend";
+  }
 }
 
 // d beyond a design's limit: another takes over; asked for by name: refused with the reason.

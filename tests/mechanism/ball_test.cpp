@@ -296,6 +296,34 @@ TEST(BallSensitivity, OfTheSquaredLossCountsRowsInterceptAndNeighbors) {
   EXPECT_NEAR(gradient_difference_up(p, replace, 0.5), 2 * R * (R / 2 + 4), 1e-13);
 }
 
+// Points of a ball are published on the grid: one in which they can all be rounded to 0 is refused,
+// in any other the farthest ones, worst along the diagonal, are not.
+TEST(BallPlan, RefusesABallThatTheGridEmpties) {
+  int refused = 0, taken = 0;
+  for (const Problem& p : {in_ball_problem(), squared_problem(), in_ball_problem(50, 3)}) {
+    for (double ball = 1e-9; ball < 10; ball *= 1.7) {
+      SCOPED_TRACE(ball);
+      const Budget budget{1, 1e-6};
+      const Offer found = offer(std::type_identity<Path>{}, p, budget, {.ball = ball});
+      const Analysis analysis = analyze(found.mechanism, p, budget.neighbors(), 1);
+      const double grid = analysis.release_grid;
+      std::vector<double> far(p.features, 10.0);
+      project_on_ball(far, ball, grid);
+      const bool empties = far[0] == 0;
+      if (found.feasible) {
+        EXPECT_FALSE(empties) << grid;
+        ++taken;
+      } else {
+        EXPECT_TRUE(empties || ball < 1.001 * grid * std::sqrt(static_cast<double>(p.features)));
+        EXPECT_THAT(found.why, HasSubstr("can be all zeros"));
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, 60);
+  EXPECT_GT(taken, 15);
+}
+
 // The largest beta, for both neighbors: it keeps the budget, 1e-9 more does not, and it is as much
 // larger than without a ball as the sensitivity is smaller.
 TEST(BallPath, CalibratesTightly) {

@@ -162,6 +162,26 @@ TEST_F(OneRow, ClassesAreInTheModelFile) {
   EXPECT_THROW(schema_from_json(none, "m"), BadInput);
 }
 
+// Names are texts of any bytes that TOML can write: none ends at a NUL.
+TEST_F(OneRow, ClassWeightsAreInTheModelFileByTheirWholeNames) {
+  schema = parse_schema(
+      "label='y'\nclasses=[\"a\\u0000b\", \"a\\u0000c\", \"a\"]\n"
+      "class_weights={\"a\\u0000b\" = 1, \"a\\u0000c\" = 2, a = 3}\n[columns]\n"
+      "x={type='number',range=[0,1]}\n",
+      "s");
+  ASSERT_EQ(schema.classes[0].size(), 3U);
+  const json written = schema_json(schema);
+  EXPECT_TRUE(schema_from_json(json::parse(written.dump()), "m") == schema);
+  json bad = written;
+  bad["class_weights"].erase(schema.classes[1]);
+  EXPECT_THROW(schema_from_json(bad, "m"), BadInput);
+  bad["class_weights"]["d"] = 2;
+  EXPECT_THROW(schema_from_json(bad, "m"), BadInput);
+  bad = written;
+  bad["class_weights"][schema.classes[1]] = "2";
+  EXPECT_THROW(schema_from_json(bad, "m"), BadInput);
+}
+
 TEST_F(OneRow, AddRemoveNamesTheRowsThatMayBe) {
   for (const auto& example : testing::examples()) {
     const bool add_remove = example.plan.budget.adjacency == Adjacency::add_remove;

@@ -257,8 +257,7 @@ HWY_INLINE hn::Vec<D> HoldOutputs(D d, size_t outputs, hn::Vec<D> label, hn::Vec
   }
   const auto q2 = squares.Total(), q3 = cubes.Total(), rest = hn::Sub(one, own);
   const auto all = hn::MulAdd(own, own, q2);
-  const auto length =
-      hn::Mul(hn::Sqrt(all), hn::Set(d, 1 + static_cast<double>(outputs + 16) * 0x1p-52));
+  const auto length = hn::Mul(hn::Sqrt(all), hn::Set(d, length_above(1, outputs)));  // the factor
   const auto free = hn::Le(length, cap);
   const auto held =
       hn::IfThenElseZero(hn::Gt(cap, zero), hn::IfThenElse(free, one, hn::Div(cap, length)));

@@ -20,6 +20,7 @@
 #include "engine/clip.hpp"
 #include "engine/cuda/metric_rows.hpp"
 #include "engine/cuda/placed_rows.hpp"
+#include "engine/cuda/why_not.hpp"
 #include "engine/cuda/work.hpp"
 #include "engine/host_rows.hpp"
 #include "gibbsite/core/error.hpp"
@@ -369,21 +370,22 @@ class CudaEngine final : public HostRows {
 
 }  // namespace
 
+std::string why_no_kernels(const Loss& loss, bool offsets) {
+  if (offsets) return "has no kernels of rows with an exposure";
+  const bool softmax =
+      loss.outputs() > 1 && loss.name() == full_loss_name(losses::Softmax::family, loss.outputs());
+  if (softmax || kernels::index_of_loss(loss.name()) != kernels::no_loss) return {};
+  return fmt::format("has no kernels of the loss {}", loss.name());
+}
+
 std::unique_ptr<Engine> make_engine(std::shared_ptr<Device> device, const Rows& x,
                                     std::span<const float> y, const Loss& loss,
                                     const EngineOptions& options) {
   require_loadable(x, y, loss);
-  if (x.offset != nullptr) {
-    throw BadInput("`backend` cuda: has no kernels of rows with an exposure; use `backend` cpu");
-  }
-  const unsigned index = kernels::index_of_loss(loss.name());
-  const bool softmax =
-      loss.outputs() > 1 && loss.name() == full_loss_name(losses::Softmax::family, loss.outputs());
-  if (index == kernels::no_loss && !softmax) {
-    throw BadInput(fmt::format("`backend` cuda: has no kernels of the loss {}; use `backend` cpu",
-                               loss.name()));
-  }
-  return std::make_unique<CudaEngine>(std::move(device), x, y, loss, index, options);
+  const std::string why = why_no_kernels(loss, x.offset != nullptr);
+  if (!why.empty()) throw BadInput(fmt::format("`backend` cuda: {}; use `backend` cpu", why));
+  return std::make_unique<CudaEngine>(std::move(device), x, y, loss,
+                                      kernels::index_of_loss(loss.name()), options);
 }
 
 }  // namespace gibbsite::cuda

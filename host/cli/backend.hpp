@@ -1,0 +1,15 @@
+#pragma once
+// The backend that a sub-command is asked for.
+#include <memory>
+#include <string>
+
+#include "gibbsite/engine/automatic.hpp"
+
+namespace gibbsite::cli {
+
+/// make_backend, and where auto takes another than the fastest there is, a line on stderr, unless
+/// `quiet`.
+std::unique_ptr<Backend> make_noted_backend(const std::string& name, bool quiet,
+                                            const std::string& design = "auto");
+
+}  // namespace gibbsite::cli

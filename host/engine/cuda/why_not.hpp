@@ -1,0 +1,13 @@
+#pragma once
+// What no design of the card takes.
+#include <string>
+
+#include "gibbsite/model/loss.hpp"
+
+namespace gibbsite::cuda {
+
+/// Why no engine takes the loss, of rows with an exposure or without: "has no kernels of ...";
+/// empty: one does.
+std::string why_no_kernels(const Loss& loss, bool offsets);
+
+}  // namespace gibbsite::cuda

@@ -1,0 +1,20 @@
+#pragma once
+// What files call the types of columns, and what these have.
+#include <optional>
+#include <string_view>
+
+#include "gibbsite/model/schema.hpp"
+
+namespace gibbsite {
+
+/// Whether its cells are numbers, with a public range that they are clamped to.
+constexpr bool has_range(ColumnType type) {
+  return type == ColumnType::number || type == ColumnType::exposure;
+}
+
+/// "number", "category", "exposure" or "ignore".
+std::string_view to_string(ColumnType type);
+/// The type of that name; none: of another name.
+std::optional<ColumnType> column_type_named(std::string_view name);
+
+}  // namespace gibbsite
