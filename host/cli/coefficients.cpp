@@ -145,8 +145,8 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   for (std::size_t j = 0; j < theta.size(); ++j) inside += is_inside(j) ? 1U : 0U;
   for (const std::size_t j : order) {
     const bool amount = label == LabelKind::amount;
-    cells.push_back(
-        {lines.names[j], amount ? fmt::format("{:+.5g}", theta[j]) : fmt::format("{:+.4f}", theta[j])});
+    cells.push_back({lines.names[j],
+                     amount ? fmt::format("{:+.5g}", theta[j]) : fmt::format("{:+.4f}", theta[j])});
     if (bounded)
       cells.back().push_back(amount ? fmt::format("± {:.5g}", noise[j])
                                     : fmt::format("± {:.4f}", noise[j]));

@@ -49,10 +49,8 @@ class Html {
   static std::string safe(const Markup& value) { return value.text; }
   static std::string safe(std::string_view value) { return escaped_html(value); }
   template <class T>
-    requires std::is_arithmetic_v<T>
-  static T safe(T value) {
-    return value;
-  }
+  requires std::is_arithmetic_v<T>
+  static T safe(T value) { return value; }
 
  public:
   /// Numbers and Markup as they are, texts escaped.

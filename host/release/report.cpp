@@ -49,19 +49,19 @@ p, ul, ol { margin: 0.5rem 0; } ul, ol { padding-left: 1.3rem; } a { color: var(
 .void { color: var(--alert); background: var(--card); border: 2px solid var(--alert); padding: 0.6rem 0.9rem; font-weight: 600; }
 table { border-collapse: collapse; width: 100%; table-layout: fixed; font-size: 0.9rem; margin: 0.6rem 0; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-size: 0.85rem; padding-bottom: 0.3rem; }
-th, td { text-align: left; vertical-align: top; padding: 0.25rem 0.5rem 0.25rem 0; border-bottom: 1px solid var(--line); font-weight: 400; } thead th { font-weight: 600; }
+th, td { text-align: left; vertical-align: top; padding: 0.25rem 0.5rem 0.25rem 0; border-bottom: 1px solid var(--line); font-weight: 400; } thead th { font-weight: 600; } .coefficients th:first-child { width: 34%; } .meanings th:first-child { width: 22%; } .meanings th:last-child { width: 52%; } @media (max-width: 37rem) { .picture { display: none; } }
 figure { margin: 0.8rem 0; max-width: 30rem; } figcaption { font-size: 0.85rem; color: var(--soft); } svg { display: block; width: 100%; height: auto; }
 svg text { font-size: 12px; fill: var(--soft); } svg .strong { fill: var(--ink); font-weight: 600; } .end { text-anchor: end; } .middle { text-anchor: middle; }
 .axis { stroke: var(--soft); fill: none; } .rule { stroke: var(--line); fill: none; } .even { stroke: var(--soft); stroke-dasharray: 3 3; fill: none; } .curve { stroke: var(--mark); stroke-width: 2; fill: none; } .dot, .full { fill: var(--mark); } .track { fill: var(--card); stroke: var(--soft); } .band { fill: var(--band); }
 code, pre { font: 0.9rem/1.5 ui-monospace, Menlo, Consolas, monospace; } pre { background: var(--card); padding: 0.6rem 0.9rem; white-space: pre-wrap; margin: 0.5rem 0; }
 .list { list-style: none; padding-left: 0; } .list li { margin: 0.45rem 0; padding-left: 1.8rem; } .list input { margin: 0 0.5rem 0 -1.8rem; width: 1.1rem; height: 1.1rem; vertical-align: -0.15rem; }
 .blank { display: block; border-bottom: 1px solid var(--soft); height: 1.9rem; } .sign { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: 1rem; }
-@media print { body { font-size: 10pt; } main { max-width: none; padding: 0; } figure, tr, li, .said, .sign { break-inside: avoid; } h2, h3 { break-after: avoid; } thead { display: table-header-group; } @page { margin: 16mm; } }
+@media print { body { font-size: 10pt; } main { max-width: none; padding: 0; } figure, tr, li, .said, .sign { break-inside: avoid; } h2, h3, caption { break-after: avoid; } tbody tr:first-child { break-before: avoid; } thead { display: table-header-group; } @page { margin: 16mm; } }
 </style>
 )";
 
 // What a certificate of either kind comes to.
-struct Release_facts {
+struct ReportFacts {
   const Claims& claims;
   double guess = 100;  // percent
   std::uint64_t rows = 0;
@@ -112,28 +112,28 @@ void guess_bar(Html& page, double guess) {
            height);
   page.put("<rect class=\"full\" x=\"{}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\"/>\n", left, y,
            end - left, height);
-  const bool right_half = guess > 75;
-  page.put("<text class=\"strong{}\" x=\"{:.1f}\" y=\"{}\">{}</text>\n", right_half ? " end" : "",
-           end, y - 10, "best guess right " + percent(guess) + " of the time");
+  page.put("<text class=\"strong\" x=\"{}\" y=\"{}\">{}</text>\n", left, y - 10,
+           "best guess right at most " + percent(guess) + " of the time");
   for (const double tick : {50.0, 60.0, 75.0, 90.0, 100.0}) {
     page.put("<path class=\"axis\" d=\"M{:.1f} {}v6\"/>\n", at(tick), y + height);
-    page.put("<text class=\"{}\" x=\"{:.1f}\" y=\"{}\">{} %</text>\n",
-             tick == 50    ? ""
-             : tick == 100 ? "end"
-                           : "middle",
+    page.put("<text{} x=\"{:.1f}\" y=\"{}\">{} %</text>\n",
+             Markup{tick == 50    ? ""
+                    : tick == 100 ? " class=\"end\""
+                                  : " class=\"middle\""},
              tick == 50    ? left
              : tick == 100 ? left + width
                            : at(tick),
              y + height + 20, tick);
   }
   const std::pair<double, const char*> grades[] = {
-      {55, "little"}, {67.5, "something"}, {82.5, "much"}, {95, "all but all"}};
+      {55, "little"}, {67.5, "something"}, {82.5, "much"}, {95, "nearly all"}};
   for (const auto& [middle, word] : grades) {
     page.put("<text class=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>\n", at(middle),
              y + height + 38, word);
   }
   page.put(
-      "</svg><figcaption>How often somebody who knows every other row is right about one person, at "
+      "</svg><figcaption>How often somebody who knows every other row is right about one person, "
+      "at "
       "even odds: 50 % without the model, at most {} with it. Below: what that may learn.</"
       "figcaption></figure>\n",
       percent(guess));
@@ -144,7 +144,7 @@ void guess_bar(Html& page, double guess) {
 // the curve is nowhere above the true one.
 class TradeOff {
  public:
-  TradeOff(const Guarantee& g, double claimed_epsilon, const Release_facts& facts) : g_(g) {
+  TradeOff(const Guarantee& g, double claimed_epsilon, const ReportFacts& facts) : g_(g) {
     add(claimed_epsilon);
     add(g.pure);
     if (g.mu > 0) {
@@ -160,8 +160,8 @@ class TradeOff {
   [[nodiscard]] double at(double a) const {
     double most = 0;
     for (const auto& [epsilon, delta] : lines_) {
-      most = std::max({most, 1 - delta - std::exp(epsilon) * a,
-                       std::exp(-epsilon) * (1 - delta - a)});
+      most =
+          std::max({most, 1 - delta - std::exp(epsilon) * a, std::exp(-epsilon) * (1 - delta - a)});
     }
     return most;
   }
@@ -185,7 +185,7 @@ using Points = std::vector<std::pair<double, double>>;  // epsilon, delta
 // Of the claim, and of parts and multiples of its epsilon.
 Points points_of(const Claims& claims) {
   Points out;
-  for (const double part : {0.0, 0.25, 0.5, 1.0, 1.5, 2.0}) {
+  for (const double part : {0.1, 0.25, 0.5, 1.0, 1.5, 2.0}) {
     const double epsilon = part * claims.epsilon;
     const double delta = part == 1 ? claims.delta : delta_up(claims.claimed, epsilon);
     if (delta < 1 && epsilon <= 700) out.emplace_back(epsilon, delta);
@@ -217,17 +217,25 @@ void trade_off_picture(Html& page, const TradeOff& curve, const Points& points, 
   }
   page.put("<path class=\"even\" d=\"M{} {}L{} {}\"/>\n", x(0), y(1), x(1), y(0));
   page.put("<path class=\"curve\" d=\"{}\"/>\n", path);
-  for (const auto& [epsilon, delta] : points) {
-    if (epsilon > claimed) continue;
-    const double a = curve.meets(epsilon, delta), b = curve.at(a);
-    page.put("<circle class=\"dot\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"/>\n", x(a), y(b));
-    const bool is_claim = epsilon == claimed;
-    page.put("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", is_claim ? "strong" : "",
-             x(a) + 9, y(b) - 5 + (is_claim ? 0 : 2), "ε = " + number(epsilon));
+  // The claim's first: others near it are dots without a name.
+  std::vector<double> named;
+  for (const bool claim : {true, false}) {
+    for (const auto& [epsilon, delta] : points) {
+      if (epsilon > claimed || claim != (epsilon == claimed)) continue;
+      const double a = curve.meets(epsilon, delta), b = curve.at(a);
+      page.put("<circle class=\"dot\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"/>\n", x(a), y(b));
+      const double line = y(b) + 4;
+      if (std::ranges::any_of(named, [&](double other) { return std::fabs(other - line) < 14; }))
+        continue;
+      named.push_back(line);
+      page.put("<text{} x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
+               Markup{claim ? " class=\"strong\"" : ""}, x(a) + 10, line, "ε = " + number(epsilon));
+    }
   }
   page.put("<text class=\"middle\" x=\"{}\" y=\"{}\">false alarms</text>\n", x(0.5),
            top + side + 34);
-  page.put("<text x=\"{}\" y=\"{}\">misses</text>\n", left + 5, y(0) - 6);
+  page.put("<text class=\"middle\" transform=\"translate(14 {}) rotate(-90)\">misses</text>\n",
+           top + side / 4);
   page.put(
       "</svg><figcaption>Whoever tests whether a person's data were in the table errs in two ways. "
       "No test lies in the shaded region: with so many false alarms it misses at least what the "
@@ -240,12 +248,13 @@ void head(Html& page, const std::string& title) {
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
       "'unsafe-inline'\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n"
+      "<meta name=\"viewport\" content=\"width=device-width, "
+      "initial-scale=1\">\n<title>{}</title>\n"
       "{}</head>\n<body>\n<main>\n",
       title, Markup{style});
 }
 
-void guarantee_sections(Html& page, const Release_facts& facts, const std::string& words) {
+void guarantee_sections(Html& page, const ReportFacts& facts, const std::string& words) {
   const Claims& c = facts.claims;
   heading(page, "promise", "The promise of differential privacy");
   page.put("<div class=\"said\">\n");
@@ -273,12 +282,14 @@ void guarantee_sections(Html& page, const Release_facts& facts, const std::strin
   page.put("</tbody></table>\n");
   const Guarantee& g = c.claimed;
   const std::pair<const char*, std::pair<double, const char*>> parts[] = {
-      {"μ", {g.mu, "of Gaussian differential privacy: telling two normals apart, μ deviations apart"}},
+      {"μ",
+       {g.mu, "of Gaussian differential privacy: telling two normals apart, μ deviations apart"}},
       {"pure", {g.pure, "what a part without δ adds to ε"}},
       {"reveal", {g.reveal, "the probability with which everything may be told"}},
       {"tv", {g.tv, "total variation to the law that the rest is about"}}};
   page.put(
-      "<table><caption>The numbers that the curve follows from: δ(ε) = H(ε − pure; μ) + reveal + "
+      "<table class=\"meanings\"><caption>The numbers that the curve follows from: δ(ε) = H(ε − "
+      "pure; μ) + reveal + "
       "(1 + e<sup>ε</sup>) tv, H that of Gaussian differential privacy</caption><thead><tr><th "
       "scope=\"col\">number</th><th scope=\"col\">value</th><th scope=\"col\">meaning</th></tr>"
       "</thead><tbody>\n");
@@ -294,7 +305,7 @@ void guarantee_sections(Html& page, const Release_facts& facts, const std::strin
   }
 }
 
-void unit_section(Html& page, const Release_facts& facts) {
+void unit_section(Html& page, const ReportFacts& facts) {
   const Claims& c = facts.claims;
   const std::uint64_t k = c.claimed.who.rows_per_person;
   const bool replace = c.claimed.who.adjacency == Adjacency::replace_one;
@@ -310,8 +321,9 @@ void unit_section(Html& page, const Release_facts& facts) {
       replace ? "tables of the same number of rows in which one person's rows are any others "
                 "(replace-one)"
               : "the table with and without that person (add-remove)");
-  if (k == 1)
-    page.put("<li>a person with more than one row: of m rows, ε and μ are m times as large</li>\n");
+  page.put(
+      "<li>a person with more than {} row{}: what the model may tell grows with every one</li>\n",
+      k, plural(k));
   page.put(
       "<li>a secret of a group (a family, a firm, a village) that many rows share</li>\n"
       "<li>what is true of people in general: if smokers die younger the model may say so, also "
@@ -331,8 +343,8 @@ void settings_table(Html& page, const json& certificate) {
       "</thead><tbody>\n");
   for (const char* part : {"mechanism", "constants", "numerics"}) {
     for (const auto& item : certificate.at(part).items()) {
-      std::string value = item.value().is_string() ? item.value().get<std::string>()
-                                                   : item.value().dump();
+      std::string value =
+          item.value().is_string() ? item.value().get<std::string>() : item.value().dump();
       if (value.size() > 120) value = value.substr(0, 100) + " … (all in the file)";
       page.put("<tr><th scope=\"row\">{}.{}</th><td>{}</td></tr>\n", part, item.key(), value);
     }
@@ -340,7 +352,7 @@ void settings_table(Html& page, const json& certificate) {
   page.put("</tbody></table>\n");
 }
 
-void algorithm_section(Html& page, const Release_facts& facts, const json& certificate,
+void algorithm_section(Html& page, const ReportFacts& facts, const json& certificate,
                        const std::string& fitted) {
   heading(page, "algorithm", "Algorithm and its correctness");
   page.put("<p>{}</p>\n", fitted);
@@ -379,8 +391,8 @@ std::string missing_words(const Schema& schema, const Column& c) {
 
 std::string unlisted_words(const Schema& schema, const Column& c) {
   if (c.type == ColumnType::category)
-    return "an unlisted level is " + (c.other ? std::string("“(other)”")
-                                              : or_refused(schema, std::string("no level")));
+    return "an unlisted level is " +
+           (c.other ? std::string("“(other)”") : or_refused(schema, std::string("no level")));
   return "below or above counts as the nearer end; what is no number is " +
          or_refused(schema, "read as the middle");
 }
@@ -428,9 +440,8 @@ void label_words(Html& page, const Schema& schema) {
           or_refused(schema, "read as the middle"));
       break;
     case LabelKind::count:
-      page.put(
-          "a count from 0 to {}; above counts as that. What is missing or no count is {}.",
-          exact(schema.label_hi), or_refused(schema, "read as half of it"));
+      page.put("a count from 0 to {}; above counts as that. What is missing or no count is {}.",
+               exact(schema.label_hi), or_refused(schema, "read as half of it"));
       break;
   }
   page.put("</p>\n");
@@ -466,10 +477,9 @@ void dictionary_section(Html& page, const Schema& schema, bool has_label) {
       break;
     }
     const Column& c = columns[i];
-    const std::string name =
-        end - i == 1 ? c.name
-                     : fmt::format("{} to {} ({} columns, all alike)", c.name,
-                                   columns[end - 1].name, end - i);
+    const std::string name = end - i == 1 ? c.name
+                                          : fmt::format("{} to {} ({} columns, all alike)", c.name,
+                                                        columns[end - 1].name, end - i);
     if (c.type == ColumnType::ignore) {
       page.put("<tr><th scope=\"row\">{}</th><td>not used</td><td></td></tr>\n", name);
     } else {
@@ -548,15 +558,15 @@ Markup interval_picture(double value, double half, double most) {
   if (half > 0)
     out += fmt::format("<path class=\"axis\" d=\"M{:.1f} 7H{:.1f}\"/>", at(value - half),
                        at(value + half));
-  return {out + fmt::format("<circle class=\"dot\" cx=\"{:.1f}\" cy=\"7\" r=\"3\"/></svg>",
-                            at(value))};
+  return {out +
+          fmt::format("<circle class=\"dot\" cx=\"{:.1f}\" cy=\"7\" r=\"3\"/></svg>", at(value))};
 }
 
 void constant_words(Html& page, const OriginalUnits& units, double constant,
                     const LinearModel& model) {
   page.put(
       "<p class=\"note\">In the columns' own units: {} + the sum of “for one more” times each "
-      "number, and of the coefficients of the levels that a row has, is {}. {}</p>\n",
+      "number, and of the effects of the levels that a row has, is {}. {}</p>\n",
       number(constant), sum_words(model),
       units.exact ? "Numbers outside of their range count as its nearer end."
                   : "It holds for rows that are not scaled down; for others approximately.");
@@ -575,18 +585,21 @@ void one_output_table(Html& page, const LinearModel& model, const Certificate& c
     most = std::max(most, std::fabs(lines.values[j]) + half(j));
   most = most > 0 ? most : 1;
   page.put(
-      "<table><caption>{}</caption><thead><tr><th scope=\"col\">of</th><th "
-      "scope=\"col\">coefficient{}</th><th scope=\"col\">picture</th>{}<th scope=\"col\">for one "
-      "more</th></tr></thead><tbody>\n",
-      "A number's from the low end of its range to the high end; a level's where the row has it",
+      "<table class=\"coefficients\"><caption>{}</caption><thead><tr><th scope=\"col\">of</th><th "
+      "scope=\"col\">effect{}</th><th scope=\"col\" class=\"picture\">about 0</th>{}<th "
+      "scope=\"col\">for one more</th></tr></thead><tbody>\n",
+      std::string("Effect of a number: from the low end of its range to the high end; of a level: "
+                  "where the row has it") +
+          (!odds                                   ? ""
+           : schema.label_kind == LabelKind::count ? "; ×: what that multiplies the mean by"
+                                                   : "; ×: what that multiplies the odds by"),
       bounded ? " ±" : "",
-      Markup{!odds ? ""
-             : schema.label_kind == LabelKind::count
-                 ? "<th scope=\"col\">multiplies the mean by</th>"
-                 : "<th scope=\"col\">multiplies the odds by</th>"});
+      Markup{!odds                                   ? ""
+             : schema.label_kind == LabelKind::count ? "<th scope=\"col\">mean ×</th>"
+                                                     : "<th scope=\"col\">odds ×</th>"});
   for (std::size_t j = 0; j < std::min(lines.values.size(), most_lines); ++j) {
     const double value = lines.values[j];
-    page.put("<tr{}><th scope=\"row\">{}</th><td>{:+.4g}{}</td><td>{}</td>",
+    page.put("<tr{}><th scope=\"row\">{}</th><td>{:+.4g}{}</td><td class=\"picture\">{}</td>",
              Markup{lines.is_inside(j) ? " class=\"soft\"" : ""}, lines.names[j], value,
              bounded ? fmt::format(" ± {:.3g}", half(j)) : "",
              interval_picture(value, half(j), most));
@@ -685,16 +698,14 @@ void estimates_section(Html& page, const FamilyRelease& release) {
       "scope=\"col\">estimate</th><th scope=\"col\">95 % from</th><th scope=\"col\">to</th></tr>"
       "</thead><tbody>\n",
       p.has_levels() ? "Shares of the levels" : std::string(to_string(p.family)),
-      release.model().column(), release.model().draws.size(),
-      plural(release.model().draws.size()));
+      release.model().column(), release.model().draws.size(), plural(release.model().draws.size()));
   const auto all = estimates(release, most_shares);
   for (const ParameterEstimate& one : all) {
     page.put("<tr><th scope=\"row\">{}</th><td>{:.4g}</td><td>{:.4g}</td><td>{:.4g}</td></tr>\n",
              one.name, one.value, one.low, one.high);
   }
   page.put("</tbody></table>\n");
-  if (p.levels > all.size())
-    page.put("<p>and {} levels with less</p>\n", p.levels - all.size());
+  if (p.levels > all.size()) page.put("<p>and {} levels with less</p>\n", p.levels - all.size());
   page.put("<p class=\"note\">{}</p>\n",
            p.trim ? "Mean and quantiles of the draws: their posterior is as flat as a record's "
                     "weight makes it."
@@ -707,13 +718,15 @@ void bias_section(Html& page, bool linear) {
   page.put("<ul>\n");
   if (linear) {
     page.put(
-        "<li>Cells outside of their range, unlisted levels, missing cells and long rows were changed "
+        "<li>Cells outside of their range, unlisted levels, missing cells and long rows were "
+        "changed "
         "by the rules of the dictionary; people to whom that happens more often are described "
         "worse.</li>\n<li>A prior and the noise pull coefficients towards 0, those of rare levels "
         "most: small groups are described worst.</li>\n");
   } else {
     page.put(
-        "<li>Cells outside of the range, unlisted levels and missing cells were changed by the rules "
+        "<li>Cells outside of the range, unlisted levels and missing cells were changed by the "
+        "rules "
         "of the dictionary.</li>\n<li>The prior pulls shares and means towards the middle of what "
         "they can be, small ones most.</li>\n");
   }
@@ -726,19 +739,21 @@ void checklist_section(Html& page, const json& certificate, const Claims& claims
   heading(page, "assumptions", "Threat model and deployment: what to check and sign");
   page.put(
       "<p>No program can check what follows. The guarantee holds where all of it is true; whoever "
-      "publishes the model ticks each line and signs.</p>\n<h3>Assumptions of the certificate</h3>\n"
+      "publishes the model ticks each line and signs.</p>\n<h3>Assumptions of the "
+      "certificate</h3>\n"
       "<ul class=\"list\">\n");
   std::size_t i = 0;
   const auto line = [&](const std::string& text, bool blank) {
     ++i;
     page.put("<li><input type=\"checkbox\" id=\"a{}\"><label for=\"a{}\">{}</label>{}</li>\n", i, i,
-             text, Markup{blank ? "<span class=\"blank\"></span>" : ""});
+             text, Markup{blank ? "<span class=\"blank\">&nbsp;</span>" : ""});
   };
   for (const json& one : certificate.at("assumptions")) line(one.get<std::string>(), false);
   page.put("</ul>\n<h3>Who and from which source</h3>\n<ul class=\"list\">\n");
-  line("Who chose the ranges, levels, classes and the bound on rows, and from which source (a "
-       "codebook, a form, a law), without looking at the table:",
-       true);
+  line(
+      "Who chose the ranges, levels, classes and the bound on rows, and from which source (a "
+      "codebook, a form, a law), without looking at the table:",
+      true);
   line("Who chose ε, δ and the options, when, and for what reason:", true);
   line(fmt::format("How it was made sure that one person has at most {} row{}:",
                    claims.claimed.who.rows_per_person, plural(claims.claimed.who.rows_per_person)),
@@ -746,16 +761,18 @@ void checklist_section(Html& page, const json& certificate, const Claims& claims
   line("Which other releases about these people there are, and where they are counted (a ledger):",
        true);
   page.put("</ul>\n<h3>Data security and access control</h3>\n<ul class=\"list\">\n");
-  line("Who may read the table, screen output, logs, checkpoints and caches, and how they are kept "
-       "(the noise was drawn where the table is: whoever runs the program is trusted):",
-       true);
+  line(
+      "Who may read the table, screen output, logs, checkpoints and caches, and how they are kept "
+      "(the noise was drawn where the table is: whoever runs the program is trusted):",
+      true);
   page.put("</ul>\n<h3>Data collection exposure</h3>\n<ul class=\"list\">\n");
   line("How the data were collected, who saw them on the way, and when they will be deleted:",
        true);
   page.put(
-      "</ul>\n<div class=\"sign\"><p>Name<span class=\"blank\"></span></p><p>Role<span "
-      "class=\"blank\"></span></p><p>Date<span class=\"blank\"></span></p><p>Signature<span "
-      "class=\"blank\"></span></p></div>\n");
+      "</ul>\n<div class=\"sign\"><p>Name<span class=\"blank\">&nbsp;</span></p><p>Role<span "
+      "class=\"blank\">&nbsp;</span></p><p>Date<span "
+      "class=\"blank\">&nbsp;</span></p><p>Signature<span "
+      "class=\"blank\">&nbsp;</span></p></div>\n");
 }
 
 void verify_section(Html& page, const std::string& text, const json& certificate, bool is_void) {
@@ -782,12 +799,13 @@ void verify_section(Html& page, const std::string& text, const json& certificate
 }
 
 void title_block(Html& page, const std::string& title, const std::string& what,
-                 const Release_facts& facts) {
+                 const ReportFacts& facts) {
   head(page, title);
   // Before everything else: nobody quotes the page as a guarantee.
   if (facts.claims.is_void()) {
     page.put(
-        "<p class=\"void\">NO GUARANTEE: this model is void as a private release. Its noise follows "
+        "<p class=\"void\">NO GUARANTEE: this model is void as a private release. Its noise "
+        "follows "
         "from a user's seed, so whoever knows or guesses it can take the noise out again.</p>\n");
   }
   page.put("<h1>{}</h1>\n<p>{}</p>\n", title, what);
@@ -802,25 +820,24 @@ std::string report_of(const Release& release, const json& file, const std::strin
   const LinearModel& model = release.model();
   const Certificate& c = release.certificate();
   const json certificate = to_json(c);  // of a file of version 1 too, by today's names
-  Release_facts facts{.claims = c, .rows = c.problem.rows, .basis = basis_of(c.mechanism)};
+  ReportFacts facts{.claims = c, .rows = c.problem.rows, .basis = basis_of(c.mechanism)};
   if (!c.is_void()) facts.guess = best_guess_percent(c.claimed);
   Html page;
-  const std::size_t used = static_cast<std::size_t>(
-      std::ranges::count_if(model.schema.columns,
-                            [](const Column& one) { return one.type != ColumnType::ignore; }));
+  const std::size_t used = static_cast<std::size_t>(std::ranges::count_if(
+      model.schema.columns, [](const Column& one) { return one.type != ColumnType::ignore; }));
   title_block(page, "Privacy report: a model of " + model.schema.label,
               fmt::format("A linear model that predicts {} from {} column{}, fitted on a private "
-                          "table of {} {} rows.",
+                          "table of {}{} rows.",
                           model.schema.label, used, plural(used),
-                          c.claimed.who.adjacency == Adjacency::replace_one ? "" : "at most",
+                          c.claimed.who.adjacency == Adjacency::replace_one ? "" : "at most ",
                           human_count(static_cast<double>(c.problem.rows))),
               facts);
   guarantee_sections(page, facts, in_words(c));
   unit_section(page, facts);
-  algorithm_section(page, facts, certificate,
-                    fmt::format("Loss {}, {} coefficient{}, {} draw{}.", model.loss,
-                                c.problem.features, plural(c.problem.features), c.draws,
-                                plural(c.draws)));
+  algorithm_section(
+      page, facts, certificate,
+      fmt::format("Loss {}, {} coefficient{}, {} draw{}.", model.loss, c.problem.features,
+                  plural(c.problem.features), c.draws, plural(c.draws)));
   coefficients_section(page, model, c);
   bias_section(page, true);
   dictionary_section(page, model.schema, true);
@@ -832,24 +849,23 @@ std::string report_of(const Release& release, const json& file, const std::strin
 std::string report_of(const FamilyRelease& release, const json& file, const std::string& text) {
   const FamilyCertificate& c = release.certificate();
   const FamilyModel& model = release.model();
-  Release_facts facts{
-      .claims = c, .rows = c.problem.rows, .basis = basis_of(c.mechanism, c.problem)};
+  ReportFacts facts{.claims = c, .rows = c.problem.rows, .basis = basis_of(c.mechanism, c.problem)};
   if (!c.is_void()) {
     facts.guess = best_guess_percent(c.mechanism, c.problem, c.claimed, c.draws);
     facts.sharper = facts.guess < best_guess_percent(c.claimed);
   }
   Html page;
   title_block(page, "Privacy report: " + model.column(),
-              fmt::format("Draws of the parameters of {}, {}, from a private table of {} {} rows.",
+              fmt::format("Draws of the parameters of {}, {}, from a private table of {}{} rows.",
                           model.column(), std::string(to_string(model.family)),
-                          c.claimed.who.adjacency == Adjacency::replace_one ? "" : "at most",
+                          c.claimed.who.adjacency == Adjacency::replace_one ? "" : "at most ",
                           human_count(static_cast<double>(c.problem.rows))),
               facts);
   guarantee_sections(page, facts, in_words(c));
   unit_section(page, facts);
-  algorithm_section(page, facts, file.at("certificate"),
-                    fmt::format("Family {}, {} draw{}.", to_string(model.family), c.draws,
-                                plural(c.draws)));
+  algorithm_section(
+      page, facts, file.at("certificate"),
+      fmt::format("Family {}, {} draw{}.", to_string(model.family), c.draws, plural(c.draws)));
   estimates_section(page, release);
   bias_section(page, false);
   dictionary_section(page, model.schema, false);

@@ -9,8 +9,8 @@
 
 namespace gibbsite {
 
-/// "age, 17 to 90", "work=Private", ..., "(intercept)" [d]; `against_means`: "(baseline)" comes last
-/// instead, of a model without an intercept too [d or d + 1].
+/// "age, 17 to 90", "work=Private", ..., "(intercept)" [d]; `against_means`: "(baseline)" comes
+/// last instead, of a model without an intercept too [d or d + 1].
 std::vector<std::string> coefficient_line_names(const Schema& schema, bool against_means);
 
 /// Of the first draw of a model of one output, amounts in the label's own unit.
