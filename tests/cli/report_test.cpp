@@ -82,5 +82,17 @@ TEST_F(ReportCli, RefusesInOneLineAndLeavesNothing) {
   EXPECT_EQ(folder.read("r.html"), page);
 }
 
+// The program by itself has no writer of ONNX; where Python installs it there is one.
+TEST_F(ReportCli, ExportSaysWhatItNeeds) {
+  ASSERT_EQ(gibbsite(fit({"--out", "m.json", "--quiet"})).status, 0);
+  const auto onnx = [&](const std::string& model, const std::string& out) {
+    return gibbsite({"export", "--model", model, "--onnx", out});
+  };
+  expect_error(onnx("m.json", "m.onnx"), 2, "pip install 'gibbsite[onnx]'");
+  expect_error(onnx("table.csv", "m.onnx"), 2, "table.csv: is not JSON");
+  expect_error(onnx("m.json", "m.json"), 2, "m.json");
+  EXPECT_EQ(made(), (std::vector<std::string>{"m.json"}));
+}
+
 }  // namespace
 }  // namespace gibbsite::testing
