@@ -8,14 +8,12 @@
 #include <cstdlib>
 #include <functional>
 #include <numeric>
-#include <optional>
-#include <span>
 #include <sstream>
 #include <vector>
 
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
-#include "gibbsite/model/loss.hpp"
+#include "gibbsite/release/coefficients.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -38,57 +36,6 @@ std::string gray(const std::string& line) {
       isatty(STDOUT_FILENO) != 1 || std::getenv("NO_COLOR") != nullptr;  // NOLINT: one thread
   return plain ? line : "\x1b[90m" + line + "\x1b[0m";
 }
-
-// Of one line, or what its interval is computed from: theta, or a replica's errors, [d].
-using Numbers = std::span<const double>;
-
-// Names of lines; then `numbers` of a vector [d], one for each.
-class Lines {
- public:
-  Lines(const Schema& schema, bool against_means)
-      : schema_(schema), against_means_(against_means), names_(schema.feature_names()) {
-    std::size_t first = 0;
-    for (const Column& column : schema.columns) {
-      if (column.type == ColumnType::number) {
-        names_[first] = fmt::format("{}, {} to {}", names_[first], column.lo, column.hi);
-      }
-      first += schema.features_of(column);
-    }
-    if (!against_means_) return;
-    if (schema_.intercept) names_.pop_back();
-    names_.emplace_back("(baseline)");
-  }
-
-  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
-
-  [[nodiscard]] std::vector<double> numbers(Numbers of) const {
-    std::vector<double> out(of.begin(), of.end());
-    if (!against_means_) return out;
-    double baseline = 0;
-    if (schema_.intercept) {
-      baseline = out.back();
-      out.pop_back();
-    }
-    auto first = out.begin();
-    for (const Column& column : schema_.columns) {
-      const auto features = static_cast<std::ptrdiff_t>(schema_.features_of(column));
-      if (column.type == ColumnType::category) {
-        const double mean =
-            std::accumulate(first, first + features, 0.0) / static_cast<double>(features);
-        for (auto level = first; level != first + features; ++level) *level -= mean;
-        baseline += mean;
-      }
-      first += features;
-    }
-    out.push_back(baseline);
-    return out;
-  }
-
- private:
-  const Schema& schema_;
-  bool against_means_;
-  std::vector<std::string> names_;
-};
 
 constexpr std::size_t most = 10;  // lines
 
@@ -114,7 +61,7 @@ std::string bound_words(const LinearModel& model, const Certificate& certificate
 std::string class_report(const LinearModel& model, const Certificate& certificate) {
   constexpr std::size_t most_columns = 6;
   const Schema& schema = model.schema;
-  const std::vector<std::string> names = Lines(schema, false).names();
+  const std::vector<std::string> names = coefficient_line_names(schema, false);
   const std::size_t classes = schema.classes.size(), d = names.size();
   const std::vector<double>& theta = model.draws.front();
   const bool columns = classes <= most_columns;
@@ -172,27 +119,12 @@ std::string class_report(const LinearModel& model, const Certificate& certificat
 std::string coefficient_report(const LinearModel& model, const Certificate& certificate) {
   if (model.schema.label_kind == LabelKind::classes) return class_report(model, certificate);
   const auto& intervals = model.intervals;
-  const Lines lines(model.schema, intervals.has_value());
-  const std::vector<std::string>& names = lines.names();
+  const CoefficientLines lines = coefficient_lines(model, certificate);
   const LabelKind label = model.schema.label_kind;
-  // Where they are powers of something, of odds or of a mean, what they multiply it by.
-  const bool multiplies = label == LabelKind::count || loss_named(model.loss).link_words().empty();
-  const double unit = label == LabelKind::amount ? model.schema.label_unit() : 1;
-  const auto in_units = [&](Numbers of) {
-    std::vector<double> out = lines.numbers(of);
-    for (double& number : out) number *= unit;
-    return out;
-  };
-  const std::vector<double> theta = in_units(model.draws.front());
-  const auto deviation = coefficient_noise_up(certificate.mechanism, certificate.problem);
-  const bool bounded = deviation || intervals;
-  std::vector<double> noise(theta.size(), two_sided_95 * unit * deviation.value_or(0));
-  if (intervals) {
-    Intervals of_lines;
-    for (const auto& error : intervals->errors) of_lines.errors.push_back(in_units(error));
-    for (std::size_t j = 0; j < noise.size(); ++j) noise[j] = of_lines.half_width(j);
-  }
-  const auto is_inside = [&](std::size_t j) { return bounded && std::fabs(theta[j]) <= noise[j]; };
+  const bool multiplies = lines.multiplies, bounded = !lines.half_widths.empty();
+  const std::vector<double>& theta = lines.values;
+  const std::vector<double>& noise = lines.half_widths;
+  const auto is_inside = [&](std::size_t j) { return lines.is_inside(j); };
   std::vector<std::size_t> order(theta.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const bool all = order.size() <= most;
@@ -213,8 +145,8 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   for (std::size_t j = 0; j < theta.size(); ++j) inside += is_inside(j) ? 1U : 0U;
   for (const std::size_t j : order) {
     const bool amount = label == LabelKind::amount;
-    cells.push_back(
-        {names[j], amount ? fmt::format("{:+.5g}", theta[j]) : fmt::format("{:+.4f}", theta[j])});
+    cells.push_back({lines.names[j],
+                     amount ? fmt::format("{:+.5g}", theta[j]) : fmt::format("{:+.4f}", theta[j])});
     if (bounded)
       cells.back().push_back(amount ? fmt::format("± {:.5g}", noise[j])
                                     : fmt::format("± {:.4f}", noise[j]));
@@ -257,7 +189,7 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
                "classes nearly separate 10 % (docs/intervals.md).\n",
                100 * Intervals::level, inside, theta.size());
   }
-  if (!deviation) return out + no_bound(model, certificate);
+  if (!bounded) return out + no_bound(model, certificate);
   return out + "±: " + bound_words(model, certificate, inside, theta.size());
 }
 

@@ -31,9 +31,11 @@ from ._core import (
     run_command,
     schema_template,
     set_arrow_opener,
+    set_onnx_writer,
     verify,
 )
 from ._files import open_stream
+from ._onnx import export_onnx, write_onnx
 from ._tables import read_arrow
 from .linear_model import (
     NotFittedError,
@@ -66,6 +68,7 @@ __all__ = [
     "__version__",
     "audit",
     "discard_checkpoint",
+    "export_onnx",
     "fit",
     "fit_family",
     "list_backends",
@@ -81,4 +84,5 @@ __all__ = [
 ]
 
 set_arrow_opener(open_stream)
-del open_stream, set_arrow_opener
+set_onnx_writer(write_onnx)
+del open_stream, set_arrow_opener, set_onnx_writer, write_onnx

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from . import _core, _tables
+from . import _core, _onnx, _tables
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -351,6 +351,12 @@ class _Private:
         `replace`."""
         self._require_fitted()
         self.release_.write(os.fspath(path), replace=replace)
+
+    def to_onnx(self):
+        """An onnx.ModelProto that predicts as this estimator does, within 1e-6, from columns by
+        their names: encoding, clipping and link in one graph (docs/onnx.md has its inputs and
+        outputs). Needs onnx (pip install 'gibbsite[onnx]')."""
+        return _onnx.onnx_model(self.to_json())
 
     @classmethod
     def from_file(cls, path: str | os.PathLike) -> "_Private":

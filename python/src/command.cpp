@@ -4,7 +4,9 @@
 #include <array>
 
 #include "bind.hpp"
+#include "cli/export.hpp"
 #include "cli/run_command.hpp"
+#include "gibbsite/core/error.hpp"
 
 namespace gibbsite::python {
 namespace {
@@ -29,6 +31,25 @@ class Handlers {
 }  // namespace
 
 void bind_command(nb::module_& m) {
+  m.def(
+      "set_onnx_writer",
+      [](const nb::callable& write) {
+        // Lives as long as the process: the library keeps it beyond the interpreter.
+        PyObject* const kept = write.inc_ref().ptr();
+        cli::set_onnx_writer([kept](const std::string& text) {
+          const nb::gil_scoped_acquire locked;
+          try {
+            const auto graph = nb::cast<nb::bytes>(nb::borrow(kept)(text));
+            return std::string(graph.c_str(), graph.size());
+          } catch (nb::python_error& e) {
+            std::string what = nb::cast<std::string>(nb::str(e.value()));
+            if (const auto end = what.find('\n'); end != std::string::npos) what.resize(end);
+            throw BadInput("--onnx: " + what);
+          }
+        });
+      },
+      "write"_a,
+      "What makes the bytes of an ONNX graph of a model file's text for `gibbsite export`.");
   m.def(
       "run_command",
       [](std::vector<std::string> arguments) {

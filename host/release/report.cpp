@@ -1,0 +1,901 @@
+#include "gibbsite/release/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/math/distributions/normal.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "certificate/model_json.hpp"
+#include "core/digest.hpp"
+#include "gibbsite/certificate/family_file.hpp"
+#include "gibbsite/certificate/model_file.hpp"
+#include "gibbsite/certificate/verify.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/human_count.hpp"
+#include "gibbsite/mechanism/mechanism.hpp"
+#include "gibbsite/model/loss.hpp"
+#include "gibbsite/privacy/guarantee.hpp"
+#include "gibbsite/release/coefficients.hpp"
+#include "gibbsite/release/query.hpp"
+#include "release/html.hpp"
+
+namespace gibbsite {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t most_lines = 1000;   // of coefficients
+constexpr std::size_t most_columns = 400;  // of the dictionary, runs of alike ones counted once
+constexpr std::size_t most_levels = 60;    // of a column's that are listed
+constexpr std::size_t most_shares = 100;   // of a family's parameters
+
+// Colors are named here and nowhere else; a test holds every text against every ground, 4.5 : 1.
+constexpr const char* style = R"(<style>
+:root { --page: #ffffff; --card: #f3f5f7; --ink: #1f2429; --soft: #4d545c; --link: #00588c; --alert: #9b1c1c; --line: #c3c9d0; --mark: #0072b2; --band: #b9d4e6; }
+@media (prefers-color-scheme: dark) { :root { --page: #14181c; --card: #1e242a; --ink: #e8ebee; --soft: #b7bfc8; --link: #7cc4f2; --alert: #ffa198; --line: #47515b; --mark: #56b4e9; --band: #234a63; } }
+@media print { :root { --page: #ffffff; --card: #ffffff; --ink: #000000; --soft: #33383d; --link: #000000; --alert: #9b1c1c; --line: #8a929b; --mark: #0072b2; --band: #b9d4e6; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.5 system-ui, "Segoe UI", Helvetica, Arial, sans-serif; overflow-wrap: anywhere; }
+main { max-width: 54rem; margin: 0 auto; padding: 1rem 1rem 3rem; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 0.5rem 0; } h2 { font-size: 1.2rem; margin: 2.2rem 0 0.4rem; padding-top: 0.6rem; border-top: 1px solid var(--line); } h3 { font-size: 1rem; margin: 1.2rem 0 0.3rem; }
+p, ul, ol { margin: 0.5rem 0; } ul, ol { padding-left: 1.3rem; } a { color: var(--link); }
+.soft, caption, .note { color: var(--soft); } .note { font-size: 0.9rem; }
+.said { background: var(--card); border-left: 4px solid var(--mark); padding: 0.6rem 0.9rem; }
+.void { color: var(--alert); background: var(--card); border: 2px solid var(--alert); padding: 0.6rem 0.9rem; font-weight: 600; }
+table { border-collapse: collapse; width: 100%; table-layout: fixed; font-size: 0.9rem; margin: 0.6rem 0; font-variant-numeric: tabular-nums; }
+caption { text-align: left; font-size: 0.85rem; padding-bottom: 0.3rem; }
+th, td { text-align: left; vertical-align: top; padding: 0.25rem 0.5rem 0.25rem 0; border-bottom: 1px solid var(--line); font-weight: 400; } thead th { font-weight: 600; } .coefficients th:first-child { width: 34%; } .meanings th:first-child { width: 22%; } .meanings th:last-child { width: 52%; } @media (max-width: 37rem) { .picture { display: none; } }
+figure { margin: 0.8rem 0; max-width: 30rem; } figcaption { font-size: 0.85rem; color: var(--soft); } svg { display: block; width: 100%; height: auto; }
+svg text { font-size: 12px; fill: var(--soft); } svg .strong { fill: var(--ink); font-weight: 600; } .end { text-anchor: end; } .middle { text-anchor: middle; }
+.axis { stroke: var(--soft); fill: none; } .rule { stroke: var(--line); fill: none; } .even { stroke: var(--soft); stroke-dasharray: 3 3; fill: none; } .curve { stroke: var(--mark); stroke-width: 2; fill: none; } .dot, .full { fill: var(--mark); } .track { fill: var(--card); stroke: var(--soft); } .band { fill: var(--band); }
+code, pre { font: 0.9rem/1.5 ui-monospace, Menlo, Consolas, monospace; } pre { background: var(--card); padding: 0.6rem 0.9rem; white-space: pre-wrap; margin: 0.5rem 0; }
+.list { list-style: none; padding-left: 0; } .list li { margin: 0.45rem 0; padding-left: 1.8rem; } .list input { margin: 0 0.5rem 0 -1.8rem; width: 1.1rem; height: 1.1rem; vertical-align: -0.15rem; }
+.blank { display: block; border-bottom: 1px solid var(--soft); height: 1.9rem; } .sign { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: 1rem; }
+@media print { body { font-size: 10pt; } main { max-width: none; padding: 0; } figure, tr, li, .said, .sign { break-inside: avoid; } h2, h3, caption { break-after: avoid; } tbody tr:first-child { break-before: avoid; } thead { display: table-header-group; } @page { margin: 16mm; } }
+</style>
+)";
+
+// What a certificate of either kind comes to.
+struct ReportFacts {
+  const Claims& claims;
+  double guess = 100;  // percent
+  std::uint64_t rows = 0;
+  std::string basis;
+  bool sharper = false;  // the guess is better than what the guarantee's four numbers say
+};
+
+std::string number(double value) { return fmt::format("{:.5g}", value); }
+// Of a range: all its digits.
+std::string exact(double value) { return number_text(value); }
+std::string percent(double value) { return fmt::format("{:.1f} %", value); }
+const char* plural(std::uint64_t count) { return count == 1 ? "" : "s"; }
+
+void heading(Html& page, std::string_view id, std::string_view title) {
+  page.put("<h2 id=\"{}\">{}</h2>\n", id, title);
+}
+
+// Lines of words as paragraphs: in_words breaks sentences for a terminal.
+void paragraphs(Html& page, const std::string& words) {
+  std::string text = words;
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  std::string one;
+  const auto end = [&] {
+    if (!one.empty()) page.put("<p>{}</p>\n", one);
+    one.clear();
+  };
+  std::size_t first = 0;
+  while (first <= text.size()) {
+    const std::size_t stop = std::min(text.find('\n', first), text.size());
+    const std::string line = text.substr(first, stop - first);
+    one += (one.empty() ? "" : " ") + line;
+    if (line.ends_with('.')) end();
+    first = stop + 1;
+  }
+  end();
+}
+
+// From 50 % to what the best guess reaches, under the grades of the words.
+void guess_bar(Html& page, double guess) {
+  constexpr double left = 10, width = 340, y = 34, height = 22;
+  const auto at = [&](double p) { return left + width * (p - 50) / 50; };
+  const double end = at(std::clamp(guess, 50.0, 100.0));
+  page.put(
+      "<figure><svg viewBox=\"0 0 360 104\" role=\"img\" aria-label=\"Bar from 50 % to {0}, the "
+      "best guess about one person\">\n",
+      percent(guess));
+  page.put("<rect class=\"track\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n", left, y, width,
+           height);
+  page.put("<rect class=\"full\" x=\"{}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\"/>\n", left, y,
+           end - left, height);
+  page.put("<text class=\"strong\" x=\"{}\" y=\"{}\">{}</text>\n", left, y - 10,
+           "best guess right at most " + percent(guess) + " of the time");
+  for (const double tick : {50.0, 60.0, 75.0, 90.0, 100.0}) {
+    page.put("<path class=\"axis\" d=\"M{:.1f} {}v6\"/>\n", at(tick), y + height);
+    page.put("<text{} x=\"{:.1f}\" y=\"{}\">{} %</text>\n",
+             Markup{tick == 50    ? ""
+                    : tick == 100 ? " class=\"end\""
+                                  : " class=\"middle\""},
+             tick == 50    ? left
+             : tick == 100 ? left + width
+                           : at(tick),
+             y + height + 20, tick);
+  }
+  const std::pair<double, const char*> grades[] = {
+      {55, "little"}, {67.5, "something"}, {82.5, "much"}, {95, "nearly all"}};
+  for (const auto& [middle, word] : grades) {
+    page.put("<text class=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>\n", at(middle),
+             y + height + 38, word);
+  }
+  page.put(
+      "</svg><figcaption>How often somebody who knows every other row is right about one person, "
+      "at "
+      "even odds: 50 % without the model, at most {} with it. Below: what that may learn.</"
+      "figcaption></figure>\n",
+      percent(guess));
+}
+
+// The least rate of misses beside a rate of false alarms, over all tests of one person's data
+// (Dong, Roth, Su 2022): lines 1 - delta - e^epsilon a and their mirrors, each of which holds. So
+// the curve is nowhere above the true one.
+class TradeOff {
+ public:
+  TradeOff(const Guarantee& g, double claimed_epsilon, const ReportFacts& facts) : g_(g) {
+    add(claimed_epsilon);
+    add(g.pure);
+    if (g.mu > 0) {
+      constexpr int lines = 40;
+      for (int k = 1; k <= lines; ++k) {
+        const double z = g.mu / 2 + 5.0 * k / lines;
+        add(g.pure + g.mu * (z - g.mu / 2));
+      }
+    }
+    // Total variation t: misses + false alarms >= 1 - t.
+    if (facts.sharper) lines_.emplace_back(0, 2 * facts.guess / 100 - 1);
+  }
+  [[nodiscard]] double at(double a) const {
+    double most = 0;
+    for (const auto& [epsilon, delta] : lines_) {
+      most =
+          std::max({most, 1 - delta - std::exp(epsilon) * a, std::exp(-epsilon) * (1 - delta - a)});
+    }
+    return most;
+  }
+  // Where the line of epsilon meets the curve.
+  [[nodiscard]] double meets(double epsilon, double delta) const {
+    if (!(g_.mu > 0)) return (1 - delta) / (1 + std::exp(epsilon));
+    return std::erfc((g_.mu / 2 + (epsilon - g_.pure) / g_.mu) / std::sqrt(2.0)) / 2;
+  }
+
+ private:
+  void add(double epsilon) {
+    if (epsilon <= 700) lines_.emplace_back(epsilon, delta_up(g_, epsilon));
+  }
+
+  Guarantee g_;
+  std::vector<std::pair<double, double>> lines_;  // epsilon, delta
+};
+
+using Points = std::vector<std::pair<double, double>>;  // epsilon, delta
+
+// Of the claim, and of parts and multiples of its epsilon.
+Points points_of(const Claims& claims) {
+  Points out;
+  for (const double part : {0.1, 0.25, 0.5, 1.0, 1.5, 2.0}) {
+    const double epsilon = part * claims.epsilon;
+    const double delta = part == 1 ? claims.delta : delta_up(claims.claimed, epsilon);
+    if (delta < 1 && epsilon <= 700) out.emplace_back(epsilon, delta);
+  }
+  return out;
+}
+
+void trade_off_picture(Html& page, const TradeOff& curve, const Points& points, double claimed) {
+  constexpr double left = 44, top = 12, side = 290;
+  const auto x = [&](double a) { return left + side * a; };
+  const auto y = [&](double b) { return top + side * (1 - b); };
+  page.put(
+      "<figure><svg viewBox=\"0 0 360 352\" role=\"img\" aria-label=\"Trade-off curve: the least "
+      "rate of misses for each rate of false alarms\">\n");
+  std::string path;
+  constexpr int steps = 100;
+  for (int k = 0; k <= steps; ++k) {
+    const double share = static_cast<double>(k) / steps, a = share * share;  // dense where steep
+    path += fmt::format("{}{:.1f} {:.1f}", k == 0 ? "M" : "L", x(a), y(curve.at(a)));
+  }
+  page.put("<path class=\"band\" d=\"{}L{} {}Z\"/>\n", path, x(0), y(0));
+  for (const double tick : {0.0, 0.5, 1.0}) {
+    page.put("<path class=\"rule\" d=\"M{:.1f} {}v{}M{} {:.1f}h{}\"/>\n", x(tick), top, side, left,
+             y(tick), side);
+    page.put("<text class=\"middle\" x=\"{:.1f}\" y=\"{}\">{:.0f} %</text>\n", x(tick),
+             top + side + 16, 100 * tick);
+    page.put("<text class=\"end\" x=\"{}\" y=\"{:.1f}\">{:.0f} %</text>\n", left - 5, y(tick) + 4,
+             100 * tick);
+  }
+  page.put("<path class=\"even\" d=\"M{} {}L{} {}\"/>\n", x(0), y(1), x(1), y(0));
+  page.put("<path class=\"curve\" d=\"{}\"/>\n", path);
+  // The claim's first: others near it are dots without a name.
+  std::vector<double> named;
+  for (const bool claim : {true, false}) {
+    for (const auto& [epsilon, delta] : points) {
+      if (epsilon > claimed || claim != (epsilon == claimed)) continue;
+      const double a = curve.meets(epsilon, delta), b = curve.at(a);
+      page.put("<circle class=\"dot\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"/>\n", x(a), y(b));
+      const double line = y(b) + 4;
+      if (std::ranges::any_of(named, [&](double other) { return std::fabs(other - line) < 14; }))
+        continue;
+      named.push_back(line);
+      page.put("<text{} x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
+               Markup{claim ? " class=\"strong\"" : ""}, x(a) + 10, line, "ε = " + number(epsilon));
+    }
+  }
+  page.put("<text class=\"middle\" x=\"{}\" y=\"{}\">false alarms</text>\n", x(0.5),
+           top + side + 34);
+  page.put("<text class=\"middle\" transform=\"translate(14 {}) rotate(-90)\">misses</text>\n",
+           top + side / 4);
+  page.put(
+      "</svg><figcaption>Whoever tests whether a person's data were in the table errs in two ways. "
+      "No test lies in the shaded region: with so many false alarms it misses at least what the "
+      "curve says. Dashed: a test that has not seen the model. Dots: what the (ε, δ) below say."
+      "</figcaption></figure>\n");
+}
+
+void head(Html& page, const std::string& title) {
+  page.put(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+      "'unsafe-inline'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, "
+      "initial-scale=1\">\n<title>{}</title>\n"
+      "{}</head>\n<body>\n<main>\n",
+      title, Markup{style});
+}
+
+void guarantee_sections(Html& page, const ReportFacts& facts, const std::string& words) {
+  const Claims& c = facts.claims;
+  heading(page, "promise", "The promise of differential privacy");
+  page.put("<div class=\"said\">\n");
+  paragraphs(page, words);
+  page.put("</div>\n");
+  if (c.is_void()) return;
+  guess_bar(page, facts.guess);
+
+  heading(page, "parameters", "Privacy parameters");
+  page.put(
+      "<p>For every two neighboring tables and every set of models, the probability that the model "
+      "is in that set is for one table at most e<sup>ε</sup> times that for the other, plus δ. "
+      "All pairs (ε, δ) hold at once, for {} released draw{}.</p>\n",
+      c.draws, plural(c.draws));
+  const Points points = points_of(c);
+  trade_off_picture(page, TradeOff(c.claimed, c.epsilon, facts), points, c.epsilon);
+  page.put(
+      "<table><caption>Pairs (ε, δ) that this model keeps, δ rounded up</caption><thead><tr><th "
+      "scope=\"col\">ε</th><th scope=\"col\">δ</th><th scope=\"col\">what</th></tr></thead>"
+      "<tbody>\n");
+  for (const auto& [epsilon, delta] : points) {
+    page.put("<tr><td>{}</td><td>{:.4g}</td><td>{}</td></tr>\n", number(epsilon), delta,
+             epsilon == c.epsilon ? "claimed" : "follows");
+  }
+  page.put("</tbody></table>\n");
+  const Guarantee& g = c.claimed;
+  const std::pair<const char*, std::pair<double, const char*>> parts[] = {
+      {"μ",
+       {g.mu, "of Gaussian differential privacy: telling two normals apart, μ deviations apart"}},
+      {"pure", {g.pure, "what a part without δ adds to ε"}},
+      {"reveal", {g.reveal, "the probability with which everything may be told"}},
+      {"tv", {g.tv, "total variation to the law that the rest is about"}}};
+  page.put(
+      "<table class=\"meanings\"><caption>The numbers that the curve follows from: δ(ε) = H(ε − "
+      "pure; μ) + reveal + "
+      "(1 + e<sup>ε</sup>) tv, H that of Gaussian differential privacy</caption><thead><tr><th "
+      "scope=\"col\">number</th><th scope=\"col\">value</th><th scope=\"col\">meaning</th></tr>"
+      "</thead><tbody>\n");
+  for (const auto& [name, rest] : parts)
+    page.put("<tr><th scope=\"row\">{}</th><td>{:.6g}</td><td>{}</td></tr>\n", name, rest.first,
+             rest.second);
+  page.put("</tbody></table>\n");
+  if (facts.sharper) {
+    page.put(
+        "<p class=\"note\">The bar above and the curve also use the total variation between draws "
+        "from neighboring tables, which is known for this family and says more than these "
+        "numbers.</p>\n");
+  }
+}
+
+void unit_section(Html& page, const ReportFacts& facts) {
+  const Claims& c = facts.claims;
+  const std::uint64_t k = c.claimed.who.rows_per_person;
+  const bool replace = c.claimed.who.adjacency == Adjacency::replace_one;
+  heading(page, "unit", "Unit of privacy: who is protected, and from what not");
+  if (c.is_void()) {
+    page.put("<p>Nobody: the noise can be taken out again by whoever knows the seed.</p>\n");
+    return;
+  }
+  page.put(
+      "<p><strong>Protected</strong> is every person with at most {} row{} of the table. Compared "
+      "are {}.</p>\n<p><strong>Not protected</strong> by it:</p>\n<ul>\n",
+      k, plural(k),
+      replace ? "tables of the same number of rows in which one person's rows are any others "
+                "(replace-one)"
+              : "the table with and without that person (add-remove)");
+  page.put(
+      "<li>a person with more than {} row{}: what the model may tell grows with every one</li>\n",
+      k, plural(k));
+  page.put(
+      "<li>a secret of a group (a family, a firm, a village) that many rows share</li>\n"
+      "<li>what is true of people in general: if smokers die younger the model may say so, also "
+      "about people who were never in the table</li>\n"
+      "<li>what is public: the schema below, the options, and the {} {}</li>\n"
+      "<li>anything else that leaves the curator's hands: screen output, accuracy on the private "
+      "table, run time, the table itself</li>\n"
+      "<li>the sum of several releases about the same people, of which this is one</li>\n</ul>\n",
+      replace ? "number of rows," : "cap on the number of rows,",
+      human_count(static_cast<double>(facts.rows)));
+}
+
+void settings_table(Html& page, const json& certificate) {
+  page.put(
+      "<table><caption>Settings and constants, as in the file; every number is recomputed by "
+      "verify</caption><thead><tr><th scope=\"col\">name</th><th scope=\"col\">value</th></tr>"
+      "</thead><tbody>\n");
+  for (const char* part : {"mechanism", "constants", "numerics"}) {
+    for (const auto& item : certificate.at(part).items()) {
+      std::string value =
+          item.value().is_string() ? item.value().get<std::string>() : item.value().dump();
+      if (value.size() > 120) value = value.substr(0, 100) + " … (all in the file)";
+      page.put("<tr><th scope=\"row\">{}.{}</th><td>{}</td></tr>\n", part, item.key(), value);
+    }
+  }
+  page.put("</tbody></table>\n");
+}
+
+void algorithm_section(Html& page, const ReportFacts& facts, const json& certificate,
+                       const std::string& fitted) {
+  heading(page, "algorithm", "Algorithm and its correctness");
+  page.put("<p>{}</p>\n", fitted);
+  if (!facts.claims.is_void()) page.put("<p>{}.</p>\n", facts.basis);
+  page.put(
+      "<p>Mechanism <strong>{}</strong>; what it guarantees is proved in <code>{}</code> of the "
+      "program's documentation. Written by gibbsite {}, backend {}.</p>\n",
+      certificate.at("mechanism").at("name").get<std::string>(),
+      certificate.at("theorem").get<std::string>(), facts.claims.version, facts.claims.backend);
+  settings_table(page, certificate);
+}
+
+std::string or_refused(const Schema& schema, const std::string& middle) {
+  return schema.invalid == Invalid::refuse ? "refused" : middle;
+}
+
+std::string range_words(const Column& c) {
+  return fmt::format("{} to {}", exact(c.lo), exact(c.hi));
+}
+
+// What becomes of a cell that is missing.
+std::string missing_words(const Schema& schema, const Column& c) {
+  const std::string* const reads = schema.missing_in(c);
+  const bool category = c.type == ColumnType::category;
+  const std::string middle = "read as " + exact(c.lo / 2 + c.hi / 2) + ", the middle";
+  if (reads == nullptr) {
+    return "none is expected; an empty cell is " +
+           or_refused(schema, category ? (c.other ? "“(other)”" : "no level") : middle);
+  }
+  const std::string how = reads->empty() ? "an empty cell" : "“" + *reads + "”";
+  if (!category) return how + " is " + middle;
+  if (schema.has_missing_level(c)) return how + " is a level of its own";
+  if (std::ranges::find(c.levels, *reads) != c.levels.end()) return how + " is a listed level";
+  return how + " is no level";
+}
+
+std::string unlisted_words(const Schema& schema, const Column& c) {
+  if (c.type == ColumnType::category)
+    return "an unlisted level is " +
+           (c.other ? std::string("“(other)”") : or_refused(schema, std::string("no level")));
+  return "below or above counts as the nearer end; what is no number is " +
+         or_refused(schema, "read as the middle");
+}
+
+std::string levels_words(const Column& c) {
+  std::string out;
+  for (std::size_t k = 0; k < std::min(c.levels.size(), most_levels); ++k)
+    out += (k == 0 ? "" : " · ") + c.levels[k];
+  if (c.levels.size() > most_levels)
+    out += fmt::format(" · and {} more (all in the file)", c.levels.size() - most_levels);
+  return out;
+}
+
+bool alike(Column a, const Column& b) {
+  a.name = b.name;
+  return a == b;
+}
+
+void label_words(Html& page, const Schema& schema) {
+  page.put("<p><strong>{}</strong> is what is predicted: ", schema.label);
+  const std::string middle_class = or_refused(schema, "counted as the first of them");
+  switch (schema.label_kind) {
+    case LabelKind::two_classes:
+      page.put("“{}”, against {}.", schema.positive,
+               schema.negative.empty() ? "every other value" : "“" + schema.negative + "”");
+      if (!schema.negative.empty())
+        page.put(" A third value is {}.", schema.refuses_unlisted_label
+                                              ? std::string("refused")
+                                              : "counted as “" + schema.negative + "”");
+      page.put(" A missing one is {}.",
+               or_refused(schema, "counted as “" + schema.negative_name() + "”"));
+      break;
+    case LabelKind::classes: {
+      Column listed;
+      listed.levels = schema.classes;
+      page.put("one of {}. One that is missing or not listed is {}.", levels_words(listed),
+               middle_class);
+      break;
+    }
+    case LabelKind::amount:
+      page.put(
+          "an amount from {} to {}; below or above counts as the nearer end. An error of more than "
+          "{} counts as far off. What is missing or no number is {}.",
+          exact(schema.label_lo), exact(schema.label_hi), exact(schema.tolerance),
+          or_refused(schema, "read as the middle"));
+      break;
+    case LabelKind::count:
+      page.put("a count from 0 to {}; above counts as that. What is missing or no count is {}.",
+               exact(schema.label_hi), or_refused(schema, "read as half of it"));
+      break;
+  }
+  page.put("</p>\n");
+  if (!schema.class_weights.empty()) {
+    page.put("<p>Public weights of the classes:");
+    const std::vector<std::string> names = schema.class_names();
+    for (std::size_t k = 0; k < names.size() && k < most_levels; ++k)
+      page.put(" {} {}{}", names[k], exact(schema.class_weights[k]),
+               k + 1 == names.size() ? "." : ",");
+    page.put("</p>\n");
+  }
+}
+
+void dictionary_section(Html& page, const Schema& schema, bool has_label) {
+  heading(page, "data", "Data: the dictionary of columns");
+  page.put(
+      "<p>Ranges and levels are public and were written by people; none was read off the table. "
+      "They are part of what is released.</p>\n");
+  if (has_label) label_words(page, schema);
+  page.put(
+      "<table><caption>Columns in their order</caption><thead><tr><th scope=\"col\">column</th><th "
+      "scope=\"col\">range or levels</th><th scope=\"col\">what becomes of other cells</th></tr>"
+      "</thead><tbody>\n");
+  std::size_t lines = 0;
+  const auto& columns = schema.columns;
+  for (std::size_t i = 0; i < columns.size();) {
+    std::size_t end = i + 1;
+    while (end < columns.size() && alike(columns[end], columns[i])) ++end;
+    if (end - i < 4) end = i + 1;
+    if (++lines > most_columns) {
+      page.put("<tr><td colspan=\"3\">and {} more columns (all in the file)</td></tr>\n",
+               columns.size() - i);
+      break;
+    }
+    const Column& c = columns[i];
+    const std::string name = end - i == 1 ? c.name
+                                          : fmt::format("{} to {} ({} columns, all alike)", c.name,
+                                                        columns[end - 1].name, end - i);
+    if (c.type == ColumnType::ignore) {
+      page.put("<tr><th scope=\"row\">{}</th><td>not used</td><td></td></tr>\n", name);
+    } else {
+      const std::string what = c.type == ColumnType::category ? levels_words(c)
+                               : c.type == ColumnType::exposure
+                                   ? "exposure, over which is counted: " + range_words(c)
+                                   : range_words(c);
+      page.put("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}; {}</td></tr>\n", name, what,
+               missing_words(schema, c), unlisted_words(schema, c));
+    }
+    i = end;
+  }
+  page.put("</tbody></table>\n");
+  if (!has_label) return;
+  page.put("<p>{}</p>\n", schema.max_unclipped_norm() <= schema.row_norm
+                              ? std::string("No row can be longer than the public bound ") +
+                                    number(schema.row_norm) + ", so none is scaled down."
+                              : "Rows longer than the public bound " + number(schema.row_norm) +
+                                    " are scaled down to it, when fitting and when predicting.");
+}
+
+std::string interval_words(const LinearModel& model, const Certificate& certificate) {
+  if (model.intervals) {
+    return fmt::format(
+        "±: {:.0f} % intervals, privacy's noise and the sample together; levels stand against "
+        "their mean. Measured, not proven: of eight tables they held 83 to 100 %, of Adult 66 to "
+        "78 %, of one whose columns lean on each other 40 %, of one whose classes nearly separate "
+        "10 % (docs/intervals.md). Gray: the interval holds 0.",
+        100 * Intervals::level);
+  }
+  if (!coefficient_noise_up(certificate.mechanism, certificate.problem))
+    return "No bound on how far noise moved them holds for every table: none is given.";
+  return fmt::format(
+      "±: how far privacy's noise moves a coefficient from the median of its law, with a "
+      "probability of at least {:.3g} %{}. That the table is a sample is not in it. Gray: within "
+      "that of 0, so it may be noise.",
+      95 - 100 * setting(certificate.mechanism, "tv_gap").value_or(0),
+      model.draws.size() == 1 ? "" : " each");
+}
+
+std::string sum_words(const LinearModel& model) {
+  const Schema& s = model.schema;
+  switch (s.label_kind) {
+    case LabelKind::amount:
+      return "the prediction";
+    case LabelKind::count:
+      return "the log of the mean predicted" +
+             std::string(s.exposure() == nullptr ? "" : " for one of the exposure");
+    case LabelKind::classes:
+      return "the score of the class; the largest is the likeliest, and only differences between "
+             "classes count";
+    case LabelKind::two_classes:
+      break;
+  }
+  return loss_named(model.loss).link_words().empty() && !model.link
+             ? "log-odds"
+             : "the score from which the probability follows (model.link of the file)";
+}
+
+// Public range of the column that feature j comes from; 0: it is a level, or none.
+std::vector<double> widths(const Schema& schema) {
+  std::vector<double> out(schema.features(), 0.0);
+  std::size_t first = 0;
+  for (const Column& column : schema.columns) {
+    if (column.type == ColumnType::number) out[first] = column.hi - column.lo;
+    first += schema.features_of(column);
+  }
+  return out;
+}
+
+// A coefficient and its interval about a line at 0.
+Markup interval_picture(double value, double half, double most) {
+  const auto at = [&](double v) { return 45 + 42 * std::clamp(v / most, -1.0, 1.0); };
+  std::string out =
+      "<svg viewBox=\"0 0 90 14\" aria-hidden=\"true\"><path class=\"rule\" d=\"M45 0v14\"/>";
+  if (half > 0)
+    out += fmt::format("<path class=\"axis\" d=\"M{:.1f} 7H{:.1f}\"/>", at(value - half),
+                       at(value + half));
+  return {out +
+          fmt::format("<circle class=\"dot\" cx=\"{:.1f}\" cy=\"7\" r=\"3\"/></svg>", at(value))};
+}
+
+void constant_words(Html& page, const OriginalUnits& units, double constant,
+                    const LinearModel& model) {
+  page.put(
+      "<p class=\"note\">In the columns' own units: {} + the sum of “for one more” times each "
+      "number, and of the effects of the levels that a row has, is {}. {}</p>\n",
+      number(constant), sum_words(model),
+      units.exact ? "Numbers outside of their range count as its nearer end."
+                  : "It holds for rows that are not scaled down; for others approximately.");
+}
+
+void one_output_table(Html& page, const LinearModel& model, const Certificate& certificate) {
+  const CoefficientLines lines = coefficient_lines(model, certificate);
+  const Schema& schema = model.schema;
+  const bool bounded = !lines.half_widths.empty();
+  const bool odds = lines.multiplies;
+  std::vector<double> width = widths(schema);
+  width.resize(lines.values.size(), 0.0);  // the baseline's
+  const auto half = [&](std::size_t j) { return bounded ? lines.half_widths[j] : 0.0; };
+  double most = 0;
+  for (std::size_t j = 0; j < lines.values.size(); ++j)
+    most = std::max(most, std::fabs(lines.values[j]) + half(j));
+  most = most > 0 ? most : 1;
+  page.put(
+      "<table class=\"coefficients\"><caption>{}</caption><thead><tr><th scope=\"col\">of</th><th "
+      "scope=\"col\">effect{}</th><th scope=\"col\" class=\"picture\">about 0</th>{}<th "
+      "scope=\"col\">for one more</th></tr></thead><tbody>\n",
+      std::string("Effect of a number: from the low end of its range to the high end; of a level: "
+                  "where the row has it") +
+          (!odds                                   ? ""
+           : schema.label_kind == LabelKind::count ? "; ×: what that multiplies the mean by"
+                                                   : "; ×: what that multiplies the odds by"),
+      bounded ? " ±" : "",
+      Markup{!odds                                   ? ""
+             : schema.label_kind == LabelKind::count ? "<th scope=\"col\">mean ×</th>"
+                                                     : "<th scope=\"col\">odds ×</th>"});
+  for (std::size_t j = 0; j < std::min(lines.values.size(), most_lines); ++j) {
+    const double value = lines.values[j];
+    page.put("<tr{}><th scope=\"row\">{}</th><td>{:+.4g}{}</td><td class=\"picture\">{}</td>",
+             Markup{lines.is_inside(j) ? " class=\"soft\"" : ""}, lines.names[j], value,
+             bounded ? fmt::format(" ± {:.3g}", half(j)) : "",
+             interval_picture(value, half(j), most));
+    if (odds) {
+      page.put("<td>{:.3g}{}</td>", std::exp(value),
+               bounded ? fmt::format(" ({:.3g} to {:.3g})", std::exp(value - half(j)),
+                                     std::exp(value + half(j)))
+                       : "");
+    }
+    page.put("<td>{}</td></tr>\n",
+             width[j] > 0 ? fmt::format("{:+.4g}{}", value / width[j],
+                                        bounded ? fmt::format(" ± {:.3g}", half(j) / width[j]) : "")
+                          : "");
+  }
+  page.put("</tbody></table>\n");
+  if (lines.values.size() > most_lines)
+    page.put("<p>and {} more (all in the file)</p>\n", lines.values.size() - most_lines);
+  const OriginalUnits units = original_units(model, model.draws.front());
+  double constant = units.intercept;
+  if (model.intervals) {  // levels against their mean: the baseline has taken the means up
+    const double unit = schema.label_kind == LabelKind::amount ? schema.label_unit() : 1;
+    constant += lines.values.back() - (schema.intercept ? unit * model.draws.front().back() : 0);
+  }
+  constant_words(page, units, constant, model);
+}
+
+void class_tables(Html& page, const LinearModel& model, const Certificate& certificate) {
+  const Schema& schema = model.schema;
+  const std::vector<std::string> names = coefficient_line_names(schema, false);
+  const std::vector<double> width = widths(schema);
+  const auto deviation = coefficient_noise_up(certificate.mechanism, certificate.problem);
+  const double half = two_sided_95 * deviation.value_or(0);
+  std::size_t left = most_lines;
+  for (std::size_t k = 0; k < schema.classes.size() && left > 0; ++k) {
+    const std::span<const double> theta = coefficients_of(schema, model.draws.front(), k);
+    page.put("<h3>{}</h3>\n", schema.classes[k]);
+    page.put(
+        "<table><caption>Coefficients of the class {}{}</caption><thead><tr><th scope=\"col\">of"
+        "</th><th scope=\"col\">coefficient{}</th><th scope=\"col\">for one more</th></tr></thead>"
+        "<tbody>\n",
+        schema.classes[k], "", deviation ? fmt::format(" ± {:.3g}", half) : "");
+    for (std::size_t j = 0; j < theta.size() && left > 0; ++j, --left) {
+      page.put("<tr{}><th scope=\"row\">{}</th><td>{:+.4g}</td><td>{}</td></tr>\n",
+               Markup{deviation && std::fabs(theta[j]) <= half ? " class=\"soft\"" : ""}, names[j],
+               theta[j], width[j] > 0 ? fmt::format("{:+.4g}", theta[j] / width[j]) : "");
+    }
+    page.put("</tbody></table>\n");
+    const OriginalUnits units = original_units(model, theta);
+    constant_words(page, units, units.intercept, model);
+  }
+  const std::size_t all = names.size() * schema.classes.size();
+  if (all > most_lines)
+    page.put("<p>{} of {} coefficients are shown; all are in the file.</p>\n", most_lines, all);
+}
+
+void coefficients_section(Html& page, const LinearModel& model, const Certificate& certificate) {
+  heading(page, "utility", "Utility: the coefficients and how sure they are");
+  const Schema& schema = model.schema;
+  if (model.draws.size() > 1)
+    page.put("<p>Of the first of {} draws; predictions average over all.</p>\n",
+             model.draws.size());
+  switch (schema.label_kind) {
+    case LabelKind::two_classes:
+      page.put("<p>Above 0 speaks for {} = {}.</p>\n", schema.label, schema.positive);
+      break;
+    case LabelKind::amount:
+      page.put("<p>A prediction of {} is {} plus what they add.</p>\n", schema.label,
+               number(schema.label_middle()));
+      break;
+    case LabelKind::count:
+      page.put("<p>Above 0 speaks for more {}.</p>\n", schema.label);
+      break;
+    case LabelKind::classes:
+      page.put(
+          "<p>By {}: the class that they add up to most for is the likeliest; only differences "
+          "between classes count.</p>\n",
+          schema.label);
+      break;
+  }
+  if (schema.label_kind == LabelKind::classes) {
+    class_tables(page, model, certificate);
+  } else {
+    one_output_table(page, model, certificate);
+  }
+  page.put("<p class=\"note\">{}</p>\n", interval_words(model, certificate));
+  page.put(
+      "<p class=\"note\">How accurate it is on the private table is not said here: that would read "
+      "the table again, outside of the guarantee.</p>\n");
+}
+
+void estimates_section(Html& page, const FamilyRelease& release) {
+  const FamilyProblem& p = release.certificate().problem;
+  heading(page, "utility", "Utility: the estimates and how sure they are");
+  page.put(
+      "<table><caption>{} of {}, from {} draw{}</caption><thead><tr><th scope=\"col\">of</th><th "
+      "scope=\"col\">estimate</th><th scope=\"col\">95 % from</th><th scope=\"col\">to</th></tr>"
+      "</thead><tbody>\n",
+      p.has_levels() ? "Shares of the levels" : std::string(to_string(p.family)),
+      release.model().column(), release.model().draws.size(), plural(release.model().draws.size()));
+  const auto all = estimates(release, most_shares);
+  for (const ParameterEstimate& one : all) {
+    page.put("<tr><th scope=\"row\">{}</th><td>{:.4g}</td><td>{:.4g}</td><td>{:.4g}</td></tr>\n",
+             one.name, one.value, one.low, one.high);
+  }
+  page.put("</tbody></table>\n");
+  if (p.levels > all.size()) page.put("<p>and {} levels with less</p>\n", p.levels - all.size());
+  page.put("<p class=\"note\">{}</p>\n",
+           p.trim ? "Mean and quantiles of the draws: their posterior is as flat as a record's "
+                    "weight makes it."
+                  : "Of the people that the table is a sample of; noise and sample are both in the "
+                    "interval.");
+}
+
+void bias_section(Html& page, bool linear) {
+  heading(page, "bias", "Bias");
+  page.put("<ul>\n");
+  if (linear) {
+    page.put(
+        "<li>Cells outside of their range, unlisted levels, missing cells and long rows were "
+        "changed "
+        "by the rules of the dictionary; people to whom that happens more often are described "
+        "worse.</li>\n<li>A prior and the noise pull coefficients towards 0, those of rare levels "
+        "most: small groups are described worst.</li>\n");
+  } else {
+    page.put(
+        "<li>Cells outside of the range, unlisted levels and missing cells were changed by the "
+        "rules "
+        "of the dictionary.</li>\n<li>The prior pulls shares and means towards the middle of what "
+        "they can be, small ones most.</li>\n");
+  }
+  page.put(
+      "<li>Differential privacy corrects nothing of how people came into the table: who is missing "
+      "there is missing here.</li>\n</ul>\n");
+}
+
+void checklist_section(Html& page, const json& certificate, const Claims& claims) {
+  heading(page, "assumptions", "Threat model and deployment: what to check and sign");
+  page.put(
+      "<p>No program can check what follows. The guarantee holds where all of it is true; whoever "
+      "publishes the model ticks each line and signs.</p>\n<h3>Assumptions of the "
+      "certificate</h3>\n"
+      "<ul class=\"list\">\n");
+  std::size_t i = 0;
+  const auto line = [&](const std::string& text, bool blank) {
+    ++i;
+    page.put("<li><input type=\"checkbox\" id=\"a{}\"><label for=\"a{}\">{}</label>{}</li>\n", i, i,
+             text, Markup{blank ? "<span class=\"blank\">&nbsp;</span>" : ""});
+  };
+  for (const json& one : certificate.at("assumptions")) line(one.get<std::string>(), false);
+  page.put("</ul>\n<h3>Who and from which source</h3>\n<ul class=\"list\">\n");
+  line(
+      "Who chose the ranges, levels, classes and the bound on rows, and from which source (a "
+      "codebook, a form, a law), without looking at the table:",
+      true);
+  line("Who chose ε, δ and the options, when, and for what reason:", true);
+  line(fmt::format("How it was made sure that one person has at most {} row{}:",
+                   claims.claimed.who.rows_per_person, plural(claims.claimed.who.rows_per_person)),
+       true);
+  line("Which other releases about these people there are, and where they are counted (a ledger):",
+       true);
+  page.put("</ul>\n<h3>Data security and access control</h3>\n<ul class=\"list\">\n");
+  line(
+      "Who may read the table, screen output, logs, checkpoints and caches, and how they are kept "
+      "(the noise was drawn where the table is: whoever runs the program is trusted):",
+      true);
+  page.put("</ul>\n<h3>Data collection exposure</h3>\n<ul class=\"list\">\n");
+  line("How the data were collected, who saw them on the way, and when they will be deleted:",
+       true);
+  page.put(
+      "</ul>\n<div class=\"sign\"><p>Name<span class=\"blank\">&nbsp;</span></p><p>Role<span "
+      "class=\"blank\">&nbsp;</span></p><p>Date<span "
+      "class=\"blank\">&nbsp;</span></p><p>Signature<span "
+      "class=\"blank\">&nbsp;</span></p></div>\n");
+}
+
+void verify_section(Html& page, const std::string& text, const json& certificate, bool is_void) {
+  heading(page, "verify", "How to verify this page");
+  page.put(
+      "<p>This page was made from the model file alone. Anybody can make it again, to the same "
+      "bytes, and recompute the guarantee from the public numbers:</p>\n<pre>gibbsite verify "
+      "model.json\ngibbsite report model.json --out report.html\nb2sum -l 256 model.json</pre>\n"
+      "<p>The last prints the digest (BLAKE2b-256) of the file's bytes:</p>\n<pre>{}</pre>\n"
+      "<p>In the file, <code>certificate.digest</code>, of its contents:</p>\n<pre>{}</pre>\n",
+      digest_of(text), certificate.at("digest").get<std::string>());
+  page.put("<p>{}</p>\n", is_void ? "When this page was made everything verified but that there is "
+                                    "no guarantee."
+                                  : "When this page was made the certificate verified.");
+  page.put(
+      "<p class=\"note\">A digest is no signature: it says which file this page is about, not who "
+      "made it. What cannot be verified is whether the program ran, which noise it used, and the "
+      "assumptions above.</p>\n<h3>Sources</h3>\n<ul class=\"note\">\n<li>Headings follow the "
+      "subjects of J. Near, D. Darais, N. Lefkovitz, G. Howarth: Guidelines for Evaluating "
+      "Differential Privacy Guarantees, NIST SP 800-226, March 2025, <a "
+      "href=\"https://doi.org/10.6028/NIST.SP.800-226\">doi.org/10.6028/NIST.SP.800-226</a>. This "
+      "page is no assessment by NIST.</li>\n<li>The curve: J. Dong, A. Roth, W. Su: Gaussian "
+      "Differential Privacy, Journal of the Royal Statistical Society B 84 (2022).</li>\n</ul>\n");
+}
+
+void title_block(Html& page, const std::string& title, const std::string& what,
+                 const ReportFacts& facts) {
+  head(page, title);
+  // Before everything else: nobody quotes the page as a guarantee.
+  if (facts.claims.is_void()) {
+    page.put(
+        "<p class=\"void\">NO GUARANTEE: this model is void as a private release. Its noise "
+        "follows "
+        "from a user's seed, so whoever knows or guesses it can take the noise out again.</p>\n");
+  }
+  page.put("<h1>{}</h1>\n<p>{}</p>\n", title, what);
+}
+
+std::string closed(Html& page) {
+  page.put("</main>\n</body>\n</html>\n");
+  return page.text();
+}
+
+std::string report_of(const Release& release, const json& file, const std::string& text) {
+  const LinearModel& model = release.model();
+  const Certificate& c = release.certificate();
+  const json certificate = to_json(c);  // of a file of version 1 too, by today's names
+  ReportFacts facts{.claims = c, .rows = c.problem.rows, .basis = basis_of(c.mechanism)};
+  if (!c.is_void()) facts.guess = best_guess_percent(c.claimed);
+  Html page;
+  const std::size_t used = static_cast<std::size_t>(std::ranges::count_if(
+      model.schema.columns, [](const Column& one) { return one.type != ColumnType::ignore; }));
+  title_block(page, "Privacy report: a model of " + model.schema.label,
+              fmt::format("A linear model that predicts {} from {} column{}, fitted on a private "
+                          "table of {}{} rows.",
+                          model.schema.label, used, plural(used),
+                          c.claimed.who.adjacency == Adjacency::replace_one ? "" : "at most ",
+                          human_count(static_cast<double>(c.problem.rows))),
+              facts);
+  guarantee_sections(page, facts, in_words(c));
+  unit_section(page, facts);
+  algorithm_section(
+      page, facts, certificate,
+      fmt::format("Loss {}, {} coefficient{}, {} draw{}.", model.loss, c.problem.features,
+                  plural(c.problem.features), c.draws, plural(c.draws)));
+  coefficients_section(page, model, c);
+  bias_section(page, true);
+  dictionary_section(page, model.schema, true);
+  checklist_section(page, certificate, c);
+  verify_section(page, text, file.at("certificate"), c.is_void());
+  return closed(page);
+}
+
+std::string report_of(const FamilyRelease& release, const json& file, const std::string& text) {
+  const FamilyCertificate& c = release.certificate();
+  const FamilyModel& model = release.model();
+  ReportFacts facts{.claims = c, .rows = c.problem.rows, .basis = basis_of(c.mechanism, c.problem)};
+  if (!c.is_void()) {
+    facts.guess = best_guess_percent(c.mechanism, c.problem, c.claimed, c.draws);
+    facts.sharper = facts.guess < best_guess_percent(c.claimed);
+  }
+  Html page;
+  title_block(page, "Privacy report: " + model.column(),
+              fmt::format("Draws of the parameters of {}, {}, from a private table of {}{} rows.",
+                          model.column(), std::string(to_string(model.family)),
+                          c.claimed.who.adjacency == Adjacency::replace_one ? "" : "at most ",
+                          human_count(static_cast<double>(c.problem.rows))),
+              facts);
+  guarantee_sections(page, facts, in_words(c));
+  unit_section(page, facts);
+  algorithm_section(
+      page, facts, file.at("certificate"),
+      fmt::format("Family {}, {} draw{}.", to_string(model.family), c.draws, plural(c.draws)));
+  estimates_section(page, release);
+  bias_section(page, false);
+  dictionary_section(page, model.schema, false);
+  checklist_section(page, file.at("certificate"), c);
+  verify_section(page, text, file.at("certificate"), c.is_void());
+  return closed(page);
+}
+
+// A void file has one failure: that it is void.
+void require_verified(const json& file, const std::string& source) {
+  const Verification found = verify(file);
+  const std::size_t allowed = found.void_run ? 1 : 0;
+  if (found.failures.size() <= allowed) return;
+  const bool second = found.void_run && found.failures.front().starts_with("guarantee: void");
+  throw Infeasible(fmt::format(
+      "{}: NOT VALID: {}; there is no report of a file whose certificate does not verify (gibbsite "
+      "verify says all)",
+      source, shown(found.failures[second ? 1 : 0])));
+}
+
+}  // namespace
+
+std::string html_report(const std::string& text, const std::string& source) {
+  const json file = parse_release_json(text, source);
+  require_verified(file, source);
+  if (is_of_family(file.at("certificate")))
+    return report_of(parse_family(text, source), file, text);
+  return report_of(parse_release(text, source), file, text);
+}
+
+std::string read_html_report(const std::string& path) { return html_report(text_of(path), path); }
+
+}  // namespace gibbsite

@@ -1,0 +1,31 @@
+#pragma once
+// Released coefficients with how far they may be off, as people read them: on screen and in the
+// report.
+#include <string>
+#include <vector>
+
+#include "gibbsite/certificate/certificate.hpp"
+#include "gibbsite/model/linear_model.hpp"
+
+namespace gibbsite {
+
+/// "age, 17 to 90", "work=Private", ..., "(intercept)" [d]; `against_means`: "(baseline)" comes
+/// last instead, of a model without an intercept too [d or d + 1].
+std::vector<std::string> coefficient_line_names(const Schema& schema, bool against_means);
+
+/// Of the first draw of a model of one output, amounts in the label's own unit.
+struct CoefficientLines {
+  std::vector<std::string> names;
+  /// Of a number from the low end of its range to the high end. With intervals the levels of a
+  /// category stand against their mean, which the baseline takes up.
+  std::vector<double> values;
+  /// Of the model's intervals; else within which 95 % of noise leaves it (coefficient_noise_up).
+  /// Empty: there is no bound.
+  std::vector<double> half_widths;
+  bool multiplies = false;  ///< exp(value) multiplies odds or a mean
+
+  [[nodiscard]] bool is_inside(std::size_t j) const;  ///< may be noise: the bound holds 0
+};
+CoefficientLines coefficient_lines(const LinearModel& model, const Certificate& certificate);
+
+}  // namespace gibbsite

@@ -1,0 +1,252 @@
+"""Models as ONNX graphs: what onnxruntime makes of them is what `predict` makes."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import gibbsite
+
+pytest.importorskip("onnx", reason="onnx is not installed: no graph is made")
+ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: no graph is run")
+
+ROWS = 2000
+LEVELS = ["clerk", "farmer", "with space & \"quotes\""]
+COLUMNS = """
+[columns]
+age = {type = "number", range = [17, 90]}
+id = {type = "ignore"}
+job = {type = "category", levels = %s, other = true}
+"height in m" = {type = "number", range = [1.0, 2.5], missing = "-1"}
+town = {type = "category", levels = ["A", "B"], missing = "none"}
+size = {type = "category", levels = ["?", "L"]}
+""" % json.dumps(LEVELS)
+
+
+def table(label, rows=ROWS, seed=0):
+    """Cells as text: numbers out of their ranges, "?" where one is missing, unlisted levels."""
+    random = np.random.default_rng(seed)
+    out = {
+        "age": np.round(random.uniform(5, 110, rows), 3).astype(str),
+        "id": np.arange(rows).astype(str),
+        "job": random.choice([*LEVELS, "?", "baker"], rows),
+        "height in m": np.round(random.normal(1.7, 0.4, rows), 4).astype(str),
+        "town": random.choice(["A", "B", "none", "C"], rows),
+        "size": random.choice(["?", "L", "M"], rows),
+    }
+    out["height in m"][random.random(rows) < 0.1] = "-1"
+    score = np.clip(out["age"].astype(float), 17, 90) / 40 + (out["job"] == "farmer")
+    out["age"][random.random(rows) < 0.1] = "?"
+    score += random.logistic(size=rows) * 0.3
+    out["y"] = label(score)
+    return {name: [str(cell) for cell in column] for name, column in out.items()}
+
+
+def write_csv(path, columns):
+    import csv
+
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values()))
+
+
+def feed(session, columns):
+    """Numbers as float64, missing ones as NaN; categories as they are."""
+    out = {}
+    for one in session.get_inputs():
+        cells = columns[one.name]
+        if one.type == "tensor(string)":
+            out[one.name] = np.array(cells, dtype=object)[:, None]
+        else:
+            out[one.name] = np.array([np.nan if c == "?" else float(c) for c in cells])[:, None]
+    return out
+
+
+def session_of(model):
+    return ort.InferenceSession(model.SerializeToString())
+
+
+def fitted(tmp_path, head, label, *options, columns=COLUMNS):
+    cells = table(label)
+    write_csv(tmp_path / "t.csv", cells)
+    schema = tmp_path / "t.toml"
+    schema.write_text(head + 'missing = "?"\ninvalid = "middle"\n' + columns)
+    arguments = ["fit", "--data", tmp_path / "t.csv", "--schema", schema, "--epsilon", 2]
+    arguments += ["--delta", 1e-6, "--out", tmp_path / "m.json", "--quiet", *options]
+    assert gibbsite.run_command([str(a) for a in arguments]) == 0
+    release = gibbsite.Release.read(str(tmp_path / "m.json"))
+    return release, gibbsite.read_table(str(tmp_path / "t.csv"), release.schema), cells
+
+
+CLASSES = 'label = "y"\npositive = "yes"\nnegative = "no"\n'
+
+
+def yes(score):
+    return np.where(score > 1.6, "yes", "no")
+
+
+@pytest.mark.parametrize(
+    "head, options",
+    [
+        (CLASSES, []),  # whitened: its capped link
+        (CLASSES + "row_norm = 1.2\n", ["--mechanism", "path", "--draws", "2"]),  # rows are clipped
+        (CLASSES + "intercept = false\n", ["--mechanism", "output"]),
+        (CLASSES + 'class_weights = {no = 1, yes = 2.5}\n', ["--mechanism", "path"]),
+        (CLASSES, ["--model", "smoothed-hinge", "--mechanism", "output"]),
+    ],
+)
+def test_two_classes(tmp_path, head, options):
+    release, data, cells = fitted(tmp_path, head, yes, *options)
+    gibbsite.export_onnx(tmp_path / "m.json", tmp_path / "m.onnx")
+    session = ort.InferenceSession(str(tmp_path / "m.onnx"))
+    assert {one.name for one in session.get_inputs()} == {
+        "age", "job", "height in m", "town", "size"
+    }
+    label, p = session.run(["label", "probabilities"], feed(session, cells))
+    expected = np.asarray(release.predict_probabilities(data))
+    assert len(expected) == ROWS and expected.std() > 1e-3
+    np.testing.assert_allclose(p[:, 1], expected, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-6)
+    np.testing.assert_array_equal(label, np.where(expected >= 0.5, "yes", "no"))
+
+
+def test_several_classes(tmp_path):
+    def of_three(score):
+        return np.where(score > 2, "much", np.where(score > 1.3, "middle", "Little"))
+
+    head = 'label = "y"\nclasses = ["middle", "much", "Little"]\n'
+    release, data, cells = fitted(tmp_path, head, of_three, "--draws", "2")
+    session = session_of(gibbsite.PrivateLogisticRegression.from_file(tmp_path / "m.json").to_onnx())
+    label, p = session.run(["label", "probabilities"], feed(session, cells))
+    expected = np.asarray(release.predict_classes(data))
+    assert expected.shape == (ROWS, 3) and expected.std() > 1e-3
+    np.testing.assert_allclose(p, expected, rtol=0, atol=1e-6)
+    names = np.array(["middle", "much", "Little"])
+    np.testing.assert_array_equal(label, names[np.argmax(expected, axis=1)])
+
+
+AMOUNT = 'label = "y"\nrange = [0, 50000]\ntolerance = 4000\n'
+COUNT = 'label = "y"\nrange = [0, 12]\ncounts = true\n'
+EXPOSED = COLUMNS.replace("range = [17, 90]}", "range = [17, 90]}").replace(
+    'type = "number", range = [1.0', 'type = "exposure", range = [1.0'
+)
+
+
+@pytest.mark.parametrize(
+    "head, columns, label",
+    [
+        (AMOUNT, COLUMNS, lambda score: np.round(12000 * score, 2)),
+        (COUNT, COLUMNS, lambda score: np.clip(np.round(2 * score), 0, 12).astype(int)),
+        (COUNT, EXPOSED, lambda score: np.clip(np.round(2 * score), 0, 12).astype(int)),
+    ],
+)
+def test_amounts_and_counts(tmp_path, head, columns, label):
+    release, data, cells = fitted(tmp_path, head, label, columns=columns)
+    gibbsite.export_onnx(tmp_path / "m.json", tmp_path / "m.onnx")
+    session = ort.InferenceSession(str(tmp_path / "m.onnx"))
+    (y,) = session.run(["prediction"], feed(session, cells))
+    expected = np.asarray(release.predict_amounts(data))
+    assert y.shape == (ROWS,) and expected.std() > 0.1
+    np.testing.assert_allclose(y, expected, rtol=0, atol=1e-6)
+
+
+def test_what_predict_refuses_is_no_number(tmp_path):
+    cells = {"x": ["0.1", "0.7", "0.4"] * 40, "c": ["a", "b", "a"] * 40, "y": ["u", "v", "u"] * 40}
+    write_csv(tmp_path / "t.csv", cells)
+    (tmp_path / "t.toml").write_text(
+        'label = "y"\npositive = "v"\nnegative = "u"\n[columns]\n'
+        'x = {type = "number", range = [0, 1]}\nc = {type = "category", levels = ["a", "b"]}\n'
+    )
+    estimator = gibbsite.PrivateLogisticRegression(
+        1, 1e-6, schema=(tmp_path / "t.toml").read_text()
+    )
+    pytest.importorskip("pandas")
+    import pandas
+
+    frame = pandas.DataFrame({"x": np.array(cells["x"], float), "c": cells["c"]})
+    estimator.fit(frame, cells["y"])
+    session = session_of(estimator.to_onnx())
+    strange = {
+        "x": np.array([[0.5], [np.nan], [0.5], [np.inf], [0.5]]),
+        "c": np.array([["a"], ["a"], ["z"], ["a"], [""]], dtype=object),
+    }
+    label, p = session.run(["label", "probabilities"], strange)
+    np.testing.assert_array_equal(np.isnan(p).all(axis=1), [False, True, True, True, True])
+    assert list(label[1:]) == [""] * 4 and label[0] in ("u", "v")
+    expected = estimator.predict_proba(frame[:1].assign(x=0.5))
+    np.testing.assert_allclose(p[0], expected[0], rtol=0, atol=1e-6)
+
+
+def test_files(tmp_path):
+    fitted(tmp_path, CLASSES, yes)
+    out = tmp_path / "m.onnx"
+    gibbsite.export_onnx(tmp_path / "m.json", out)
+    first = out.read_bytes()
+    with pytest.raises(FileExistsError):
+        gibbsite.export_onnx(tmp_path / "m.json", out)
+    gibbsite.export_onnx(str(tmp_path / "m.json"), str(out), replace=True)
+    assert out.read_bytes() == first
+    with pytest.raises(gibbsite.BadInput):
+        gibbsite.export_onnx(tmp_path / "t.csv", tmp_path / "n.onnx")
+    with pytest.raises(OSError):
+        gibbsite.export_onnx(tmp_path / "m.json", tmp_path / "no" / "m.onnx")
+    left = {path.name for path in tmp_path.iterdir()} - {"state"}
+    assert left == {"m.json", "m.onnx", "t.csv", "t.toml"}
+    import onnx
+
+    told = {one.key: one.value for one in onnx.load(out).metadata_props}
+    model = json.loads((tmp_path / "m.json").read_text())
+    assert told["gibbsite.digest"] == model["certificate"]["digest"]
+    assert float(told["gibbsite.epsilon"]) == 2
+
+
+def test_command_line(tmp_path):
+    fitted(tmp_path, CLASSES, yes)
+
+    def run(*arguments):
+        return subprocess.run(
+            [sys.executable, "-m", "gibbsite", "export", *map(str, arguments)],
+            capture_output=True, text=True,
+        )
+
+    made = run("--model", tmp_path / "m.json", "--onnx", tmp_path / "c.onnx")
+    assert made.returncode == 0, made.stderr
+    gibbsite.export_onnx(tmp_path / "m.json", tmp_path / "p.onnx")
+    assert (tmp_path / "c.onnx").read_bytes() == (tmp_path / "p.onnx").read_bytes()
+    again = run("--model", tmp_path / "m.json", "--onnx", tmp_path / "c.onnx")
+    assert again.returncode == 2 and "--force" in again.stderr
+    family = ["fit", "--data", tmp_path / "t.csv", "--schema", tmp_path / "t.toml", "--model",
+              "bernoulli", "--column", "y", "--epsilon", 1, "--delta", 1e-6, "--quiet", "--out",
+              tmp_path / "f.json"]
+    assert gibbsite.run_command([str(a) for a in family]) == 0
+    refused = run("--model", tmp_path / "f.json", "--onnx", tmp_path / "f.onnx")
+    assert refused.returncode == 2 and refused.stderr.count("\n") == 1
+    assert "family" in refused.stderr and not (tmp_path / "f.onnx").exists()
+
+
+def test_names_that_collide(tmp_path):
+    """Columns named as the graph names its own."""
+    columns = '\n[columns]\nage = {type = "number", range = [17, 90]}\nlabel = {type = "number", '
+    columns += 'range = [1.0, 2.5]}\n"gibbsite/1" = {type = "category", levels = ["A", "B"]}\n'
+    cells = table(yes)
+    cells = {
+        "age": cells["age"],
+        "label": ["?" if c == "-1" else c for c in cells["height in m"]],
+        "gibbsite/1": cells["town"],
+        "y": cells["y"],
+    }
+    write_csv(tmp_path / "t.csv", cells)
+    (tmp_path / "t.toml").write_text(CLASSES + 'missing = "?"\ninvalid = "middle"\n' + columns)
+    arguments = ["fit", "--data", tmp_path / "t.csv", "--schema", tmp_path / "t.toml", "--epsilon",
+                 2, "--delta", 1e-6, "--out", tmp_path / "m.json", "--quiet"]
+    assert gibbsite.run_command([str(a) for a in arguments]) == 0
+    estimator = gibbsite.PrivateLogisticRegression.from_file(tmp_path / "m.json")
+    session = session_of(estimator.to_onnx())
+    assert [one.name for one in session.get_outputs()] == ["label_", "probabilities"]
+    p = session.run(["probabilities"], feed(session, cells))[0]
+    release = estimator.release_
+    data = gibbsite.read_table(str(tmp_path / "t.csv"), release.schema)
+    np.testing.assert_allclose(p[:, 1], np.asarray(release.predict_probabilities(data)), atol=1e-6)
