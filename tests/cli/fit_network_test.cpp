@@ -88,13 +88,15 @@ TEST_F(FitNetworkCli, IsEnteredInTheLedger) {
 }
 
 TEST_F(FitNetworkCli, PlansWithoutATable) {
-  const Outcome given = plan_of({"--schema", "table.toml", "--rows", "400"});
+  const Outcome given =
+      plan_of({"--schema", "table.toml", "--rows", "400", "--mechanism", "counts"});
   ASSERT_EQ(given.status, 0) << given.err;
   EXPECT_THAT(given.out, HasSubstr("network-counts"));
   EXPECT_THAT(given.out, HasSubstr("rows expected in a cell"));
   EXPECT_THAT(given.out, Not(HasSubstr("more noise than rows")));
   EXPECT_THAT(given.out, HasSubstr("sex, age"));
-  const Outcome of_table = plan_of({"--schema", "table.toml", "--data", "table.csv"});
+  const Outcome of_table =
+      plan_of({"--schema", "table.toml", "--data", "table.csv", "--mechanism", "counts"});
   EXPECT_EQ(of_table.out, given.out) << of_table.err;
   // Too rich for fewer.
   const Outcome few = plan_of({"--schema", "table.toml", "--rows", "60", "--mechanism", "counts"});
