@@ -22,21 +22,32 @@ struct Place {
   std::uint16_t level = 0;
 };
 
-// f(first, last, member) over all rows by at most so many members.
-template <class F>
-void in_pieces(std::size_t rows, std::size_t members, const F& f) {
-  constexpr std::size_t most = Crew::most_tasks / 2;
-  const std::size_t piece = std::max(rows_at_once, (rows + most - 1) / most);
-  const std::size_t pieces = (rows + piece - 1) / piece;
-  Crew crew(std::clamp<std::size_t>(pieces, 1, members));
-  crew.each(pieces, [&](std::size_t task, std::size_t member) {
-    f(task * piece, std::min(rows, (task + 1) * piece), member);
-  });
-}
+// Pieces of rows, and who takes them: f(first, last, member).
+class Pieces {
+ public:
+  Pieces(std::size_t rows, std::size_t most_members) : rows_(rows) {
+    constexpr std::size_t most = Crew::most_tasks / 2;
+    piece_ = std::max(rows_at_once, (rows + most - 1) / most);
+    pieces_ = (rows + piece_ - 1) / piece_;
+    members_ = std::min(std::max<std::size_t>(pieces_, 1), most_members);
+    // Asking for processors reads files: dear for few rows.
+    if (members_ > 1)
+      members_ =
+          std::min({members_, static_cast<std::size_t>(usable_processors()), Crew::most_members});
+  }
+  [[nodiscard]] std::size_t members() const { return members_; }
 
-std::size_t most_members() {
-  return std::min<std::size_t>(static_cast<std::size_t>(usable_processors()), Crew::most_members);
-}
+  template <class F>
+  void each(const F& f) const {
+    Crew crew(members_);
+    crew.each(pieces_, [&](std::size_t task, std::size_t member) {
+      f(task * piece_, std::min(rows_, (task + 1) * piece_), member);
+    });
+  }
+
+ private:
+  std::size_t rows_, piece_, pieces_, members_;
+};
 
 }  // namespace
 
@@ -64,7 +75,7 @@ LevelRows levels_of(const Rows& rows, std::span<const LevelColumn> columns) {
   if (features != rows.cols) {
     throw BadInput("levels: the rows have more features than the columns; read them by one schema");
   }
-  in_pieces(rows.rows, most_members(), [&](std::size_t first, std::size_t last, std::size_t) {
+  Pieces(rows.rows, Crew::most_members).each([&](std::size_t first, std::size_t last, std::size_t) {
     for (std::size_t k = 0; k < columns.size(); ++k) {
       const auto none = columns[k].is_number ? 0 : columns[k].levels - 1;
       std::fill(out.columns[k].begin() + static_cast<std::ptrdiff_t>(first),
@@ -99,9 +110,9 @@ std::vector<std::uint64_t> contingency(const LevelRows& rows,
     }
   }
   // Each has counts of its own.
-  const std::size_t members = std::clamp<std::size_t>(most_own_counts / cells, 1, most_members());
-  std::vector<std::vector<std::uint64_t>> counts(members);
-  in_pieces(rows.rows, members, [&](std::size_t first, std::size_t last, std::size_t member) {
+  const Pieces pieces(rows.rows, std::max<std::size_t>(most_own_counts / cells, 1));
+  std::vector<std::vector<std::uint64_t>> counts(pieces.members());
+  pieces.each([&](std::size_t first, std::size_t last, std::size_t member) {
     std::vector<std::uint64_t>& own = counts[member];
     if (own.empty()) own.resize(cells);
     constexpr std::size_t block = 512;

@@ -50,8 +50,8 @@ TEST_F(FitNetworkCli, FitsAndVerifies) {
         {"--structure", "private"},
         {"--structure", "private", "--parents", "1", "--cells", "12", "--structure-share", "0.5"},
         {"--mechanism", "trimmed", "--trim", "0.05", "--draws", "3"},
-        {"--mechanism", "network-conjugate", "--prior", "2"},
-        {"--adjacency", "add-remove", "--rows-cap", "1000", "--rows-per-person", "2"}}) {
+        {"--adjacency", "add-remove", "--rows-cap", "1000", "--rows-per-person", "2", "--mechanism",
+         "counts"}}) {
     const Outcome fitted = fit_of(joined(more, {"--force"}));
     ASSERT_EQ(fitted.status, 0) << fitted.err;
     EXPECT_THAT(fitted.out, HasSubstr("income"));
@@ -64,43 +64,48 @@ TEST_F(FitNetworkCli, FitsAndVerifies) {
     EXPECT_THAT(file.dump(), Not(HasSubstr("\"id\"")));
   }
   // What the schema says is what was fitted.
-  ASSERT_EQ(fit_of({"--force"}).status, 0);
+  ASSERT_EQ(fit_of({"--force", "--mechanism", "counts"}).status, 0);
   const auto nodes = json("net.json")["model"]["nodes"];
   EXPECT_EQ(nodes[2]["parents"], nlohmann::json({"age"}));
   EXPECT_EQ(nodes[3]["parents"], nlohmann::json({"sex", "age"}));
-  const Outcome seeded = fit_of({"--seed", "3", "--force"});
+  const Outcome seeded = fit_of({"--seed", "3", "--force", "--mechanism", "counts"});
   EXPECT_EQ(seeded.status, 0);
   EXPECT_THAT(seeded.err, HasSubstr("no guarantee"));
   EXPECT_EQ(gibbsite({"verify", "net.json"}).status, 4);
 }
 
 TEST_F(FitNetworkCli, IsEnteredInTheLedger) {
-  ASSERT_EQ(gibbsite({"ledger", "create", "l", "--epsilon", "1.5", "--delta", "1e-5"}).status, 0);
-  const Outcome fitted = fit_of({"--ledger", "l", "--structure", "private"});
+  ASSERT_EQ(gibbsite({"ledger", "create", "l", "--epsilon", "1.2", "--delta", "1e-6"}).status, 0);
+  const Outcome fitted =
+      fit_of({"--ledger", "l", "--structure", "private", "--mechanism", "counts"});
   ASSERT_EQ(fitted.status, 0) << fitted.err;
   EXPECT_THAT(fitted.out, HasSubstr("Entered: in l"));
   EXPECT_THAT(gibbsite({"ledger", "show", "l"}).out, HasSubstr("fit network-"));
-  const Outcome again = fit_of({"--ledger", "l", "--force"});
+  const Outcome again = fit_of({"--ledger", "l", "--force", "--mechanism", "counts"});
   EXPECT_EQ(again.status, 5);
   EXPECT_THAT(again.err, HasSubstr("--epsilon"));
   expect_error(fit_of({"--ledger", "l", "--seed", "1", "--force"}), 2, "--ledger");
 }
 
 TEST_F(FitNetworkCli, PlansWithoutATable) {
-  const Outcome given = plan_of({"--schema", "table.toml", "--rows", "400"});
+  const Outcome given =
+      plan_of({"--schema", "table.toml", "--rows", "400", "--mechanism", "counts"});
   ASSERT_EQ(given.status, 0) << given.err;
   EXPECT_THAT(given.out, HasSubstr("network-counts"));
   EXPECT_THAT(given.out, HasSubstr("rows expected in a cell"));
-  EXPECT_THAT(given.out, HasSubstr("more noise than rows"));
+  EXPECT_THAT(given.out, Not(HasSubstr("more noise than rows")));
   EXPECT_THAT(given.out, HasSubstr("sex, age"));
-  const Outcome of_table = plan_of({"--schema", "table.toml", "--data", "table.csv"});
+  const Outcome of_table =
+      plan_of({"--schema", "table.toml", "--data", "table.csv", "--mechanism", "counts"});
   EXPECT_EQ(of_table.out, given.out) << of_table.err;
-  // Of many rows none is lost.
-  EXPECT_THAT(plan_of({"--schema", "table.toml", "--rows", "1e6"}).out,
-              Not(HasSubstr("more noise than rows")));
+  // Too rich for fewer.
+  const Outcome few = plan_of({"--schema", "table.toml", "--rows", "60", "--mechanism", "counts"});
+  EXPECT_THAT(few.out, HasSubstr("more noise than rows"));
+  EXPECT_THAT(few.out, HasSubstr("tables are too rich for so few rows"));
   const Outcome chosen =
       plan_of({"--schema", "table.toml", "--rows", "400", "--structure", "private"});
   EXPECT_THAT(chosen.out, HasSubstr("the structure is chosen from the table"));
+  EXPECT_THAT(chosen.out, HasSubstr("choosing takes 10 % of what is spent"));
   const Outcome several = gibbsite({"plan", "--model", "network", "--epsilon", "0.5,1", "--delta",
                                     "1e-6", "--schema", "table.toml", "--rows", "400", "--json"});
   EXPECT_EQ(several.status, 0) << several.err;
