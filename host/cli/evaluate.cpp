@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "certificate/model_json.hpp"
 #include "command.hpp"
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/certificate/network_file.hpp"
@@ -160,7 +159,7 @@ struct EvaluateCommand {
   NetworkEvaluation network{};
 
   void run() const {
-    const std::string text = text_of(model);
+    const std::string text = read_release_text(model);
     if (release_kind(text, model) == ReleaseKind::network) {
       if (threshold || beside) {
         throw BadInput(fmt::format("{}: has no meaning with {}, which holds a network; leave it out",

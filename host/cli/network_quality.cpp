@@ -94,7 +94,8 @@ nlohmann::json quality_json(const NetworkModel& network, const NetworkQuality& q
 // Below the diagonal the network's distances, on it those of one column, above it those of
 // independent columns: the darker the farther.
 std::string heat_map(const NetworkModel& network, const NetworkQuality& quality) {
-  constexpr double side = 34, top = 96, gap = 8, most_label = 26;
+  constexpr double side = 34, top = 96, gap = 8;
+  constexpr std::size_t most_label = 26;
   const auto names = network.names();
   const auto n = static_cast<double>(names.size());
   const auto label = [&](std::size_t k) {

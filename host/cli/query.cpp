@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "certificate/model_json.hpp"
 #include "command.hpp"
 #include "family.hpp"
+#include "gibbsite/certificate/network_file.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/release/network_query.hpp"
@@ -26,7 +26,7 @@ struct QueryCommand {
   bool json = false;
 
   void run() const {
-    const std::string text = text_of(model);
+    const std::string text = read_release_text(model);
     std::vector<std::string> asked = questions;
     asked.insert(asked.end(), events.begin(), events.end());
     if (release_kind(text, model) == ReleaseKind::network) {

@@ -78,8 +78,8 @@ TEST_F(NetworkQueryCli, DrawsPeople) {
   const auto json = nlohmann::json::parse(near.out);
   EXPECT_EQ(json["rows"], 3000);
   EXPECT_EQ(json["impossible_rows"], 0);
-  // 3,000 draws of 16 x 3 x 3 cells are about this far from their law.
-  EXPECT_LT(json["two_columns"]["mean"].get<double>(), 0.05);
+  // As far as 3,000 draws of so many cells are from their law.
+  EXPECT_LT(json["two_columns"]["mean"].get<double>(), 0.08);
   EXPECT_EQ(json["two_columns"]["each"].size(), 3U);
   EXPECT_EQ(json["classifier"]["target"], "income");
 }
