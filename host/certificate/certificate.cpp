@@ -181,8 +181,9 @@ json problem_json(const NetworkProblem& p, const NetworkMechanism& mechanism) {
 const json& lists_field(const json& object, const char* name, const std::string& source) {
   const json& list = field(object, name, source);
   if (!list.is_array() || list.size() > most_network_columns) {
-    throw BadInput(fmt::format("{}.{}: must be a list of at most {}; use the file as it was written",
-                               source, name, most_network_columns));
+    throw BadInput(
+        fmt::format("{}.{}: must be a list of at most {}; use the file as it was written", source,
+                    name, most_network_columns));
   }
   return list;
 }
@@ -489,12 +490,11 @@ json plan_json(const NetworkPlan& plan) {
                           : table_deviations(counts->noise, network);
     for (std::size_t i = 0; i < network.size(); ++i) {
       const std::uint64_t cells = network.cells(i);
-      tables.push_back(
-          {{"column", i},
-           {"parents", network.parents[i]},
-           {"cells", cells},
-           {"rows_per_cell", static_cast<double>(p.rows) / static_cast<double>(cells)},
-           {"deviation", noise[i]}});
+      tables.push_back({{"column", i},
+                        {"parents", network.parents[i]},
+                        {"cells", cells},
+                        {"rows_per_cell", static_cast<double>(p.rows) / static_cast<double>(cells)},
+                        {"deviation", noise[i]}});
     }
   }
   return {{"constants", problem_json(p, chosen)},

@@ -29,8 +29,9 @@ json model_json(const NetworkModel& model) {
     }
     nodes.push_back(std::move(node));
   }
-  return {
-      {"kind", "network"}, {"preprocessing", schema_json(model.schema)}, {"nodes", std::move(nodes)}};
+  return {{"kind", "network"},
+          {"preprocessing", schema_json(model.schema)},
+          {"nodes", std::move(nodes)}};
 }
 
 namespace {
@@ -57,9 +58,10 @@ std::vector<double> shares_from_json(const json& draw, std::uint64_t cells, std:
 const json& list_field(const json& object, const char* name, const std::string& source) {
   const json& list = field(object, name, source);
   if (!list.is_array() || list.empty()) {
-    throw BadInput(fmt::format("{}: {}: must be a list of at least one; use the file as it was "
-                               "written",
-                               source, name));
+    throw BadInput(
+        fmt::format("{}: {}: must be a list of at least one; use the file as it was "
+                    "written",
+                    source, name));
   }
   return list;
 }
@@ -77,17 +79,19 @@ NetworkModel network_model_from_json(const json& model, const std::string& sourc
   out.network.levels = network_levels(out.schema);
   const json& nodes = list_field(model, "nodes", source);
   if (nodes.size() != names.size()) {
-    throw BadInput(fmt::format("{}: nodes: must be {}, one for each column of preprocessing; use "
-                               "the file as it was written",
-                               source, names.size()));
+    throw BadInput(
+        fmt::format("{}: nodes: must be {}, one for each column of preprocessing; use "
+                    "the file as it was written",
+                    source, names.size()));
   }
   std::vector<std::string> at;  // of each node, for errors
   for (std::size_t i = 0; i < names.size(); ++i) {
     at.push_back(fmt::format("{}: nodes[{}]", source, i));
     if (text_field(nodes[i], "column", at[i]) != names[i]) {
-      throw BadInput(fmt::format("{}.column: must be {}, as in preprocessing; use the file as it "
-                                 "was written",
-                                 at[i], gibbsite::quoted(names[i])));
+      throw BadInput(
+          fmt::format("{}.column: must be {}, as in preprocessing; use the file as it "
+                      "was written",
+                      at[i], gibbsite::quoted(names[i])));
     }
     std::vector<std::uint32_t> parents;
     const json& listed = field(nodes[i], "parents", at[i]);
@@ -96,8 +100,9 @@ NetworkModel network_model_from_json(const json& model, const std::string& sourc
       const auto found =
           parent.is_string() ? std::ranges::find(names, parent.get<std::string>()) : names.end();
       if (found == names.end()) {
-        throw BadInput(at[i] + ".parents: names a column that there is not; use the file as it was "
-                               "written");
+        throw BadInput(at[i] +
+                       ".parents: names a column that there is not; use the file as it was "
+                       "written");
       }
       parents.push_back(static_cast<std::uint32_t>(found - names.begin()));
     }
@@ -155,9 +160,10 @@ NetworkRelease parse_network(const std::string& text, const std::string& path) {
   const json file = untouched_json(text, path);
   const json& claimed = file.at("certificate");
   if (is_of_family(claimed)) {
-    throw BadInput(path +
-                   ": holds draws of a family, not a network; ask it with gibbsite query in its own "
-                   "words (--expectation, --probability, --utilities)");
+    throw BadInput(
+        path +
+        ": holds draws of a family, not a network; ask it with gibbsite query in its own "
+        "words (--expectation, --probability, --utilities)");
   }
   if (!is_of_network(claimed)) {
     throw BadInput(path + ": holds a model of rows, not a network; ask it with gibbsite predict");

@@ -359,8 +359,8 @@ void verify_counts(Verifier& v, const NetworkCounts& s, const NetworkModel& mode
       furthest = std::max(furthest, std::abs(tables[i][j] - model.tables[0][i][j]));
     }
   }
-  v.check(furthest <= 1e-9, fmt::format("model.nodes: tables follow from the counts, within {:.1g}",
-                                        furthest));
+  v.check(furthest <= 1e-9,
+          fmt::format("model.nodes: tables follow from the counts, within {:.1g}", furthest));
 }
 
 void verify_draws(Verifier& v, const NetworkProblem& p, const NetworkModel& model) {

@@ -88,7 +88,8 @@ std::string in_words(const NetworkCertificate& c) {
       found.constants, [](const NamedNumber& n) { return n.name == "structure_mu"; });
   if (named != found.constants.end() && found.guarantee.mu > 0) {
     const double part = named->value / found.guarantee.mu;
-    basis += fmt::format(" (which take {:.3g} % of what is spent, as mu squared)", 100 * part * part);
+    basis +=
+        fmt::format(" (which take {:.3g} % of what is spent, as mu squared)", 100 * part * part);
   }
   if (std::holds_alternative<NetworkCounts>(c.mechanism)) {
     const std::uint64_t k = who.rows_per_person;

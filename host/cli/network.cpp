@@ -17,7 +17,7 @@
 namespace gibbsite::cli {
 namespace {
 
-constexpr const char *given = "given", *chosen = "private";
+constexpr const char *structure_given = "given", *structure_private = "private";
 
 // "network-counts" is `counts` too.
 bool is_mechanism(const std::string& wish, std::string_view name) {
@@ -40,6 +40,17 @@ std::string list_of(const std::vector<std::uint32_t>& parents, const Schema& col
 // "± 19": how far a count is off 95 % of the time.
 std::string rows_text(double rows) { return fmt::format("{:.3g}", rows); }
 
+// Of mu^2, that choosing the structure takes, in percent.
+double structure_percent(const NetworkPlan& plan) {
+  const Analysis found =
+      analyze(plan.offer().mechanism, plan.problem, plan.budget.neighbors(), plan.budget.draws);
+  for (const NamedNumber& one : found.constants) {
+    const double part = one.value / plan.offer().guarantee.mu;
+    if (one.name == "structure_mu") return 100 * part * part;
+  }
+  return 0;
+}
+
 // Of a plan's chosen offer, a line for each node; of a private structure the widest table of each.
 std::string nodes_table(const NetworkPlan& plan, const Schema& columns) {
   const NetworkProblem& p = plan.problem;
@@ -53,6 +64,12 @@ std::string nodes_table(const NetworkPlan& plan, const Schema& columns) {
         "cells,\nin which {} rows are expected in a cell; its tables are known when it is paid "
         "for\n",
         p.limits.parents, p.limits.cells, rows_text(per));
+    if (has_offer) {
+      out += fmt::format(
+          "choosing takes {:.3g} % of what is spent, as mu squared; a structure that is given in "
+          "the schema's [network] takes none\n",
+          structure_percent(plan));
+    }
     return out;
   }
   const Network network = p.network();
@@ -89,15 +106,19 @@ void NetworkArguments::add_to(CLI::App& app) {
       ->type_name("NAME");
   add_number(app, "--structure-share", structure_share,
              "--structure private: share of μ² that choosing parents takes");
-  add_count(app, "--parents", parents, "--structure private: most parents of a column; default 2");
-  add_count(app, "--cells", cells,
-            "--structure private: most cells of a column's table; default 1000");
+  const StructureLimits limits;
+  add_count(
+      app, "--parents", parents,
+      fmt::format("--structure private: most parents of a column; default {}", limits.parents));
+  add_count(
+      app, "--cells", cells,
+      fmt::format("--structure private: most cells of a column's table; default {}", limits.cells));
 }
 
 void NetworkArguments::require_of_model(const PlanArguments& plan,
                                         const FamilyArguments& family) const {
   const bool of_network = plan.model == network_model;
-  const bool is_private = structure == chosen;
+  const bool is_private = structure == structure_private;
   struct Given {
     bool given;
     const char* name;
@@ -135,7 +156,7 @@ void NetworkArguments::require_of_model(const PlanArguments& plan,
           fmt::format("{}: has no meaning with --model network; leave it out", option.name));
     }
   }
-  if (!structure.empty() && structure != given && structure != chosen) {
+  if (!structure.empty() && structure != structure_given && structure != structure_private) {
     throw BadInput(
         fmt::format("--structure: '{}' is neither given nor private; give one", shown(structure)));
   }
@@ -194,12 +215,9 @@ NetworkProblem NetworkArguments::problem(const Schema& columns, std::uint64_t ro
                     *plan.rows_cap));
   }
   NetworkProblem out{.rows = plan.rows_cap.value_or(rows), .levels = network_levels(columns)};
-  if (structure == chosen) {
+  if (structure == structure_private) {
     if (parents) out.limits.parents = *parents;
     if (cells) out.limits.cells = *cells;
-    // The default may not hold a column by itself.
-    const std::uint64_t widest = *std::max_element(out.levels.begin(), out.levels.end());
-    if (!cells) out.limits.cells = std::max(out.limits.cells, widest);
   } else {
     if (!columns.network) {
       throw BadInput(
@@ -233,7 +251,7 @@ std::string network_summary(std::span<const NetworkPlan> plans, const Schema& co
            fmt::format("{:.4g}", plan.budget.epsilon), std::string(name_of(offer.mechanism)),
            offer.feasible ? rows_text(offer.deviation) : "-",
            offer.feasible ? fmt::format("{:.1f} %", best_guess_percent(offer.guarantee)) : "-",
-           offer.feasible ? "" : offer.why});
+           offer.feasible ? "" : in_options(offer.why)});
     }
   }
   out += table(lines) + "\n";
@@ -244,11 +262,6 @@ std::string network_summary(std::span<const NetworkPlan> plans, const Schema& co
   out +=
       "best guess: how often whoever knows all other rows is right, at even odds, about one "
       "person's\n";
-  if (p.chooses_structure()) {
-    out +=
-        "what it takes to choose the structure is in these numbers; one that is given in the "
-        "schema's [network] takes none of the budget\n";
-  }
   return out;
 }
 

@@ -52,8 +52,8 @@ void require_parents(const Network& network, std::size_t node, std::span<const s
                                  column_name(names, node), parents[i], network.size()));
     }
     if (parents[i] == node) {
-      throw BadInput(fmt::format("parents: {} is its own; take it out of its list",
-                                 column_name(names, node)));
+      throw BadInput(
+          fmt::format("parents: {} is its own; take it out of its list", column_name(names, node)));
     }
     if (i > 0 && parents[i] <= parents[i - 1]) {
       throw BadInput(fmt::format("parents: those of {} must be in order, each once",
@@ -121,8 +121,8 @@ std::vector<std::uint32_t> Network::order(std::span<const std::string> names) co
 void Network::validate(std::span<const std::string> names) const {
   require_levels(levels, names);
   if (parents.size() != size()) {
-    throw BadInput(fmt::format("parents: there are {} lists of them for {} columns", parents.size(),
-                               size()));
+    throw BadInput(
+        fmt::format("parents: there are {} lists of them for {} columns", parents.size(), size()));
   }
   for (std::size_t node = 0; node < size(); ++node) require_parents(*this, node, names);
   static_cast<void>(order(names));
@@ -166,8 +166,9 @@ void NetworkProblem::validate() const {
     network().validate();
   } else {
     if (limits.parents < 1 || limits.parents > most_network_parents) {
-      throw BadInput(fmt::format("`parents`: a private structure has from 1 to {} of a column, got {}",
-                                 most_network_parents, limits.parents));
+      throw BadInput(
+          fmt::format("`parents`: a private structure has from 1 to {} of a column, got {}",
+                      most_network_parents, limits.parents));
     }
     if (limits.cells < widest || limits.cells > most_network_cells) {
       throw BadInput(fmt::format(
@@ -184,7 +185,8 @@ void NetworkProblem::validate() const {
     }
   }
   if (!(prior > 0 && prior <= most_prior)) {
-    throw BadInput(fmt::format("`prior`: must be above 0 and at most {}, got {}", most_prior, prior));
+    throw BadInput(
+        fmt::format("`prior`: must be above 0 and at most {}, got {}", most_prior, prior));
   }
   if (trim && !(*trim > 0 && *trim * static_cast<double>(widest) < 1)) {
     throw BadInput(fmt::format(

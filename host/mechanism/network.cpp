@@ -19,7 +19,7 @@ namespace gibbsite {
 namespace {
 
 constexpr std::uint64_t most_rows_of_a_person = 1000;
-constexpr double default_structure_share = 0.2;  // of mu^2; found by measurement
+constexpr double default_structure_share = 0.1;  // of mu^2; found by measurement
 constexpr double least_noise = 1e-100, most_noise = 1e100;
 
 void require_who_of_network(const NetworkProblem& p, const Neighbors& who) {
@@ -64,9 +64,7 @@ StructureCost structure_cost(double score_weight, const NetworkProblem& p, const
   return out;
 }
 
-double structure_tv(const NetworkProblem& p) {
-  return round_up(Wide(picks_of(p)) * Wide(pick_tv));
-}
+double structure_tv(const NetworkProblem& p) { return round_up(Wide(picks_of(p)) * Wide(pick_tv)); }
 
 // b whose picks together cost that mu at most; 0 where there is no pick.
 double score_weight_down(double mu, const NetworkProblem& p, const Neighbors& who) {
@@ -89,8 +87,8 @@ Analysis tables_analysis(const NetworkCounts& s, const NetworkProblem& p, const 
         draws));
   }
   if (!(s.noise >= least_noise && s.noise <= most_noise)) {
-    throw BadInput(fmt::format("noise: must be from {} to {}, got {}", least_noise, most_noise,
-                               s.noise));
+    throw BadInput(
+        fmt::format("noise: must be from {} to {}, got {}", least_noise, most_noise, s.noise));
   }
   Analysis out;
   const double numbers = numbers_answered(p), mu = counts_mu_up(s.noise, who);
@@ -200,8 +198,9 @@ NetworkOffer offer_of(std::type_identity<Drawn> which, const NetworkProblem& p,
   const Neighbors who = budget.neighbors();
   NetworkOffer out{.mechanism = Drawn{}};
   if (p.chooses_structure() && std::is_same_v<Drawn, NetworkConjugate>) {
-    out.why = "takes a structure that is given; write [network] in the schema, or use `mechanism` "
-              "counts";
+    out.why =
+        "takes a structure that is given; write [network] in the schema, or use `mechanism` "
+        "counts";
     return out;
   }
   const double tv = structure_tv(p);
@@ -281,20 +280,22 @@ std::vector<double> table_deviations(double noise, const Network& network) {
 
 double score_change_up(const NetworkProblem& /*problem*/, const Neighbors& who) {
   const double of_one = who.adjacency == Adjacency::replace_one ? 6 : 4;
-  return round_up(Wide(of_one) * Wide(who.rows_per_person));
+  return of_one * static_cast<double>(who.rows_per_person);  // exact
 }
 
 double cell_penalty(const NetworkMechanism& mechanism, const NetworkProblem& problem) {
   constexpr double mean_of_absolute = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // of N(0,1)
+  constexpr double part = 0.25;  // found by measurement: most noise is taken out again
   const auto K = static_cast<double>(problem.levels.size());
   if (const auto* const counts = std::get_if<NetworkCounts>(&mechanism)) {
-    return mean_of_absolute * counts->noise * std::sqrt(K);
+    return part * mean_of_absolute * counts->noise * std::sqrt(K);
   }
   // A draw's, of records that lie evenly over the largest table.
   const auto* const trimmed = std::get_if<NetworkTrimmed>(&mechanism);
   const double weight = trimmed == nullptr ? 1 : trimmed->weight;
-  const double records = static_cast<double>(problem.rows) / static_cast<double>(problem.limits.cells);
-  return mean_of_absolute * std::sqrt(records / weight);
+  const double records =
+      static_cast<double>(problem.rows) / static_cast<double>(problem.limits.cells);
+  return part * mean_of_absolute * std::sqrt(records / weight);
 }
 
 Analysis analyze(const NetworkMechanism& mechanism, const NetworkProblem& problem,
@@ -305,16 +306,16 @@ Analysis analyze(const NetworkMechanism& mechanism, const NetworkProblem& proble
     throw BadInput("parents: conjugate tables take a structure that is given");
   }
   const StructureCost chosen = structure_cost(score_weight_of(mechanism), problem, who);
-  Analysis out = std::visit(
-      [&](const auto& s) { return tables_analysis(s, problem, who, draws); }, mechanism);
+  Analysis out =
+      std::visit([&](const auto& s) { return tables_analysis(s, problem, who, draws); }, mechanism);
   if (picks_of(problem) == 0) return out;
   out.constants.push_back({"score_change", score_change_up(problem, who)});
   out.constants.push_back({"pick_range", chosen.range});
   out.constants.push_back({"structure_mu", chosen.mu});
   out.constants.push_back({"structure_tv", chosen.tv});
   out.constants.push_back({"tables_mu", out.guarantee.mu});
-  out.guarantee =
-      compose_up(std::array{Guarantee{.mu = chosen.mu, .tv = chosen.tv, .who = who}, out.guarantee});
+  out.guarantee = compose_up(
+      std::array{Guarantee{.mu = chosen.mu, .tv = chosen.tv, .who = who}, out.guarantee});
   return out;
 }
 
@@ -326,22 +327,21 @@ std::string basis_of(const NetworkMechanism& mechanism, const NetworkProblem& pr
         "parents",
         problem.levels.size());
   } else {
-    const double weight =
-        std::visit([](const auto& m) -> double {
+    const double weight = std::visit(
+        [](const auto& m) -> double {
           if constexpr (requires { m.weight; }) return m.weight;
           return 1;
-        }, mechanism);
-    out = fmt::format("It rests on random draws of {} tables given the rows, {}{}",
-                      problem.levels.size(),
-                      std::holds_alternative<NetworkTrimmed>(mechanism)
-                          ? "shares cut to a public least one, "
-                          : "",
-                      weight == 1 ? "every row whole"
-                                  : fmt::format("every row at {:.3g} of its weight", weight));
+        },
+        mechanism);
+    out = fmt::format(
+        "It rests on random draws of {} tables given the rows, {}{}", problem.levels.size(),
+        std::holds_alternative<NetworkTrimmed>(mechanism) ? "shares cut to a public least one, "
+                                                          : "",
+        weight == 1 ? "every row whole" : fmt::format("every row at {:.3g} of its weight", weight));
   }
   if (picks_of(problem) > 0) {
-    out += fmt::format(", and on {} random picks of parents by how much they tell",
-                       picks_of(problem));
+    out +=
+        fmt::format(", and on {} random picks of parents by how much they tell", picks_of(problem));
   }
   return out;
 }
@@ -355,15 +355,22 @@ NetworkPlan plan_network(const NetworkProblem& problem, const Budget& budget,
     require_between(*wishes.structure_share, 0, 1, "`structure_share`");
     if (!problem.chooses_structure()) {
       throw BadInput(
-          "`structure_share`: is of a structure chosen from the table, and this one is given; leave "
+          "`structure_share`: is of a structure chosen from the table, and this one is given; "
+          "leave "
           "it out");
     }
   }
   const std::optional<std::size_t> only = wished(wishes.mechanism);
   NetworkPlan out{problem, budget, {}, 0};
-  out.offers.push_back(offer_of(std::type_identity<NetworkCounts>{}, problem, budget, wishes));
-  out.offers.push_back(offer_of(std::type_identity<NetworkTrimmed>{}, problem, budget, wishes));
-  out.offers.push_back(offer_of(std::type_identity<NetworkConjugate>{}, problem, budget, wishes));
+  const auto offer = [&]<class M>(std::type_identity<M> which) {
+    NetworkOffer one{.mechanism = M{}};
+    one.why = "was not asked for";
+    const bool asked = !only || *only == out.offers.size();
+    out.offers.push_back(asked ? offer_of(which, problem, budget, wishes) : one);
+  };
+  offer(std::type_identity<NetworkCounts>{});
+  offer(std::type_identity<NetworkTrimmed>{});
+  offer(std::type_identity<NetworkConjugate>{});
   if (only) {
     out.chosen = *only;
   } else {
@@ -373,8 +380,8 @@ NetworkPlan plan_network(const NetworkProblem& problem, const Budget& budget,
     }
   }
   if (!out.offer().feasible) {
-    throw Infeasible(fmt::format("`mechanism` {}: {}", name_of(out.offer().mechanism),
-                                 out.offer().why));
+    throw Infeasible(
+        fmt::format("`mechanism` {}: {}", name_of(out.offer().mechanism), out.offer().why));
   }
   return out;
 }

@@ -283,24 +283,20 @@ std::vector<std::vector<double>> tables_of_counts(const Network& network,
   for (std::size_t i = 0; i < network.size(); ++i) {
     std::vector<double>& cells = tables[i].counts;
     const std::uint64_t levels = network.levels[i];
-    project(cells, std::max(std::accumulate(cells.begin(), cells.end(), 0.0), noise[i]));
+    const double rows = std::accumulate(cells.begin(), cells.end(), 0.0);
+    // Counts that noise makes as often as people are none.
+    for (double& count : cells) count = count < noise[i] ? 0 : count;
+    if (std::accumulate(cells.begin(), cells.end(), 0.0) > rows && rows > 0) project(cells, rows);
     std::vector<double> marginal(levels, 0.0);
     for (std::size_t cell = 0; cell < cells.size(); ++cell) marginal[cell % levels] += cells[cell];
-    const double total = std::accumulate(marginal.begin(), marginal.end(), 0.0);
-    // A configuration of fewer rows than its noise is told little: so many rows of the marginal
-    // are put to it.
-    const double lost = std::max(0.0, noise[i] * std::sqrt(static_cast<double>(levels)));
+    if (!(std::accumulate(marginal.begin(), marginal.end(), 0.0) > 0)) marginal.assign(levels, 1.0);
     for (std::size_t first = 0; first < cells.size(); first += levels) {
       const auto row = std::span(cells).subspan(first, levels);
-      const double rows = std::accumulate(row.begin(), row.end(), 0.0);
-      const double added = std::max(0.0, lost - rows);
-      const double sum = rows + added;
-      double shares = 0;
-      for (std::size_t l = 0; l < levels; ++l) {
-        row[l] = sum > 0 ? (row[l] + added * marginal[l] / total) / sum : marginal[l] / total;
-        shares += row[l];
-      }
-      for (double& share : row) share /= shares;
+      // A configuration that is lost in the noise says what the column does.
+      if (!(std::accumulate(row.begin(), row.end(), 0.0) > 0))
+        std::ranges::copy(marginal, row.begin());
+      const double sum = std::accumulate(row.begin(), row.end(), 0.0);
+      for (double& share : row) share /= sum;
     }
     out.push_back(std::move(cells));
   }

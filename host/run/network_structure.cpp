@@ -93,6 +93,13 @@ std::size_t exponential_pick(std::span<const Wide> scores, double weight, const 
   return static_cast<std::size_t>(std::min(at, until.end() - 1) - until.begin());
 }
 
+std::uint32_t first_placed(std::span<const std::uint64_t> levels) {
+  std::uint32_t first = 0;
+  for (std::uint32_t column = 1; column < levels.size(); ++column)
+    if (levels[column] <= levels[first]) first = column;
+  return first;
+}
+
 std::vector<std::vector<std::uint32_t>> choose_structure(const LevelRows& rows,
                                                          const NetworkProblem& problem,
                                                          double weight, double penalty,
@@ -100,9 +107,9 @@ std::vector<std::vector<std::uint32_t>> choose_structure(const LevelRows& rows,
                                                          const FitOptions& options) {
   const std::size_t columns = problem.levels.size();
   std::vector<std::vector<std::uint32_t>> out(columns);
-  std::vector<std::uint32_t> placed{0};
+  std::vector<std::uint32_t> placed{first_placed(problem.levels)};
   std::vector<bool> is_placed(columns);
-  is_placed[0] = true;
+  is_placed[placed[0]] = true;
   std::vector<Candidate> candidates;
   for (std::uint64_t pick = 0; placed.size() < columns; ++pick) {
     if (options.progress) options.progress(pick, 2 * columns - 1);

@@ -20,8 +20,11 @@ Wide dependence(std::span<const std::uint64_t> counts, std::uint64_t levels);
 /// The place that `uniform` in (0, 1) falls on of shares proportional to exp(weight * score).
 std::size_t exponential_pick(std::span<const Wide> scores, double weight, const Wide& uniform);
 
-/// Parents of every column [K], ascending. The first column has none; then one column after the
-/// other is placed with its parents. Words of (structure_chain, pick) of the key's stream. Of the
+/// The column that is placed first, without parents: of the fewest levels, the last of several.
+std::uint32_t first_placed(std::span<const std::uint64_t> levels);
+
+/// Parents of every column [K], ascending: after the first, one column after the other is placed
+/// with its parents. Words of (structure_chain, pick) of the key's stream. Of the
 /// options `stop` and `progress` are heeded; (picks done, picks + K). Throws Interrupted.
 std::vector<std::vector<std::uint32_t>> choose_structure(const LevelRows& rows,
                                                          const NetworkProblem& problem,

@@ -23,7 +23,8 @@ hours = {type = "number", range = [0, 100], bins = 4}
 sex   = {type = "category", levels = ["Female", "Male"]}
 id    = {type = "ignore"}
 )";
-const std::string network_example = columns_of_network + "[network]\nincome = [\"sex\", \"age\"]\nhours = [\"income\"]\n";
+const std::string network_example =
+    columns_of_network + "[network]\nincome = [\"sex\", \"age\"]\nhours = [\"income\"]\n";
 
 std::string with(const std::string& from, const std::string& to) {
   std::string text = network_example;
@@ -127,8 +128,8 @@ TEST(NetworkSchema, TheLabelIsAColumn) {
   EXPECT_EQ(s.columns[3].name, "income");
   EXPECT_THAT(s.columns[3].levels, ElementsAre("<=50K", ">50K"));
   EXPECT_THAT(network_levels(s), ElementsAre(3, 4, 2, 2));
-  EXPECT_THAT(network_parents(s), ElementsAre(ElementsAre(), ElementsAre(3), ElementsAre(),
-                                              ElementsAre(0, 2)));
+  EXPECT_THAT(network_parents(s),
+              ElementsAre(ElementsAre(), ElementsAre(3), ElementsAre(), ElementsAre(0, 2)));
   EXPECT_GE(s.row_norm, s.max_unclipped_norm());
   EXPECT_FALSE(s.intercept);
   // Without `negative` every other label is one level.
@@ -139,17 +140,17 @@ TEST(NetworkSchema, TheLabelIsAColumn) {
 }
 
 TEST(NetworkSchema, NeedsNoLabel) {
-  const std::string lines = "[columns]\na = {type = \"number\", range = [0, 8]}\nb = {type = "
-                            "\"exposure\", range = [1, 5]}\n[network]\na = [\"b\"]\n";
+  const std::string lines =
+      "[columns]\na = {type = \"number\", range = [0, 8]}\nb = {type = "
+      "\"exposure\", range = [1, 5]}\n[network]\na = [\"b\"]\n";
   for (const char* label : {"", "label = \"\"\npositive = \"\"\n"}) {
     const Schema s = parse_network_schema(label + lines, "s.toml");
     EXPECT_THAT(network_levels(s), ElementsAre(default_bins, default_bins));
     EXPECT_THAT(network_parents(s), ElementsAre(ElementsAre(1), ElementsAre()));
   }
   expect_bad_input([&] { parse_schema(lines, "s.toml"); }, {"`label` is missing"});
-  expect_bad_input(
-      [&] { parse_network_schema("[columns]\na = {type = \"\"}\n", "s.toml"); },
-      {"s.toml:2:", "'a' is not filled in"});
+  expect_bad_input([&] { parse_network_schema("[columns]\na = {type = \"\"}\n", "s.toml"); },
+                   {"s.toml:2:", "'a' is not filled in"});
 }
 
 TEST(NetworkSchema, LabelsOfEveryKindAreColumns) {
@@ -167,8 +168,8 @@ TEST(NetworkSchema, LabelsOfEveryKindAreColumns) {
   const Column classes = label_of("classes = [\"a\", \"b\", \"c\"]\n");
   EXPECT_THAT(classes.levels, ElementsAre("a", "b", "c"));
   EXPECT_EQ(classes.unlisted, "a");
-  const Schema s = parse_schema("label = \"y\"\nrange = [0, 500]\nbins = [100]\ndecimals = 1\n" + rest,
-                                "s.toml");
+  const Schema s = parse_schema(
+      "label = \"y\"\nrange = [0, 500]\nbins = [100]\ndecimals = 1\n" + rest, "s.toml");
   EXPECT_EQ(parse_schema(to_toml(s), "t.toml"), s) << to_toml(s);
 }
 
@@ -176,8 +177,9 @@ TEST(NetworkSchema, EveryCellHasALevel) {
   const std::string table = "[columns]\nc = {type = \"category\", levels = [\"a\"]";
   expect_bad_input([&] { parse_network_schema("missing = \"?\"\n" + table + "}\n", "s.toml"); },
                    {"column 'c' has no level for cells that are missing", "other = true"});
-  expect_bad_input([&] { parse_network_schema("invalid = \"middle\"\n" + table + "}\n", "s.toml"); },
-                   {"column 'c' has no level for cells that cannot be read"});
+  expect_bad_input(
+      [&] { parse_network_schema("invalid = \"middle\"\n" + table + "}\n", "s.toml"); },
+      {"column 'c' has no level for cells that cannot be read"});
   for (const char* more : {", other = true}\n", ", missing = \"NA\"}\n"})
     EXPECT_THAT(network_levels(parse_network_schema("missing = \"?\"\n" + table + more, "s.toml")),
                 ElementsAre(2));
@@ -187,20 +189,20 @@ using NetworkRows = test::DataTest;
 
 // Cells of each kind end where the schema says, also labels that no level has.
 TEST_F(NetworkRows, AreReadByTheLabelsRules) {
-  const Schema s = parse_network_schema("missing = \"?\"\n" + with("[\"Female\", \"Male\"]", "[\"Female\", \"Male\", \"?\"]"),
-                                        "s.toml");
-  const std::string table = write("t.csv",
-                                  "age,hours,sex,id,income\n17,0,Female,1,<=50K\n30,100,Male,2,>50K\n"
-                                  "95,25,?,3,maybe\n?,24.9,Male,4,?\n");
-  const Dataset data = read_csv(table, s, {.labels = ReadOptions::Labels::optional,
-                                           .ignore_extra_columns = true});
+  const Schema s = parse_network_schema(
+      "missing = \"?\"\n" + with("[\"Female\", \"Male\"]", "[\"Female\", \"Male\", \"?\"]"),
+      "s.toml");
+  const std::string table =
+      write("t.csv",
+            "age,hours,sex,id,income\n17,0,Female,1,<=50K\n30,100,Male,2,>50K\n"
+            "95,25,?,3,maybe\n?,24.9,Male,4,?\n");
+  const Dataset data =
+      read_csv(table, s, {.labels = ReadOptions::Labels::optional, .ignore_extra_columns = true});
   EXPECT_FALSE(data.labeled());
   EXPECT_EQ(data.counts.clipped_rows, 0U);
   ASSERT_EQ(data.features(), 1U + 1 + 3 + 2);
-  const std::array<std::array<float, 5>, 4> last{{{1, 0, 0, 1, 0},
-                                                  {0, 1, 0, 0, 1},
-                                                  {0, 0, 1, 1, 0},
-                                                  {0, 1, 0, 1, 0}}};
+  const std::array<std::array<float, 5>, 4> last{
+      {{1, 0, 0, 1, 0}, {0, 1, 0, 0, 1}, {0, 0, 1, 1, 0}, {0, 1, 0, 1, 0}}};
   for (std::size_t i = 0; i < 4; ++i)
     for (std::size_t j = 0; j < 5; ++j) EXPECT_EQ(data.view()(i, 2 + j), last[i][j]) << i << j;
 }

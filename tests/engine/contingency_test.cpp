@@ -26,7 +26,8 @@ Table random_rows(std::size_t n) {
   number.is_number = true;
   LevelColumn plain{.first_feature = 6, .levels = 1};
   plain.is_number = true;
-  out.columns = {number, {.first_feature = 1, .levels = 5}, plain, {.first_feature = 7, .levels = 2}};
+  out.columns = {
+      number, {.first_feature = 1, .levels = 5}, plain, {.first_feature = 7, .levels = 2}};
   out.features = 9;
   out.levels.resize(4);
   std::mt19937_64 bits(n);

@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <initializer_list>
+#include <map>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include "gibbsite/core/error.hpp"
 
@@ -47,12 +50,17 @@ TEST(NetworkModel, ParentsComeFromTheSchema) {
   Schema schema = network_schema(three_columns());
   EXPECT_THAT([&] { network_parents(schema); },
               Throws<BadInput>(::testing::Property(&BadInput::what, HasSubstr("no [network]"))));
-  schema.network = {{"c", {"x"}}};
+  const auto edges = [](std::initializer_list<std::pair<const char*, const char*>> pairs) {
+    std::map<std::string, std::vector<std::string>> out;
+    for (const auto& [node, parent] : pairs) out[node].emplace_back(parent);
+    return out;
+  };
+  schema.network = edges({{"c", "x"}});
   EXPECT_THAT(network_parents(schema), ElementsAre(ElementsAre(), ElementsAre(0)));
-  schema.network = {{"c", {"x"}}, {"x", {"c"}}};
+  schema.network = edges({{"c", "x"}, {"x", "c"}});
   EXPECT_THAT([&] { network_parents(schema); },
               Throws<BadInput>(::testing::Property(&BadInput::what, HasSubstr("is a cycle"))));
-  schema.network = {{"c", {"gone"}}};
+  schema.network = edges({{"c", "gone"}});
   EXPECT_THAT([&] { network_parents(schema); },
               Throws<BadInput>(::testing::Property(&BadInput::what, HasSubstr("'gone'"))));
 }

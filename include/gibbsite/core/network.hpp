@@ -38,8 +38,8 @@ struct Network {
 
 /// Public limits within which a private structure is chosen.
 struct StructureLimits {
-  std::uint64_t parents = 2;    ///< of one column, at most
-  std::uint64_t cells = 1'000;  ///< of one node's table, at most
+  std::uint64_t parents = 3;    ///< of one column, at most
+  std::uint64_t cells = 2'000;  ///< of one node's table, at most
   bool operator==(const StructureLimits&) const = default;
 };
 

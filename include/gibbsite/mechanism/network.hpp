@@ -91,8 +91,9 @@ struct NetworkPlan {
   [[nodiscard]] const NetworkOffer& offer() const { return offers[chosen]; }
 };
 
-/// `auto`: the feasible one of the least deviation. Throws BadInput on an illegal request,
-/// Infeasible where the wished one, or any, keeps the budget with nothing.
+/// `auto`: the feasible one of the least deviation; a wished one alone is worked out. Throws
+/// BadInput on an illegal request, Infeasible where the wished one, or any, keeps the budget with
+/// nothing.
 NetworkPlan plan_network(const NetworkProblem& problem, const Budget& budget,
                          const NetworkWishes& wishes = {});
 
@@ -106,7 +107,7 @@ Analysis analyze(const NetworkMechanism& mechanism, const NetworkProblem& proble
                  const Neighbors& who, std::uint64_t draws);
 std::string basis_of(const NetworkMechanism& mechanism, const NetworkProblem& problem);
 
-/// Picks of a structure: K - 1 where it is chosen, else none. The first column is placed without.
+/// Picks of a structure: K - 1 where it is chosen, else none. Which column is first is public.
 std::uint64_t picks_of(const NetworkProblem& problem);
 /// No pick's computed law may be further from exp(b score) in total variation.
 inline constexpr double pick_tv = 0x1p-100;
@@ -120,7 +121,7 @@ std::vector<double> table_deviations(double noise, const Network& network);
 /// N the table's own rows, a score of none 0: 6k replace-one, 4k add-remove (docs/network.md,
 /// "Structure"). Both are attained in the limit.
 double score_change_up(const NetworkProblem& problem, const Neighbors& who);
-/// The public penalty per cell: the L1 error that noise adds to a table.
+/// The public penalty per cell: a quarter of the L1 error that noise adds to a table's cell.
 double cell_penalty(const NetworkMechanism& mechanism, const NetworkProblem& problem);
 
 }  // namespace gibbsite

@@ -36,7 +36,7 @@ struct Column {
 };
 
 /// Bins of a number in a network, where the schema does not say.
-inline constexpr std::uint64_t default_bins = 16;
+inline constexpr std::uint64_t default_bins = 10;
 inline constexpr std::uint64_t most_bins = 1'000;
 inline constexpr int most_decimals = 15;
 

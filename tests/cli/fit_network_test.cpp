@@ -1,0 +1,199 @@
+// Networks by the program: fit, plan, verify, the ledger, and their bad input.
+#include <filesystem>
+
+#include "cli/cli.hpp"
+
+namespace gibbsite::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Arguments = std::vector<std::string>;
+
+Arguments joined(Arguments first, const Arguments& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+class FitNetworkCli : public Cli {
+ protected:
+  void SetUp() override {
+    std::string table = "id,sex,age,work,income\n";
+    for (int i = 0; i < 400; ++i) {
+      const int age = 18 + i * 37 % 60;
+      table += std::to_string(i) + (i % 3 == 0 ? ",F," : ",M,") + std::to_string(age) + "," +
+               "ABC"[(i / 3 + age / 30) % 3] + "," + (age + i % 7 > 50 ? ">50K" : "<=50K") + "\n";
+    }
+    folder.write("table.csv", table);
+    folder.write("table.toml", schema_of("work = [\"age\"]\nincome = [\"age\", \"sex\"]\n"));
+  }
+  static std::string schema_of(const std::string& network) {
+    return "label = \"income\"\npositive = \">50K\"\nnegative = \"<=50K\"\n[columns]\nid = {type = "
+           "\"ignore\"}\nsex = {type = \"category\", levels = [\"F\", \"M\"]}\nage = {type = "
+           "\"number\", range = [18, 78], bins = 3, decimals = 0}\nwork = {type = \"category\", "
+           "levels = [\"A\", \"B\", \"C\"]}\n" +
+           (network.empty() ? "" : "[network]\n" + network);
+  }
+  [[nodiscard]] Outcome fit_of(const Arguments& more = {}) const {
+    return gibbsite(fit(joined({"--model", "network", "--out", "net.json"}, more)));
+  }
+  [[nodiscard]] Outcome plan_of(const Arguments& more) const {
+    return gibbsite(
+        joined({"plan", "--model", "network", "--epsilon", "1", "--delta", "1e-6"}, more));
+  }
+};
+
+TEST_F(FitNetworkCli, FitsAndVerifies) {
+  for (const Arguments& more :
+       {Arguments{},
+        {"--structure", "given", "--mechanism", "counts"},
+        {"--structure", "private"},
+        {"--structure", "private", "--parents", "1", "--cells", "12", "--structure-share", "0.5"},
+        {"--mechanism", "trimmed", "--trim", "0.05", "--draws", "3"},
+        {"--mechanism", "network-conjugate", "--prior", "2"},
+        {"--adjacency", "add-remove", "--rows-cap", "1000", "--rows-per-person", "2"}}) {
+    const Outcome fitted = fit_of(joined(more, {"--force"}));
+    ASSERT_EQ(fitted.status, 0) << fitted.err;
+    EXPECT_THAT(fitted.out, HasSubstr("income"));
+    EXPECT_THAT(fitted.out, HasSubstr("gibbsite synthesize --model net.json"));
+    const Outcome verified = gibbsite({"verify", "net.json"});
+    EXPECT_EQ(verified.status, 0) << verified.out << verified.err;
+    const auto file = json("net.json");
+    EXPECT_EQ(file["model"]["kind"], "network");
+    EXPECT_EQ(file["model"]["nodes"].size(), 4U);
+    EXPECT_THAT(file.dump(), Not(HasSubstr("\"id\"")));
+  }
+  // What the schema says is what was fitted.
+  ASSERT_EQ(fit_of({"--force"}).status, 0);
+  const auto nodes = json("net.json")["model"]["nodes"];
+  EXPECT_EQ(nodes[2]["parents"], nlohmann::json({"age"}));
+  EXPECT_EQ(nodes[3]["parents"], nlohmann::json({"sex", "age"}));
+  const Outcome seeded = fit_of({"--seed", "3", "--force"});
+  EXPECT_EQ(seeded.status, 0);
+  EXPECT_THAT(seeded.err, HasSubstr("no guarantee"));
+  EXPECT_EQ(gibbsite({"verify", "net.json"}).status, 4);
+}
+
+TEST_F(FitNetworkCli, IsEnteredInTheLedger) {
+  ASSERT_EQ(gibbsite({"ledger", "create", "l", "--epsilon", "1.5", "--delta", "1e-5"}).status, 0);
+  const Outcome fitted = fit_of({"--ledger", "l", "--structure", "private"});
+  ASSERT_EQ(fitted.status, 0) << fitted.err;
+  EXPECT_THAT(fitted.out, HasSubstr("Entered: in l"));
+  EXPECT_THAT(gibbsite({"ledger", "show", "l"}).out, HasSubstr("fit network-"));
+  const Outcome again = fit_of({"--ledger", "l", "--force"});
+  EXPECT_EQ(again.status, 5);
+  EXPECT_THAT(again.err, HasSubstr("--epsilon"));
+  expect_error(fit_of({"--ledger", "l", "--seed", "1", "--force"}), 2, "--ledger");
+}
+
+TEST_F(FitNetworkCli, PlansWithoutATable) {
+  const Outcome given = plan_of({"--schema", "table.toml", "--rows", "400"});
+  ASSERT_EQ(given.status, 0) << given.err;
+  EXPECT_THAT(given.out, HasSubstr("network-counts"));
+  EXPECT_THAT(given.out, HasSubstr("rows expected in a cell"));
+  EXPECT_THAT(given.out, HasSubstr("more noise than rows"));
+  EXPECT_THAT(given.out, HasSubstr("sex, age"));
+  const Outcome of_table = plan_of({"--schema", "table.toml", "--data", "table.csv"});
+  EXPECT_EQ(of_table.out, given.out) << of_table.err;
+  // Of many rows none is lost.
+  EXPECT_THAT(plan_of({"--schema", "table.toml", "--rows", "1e6"}).out,
+              Not(HasSubstr("more noise than rows")));
+  const Outcome chosen =
+      plan_of({"--schema", "table.toml", "--rows", "400", "--structure", "private"});
+  EXPECT_THAT(chosen.out, HasSubstr("the structure is chosen from the table"));
+  const Outcome several = gibbsite({"plan", "--model", "network", "--epsilon", "0.5,1", "--delta",
+                                    "1e-6", "--schema", "table.toml", "--rows", "400", "--json"});
+  EXPECT_EQ(several.status, 0) << several.err;
+  EXPECT_EQ(nlohmann::json::parse(several.out).size(), 2U);
+}
+
+TEST_F(FitNetworkCli, BadInputIsOneLine) {
+  struct Case {
+    std::string what;
+    Arguments options;
+    int status = 2;
+  };
+  for (const Case& one : std::vector<Case>{
+           {"--structure: 'learned' is neither given nor private", {"--structure", "learned"}},
+           {"--parents: has a meaning with --structure private", {"--parents", "2"}},
+           {"--cells: has a meaning with --structure private", {"--cells", "20"}},
+           {"--structure-share: has a meaning with --structure private",
+            {"--structure-share", "0.3"}},
+           {"--structure-share", {"--structure", "private", "--structure-share", "1"}},
+           {"--parents: a private structure", {"--structure", "private", "--parents", "11"}},
+           {"--cells: tables of a private structure", {"--structure", "private", "--cells", "2"}},
+           {"--column: has no meaning with --model network", {"--column", "sex"}},
+           {"--diffused: has no meaning", {"--diffused"}},
+           {"--variance: has no meaning", {"--variance", "1"}},
+           {"--prior-precision: has no meaning", {"--prior-precision", "1"}},
+           {"--tv: has no meaning", {"--tv", "0.1"}},
+           {"--step-size: has no meaning", {"--step-size", "0.1"}},
+           {"--iterations: has no meaning", {"--iterations", "9"}},
+           {"--ball: has no meaning", {"--ball", "9"}},
+           {"--padded: has no meaning", {"--padded"}},
+           {"--calibration: has no meaning", {"--calibration", "exact"}},
+           {"--checkpoint: has no meaning", {"--checkpoint", "c"}},
+           {"--intervals: has no meaning", {"--intervals"}},
+           {"--backend: has no meaning", {"--backend", "cpu"}},
+           {"--design: has no meaning", {"--design", "blocked"}},
+           {"--mechanism: 'whitened' is none of --model network's", {"--mechanism", "whitened"}},
+           {"--mechanism trimmed: needs --trim", {"--mechanism", "trimmed"}},
+           {"--trim: is of --mechanism trimmed", {"--mechanism", "conjugate", "--trim", "0.1"}},
+           {"--prior: is of drawn tables", {"--mechanism", "counts", "--prior", "1"}},
+           {"--draws: noisy counts are released once", {"--mechanism", "counts", "--draws", "2"}},
+           {"needs a structure that is given",
+            {"--mechanism", "conjugate", "--structure", "private"}},
+           {"--trim", {"--mechanism", "trimmed", "--trim", "0.5"}},
+           {"--prior", {"--mechanism", "conjugate", "--prior", "0"}},
+           {"--rows-cap", {"--adjacency", "add-remove"}},
+           {"--rows-cap: the table has more than 300 rows",
+            {"--adjacency", "add-remove", "--rows-cap", "300"}},
+       }) {
+    expect_error(fit_of(one.options), one.status, one.what);
+    EXPECT_FALSE(std::filesystem::exists(folder.path() + "/net.json")) << one.what;
+  }
+  expect_error(gibbsite(fit({"--out", "net.json", "--structure", "given"})), 2,
+               "--structure: has a meaning with --model network");
+  for (const auto& [network, what] :
+       {std::pair{"", "--structure: the schema has no [network]"},
+        {"work = [\"age\"]\nage = [\"work\"]\n", "[network]: age <- work <- age is a cycle"},
+        {"work = [\"town\"]\n", "table.toml:10: [network]: 'work': parent 'town' is no column"},
+        {"work = [\"id\"]\n", "table.toml:10: [network]: 'work': parent 'id' is ignored"}}) {
+    folder.write("table.toml", schema_of(network));
+    expect_error(fit_of(), 2, what);
+    expect_error(plan_of({"--schema", "table.toml", "--rows", "400"}), 2, what);
+  }
+  // A million configurations.
+  std::string many = schema_of("");
+  std::string parents;
+  for (int k = 0; k < 7; ++k) {
+    many += "n" + std::to_string(k) + " = {type = \"number\", range = [0, 1], bins = 9}\n";
+    parents += std::string(k == 0 ? "" : ", ") + "\"n" + std::to_string(k) + "\"";
+  }
+  folder.write("table.toml", many + "[network]\nwork = [" + parents + "]\n");
+  expect_error(plan_of({"--schema", "table.toml", "--rows", "400"}), 2,
+               "the table of 'work' would have 14348907 cells");
+  // More pairs than can be chosen from.
+  std::string wide = schema_of("");
+  for (int k = 0; k < 150; ++k)
+    wide += "n" + std::to_string(k) + " = {type = \"number\", range = [0, 1], bins = 2}\n";
+  folder.write("table.toml", wide);
+  expect_error(plan_of({"--schema", "table.toml", "--rows", "400", "--structure", "private",
+                        "--parents", "5"}),
+               2, "--parents: with up to 5 of 154 columns");
+  // A level for every cell.
+  folder.write("table.toml", "invalid = \"middle\"\n" + schema_of("work = [\"age\"]\n"));
+  expect_error(fit_of(), 2, "column 'sex' has no level for cells that cannot be read");
+  // No rows.
+  folder.write("table.toml", schema_of("work = [\"age\"]\n"));
+  folder.write("table.csv", "id,sex,age,work,income\n");
+  expect_error(fit_of(), 2, "table.csv");
+  expect_error(plan_of({"--schema", "table.toml"}), 2,
+               "--rows: give the number of rows, or --data");
+  expect_error(plan_of({"--rows", "10"}), 2, "--schema: is missing");
+  expect_error(plan_of({"--schema", "table.toml", "--rows", "10", "--all"}), 2, "--all: has no");
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/net.json"));
+}
+
+}  // namespace
+}  // namespace gibbsite::testing
