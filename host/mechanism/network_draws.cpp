@@ -207,7 +207,9 @@ NetworkOffer found_offer(const NetworkProblem& p, const Budget& budget, double s
           tables_analysis(settings, p, budget.neighbors(), budget.draws).guarantee;
       const std::vector<Guarantee> parts{
           tables, {.mu = structure_mu, .tv = structure_tv, .who = tables.who}};
-      if (delta_up(compose_up(parts), budget.epsilon) <= budget.delta) {
+      // Rounded up, epsilon of a pure part would be above the budget's.
+      const bool alone = !(structure_mu > 0 || structure_tv > 0);
+      if (delta_up(alone ? tables : compose_up(parts), budget.epsilon) <= budget.delta) {
         NetworkOffer out{.mechanism = settings};
         out.guarantee = tables;
         out.feasible = true;
