@@ -162,8 +162,9 @@ struct EvaluateCommand {
     const std::string text = read_release_text(model);
     if (release_kind(text, model) == ReleaseKind::network) {
       if (threshold || beside) {
-        throw BadInput(fmt::format("{}: has no meaning with {}, which holds a network; leave it out",
-                                   threshold ? "--threshold" : "--beside-non-private", model));
+        throw BadInput(
+            fmt::format("{}: has no meaning with {}, which holds a network; leave it out",
+                        threshold ? "--threshold" : "--beside-non-private", model));
       }
       return network.run(parse_network(text, model).model(), model, data_table, json);
     }
@@ -294,9 +295,9 @@ void define_evaluate(CLI::App& app) {
   app.callback([command] { command->run(); });
 }
 
-const Register evaluate_command{{4, "evaluate", "How good predictions, or a network, are on a table",
-                                 "gibbsite evaluate --model model.json --data test.csv",
-                                 define_evaluate}};
+const Register evaluate_command{
+    {4, "evaluate", "How good predictions, or a network, are on a table",
+     "gibbsite evaluate --model model.json --data test.csv", define_evaluate}};
 
 }  // namespace
 }  // namespace gibbsite::cli

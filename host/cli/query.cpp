@@ -31,9 +31,10 @@ struct QueryCommand {
     asked.insert(asked.end(), events.begin(), events.end());
     if (release_kind(text, model) == ReleaseKind::network) {
       if (!expectations.empty() || !utilities.empty()) {
-        throw BadInput(fmt::format("{}: has no meaning with {}, which holds a network; ask it "
-                                   "\"P(column = level | column = level)\"",
-                                   expectations.empty() ? "--utilities" : "--expectation", model));
+        throw BadInput(
+            fmt::format("{}: has no meaning with {}, which holds a network; ask it "
+                        "\"P(column = level | column = level)\"",
+                        expectations.empty() ? "--utilities" : "--expectation", model));
       }
       const NetworkRelease release = parse_network(text, model);
       return json ? print_json(release.model(), asked) : print(release.model(), asked);
@@ -156,9 +157,9 @@ void define_query(CLI::App& app) {
   app.callback([command] { command->run(); });
 }
 
-const Register query_command{{4, "query", "Ask a released network, or draws of a family; costs no privacy",
-                              "gibbsite query --model network.json 'P(income = >50K | sex = Female)'",
-                              define_query}};
+const Register query_command{
+    {4, "query", "Ask a released network, or draws of a family; costs no privacy",
+     "gibbsite query --model network.json 'P(income = >50K | sex = Female)'", define_query}};
 
 }  // namespace
 }  // namespace gibbsite::cli
