@@ -17,7 +17,7 @@
 namespace gibbsite::cli {
 namespace {
 
-std::string tv(double value) { return fmt::format("{:.4f}", value); }
+std::string distance_text(double value) { return fmt::format("{:.4f}", value); }
 
 // Farthest from the table first.
 std::vector<MarginalDistance> worst(std::vector<MarginalDistance> of, std::size_t most) {
@@ -32,9 +32,9 @@ std::string quality_tables(const NetworkModel& network, const NetworkQuality& qu
   std::vector<std::vector<std::string>> lines{
       {fmt::format("{} rows", human_count(static_cast<double>(quality.rows))), "this network",
        "independent columns"},
-      {"total variation of one column, mean", tv(quality.one_mean), "0"},
-      {"total variation of two columns, mean", tv(quality.two_mean),
-       tv(quality.two_mean_independent)},
+      {"total variation of one column, mean", distance_text(quality.one_mean), "0"},
+      {"total variation of two columns, mean", distance_text(quality.two_mean),
+       distance_text(quality.two_mean_independent)},
       {"log-likelihood a row", fmt::format("{:.4f}", quality.log_likelihood),
        fmt::format("{:.4f}", quality.log_likelihood_independent)}};
   if (quality.two.empty()) lines.erase(lines.begin() + 2);
@@ -45,13 +45,13 @@ std::string quality_tables(const NetworkModel& network, const NetworkQuality& qu
   }
   lines = {{"farthest columns", "this network"}};
   for (const MarginalDistance& one : worst(quality.one, most))
-    lines.push_back({names[one.first], tv(one.network)});
+    lines.push_back({names[one.first], distance_text(one.network)});
   out += "\n" + table(lines);
   if (quality.two.empty()) return out;
   lines = {{"farthest pairs", "", "this network", "independent columns"}};
   for (const MarginalDistance& pair : worst(quality.two, most))
     lines.push_back(
-        {names[pair.first], names[pair.second], tv(pair.network), tv(pair.independent)});
+        {names[pair.first], names[pair.second], distance_text(pair.network), distance_text(pair.independent)});
   return out + "\n" + table(lines);
 }
 
@@ -120,11 +120,11 @@ std::string heat_map(const NetworkModel& network, const NetworkQuality& quality)
   svg.put(
       "<text x=\"20\" y=\"46\">below the diagonal: pairs of columns, this network (mean {}); on "
       "it: one column</text>\n",
-      tv(quality.two_mean));
+      distance_text(quality.two_mean));
   svg.put(
       "<text x=\"20\" y=\"64\">above it: pairs, if columns were independent (mean {}). PRIVATE: "
       "computed from the table</text>\n",
-      tv(quality.two_mean_independent));
+      distance_text(quality.two_mean_independent));
   const auto cell = [&](std::size_t row, std::size_t column, double value, const char* color) {
     const double x = left + static_cast<double>(column) * side,
                  y = top + static_cast<double>(row) * side;
@@ -132,7 +132,7 @@ std::string heat_map(const NetworkModel& network, const NetworkQuality& quality)
         "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" fill-opacity=\"{:.3f}\" "
         "class=\"edge\"><title>{}{}{}: {}</title></rect>\n",
         x, y, side, side, color, value / most, escaped(shown(names[row])),
-        row == column ? "" : ", ", row == column ? "" : escaped(shown(names[column])), tv(value));
+        row == column ? "" : ", ", row == column ? "" : escaped(shown(names[column])), distance_text(value));
     svg.put("<text class=\"middle\" style=\"font-size:9px\" x=\"{}\" y=\"{}\">.{:03.0f}</text>\n",
             x + side / 2, y + side / 2 + 3, std::min(999.0, 1000 * value));
   };
