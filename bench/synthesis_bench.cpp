@@ -10,7 +10,8 @@ namespace {
 
 using namespace gibbsite;
 
-// Ten columns as Adult's: numbers of many values and few, categories of 2 to 42 levels, two parents.
+// Ten columns as Adult's: numbers of many values and few, categories of 2 to 42 levels, two
+// parents.
 NetworkModel ten_columns() {
   Schema whole;
   whole.label = whole.positive = "(none)";
@@ -70,7 +71,8 @@ void synthesis(benchmark::State& state) {
   state.SetItemsProcessed(static_cast<std::int64_t>(rows) * state.iterations());
   state.SetBytesProcessed(static_cast<std::int64_t>(bytes));
 }
-BENCHMARK(synthesis)->Arg(1)->Arg(2)->MeasureProcessCPUTime()->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(synthesis)->Arg(1)->Arg(2)->MeasureProcessCPUTime()->UseRealTime()->Unit(
+    benchmark::kMillisecond);
 
 void copying(benchmark::State& state) {
   std::string text;

@@ -178,6 +178,8 @@ NetworkRelease parse_network(const std::string& text, const std::string& path) {
   }
 }
 
+std::string read_release_text(const std::string& path) { return text_of(path); }
+
 ReleaseKind release_kind(const std::string& text, const std::string& source) {
   const json file = parse_release_json(text, source);
   const json& certificate = file.at("certificate");

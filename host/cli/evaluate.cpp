@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "certificate/model_json.hpp"
 #include "command.hpp"
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/certificate/network_file.hpp"
@@ -160,11 +159,12 @@ struct EvaluateCommand {
   NetworkEvaluation network{};
 
   void run() const {
-    const std::string text = text_of(model);
+    const std::string text = read_release_text(model);
     if (release_kind(text, model) == ReleaseKind::network) {
       if (threshold || beside) {
-        throw BadInput(fmt::format("{}: has no meaning with {}, which holds a network; leave it out",
-                                   threshold ? "--threshold" : "--beside-non-private", model));
+        throw BadInput(
+            fmt::format("{}: has no meaning with {}, which holds a network; leave it out",
+                        threshold ? "--threshold" : "--beside-non-private", model));
       }
       return network.run(parse_network(text, model).model(), model, data_table, json);
     }
@@ -295,9 +295,9 @@ void define_evaluate(CLI::App& app) {
   app.callback([command] { command->run(); });
 }
 
-const Register evaluate_command{{4, "evaluate", "How good predictions, or a network, are on a table",
-                                 "gibbsite evaluate --model model.json --data test.csv",
-                                 define_evaluate}};
+const Register evaluate_command{
+    {4, "evaluate", "How good predictions, or a network, are on a table",
+     "gibbsite evaluate --model model.json --data test.csv", define_evaluate}};
 
 }  // namespace
 }  // namespace gibbsite::cli

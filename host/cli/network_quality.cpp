@@ -17,7 +17,7 @@
 namespace gibbsite::cli {
 namespace {
 
-std::string tv(double value) { return fmt::format("{:.4f}", value); }
+std::string distance_text(double value) { return fmt::format("{:.4f}", value); }
 
 // Farthest from the table first.
 std::vector<MarginalDistance> worst(std::vector<MarginalDistance> of, std::size_t most) {
@@ -32,9 +32,9 @@ std::string quality_tables(const NetworkModel& network, const NetworkQuality& qu
   std::vector<std::vector<std::string>> lines{
       {fmt::format("{} rows", human_count(static_cast<double>(quality.rows))), "this network",
        "independent columns"},
-      {"total variation of one column, mean", tv(quality.one_mean), "0"},
-      {"total variation of two columns, mean", tv(quality.two_mean),
-       tv(quality.two_mean_independent)},
+      {"total variation of one column, mean", distance_text(quality.one_mean), "0"},
+      {"total variation of two columns, mean", distance_text(quality.two_mean),
+       distance_text(quality.two_mean_independent)},
       {"log-likelihood a row", fmt::format("{:.4f}", quality.log_likelihood),
        fmt::format("{:.4f}", quality.log_likelihood_independent)}};
   if (quality.two.empty()) lines.erase(lines.begin() + 2);
@@ -45,12 +45,13 @@ std::string quality_tables(const NetworkModel& network, const NetworkQuality& qu
   }
   lines = {{"farthest columns", "this network"}};
   for (const MarginalDistance& one : worst(quality.one, most))
-    lines.push_back({names[one.first], tv(one.network)});
+    lines.push_back({names[one.first], distance_text(one.network)});
   out += "\n" + table(lines);
   if (quality.two.empty()) return out;
   lines = {{"farthest pairs", "", "this network", "independent columns"}};
   for (const MarginalDistance& pair : worst(quality.two, most))
-    lines.push_back({names[pair.first], names[pair.second], tv(pair.network), tv(pair.independent)});
+    lines.push_back(
+        {names[pair.first], names[pair.second], distance_text(pair.network), distance_text(pair.independent)});
   return out + "\n" + table(lines);
 }
 
@@ -59,15 +60,16 @@ std::string classifier_table(const SyntheticClassifier& c) {
   const auto area = [](double auc) {
     return std::isnan(auc) ? std::string("- (one class)") : fmt::format("{:.4f}", auc);
   };
-  return fmt::format("\nA logistic regression of {} = {} by the other columns, on {} rows held out:\n",
-                     shown(c.target), shown(c.positive),
-                     human_count(static_cast<double>(c.held_out_rows))) +
-         table({{fmt::format("trained on {} rows",
-                             human_count(static_cast<double>(c.training_rows))),
-                 "synthetic", "NOT PRIVATE, of the table", "majority class"},
-                {"accuracy", percent(c.synthetic.accuracy), percent(c.real.accuracy),
-                 percent(c.real.majority)},
-                {"AUC", area(c.synthetic.auc), area(c.real.auc), ""}});
+  return fmt::format(
+             "\nA logistic regression of {} = {} by the other columns, on {} rows held out:\n",
+             shown(c.target), shown(c.positive),
+             human_count(static_cast<double>(c.held_out_rows))) +
+         table(
+             {{fmt::format("trained on {} rows", human_count(static_cast<double>(c.training_rows))),
+               "synthetic", "NOT PRIVATE, of the table", "majority class"},
+              {"accuracy", percent(c.synthetic.accuracy), percent(c.real.accuracy),
+               percent(c.real.majority)},
+              {"AUC", area(c.synthetic.auc), area(c.real.auc), ""}});
 }
 
 nlohmann::json quality_json(const NetworkModel& network, const NetworkQuality& quality) {
@@ -94,7 +96,8 @@ nlohmann::json quality_json(const NetworkModel& network, const NetworkQuality& q
 // Below the diagonal the network's distances, on it those of one column, above it those of
 // independent columns: the darker the farther.
 std::string heat_map(const NetworkModel& network, const NetworkQuality& quality) {
-  constexpr double side = 34, top = 96, gap = 8, most_label = 26;
+  constexpr double side = 34, top = 96, gap = 8;
+  constexpr std::size_t most_label = 26;
   const auto names = network.names();
   const auto n = static_cast<double>(names.size());
   const auto label = [&](std::size_t k) {
@@ -114,18 +117,22 @@ std::string heat_map(const NetworkModel& network, const NetworkQuality& quality)
   for (const MarginalDistance& d : quality.two) most = std::max({most, d.network, d.independent});
   Svg svg;
   svg.begin(width, top + n * side + 130, 20, "Total variation between a table and its network");
-  svg.put("<text x=\"20\" y=\"46\">below the diagonal: pairs of columns, this network (mean {}); on "
-          "it: one column</text>\n",
-          tv(quality.two_mean));
-  svg.put("<text x=\"20\" y=\"64\">above it: pairs, if columns were independent (mean {}). PRIVATE: "
-          "computed from the table</text>\n",
-          tv(quality.two_mean_independent));
+  svg.put(
+      "<text x=\"20\" y=\"46\">below the diagonal: pairs of columns, this network (mean {}); on "
+      "it: one column</text>\n",
+      distance_text(quality.two_mean));
+  svg.put(
+      "<text x=\"20\" y=\"64\">above it: pairs, if columns were independent (mean {}). PRIVATE: "
+      "computed from the table</text>\n",
+      distance_text(quality.two_mean_independent));
   const auto cell = [&](std::size_t row, std::size_t column, double value, const char* color) {
-    const double x = left + static_cast<double>(column) * side, y = top + static_cast<double>(row) * side;
-    svg.put("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" fill-opacity=\"{:.3f}\" "
-            "class=\"edge\"><title>{}{}{}: {}</title></rect>\n",
-            x, y, side, side, color, value / most, escaped(shown(names[row])),
-            row == column ? "" : ", ", row == column ? "" : escaped(shown(names[column])), tv(value));
+    const double x = left + static_cast<double>(column) * side,
+                 y = top + static_cast<double>(row) * side;
+    svg.put(
+        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" fill-opacity=\"{:.3f}\" "
+        "class=\"edge\"><title>{}{}{}: {}</title></rect>\n",
+        x, y, side, side, color, value / most, escaped(shown(names[row])),
+        row == column ? "" : ", ", row == column ? "" : escaped(shown(names[column])), distance_text(value));
     svg.put("<text class=\"middle\" style=\"font-size:9px\" x=\"{}\" y=\"{}\">.{:03.0f}</text>\n",
             x + side / 2, y + side / 2 + 3, std::min(999.0, 1000 * value));
   };
@@ -136,10 +143,11 @@ std::string heat_map(const NetworkModel& network, const NetworkQuality& quality)
   }
   for (std::size_t k = 0; k < names.size(); ++k) {
     const double at = static_cast<double>(k) * side + side / 2;
-    svg.put("<text class=\"end\" x=\"{}\" y=\"{}\">{}</text>\n", left - gap, top + at + 4, label(k));
+    svg.put("<text class=\"end\" x=\"{}\" y=\"{}\">{}</text>\n", left - gap, top + at + 4,
+            label(k));
     const double x = left + at, y = top + n * side + gap + 4;
-    svg.put("<text class=\"end\" transform=\"rotate(-45 {} {})\" x=\"{}\" y=\"{}\">{}</text>\n", x, y,
-            x, y, label(k));
+    svg.put("<text class=\"end\" transform=\"rotate(-45 {} {})\" x=\"{}\" y=\"{}\">{}</text>\n", x,
+            y, x, y, label(k));
   }
   return svg.end();
 }
@@ -159,7 +167,9 @@ void NetworkEvaluation::add_to(CLI::App& app) {
 void NetworkEvaluation::require_absent(const std::string& model) const {
   if (target.empty() && plot.empty() && !force) return;
   throw BadInput(fmt::format("{}: is for a network, {} holds a model of rows; leave it out",
-                             !target.empty() ? "--target" : !plot.empty() ? "--plot" : "--force",
+                             !target.empty() ? "--target"
+                             : !plot.empty() ? "--plot"
+                                             : "--force",
                              model));
 }
 
@@ -185,8 +195,7 @@ void NetworkEvaluation::run(const NetworkModel& network, const std::string& mode
     nlohmann::json out = quality_json(network, quality);
     if (classifier) {
       const auto figures = [](const Evaluation& e) {
-        return nlohmann::json{
-            {"accuracy", e.accuracy}, {"auc", e.auc}, {"log_loss", e.log_loss}};
+        return nlohmann::json{{"accuracy", e.accuracy}, {"auc", e.auc}, {"log_loss", e.log_loss}};
       };
       out["classifier"] = {{"target", classifier->target},
                            {"positive", classifier->positive},
@@ -204,8 +213,8 @@ void NetworkEvaluation::run(const NetworkModel& network, const std::string& mode
   if (plot.empty()) return;
   const std::string picture = heat_map(network, quality);
   write_new(
-      plot, force,
-      [&](Existing existing) { write_file_atomically(plot, picture, 0644, existing); }, "--plot");
+      plot, force, [&](Existing existing) { write_file_atomically(plot, picture, 0644, existing); },
+      "--plot");
 }
 
 }  // namespace gibbsite::cli

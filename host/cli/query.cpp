@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "certificate/model_json.hpp"
 #include "command.hpp"
 #include "family.hpp"
+#include "gibbsite/certificate/network_file.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/release/network_query.hpp"
@@ -26,14 +26,15 @@ struct QueryCommand {
   bool json = false;
 
   void run() const {
-    const std::string text = text_of(model);
+    const std::string text = read_release_text(model);
     std::vector<std::string> asked = questions;
     asked.insert(asked.end(), events.begin(), events.end());
     if (release_kind(text, model) == ReleaseKind::network) {
       if (!expectations.empty() || !utilities.empty()) {
-        throw BadInput(fmt::format("{}: has no meaning with {}, which holds a network; ask it "
-                                   "\"P(column = level | column = level)\"",
-                                   expectations.empty() ? "--utilities" : "--expectation", model));
+        throw BadInput(
+            fmt::format("{}: has no meaning with {}, which holds a network; ask it "
+                        "\"P(column = level | column = level)\"",
+                        expectations.empty() ? "--utilities" : "--expectation", model));
       }
       const NetworkRelease release = parse_network(text, model);
       return json ? print_json(release.model(), asked) : print(release.model(), asked);
@@ -156,9 +157,9 @@ void define_query(CLI::App& app) {
   app.callback([command] { command->run(); });
 }
 
-const Register query_command{{4, "query", "Ask a released network, or draws of a family; costs no privacy",
-                              "gibbsite query --model network.json 'P(income = >50K | sex = Female)'",
-                              define_query}};
+const Register query_command{
+    {4, "query", "Ask a released network, or draws of a family; costs no privacy",
+     "gibbsite query --model network.json 'P(income = >50K | sex = Female)'", define_query}};
 
 }  // namespace
 }  // namespace gibbsite::cli

@@ -76,7 +76,9 @@ struct SynthesizeCommand {
 
 void define_synthesize(CLI::App& app) {
   const auto command = std::make_shared<SynthesizeCommand>();
-  app.add_option("--model", command->model, "network that fit wrote")->type_name("FILE")->required();
+  app.add_option("--model", command->model, "network that fit wrote")
+      ->type_name("FILE")
+      ->required();
   add_count(app, "--rows", command->rows,
             "how many people; default: as many as the certificate counts");
   app.add_option("--out", command->out, "CSV to write; standard output when absent or -")

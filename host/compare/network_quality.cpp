@@ -59,9 +59,10 @@ class Labeled {
   Labeled(const Schema& columns, const std::string& target) {
     const auto found = std::ranges::find(columns.columns, target, &Column::name);
     if (found == columns.columns.end() || found->type != ColumnType::category) {
-      throw BadInput(fmt::format("target: {} is no category of the network; give one of its columns "
-                                 "that is",
-                                 gibbsite::quoted(target)));
+      throw BadInput(
+          fmt::format("target: {} is no category of the network; give one of its columns "
+                      "that is",
+                      gibbsite::quoted(target)));
     }
     schema_ = columns;
     schema_.label = target;
@@ -129,8 +130,8 @@ NetworkQuality network_quality(const NetworkModel& model, const Dataset& data,
       std::vector<double> product;
       for (const double p : alone[a])
         for (const double q : alone[b]) product.push_back(p * q);
-      out.two.push_back({a, b, total_variation(real, joint(model, both)),
-                         total_variation(real, product)});
+      out.two.push_back(
+          {a, b, total_variation(real, joint(model, both)), total_variation(real, product)});
     }
   }
   out.one_mean = mean_distance(out.one, &MarginalDistance::network);
@@ -160,9 +161,10 @@ SyntheticClassifier synthetic_classifier(const NetworkModel& model, const Datase
   const auto judged = [&](const Dataset& of) {
     const auto fitted = non_private_fit(of, full_loss_name(losses::logistic::name, of.schema));
     if (!fitted) {
-      throw BadInput(fmt::format("target: the other columns have {} features, at most {} are fitted; "
-                                 "leave the classifier out",
-                                 of.features(), most_non_private_features));
+      throw BadInput(
+          fmt::format("target: the other columns have {} features, at most {} are fitted; "
+                      "leave the classifier out",
+                      of.features(), most_non_private_features));
     }
     return evaluate(predict_probabilities(*fitted, test.view()), test.y);
   };

@@ -22,8 +22,8 @@ constexpr std::string_view blanks = " \t\r\n";
 // The first of them, and how many there are.
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t most = 40;
-  std::vector<std::string> first(names.begin(),
-                                 names.begin() + static_cast<std::ptrdiff_t>(std::min(most, names.size())));
+  std::vector<std::string> first(
+      names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(most, names.size())));
   for (std::string& name : first) name = shown(name);
   return fmt::format("{}{}", fmt::join(first, ", "),
                      names.size() > most ? fmt::format(", ... ({} in all)", names.size()) : "");
@@ -93,7 +93,8 @@ class QuestionReader {
     const auto behind = [&](std::size_t taken) {
       const std::string_view after = rest_.substr(taken);
       const auto first = after.find_first_not_of(blanks);
-      return follows(after, first == std::string_view::npos ? std::string_view() : after.substr(first));
+      return follows(after,
+                     first == std::string_view::npos ? std::string_view() : after.substr(first));
     };
     if (rest_.starts_with('\'') || rest_.starts_with('"')) {
       std::string text;
@@ -142,19 +143,20 @@ class QuestionReader {
         const bool apart = after.data() != next.data();
         return apart && next.size() > 2 && (next[2] == '{' || blanks.find(next[2]) != blanks.npos);
       }
-      return next.starts_with("!=") || (!next.empty() && std::string_view("=<>").find(next[0]) !=
-                                                             std::string_view::npos);
+      return next.starts_with("!=") ||
+             (!next.empty() && std::string_view("=<>").find(next[0]) != std::string_view::npos);
     };
     const auto column = name(names_, is_operator);
     if (!column) {
       const std::string word = piece("=!<>,|){");
       if (std::ranges::find(names_, word) != names_.end()) {
-        refuse(fmt::format("says nothing of {}; write = or != and a level, in {{level, level}}, of "
-                           "a number < or >=",
-                           gibbsite::quoted(word)));
+        refuse(
+            fmt::format("says nothing of {}; write = or != and a level, in {{level, level}}, of "
+                        "a number < or >=",
+                        gibbsite::quoted(word)));
       }
-      refuse(fmt::format("the network has no column {}; its columns are {}",
-                         gibbsite::quoted(word), listed(names_)));
+      refuse(fmt::format("the network has no column {}; its columns are {}", gibbsite::quoted(word),
+                         listed(names_)));
     }
     const std::vector<std::string> levels = model_.level_names(*column);
     const bool number = model_.schema.columns[*column].type == ColumnType::number;
@@ -196,10 +198,10 @@ class QuestionReader {
     });
     if (found) return *found;
     const bool number = model_.schema.columns[column].type == ColumnType::number;
-    refuse(fmt::format(
-        "{} has no {} {}; {} {}{}", gibbsite::quoted(names_[column]), number ? "bin" : "level",
-        gibbsite::quoted(piece(ends)), number ? "its bins are" : "its levels are", listed(levels),
-        number ? "; write one of them, or < or >= and an end of a bin" : ""));
+    refuse(fmt::format("{} has no {} {}; {} {}{}", gibbsite::quoted(names_[column]),
+                       number ? "bin" : "level", gibbsite::quoted(piece(ends)),
+                       number ? "its bins are" : "its levels are", listed(levels),
+                       number ? "; write one of them, or < or >= and an end of a bin" : ""));
   }
 
   std::vector<std::uint32_t> compared(std::uint32_t column, std::string_view sign) {
@@ -225,10 +227,11 @@ class QuestionReader {
     if (!cut) {
       std::vector<std::string> texts;
       for (const double e : ends) texts.push_back(number_text(e));
-      refuse(fmt::format(
-          "{} {} {} {}; its bins hold their lower end and meet at {}: write < or >= and one of them",
-          gibbsite::quoted(names_[column]), sign, shown(text),
-          read ? "cuts a bin" : "compares with no number", listed(texts)));
+      refuse(
+          fmt::format("{} {} {} {}; its bins hold their lower end and meet at {}: write < or >= "
+                      "and one of them",
+                      gibbsite::quoted(names_[column]), sign, shown(text),
+                      read ? "cuts a bin" : "compares with no number", listed(texts)));
     }
     rest_.remove_prefix(text.size());
     skip();
@@ -498,7 +501,8 @@ std::vector<double> answer(const NetworkModel& model, const NetworkQuestion& que
   if (std::ranges::any_of(both, is_empty)) both.clear();
   const Elimination evidence(model, {}, std::move(given), most_cells);
   std::optional<Elimination> all;
-  if (!both.empty()) all.emplace(model, std::span<const std::uint32_t>{}, std::move(both), most_cells);
+  if (!both.empty())
+    all.emplace(model, std::span<const std::uint32_t>{}, std::move(both), most_cells);
   std::vector<double> out;
   for (const auto& tables : model.tables) {
     const auto below = evidence.of(tables);
@@ -519,8 +523,9 @@ std::vector<double> joint(const NetworkModel& model, std::span<const std::uint32
   ColumnSet seen;
   for (const std::uint32_t column : columns) {
     if (column >= model.network.size() || seen[column]) {
-      throw BadInput(fmt::format("columns: {} is {}; give places of the network's columns, each once",
-                                 column, column >= model.network.size() ? "no column" : "twice there"));
+      throw BadInput(
+          fmt::format("columns: {} is {}; give places of the network's columns, each once", column,
+                      column >= model.network.size() ? "no column" : "twice there"));
     }
     seen.set(column);
   }
@@ -530,7 +535,8 @@ std::vector<double> joint(const NetworkModel& model, std::span<const std::uint32
     const auto sums = elimination.of(tables);
     out.resize(sums.values.size());
     for (std::size_t i = 0; i < out.size(); ++i)
-      out[i] += std::ldexp(sums.values[i], sums.exponent) / static_cast<double>(model.tables.size());
+      out[i] +=
+          std::ldexp(sums.values[i], sums.exponent) / static_cast<double>(model.tables.size());
   }
   return out;
 }

@@ -139,7 +139,8 @@ class CellText {
     if (schema.has_missing_level(column_)) names.push_back(*missing);
     if (names.size() < levels) {  // (other): what no level is called
       std::string other = "(other)";
-      while (std::ranges::find(names, other) != names.end() || (missing != nullptr && other == *missing))
+      while (std::ranges::find(names, other) != names.end() ||
+             (missing != nullptr && other == *missing))
         other = "(" + other + ")";
       names.push_back(other);
     }
@@ -172,8 +173,7 @@ class CellText {
   }
   bool lay_bins(const LevelColumn& levels, const std::vector<double>& ends) {
     const auto scaled = [&](std::int64_t k) {
-      const double inside =
-          std::clamp(static_cast<double>(k) / power_, column_.lo, column_.hi);
+      const double inside = std::clamp(static_cast<double>(k) / power_, column_.lo, column_.hi);
       return static_cast<float>((inside - column_.lo) / (column_.hi - column_.lo));
     };
     // Those of the range, then the first of each bin.
@@ -222,7 +222,8 @@ class CellText {
   void lay_known_texts() {
     constexpr std::uint64_t most = 4096;
     const std::uint64_t all = std::accumulate(counts_.begin(), counts_.end(), std::uint64_t{0});
-    if (all > most || std::ranges::any_of(counts_, [&](std::uint64_t c) { return c > most; })) return;
+    if (all > most || std::ranges::any_of(counts_, [&](std::uint64_t c) { return c > most; }))
+      return;
     longest_ = 0;
     for (std::size_t l = 0; l < counts_.size(); ++l) {
       places_.push_back(texts_.size());
@@ -272,12 +273,12 @@ class CellText {
   char decimal_;
   std::string missing_;
   std::size_t longest_ = 0;
-  std::vector<Text> texts_;            // of levels, or of every number
-  std::vector<std::size_t> places_;    // of a bin's first number among them
-  std::vector<std::int64_t> firsts_;   // k of a bin's first number
-  std::vector<std::uint64_t> counts_;  // numbers of a bin that are written
+  std::vector<Text> texts_;             // of levels, or of every number
+  std::vector<std::size_t> places_;     // of a bin's first number among them
+  std::vector<std::int64_t> firsts_;    // k of a bin's first number
+  std::vector<std::uint64_t> counts_;   // numbers of a bin that are written
   std::vector<std::uint64_t> skipped_;  // the one among them that is not, if any
-  std::vector<float> edges_;           // where numbers are written as doubles
+  std::vector<float> edges_;            // where numbers are written as doubles
   double power_ = 1;
   int decimals_ = 0;
   bool quoted_ = false;
@@ -287,7 +288,10 @@ class CellText {
 class People {
  public:
   People(const NetworkModel& model, const StreamKey& stream, bool quotes)
-      : network_(model.network), stream_(stream), draws_(model.tables.size()), order_(network_.order()) {
+      : network_(model.network),
+        stream_(stream),
+        draws_(model.tables.size()),
+        order_(network_.order()) {
     const std::vector<LevelColumn> columns = level_columns(model.schema);
     for (std::size_t k = 0; k < network_.size(); ++k) {
       std::vector<AliasCell>& cells = aliases_.emplace_back(draws_ * network_.cells(k));
@@ -353,7 +357,8 @@ class People {
     return texts_[k].put(out, block.levels[k][i], texts_[k].takes_words() ? block.words[k][i] : 0);
   }
   // Lines of CSV; `text` grows to what it takes.
-  [[nodiscard]] std::string_view lines(const Block& block, char delimiter, std::string& text) const {
+  [[nodiscard]] std::string_view lines(const Block& block, char delimiter,
+                                       std::string& text) const {
     constexpr std::size_t copied = 16;
     text.resize(std::max(text.size(), block.rows * longest_row() + copied));
     char* out = text.data();
@@ -431,7 +436,8 @@ void synthesize(const NetworkModel& model, std::uint64_t rows, const StreamKey& 
     }
   };
   const std::size_t threads = std::min<std::uint64_t>(
-      options.threads > 0 ? options.threads : static_cast<std::size_t>(usable_processors()), blocks);
+      options.threads > 0 ? options.threads : static_cast<std::size_t>(usable_processors()),
+      blocks);
   std::vector<std::thread> helpers;
   try {
     for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(work);

@@ -35,8 +35,9 @@ Column number(std::string name, double lo, double hi, std::vector<double> edges,
 
 // Tables by `share`(column, cell), each configuration divided by its sum.
 template <class Share>
-NetworkModel network_of(std::vector<Column> columns, std::vector<std::vector<std::uint32_t>> parents,
-                        std::size_t draws, const Share& share) {
+NetworkModel network_of(std::vector<Column> columns,
+                        std::vector<std::vector<std::uint32_t>> parents, std::size_t draws,
+                        const Share& share) {
   NetworkModel out;
   Schema whole;
   whole.label = whole.positive = "(none)";
@@ -191,9 +192,8 @@ TEST(NetworkQuestions, ATableTooLargeIsNamed) {
   std::mt19937 random(2);
   std::vector<Column> columns;
   for (int k = 0; k < 9; ++k) columns.push_back(category("c" + std::to_string(k), {"a", "b"}));
-  const NetworkModel model =
-      network_of(columns, std::vector<std::vector<std::uint32_t>>(9), 1,
-                 [](std::size_t, std::size_t) { return 1.0; });
+  const NetworkModel model = network_of(columns, std::vector<std::vector<std::uint32_t>>(9), 1,
+                                        [](std::size_t, std::size_t) { return 1.0; });
   const std::vector<std::uint32_t> all{0, 1, 2, 3, 4, 5, 6, 7, 8};
   EXPECT_EQ(joint(model, all, 512).size(), 512U);
   try {
@@ -286,7 +286,8 @@ TEST(NetworkQuestions, WhatCannotBeReadIsOneLine) {
            {"P(income in >50K)", "has no {"},
            {"P(income in {>50K)", "has no level '>50K)'"},
            {"P(income = >50K | )", "no column ''"},
-           {"P(age < 33)", "cuts a bin; its bins hold their lower end and meet at 17, 20, 30, 40, 90"},
+           {"P(age < 33)",
+            "cuts a bin; its bins hold their lower end and meet at 17, 20, 30, 40, 90"},
            {"P(age <= 30)", "cuts a bin"},
            {"P(age < 90)", "cuts a bin"},
            {"P(hours, a week <= 0)", "cuts a bin"},
@@ -313,12 +314,14 @@ std::string csv_of(const NetworkModel& model, std::uint64_t rows, std::uint64_t 
   options.threads = threads;
   options.delimiter = delimiter;
   synthesize(
-      model, rows, StreamKey::from_seed(seed), [&](std::string_view text) { out += text; }, options);
+      model, rows, StreamKey::from_seed(seed), [&](std::string_view text) { out += text; },
+      options);
   return out;
 }
 
 // Levels of a table that was read through the model's schema [rows][K].
-std::vector<std::vector<std::uint32_t>> levels_read(const NetworkModel& model, const Dataset& data) {
+std::vector<std::vector<std::uint32_t>> levels_read(const NetworkModel& model,
+                                                    const Dataset& data) {
   const auto columns = level_columns(model.schema);
   std::vector<std::vector<std::uint32_t>> out(data.rows());
   const Rows rows = data.view();
@@ -371,7 +374,8 @@ TEST(Synthesis, HasTheLawOfTheNetwork) {  // 12 tests of 1e-6 each on a fixed se
   for (std::uint64_t trial = 0; trial < 12; ++trial) {
     const NetworkModel model = random_network(6, 1 + trial % 2, random);
     constexpr std::uint64_t rows = 40'000;
-    const auto people = levels_read(model, synthetic_rows(model, rows, StreamKey::from_seed(trial)));
+    const auto people =
+        levels_read(model, synthetic_rows(model, rows, StreamKey::from_seed(trial)));
     std::vector<std::uint32_t> all(model.network.size());
     std::iota(all.begin(), all.end(), 0U);
     std::vector<double> expected = joint(model, all), counts(expected.size());
@@ -384,7 +388,8 @@ TEST(Synthesis, HasTheLawOfTheNetwork) {  // 12 tests of 1e-6 each on a fixed se
     for (double& e : expected) e *= static_cast<double>(rows);
     EXPECT_TRUE(fits(counts, expected)) << trial;
     // A planted error: a tenth of the likeliest cell goes to the next one.
-    const auto most = static_cast<std::size_t>(std::ranges::max_element(expected) - expected.begin());
+    const auto most =
+        static_cast<std::size_t>(std::ranges::max_element(expected) - expected.begin());
     if (expected[most] > 0.99 * static_cast<double>(rows)) continue;
     const std::size_t next = (most + 1) % expected.size();
     expected[next] += expected[most] / 10;
@@ -414,15 +419,15 @@ TEST(Synthesis, IsReadToTheSameLevels) {
   std::vector<double> nine, tenths;
   for (int i = 1; i < 10; ++i) nine.push_back(1e8 * i), tenths.push_back(i / 10.0);
   std::vector<Case> cases{
-      {number("n, of", 0, 1e9, nine, 0)},     // where floats are 64 apart
+      {number("n, of", 0, 1e9, nine, 0)},  // where floats are 64 apart
       {number("n;of;of", -3, 7, {-2, -1, 0, 1, 2, 3, 4, 5, 6}, 0)},
       {number("n", 0, 1, tenths)},
       {number("n", 0, 1, tenths), ',', ';'},
       {number("n", 0, 1, tenths), ','},
-      {number("n", 0, 1, tenths, 0)},         // of most bins no whole number: it takes decimals
+      {number("n", 0, 1, tenths, 0)},  // of most bins no whole number: it takes decimals
       {number("n", 0, 1e300, {1e299, 2e299, 3e299, 4e299, 5e299, 6e299, 7e299, 8e299, 9e299})},
-      {number("n", 0, 1e-300, {1e-301, 2e-301, 3e-301, 4e-301, 5e-301, 6e-301, 7e-301, 8e-301,
-                               9e-301})},
+      {number("n", 0, 1e-300,
+              {1e-301, 2e-301, 3e-301, 4e-301, 5e-301, 6e-301, 7e-301, 8e-301, 9e-301})},
       {number("n", -3, 7, {-2, -1, 0, 1, 2, 3, 4, 5, 6}, 1)},
       {number("n", 0, 1e3, {1, 2, 3, 4, 5, 6, 7, 8, 9}, 2)},
   };

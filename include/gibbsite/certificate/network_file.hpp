@@ -36,6 +36,9 @@ void write_network(const std::string& path, const NetworkRelease& release,
 NetworkRelease read_network(const std::string& path);
 NetworkRelease parse_network(const std::string& text, const std::string& source);
 
+/// A released file's text, to be parsed as what release_kind says it holds: a pipe is read once.
+/// Throws BadInput when it cannot be read.
+std::string read_release_text(const std::string& path);
 /// What a file's text holds, by its certificate alone.
 enum class ReleaseKind { linear, family, network };
 ReleaseKind release_kind(const std::string& text, const std::string& source);

@@ -49,8 +49,8 @@ struct SyntheticClassifier {
   Evaluation real;       ///< trained on the table's other rows; NOT PRIVATE
 };
 /// Logistic regression (`non_private_fit`) on synthetic rows and on the rows that are not held out,
-/// a share of 0.3. `target`: a category; of two levels the second is the positive one, of more the first.
-/// Throws BadInput when it is none, or has more features than are fitted.
+/// a share of 0.3. `target`: a category; of two levels the second is the positive one, of more the
+/// first. Throws BadInput when it is none, or has more features than are fitted.
 SyntheticClassifier synthetic_classifier(const NetworkModel& model, const Dataset& data,
                                          const std::string& target, std::uint64_t seed = 1);
 
