@@ -2,10 +2,12 @@
 
     python bench/python_bench.py PROGRAM [ROWS [FEATURES]]
     python bench/python_bench.py parquet [ROWS [FEATURES [REPEATS]]]
+    python bench/python_bench.py first [ROWS [FEATURES [REPEATS]]]
 
 Seconds of the wall and of the processor, of the best of three; rows of float32 within 0 and 1, written once as .npy for the program.
 With `parquet` only Parquet files, read by us and by pyarrow in turn, the best of each of REPEATS (15): those rows, which leave pyarrow nothing
 to decode, and a table of rounded amounts, counts, measures with gaps and categories, as Parquet files are written by default.
+With `first` the same as the first reading of a process, which `fit --data t.parquet` is: the allocators have no pages left of the reading before.
 """
 
 import os
@@ -117,10 +119,48 @@ def parquet(n, d, repeats):
         print(f"  ours over pyarrow's: {ours[0] / theirs[0]:.2f} of the wall, {sum(ours[1:]) / sum(theirs[1:]):.2f} of the processor", flush=True)
 
 
+def read_once(who, path, text):
+    import pyarrow.parquet
+
+    schema = gibbsite.Schema.parse(text)
+    import pyarrow.dataset  # to load a library is no reading
+
+    read = {
+        "pyarrow": lambda: pyarrow.parquet.read_table(path),
+        "gibbsite": lambda: gibbsite.read_table(path, schema),
+    }
+    print(*seconds(read[who]))
+
+
+def first_readings(n, d, repeats):
+    import pyarrow.parquet
+
+    print(f"{'':40}{'wall s':>8}{'of both':>9}")
+    for name, make in (("floats", lambda: table_of_floats(n, d)), ("amounts", lambda: table_of_amounts(n))):
+        with tempfile.TemporaryDirectory() as folder:
+            table, text = make()
+            path = f"{folder}/{name}.parquet"
+            pyarrow.parquet.write_table(table, path)
+            del table
+            best = {"pyarrow": [float("inf")] * 2, "gibbsite": [float("inf")] * 2}
+            for _ in range(repeats):
+                for who in best:
+                    command = [sys.executable, os.path.abspath(__file__), "read", who, path, text]
+                    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+                    wall, user, system = map(float, said.split())
+                    best[who] = list(map(min, best[who], (wall, user + system)))
+        for who, (wall, used) in best.items():
+            print(f"  {name + ', ' + who:38}{wall:8.3f}{used:9.3f}")
+        theirs, ours = best["pyarrow"], best["gibbsite"]
+        print(f"  ours over pyarrow's: {ours[0] / theirs[0]:.2f} of the wall, {ours[1] / theirs[1]:.2f} of the processor", flush=True)
+
+
 def main():
-    if sys.argv[1] == "parquet":
+    if sys.argv[1] == "read":
+        return read_once(*sys.argv[2:])
+    if sys.argv[1] in ("parquet", "first"):
         n, d, repeats = (int(float(v)) for v in sys.argv[2:] + ["1e6", "100", "15"][len(sys.argv) - 2 :])
-        return parquet(n, d, repeats)
+        return (parquet if sys.argv[1] == "parquet" else first_readings)(n, d, repeats)
     program = os.path.abspath(sys.argv[1])
     n = int(float(sys.argv[2])) if len(sys.argv) > 2 else 1_000_000
     d = int(sys.argv[3]) if len(sys.argv) > 3 else 100

@@ -27,6 +27,13 @@ def listed(names):
     return shown + (", ..." if len(names) > _MOST_NAMED else "")
 
 
+def _require_none(rule, **names):
+    """A ValueError of the rule that lists what breaks it: names by what is said of them."""
+    if any(names.values()):
+        said = (f"; {words.replace('_', ' ')}: {listed(some)}" for words, some in names.items() if some)
+        raise ValueError(rule + "".join(said))
+
+
 def _is_pandas(X):
     return type(X).__module__.partition(".")[0] == "pandas"
 
@@ -523,12 +530,9 @@ def schema_of_ranges(ranges, columns, width, label_lines, invalid, row_norm, fit
         else:
             extra = [name for name in columns if name not in ranges]
             lacking = [name for name in ranges if name not in columns]
-            if extra or lacking:
-                raise ValueError(
-                    "ranges: must name the columns of X"
-                    + (f"; without a range: {listed(extra)}" if extra else "")
-                    + (f"; not in X: {listed(lacking)}" if lacking else "")
-                )
+            _require_none(
+                "ranges: must name the columns of X", without_a_range=extra, not_in_X=lacking
+            )
         what = [ranges[name] for name in columns]
     else:
         columns = [f"x{j}" for j in range(width)] if columns is None else columns
@@ -615,12 +619,9 @@ class SchemaFacts:
                 f"X has the label column {self.label!r} of the schema; give it as y, and leave it "
                 "out of X"
             )
-        if extra or lacking:
-            raise ValueError(
-                "X must have the columns of the schema"
-                + (f"; not in the schema: {listed(extra)}" if extra else "")
-                + (f"; lacking: {listed(lacking)}" if lacking else "")
-            )
+        _require_none(
+            "X must have the columns of the schema", not_in_the_schema=extra, lacking=lacking
+        )
 
 
 # Labels.
@@ -676,12 +677,11 @@ def class_weight_lines(class_weight, classes, names):
     known = classes.tolist()
     unknown = [label for label in class_weight if label not in known]
     lacking = [label for label in known if label not in class_weight]
-    if unknown or lacking:
-        raise ValueError(
-            "class_weight: must have a weight for each of the classes"
-            + (f"; not a class: {listed(unknown)}" if unknown else "")
-            + (f"; lacking: {listed(lacking)}" if lacking else "")
-        )
+    _require_none(
+        "class_weight: must have a weight for each of the classes",
+        not_a_class=unknown,
+        lacking=lacking,
+    )
     weights = [class_weight[label] for label in known]
     for label, weight in zip(known, weights):
         if not _is_number(weight):
