@@ -33,8 +33,8 @@ struct ExportCommand {
     }
     const std::string graph = onnx_writer()(text);
     write_new(
-        onnx, force,
-        [&](Existing existing) { write_file_atomically(onnx, graph, 0644, existing); }, "--onnx");
+        onnx, force, [&](Existing existing) { write_file_atomically(onnx, graph, 0644, existing); },
+        "--onnx");
   }
 };
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/math/distributions/normal.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -358,9 +357,10 @@ void algorithm_section(Html& page, const ReportFacts& facts, const json& certifi
   page.put("<p>{}</p>\n", fitted);
   if (!facts.claims.is_void()) page.put("<p>{}.</p>\n", facts.basis);
   page.put(
-      "<p>Mechanism <strong>{}</strong>; what it guarantees is proved in <code>{}</code> of the "
-      "program's documentation. Written by gibbsite {}, backend {}.</p>\n",
+      "<p>Mechanism <strong>{}</strong>; {} in <code>{}</code> of the program's documentation. "
+      "Written by gibbsite {}, backend {}.</p>\n",
       certificate.at("mechanism").at("name").get<std::string>(),
+      facts.claims.is_void() ? "what it does is" : "what it guarantees is proved",
       certificate.at("theorem").get<std::string>(), facts.claims.version, facts.claims.backend);
   settings_table(page, certificate);
 }
@@ -687,7 +687,7 @@ void coefficients_section(Html& page, const LinearModel& model, const Certificat
   page.put("<p class=\"note\">{}</p>\n", interval_words(model, certificate));
   page.put(
       "<p class=\"note\">How accurate it is on the private table is not said here: that would read "
-      "the table again, outside of the guarantee.</p>\n");
+      "the table again, and no guarantee covers it.</p>\n");
 }
 
 void estimates_section(Html& page, const FamilyRelease& release) {
@@ -737,6 +737,10 @@ void bias_section(Html& page, bool linear) {
 
 void checklist_section(Html& page, const json& certificate, const Claims& claims) {
   heading(page, "assumptions", "Threat model and deployment: what to check and sign");
+  if (claims.is_void()) {
+    page.put("<p>Nothing: no assumption makes a guarantee of a void model.</p>\n");
+    return;
+  }
   page.put(
       "<p>No program can check what follows. The guarantee holds where all of it is true; whoever "
       "publishes the model ticks each line and signs.</p>\n<h3>Assumptions of the "
@@ -800,7 +804,7 @@ void verify_section(Html& page, const std::string& text, const json& certificate
 
 void title_block(Html& page, const std::string& title, const std::string& what,
                  const ReportFacts& facts) {
-  head(page, title);
+  head(page, (facts.claims.is_void() ? "Void. " : "") + title);
   // Before everything else: nobody quotes the page as a guarantee.
   if (facts.claims.is_void()) {
     page.put(

@@ -23,6 +23,7 @@
 #include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/release/query.hpp"
+#include "gibbsite/release/report.hpp"
 #include "gibbsite/run/fit.hpp"
 #include "gibbsite/run/fit_family.hpp"
 #include "gibbsite/run/fit_options.hpp"

@@ -213,9 +213,9 @@ TEST_F(Journey, OfLeastSquaresInABall) {
 }
 
 TEST_F(Journey, EveryCommandHasHelpWithAnExample) {
-  for (const char* command : {"plan", "fit", "predict", "evaluate", "verify", "schema", "devices",
-                              "bench", "sample", "compare", "query", "ledger", "report",
-                              "export"}) {
+  for (const char* command :
+       {"plan", "fit", "predict", "evaluate", "verify", "schema", "devices", "bench", "sample",
+        "compare", "query", "ledger", "report", "export"}) {
     const Outcome help = gibbsite({command, "--help"});
     EXPECT_EQ(help.status, 0) << command;
     EXPECT_EQ(help.err, "");

@@ -1,5 +1,6 @@
 // gibbsite report: a file that fit wrote becomes a page beside it.
 #include <algorithm>
+#include <filesystem>
 #include <iomanip>
 
 #include "cli/cli.hpp"
@@ -80,6 +81,22 @@ TEST_F(ReportCli, RefusesInOneLineAndLeavesNothing) {
   const std::string page = folder.read("r.html");
   expect_error(of("m.json", "r.html"), 2, "--force");
   EXPECT_EQ(folder.read("r.html"), page);
+}
+
+// By HTML Tidy, where it is installed: no error, no warning, for every kind of page.
+TEST_F(ReportCli, IsValidHtml) {
+  const std::string tidy = "/usr/bin/tidy";
+  if (!std::filesystem::exists(tidy)) GTEST_SKIP() << "tidy is not installed: no page is validated";
+  const std::vector<std::vector<std::string>> kinds{
+      {}, {"--intervals"}, {"--seed", "1"}, {"--model", "categorical", "--column", "work"}};
+  for (const auto& more : kinds) {
+    report(more);
+    const Outcome found = testing::run({tidy, "-e", "-q", "r.html"}, folder.path());
+    EXPECT_EQ(found.status, 0) << found.out << found.err;
+    EXPECT_EQ(found.out + found.err, "");
+  }
+  folder.write("r.html", folder.read("r.html") + "<p id=\"promise\"><b></p>");
+  EXPECT_NE(testing::run({tidy, "-e", "-q", "r.html"}, folder.path()).status, 0);
 }
 
 // The program by itself has no writer of ONNX; where Python installs it there is one.
