@@ -205,10 +205,10 @@ NetworkOffer found_offer(const NetworkProblem& p, const Budget& budget, double s
       const Settings settings = find(left * share);
       const Guarantee tables =
           tables_analysis(settings, p, budget.neighbors(), budget.draws).guarantee;
+      // One part is not composed: a sum rounded up would be beyond the budget's epsilon.
+      const bool alone = !(structure_mu > 0 || structure_tv > 0);
       const std::vector<Guarantee> parts{
           tables, {.mu = structure_mu, .tv = structure_tv, .who = tables.who}};
-      // Rounded up, epsilon of a pure part would be above the budget's.
-      const bool alone = !(structure_mu > 0 || structure_tv > 0);
       if (delta_up(alone ? tables : compose_up(parts), budget.epsilon) <= budget.delta) {
         NetworkOffer out{.mechanism = settings};
         out.guarantee = tables;
@@ -325,7 +325,7 @@ NetworkOffer tables_offer(std::type_identity<NetworkConjugate> /*which*/, const 
             least = deviation;
             best = s;
           }
-          if (s.weight == 1) break;
+          if (s.weight == 1 || deviation > 2 * least) break;
         }
         if (!std::isfinite(least)) {
           throw Infeasible(
