@@ -217,6 +217,9 @@ NetworkOffer offer_of(std::type_identity<Drawn> which, const NetworkProblem& p,
   if constexpr (requires(Drawn s) { s.score_weight; }) {
     std::get<Drawn>(out.mechanism).score_weight = weight;
   }
+  out.why = std::is_same_v<Drawn, NetworkTrimmed>
+                ? "random draws of all tables, shares cut to a public least one"
+                : "random draws of all tables under a strong prior";
   out.guarantee = analyze(out.mechanism, p, who, budget.draws).guarantee;
   if (!keeps(out.guarantee, budget)) {
     out.feasible = false;

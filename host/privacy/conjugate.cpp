@@ -269,6 +269,9 @@ double gamma_renyi_delta_up(double a, double shift, std::uint64_t draws, double 
 
 double bounded_range_mu_up(double range) {
   require_finite_positive(range, "range");
+  // Phi^-1(1/(1 + e^-x)) is steepest at 0, by sqrt(2 pi)/4: at most that, and hardly less here,
+  // where probabilities near 1/2 would tell nothing apart.
+  if (range < 1e-6) return round_up(Wide(range) * Wide("0.62665706865775012560394132120276132"));
   const Wide p = 1 / (1 + exp(-Wide(range) / 2));  // Phi(mu/2)
   if (range > 1400) return std::numeric_limits<double>::infinity();
   // Of the lower tail, whose relative precision is kept; then up until 50 digits agree.

@@ -147,6 +147,7 @@ bool is_same_promise(const std::string& at, const json& before, const json& afte
   const double ratio = numbers ? after.get<double>() / before.get<double>() : 0;
   if (at == "/certificate/constants/rows") return numbers;  // nothing but sums' sizes follow
   if (at == "/certificate/constants/prior") return numbers;
+  if (at == "/certificate/constants/trim") return std::abs(ratio - 1) < 1e-12;
   if (at == "/certificate/constants/limits/parents") return ratio > 1;
   if (at == "/certificate/mechanism/weight") return numbers && ratio < 1 + 1e-9;
   if (at == "/certificate/mechanism/prior_scale") return ratio > 1 - 1e-9;

@@ -243,6 +243,14 @@ TEST(Conjugate, ABoundedRangeIsGaussianWithNothingToSpare) {
     EXPECT_LE(bounded_range_mu_up(bounded_range_down(mu)), mu);
   }
   EXPECT_NEAR(bounded_range_mu_up(0.1), 0.627 * 0.1, 1e-3 * 0.1);
+  // However small: where the probabilities themselves are one half to all digits.
+  double before = 0;
+  for (const double range : {1e-300, 1e-30, 1e-12, 0.999e-6, 1.001e-6, 1e-5, 0.999e-3, 1.001e-3}) {
+    const double mu = bounded_range_mu_up(range);
+    EXPECT_NEAR(mu / (0.6266570686577501 * range), 1, 1e-6) << range;
+    EXPECT_GT(mu, before);
+    before = mu;
+  }
 }
 
 }  // namespace
