@@ -44,27 +44,17 @@ class NumberBlocks {
   std::size_t read(std::size_t rows, const Fetch& fetch) {
     float* const out = rows_.extend(rows);
     std::array<std::size_t, pieces> done{};
-    const std::size_t most = piece_rows(), here = (rows + most - 1) / most;
-    const auto encode_piece = [&](std::size_t piece, Member& own) {
+    const std::size_t most = piece_rows(), tasks = (rows + most - 1) / most;
+    crew_.each(tasks, [&](std::size_t piece, std::size_t member) {
+      Member& own = members_[member];
+      if (own.room == nullptr) own.room = std::make_unique_for_overwrite<std::byte[]>(piece_bytes);
       const std::size_t first = piece * most, count = std::min(most, rows - first);
       done[piece] = fetch(first, count, own.room.get(), [&](const auto* in, std::size_t got) {
         return numbers_.encode(in, got, out + first * numbers_.features(), own.tally);
       });
-    };
-    // Pieces of a task in a row: threads at neighboring ones would touch the same new page of 2 MiB
-    // first, and each clear one.
-    const std::size_t piece_out = most * numbers_.features() * sizeof(float);
-    const std::size_t run =
-        std::clamp<std::size_t>(run_bytes / std::max<std::size_t>(piece_out, 1), 1,
-                                std::max<std::size_t>(here / crew_.members(), 1));
-    crew_.each((here + run - 1) / run, [&](std::size_t task, std::size_t member) {
-      Member& own = members_[member];
-      if (own.room == nullptr) own.room = std::make_unique_for_overwrite<std::byte[]>(piece_bytes);
-      for (std::size_t piece = task * run; piece < std::min(here, (task + 1) * run); ++piece)
-        encode_piece(piece, own);
     });
     std::size_t whole = 0;
-    for (std::size_t piece = 0; piece < here; ++piece) {
+    for (std::size_t piece = 0; piece < tasks; ++piece) {
       whole += done[piece];
       if (done[piece] < std::min(most, rows - piece * most)) break;
     }
@@ -79,8 +69,7 @@ class NumberBlocks {
 
  private:
   // Pieces fit in a core's second cache, and all of them between two reports of progress.
-  static constexpr std::size_t pieces = 64, piece_bytes = progress_bytes / pieces,
-                               run_bytes = std::size_t{2} << 20;
+  static constexpr std::size_t pieces = 32, piece_bytes = progress_bytes / 2 / pieces;
   struct alignas(64) Member {
     std::unique_ptr<std::byte[]> room;
     NumberRows::Tally tally;
