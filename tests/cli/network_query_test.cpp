@@ -47,8 +47,8 @@ TEST_F(NetworkQueryCli, AnswersQuestions) {
   EXPECT_EQ(out.status, 0) << out.err;
   EXPECT_THAT(out.out, HasSubstr("P(income = >50K | work = State, gov) = "));
   EXPECT_THAT(out.out, HasSubstr("P(income != >50K | work = State, gov) = "));
-  const auto json = nlohmann::json::parse(
-      query({"--json", "P(income = >50K)", "P(income in {<=50K})"}).out);
+  const auto json =
+      nlohmann::json::parse(query({"--json", "P(income = >50K)", "P(income in {<=50K})"}).out);
   ASSERT_EQ(json.size(), 2U);
   double sum = 0;
   for (const auto& one : json) sum += one["probability"].get<double>();
