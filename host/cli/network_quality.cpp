@@ -50,8 +50,8 @@ std::string quality_tables(const NetworkModel& network, const NetworkQuality& qu
   if (quality.two.empty()) return out;
   lines = {{"farthest pairs", "", "this network", "independent columns"}};
   for (const MarginalDistance& pair : worst(quality.two, most))
-    lines.push_back(
-        {names[pair.first], names[pair.second], distance_text(pair.network), distance_text(pair.independent)});
+    lines.push_back({names[pair.first], names[pair.second], distance_text(pair.network),
+                     distance_text(pair.independent)});
   return out + "\n" + table(lines);
 }
 
@@ -132,7 +132,8 @@ std::string heat_map(const NetworkModel& network, const NetworkQuality& quality)
         "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" fill-opacity=\"{:.3f}\" "
         "class=\"edge\"><title>{}{}{}: {}</title></rect>\n",
         x, y, side, side, color, value / most, escaped(shown(names[row])),
-        row == column ? "" : ", ", row == column ? "" : escaped(shown(names[column])), distance_text(value));
+        row == column ? "" : ", ", row == column ? "" : escaped(shown(names[column])),
+        distance_text(value));
     svg.put("<text class=\"middle\" style=\"font-size:9px\" x=\"{}\" y=\"{}\">.{:03.0f}</text>\n",
             x + side / 2, y + side / 2 + 3, std::min(999.0, 1000 * value));
   };

@@ -47,9 +47,9 @@ TEST_F(NetworkQueryCli, AnswersQuestions) {
   EXPECT_EQ(out.status, 0) << out.err;
   EXPECT_THAT(out.out, HasSubstr("P(income = >50K | work = State, gov) = "));
   EXPECT_THAT(out.out, HasSubstr("P(income != >50K | work = State, gov) = "));
-  const auto json = nlohmann::json::parse(
-      query({"--json", "P(income = >50K)", "P(income in {<=50K})", "P(income = (other))"}).out);
-  ASSERT_EQ(json.size(), 3U);
+  const auto json =
+      nlohmann::json::parse(query({"--json", "P(income = >50K)", "P(income in {<=50K})"}).out);
+  ASSERT_EQ(json.size(), 2U);
   double sum = 0;
   for (const auto& one : json) sum += one["probability"].get<double>();
   EXPECT_NEAR(sum, 1, 1e-12);
