@@ -3,6 +3,7 @@
 #include <memory>
 #include <new>
 #include <utility>
+#include <vector>
 
 namespace gibbsite {
 
@@ -25,6 +26,20 @@ struct LeaveUnset : std::allocator<T> {
   void construct(U* at, Arguments&&... arguments) {
     ::new (static_cast<void*>(at)) U(std::forward<Arguments>(arguments)...);
   }
+};
+
+/// Such a vector of floats. It is freed by a function that is compiled once, with optimization:
+/// where it is not optimized GCC keeps the loop that destroys each float, 28 ms for 400 MB.
+struct UnsetFloats : std::vector<float, LeaveUnset<float>> {
+  using Base = std::vector<float, LeaveUnset<float>>;
+  using Base::Base;
+  using Base::operator=;
+  UnsetFloats() = default;
+  UnsetFloats(const UnsetFloats&) = default;
+  UnsetFloats(UnsetFloats&&) noexcept = default;
+  UnsetFloats& operator=(const UnsetFloats&) = default;
+  UnsetFloats& operator=(UnsetFloats&& other) noexcept;
+  ~UnsetFloats();
 };
 
 }  // namespace gibbsite

@@ -42,7 +42,7 @@ struct IngestCounts {
 struct Dataset {
   Schema schema;
   /// [n x d] row-major; empty when the rows are sparse, or in files.
-  std::vector<float, LeaveUnset<float>> x;
+  UnsetFloats x;
   SparseTable sparse;                       ///< no rows when they are dense, or in files
   std::shared_ptr<const Rows> mapped = {};  ///< [n x d] in the files of a cache; null in memory
   std::vector<float> y;         ///< [n] as LabelKind says; empty when the file had no label column
