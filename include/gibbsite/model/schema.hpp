@@ -20,17 +20,17 @@ struct Column {
                           ///< exposure: public range above 0; cells are clamped
   std::vector<std::string> levels = {};  ///< category: one-hot, in this order
   bool other = false;                    ///< category: levels not listed become one more, "(other)"
-  /// category: the listed level that missing cells without a level, and with `other` levels not
-  /// listed, count as; empty: they have none, or become "(other)".
-  std::string unlisted = {};
-  bool has_missing = false;  ///< the column has its own `missing`
-  std::string missing = {};  ///< how a missing cell reads here
+  bool has_missing = false;              ///< the column has its own `missing`
+  std::string missing = {};              ///< how a missing cell reads here
   /// number, in a network: where its public bins meet, ascending, between lo and hi; a bin holds
   /// its lower end. Empty: default_bins of equal width.
   std::vector<double> edges = {};
   /// number, in a synthetic table: how many decimals it is written with; none: as many as tell a
   /// hundredth of its narrowest bin.
   std::optional<int> decimals = {};
+  /// category: the listed level that missing cells without a level, and with `other` levels not
+  /// listed, count as; empty: they have none, or become "(other)".
+  std::string unlisted = {};
 
   bool operator==(const Column&) const = default;
 };
