@@ -316,7 +316,7 @@ NetworkOffer tables_offer(std::type_identity<NetworkConjugate> /*which*/, const 
     return s.weight > 0;
   };
   // Strong priors pull, low weights blur: the scale in between that expects least of both. Once a
-  // doubling gains less than 0.1 %, more of them lose.
+  // doubling gains less than 0.1 %, all others together gain some percent at most.
   double found = 0;
   const auto find_scale = [&](double delta) {
     double least = std::numeric_limits<double>::infinity();
