@@ -172,12 +172,13 @@ double delta_left(const NetworkProblem& p, const Budget& budget, double structur
                         (Wide(table_tv(p, budget.draws)) + Wide(structure_tv)));
 }
 
-// Largest weight in [least, 1] that keeps, by bisection on a log scale; 0 where the least does not.
-double last_weight(const std::function<bool(double)>& keeps) {
+// Largest weight in [least, 1] that keeps, by bisection on a log scale to that relative tolerance;
+// 0 where the least does not.
+double last_weight(double tolerance, const std::function<bool(double)>& keeps) {
   if (keeps(1)) return 1;
   if (!keeps(least_table_weight)) return 0;
   double good = std::log(least_table_weight), bad = 0;
-  for (int i = 0; i < 44; ++i) {
+  while (bad - good > tolerance) {
     const double middle = (good + bad) / 2;
     (keeps(std::exp(middle)) ? good : bad) = middle;
   }
@@ -306,36 +307,41 @@ NetworkOffer tables_offer(std::type_identity<NetworkConjugate> /*which*/, const 
   if (p.chooses_structure() || structure_mu > 0 || structure_tv > 0) {
     return no_tables(NetworkConjugate{}, "conjugate tables are of a structure that is given");
   }
+  NetworkConjugate s{.epsilon = budget.epsilon};
+  const auto weigh = [&](double delta, double tolerance) {
+    s.weight = last_weight(tolerance, [&](double weight) {
+      s.weight = weight;
+      return tables_delta(s, p, budget.adjacency, budget.draws, s.epsilon, Digits::few) <= delta;
+    });
+    return s.weight > 0;
+  };
+  // Strong priors pull, low weights blur: the scale in between that expects least of both. Once a
+  // doubling gains less than 0.1 %, all others together gain some percent at most.
+  double found = 0;
+  const auto find_scale = [&](double delta) {
+    double least = std::numeric_limits<double>::infinity();
+    const double most = std::min(most_table_scale, most_conjugate_shape / p.prior);
+    for (s.prior_scale = 1; s.prior_scale <= most; s.prior_scale *= 2) {
+      if (!weigh(delta, 2e-4)) continue;
+      const double deviation = drawn_deviation(p, s.weight, s.prior_scale, budget.draws);
+      const bool gains = deviation < 0.999 * least;
+      if (deviation < least) least = deviation, found = s.prior_scale;
+      if (s.weight == 1 || !gains) break;
+    }
+  };
   NetworkOffer out =
       found_offer<NetworkConjugate>(p, budget, 0, 0, [&](double delta) -> NetworkConjugate {
         require_one_row(budget.neighbors());
-        // Strong priors pull, low weights blur: the scale in between that expects least of both.
-        NetworkConjugate best{.epsilon = budget.epsilon};
-        double least = std::numeric_limits<double>::infinity();
-        for (double scale = 1; scale <= most_table_scale; scale *= 2) {
-          NetworkConjugate s{.prior_scale = scale, .epsilon = budget.epsilon};
-          s.weight = last_weight([&](double weight) {
-            s.weight = weight;
-            return tables_delta(s, p, budget.adjacency, budget.draws, s.epsilon, Digits::few) <=
-                   delta;
-          });
-          if (s.weight == 0) continue;
-          const double deviation = drawn_deviation(p, s.weight, s.prior_scale, budget.draws);
-          if (deviation < least) {
-            least = deviation;
-            best = s;
-          }
-          if (s.weight == 1 || deviation > 2 * least) break;
-        }
-        if (!std::isfinite(least)) {
+        if (found == 0) find_scale(delta);
+        s.prior_scale = found;
+        if (found == 0 || !weigh(delta, 1e-12)) {
           throw Infeasible(
               "conjugate tables keep the budget with no prior and no weight that can be evaluated; "
               "ask for a larger epsilon or delta, or fewer `draws`");
         }
-        return best;
+        return s;
       });
   if (out.feasible) {
-    const auto& s = std::get<NetworkConjugate>(out.mechanism);
     out.deviation = drawn_deviation(p, s.weight, s.prior_scale, budget.draws);
   }
   return out;

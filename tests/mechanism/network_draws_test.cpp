@@ -285,6 +285,7 @@ TEST(TrimmedTables, RangesWithinOneRowWouldBeTooShort) {
 TEST(TrimmedTables, NoStructureHasALongerRange) {
   NetworkProblem open{.rows = 100, .levels = {2, 3, 5}};
   open.trim = 0.02;
+  open.limits.cells = 1'000;
   const double most = network_range_up(open, replaced.adjacency);
   double longest = 0;
   for (const Parents& parents :
@@ -336,7 +337,7 @@ TEST(TrimmedTables, GuaranteesFollowWeightPersonAndDraws) {
 }
 
 TEST(DrawnTables, OffersKeepAndUseUpTheBudget) {
-  for (const double epsilon : {0.1, 1.0, 4.0}) {
+  for (const double epsilon : {1e-4, 0.1, 1.0, 4.0}) {
     for (const std::uint64_t draws : {1U, 5U}) {
       const Budget budget{.epsilon = epsilon, .delta = 1e-6, .draws = draws};
       NetworkProblem p = network_of({4, 3, 7}, {{}, {0}, {0, 1}}, 30'000);
@@ -388,7 +389,7 @@ TEST(DrawnTables, OffersSayWhyTheyBuyNothing) {
   EXPECT_THAT(tables_offer(conjugate_tables, p, {.delta = 1e-18}, 0, 0).why, HasSubstr("`delta`"));
   EXPECT_THAT(tables_offer(conjugate_tables, p, {.draws = 500'000}, 0, 0).why,
               HasSubstr("`draws`"));
-  EXPECT_THAT(tables_offer(conjugate_tables, p, {.epsilon = 1e-7, .delta = 1e-9}, 0, 0).why,
+  EXPECT_THAT(tables_offer(conjugate_tables, p, {.epsilon = 1e-12, .delta = 1e-13}, 0, 0).why,
               HasSubstr("larger epsilon"));
   p.trim = 0.3;
   EXPECT_THAT(tables_offer(trimmed_tables, p, budget, 0, 0).why, HasSubstr("4 levels"));

@@ -194,6 +194,8 @@ TEST(Conjugate, FewDigitsAreEnoughToSearchWith) {
          gamma_pair_delta_up(scale, shift, 0.5));
     near(scale_pair_delta_up(scale, 0.2 / std::sqrt(scale), 0.5, Digits::few),
          scale_pair_delta_up(scale, 0.2 / std::sqrt(scale), 0.5));
+    near(beta_renyi_delta_up(scale, scale, shift, 1, 3, 2, Digits::few),
+         beta_renyi_delta_up(scale, scale, shift, 1, 3, 2));
     near(gamma_renyi_delta_up(scale, shift, 3, 2, Digits::few),
          gamma_renyi_delta_up(scale, shift, 3, 2));
   }

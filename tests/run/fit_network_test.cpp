@@ -178,6 +178,38 @@ TEST(FitNetwork, DrawsTablesToo) {
   }
 }
 
+// Of a structure that is given; several draws, one, and rows that come and go.
+TEST(FitNetwork, DrawsConjugateTables) {
+  const Dataset data = small_table();
+  for (const Budget& budget : {Budget{2.0, 1e-6, Adjacency::replace_one, 1, 3}, Budget{2.0, 1e-6},
+                               Budget{2.0, 1e-6, Adjacency::add_remove}}) {
+    const NetworkPlan plan = plan_network(problem_of(data), budget, {.mechanism = "conjugate"});
+    const NetworkRelease release = fit_network(data, plan, Key::from_os());
+    const Verification check = verify(release);
+    EXPECT_TRUE(check.valid) << (check.failures.empty() ? "" : check.failures.front());
+    const NetworkModel& model = release.model();
+    ASSERT_EQ(model.tables.size(), budget.draws);
+    EXPECT_TRUE(model.counts.empty());
+    for (std::size_t draw = 1; draw < model.tables.size(); ++draw) {
+      EXPECT_NE(model.tables[draw], model.tables[0]);
+    }
+    for (const auto& tables : model.tables) {
+      for (std::size_t node = 0; node < tables.size(); ++node) {
+        double sum = 0;
+        for (const double share : tables[node]) sum += share;
+        const std::uint64_t rows = tables[node].size() / model.network.levels[node];
+        EXPECT_NEAR(sum, static_cast<double>(rows), 1e-9);
+      }
+    }
+    // Records of more weight than was planned: the certificate would not verify.
+    NetworkPlan more = plan;
+    std::get<NetworkConjugate>(more.offers[more.chosen].mechanism).weight *= 1.1;
+    EXPECT_THROW(fit_network(data, more, Key::from_os()), BadInput);
+  }
+  EXPECT_THROW(plan_network(problem_of(data, false), {2.0, 1e-6}, {.mechanism = "conjugate"}),
+               Infeasible);
+}
+
 TEST(FitNetwork, KeepsNothingWhenItIsStopped) {
   const Dataset data = small_table();
   const std::atomic<bool> stop = true;
