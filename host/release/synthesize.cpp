@@ -141,7 +141,7 @@ class CellText {
       std::string other = "(other)";
       while (std::ranges::find(names, other) != names.end() ||
              (missing != nullptr && other == *missing))
-        other = "(" + other + ")";
+        other.insert(0, 1, '(').push_back(')');
       names.push_back(other);
     }
     for (std::string& name : names) add(quotes ? quoted_cell(name) : name);
@@ -265,8 +265,7 @@ class CellText {
     if (text == missing_) text += text.find('.') == text.npos ? ".0" : "0";
     std::ranges::replace(text, '.', decimal_);
     if (decimal_ == ',' && text.find(',') != text.npos) text = quoted_cell(text);
-    std::memcpy(out, text.data(), text.size());
-    return out + text.size();
+    return std::ranges::copy(text, out).out;
   }
 
   const Column& column_;

@@ -122,8 +122,8 @@ double worst_replaced(std::size_t common, double prior, double weight, double re
   return worst;
 }
 
-const Neighbors replaced{};
-const Neighbors added{.adjacency = Adjacency::add_remove};
+const Neighbors one_replaced{};
+const Neighbors one_added{.adjacency = Adjacency::add_remove};
 
 TEST(ConjugateTables, NoNeighborsOfTinyTablesAreFurtherApart) {
   struct Case {
@@ -132,7 +132,7 @@ TEST(ConjugateTables, NoNeighborsOfTinyTablesAreFurtherApart) {
   for (const Case& c : {Case{1, 1, 1}, Case{1, 1, 3}, Case{4, 1, 0.5}, Case{2, 0.3, 0.5}}) {
     const double reach = 40 / (c.prior + 1), exact_count = support::repeats(90, 24);
     const double claim = tables_analysis(NetworkConjugate{.weight = c.weight, .epsilon = c.epsilon},
-                                         pair_of_bits(c.prior), replaced, 1)
+                                         pair_of_bits(c.prior), one_replaced, 1)
                              .guarantee.reveal;
     double worst = 0;
     for (const std::size_t common : {0U, 1U}) {
@@ -177,19 +177,19 @@ TEST(ConjugateTables, ARowThatGainsACountIsAGammaPairAtMost) {
 TEST(ConjugateTables, OneTableIsOneExactPair) {
   const NetworkConjugate s{.weight = 0.4, .prior_scale = 6, .epsilon = 1};
   const NetworkProblem one = network_of({3}, {{}}, 50);
-  EXPECT_EQ(tables_analysis(s, one, replaced, 1).guarantee.reveal,
+  EXPECT_EQ(tables_analysis(s, one, one_replaced, 1).guarantee.reveal,
             beta_pair_delta_up(3, 3, 0.4, 1, 1));
   // Columns of one level say nothing, and structure costs nothing more.
   const NetworkProblem with_constant = network_of({3, 1}, {{1}, {}}, 50);
-  EXPECT_EQ(tables_analysis(s, with_constant, replaced, 1).guarantee.reveal,
+  EXPECT_EQ(tables_analysis(s, with_constant, one_replaced, 1).guarantee.reveal,
             beta_pair_delta_up(3, 3, 0.4, 1, 1));
-  const double two = tables_analysis(s, one, replaced, 2).guarantee.reveal;
-  EXPECT_EQ(two,
-            tables_analysis(s, network_of({3, 5}, {{}, {0}}, 50), replaced, 1).guarantee.reveal);
+  const double two = tables_analysis(s, one, one_replaced, 2).guarantee.reveal;
+  EXPECT_EQ(
+      two, tables_analysis(s, network_of({3, 5}, {{}, {0}}, 50), one_replaced, 1).guarantee.reveal);
   EXPECT_GT(two, beta_pair_delta_up(3, 3, 0.4, 1, 1));
   // Adding a record moves one row of each table.
-  EXPECT_LT(tables_analysis(s, one, added, 1).guarantee.reveal,
-            tables_analysis(s, one, replaced, 1).guarantee.reveal);
+  EXPECT_LT(tables_analysis(s, one, one_added, 1).guarantee.reveal,
+            tables_analysis(s, one, one_replaced, 1).guarantee.reveal);
 }
 
 // Extremes of a difference of log likelihoods over the trimmed set lie at its corners: all of them.
@@ -260,7 +260,7 @@ TEST(TrimmedTables, RangesAreThoseOfTheCorners) {
       NetworkProblem p = network_of(levels, parents, 100);
       p.trim = 0.03;
       const double exact = range_by_corners(p, true),
-                   claimed = network_range_up(p, replaced.adjacency);
+                   claimed = network_range_up(p, one_replaced.adjacency);
       EXPECT_GE(claimed, exact * (1 - 1e-12)) << levels[0] << levels[1];
       EXPECT_LE(claimed, exact * (1 + 1e-9)) << levels[0] << levels[1];
       const double alone = range_by_corners(p, false);
@@ -277,7 +277,7 @@ TEST(TrimmedTables, RangesWithinOneRowWouldBeTooShort) {
   row.trim = {0.03, 0.0};
   const double within = 2 * record_range_up(row);
   EXPECT_LT(within, 0.95 * range_by_corners(p, true));
-  EXPECT_LT(network_range_up(p, replaced.adjacency) / 2, 0.95 * range_by_corners(p, true));
+  EXPECT_LT(network_range_up(p, one_replaced.adjacency) / 2, 0.95 * range_by_corners(p, true));
   EXPECT_GT(2 * level_range_up(row), record_range_up(row));
 }
 
@@ -286,18 +286,18 @@ TEST(TrimmedTables, NoStructureHasALongerRange) {
   NetworkProblem open{.rows = 100, .levels = {2, 3, 5}};
   open.trim = 0.02;
   open.limits.cells = 1'000;
-  const double most = network_range_up(open, replaced.adjacency);
+  const double most = network_range_up(open, one_replaced.adjacency);
   double longest = 0;
   for (const Parents& parents :
        {Parents{{}, {0}, {0}}, Parents{{1}, {}, {0, 1}}, Parents{{2}, {2}, {}},
         Parents{{1, 2}, {2}, {}}, Parents{{}, {}, {}}, Parents{{}, {0}, {0, 1}}}) {
     NetworkProblem p = open;
     p.parents = parents;
-    longest = std::max(longest, network_range_up(p, replaced.adjacency));
+    longest = std::max(longest, network_range_up(p, one_replaced.adjacency));
   }
   EXPECT_EQ(most, longest);
   EXPECT_EQ(drawn_numbers(open), 500U + 2 * 333 + 4 * 200);
-  EXPECT_GE(tables_analysis(NetworkTrimmed{0.01}, open, replaced, 1).guarantee.tv,
+  EXPECT_GE(tables_analysis(NetworkTrimmed{0.01}, open, one_replaced, 1).guarantee.tv,
             (500 + 2 * 333 + 4 * 200) * 0x1p-60);
 }
 
@@ -307,7 +307,7 @@ TEST(TrimmedTables, LawsOfNeighborsKeepTheClaim) {
   p.trim = trim;
   double excess = 0;
   for (const double weight : {0.15, 0.5, 1.0}) {
-    const double mu = tables_analysis(NetworkTrimmed{weight}, p, replaced, 1).guarantee.mu;
+    const double mu = tables_analysis(NetworkTrimmed{weight}, p, one_replaced, 1).guarantee.mu;
     for (const double epsilon : {0.0, 0.5, 1.0, 2.0}) {
       const double claim = gdp_delta_up(epsilon, mu);
       const int count = support::repeats(60, 16);
@@ -326,7 +326,7 @@ TEST(TrimmedTables, LawsOfNeighborsKeepTheClaim) {
 TEST(TrimmedTables, GuaranteesFollowWeightPersonAndDraws) {
   NetworkProblem p = pair_of_bits(0.5);
   p.trim = 0.05;
-  const double eta = network_range_up(p, replaced.adjacency);
+  const double eta = network_range_up(p, one_replaced.adjacency);
   EXPECT_NEAR(eta, 4 * std::log(19), 1e-12);
   const auto mu = [&](double weight, std::uint64_t k, std::uint64_t draws) {
     return tables_analysis(NetworkTrimmed{weight}, p, {.rows_per_person = k}, draws).guarantee.mu;
@@ -342,7 +342,7 @@ TEST(DrawnTables, OffersKeepAndUseUpTheBudget) {
       const Budget budget{.epsilon = epsilon, .delta = 1e-6, .draws = draws};
       NetworkProblem p = network_of({4, 3, 7}, {{}, {0}, {0, 1}}, 30'000);
       const auto spent = [&](const auto& settings) {
-        return delta_up(tables_analysis(settings, p, replaced, draws).guarantee, epsilon);
+        return delta_up(tables_analysis(settings, p, one_replaced, draws).guarantee, epsilon);
       };
       const NetworkOffer drawn = tables_offer(conjugate_tables, p, budget, 0, 0);
       ASSERT_TRUE(drawn.feasible) << drawn.why;
@@ -371,7 +371,8 @@ TEST(DrawnTables, OffersKeepAndUseUpTheBudget) {
       const double mu = gdp_mu_down(epsilon, 1e-6) * std::sqrt(0.5);
       const NetworkOffer beside = tables_offer(trimmed_tables, open, budget, mu, 1e-15);
       ASSERT_TRUE(beside.feasible) << beside.why;
-      const std::vector<Guarantee> both{beside.guarantee, {.mu = mu, .tv = 1e-15, .who = replaced}};
+      const std::vector<Guarantee> both{beside.guarantee,
+                                        {.mu = mu, .tv = 1e-15, .who = one_replaced}};
       EXPECT_LE(delta_up(compose_up(both), epsilon), budget.delta);
       EXPECT_LT(std::get<NetworkTrimmed>(beside.mechanism).weight,
                 std::get<NetworkTrimmed>(cut.mechanism).weight);
@@ -403,15 +404,17 @@ TEST(DrawnTables, OffersSayWhyTheyBuyNothing) {
     EXPECT_FALSE(offer.feasible);
   }
   p.rows = std::uint64_t{1} << 38;
-  EXPECT_THROW(tables_analysis(NetworkTrimmed{1}, p, replaced, 1), BadInput);  // too far outside
+  EXPECT_THROW(tables_analysis(NetworkTrimmed{1}, p, one_replaced, 1),
+               BadInput);  // too far outside
   p.trim.reset();
   const NetworkConjugate sound{.epsilon = 1};
-  EXPECT_NO_THROW(tables_analysis(sound, p, replaced, 1));
-  EXPECT_THROW(tables_analysis(NetworkConjugate{.weight = 2, .epsilon = 1}, p, replaced, 1),
+  EXPECT_NO_THROW(tables_analysis(sound, p, one_replaced, 1));
+  EXPECT_THROW(tables_analysis(NetworkConjugate{.weight = 2, .epsilon = 1}, p, one_replaced, 1),
                BadInput);
-  EXPECT_THROW(tables_analysis(NetworkConjugate{.prior_scale = 0.5, .epsilon = 1}, p, replaced, 1),
-               BadInput);
-  EXPECT_THROW(tables_analysis(NetworkConjugate{.epsilon = 0}, p, replaced, 1), BadInput);
+  EXPECT_THROW(
+      tables_analysis(NetworkConjugate{.prior_scale = 0.5, .epsilon = 1}, p, one_replaced, 1),
+      BadInput);
+  EXPECT_THROW(tables_analysis(NetworkConjugate{.epsilon = 0}, p, one_replaced, 1), BadInput);
 }
 
 // One row of three levels, its share uniform over the simplex, against the formula. 2e5 trials: off
