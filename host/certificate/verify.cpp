@@ -337,28 +337,33 @@ void verify_network_certificate(Verifier& v, Verification& out, const json& file
 }
 
 // Counts have the noise that they are paid for with, and tables follow from them.
-void verify_counts(Verifier& v, const NetworkCounts& s, const NetworkModel& model) {
+void verify_counts(Verifier& v, const NetworkCounts& s, std::uint64_t rows,
+                   const NetworkModel& model) {
   if (model.counts.empty()) {
     v.check(false, "model.nodes: counts are missing");
     return;
   }
   v.check(model.noise == table_deviations(s.noise, model.network),
           "model.nodes: each has the noise that follows from mechanism.noise");
-  std::size_t off = 0;
+  std::size_t off = 0, beyond = 0;
   for (std::size_t i = 0; i < model.counts.size(); ++i) {
     const double grid = answer_grid(model.noise[i]);
-    for (const double count : model.counts[i]) off += std::remainder(count, grid) != 0;
-  }
-  v.check(off == 0, fmt::format("model.nodes: {} counts off the grid of their noise", off));
-  const auto tables = tables_of_counts(model.network, model.counts, model.noise);
-  double furthest = 0;
-  for (std::size_t i = 0; i < tables.size(); ++i) {
-    for (std::size_t j = 0; j < tables[i].size(); ++j) {
-      furthest = std::max(furthest, std::abs(tables[i][j] - model.tables[0][i][j]));
+    const double noise = 14 * model.noise[i];  // above its largest, and half a grid
+    for (const double count : model.counts[i]) {
+      off += std::remainder(count, grid) != 0;
+      beyond += !(count >= -noise && count <= static_cast<double>(rows) + noise);
     }
   }
-  v.check(furthest <= 1e-9,
-          fmt::format("model.nodes: tables follow from the counts, within {:.1g}", furthest));
+  v.check(off == 0, fmt::format("model.nodes: {} counts off the grid of their noise", off));
+  v.check(beyond == 0, fmt::format("model.nodes: {} counts that no noise leads to", beyond));
+  const auto tables = tables_of_counts(model.network, model.counts, model.noise);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    for (std::size_t j = 0; j < tables[i].size(); ++j) {
+      wrong += !(std::abs(tables[i][j] - model.tables[0][i][j]) <= 1e-9);  // no number is wrong too
+    }
+  }
+  v.check(wrong == 0, fmt::format("model.nodes: {} shares do not follow from the counts", wrong));
 }
 
 void verify_draws(Verifier& v, const NetworkProblem& p, const NetworkModel& model) {
@@ -406,7 +411,7 @@ void verify_network_model(Verifier& v, const json& file) {
   v.check(c.draws == model.tables.size(),
           fmt::format("mechanism.draws: the model has {}", model.tables.size()));
   if (const auto* const counts = std::get_if<NetworkCounts>(&c.mechanism)) {
-    verify_counts(v, *counts, model);
+    verify_counts(v, *counts, p.rows, model);
   } else {
     verify_draws(v, p, model);
   }

@@ -278,7 +278,17 @@ TEST(VerifyNetwork, RejectsATableThatTheNoiseDoesNotPayFor) {
         json& count = f["model"]["nodes"][2]["counts"][0];
         count = count.get<double>() + 1024;
       },
-      "tables follow");
+      "do not follow");
+  // Counts that no noise leads to make tables that are no numbers, to which nothing compares.
+  rejects(
+      [](json& f) {
+        for (json& count : f["model"]["nodes"][1]["counts"]) count = 1.7e308;
+        for (json& share : f["model"]["nodes"][2]["tables"][0]) share = 0.0;
+        json& shares = f["model"]["nodes"][2]["tables"][0];
+        const std::size_t levels = counted().model().network.levels[2];
+        for (std::size_t first = 0; first < shares.size(); first += levels) shares[first] = 1.0;
+      },
+      "no noise leads to");
   rejects(
       [](json& f) {
         std::swap(f["model"]["nodes"][2]["tables"][0][0], f["model"]["nodes"][2]["tables"][0][1]);
