@@ -40,8 +40,10 @@ std::string quality_tables(const NetworkModel& network, const NetworkQuality& qu
   if (quality.two.empty()) lines.erase(lines.begin() + 2);
   std::string out = table(lines);
   if (quality.impossible_rows > 0) {
-    out += fmt::format("{} rows have probability 0 in this network\n",
-                       human_count(static_cast<double>(quality.impossible_rows)));
+    out += fmt::format(
+        "{} rows, not in the log-likelihoods, have probability 0 in this network: its "
+        "noise left their combinations no share\n",
+        human_count(static_cast<double>(quality.impossible_rows)));
   }
   lines = {{"farthest columns", "this network"}};
   for (const MarginalDistance& one : worst(quality.one, most))
@@ -88,7 +90,7 @@ nlohmann::json quality_json(const NetworkModel& network, const NetworkQuality& q
            {{"mean", quality.two_mean},
             {"mean_independent", quality.two_mean_independent},
             {"each", two}}},
-          {"log_likelihood", quality.log_likelihood},  // -infinity is written as null
+          {"log_likelihood", quality.log_likelihood},  // no number is written as null
           {"log_likelihood_independent", quality.log_likelihood_independent},
           {"impossible_rows", quality.impossible_rows}};
 }

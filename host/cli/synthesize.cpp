@@ -45,6 +45,10 @@ struct SynthesizeCommand {
     const StreamKey stream = StreamKey::from_seed(number);
     if (!to_file) {
       synthesize(release.model(), count, stream, print, options);
+      if (!quiet) {
+        fmt::print(stderr, "{} people written; the same again with --seed {}\n",
+                   human_count(static_cast<double>(count)), number);
+      }
       return;
     }
     write_new(out, force, [&](Existing existing) {

@@ -111,8 +111,7 @@ class Labeled {
 
 NetworkQuality network_quality(const NetworkModel& model, const Dataset& data,
                                const std::atomic<bool>* stop) {
-  const LevelRows rows = levels_of(data.view(), level_columns(model.schema));
-  if (rows.rows == 0) throw BadInput("data: has no rows; give a table with some");
+  const LevelRows rows = network_rows(data, model.schema);
   NetworkQuality out;
   out.rows = rows.rows;
   const auto columns = static_cast<std::uint32_t>(model.network.size());
@@ -137,16 +136,19 @@ NetworkQuality network_quality(const NetworkModel& model, const Dataset& data,
   out.one_mean = mean_distance(out.one, &MarginalDistance::network);
   out.two_mean = mean_distance(out.two, &MarginalDistance::network);
   out.two_mean_independent = mean_distance(out.two, &MarginalDistance::independent);
-  double sum = 0;
   for (std::uint64_t i = 0; i < rows.rows; ++i) {
     const double p = likelihood(model, rows, i);
-    out.impossible_rows += p > 0 ? 0U : 1U;
-    sum += std::log(p);
+    if (!(p > 0)) {
+      ++out.impossible_rows;
+      continue;
+    }
+    out.log_likelihood += std::log(p);
+    for (std::uint32_t k = 0; k < columns; ++k)
+      out.log_likelihood_independent += std::log(alone[k][rows.columns[k][i]]);
   }
-  out.log_likelihood = sum / static_cast<double>(rows.rows);
-  for (const auto& p : alone)  // sum over levels of the share times its log
-    for (const double share : p)
-      if (share > 0) out.log_likelihood_independent += share * std::log(share);
+  const auto possible = static_cast<double>(rows.rows - out.impossible_rows);
+  out.log_likelihood /= possible;
+  out.log_likelihood_independent /= possible;
   return out;
 }
 

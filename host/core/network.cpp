@@ -43,8 +43,8 @@ void require_levels(std::span<const std::uint64_t> levels, std::span<const std::
 void require_parents(const Network& network, std::size_t node, std::span<const std::string> names) {
   const auto& parents = network.parents[node];
   if (parents.size() > most_network_parents) {
-    throw BadInput(fmt::format("parents: {} has {}; at most {} are taken", column_name(names, node),
-                               parents.size(), most_network_parents));
+    throw BadInput(fmt::format("parents: {} has {}; at most {} are taken, leave some out",
+                               column_name(names, node), parents.size(), most_network_parents));
   }
   for (std::size_t i = 0; i < parents.size(); ++i) {
     if (parents[i] >= network.size()) {

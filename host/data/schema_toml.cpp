@@ -544,7 +544,14 @@ Schema parse_column_schema(const std::string& toml, const std::string& source,
 }
 
 Schema parse_network_schema(const std::string& toml, const std::string& source) {
-  return network_schema(SchemaReader(source, "", true).read(toml));
+  const Schema whole = SchemaReader(source, "", true).read(toml);
+  try {
+    return network_schema(whole);
+  } catch (const BadInput& error) {
+    std::string_view what = error.what();
+    if (what.starts_with("schema: ")) what.remove_prefix(8);
+    throw BadInput(fmt::format("{}: {}", source, what));
+  }
 }
 
 Schema read_network_schema(const std::string& path) {

@@ -99,6 +99,16 @@ LevelRows levels_of(const Rows& rows, std::span<const LevelColumn> columns) {
   return out;
 }
 
+LevelRows network_rows(const Dataset& data, const Schema& schema) {
+  if (data.rows() == 0) throw BadInput("data: has no rows; give a table with some");
+  if (data.labeled()) {
+    throw BadInput(
+        "data: has labels beside its columns, as LIBSVM text has, and a network's label is a "
+        "column like others; give the table as CSV, NumPy, Parquet or Arrow");
+  }
+  return levels_of(data.view(), level_columns(schema));
+}
+
 std::vector<std::uint64_t> contingency(const LevelRows& rows,
                                        std::span<const std::uint32_t> columns) {
   std::uint64_t cells = 1;

@@ -17,8 +17,8 @@
 namespace gibbsite {
 namespace {
 
-// Of a count up to that, each one is a bin.
-constexpr double most_single_counts = 15;
+// Whole numbers up to so many steps apart are a bin each.
+constexpr double most_single_steps = 15;
 
 Column label_column(const Schema& whole) {
   Column out{.name = whole.label, .type = ColumnType::category};
@@ -28,11 +28,7 @@ Column label_column(const Schema& whole) {
     out.hi = whole.label_hi;
     out.edges = whole.label_edges;
     out.decimals = whole.label_decimals;
-    if (whole.label_kind == LabelKind::count) {
-      if (!out.decimals) out.decimals = 0;
-      if (out.edges.empty() && out.hi <= most_single_counts)
-        for (double count = 0; count < out.hi; ++count) out.edges.push_back(count + 0.5);
-    }
+    if (whole.label_kind == LabelKind::count && !out.decimals) out.decimals = 0;
     return out;
   }
   // A label that is missing counts as the class that one that cannot be read counts as.
@@ -89,6 +85,23 @@ std::vector<std::string> NetworkModel::level_names(std::size_t column) const {
   return out;
 }
 
+std::vector<double> default_edges(const Column& number) {
+  const std::vector<double> equal = equal_edges(number.lo, number.hi, default_bins);
+  if (number.decimals != 0) return equal;
+  std::vector<double> out;
+  const double first = std::ceil(number.lo), last = std::floor(number.hi);
+  if (last - first <= most_single_steps) {
+    for (double whole = first; whole < last; ++whole) out.push_back(whole + 0.5);
+    return out.empty() ? equal : out;
+  }
+  for (const double edge : equal) {
+    const double whole = std::nearbyint(edge);
+    if (whole > number.lo && whole < number.hi && (out.empty() || whole > out.back()))
+      out.push_back(whole);
+  }
+  return out;
+}
+
 Schema network_schema(const Schema& whole) {
   Schema out = whole;
   drop_label(out);
@@ -97,7 +110,7 @@ Schema network_schema(const Schema& whole) {
   if (whole.label != out.label) out.columns.push_back(label_column(whole));
   for (Column& column : out.columns) {
     if (column.type == ColumnType::number) {
-      if (column.edges.empty()) column.edges = equal_edges(column.lo, column.hi, default_bins);
+      if (column.edges.empty()) column.edges = default_edges(column);
     } else {
       require_level_for_every_cell(out, column);
     }

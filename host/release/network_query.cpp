@@ -53,6 +53,7 @@ class QuestionReader {
     skip();
     if (!take("P") && !take("p")) refuse_form("does not begin with P(");
     if (!take("(")) refuse_form("does not begin with P(");
+    if (rest_.find(')') == rest_.npos) refuse_form("has no closing )");
     out.target = events();
     if (take("|")) out.evidence = events();
     if (!take(")")) refuse_form("has no closing )");
@@ -149,6 +150,7 @@ class QuestionReader {
     const auto column = name(names_, is_operator);
     if (!column) {
       const std::string word = piece("=!<>,|){");
+      if (word.empty()) refuse_form("lacks a column before " + std::string(rest_.substr(0, 1)));
       if (std::ranges::find(names_, word) != names_.end()) {
         refuse(
             fmt::format("says nothing of {}; write = or != and a level, in {{level, level}}, of "
@@ -173,6 +175,7 @@ class QuestionReader {
     const bool not_equal = take("!=");
     if (take("in")) {
       if (!take("{")) refuse_form("has no { after in");
+      if (take("}")) refuse_form("lists no level in { }");
       do out.levels.push_back(level(*column, levels, ",}"));
       while (take(","));
       if (!take("}")) refuse_form("has no closing }");
@@ -220,10 +223,16 @@ class QuestionReader {
     std::optional<std::size_t> cut;  // levels below
     const bool closed = sign == "<=" || sign == ">";
     if (read && closed && same(value, ends.back())) cut = ends.size() - 1;
-    double from = value;  // x <= value is x < from
-    if (read && closed && of.decimals) from += std::pow(10.0, -*of.decimals);
+    // x <= value is x < from; between from and a step below it no number is written.
+    const double step = of.decimals ? std::pow(10.0, -*of.decimals) : 0;
+    const double from = closed ? value + step : value;
     for (std::size_t i = 0; read && !cut && i + 1 < ends.size(); ++i)
-      if ((!closed || of.decimals) && same(from, ends[i])) cut = i;
+      if ((!closed || of.decimals) &&
+          (same(from, ends[i]) || (ends[i] < from && ends[i] > from - step * (1 - 1e-9)))) {
+        cut = i;
+      }
+    if (read && !cut && value > ends.back()) cut = ends.size() - 1;  // cells are clamped
+    if (read && !cut && value < ends.front()) cut = 0;
     if (!cut) {
       std::vector<std::string> texts;
       for (const double e : ends) texts.push_back(number_text(e));
@@ -477,8 +486,7 @@ void restrict_to(const std::vector<LevelEvent>& events,
 
 std::vector<double> bin_ends(const Column& column) {
   std::vector<double> out{column.lo};
-  const std::vector<double> edges =
-      column.edges.empty() ? equal_edges(column.lo, column.hi, default_bins) : column.edges;
+  const std::vector<double> edges = column.edges.empty() ? default_edges(column) : column.edges;
   out.insert(out.end(), edges.begin(), edges.end());
   out.push_back(column.hi);
   return out;

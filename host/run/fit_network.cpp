@@ -27,7 +27,7 @@ void require_planned_network(const Dataset& data, const NetworkPlan& plan) {
                        (column.type == ColumnType::number && !column.edges.empty());
     is_network = is_network && level;
   }
-  if (!is_network || data.labeled()) {
+  if (!is_network) {
     throw BadInput("data: was not read as a network's columns; read it through network_schema()");
   }
   const bool replaced = plan.budget.adjacency == Adjacency::replace_one;
@@ -44,7 +44,7 @@ class NetworkRun {
       : plan_(plan),
         stream_(stream),
         options_(options),
-        rows_(levels_of(data.view(), level_columns(data.schema))),
+        rows_(network_rows(data, data.schema)),
         model_{data.schema, {}, {}} {}
 
   NetworkModel run() {

@@ -164,6 +164,11 @@ TEST(NetworkSchema, LabelsOfEveryKindAreColumns) {
   const Column few = label_of("range = [0, 3]\ncounts = true\n");
   EXPECT_THAT(few.edges, ElementsAre(0.5, 1.5, 2.5));
   EXPECT_EQ(few.decimals, 0);
+  // Whole numbers are not cut between two of them.
+  EXPECT_THAT(label_of("range = [-1, 2]\ndecimals = 0\n").edges, ElementsAre(-0.5, 0.5, 1.5));
+  EXPECT_THAT(label_of("range = [17, 90]\ndecimals = 0\n").edges,
+              ElementsAre(24, 32, 39, 46, 54, 61, 68, 75, 83));
+  EXPECT_THAT(label_of("range = [0, 500]\ncounts = true\n").edges.size(), 9U);
   EXPECT_EQ(label_of("range = [0, 500]\ncounts = true\nbins = 5\n").edges.size(), 4U);
   const Column classes = label_of("classes = [\"a\", \"b\", \"c\"]\n");
   EXPECT_THAT(classes.levels, ElementsAre("a", "b", "c"));

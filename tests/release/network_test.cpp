@@ -276,8 +276,9 @@ TEST(NetworkQuestions, WhatCannotBeReadIsOneLine) {
   for (const auto& [text, what] : std::vector<std::pair<std::string, std::string>>{
            {"", "does not begin with P("},
            {"income = >50K", "does not begin with P("},
-           {"P()", "columns are income, marital status, marital, age, hours, a week, in"},
-           {"P(income = >50K", "its levels are >50K, <=50K"},
+           {"P()", "lacks a column before )"},
+           {"P(x = 1)", "columns are income, marital status, marital, age, hours, a week, in"},
+           {"P(income = >50K", "has no closing )"},
            {"P(income = >50K) and more", "goes on"},
            {"P(income)", "says nothing of 'income'"},
            {"P(salary = 3)", "no column 'salary'"},
@@ -285,7 +286,9 @@ TEST(NetworkQuestions, WhatCannotBeReadIsOneLine) {
            {"P(income >= 50K)", "'income' is no number"},
            {"P(income in >50K)", "has no {"},
            {"P(income in {>50K)", "has no level '>50K)'"},
-           {"P(income = >50K | )", "no column ''"},
+           {"P(income = >50K | )", "lacks a column before )"},
+           {"P(income = >50K || in = in)", "lacks a column before |"},
+           {"P(income in {})", "lists no level"},
            {"P(age < 33)",
             "cuts a bin; its bins hold their lower end and meet at 17, 20, 30, 40, 90"},
            {"P(age <= 30)", "cuts a bin"},
@@ -303,7 +306,10 @@ TEST(NetworkQuestions, WhatCannotBeReadIsOneLine) {
     }
   }
   EXPECT_THROW(answer(model, parse_question(model, "P(in = in | age > 90)")), BadInput);
+  // Beyond the range there is nobody: cells are clamped.
   EXPECT_EQ(answer(model, parse_question(model, "P(age > 90)"))[0], 0);
+  EXPECT_EQ(answer(model, parse_question(model, "P(age < 16.5)"))[0], 0);
+  EXPECT_NEAR(answer(model, parse_question(model, "P(age < 1000)"))[0], 1, 1e-12);
   EXPECT_EQ(answer(model, parse_question(model, "P(in = in | in = =)"))[0], 0);
 }
 

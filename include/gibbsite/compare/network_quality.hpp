@@ -31,8 +31,8 @@ struct NetworkQuality {
   std::vector<MarginalDistance> two;  ///< [K (K - 1)/2] pairs, the first before the second
   double one_mean = 0, two_mean = 0, two_mean_independent = 0;
   /// Mean of log P(row) in nats, of the average over draws; -infinity where a row has none.
-  double log_likelihood = 0;
-  double log_likelihood_independent = 0;  ///< of the table's own shares of each column
+  double log_likelihood = 0;              ///< mean of the rows that are possible; else no number
+  double log_likelihood_independent = 0;  ///< of the table's own shares of each column, same rows
   std::uint64_t impossible_rows = 0;      ///< that the network gives probability 0
 };
 /// `data` read through the model's schema. The network's marginals are exact (`joint`), not of a

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "gibbsite/data/dataset.hpp"
 #include "gibbsite/data/rows.hpp"
 #include "gibbsite/model/network_model.hpp"
 
@@ -19,6 +20,10 @@ struct LevelRows {
 /// The level of every row in every column. A category none of whose features is set is its last
 /// level.
 LevelRows levels_of(const Rows& rows, std::span<const LevelColumn> columns);
+
+/// The same of a table that was read through network_schema. Throws BadInput where it has no rows,
+/// or labels beside its columns, as LIBSVM text has.
+LevelRows network_rows(const Dataset& data, const Schema& schema);
 
 /// N over the levels of these columns, the last fastest [product of levels].
 std::vector<std::uint64_t> contingency(const LevelRows& rows,

@@ -29,6 +29,9 @@ struct NetworkModel {
 /// others (classes as levels, amounts and counts as numbers), row_norm such that nothing is
 /// clipped. Throws BadInput where a category has no level for some cell (as family_problem).
 Schema network_schema(const Schema& whole);
+/// Where bins of a number meet whose schema says nothing of them: default_bins of equal width; of
+/// whole numbers (decimals = 0) between them, up to 16 each one a bin.
+std::vector<double> default_edges(const Column& number);
 /// Levels of each column of such a schema [K]: of a category its features, of a number its bins.
 std::vector<std::uint64_t> network_levels(const Schema& columns);
 /// Parents as the schema's [network] says [K]; throws BadInput on unknown or ignored columns and
