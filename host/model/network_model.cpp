@@ -86,7 +86,7 @@ std::vector<std::string> NetworkModel::level_names(std::size_t column) const {
 }
 
 std::vector<double> default_edges(const Column& number) {
-  const std::vector<double> equal = equal_edges(number.lo, number.hi, default_bins);
+  std::vector<double> equal = equal_edges(number.lo, number.hi, default_bins);
   if (number.decimals != 0) return equal;
   std::vector<double> out;
   const double first = std::ceil(number.lo), last = std::floor(number.hi);
