@@ -106,10 +106,6 @@ TEST_F(NetworkQueryCli, ShowsTheCuratorHowNearItIs) {
   const Outcome number = with({"--target", "age"});
   EXPECT_EQ(number.status, 2);
   EXPECT_THAT(number.err, HasSubstr("'age' is no category"));
-  // The label of LIBSVM text is no column.
-  folder.write("table.svm", "1 1:3\n0 1:2\n");
-  expect_error(gibbsite({"evaluate", "--model", "network.json", "--data", "table.svm"}), 2,
-               "has labels beside its columns");
 }
 
 TEST_F(NetworkQueryCli, BadInputIsOneLine) {

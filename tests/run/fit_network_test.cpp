@@ -246,7 +246,7 @@ TEST(FitNetwork, RefusesOtherData) {
   refuses(changed, "network_schema()");
   changed = data;
   changed.y.assign(data.rows(), 1.0F);
-  refuses(changed, "network_schema()");
+  refuses(changed, "labels beside its columns");
 }
 
 // A cap under add-remove is no count of rows.
