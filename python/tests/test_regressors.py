@@ -41,9 +41,9 @@ def poisson(X, y, epsilon=5.0, **params):
 def test_amounts():
     X, y = amounts()
     model = linear(X, y, mechanism="path")
-    # Noise of the fixed seed: within a twentieth of the largest slope.
-    np.testing.assert_allclose(model.coef_, [900, -400, 0], atol=45)
-    assert abs(model.intercept_ - 5000) < 45
+    # Noise of the fixed seed: within a fifteenth of the largest slope.
+    np.testing.assert_allclose(model.coef_, [900, -400, 0], atol=60)
+    assert abs(model.intercept_ - 5000) < 60
     assert model.score(X, y) > 0.95
     predicted = np.clip(model.intercept_ + X @ model.coef_, 0, 10000)
     np.testing.assert_allclose(model.predict(X), predicted, rtol=1e-5)
@@ -60,7 +60,7 @@ def test_squared_in_a_ball():
     constants = model.certificate_["constants"]
     R = np.hypot(constants["row_norm"], 1)
     assert constants["loss"] == "squared"
-    assert constants["max_abs_residual"] == pytest.approx(5 + 6 * R)
+    assert constants["max_abs_residual"] == pytest.approx(2.5 + 6 * R)
     assert model.certificate_["mechanism"]["ball"] == 6
     figures = model.release_.evaluate(gibbsite.read_array(X, y, model.schema_))
     errors = y - model.predict(X)
