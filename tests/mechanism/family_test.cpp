@@ -50,7 +50,7 @@ std::vector<FamilyProblem> problems() {
   return out;
 }
 
-// MECHANISMS 4.3's table: what the exact profile is worth.
+// What the exact profile is worth.
 TEST(Families, WeightsAreThoseOfTheReferenceValues) {
   std::ifstream file(std::string(GIBBSITE_SHARED_DIR) +
                      "/vectors/mechanisms_beta_calibration.json");

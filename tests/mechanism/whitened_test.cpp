@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 const Whitened& settings_of(const Offer& offer) { return std::get<Whitened>(offer.mechanism); }
 
-// mu^2 of a run, question by question: the largest change of its answer, as WHITENED 1 has it, over
+// mu^2 of a run, question by question: the largest change of its answer, by its definition, over
 // the deviation of its noise. `error` comes on top of each sensitivity, twice.
 Wide squared_mu(const Whitened& s, const Neighbors& who, double R1, double R2, double C,
                 double curvature) {

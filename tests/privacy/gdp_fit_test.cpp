@@ -60,7 +60,7 @@ std::vector<Pair> pairs() {
   const auto gaussian = [](double mu) { return [=](double e) { return gdp_delta_up(e, mu); }; };
   constexpr Digits fifty = Digits::fifty, few = Digits::few;
   return {
-      // MECHANISMS 6.2: 0.258
+      // 0.258
       {"Beta(6, 18)", beta(6, 18, 0.404, 100, fifty), beta(6, 18, 0.404, 100, few), 0.25, 0.2581},
       {"Beta(1, 1)", beta(1, 1, 0.09, 1000, fifty), beta(1, 1, 0.09, 1000, few), 0.25, 0.276},
       {"one row", beta(2, 3, 0.1, 1, fifty), beta(2, 3, 0.1, 1, few), 0.1, 0.3},

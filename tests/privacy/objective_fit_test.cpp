@@ -70,7 +70,7 @@ std::vector<Ramp> ramps(double low, double s, double t) {
 }
 const std::vector<Ramp> no_row{{0, 0, 1, nowhere}};
 
-// MECHANISMS 6.2: 0.261, 0.302, 0.297.
+// 0.261, 0.302, 0.297.
 TEST(ObjectiveFit, IsThatOfTheReferenceExamples) {
   const Neighbors who{Adjacency::add_remove, 1};
   const double most[] = {0.2505, 0.295, 0.290};

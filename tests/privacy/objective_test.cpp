@@ -106,7 +106,7 @@ TEST(Objective, ThePublishedFormIsThatOfItsReferenceValues) {
   }
 }
 
-// sigma/L of MECHANISMS 3.3 to its four digits; replace-one is searched finer here than there.
+// sigma/L to four digits; replace-one is searched finer here than there.
 TEST(Objective, TheTableOfScales) {
   const double t[] = {0.02, 0.1, 0.25, 0.5, 1.0};
   const double alone[] = {4.304, 4.397, 4.703, 5.714, 9.735};

@@ -32,7 +32,7 @@ struct NetworkCounts {
 };
 
 /// Draws of all tables from their posterior cut to shares >= trim, records weighted
-/// (MECHANISMS 5.2; docs/trimmed.md).
+/// (docs/trimmed.md).
 struct NetworkTrimmed {
   static constexpr std::string_view name = "network-trimmed";
   static constexpr std::string_view theorem = "docs/network.md";
