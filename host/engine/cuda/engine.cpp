@@ -6,9 +6,9 @@
 //
 // Rows are taken in chunks where X is streamed (the next chunk is copied meanwhile) and where one
 // sum over all partials would be longer than the map error allows (core/summation.hpp).
-// A step on resident rows is captured once and replayed, so the host does nothing between two
-// steps. State goes up at the start of `advance` and comes back at its end: a chain is plain data
-// on the host whenever a caller can see it.
+// A step on resident rows runs once, is captured then and replayed, so the host does nothing
+// between two steps. State goes up at the start of `advance` and comes back at its end: a chain is
+// plain data on the host whenever a caller can see it.
 #include "engine/cuda/engine.hpp"
 
 #include <fmt/format.h>
@@ -334,8 +334,11 @@ class CudaEngine final : public HostRows {
         step();
       }
     } else if (!layout_.streamed && source_->capturable()) {
-      if (!graph_) graph_ = device_->capture(step);
-      for (std::uint64_t k = 0; k < steps; ++k) device_->replay(*graph_);
+      // The first step runs as it is: it loads kernels and chooses products, which no capture does.
+      std::uint64_t done = 0;
+      if (!graph_) step(), ++done;
+      if (!graph_ && done < steps) graph_ = device_->capture(step);
+      for (; done < steps; ++done) device_->replay(*graph_);
     } else {
       for (std::uint64_t k = 0; k < steps; ++k) step();
     }
