@@ -51,6 +51,7 @@ class EmulatedDevice final : public cuda::Device {
     if (bytes == 0) return;
     require_owned(to, bytes);
     refuse_in_capture("host memory is copied");  // a replay reads it when it is gone
+    if (card_.copied_in != nullptr) *card_.copied_in += bytes;
     push(queue, [=] { std::memcpy(to, from, bytes); });
   }
   void copy_out(Queue queue, void* to, const std::byte* from, std::size_t bytes) override {

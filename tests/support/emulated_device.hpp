@@ -19,6 +19,7 @@ struct EmulatedCard {
   unsigned blocks_of_multiprocessor = 2;  ///< that its registers are enough for
   int capability = 90;
   std::uint64_t seed = 1;
+  std::size_t* copied_in = nullptr;   ///< bytes copied to the card are added here
   std::uint64_t fault_at_launch = 0;  ///< this launch (from 1) faults when it runs; 0: none does
 };
 
