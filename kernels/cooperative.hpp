@@ -48,7 +48,7 @@ inline constexpr std::size_t cooperative_most_chains = 8;
 /// user, can interrupt.
 constexpr std::uint64_t cooperative_most_steps(std::size_t rows, std::size_t features,
                                                std::size_t chains) {
-  constexpr std::uint64_t cells_of_launch = std::uint64_t{1} << 33, fewest = std::uint64_t{1} << 20;
+  constexpr std::uint64_t cells_of_launch = std::uint64_t{1} << 33, fewest = std::uint64_t{1} << 22;
   const std::uint64_t cells = std::uint64_t{rows} * features * chains;
   const std::uint64_t steps = cells_of_launch / (cells < fewest ? fewest : cells);
   return steps < 1 ? 1 : steps;

@@ -264,6 +264,33 @@ TEST_F(Cooperative, RefusesWhatItCannotDo) {
   EXPECT_NE(why({500'000'000, 1, 1}), "");
 }
 
+// A launch ends now and then; where it ends is in no bit.
+TEST_F(Cooperative, LongRunsAreLaunchesOfSomeSteps) {
+  EXPECT_EQ(kernels::cooperative_most_steps(2, 1, 1), 2048U);
+  EXPECT_EQ(kernels::cooperative_most_steps(32561, 108, 1), 2048U);
+  EXPECT_EQ(kernels::cooperative_most_steps(32561, 108, 8), 305U);
+  EXPECT_EQ(kernels::cooperative_most_steps(std::size_t{1} << 40, 1, 1), 1U);
+  if (support::sanitized) GTEST_SKIP() << "long";
+  const OddRows p = support::make_odd_rows(2, 1, 4);
+  Ensemble begin = support::make_odd_chains(1, p.d);
+  begin.specs[0].iterations = 3000;
+  const auto advanced = [&](const support::EmulatedCard& card, std::uint64_t first) {
+    std::shared_ptr<cuda::Device> device = support::make_emulated_device(card);
+    if (name_ == "cuda") device = device_;
+    const auto engine = cuda::make_cuda_backend(device, {Arithmetic::float64, "cooperative"})
+                            ->load(p.view(), p.y, loss_named("logistic"));
+    Ensemble e = begin;
+    if (first > 0) engine->advance(e, first);
+    engine->advance(e, 2051 - first);
+    return e.theta;
+  };
+  const std::vector<double> whole = advanced({}, 0);
+  EXPECT_EQ(advanced({}, 100), whole);
+  if (name_ == "emulated") {
+    EXPECT_THROW(advanced({.fault_at_launch = 2}, 0), CudaError);
+  }
+}
+
 // Whatever it takes, the longest path of additions keeps to the promise of every backend.
 TEST_F(Cooperative, DepthKeepsThePromise) {
   cuda::Card card;

@@ -229,6 +229,22 @@ TEST_F(CudaEngine, RowsAreUploadedOnce) {
   }
 }
 
+// Steps of design F, captured after the first: bits under cuts, of shapes whose products are
+// aligned to one number alone.
+TEST_F(CudaEngine, BlockedStepsAreCaptured) {
+  const Table t(1400, 7);
+  for (const Arithmetic arithmetic : {Arithmetic::float64, Arithmetic::float32}) {
+    EngineOptions options = forced(Design::blocked);
+    options.arithmetic = arithmetic;
+    const auto engine = load(t, options), other = load(t, options);
+    Ensemble whole = make_ensemble(3, t.d), cut = whole;
+    engine->advance(whole, 6);
+    for (const std::uint64_t steps : {1U, 2U, 3U}) other->advance(cut, steps);
+    EXPECT_EQ(cut.theta, whole.theta);
+    for (const double v : whole.theta) EXPECT_TRUE(std::isfinite(v));
+  }
+}
+
 // A loop needs all of X on the card: chosen, it gives way where there is no room; asked for by
 // name, it is refused.
 TEST_F(CudaEngine, LittleRoomTakesAnotherWay) {

@@ -37,6 +37,7 @@ PARTS = [
          step("one-pass", "double", 1000000, 100, 1, 0.00025), step("warp-group", "bfloat16", 1000000, 100, 256, 0.0005),
          step("resident", "double", 1000, 25, 4, 1e-6),
          {"name": f"step/tiled/float/1000x25/1{ENDING}", "error_occurred": True, "error_message": "refused: tiled is shy"},
+         {"name": "roof/barrier/iterations:1/manual_time", "value": 1.3e-6, "label": "1.3e-06 s"},
          {"name": f"noise/given{ENDING}", "seconds": 1e-4, "normals": 1e6},
          {"name": f"noise/chacha20{ENDING}", "seconds": 3e-4, "normals": 1e6},
          {"name": f"metric/moments/1000000x100{ENDING}", "rows": 1e6, "features": 100.0, "chains": 1.0, "seconds": 0.004},
@@ -47,6 +48,7 @@ PARTS = [
 POWER = {"long/float/1000000x100/256": [(100.5, 100.0), (102.0, 600.0), (103.0, 700.0), (104.0, None), (106.0, 90.0)]}
 JAX = {"version": "1", "device": "Card", "steps": [
     {"rows": 1000000, "features": 100, "chains": 256, "arithmetic": "bfloat16", "seconds": 0.002},
+    {"rows": 1000000, "features": 100, "chains": 1, "arithmetic": "float64", "seconds": 0.001},
     {"rows": 7, "features": 3, "chains": 1, "arithmetic": "tf32", "seconds": 1.0}]}
 
 
@@ -107,7 +109,8 @@ class Report(unittest.TestCase):
         self.assertIn("not reported", gpu_report.markdown(report))
 
     def test_jax(self):
-        ours, alone = self.report["jax"]["steps"]
+        ours, double, alone = self.report["jax"]["steps"]
+        self.assertAlmostEqual(double["times_jax"], 4)
         self.assertAlmostEqual(ours["times_jax"], 4)
         self.assertEqual(ours["gibbsite_design"], "warp-group")
         self.assertIsNone(alone["times_jax"])
@@ -115,6 +118,7 @@ class Report(unittest.TestCase):
     def test_page(self):
         page = gpu_report.markdown(self.report)
         self.assertIn("| 1,000,000 × 100 | 1 | double | one-pass | 250 µs | 4,000 |", page)
+        self.assertIn("| barrier | 1.3e-06 s |", page)
         self.assertIn("* refused: tiled is shy: `step/tiled/float/1000x25/1`", page)
         self.assertIn("* tiled: timed out: last words", page)
         json.dumps(self.report, allow_nan=False)
