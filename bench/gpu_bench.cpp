@@ -9,7 +9,10 @@
 //                                                 one that finds its caps first, second moments
 //   long/ARITHMETIC/ROWSxFEATURES/CHAINS          the chosen design for some seconds
 //
-// --seconds=S: cases that start later than that are skipped and say so.
+//   roof/WHAT                                     one more rate of the card itself
+//
+// --seconds=S: cases that start later than that are skipped and say so. --roofs=off: the context is
+// without what the card itself can do.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -313,7 +316,7 @@ void noise(benchmark::State& state, Noise kind) {
 // The shapes: one block's shared memory, Adult, Covertype, a large table, a wide one.
 constexpr Shape tables[] = {
     {32561, 108, 0}, {581012, 54, 0}, {1000000, 100, 0}, {1000, 25, 0}, {100000, 1000, 0}};
-constexpr std::size_t chain_counts[] = {1, 256, 16, 1024, 4, 64};  // the telling ones first
+constexpr std::size_t chain_counts[] = {1, 256, 16, 64, 1024, 8, 4};  // the telling ones first
 
 struct Range {
   Design design;
@@ -321,16 +324,27 @@ struct Range {
   std::size_t most_chains;
 };
 constexpr Range ranges[] = {
-    {Design::blocked, Arithmetic::float64, 16},
-    {Design::blocked, Arithmetic::float32, 1024},
-    {Design::one_pass, Arithmetic::float64, 16},
-    {Design::one_pass, Arithmetic::float32, 16},
-    {Design::tiled, Arithmetic::float32, 1024},
-    {Design::warp_group, Arithmetic::bfloat16, 1024},
-    {Design::cooperative, Arithmetic::float64, 16},
-    {Design::resident, Arithmetic::float64, 1024},
-    {Design::resident, Arithmetic::float32, 1024},
+    {Design::blocked, Arithmetic::float64, 1024},  {Design::blocked, Arithmetic::float32, 1024},
+    {Design::one_pass, Arithmetic::float64, 256},  // beyond where another design is chosen, so that
+    {Design::one_pass, Arithmetic::float32, 64},   // the crossing is seen
+    {Design::tiled, Arithmetic::float32, 1024},    {Design::warp_group, Arithmetic::bfloat16, 1024},
+    {Design::cooperative, Arithmetic::float64, 8}, {Design::cooperative, Arithmetic::float32, 8},
+    {Design::resident, Arithmetic::float64, 1024}, {Design::resident, Arithmetic::float32, 1024},
 };
+
+void roof(benchmark::State& state, const bench::GpuRate& rate) {
+  guarded(state, [&] {
+    device();
+    double value = 0;
+    for (auto _ : state) {
+      value = rate.measure(rate);
+      state.SetIterationTime(1);
+    }
+    if (value == 0) return state.SkipWithError("the card has no such instruction");
+    state.counters["value"] = value;
+    state.SetLabel(fmt::format("{:.4g} {}", value, rate.unit));
+  });
+}
 
 std::string named(const Shape& shape) {
   return fmt::format("{}x{}/{}", shape.rows, shape.features, shape.chains);
@@ -355,6 +369,10 @@ void register_all() {
             windows);
       }
     }
+  }
+  for (const bench::GpuRate& rate : bench::gpu_rates()) {
+    add(
+        "roof/" + rate.name, [&rate](benchmark::State& state) { roof(state, rate); }, 1);
   }
   constexpr std::pair<const char*, Noise> kinds[] = {{"given", Noise::given},
                                                      {"chacha20", Noise::chacha20},
@@ -392,26 +410,31 @@ void register_all() {
   }
 }
 
-void add_context() {
+void add_context(bool roofs_wanted) {
   const auto add = [](const char* name, double value) {
     benchmark::AddCustomContext(name, fmt::format("{:.6g}", value));
   };
   const cuda::Card card = device()->card();
   benchmark::AddCustomContext("card", card.name);
-  add("l2_bytes", static_cast<double>(card.l2_bytes));
+  add("l2_bytes", static_cast<double>(cuda::cache_for_all(card)));
+  if (!roofs_wanted) return;
   const bench::GpuRoofs roofs = bench::measure_gpu_roofs();
   add("copy_bytes_per_second", roofs.copy);
   add("float_fma_flops", roofs.float_fma);
   add("double_fma_flops", roofs.double_fma);
   add("double_matrix_flops", roofs.double_matrix);
+  add("tf32_matrix_flops", roofs.tf32_matrix);
   add("bfloat16_matrix_flops", roofs.bfloat16_matrix);
 }
 
 int run(int argc, char** argv) {
   std::vector<char*> arguments;
+  bool roofs_wanted = true;
   for (int k = 0; k < argc; ++k) {
     const std::string_view word = argv[k];
-    if (word.starts_with("--seconds=")) {
+    if (word == "--roofs=off") {
+      roofs_wanted = false;
+    } else if (word.starts_with("--seconds=")) {
       const double seconds = std::stod(std::string(word.substr(word.find('=') + 1)));
       deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                     std::chrono::duration<double>(seconds));
@@ -423,7 +446,7 @@ int run(int argc, char** argv) {
   benchmark::Initialize(&count, arguments.data());
   if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 2;
   try {
-    add_context();
+    add_context(roofs_wanted);
   } catch (const BackendUnavailable& error) {
     fmt::print(stderr, "gpu_bench: {}\n", error.what());
     return static_cast<int>(error.status());

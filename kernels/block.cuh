@@ -87,15 +87,31 @@ __global__ void __launch_bounds__(Body::threads, least_blocks<Body>())
   Body::run(block, params);
 }
 
+// More shared memory than a kernel has unasked.
+template <class Body>
+void allow_shared(std::size_t bytes) {
+  if (bytes > 48 * 1024) {
+    cudaFuncSetAttribute(run_body<Body>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                         static_cast<int>(bytes));
+  }
+}
+
+/// Blocks of that shape that a multiprocessor holds at once, of all its resources.
+template <class Body>
+std::size_t occupancy(const LaunchShape& shape) {
+  allow_shared<Body>(shape.shared_bytes);
+  int blocks = 0;
+  cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      &blocks, run_body<Body>, static_cast<int>(shape.threads), shape.shared_bytes);
+  return static_cast<std::size_t>(blocks);
+}
+
 /// Launches Body on the stream; the caller checks cudaGetLastError().
 template <class Body>
 void launch_body(const LaunchShape& shape, const typename Body::Params& params,
                  cudaStream_t stream) {
   const auto kernel = run_body<Body>;
-  if (shape.shared_bytes > 48 * 1024) {
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                         static_cast<int>(shape.shared_bytes));
-  }
+  allow_shared<Body>(shape.shared_bytes);
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(shape.blocks));
   config.blockDim = dim3(shape.threads);

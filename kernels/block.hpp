@@ -43,6 +43,12 @@ namespace gibbsite::kernels {
 
 inline constexpr unsigned warp_size = 32;
 
+#ifndef __CUDA_ARCH__
+/// What is told of every access to a view on the host, before it: address, bytes, whether it may
+/// write. The tests' card in software looks for races with it; else there is none.
+inline thread_local void (*global_watch)(const void*, std::size_t, bool) = nullptr;
+#endif
+
 /// A one-dimensional array in global memory. On a device a bare pointer; on the host every access
 /// is checked.
 template <class T>
@@ -55,6 +61,7 @@ struct View {
     if (i >= size) {
       throw std::out_of_range("global access " + std::to_string(i) + " of " + std::to_string(size));
     }
+    if (global_watch != nullptr) global_watch(data + i, sizeof(T), !std::is_const_v<T>);
 #endif
     return data[i];
   }

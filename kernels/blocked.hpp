@@ -8,7 +8,9 @@
 // Traffic: X twice, C * 12 bytes (24 in double) per row and chain for Z; blocks are taken in passes
 // that stay in L2. The fallback for every shape and the baseline that the other designs are held
 // against. In double X is widened first: 8 bytes more per cell.
+#include <array>
 #include <cmath>
+#include <cstdint>
 
 #include "kernels/block.hpp"
 #include "kernels/losses.hpp"
@@ -28,6 +30,37 @@ struct Gemm {
   std::size_t stride_a = 0, stride_b = 0, stride_c = 0;  ///< between items, in elements
   View<std::byte> workspace;                             ///< 256-byte aligned
 };
+
+/// The largest power of two, 256 at most, that divides every address at which an item of a batch
+/// begins, in bytes: what a library may be told of an operand. `stride` in bytes.
+inline std::size_t alignment_of(const std::byte* first, std::size_t stride, std::size_t batch) {
+  std::size_t bits = reinterpret_cast<std::uintptr_t>(first) | 256;
+  if (batch > 1) bits |= stride;
+  return bits & (~bits + 1);
+}
+
+/// What a library chooses its algorithm for a product by: shape, strides, alignments of a, b, c
+/// (the last three), workspace. Products of one key take one algorithm.
+using GemmKey = std::array<std::size_t, 16>;
+inline GemmKey key_of(const Gemm& p) {
+  const std::size_t element = p.single ? sizeof(float) : sizeof(double);
+  return {p.single,
+          p.transpose_a,
+          p.m,
+          p.n,
+          p.k,
+          p.batch,
+          p.lda,
+          p.ldb,
+          p.ldc,
+          p.stride_a,
+          p.stride_b,
+          p.stride_c,
+          p.workspace.size,
+          alignment_of(p.a.data, p.stride_a * element, p.batch),
+          alignment_of(p.b.data, p.stride_b * element, p.batch),
+          alignment_of(p.c.data, p.stride_c * element, p.batch)};
+}
 
 /// z[b, c, i] <- f'(z[b, c, i], y[b block_rows + i]) for rows below `rows`; the rest is left alone.
 struct Residuals {

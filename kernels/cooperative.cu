@@ -3,3 +3,4 @@
 #include "kernels/launch.cuh"
 
 GIBBSITE_LAUNCH(Cooperative)
+GIBBSITE_BLOCKS_AT_ONCE(Cooperative)

@@ -35,14 +35,24 @@ struct Cooperative {
   View<double> partials;            ///< [leaves x C x d] scratch
   unsigned rows = 0, features = 0, chains = 0;
   unsigned leaf_rows = 0, leaves = 0;  ///< leaves = ceil(rows / leaf_rows)
-  std::uint64_t steps = 0;
-  unsigned multiprocessors = 1;
+  std::uint64_t first = 0, steps = 0;  ///< steps [first, first + steps) since the clock
+  unsigned blocks = 1;  ///< of the grid: at most what the card holds at once, and `leaves`
   unsigned loss = 0;    ///< place in the list of losses
   bool single = false;  ///< float arithmetic; else double
 };
 
 /// Most chains that design B takes.
 inline constexpr std::size_t cooperative_most_chains = 8;
+
+/// Most steps of one launch: some 30 ms on an H100, so that a card that also drives a display, or a
+/// user, can interrupt.
+constexpr std::uint64_t cooperative_most_steps(std::size_t rows, std::size_t features,
+                                               std::size_t chains) {
+  constexpr std::uint64_t cells_of_launch = std::uint64_t{1} << 33, fewest = std::uint64_t{1} << 22;
+  const std::uint64_t cells = std::uint64_t{rows} * features * chains;
+  const std::uint64_t steps = cells_of_launch / (cells < fewest ? fewest : cells);
+  return steps < 1 ? 1 : steps;
+}
 
 /// Most additions between a row's term and a gradient, for leaves of `leaf_rows` rows.
 constexpr std::size_t cooperative_depth(std::size_t rows, std::size_t leaf_rows,
@@ -65,11 +75,9 @@ struct CooperativeBody {
   static constexpr unsigned loads_at_once = 8;
 
   static LaunchShape shape(const Cooperative& p) {
-    const unsigned most = p.multiprocessors * blocks_per_multiprocessor;
-    const unsigned blocks = p.leaves < most ? p.leaves : most;
-    return {blocks, threads,
+    return {p.blocks, threads,
             round_up_to(Leaf::sums * sizeof(Real), 128) + warps * tile * sizeof(double) +
-                round_up_to(tiles_of_a_block(p, blocks) * tile * sizeof(double), 128),
+                round_up_to(tiles_of_a_block(p, p.blocks) * tile * sizeof(double), 128),
             true};
   }
 
@@ -79,13 +87,14 @@ struct CooperativeBody {
     auto totals = block.template shared<double>(warps * tile);  // [warps x tile]
     auto normals = block.template shared<double>(               // [tiles of this block x tile]
         tiles_of_a_block(p, static_cast<unsigned>(block.blocks())) * tile);
-    for (std::uint64_t k = 0; k < p.steps; ++k) {
+    const std::uint64_t end = p.first + p.steps;
+    for (std::uint64_t k = p.first; k < end; ++k) {
       sum_leaves(block, p, sums);
       block.arrive_grid();
       draw_normals(block, p, k, normals);
       block.wait_grid();
       move(block, p, k, totals, normals);
-      if (k + 1 < p.steps) block.sync_grid();
+      if (k + 1 < end) block.sync_grid();
     }
   }
 

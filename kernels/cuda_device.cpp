@@ -122,6 +122,11 @@ class CudaDevice final : public Device {
     check(cudaMemsetAsync(to, 0, bytes, stream(queue)), "clearing GPU memory");
   }
 
+  std::size_t blocks_at_once(const kernels::Cooperative& kernel) override {
+    const std::size_t each = kernels::blocks_at_once(kernel);
+    check(cudaGetLastError(), "asking how many blocks are resident");
+    return each * static_cast<std::size_t>(properties_.multiProcessorCount);
+  }
   void launch(const Kernel& kernel) override {
     std::visit([this](const auto& params) { run(params); }, kernel);
   }
@@ -155,14 +160,18 @@ class CudaDevice final : public Device {
 
   Graph capture(const std::function<void()>& enqueue) override {
     const cudaStream_t s = stream(Queue::compute);
-    check(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal), "capturing a step");
+    // Relaxed: what the libraries do on the host beside is their own affair.
+    check(cudaStreamBeginCapture(s, cudaStreamCaptureModeRelaxed), "capturing a step");
     CapturedGraph graph;
+    capturing_ = true;
     try {
       enqueue();
     } catch (...) {
+      capturing_ = false;
       cudaStreamEndCapture(s, graph.address());
       throw;
     }
+    capturing_ = false;
     check(cudaStreamEndCapture(s, graph.address()), "capturing a step");
     RunnableGraph runnable;
     check(cudaGraphInstantiate(runnable.address(), graph.get(), 0), "preparing a step");
@@ -207,43 +216,74 @@ class CudaDevice final : public Device {
     return layout;
   }
 
-  // cuBLASLt's first heuristic choice: the same each time for one shape, library and card, and no
-  // atomics, so the same bits run to run.
-  void run(const kernels::Gemm& p) {
+  // A product as the library has it, and its algorithm: the first that the heuristic names, the
+  // same each time for one key, library and card, and no atomics, so the same bits run to run.
+  // Chosen when a key is first seen, outside any capture (Device::capture), and kept.
+  struct Planned {
     Product product;
-    check(cublasLtMatmulDescCreate(product.address(),
-                                   p.single ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_64F,
+    MatrixLayout a, b, c;
+    cublasLtMatmulAlgo_t algorithm{};
+  };
+  const Planned& planned(const kernels::Gemm& p) {
+    const kernels::GemmKey key = kernels::key_of(p);
+    if (const auto known = products_.find(key); known != products_.end()) return known->second;
+    if (capturing_) {  // newer libraries refuse, and not in a way that says why
+      throw CudaError(
+          "`backend` cuda: a product is first seen while a step is captured; report it");
+    }
+    Planned plan;
+    // Pedantic: the library has doubles made of smaller integers too, which an environment variable
+    // can turn on, and whose errors the certificate does not count.
+    check(cublasLtMatmulDescCreate(plan.product.address(),
+                                   p.single ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_64F_PEDANTIC,
                                    p.single ? CUDA_R_32F : CUDA_R_64F),
           "describing a product");
     const cublasOperation_t op = p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
-    check(
-        cublasLtMatmulDescSetAttribute(product.get(), CUBLASLT_MATMUL_DESC_TRANSA, &op, sizeof(op)),
-        "describing a product");
-    const MatrixLayout a = matrix(p.single, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k,
-                                  p.lda, p.batch, p.stride_a);
-    const MatrixLayout b = matrix(p.single, p.k, p.n, p.ldb, p.batch, p.stride_b);
-    const MatrixLayout c = matrix(p.single, p.m, p.n, p.ldc, p.batch, p.stride_c);
+    check(cublasLtMatmulDescSetAttribute(plan.product.get(), CUBLASLT_MATMUL_DESC_TRANSA, &op,
+                                         sizeof(op)),
+          "describing a product");
+    plan.a = matrix(p.single, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda, p.batch,
+                    p.stride_a);
+    plan.b = matrix(p.single, p.k, p.n, p.ldb, p.batch, p.stride_b);
+    plan.c = matrix(p.single, p.m, p.n, p.ldc, p.batch, p.stride_c);
     Preference preference;
     check(cublasLtMatmulPreferenceCreate(preference.address()), "choosing a product");
-    check(cublasLtMatmulPreferenceSetAttribute(preference.get(),
-                                               CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                               &p.workspace.size, sizeof(p.workspace.size)),
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
+      check(
+          cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof(value)),
           "choosing a product");
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, p.workspace.size);
+    // Unasked the library counts on 256 bytes, and partials begin at multiples of C * d elements.
+    const auto [a, b, c] = std::array{static_cast<std::uint32_t>(key[key.size() - 3]),
+                                      static_cast<std::uint32_t>(key[key.size() - 2]),
+                                      static_cast<std::uint32_t>(key[key.size() - 1])};
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, a);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, b);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, c);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, c);
     cublasLtMatmulHeuristicResult_t choice{};
     int found = 0;
-    check(cublasLtMatmulAlgoGetHeuristic(blas_.get(), product.get(), a.get(), b.get(), c.get(),
-                                         c.get(), preference.get(), 1, &choice, &found),
+    check(cublasLtMatmulAlgoGetHeuristic(blas_.get(), plan.product.get(), plan.a.get(),
+                                         plan.b.get(), plan.c.get(), plan.c.get(), preference.get(),
+                                         1, &choice, &found),
           "choosing a product");
     if (found == 0) check(CUBLAS_STATUS_NOT_SUPPORTED, "choosing a product");
+    plan.algorithm = choice.algo;
+    return products_.emplace(key, std::move(plan)).first->second;
+  }
+
+  void run(const kernels::Gemm& p) {
+    const Planned& plan = planned(p);
     const double one = 1, zero = 0;
     const float one_single = 1, zero_single = 0;
-    check(
-        cublasLtMatmul(blas_.get(), product.get(),
-                       p.single ? static_cast<const void*>(&one_single) : &one, p.a.data, a.get(),
-                       p.b.data, b.get(), p.single ? static_cast<const void*>(&zero_single) : &zero,
-                       p.c.data, c.get(), p.c.data, c.get(), &choice.algo, p.workspace.data,
-                       p.workspace.size, stream(Queue::compute)),
-        "multiplying");
+    check(cublasLtMatmul(blas_.get(), plan.product.get(),
+                         p.single ? static_cast<const void*>(&one_single) : &one, p.a.data,
+                         plan.a.get(), p.b.data, plan.b.get(),
+                         p.single ? static_cast<const void*>(&zero_single) : &zero, p.c.data,
+                         plan.c.get(), p.c.data, plan.c.get(), &plan.algorithm, p.workspace.data,
+                         p.workspace.size, stream(Queue::compute)),
+          "multiplying");
   }
 
   int index_;
@@ -252,6 +292,8 @@ class CudaDevice final : public Device {
   std::array<Marker, live_events> markers_;
   Event events_ = 0;
   Blas blas_;
+  std::map<kernels::GemmKey, Planned> products_;
+  bool capturing_ = false;
   Generator generator_;
   std::map<Graph, RunnableGraph> graphs_;
   Graph graph_count_ = 0;

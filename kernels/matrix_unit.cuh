@@ -123,6 +123,12 @@ class DeviceMatrixUnit {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   }
 
+  // Loads of this thread come before the bulk copies that follow an arrival of its warp: copies are
+  // of another proxy, which a barrier alone does not order (PTX ISA, "Async proxy").
+  __device__ void finish_loads() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  }
+
   __device__ void start_barrier(std::uint32_t barrier, unsigned arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals)
                  : "memory");

@@ -413,6 +413,7 @@ struct WarpGroupBody {
       second_product(now.stage);
       first_product(next.stage);
       unit.template wait<1>(g);
+      unit.finish_loads();
       block.sync_warp();
       if (block.lane() == 0) unit.arrive(at.empty + 8 * now.stage);
       unit.template wait<0>(z);

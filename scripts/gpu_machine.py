@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -108,15 +109,73 @@ def today():
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
 
 
+def prefix():
+    """The folder that scripts/gpu-prefix made, where it was carried here."""
+    return pathlib.Path(os.environ.get("GIBBSITE_PREFIX") or ROOT / "build/gpu-prefix").resolve()
+
+
+TOOLKIT = "the same CUDA toolkit, or its package "
+# What a build and a check need: what, where under a root of CUDA, what to carry when it is missing, whether nothing goes
+# without it.
+CUDA_FILES = (
+    ("cuda_runtime.h", "include", TOOLKIT + "cuda-cudart-dev", True),
+    ("cooperative_groups.h", "include", TOOLKIT + "cuda-cudart-dev or cuda-crt", True),
+    ("cublasLt.h", "include", TOOLKIT + "libcublas-dev (headers)", True),
+    ("curand.h", "include", TOOLKIT + "libcurand-dev (headers)", True),
+    ("curand_kernel.h", "include", TOOLKIT + "libcurand-dev (headers)", True),
+    ("thrust/version.h", "include", TOOLKIT + "cuda-cccl (headers)", True),
+    ("cuda/std/version", "include", TOOLKIT + "cuda-cccl (headers)", True),
+    ("libcudart_static.a", "lib", TOOLKIT + "cuda-cudart-dev", True),
+    ("libcublasLt.so", "lib", "libcublasLt.so.N of the toolkit (0.5 GB), on LD_LIBRARY_PATH: design blocked needs it", True),
+    ("libcurand.so", "lib", "libcurand.so.N of the toolkit, on LD_LIBRARY_PATH: cuRAND's noise needs it", True),
+)
+TOOLS = (
+    ("cmake", "cmake 3.25 or later (one folder, no installation)", True),
+    ("ninja", "the program ninja", True),
+    ("g++", "g++ 12 or later", True),
+    ("compute-sanitizer", "the toolkit's compute-sanitizer folder; else no sanitizers", False),
+    ("ncu", "Nsight Compute; else no profiles", False),
+)
+
+
+def preflight(build):
+    """[{what, at, carry, needed}] of everything that gpu-check and gpu-bench use; `at` is empty where it is missing."""
+    found = []
+
+    def add(what, at, carry, needed):
+        found.append({"what": what, "at": str(at or ""), "carry": carry, "needed": needed})
+
+    compiler = nvcc()
+    compiler = pathlib.Path(compiler) if pathlib.Path(compiler).exists() else shutil.which(str(compiler))
+    add("nvcc", compiler, "the CUDA toolkit, 12.4 or later; CUDA_HOME says where", True)
+    roots = [pathlib.Path(compiler).resolve().parent.parent] if compiler else []
+    folders = {"include": [], "lib": []}
+    for root in roots:
+        folders["include"] += [root / "include", root / "include/cccl", *root.glob("targets/*/include"),
+                               *root.glob("targets/*/include/cccl")]
+        folders["lib"] += [root / "lib64", root / "lib", *root.glob("targets/*/lib")]
+    folders["lib"] += [pathlib.Path(path) for path in os.environ.get("LD_LIBRARY_PATH", "").split(":") if path]
+    for name, kind, carry, needed in CUDA_FILES:
+        paths = [path for folder in folders[kind] for path in sorted(folder.glob(name + ("*" if name.endswith(".so") else "")))]
+        add(name, paths[0] if paths else "", carry, needed)
+    for name, carry, needed in TOOLS:
+        beside = [root / "bin" / name for root in roots if (root / "bin" / name).exists()]
+        add(name, shutil.which(name) or (beside[0] if beside else ""), carry, needed)
+    built = list(pathlib.Path(build).glob("bin/test_*_cuda"))
+    add("gpu-prefix", prefix() if prefix().is_dir() else "",
+        "the folder that scripts/gpu-prefix makes, unless the system has the packages", False)
+    add("programs", built[0].parent if built else "", "nothing: the stage `build` makes them", False)
+    return found
+
+
 def configure_command(build, card):
     """cmake for that card; dependencies from GIBBSITE_PREFIX, build/gpu-prefix, or the system."""
     capability = (card.get("compute_capability") or "").replace(".", "")
     command = ["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
                "-DGIBBSITE_CUDA=ON",
                f"-DCMAKE_CUDA_ARCHITECTURES={capability if capability.isdigit() else '90'}"]
-    prefix = os.environ.get("GIBBSITE_PREFIX") or ROOT / "build/gpu-prefix"
-    if pathlib.Path(prefix).is_dir():
-        command.append(f"-DCMAKE_PREFIX_PATH={pathlib.Path(prefix).resolve()}")
+    if prefix().is_dir():
+        command.append(f"-DCMAKE_PREFIX_PATH={prefix()}")
     return command
 
 

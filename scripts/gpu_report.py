@@ -9,19 +9,19 @@ FLOP_ROOFS = {
     "float": ("float_fma_flops",),
     "bfloat16": ("bfloat16_matrix_flops",),
 }
-ROOFS = ("copy_bytes_per_second", "float_fma_flops", "double_fma_flops", "double_matrix_flops",
+ROOFS = ("copy_bytes_per_second", "float_fma_flops", "double_fma_flops", "double_matrix_flops", "tf32_matrix_flops",
          "bfloat16_matrix_flops")
 
 
 def merge(head, parts, fit=None, jax=None, power=None, programs=()):
     """head: card and date. parts: JSON of gpu_bench, one a process. fit: of the command line. jax: of
     bench/peers/jax_step.py. power: {name of a long run: [(unix time, watts), ...]}. programs: how each process ended."""
-    found = {"steps": [], "noise": [], "metric": [], "long": [], "left_out": []}
+    found = {"rates": [], "steps": [], "noise": [], "metric": [], "long": [], "left_out": []}
     for part in parts:
         for entry in part.get("benchmarks", []):
             add_entry(found, entry, part["context"], power or {})
     roofs = {name: statistics.median(float(part["context"][name]) for part in parts)
-             for name in ROOFS if parts}
+             for name in ROOFS if parts and all(name in part["context"] for part in parts)}
     compare_with_blocked(found["steps"])
     noise_share(found["steps"], found["noise"])
     found["steps"].sort(key=lambda s: (s["rows"] * s["features"], s["rows"], s["chains"], s["arithmetic"],
@@ -37,6 +37,8 @@ def add_entry(found, entry, context, power):
         found["left_out"].append({"case": name, "why": entry["error_message"]})
     elif words[0] == "step":
         found["steps"].append(step(words, entry, context))
+    elif words[0] == "roof":
+        found["rates"].append({"name": words[1], "value": entry["value"], "text": entry["label"]})
     elif words[0] == "noise":
         found["noise"].append({"kind": words[1], "seconds": entry["seconds"],
                                "normals_per_second": entry["normals"] / entry["seconds"],
@@ -115,7 +117,7 @@ def with_ratio(jax, steps):
     """The quickest of our steps at that shape in that arithmetic."""
     if not jax or not jax.get("steps"):
         return jax
-    same = {"float32": "float", "tf32": "float", "bfloat16": "bfloat16"}
+    same = {"float64": "double", "float32": "float", "tf32": "float", "bfloat16": "bfloat16"}
     for peer in jax["steps"]:
         ours = [s for s in steps if place(s) == place(peer) and s["arithmetic"] == same[peer["arithmetic"]]]
         best = min(ours, key=lambda s: s["seconds"], default=None)
@@ -152,9 +154,11 @@ def roofs_section(report):
              "float_fma_flops": ("float multiply-adds", 1e12, "Tflop/s"),
              "double_fma_flops": ("double multiply-adds", 1e12, "Tflop/s"),
              "double_matrix_flops": ("double matrix product, cuBLASLt", 1e12, "Tflop/s"),
+             "tf32_matrix_flops": ("TF32 matrix product, cuBLASLt", 1e12, "Tflop/s"),
              "bfloat16_matrix_flops": ("BF16 matrix product, cuBLASLt", 1e12, "Tflop/s")}
     rows = [[what, f"{significant(report['roofs'][name] / scale)} {unit}"]
             for name, (what, scale, unit) in names.items() if name in report["roofs"]]
+    rows += [[rate["name"], rate["text"]] for rate in report["rates"]]
     if not rows:
         return []
     return ["## Roofs, measured in the same processes", "", *grid(["roof", "rate"], rows), ""]
@@ -240,7 +244,7 @@ def jax_section(report):
              ratio(p["times_jax"])] for p in jax["steps"]]
     note = [jax["note"], ""] if jax.get("note") else []
     return lines + [f"JAX {jax['version']} on {jax['device']}; gradient, noise and update jitted in one loop of many "
-                    "steps. float32 at highest precision; tf32: its default on this card.", "", *note,
+                    "steps. float64 and float32 at highest precision; tf32: floats at its default on this card.", "", *note,
                     *grid(["n × d", "chains", "arithmetic", "JAX", "our design", "gibbsite", "times faster"], rows,
                           left=3), ""]
 

@@ -21,23 +21,25 @@ def stop(note):
 
 try:
     import jax
+    jax.config.update("jax_enable_x64", True)  # every array below says its own type
     import jax.numpy as jnp
     import numpy
 except ImportError as error:
     stop(f"Not run: {error}.")
 
-# arithmetic: type of the products, precision asked of them
+# arithmetic: type of the products, precision asked of them, type of sums, theta and noise
 KINDS = {
-    "float32": (jnp.float32, jax.lax.Precision.HIGHEST),
-    "tf32": (jnp.float32, jax.lax.Precision.DEFAULT),
-    "bfloat16": (jnp.bfloat16, jax.lax.Precision.DEFAULT),
+    "float64": (jnp.float64, jax.lax.Precision.HIGHEST, jnp.float64),
+    "float32": (jnp.float32, jax.lax.Precision.HIGHEST, jnp.float32),
+    "tf32": (jnp.float32, jax.lax.Precision.DEFAULT, jnp.float32),
+    "bfloat16": (jnp.bfloat16, jax.lax.Precision.DEFAULT, jnp.float32),
 }
 
 
 def gradient(kind, x, y, theta):
-    """[C x d] sums over rows of the gradient of log(1 + exp(-y x.theta)); sums of products in float."""
-    dtype, precision = KINDS[kind]
-    product = functools.partial(jnp.matmul, precision=precision, preferred_element_type=jnp.float32)
+    """[C x d] sums over rows of the gradient of log(1 + exp(-y x.theta)); sums of products in float, or double."""
+    dtype, precision, sums = KINDS[kind]
+    product = functools.partial(jnp.matmul, precision=precision, preferred_element_type=sums)
     margins = y[:, None] * product(x, theta.astype(dtype).T)  # [n x C]
     residuals = -y[:, None] * jax.nn.sigmoid(-margins)
     return product(residuals.astype(dtype).T, x)
@@ -66,14 +68,17 @@ def check(kind):
     theta = generator.normal(size=(chains, d))
     weight = -y[:, None] / (1 + numpy.exp(y[:, None] * (x.astype(float) @ theta.T)))
     exact = weight.T @ x.astype(float)
-    got = gradient(kind, jnp.asarray(x, KINDS[kind][0]), jnp.asarray(y, jnp.float32),
-                   jnp.asarray(theta, jnp.float32))
-    roundoff = {"float32": 2.0**-24, "tf32": 2.0**-11, "bfloat16": 2.0**-9}[kind]
+    dtype, _, sums = KINDS[kind]
+    got = gradient(kind, jnp.asarray(x, dtype), jnp.asarray(y, sums), jnp.asarray(theta, sums))
+    if got.dtype != sums:
+        stop(f"Not run: JAX's {kind} gradient is of {got.dtype}.")
+    roundoff = {"float64": 2.0**-53, "float32": 2.0**-24, "tf32": 2.0**-11, "bfloat16": 2.0**-9}[kind]
+    in_sums = 2.0**-53 if kind == "float64" else 2.0**-24
     size = numpy.abs(x).astype(float)
     # residual: rounded once, and moved by at most a quarter of the error of its margin (3 roundings of d terms);
     # the product: one rounding of each factor; the sums are in float.
-    of_margin = 0.25 * (2 * roundoff + 2 * d * 2.0**-24) * (size @ numpy.abs(theta).T)
-    bound = (of_margin + (2 * roundoff + 2 * n * 2.0**-24) * numpy.abs(weight)).T @ size
+    of_margin = 0.25 * (2 * roundoff + 2 * d * in_sums) * (size @ numpy.abs(theta).T)
+    bound = (of_margin + (2 * roundoff + 2 * n * in_sums) * numpy.abs(weight)).T @ size
     error = numpy.abs(numpy.asarray(got, float) - exact)
     if not (error <= 1.1 * bound).all():
         stop(f"Not run: JAX's {kind} gradient is off by {error.max():.3g}, at most {bound.max():.3g} was expected.")
@@ -85,7 +90,7 @@ def measure(kind, x, y, chains):
     n, d = x.shape
     guess = max(8.0 * n * d / 2e12, 4.0 * n * d * chains / 2e13) + 2e-5
     steps = max(4, min(5000, round(0.1 / guess)))
-    theta = jnp.zeros((chains, d), jnp.float32)
+    theta = jnp.zeros((chains, d), KINDS[kind][2])
     key = jax.random.key(1)
 
     def run():
@@ -119,14 +124,14 @@ def main():
         one, two = jax.random.split(jax.random.key(2))
         x = jax.random.normal(one, (n, d), jnp.float32) / d**0.5
         y = jnp.where(jax.random.bernoulli(two, 0.5, (n,)), 1.0, -1.0)
-        for kind, (dtype, _) in KINDS.items():
-            typed = x.astype(dtype)
+        for kind, (dtype, _, sums) in KINDS.items():
+            typed, labels = x.astype(dtype), y.astype(sums)
             for chains in map(int, arguments.chains.split(",")):
                 if time.monotonic() > end:
                     late += 1
                     continue
                 steps.append({"rows": n, "features": d, "chains": chains, "arithmetic": kind,
-                              "seconds": measure(kind, typed, y, chains)})
+                              "seconds": measure(kind, typed, labels, chains)})
     report = {"version": jax.__version__, "device": device.device_kind, "steps": steps}
     if late:
         report["note"] = f"{late} cases were left out: no time."

@@ -114,4 +114,34 @@ TEST(CudaLibraries, CurandDrawsWhatItDrawsByItself) {
                  of<decltype(curandGenerateNormalDouble)>(library, "curandGenerateNormalDouble")));
 }
 
+// cuRAND's offset counts normals, not the words they are made of: 2N from offset 0 end in N from
+// offset N. Its generator on the host, the same library; DeviceNoise.LibraryOffsetsCountNormals
+// asks a card's.
+TEST(CudaLibraries, CurandOffsetsCountNormals) {
+  curandGenerator_t none = nullptr;
+  curandSetGeneratorOffset(none, 0);  // loads it
+  void* const library = loaded(curand);
+  ASSERT_NE(library, nullptr);
+  const auto draw = [&](std::size_t count, unsigned long long offset) {
+    curandGenerator_t generator = nullptr;
+    EXPECT_EQ(of<decltype(curandCreateGeneratorHost)>(library, "curandCreateGeneratorHost")(
+                  &generator, CURAND_RNG_PSEUDO_PHILOX4_32_10),
+              CURAND_STATUS_SUCCESS);
+    EXPECT_EQ(curandSetPseudoRandomGeneratorSeed(generator, 77), CURAND_STATUS_SUCCESS);
+    EXPECT_EQ(curandSetGeneratorOffset(generator, offset), CURAND_STATUS_SUCCESS);
+    std::vector<double> out(count);
+    EXPECT_EQ(curandGenerateNormalDouble(generator, out.data(), out.size(), 0, 1),
+              CURAND_STATUS_SUCCESS);
+    EXPECT_EQ(curandDestroyGenerator(generator), CURAND_STATUS_SUCCESS);
+    return out;
+  };
+  for (const std::size_t n : {2ul, 6ul, 64ul, 1000ul, 4098ul, 70'000ul}) {
+    const std::vector<double> both = draw(2 * n, 0);
+    EXPECT_EQ(draw(n, n),
+              std::vector<double>(both.end() - static_cast<std::ptrdiff_t>(n), both.end()))
+        << n;
+    EXPECT_NE(draw(n, n / 2), draw(n, n)) << n;
+  }
+}
+
 }  // namespace

@@ -207,7 +207,7 @@ TEST_P(CooperativeOfShape, BitsDependOnTheRowsAlone) {
   const OddRows p = support::make_odd_rows(s.n, s.d, 2);
   const Ensemble e = support::make_odd_chains(s.chains, s.d);
   const std::uint64_t steps = s.n > 2000 ? 2 : support::repeats(5UL, 2UL);
-  cuda::DeviceProblem here = problem(s);
+  const cuda::DeviceProblem here = problem(s);
   Chains whole(*device_, here, p, e), cut(*device_, here, p, e);
   whole.advance(steps);
   cut.advance(1);
@@ -216,8 +216,9 @@ TEST_P(CooperativeOfShape, BitsDependOnTheRowsAlone) {
   EXPECT_EQ(cut.theta(), whole.theta());
   for (const unsigned multiprocessors : {1u, 3u}) {
     if (support::sanitized && s.n > 30000 && multiprocessors == 1) continue;  // seconds
-    here.card.multiprocessors = multiprocessors;
-    Chains run(*device_, here, p, e);
+    if (name_ != "emulated") break;
+    const auto other = support::make_emulated_device({.multiprocessors = multiprocessors});
+    Chains run(*other, here, p, e);
     run.advance(steps);
     EXPECT_EQ(run.theta(), whole.theta()) << multiprocessors;
   }
@@ -254,9 +255,40 @@ TEST_F(Cooperative, RefusesWhatItCannotDo) {
   EXPECT_NE(why({32561, 108, 9}), "");
   EXPECT_NE(why({1000, 257, 1}), "");
   EXPECT_NE(why({581012, 54, 1}), "");
+  // Each half of the cache keeps a copy of what all read; cards of another make have one.
+  EXPECT_EQ(why({6'500'000, 1, 1}), "");
+  EXPECT_NE(why({7'000'000, 1, 1}), "");
+  card.capability = 89;
   EXPECT_EQ(why({13'000'000, 1, 1}), "");
   card.l2_bytes = std::size_t{1} << 32;  // where rows are short and many, the sum of leaves is long
   EXPECT_NE(why({500'000'000, 1, 1}), "");
+}
+
+// A launch ends now and then; where it ends is in no bit.
+TEST_F(Cooperative, LongRunsAreLaunchesOfSomeSteps) {
+  EXPECT_EQ(kernels::cooperative_most_steps(2, 1, 1), 2048U);
+  EXPECT_EQ(kernels::cooperative_most_steps(32561, 108, 1), 2048U);
+  EXPECT_EQ(kernels::cooperative_most_steps(32561, 108, 8), 305U);
+  EXPECT_EQ(kernels::cooperative_most_steps(std::size_t{1} << 40, 1, 1), 1U);
+  if (support::sanitized) GTEST_SKIP() << "long";
+  const OddRows p = support::make_odd_rows(2, 1, 4);
+  Ensemble begin = support::make_odd_chains(1, p.d);
+  begin.specs[0].iterations = 3000;
+  const auto advanced = [&](const support::EmulatedCard& card, std::uint64_t first) {
+    std::shared_ptr<cuda::Device> device = support::make_emulated_device(card);
+    if (name_ == "cuda") device = device_;
+    const auto engine = cuda::make_cuda_backend(device, {Arithmetic::float64, "cooperative"})
+                            ->load(p.view(), p.y, loss_named("logistic"));
+    Ensemble e = begin;
+    if (first > 0) engine->advance(e, first);
+    engine->advance(e, 2051 - first);
+    return e.theta;
+  };
+  const std::vector<double> whole = advanced({}, 0);
+  EXPECT_EQ(advanced({}, 100), whole);
+  if (name_ == "emulated") {
+    EXPECT_THROW(advanced({.fault_at_launch = 2}, 0), CudaError);
+  }
 }
 
 // Whatever it takes, the longest path of additions keeps to the promise of every backend.

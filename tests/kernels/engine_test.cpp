@@ -191,6 +191,60 @@ TEST_F(CudaEngine, StreamedBitsDoNotDependOnHowQueuesInterleave) {
   }
 }
 
+// Rows that are on the card stay there when the number of thetas changes, whatever the design; the
+// bits are those of an engine that begins with that number. Streamed ones, and questions in a
+// metric between, take their place.
+TEST_F(CudaEngine, RowsAreUploadedOnce) {
+  const Table t(2000, 30);
+  const auto engine_counting = [&](std::size_t& copied) {
+    if (emulated) device_ = support::make_emulated_device({.copied_in = &copied});
+    return load(t);
+  };
+  std::size_t copied = 0, of_fresh = 0;
+  const auto engine = engine_counting(copied);
+  const std::size_t in_rows = t.x.size() * sizeof(float);
+  std::size_t asked = 0;
+  for (const std::size_t chains : {3ul, 20ul, 1ul, 3ul}) {
+    SCOPED_TRACE(chains);
+    copied = of_fresh = 0;
+    Ensemble e = make_ensemble(chains, t.d), other = e;
+    engine->advance(e, 2);
+    const auto fresh = engine_counting(of_fresh);
+    fresh->advance(other, 2);
+    EXPECT_EQ(e.theta, other.theta);
+    EXPECT_EQ(gradients(*engine, e), gradients(*fresh, other));
+    if (!emulated) continue;
+    EXPECT_EQ(copied >= in_rows, asked++ == 0);
+    EXPECT_GE(of_fresh, in_rows);
+  }
+  // A metric takes the card, and the rows come again.
+  const std::vector<double> P(t.d * t.d, 0.01);
+  std::vector<double> moments(t.d * t.d);
+  engine->second_moments({P.data(), t.d, t.d}, 1, {moments.data(), t.d, t.d});
+  copied = 0;
+  Ensemble e = make_ensemble(3, t.d);
+  engine->advance(e, 2);
+  if (emulated) {
+    EXPECT_GE(copied, in_rows);
+  }
+}
+
+// Steps of design F, captured after the first: bits under cuts, of shapes whose products are
+// aligned to one number alone.
+TEST_F(CudaEngine, BlockedStepsAreCaptured) {
+  const Table t(1400, 7);
+  for (const Arithmetic arithmetic : {Arithmetic::float64, Arithmetic::float32}) {
+    EngineOptions options = forced(Design::blocked);
+    options.arithmetic = arithmetic;
+    const auto engine = load(t, options), other = load(t, options);
+    Ensemble whole = make_ensemble(3, t.d), cut = whole;
+    engine->advance(whole, 6);
+    for (const std::uint64_t steps : {1U, 2U, 3U}) other->advance(cut, steps);
+    EXPECT_EQ(cut.theta, whole.theta);
+    for (const double v : whole.theta) EXPECT_TRUE(std::isfinite(v));
+  }
+}
+
 // A loop needs all of X on the card: chosen, it gives way where there is no room; asked for by
 // name, it is refused.
 TEST_F(CudaEngine, LittleRoomTakesAnotherWay) {
@@ -344,16 +398,20 @@ TEST_F(CudaEngine, LibraryNoiseMovesChainsAndIsNotCertifiable) {
   for (std::size_t a = 0; a < e.theta.size(); ++a) {
     ASSERT_NE(e.theta[a] - after_one[a], after_one[a]);
   }
-  engine->advance(e, steps - 2);
-  const auto variance = static_cast<double>(steps);
-  // 20 sums of so many normals: |sum| <= 7 sqrt(steps) fails by chance with probability 20
-  // * 2.6e-12, and the mean square within 1 +- 4.5 (chi-square of 20 degrees) with less than 1e-7.
+  // The k = 20 (steps - 2) normals of the steps after them: their mean square is within 1 +- t, t =
+  // 6 sqrt(2 / k), but with probability 2 exp(-k/2 (t - log(1 + t))) (chi-square, Chernoff): 2.4e-7
+  // of 98 steps, less of more. And |sum| <= 7 sqrt(steps) but with 20 * 2.6e-12.
   double square = 0;
-  for (const double v : e.theta) {
-    ASSERT_TRUE(std::fabs(v) <= 7 * std::sqrt(variance));
-    square += v * v / variance;
+  for (std::uint64_t k = 2; k < steps; ++k) {
+    const std::vector<double> before = e.theta;
+    engine->advance(e, 1);
+    for (std::size_t a = 0; a < e.theta.size(); ++a) square += std::pow(e.theta[a] - before[a], 2);
   }
-  EXPECT_TRUE(square / 20 <= 4.5 && square / 20 >= 0.1) << square / 20;
+  const double drawn = 20 * static_cast<double>(steps - 2);
+  EXPECT_LE(std::fabs(square / drawn - 1), 6 * std::sqrt(2 / drawn)) << square / drawn;
+  for (const double v : e.theta) {
+    ASSERT_TRUE(std::fabs(v) <= 7 * std::sqrt(static_cast<double>(steps)));
+  }
   Ensemble cut = start(specs, t.d), whole = start(specs, t.d);
   load(t, throughput(NoiseSource::curand))->advance(whole, 6);
   engine->advance(cut, 2);

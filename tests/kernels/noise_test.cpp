@@ -1,8 +1,10 @@
 // The noise on host and device: the same words, bit by bit, and normals within a few ulp.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
+#include <span>
 
 #include "gibbsite/core/random_bits.hpp"
 #include "support/backend.hpp"
@@ -91,6 +93,26 @@ TEST_F(DeviceNoise, WordsAreTheHostsAndNormalsAgree) {
             << c << " " << j;
       }
     }
+  }
+}
+
+// The offset of the library's normals counts normals, not words: a draw of 2N from 0 ends in the
+// draw of N from N, whatever N. Did it count words, steps of a run would share half their noise.
+TEST_F(DeviceNoise, LibraryOffsetsCountNormals) {
+  const auto drawn = [&](std::size_t count, std::uint64_t offset) {
+    std::byte* const at = device_->allocate(count * sizeof(double));
+    device_->fill_normals({reinterpret_cast<double*>(at), count}, 0x0123456789abcdef, offset);
+    std::vector<double> out(count);
+    device_->copy_out(cuda::Queue::compute, out.data(), at, count * sizeof(double));
+    device_->synchronize();
+    device_->release(at);
+    return out;
+  };
+  for (const std::size_t n : {2ul, 6ul, 64ul, 1000ul, 4098ul, 70'000ul}) {
+    const std::vector<double> both = drawn(2 * n, 0);
+    EXPECT_TRUE(std::ranges::equal(drawn(n, n), std::span(both).last(n))) << n;
+    EXPECT_TRUE(std::ranges::equal(drawn(n, 0), std::span(both).first(n))) << n;
+    EXPECT_FALSE(std::ranges::equal(drawn(n, n / 2), std::span(both).last(n))) << n;
   }
 }
 

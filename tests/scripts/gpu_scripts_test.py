@@ -8,6 +8,7 @@ import sys
 import tempfile
 import textwrap
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -36,6 +37,7 @@ PARTS = [
          step("one-pass", "double", 1000000, 100, 1, 0.00025), step("warp-group", "bfloat16", 1000000, 100, 256, 0.0005),
          step("resident", "double", 1000, 25, 4, 1e-6),
          {"name": f"step/tiled/float/1000x25/1{ENDING}", "error_occurred": True, "error_message": "refused: tiled is shy"},
+         {"name": "roof/barrier/iterations:1/manual_time", "value": 1.3e-6, "label": "1.3e-06 s"},
          {"name": f"noise/given{ENDING}", "seconds": 1e-4, "normals": 1e6},
          {"name": f"noise/chacha20{ENDING}", "seconds": 3e-4, "normals": 1e6},
          {"name": f"metric/moments/1000000x100{ENDING}", "rows": 1e6, "features": 100.0, "chains": 1.0, "seconds": 0.004},
@@ -46,6 +48,7 @@ PARTS = [
 POWER = {"long/float/1000000x100/256": [(100.5, 100.0), (102.0, 600.0), (103.0, 700.0), (104.0, None), (106.0, 90.0)]}
 JAX = {"version": "1", "device": "Card", "steps": [
     {"rows": 1000000, "features": 100, "chains": 256, "arithmetic": "bfloat16", "seconds": 0.002},
+    {"rows": 1000000, "features": 100, "chains": 1, "arithmetic": "float64", "seconds": 0.001},
     {"rows": 7, "features": 3, "chains": 1, "arithmetic": "tf32", "seconds": 1.0}]}
 
 
@@ -106,7 +109,8 @@ class Report(unittest.TestCase):
         self.assertIn("not reported", gpu_report.markdown(report))
 
     def test_jax(self):
-        ours, alone = self.report["jax"]["steps"]
+        ours, double, alone = self.report["jax"]["steps"]
+        self.assertAlmostEqual(double["times_jax"], 4)
         self.assertAlmostEqual(ours["times_jax"], 4)
         self.assertEqual(ours["gibbsite_design"], "warp-group")
         self.assertIsNone(alone["times_jax"])
@@ -114,6 +118,7 @@ class Report(unittest.TestCase):
     def test_page(self):
         page = gpu_report.markdown(self.report)
         self.assertIn("| 1,000,000 × 100 | 1 | double | one-pass | 250 µs | 4,000 |", page)
+        self.assertIn("| barrier | 1.3e-06 s |", page)
         self.assertIn("* refused: tiled is shy: `step/tiled/float/1000x25/1`", page)
         self.assertIn("* tiled: timed out: last words", page)
         json.dumps(self.report, allow_nan=False)
@@ -126,18 +131,27 @@ class Report(unittest.TestCase):
 SMI = """
 if [[ $* == *power.draw* ]]; then echo 123.45; else echo 'Card Z1, 500.1, 9.0, 80000, 345, 2600, 1980, 700.00'; fi
 """
-# Two tests of which one fails, unless it is asked for by itself.
+# Three suites: in the first one test fails, unless it is asked for by itself; in the second the first test hangs, and the
+# other runs where the first is left out; the last one is to run last.
 TESTS = """
-for word in "$@"; do case $word in
-  --gtest_output=xml:*) cat >"${word#*xml:}" <<END
-<testsuites><testsuite name="A"><testcase name="Works" classname="Some/A" time="0.01" result="completed"/>
-<testcase name="Faults" classname="Some/A" time="0.2" result="completed"><failure message="file.cpp:1&#x0A;no good" type=""/></testcase></testsuite></testsuites>
-END
-  ;;
-  --gtest_filter=Some/A.Faults) exit 0 ;;
-esac done
-if [[ $* == *filter=Some/A.Works* ]]; then echo '[  PASSED  ] 1 test.'; exit 0; fi
-exit 1
+case "$*" in
+  --gtest_list_tests) printf 'Running main()\nWarpGroupTest.\n  Multiplies\nSome/A.  # TypeParam = int\n  Works\n  Faults\nB.\n  Hangs\n  Goes\n' ;;
+  *filter=Some/A.Faults*) echo '[ RUN      ] Some/A.Faults'; echo '[       OK ] Some/A.Faults (2 ms)' ;;
+  *filter=*Works*|*filter=*Goes*) echo '[  PASSED  ] 3 tests.' ;;
+  *filter=Some/A.[*])
+    echo '[ RUN      ] Some/A.Works'; echo 'word[       OK ] Some/A.Works (10 ms)'
+    echo '[ RUN      ] Some/A.Faults'; echo 'file.cpp:1'; echo '  no good'
+    echo '[  FAILED  ] Some/A.Faults, where GetParam() = (1, 2) (200 ms)'
+    echo '[  FAILED  ] Some/A.Faults, where GetParam() = (1, 2)'; exit 1 ;;
+  *filter=B.[*]-B.Hangs) echo '[ RUN      ] B.Goes'; echo '[       OK ] B.Goes (1 ms)' ;;
+  *filter=B.[*]) echo '[ RUN      ] B.Hangs'; sleep 100 & wait ;;
+  *filter=WarpGroupTest.[*]) echo '[ RUN      ] WarpGroupTest.Multiplies'; echo '[  SKIPPED ] WarpGroupTest.Multiplies (0 ms)' ;;
+esac
+"""
+DIES = """
+if [[ $* == --gtest_list_tests ]]; then printf 'A.\n  Dies\n'; exit; fi
+if [[ $* == *-A.Dies ]]; then echo '[  PASSED  ] 0 tests.'; exit; fi
+echo '[ RUN      ] A.Dies'; echo dead; kill -SEGV $$
 """
 GIBBSITE = """
 case $1 in
@@ -183,12 +197,18 @@ class Scripts(unittest.TestCase):
     def test_check(self):
         self.program(self.folder / "tools/nvidia-smi", SMI)
         self.program(self.folder / "tools/compute-sanitizer", textwrap.dedent("""
-            while [[ $1 != */test_* ]]; do [[ $1 == racecheck ]] && race=1; shift; done
+            while [[ $1 != */test_* ]]; do [[ $1 == racecheck ]] && race=1; [[ $1 == initcheck ]] && init=1; shift; done
             "$@" || exit
-            if [[ $race ]]; then echo '== RACECHECK SUMMARY: 1 hazard'; exit 77; fi
+            if [[ $race ]]; then
+              echo '========= Error: Race reported between Write access at TiledBody'; echo '=========     in cp.async'
+              echo '========= Error: Race reported between Write access at Other'; echo '========= RACECHECK SUMMARY: 2 hazards'; exit 77
+            fi
+            if [[ $init ]]; then
+              echo '========= Uninitialized read'; echo '=========     at cudaMemcpyAsync'; echo '========= ERROR SUMMARY: 1 error'; exit 77
+            fi
             echo '== ERROR SUMMARY: 0 errors'"""))
-        self.program(self.bin / "test_kernels_cuda", TESTS)
-        self.program(self.bin / "test_sampler", "echo '[ RUN      ] A.Dies'; echo dead; kill -SEGV $$")
+        self.program(self.bin / "test_kernels_cuda", TESTS.replace("sleep 100 & wait", "kill -ABRT $$"))
+        self.program(self.bin / "test_sampler", DIES)
         self.program(self.bin / "gibbsite", GIBBSITE)
         ended = self.run_script("gpu-check")
         self.assertEqual(ended.returncode, 1, ended.stderr)
@@ -199,23 +219,77 @@ class Scripts(unittest.TestCase):
         results = {s["step"]: s["result"] for s in report["steps"]}
         self.assertEqual(results.pop("full card: exit 3, the numbers, no file"), "failed")  # no memory to hold here
         self.assertEqual(results, {
-            "test_kernels_cuda": "failed", "test_sampler": "failed", "no device: exit 3, no file": "passed",
+            "test_kernels_cuda Some/A": "failed", "test_kernels_cuda B": "failed", "test_sampler A": "failed",
+            "test_kernels_cuda WarpGroupTest": "passed", "no device: exit 3, no file": "passed",
             "devices": "passed", "fit data/berkeley.csv": "passed", "verify its model": "passed",
             "memcheck test_kernels_cuda": "passed", "racecheck test_kernels_cuda": "failed",
-            "initcheck test_kernels_cuda": "passed", "synccheck test_kernels_cuda": "passed"})
-        first, second = report["failed_tests"]
+            "initcheck test_kernels_cuda": "reported", "synccheck test_kernels_cuda": "passed"})
+        order = [s["step"] for s in report["steps"]]
+        self.assertGreater(order.index("test_kernels_cuda WarpGroupTest"), order.index("test_sampler A"))
+        self.assertLess(order.index("synccheck test_kernels_cuda"), order.index("racecheck test_kernels_cuda"))
+        first, second, third = report["failed_tests"]
         self.assertEqual((first["test"], first["why"], first["alone"]), ("Some/A.Faults", "file.cpp:1 no good", "passes"))
-        self.assertEqual(second["test"], "A.Dies")
-        self.assertIn("status 139", second["why"])
+        # What comes behind a test that ended its process runs in another.
+        self.assertEqual(second["test"], "B.Hangs")
+        self.assertIn("2 tests, 1 failed", next(s["what"] for s in report["steps"] if s["step"].endswith(" B")))
+        self.assertEqual(third["test"], "A.Dies")
+        self.assertIn("status 139", third["why"])
         self.assertIn("racecheck test_kernels_cuda", ended.stdout)
 
     def test_check_ends_what_hangs(self):
         self.program(self.folder / "tools/nvidia-smi", SMI)
-        self.program(self.bin / "test_kernels_cuda", "sleep 100 & wait")
+        self.program(self.bin / "test_kernels_cuda", TESTS)
         self.program(self.bin / "gibbsite", "exit 1")
-        ended = self.run_script("gpu-check", "--seconds", "3")
+        ended = self.run_script("gpu-check", "--seconds", "3", "--only", "tests")
         self.assertEqual(ended.returncode, 1)
-        self.assertRegex(ended.stdout, r"test_kernels_cuda: timed out, [23]\.\d s")
+        self.assertRegex(ended.stdout, r"test_kernels_cuda B: timed out, [123]\.\d s: .*B.Hangs: nothing for")
+        # What ran before it is kept.
+        self.assertIn("test_kernels_cuda Some/A: failed", ended.stdout)
+        self.assertIn("2 tests, 1 failed", ended.stdout)
+
+    def test_stages(self):
+        self.program(self.folder / "tools/nvidia-smi", SMI)
+        self.program(self.bin / "gpu_bench", "echo 'roof/barrier 1.2 us'; echo noise; [[ $* == *roof* ]]")
+        ended = self.run_script("gpu-check", "--only", "roofs")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertIn("roof/barrier 1.2 us", ended.stdout)
+        self.assertNotIn("test_", ended.stdout)
+        wrong = self.run_script("gpu-check", "--only", "tests,coffee")
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn("there is no stage coffee", wrong.stderr)
+
+    def test_preflight_says_what_to_carry(self):
+        root = self.folder / "cuda"
+        self.program(root / "bin/nvcc", "echo 'release 13.0, V13'")
+        for name in ("include/cublasLt.h", "include/cccl/thrust/version.h", "lib64/libcurand.so.10"):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).touch()
+        with unittest.mock.patch.dict(os.environ, {"CUDA_HOME": str(root), "LD_LIBRARY_PATH": ""}):
+            found = {item["what"]: item for item in gpu_machine.preflight(self.folder / "build")}
+        for name in ("nvcc", "cublasLt.h", "thrust/version.h", "libcurand.so"):
+            self.assertTrue(found[name]["at"].startswith(str(root)), name)
+        for name in ("curand_kernel.h", "libcublasLt.so", "libcudart_static.a"):
+            self.assertEqual(found[name]["at"], "")
+            self.assertTrue(found[name]["needed"] and found[name]["carry"])
+
+    def test_a_carried_program_is_tried_while_the_build_runs(self):
+        self.program(self.folder / "tools/nvidia-smi", SMI)
+        self.program(self.folder / "tools/cmake", """
+            if [[ $* == *help* ]]; then echo 'test_kernels_cuda: phony'; exit; fi
+            if [[ $1 == -S ]]; then echo '-- cuda backend: ON'; exit; fi
+            for k in {1..200}; do [[ -e $DONE ]] && exit; sleep 0.1; done; exit 1""")
+        self.program(self.folder / "prefix/bin/test_kernels_cuda", TESTS.replace("sleep 100 & wait", "kill -ABRT $$") + """
+            [[ $* == *WarpGroup*[*]* && $LD_LIBRARY_PATH == */prefix/lib ]] && touch $DONE; true""")
+        environment = {**os.environ, "PATH": f"{self.folder / 'tools'}:{os.environ['PATH']}", "DONE": str(self.folder / "done"),
+                       "GIBBSITE_PREFIX": str(self.folder / "prefix")}
+        ended = subprocess.run([sys.executable, "-B", ROOT / "scripts/gpu-check", "--only", "build", "--build",
+                                self.folder / "build", "--results", self.folder / "results"],
+                               env=environment, capture_output=True, text=True, timeout=120)
+        lines = [line.split(":")[0] for line in ended.stdout.splitlines() if ": " in line.split(",")[0]]
+        self.assertEqual([line for line in lines if line.startswith("smoke")], [
+            "smoke test_kernels_cuda Some/A", "smoke test_kernels_cuda B", "smoke test_kernels_cuda WarpGroupTest"])
+        # The build ends when the last suite has run: they ran beside it.
+        self.assertIn("build: passed", ended.stdout)
 
     def test_bench(self):
         self.program(self.folder / "tools/nvidia-smi", SMI)

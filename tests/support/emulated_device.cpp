@@ -1,10 +1,12 @@
 #include "support/emulated_device.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <new>
 #include <random>
+#include <set>
 #include <string>
 
 #include "gibbsite/core/error.hpp"
@@ -29,12 +31,13 @@ class EmulatedDevice final : public cuda::Device {
             .capability = card_.capability,
             .multiprocessors = card_.multiprocessors,
             .shared_bytes = card_.shared_bytes,
-            .l2_bytes = std::size_t{1} << 20,
+            .l2_bytes = card_.l2_bytes,
             .total_bytes = card_.total_bytes,
             .free_bytes = card_.total_bytes - used};
   }
 
   std::byte* allocate(std::size_t bytes) override {
+    refuse_in_capture("memory is allocated");
     if (bytes > card().free_bytes) {
       throw CudaError("emulated card: out of memory: " + std::to_string(bytes) + " bytes");
     }
@@ -47,11 +50,14 @@ class EmulatedDevice final : public cuda::Device {
   void copy_in(Queue queue, std::byte* to, const void* from, std::size_t bytes) override {
     if (bytes == 0) return;
     require_owned(to, bytes);
+    refuse_in_capture("host memory is copied");  // a replay reads it when it is gone
+    if (card_.copied_in != nullptr) *card_.copied_in += bytes;
     push(queue, [=] { std::memcpy(to, from, bytes); });
   }
   void copy_out(Queue queue, void* to, const std::byte* from, std::size_t bytes) override {
     if (bytes == 0) return;
     require_owned(from, bytes);
+    refuse_in_capture("host memory is copied to");
     push(queue, [=] { std::memcpy(to, from, bytes); });
   }
   void fill_zero(Queue queue, std::byte* to, std::size_t bytes) override {
@@ -60,13 +66,20 @@ class EmulatedDevice final : public cuda::Device {
     push(queue, [=] { std::memset(to, 0, bytes); });
   }
 
+  std::size_t blocks_at_once(const kernels::Cooperative& kernel) override {
+    std::size_t blocks = 0;
+    kernels::with_body(kernel, [&]<class Body>() { blocks = resident(Body::shape(kernel)); });
+    return blocks;
+  }
   void launch(const cuda::Kernel& kernel) override {
+    if (const auto* product = std::get_if<kernels::Gemm>(&kernel)) choose(*product);
     push(Queue::compute,
          [this, kernel] { std::visit([this](const auto& params) { run(params); }, kernel); });
   }
 
   // Philox too, and N(0,1) too; not cuRAND's order.
   void fill_normals(kernels::View<double> out, std::uint64_t seed, std::uint64_t offset) override {
+    refuse_in_capture("normals are drawn");
     push(Queue::compute, [out, seed, offset] {
       for (std::size_t i = 0; i < out.size; ++i) {
         const std::uint32_t key[2] = {static_cast<std::uint32_t>(seed),
@@ -78,31 +91,44 @@ class EmulatedDevice final : public cuda::Device {
   }
 
   Event record(Queue queue) override {
+    refuse_in_capture("an event is recorded");
     const Event event = ++events_;
     push(queue, [this, event] { happened_[event] = true; });
     return event;
   }
   void wait(Queue queue, Event event) override {
+    refuse_in_capture("a queue waits");
+    require_recorded(event);
     queues_[index(queue)].push_back({nullptr, event});
   }
   void wait_host(Event event) override {
     require_alive();
+    refuse_in_capture("the host waits");
+    require_recorded(event);
     while (!happened_[event]) turn();
   }
   void synchronize() override {
     require_alive();
+    refuse_in_capture("the host waits");
     while (!queues_[0].empty() || !queues_[1].empty()) turn();
   }
 
   Graph capture(const std::function<void()>& enqueue) override {
+    refuse_in_capture("another begins");
     capturing_ = true;
     captured_.clear();
-    enqueue();
+    try {
+      enqueue();
+    } catch (...) {
+      capturing_ = false;
+      throw;
+    }
     capturing_ = false;
     graphs_[++graph_count_] = captured_;
     return graph_count_;
   }
   void replay(Graph graph) override {
+    refuse_in_capture("a graph is replayed");
     for (const auto& work : graphs_.at(graph)) push(Queue::compute, work);
   }
   void discard(Graph graph) noexcept override { graphs_.erase(graph); }
@@ -130,6 +156,59 @@ class EmulatedDevice final : public cuda::Device {
       if (at >= begin && at + bytes <= begin + storage.size() - 256) return;
     }
     throw KernelFault("a copy of " + std::to_string(bytes) + " bytes leaves device memory");
+  }
+
+  void refuse_in_capture(const char* what) const {
+    if (capturing_) throw KernelFault(std::string("while a step is captured ") + what);
+  }
+  // A card has so many events; each is recorded over in turn (kernels/cuda_device.cpp).
+  void require_recorded(Event event) const {
+    if (event == 0 || event > events_ || event + live_events <= events_) {
+      throw KernelFault("waits for event " + std::to_string(event) + " of " +
+                        std::to_string(events_) + ", which was recorded over");
+    }
+  }
+
+  // Blocks at once by threads, shared memory (1 KiB of each block is the system's) and registers.
+  [[nodiscard]] std::size_t resident(const kernels::LaunchShape& shape) const {
+    const std::size_t by_shared =
+        (card_.shared_bytes + 1024) / (kernels::round_up_to(shape.shared_bytes, 128) + 1024);
+    const std::size_t each =
+        std::min({std::size_t{card_.blocks_of_multiprocessor}, by_shared,
+                  shape.threads == 0 ? std::size_t{0} : std::size_t{2048 / shape.threads}});
+    return each * card_.multiprocessors;
+  }
+
+  // As the library: an algorithm for each key, chosen outside captures, that counts on what it was
+  // told of alignments; and what it refuses.
+  void choose(const kernels::Gemm& p) {
+    const kernels::GemmKey key = kernels::key_of(p);
+    if (capturing_ && !chosen_.contains(key)) {
+      throw KernelFault("while a step is captured a product is chosen");
+    }
+    chosen_.insert(key);
+    const std::size_t element = p.single ? sizeof(float) : sizeof(double);
+    const auto require_aligned = [&](const std::byte* at, std::size_t stride, std::size_t told) {
+      if (told < element) throw KernelFault("a product's operand is not aligned to its elements");
+      for (std::size_t item = 0; item < p.batch; ++item) {
+        if ((reinterpret_cast<std::uintptr_t>(at) + item * stride * element) % told != 0) {
+          throw KernelFault("a product's operand is not as aligned as it was told");
+        }
+      }
+    };
+    require_aligned(p.a.data, p.stride_a, key[key.size() - 3]);
+    require_aligned(p.b.data, p.stride_b, key[key.size() - 2]);
+    require_aligned(p.c.data, p.stride_c, key[key.size() - 1]);
+    if (p.m == 0 || p.n == 0 || p.k == 0 || p.batch == 0) throw KernelFault("an empty product");
+    if (p.lda < (p.transpose_a ? p.k : p.m) || p.ldb < p.k || p.ldc < p.m) {
+      throw KernelFault("a product's columns overlap");
+    }
+    if (p.batch > 1 && p.stride_c < p.ldc * (p.n - 1) + p.m) {
+      throw KernelFault("a product's results overlap");
+    }
+    if (reinterpret_cast<std::uintptr_t>(p.workspace.data) % 256 != 0) {
+      throw KernelFault("a product's workspace is not aligned");
+    }
   }
 
   void require_alive() const {
@@ -178,6 +257,11 @@ class EmulatedDevice final : public cuda::Device {
       if (shape.shared_bytes > card_.shared_bytes) {
         throw KernelFault("asks for more shared memory than a block can have");
       }
+      if (shape.cooperative && shape.blocks > resident(shape)) {
+        throw KernelFault("a cooperative grid of " + std::to_string(shape.blocks) +
+                          " blocks, of which " + std::to_string(resident(shape)) +
+                          " are resident at once");
+      }
       emulate<Body>(shape, params, random_());
     });
     if (!found) throw KernelFault("no kernel for these parameters");
@@ -208,7 +292,9 @@ class EmulatedDevice final : public cuda::Device {
     }
   }
 
+  static constexpr Event live_events = 16;
   EmulatedCard card_;
+  std::set<kernels::GemmKey> chosen_;
   std::mt19937_64 random_;
   std::map<const std::byte*, Bytes> memory_, pinned_;
   std::deque<Item> queues_[2];

@@ -19,6 +19,73 @@ std::string where(const BlockState& block, unsigned thread) {
 
 }  // namespace
 
+thread_local GlobalMemory* watched = nullptr;
+
+void GlobalMemory::enter(std::size_t block, std::uint64_t arrived, std::uint64_t waited) {
+  block_ = block;
+  arrived_ = arrived;
+  waited_ = waited;
+  watched = this;
+  kernels::global_watch = seen;
+}
+
+void GlobalMemory::seen(const void* at, std::size_t bytes, bool may_write) {
+  if (!may_write || bytes > sizeof(Pending::before)) return watched->touch(at, false);
+  Pending access{at, bytes, {}};
+  std::memcpy(access.before, at, bytes);
+  watched->pending_.push_back(access);
+}
+
+void GlobalMemory::leave() {
+  kernels::global_watch = nullptr;
+  for (const Pending& access : pending_) {
+    touch(access.at, std::memcmp(access.before, access.at, access.bytes) != 0);
+  }
+  pending_.clear();
+}
+
+void GlobalMemory::touch(const void* at, bool write) {
+  Element& element = this->element(at);
+  const auto unordered = [&](const Side& before) {
+    return before.block != ~std::size_t{0} && before.block != block_ && before.last >= waited_;
+  };
+  if (unordered(element.written) ||
+      (write && (unordered(element.read[0]) || unordered(element.read[1])))) {
+    throw KernelFault("block " + std::to_string(block_) + ": race on global memory with block " +
+                      std::to_string(unordered(element.written)   ? element.written.block
+                                     : unordered(element.read[0]) ? element.read[0].block
+                                                                  : element.read[1].block));
+  }
+  const Side now{block_, arrived_};
+  if (write) {
+    element.written = now;
+  } else if (element.read[0].block == block_ || !unordered(element.read[0])) {
+    element.read[0] = now;
+  } else {
+    element.read[1] = now;
+  }
+}
+
+GlobalMemory::Element& GlobalMemory::element(const void* at) {
+  const auto find = [this](const void* key) -> Element& {
+    std::size_t k = (reinterpret_cast<std::uintptr_t>(key) * 0x9e3779b97f4a7c15u) >> 20;
+    for (;; ++k) {
+      Element& slot = table_[k & (table_.size() - 1)];
+      if (slot.at == key || slot.at == nullptr) return slot;
+    }
+  };
+  Element& slot = find(at);
+  if (slot.at != nullptr) return slot;
+  slot.at = at;
+  if (++used_ * 2 < table_.size()) return slot;
+  std::vector<Element> old(4 * table_.size());
+  std::swap(old, table_);
+  for (const Element& kept : old) {
+    if (kept.at != nullptr) find(kept.at) = kept;
+  }
+  return find(at);
+}
+
 // The blocks that are resident together, and the scheduler.
 class Grid {
  public:
@@ -35,6 +102,7 @@ class Grid {
   }
 
   [[nodiscard]] const kernels::LaunchShape& shape() const { return shape_; }
+  GlobalMemory& global() { return global_; }
 
   // Every thread of the grid has arrived that often.
   [[nodiscard]] bool arrived(std::uint64_t times) const {
@@ -73,8 +141,10 @@ class Grid {
       const auto [block, t] = ready_.back();
       ready_.pop_back();
       Thread& thread = block->threads[t];
+      global_.enter(block->index, thread.arrivals, thread.waited);
       thread.fiber = std::move(thread.fiber).resume();
       if (error) std::rethrow_exception(error);
+      global_.leave();
       if (thread.wait == Wait::left) --running, ++block->left;
       if (thread.wait == Wait::turn) wake(*block, t);
       if (thread.wait == Wait::block) ++block->waiting;
@@ -161,6 +231,7 @@ class Grid {
   const std::function<void(EmulatedBlock&)>& body_;
   std::vector<std::unique_ptr<BlockState>> blocks_;
   std::vector<Ready> ready_;
+  GlobalMemory global_;
   std::uint64_t arrivals_ = 0;
 };
 
@@ -180,11 +251,13 @@ void EmulatedBlock::arrive_grid() {
     throw KernelFault(where(block_, thread_) + "arrives again before it waited");
   }
   ++self().arrivals;
+  grid_.global().arrive(self().arrivals);
   grid_.arrive();
 }
 
 void EmulatedBlock::wait_grid() {
   while (!grid_.arrived(self().arrivals)) wait_at(Wait::grid);
+  self().waited = self().arrivals;
   sync();
 }
 

@@ -5,7 +5,11 @@
 //   racecheck  two threads touch one shared element between barriers and one of them writes
 //   initcheck  a shared element, or the target of an unfinished copy, is read before it is written
 //   synccheck  a thread leaves, or waits at another barrier, while its block or warp waits
-// Not modeled: the memory order between blocks, registers, timing.
+// and what that does not: two blocks touch one element of global memory, one of them writes it, and
+// no barrier of the grid is between. An access that may write has written when the element has
+// changed by the thread's next wait, so writes of what was there pass; elements are told by where
+// they begin.
+// Not modeled: registers, timing, races on global memory within a block.
 #include <array>
 #include <boost/context/fiber.hpp>
 #include <boost/context/pooled_fixedsize_stack.hpp>
@@ -35,6 +39,46 @@ enum class Wait { none, turn, warp, block, grid, left };
 
 class Grid;
 
+// Accesses to global memory of one launch.
+class GlobalMemory {
+ public:
+  GlobalMemory() = default;
+  GlobalMemory(const GlobalMemory&) = delete;
+  GlobalMemory& operator=(const GlobalMemory&) = delete;
+  ~GlobalMemory() { kernels::global_watch = nullptr; }
+
+  // The thread that runs now, of that block: barriers of the grid that it has arrived at, waited
+  // for.
+  void enter(std::size_t block, std::uint64_t arrived, std::uint64_t waited);
+  void arrive(std::uint64_t arrived) { arrived_ = arrived; }
+  // It waits, or left: its accesses are over.
+  void leave();
+
+ private:
+  struct Side {
+    std::size_t block = ~std::size_t{0};
+    std::uint64_t last = 0;  // barriers of the grid that may have passed then
+  };
+  struct Element {
+    const void* at = nullptr;
+    Side written, read[2];
+  };
+  struct Pending {
+    const void* at;
+    std::size_t bytes;
+    unsigned char before[16];
+  };
+  static void seen(const void* at, std::size_t bytes, bool may_write);
+  void touch(const void* at, bool write);
+  Element& element(const void* at);
+
+  std::vector<Element> table_ = std::vector<Element>(1024);
+  std::size_t used_ = 0;
+  std::size_t block_ = 0;
+  std::uint64_t arrived_ = 0, waited_ = 0;
+  std::vector<Pending> pending_;
+};
+
 // Who touched a shared element last: thread, and the number of barriers its block and warp had
 // passed then.
 struct Touch {
@@ -63,9 +107,9 @@ struct Thread {
   Wait wait = Wait::none;
   std::size_t shared_calls = 0;
   std::uint64_t shuffles = 0;
-  std::uint64_t arrivals = 0;            // at the grid's barrier
-  std::deque<std::vector<Copy>> groups;  // committed copies
-  std::vector<Copy> open;                // not committed yet
+  std::uint64_t arrivals = 0, waited = 0;  // at the grid's barrier
+  std::deque<std::vector<Copy>> groups;    // committed copies
+  std::vector<Copy> open;                  // not committed yet
 };
 
 struct BlockState {

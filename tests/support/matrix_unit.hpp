@@ -7,6 +7,8 @@
 //   - a store is seen by the matrix unit after publish();
 //   - a matrix instruction runs when its group is waited for: only then it reads its registers and
 //     its shared memory, and only then it writes its accumulator;
+//   - a bulk copy into memory that some thread loaded from and did not finish_loads() since is a
+//     fault: the two are of different proxies;
 //   - an instruction without a fence since the last wait, a copy or a matrix operand out of its
 //     reserved memory, a barrier that is not started, overrun or never completed are faults.
 #include <cstring>
@@ -40,6 +42,7 @@ struct SharedMemoryModel {
   std::vector<std::uint32_t> reserved;  // addresses, by call
   std::vector<Barrier> barriers;
   std::vector<Copy> copies;
+  std::vector<std::vector<std::uint32_t>> loads;  // [thread] addresses since finish_loads()
   std::mt19937 random{1};
 
   unsigned char* at(std::uint32_t address, std::size_t count) {
@@ -105,7 +108,12 @@ class EmulatedMatrixUnit {
     kernels::RowLogitPair pair;
     if (address % sizeof(pair) != 0) throw KernelFault("matrix unit: logits that are not aligned");
     std::memcpy(&pair, memory_.at(address, sizeof(pair)), sizeof(pair));
+    memory_.loads.resize(block_.threads());
+    memory_.loads[block_.thread()].push_back(address);
     return pair;
+  }
+  void finish_loads() {
+    if (block_.thread() < memory_.loads.size()) memory_.loads[block_.thread()].clear();
   }
 
   void start_barrier(std::uint32_t barrier, unsigned arrivals) {
@@ -139,6 +147,12 @@ class EmulatedMatrixUnit {
     const auto bytes = static_cast<std::uint32_t>(count * sizeof(T));
     if (to % 16 != 0 || bytes % 16 != 0 || reinterpret_cast<std::uintptr_t>(source) % 16 != 0) {
       throw KernelFault("matrix unit: a bulk copy that is not aligned");
+    }
+    for (const auto& loads : memory_.loads) {
+      for (const std::uint32_t address : loads) {
+        if (address + sizeof(kernels::RowLogitPair) <= to || address >= to + bytes) continue;
+        throw KernelFault("matrix unit: a bulk copy over what was loaded, without a fence between");
+      }
     }
     std::memset(memory_.at(to, bytes), 0xFF, bytes);
     memory_.copies.push_back({to, source, bytes, barrier});

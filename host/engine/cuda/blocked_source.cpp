@@ -23,9 +23,9 @@ class BlockedSource final : public GradientSource {
         // A product may add its rows one after another: half a row_block leaves room for the sum
         // over blocks of the longest tables.
         block_rows_(single_ ? row_block : row_block / 2) {
-    // X and Z of a pass in half of L2.
+    // X and Z of a pass in half of what stays in L2.
     const std::size_t per_row = element() * (problem.shape.features + problem.shape.chains);
-    const std::size_t rows = std::max<std::size_t>(1, problem.card.l2_bytes / 2 / per_row);
+    const std::size_t rows = std::max<std::size_t>(1, cache_for_all(problem.card) / 2 / per_row);
     pass_blocks_ = std::max<std::size_t>(1, rows / block_rows_);
   }
 

@@ -1,5 +1,8 @@
-// Design B on the host: scratch for the partials, one launch for all steps.
+// Design B on the host: scratch for the partials, launches of many steps.
+#include <algorithm>
+
 #include "engine/cuda/source.hpp"
+#include "gibbsite/core/error.hpp"
 
 namespace gibbsite::cuda {
 namespace {
@@ -15,22 +18,28 @@ class CooperativeLoop final : public StepLoop {
   }
   void enqueue(Device& device, const Residents& run, std::uint64_t steps,
                std::byte* scratch) override {
-    device.launch(kernels::Cooperative{.x = run.rows.x,
-                                       .y = run.rows.y,
-                                       .theta = run.theta,
-                                       .centers = run.centers,
-                                       .chain = run.chain,
-                                       .clock = run.clock,
-                                       .partials = {reinterpret_cast<double*>(scratch), cells()},
-                                       .rows = narrow(run.rows.rows),
-                                       .features = narrow(run.features),
-                                       .chains = narrow(run.chains),
-                                       .leaf_rows = narrow(leaf_rows_),
-                                       .leaves = narrow(leaves()),
-                                       .steps = steps,
-                                       .multiprocessors = problem_.card.multiprocessors,
-                                       .loss = problem_.loss,
-                                       .single = problem_.arithmetic != Arithmetic::float64});
+    kernels::Cooperative all{.x = run.rows.x,
+                             .y = run.rows.y,
+                             .theta = run.theta,
+                             .centers = run.centers,
+                             .chain = run.chain,
+                             .clock = run.clock,
+                             .partials = {reinterpret_cast<double*>(scratch), cells()},
+                             .rows = narrow(run.rows.rows),
+                             .features = narrow(run.features),
+                             .chains = narrow(run.chains),
+                             .leaf_rows = narrow(leaf_rows_),
+                             .leaves = narrow(leaves()),
+                             .blocks = narrow(leaves()),
+                             .loss = problem_.loss,
+                             .single = problem_.arithmetic != Arithmetic::float64};
+    all.blocks = grid(device, all);
+    const std::uint64_t most =
+        kernels::cooperative_most_steps(run.rows.rows, run.features, run.chains);
+    for (all.first = 0; all.first < steps; all.first += most) {
+      all.steps = std::min(most, steps - all.first);
+      device.launch(all);
+    }
   }
 
  private:
@@ -38,6 +47,20 @@ class CooperativeLoop final : public StepLoop {
   static unsigned narrow(std::size_t count) { return static_cast<unsigned>(count); }
   [[nodiscard]] std::size_t leaves() const {
     return kernels::ceil_div(problem_.shape.rows, leaf_rows_);
+  }
+  // As many blocks as the card holds at once: the barrier of the grid waits for all of them. Fewer
+  // blocks have more coordinates each and may need more shared memory for them.
+  static unsigned grid(Device& device, kernels::Cooperative kernel) {
+    for (;;) {
+      const std::size_t most = device.blocks_at_once(kernel);
+      if (most == 0) {
+        throw CudaError(
+            "`backend` cuda: the card holds no block of design cooperative; use `--design "
+            "one-pass`");
+      }
+      if (most >= kernel.blocks) return kernel.blocks;
+      kernel.blocks = narrow(most);
+    }
   }
   // [leaves x C x d]
   [[nodiscard]] std::size_t cells() const {

@@ -41,6 +41,12 @@ Design design_named(std::string_view name) {
   throw BadInput(fmt::format("design: none is called '{}'; there is: auto, {}", name, known));
 }
 
+std::size_t cache_for_all(const Card& card) {
+  const int generation = card.capability / 10;
+  const bool halves = card.capability == 80 || generation == 9 || generation == 10;
+  return halves ? card.l2_bytes / 2 : card.l2_bytes;
+}
+
 std::string why_not(Design design, const Shape& shape, Arithmetic arithmetic, const Card& card) {
   if (shape.outputs > 1 && design != Design::blocked) {
     return fmt::format(
@@ -75,9 +81,9 @@ std::string why_not(Design design, const Shape& shape, Arithmetic arithmetic, co
                            kernels::cooperative_most_chains, shape.chains);
       }
       const std::size_t bytes = shape.rows * shape.features * sizeof(float);
-      if (bytes > card.l2_bytes) {
+      if (const std::size_t cache = cache_for_all(card); bytes > cache) {
         return fmt::format("takes rows that fit the card's cache, {} KiB; there are {} KiB",
-                           card.l2_bytes >> 10, (bytes >> 10) + 1);
+                           cache >> 10, (bytes >> 10) + 1);
       }
       if (kernels::cooperative_depth(shape.rows, leaf_rows(shape.rows), shape.features) >
           accumulation_depth(shape.rows)) {

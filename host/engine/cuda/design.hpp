@@ -30,6 +30,10 @@ struct Shape {
   bool logistic = true;     ///< the loss is one of the logistic ones, which every design takes
 };
 
+/// Bytes that stay in the card's cache when every multiprocessor reads them: on A100, H100 and B200
+/// the cache has two halves, and each keeps its own copy of what its multiprocessors read.
+std::size_t cache_for_all(const Card& card);
+
 /// Why that design cannot run that problem on that card; empty when it can.
 std::string why_not(Design design, const Shape& shape, Arithmetic arithmetic, const Card& card);
 

@@ -68,6 +68,8 @@ class Device {
   virtual void copy_in(Queue queue, std::byte* to, const void* from, std::size_t bytes) = 0;
   virtual void copy_out(Queue queue, void* to, const std::byte* from, std::size_t bytes) = 0;
   virtual void fill_zero(Queue queue, std::byte* to, std::size_t bytes) = 0;
+  /// Blocks of that cooperative launch that the card holds at once: its grid has no more.
+  [[nodiscard]] virtual std::size_t blocks_at_once(const kernels::Cooperative& kernel) = 0;
   /// On the compute queue.
   virtual void launch(const Kernel& kernel) = 0;
 
@@ -83,7 +85,8 @@ class Device {
   /// The host waits for everything; faults of kernels come out here.
   virtual void synchronize() = 0;
 
-  /// Launches that `enqueue` makes on the compute queue are kept, not run.
+  /// Launches that `enqueue` makes on the compute queue are kept, not run. It makes nothing else,
+  /// and no product (kernels::Gemm) that has not run before: choosing how is not for a capture.
   virtual Graph capture(const std::function<void()>& enqueue) = 0;
   virtual void replay(Graph graph) = 0;
   virtual void discard(Graph graph) noexcept = 0;

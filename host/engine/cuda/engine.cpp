@@ -6,9 +6,9 @@
 //
 // Rows are taken in chunks where X is streamed (the next chunk is copied meanwhile) and where one
 // sum over all partials would be longer than the map error allows (core/summation.hpp).
-// A step on resident rows is captured once and replayed, so the host does nothing between two
-// steps. State goes up at the start of `advance` and comes back at its end: a chain is plain data
-// on the host whenever a caller can see it.
+// A step on resident rows runs once, is captured then and replayed, so the host does nothing
+// between two steps. State goes up at the start of `advance` and comes back at its end: a chain is
+// plain data on the host whenever a caller can see it.
 #include "engine/cuda/engine.hpp"
 
 #include <fmt/format.h>
@@ -186,12 +186,13 @@ class CudaEngine final : public HostRows {
     return false;
   }
 
-  // Lays out and fills the card for that many rows of theta; again only when their number changes.
+  // Lays out and fills the card for that many rows of theta; again only when their number changes,
+  // and then rows that are there whole stay.
   // A chain of K outputs is K of them, which meet in the residuals alone: output k has its own
   // part of the gradient, of the center and of the noise.
   void prepare(std::size_t chains) {
     if (chains == shape_.chains) return;
-    forget_run();
+    forget_work();
     metric_.forget();
     const Shape shape{x_.rows, x_.cols, chains, outputs(), loss_ == 0};
     const Card card = device_->card();
@@ -200,7 +201,8 @@ class CudaEngine final : public HostRows {
     auto source = make_source(gradient_design(choice.design, shape), problem);
     auto loop = make_loop(choice.design, problem);
     std::size_t loop_bytes = loop ? aligned(loop->scratch_bytes()) : 0;
-    const std::size_t free = std::min(card.free_bytes, options_.memory_limit);
+    const std::size_t there = rows_memory_ ? rows_memory_->bytes : 0;
+    const std::size_t free = std::min(card.free_bytes + there, options_.memory_limit);
     const Layout layout = plan_layout(shape, *source, free);
     // A loop needs all of X and its scratch on the card; where there is no room the source makes
     // the steps.
@@ -216,22 +218,31 @@ class CudaEngine final : public HostRows {
 
     Parts sizes;
     Work::in(sizes, shape, *source, layout.chunk_rows, layout.chunks, library_noise());
-    const std::size_t in_rows = PlacedRows::buffers(layout) * layout.row_bytes;
-    arena_ = std::make_unique<Memory>(*device_, in_rows + sizes.used + loop_bytes);
-    Parts parts{arena_->data + in_rows, 0};
+    const bool stay = rows_are_whole_ && !layout.streamed;
+    if (!stay) {
+      forget_rows();
+      rows_memory_ =
+          std::make_unique<Memory>(*device_, PlacedRows::buffers(layout) * layout.row_bytes);
+      device_->fill_zero(Queue::compute, rows_memory_->data, rows_memory_->bytes);
+    }
+    arena_ = std::make_unique<Memory>(*device_, sizes.used + loop_bytes);
+    Parts parts{arena_->data, 0};
     work_ = Work::in(parts, shape, *source, layout.chunk_rows, layout.chunks, library_noise());
     loop_scratch_ = parts.take<std::byte>(loop_bytes).data;
     device_->fill_zero(Queue::compute, arena_->data, arena_->bytes);
-    rows_ = PlacedRows(*device_, x_, layout, arena_->data, work_.labels);
-    rows_.fill(y_);
+    rows_ = PlacedRows(*device_, x_, layout, rows_memory_->data, work_.labels);
+    rows_.fill(y_, stay);
     device_->synchronize();
+    rows_are_whole_ = !layout.streamed;
     layout_ = layout;
     source_ = std::move(source);
     loop_ = std::move(loop);
     shape_ = shape;
-    design_ = fmt::format("{}: {}; {}", to_string(choice.design), choice.why,
-                          !layout.streamed ? fmt::format("{} MiB on the card", arena_->bytes >> 20)
-                                           : std::string("X streamed"));
+    design_ = fmt::format(
+        "{}: {}; {}", to_string(choice.design), choice.why,
+        !layout.streamed
+            ? fmt::format("{} MiB on the card", (rows_memory_->bytes + arena_->bytes) >> 20)
+            : std::string("X streamed"));
     if (layout.chunks > 1) {
       design_ += fmt::format(" in {} chunks of {} rows", layout.chunks, layout.chunk_rows);
     }
@@ -239,6 +250,15 @@ class CudaEngine final : public HostRows {
 
   // Leaves nothing private in the card's memory.
   void forget_run() noexcept {
+    forget_work();
+    forget_rows();
+  }
+  void forget_rows() noexcept {
+    if (rows_memory_) rows_memory_->wipe();
+    rows_memory_.reset();
+    rows_are_whole_ = false;
+  }
+  void forget_work() noexcept {
     if (graph_) device_->discard(*graph_);
     if (arena_) arena_->wipe();
     graph_.reset();
@@ -334,8 +354,11 @@ class CudaEngine final : public HostRows {
         step();
       }
     } else if (!layout_.streamed && source_->capturable()) {
-      if (!graph_) graph_ = device_->capture(step);
-      for (std::uint64_t k = 0; k < steps; ++k) device_->replay(*graph_);
+      // The first step runs as it is: it loads kernels and chooses products, which no capture does.
+      std::uint64_t done = 0;
+      if (!graph_) step(), ++done;
+      if (!graph_ && done < steps) graph_ = device_->capture(step);
+      for (; done < steps; ++done) device_->replay(*graph_);
     } else {
       for (std::uint64_t k = 0; k < steps; ++k) step();
     }
@@ -357,7 +380,9 @@ class CudaEngine final : public HostRows {
   std::unique_ptr<GradientSource> source_;
   std::unique_ptr<StepLoop> loop_;
   std::byte* loop_scratch_ = nullptr;
-  std::unique_ptr<Memory> arena_;
+  std::unique_ptr<Memory> rows_memory_;  // X whole, or two buffers of a streamed one
+  bool rows_are_whole_ = false;          // and there
+  std::unique_ptr<Memory> arena_;        // the rest
   PlacedRows rows_;
   Work work_;
   std::optional<Graph> graph_;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "core/crew.hpp"
 #include "engine/cuda/arena.hpp"
 #include "engine/cuda/engine.hpp"
 #include "engine/cuda/source.hpp"
@@ -30,8 +31,8 @@ class PlacedRows {
              View<float> labels);
   static std::size_t buffers(const Layout& layout) { return layout.streamed ? 2 : 1; }
 
-  /// Enqueues the copies of the labels, and of rows that stay.
-  void fill(std::span<const float> y);
+  /// Enqueues the copies of the labels, and of rows that stay, unless they are there.
+  void fill(std::span<const float> y, bool rows_are_there = false);
   /// All rows, where they stay.
   [[nodiscard]] Chunk all() const;
   /// Calls work(chunk, index) for every chunk in order: what it enqueues comes after the chunk's
@@ -45,6 +46,7 @@ class PlacedRows {
   std::byte* rows_[2] = {};
   View<float> labels_;
   std::unique_ptr<Memory> staging_[2];
+  std::unique_ptr<Crew> copiers_;  // of what is streamed
   std::optional<Event> copied_[2], computed_[2];
 };
 
