@@ -43,6 +43,7 @@ constexpr const char* curator_style = R"(<meta name="robots" content="noindex">
 .key { display: inline-block; width: 1.6rem; height: 0; line-height: 0; overflow: hidden; border-top: 3px solid var(--mark); vertical-align: middle; } .two { border-top: 3px dashed var(--other); }
 .grid { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); gap: 0 1.6rem; } .grid > * { min-width: 0; } .grid h3 { margin-bottom: 0; }
 td.right { font-weight: 600; }
+.wide td, .wide thead th { overflow-wrap: break-word; } .names thead th { overflow-wrap: anywhere; }
 @media (max-width: 37rem) { .wide { font-size: 0.75rem; table-layout: auto; } .wide th, .wide td { padding-right: 0.3rem; } }
 @media print { main { display: table; width: 100%; } .mark { position: static; display: table-header-group; break-inside: avoid; background: none; border: 0; } .foot { display: table-footer-group; } .grid { display: block; } .grid figure { display: inline-block; width: 47%; margin: 0.8rem 1%; vertical-align: top; } .wide, p { break-inside: avoid; } figure { max-width: 24rem; } }
 </style>
@@ -57,12 +58,18 @@ std::string one_digit(double fraction) {
   return std::isnan(fraction) ? "-" : fmt::format("{:.1f} %", 100 * fraction);
 }
 std::string four(double value) { return std::isnan(value) ? "-" : fmt::format("{:.4f}", value); }
+// Four digits, or all before the point.
 std::string figure_of(double value) {
-  return std::isnan(value) ? "-" : fmt::format("{:.4g}", value);
+  if (std::isnan(value)) return "-";
+  const double size = std::fabs(value);
+  if (size < 1000 || size >= 1e7) return fmt::format("{:.4g}", value);
+  return (value < 0 ? "-" : "") + human_count(std::round(size));
 }
 std::string rows_words(std::uint64_t rows) {
   return human_count(static_cast<double>(rows)) + " row" + plural(rows);
 }
+
+const char* whose(bool other) { return other ? "the NOT PRIVATE fit" : "this model"; }
 
 using Line = std::vector<std::string>;
 
@@ -198,7 +205,8 @@ void roc_figure(Html& page, const Pair<RankedScores>& scores, const Pair<double>
   plot.names(page, "false alarms: share of the other rows predicted so", "recall",
              SquarePlot::top + SquarePlot::side / 4);
   end(page, both(areas, [](double area) { return "AUC " + four(area); }),
-      threshold ? fmt::format("Dots: threshold {}. Dotted: guessing.", number(*threshold)) : "");
+      (threshold ? fmt::format("Dots: threshold {}. ", number(*threshold)) : "") +
+          "Dotted: guessing.");
 }
 
 // Between which the share lies that gave `found` of so many rows, 95 % (Wilson 1927).
@@ -243,7 +251,7 @@ void calibration_figure(Html& page, const Pair<CalibrationBins>& bins, const std
       "rows, of this model. On the dotted line predictions are what is found.");
 }
 
-void calibration_table(Html& page, const CalibrationBins& bins, const std::string& whose,
+void calibration_table(Html& page, const CalibrationBins& bins, const std::string& of,
                        const std::string& found) {
   std::vector<Line> lines;
   for (std::size_t tenth = 0; tenth < bins.size(); ++tenth) {
@@ -254,7 +262,7 @@ void calibration_table(Html& page, const CalibrationBins& bins, const std::strin
                      fmt::format("{}", bin.rows), percent_of(bin.predicted),
                      percent_of(bin.found)});
   }
-  table_of(page, "PRIVATE. Calibration of " + whose, {"probability", "rows", "mean", found}, lines);
+  table_of(page, "PRIVATE. Calibration of " + of, {"probability", "rows", "mean", found}, lines);
 }
 
 void calibration_section(Html& page, const Pair<CalibrationBins>& bins, const std::string& across,
@@ -264,14 +272,13 @@ void calibration_section(Html& page, const Pair<CalibrationBins>& bins, const st
   page.put("<div class=\"grid\">\n");
   bins.each([&](const CalibrationBins& of, bool other) {
     page.put("<div>\n");
-    calibration_table(page, of, other ? "the NOT PRIVATE fit" : "this model", found);
+    calibration_table(page, of, whose(other), found);
     page.put("</div>\n");
   });
   page.put("</div>\n");
 }
 
-void threshold_table(Html& page, const RankedScores& scores, double used,
-                     const std::string& whose) {
+void threshold_table(Html& page, const RankedScores& scores, double used, const std::string& of) {
   std::vector<double> thresholds{used};
   for (int k = 1; k < 10; ++k) thresholds.push_back(k / 10.0);
   std::ranges::sort(thresholds);
@@ -285,7 +292,7 @@ void threshold_table(Html& page, const RankedScores& scores, double used,
                      fmt::format("{}", at.true_negatives), one_digit(at.recall()),
                      one_digit(at.precision())});
   }
-  table_of(page, "PRIVATE. Confusion of " + whose,
+  table_of(page, "PRIVATE. Confusion of " + of,
            {"threshold", "TP", "FN", "FP", "TN", "recall", "precision"}, lines);
 }
 
@@ -357,7 +364,7 @@ void two_classes_sections(Html& page, const Dataset& data, const Pair<const Line
       "FN, precision TP of TP + FP, false alarms FP of FP + TN.</p>\n",
       schema.positive);
   scores.each([&](const RankedScores& one, bool other) {
-    threshold_table(page, one, threshold, other ? "the NOT PRIVATE fit" : "this model");
+    threshold_table(page, one, threshold, whose(other));
   });
   threshold_figures(page, scores, threshold);
 }
@@ -374,20 +381,21 @@ std::vector<std::size_t> largest_classes(const ClassesEvaluation& e, std::size_t
 }
 
 void matrix_table(Html& page, const ClassesEvaluation& e, const Schema& schema,
-                  const std::string& whose) {
+                  const std::string& of) {
   if (e.classes > most_matrix) {
     std::vector<Line> lines;
     for (const std::size_t pair : e.most_confused(most_pairs)) {
       lines.push_back({schema.classes[pair / e.classes], schema.classes[pair % e.classes],
                        fmt::format("{}", e.confusion[pair])});
     }
-    return table_of(page, "PRIVATE. Most often taken for another class by " + whose,
+    return table_of(page, "PRIVATE. Most often taken for another class by " + of,
                     {"is", "predicted", "rows"}, lines);
   }
   page.put(
-      "<table class=\"wide\"><caption>PRIVATE. Confusion of {}: rows by what is, columns by what "
+      "<table class=\"wide names\"><caption>PRIVATE. Confusion of {}: rows by what is, columns by "
+      "what "
       "is predicted</caption><thead><tr><th scope=\"col\">is</th>",
-      whose);
+      of);
   for (const std::string& name : schema.classes) page.put("<th scope=\"col\">{}</th>", name);
   page.put("</tr></thead><tbody>\n");
   for (std::size_t is = 0; is < e.classes; ++is) {
@@ -399,21 +407,15 @@ void matrix_table(Html& page, const ClassesEvaluation& e, const Schema& schema,
   page.put("</tbody></table>\n");
 }
 
-void class_table(Html& page, const Pair<ClassesEvaluation>& judged, const Schema& schema) {
-  const ClassesEvaluation& e = judged.model;
-  Line head{"class", "rows", "recall", "precision", "AUC"};
-  if (judged.other) head.insert(head.end(), {"recall, NOT PRIVATE", "AUC, NOT PRIVATE"});
+void class_table(Html& page, const ClassesEvaluation& e, const Schema& schema,
+                 const std::string& of) {
   std::vector<Line> lines;
   for (const std::size_t k : largest_classes(e, most_classes)) {
-    lines.push_back({schema.classes[k], fmt::format("{}", e.rows_of(k)), percent_of(e.recall(k)),
-                     percent_of(e.precision(k)), four(e.auc[k])});
-    if (judged.other)
-      lines.back().insert(lines.back().end(),
-                          {percent_of(judged.other->recall(k)), four(judged.other->auc[k])});
+    lines.push_back({schema.classes[k], fmt::format("{}", e.rows_of(k)), one_digit(e.recall(k)),
+                     one_digit(e.precision(k)), four(e.auc[k])});
   }
-  table_of(page, "PRIVATE. Each class against all others", head, lines);
-  if (e.classes > most_classes)
-    page.put("<p>The {} with the most rows, of {}.</p>\n", most_classes, e.classes);
+  table_of(page, "PRIVATE. Each class against all others, by " + of,
+           {"class", "rows", "recall", "precision", "AUC"}, lines);
 }
 
 void classes_sections(Html& page, const Dataset& data, const Pair<const LinearModel*>& models) {
@@ -457,9 +459,13 @@ void classes_sections(Html& page, const Dataset& data, const Pair<const LinearMo
   page.put("{}", Markup{shown_classes.empty() ? "" : "</div>\n"});
   heading(page, "confusion", "Confusion");
   judged.each([&](const ClassesEvaluation& one, bool other) {
-    matrix_table(page, one, schema, other ? "the NOT PRIVATE fit" : "this model");
+    matrix_table(page, one, schema, whose(other));
   });
-  class_table(page, judged, schema);
+  judged.each([&](const ClassesEvaluation& one, bool other) {
+    class_table(page, one, schema, whose(other));
+  });
+  if (classes > most_classes)
+    page.put("<p>The {} classes with the most rows, of {}.</p>\n", most_classes, classes);
   calibration_section(page, of([](const auto& one) { return one.calibration; }),
                       "mean probability of the class predicted", "share right", "right");
 }
@@ -478,7 +484,7 @@ SquarePlot amount_plot(Range across, Range up) {
   SquarePlot plot;
   plot.across = across;
   plot.up = up;
-  plot.left = 62;
+  plot.left = 68;
   return plot;
 }
 
@@ -574,7 +580,7 @@ void error_figure(Html& page, const Pair<Amounts>& judged) {
       "The first bar and the last hold what lies beyond.");
 }
 
-void amount_table(Html& page, const Amounts& one, const std::string& whose) {
+void amount_table(Html& page, const Amounts& one, const std::string& of) {
   std::vector<Line> lines;
   for (const PredictionBin& bin : one.bins) {
     lines.push_back({bin.low == bin.high ? figure_of(bin.low)
@@ -582,7 +588,7 @@ void amount_table(Html& page, const Amounts& one, const std::string& whose) {
                      fmt::format("{}", bin.rows), figure_of(bin.predicted), figure_of(bin.found),
                      figure_of(bin.rmse)});
   }
-  table_of(page, "PRIVATE. Rows by what " + whose + " predicts",
+  table_of(page, "PRIVATE. Rows by what " + of + " predicts",
            {"predicted", "rows", "mean", "found", "RMSE"}, lines);
 }
 
@@ -625,7 +631,7 @@ void amount_sections(Html& page, const Dataset& data, const Pair<const LinearMod
   page.put("<div class=\"grid\">\n");
   judged.each([&](const Amounts& one, bool other) {
     page.put("<div>\n");
-    amount_table(page, one, other ? "the NOT PRIVATE fit" : "this model");
+    amount_table(page, one, whose(other));
     page.put("</div>\n");
   });
   page.put("</div>\n");
@@ -691,13 +697,13 @@ void head_sections(Html& page, const Release& release, const std::string& digest
                    const std::optional<LinearModel>& non_private, const CuratorOptions& options) {
   const LinearModel& model = release.model();
   const bool is_void = release.certificate().is_void();
-  const std::string title = "How the model of " + model.schema.label + " does";
+  const std::string title = "How good the model of " + model.schema.label + " is";
   open_page(page, std::string("PRIVATE. ") + (is_void ? "Void. " : "") + title, {curator_style});
   page.put(
       "<p class=\"mark\">{}PRIVATE: for the curator alone. No certificate covers this page.</p>\n",
       is_void ? "NO GUARANTEE, AND " : "");
   if (is_void) void_line(page);
-  page.put("<h1>{}</h1>\n<p>A {} model of mechanism {}, judged on {}.</p>\n", title, model.loss,
+  page.put("<h1>{}</h1>\n<p>Loss {}, mechanism {}, judged on {}.</p>\n", title, model.loss,
            std::string(name_of(release.certificate().mechanism)),
            options.table.empty() ? std::string("a table") : "the table " + options.table);
   page.put(
