@@ -43,8 +43,8 @@ constexpr const char* curator_style = R"(<meta name="robots" content="noindex">
 .key { display: inline-block; width: 1.6rem; height: 0; line-height: 0; overflow: hidden; border-top: 3px solid var(--mark); vertical-align: middle; } .two { border-top: 3px dashed var(--other); }
 .grid { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); gap: 0 1.6rem; } .grid > * { min-width: 0; } .grid h3 { margin-bottom: 0; }
 td.right { font-weight: 600; }
-.wide td, .wide thead th { overflow-wrap: break-word; } .names thead th { overflow-wrap: anywhere; }
-@media (max-width: 37rem) { .wide { font-size: 0.75rem; table-layout: auto; } .wide th, .wide td { padding-right: 0.3rem; } }
+.wide { table-layout: auto; } .wide td, .wide thead th { overflow-wrap: break-word; } .names th:first-child { width: 25%; } .names thead th { overflow-wrap: anywhere; }
+@media (max-width: 37rem) { .wide { font-size: 0.75rem; } .wide th, .wide td { padding-right: 0.3rem; } }
 @media print { main { display: table; width: 100%; } .mark { position: static; display: table-header-group; break-inside: avoid; background: none; border: 0; } .foot { display: table-footer-group; } .grid { display: block; } .grid figure { display: inline-block; width: 47%; margin: 0.8rem 1%; vertical-align: top; } .wide, p { break-inside: avoid; } figure { max-width: 24rem; } }
 </style>
 )";

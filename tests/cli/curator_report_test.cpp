@@ -219,7 +219,10 @@ TEST_F(CuratorReportCli, SaysWhereNothingCanBeFittedBeside) {
   expect_page(made);
   EXPECT_THAT(made, AllOf(HasSubstr("no fit without privacy beside it"), HasSubstr("at most 2000"),
                           Not(HasSubstr("class=\"other\"")), Not(HasSubstr("key two\""))));
-  expect_error(evaluate({"--beside-non-private"}), 2, "--beside-non-private");
+  const Outcome beside = evaluate({"--beside-non-private", "--report", "other.html"});
+  EXPECT_EQ(beside.status, 2);
+  EXPECT_THAT(beside.err, HasSubstr("--beside-non-private: the model has 2006 coefficients"));
+  EXPECT_THAT(this->made(), Not(::testing::Contains("other.html")));
 }
 
 TEST_F(CuratorReportCli, OfAVoidModelSaysSoFirst) {
@@ -231,6 +234,24 @@ TEST_F(CuratorReportCli, OfAVoidModelSaysSoFirst) {
   EXPECT_THAT(made, HasSubstr("<title>PRIVATE. Void. "));
   fit_model();
   EXPECT_THAT(page(), Not(HasSubstr("NO GUARANTEE")));
+}
+
+// Of the texts and grounds that it shares with the public report that one's test says it.
+TEST_F(CuratorReportCli, HasLinesThatStandOut) {
+  fit_model();
+  const std::string page = this->page();
+  const std::vector<std::string> grounds = all_of(page, "--page: (#[0-9a-f]{6});"),
+                                 lines = all_of(page, "--other: (#[0-9a-f]{6});"),
+                                 alerts = all_of(page, "--alert: (#[0-9a-f]{6});"),
+                                 cards = all_of(page, "--card: (#[0-9a-f]{6});");
+  ASSERT_EQ(grounds.size(), 3U);  // light, dark, paper
+  ASSERT_EQ(lines.size(), 3U);
+  ASSERT_EQ(alerts.size(), 3U);
+  for (std::size_t k = 0; k < 3; ++k) {
+    EXPECT_GE(support::contrast(lines[k], grounds[k]), 3);
+    EXPECT_GE(support::contrast(alerts[k], cards[k]), 4.5);  // the mark
+  }
+  EXPECT_THAT(page, HasSubstr("background: var(--card); color: var(--alert)"));
 }
 
 TEST_F(CuratorReportCli, EscapesNames) {
@@ -271,7 +292,7 @@ TEST_F(CuratorReportCli, RefusesInOneLineAndLeavesNothing) {
   expect_error(of("later.json", "r.html"), 2, "later.json: is not a gibbsite-release/2 file");
   expect_error(of("m.json", "m.json"), 2, "--report: m.json is the file of --model");
   expect_error(of("m.json", "table.csv"), 2, "--report: table.csv is the file of --data");
-  expect_error(of("m.json", "no/r.html"), 2, "no/r.html");
+  expect_error(of("m.json", "no/r.html"), 2, "--report: cannot write to no");
   folder.write("empty.csv", "age,work,income\n");
   expect_error(
       gibbsite({"evaluate", "--model", "m.json", "--data", "empty.csv", "--report", "r.html"}), 2,
