@@ -158,13 +158,16 @@ struct EvaluateCommand {
   void run() const {
     const std::string text = read_release_text(model);
     if (release_kind(text, model) == ReleaseKind::network) {
-      if (threshold || beside || !report.empty()) {
+      if (!report.empty()) {
+        throw BadInput(
+            fmt::format("--report: {} holds a network, of which there is no such page; leave it "
+                        "out, or draw how near it is with --plot",
+                        model));
+      }
+      if (threshold || beside) {
         throw BadInput(
             fmt::format("{}: has no meaning with {}, which holds a network; leave it out",
-                        threshold ? "--threshold"
-                        : beside  ? "--beside-non-private"
-                                  : "--report",
-                        model));
+                        threshold ? "--threshold" : "--beside-non-private", model));
       }
       return network.run(parse_network(text, model).model(), model, data_table, json);
     }

@@ -489,7 +489,7 @@ SquarePlot amount_plot(Range across, Range up) {
 }
 
 void amount_grid(Html& page, const SquarePlot& plot, bool shares) {
-  for (const double tick : ticks(plot.across.low, plot.across.high, 4)) {
+  for (const double tick : ticks(plot.across.low, plot.across.high, 5)) {
     page.put("<path class=\"rule\" d=\"M{:.1f} {}v{}\"/>\n", plot.x(tick), SquarePlot::top,
              SquarePlot::side);
     page.put("<text class=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>\n",

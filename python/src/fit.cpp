@@ -366,7 +366,8 @@ void bind_release(nb::module_& m) {
                                   {.threshold = threshold, .table = table});
           },
           "data"_a, "threshold"_a = 0.5, "table"_a = "",
-          "The text of one HTML page for the curator, beside the ordinary fit of the same rows: ROC, "
+          "The text of one HTML page for the curator, beside the ordinary fit of the same rows: "
+          "ROC, "
           "calibration, confusion by threshold, errors, and what the reader changed, by column. "
           "PRIVATE: reads the rows, and no certificate covers it.")
       .def("__repr__", [](const Release& r) {

@@ -297,9 +297,17 @@ TEST_F(CuratorReportCli, RefusesInOneLineAndLeavesNothing) {
   expect_error(
       gibbsite({"evaluate", "--model", "m.json", "--data", "empty.csv", "--report", "r.html"}), 2,
       "empty.csv");
+  std::string of_network = schema();
+  folder.write("network.toml", of_network.erase(of_network.find("row_norm"), 32) +
+                                   "\n[network]\nincome = [\"age\", \"work\"]\n");
+  const Outcome network =
+      gibbsite({"fit", "--model", "network", "--data", "table.csv", "--schema", "network.toml",
+                "--epsilon", "5", "--delta", "1e-6", "--out", "network.json", "--quiet"});
+  ASSERT_EQ(network.status, 0) << network.err;
+  expect_error(of("network.json", "r.html"), 2, "--report: network.json holds a network");
   expect_error(evaluate({"--force"}), 2, "--force");  // there is nothing to write
-  EXPECT_EQ(made(),
-            (std::vector<std::string>{"empty.csv", "later.json", "m.json", "stronger.json"}));
+  EXPECT_EQ(made(), (std::vector<std::string>{"empty.csv", "later.json", "m.json", "network.json",
+                                              "network.toml", "stronger.json"}));
   ASSERT_EQ(of("m.json", "r.html").status, 0);
   const std::string first = folder.read("r.html");
   expect_error(of("m.json", "r.html"), 2, "--report: r.html is there already");
