@@ -11,10 +11,12 @@
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/certificate/network_file.hpp"
 #include "gibbsite/compare/compare.hpp"
+#include "gibbsite/compare/curator_report.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/release/predict.hpp"
+#include "gibbsite/release/report.hpp"
 #include "network_quality.hpp"
 #include "options.hpp"
 #include "text.hpp"
@@ -115,13 +117,8 @@ std::vector<std::vector<std::string>> confusion_lines(const ClassesEvaluation& e
     }
     return lines;
   }
-  std::vector<std::size_t> pairs;
-  for (std::size_t pair = 0; pair < e.confusion.size(); ++pair)
-    if (pair / e.classes != pair % e.classes && e.confusion[pair] > 0) pairs.push_back(pair);
-  std::ranges::stable_sort(pairs, std::greater{}, [&](std::size_t p) { return e.confusion[p]; });
-  pairs.resize(std::min(pairs.size(), most_pairs));
   lines.push_back({schema.label, "most often taken for", "rows"});
-  for (const std::size_t pair : pairs) {
+  for (const std::size_t pair : e.most_confused(most_pairs)) {
     lines.push_back({"is " + schema.classes[pair / e.classes],
                      "predicted " + schema.classes[pair % e.classes],
                      fmt::format("{}", e.confusion[pair])});
@@ -153,7 +150,7 @@ std::string class_table(const ClassesEvaluation& e, const Schema& schema) {
 
 struct EvaluateCommand {
   TableArguments data_table;
-  std::string model;
+  std::string model, report;
   std::optional<double> threshold;
   bool json = false, beside = false;
   NetworkEvaluation network{};
@@ -161,6 +158,12 @@ struct EvaluateCommand {
   void run() const {
     const std::string text = read_release_text(model);
     if (release_kind(text, model) == ReleaseKind::network) {
+      if (!report.empty()) {
+        throw BadInput(
+            fmt::format("--report: {} holds a network, of which there is no such page; leave it "
+                        "out, or draw how near it is with --plot",
+                        model));
+      }
       if (threshold || beside) {
         throw BadInput(
             fmt::format("{}: has no meaning with {}, which holds a network; leave it out",
@@ -168,12 +171,13 @@ struct EvaluateCommand {
       }
       return network.run(parse_network(text, model).model(), model, data_table, json);
     }
-    network.require_absent(model);
+    network.require_absent(model, !report.empty());
     const LinearModel linear = parse_release(text, model).model();
     const LabelKind label = linear.schema.label_kind;
     if (threshold && label != LabelKind::two_classes)
       throw BadInput(not_of_label("--threshold", model, label));
     if (threshold) require_between(*threshold, 0, 1, "--threshold");
+    if (!report.empty()) require_reportable(text);
     const Dataset data = data_table.read(linear.schema, {.labels = ReadOptions::Labels::required,
                                                          .ignore_extra_columns = true,
                                                          .label_path = {},
@@ -181,11 +185,44 @@ struct EvaluateCommand {
     fmt::print(stderr,
                "private: these figures read the labels of this table and the certificate does not "
                "cover them; publish them only if the table is public\n");
-    if (label == LabelKind::two_classes) return of_two_classes(linear, data);
-    label == LabelKind::classes ? of_classes(linear, data) : of_amounts(linear, data);
+    std::optional<LinearModel> yardstick;
+    if (beside || !report.empty()) yardstick = non_private_fit(data, linear.loss);
+    if (beside && !yardstick) {
+      throw BadInput(
+          fmt::format("--beside-non-private: the model has {} coefficients, at most {} are fitted; "
+                      "leave it out",
+                      linear.draws.front().size(), most_non_private_features));
+    }
+    if (!report.empty()) write_report(text, data, yardstick);
+    if (label == LabelKind::two_classes) return of_two_classes(linear, data, yardstick);
+    label == LabelKind::classes ? of_classes(linear, data, yardstick)
+                                : of_amounts(linear, data, yardstick);
   }
 
-  void of_two_classes(const LinearModel& linear, const Dataset& data) const {
+  void require_reportable(const std::string& text) const {
+    require_other_file(report, data_table.data, "--data", "--report");
+    require_other_file(report, model, "--model", "--report");
+    if (!data_table.labels.empty())
+      require_other_file(report, data_table.labels, "--labels", "--report");
+    require_new(report, network.force, "--report");
+    require_writable(report, "--report");
+    require_verified(parse_release_json(text, model), model);
+  }
+
+  // For its owner's eyes alone, like all that holds what the rows say.
+  void write_report(const std::string& text, const Dataset& data,
+                    const std::optional<LinearModel>& yardstick) const {
+    const std::string page =
+        curator_report(text, model, data, yardstick,
+                       {.threshold = threshold.value_or(0.5), .table = data_table.data});
+    write_new(
+        report, network.force,
+        [&](Existing existing) { write_file_atomically(report, page, 0600, existing); },
+        "--report");
+  }
+
+  void of_two_classes(const LinearModel& linear, const Dataset& data,
+                      const std::optional<LinearModel>& fitted) const {
     const auto judged = [&](const LinearModel& of) {
       return evaluate(predict_probabilities(of, data.view()), data.y, threshold.value_or(0.5));
     };
@@ -194,7 +231,7 @@ struct EvaluateCommand {
     std::vector<std::vector<std::string>> lines = head(result);
     lines.push_back({"AUC", area(result.auc), ""});
     if (beside) {
-      const Evaluation yardstick = judged(fitted_beside(linear, data));
+      const Evaluation yardstick = judged(*fitted);
       add(lines, yardstick);
       lines[3].push_back(area(yardstick.auc));
     }
@@ -202,7 +239,8 @@ struct EvaluateCommand {
                table(calibration_lines(result.calibration)));
   }
 
-  void of_classes(const LinearModel& linear, const Dataset& data) const {
+  void of_classes(const LinearModel& linear, const Dataset& data,
+                  const std::optional<LinearModel>& fitted) const {
     const auto judged = [&](const LinearModel& of) {
       return evaluate_classes(predict_classes(of, data.view()), data.y,
                               linear.schema.classes.size());
@@ -212,7 +250,7 @@ struct EvaluateCommand {
     std::vector<std::vector<std::string>> lines = head(result);
     lines.push_back({"AUC, mean of the classes", area(result.mean_auc), ""});
     if (beside) {
-      const ClassesEvaluation yardstick = judged(fitted_beside(linear, data));
+      const ClassesEvaluation yardstick = judged(*fitted);
       add(lines, yardstick);
       lines[3].push_back(area(yardstick.mean_auc));
     }
@@ -234,7 +272,8 @@ struct EvaluateCommand {
     lines[2].push_back(fmt::format("{:.4f}", yardstick.log_loss));
   }
 
-  void of_amounts(const LinearModel& linear, const Dataset& data) const {
+  void of_amounts(const LinearModel& linear, const Dataset& data,
+                  const std::optional<LinearModel>& fitted) const {
     const auto judged = [&](const LinearModel& of) {
       return evaluate_amounts(linear.schema, predict_amounts(of, data.view()), data.y);
     };
@@ -255,7 +294,7 @@ struct EvaluateCommand {
     if (counts)
       lines.push_back({"deviance a row", figure(result.deviance), figure(result.mean_deviance)});
     if (beside) {
-      const AmountEvaluation yardstick = judged(fitted_beside(linear, data));
+      const AmountEvaluation yardstick = judged(*fitted);
       lines[0].emplace_back("NOT PRIVATE fit of these rows");
       lines[1].push_back(figure(yardstick.rmse));
       lines[2].push_back(figure(yardstick.mae));
@@ -263,17 +302,6 @@ struct EvaluateCommand {
       if (counts) lines[4].push_back(figure(yardstick.deviance));
     }
     fmt::print("{}", table(lines));
-  }
-
-  static LinearModel fitted_beside(const LinearModel& linear, const Dataset& data) {
-    const auto fitted = non_private_fit(data, linear.loss);
-    if (!fitted) {
-      throw BadInput(
-          fmt::format("--beside-non-private: the model has {} coefficients, at most {} are fitted; "
-                      "leave it out",
-                      linear.draws.front().size(), most_non_private_features));
-    }
-    return *fitted;
   }
 
   static void print(const nlohmann::json& out) { fmt::print("{}\n", out.dump(2)); }
@@ -291,6 +319,10 @@ void define_evaluate(CLI::App& app) {
   app.add_flag("--beside-non-private", command->beside,
                "fit the same rows without privacy, for comparison; nothing of it is kept")
       ->excludes(json);
+  app.add_option("--report", command->report,
+                 "page (HTML) to write for the curator: PRIVATE; curves, calibration and what the "
+                 "reader changed, beside such a fit")
+      ->type_name("FILE");
   command->network.add_to(app);
   app.callback([command] { command->run(); });
 }

@@ -167,8 +167,8 @@ void NetworkEvaluation::add_to(CLI::App& app) {
   add_force(app, force);
 }
 
-void NetworkEvaluation::require_absent(const std::string& model) const {
-  if (target.empty() && plot.empty() && !force) return;
+void NetworkEvaluation::require_absent(const std::string& model, bool writes_page) const {
+  if (target.empty() && plot.empty() && (!force || writes_page)) return;
   throw BadInput(fmt::format("{}: is for a network, {} holds a model of rows; leave it out",
                              !target.empty() ? "--target"
                              : !plot.empty() ? "--plot"

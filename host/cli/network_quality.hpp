@@ -13,8 +13,9 @@ struct NetworkEvaluation {
   bool force = false;
 
   void add_to(CLI::App& app);
-  /// Throws BadInput where an option was given that `model`, no network, does not take.
-  void require_absent(const std::string& model) const;
+  /// Throws BadInput where an option was given that `model`, no network, does not take; --force it
+  /// takes where it writes a page.
+  void require_absent(const std::string& model, bool writes_page) const;
   /// `model` was read from that file.
   void run(const NetworkModel& network, const std::string& model, const TableArguments& table,
            bool json) const;

@@ -5,7 +5,8 @@
 #include <iterator>
 #include <string>
 #include <utility>
-#include <vector>
+
+#include "gibbsite/core/ticks.hpp"
 
 namespace gibbsite::cli {
 
@@ -15,15 +16,6 @@ inline constexpr const char* svg_colors[] = {"#0072b2", "#d55e00", "#009e73", "#
 
 /// Text for XML; control characters, which it has not, are '?'.
 std::string escaped(const std::string& text);
-
-/// Round numbers in [low, high], about `count` of them.
-std::vector<double> ticks(double low, double high, double count);
-
-struct Range {
-  double low = 0, high = 1;
-  /// From 0 at `low` to 1 at `high`.
-  [[nodiscard]] double share(double value) const { return (value - low) / (high - low); }
-};
 
 /// A picture that is written front to back.
 class Svg {

@@ -5,6 +5,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "gibbsite/core/error.hpp"
@@ -230,6 +231,15 @@ std::uint64_t ClassesEvaluation::rows_of(std::size_t is) const {
   std::uint64_t sum = 0;
   for (std::size_t k = 0; k < classes; ++k) sum += rows_of(is, k);
   return sum;
+}
+
+std::vector<std::size_t> ClassesEvaluation::most_confused(std::size_t most) const {
+  std::vector<std::size_t> pairs;
+  for (std::size_t pair = 0; pair < confusion.size(); ++pair)
+    if (pair / classes != pair % classes && confusion[pair] > 0) pairs.push_back(pair);
+  std::ranges::stable_sort(pairs, std::greater{}, [&](std::size_t p) { return confusion[p]; });
+  pairs.resize(std::min(pairs.size(), most));
+  return pairs;
 }
 
 double ClassesEvaluation::precision(std::size_t of) const {

@@ -21,7 +21,7 @@
 #include "gibbsite/privacy/guarantee.hpp"
 #include "gibbsite/release/coefficients.hpp"
 #include "gibbsite/release/query.hpp"
-#include "release/html.hpp"
+#include "release/page.hpp"
 
 namespace gibbsite {
 namespace {
@@ -33,32 +33,6 @@ constexpr std::size_t most_columns = 400;  // of the dictionary, runs of alike o
 constexpr std::size_t most_levels = 60;    // of a column's that are listed
 constexpr std::size_t most_shares = 100;   // of a family's parameters
 
-// Colors are named here and nowhere else; a test holds every text against every ground, 4.5 : 1.
-constexpr const char* style = R"(<style>
-:root { --page: #ffffff; --card: #f3f5f7; --ink: #1f2429; --soft: #4d545c; --link: #00588c; --alert: #9b1c1c; --line: #c3c9d0; --mark: #0072b2; --band: #b9d4e6; }
-@media (prefers-color-scheme: dark) { :root { --page: #14181c; --card: #1e242a; --ink: #e8ebee; --soft: #b7bfc8; --link: #7cc4f2; --alert: #ffa198; --line: #47515b; --mark: #56b4e9; --band: #234a63; } }
-@media print { :root { --page: #ffffff; --card: #ffffff; --ink: #000000; --soft: #33383d; --link: #000000; --alert: #9b1c1c; --line: #8a929b; --mark: #0072b2; --band: #b9d4e6; } }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.5 system-ui, "Segoe UI", Helvetica, Arial, sans-serif; overflow-wrap: anywhere; }
-main { max-width: 54rem; margin: 0 auto; padding: 1rem 1rem 3rem; }
-h1 { font-size: 1.6rem; line-height: 1.25; margin: 0.5rem 0; } h2 { font-size: 1.2rem; margin: 2.2rem 0 0.4rem; padding-top: 0.6rem; border-top: 1px solid var(--line); } h3 { font-size: 1rem; margin: 1.2rem 0 0.3rem; }
-p, ul, ol { margin: 0.5rem 0; } ul, ol { padding-left: 1.3rem; } a { color: var(--link); }
-.soft, caption, .note { color: var(--soft); } .note { font-size: 0.9rem; }
-.said { background: var(--card); border-left: 4px solid var(--mark); padding: 0.6rem 0.9rem; }
-.void { color: var(--alert); background: var(--card); border: 2px solid var(--alert); padding: 0.6rem 0.9rem; font-weight: 600; }
-table { border-collapse: collapse; width: 100%; table-layout: fixed; font-size: 0.9rem; margin: 0.6rem 0; font-variant-numeric: tabular-nums; }
-caption { text-align: left; font-size: 0.85rem; padding-bottom: 0.3rem; }
-th, td { text-align: left; vertical-align: top; padding: 0.25rem 0.5rem 0.25rem 0; border-bottom: 1px solid var(--line); font-weight: 400; } thead th { font-weight: 600; } .coefficients th:first-child { width: 34%; } .meanings th:first-child { width: 22%; } .meanings th:last-child { width: 52%; } @media (max-width: 37rem) { .picture { display: none; } }
-figure { margin: 0.8rem 0; max-width: 30rem; } figcaption { font-size: 0.85rem; color: var(--soft); } svg { display: block; width: 100%; height: auto; }
-svg text { font-size: 12px; fill: var(--soft); } svg .strong { fill: var(--ink); font-weight: 600; } .end { text-anchor: end; } .middle { text-anchor: middle; }
-.axis { stroke: var(--soft); fill: none; } .rule { stroke: var(--line); fill: none; } .even { stroke: var(--soft); stroke-dasharray: 3 3; fill: none; } .curve { stroke: var(--mark); stroke-width: 2; fill: none; } .dot, .full { fill: var(--mark); } .track { fill: var(--card); stroke: var(--soft); } .band { fill: var(--band); }
-code, pre { font: 0.9rem/1.5 ui-monospace, Menlo, Consolas, monospace; } pre { background: var(--card); padding: 0.6rem 0.9rem; white-space: pre-wrap; margin: 0.5rem 0; }
-.list { list-style: none; padding-left: 0; } .list li { margin: 0.45rem 0; padding-left: 1.8rem; } .list input { margin: 0 0.5rem 0 -1.8rem; width: 1.1rem; height: 1.1rem; vertical-align: -0.15rem; }
-.blank { display: block; border-bottom: 1px solid var(--soft); height: 1.9rem; } .sign { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: 1rem; }
-@media print { body { font-size: 10pt; } main { max-width: none; padding: 0; } figure, tr, li, .said, .sign { break-inside: avoid; } h2, h3, caption { break-after: avoid; } tbody tr:first-child { break-before: avoid; } thead { display: table-header-group; } @page { margin: 16mm; } }
-</style>
-)";
-
 // What a certificate of either kind comes to.
 struct ReportFacts {
   const Claims& claims;
@@ -68,15 +42,7 @@ struct ReportFacts {
   bool sharper = false;  // the guess is better than what the guarantee's four numbers say
 };
 
-std::string number(double value) { return fmt::format("{:.5g}", value); }
-// Of a range: all its digits.
-std::string exact(double value) { return number_text(value); }
 std::string percent(double value) { return fmt::format("{:.1f} %", value); }
-const char* plural(std::uint64_t count) { return count == 1 ? "" : "s"; }
-
-void heading(Html& page, std::string_view id, std::string_view title) {
-  page.put("<h2 id=\"{}\">{}</h2>\n", id, title);
-}
 
 // Lines of words as paragraphs: in_words breaks sentences for a terminal.
 void paragraphs(Html& page, const std::string& words) {
@@ -193,12 +159,11 @@ Points points_of(const Claims& claims) {
 }
 
 void trade_off_picture(Html& page, const TradeOff& curve, const Points& points, double claimed) {
-  constexpr double left = 44, top = 12, side = 290;
-  const auto x = [&](double a) { return left + side * a; };
-  const auto y = [&](double b) { return top + side * (1 - b); };
-  page.put(
-      "<figure><svg viewBox=\"0 0 360 352\" role=\"img\" aria-label=\"Trade-off curve: the least "
-      "rate of misses for each rate of false alarms\">\n");
+  const SquarePlot plot;
+  const auto x = [&](double a) { return plot.x(a); };
+  const auto y = [&](double b) { return plot.y(b); };
+  SquarePlot::begin(page,
+                    "Trade-off curve: the least rate of misses for each rate of false alarms");
   std::string path;
   constexpr int steps = 100;
   for (int k = 0; k <= steps; ++k) {
@@ -206,14 +171,7 @@ void trade_off_picture(Html& page, const TradeOff& curve, const Points& points, 
     path += fmt::format("{}{:.1f} {:.1f}", k == 0 ? "M" : "L", x(a), y(curve.at(a)));
   }
   page.put("<path class=\"band\" d=\"{}L{} {}Z\"/>\n", path, x(0), y(0));
-  for (const double tick : {0.0, 0.5, 1.0}) {
-    page.put("<path class=\"rule\" d=\"M{:.1f} {}v{}M{} {:.1f}h{}\"/>\n", x(tick), top, side, left,
-             y(tick), side);
-    page.put("<text class=\"middle\" x=\"{:.1f}\" y=\"{}\">{:.0f} %</text>\n", x(tick),
-             top + side + 16, 100 * tick);
-    page.put("<text class=\"end\" x=\"{}\" y=\"{:.1f}\">{:.0f} %</text>\n", left - 5, y(tick) + 4,
-             100 * tick);
-  }
+  plot.share_grid(page);
   page.put("<path class=\"even\" d=\"M{} {}L{} {}\"/>\n", x(0), y(1), x(1), y(0));
   page.put("<path class=\"curve\" d=\"{}\"/>\n", path);
   // The claim's first: others near it are dots without a name.
@@ -231,26 +189,12 @@ void trade_off_picture(Html& page, const TradeOff& curve, const Points& points, 
                Markup{claim ? " class=\"strong\"" : ""}, x(a) + 10, line, "ε = " + number(epsilon));
     }
   }
-  page.put("<text class=\"middle\" x=\"{}\" y=\"{}\">false alarms</text>\n", x(0.5),
-           top + side + 34);
-  page.put("<text class=\"middle\" transform=\"translate(14 {}) rotate(-90)\">misses</text>\n",
-           top + side / 4);
+  plot.names(page, "false alarms", "misses", SquarePlot::top + SquarePlot::side / 4);
   page.put(
       "</svg><figcaption>Whoever tests whether a person's data were in the table errs in two ways. "
       "No test lies in the shaded region: with so many false alarms it misses at least what the "
       "curve says. Dashed: a test that has not seen the model. Dots: what the (ε, δ) below say."
       "</figcaption></figure>\n");
-}
-
-void head(Html& page, const std::string& title) {
-  page.put(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, "
-      "initial-scale=1\">\n<title>{}</title>\n"
-      "{}</head>\n<body>\n<main>\n",
-      title, Markup{style});
 }
 
 void guarantee_sections(Html& page, const ReportFacts& facts, const std::string& words) {
@@ -804,20 +748,9 @@ void verify_section(Html& page, const std::string& text, const json& certificate
 
 void title_block(Html& page, const std::string& title, const std::string& what,
                  const ReportFacts& facts) {
-  head(page, (facts.claims.is_void() ? "Void. " : "") + title);
-  // Before everything else: nobody quotes the page as a guarantee.
-  if (facts.claims.is_void()) {
-    page.put(
-        "<p class=\"void\">NO GUARANTEE: this model is void as a private release. Its noise "
-        "follows "
-        "from a user's seed, so whoever knows or guesses it can take the noise out again.</p>\n");
-  }
+  open_page(page, (facts.claims.is_void() ? "Void. " : "") + title);
+  if (facts.claims.is_void()) void_line(page);
   page.put("<h1>{}</h1>\n<p>{}</p>\n", title, what);
-}
-
-std::string closed(Html& page) {
-  page.put("</main>\n</body>\n</html>\n");
-  return page.text();
 }
 
 std::string report_of(const Release& release, const json& file, const std::string& text) {
@@ -878,6 +811,8 @@ std::string report_of(const FamilyRelease& release, const json& file, const std:
   return closed(page);
 }
 
+}  // namespace
+
 // A void file has one failure: that it is void.
 void require_verified(const json& file, const std::string& source) {
   const Verification found = verify(file);
@@ -889,8 +824,6 @@ void require_verified(const json& file, const std::string& source) {
       "verify says all)",
       source, shown(found.failures[second ? 1 : 0])));
 }
-
-}  // namespace
 
 std::string html_report(const std::string& text, const std::string& source) {
   const json file = parse_release_json(text, source);

@@ -10,6 +10,8 @@
 #include "bind.hpp"
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/certificate/verify.hpp"
+#include "gibbsite/compare/compare.hpp"
+#include "gibbsite/compare/curator_report.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/ledger/ledger.hpp"
@@ -352,6 +354,22 @@ void bind_release(nb::module_& m) {
           "auc_by_class [K], NaN where a class has no rows, and auc is their mean; of amounts "
           "rows, "
           "rmse, mae, r2, of counts deviance too. Private: reads the labels.")
+      .def(
+          "curator_report",
+          [](const Release& r, const Dataset& data, double threshold, const std::string& table) {
+            require_same_space(r.model(), data);
+            if (!data.labeled()) throw BadInput("data: has no labels; read it with them");
+            require_between(threshold, 0, 1, "threshold");
+            const nb::gil_scoped_release unlocked;
+            return curator_report(to_json(r).dump(), "model", data,
+                                  non_private_fit(data, r.model().loss),
+                                  {.threshold = threshold, .table = table});
+          },
+          "data"_a, "threshold"_a = 0.5, "table"_a = "",
+          "The text of one HTML page for the curator, beside the ordinary fit of the same rows: "
+          "ROC, "
+          "calibration, confusion by threshold, errors, and what the reader changed, by column. "
+          "PRIVATE: reads the rows, and no certificate covers it.")
       .def("__repr__", [](const Release& r) {
         const Certificate& c = r.certificate();
         return fmt::format(

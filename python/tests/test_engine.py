@@ -150,6 +150,17 @@ def test_predictions_and_scores(data, schema):
     assert exact and set(slopes) == {"age", "dose"}
 
 
+def test_a_page_for_the_curator(data, schema):
+    release = gibbsite.fit(data, plan_of(schema))
+    page = release.curator_report(data, threshold=0.25, table="<people>")
+    assert page.startswith("<!DOCTYPE html>") and "PRIVATE. " in page
+    assert "0.25 (used)" in page and "&lt;people&gt;" in page and "<people>" not in page
+    assert f"this model, AUC {release.evaluate(data)['auc']:.4f}" in page
+    assert page == release.curator_report(data, 0.25, "<people>")
+    with pytest.raises(gibbsite.BadInput, match="threshold"):
+        release.curator_report(data, threshold=2)
+
+
 def test_a_plan_of_another_table_is_refused(schema):
     fewer = gibbsite.read_array(*rows(100), schema)
     with pytest.raises(gibbsite.BadInput):

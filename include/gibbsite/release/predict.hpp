@@ -80,6 +80,8 @@ struct ClassesEvaluation {
   }
   /// Rows of that class.
   [[nodiscard]] std::uint64_t rows_of(std::size_t is) const;
+  /// Places in `confusion` of the pairs that are taken for each other most often, at most `most`.
+  [[nodiscard]] std::vector<std::size_t> most_confused(std::size_t most) const;
   /// As of Evaluation.
   [[nodiscard]] double precision(std::size_t of) const;
   [[nodiscard]] double recall(std::size_t of) const;

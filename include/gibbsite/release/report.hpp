@@ -1,5 +1,6 @@
 #pragma once
 // A model file as a page for people who do not run the program (docs/report.md).
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace gibbsite {
@@ -13,5 +14,9 @@ namespace gibbsite {
 std::string html_report(const std::string& text, const std::string& source);
 /// Of that file. Throws BadInput where it cannot be read.
 std::string read_html_report(const std::string& path);
+
+/// Throws Infeasible on a model file whose certificate does not verify, unless being void is all
+/// that it fails by: there is no page of such a file. `source` names it.
+void require_verified(const nlohmann::json& file, const std::string& source);
 
 }  // namespace gibbsite
