@@ -83,7 +83,7 @@ TEST(NetworkSchema, ABadColumnIsSaidOnce) {
     return {};
   };
   EXPECT_THAT(errors(with("bins = 4", "bins = 1")), ElementsAre(HasSubstr("s.toml:6:")));
-  EXPECT_THAT(errors(with("bins = [30, 45]", "decimals = \"x\"")),
+  EXPECT_THAT(errors(with("bins = [30, 45]", "bins = \"x\"")),
               ElementsAre(HasSubstr("s.toml:5:")));
   EXPECT_THAT(errors(with("\"income\"", "3")), ElementsAre(HasSubstr("s.toml:1:")));
   // Other faults of [network] are still told.
