@@ -256,11 +256,11 @@ class SchemaReader {
   void forget_unread_nodes(const toml::table& root) {
     if (!schema_.network) return;
     const toml::table* const columns = root["columns"].as_table();
-    const bool label_unread = schema_.label.empty() && root.contains("label");
+    const bool label_unread = root.contains("label") && !root["label"].is_string();
     if (columns == nullptr || label_unread) return schema_.network.reset();
     const auto unread = [&](const std::string& name) {
-      return columns->contains(name) && std::ranges::find(schema_.columns, name, &Column::name) ==
-                                            schema_.columns.end();
+      return columns->contains(name) &&
+             std::ranges::find(schema_.columns, name, &Column::name) == schema_.columns.end();
     };
     std::erase_if(*schema_.network, [&](const auto& node) { return unread(node.first); });
     for (auto& [node, parents] : *schema_.network) std::erase_if(parents, unread);
@@ -583,8 +583,8 @@ void require_tables(const Schema& columns, const SchemaLines& lines) {
     try {
       one.validate(names);
     } catch (const BadInput& error) {
-      faults.push_back(lines.at(lines.of_node(names[node]),
-                                fmt::format("[network]: {}", error.what())));
+      faults.push_back(
+          lines.at(lines.of_node(names[node]), fmt::format("[network]: {}", error.what())));
     }
     one.parents[node].clear();
   }

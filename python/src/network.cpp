@@ -1,4 +1,5 @@
-// Discrete Bayesian networks over the columns of a table, questions to them, people drawn from them.
+// Discrete Bayesian networks over the columns of a table, questions to them, people drawn from
+// them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,8 +73,8 @@ Numbers table_of(const NetworkModel& model, const std::string& column) {
   const std::size_t k = column_of(model, column);
   std::vector<double> all;
   for (const auto& draw : model.tables) all.insert(all.end(), draw[k].begin(), draw[k].end());
-  return to_numpy(std::move(all), {model.tables.size(), model.network.configurations(k),
-                                   model.network.levels[k]});
+  return to_numpy(std::move(all),
+                  {model.tables.size(), model.network.configurations(k), model.network.levels[k]});
 }
 
 std::vector<double> answers(const NetworkModel& model, const std::string& question) {

@@ -83,8 +83,7 @@ TEST(NetworkSchema, ABadColumnIsSaidOnce) {
     return {};
   };
   EXPECT_THAT(errors(with("bins = 4", "bins = 1")), ElementsAre(HasSubstr("s.toml:6:")));
-  EXPECT_THAT(errors(with("bins = [30, 45]", "bins = \"x\"")),
-              ElementsAre(HasSubstr("s.toml:5:")));
+  EXPECT_THAT(errors(with("bins = [30, 45]", "bins = \"x\"")), ElementsAre(HasSubstr("s.toml:5:")));
   EXPECT_THAT(errors(with("\"income\"", "3")), ElementsAre(HasSubstr("s.toml:1:")));
   // Other faults of [network] are still told.
   std::string both = with("bins = 4", "bins = 1");
@@ -95,7 +94,8 @@ TEST(NetworkSchema, ABadColumnIsSaidOnce) {
 TEST(NetworkSchema, LimitsOfATableAreToldWithTheirLine) {
   std::string text = "[columns]\n", list;
   for (int k = 0; k < 12; ++k) {
-    text += fmt::format("c{} = {{type = \"number\", range = [0, 1], bins = {}}}\n", k, k < 3 ? 300 : 2);
+    text +=
+        fmt::format("c{} = {{type = \"number\", range = [0, 1], bins = {}}}\n", k, k < 3 ? 300 : 2);
     if (k > 0) list += fmt::format("{}\"c{}\"", k > 1 ? ", " : "", k);
   }
   const auto error = [&](const std::string& network) -> std::string {
@@ -109,8 +109,9 @@ TEST(NetworkSchema, LimitsOfATableAreToldWithTheirLine) {
   EXPECT_EQ(error("c3 = [\"c4\"]\n"), "");
   EXPECT_THAT(error("c3 = [\"c4\"]\nc0 = [" + list + "]\n"),
               AllOf(HasSubstr("s.toml:16: [network]: parents: 'c0' has 11; at most 10 are taken")));
-  EXPECT_THAT(error("c3 = [\"c4\"]\nc0 = [\"c1\", \"c2\"]\n"),
-              HasSubstr("s.toml:16: [network]: parents: the table of 'c0' would have 27000000 cells"));
+  EXPECT_THAT(
+      error("c3 = [\"c4\"]\nc0 = [\"c1\", \"c2\"]\n"),
+      HasSubstr("s.toml:16: [network]: parents: the table of 'c0' would have 27000000 cells"));
 }
 
 TEST(NetworkSchema, RefusesEachFaultWithItsLine) {
@@ -133,7 +134,9 @@ TEST(NetworkSchema, RefusesEachFaultWithItsLine) {
       {"bins = 4", "bins = [nan]", {"s.toml:6:", "bins meet at nan"}},
       {"bins = 4", "bins = [50, 50.0000001]", {"s.toml:6:", "too near to 50"}},
       {"bins = 4", "decimals = -1", {"s.toml:6:", "decimals must be from 0 to 15, got -1"}},
-      {"bins = 4", "decimals = 1.5", {"s.toml:6:", "decimals", "a whole number, got the number 1.5"}},
+      {"bins = 4",
+       "decimals = 1.5",
+       {"s.toml:6:", "decimals", "a whole number, got the number 1.5"}},
       {"[\"Female\", \"Male\"]", "[\"Female\", \"Male\"], bins = 3", {"s.toml:7:", "'bins'"}},
       {"\"ignore\"", "\"ignore\", decimals = 3", {"s.toml:8:", "'decimals'"}},
       {"negative = \"<=50K\"", "bins = 3", {"s.toml:3:", "bins have a meaning beside"}},
