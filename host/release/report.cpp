@@ -1,6 +1,7 @@
 #include "gibbsite/release/report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -748,7 +749,7 @@ std::string cut(const std::string& name, std::size_t most) {
 // Columns in lines below all that they depend on, four to a line, with an arrow from each parent.
 void graph_picture(Html& page, const NetworkModel& model) {
   constexpr std::size_t to_a_line = 4;
-  constexpr double wide = 100, high = 24, step = 112, down = 62, top = 6;
+  constexpr double wide = 104, high = 24, step = 112, down = 62, top = 6;
   const Network& network = model.network;
   const std::vector<std::string> names = model.names();
   std::vector<std::size_t> depth(network.size());
@@ -785,12 +786,12 @@ void graph_picture(Html& page, const NetworkModel& model) {
   for (std::size_t k = 0; k < network.size(); ++k) {
     page.put("<rect class=\"track\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\"/>\n",
              at[k].first - wide / 2, at[k].second, wide, high);
-    page.put("<text class=\"strong middle\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", at[k].first,
-             at[k].second + 16, cut(names[k], 13));
+    page.put("<text class=\"middle\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", at[k].first,
+             at[k].second + 16, cut(names[k], 14));
   }
   page.put(
-      "</svg><figcaption>What the network lets depend on what. It is part of what is released.</"
-      "figcaption></figure>\n");
+      "</svg><figcaption>What the network lets depend on what; each table names it too. It is part "
+      "of what is released.</figcaption></figure>\n");
 }
 
 // A network's names, made once.
@@ -807,15 +808,14 @@ std::string given_words(const Network& network, const Names& names, std::size_t 
                         std::uint64_t configuration) {
   const auto& parents = network.parents[node];
   if (parents.empty()) return "everybody";
-  std::string out;
+  std::vector<std::string> said(parents.size());
   for (std::size_t i = parents.size(); i-- > 0;) {
     const std::uint32_t parent = parents[i];
-    out = names.columns[parent] + " = " +
-          names.levels[parent][configuration % network.levels[parent]] + (out.empty() ? "" : ", ") +
-          out;
+    said[i] = fmt::format("{} = {}", names.columns[parent],
+                          names.levels[parent][configuration % network.levels[parent]]);
     configuration /= network.levels[parent];
   }
-  return out;
+  return fmt::format("{}", fmt::join(said, ", "));
 }
 
 void node_table(Html& page, const NetworkModel& model, const Names& names, std::size_t node) {
@@ -826,7 +826,7 @@ void node_table(Html& page, const NetworkModel& model, const Names& names, std::
       "<table><caption>Shares of {} in percent{}</caption><thead><tr><th scope=\"col\">of</th>",
       names.columns[node],
       model.noise.empty() ? ""
-                          : fmt::format("; its counts of people are off by {:.3g}, 95 % of "
+                          : fmt::format("; counts of people are off by up to {:.3g}, 95 % of "
                                         "the time",
                                         two_sided_95 * model.noise[node]));
   if (wide) {
@@ -839,18 +839,20 @@ void node_table(Html& page, const NetworkModel& model, const Names& names, std::
   for (std::uint64_t c = 0; c < std::min<std::uint64_t>(all, most_given); ++c) {
     page.put("<tr><th scope=\"row\">{}</th>", given_words(model.network, names, node, c));
     std::string list;
+    std::size_t listed = 0;
     for (std::size_t l = 0; l < levels.size(); ++l) {
       double share = 0;
       for (const auto& draw : model.tables) share += draw[node][c * levels.size() + l];
       share *= 100 / static_cast<double>(model.tables.size());
       if (wide) {
         page.put("<td>{:.3g}</td>", share);
-      } else if (l < most_levels) {
-        list += fmt::format("{}{} {:.3g}", l == 0 ? "" : " · ", levels[l], share);
+      } else if (share > 0 && ++listed <= most_levels) {
+        list += fmt::format("{}{} {:.3g}", list.empty() ? "" : " · ", levels[l], share);
       }
     }
-    if (levels.size() > most_levels)
-      list += fmt::format(" · and {} more (all in the file)", levels.size() - most_levels);
+    if (listed > most_levels)
+      list += fmt::format(" · and {} more (all in the file)", listed - most_levels);
+    if (listed < levels.size()) list += fmt::format(" · the other {} 0", levels.size() - listed);
     if (!wide) page.put("<td>{}</td>", list);
     page.put("</tr>\n");
   }

@@ -122,8 +122,9 @@ TEST_F(NetworkQueryCli, BadInputIsOneLine) {
        })
     expect_error(query({question}), 2, what);
   // Among several, which one it is.
-  expect_error(query({"P(income = >50K)", "P(income = >50K | age > 90, work = Private)"}), 2,
-               "question 'P(income = >50K | age > 90, work = Private)': its evidence has probability 0");
+  expect_error(
+      query({"P(income = >50K)", "P(income = >50K | age > 90, work = Private)"}), 2,
+      "question 'P(income = >50K | age > 90, work = Private)': its evidence has probability 0");
   for (const char* option : {"--rows", "--seed", "--threads"}) {
     for (const char* number : {"1e30", "9007199254740994"})
       expect_error(synthesize({option, number}), 2,

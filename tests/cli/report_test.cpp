@@ -137,7 +137,7 @@ TEST_F(ReportCli, ANetworksNamesAndSizesAreHarmless) {
   few.erase(few.find("n0 ="), few.find("\"<script>") - few.find("n0 ="));
   folder.write("table.toml", few + "[network]\n");
   page = report({"--model", "network", "--mechanism", "counts"});
-  EXPECT_THAT(page, AllOf(HasSubstr("Graph of 3"), HasSubstr("&lt;script&gt;alert…</text>"),
+  EXPECT_THAT(page, AllOf(HasSubstr("Graph of 3"), HasSubstr("&lt;script&gt;alert(…</text>"),
                           Not(HasSubstr("<script"))));
 }
 
