@@ -41,7 +41,10 @@ class Verifier {
     try {
       checks();
     } catch (const std::exception& error) {
-      out_.failures.push_back(fmt::format("{}: {}", what, error.what()));
+      const std::string_view said = error.what();
+      out_.failures.push_back(said.starts_with(fmt::format("{}: ", what))
+                                  ? std::string(said)
+                                  : fmt::format("{}: {}", what, said));
     }
   }
 

@@ -42,6 +42,10 @@ double parse_number(const std::string& text, const std::string& name) {
 
 std::uint64_t parse_count(const std::string& text, const std::string& name, std::uint64_t least) {
   const double value = parse_number(text, name);
+  if (value > 0x1p53) {
+    throw BadInput(fmt::format(
+        "{}: must be at most 9007199254740992 (2^53), got {}; give a smaller one", name, text));
+  }
   if (!(value >= static_cast<double>(least) && value <= 0x1p53 && value == std::floor(value))) {
     throw BadInput(fmt::format("{}: must be a whole number, {} or above, got {}; give one", name,
                                least, text));

@@ -27,7 +27,7 @@ std::size_t columns_of(const std::string& text) {
 }
 
 std::string in_options(std::string_view message) {
-  constexpr std::array<std::string_view, 39> fields{"model",
+  constexpr std::array<std::string_view, 40> fields{"model",
                                                     "prior_precision",
                                                     "step_size",
                                                     "iterations",
@@ -57,6 +57,7 @@ std::string in_options(std::string_view message) {
                                                     "column",
                                                     "prior",
                                                     "trim",
+                                                    "target",
                                                     "variance",
                                                     "ball",
                                                     "ledger",

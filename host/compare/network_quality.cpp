@@ -60,7 +60,7 @@ class Labeled {
     const auto found = std::ranges::find(columns.columns, target, &Column::name);
     if (found == columns.columns.end() || found->type != ColumnType::category) {
       throw BadInput(
-          fmt::format("target: {} is no category of the network; give one of its columns "
+          fmt::format("`target`: {} is no category of the network; give one of its columns "
                       "that is",
                       gibbsite::quoted(target)));
     }
@@ -74,7 +74,7 @@ class Labeled {
     schema_.network.reset();
     schema_.columns.erase(schema_.columns.begin() + (found - columns.columns.begin()));
     if (schema_.columns.empty()) {
-      throw BadInput("target: is the network's only column; nothing is left to tell it by");
+      throw BadInput("`target`: is the network's only column; nothing is left to tell it by");
     }
     for (auto c = columns.columns.begin(); c != found; ++c) first_ += columns.features_of(*c);
     schema_.row_norm = schema_.max_unclipped_norm();
@@ -164,7 +164,7 @@ SyntheticClassifier synthetic_classifier(const NetworkModel& model, const Datase
     const auto fitted = non_private_fit(of, full_loss_name(losses::logistic::name, of.schema));
     if (!fitted) {
       throw BadInput(
-          fmt::format("target: the other columns have {} features, at most {} are fitted; "
+          fmt::format("`target`: the other columns have {} features, at most {} are fitted; "
                       "leave the classifier out",
                       of.features(), most_non_private_features));
     }

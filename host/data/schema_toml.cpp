@@ -63,6 +63,9 @@ class SchemaReader {
     schema_.intercept = true;
   }
 
+  /// Where what was read stood.
+  [[nodiscard]] const SchemaLines& lines() const { return lines_; }
+
   Schema read(const std::string& text) {
     toml::table root;
     try {
@@ -79,7 +82,10 @@ class SchemaReader {
     finish_label(root);
     if (labeled) finish_class_weights();
     if (auto_row_norm_) schema_.row_norm = schema_.auto_row_norm();
-    if (!errors_.empty()) collect_checks();
+    if (!errors_.empty()) {
+      forget_unread_nodes(root);
+      collect_checks();
+    }
     std::ranges::stable_sort(errors_, {}, &SchemaError::line);
     std::vector<std::string> lines;
     for (const SchemaError& error : errors_) lines.emplace_back(error.what());
@@ -133,7 +139,7 @@ class SchemaReader {
       else if constexpr (toml::is_boolean<T>)
         got = "true or false";
       else if constexpr (toml::is_number<T>)
-        got = "a number";
+        got = fmt::format("the number {}", value.get());
       else
         got = "a date or time";
     });
@@ -244,6 +250,20 @@ class SchemaReader {
                "[columns]",
                gibbsite::quoted(name)));
     }
+  }
+
+  /// Of a column that could not be read its own error is enough: [network] may name it.
+  void forget_unread_nodes(const toml::table& root) {
+    if (!schema_.network) return;
+    const toml::table* const columns = root["columns"].as_table();
+    const bool label_unread = root.contains("label") && !root["label"].is_string();
+    if (columns == nullptr || label_unread) return schema_.network.reset();
+    const auto unread = [&](const std::string& name) {
+      return columns->contains(name) &&
+             std::ranges::find(schema_.columns, name, &Column::name) == schema_.columns.end();
+    };
+    std::erase_if(*schema_.network, [&](const auto& node) { return unread(node.first); });
+    for (auto& [node, parents] : *schema_.network) std::erase_if(parents, unread);
   }
 
   void read_network(const toml::node& node) {
@@ -543,15 +563,49 @@ Schema parse_column_schema(const std::string& toml, const std::string& source,
   return family_schema(SchemaReader(source, column).read(toml), column);
 }
 
-Schema parse_network_schema(const std::string& toml, const std::string& source) {
-  const Schema whole = SchemaReader(source, "", true).read(toml);
+namespace {
+
+// Limits of each column's parents and table, by the lines of [network].
+void require_tables(const Schema& columns, const SchemaLines& lines) {
+  if (!columns.network) return;
+  std::vector<std::string> names, faults;
+  for (const Column& column : columns.columns) names.push_back(column.name);
+  Network one{.levels = network_levels(columns), .parents = {}};
+  one.parents.resize(one.levels.size());
   try {
-    return network_schema(whole);
+    one.validate(names);
+  } catch (const BadInput& error) {
+    throw BadInput(fmt::format("{}: {}", lines.source, error.what()));
+  }
+  const auto parents = network_parents(columns);
+  for (std::size_t node = 0; node < parents.size(); ++node) {
+    one.parents[node] = parents[node];
+    try {
+      one.validate(names);
+    } catch (const BadInput& error) {
+      faults.push_back(
+          lines.at(lines.of_node(names[node]), fmt::format("[network]: {}", error.what())));
+    }
+    one.parents[node].clear();
+  }
+  if (!faults.empty()) throw BadInputs(std::move(faults));
+}
+
+}  // namespace
+
+Schema parse_network_schema(const std::string& toml, const std::string& source) {
+  SchemaReader reader(source, "", true);
+  const Schema whole = reader.read(toml);
+  Schema out;
+  try {
+    out = network_schema(whole);
   } catch (const BadInput& error) {
     std::string_view what = error.what();
     if (what.starts_with("schema: ")) what.remove_prefix(8);
     throw BadInput(fmt::format("{}: {}", source, what));
   }
+  require_tables(out, reader.lines());
+  return out;
 }
 
 Schema read_network_schema(const std::string& path) {

@@ -368,7 +368,11 @@ NetworkPlan plan_network(const NetworkProblem& problem, const Budget& budget,
   const auto offer = [&]<class M>(std::type_identity<M> which) {
     NetworkOffer one{.mechanism = M{}};
     one.why = "was not asked for";
-    const bool asked = !only || *only == out.offers.size();
+    bool asked = !only || *only == out.offers.size();
+    if (std::is_same_v<M, NetworkTrimmed> && !only && !problem.trim) {
+      asked = false;
+      one.why = "draws of tables whose shares are cut to a least one; to have them give `trim`";
+    }
     out.offers.push_back(asked ? offer_of(which, problem, budget, wishes) : one);
   };
   offer(std::type_identity<NetworkCounts>{});

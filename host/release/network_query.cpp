@@ -50,6 +50,7 @@ class QuestionReader {
 
   NetworkQuestion read() {
     NetworkQuestion out;
+    out.text = whole_;
     skip();
     if (!take("P") && !take("p")) refuse_form("does not begin with P(");
     if (!take("(")) refuse_form("does not begin with P(");
@@ -503,9 +504,13 @@ std::vector<double> answer(const NetworkModel& model, const NetworkQuestion& que
   auto both = given;
   restrict_to(question.target, both);
   const auto is_empty = [](const std::vector<std::uint32_t>& levels) { return levels.empty(); };
-  const char* const never =
-      "question: its evidence has probability 0 in this network; ask about people that it can have";
-  if (std::ranges::any_of(given, is_empty)) throw BadInput(never);
+  const auto refuse_evidence = [&] {
+    throw BadInput(fmt::format(
+        "question{}: its evidence has probability 0 in this network; ask about people that it can "
+        "have",
+        question.text.empty() ? "" : " " + gibbsite::quoted(question.text)));
+  };
+  if (std::ranges::any_of(given, is_empty)) refuse_evidence();
   if (std::ranges::any_of(both, is_empty)) both.clear();
   const Elimination evidence(model, {}, std::move(given), most_cells);
   std::optional<Elimination> all;
@@ -514,7 +519,7 @@ std::vector<double> answer(const NetworkModel& model, const NetworkQuestion& que
   std::vector<double> out;
   for (const auto& tables : model.tables) {
     const auto below = evidence.of(tables);
-    if (!(below.values[0] > 0)) throw BadInput(never);
+    if (!(below.values[0] > 0)) refuse_evidence();
     if (!all) {
       out.push_back(0);
       continue;

@@ -1,6 +1,7 @@
 #include "gibbsite/release/report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +14,7 @@
 #include "core/digest.hpp"
 #include "gibbsite/certificate/family_file.hpp"
 #include "gibbsite/certificate/model_file.hpp"
+#include "gibbsite/certificate/network_file.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/human_count.hpp"
@@ -20,6 +22,7 @@
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
 #include "gibbsite/release/coefficients.hpp"
+#include "gibbsite/release/network_query.hpp"
 #include "gibbsite/release/query.hpp"
 #include "release/page.hpp"
 
@@ -32,6 +35,9 @@ constexpr std::size_t most_lines = 1000;   // of coefficients
 constexpr std::size_t most_columns = 400;  // of the dictionary, runs of alike ones counted once
 constexpr std::size_t most_levels = 60;    // of a column's that are listed
 constexpr std::size_t most_shares = 100;   // of a family's parameters
+constexpr std::size_t most_tables = 60;    // of a network's columns
+constexpr std::size_t most_given = 40;     // configurations of one of them
+constexpr std::size_t most_drawn = 40;     // columns in a picture of it
 
 // What a certificate of either kind comes to.
 struct ReportFacts {
@@ -399,7 +405,21 @@ void label_words(Html& page, const Schema& schema) {
   }
 }
 
-void dictionary_section(Html& page, const Schema& schema, bool has_label) {
+// Where the bins of a network's number meet.
+std::string bins_words(const Column& c) {
+  std::string out = c.decimals == 0 ? ", whole numbers" : "";
+  const std::vector<double> ends = bin_ends(c);
+  if (ends.size() < 3) return out + ", one bin";
+  out += ", in bins that meet at ";
+  for (std::size_t k = 1; k + 1 < ends.size() && k <= most_levels; ++k)
+    out += (k == 1 ? "" : " · ") + exact(ends[k]);
+  if (ends.size() - 2 > most_levels)
+    out += fmt::format(" · and {} more (all in the file)", ends.size() - 2 - most_levels);
+  return out;
+}
+
+// has_label: of a model of rows. Else of a network, or of one column, whose numbers have no bins.
+void dictionary_section(Html& page, const Schema& schema, bool has_label, bool has_bins = false) {
   heading(page, "data", "Data: the dictionary of columns");
   page.put(
       "<p>Ranges and levels are public and were written by people; none was read off the table. "
@@ -430,7 +450,7 @@ void dictionary_section(Html& page, const Schema& schema, bool has_label) {
       const std::string what = c.type == ColumnType::category ? levels_words(c)
                                : c.type == ColumnType::exposure
                                    ? "exposure, over which is counted: " + range_words(c)
-                                   : range_words(c);
+                                   : range_words(c) + (has_bins ? bins_words(c) : "");
       page.put("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}; {}</td></tr>\n", name, what,
                missing_words(schema, c), unlisted_words(schema, c));
     }
@@ -657,6 +677,185 @@ void estimates_section(Html& page, const FamilyRelease& release) {
                     "interval.");
 }
 
+// As much of a name as a box holds, whole signs of UTF-8.
+std::string cut(const std::string& name, std::size_t most) {
+  std::string out;
+  std::size_t signs = 0;
+  for (const char c : name) {
+    const bool begins = (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+    if (begins && signs == most) return out + "…";
+    signs += begins ? 1 : 0;
+    out += c;
+  }
+  return out;
+}
+
+// Columns in lines below all that they depend on, four to a line, with an arrow from each parent.
+void graph_picture(Html& page, const NetworkModel& model) {
+  constexpr std::size_t to_a_line = 4;
+  constexpr double wide = 104, high = 24, step = 112, down = 62, top = 6;
+  const Network& network = model.network;
+  const std::vector<std::string> names = model.names();
+  std::vector<std::size_t> depth(network.size());
+  std::size_t deepest = 0;
+  for (const std::uint32_t node : network.order()) {
+    for (const std::uint32_t parent : network.parents[node])
+      depth[node] = std::max(depth[node], depth[parent] + 1);
+    deepest = std::max(deepest, depth[node]);
+  }
+  std::vector<std::pair<double, double>> at(network.size());  // middle, top
+  double y = top;
+  for (std::size_t level = 0; level <= deepest; ++level) {
+    std::vector<std::size_t> of_level;
+    for (std::size_t k = 0; k < network.size(); ++k)
+      if (depth[k] == level) of_level.push_back(k);
+    for (std::size_t first = 0; first < of_level.size(); first += to_a_line, y += down) {
+      const std::size_t count = std::min(to_a_line, of_level.size() - first);
+      const double left = step * static_cast<double>(to_a_line - count) / 2;
+      for (std::size_t i = 0; i < count; ++i)
+        at[of_level[first + i]] = {left + step * (static_cast<double>(i) + 0.5), y};
+    }
+  }
+  page.put(
+      "<figure><svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"Graph of {} columns: an arrow "
+      "goes from a column to each that depends on it\">\n",
+      step * to_a_line, y - down + high + top, network.size());
+  for (std::size_t k = 0; k < network.size(); ++k) {
+    for (const std::uint32_t parent : network.parents[k]) {
+      page.put("<path class=\"axis\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/>\n", at[parent].first,
+               at[parent].second + high, at[k].first, at[k].second - 6);
+      page.put("<path class=\"full\" d=\"M{:.1f} {:.1f}l-4 -8h8z\"/>\n", at[k].first, at[k].second);
+    }
+  }
+  for (std::size_t k = 0; k < network.size(); ++k) {
+    page.put("<rect class=\"track\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\"/>\n",
+             at[k].first - wide / 2, at[k].second, wide, high);
+    page.put("<text class=\"middle\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", at[k].first,
+             at[k].second + 16, cut(names[k], 14));
+  }
+  page.put(
+      "</svg><figcaption>What the network lets depend on what; each table names it too. It is part "
+      "of what is released.</figcaption></figure>\n");
+}
+
+// A network's names, made once.
+struct Names {
+  explicit Names(const NetworkModel& model) : columns(model.names()) {
+    for (std::size_t k = 0; k < columns.size(); ++k) levels.push_back(model.level_names(k));
+  }
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> levels;
+};
+
+// Parents' levels of a configuration, the last parent's fastest.
+std::string given_words(const Network& network, const Names& names, std::size_t node,
+                        std::uint64_t configuration) {
+  const auto& parents = network.parents[node];
+  if (parents.empty()) return "everybody";
+  std::vector<std::string> said(parents.size());
+  for (std::size_t i = parents.size(); i-- > 0;) {
+    const std::uint32_t parent = parents[i];
+    said[i] = fmt::format("{} = {}", names.columns[parent],
+                          names.levels[parent][configuration % network.levels[parent]]);
+    configuration /= network.levels[parent];
+  }
+  return fmt::format("{}", fmt::join(said, ", "));
+}
+
+void node_table(Html& page, const NetworkModel& model, const Names& names, std::size_t node) {
+  constexpr std::size_t most_wide = 6;  // levels that are columns; else they are a list
+  const std::vector<std::string>& levels = names.levels[node];
+  const bool wide = levels.size() <= most_wide;
+  page.put(
+      "<table><caption>Shares of {} in percent{}</caption><thead><tr><th scope=\"col\">of</th>",
+      names.columns[node],
+      model.noise.empty() ? ""
+                          : fmt::format("; counts of people are off by up to {:.3g}, 95 % of "
+                                        "the time",
+                                        two_sided_95 * model.noise[node]));
+  if (wide) {
+    for (const std::string& level : levels) page.put("<th scope=\"col\">{}</th>", level);
+  } else {
+    page.put("<th scope=\"col\">{}</th>", "levels");
+  }
+  page.put("</tr></thead><tbody>\n");
+  const std::uint64_t all = model.network.configurations(node);
+  for (std::uint64_t c = 0; c < std::min<std::uint64_t>(all, most_given); ++c) {
+    page.put("<tr><th scope=\"row\">{}</th>", given_words(model.network, names, node, c));
+    std::string list;
+    std::size_t listed = 0;
+    for (std::size_t l = 0; l < levels.size(); ++l) {
+      double share = 0;
+      for (const auto& draw : model.tables) share += draw[node][c * levels.size() + l];
+      share *= 100 / static_cast<double>(model.tables.size());
+      if (wide) {
+        page.put("<td>{:.3g}</td>", share);
+      } else if (share > 0 && ++listed <= most_levels) {
+        list += fmt::format("{}{} {:.3g}", list.empty() ? "" : " · ", levels[l], share);
+      }
+    }
+    if (listed > most_levels)
+      list += fmt::format(" · and {} more (all in the file)", listed - most_levels);
+    if (listed < levels.size()) list += fmt::format(" · the other {} 0", levels.size() - listed);
+    if (!wide) page.put("<td>{}</td>", list);
+    page.put("</tr>\n");
+  }
+  page.put("</tbody></table>\n");
+  if (all > most_given)
+    page.put("<p>{} of {} lines are shown; all are in the file.</p>\n", most_given,
+             human_count(static_cast<double>(all)));
+}
+
+void tables_section(Html& page, const NetworkModel& model) {
+  heading(page, "utility", "Utility: the tables and how sure they are");
+  const std::vector<std::uint32_t> order = model.network.order();
+  const Names names(model);
+  if (order.size() <= most_drawn) graph_picture(page, model);
+  if (model.tables.size() > 1)
+    page.put("<p>Shares are averages over {} draws; the file has each.</p>\n", model.tables.size());
+  for (std::size_t i = 0; i < std::min(order.size(), most_tables); ++i)
+    node_table(page, model, names, order[i]);
+  if (order.size() > most_tables)
+    page.put("<p>Tables of {} of {} columns are shown; all are in the file.</p>\n", most_tables,
+             order.size());
+  page.put(
+      "<p class=\"note\">A share is that of a count by the count of its line: of a line that few "
+      "people are in it is mostly noise. How near the tables are to the private one is not said "
+      "here: that would read it again, and no guarantee covers it.</p>\n<h3>Questions one can "
+      "ask</h3>\n<p>Any of this form, and tables of people who never lived; neither reads a row, "
+      "so "
+      "they cost no privacy, however many:</p>\n");
+  const std::uint32_t asked = order.back();
+  std::string question = names.columns[asked] + " = " + names.levels[asked].front();
+  if (!model.network.parents[asked].empty()) {
+    const std::uint32_t parent = model.network.parents[asked].front();
+    question += " | " + names.columns[parent] + " = " + names.levels[parent].front();
+  }
+  page.put(
+      "<pre>gibbsite query --model model.json \"P({})\"\ngibbsite synthesize --model model.json "
+      "--rows 1000 --out people.csv</pre>\n",
+      question);
+}
+
+constexpr const char* who_is_missing =
+    "<li>Differential privacy corrects nothing of how people came into the table: who is missing "
+    "there is missing here.</li>\n</ul>\n";
+
+void network_bias_section(Html& page, bool counted) {
+  heading(page, "bias", "Bias");
+  page.put(
+      "<ul>\n<li>Cells outside of their range, unlisted levels and missing cells were changed by "
+      "the rules of the dictionary; of numbers only the bin is known.</li>\n<li>{}: small groups "
+      "are "
+      "described worst.</li>\n<li>What two columns share beyond what the arrows carry is lost: a "
+      "difference between groups may be missing here.</li>\n{}",
+      counted
+          ? "The noise is as large in a count of few people as in one of many, and the tables may "
+            "say that there is nobody where somebody was"
+          : "The prior and what was cut pull shares towards each other, small ones most",
+      Markup{who_is_missing});
+}
+
 void bias_section(Html& page, bool linear) {
   heading(page, "bias", "Bias");
   page.put("<ul>\n");
@@ -674,13 +873,11 @@ void bias_section(Html& page, bool linear) {
         "of the dictionary.</li>\n<li>The prior pulls shares and means towards the middle of what "
         "they can be, small ones most.</li>\n");
   }
-  page.put(
-      "<li>Differential privacy corrects nothing of how people came into the table: who is missing "
-      "there is missing here.</li>\n</ul>\n");
+  page.put("{}", Markup{who_is_missing});
 }
 
 void checklist_section(Html& page, const json& certificate, const Claims& claims) {
-  heading(page, "assumptions", "Threat model and deployment: what to check and sign");
+  heading(page, "assumptions", "Deployment and trust: what to check and sign");
   if (claims.is_void()) {
     page.put("<p>Nothing: no assumption makes a guarantee of a void model.</p>\n");
     return;
@@ -708,10 +905,21 @@ void checklist_section(Html& page, const json& certificate, const Claims& claims
        true);
   line("Which other releases about these people there are, and where they are counted (a ledger):",
        true);
+  page.put(
+      "</ul>\n<h3>Trust model and queries</h3>\n<p>The central model: the noise was drawn where "
+      "the "
+      "whole table is. One release: what is asked of the file later reads no row.</p>\n<ul "
+      "class=\"list\">\n");
+  line("Who ran the program on the table, and is trusted with all of it:", true);
+  page.put("</ul>\n<h3>Side channels</h3>\n<ul class=\"list\">\n");
+  line(
+      "Who could see how long the run took, its error messages or what else shared its machine, "
+      "and "
+      "why that told nobody about a person:",
+      true);
   page.put("</ul>\n<h3>Data security and access control</h3>\n<ul class=\"list\">\n");
   line(
-      "Who may read the table, screen output, logs, checkpoints and caches, and how they are kept "
-      "(the noise was drawn where the table is: whoever runs the program is trusted):",
+      "Who may read the table, screen output, logs, checkpoints and caches, and how they are kept:",
       true);
   page.put("</ul>\n<h3>Data collection exposure</h3>\n<ul class=\"list\">\n");
   line("How the data were collected, who saw them on the way, and when they will be deleted:",
@@ -742,7 +950,8 @@ void verify_section(Html& page, const std::string& text, const json& certificate
       "subjects of J. Near, D. Darais, N. Lefkovitz, G. Howarth: Guidelines for Evaluating "
       "Differential Privacy Guarantees, NIST SP 800-226, March 2025, <a "
       "href=\"https://doi.org/10.6028/NIST.SP.800-226\">doi.org/10.6028/NIST.SP.800-226</a>. This "
-      "page is no assessment by NIST.</li>\n<li>The curve: J. Dong, A. Roth, W. Su: Gaussian "
+      "page is no assessment by NIST, and the dictionary of columns and this section are its "
+      "own.</li>\n<li>The curve: J. Dong, A. Roth, W. Su: Gaussian "
       "Differential Privacy, Journal of the Royal Statistical Society B 84 (2022).</li>\n</ul>\n");
 }
 
@@ -811,6 +1020,39 @@ std::string report_of(const FamilyRelease& release, const json& file, const std:
   return closed(page);
 }
 
+std::string report_of(const NetworkRelease& release, const json& file, const std::string& text) {
+  const NetworkCertificate& c = release.certificate();
+  const NetworkModel& model = release.model();
+  ReportFacts facts{.claims = c, .rows = c.problem.rows, .basis = basis_of(c.mechanism, c.problem)};
+  if (!c.is_void()) facts.guess = best_guess_percent(c.claimed);
+  std::uint64_t cells = 0;
+  for (std::size_t k = 0; k < model.network.size(); ++k) cells += model.network.cells(k);
+  Html page;
+  const std::string columns =
+      fmt::format("{} column{}", model.network.size(), plural(model.network.size()));
+  title_block(
+      page, "Privacy report: a network of " + columns,
+      fmt::format("Tables of a discrete Bayesian network over {} of a private table of {}{} "
+                  "rows: the share of each level, given those that it depends on.",
+                  columns, c.claimed.who.adjacency == Adjacency::replace_one ? "" : "at most ",
+                  human_count(static_cast<double>(c.problem.rows))),
+      facts);
+  guarantee_sections(page, facts, in_words(c));
+  unit_section(page, facts);
+  algorithm_section(page, facts, file.at("certificate"),
+                    fmt::format("{} cells, {} draw{}; what depends on what was {}.",
+                                human_count(static_cast<double>(cells)), c.draws, plural(c.draws),
+                                c.problem.chooses_structure()
+                                    ? "chosen from the table, which the guarantee covers"
+                                    : "written by people"));
+  tables_section(page, model);
+  network_bias_section(page, !model.noise.empty());
+  dictionary_section(page, model.schema, false, true);
+  checklist_section(page, file.at("certificate"), c);
+  verify_section(page, text, file.at("certificate"), c.is_void());
+  return closed(page);
+}
+
 }  // namespace
 
 // A void file has one failure: that it is void.
@@ -830,6 +1072,8 @@ std::string html_report(const std::string& text, const std::string& source) {
   require_verified(file, source);
   if (is_of_family(file.at("certificate")))
     return report_of(parse_family(text, source), file, text);
+  if (is_of_network(file.at("certificate")))
+    return report_of(parse_network(text, source), file, text);
   return report_of(parse_release(text, source), file, text);
 }
 

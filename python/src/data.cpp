@@ -181,6 +181,10 @@ void bind_schema(nb::module_& m) {
                   "The schema of one column alone, for families; needs no label.")
       .def_static("parse_column", &parse_column_schema, "toml"_a, "source"_a, "column"_a,
                   "The same from text.")
+      .def_static("read_network", &read_network_schema, "path"_a,
+                  "The columns of a network, the label's one among them; needs no label.")
+      .def_static("parse_network", &parse_network_schema, "toml"_a, "source"_a = "schema",
+                  "The same from text.")
       .def("to_toml", &to_toml, "Text that `parse` reads back to an equal schema.")
       .def_prop_ro("features", &Schema::features, "Features of a row, the intercept included.")
       .def_prop_ro("feature_names", &Schema::feature_names,

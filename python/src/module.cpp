@@ -118,6 +118,7 @@ NB_MODULE(_core, m) {
   bind_data(m);
   bind_fit(m);
   bind_family(m);
+  bind_network(m);
   bind_ledger(m);
   bind_posterior(m);
   bind_audit(m);

@@ -74,6 +74,17 @@ TEST_F(FitNetworkCli, FitsAndVerifies) {
   EXPECT_EQ(gibbsite({"verify", "net.json"}).status, 4);
 }
 
+TEST_F(FitNetworkCli, ABrokenFileIsNamedOnce) {
+  ASSERT_EQ(fit_of({"--mechanism", "counts"}).status, 0);
+  auto file = json("net.json");
+  file["model"]["nodes"][0]["column"] = "town";
+  folder.write("net.json", file.dump());
+  const Outcome broken = gibbsite({"verify", "net.json"});
+  EXPECT_EQ(broken.status, 4);
+  EXPECT_THAT(broken.out, HasSubstr("FAIL  model: nodes[0].column: must be 'sex'"));
+  EXPECT_THAT(broken.out, Not(HasSubstr("model: model:")));
+}
+
 TEST_F(FitNetworkCli, IsEnteredInTheLedger) {
   ASSERT_EQ(gibbsite({"ledger", "create", "l", "--epsilon", "1.2", "--delta", "1e-6"}).status, 0);
   const Outcome fitted =
@@ -98,6 +109,10 @@ TEST_F(FitNetworkCli, PlansWithoutATable) {
   const Outcome of_table =
       plan_of({"--schema", "table.toml", "--data", "table.csv", "--mechanism", "counts"});
   EXPECT_EQ(of_table.out, given.out) << of_table.err;
+  // Nobody asked for draws that are cut: what they take is no error.
+  const Outcome all = plan_of({"--schema", "table.toml", "--rows", "400"});
+  EXPECT_THAT(all.out, Not(HasSubstr("is missing")));
+  EXPECT_THAT(all.out, HasSubstr("cut to a least one; to have them give --trim"));
   // Too rich for fewer.
   const Outcome few = plan_of({"--schema", "table.toml", "--rows", "60", "--mechanism", "counts"});
   EXPECT_THAT(few.out, HasSubstr("more noise than rows"));
@@ -177,7 +192,7 @@ TEST_F(FitNetworkCli, BadInputIsOneLine) {
   }
   folder.write("table.toml", many + "[network]\nwork = [" + parents + "]\n");
   expect_error(plan_of({"--schema", "table.toml", "--rows", "400"}), 2,
-               "the table of 'work' would have 14348907 cells");
+               "table.toml:17: [network]: parents: the table of 'work' would have 14348907 cells");
   // More pairs than can be chosen from.
   std::string wide = schema_of("");
   for (int k = 0; k < 150; ++k)

@@ -105,7 +105,8 @@ TEST_F(NetworkQueryCli, ShowsTheCuratorHowNearItIs) {
   expect_error(with({"--threshold", "0.3"}), 2, "--threshold: has no meaning");
   const Outcome number = with({"--target", "age"});
   EXPECT_EQ(number.status, 2);
-  EXPECT_THAT(number.err, HasSubstr("'age' is no category"));
+  EXPECT_THAT(number.err, HasSubstr("gibbsite: --target: 'age' is no category"));
+  EXPECT_THAT(with({"--target", "nope"}).err, HasSubstr("gibbsite: --target: 'nope' is no"));
 }
 
 TEST_F(NetworkQueryCli, BadInputIsOneLine) {
@@ -120,6 +121,15 @@ TEST_F(NetworkQueryCli, BadInputIsOneLine) {
            {"P(income = >50K | age > 90)", "probability 0"},
        })
     expect_error(query({question}), 2, what);
+  // Among several, which one it is.
+  expect_error(
+      query({"P(income = >50K)", "P(income = >50K | age > 90, work = Private)"}), 2,
+      "question 'P(income = >50K | age > 90, work = Private)': its evidence has probability 0");
+  for (const char* option : {"--rows", "--seed", "--threads"}) {
+    for (const char* number : {"1e30", "9007199254740994"})
+      expect_error(synthesize({option, number}), 2,
+                   std::string(option) + ": must be at most 9007199254740992 (2^53)");
+  }
   expect_error(query({"--expectation", "income"}), 2, "--expectation: has no meaning");
   expect_error(query({"--utilities", "u.csv"}), 2, "--utilities: has no meaning");
   expect_error(synthesize({"--rows", "0"}), 2, "--rows");

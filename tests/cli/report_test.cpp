@@ -59,6 +59,91 @@ TEST_F(ReportCli, TakesAFamilyAndSeveralClasses) {
                           HasSubstr("<h3>much</h3>")));
 }
 
+TEST_F(ReportCli, TakesANetwork) {
+  // Sixty people in each of two bins: noise of some ten hides neither, but once in a billion runs.
+  std::string schema = Cli::schema();
+  schema.replace(schema.find("[17, 90]"), 8, "[17, 90], bins = 2");
+  folder.write("table.toml",
+               schema + "[network]\nwork = [\"age\"]\nincome = [\"age\", \"work\"]\n");
+  const std::string page = report({"--model", "network", "--mechanism", "counts"});
+  EXPECT_THAT(page,
+              AllOf(HasSubstr("a network of 3 columns"), HasSubstr("best guess right at most "),
+                    HasSubstr("written by people"), HasSubstr("class=\"curve\""),
+                    HasSubstr("Graph of 3 columns"), HasSubstr("in bins that meet at ")));
+  const auto count = [](const std::string& text, const std::string& what) {
+    std::size_t out = 0;
+    for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; ++at) ++out;
+    return out;
+  };
+  EXPECT_EQ(count(page, "l-4 -8h8z"), 3U);  // an arrow for each parent
+  EXPECT_EQ(count(page, "<caption>Shares of "), 3U);
+  // Each share is the file's: income given the second age and "State, gov".
+  const auto nodes = json("m.json")["model"]["nodes"];
+  const auto& income = nodes[2]["tables"][0];
+  const std::size_t levels = nodes[1]["tables"][0].size() / nodes[0]["tables"][0].size();
+  const std::size_t line = 1 * levels + 1;
+  std::ostringstream share;
+  share << std::setprecision(3) << 100 * income[2 * line].get<double>();
+  const std::string given =
+      page.substr(page.find(", work = State, gov</th>", page.find("<caption>Shares of income")));
+  const std::string second = given.substr(given.find(", work = State, gov</th>", 10));
+  EXPECT_THAT(second.substr(0, second.find("</tr>")), HasSubstr("<td>" + share.str() + "</td>"));
+  // The question that it gives is one.
+  std::string asked = page.substr(page.find("query --model model.json \"") + 26);
+  asked = asked.substr(0, asked.find('"'));
+  for (const auto& [from, to] : {std::pair{"&lt;", "<"}, {"&gt;", ">"}})
+    for (std::size_t at = 0; (at = asked.find(from)) != std::string::npos;)
+      asked.replace(at, 4, to);
+  EXPECT_THAT(asked, HasSubstr("P(income = <=50K | age = [17, "));
+  const Outcome answered = gibbsite({"query", "--model", "m.json", asked});
+  EXPECT_EQ(answered.status, 0) << answered.err;
+  // Drawn tables, and a structure that was chosen.
+  EXPECT_THAT(
+      report({"--model", "network", "--mechanism", "trimmed", "--trim", "0.01", "--draws", "2"}),
+      AllOf(HasSubstr("averages over 2 draws"), Not(HasSubstr("off by"))));
+  EXPECT_THAT(report({"--model", "network", "--structure", "private"}),
+              HasSubstr("chosen from the table, which the guarantee covers"));
+  EXPECT_THAT(report({"--model", "network", "--seed", "1"}), HasSubstr("NO GUARANTEE"));
+}
+
+// Names are people's text; columns beyond what is drawn and listed are counted.
+TEST_F(ReportCli, ANetworksNamesAndSizesAreHarmless) {
+  std::string csv = "age,work",
+              schema =
+                  "[columns]\nage = {type = \"number\", range = [17, 90], bins = 60}\n"
+                  "work = {type = \"category\", levels = [\"<b>\", \"x\"], unlisted = \"x\"}\n";
+  for (int k = 0; k < 62; ++k) {
+    csv += ",n" + std::to_string(k);
+    schema += "n" + std::to_string(k) + " = {type = \"number\", range = [0, 1], bins = 2}\n";
+  }
+  csv += ",\"<script>alert(1)</script>&\u202e\"\"'\"\n";
+  schema +=
+      "\"<script>alert(1)</script>&\u202e\\\"'\" = {type = \"category\", levels = [\"</table>\", "
+      "\"'\"], unlisted = \"'\"}\n";
+  for (int i = 0; i < 50; ++i) {
+    csv += std::to_string(20 + i) + ",<b>";
+    for (int k = 0; k < 62; ++k) csv += ",0.5";
+    csv += ",</table>\n";
+  }
+  folder.write("table.csv", csv);
+  folder.write("table.toml", schema + "[network]\nwork = [\"age\", \"n1\"]\n");
+  std::string page = report({"--model", "network", "--mechanism", "counts"});
+  EXPECT_THAT(page,
+              AllOf(Not(HasSubstr("<script")), Not(HasSubstr("<b>")), Not(HasSubstr("\u202e")),
+                    HasSubstr("&lt;script&gt;"), HasSubstr("40 of 120 lines are shown"),
+                    HasSubstr("Tables of 60 of 65 columns are shown")));
+  EXPECT_THAT(page, Not(HasSubstr("Graph of")));  // too many to be seen
+  // Few enough for a picture.
+  folder.write("table.csv",
+               "age,work," + std::string("\"<script>alert(1)</script>&\u202e\"\"'\"\n30,<b>,'\n"));
+  std::string few = schema;
+  few.erase(few.find("n0 ="), few.find("\"<script>") - few.find("n0 ="));
+  folder.write("table.toml", few + "[network]\n");
+  page = report({"--model", "network", "--mechanism", "counts"});
+  EXPECT_THAT(page, AllOf(HasSubstr("Graph of 3"), HasSubstr("&lt;script&gt;alert(…</text>"),
+                          Not(HasSubstr("<script"))));
+}
+
 TEST_F(ReportCli, RefusesInOneLineAndLeavesNothing) {
   const Outcome fitted = gibbsite(fit({"--out", "m.json", "--quiet"}));
   ASSERT_EQ(fitted.status, 0) << fitted.err;
@@ -88,7 +173,11 @@ TEST_F(ReportCli, IsValidHtml) {
   const std::string tidy = "/usr/bin/tidy";
   if (!std::filesystem::exists(tidy)) GTEST_SKIP() << "tidy is not installed: no page is validated";
   const std::vector<std::vector<std::string>> kinds{
-      {}, {"--intervals"}, {"--seed", "1"}, {"--model", "categorical", "--column", "work"}};
+      {},
+      {"--intervals"},
+      {"--seed", "1"},
+      {"--model", "categorical", "--column", "work"},
+      {"--model", "network", "--structure", "private"}};
   for (const auto& more : kinds) {
     report(more);
     const Outcome found = testing::run({tidy, "-e", "-q", "r.html"}, folder.path());

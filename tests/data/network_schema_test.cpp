@@ -72,6 +72,48 @@ TEST(NetworkSchema, EqualBinsMeetWherePeopleCanReadIt) {
     }
 }
 
+// What [network] says of a column that could not be read is no second error.
+TEST(NetworkSchema, ABadColumnIsSaidOnce) {
+  const auto errors = [](const std::string& text) -> std::vector<std::string> {
+    try {
+      static_cast<void>(parse_network_schema(text, "s.toml"));
+    } catch (const BadInputs& error) {
+      return error.lines;
+    }
+    return {};
+  };
+  EXPECT_THAT(errors(with("bins = 4", "bins = 1")), ElementsAre(HasSubstr("s.toml:6:")));
+  EXPECT_THAT(errors(with("bins = [30, 45]", "bins = \"x\"")), ElementsAre(HasSubstr("s.toml:5:")));
+  EXPECT_THAT(errors(with("\"income\"", "3")), ElementsAre(HasSubstr("s.toml:1:")));
+  // Other faults of [network] are still told.
+  std::string both = with("bins = 4", "bins = 1");
+  both.replace(both.find("\"sex\", \"age\""), 12, "\"sax\", \"age\"");
+  EXPECT_THAT(errors(both), ElementsAre(HasSubstr("s.toml:6:"), HasSubstr("parent 'sax' is no")));
+}
+
+TEST(NetworkSchema, LimitsOfATableAreToldWithTheirLine) {
+  std::string text = "[columns]\n", list;
+  for (int k = 0; k < 12; ++k) {
+    text +=
+        fmt::format("c{} = {{type = \"number\", range = [0, 1], bins = {}}}\n", k, k < 3 ? 300 : 2);
+    if (k > 0) list += fmt::format("{}\"c{}\"", k > 1 ? ", " : "", k);
+  }
+  const auto error = [&](const std::string& network) -> std::string {
+    try {
+      static_cast<void>(parse_network_schema(text + "[network]\n" + network, "s.toml"));
+    } catch (const BadInput& bad) {
+      return bad.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(error("c3 = [\"c4\"]\n"), "");
+  EXPECT_THAT(error("c3 = [\"c4\"]\nc0 = [" + list + "]\n"),
+              AllOf(HasSubstr("s.toml:16: [network]: parents: 'c0' has 11; at most 10 are taken")));
+  EXPECT_THAT(
+      error("c3 = [\"c4\"]\nc0 = [\"c1\", \"c2\"]\n"),
+      HasSubstr("s.toml:16: [network]: parents: the table of 'c0' would have 27000000 cells"));
+}
+
 TEST(NetworkSchema, RefusesEachFaultWithItsLine) {
   struct Fault {
     const char *from, *to;
@@ -92,7 +134,9 @@ TEST(NetworkSchema, RefusesEachFaultWithItsLine) {
       {"bins = 4", "bins = [nan]", {"s.toml:6:", "bins meet at nan"}},
       {"bins = 4", "bins = [50, 50.0000001]", {"s.toml:6:", "too near to 50"}},
       {"bins = 4", "decimals = -1", {"s.toml:6:", "decimals must be from 0 to 15, got -1"}},
-      {"bins = 4", "decimals = 1.5", {"s.toml:6:", "decimals", "a whole number"}},
+      {"bins = 4",
+       "decimals = 1.5",
+       {"s.toml:6:", "decimals", "a whole number, got the number 1.5"}},
       {"[\"Female\", \"Male\"]", "[\"Female\", \"Male\"], bins = 3", {"s.toml:7:", "'bins'"}},
       {"\"ignore\"", "\"ignore\", decimals = 3", {"s.toml:8:", "'decimals'"}},
       {"negative = \"<=50K\"", "bins = 3", {"s.toml:3:", "bins have a meaning beside"}},

@@ -22,6 +22,7 @@ struct LevelEvent {
 /// "P(income = >50K | sex = Female, age >= 40)". Events that are listed hold together.
 struct NetworkQuestion {
   std::vector<LevelEvent> target, evidence;
+  std::string text{};  ///< as it was asked, for messages
 };
 /// An event is `column = level`, `!=`, `in {level, level}`; of a number `<`, `>=` and the end of a
 /// bin, `<=` and `>` where that says the same of every number that the column is written with

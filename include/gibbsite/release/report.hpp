@@ -6,8 +6,8 @@
 namespace gibbsite {
 
 /// One HTML page, whole in itself: no script, nothing loaded, pictures as inline SVG, for screen
-/// and paper. `text` is a model file's, of a linear model or of a family's draws; the page is a
-/// function of it alone: the same bytes make the same page, on any day. Texts of the file are
+/// and paper. `text` is a model file's, of a linear model, a family's draws or a network; the page
+/// is a function of it alone: the same bytes make the same page, on any day. Texts of the file are
 /// escaped as core/text.hpp has it, then as HTML. Of a void model the first line says that there is
 /// no guarantee. Throws BadInput "SOURCE: ..." on what is no model file or is of another version,
 /// and Infeasible on one whose certificate does not verify.

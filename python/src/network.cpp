@@ -1,0 +1,306 @@
+// Discrete Bayesian networks over the columns of a table, questions to them, people drawn from
+// them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <random>
+#include <utility>
+
+#include "bind.hpp"
+#include "gibbsite/certificate/network_file.hpp"
+#include "gibbsite/certificate/verify.hpp"
+#include "gibbsite/compare/network_quality.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/file.hpp"
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/release/network_query.hpp"
+#include "gibbsite/run/fit_network.hpp"
+#include "private_run.hpp"
+
+namespace gibbsite::python {
+namespace {
+
+using Count = std::optional<std::uint64_t>;
+using Number = std::optional<double>;
+
+NetworkPlan make_plan(double epsilon, double delta, std::uint64_t rows, const Schema& schema,
+                      const std::string& structure, Number structure_share, Count parents,
+                      Count cells, const std::string& mechanism, Number prior, Number trim,
+                      const std::string& adjacency, std::uint64_t rows_per_person,
+                      std::uint64_t draws) {
+  NetworkProblem problem{.rows = rows, .levels = network_levels(schema)};
+  if (structure == "private") {
+    if (parents) problem.limits.parents = *parents;
+    if (cells) problem.limits.cells = *cells;
+  } else if (structure != "given") {
+    throw BadInput(fmt::format("structure: {} is neither given nor private; give one",
+                               gibbsite::quoted(structure)));
+  } else {
+    if (parents || cells || structure_share) {
+      throw BadInput(fmt::format("{}: has a meaning with structure=\"private\"; leave it out",
+                                 parents ? "parents" : (cells ? "cells" : "structure_share")));
+    }
+    if (!schema.network) {
+      throw BadInput(
+          "structure: the schema has no [network]; say there what each column depends on, or give "
+          "structure=\"private\", which chooses from the table and takes a share of the budget");
+    }
+    problem.parents = network_parents(schema);
+  }
+  if (prior) problem.prior = *prior;
+  if (trim) problem.trim = *trim;
+  problem.validate();
+  const Budget budget{epsilon, delta, adjacency_from_string(adjacency), rows_per_person, draws};
+  const nb::gil_scoped_release unlocked;
+  return plan_network(problem, budget,
+                      {.mechanism = mechanism, .structure_share = structure_share});
+}
+
+std::size_t column_of(const NetworkModel& model, const std::string& name) {
+  const std::vector<std::string> names = model.names();
+  const auto at = std::ranges::find(names, name);
+  if (at == names.end()) {
+    throw BadInput(fmt::format("column: {} is none of the network's; give one of its columns",
+                               gibbsite::quoted(name)));
+  }
+  return static_cast<std::size_t>(at - names.begin());
+}
+
+Numbers table_of(const NetworkModel& model, const std::string& column) {
+  const std::size_t k = column_of(model, column);
+  std::vector<double> all;
+  for (const auto& draw : model.tables) all.insert(all.end(), draw[k].begin(), draw[k].end());
+  return to_numpy(std::move(all),
+                  {model.tables.size(), model.network.configurations(k), model.network.levels[k]});
+}
+
+std::vector<double> answers(const NetworkModel& model, const std::string& question) {
+  const NetworkQuestion asked = parse_question(model, question);
+  const nb::gil_scoped_release unlocked;
+  return answer(model, asked);
+}
+
+/// Nothing here needs a secret: only that two tables differ asks for a number.
+StreamKey stream_of(Count seed) {
+  std::random_device device;
+  return StreamKey::from_seed(seed ? *seed : std::uint64_t{device()} << 32 ^ device());
+}
+
+SynthesisOptions synthesis_of(const NetworkModel& model, std::optional<std::int64_t> n_jobs,
+                              Watch& watch) {
+  SynthesisOptions out;
+  out.threads = threads_of(n_jobs);
+  out.delimiter = model.schema.decimal == ',' ? ';' : ',';
+  out.progress = [&watch, report = watch.reporter()](std::uint64_t done, std::uint64_t total) {
+    report(done, total);
+    return !watch.stop()->load();
+  };
+  return out;
+}
+
+nb::dict evaluation_dict(const Evaluation& e) {
+  nb::dict out;
+  out["accuracy"] = e.accuracy;
+  out["auc"] = e.auc;
+  out["majority"] = e.majority;
+  return out;
+}
+
+nb::dict quality_dict(const NetworkModel& model, const NetworkQuality& quality,
+                      const std::optional<SyntheticClassifier>& judged) {
+  const std::vector<std::string> names = model.names();
+  nb::dict out, one, two;
+  for (const MarginalDistance& d : quality.one) one[names[d.first].c_str()] = d.network;
+  for (const MarginalDistance& d : quality.two)
+    two[nb::make_tuple(names[d.first], names[d.second])] = d.network;
+  out["rows"] = quality.rows;
+  out["one_column"] = one;
+  out["two_columns"] = two;
+  out["one_mean"] = quality.one_mean;
+  out["two_mean"] = quality.two_mean;
+  out["two_mean_independent"] = quality.two_mean_independent;
+  out["log_likelihood"] = quality.log_likelihood;
+  out["log_likelihood_independent"] = quality.log_likelihood_independent;
+  out["impossible_rows"] = quality.impossible_rows;
+  if (judged) {
+    nb::dict classifier;
+    classifier["target"] = judged->target;
+    classifier["positive"] = judged->positive;
+    classifier["training_rows"] = judged->training_rows;
+    classifier["held_out_rows"] = judged->held_out_rows;
+    classifier["synthetic"] = evaluation_dict(judged->synthetic);
+    classifier["real"] = evaluation_dict(judged->real);
+    out["classifier"] = classifier;
+  }
+  return out;
+}
+
+void bind_release(nb::module_& m) {
+  nb::class_<NetworkRelease>(m, "NetworkRelease",
+                             "A network with its tables that may be published. Questions to it and "
+                             "people drawn from it cost no privacy.")
+      .def_static("read", &read_network, "path"_a)
+      .def_static("from_json", &parse_network, "text"_a, "source"_a = "model")
+      .def("to_json", [](const NetworkRelease& r) { return to_json(r).dump(2) + "\n"; })
+      .def(
+          "write",
+          [](const NetworkRelease& r, const std::string& path, bool replace) {
+            write_network(path, r, replace ? Existing::replaced : Existing::kept);
+          },
+          "path"_a, "replace"_a = false)
+      .def_prop_ro("columns", [](const NetworkRelease& r) { return r.model().names(); })
+      .def_prop_ro(
+          "parents",
+          [](const NetworkRelease& r) {
+            const std::vector<std::string> names = r.model().names();
+            std::map<std::string, std::vector<std::string>> out;
+            for (std::size_t k = 0; k < names.size(); ++k) {
+              out[names[k]];
+              for (const std::uint32_t parent : r.model().network.parents[k])
+                out[names[k]].push_back(names[parent]);
+            }
+            return out;
+          },
+          "Of each column those that its law depends on.")
+      .def(
+          "levels",
+          [](const NetworkRelease& r, const std::string& column) {
+            return r.model().level_names(column_of(r.model(), column));
+          },
+          "column"_a, "In words; of a number its bins.")
+      .def(
+          "table",
+          [](const NetworkRelease& r, const std::string& column) {
+            return table_of(r.model(), column);
+          },
+          "column"_a,
+          "Shares of its levels, given its parents' [draws, configurations, levels]; the last "
+          "parent's levels go fastest.")
+      .def_prop_ro("certificate",
+                   [](const NetworkRelease& r) { return to_python(to_json(r.certificate())); })
+      .def("in_words", [](const NetworkRelease& r) { return in_words(r.certificate()); })
+      .def("verify", [](const NetworkRelease& r) { return verify(r); })
+      .def(
+          "probability",
+          [](const NetworkRelease& r, const std::string& question) {
+            const std::vector<double> all = answers(r.model(), question);
+            return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
+          },
+          "question"_a,
+          "Of 'P(income = >50K | sex = Female, age >= 40)', exact but for rounding; averaged over "
+          "draws. Raises BadInput on a column or level it lacks, or evidence of probability 0.")
+      .def(
+          "probabilities",
+          [](const NetworkRelease& r, const std::string& question) {
+            std::vector<double> all = answers(r.model(), question);
+            const std::size_t n = all.size();
+            return to_numpy(std::move(all), {n});
+          },
+          "question"_a, "The same of each draw [draws].")
+      .def(
+          "synthesize",
+          [](const NetworkRelease& r, Count rows, Count seed, std::optional<std::int64_t> n_jobs,
+             const nb::object& progress) {
+            std::string out;
+            watched(progress, [&](Watch& watch) {
+              synthesize(
+                  r.model(), rows.value_or(r.certificate().problem.rows), stream_of(seed),
+                  [&](std::string_view text) { out += text; },
+                  synthesis_of(r.model(), n_jobs, watch));
+              return 0;
+            });
+            return out;
+          },
+          "rows"_a = nb::none(), nb::kw_only(), "seed"_a = nb::none(), "n_jobs"_a = nb::none(),
+          "progress"_a = nb::none(),
+          "People drawn from the network, as the text of a CSV table that pandas, polars and "
+          "read_table read; as many as the certificate counts unless `rows` says. The same for the "
+          "same seed, which is no secret, whatever n_jobs.")
+      .def(
+          "write_synthetic",
+          [](const NetworkRelease& r, const std::string& path, Count rows, Count seed, bool replace,
+             std::optional<std::int64_t> n_jobs, const nb::object& progress) {
+            watched(progress, [&](Watch& watch) {
+              StreamedFile file(path);
+              synthesize(
+                  r.model(), rows.value_or(r.certificate().problem.rows), stream_of(seed),
+                  [&](std::string_view text) { file.append(text); },
+                  synthesis_of(r.model(), n_jobs, watch));
+              file.commit(replace ? Existing::replaced : Existing::kept);
+              return 0;
+            });
+          },
+          "path"_a, "rows"_a = nb::none(), nb::kw_only(), "seed"_a = nb::none(),
+          "replace"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
+          "The same to a file, written whole or not at all.")
+      .def(
+          "evaluate",
+          [](const NetworkRelease& r, const Dataset& data, const std::string& target,
+             std::uint64_t seed) {
+            const auto [quality, judged] = watched(nb::none(), [&](Watch& watch) {
+              NetworkQuality found = network_quality(r.model(), data, watch.stop());
+              std::optional<SyntheticClassifier> by;
+              if (!target.empty()) by = synthetic_classifier(r.model(), data, target, seed);
+              return std::pair(std::move(found), std::move(by));
+            });
+            return quality_dict(r.model(), quality, judged);
+          },
+          "data"_a, "target"_a = "", "seed"_a = 1,
+          "How near it is to a table read through the model's columns. one_column, two_columns: "
+          "total variation by column, by pair; with target also a classifier of that column, "
+          "trained on people drawn and on the table. Private: reads the rows, no certificate "
+          "covers it.")
+      .def("__repr__", [](const NetworkRelease& r) {
+        const NetworkCertificate& c = r.certificate();
+        return fmt::format(
+            "<gibbsite.NetworkRelease: {} columns by {}, {}>", r.model().network.size(),
+            name_of(c.mechanism),
+            c.is_void() ? std::string("void") : fmt::format("({}, {})", c.epsilon, c.delta));
+      });
+}
+
+}  // namespace
+
+void bind_network(nb::module_& m) {
+  nb::class_<NetworkPlan>(m, "NetworkPlan", "What the budget buys for a network.")
+      .def_prop_ro("mechanism",
+                   [](const NetworkPlan& p) { return std::string(name_of(p.offer().mechanism)); })
+      .def_prop_ro(
+          "deviation", [](const NetworkPlan& p) { return p.offer().deviation; },
+          "Expected standard deviation of the count of one cell, in rows; averaged over cells.")
+      .def_prop_ro("epsilon", [](const NetworkPlan& p) { return p.budget.epsilon; })
+      .def_prop_ro("delta", [](const NetworkPlan& p) { return p.budget.delta; })
+      .def_prop_ro("rows", [](const NetworkPlan& p) { return p.problem.rows; })
+      .def("to_json", [](const NetworkPlan& p) { return plan_json(p).dump(2); })
+      .def_prop_ro(
+          "chooses_structure", [](const NetworkPlan& p) { return p.problem.chooses_structure(); },
+          "Whether parents are chosen from the table.");
+  m.def("plan_network", &make_plan, nb::kw_only(), "epsilon"_a, "delta"_a, "rows"_a, "schema"_a,
+        "structure"_a = "given", "structure_share"_a = nb::none(), "parents"_a = nb::none(),
+        "cells"_a = nb::none(), "mechanism"_a = "auto", "prior"_a = nb::none(),
+        "trim"_a = nb::none(), "adjacency"_a = "replace-one", "rows_per_person"_a = 1,
+        "draws"_a = 1,
+        "A network over the columns of Schema.read_network (docs/network.md). structure: \"given\" "
+        "as [network] in the schema says, or \"private\": chosen from the table, with at most "
+        "`parents` of a column and `cells` of its table, for `structure_share` of what is spent. "
+        "mechanism: auto, counts, trimmed (with trim, the least share) or conjugate (prior: "
+        "pseudo-count of a cell).");
+  m.def(
+      "fit_network",
+      [](const Dataset& data, const NetworkPlan& plan, std::optional<std::uint64_t> seed,
+         const Ledger* ledger, const nb::object& progress) {
+        return private_run(progress, ledger, seed, {}, [&](Key&& key, const FitOptions& options) {
+          return fit_network(data, plan, std::move(key), options);
+        });
+      },
+      "data"_a, "plan"_a, nb::kw_only(), "seed"_a = nb::none(), "ledger"_a = nb::none(),
+      "progress"_a = nb::none(),
+      "Counts or draws the tables and certifies them. `data` is read through Schema.read_network, "
+      "labels_optional and ignore_extra_columns. seed, ledger: as `fit`.");
+  bind_release(m);
+}
+
+}  // namespace gibbsite::python
