@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "command.hpp"
+#include "evaluation.hpp"
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/certificate/network_file.hpp"
 #include "gibbsite/compare/compare.hpp"
@@ -157,9 +158,14 @@ struct EvaluateCommand {
   std::optional<double> threshold;
   bool json = false, beside = false;
   NetworkEvaluation network{};
+  ReleasedEvaluation released{};
 
   void run() const {
     const std::string text = read_release_text(model);
+    if (released.asked()) {
+      require_released_alone();
+      return released.run(text, model, data_table, threshold, network.force, json);
+    }
     if (release_kind(text, model) == ReleaseKind::network) {
       if (threshold || beside) {
         throw BadInput(
@@ -183,6 +189,16 @@ struct EvaluateCommand {
                "cover them; publish them only if the table is public\n");
     if (label == LabelKind::two_classes) return of_two_classes(linear, data);
     label == LabelKind::classes ? of_classes(linear, data) : of_amounts(linear, data);
+  }
+
+  // Whether --force, which a network's picture takes too, is all that was given beside.
+  void require_released_alone() const {
+    if (!network.target.empty() || !network.plot.empty() || beside) {
+      throw BadInput(fmt::format("{}: has no meaning with --epsilon; leave it out",
+                                 beside                    ? "--beside-non-private"
+                                 : network.target.empty() ? "--plot"
+                                                          : "--target"));
+    }
   }
 
   void of_two_classes(const LinearModel& linear, const Dataset& data) const {
@@ -292,6 +308,7 @@ void define_evaluate(CLI::App& app) {
                "fit the same rows without privacy, for comparison; nothing of it is kept")
       ->excludes(json);
   command->network.add_to(app);
+  command->released.add_to(app);
   app.callback([command] { command->run(); });
 }
 
