@@ -59,9 +59,12 @@ json figures_json(const EvaluationModel& model) {
 }  // namespace
 
 json model_json(const EvaluationModel& model) {
-  json out = {{"kind", "evaluation"},        {"of", model.of},
-              {"edges", model.bins.edges},   {"counts", model.counts},
-              {"noise", model.noise},        {"figures", figures_json(model)},
+  json out = {{"kind", "evaluation"},
+              {"of", model.of},
+              {"edges", model.bins.edges},
+              {"counts", model.counts},
+              {"noise", model.noise},
+              {"figures", figures_json(model)},
               {"preprocessing", schema_json(model.schema)}};
   if (model.rows) out["rows"] = *model.rows;
   if (!model.several()) {

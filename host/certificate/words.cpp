@@ -22,7 +22,8 @@ std::string_view grade(double percent) {
 }
 
 std::string void_in_words(const std::string& reason, std::string_view what = "model") {
-  return fmt::format("No guarantee: this {} is void as a private release.\n{}.\n", what, shown(reason));
+  return fmt::format("No guarantee: this {} is void as a private release.\n{}.\n", what,
+                     shown(reason));
 }
 
 }  // namespace

@@ -195,7 +195,7 @@ struct EvaluateCommand {
   void require_released_alone() const {
     if (!network.target.empty() || !network.plot.empty() || beside) {
       throw BadInput(fmt::format("{}: has no meaning with --epsilon; leave it out",
-                                 beside                    ? "--beside-non-private"
+                                 beside                   ? "--beside-non-private"
                                  : network.target.empty() ? "--plot"
                                                           : "--target"));
     }

@@ -54,18 +54,15 @@ std::string screen(const EvaluationModel& model) {
   }
   std::string out = table(lines);
   if (!model.several()) {
-    out += fmt::format("  bins hide at most {:.4f} of the AUC of whole probabilities\n",
-                       f.auc_hidden);
+    out +=
+        fmt::format("  bins hide at most {:.4f} of the AUC of whole probabilities\n", f.auc_hidden);
   }
-  std::vector<std::vector<std::string>> bins{{"probability",
-                                              fmt::format("rows ± {:.0f}",
-                                                          1.96 * f.bin_rows_deviation),
-                                              model.several() ? "right" : "found",
-                                              "95 % interval", ""}};
+  std::vector<std::vector<std::string>> bins{
+      {"probability", fmt::format("rows ± {:.0f}", 1.96 * f.bin_rows_deviation),
+       model.several() ? "right" : "found", "95 % interval", ""}};
   for (std::size_t b = 0; b < f.found.size(); ++b) {
     const auto [low, high] = model.bins.ends(b);
-    std::vector<std::string> line =
-        line_of(fmt::format("{:.4g} to {:.4g}", low, high), f.found[b]);
+    std::vector<std::string> line = line_of(fmt::format("{:.4g} to {:.4g}", low, high), f.found[b]);
     line.insert(line.begin() + 1, fmt::format("{:.0f}", f.bin_rows[b]));
     line.emplace_back(f.found[b].low > high   ? "more than predicted"
                       : f.found[b].high < low ? "fewer than predicted"
@@ -141,9 +138,9 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
   const Release release = parse_release(text, model);
   const LinearModel linear = release.model();
   if (linear.schema.has_number_label()) {
-    throw BadInput(fmt::format(
-        "--epsilon: is for a model of classes, {} predicts {}; leave it out", model,
-        linear.schema.label_kind == LabelKind::count ? "counts" : "amounts"));
+    throw BadInput(
+        fmt::format("--epsilon: is for a model of classes, {} predicts {}; leave it out", model,
+                    linear.schema.label_kind == LabelKind::count ? "counts" : "amounts"));
   }
   const bool several = linear.schema.label_kind == LabelKind::classes;
   if (threshold && several) {
@@ -204,12 +201,11 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
     });
   }
   warn_of_large_delta(budget, rows);
-  const EvaluationModel shape{
-      .schema = linear.schema,
-      .of = checked.at("certificate").at("digest").get<std::string>(),
-      .bins = evaluation_bins(plan.problem.cells / 2, classes, least),
-      .rows = {},
-      .counts = {}};
+  const EvaluationModel shape{.schema = linear.schema,
+                              .of = checked.at("certificate").at("digest").get<std::string>(),
+                              .bins = evaluation_bins(plan.problem.cells / 2, classes, least),
+                              .rows = {},
+                              .counts = {}};
   FitOptions options;
   options.ledger = ledger ? &*ledger : nullptr;
   const EvaluationRelease made = release_evaluation(

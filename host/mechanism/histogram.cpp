@@ -40,9 +40,8 @@ HistogramPlan plan_histogram(const HistogramProblem& problem, const Budget& budg
   }
   const NetworkPlan counts = plan_network(one_column(problem), budget, {.mechanism = "counts"});
   const auto& chosen = std::get<NetworkCounts>(counts.offer().mechanism);
-  HistogramPlan out{.problem = problem,
-                    .budget = budget,
-                    .mechanism = HistogramCounts{.noise = chosen.noise}};
+  HistogramPlan out{
+      .problem = problem, .budget = budget, .mechanism = HistogramCounts{.noise = chosen.noise}};
   out.guarantee = analyze(out.mechanism, problem, budget.neighbors(), 1).guarantee;
   out.deviation = histogram_deviation(out.mechanism, problem);
   return out;

@@ -74,14 +74,25 @@ NoisyShare share_of(const Sum& x, const Sum& y, double variance, double n) {
 
 // U - A P M, U = sum of p_b m_a k(b, a) with k = 1 for b above a, 1/2 for equal bins, has
 // expectation 0 at the population's A; its variance is that of its linear parts h_b = sum_a m_a
-// (k - A) and l_a = sum_b p_b (k - A), each count's own variance and the noise's.
-NoisyShare area(std::span<const double> p, std::span<const double> m, double variance) {
+// (k - A) and l_a = sum_b p_b (k - A), each count's own variance and the noise's. Where n is known
+// all counts are moved alike to sum to it: the noise's share along (1, ..., 1) is gone, and what is
+// left of any two counts has the covariance -variance/cells.
+NoisyShare area(std::vector<double> p, std::vector<double> m, double variance,
+                std::optional<std::uint64_t> n) {
   double P = 0, M = 0;
   for (const double count : p) P += count;
   for (const double count : m) M += count;
+  const double bins = static_cast<double>(p.size());
+  if (n) {
+    const double shift = (static_cast<double>(*n) - P - M) / (2 * bins);
+    for (double& count : p) count += shift;
+    for (double& count : m) count += shift;
+    P += bins * shift, M += bins * shift;
+  }
   if (!(P > 0 && M > 0)) return {unknown, 0, 1};
   double U = 0, below = 0, above = P;
   double vaa = 0, vab = 0, vbb = 0;  // V(A) = vaa A^2 - 2 vab A + vbb
+  double sum_a = 0, sum_b = 0;       // of all h and l: sum_b - A sum_a
   for (std::size_t b = 0; b < p.size(); ++b) {
     above -= p[b];
     const double h = below + 0.5 * m[b], l = above + 0.5 * p[b];
@@ -91,11 +102,20 @@ NoisyShare area(std::span<const double> p, std::span<const double> m, double var
     vaa += w * M * M + u * P * P;
     vab += w * h * M + u * l * P;
     vbb += w * h * h + u * l * l;
+    sum_a += M + P;
+    sum_b += h + l;
   }
-  const double PM = P * M, zz = z * z;
+  double PM = P * M;
+  if (n) {
+    const double each = variance / (2 * bins);
+    vaa -= each * sum_a * sum_a, vab -= each * sum_a * sum_b, vbb -= each * sum_b * sum_b;
+    U += 0.5 * bins * bins * each;  // its expectation's part of that covariance
+    PM += bins * bins * each;
+  }
+  const double zz = z * z;
   U = std::clamp(U, 0.0, PM);
-  return share_in(
-      {.a = PM * PM - zz * vaa, .b = -2 * U * PM + 2 * zz * vab, .c = U * U - zz * vbb}, U / PM);
+  return share_in({.a = PM * PM - zz * vaa, .b = -2 * U * PM + 2 * zz * vab, .c = U * U - zz * vbb},
+                  U / PM);
 }
 
 std::uint64_t even(double value) { return 2 * static_cast<std::uint64_t>(value / 2); }
@@ -158,8 +178,8 @@ EvaluationBins evaluation_bins(std::uint64_t bins, std::size_t classes, double t
 }
 
 std::uint64_t default_evaluation_bins(std::uint64_t rows, double deviation) {
-  constexpr double half_a_point = 0.005, least = 10, most = 40;
-  const double counts = half_a_point * static_cast<double>(rows) / (z * deviation);
+  constexpr double two_fifths_of_a_point = 0.004, least = 10, most = 40;
+  const double counts = two_fifths_of_a_point * static_cast<double>(rows) / (z * deviation);
   return even(std::clamp(2 * counts * counts, least, most));
 }
 
@@ -203,7 +223,7 @@ EvaluationFigures figures(const EvaluationModel& model) {
   out.positives = of_all(positives, negatives);
   out.recall = {ratio(tn, fp, variance), ratio(tp, fn, variance)};
   out.precision = {ratio(tn, fn, variance), ratio(tp, fp, variance)};
-  out.auc = area(p, m, variance);
+  out.auc = area(p, m, variance, model.rows);
   if (positives.value > 0 && negatives.value > 0) {
     double pairs = 0;
     for (std::size_t b = 0; b < bins; ++b) pairs += std::max(0.0, p[b]) * std::max(0.0, m[b]);

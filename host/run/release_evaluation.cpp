@@ -66,8 +66,8 @@ EvaluationRelease release_evaluation(const EvaluationModel& shape,
   model.noise = histogram_deviation(plan.mechanism, plan.problem);
   model.counts = noisy_counts(cells, plan.problem.cells, model.noise, stream);
   const bool refuses = model.schema.invalid == Invalid::refuse;
-  EvaluationRelease out = ReleaseAccess::make(
-      std::move(model), certify(plan, {stream.kind, "reference", refuses}));
+  EvaluationRelease out =
+      ReleaseAccess::make(std::move(model), certify(plan, {stream.kind, "reference", refuses}));
   if (out.certificate().is_void()) return out;
   if (const Verification check = verify(out); !check.valid) {
     throw BadInput(

@@ -39,7 +39,7 @@ struct EvaluationBins {
 /// of bins or a threshold that is out of range.
 EvaluationBins evaluation_bins(std::uint64_t bins, std::size_t classes, double threshold);
 /// From public numbers: the most bins, even, from 10 to 40, for which noise of that deviation in a
-/// count moves accuracy by half a point at most, 95 % of the time.
+/// count moves accuracy by two fifths of a point at most, 95 % of the time.
 std::uint64_t default_evaluation_bins(std::uint64_t rows, double deviation);
 
 /// What is released. Says nothing about privacy.
@@ -64,7 +64,7 @@ struct NoisyShare {
 struct EvaluationFigures {
   double rows = 0, rows_deviation = 0;  ///< n, exact where it is public
   NoisyShare accuracy;
-  std::vector<double> bin_rows;   ///< [bins] noisy; of deviation bin_rows_deviation
+  std::vector<double> bin_rows;  ///< [bins] noisy; of deviation bin_rows_deviation
   double bin_rows_deviation = 0;
   std::vector<NoisyShare> found;  ///< [bins] of the positive class; of several: right
 
@@ -74,7 +74,7 @@ struct EvaluationFigures {
   NoisyShare auc;
   /// By how much it may differ from that of whole probabilities, at most, by the noisy counts.
   double auc_hidden = 0;
-  std::array<NoisyShare, 2> recall, precision;           ///< of the negative, of the positive class
+  std::array<NoisyShare, 2> recall, precision;  ///< of the negative, of the positive class
   std::vector<NoisyShare> true_positive, false_positive;  ///< [edges] predicted from that edge on
 };
 EvaluationFigures figures(const EvaluationModel& model);
