@@ -27,7 +27,7 @@ std::size_t columns_of(const std::string& text) {
 }
 
 std::string in_options(std::string_view message) {
-  constexpr std::array<std::string_view, 39> fields{"model",
+  constexpr std::array<std::string_view, 41> fields{"model",
                                                     "prior_precision",
                                                     "step_size",
                                                     "iterations",
@@ -65,7 +65,9 @@ std::string in_options(std::string_view message) {
                                                     "structure",
                                                     "structure_share",
                                                     "parents",
-                                                    "cells"};
+                                                    "cells",
+                                                    "bins",
+                                                    "threshold"};
   std::string out;
   for (std::size_t at = 0; at < message.size();) {
     const std::size_t end = message[at] == '`' ? message.find('`', at + 1) : std::string_view::npos;
