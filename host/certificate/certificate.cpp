@@ -28,7 +28,7 @@ json whole(double value) {
 
 bool counts(Legal legal) { return legal == Legal::count || legal == Legal::count_or_none; }
 
-// Of a Mechanism, a FamilyMechanism or a NetworkMechanism.
+// Of a Mechanism, a FamilyMechanism, a NetworkMechanism or a HistogramMechanism.
 json settings_json(const auto& mechanism) {
   struct Writer {
     json out;
@@ -178,6 +178,17 @@ json problem_json(const NetworkProblem& p, const NetworkMechanism& mechanism) {
   return out;
 }
 
+json problem_json(const HistogramProblem& p, const HistogramMechanism& /*mechanism*/) {
+  return {{"histogram", p.cells}, {"rows", p.rows}};
+}
+
+HistogramProblem histogram_problem_from_json(const json& object) {
+  HistogramProblem p{.rows = count_field(object, "rows", "constants"),
+                     .cells = count_field(object, "histogram", "constants")};
+  p.validate();
+  return p;
+}
+
 const json& lists_field(const json& object, const char* name, const std::string& source) {
   const json& list = field(object, name, source);
   if (!list.is_array() || list.size() > most_network_columns) {
@@ -300,6 +311,10 @@ NetworkCertificate certify(const NetworkPlan& plan, const RunFacts& facts) {
   return {claims_of(plan.budget, chosen.guarantee, facts), plan.problem, chosen.mechanism};
 }
 
+EvaluationCertificate certify(const HistogramPlan& plan, const RunFacts& facts) {
+  return {claims_of(plan.budget, plan.guarantee, facts), plan.problem, plan.mechanism};
+}
+
 namespace {
 
 json to_json_of(const auto& c, const Analysis& found, const std::string& assumption) {
@@ -394,6 +409,17 @@ json to_json(const NetworkCertificate& c, const Analysis& found) {
                           "looking at the table");
 }
 
+json to_json(const EvaluationCertificate& c) {
+  return to_json(c, analyze(c.mechanism, c.problem, c.claimed.who, c.draws));
+}
+
+json to_json(const EvaluationCertificate& c, const Analysis& found) {
+  return to_json_of(c, found,
+                    "the model and the bins were fixed without looking at these rows; what the "
+                    "model itself tells of them, where it was fitted to some, is accounted for by "
+                    "its own certificate");
+}
+
 Certificate certificate_from_json(const json& object) {
   const std::string source = "certificate";
   const json upgraded = from_version_1(object);
@@ -433,6 +459,17 @@ NetworkCertificate network_certificate_from_json(const json& object) {
   }
   return {claims_from_json(object), network_problem_from_json(field(object, "constants", source)),
           settings_from_json(mechanism, settings)};
+}
+
+EvaluationCertificate evaluation_certificate_from_json(const json& object) {
+  const std::string source = "certificate";
+  const json& mechanism = field(object, "mechanism", source);
+  const std::string name = text_field(mechanism, "name", "mechanism");
+  if (name != HistogramCounts::name) {
+    throw BadInput(fmt::format("mechanism.name: {} is not histogram", gibbsite::quoted(name)));
+  }
+  return {claims_from_json(object), histogram_problem_from_json(field(object, "constants", source)),
+          settings_from_json(mechanism, HistogramMechanism{})};
 }
 
 json plan_json(const Plan& plan, std::span<const double> seconds) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gibbsite/certificate/certificate.hpp"
+#include "gibbsite/certificate/evaluation_file.hpp"
 #include "gibbsite/certificate/family_file.hpp"
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/certificate/network_file.hpp"
@@ -22,11 +23,13 @@ struct RunFacts {
 Certificate certify(const Plan& plan, const RunFacts& facts);
 FamilyCertificate certify(const FamilyPlan& plan, const RunFacts& facts);
 NetworkCertificate certify(const NetworkPlan& plan, const RunFacts& facts);
+EvaluationCertificate certify(const HistogramPlan& plan, const RunFacts& facts);
 
 /// to_json of a certificate whose analysis is at hand.
 nlohmann::json to_json(const Certificate& certificate, const Analysis& analysis);
 nlohmann::json to_json(const FamilyCertificate& certificate, const Analysis& analysis);
 nlohmann::json to_json(const NetworkCertificate& certificate, const Analysis& analysis);
+nlohmann::json to_json(const EvaluationCertificate& certificate, const Analysis& analysis);
 
 /// Makes Releases: from a run, or from a file.
 struct ReleaseAccess {
@@ -38,6 +41,9 @@ struct ReleaseAccess {
   }
   static NetworkRelease make(NetworkModel model, NetworkCertificate certificate) {
     return NetworkRelease(std::move(model), std::move(certificate));
+  }
+  static EvaluationRelease make(EvaluationModel model, EvaluationCertificate certificate) {
+    return EvaluationRelease(std::move(model), std::move(certificate));
   }
 };
 

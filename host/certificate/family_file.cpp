@@ -71,6 +71,9 @@ FamilyRelease parse_family(const std::string& text, const std::string& path) {
                    ": holds a network, not draws of a family; ask it with gibbsite query "
                    "\"P(... | ...)\", or draw people from it with gibbsite synthesize");
   }
+  if (is_of_evaluation(file.at("certificate"))) {
+    throw BadInput(path + ": holds the evaluation of a model, not draws of a family");
+  }
   if (!is_of_family(file.at("certificate"))) {
     throw BadInput(path +
                    ": holds a model of rows, not draws of a family; ask it with gibbsite "

@@ -66,6 +66,9 @@ class Watch final : public nlohmann::json_sax<json> {
   std::vector<std::unordered_set<std::string>> names_;  // of the objects that are open
 };
 
+constexpr const char* no_model_of_rows =
+    ": holds the evaluation of a model, not a model of rows; give the model's file";
+
 // A name given twice would show a reader one value and a program the other.
 json parse_strict(const std::string& text, const std::string& source) {
   Watch watch;
@@ -220,6 +223,7 @@ Release parse_release(const std::string& text, const std::string& path) {
                    ": holds a network, not a model of rows; ask it with gibbsite query, or draw "
                    "people from it with gibbsite synthesize");
   }
+  if (is_of_evaluation(file.at("certificate"))) throw BadInput(path + no_model_of_rows);
   return release_from_json(file, path);
 }
 

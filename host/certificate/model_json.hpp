@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/model/evaluation_model.hpp"
 #include "gibbsite/model/family_model.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/network_model.hpp"
@@ -25,9 +26,12 @@ nlohmann::json model_json(const FamilyModel& model);
 FamilyModel family_model_from_json(const nlohmann::json& model, const std::string& source);
 nlohmann::json model_json(const NetworkModel& model);
 NetworkModel network_model_from_json(const nlohmann::json& model, const std::string& source);
-/// Whether a "certificate" object speaks of a family, or of a network.
+nlohmann::json model_json(const EvaluationModel& model);
+EvaluationModel evaluation_model_from_json(const nlohmann::json& model, const std::string& source);
+/// Whether a "certificate" object speaks of a family, of a network, or of an evaluation.
 bool is_of_family(const nlohmann::json& certificate);
 bool is_of_network(const nlohmann::json& certificate);
+bool is_of_evaluation(const nlohmann::json& certificate);
 /// Whether its format is one that is read.
 bool is_release(const nlohmann::json& object);
 /// "blake2b-256:" and the digest of the compact dump (names sorted) of the whole file but for

@@ -165,6 +165,9 @@ NetworkRelease parse_network(const std::string& text, const std::string& path) {
         ": holds draws of a family, not a network; ask it with gibbsite query in its own "
         "words (--expectation, --probability, --utilities)");
   }
+  if (is_of_evaluation(claimed)) {
+    throw BadInput(path + ": holds the evaluation of a model, not a network");
+  }
   if (!is_of_network(claimed)) {
     throw BadInput(path + ": holds a model of rows, not a network; ask it with gibbsite predict");
   }
@@ -183,9 +186,10 @@ std::string read_release_text(const std::string& path) { return text_of(path); }
 ReleaseKind release_kind(const std::string& text, const std::string& source) {
   const json file = parse_release_json(text, source);
   const json& certificate = file.at("certificate");
-  return is_of_network(certificate)  ? ReleaseKind::network
-         : is_of_family(certificate) ? ReleaseKind::family
-                                     : ReleaseKind::linear;
+  return is_of_network(certificate)      ? ReleaseKind::network
+         : is_of_family(certificate)     ? ReleaseKind::family
+         : is_of_evaluation(certificate) ? ReleaseKind::evaluation
+                                         : ReleaseKind::linear;
 }
 
 }  // namespace gibbsite

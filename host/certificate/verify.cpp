@@ -420,6 +420,57 @@ void verify_network_model(Verifier& v, const json& file) {
   }
 }
 
+void verify_evaluation_certificate(Verifier& v, Verification& out, const json& file) {
+  const json& certificate = file.at("certificate");
+  EvaluationCertificate c = evaluation_certificate_from_json(certificate);
+  const Analysis found = verify_numbers(v, out, file, c);
+  v.check(file.at("format") == release_format, fmt::format("format = {}", release_format));
+  json expected = to_json(c, found);
+  expected["digest"] = field(certificate, "digest", "certificate");  // checked with the model
+  v.same("", expected, certificate);
+}
+
+// Whether numbers are within 2e-6, which is two of the last decimals, and the rest is the same.
+bool alike(const json& a, const json& b) {
+  if (a.is_number() && b.is_number()) {
+    return std::abs(a.get<double>() - b.get<double>()) <= 2e-6 * (1 + std::abs(a.get<double>()));
+  }
+  if (a.type() != b.type() || a.size() != b.size()) return false;
+  if (a.is_array()) return std::equal(a.begin(), a.end(), b.begin(), alike);
+  if (!a.is_object()) return a == b;
+  return std::ranges::all_of(a.items(), [&](const auto& item) {
+    return b.contains(item.key()) && alike(item.value(), b.at(item.key()));
+  });
+}
+
+// The counts have the noise that they are paid for with, and the figures follow from them.
+void verify_evaluation_model(Verifier& v, const json& file) {
+  const json& claimed = field(file, "model", "file");
+  const EvaluationModel model = evaluation_model_from_json(claimed, "model");
+  const EvaluationCertificate c = evaluation_certificate_from_json(file.at("certificate"));
+  json expected = model_json(model);
+  v.check(alike(expected.at("figures"), field(claimed, "figures", "model")),
+          "model.figures: follow from the counts");
+  expected["figures"] = claimed.at("figures");
+  v.same("model", expected, claimed);
+  verify_digest(v, file);
+  v.check(c.problem.cells == model.counts.size(), "constants.histogram: the model's counts");
+  const bool is_public = c.claimed.who.adjacency == Adjacency::replace_one;
+  v.check(model.rows == (is_public ? std::optional(c.problem.rows) : std::nullopt),
+          "model.rows: constants.rows where those are public, and there only");
+  v.check(model.noise == histogram_deviation(c.mechanism, c.problem),
+          "model.noise: follows from mechanism.noise");
+  const double grid = answer_grid(model.noise);
+  const double noise = 14 * model.noise;  // above its largest, and half a grid
+  std::size_t off = 0, beyond = 0;
+  for (const double count : model.counts) {
+    off += std::remainder(count, grid) != 0;
+    beyond += !(count >= -noise && count <= static_cast<double>(c.problem.rows) + noise);
+  }
+  v.check(off == 0, fmt::format("model.counts: {} off the grid of their noise", off));
+  v.check(beyond == 0, fmt::format("model.counts: {} that no noise leads to", beyond));
+}
+
 }  // namespace
 
 Verification verify(const json& model) {
@@ -438,6 +489,9 @@ Verification verify(const json& model) {
     } else if (model.contains("certificate") && is_of_network(model["certificate"])) {
       v.guarded("certificate", [&] { verify_network_certificate(v, out, model); });
       v.guarded("model", [&] { verify_network_model(v, model); });
+    } else if (model.contains("certificate") && is_of_evaluation(model["certificate"])) {
+      v.guarded("certificate", [&] { verify_evaluation_certificate(v, out, model); });
+      v.guarded("model", [&] { verify_evaluation_model(v, model); });
     } else {
       v.guarded("certificate", [&] { verify_certificate(v, out, model); });
       v.guarded("model", [&] { verify_model(v, model); });
@@ -450,5 +504,6 @@ Verification verify(const json& model) {
 Verification verify(const Release& release) { return verify(to_json(release)); }
 Verification verify(const FamilyRelease& release) { return verify(to_json(release)); }
 Verification verify(const NetworkRelease& release) { return verify(to_json(release)); }
+Verification verify(const EvaluationRelease& release) { return verify(to_json(release)); }
 
 }  // namespace gibbsite

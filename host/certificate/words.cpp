@@ -21,8 +21,9 @@ std::string_view grade(double percent) {
   return "may be certain about a person (this protects nobody)";
 }
 
-std::string void_in_words(const std::string& reason) {
-  return "No guarantee: this model is void as a private release.\n" + shown(reason) + ".\n";
+std::string void_in_words(const std::string& reason, std::string_view what = "model") {
+  return fmt::format("No guarantee: this {} is void as a private release.\n{}.\n", what,
+                     shown(reason));
 }
 
 }  // namespace
@@ -38,21 +39,21 @@ std::string large_delta(double delta) {
 namespace {
 
 std::string words_of(const Claims& c, double guess, std::uint64_t table_rows,
-                     const std::string& basis) {
-  if (c.is_void()) return void_in_words("the noise follows from a user's seed");
+                     const std::string& basis, std::string_view what = "model") {
+  if (c.is_void()) return void_in_words("the noise follows from a user's seed", what);
   const bool replace = c.claimed.who.adjacency == Adjacency::replace_one;
   const std::uint64_t k = c.claimed.who.rows_per_person;
   const std::string rows = k == 1 ? "one row" : fmt::format("up to {} rows", k);
   std::string out = fmt::format(
       "(ε, δ) = ({:.4g}, {:.4g}), {}, {} per person.\n"
-      "Whoever sees this model, even knowing every other row of the table, {}:\n",
-      c.epsilon, c.delta, to_string(c.claimed.who.adjacency), rows, grade(guess));
+      "Whoever sees this {}, even knowing every other row of the table, {}:\n",
+      c.epsilon, c.delta, to_string(c.claimed.who.adjacency), rows, what, grade(guess));
   out += fmt::format(
       "asked {}, at even odds, the best possible\nguess is right at most {:.1f} % of the time; "
-      "without the model it is right 50 % of the time.\n",
+      "without the {} it is right 50 % of the time.\n",
       replace ? "which of two versions of that person's data was in the table"
               : "whether that person was in the table at all",
-      guess);
+      guess, what);
   out += basis;
   out += c.draws == 1 ? ".\n" : fmt::format(", for all {} released draws together.\n", c.draws);
   const Budget budget{.epsilon = c.epsilon, .delta = c.delta};
@@ -101,13 +102,30 @@ std::string in_words(const NetworkCertificate& c) {
   return words_of(c, best_guess_percent(c.claimed), c.problem.rows, basis);
 }
 
+std::string in_words(const EvaluationCertificate& c) {
+  constexpr std::string_view what = "evaluation";
+  if (c.is_void()) return words_of(c, 100, c.problem.rows, "", what);
+  const Neighbors& who = c.claimed.who;
+  const std::uint64_t k = who.rows_per_person;
+  const std::string rows = k == 1 ? "one row" : fmt::format("{} rows", k);
+  const std::string moved = who.adjacency == Adjacency::replace_one
+                                ? fmt::format("; a person moves {} from one to another", rows)
+                                : fmt::format("; a person adds {} to one", rows);
+  return words_of(c, best_guess_percent(c.claimed), c.problem.rows,
+                  basis_of(c.mechanism, c.problem) + moved, what);
+}
+
 std::string in_words(const nlohmann::json& certificate) {
   const nlohmann::json& guarantee = field(certificate, "guarantee", "certificate");
   if (guarantee.is_object() && guarantee.contains("void")) {
-    return void_in_words(text_field(guarantee, "reason", "certificate"));
+    return void_in_words(text_field(guarantee, "reason", "certificate"),
+                         is_of_evaluation(certificate) ? "evaluation" : "model");
   }
   if (is_of_family(certificate)) return in_words(family_certificate_from_json(certificate));
   if (is_of_network(certificate)) return in_words(network_certificate_from_json(certificate));
+  if (is_of_evaluation(certificate)) {
+    return in_words(evaluation_certificate_from_json(certificate));
+  }
   return in_words(certificate_from_json(certificate));
 }
 

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "command.hpp"
+#include "evaluation.hpp"
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/certificate/network_file.hpp"
 #include "gibbsite/compare/compare.hpp"
@@ -154,9 +155,14 @@ struct EvaluateCommand {
   std::optional<double> threshold;
   bool json = false, beside = false;
   NetworkEvaluation network{};
+  ReleasedEvaluation released{};
 
   void run() const {
     const std::string text = read_release_text(model);
+    if (released.asked()) {
+      require_released_alone();
+      return released.run(text, model, data_table, threshold, network.force, json);
+    }
     if (release_kind(text, model) == ReleaseKind::network) {
       if (!report.empty()) {
         throw BadInput(
@@ -197,6 +203,17 @@ struct EvaluateCommand {
     if (label == LabelKind::two_classes) return of_two_classes(linear, data, yardstick);
     label == LabelKind::classes ? of_classes(linear, data, yardstick)
                                 : of_amounts(linear, data, yardstick);
+  }
+
+  // Whether --force, which a network's picture takes too, is all that was given beside.
+  void require_released_alone() const {
+    const char* const other = beside                    ? "--beside-non-private"
+                              : !report.empty()         ? "--report"
+                              : !network.target.empty() ? "--target"
+                              : !network.plot.empty()   ? "--plot"
+                                                        : nullptr;
+    if (other != nullptr)
+      throw BadInput(fmt::format("{}: has no meaning with --epsilon; leave it out", other));
   }
 
   void require_reportable(const std::string& text) const {
@@ -324,6 +341,7 @@ void define_evaluate(CLI::App& app) {
                  "reader changed, beside such a fit")
       ->type_name("FILE");
   command->network.add_to(app);
+  command->released.add_to(app);
   app.callback([command] { command->run(); });
 }
 

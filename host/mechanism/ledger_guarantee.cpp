@@ -171,4 +171,10 @@ Guarantee ledger_guarantee(const NetworkPlan& plan) {
                           plan.budget.draws, plan.budget.delta * ledger_reveal_share);
 }
 
+// Gaussian alone: no reveal is spent.
+Guarantee ledger_guarantee(const HistogramPlan& plan) {
+  return gdp_cover_up(
+      analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws).guarantee);
+}
+
 }  // namespace gibbsite

@@ -29,9 +29,14 @@ void require_room(const FitOptions& options, NoiseKind noise, const Guarantee& g
 
 void enter(const FitOptions& options, std::string_view mechanism, const Guarantee& guarantee,
            const std::string& key_hash, const nlohmann::json& file) {
+  enter(options, "fit", mechanism, guarantee, key_hash, file);
+}
+
+void enter(const FitOptions& options, std::string_view command, std::string_view mechanism,
+           const Guarantee& guarantee, const std::string& key_hash, const nlohmann::json& file) {
   if (options.ledger == nullptr) return;
   static_cast<void>(
-      options.ledger->enter({fmt::format("fit {}", mechanism), guarantee, key_hash,
+      options.ledger->enter({fmt::format("{} {}", command, mechanism), guarantee, key_hash,
                              file.at("certificate").at("digest").get<std::string>()}));
 }
 

@@ -20,5 +20,8 @@ void require_room(const FitOptions& options, NoiseKind noise, const Guarantee& g
 /// Enters the release, whose file would be `file`, there.
 void enter(const FitOptions& options, std::string_view mechanism, const Guarantee& guarantee,
            const std::string& key_hash, const nlohmann::json& file);
+/// The same of another command than `fit`.
+void enter(const FitOptions& options, std::string_view command, std::string_view mechanism,
+           const Guarantee& guarantee, const std::string& key_hash, const nlohmann::json& file);
 
 }  // namespace gibbsite

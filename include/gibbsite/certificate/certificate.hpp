@@ -8,6 +8,7 @@
 
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/mechanism/family.hpp"
+#include "gibbsite/mechanism/histogram.hpp"
 #include "gibbsite/mechanism/network.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 
@@ -44,16 +45,24 @@ struct NetworkCertificate : Claims {
   NetworkMechanism mechanism;
 };
 
+/// Of a model's evaluation on held-out rows.
+struct EvaluationCertificate : Claims {
+  HistogramProblem problem;
+  HistogramMechanism mechanism;
+};
+
 /// The "certificate" object of a model file (docs/formats.md), without its digest: the numbers
 /// above and all that follows from them. A void one has guarantee.void = true, with the reason.
 nlohmann::json to_json(const Certificate& certificate);
 nlohmann::json to_json(const FamilyCertificate& certificate);
 nlohmann::json to_json(const NetworkCertificate& certificate);
+nlohmann::json to_json(const EvaluationCertificate& certificate);
 /// From that object, or from one of a gibbsite-release/1 file. Reads the primary numbers, and
 /// believes them. Throws BadInput naming the field that is missing, or out of range.
 Certificate certificate_from_json(const nlohmann::json& json);
 FamilyCertificate family_certificate_from_json(const nlohmann::json& json);
 NetworkCertificate network_certificate_from_json(const nlohmann::json& json);
+EvaluationCertificate evaluation_certificate_from_json(const nlohmann::json& json);
 
 /// What `plan --json` prints (docs/formats.md): the problem, every offer, the chosen one. `seconds`
 /// [offers]: predicted elsewhere; none: null.
@@ -72,6 +81,7 @@ std::string large_delta(double delta);
 std::string in_words(const Certificate& certificate);
 std::string in_words(const FamilyCertificate& certificate);
 std::string in_words(const NetworkCertificate& certificate);
+std::string in_words(const EvaluationCertificate& certificate);
 /// The same of a file's "certificate" object. Throws BadInput as certificate_from_json.
 std::string in_words(const nlohmann::json& certificate);
 

@@ -40,7 +40,7 @@ NetworkRelease parse_network(const std::string& text, const std::string& source)
 /// Throws BadInput when it cannot be read.
 std::string read_release_text(const std::string& path);
 /// What a file's text holds, by its certificate alone.
-enum class ReleaseKind { linear, family, network };
+enum class ReleaseKind { linear, family, network, evaluation };
 ReleaseKind release_kind(const std::string& text, const std::string& source);
 
 }  // namespace gibbsite

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "gibbsite/certificate/evaluation_file.hpp"
 #include "gibbsite/certificate/family_file.hpp"
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/certificate/network_file.hpp"
@@ -26,5 +27,6 @@ Verification verify(const nlohmann::json& model);
 Verification verify(const Release& release);
 Verification verify(const FamilyRelease& release);
 Verification verify(const NetworkRelease& release);
+Verification verify(const EvaluationRelease& release);
 
 }  // namespace gibbsite

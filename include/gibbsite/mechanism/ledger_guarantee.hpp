@@ -7,6 +7,7 @@
 #include "gibbsite/core/family_problem.hpp"
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/mechanism/family.hpp"
+#include "gibbsite/mechanism/histogram.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
 #include "gibbsite/mechanism/network.hpp"
 #include "gibbsite/mechanism/plan.hpp"
@@ -31,5 +32,6 @@ Guarantee ledger_guarantee(const NetworkMechanism& mechanism, const NetworkProbl
 Guarantee ledger_guarantee(const Plan& plan);
 Guarantee ledger_guarantee(const FamilyPlan& plan);
 Guarantee ledger_guarantee(const NetworkPlan& plan);
+Guarantee ledger_guarantee(const HistogramPlan& plan);
 
 }  // namespace gibbsite

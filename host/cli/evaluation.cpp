@@ -1,0 +1,237 @@
+#include "evaluation.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "gibbsite/certificate/evaluation_file.hpp"
+#include "gibbsite/certificate/network_file.hpp"
+#include "gibbsite/certificate/verify.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/ledger/ledger.hpp"
+#include "gibbsite/mechanism/ledger_guarantee.hpp"
+#include "gibbsite/release/evaluation_cells.hpp"
+#include "gibbsite/run/release_evaluation.hpp"
+#include "interrupt.hpp"
+#include "ledger.hpp"
+#include "text.hpp"
+
+namespace gibbsite::cli {
+namespace {
+
+constexpr double default_delta = 1e-6;
+
+std::vector<std::string> line_of(const std::string& name, const NoisyShare& share,
+                                 bool in_percent = true) {
+  const auto text = [&](double value) {
+    return in_percent ? fmt::format("{:.2f} %", 100 * value) : fmt::format("{:.4f}", value);
+  };
+  return {name, std::isnan(share.value) ? "-" : text(share.value),
+          fmt::format("{} to {}", text(share.low), text(share.high))};
+}
+
+std::string screen(const EvaluationModel& model) {
+  const EvaluationFigures f = figures(model);
+  const std::string rows =
+      model.rows ? fmt::format("{} rows", human_count(f.rows))
+                 : fmt::format("about {:.0f} rows, ± {:.0f}", f.rows, 1.96 * f.rows_deviation);
+  std::vector<std::vector<std::string>> lines{{rows, "released", "95 % interval"},
+                                              line_of("accuracy", f.accuracy)};
+  if (!model.several()) {
+    const std::array<std::string, 2> names{shown(model.schema.negative_name()),
+                                           shown(model.schema.positive)};
+    lines.push_back(line_of("AUC, ties in a bin one half", f.auc, false));
+    for (const std::size_t is : std::array<std::size_t, 2>{1, 0})
+      lines.push_back(line_of("recall of " + names[is], f.recall[is]));
+    for (const std::size_t is : std::array<std::size_t, 2>{1, 0})
+      lines.push_back(line_of("precision of " + names[is], f.precision[is]));
+    lines.push_back(line_of("share of " + names[1], f.positives));
+  }
+  std::string out = table(lines);
+  if (!model.several()) {
+    out +=
+        fmt::format("  bins hide at most {:.4f} of the AUC of whole probabilities\n", f.auc_hidden);
+  }
+  std::vector<std::vector<std::string>> bins{
+      {"probability", fmt::format("rows ± {:.0f}", 1.96 * f.bin_rows_deviation),
+       model.several() ? "right" : "found", "95 % interval", ""}};
+  for (std::size_t b = 0; b < f.found.size(); ++b) {
+    const auto [low, high] = model.bins.ends(b);
+    std::vector<std::string> line = line_of(fmt::format("{:.4g} to {:.4g}", low, high), f.found[b]);
+    line.insert(line.begin() + 1, fmt::format("{:.0f}", f.bin_rows[b]));
+    line.emplace_back(f.found[b].low > high   ? "more than predicted"
+                      : f.found[b].high < low ? "fewer than predicted"
+                                              : "");
+    bins.push_back(std::move(line));
+  }
+  return out + (model.several() ? "\nOf the class predicted:\n" : "\n") + table(bins);
+}
+
+}  // namespace
+
+void ReleasedEvaluation::add_to(CLI::App& app) {
+  add_number(app, "--epsilon", epsilon,
+             "release figures that may be published: noisy counts of this table by probability and "
+             "class, certified, written to --out");
+  add_number(app, "--delta", delta,
+             fmt::format("--epsilon: privacy budget δ; default {}", default_delta));
+  app.add_option("--out", out, "--epsilon: the evaluation's file; written whole or not at all")
+      ->type_name("FILE");
+  add_count(app, "--bins", bins,
+            "--epsilon: of probabilities; default: from the budget and the public number of rows",
+            least_evaluation_bins);
+  app.add_option("--adjacency", adjacency, "--epsilon: replace-one, or add-remove with --rows-cap")
+      ->type_name("NAME");
+  add_count(app, "--rows-cap", rows_cap, "add-remove: public upper bound on the number of rows");
+  add_count(app, "--rows-per-person", rows_per_person,
+            "--epsilon: most rows one person has; default 1");
+  app.add_option("--ledger", ledger_path,
+                 "--epsilon: budget of all releases about these people, where this one is entered")
+      ->type_name("FILE");
+}
+
+bool ReleasedEvaluation::asked() const {
+  const std::array<std::pair<bool, const char*>, 7> others{
+      {{delta.has_value(), "--delta"},
+       {!out.empty(), "--out"},
+       {bins.has_value(), "--bins"},
+       {!adjacency.empty(), "--adjacency"},
+       {rows_cap.has_value(), "--rows-cap"},
+       {rows_per_person.has_value(), "--rows-per-person"},
+       {!ledger_path.empty(), "--ledger"}}};
+  for (const auto& [given, name] : others) {
+    if (given && !epsilon) {
+      throw BadInput(fmt::format("{}: is of a release; give --epsilon too, or leave it out", name));
+    }
+  }
+  if (epsilon && out.empty()) {
+    throw BadInput("--out: is missing; give the file that the evaluation is written to");
+  }
+  return epsilon.has_value();
+}
+
+void ReleasedEvaluation::run(const std::string& text, const std::string& model,
+                             const TableArguments& table, std::optional<double> threshold,
+                             bool force, bool json) const {
+  // What can go wrong without the data goes wrong first.
+  if (release_kind(text, model) == ReleaseKind::network) {
+    throw BadInput(fmt::format(
+        "--epsilon: is for a model of classes, {} holds a network; leave it out", model));
+  }
+  const Budget budget{.epsilon = *epsilon,
+                      .delta = delta.value_or(default_delta),
+                      .adjacency = adjacency_from_string(
+                          adjacency.empty() ? to_string(Adjacency::replace_one) : adjacency),
+                      .rows_per_person = rows_per_person.value_or(1)};
+  budget.validate();
+  const bool replaced = budget.adjacency == Adjacency::replace_one;
+  if (replaced == rows_cap.has_value()) {
+    throw BadInput(replaced ? "--rows-cap: has a meaning with --adjacency add-remove; leave it out"
+                            : "--rows-cap: is missing; under add-remove the number of rows is not "
+                              "public, give a bound that holds");
+  }
+  const Release release = parse_release(text, model);
+  const LinearModel linear = release.model();
+  if (linear.schema.has_number_label()) {
+    throw BadInput(
+        fmt::format("--epsilon: is for a model of classes, {} predicts {}; leave it out", model,
+                    linear.schema.label_kind == LabelKind::count ? "counts" : "amounts"));
+  }
+  const bool several = linear.schema.label_kind == LabelKind::classes;
+  if (threshold && several) {
+    throw BadInput(not_of_label("--threshold", model, linear.schema.label_kind));
+  }
+  const auto checked = nlohmann::json::parse(text);
+  const Verification check = verify(checked);
+  // A void model is as public as another: its noise guards the people that it was fitted to.
+  const bool only_void = check.void_run && check.failures.size() == 1;
+  if (!check.valid && !only_void) {
+    throw BadInput(fmt::format(
+        "{}: its certificate does not hold ({}); gibbsite verify says more, use the file as fit "
+        "wrote it",
+        model, check.failures.front()));
+  }
+  const std::size_t classes = several ? linear.schema.classes.size() : 2;
+  const double least = threshold.value_or(0.5);
+  static_cast<void>(evaluation_bins(bins.value_or(least_evaluation_bins), classes, least));
+  require_other_file(out, model, "--model");
+  require_other_file(out, table.data, "--data");
+  require_other_file(out, table.labels, "--labels");
+  require_new(out, force);
+  require_writable(out, "--out");
+  std::optional<Ledger> ledger;
+  if (!ledger_path.empty()) {
+    require_not_of_ledger(out, ledger_path, "--out");
+    ledger.emplace(ledger_path);
+    static_cast<void>(ledger->read());
+  }
+  catch_interrupts();
+
+  const Dataset data = table.read(linear.schema, {.labels = ReadOptions::Labels::required,
+                                                  .ignore_extra_columns = true,
+                                                  .label_path = {},
+                                                  .progress = {}});
+  if (rows_cap && data.rows() > *rows_cap) {
+    throw BadInput(
+        fmt::format("--rows-cap: the table has more than {} rows; give a public bound that holds "
+                    "(private: how many rows there are is not public)",
+                    *rows_cap));
+  }
+  // From here on public numbers decide.
+  const std::uint64_t rows = rows_cap.value_or(data.rows());
+  const auto planned = [&](const Budget& at) {
+    const double deviation =
+        plan_histogram({.rows = rows, .cells = 2 * least_evaluation_bins}, at).deviation;
+    const std::uint64_t cut = bins.value_or(default_evaluation_bins(rows, deviation));
+    return plan_histogram({.rows = rows, .cells = 2 * cut}, at);
+  };
+  const HistogramPlan plan = planned(budget);
+  if (ledger) {
+    require_room(*ledger, budget, [&](const Budget& smaller) -> std::optional<Guarantee> {
+      try {
+        return ledger_guarantee(planned(smaller));
+      } catch (const Infeasible&) {
+        return std::nullopt;
+      }
+    });
+  }
+  warn_of_large_delta(budget, rows);
+  const EvaluationModel shape{.schema = linear.schema,
+                              .of = checked.at("certificate").at("digest").get<std::string>(),
+                              .bins = evaluation_bins(plan.problem.cells / 2, classes, least),
+                              .rows = {},
+                              .counts = {}};
+  FitOptions options;
+  options.ledger = ledger ? &*ledger : nullptr;
+  const EvaluationRelease made = release_evaluation(
+      shape, evaluation_cells(linear, shape.bins, data), plan, Key::from_os(), options);
+  try {
+    write_new(out, force, [&](Existing existing) { write_evaluation(out, made, existing); });
+  } catch (const Error&) {
+    if (ledger) {
+      fmt::print(stderr,
+                 "gibbsite: warning: --ledger: {} holds this release though it was not written: "
+                 "its budget is spent\n",
+                 ledger_path);
+    }
+    throw;
+  }
+  if (json) {
+    const nlohmann::json file = to_json(made);
+    fmt::print("{}\n", nlohmann::json{{"figures", file.at("model").at("figures")},
+                                      {"guarantee", file.at("certificate").at("guarantee")},
+                                      {"of", file.at("model").at("of")},
+                                      {"digest", file.at("certificate").at("digest")}}
+                           .dump(2));
+    return;
+  }
+  fmt::print("{}\n{}\n{}Written: {}; next:\n  gibbsite verify {}\n", screen(made.model()),
+             in_words(made.certificate()), ledger ? entered_line(*ledger) : "", out, out);
+}
+
+}  // namespace gibbsite::cli

@@ -1,0 +1,18 @@
+#pragma once
+// Which cell of an evaluation's histogram each row is in.
+#include <cstdint>
+#include <vector>
+
+#include "gibbsite/data/dataset.hpp"
+#include "gibbsite/model/evaluation_model.hpp"
+#include "gibbsite/model/linear_model.hpp"
+
+namespace gibbsite {
+
+/// [n] cells, by EvaluationBins::cell, of a table read by the model's schema with its labels:
+/// private. A row's cell depends on the model and on that row alone. Throws BadInput on a model of
+/// amounts or counts, and on a table without labels.
+std::vector<std::uint32_t> evaluation_cells(const LinearModel& model, const EvaluationBins& bins,
+                                            const Dataset& data);
+
+}  // namespace gibbsite

@@ -1,0 +1,24 @@
+#pragma once
+// From the cells of held-out rows and a plan to a released evaluation: the same function counts,
+// adds the noise and certifies.
+#include <cstdint>
+#include <span>
+
+#include "gibbsite/certificate/evaluation_file.hpp"
+#include "gibbsite/core/random.hpp"
+#include "gibbsite/mechanism/histogram.hpp"
+#include "gibbsite/model/evaluation_model.hpp"
+#include "gibbsite/run/fit_options.hpp"
+
+namespace gibbsite {
+
+/// Counts the rows' `cells` [n] (release/evaluation_cells.hpp), adds the plan's noise and certifies
+/// them; void when the key came from a seed. `shape` is the evaluation without counts, noise and
+/// rows. Uses the key up, also when it throws: BadInput where cells are not of the plan's shape, or
+/// on a plan whose numbers do not verify. Of the options `ledger` is heeded, as by `fit`.
+EvaluationRelease release_evaluation(const EvaluationModel& shape,
+                                     std::span<const std::uint32_t> cells,
+                                     const HistogramPlan& plan, Key&& key,
+                                     const FitOptions& options = {});
+
+}  // namespace gibbsite
