@@ -215,28 +215,19 @@ class ShardedEngine final : public HostRows {
     require_fitting(ensemble, features());
     require_output_streams(ensemble, outputs());
     const std::size_t d = features();
+    require_equal(ranks_, mark_of_chains(ensemble, steps));
     for (; steps > 0; --steps) {
-      Mark mark(ask_step);
-      mark.add(steps);
       active_.clear();
       theta_.clear();
       for (std::size_t c = 0; c < ensemble.chains(); ++c) {
-        const ChainSpec& spec = ensemble.specs[c];
-        if (ensemble.step[c] >= spec.iterations) continue;
+        if (ensemble.step[c] >= ensemble.specs[c].iterations) continue;
         active_.push_back(c);
-        mark.add(c);
-        mark.add(ensemble.step[c]);
-        mark.add(spec.iterations);
-        for (const double v : {spec.inverse_temperature, spec.prior_precision, spec.step_size}) {
-          mark.add(v);
-        }
-        mark.add(std::span<const double>(spec.center));
         const std::span<const double> of_chain = std::as_const(ensemble).chain(c);
         theta_.insert(theta_.end(), of_chain.begin(), of_chain.end());
       }
-      if (active_.empty()) return require_equal(ranks_, mark);
+      if (active_.empty()) return;
       gradient_.resize(theta_.size());
-      find_gradients(mark, {theta_.data(), active_.size(), d},
+      find_gradients(mark_of(ask_step, theta_), {theta_.data(), active_.size(), d},
                      {gradient_.data(), active_.size(), d});
       if (ranks_.rank() == 0) {
         stepper_->step(ensemble, {gradient_.data(), active_.size(), d});
@@ -257,7 +248,9 @@ class ShardedEngine final : public HostRows {
   }
 
   void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
-    find_gradients(mark_of(ask_gradients, all_of(theta)), theta, out);
+    const Mark mark = mark_of(ask_gradients, all_of(theta));
+    require_equal(ranks_, mark);  // or messages would not fit
+    if (theta.rows > 0) find_gradients(mark, theta, out);
   }
 
   void loss_values(MatrixView<const double> theta, std::span<double> out) override {
@@ -282,6 +275,7 @@ class ShardedEngine final : public HostRows {
     require_metric(P, columns(), clip);
     const std::size_t k = P.cols;
     const Mark mark = mark_of(ask_moments, all_of(P), clip);
+    require_equal(ranks_, mark);
     std::vector<double> whole(k * k);
     const auto sum = sums_(mark, k * (k + 1) / 2, [&](std::size_t node, std::span<double> half) {
       nodes_[node].engine->second_moments(P, clip, {whole.data(), k, k});
@@ -317,7 +311,9 @@ class ShardedEngine final : public HostRows {
                                  weights.size(), local_rows()));
     });
     const std::size_t d = features();
-    const auto sum = sums_(mark_of(ask_weighted_gradients, all_of(theta)), theta.rows * d,
+    const Mark mark = mark_of(ask_weighted_gradients, all_of(theta));
+    require_equal(ranks_, mark);
+    const auto sum = sums_(mark, theta.rows * d,
                            [&](std::size_t k, std::span<double> part) {
                              const Local& node = nodes_[k];
                              node.engine->weighted_loss_gradients(
@@ -409,8 +405,8 @@ class ShardedEngine final : public HostRows {
     double gradient(std::span<const double> theta, std::span<double> out) override {
       const Mark mark = mark_of(ask_capped_gradient, theta);
       const std::size_t d = out.size();
+      require_equal(of_.ranks_, mark);
       if (of_.ordered_) {
-        require_equal(of_.ranks_, mark);
         std::vector<double> state(2 * (d + 1));
         relay(of_.ranks_, state, [&] {
           for (std::size_t k = 0; k < nodes_.size(); ++k) {
@@ -432,6 +428,20 @@ class ShardedEngine final : public HostRows {
     std::vector<std::unique_ptr<CappedLoss>> nodes_;
   };
 
+  static Mark mark_of_chains(const Ensemble& ensemble, std::uint64_t steps) {
+    Mark mark = mark_of(ask_step, ensemble.theta, static_cast<double>(steps));
+    for (std::size_t c = 0; c < ensemble.chains(); ++c) {
+      const ChainSpec& spec = ensemble.specs[c];
+      mark.add(ensemble.step[c]);
+      mark.add(spec.iterations);
+      for (const double v : {spec.inverse_temperature, spec.prior_precision, spec.step_size}) {
+        mark.add(v);
+      }
+      mark.add(std::span<const double>(spec.center));
+    }
+    return mark;
+  }
+
   static std::vector<std::size_t> blocks_of(std::span<const std::uint64_t> bounds) {
     std::vector<std::size_t> out;
     for (const std::uint64_t row : bounds) out.push_back((row + row_block - 1) / row_block);
@@ -452,7 +462,6 @@ class ShardedEngine final : public HostRows {
 
   void find_gradients(const Mark& mark, MatrixView<const double> theta, MatrixView<double> out) {
     const std::size_t d = features();
-    if (theta.rows == 0) return require_equal(ranks_, mark);
     if (!ordered_) {
       const auto sum = sums_(mark, theta.rows * d, [&](std::size_t k, std::span<double> part) {
         nodes_[k].engine->loss_gradients(theta, {part.data(), theta.rows, d});
@@ -461,7 +470,6 @@ class ShardedEngine final : public HostRows {
       return;
     }
     // A rank adds its rows for one chain while the one before it does for the next.
-    require_equal(ranks_, mark);
     std::vector<double> state(2 * d);
     const std::size_t rank = ranks_.rank(), last = ranks_.size() - 1;
     for (std::size_t c = 0; c < theta.rows; ++c) {
