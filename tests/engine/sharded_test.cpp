@@ -197,8 +197,8 @@ void expect_same_on(const char* backend, const Case& c, const Table& t, const An
   ThreadRanks::run(bounds.size() - 1, [&](Communicator& ranks) {
     const std::size_t first = bounds[ranks.rank()], last = bounds[ranks.rank() + 1];
     const auto sharded = shard(one(backend), ranks);
-    const auto engine =
-        sharded->load(t.part(first, last), std::span(t.rows.y).subspan(first, last - first), t.loss);
+    const auto engine = sharded->load(t.part(first, last),
+                                      std::span(t.rows.y).subspan(first, last - first), t.loss);
     // Another key than rank 0's is not read.
     expect_same(whole, ask(*engine, c, t, first, 7 + ranks.rank()), first, ranks.rank());
   });
@@ -267,8 +267,8 @@ TEST(ShardedThreads, ChangeNoBit) {
     const auto bounds = share_bounds(c.n, 2);
     const std::size_t first = bounds[ranks.rank()], last = bounds[ranks.rank() + 1];
     const auto sharded = shard(make_backend("cpu", {.threads = 3}), ranks);
-    const auto engine =
-        sharded->load(t.part(first, last), std::span(t.rows.y).subspan(first, last - first), t.loss);
+    const auto engine = sharded->load(t.part(first, last),
+                                      std::span(t.rows.y).subspan(first, last - first), t.loss);
     expect_same(whole, ask(*engine, c, t, first, 7), first, ranks.rank());
   });
 }
@@ -393,12 +393,12 @@ TEST(ShardedRefuses, AnotherQuestion) {
 }
 
 TEST(ShardedRefuses, SharesThatDoNotFit) {
-  EXPECT_THAT(refusal([](const Case& c, const Table& t, Communicator& ranks, std::size_t,
-                         std::size_t) {
-                const std::size_t bounds[] = {0, 1000, 2000, c.n};
-                load(t, *shard(one("cpu"), ranks), bounds[ranks.rank()], bounds[ranks.rank() + 1]);
-              }),
-              HasSubstr("ranks: the rows of rank 1 begin behind row 1000"));
+  EXPECT_THAT(
+      refusal([](const Case& c, const Table& t, Communicator& ranks, std::size_t, std::size_t) {
+        const std::size_t bounds[] = {0, 1000, 2000, c.n};
+        load(t, *shard(one("cpu"), ranks), bounds[ranks.rank()], bounds[ranks.rank() + 1]);
+      }),
+      HasSubstr("ranks: the rows of rank 1 begin behind row 1000"));
   EXPECT_THAT(refusal([](const Case&, const Table& t, Communicator& ranks, std::size_t first,
                          std::size_t last) {
                 load(t, *shard(one(ranks.rank() == 1 ? "reference" : "cpu"), ranks), first, last);
@@ -427,8 +427,8 @@ TEST(ShardedRefuses, ALabelOnALaterRank) {
           const std::size_t first = ranks.rank() * block;
           const auto backend = shard(one("cpu"), ranks);
           const std::vector<double> w(6, 0.5);
-          static_cast<void>(load(t, *backend, first, first + block)
-                                ->exact_difference({t.theta.data(), 1, 6}, w));
+          static_cast<void>(
+              load(t, *backend, first, first + block)->exact_difference({t.theta.data(), 1, 6}, w));
         });
       },
       testing::ThrowsMessage<BadInput>(HasSubstr("rank 1: data: the label of row 1029 is none")));

@@ -6,7 +6,6 @@
 #include <exception>
 #include <functional>
 #include <map>
-
 #include <mutex>
 #include <numeric>
 #include <span>

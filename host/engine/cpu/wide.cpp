@@ -212,8 +212,7 @@ class WideEngine final : public HostRows, public OrderedSums {
   void move(Ensemble& ensemble, std::size_t c, std::span<const double> gradient) {
     const ChainSpec& spec = ensemble.specs[c];
     for (std::size_t output = 0; output < outputs(); ++output) {
-      fill_words(spec.key, output_stream(spec.stream, outputs(), output), ensemble.step[c],
-                 words_);
+      fill_words(spec.key, output_stream(spec.stream, outputs(), output), ensemble.step[c], words_);
       normals(words_, std::span(noise_).subspan(output * columns(), columns()));
     }
     langevin_update(spec, gradient, noise_, ensemble.chain(c));
@@ -339,8 +338,7 @@ bool is_wide(const Rows& x) {
   // Where (n u)^2 would pass what the map error allows for a sum, blocks go on.
   constexpr double most_rows = 3e9;
   if (!x.is_sparse()) return false;
-  const Rows::Whole all =
-      x.whole.rows > 0 ? x.whole : Rows::Whole{x.rows, x.sparse.entries()};
+  const Rows::Whole all = x.whole.rows > 0 ? x.whole : Rows::Whole{x.rows, x.sparse.entries()};
   return static_cast<double>(all.rows) <= most_rows &&
          static_cast<double>(x.cols) * static_cast<double>(all.rows) >
              static_cast<double>(row_block) * static_cast<double>(all.entries);

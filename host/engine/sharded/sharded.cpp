@@ -1,10 +1,10 @@
 // An engine that owns a share of the rows and answers for all of them.
 //
-// What one process adds in the tree over blocks, ranks add as nodes of it (sums.hpp): a local engine
-// for each node of the share. What it adds one row after another goes from rank to rank: each begins
-// with what the rows before its own left, so that these rare questions take as long as on one
-// process, but for what can be found before (logits, terms). A step is made by rank 0 alone, which
-// sends theta to the others: noise is drawn once, and no rank can go a way of its own.
+// What one process adds in the tree over blocks, ranks add as nodes of it (sums.hpp): a local
+// engine for each node of the share. What it adds one row after another goes from rank to rank:
+// each begins with what the rows before its own left, so that these rare questions take as long as
+// on one process, but for what can be found before (logits, terms). A step is made by rank 0 alone,
+// which sends theta to the others: noise is drawn once, and no rank can go a way of its own.
 //
 // Every question carries a mark of itself and of its arguments, which ranks compare (Mark).
 #include "gibbsite/engine/sharded.hpp"
@@ -95,9 +95,9 @@ Shares meet(Communicator& ranks, const Backend& local, const Rows& x, std::span<
     if (x.rows > 0) return require_loadable(x, y, loss);
     if (!y.empty()) throw BadInput("data: no rows, but labels; give one label per row");
   });
-  const std::vector<std::string> words = ranks.gather(
-      fmt::format("gibbsite {}; {} features; {}; {}: {}", GIBBSITE_VERSION, x.cols, loss.name(),
-                  local.name(), local.arithmetic()));
+  const std::vector<std::string> words =
+      ranks.gather(fmt::format("gibbsite {}; {} features; {}; {}: {}", GIBBSITE_VERSION, x.cols,
+                               loss.name(), local.name(), local.arithmetic()));
   for (std::size_t p = 1; p < words.size(); ++p) {
     if (words[p] == words[0]) continue;
     throw BadInput(fmt::format(
@@ -132,7 +132,8 @@ Shares meet(Communicator& ranks, const Backend& local, const Rows& x, std::span<
     first = false;
   }
   if (out.bounds.back() == 0) throw BadInput("data: there are no rows; give at least one");
-  out.whole = {out.bounds.back(), std::accumulate(entries.begin(), entries.end(), std::uint64_t{0})};
+  out.whole = {out.bounds.back(),
+               std::accumulate(entries.begin(), entries.end(), std::uint64_t{0})};
   out.sparse = (kind & 1) != 0;
   out.in_memory = (kind & 2) != 0;
   return out;
@@ -196,9 +197,9 @@ class ShardedEngine final : public HostRows {
         const std::size_t first = node.first * row_block - before;
         const std::size_t last =
             std::min<std::size_t>(node.last * row_block, shares.whole.rows) - before;
-        nodes_.push_back({first, last,
-                          local.load(part_of(mine, first, last), y.subspan(first, last - first),
-                                     loss)});
+        nodes_.push_back(
+            {first, last,
+             local.load(part_of(mine, first, last), y.subspan(first, last - first), loss)});
       }
     });
   }
@@ -313,13 +314,11 @@ class ShardedEngine final : public HostRows {
     const std::size_t d = features();
     const Mark mark = mark_of(ask_weighted_gradients, all_of(theta));
     require_equal(ranks_, mark);
-    const auto sum = sums_(mark, theta.rows * d,
-                           [&](std::size_t k, std::span<double> part) {
-                             const Local& node = nodes_[k];
-                             node.engine->weighted_loss_gradients(
-                                 theta, weights.subspan(node.first, node.last - node.first),
-                                 {part.data(), theta.rows, d});
-                           });
+    const auto sum = sums_(mark, theta.rows * d, [&](std::size_t k, std::span<double> part) {
+      const Local& node = nodes_[k];
+      node.engine->weighted_loss_gradients(
+          theta, weights.subspan(node.first, node.last - node.first), {part.data(), theta.rows, d});
+    });
     std::ranges::copy(sum, out.data);
   }
 
@@ -380,10 +379,9 @@ class ShardedEngine final : public HostRows {
     require_equal(ranks_, mark);
     const auto mine = HostRows::first_fault(limits);
     // 0, or the row from 1 in all ranks' and which.
-    const auto all = ranks_.gather(
-        !mine ? 0
-              : (mine->row + shares_.bounds[ranks_.rank()] + 1) << 2 |
-                    static_cast<std::uint64_t>(mine->what));
+    const auto all = ranks_.gather(!mine ? 0
+                                         : (mine->row + shares_.bounds[ranks_.rank()] + 1) << 2 |
+                                               static_cast<std::uint64_t>(mine->what));
     for (const std::uint64_t fault : all) {  // the first rank's is the first row
       if (fault != 0) return RowFault{(fault >> 2) - 1, static_cast<RowFault::What>(fault & 3)};
     }
@@ -452,9 +450,8 @@ class ShardedEngine final : public HostRows {
   void load_stepper(Backend& local) {
     zeros_.assign(columns(), 0.0F);
     no_entries_ = {0, 0};
-    Rows row = shares_.sparse
-                   ? Rows(SparseRows{no_entries_.data(), nullptr, nullptr, 1}, columns())
-                   : Rows(zeros_.data(), 1, columns());
+    Rows row = shares_.sparse ? Rows(SparseRows{no_entries_.data(), nullptr, nullptr, 1}, columns())
+                              : Rows(zeros_.data(), 1, columns());
     row.in_memory = shares_.in_memory;
     row.whole = shares_.whole;
     stepper_ = local.load(row, label_, loss());

@@ -64,8 +64,7 @@ void NodeSums::add(std::size_t size) {
   for (std::size_t p = 0; p < ranks_.size(); ++p) {
     counts_[p] = (1 + count(p) * size) * sizeof(double);
   }
-  ranks_.gather(std::as_bytes(std::span(mine_)), counts_,
-                std::as_writable_bytes(std::span(all_)));
+  ranks_.gather(std::as_bytes(std::span(mine_)), counts_, std::as_writable_bytes(std::span(all_)));
   double* at = all_.data();
   for (std::size_t p = 0; p < ranks_.size(); ++p) {
     marks_[p] = std::bit_cast<std::uint64_t>(*at++);
@@ -101,8 +100,8 @@ void NodeSums::add_in_slices(std::size_t size) {
       counts_[p] = width(p) * sizeof(double);
     }
     all_.resize(nodes_.size() * width(rank));
-    ranks_.exchange(std::as_bytes(std::span(slice_)), to_,
-                    std::as_writable_bytes(std::span(all_)), from_);
+    ranks_.exchange(std::as_bytes(std::span(slice_)), to_, std::as_writable_bytes(std::span(all_)),
+                    from_);
     for (std::size_t k = 0; k < nodes_.size(); ++k) at_[k] = all_.data() + k * width(rank);
     for (const auto& [left, right] : additions_) {
       for (std::size_t i = 0; i < width(rank); ++i) at_[left][i] += at_[right][i];

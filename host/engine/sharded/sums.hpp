@@ -52,7 +52,9 @@ class NodeSums {
       const std::function<void(std::size_t, std::span<double>)>& find);
 
  private:
-  [[nodiscard]] std::size_t count(std::size_t rank) const { return first_[rank + 1] - first_[rank]; }
+  [[nodiscard]] std::size_t count(std::size_t rank) const {
+    return first_[rank + 1] - first_[rank];
+  }
   void add(std::size_t size);
   void add_in_slices(std::size_t size);
 

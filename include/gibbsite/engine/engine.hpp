@@ -126,8 +126,8 @@ class Engine {
   /// such a clip.
   virtual void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) = 0;
 
-  /// out[local n x k] = the v_i of `second_moments`, here plain floats: what an engine of their own can
-  /// be loaded with (docs/metric.md). Work 2 n d k. Throws as `second_moments` does.
+  /// out[local n x k] = the v_i of `second_moments`, here plain floats: what an engine of their own
+  /// can be loaded with (docs/metric.md). Work 2 n d k. Throws as `second_moments` does.
   virtual void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) = 0;
 
   /// The loss capped at `clip` in the metric of P [d x k]; one float a row, found by the first
@@ -138,8 +138,8 @@ class Engine {
   // What is asked rarely. In double whatever the engine's arithmetic, in an order that the number
   // of rows fixes: the same bits on every engine of a machine.
 
-  /// out[C x d] = sum_i w_i grad l(theta_c; x_i, y_i), weights w [local n] of either sign. Sums keep to
-  /// accumulation_depth. Throws BadInput where there is another number of weights.
+  /// out[C x d] = sum_i w_i grad l(theta_c; x_i, y_i), weights w [local n] of either sign. Sums
+  /// keep to accumulation_depth. Throws BadInput where there is another number of weights.
   virtual void weighted_loss_gradients(MatrixView<const double> theta,
                                        std::span<const double> weights, MatrixView<double> out) = 0;
   /// sum_i l(theta; x_i, y_i) and its gradient out[d], rows one after another: the readable

@@ -15,11 +15,11 @@ namespace gibbsite {
 /// have none.
 [[nodiscard]] std::vector<std::uint64_t> share_bounds(std::uint64_t rows, std::size_t ranks);
 
-/// A backend whose engines have rows on all ranks: `load` is called by every rank with its own share
-/// of the rows, perhaps none, in the order of ranks. Every question is then asked by all ranks with
-/// the same arguments and has the same answer on all of them: with `local` cpu or reference the bits
-/// that one process has that holds all rows. Weights and what `clipped_rows` writes are of the
-/// rank's own rows.
+/// A backend whose engines have rows on all ranks: `load` is called by every rank with its own
+/// share of the rows, perhaps none, in the order of ranks. Every question is then asked by all
+/// ranks with the same arguments and has the same answer on all of them: with `local` cpu or
+/// reference the bits that one process has that holds all rows. Weights and what `clipped_rows`
+/// writes are of the rank's own rows.
 ///
 /// Rank 0 makes every step: noise is drawn there and theta sent to the others, whose keys are not
 /// read. A rank that asks another question, has another theta or other settings of chains ends the
