@@ -1,0 +1,438 @@
+// Rows on several ranks: every question has the bits that one process has, for any number of ranks
+// and any shares, and ranks that are not at the same place end the run.
+#include "gibbsite/engine/sharded.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <random>
+
+#include "engine/sharded/sums.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/summation.hpp"
+#include "support/loss_oracle.hpp"
+#include "support/odd_rows.hpp"
+#include "support/thread_ranks.hpp"
+
+namespace gibbsite {
+namespace {
+
+using support::OddRows;
+using support::ThreadRanks;
+using testing::HasSubstr;
+
+constexpr std::size_t block = row_block;
+
+enum class Kept { dense, entries, zeros_of_half };  // the last: dense, and entries to an engine
+
+struct Case {
+  const char* loss;
+  std::size_t n, d;
+  double per_row = 0;  // above 0: so many numbers that are not 0
+  Kept kept = Kept::dense;
+  std::size_t chains = 1;
+};
+
+// Names of answers and their bits.
+using Answers = std::map<std::string, std::vector<double>>;
+
+class Table {
+ public:
+  explicit Table(const Case& c)
+      : loss(loss_named(c.loss)),
+        rows{c.n, c.d, std::vector<float>(c.n * c.d), support::random_labels(loss, c.n, 1, 4)} {
+    std::mt19937 bits(9);
+    std::normal_distribution<float> normal;
+    std::bernoulli_distribution keep(c.per_row > 0 ? c.per_row / static_cast<double>(c.d) : 1.0);
+    for (std::size_t i = 0; i < c.n; ++i) {
+      const bool all = c.kept == Kept::zeros_of_half && i < c.n / 16;  // a share that is dense
+      for (std::size_t j = 0; j < c.d; ++j) {
+        rows.x[i * c.d + j] = all || keep(bits) ? normal(bits) : 0.0F;
+      }
+    }
+    if (c.kept == Kept::entries) support::make_sparse(rows);
+    if (loss.label() == LabelKind::count) {
+      for (std::size_t i = 0; i < c.n; ++i) rows.offset.push_back(-static_cast<float>(i % 8));
+    }
+    std::mt19937 other(3);
+    std::normal_distribution<double> wide;
+    for (std::size_t i = 0; i < c.n; ++i) weights.push_back(wide(other));
+    for (std::size_t j = 0; j < c.chains * c.d * loss.outputs(); ++j) theta.push_back(wide(other));
+    for (std::size_t j = 0; j < 2 * c.d; ++j) P.push_back(wide(other));
+  }
+  // Rows [first, last).
+  [[nodiscard]] Rows part(std::size_t first, std::size_t last) const {
+    Rows out = rows.view();
+    out.rows = last - first;
+    if (out.is_sparse()) {
+      out.sparse = out.sparse.part(first, last);
+    } else {
+      out.dense += first * out.cols;
+    }
+    if (out.offset != nullptr) out.offset += first;
+    return out;
+  }
+
+  const Loss& loss;
+  OddRows rows;
+  std::vector<double> weights, theta, P;
+};
+
+Ensemble chains_of(const Case& c, const Table& t, std::uint64_t seed) {
+  std::vector<ChainSpec> specs;
+  for (std::size_t k = 0; k < c.chains; ++k) {
+    ChainSpec spec{.inverse_temperature = 1e-2,
+                   .prior_precision = 0.5,
+                   .step_size = 1e-3,
+                   .iterations = 3 + 2 * (k % 3),
+                   .key = StreamKey::from_seed(seed),
+                   .stream = static_cast<std::uint32_t>(k)};
+    if (k % 2 == 1) spec.center.assign(t.loss.outputs() * c.d, 0.25);
+    specs.push_back(spec);
+  }
+  return start(std::move(specs), t.loss.outputs() * c.d);
+}
+
+// Everything an engine is asked; rows [first, ...) are those it holds.
+Answers ask(Engine& engine, const Case& c, const Table& t, std::size_t first, std::uint64_t seed) {
+  Answers out;
+  const std::size_t d = c.d * t.loss.outputs(), local = engine.local_rows();
+  const auto zeros = [](std::size_t n) { return std::vector<double>(n, NAN); };
+  EXPECT_EQ(engine.rows(), c.n);
+  EXPECT_EQ(engine.features(), d);
+
+  Ensemble chains = chains_of(c, t, seed);
+  engine.advance(chains, 2);
+  engine.advance(chains, 1000);
+  out["theta"] = chains.theta;
+  out["steps"].assign(chains.step.begin(), chains.step.end());
+
+  const MatrixView<const double> theta{t.theta.data(), c.chains, d};
+  const MatrixView<const double> P{t.P.data(), c.d, 2};
+  auto& gradients = out["gradients"] = zeros(c.chains * d);
+  engine.loss_gradients(theta, {gradients.data(), c.chains, d});
+  auto& values = out["values"] = zeros(c.chains);
+  engine.loss_values(theta, values);
+  auto& moments = out["moments"] = zeros(4);
+  engine.second_moments(P, 0.7, {moments.data(), 2, 2});
+  std::vector<float> clipped(2 * local);
+  engine.clipped_rows(P, 0.7, {clipped.data(), local, 2});
+  auto& of_rows = out["clipped " + std::to_string(first)];
+  of_rows.assign(clipped.begin(), clipped.end());
+  const auto capped = engine.capped_loss(P, 0.4);
+  for (const char* const time : {"capped", "capped again"}) {
+    auto& slope = out[time] = zeros(d);
+    slope.push_back(capped->gradient(theta.row(0), std::span(slope).first(d)));
+  }
+  auto& weighted = out["weighted"] = zeros(c.chains * d);
+  engine.weighted_loss_gradients(theta, std::span(t.weights).subspan(first, local),
+                                 {weighted.data(), c.chains, d});
+  out["plain value"] = {engine.plain_value(theta.row(0))};
+  auto& plain = out["plain gradient"] = zeros(d);
+  engine.plain_gradient(theta.row(0), plain);
+  const auto hessian = engine.hessian(theta.row(0), 0.3);
+  if (d <= 200) {
+    auto& dense = out["dense"] = zeros(d * d);
+    hessian->dense({dense.data(), d, d});
+  }
+  auto& diagonal = out["diagonal"] = std::vector<double>(d, 0.125);
+  hessian->add_diagonal(diagonal);
+  auto& product = out["product"] = std::vector<double>(d, 0.125);
+  hessian->add_product(theta.row(0), product);
+  out["logit"] = {engine.largest_logit(theta.row(0))};
+  out["offset"] = {engine.largest_offset()};
+  if (c.n * d <= 20000) {
+    const auto exact = engine.exact_difference({t.theta.data(), 1, d}, plain);
+    out["exact"].assign(exact.begin(), exact.end());
+  }
+  const RowNorms norms = engine.row_norms();
+  out["norms"] = {norms.largest_squared, norms.sum_squares};
+  for (const double most : {0.999 * norms.largest_squared, 0.0, 1e30}) {
+    const auto fault = engine.first_fault({.norm_squared = most,
+                                           .intercept = false,
+                                           .label = t.loss.label(),
+                                           .label_bound = 3,
+                                           .offset_bound = 100});
+    out[fmt::format("fault {}", most)] = {
+        fault ? static_cast<double>(fault->row) : -1.0,
+        fault ? static_cast<double>(static_cast<int>(fault->what)) : -1.0};
+  }
+  return out;
+}
+
+bool same_bits(std::span<const double> a, std::span<const double> b) {
+  return std::ranges::equal(a, b, [](double v, double w) {
+    return std::bit_cast<std::uint64_t>(v) == std::bit_cast<std::uint64_t>(w);
+  });
+}
+
+void expect_same(const Answers& whole, const Answers& of_rank, std::size_t first,
+                 std::size_t rank) {
+  for (const auto& [name, bits] : of_rank) {
+    if (name.starts_with("clipped ")) {
+      EXPECT_TRUE(same_bits(bits, std::span(whole.at("clipped 0")).subspan(2 * first, bits.size())))
+          << name << ", rank " << rank;
+      continue;
+    }
+    EXPECT_TRUE(same_bits(bits, whole.at(name))) << name << ", rank " << rank;
+  }
+}
+
+std::unique_ptr<Backend> one(const char* backend) {
+  BackendOptions options;
+  if (backend == std::string_view("cpu")) options.threads = 1;
+  return make_backend(backend, options);
+}
+
+// One rank's answers of each share [bounds[p], bounds[p + 1]).
+void expect_same_on(const char* backend, const Case& c, const Table& t, const Answers& whole,
+                    const std::vector<std::uint64_t>& bounds) {
+  SCOPED_TRACE(fmt::format("bounds {}", fmt::join(bounds, ", ")));
+  ThreadRanks::run(bounds.size() - 1, [&](Communicator& ranks) {
+    const std::size_t first = bounds[ranks.rank()], last = bounds[ranks.rank() + 1];
+    const auto sharded = shard(one(backend), ranks);
+    const auto engine = sharded->load(t.part(first, last),
+                                      std::span(t.rows.y).subspan(first, last - first), t.loss);
+    // Another key than rank 0's is not read.
+    expect_same(whole, ask(*engine, c, t, first, 7 + ranks.rank()), first, ranks.rank());
+  });
+}
+
+class Sharded : public testing::TestWithParam<Case> {};
+
+TEST_P(Sharded, HasTheBitsOfOneProcess) {
+  const Case c = GetParam();
+  const Table t(c);
+  for (const char* const backend : {"reference", "cpu"}) {
+    SCOPED_TRACE(backend);
+    const auto alone = one(backend)->load(t.rows.view(), t.rows.y, t.loss);
+    const Answers whole = ask(*alone, c, t, 0, 7);
+    for (const std::size_t ranks : {1U, 2U, 3U, 4U, 7U}) {
+      expect_same_on(backend, c, t, whole, share_bounds(c.n, ranks));
+    }
+    expect_same_on(backend, c, t, whole, {0, 0, c.n});  // rank 0 has none
+    expect_same_on(backend, c, t, whole, {0, c.n, c.n, c.n});
+    if (c.n > 9 * block) {
+      expect_same_on(backend, c, t, whole, {0, block, 9 * block, c.n});
+      expect_same_on(backend, c, t, whole, {0, 0, 3 * block, 3 * block, 8 * block, c.n});
+    }
+  }
+}
+
+constexpr std::size_t ten = 10 * block + 7;
+INSTANTIATE_TEST_SUITE_P(
+    Cases, Sharded,
+    testing::Values(Case{"logistic", 1, 3}, Case{"logistic", 1000, 9, 0, Kept::dense, 3},
+                    Case{"logistic", 1025, 5, 0, Kept::dense, 16}, Case{"logistic", ten, 5},
+                    Case{"logistic", ten, 17, 0, Kept::dense, 16},
+                    Case{"logistic(0.4,1)", ten, 4, 0, Kept::dense, 3},
+                    Case{"huber", ten, 8, 0, Kept::dense, 3},
+                    Case{"poisson", ten, 6, 0, Kept::dense, 16}, Case{"poisson", 1025, 6},
+                    Case{"softmax-3", ten, 5, 0, Kept::dense, 1},
+                    Case{"softmax-3", 1025, 5, 0, Kept::dense, 16},
+                    Case{"softmax-3(0.5,1,1)", ten, 4, 0, Kept::dense, 3},
+                    // Entries: as such, of dense rows, and more features than a block has of them.
+                    Case{"logistic", ten, 40, 4, Kept::entries, 3},
+                    Case{"logistic", ten, 40, 4, Kept::entries, 1},
+                    Case{"softmax-3", ten, 40, 4, Kept::entries, 3},
+                    Case{"logistic", ten, 40, 2, Kept::zeros_of_half, 3},
+                    Case{"poisson", ten, 40, 2, Kept::zeros_of_half, 1},
+                    Case{"logistic", ten, 4000, 2, Kept::entries, 3},
+                    Case{"poisson", 1025, 4000, 2, Kept::entries, 1},
+                    Case{"softmax-3", 2 * block + 5, 4000, 2, Kept::entries, 1}),
+    [](const auto& p) {
+      std::string name = fmt::format("{}_{}x{}_{}_C{}", p.param.loss, p.param.n, p.param.d,
+                                     p.param.kept == Kept::dense     ? "dense"
+                                     : p.param.kept == Kept::entries ? "entries"
+                                                                     : "few",
+                                     p.param.chains);
+      for (char& v : name) {
+        if (std::isalnum(static_cast<unsigned char>(v)) == 0) v = '_';
+      }
+      return name;
+    });
+
+TEST(ShardedThreads, ChangeNoBit) {
+  const Case c{"logistic", 70 * block + 3, 20, 0, Kept::dense, 3};
+  const Table t(c);
+  const auto alone = one("cpu")->load(t.rows.view(), t.rows.y, t.loss);
+  const Answers whole = ask(*alone, c, t, 0, 7);
+  ThreadRanks::run(2, [&](Communicator& ranks) {
+    const auto bounds = share_bounds(c.n, 2);
+    const std::size_t first = bounds[ranks.rank()], last = bounds[ranks.rank() + 1];
+    const auto sharded = shard(make_backend("cpu", {.threads = 3}), ranks);
+    const auto engine = sharded->load(t.part(first, last),
+                                      std::span(t.rows.y).subspan(first, last - first), t.loss);
+    expect_same(whole, ask(*engine, c, t, first, 7), first, ranks.rank());
+  });
+}
+
+TEST(ShareBounds, AreWholeBlocksOfAboutTheSameSize) {
+  EXPECT_THAT(share_bounds(1, 3), testing::ElementsAre(0, testing::_, testing::_, 1));
+  for (const std::uint64_t rows : {1UL, 1024UL, 1025UL, 100000UL, 1000000UL, 200000000UL}) {
+    for (const std::size_t ranks : {1U, 2U, 3U, 7U, 64U}) {
+      const auto bounds = share_bounds(rows, ranks);
+      ASSERT_EQ(bounds.size(), ranks + 1);
+      EXPECT_EQ(bounds.front(), 0U);
+      EXPECT_EQ(bounds.back(), rows);
+      for (std::size_t p = 0; p < ranks; ++p) {
+        EXPECT_LE(bounds[p], bounds[p + 1]);
+        EXPECT_TRUE(bounds[p] % block == 0 || bounds[p] == rows);
+        const double mean = static_cast<double>(rows) / static_cast<double>(ranks);
+        if (mean < 32 * block) continue;
+        EXPECT_LE(static_cast<double>(bounds[p + 1] - bounds[p]), 1.035 * mean)
+            << rows << " on " << ranks;
+      }
+    }
+  }
+}
+
+// The sums of nodes in an order that shows who was added to whom.
+TEST(NodeSums, AreTheTreesWhateverTheShares) {
+  using sharded::Mark;
+  using sharded::Node;
+  using sharded::NodeSums;
+  std::mt19937 bits(5);
+  std::lognormal_distribution<double> far(0, 12);
+  for (const std::size_t blocks : {1U, 2U, 5U, 13U, 32U, 77U}) {
+    std::vector<double> terms(3 * blocks);
+    for (double& v : terms) v = (bits() % 2 == 0 ? -1 : 1) * far(bits);
+    const std::function<double(std::size_t, std::size_t, std::size_t)> sum =
+        [&](std::size_t first, std::size_t last, std::size_t i) {
+          if (last - first == 1) return terms[3 * first + i];
+          const std::size_t half = first + std::bit_ceil(last - first) / 2;
+          return sum(first, half, i) + sum(half, last, i);
+        };
+    for (const std::size_t most : {std::size_t{0}, NodeSums::most_gathered}) {
+      for (const std::size_t size : {1U, 2U, 3U, 4U, 7U}) {
+        std::vector<std::size_t> bounds{0};
+        for (std::size_t p = 1; p < size; ++p) bounds.push_back(bits() % (blocks + 1));
+        bounds.push_back(blocks);
+        std::ranges::sort(bounds);
+        ThreadRanks::run(size, [&](Communicator& ranks) {
+          NodeSums sums(ranks, bounds, most);
+          const auto out = sums(Mark(1), 3, [&](std::size_t k, std::span<double> part) {
+            const Node& node = sums.mine()[k];
+            for (std::size_t i = 0; i < 3; ++i) part[i] = sum(node.first, node.last, i);
+          });
+          for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(out[i], sum(0, blocks, i)) << blocks;
+        });
+      }
+    }
+  }
+}
+
+// What a run on 3 ranks throws where `change` has its way with one of them.
+template <class F>
+std::string refusal(const F& f) {
+  const Case c{"logistic", 5 * block, 4, 0, Kept::dense, 2};
+  const Table t(c);
+  const auto bounds = share_bounds(c.n, 3);
+  std::mutex mutex;
+  std::vector<std::string> errors;
+  ThreadRanks::run(3, [&](Communicator& ranks) {
+    std::string error;
+    try {
+      f(c, t, ranks, bounds[ranks.rank()], bounds[ranks.rank() + 1]);
+    } catch (const Error& thrown) {
+      error = thrown.what();
+    }
+    const std::scoped_lock lock(mutex);
+    errors.push_back(error);
+  });
+  EXPECT_EQ(errors[0], errors[1]);  // on all ranks the same
+  EXPECT_EQ(errors[0], errors[2]);
+  return errors[0];
+}
+
+std::unique_ptr<Engine> load(const Table& t, Backend& backend, std::size_t first,
+                             std::size_t last) {
+  return backend.load(t.part(first, last), std::span(t.rows.y).subspan(first, last - first),
+                      t.loss);
+}
+
+TEST(ShardedRefuses, RanksThatAreNotAtTheSamePlace) {
+  const auto run = [](const auto& change, std::uint64_t calls) {
+    return refusal([&](const Case& c, const Table& t, Communicator& ranks, std::size_t first,
+                       std::size_t last) {
+      const auto backend = shard(one("cpu"), ranks);
+      const auto engine = load(t, *backend, first, last);
+      Ensemble chains = chains_of(c, t, 7);
+      engine->advance(chains, 2);
+      if (ranks.rank() == 1) change(chains);
+      for (std::uint64_t k = 0; k < calls; ++k) engine->advance(chains, 1);
+    });
+  };
+  EXPECT_EQ(run([](Ensemble&) {}, 2), "");
+  const auto is_told = HasSubstr("ranks: rank 1 is not where rank 0 is");
+  // An ulp of theta, as noise of another key on one rank would leave; a step; a setting.
+  EXPECT_THAT(run([](Ensemble& e) { e.theta[1] = std::nextafter(e.theta[1], 9); }, 1), is_told);
+  EXPECT_THAT(run([](Ensemble& e) { ++e.step[0]; }, 1), is_told);
+  EXPECT_THAT(run([](Ensemble& e) { e.specs[0].step_size *= 2; }, 1), is_told);
+  EXPECT_THAT(run([](Ensemble& e) { e.step[0] = e.step[1] = 100; }, 1), is_told);
+}
+
+TEST(ShardedRefuses, AnotherQuestion) {
+  EXPECT_THAT(refusal([](const Case&, const Table& t, Communicator& ranks, std::size_t first,
+                         std::size_t last) {
+                const auto backend = shard(one("reference"), ranks);
+                const auto engine = load(t, *backend, first, last);
+                if (ranks.rank() == 2) {
+                  static_cast<void>(engine->row_norms());
+                } else {
+                  static_cast<void>(engine->largest_logit(std::span(t.theta).first(4)));
+                }
+              }),
+              HasSubstr("ranks: rank 2 is not where rank 0 is"));
+}
+
+TEST(ShardedRefuses, SharesThatDoNotFit) {
+  EXPECT_THAT(
+      refusal([](const Case& c, const Table& t, Communicator& ranks, std::size_t, std::size_t) {
+        const std::size_t bounds[] = {0, 1000, 2000, c.n};
+        load(t, *shard(one("cpu"), ranks), bounds[ranks.rank()], bounds[ranks.rank() + 1]);
+      }),
+      HasSubstr("ranks: the rows of rank 1 begin behind row 1000"));
+  EXPECT_THAT(refusal([](const Case&, const Table& t, Communicator& ranks, std::size_t first,
+                         std::size_t last) {
+                load(t, *shard(one(ranks.rank() == 1 ? "reference" : "cpu"), ranks), first, last);
+              }),
+              HasSubstr("ranks: rank 1 is 'gibbsite"));
+  EXPECT_THAT(refusal([](const Case&, const Table& t, Communicator& ranks, std::size_t first,
+                         std::size_t last) {
+                const std::size_t labels = last - first - (ranks.rank() == 2 ? 1 : 0);
+                shard(one("cpu"), ranks)
+                    ->load(t.part(first, last), std::span(t.rows.y).subspan(first, labels), t.loss);
+              }),
+              HasSubstr("rank 2: data: "));
+  EXPECT_THAT(refusal([](const Case&, const Table& t, Communicator& ranks, std::size_t,
+                         std::size_t) { load(t, *shard(one("cpu"), ranks), 0, 0); }),
+              HasSubstr("data: there are no rows"));
+}
+
+// A label that is none of softmax's classes, met in 50 digits, by its place among all rows.
+TEST(ShardedRefuses, ALabelOnALaterRank) {
+  const Case c{"softmax-3", 2 * block, 2};
+  Table t(c);
+  t.rows.y[block + 5] = 7;
+  EXPECT_THAT(
+      [&] {
+        ThreadRanks::run(2, [&](Communicator& ranks) {
+          const std::size_t first = ranks.rank() * block;
+          const auto backend = shard(one("cpu"), ranks);
+          const std::vector<double> w(6, 0.5);
+          static_cast<void>(
+              load(t, *backend, first, first + block)->exact_difference({t.theta.data(), 1, 6}, w));
+        });
+      },
+      testing::ThrowsMessage<BadInput>(HasSubstr("rank 1: data: the label of row 1029 is none")));
+}
+
+}  // namespace
+}  // namespace gibbsite
