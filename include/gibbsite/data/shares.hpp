@@ -2,11 +2,11 @@
 // A table whose rows are read a range at a time, by several processes together: each reads its
 // share, and all find out whether every row was read once (docs/cluster.md).
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "gibbsite/core/communicator.hpp"
 #include "gibbsite/data/dataset.hpp"
 
 namespace gibbsite {
@@ -17,17 +17,6 @@ struct RowRange {
 
   [[nodiscard]] std::uint64_t rows() const { return last - first; }
 };
-
-/// What the ranks of a run have to say to each other while they read.
-struct Ranks {
-  std::size_t rank = 0, size = 1;
-  /// Gives every rank the bytes of all, in the order of ranks; all ranks call it together.
-  std::function<std::vector<std::string>(const std::string&)> exchange = {};
-};
-
-/// f() at every rank; where it throws at one of them, all throw what the first of those said, as
-/// "rank R: ..." where there are several. All ranks call it together.
-void together(const Ranks& ranks, const std::function<void()>& f);
 
 /// Whether the path is a folder, or a pattern (* ? [) that no file is called by: a table in parts.
 bool is_in_parts(const std::string& path);
@@ -47,8 +36,9 @@ class SharedTable {
  public:
   /// All ranks call it together, as they call `read`. Throws at all ranks what the first of them
   /// has to say: BadInput as read_table, on a pipe, and on files that differ.
-  SharedTable(const std::string& path, const Schema& schema, const ReadOptions& options = {},
-              Ranks ranks = {});
+  /// The communicator must outlive this.
+  SharedTable(const std::string& path, const Schema& schema, const ReadOptions& options,
+              Communicator& ranks);
   SharedTable(const SharedTable&) = delete;
   SharedTable& operator=(const SharedTable&) = delete;
   ~SharedTable();
