@@ -20,9 +20,11 @@ install(FILES ${PROJECT_BINARY_DIR}/package/gibbsite-config.cmake
 if(GIBBSITE_PROGRAM)
   install(TARGETS gibbsite_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
-if(TARGET gibbsite_parquet)
-  install(TARGETS gibbsite_parquet LIBRARY DESTINATION lib)  # where the program looks: ../lib
-endif()
+foreach(plugin gibbsite_parquet gibbsite_mpi)
+  if(TARGET ${plugin})
+    install(TARGETS ${plugin} LIBRARY DESTINATION lib)  # where the program looks: ../lib
+  endif()
+endforeach()
 
 # pkg-config: rooms were declared from the bottom up, a linker reads from the top down.
 list(REVERSE targets)

@@ -72,6 +72,23 @@ void advance_in_ball(Engine& engine, Ensemble& ensemble, double ball, std::uint6
   }
 }
 
+void Engine::step(Ensemble& ensemble, MatrixView<const double> gradients) {
+  std::vector<double> noise(features());
+  std::size_t at = 0;
+  for (std::size_t c = 0; c < ensemble.chains(); ++c) {
+    if (ensemble.step[c] >= ensemble.specs[c].iterations) continue;
+    langevin_update(ensemble.specs[c], ensemble.step[c], gradients.row(at++), ensemble.chain(c),
+                    noise, loss().outputs());
+    ++ensemble.step[c];
+  }
+}
+
+std::vector<double> Engine::loss_terms(MatrixView<const double> theta) {
+  std::vector<double> values(theta.rows);
+  loss_values(theta, values);
+  return values;
+}
+
 std::uint32_t output_stream(std::uint32_t stream, std::size_t outputs, std::size_t k) {
   const std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
   if (outputs == 0 || k >= outputs || outputs > most || stream > (most - k) / outputs) {

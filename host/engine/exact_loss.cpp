@@ -14,8 +14,7 @@ namespace {
 
 template <class F>
 Wide difference(const Rows& x, std::span<const float> y, std::span<const float> weights,
-                std::span<const Wide> theta, std::span<const double> w) {
-  Wide sum = 0;
+                std::span<const Wide> theta, std::span<const double> w, Wide sum) {
   for (std::size_t i = 0; i < x.rows; ++i) {
     Wide at_theta = 0, at_w = 0;
     x.for_each(i, [&](std::size_t j, float v) {
@@ -44,8 +43,7 @@ Wide softmax_value(const std::vector<Wide>& z, std::size_t label) {
 
 Wide softmax_difference(const Rows& x, std::span<const float> y, std::size_t classes,
                         std::span<const float> weights, std::span<const Wide> theta,
-                        std::span<const double> w) {
-  Wide sum = 0;
+                        std::span<const double> w, Wide sum, std::size_t before) {
   for (std::size_t i = 0; i < x.rows; ++i) {
     std::vector<Wide> at_theta(classes), at_w(classes);
     x.for_each(i, [&](std::size_t j, float v) {
@@ -59,7 +57,7 @@ Wide softmax_difference(const Rows& x, std::span<const float> y, std::size_t cla
       throw BadInput(
           fmt::format("data: the label of row {} is none of {} classes; give their places, "
                       "from 0",
-                      i, classes));
+                      before + i, classes));
     }
     sum += Wide(class_weight(weights, y[i])) *
            (softmax_value(at_theta, label) - softmax_value(at_w, label));
@@ -69,10 +67,9 @@ Wide softmax_difference(const Rows& x, std::span<const float> y, std::size_t cla
 
 template <class... F>
 Wide difference_of(LossList<F...>, const Loss& loss, const Rows& x, std::span<const float> y,
-                   std::span<const Wide> theta, std::span<const double> w) {
-  Wide sum = 0;
+                   std::span<const Wide> theta, std::span<const double> w, Wide sum) {
   const bool known = ((loss.unweighted().name() == F::name &&
-                       (sum = difference<F>(x, y, loss.class_weights(), theta, w), true)) ||
+                       (sum = difference<F>(x, y, loss.class_weights(), theta, w, sum), true)) ||
                       ...);
   if (!known) {
     throw BadInput(
@@ -84,11 +81,13 @@ Wide difference_of(LossList<F...>, const Loss& loss, const Rows& x, std::span<co
 }  // namespace
 
 Wide exact_loss_difference(const Loss& loss, const Rows& x, std::span<const float> y,
-                           std::span<const Wide> theta, std::span<const double> w) {
+                           std::span<const Wide> theta, std::span<const double> w, Wide sum,
+                           std::size_t before) {
   if (const auto* const softmax = dynamic_cast<const losses::Softmax*>(&loss.unweighted())) {
-    return softmax_difference(x, y, softmax->outputs(), loss.class_weights(), theta, w);
+    return softmax_difference(x, y, softmax->outputs(), loss.class_weights(), theta, w, sum,
+                              before);
   }
-  return difference_of(Losses{}, loss, x, y, theta, w);
+  return difference_of(Losses{}, loss, x, y, theta, w, sum);
 }
 
 }  // namespace gibbsite

@@ -48,13 +48,16 @@ VectorXd sum_blocks(std::size_t rows, const Block& block) {
   return tree_sum(rows, 0, (rows + row_block - 1) / row_block, block);
 }
 
-class RowsHessian final : public LossHessian {
+class RowsHessian final : public HostHessian {
  public:
   RowsHessian(const Rows& x, std::vector<double> weights) : x_(x), weights_(std::move(weights)) {}
 
-  void dense(MatrixView<double> out) const override {
-    MatrixXd h = MatrixXd::Zero(index(x_.cols), index(x_.cols));  // lower triangle
+  void add(std::span<double> sum) const override {
+    Triangle h(sum.data(), index(x_.cols), index(x_.cols));
     x_.is_sparse() ? add_pairs(h) : add_blocks(h);
+  }
+  void unfold(std::span<const double> sum, MatrixView<double> out) const override {
+    const Eigen::Map<const MatrixXd> h(sum.data(), index(x_.cols), index(x_.cols));
     Eigen::Map<RowMajorDouble>(out.data, h.rows(), h.cols()) = h.selfadjointView<Eigen::Lower>();
   }
 
@@ -74,7 +77,9 @@ class RowsHessian final : public LossHessian {
   }
 
  private:
-  void add_blocks(MatrixXd& h) const {
+  using Triangle = Eigen::Map<MatrixXd>;
+
+  void add_blocks(Triangle& h) const {
     for (std::size_t first = 0; first < x_.rows; first += row_block) {
       const auto n = index(std::min<std::size_t>(row_block, x_.rows - first));
       const Eigen::Map<const RowMajorFloat> rows(x_.matrix().row(first).data(), n, h.cols());
@@ -85,7 +90,7 @@ class RowsHessian final : public LossHessian {
   }
 
   // By pairs of entries.
-  void add_pairs(MatrixXd& h) const {
+  void add_pairs(Triangle& h) const {
     for (std::size_t i = 0; i < x_.rows; ++i) {
       x_.for_each(i, [&](std::size_t j, float v) {
         x_.for_each(i, [&](std::size_t k, float w) {
@@ -103,7 +108,7 @@ class RowsHessian final : public LossHessian {
 
 // Of K outputs: d x d block (k, l) is scale X^T diag(H_kl) X, H_i = grad_z^2 f of row i, of which
 // only products are asked for.
-class OutputsHessian final : public LossHessian {
+class OutputsHessian final : public HostHessian {
  public:
   // `logits(first, last)` are those of rows [first, last): [K x (last - first)].
   template <class Logits>
@@ -117,9 +122,9 @@ class OutputsHessian final : public LossHessian {
     }
   }
 
-  void dense(MatrixView<double> out) const override {
+  void add(std::span<double> sum) const override {
     const std::size_t d = x_.cols, outputs = loss_.outputs();
-    MatrixXd h = MatrixXd::Zero(index(outputs * d), index(outputs * d));  // lower triangles
+    Eigen::Map<MatrixXd> h(sum.data(), index(outputs * d), index(outputs * d));  // lower triangles
     for (std::size_t first = 0; first < x_.rows; first += row_block) {
       const std::size_t n = block_size(first);
       const MatrixXd rows = x_.is_sparse() ? MatrixXd() : dense_rows(first);
@@ -137,6 +142,10 @@ class OutputsHessian final : public LossHessian {
         }
       }
     }
+  }
+  void unfold(std::span<const double> sum, MatrixView<double> out) const override {
+    const std::size_t d = x_.cols, outputs = loss_.outputs();
+    const Eigen::Map<const MatrixXd> h(sum.data(), index(outputs * d), index(outputs * d));
     for (std::size_t k = 0; k < outputs; ++k) {  // each block is symmetric
       for (std::size_t l = 0; l <= k; ++l) {
         for (std::size_t a = 0; a < d; ++a) {
@@ -363,6 +372,11 @@ class PlainCappedLoss final : public CappedLoss {
 
 }  // namespace
 
+void add_terms(std::span<const double> terms, std::span<double> out) {
+  std::ranges::fill(out, 0.0);
+  for (std::size_t at = 0; at < terms.size(); ++at) out[at % out.size()] += terms[at];
+}
+
 double largest_trace_of(const Loss& loss) { return loss.curvature() * loss.traces().most; }
 
 void require_metric(MatrixView<const double> P, std::size_t d, double clip) {
@@ -411,12 +425,12 @@ std::vector<double> HostRows::logits(std::span<const double> theta, std::size_t 
 
 void HostRows::weighted_loss_gradients(MatrixView<const double> theta,
                                        std::span<const double> weights, MatrixView<double> out) {
-  if (weights.size() != rows()) {
+  if (weights.size() != table_.rows) {
     throw BadInput(
-        fmt::format("weights: {} for {} rows; give one for each", weights.size(), rows()));
+        fmt::format("weights: {} for {} rows; give one for each", weights.size(), table_.rows));
   }
   for (std::size_t c = 0; c < theta.rows; ++c) {
-    const VectorXd sum = sum_blocks(rows(), [&](std::size_t first, std::size_t last) {
+    const VectorXd sum = sum_blocks(table_.rows, [&](std::size_t first, std::size_t last) {
       const std::size_t n = last - first, d = columns();
       const std::vector<double> z = logits(theta.row(c), first, last);
       std::vector<double> r(z.size());
@@ -437,18 +451,30 @@ void HostRows::weighted_loss_gradients(MatrixView<const double> theta,
 }
 
 double HostRows::plain_value(std::span<const double> theta) const {
-  return loss_->value_sum(logits(theta, 0, rows()), labels_);
+  return loss_->value_sum(logits(theta, 0, table_.rows), labels_);
+}
+double HostRows::plain_value_from(double sum, std::span<const double> theta) const {
+  const std::vector<double> z = logits(theta, 0, table_.rows);
+  std::vector<double> row(outputs());
+  for (std::size_t i = 0; i < table_.rows; ++i) {
+    for (std::size_t k = 0; k < row.size(); ++k) row[k] = z[k * table_.rows + i];
+    sum += loss_->value_sum(row, labels_.subspan(i, 1));
+  }
+  return sum;
 }
 
 void HostRows::plain_gradient(std::span<const double> theta, std::span<double> out) const {
-  const auto z = logits(theta, 0, rows());
+  std::ranges::fill(out, 0.0);
+  add_plain_gradient(theta, out);
+}
+void HostRows::add_plain_gradient(std::span<const double> theta, std::span<double> out) const {
+  const auto z = logits(theta, 0, table_.rows);
   std::vector<double> r(z.size());
   loss_->residuals(z, labels_, r);
-  std::ranges::fill(out, 0.0);
   for (std::size_t k = 0; k < outputs(); ++k) {
     const std::span part = out.subspan(k * columns(), columns());
-    for (std::size_t i = 0; i < rows(); ++i) {
-      const double slope = r[k * rows() + i];
+    for (std::size_t i = 0; i < table_.rows; ++i) {
+      const double slope = r[k * table_.rows + i];
       table_.for_each(i,
                       [&](std::size_t j, float v) { part[j] += slope * static_cast<double>(v); });
     }
@@ -456,13 +482,17 @@ void HostRows::plain_gradient(std::span<const double> theta, std::span<double> o
 }
 
 std::unique_ptr<LossHessian> HostRows::hessian(std::span<const double> theta, double scale) const {
+  return host_hessian(theta, scale);
+}
+std::unique_ptr<HostHessian> HostRows::host_hessian(std::span<const double> theta,
+                                                    double scale) const {
   if (outputs() > 1) {
     return std::make_unique<OutputsHessian>(
         table_, labels_, *loss_, scale,
         [&](std::size_t first, std::size_t last) { return logits(theta, first, last); });
   }
-  std::vector<double> weights(rows());
-  loss_->curvatures(logits(theta, 0, rows()), labels_, weights);
+  std::vector<double> weights(table_.rows);
+  loss_->curvatures(logits(theta, 0, table_.rows), labels_, weights);
   for (double& w : weights) w *= scale;
   return std::make_unique<RowsHessian>(table_, std::move(weights));
 }
@@ -470,7 +500,7 @@ std::unique_ptr<LossHessian> HostRows::hessian(std::span<const double> theta, do
 double HostRows::largest_logit(std::span<const double> theta) const {
   double largest = 0;
   for (std::size_t k = 0; k < outputs(); ++k) {
-    for (std::size_t i = 0; i < rows(); ++i) {
+    for (std::size_t i = 0; i < table_.rows; ++i) {
       const double z =
           std::fabs(table_.dot(i, theta.subspan(k * columns(), columns())) + table_.offset_of(i));
       if (std::isnan(z)) return z;
@@ -483,7 +513,7 @@ double HostRows::largest_logit(std::span<const double> theta) const {
 void HostRows::second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) {
   require_metric(P, columns(), clip);
   const std::size_t k = P.cols;
-  const VectorXd sum = sum_blocks(rows(), [&](std::size_t first, std::size_t last) {
+  const VectorXd sum = sum_blocks(table_.rows, [&](std::size_t first, std::size_t last) {
     VectorXd moments = VectorXd::Zero(index(k * k)), v(index(k));
     for (std::size_t i = first; i < last; ++i) {
       clipped_row(table_, i, P, clip, v);
@@ -501,7 +531,7 @@ void HostRows::second_moments(MatrixView<const double> P, double clip, MatrixVie
 void HostRows::clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) {
   require_metric(P, columns(), clip);
   VectorXd v(index(P.cols));
-  for (std::size_t i = 0; i < rows(); ++i) {
+  for (std::size_t i = 0; i < table_.rows; ++i) {
     clipped_row(table_, i, P, clip, v);
     std::ranges::transform(v, out.row(i).begin(), [](double a) { return static_cast<float>(a); });
   }
@@ -514,11 +544,19 @@ std::unique_ptr<CappedLoss> HostRows::capped_loss(MatrixView<const double> P, do
 
 std::array<double, 4> HostRows::exact_difference(MatrixView<const double> terms,
                                                  std::span<const double> w) const {
+  return exact_difference_from({}, terms, w, 0);
+}
+std::array<double, 4> HostRows::exact_difference_from(const std::array<double, 4>& sum,
+                                                      MatrixView<const double> terms,
+                                                      std::span<const double> w,
+                                                      std::size_t before) const {
   std::vector<Wide> theta(features());
   for (std::size_t t = 0; t < terms.rows; ++t) {
     for (std::size_t j = 0; j < theta.size(); ++j) theta[j] += Wide(terms(t, j));
   }
-  Wide left = exact_loss_difference(*loss_, table_, labels_, theta, w);
+  Wide left = 0;
+  for (const double part : sum) left += Wide(part);
+  left = exact_loss_difference(*loss_, table_, labels_, theta, w, left, before);
   std::array<double, 4> out{};  // 168 bits, 53 at a time
   for (double& part : out) {
     part = static_cast<double>(left);
@@ -529,15 +567,15 @@ std::array<double, 4> HostRows::exact_difference(MatrixView<const double> terms,
 
 double HostRows::largest_offset() const {
   double largest = 0;
-  for (std::size_t i = 0; table_.offset != nullptr && i < rows(); ++i) {
+  for (std::size_t i = 0; table_.offset != nullptr && i < table_.rows; ++i) {
     largest = std::max(largest, std::fabs(table_.offset_of(i)));
   }
   return largest;
 }
 
-RowNorms HostRows::row_norms() const {
-  RowNorms out;
-  for (std::size_t i = 0; i < rows(); ++i) {
+RowNorms HostRows::row_norms() const { return row_norms_from({}); }
+RowNorms HostRows::row_norms_from(RowNorms out) const {
+  for (std::size_t i = 0; i < table_.rows; ++i) {
     const double squared = norm_squared(table_, i, columns());
     out.sum_squares += squared;
     out.largest_squared = std::max(out.largest_squared, squared);
@@ -563,7 +601,7 @@ bool is_label(float y, const RowLimits& limits) {
 
 std::optional<RowFault> HostRows::first_fault(const RowLimits& limits) const {
   const std::size_t measured = columns() - (limits.intercept ? 1 : 0);
-  for (std::size_t i = 0; i < rows(); ++i) {
+  for (std::size_t i = 0; i < table_.rows; ++i) {
     if (!(norm_squared(table_, i, measured) <= limits.norm_squared) ||
         (limits.intercept && table_(i, measured) != 1.0F)) {
       return RowFault{i, RowFault::What::length_or_intercept};

@@ -1,15 +1,36 @@
 #pragma once
 // What every engine with its rows in host memory answers in the same way: the rare questions.
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "gibbsite/engine/engine.hpp"
 
 namespace gibbsite {
 
+/// out[C] = the sum of terms [m x C], one row after another.
+void add_terms(std::span<const double> terms, std::span<double> out);
+
+/// A Hessian whose rows are added to what those before them left.
+class HostHessian : public LossHessian {
+ public:
+  /// h [d x d] of all outputs, as this adds to it and `unfold` reads it: column-major, of a block
+  /// of outputs the lower triangle.
+  virtual void add(std::span<double> h) const = 0;
+  virtual void unfold(std::span<const double> h, MatrixView<double> out) const = 0;
+  void dense(MatrixView<double> out) const final {
+    std::vector<double> h(out.rows * out.rows);
+    add(h);
+    unfold(h, out);
+  }
+};
+
 /// Rows, labels and loss, as `Backend::load` was given them: views only.
 class HostRows : public Engine {
  public:
-  [[nodiscard]] std::size_t rows() const final { return table_.rows; }
+  [[nodiscard]] std::size_t rows() const override { return table_.rows; }
   [[nodiscard]] std::size_t features() const final { return columns() * outputs(); }
   /// Features of a row.
   [[nodiscard]] std::size_t columns() const { return table_.cols; }
@@ -39,6 +60,20 @@ class HostRows : public Engine {
  protected:
   HostRows(const Rows& x, std::span<const float> y, const Loss& loss)
       : table_(x), labels_(y), loss_(&loss) {}
+
+  // The questions whose rows are added one after another, of rows behind others: from what those
+  // before them left. `before`: how many those are, for messages.
+  [[nodiscard]] double plain_value_from(double sum, std::span<const double> theta) const;
+  void add_plain_gradient(std::span<const double> theta, std::span<double> out) const;
+  [[nodiscard]] std::unique_ptr<HostHessian> host_hessian(std::span<const double> theta,
+                                                          double scale) const;
+  [[nodiscard]] std::array<double, 4> exact_difference_from(const std::array<double, 4>& sum,
+                                                            MatrixView<const double> terms,
+                                                            std::span<const double> w,
+                                                            std::size_t before) const;
+  [[nodiscard]] RowNorms row_norms_from(RowNorms norms) const;
+  [[nodiscard]] const Rows& table() const { return table_; }
+  [[nodiscard]] std::span<const float> labels() const { return labels_; }
 
  private:
   // [K x (last - first)] of rows [first, last).

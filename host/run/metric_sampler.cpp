@@ -106,9 +106,9 @@ class MetricSampler final : public Sampler {
     answer_ = {"moments", rule.clip(), deviation(rule), {P.data(), P.data() + P.size()}, values};
     rule.answer_moments(whole_matrix(values, d), answer_->deviation);
     metric_ = rule.metric() / rule.clip();
-    rows_.resize(task_.engine->rows() * d);
-    task_.engine->clipped_rows(view(metric_), 1, {rows_.data(), task_.engine->rows(), d});
-    Rows rows(rows_.data(), task_.engine->rows(), d);
+    rows_.resize(task_.engine->local_rows() * d);
+    task_.engine->clipped_rows(view(metric_), 1, {rows_.data(), task_.engine->local_rows(), d});
+    Rows rows(rows_.data(), task_.engine->local_rows(), d);
     rows.offset = task_.offsets;
     chain_ = sampler_of(settings_.chain,
                         chain_task(task_.backend.load(rows, task_.labels, task_.engine->loss())));

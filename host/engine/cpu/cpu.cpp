@@ -142,7 +142,32 @@ class CpuEngine final : public HostRows {
   }
 
   void loss_values(MatrixView<const double> theta, std::span<double> out) override {
-    cpu::loss_values(table_, crew_, choice_, theta, out);
+    add_terms(loss_terms(theta), out);
+  }
+  std::vector<double> loss_terms(MatrixView<const double> theta) override {
+    return cpu::loss_terms(table_, crew_, choice_, theta);
+  }
+
+  void step(Ensemble& ensemble, MatrixView<const double> gradients) override {
+    active_.clear();
+    for (std::size_t c = 0; c < ensemble.chains(); ++c) {
+      if (ensemble.step[c] < ensemble.specs[c].iterations) active_.push_back(c);
+    }
+    if (active_.empty()) return;
+    prepare(active_.size() * outputs());
+    chains_.set_moves(ensemble, active_);
+    const auto theta = [&](std::size_t a) {
+      return ensemble.chain(active_[a / outputs()]).subspan(a % outputs() * columns(), columns());
+    };
+    const auto gradient = [&](std::size_t a) {
+      return gradients.row(a / outputs()).subspan(a % outputs() * columns(), columns());
+    };
+    for (const Group& group : layout().groups) {
+      chains_.put(group, theta);
+      chains_.update_by(ensemble, group, gradient);
+      chains_.take(group, theta);
+    }
+    for (const std::size_t c : active_) ++ensemble.step[c];
   }
 
  private:

@@ -14,11 +14,11 @@ std::uint64_t count(std::span<const float> row) {
 
 Entries::Entries(const Rows& x, Crew& crew) : entries_(x.sparse) {
   if (!x.is_sparse() && x.in_memory && x.cols <= std::numeric_limits<std::uint32_t>::max()) {
-    gather(x.matrix(), crew);
+    gather(x.matrix(), x.whole, crew);
   }
 }
 
-void Entries::gather(const MatrixView<const float>& x, Crew& crew) {
+void Entries::gather(const MatrixView<const float>& x, const Rows::Whole& whole, Crew& crew) {
   own_.begin.assign(x.rows + 1, 0);
   const std::size_t parts =
       x.rows * x.cols < small_work ? 1 : std::min<std::size_t>(x.rows, 8 * crew.members());
@@ -30,8 +30,9 @@ void Entries::gather(const MatrixView<const float>& x, Crew& crew) {
   };
   each_row([&](std::size_t i) { own_.begin[i + 1] = gibbsite::cpu::count(x.row(i)); });
   std::partial_sum(own_.begin.begin(), own_.begin.end(), own_.begin.begin());
-  if (static_cast<double>(own_.begin.back()) >
-      most_sparse_density * static_cast<double>(x.rows) * static_cast<double>(x.cols)) {
+  const Rows::Whole all = whole.rows > 0 ? whole : Rows::Whole{x.rows, own_.begin.back()};
+  if (static_cast<double>(all.entries) >
+      most_sparse_density * static_cast<double>(all.rows) * static_cast<double>(x.cols)) {
     own_ = {};
     return;
   }

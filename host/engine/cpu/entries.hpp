@@ -18,7 +18,7 @@ class Entries {
   }
 
  private:
-  void gather(const MatrixView<const float>& x, Crew& crew);
+  void gather(const MatrixView<const float>& x, const Rows::Whole& whole, Crew& crew);
 
   SparseTable own_;  // of rows that came dense
   SparseRows entries_;

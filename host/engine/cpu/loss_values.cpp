@@ -42,8 +42,8 @@ double outputs_value(const Table& table, const LossChoice& loss, Range block, co
 
 }  // namespace
 
-void loss_values(const Table& table, Crew& crew, const LossChoice& loss,
-                 MatrixView<const double> theta, std::span<double> out) {
+std::vector<double> loss_terms(const Table& table, Crew& crew, const LossChoice& loss,
+                               MatrixView<const double> theta) {
   const std::size_t n_blocks = table.blocks(), packed = packed_size<double>(table.features);
   const std::size_t outputs = loss.outputs;
   std::vector<double> thetas(table.dense() ? theta.rows * outputs * packed : 0);
@@ -100,10 +100,7 @@ void loss_values(const Table& table, Crew& crew, const LossChoice& loss,
     const Range range = part(n_blocks, p, parts);
     for (std::size_t b = range.first; b < range.last; ++b) block_values(b);
   });
-  for (std::size_t c = 0; c < theta.rows; ++c) {
-    out[c] = 0;
-    for (std::size_t b = 0; b < n_blocks; ++b) out[c] += values_of[b * theta.rows + c];
-  }
+  return values_of;
 }
 
 }  // namespace gibbsite::cpu

@@ -102,18 +102,25 @@ void PackedChains<T>::update(const Ensemble& ensemble, const Group& group, const
   }
   if (!group.panels.empty()) return;
   for (std::size_t a = 0; a < group.chains.size(); a += outputs_) {
-    const std::size_t c = active_[a / outputs_];
-    const ChainSpec& spec = ensemble.specs[c];
     for (std::size_t output = 0; output < outputs_; ++output) {
       unpack_sums(sums + (a + output) * layout_.packed_size,
                   std::span(gradient_row_).subspan(output * d, d));
-      fill_words(spec.key, output_stream(spec.stream, outputs_, output), ensemble.step[c] + k,
-                 words_);
-      normals(words_, std::span(noise_).subspan(output * d, d));
     }
-    langevin_update(spec, gradient_row_, noise_, {theta_.data() + a * d, outputs_ * d});
-    for (std::size_t output = 0; output < outputs_; ++output) round(a + output);
+    move(ensemble, a, k);
   }
+}
+
+template <class T>
+void PackedChains<T>::move(const Ensemble& ensemble, std::size_t a, std::uint64_t k) {
+  const std::size_t d = features_, c = active_[a / outputs_];
+  const ChainSpec& spec = ensemble.specs[c];
+  for (std::size_t output = 0; output < outputs_; ++output) {
+    fill_words(spec.key, output_stream(spec.stream, outputs_, output), ensemble.step[c] + k,
+               words_);
+    normals(words_, std::span(noise_).subspan(output * d, d));
+  }
+  langevin_update(spec, gradient_row_, noise_, {theta_.data() + a * d, outputs_ * d});
+  for (std::size_t output = 0; output < outputs_; ++output) round(a + output);
 }
 
 template class PackedChains<float>;

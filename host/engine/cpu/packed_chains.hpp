@@ -49,6 +49,22 @@ class PackedChains {
   /// panels; few chains have one.
   void update(const Ensemble& ensemble, const Group& group, const double* sums, std::uint64_t k,
               std::size_t p, std::size_t parts);
+  /// The first step since `set_moves`, by gradients row(a) [d].
+  template <class Row>
+  void update_by(const Ensemble& ensemble, const Group& group, const Row& row) {
+    if (group.panels.empty()) {
+      for (std::size_t a = 0; a < group.chains.size(); a += outputs_) {
+        for (std::size_t k = 0; k < outputs_; ++k) {
+          std::ranges::copy(row(a + k), gradient_row_.data() + k * features_);
+        }
+        move(ensemble, a, 0);
+      }
+      return;
+    }
+    rows_.resize(group.size);
+    group.put(features_, rows_.data(), row);
+    update(ensemble, group, rows_.data(), 0, 0, 1);
+  }
 
  private:
   static constexpr bool single = sizeof(T) == sizeof(float);
@@ -59,6 +75,8 @@ class PackedChains {
   }
   void round(const Group& group);
   void round(std::size_t a);  // of one chain among few
+  // Step k of the outputs from a on of a chain among few, by gradient_row_.
+  void move(const Ensemble& ensemble, std::size_t a, std::uint64_t k);
   void unpack_sums(const double* sums, std::span<double> gradient) const;
 
   Layout layout_;
@@ -71,6 +89,7 @@ class PackedChains {
   bool centered_ = false;                     // some of them not at 0
   std::vector<double> gradient_row_, noise_;  // few chains: [K x d]
   std::vector<std::uint64_t> words_;          // and an even number of them
+  std::vector<double> rows_;                  // of update_by: [size] of a group
 };
 
 }  // namespace gibbsite::cpu

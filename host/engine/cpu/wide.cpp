@@ -19,6 +19,7 @@
 #include "engine/cpu/noise.hpp"
 #include "engine/cpu/whitened.hpp"
 #include "engine/host_rows.hpp"
+#include "engine/ordered_sums.hpp"
 #include "gibbsite/core/summation.hpp"
 
 namespace gibbsite::cpu {
@@ -41,7 +42,7 @@ struct Compensated {
   [[nodiscard]] double value() const { return sum + low; }
 };
 
-class WideEngine final : public HostRows {
+class WideEngine final : public HostRows, public OrderedSums {
  public:
   [[nodiscard]] bool certifiable() const override { return true; }
   WideEngine(const Rows& x, std::span<const float> y, const Loss& loss, std::size_t threads)
@@ -68,12 +69,16 @@ class WideEngine final : public HostRows {
       std::uint64_t& step = ensemble.step[c];
       for (std::uint64_t k = 0; k < steps && step < spec.iterations; ++k, ++step) {
         gradient(ensemble.chain(c), gradient_);
-        for (std::size_t output = 0; output < outputs(); ++output) {
-          fill_words(spec.key, output_stream(spec.stream, outputs(), output), step, words_);
-          normals(words_, std::span(noise_).subspan(output * columns(), columns()));
-        }
-        langevin_update(spec, gradient_, noise_, ensemble.chain(c));
+        move(ensemble, c, gradient_);
       }
+    }
+  }
+  void step(Ensemble& ensemble, MatrixView<const double> gradients) override {
+    std::size_t at = 0;
+    for (std::size_t c = 0; c < ensemble.chains(); ++c) {
+      if (ensemble.step[c] >= ensemble.specs[c].iterations) continue;
+      move(ensemble, c, gradients.row(at++));
+      ++ensemble.step[c];
     }
   }
 
@@ -94,24 +99,36 @@ class WideEngine final : public HostRows {
     for (std::size_t c = 0; c < theta.rows; ++c) gradient(theta.row(c), out.row(c));
   }
 
+  void add_gradient(std::span<const double> theta, std::span<double> state) override {
+    gradient_of([&](std::size_t first, std::span<double> r,
+                    std::size_t) { find_residuals(theta, first, r); },
+                gradient_, state);
+  }
+  void add_capped(CappedLoss& capped, std::span<const double> theta,
+                  std::span<double> state) override {
+    dynamic_cast<Capped&>(capped).add(theta, gradient_, state);
+  }
+
   void loss_values(MatrixView<const double> theta, std::span<double> out) override {
+    add_terms(loss_terms(theta), out);
+  }
+  [[nodiscard]] std::vector<double> loss_terms(MatrixView<const double> theta) override {
     const std::size_t blocks = (x_.rows + row_block - 1) / row_block;
-    std::vector<double> values(blocks);
+    std::vector<double> values(blocks * theta.rows);
     for (std::size_t c = 0; c < theta.rows; ++c) {
       const auto block_value = [&](std::size_t b) {
         const std::size_t first = b * row_block;
         const std::size_t n = std::min<std::size_t>(row_block, x_.rows - first);
         std::vector<double> z(outputs() * n);
         find_logits(theta.row(c), first, n, z);
-        values[b] = loss_.value_sum(z, y_.subspan(first, n));
+        values[b * theta.rows + c] = loss_.value_sum(z, y_.subspan(first, n));
       };
       const std::size_t parts = std::min(blocks, 16 * crew_.members());
       crew_.each(parts, [&](std::size_t p, std::size_t) {
         for (std::size_t b = blocks * p / parts; b < blocks * (p + 1) / parts; ++b) block_value(b);
       });
-      out[c] = 0;
-      for (const double value : values) out[c] += value;
     }
+    return values;
   }
 
  private:
@@ -126,6 +143,10 @@ class WideEngine final : public HostRows {
       for (std::size_t w = 0; w < engine.crew_.members(); ++w) workers_.push_back(caps_.scratch());
     }
     double gradient(std::span<const double> theta, std::span<double> out) override {
+      return add(theta, out, {});
+    }
+    // state [(K d + 1) x 2] as OrderedSums has it, or none.
+    double add(std::span<const double> theta, std::span<double> out, std::span<double> state) {
       engine_.gradient_of(
           [&](std::size_t first, std::span<double> r, std::size_t member) {
             const std::size_t n = r.size() / engine_.outputs(), last = first + n;
@@ -145,10 +166,15 @@ class WideEngine final : public HostRows {
             row_logits(rows, d, theta.data(), false, z);
             curvature = held_residuals(engine_.choice_, {z, n}, y, caps_.from(first), r.data(), w);
           },
-          out);
+          out, state.empty() ? state : state.first(2 * out.size()));
       found_ = true;
       Compensated sum;
+      if (!state.empty()) sum = {state[2 * out.size()], state[2 * out.size() + 1]};
       for (const double curvature : curvatures_) sum.add(curvature);
+      if (!state.empty()) {
+        state[2 * out.size()] = sum.sum;
+        state[2 * out.size() + 1] = sum.low;
+      }
       return sum.value();
     }
 
@@ -183,17 +209,37 @@ class WideEngine final : public HostRows {
     residuals_.resize(outputs() * std::min(chunk_, x_.rows));
   }
 
+  void move(Ensemble& ensemble, std::size_t c, std::span<const double> gradient) {
+    const ChainSpec& spec = ensemble.specs[c];
+    for (std::size_t output = 0; output < outputs(); ++output) {
+      fill_words(spec.key, output_stream(spec.stream, outputs(), output), ensemble.step[c],
+                 words_);
+      normals(words_, std::span(noise_).subspan(output * columns(), columns()));
+    }
+    langevin_update(spec, gradient, noise_, ensemble.chain(c));
+  }
+
   void gradient(std::span<const double> theta, std::span<double> out) {
     gradient_of([&](std::size_t first, std::span<double> r,
                     std::size_t) { find_residuals(theta, first, r); },
                 out);
   }
 
-  // find(first, r, member) is to find the residuals [K x n] of a sub-block's n rows.
+  // find(first, r, member) is to find the residuals [K x n] of a sub-block's n rows. Where there is
+  // a state [K d x 2], sums begin with it and end in it.
   template <class Find>
-  void gradient_of(const Find& find, std::span<double> out) {
+  void gradient_of(const Find& find, std::span<double> out, std::span<double> state = {}) {
+    for (std::size_t j = 0; 2 * j < state.size(); ++j) sums_[j] = {state[2 * j], state[2 * j + 1]};
+    add_all(find, out, state.empty());
+    for (std::size_t j = 0; 2 * j < state.size(); ++j) {
+      state[2 * j] = sums_[j].sum;
+      state[2 * j + 1] = sums_[j].low;
+    }
+  }
+  template <class Find>
+  void add_all(const Find& find, std::span<double> out, bool from_zero) {
     if (bounds_.empty()) {
-      std::ranges::fill(sums_, Compensated());
+      if (from_zero) std::ranges::fill(sums_, Compensated());
       for (std::size_t first = 0; first < x_.rows; first += sub_block) {
         const std::size_t n = std::min(sub_block, x_.rows - first);
         residuals_.resize(outputs() * sub_block);
@@ -225,7 +271,7 @@ class WideEngine final : public HostRows {
       });
       crew_.each(bounds_.size() - 1, [&](std::size_t p, std::size_t) {
         for (std::size_t k = 0; k < outputs(); ++k) {
-          add_rows(begin, end, k, bounds_[p], bounds_[p + 1], out);
+          add_rows(begin, end, k, bounds_[p], bounds_[p + 1], out, begin == 0 && from_zero);
         }
       });
     }
@@ -255,9 +301,9 @@ class WideEngine final : public HostRows {
   // Adds r_i x_ij of rows [begin, end) for output k and features j in [low, high); out[j] of it
   // with the last row.
   void add_rows(std::size_t begin, std::size_t end, std::size_t k, std::size_t low,
-                std::size_t high, std::span<double> out) {
+                std::size_t high, std::span<double> out, bool from_zero) {
     Compensated* const sums = sums_.data() + k * columns();
-    if (begin == 0) std::fill(sums + low, sums + high, Compensated());
+    if (from_zero) std::fill(sums + low, sums + high, Compensated());
     const SparseRows& x = x_.sparse;
     for (std::size_t i = begin; i < end; ++i) {
       const std::size_t first = (i - begin) / sub_block * sub_block;
@@ -292,9 +338,12 @@ class WideEngine final : public HostRows {
 bool is_wide(const Rows& x) {
   // Where (n u)^2 would pass what the map error allows for a sum, blocks go on.
   constexpr double most_rows = 3e9;
-  return x.is_sparse() && static_cast<double>(x.rows) <= most_rows &&
-         static_cast<double>(x.cols) * static_cast<double>(x.rows) >
-             static_cast<double>(row_block) * static_cast<double>(x.sparse.entries());
+  if (!x.is_sparse()) return false;
+  const Rows::Whole all =
+      x.whole.rows > 0 ? x.whole : Rows::Whole{x.rows, x.sparse.entries()};
+  return static_cast<double>(all.rows) <= most_rows &&
+         static_cast<double>(x.cols) * static_cast<double>(all.rows) >
+             static_cast<double>(row_block) * static_cast<double>(all.entries);
 }
 
 std::unique_ptr<Engine> make_wide_engine(const Rows& x, std::span<const float> y, const Loss& loss,

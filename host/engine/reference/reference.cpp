@@ -42,13 +42,18 @@ class ReferenceEngine final : public HostRows {
   }
 
   void loss_values(MatrixView<const double> theta, std::span<double> out) override {
-    for (std::size_t c = 0; c < theta.rows; ++c) {
-      out[c] = 0;
-      for (std::size_t block = 0; block < blocks(); ++block) {
+    add_terms(loss_terms(theta), out);
+  }
+  [[nodiscard]] std::vector<double> loss_terms(MatrixView<const double> theta) override {
+    std::vector<double> terms;
+    for (std::size_t block = 0; block < blocks(); ++block) {
+      for (std::size_t c = 0; c < theta.rows; ++c) {
         const VectorXd z = logits(theta.row(c), block);
-        out[c] += loss_.value_sum({z.data(), static_cast<std::size_t>(z.size())}, labels_of(block));
+        terms.push_back(
+            loss_.value_sum({z.data(), static_cast<std::size_t>(z.size())}, labels_of(block)));
       }
     }
+    return terms;
   }
 
  private:

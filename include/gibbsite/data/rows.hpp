@@ -50,6 +50,12 @@ struct Rows {
   bool in_memory = true;         ///< false: pages of a file, dear to read twice
   /// [n] o of each row: its predictor is x . theta + o, of a loss of one output; null: all 0.
   const float* offset = nullptr;
+  /// Of the table of which these are some rows, its rows and entries that are not 0: by them an
+  /// engine chooses what it would by all rows, so that a row has the same bits in every part.
+  struct Whole {
+    std::uint64_t rows = 0;  ///< 0: these are all
+    std::uint64_t entries = 0;
+  } whole{};
 
   Rows() = default;
   Rows(const float* x, std::size_t n, std::size_t d) : rows(n), cols(d), dense(x) {}

@@ -83,7 +83,11 @@ class Engine {
   [[nodiscard]] virtual bool certifiable() const { return false; }
   /// How the last question was answered ("one-pass: ..."), one line for people; may be empty.
   [[nodiscard]] virtual std::string design() const { return ""; }
+  /// n: of all ranks, where rows lie on several.
   [[nodiscard]] virtual std::size_t rows() const = 0;
+  /// Rows that this process holds, and `clipped_rows` and `weighted_loss_gradients` are about:
+  /// rows(), but where they lie on several ranks (engine/sharded.hpp).
+  [[nodiscard]] virtual std::size_t local_rows() const { return rows(); }
   /// Coordinates of theta: the columns of the rows for each output of the loss, [K x columns].
   /// Written d below.
   [[nodiscard]] virtual std::size_t features() const = 0;
@@ -101,6 +105,15 @@ class Engine {
   /// out[C] = sum_i l(theta_c; x_i, y_i). Reads private data: diagnostics only.
   virtual void loss_values(MatrixView<const double> theta, std::span<double> out) = 0;
 
+  // What an engine of several is made of (engine/sharded.hpp).
+
+  /// One step of every unfinished chain, in order of chains, from the sums of their gradients
+  /// [unfinished x d]: the bits of `advance`, where those are what it would find.
+  virtual void step(Ensemble& ensemble, MatrixView<const double> gradients);
+  /// [m x C] row-major: what `loss_values` adds up, one row after another; for one engine's rows
+  /// behind another's, theirs one after another. Reads private data: diagnostics only.
+  [[nodiscard]] virtual std::vector<double> loss_terms(MatrixView<const double> theta);
+
   /// out[k x k] = sum_i v_i v_i^T of vectors v_i of floats (times a power of two that P fixes),
   /// with ||v_i|| <= clip in exact arithmetic, for P [d x k] and clip >= 0. v_i is a function of
   /// (row i, P, clip) alone: not of its place, of the other rows, of how they are stored, nor of
@@ -113,7 +126,7 @@ class Engine {
   /// such a clip.
   virtual void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) = 0;
 
-  /// out[n x k] = the v_i of `second_moments`, here plain floats: what an engine of their own can
+  /// out[local n x k] = the v_i of `second_moments`, here plain floats: what an engine of their own can
   /// be loaded with (docs/metric.md). Work 2 n d k. Throws as `second_moments` does.
   virtual void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) = 0;
 
@@ -125,7 +138,7 @@ class Engine {
   // What is asked rarely. In double whatever the engine's arithmetic, in an order that the number
   // of rows fixes: the same bits on every engine of a machine.
 
-  /// out[C x d] = sum_i w_i grad l(theta_c; x_i, y_i), weights w [n] of either sign. Sums keep to
+  /// out[C x d] = sum_i w_i grad l(theta_c; x_i, y_i), weights w [local n] of either sign. Sums keep to
   /// accumulation_depth. Throws BadInput where there is another number of weights.
   virtual void weighted_loss_gradients(MatrixView<const double> theta,
                                        std::span<const double> weights, MatrixView<double> out) = 0;

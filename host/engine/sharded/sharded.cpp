@@ -1,0 +1,544 @@
+// An engine that owns a share of the rows and answers for all of them.
+//
+// What one process adds in the tree over blocks, ranks add as nodes of it (sums.hpp): a local engine
+// for each node of the share. What it adds one row after another goes from rank to rank: each begins
+// with what the rows before its own left, so that these rare questions take as long as on one
+// process, but for what can be found before (logits, terms). A step is made by rank 0 alone, which
+// sends theta to the others: noise is drawn once, and no rank can go a way of its own.
+//
+// Every question carries a mark of itself and of its arguments, which ranks compare (Mark).
+#include "gibbsite/engine/sharded.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "engine/checks.hpp"
+#include "engine/host_rows.hpp"
+#include "engine/ordered_sums.hpp"
+#include "engine/sharded/sums.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/summation.hpp"
+#include "gibbsite/version.hpp"
+
+namespace gibbsite {
+namespace sharded {
+namespace {
+
+enum Question : std::uint64_t {
+  ask_step,
+  ask_gradients,
+  ask_values,
+  ask_moments,
+  ask_clipped_rows,
+  ask_caps,
+  ask_capped_gradient,
+  ask_weighted_gradients,
+  ask_plain_value,
+  ask_plain_gradient,
+  ask_hessian,
+  ask_dense,
+  ask_diagonal,
+  ask_product,
+  ask_logit,
+  ask_difference,
+  ask_norms,
+  ask_offset,
+  ask_fault,
+};
+
+std::span<const double> all_of(MatrixView<const double> m) { return {m.data, m.rows * m.cols}; }
+
+Mark mark_of(Question question, std::span<const double> numbers, double other = 0) {
+  Mark mark(question);
+  mark.add(numbers.size());
+  mark.add(numbers);
+  mark.add(other);
+  return mark;
+}
+
+void require_equal(Communicator& ranks, const Mark& mark) {
+  require_same(ranks.gather(mark.value()));
+}
+
+// state goes from rank to rank, each of which changes it; at last all have it.
+template <class F>
+void relay(Communicator& ranks, std::span<double> state, const F& change) {
+  const std::size_t rank = ranks.rank();
+  if (rank > 0) ranks.receive(std::as_writable_bytes(state), rank - 1);
+  change();
+  if (rank + 1 < ranks.size()) ranks.send(std::as_bytes(state), rank + 1);
+  ranks.broadcast(std::as_writable_bytes(state), ranks.size() - 1);
+}
+
+// What of the rows and of the program must be the same on all ranks, and what becomes of shares.
+struct Shares {
+  std::vector<std::uint64_t> bounds;  // [ranks + 1] of rows
+  Rows::Whole whole;
+  bool sparse = false, in_memory = true;
+};
+
+std::uint64_t entries_of(const Rows& x) {
+  if (x.is_sparse()) return x.sparse.entries();
+  if (!x.in_memory) return 0;  // stay as they are
+  const std::span numbers(x.dense, x.rows * x.cols);
+  return numbers.size() - static_cast<std::size_t>(std::ranges::count(numbers, 0.0F));
+}
+
+Shares meet(Communicator& ranks, const Backend& local, const Rows& x, std::span<const float> y,
+            const Loss& loss) {
+  ranks.together([&] {
+    if (x.rows > 0) return require_loadable(x, y, loss);
+    if (!y.empty()) throw BadInput("data: no rows, but labels; give one label per row");
+  });
+  const std::vector<std::string> words = ranks.gather(
+      fmt::format("gibbsite {}; {} features; {}; {}: {}", GIBBSITE_VERSION, x.cols, loss.name(),
+                  local.name(), local.arithmetic()));
+  for (std::size_t p = 1; p < words.size(); ++p) {
+    if (words[p] == words[0]) continue;
+    throw BadInput(fmt::format(
+        "ranks: rank {} is '{}' and rank 0 '{}'; start all with the same program, options and "
+        "files, on machines of one kind",
+        p, words[p], words[0]));
+  }
+  const auto rows = ranks.gather(std::uint64_t{x.rows});
+  const auto entries = ranks.gather(entries_of(x));
+  const auto kinds = ranks.gather(std::uint64_t{x.is_sparse()} | std::uint64_t{x.in_memory} << 1 |
+                                  std::uint64_t{x.offset != nullptr} << 2);
+  Shares out;
+  out.bounds.push_back(0);
+  std::uint64_t kind = 0;
+  bool first = true;
+  for (std::size_t p = 0; p < rows.size(); ++p) {
+    const std::uint64_t before = out.bounds.back();
+    out.bounds.push_back(before + rows[p]);
+    if (rows[p] == 0) continue;
+    if (before % row_block != 0) {
+      throw BadInput(fmt::format(
+          "ranks: the rows of rank {} begin behind row {}; give shares of whole blocks of {} rows",
+          p, before, row_block));
+    }
+    if (!first && kinds[p] != kind) {
+      throw BadInput(fmt::format(
+          "ranks: the rows of rank {} are kept in another way than those before (as entries, on "
+          "disk, or with an exposure); give all in one",
+          p));
+    }
+    kind = kinds[p];
+    first = false;
+  }
+  if (out.bounds.back() == 0) throw BadInput("data: there are no rows; give at least one");
+  out.whole = {out.bounds.back(), std::accumulate(entries.begin(), entries.end(), std::uint64_t{0})};
+  out.sparse = (kind & 1) != 0;
+  out.in_memory = (kind & 2) != 0;
+  return out;
+}
+
+Rows part_of(const Rows& x, std::size_t first, std::size_t last) {
+  Rows out = x;
+  out.rows = last - first;
+  if (x.is_sparse()) {
+    out.sparse = x.sparse.part(first, last);
+  } else {
+    out.dense = x.dense + first * x.cols;
+  }
+  if (x.offset != nullptr) out.offset = x.offset + first;
+  return out;
+}
+
+class ShardedHessian final : public LossHessian {
+ public:
+  ShardedHessian(Communicator& ranks, std::unique_ptr<HostHessian> local)
+      : ranks_(ranks), local_(std::move(local)) {}
+
+  void dense(MatrixView<double> out) const override {
+    require_equal(ranks_, Mark(ask_dense));
+    std::vector<double> h(out.rows * out.rows);
+    relay(ranks_, h, [&] { local_->add(h); });
+    local_->unfold(h, out);
+  }
+  void add_diagonal(std::span<double> out) const override {
+    require_equal(ranks_, mark_of(ask_diagonal, out));
+    relay(ranks_, out, [&] { local_->add_diagonal(out); });
+  }
+  void add_product(std::span<const double> v, std::span<double> out) const override {
+    Mark mark = mark_of(ask_product, v);
+    mark.add(std::span<const double>(out));
+    require_equal(ranks_, mark);
+    relay(ranks_, out, [&] { local_->add_product(v, out); });
+  }
+
+ private:
+  Communicator& ranks_;
+  std::unique_ptr<HostHessian> local_;
+};
+
+// The base answers for the rows of this rank.
+class ShardedEngine final : public HostRows {
+ public:
+  ShardedEngine(Backend& local, Communicator& ranks, const Rows& x, std::span<const float> y,
+                const Loss& loss, const Shares& shares)
+      : HostRows(x, y, loss),
+        ranks_(ranks),
+        shares_(shares),
+        sums_(ranks, blocks_of(shares.bounds)) {
+    Rows mine = x;
+    mine.whole = shares.whole;
+    load_stepper(local);
+    ordered_ = dynamic_cast<OrderedSums*>(stepper_.get()) != nullptr;
+    ranks.together([&] {
+      for (const Node& node : sums_.mine()) {
+        const std::size_t before = shares.bounds[ranks.rank()];
+        const std::size_t first = node.first * row_block - before;
+        const std::size_t last =
+            std::min<std::size_t>(node.last * row_block, shares.whole.rows) - before;
+        nodes_.push_back({first, last,
+                          local.load(part_of(mine, first, last), y.subspan(first, last - first),
+                                     loss)});
+      }
+    });
+  }
+
+  [[nodiscard]] bool certifiable() const override { return stepper_->certifiable(); }
+  [[nodiscard]] std::string design() const override {
+    const std::string local = nodes_.empty() ? "" : nodes_.front().engine->design();
+    return fmt::format("{}{}rows on {} ranks", local, local.empty() ? "" : "; ", ranks_.size());
+  }
+  [[nodiscard]] std::size_t rows() const override { return shares_.whole.rows; }
+  [[nodiscard]] std::size_t local_rows() const override { return table().rows; }
+
+  void advance(Ensemble& ensemble, std::uint64_t steps) override {
+    require_fitting(ensemble, features());
+    require_output_streams(ensemble, outputs());
+    const std::size_t d = features();
+    for (; steps > 0; --steps) {
+      Mark mark(ask_step);
+      mark.add(steps);
+      active_.clear();
+      theta_.clear();
+      for (std::size_t c = 0; c < ensemble.chains(); ++c) {
+        const ChainSpec& spec = ensemble.specs[c];
+        if (ensemble.step[c] >= spec.iterations) continue;
+        active_.push_back(c);
+        mark.add(c);
+        mark.add(ensemble.step[c]);
+        mark.add(spec.iterations);
+        for (const double v : {spec.inverse_temperature, spec.prior_precision, spec.step_size}) {
+          mark.add(v);
+        }
+        mark.add(std::span<const double>(spec.center));
+        const std::span<const double> of_chain = std::as_const(ensemble).chain(c);
+        theta_.insert(theta_.end(), of_chain.begin(), of_chain.end());
+      }
+      if (active_.empty()) return require_equal(ranks_, mark);
+      gradient_.resize(theta_.size());
+      find_gradients(mark, {theta_.data(), active_.size(), d},
+                     {gradient_.data(), active_.size(), d});
+      if (ranks_.rank() == 0) {
+        stepper_->step(ensemble, {gradient_.data(), active_.size(), d});
+        for (std::size_t a = 0; a < active_.size(); ++a) {
+          std::ranges::copy(ensemble.chain(active_[a]), theta_.data() + a * d);
+        }
+      }
+      ranks_.broadcast(std::as_writable_bytes(std::span(theta_)), 0);
+      if (ranks_.rank() == 0) continue;
+      for (std::size_t a = 0; a < active_.size(); ++a) {
+        std::copy_n(theta_.data() + a * d, d, ensemble.chain(active_[a]).begin());
+        ++ensemble.step[active_[a]];
+      }
+    }
+  }
+  void step(Ensemble& ensemble, MatrixView<const double> gradients) override {
+    stepper_->step(ensemble, gradients);
+  }
+
+  void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
+    find_gradients(mark_of(ask_gradients, all_of(theta)), theta, out);
+  }
+
+  void loss_values(MatrixView<const double> theta, std::span<double> out) override {
+    require_equal(ranks_, mark_of(ask_values, all_of(theta)));
+    const std::vector<double> terms = loss_terms(theta);
+    std::ranges::fill(out, 0.0);
+    relay(ranks_, out, [&] {
+      for (std::size_t k = 0; k < terms.size(); ++k) out[k % out.size()] += terms[k];
+    });
+  }
+  // Of this rank.
+  [[nodiscard]] std::vector<double> loss_terms(MatrixView<const double> theta) override {
+    std::vector<double> terms;
+    for (const Local& node : nodes_) {
+      const std::vector<double> of_node = node.engine->loss_terms(theta);
+      terms.insert(terms.end(), of_node.begin(), of_node.end());
+    }
+    return terms;
+  }
+
+  void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override {
+    require_metric(P, columns(), clip);
+    const std::size_t k = P.cols;
+    const Mark mark = mark_of(ask_moments, all_of(P), clip);
+    std::vector<double> whole(k * k);
+    const auto sum = sums_(mark, k * (k + 1) / 2, [&](std::size_t node, std::span<double> half) {
+      nodes_[node].engine->second_moments(P, clip, {whole.data(), k, k});
+      for (std::size_t a = 0, at = 0; a < k; ++a) {
+        for (std::size_t b = 0; b <= a; ++b) half[at++] = whole[a * k + b];
+      }
+    });
+    for (std::size_t a = 0, at = 0; a < k; ++a) {
+      for (std::size_t b = 0; b <= a; ++b) out(a, b) = out(b, a) = sum[at++];
+    }
+  }
+
+  void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) override {
+    require_metric(P, columns(), clip);
+    require_equal(ranks_, mark_of(ask_clipped_rows, all_of(P), clip));
+    for (const Local& node : nodes_) {
+      node.engine->clipped_rows(
+          P, clip, {out.data + node.first * out.cols, node.last - node.first, out.cols});
+    }
+  }
+
+  std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P, double clip) override {
+    require_metric(P, columns(), clip);
+    require_equal(ranks_, mark_of(ask_caps, all_of(P), clip));
+    return std::make_unique<Capped>(*this, P, clip);
+  }
+
+  void weighted_loss_gradients(MatrixView<const double> theta, std::span<const double> weights,
+                               MatrixView<double> out) override {
+    ranks_.together([&] {
+      if (weights.size() == local_rows()) return;
+      throw BadInput(fmt::format("weights: {} for {} rows of the rank; give one for each",
+                                 weights.size(), local_rows()));
+    });
+    const std::size_t d = features();
+    const auto sum = sums_(mark_of(ask_weighted_gradients, all_of(theta)), theta.rows * d,
+                           [&](std::size_t k, std::span<double> part) {
+                             const Local& node = nodes_[k];
+                             node.engine->weighted_loss_gradients(
+                                 theta, weights.subspan(node.first, node.last - node.first),
+                                 {part.data(), theta.rows, d});
+                           });
+    std::ranges::copy(sum, out.data);
+  }
+
+  [[nodiscard]] double plain_value(std::span<const double> theta) const override {
+    require_equal(ranks_, mark_of(ask_plain_value, theta));
+    double sum = 0;
+    relay(ranks_, {&sum, 1}, [&] { sum = plain_value_from(sum, theta); });
+    return sum;
+  }
+  void plain_gradient(std::span<const double> theta, std::span<double> out) const override {
+    require_equal(ranks_, mark_of(ask_plain_gradient, theta));
+    std::ranges::fill(out, 0.0);
+    relay(ranks_, out, [&] { add_plain_gradient(theta, out); });
+  }
+  [[nodiscard]] std::unique_ptr<LossHessian> hessian(std::span<const double> theta,
+                                                     double scale) const override {
+    require_equal(ranks_, mark_of(ask_hessian, theta, scale));
+    return std::make_unique<ShardedHessian>(ranks_, host_hessian(theta, scale));
+  }
+  [[nodiscard]] double largest_logit(std::span<const double> theta) const override {
+    return largest(mark_of(ask_logit, theta), HostRows::largest_logit(theta));
+  }
+  [[nodiscard]] double largest_offset() const override {
+    return largest(Mark(ask_offset), HostRows::largest_offset());
+  }
+  [[nodiscard]] std::array<double, 4> exact_difference(MatrixView<const double> terms,
+                                                       std::span<const double> w) const override {
+    Mark mark = mark_of(ask_difference, all_of(terms));
+    mark.add(w);
+    require_equal(ranks_, mark);
+    std::array<double, 4> sum{};
+    std::optional<std::string> error;
+    relay(ranks_, sum, [&] {
+      try {
+        sum = exact_difference_from(sum, terms, w, shares_.bounds[ranks_.rank()]);
+      } catch (const Error& failure) {  // others wait for what this rank sends
+        error = failure.what();
+      }
+    });
+    ranks_.agree(error);
+    return sum;
+  }
+  [[nodiscard]] RowNorms row_norms() const override {
+    require_equal(ranks_, Mark(ask_norms));
+    std::array<double, 2> norms{};
+    relay(ranks_, norms, [&] {
+      const RowNorms of = row_norms_from({norms[0], norms[1]});
+      norms = {of.largest_squared, of.sum_squares};
+    });
+    return {norms[0], norms[1]};
+  }
+  [[nodiscard]] std::optional<RowFault> first_fault(const RowLimits& limits) const override {
+    Mark mark(ask_fault);
+    for (const double v : {limits.norm_squared, limits.label_bound, limits.offset_bound}) {
+      mark.add(v);
+    }
+    mark.add(static_cast<std::uint64_t>(limits.label) << 1 | std::uint64_t{limits.intercept});
+    require_equal(ranks_, mark);
+    const auto mine = HostRows::first_fault(limits);
+    // 0, or the row from 1 in all ranks' and which.
+    const auto all = ranks_.gather(
+        !mine ? 0
+              : (mine->row + shares_.bounds[ranks_.rank()] + 1) << 2 |
+                    static_cast<std::uint64_t>(mine->what));
+    for (const std::uint64_t fault : all) {  // the first rank's is the first row
+      if (fault != 0) return RowFault{(fault >> 2) - 1, static_cast<RowFault::What>(fault & 3)};
+    }
+    return {};
+  }
+
+ private:
+  // Rows [first, last) of this rank's.
+  struct Local {
+    std::size_t first, last;
+    std::unique_ptr<Engine> engine;
+  };
+
+  class Capped final : public CappedLoss {
+   public:
+    Capped(ShardedEngine& of, MatrixView<const double> P, double clip) : of_(of) {
+      for (const Local& node : of.nodes_) nodes_.push_back(node.engine->capped_loss(P, clip));
+    }
+    double gradient(std::span<const double> theta, std::span<double> out) override {
+      const Mark mark = mark_of(ask_capped_gradient, theta);
+      const std::size_t d = out.size();
+      if (of_.ordered_) {
+        require_equal(of_.ranks_, mark);
+        std::vector<double> state(2 * (d + 1));
+        relay(of_.ranks_, state, [&] {
+          for (std::size_t k = 0; k < nodes_.size(); ++k) {
+            dynamic_cast<OrderedSums&>(*of_.nodes_[k].engine).add_capped(*nodes_[k], theta, state);
+          }
+        });
+        for (std::size_t j = 0; j < d; ++j) out[j] = state[2 * j] + state[2 * j + 1];
+        return state[2 * d] + state[2 * d + 1];
+      }
+      const auto sum = of_.sums_(mark, d + 1, [&](std::size_t k, std::span<double> part) {
+        part[d] = nodes_[k]->gradient(theta, part.first(d));
+      });
+      std::copy_n(sum.begin(), d, out.begin());
+      return sum[d];
+    }
+
+   private:
+    ShardedEngine& of_;
+    std::vector<std::unique_ptr<CappedLoss>> nodes_;
+  };
+
+  static std::vector<std::size_t> blocks_of(std::span<const std::uint64_t> bounds) {
+    std::vector<std::size_t> out;
+    for (const std::uint64_t row : bounds) out.push_back((row + row_block - 1) / row_block);
+    return out;
+  }
+
+  // It makes steps and reads no row: one of zeros, kept as all are. Rank 0 may have none.
+  void load_stepper(Backend& local) {
+    zeros_.assign(columns(), 0.0F);
+    no_entries_ = {0, 0};
+    Rows row = shares_.sparse
+                   ? Rows(SparseRows{no_entries_.data(), nullptr, nullptr, 1}, columns())
+                   : Rows(zeros_.data(), 1, columns());
+    row.in_memory = shares_.in_memory;
+    row.whole = shares_.whole;
+    stepper_ = local.load(row, label_, loss());
+  }
+
+  void find_gradients(const Mark& mark, MatrixView<const double> theta, MatrixView<double> out) {
+    const std::size_t d = features();
+    if (theta.rows == 0) return require_equal(ranks_, mark);
+    if (!ordered_) {
+      const auto sum = sums_(mark, theta.rows * d, [&](std::size_t k, std::span<double> part) {
+        nodes_[k].engine->loss_gradients(theta, {part.data(), theta.rows, d});
+      });
+      std::ranges::copy(sum, out.data);
+      return;
+    }
+    // A rank adds its rows for one chain while the one before it does for the next.
+    require_equal(ranks_, mark);
+    std::vector<double> state(2 * d);
+    const std::size_t rank = ranks_.rank(), last = ranks_.size() - 1;
+    for (std::size_t c = 0; c < theta.rows; ++c) {
+      std::ranges::fill(state, 0.0);
+      if (rank > 0) ranks_.receive(std::as_writable_bytes(std::span(state)), rank - 1);
+      for (const Local& node : nodes_) {
+        dynamic_cast<OrderedSums&>(*node.engine).add_gradient(theta.row(c), state);
+      }
+      if (rank < last) ranks_.send(std::as_bytes(std::span(state)), rank + 1);
+      for (std::size_t j = 0; j < d; ++j) out(c, j) = state[2 * j] + state[2 * j + 1];
+    }
+    ranks_.broadcast(std::as_writable_bytes(std::span(out.data, theta.rows * d)), last);
+  }
+
+  [[nodiscard]] double largest(const Mark& mark, double mine) const {
+    require_equal(ranks_, mark);
+    double out = 0;
+    for (const double v : ranks_.gather(std::span<const double>(&mine, 1))) {
+      if (std::isnan(v)) return v;
+      out = std::max(out, v);
+    }
+    return out;
+  }
+
+  Communicator& ranks_;
+  Shares shares_;
+  NodeSums sums_;
+  std::vector<Local> nodes_;  // of this rank
+  bool ordered_ = false;      // sums of rows one after another (OrderedSums), not of the tree
+
+  std::vector<float> zeros_;
+  std::array<std::uint64_t, 2> no_entries_{};
+  std::array<float, 1> label_{1.0F};
+  std::unique_ptr<Engine> stepper_;
+
+  std::vector<std::size_t> active_;
+  std::vector<double> theta_, gradient_;  // [unfinished x d]
+};
+
+class ShardedBackend final : public Backend {
+ public:
+  ShardedBackend(std::unique_ptr<Backend> local, Communicator& ranks)
+      : local_(std::move(local)), ranks_(ranks) {}
+
+  [[nodiscard]] std::string_view name() const override { return local_->name(); }
+  [[nodiscard]] std::string description() const override {
+    return fmt::format("{}; {} ranks by {}", local_->description(), ranks_.size(), ranks_.name());
+  }
+  [[nodiscard]] std::string arithmetic() const override { return local_->arithmetic(); }
+  std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y, const Loss& loss) override {
+    const Shares shares = meet(ranks_, *local_, x, y, loss);
+    return std::make_unique<ShardedEngine>(*local_, ranks_, x, y, loss, shares);
+  }
+
+ private:
+  std::unique_ptr<Backend> local_;
+  Communicator& ranks_;
+};
+
+}  // namespace
+}  // namespace sharded
+
+std::vector<std::uint64_t> share_bounds(std::uint64_t rows, std::size_t ranks) {
+  const std::uint64_t blocks = (rows + row_block - 1) / row_block;
+  std::uint64_t unit = 1;
+  while (blocks / (2 * unit * ranks) >= 32) unit *= 2;
+  std::vector<std::uint64_t> out;
+  for (std::size_t p = 0; p <= ranks; ++p) {
+    const std::uint64_t block = (blocks * p / ranks + unit / 2) / unit * unit;
+    out.push_back(p == ranks ? rows : std::min(block * row_block, rows));
+  }
+  return out;
+}
+
+std::unique_ptr<Backend> shard(std::unique_ptr<Backend> local, Communicator& ranks) {
+  if (ranks.size() == 1) return local;
+  return std::make_unique<sharded::ShardedBackend>(std::move(local), ranks);
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,115 @@
+#include "engine/sharded/sums.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "gibbsite/core/error.hpp"
+
+namespace gibbsite::sharded {
+namespace {
+
+constexpr std::size_t most_exchanged = std::size_t{1} << 25;  // doubles of all ranks at a time
+
+}  // namespace
+
+void Mark::add(double number) { add(std::bit_cast<std::uint64_t>(number)); }
+
+void require_same(std::span<const std::uint64_t> marks) {
+  for (std::size_t p = 1; p < marks.size(); ++p) {
+    if (marks[p] != marks[0]) {
+      throw BadInput(fmt::format(
+          "ranks: rank {} is not where rank 0 is: another question, step, theta or setting; start "
+          "all with the same options and files",
+          p));
+    }
+  }
+}
+
+NodeSums::NodeSums(Communicator& ranks, std::span<const std::size_t> bounds, std::size_t most)
+    : ranks_(ranks), most_(most), first_{0} {
+  const std::size_t blocks = bounds.back();
+  for (std::size_t p = 0; p + 1 < bounds.size(); ++p) {
+    const std::vector<Node> of_rank = nodes_of(bounds[p], bounds[p + 1], blocks);
+    nodes_.insert(nodes_.end(), of_rank.begin(), of_rank.end());
+    first_.push_back(nodes_.size());
+  }
+  additions_ = additions(nodes_, blocks);
+  at_.resize(nodes_.size());
+  counts_.resize(ranks.size());
+  to_.resize(ranks.size());
+  from_.resize(ranks.size());
+  marks_.resize(ranks.size());
+}
+
+std::span<const double> NodeSums::operator()(
+    const Mark& mark, std::size_t size,
+    const std::function<void(std::size_t, std::span<double>)>& find) {
+  const std::size_t own = mine().size();
+  mine_.resize(own * size + 1);
+  for (std::size_t k = 0; k < own; ++k) find(k, std::span(mine_).subspan(1 + k * size, size));
+  mine_[0] = std::bit_cast<double>(mark.value());
+  if (nodes_.size() * size * sizeof(double) <= most_) {
+    add(size);
+  } else {
+    add_in_slices(size);
+  }
+  return {sum_.data(), size};
+}
+
+// Of each rank its mark and the sums of its nodes; each rank adds them.
+void NodeSums::add(std::size_t size) {
+  all_.resize(nodes_.size() * size + ranks_.size());
+  for (std::size_t p = 0; p < ranks_.size(); ++p) {
+    counts_[p] = (1 + count(p) * size) * sizeof(double);
+  }
+  ranks_.gather(std::as_bytes(std::span(mine_)), counts_,
+                std::as_writable_bytes(std::span(all_)));
+  double* at = all_.data();
+  for (std::size_t p = 0; p < ranks_.size(); ++p) {
+    marks_[p] = std::bit_cast<std::uint64_t>(*at++);
+    for (std::size_t k = first_[p]; k < first_[p + 1]; ++k, at += size) at_[k] = at;
+  }
+  require_same(marks_);
+  for (const auto& [left, right] : additions_) {
+    for (std::size_t i = 0; i < size; ++i) at_[left][i] += at_[right][i];
+  }
+  sum_.assign(at_[0], at_[0] + size);
+}
+
+// Each rank is sent all nodes' numbers of a slice of coordinates, adds them and gives the slice to
+// all.
+void NodeSums::add_in_slices(std::size_t size) {
+  marks_ = ranks_.gather(std::bit_cast<std::uint64_t>(mine_[0]));
+  require_same(marks_);
+  const std::size_t ranks = ranks_.size(), rank = ranks_.rank(), own = mine().size();
+  const std::size_t step = std::max(most_exchanged / nodes_.size(), ranks);
+  sum_.resize(size);
+  for (std::size_t begin = 0; begin < size; begin += step) {
+    const std::size_t n = std::min(step, size - begin);
+    const auto low = [&](std::size_t p) { return n * p / ranks; };
+    const auto width = [&](std::size_t p) { return low(p + 1) - low(p); };
+    slice_.clear();
+    for (std::size_t p = 0; p < ranks; ++p) {
+      for (std::size_t k = 0; k < own; ++k) {
+        const double* const from = mine_.data() + 1 + k * size + begin + low(p);
+        slice_.insert(slice_.end(), from, from + width(p));
+      }
+      to_[p] = own * width(p) * sizeof(double);
+      from_[p] = count(p) * width(rank) * sizeof(double);
+      counts_[p] = width(p) * sizeof(double);
+    }
+    all_.resize(nodes_.size() * width(rank));
+    ranks_.exchange(std::as_bytes(std::span(slice_)), to_,
+                    std::as_writable_bytes(std::span(all_)), from_);
+    for (std::size_t k = 0; k < nodes_.size(); ++k) at_[k] = all_.data() + k * width(rank);
+    for (const auto& [left, right] : additions_) {
+      for (std::size_t i = 0; i < width(rank); ++i) at_[left][i] += at_[right][i];
+    }
+    ranks_.gather(std::as_bytes(std::span(at_[0], width(rank))), counts_,
+                  std::as_writable_bytes(std::span(sum_).subspan(begin, n)));
+  }
+}
+
+}  // namespace gibbsite::sharded

@@ -1,0 +1,33 @@
+#pragma once
+// Rows on several ranks: engines that own a share of them and answer for all (docs/cluster.md).
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "gibbsite/core/communicator.hpp"
+#include "gibbsite/engine/engine.hpp"
+
+namespace gibbsite {
+
+/// Where the rows of each rank begin, and the end: [ranks + 1] of n rows, whole blocks of 1024
+/// (core/summation.hpp) but the last one. Ranks have about as many rows, the largest share within
+/// 3 % of their mean where there are 32 blocks a rank, and few nodes of the tree each; a rank may
+/// have none.
+[[nodiscard]] std::vector<std::uint64_t> share_bounds(std::uint64_t rows, std::size_t ranks);
+
+/// A backend whose engines have rows on all ranks: `load` is called by every rank with its own share
+/// of the rows, perhaps none, in the order of ranks. Every question is then asked by all ranks with
+/// the same arguments and has the same answer on all of them: with `local` cpu or reference the bits
+/// that one process has that holds all rows. Weights and what `clipped_rows` writes are of the
+/// rank's own rows.
+///
+/// Rank 0 makes every step: noise is drawn there and theta sent to the others, whose keys are not
+/// read. A rank that asks another question, has another theta or other settings of chains ends the
+/// run on all ranks: BadInput.
+///
+/// `load` throws BadInput, on all ranks, where shares do not fit: a share in the middle that is not
+/// whole blocks, another number of features, loss, arithmetic or version. Of a communicator of one
+/// rank this is `local`. `ranks` must outlive it and its engines.
+[[nodiscard]] std::unique_ptr<Backend> shard(std::unique_ptr<Backend> local, Communicator& ranks);
+
+}  // namespace gibbsite
