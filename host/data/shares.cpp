@@ -59,10 +59,14 @@ std::vector<T> gathered(Communicator& ranks, const std::vector<T>& mine) {
 /// f(task) of so many tasks, by threads; throws what one of them threw.
 template <class F>
 void each_task(std::size_t tasks, std::size_t threads, const F& f) {
-  if (tasks == 0) return;
-  Crew crew(std::clamp<std::size_t>(
-      threads > 0 ? threads : static_cast<std::size_t>(usable_processors()), 1,
-      std::min(tasks, Crew::most_members)));
+  const std::size_t members =
+      std::min({tasks, Crew::most_members,
+                threads > 0 ? threads : static_cast<std::size_t>(usable_processors())});
+  if (members <= 1) {
+    for (std::size_t task = 0; task < tasks; ++task) f(task);
+    return;
+  }
+  Crew crew(members);
   std::vector<std::exception_ptr> errors(crew.members());
   for (std::size_t first = 0; first < tasks; first += Crew::most_tasks / 2) {
     crew.each(std::min(tasks - first, Crew::most_tasks / 2), [&](std::size_t k, std::size_t member) {

@@ -108,8 +108,9 @@ class SharesTest : public test::DataTest {
 
   /// A table read by ranks that the ends [ranks] cut it for.
   Dataset read(const std::string& table, const std::vector<std::uint64_t>& ends,
-               const ReadOptions& options = {}) const {
+               ReadOptions options = {}) const {
     std::vector<Dataset> shares(ends.size());
+    options.threads = 1;
     const auto errors = on_ranks(ends.size(), [&](Communicator& ranks) {
       const SharedTable shared(table, schema_, options, ranks);
       const std::size_t rank = ranks.rank();
@@ -276,7 +277,7 @@ TEST_F(SharesTest, RandomTextIsCutAsTheReaderCutsIt) {
   schema_.missing = "";
   schema_.has_missing = true;
   schema_.invalid = Invalid::middle;
-  for (std::uint64_t k = 0; k < 4000; ++k) {
+  for (std::uint64_t k = 0; k < 1500; ++k) {
     std::string text = "a,label\n";
     for (int j = 0; j < 14; ++j) text += letters[random() % letters.size()];
     const std::string table = write("t.csv", text);
@@ -292,7 +293,7 @@ TEST_F(SharesTest, RandomTextIsCutAsTheReaderCutsIt) {
     const std::uint64_t n = whole.rows();
     expect_same_rows(whole, read(table, {n / 2, n / 2, n}));
   }
-  EXPECT_GT(taken, 20U);
+  EXPECT_GT(taken, 10U);
 }
 
 TEST_F(SharesTest, ErrorsNameTheRankAndTheLine) {
