@@ -312,9 +312,9 @@ struct FitCommand {
           plan.model));
     }
     if (removes_cache || cache == "always") {
-      throw BadInput(fmt::format(
-          "--{}: ranks keep their rows in memory, without a cache; leave it out",
-          removes_cache ? "remove-cache" : "cache"));
+      throw BadInput(
+          fmt::format("--{}: ranks keep their rows in memory, without a cache; leave it out",
+                      removes_cache ? "remove-cache" : "cache"));
     }
     if (backend == "cuda" || design != "auto") {
       throw BadInput(fmt::format(

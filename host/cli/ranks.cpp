@@ -56,15 +56,16 @@ std::uint64_t hash_of_build() {
   Dl_info info{};
   std::string path = "/proc/self/exe";
   if (::dladdr(reinterpret_cast<const void*>(&hash_of_build), &info) != 0 &&
-      info.dli_fname != nullptr && std::string_view(info.dli_fname).find(".so") != std::string::npos)
+      info.dli_fname != nullptr &&
+      std::string_view(info.dli_fname).find(".so") != std::string::npos)
     path = info.dli_fname;
   std::ifstream file(path, std::ios::binary);
   std::vector<char> buffer(std::size_t{1} << 20);
   std::uint64_t hash = 0xcbf29ce484222325;
   while (file.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || file.gcount() > 0)
     for (std::streamsize k = 0; k < file.gcount(); ++k)
-      hash = (hash ^ static_cast<unsigned char>(buffer[static_cast<std::size_t>(k)])) *
-             0x100000001b3;
+      hash =
+          (hash ^ static_cast<unsigned char>(buffer[static_cast<std::size_t>(k)])) * 0x100000001b3;
   return hash;
 }
 
@@ -86,7 +87,8 @@ bool is_done_by_ranks(int argc, char** argv) {
 }
 
 // Where the words of a command differ.
-std::string difference(const std::vector<std::string>& words, const std::vector<std::string>& of_0) {
+std::string difference(const std::vector<std::string>& words,
+                       const std::vector<std::string>& of_0) {
   const auto [a, b] = std::ranges::mismatch(words, of_0);
   const auto said = [](auto at, const auto& all) {
     return at == all.end() ? std::string("nothing") : gibbsite::quoted(*at);

@@ -30,7 +30,8 @@ class RelayedHash {
   void turn(const F& f) {
     const std::size_t last = ranks_.size() - 1;
     if (ranks_.rank() > 0) ranks_.receive(bytes(), ranks_.rank() - 1);
-    if (ranks_.rank() == 0 && std::exchange(begun_, true) && last > 0) ranks_.receive(bytes(), last);
+    if (ranks_.rank() == 0 && std::exchange(begun_, true) && last > 0)
+      ranks_.receive(bytes(), last);
     f();
     if (ranks_.rank() < last) ranks_.send(bytes(), ranks_.rank() + 1);
     if (ranks_.rank() == last && last > 0) ranks_.send(bytes(), 0);

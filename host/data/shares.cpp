@@ -1,7 +1,7 @@
 #include "gibbsite/data/shares.hpp"
 
-#include <fmt/format.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <glob.h>
 #include <unistd.h>
 
@@ -69,14 +69,15 @@ void each_task(std::size_t tasks, std::size_t threads, const F& f) {
   Crew crew(members);
   std::vector<std::exception_ptr> errors(crew.members());
   for (std::size_t first = 0; first < tasks; first += Crew::most_tasks / 2) {
-    crew.each(std::min(tasks - first, Crew::most_tasks / 2), [&](std::size_t k, std::size_t member) {
-      if (errors[member]) return;
-      try {
-        f(first + k);
-      } catch (...) {
-        errors[member] = std::current_exception();
-      }
-    });
+    crew.each(std::min(tasks - first, Crew::most_tasks / 2),
+              [&](std::size_t k, std::size_t member) {
+                if (errors[member]) return;
+                try {
+                  f(first + k);
+                } catch (...) {
+                  errors[member] = std::current_exception();
+                }
+              });
   }
   for (const std::exception_ptr& error : errors)
     if (error) std::rethrow_exception(error);
@@ -90,8 +91,9 @@ Digest digest_of_bytes(const std::string& path, std::uint64_t first, std::uint64
   Digest digest;
   std::vector<char> buffer(chunk_bytes);
   while (first < last) {
-    const ssize_t got = ::pread(fd, buffer.data(), std::min<std::uint64_t>(buffer.size(), last - first),
-                                static_cast<off_t>(first));
+    const ssize_t got =
+        ::pread(fd, buffer.data(), std::min<std::uint64_t>(buffer.size(), last - first),
+                static_cast<off_t>(first));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
     digest.add(buffer.data(), static_cast<std::size_t>(got));
@@ -140,7 +142,8 @@ std::vector<std::string> parts_of(const std::string& path) {
       parts.push_back(at->path().string());
     }
     if (error)
-      throw BadInput(fmt::format("{}: cannot be read: {}; check the folder", path, error.message()));
+      throw BadInput(
+          fmt::format("{}: cannot be read: {}; check the folder", path, error.message()));
   } else {
     glob_t found{};
     if (::glob(path.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
@@ -295,10 +298,11 @@ void SharedTable::Files::compare_files() {
   const std::vector<std::string> all = ranks.gather(mine);
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) continue;
-    throw BadInput(fmt::format(
-        "rank {}: {}: is not the table of rank 0: another name, number or size of files; give every "
-        "rank the same",
-        rank, path));
+    throw BadInput(
+        fmt::format("rank {}: {}: is not the table of rank 0: another name, number or size of "
+                    "files; give every "
+                    "rank the same",
+                    rank, path));
   }
 }
 
@@ -397,8 +401,7 @@ void SharedTable::Files::count_rows() {
     } else {
       part.rows = part.records;
       if (kind == TableKind::csv) {
-        if (part.rows == 0)
-          throw BadInput(part.path + ": no header line; give a table with one");
+        if (part.rows == 0) throw BadInput(part.path + ": no header line; give a table with one");
         --part.rows;
       }
     }
@@ -433,8 +436,8 @@ TextFile::Place SharedTable::Files::find(const Part& part, std::uint64_t row) co
     }
   }
   const TextFile file(part.path, *part.rules);
-  TextFile::Place place = file.find_record(pieces[k].first, pieces[k].last, quoted[k] != 0,
-                                           record - records_before[k]);
+  TextFile::Place place =
+      file.find_record(pieces[k].first, pieces[k].last, quoted[k] != 0, record - records_before[k]);
   place.newlines += newlines_before[k];
   return place;
 }
@@ -450,16 +453,16 @@ Dataset SharedTable::Files::read(const Part& part, RowRange range,
   ReadOptions own = wanted;
   own.cache = ReadOptions::Cache::never;
   own.label_path = part.labels;
-  Dataset data = kind == TableKind::npy ? read_npy_part(part.path, schema, own, range)
-                 : kind == TableKind::arrow
-                     ? read_arrow_file_part(part.path, schema, own, range)
+  Dataset data = kind == TableKind::npy     ? read_npy_part(part.path, schema, own, range)
+                 : kind == TableKind::arrow ? read_arrow_file_part(part.path, schema, own, range)
                  : kind == TableKind::libsvm
                      ? read_libsvm_part(part.path, schema, own, find(part, range))
                      : read_csv_part(part.path, schema, own, find(part, range));
   if (data.rows() != range.rows() || size_of(part.path) != part.bytes) {
-    throw BadInput(fmt::format("{}: the file changed while it was read; read it again when it is "
-                               "whole",
-                               part.path));
+    throw BadInput(
+        fmt::format("{}: the file changed while it was read; read it again when it is "
+                    "whole",
+                    part.path));
   }
   return data;
 }
@@ -508,10 +511,11 @@ void SharedTable::Files::require_same_bytes(RowRange range) const {
   each_task(mine.size(), options.threads, [&](std::size_t k) {
     const Piece& p = pieces[mine[k]];
     if (digest_of_bytes(names[p.file], p.first, p.last).raw() != digests[mine[k]]) {
-      throw BadInput(fmt::format(
-          "{}: bytes {} to {} are not those that another rank reads; give every rank the same file, "
-          "and one that does not change",
-          names[p.file], p.first, p.last));
+      throw BadInput(
+          fmt::format("{}: bytes {} to {} are not those that another rank reads; give every rank "
+                      "the same file, "
+                      "and one that does not change",
+                      names[p.file], p.first, p.last));
     }
   });
 }
@@ -555,8 +559,8 @@ Dataset SharedTable::read(RowRange range) const {
     wanted.layout = files.layout;
     data = files.read(range, wanted);
     if (data.rows() != range.rows())
-      throw BadInput(fmt::format("{}: {} rows were read where {} are", files.path, data.rows(),
-                                 range.rows()));
+      throw BadInput(
+          fmt::format("{}: {} rows were read where {} are", files.path, data.rows(), range.rows()));
     files.require_same_bytes(range);
   });
   // Each row once, at one rank.
@@ -573,9 +577,10 @@ Dataset SharedTable::read(RowRange range) const {
     if (!empty) next = ends[2 * rank + 1];
   }
   if (next != files.rows)
-    throw BadInput(fmt::format("{}: rows {} to {} were read by no rank; every row is to be read "
-                               "once",
-                               files.path, next + 1, files.rows));
+    throw BadInput(
+        fmt::format("{}: rows {} to {} were read by no rank; every row is to be read "
+                    "once",
+                    files.path, next + 1, files.rows));
   return data;
 }
 

@@ -115,7 +115,8 @@ TextFile::Place TextFile::find_record(std::uint64_t first, std::uint64_t last, b
     there = true;
     return false;
   });
-  if (!there) throw BadInput(path_ + ": the file changed while it was read; give one that does not");
+  if (!there)
+    throw BadInput(path_ + ": the file changed while it was read; give one that does not");
   return place;
 }
 

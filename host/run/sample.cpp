@@ -82,7 +82,8 @@ void require_planned(const Model& model, const Dataset& data, std::uint64_t rows
         "larger cap (private: how many rows there are is not public)",
         planned.rows));
   }
-  if (data.rows() > 0 && !data.labeled()) throw BadInput("data: has no labels; give a table with the label column");
+  if (data.rows() > 0 && !data.labeled())
+    throw BadInput("data: has no labels; give a table with the label column");
   const std::size_t offsets = data.schema.exposure() == nullptr ? 0 : data.rows();
   if (data.offset.size() != offsets) {
     throw BadInput(fmt::format("data: has {} exposures of {} rows; read it through its schema",

@@ -35,11 +35,20 @@ class Ranks : public Cli {
   }
   static std::vector<std::string> mpirun(int count) {
     // OpenMPI asks for each: as root, more ranks than cores, no network but the loopback.
-    return {"env",       "OMP_NUM_THREADS=1",      "OMPI_ALLOW_RUN_AS_ROOT=1",
-            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",    "mpirun",
-            "-q",        "--oversubscribe",        "--bind-to",
-            "none",      "--mca",                  "btl",
-            "self,vader", "-n",                    std::to_string(count)};
+    return {"env",
+            "OMP_NUM_THREADS=1",
+            "OMPI_ALLOW_RUN_AS_ROOT=1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+            "mpirun",
+            "-q",
+            "--oversubscribe",
+            "--bind-to",
+            "none",
+            "--mca",
+            "btl",
+            "self,vader",
+            "-n",
+            std::to_string(count)};
   }
   [[nodiscard]] std::vector<std::string> command(int count, std::vector<std::string> words) const {
     std::vector<std::string> out = mpirun(count);
@@ -65,7 +74,8 @@ class Ranks : public Cli {
     std::vector<std::string> out;
     std::istringstream lines(err);
     for (std::string line; std::getline(lines, line);)
-      if (line.starts_with("gibbsite: ") && !line.starts_with("gibbsite: warning")) out.push_back(line);
+      if (line.starts_with("gibbsite: ") && !line.starts_with("gibbsite: warning"))
+        out.push_back(line);
     return out;
   }
   static void expect_one_error(const Outcome& outcome, const std::string& what) {
@@ -190,8 +200,8 @@ TEST_F(Ranks, ALedgerIsEnteredOnce) {
   ASSERT_EQ(gibbsite({"ledger", "create", "--ledger", "l.db", "--epsilon", "3", "--delta", "1e-5"})
                 .status,
             0);
-  const Outcome outcome = on_ranks(
-      2, fit({"--out", "model.json", "--ledger", "l.db", "--mechanism", "path"}));
+  const Outcome outcome =
+      on_ranks(2, fit({"--out", "model.json", "--ledger", "l.db", "--mechanism", "path"}));
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(gibbsite({"verify", "model.json"}).status, 0);
   const Outcome shown = gibbsite({"ledger", "show", "--ledger", "l.db"});
@@ -201,15 +211,15 @@ TEST_F(Ranks, ALedgerIsEnteredOnce) {
 // Ten times: within 10 s nobody is left, there is no model and no torn checkpoint.
 TEST_F(Ranks, ARankThatIsKilled) {
   std::mt19937 random(11);
-  const auto words = seeded({"--mechanism", "path", "--iterations", "100000000", "--checkpoint",
-                             "run.ckpt"});
+  const auto words =
+      seeded({"--mechanism", "path", "--iterations", "100000000", "--checkpoint", "run.ckpt"});
   for (int k = 0; k < 10; ++k) {
     SCOPED_TRACE(k);
     std::filesystem::remove(folder.path("run.ckpt"));
     Process process(command(3, words), folder.path());
     if (k % 3 != 0) {
-      ASSERT_TRUE(process.wait_until(
-          [&] { return std::filesystem::exists(folder.path("run.ckpt")); }));
+      ASSERT_TRUE(
+          process.wait_until([&] { return std::filesystem::exists(folder.path("run.ckpt")); }));
     } else {
       ASSERT_TRUE(process.wait_until([&] { return processes().size() == 3; }));
     }
@@ -233,8 +243,7 @@ TEST_F(Ranks, ARankThatHangs) {
   Process process(command(3, seeded({"--mechanism", "path", "--iterations", "100000000",
                                      "--checkpoint", "run.ckpt"})),
                   folder.path());
-  ASSERT_TRUE(
-      process.wait_until([&] { return std::filesystem::exists(folder.path("run.ckpt")); }));
+  ASSERT_TRUE(process.wait_until([&] { return std::filesystem::exists(folder.path("run.ckpt")); }));
   auto ranks = processes();
   ASSERT_EQ(ranks.size(), 3U);
   ::kill(ranks[1], SIGSTOP);

@@ -20,8 +20,7 @@ using test::expect_same_rows;
 /// Ranks that are threads: what each has to say lies in one place between two barriers.
 class Meeting {
  public:
-  explicit Meeting(std::size_t size)
-      : barrier_(static_cast<std::ptrdiff_t>(size)), said_(size) {}
+  explicit Meeting(std::size_t size) : barrier_(static_cast<std::ptrdiff_t>(size)), said_(size) {}
 
   class Rank final : public Communicator {
    public:
@@ -159,10 +158,9 @@ TEST_F(SharesTest, CsvOfEveryLineEnd) {
   for (const std::string end : {"\n", "\r\n", "\r", "\n\n", "\r\n \r\n", " \n\t\n"}) {
     for (const bool ends_last : {true, false}) {
       SCOPED_TRACE(::testing::PrintToString(end));
-      const std::string table =
-          write("t.csv", lines({"a,b,label", "1,2,1", "3,4,-1", "\"5\",6,1", "7,\"8\",1",
-                                " 9 , 10 ,-1"},
-                               end, ends_last));
+      const std::string table = write(
+          "t.csv", lines({"a,b,label", "1,2,1", "3,4,-1", "\"5\",6,1", "7,\"8\",1", " 9 , 10 ,-1"},
+                         end, ends_last));
       const Dataset whole = read_csv(table, schema_);
       ASSERT_EQ(whole.rows(), 5U);
       expect_every_cut(table, whole);
@@ -300,9 +298,8 @@ TEST_F(SharesTest, ErrorsNameTheRankAndTheLine) {
   set_least_piece_bytes(4);
   const std::string table =
       write("t.csv", "a,b,label\n1,2,1\n\n3,4,-1\n5,6,1\n7,eight,-1\n9,ten,1\n");
-  const auto errors = on_ranks(3, [&](Communicator& ranks) {
-    const SharedTable shared(table, schema_, {}, ranks);
-  });
+  const auto errors = on_ranks(
+      3, [&](Communicator& ranks) { const SharedTable shared(table, schema_, {}, ranks); });
   // Rows that choose the layout are read by all.
   for (const std::string& error : errors) EXPECT_EQ(error, errors[0]);
   EXPECT_THAT(errors[0], ::testing::HasSubstr("rank 0: "));
