@@ -48,7 +48,7 @@ EvaluationModel evaluation_shape(std::uint64_t bins, double threshold = 0.5) {
 
 // Every count is off by an independent normal of the plan's deviation, on its grid, whichever the
 // rows: empty cells too. Squares of 16,000 are off by 7 deviations, their sum by 6, with
-// probability below 1e-8. Seen to fail with 5 % less noise, and with one word for two cells.
+// probability below 1e-8.
 TEST(ReleaseEvaluation, CountsHaveTheNoiseOfThePlan) {
   for (const Adjacency adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
     const EvaluationModel shape = evaluation_shape(10);
@@ -89,7 +89,7 @@ TEST(ReleaseEvaluation, CountsHaveTheNoiseOfThePlan) {
 
 // What `evaluate --epsilon 1` is for: 10,000 rows, labels by their probability. 200 tables and
 // runs: the published accuracy is within a point and the AUC within .01 of the exact ones in all
-// but a few (4 deviations of the noise; 6 and more happen below 1e-9), and intervals hold the
+// but a few (3 deviations of the AUC's noise; 9 and more happen below 1e-8), and intervals hold the
 // population's values, of which 10 misses are expected and 31 happen with probability 1e-8 (2e-7
 // for a true 94 %).
 TEST(ReleaseEvaluation, OfTenThousandRowsIsNearAndItsIntervalsHold) {
@@ -131,8 +131,8 @@ TEST(ReleaseEvaluation, OfTenThousandRowsIsNearAndItsIntervalsHold) {
     missed_recall += !(f.recall[1].low <= all.recall(1) && all.recall(1) <= f.recall[1].high);
     EXPECT_LE(std::abs(f.auc.value - exact.auc), f.auc_hidden + 0.02);
   }
-  EXPECT_LE(far_accuracy, 5);
-  EXPECT_LE(far_auc, 5);
+  EXPECT_LE(far_accuracy, 8);
+  EXPECT_LE(far_auc, 8);
   EXPECT_LE(missed_accuracy, 30);
   EXPECT_LE(missed_auc, 30);
   EXPECT_LE(missed_recall, 30);
