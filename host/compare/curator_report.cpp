@@ -282,8 +282,7 @@ void threshold_table(Html& page, const RankedScores& scores, double used, const 
   std::vector<double> thresholds{used};
   for (int k = 1; k < 10; ++k) thresholds.push_back(k / 10.0);
   std::ranges::sort(thresholds);
-  const auto rest = std::ranges::unique(thresholds);
-  thresholds.erase(rest.begin(), rest.end());
+  thresholds.erase(std::unique(thresholds.begin(), thresholds.end()), thresholds.end());
   std::vector<Line> lines;
   for (const double t : thresholds) {
     const ConfusionCounts at = scores.at(t);

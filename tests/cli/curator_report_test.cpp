@@ -231,7 +231,8 @@ TEST_F(CuratorReportCli, OfAVoidModelSaysSoFirst) {
   expect_page(made);
   const std::string body = made.substr(made.find("<main>\n") + 7);
   EXPECT_THAT(body.substr(0, body.find('\n')), HasSubstr("NO GUARANTEE"));
-  EXPECT_THAT(made, HasSubstr("<title>PRIVATE. Void. "));
+  EXPECT_THAT(made, AllOf(HasSubstr("<title>PRIVATE. Void. "),
+                          HasSubstr("<p class=\"void\">NO GUARANTEE")));
   fit_model();
   EXPECT_THAT(page(), Not(HasSubstr("NO GUARANTEE")));
 }
