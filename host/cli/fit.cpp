@@ -19,6 +19,8 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/data/shares.hpp"
+#include "gibbsite/engine/sharded.hpp"
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/model/linear_model.hpp"
@@ -33,6 +35,7 @@
 #include "network.hpp"
 #include "options.hpp"
 #include "progress.hpp"
+#include "ranks.hpp"
 #include "stopwatch.hpp"
 #include "text.hpp"
 
@@ -52,9 +55,8 @@ std::string count_line(const CellCounts& c) {
 }
 
 // Every line is private; column by column where `verbose`.
-std::string ingest_report(const Dataset& data, bool verbose) {
+std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool verbose) {
   constexpr std::size_t most = 10;
-  const IngestCounts& counts = data.counts;
   std::string out = fmt::format(
       "private, for the curator only, do not publish: {} cells clamped to their range, {} missing, "
       "{} of another level, {} unreadable; {} labels {}; {} rows "
@@ -84,12 +86,50 @@ std::string ingest_report(const Dataset& data, bool verbose) {
   return out;
 }
 
+// Of the rows of all ranks.
+IngestCounts counts_of_all(const Dataset& data) {
+  if (ranks().size() == 1) return data.counts;
+  const auto visit = [](IngestCounts& c, const auto& f) {
+    for (std::uint64_t* const n :
+         {&c.clamped_cells, &c.missing_cells, &c.other_cells, &c.invalid_cells, &c.invalid_labels,
+          &c.unlisted_labels, &c.clamped_labels, &c.clipped_rows})
+      f(*n);
+    for (CellCounts& cells : c.columns)
+      for (std::uint64_t* const n : {&cells.clamped, &cells.missing, &cells.other, &cells.invalid})
+        f(*n);
+  };
+  IngestCounts out = data.counts;
+  std::vector<std::uint64_t> mine;
+  visit(out, [&](std::uint64_t n) { mine.push_back(n); });
+  const std::vector<std::uint64_t> all = ranks().gather(std::span<const std::uint64_t>(mine));
+  std::size_t at = 0;
+  visit(out, [&](std::uint64_t& n) {
+    n = 0;
+    for (std::size_t k = at; k < all.size(); k += mine.size()) n += all[k];
+    ++at;
+  });
+  return out;
+}
+
+// Which of the classes, of two [-1, +1], a label of any rank is of.
+std::vector<bool> classes_there(const Dataset& data) {
+  const bool several = data.schema.label_kind == LabelKind::classes;
+  std::vector<std::uint64_t> mine(several ? data.schema.classes.size() : 2);
+  for (const float y : data.y) mine[several ? static_cast<std::size_t>(y) : y > 0 ? 1 : 0] = 1;
+  const std::vector<std::uint64_t> all = ranks().gather(std::span<const std::uint64_t>(mine));
+  std::vector<bool> there(mine.size());
+  for (std::size_t k = 0; k < all.size(); ++k)
+    if (all[k] != 0) there[k % mine.size()] = true;
+  return there;
+}
+
 // A slip in the schema's classes goes unpunished: the table is fitted all the same.
 void warn_of_missing_class(const Dataset& data) {
-  if (data.schema.label_kind == LabelKind::classes) {
+  const LabelKind kind = data.schema.label_kind;
+  if (kind != LabelKind::classes && kind != LabelKind::two_classes) return;
+  const std::vector<bool> there = classes_there(data);
+  if (kind == LabelKind::classes) {
     const std::vector<std::string>& classes = data.schema.classes;
-    std::vector<bool> there(classes.size());
-    for (const float y : data.y) there[static_cast<std::size_t>(y)] = true;
     const auto absent = std::ranges::find(there, false);
     if (absent == there.end()) return;
     fmt::print(stderr,
@@ -99,9 +139,8 @@ void warn_of_missing_class(const Dataset& data) {
                std::ranges::count(there, false), classes.size());
     return;
   }
-  if (data.schema.label_kind != LabelKind::two_classes) return;
-  if (std::ranges::adjacent_find(data.y, std::ranges::not_equal_to{}) != data.y.end()) return;
-  const bool positive = data.y.front() > 0;
+  const bool positive = there[1];
+  if (there[0] && positive) return;
   fmt::print(stderr,
              "gibbsite: warning: private: {} label is of the positive class '{}'; is `positive` "
              "what the schema should say?\n",
@@ -200,6 +239,7 @@ struct FitCommand {
   }
 
   void fit() const {
+    require_of_ranks();
     family.require_of_model(plan);
     network.require_of_model(plan, family);
     if (plan.model == network_model) return fit_network_model();
@@ -208,20 +248,23 @@ struct FitCommand {
     const Budget budget = plan.budget();
     const Wishes wishes = plan.wishes();
     cache_from_string(cache);
-    const auto engine_maker = make_noted_backend(backend, quiet, design);
+    const auto engine_maker = make_backend();
     const auto ledger = opened_ledger();
     prepare();
     const Schema domain = read_schema(schema);
-    const Dataset data = read(domain);
-    say(describe(plan.constants(domain, data.rows()), budget) + "\n" +
-        ingest_report(data, verbose));
+    require_same_everywhere(to_toml(domain), schema + ": the schema");
+    std::uint64_t rows = 0;
+    const Dataset data = read_share(domain, rows);
+    const IngestCounts counts = counts_of_all(data);
+    say(describe(plan.constants(domain, rows), budget) + "\n" +
+        ingest_report(data, counts, verbose));
 
     // The clock is for the screen: what is planned follows from public numbers alone.
-    const Plan made = plan.make(domain, data.rows(), budget, wishes);
+    const Plan made = plan.make(domain, rows, budget, wishes);
     const Offer& offer = require_feasible(made);
     if (ledger) {
       require_room(*ledger, budget, [&](const Budget& smaller) {
-        const Plan other = plan.make(domain, data.rows(), smaller, wishes);
+        const Plan other = plan.make(domain, rows, smaller, wishes);
         return other.offer().feasible ? std::optional(ledger_guarantee(other)) : std::nullopt;
       });
     }
@@ -231,7 +274,7 @@ struct FitCommand {
     warn_of_run_time(offer.mechanism);
     settle(*engine_maker, loss_named(made.problem.loss), !data.offset.empty());
     double seconds = std::numeric_limits<double>::quiet_NaN();
-    if (!quiet) {
+    if (!quiet && ranks().size() == 1) {
       const double steps = offer.cost.work / static_cast<double>(budget.draws);
       seconds = steps * seconds_of_step(data, made, *engine_maker, steps);
     }
@@ -251,20 +294,43 @@ struct FitCommand {
                  "gibbsite: warning: --intervals: none can be made from these answers (noise hides "
                  "the table's moments); the model has none\n");
     }
-    write_entered(ledger, [&](Existing existing) { write_release(out, model, existing); });
-    // Not before: what could not be written can be tried again.
-    if (!checkpoint.empty()) discard_checkpoint(checkpoint);
+    ranks().together([&] {
+      if (!is_first_rank()) return;
+      write_entered(ledger, [&](Existing existing) { write_release(out, model, existing); });
+      // Not before: what could not be written can be tried again.
+      if (!checkpoint.empty()) discard_checkpoint(checkpoint);
+    });
     say(report(model));
+  }
+
+  // What several ranks cannot do, or would do several times.
+  void require_of_ranks() const {
+    if (ranks().size() == 1) return;
+    if (plan.model == network_model || family_named(plan.model)) {
+      throw BadInput(fmt::format(
+          "--model {}: is fitted by one process; start it without the launcher of ranks",
+          plan.model));
+    }
+    if (removes_cache || cache == "always") {
+      throw BadInput(
+          fmt::format("--{}: ranks keep their rows in memory, without a cache; leave it out",
+                      removes_cache ? "remove-cache" : "cache"));
+    }
+    if (backend == "cuda" || design != "auto") {
+      throw BadInput(fmt::format(
+          "--{}: rows on several ranks are for the CPU; leave it out, or start one process",
+          design != "auto" ? "design" : "backend cuda"));
+    }
+  }
+
+  [[nodiscard]] std::unique_ptr<Backend> make_backend() const {
+    if (ranks().size() == 1) return make_noted_backend(backend, quiet, design);
+    return shard(make_noted_backend(backend == "auto" ? "cpu" : backend, quiet), ranks());
   }
 
   // What every fit asks before it reads a row.
   void prepare() const {
-    require_other_file(out, table.data, "--data");
-    require_other_file(out, schema, "--schema");
-    require_other_file(out, checkpoint, "--checkpoint");
-    require_new(out, force);
-    require_writable(out, "--out");
-    if (!checkpoint.empty()) require_writable(checkpoint, "--checkpoint");
+    if (is_first_rank()) require_places();
     if (seed) {
       fmt::print(
           stderr,
@@ -275,8 +341,17 @@ struct FitCommand {
     catch_interrupts();
   }
 
+  void require_places() const {
+    require_other_file(out, table.data, "--data");
+    require_other_file(out, schema, "--schema");
+    require_other_file(out, checkpoint, "--checkpoint");
+    require_new(out, force);
+    require_writable(out, "--out");
+    if (!checkpoint.empty()) require_writable(checkpoint, "--checkpoint");
+  }
+
   [[nodiscard]] std::optional<Ledger> opened_ledger() const {
-    if (ledger_path.empty()) return std::nullopt;
+    if (ledger_path.empty() || !is_first_rank()) return std::nullopt;
     if (seed) {
       throw BadInput(
           "--ledger: a run with --seed has no guarantee to enter; leave one of them out");
@@ -335,7 +410,7 @@ struct FitCommand {
     // Throws on what no table could mend.
     static_cast<void>(network.problem(domain, 1, plan, family));
     const Dataset data = read(domain, true);
-    say(ingest_report(data, verbose));
+    say(ingest_report(data, data.counts, verbose));
     const NetworkPlan made =
         plan_network(network.problem(domain, data.rows(), plan, family), budget, wishes);
     if (ledger) {
@@ -380,7 +455,7 @@ struct FitCommand {
     // Throws on what no table could mend.
     static_cast<void>(family.complete(family_problem(domain, kind, 1)));
     const Dataset data = read(domain, true);
-    say(ingest_report(data, verbose));
+    say(ingest_report(data, data.counts, verbose));
     const FamilyPlan made =
         plan_family(family.complete(family_problem(domain, kind, data.rows())), budget, wishes);
     if (ledger) {
@@ -415,6 +490,27 @@ struct FitCommand {
         .seconds;
   }
 
+  // This rank's rows; `rows`: of all.
+  [[nodiscard]] Dataset read_share(const Schema& domain, std::uint64_t& rows) const {
+    if (ranks().size() == 1) {
+      Dataset data = read(domain);
+      rows = data.rows();
+      return data;
+    }
+    Progress bar("reading", quiet, interval());
+    ReadOptions options;
+    options.label_path = table.labels;
+    options.progress = [&bar](std::uint64_t done, std::uint64_t total) {
+      bar.update(done, total);
+      return !stop_flag().load();
+    };
+    const SharedTable shared(table.data, domain, options, ranks());
+    rows = shared.rows();
+    const std::vector<std::uint64_t> bounds = share_bounds(rows, ranks().size());
+    const std::size_t rank = ranks().rank();
+    return shared.read({bounds[rank], bounds[rank + 1]});
+  }
+
   [[nodiscard]] Dataset read(const Schema& domain, bool one_column = false) const {
     Progress bar("reading", quiet, interval());
     ReadOptions options;
@@ -444,6 +540,7 @@ struct FitCommand {
     options.checkpoint = checkpoint;
     options.release_answers = release_moments;
     options.ledger = ledger ? &*ledger : nullptr;
+    options.ranks = &ranks();
     options.stop = &stop_flag();
     options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
     options.design = [&how](const std::string& line) { how = line; };

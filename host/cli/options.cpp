@@ -158,8 +158,10 @@ void write_new(const std::string& out, bool force, const std::function<void(Exis
 }
 
 void TableArguments::add_to(CLI::App& app, bool required) {
-  app.add_option("--data", data,
-                 "table: CSV with a header, .svm/.libsvm/.svmlight, .npy, .parquet or .arrow")
+  app.add_option(
+         "--data", data,
+         "table: CSV with a header, .svm/.libsvm/.svmlight, .npy, .parquet or .arrow; a folder "
+         "or pattern of such parts")
       ->type_name("FILE")
       ->required(required);
   app.add_option("--labels", labels, "labels of a .npy table")->type_name("FILE");

@@ -20,6 +20,7 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/version.hpp"
 #include "interrupt.hpp"
+#include "ranks.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -191,6 +192,7 @@ void run(int argc, char** argv) {
 
 int fail(std::string message, Status status) {
   std::replace(message.begin(), message.end(), '\n', ' ');
+  end_ranks(in_options(message), status);
   fmt::print(stderr, "gibbsite: {}\n", shown(in_options(message)));
   return static_cast<int>(status);
 }
@@ -200,7 +202,9 @@ int fail(std::string message, Status status) {
 int run_command(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a full quota is an error of write(), not a death
   stop_flag() = false;
+  const RanksOfCommand of_command;
   try {
+    meet_ranks(argc, argv);
     run(argc, argv);
     return 0;
   } catch (const BadInputs& errors) {  // a line each

@@ -107,7 +107,9 @@ class Mpi final : public Communicator {
     check([&](char* error) { return mpi_.receive(bytes.data(), bytes.size(), from, error); });
   }
   [[noreturn]] void abort(const std::string& message, Status status) override {
-    std::fprintf(stderr, "gibbsite: rank %zu: %s\n", mpi_.rank, shown(message).c_str());
+    // What ranks agreed about names the one that it came from.
+    const std::string by = message.starts_with("rank") ? "" : fmt::format("rank {}: ", mpi_.rank);
+    fmt::print(stderr, "gibbsite: {}{}\n", by, shown(message));
     std::fflush(stderr);
     mpi_.abort(static_cast<int>(status));
     std::_Exit(static_cast<int>(status));
@@ -202,6 +204,7 @@ void Communicator::agree(const std::optional<std::string>& my_error, Status stat
 }
 
 void Communicator::together(const std::function<void()>& f) {
+  if (size() == 1) return f();
   std::optional<std::string> error;
   Status status = Status::bad_input;
   try {

@@ -301,7 +301,10 @@ class ArrowReader {
         source_(source),
         rows_(
             schema, in_memory(options), nullptr,
-            [this] { return in_rows_ ? fmt::format("{}: row {}", source_, row_ + 1) : source_; },
+            [this] {
+              return in_rows_ ? fmt::format("{}: row {}", source_, options_.rows_before + row_ + 1)
+                              : source_;
+            },
             source),
         may_clip_(schema.max_unclipped_norm() > schema.row_norm) {}
 

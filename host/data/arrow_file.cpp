@@ -12,6 +12,7 @@
 #include "data/arrow.hpp"
 #include "data/columns.hpp"
 #include "data/parquet_plugin.hpp"
+#include "data/parts.hpp"
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
@@ -100,7 +101,70 @@ std::vector<std::string> read_arrow_file_names(const std::string& path) {
   return arrow_names(stream, path);
 }
 
-Dataset read_arrow_file(const std::string& path, const Schema& schema, const ReadOptions& options) {
+namespace {
+
+/// Some rows of a stream: batches are passed over, or cut by their own offset and length.
+class CutStream {
+ public:
+  CutStream(ArrowArrayStream inner, RowRange range)
+      : inner_(inner), skip_(range.first), left_(range.rows()) {}
+  ~CutStream() {
+    if (inner_.release != nullptr) inner_.release(&inner_);
+  }
+  CutStream(const CutStream&) = delete;
+  CutStream& operator=(const CutStream&) = delete;
+
+  static ArrowArrayStream make(ArrowArrayStream inner, RowRange range) {
+    ArrowArrayStream out{};
+    out.private_data = new CutStream(inner, range);
+    out.get_schema = [](ArrowArrayStream* self, ArrowSchema* schema) {
+      ArrowArrayStream& in = of(self).inner_;
+      return in.get_schema(&in, schema);
+    };
+    out.get_next = [](ArrowArrayStream* self, ArrowArray* batch) { return of(self).next(*batch); };
+    out.get_last_error = [](ArrowArrayStream* self) {
+      ArrowArrayStream& in = of(self).inner_;
+      return in.get_last_error != nullptr ? in.get_last_error(&in) : nullptr;
+    };
+    out.release = [](ArrowArrayStream* self) {
+      delete &of(self);
+      self->release = nullptr;
+    };
+    return out;
+  }
+
+ private:
+  static CutStream& of(ArrowArrayStream* self) {
+    return *static_cast<CutStream*>(self->private_data);
+  }
+  int next(ArrowArray& batch) {
+    for (;;) {
+      batch = {};
+      if (left_ == 0) return 0;
+      if (const int error = inner_.get_next(&inner_, &batch); error != 0) return error;
+      if (batch.release == nullptr || batch.length < 0) return 0;
+      const auto length = static_cast<std::uint64_t>(batch.length);
+      const std::uint64_t skipped = std::min(skip_, length);
+      skip_ -= skipped;
+      const std::uint64_t kept = std::min(left_, length - skipped);
+      if (kept == 0) {
+        batch.release(&batch);
+        continue;
+      }
+      left_ -= kept;
+      if (kept < length) batch.null_count = batch.null_count == 0 ? 0 : -1;
+      batch.offset += static_cast<std::int64_t>(skipped);
+      batch.length = static_cast<std::int64_t>(kept);
+      return 0;
+    }
+  }
+
+  ArrowArrayStream inner_;
+  std::uint64_t skip_, left_;
+};
+
+Dataset read_range(const std::string& path, const Schema& schema, const ReadOptions& options,
+                   const RowRange* range) {
   const std::vector<std::string> names = read_arrow_file_names(path);
   std::vector<std::string> wanted;
   {  // all names are matched, as in a CSV file's header, before columns are left out
@@ -114,7 +178,43 @@ Dataset read_arrow_file(const std::string& path, const Schema& schema, const Rea
   ArrowArrayStream stream{};
   ReadOptions counted = options;
   counted.expected_rows = std::max(options.expected_rows, open_file(path, wanted, stream));
+  if (range != nullptr) {
+    counted.rows_before = range->first;
+    counted.expected_rows = range->rows();
+    stream = CutStream::make(stream, *range);
+  }
   return read_arrow(stream, schema, counted, {}, path);
+}
+
+}  // namespace
+
+Dataset read_arrow_file(const std::string& path, const Schema& schema, const ReadOptions& options) {
+  return read_range(path, schema, options, nullptr);
+}
+
+Dataset read_arrow_file_part(const std::string& path, const Schema& schema,
+                             const ReadOptions& options, RowRange range) {
+  return read_range(path, schema, options, &range);
+}
+
+std::uint64_t arrow_file_rows(const std::string& path) {
+  const std::vector<std::string> names = read_arrow_file_names(path);
+  ArrowArrayStream stream{};
+  // One column, as all rows are met where the file does not say how many there are.
+  std::uint64_t rows =
+      open_file(path, {names.begin(), names.begin() + (names.empty() ? 0 : 1)}, stream);
+  int error = 0;
+  for (bool more = rows == 0; more;) {
+    ArrowArray batch{};
+    error = stream.get_next(&stream, &batch);
+    more = error == 0 && batch.release != nullptr;
+    if (!more) break;
+    rows += static_cast<std::uint64_t>(std::max<std::int64_t>(batch.length, 0));
+    batch.release(&batch);
+  }
+  if (stream.release != nullptr) stream.release(&stream);
+  if (error != 0) throw BadInput(path + ": cannot be read; check the file");
+  return rows;
 }
 
 }  // namespace gibbsite

@@ -13,6 +13,7 @@
 #include "data/columns.hpp"
 #include "data/encoder.hpp"
 #include "data/input.hpp"
+#include "data/parts.hpp"
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
@@ -57,8 +58,8 @@ class CsvReader {
   CsvReader(const CsvReader&) = delete;
   CsvReader& operator=(const CsvReader&) = delete;
 
-  void read() {
-    std::uint64_t line = 1;
+  /// From the line of this number on.
+  void read(std::uint64_t line = 1) {
     for (std::string_view piece = input_.next_piece(); !piece.empty();
          piece = input_.next_piece()) {
       if (between_rows_) line_ = line;
@@ -269,6 +270,34 @@ std::vector<std::string> read_csv_header(const std::string& path) {
   if (handler.header.empty()) throw BadInput(path + ": no header line; give a table with one");
   require_distinct(handler.header, reader.where(), "the header");
   return std::move(handler.header);
+}
+
+TextRules csv_rules(const std::string& path) {
+  Input input(path, {});
+  return {true, separator_of(input.peek()), input.text_begin()};
+}
+
+Dataset read_csv_part(const std::string& path, const Schema& schema, const ReadOptions& options,
+                      const TextRange& part) {
+  std::string header_line;
+  Input input(path, options.progress);
+  TableHandler table(input, schema, options);
+  table.where = [&] { return header_line; };
+  {
+    Input head(path, {});
+    HeaderHandler names;
+    CsvReader reader(head, names);
+    reader.read();
+    header_line = reader.where();
+    for (const std::string& name : names.header) table.cell(name);
+    table.row();
+  }
+  CsvReader reader(input, table);
+  table.where = [&reader] { return reader.where(); };
+  table.rows().expect(part.rows);
+  input.restrict(part.first, part.last);
+  reader.read(part.line);
+  return table.rows().finish();
 }
 
 Dataset read_csv(const std::string& path, const Schema& schema, const ReadOptions& options) {

@@ -9,6 +9,7 @@
 #include "data/csv.hpp"
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/data/shares.hpp"
 
 namespace gibbsite {
 
@@ -61,6 +62,11 @@ Dataset read_input(const std::string& path, const Schema& schema, const ReadOpti
 }  // namespace
 
 Dataset read_table(const std::string& path, const Schema& schema, const ReadOptions& options) {
+  if (is_in_parts(path)) {
+    const std::unique_ptr<Communicator> alone = one_process();
+    const SharedTable table(path, schema, options, *alone);
+    return table.read({0, table.rows()});
+  }
   if (is_arrow_file(path)) {
     if (options.cache == ReadOptions::Cache::always)
       throw BadInput(path +

@@ -14,8 +14,6 @@
 namespace gibbsite {
 
 namespace {
-// Between sparse and dense: the rows so far, once there are so many or so many entries.
-constexpr std::uint64_t rows_that_choose = 1024, entries_that_choose = 1 << 20;
 // Of rows on their way to a cache.
 constexpr std::size_t buffer_bytes = std::size_t{16} << 20;
 constexpr const char* missing_label_words =
@@ -534,9 +532,21 @@ void CellEncoder::add_counts(std::span<const CellCounts> cells, std::uint64_t cl
   data_.counts.clipped_rows += clipped_rows;
 }
 
+bool is_sparse_by_head(const SparseRows& head, std::uint64_t features) {
+  std::uint64_t rows = 0;
+  while (rows < head.rows && rows < rows_that_choose &&
+         (rows == 0 || head.begin[rows] - head.begin[0] < entries_that_choose))
+    ++rows;
+  return static_cast<double>(head.part(0, rows).entries()) <=
+         most_sparse_density * static_cast<double>(rows * features);
+}
+
 void CellEncoder::choose_layout() {
-  const bool sparse = static_cast<double>(data_.sparse.value.size()) <=
-                      most_sparse_density * static_cast<double>(rows_ * features_);
+  using Wanted = ReadOptions::Layout;
+  const bool sparse = options_.layout == Wanted::automatic
+                          ? static_cast<double>(data_.sparse.value.size()) <=
+                                most_sparse_density * static_cast<double>(rows_ * features_)
+                          : options_.layout == Wanted::sparse;
   layout_ = sparse ? Layout::sparse : Layout::dense;
   reserve(std::max(expected_, rows_));
   if (sparse) return;

@@ -58,6 +58,11 @@ struct Encoding {
   }
 };
 
+/// Between sparse and dense: the rows so far, once there are so many or so many entries.
+inline constexpr std::uint64_t rows_that_choose = 1024, entries_that_choose = 1 << 20;
+/// What CellEncoder decides of a table that begins with these rows, or is these.
+bool is_sparse_by_head(const SparseRows& head, std::uint64_t features);
+
 /// Fills a Dataset row by row: set(...) for every column that is not ignored and set_label in any
 /// order, then end_row. Or, where most columns of a row are absent (LIBSVM), absent_is once, then
 /// set_present(...) in the schema's order for those of the row that are there, then end_row.

@@ -90,7 +90,7 @@ Input::Input(const std::string& path, Progress progress)
     }
     if (!fill()) throw BadInput(path_ + ": the file is empty; check the path");
     refuse_other_formats(path_, {first_, static_cast<std::size_t>(last_ - first_)});
-    if (peek().starts_with("\xef\xbb\xbf")) first_ += 3;
+    if (peek().starts_with("\xef\xbb\xbf")) first_ += (text_begin_ = 3);
   } catch (...) {
     ::close(fd_);
     throw;
@@ -101,8 +101,9 @@ Input::~Input() { ::close(fd_); }
 
 std::size_t Input::read_some(std::size_t held) {
   ssize_t got = 0;
+  const auto most = std::min<std::uint64_t>(chunk_.size() - held, end_ - bytes_read_);
   do {
-    got = ::read(fd_, chunk_.data() + held, chunk_.size() - held);
+    got = ::read(fd_, chunk_.data() + held, most);
   } while (got < 0 && errno == EINTR);
   if (got < 0)
     throw BadInput(fmt::format("{}: cannot read: {}; check the file", path_, std::strerror(errno)));
@@ -114,7 +115,7 @@ std::size_t Input::read_some(std::size_t held) {
 
 void Input::report() {
   reported_ = bytes_read_;
-  if (progress_ && !progress_(bytes_read_, size_))
+  if (progress_ && !progress_(bytes_read_ - begin_, std::min(size_, end_) - begin_))
     throw Interrupted(path_ + ": reading was stopped");
 }
 
@@ -187,6 +188,14 @@ void Input::skip(std::uint64_t n) {
   if (::lseek(fd_, static_cast<off_t>(bytes_read_), SEEK_SET) < 0)
     throw BadInput(fmt::format("{}: cannot read: {}; check the file", path_, std::strerror(errno)));
   report();
+}
+
+void Input::restrict(std::uint64_t first, std::uint64_t last) {
+  if (::lseek(fd_, static_cast<off_t>(first), SEEK_SET) < 0)
+    throw BadInput(fmt::format("{}: cannot read: {}; check the file", path_, std::strerror(errno)));
+  begin_ = reported_ = bytes_read_ = first;
+  end_ = last;
+  first_ = last_ = nullptr;
 }
 
 void Input::start_digest() {

@@ -37,6 +37,8 @@ class Input {
   /// Lines in all of a regular file (an upper bound on its rows); 0 for a pipe.
   [[nodiscard]] std::uint64_t count_lines() const;
 
+  /// Behind a byte order mark: the first byte that is handed out.
+  [[nodiscard]] std::uint64_t text_begin() const { return text_begin_; }
   /// What comes first: a line that is not blank, or all that the first chunk holds; not taken.
   std::string_view peek();
   /// The next bytes up to and including a newline, or to the end of the chunk; empty at the end of
@@ -52,6 +54,10 @@ class Input {
   /// Hands out n bytes of which read_ahead gave a copy, and reports progress.
   void skip(std::uint64_t n);
 
+  /// From now on only bytes [first, last) of a regular file are handed out, and progress is of
+  /// them.
+  void restrict(std::uint64_t first, std::uint64_t last);
+
   /// From now on `digest` can be asked for: what was read so far is read once more, for it.
   void start_digest();
   /// BLAKE2b-256 of the whole file, in hex. Throws BadInput when it changed since it was opened.
@@ -66,6 +72,8 @@ class Input {
   Progress progress_;
   int fd_ = -1;
   std::uint64_t size_ = 0, bytes_read_ = 0, reported_ = 0;
+  std::uint64_t text_begin_ = 0;
+  std::uint64_t begin_ = 0, end_ = ~std::uint64_t{0};  // of what is handed out
   std::vector<char> chunk_;
   const char *first_ = nullptr, *last_ = nullptr;  // what of the chunk is not handed out yet
   std::optional<Digest> digest_;

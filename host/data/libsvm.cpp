@@ -5,6 +5,7 @@
 
 #include "data/encoder.hpp"
 #include "data/input.hpp"
+#include "data/parts.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/dataset.hpp"
@@ -35,8 +36,10 @@ class LibsvmReader {
     rows_.absent_is(0);
   }
 
-  Dataset read() {
-    rows_.expect(input_.count_lines());
+  /// rows: about how many there are; line: the number of the first.
+  Dataset read(std::uint64_t rows, std::uint64_t line) {
+    rows_.expect(rows);
+    line_ = line;
     std::string joined;  // a line that does not lie in one chunk
     for (std::string_view piece = input_.next_piece(); !piece.empty();
          piece = input_.next_piece()) {
@@ -115,7 +118,14 @@ class LibsvmReader {
 
 Dataset read_libsvm(const std::string& path, const Schema& schema, const ReadOptions& options) {
   Input input(path, options.progress);
-  return LibsvmReader(input, schema, options).read();
+  return LibsvmReader(input, schema, options).read(input.count_lines(), 1);
+}
+
+Dataset read_libsvm_part(const std::string& path, const Schema& schema, const ReadOptions& options,
+                         const TextRange& part) {
+  Input input(path, options.progress);
+  input.restrict(part.first, part.last);
+  return LibsvmReader(input, schema, options).read(part.rows, part.line);
 }
 
 }  // namespace gibbsite

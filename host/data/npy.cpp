@@ -13,6 +13,7 @@
 #include "data/input.hpp"
 #include "data/number_blocks.hpp"
 #include "data/number_rows.hpp"
+#include "data/parts.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/dataset.hpp"
@@ -144,16 +145,19 @@ class NpyFile {
 
 }  // namespace
 
-Dataset read_npy(const std::string& path, const Schema& schema, const ReadOptions& options) {
+namespace {
+/// Rows [first, last) of those there are.
+Dataset read_rows(const std::string& path, const Schema& schema, const ReadOptions& options,
+                  RowRange range) {
   NpyFile x(path, options.progress);
-  std::uint64_t row = 0;
+  std::uint64_t row = range.first;
   CellEncoder rows(schema, options, &x.input(),
                    [&] { return fmt::format("{}: row {}", path, row + 1); });
   rows.compare_labels_as_numbers();
   if (!x.is_float()) x.fail("values must be '<f4' or '<f8'; " + NpyFile::convert());
   if (x.shape().size() != 2)
     x.fail(fmt::format("a table has 2 dimensions, got {}; reshape it", x.shape().size()));
-  const std::uint64_t n = x.shape()[0];
+  const std::uint64_t n = std::min(x.shape()[0], range.last);
   const std::uint64_t k = x.shape()[1];
   if (k != schema.columns.size())
     x.fail(
@@ -165,7 +169,7 @@ Dataset read_npy(const std::string& path, const Schema& schema, const ReadOption
   if (!options.label_path.empty()) {
     y.emplace(options.label_path, nullptr);
     const bool vector = y->shape().size() == 1 || (y->shape().size() == 2 && y->shape()[1] == 1);
-    if (!vector || y->shape()[0] != n)
+    if (!vector || y->shape()[0] != x.shape()[0])
       y->fail(fmt::format("labels must be a vector of one value per row of {}", path));
   } else if (options.labels != ReadOptions::Labels::optional) {
     x.fail("a .npy table holds no labels; give theirs with `labels` FILE.npy");
@@ -173,8 +177,10 @@ Dataset read_npy(const std::string& path, const Schema& schema, const ReadOption
     rows.set_unlabeled("");
   }
 
-  rows.expect(n);
+  rows.expect(n - range.first);
   const std::size_t row_bytes = x.value_bytes() * k;
+  x.input().skip(range.first * row_bytes);
+  if (y) y->input().skip(range.first * y->value_bytes());
   std::optional<NumberBlocks> blocks;
   if (NumberRows::fit(schema))
     blocks.emplace(rows, NumberRows(schema, rows.encodings()), row_bytes, options.threads);
@@ -210,6 +216,21 @@ Dataset read_npy(const std::string& path, const Schema& schema, const ReadOption
   }
   if (blocks) blocks->add_counts();
   return rows.finish();
+}
+}  // namespace
+
+Dataset read_npy(const std::string& path, const Schema& schema, const ReadOptions& options) {
+  return read_rows(path, schema, options, {0, ~std::uint64_t{0}});
+}
+
+Dataset read_npy_part(const std::string& path, const Schema& schema, const ReadOptions& options,
+                      RowRange range) {
+  return read_rows(path, schema, options, range);
+}
+
+std::uint64_t npy_rows(const std::string& path) {
+  const NpyFile x(path, nullptr);
+  return x.shape().size() == 2 ? x.shape()[0] : 1;  // else refused by who reads it
 }
 
 }  // namespace gibbsite

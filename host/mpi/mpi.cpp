@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
+#include <utility>
 #include <vector>
 
 #include "core/mpi_plugin.hpp"
+#include "mpi/heartbeat.hpp"
 
 namespace {
 
@@ -18,6 +20,7 @@ constexpr std::size_t error_bytes = 512;
 
 bool began_here = false;
 MPI_Comm ranks = MPI_COMM_NULL;
+gibbsite::mpi::Heartbeat* heartbeat = nullptr;  // ended by close_all, or not at all
 
 struct Failure {
   int code;
@@ -139,6 +142,7 @@ void abort_all(int status) { MPI_Abort(MPI_COMM_WORLD, status); }
 void close_all() {
   int ended = 0;
   if (MPI_Finalized(&ended) != MPI_SUCCESS || ended != 0) return;
+  delete std::exchange(heartbeat, nullptr);
   if (ranks != MPI_COMM_NULL) MPI_Comm_free(&ranks);
   if (began_here) MPI_Finalize();
 }
@@ -151,7 +155,7 @@ extern "C" __attribute__((visibility("default"))) int gibbsite_mpi_open_1(
     int begun = 0, provided = 0, rank = 0;
     check(MPI_Initialized(&begun));
     if (begun == 0) {
-      check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
+      check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided));
       began_here = true;
     } else {
       check(MPI_Query_thread(&provided));
@@ -160,6 +164,8 @@ extern "C" __attribute__((visibility("default"))) int gibbsite_mpi_open_1(
     check(MPI_Comm_dup(MPI_COMM_WORLD, &ranks));
     check(MPI_Comm_set_errhandler(ranks, MPI_ERRORS_RETURN));
     check(MPI_Comm_rank(ranks, &rank));
+    if (provided == MPI_THREAD_MULTIPLE && size_of_world() > 1)
+      heartbeat = new gibbsite::mpi::Heartbeat(ranks);
     *out = {static_cast<std::size_t>(rank),
             size_of_world(),
             gather,

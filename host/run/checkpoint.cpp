@@ -61,7 +61,9 @@ bool take_sized(std::string_view& in, Container& out, std::uint64_t items = 1) {
   return take(in, out.data(), out.size());
 }
 
-std::optional<Checkpoint> parse(std::string_view in) {
+}  // namespace
+
+std::optional<Checkpoint> checkpoint_of(std::string_view in) {
   if (in.size() < magic.size() + Digest::bytes || !in.starts_with(magic)) return std::nullopt;
   const std::string_view stored = in.substr(in.size() - Digest::bytes);
   in.remove_suffix(Digest::bytes);
@@ -85,9 +87,7 @@ std::optional<Checkpoint> parse(std::string_view in) {
   return checkpoint;
 }
 
-}  // namespace
-
-void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
+SecretBytes bytes_of(const Checkpoint& checkpoint) {
   SecretBytes out(magic.begin(), magic.end());
   const auto kind = static_cast<std::uint32_t>(checkpoint.key.kind);
   const std::size_t chains = checkpoint.step.size();
@@ -107,7 +107,12 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   }
   const auto digest = raw_digest_of({out.data(), out.size()});
   put(out, digest.data(), digest.size());
-  write_file_atomically(path, {out.data(), out.size()}, 0600);
+  return out;
+}
+
+void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
+  const SecretBytes bytes = bytes_of(checkpoint);
+  write_file_atomically(path, {bytes.data(), bytes.size()}, 0600);
 }
 
 void discard_checkpoint(const std::string& path) {
@@ -146,7 +151,7 @@ Checkpoint read_checkpoint(const std::string& path) {
     throw BadInput(fmt::format("{}: cannot read the checkpoint: {}; make it readable, or remove it",
                                path, error.message()));
   }
-  auto checkpoint = parse({bytes.data(), bytes.size()});
+  auto checkpoint = checkpoint_of({bytes.data(), bytes.size()});
   if (checkpoint && checkpoint->key.kind == NoiseKind::chacha20 &&
       std::ranges::all_of(checkpoint->key.bytes, [](std::uint8_t byte) { return byte == 0; })) {
     throw BadInput(fmt::format(

@@ -9,6 +9,7 @@
 #include "certificate/certify.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/ball.hpp"
+#include "gibbsite/core/communicator.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/model/linear_model.hpp"
@@ -78,11 +79,17 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
             : "`intervals`: labels would have to be made anew, and how amounts and counts scatter "
               "about a prediction is not released; drop it");
   }
+  const std::unique_ptr<Communicator> alone = one_process();
+  Communicator& ranks = options.ranks != nullptr ? *options.ranks : *alone;
+  const bool first_rank = ranks.rank() == 0;
   Guarantee paid;  // found only where it is: a profile's fit takes up to seconds
-  if (options.ledger != nullptr) paid = ledger_guarantee(plan);
-  require_room(options, key.kind(), paid);
+  ranks.together([&] {
+    if (!first_rank) return;
+    if (options.ledger != nullptr) paid = ledger_guarantee(plan);
+    require_room(options, key.kind(), paid);
+  });
   Run run = sample(model, data, plan, backend, std::move(key), options);
-  if (options.intervals) {
+  if (options.intervals && first_rank) {
     run.model.intervals = bootstrap_intervals(run.model, *whitened, plan.problem,
                                               plan.offer().guarantee.who, options);
     if (!options.release_answers) run.model.answers.clear();
@@ -90,12 +97,15 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
   Release out = release(run);
   // A Plan is open to its caller. Depends on its numbers alone, so this refusal tells nothing.
   if (!certified) return out;
-  if (const Verification check = verify(out); !check.valid) {
-    throw BadInput(
-        fmt::format("plan: its certificate does not verify ({}); use the plan as plan() made it",
-                    check.failures.front()));
-  }
-  enter(options, name_of(plan.offer().mechanism), paid, run.key_hash, to_json(out));
+  ranks.together([&] {
+    if (!first_rank) return;
+    if (const Verification check = verify(out); !check.valid) {
+      throw BadInput(
+          fmt::format("plan: its certificate does not verify ({}); use the plan as plan() made it",
+                      check.failures.front()));
+    }
+    enter(options, name_of(plan.offer().mechanism), paid, run.key_hash, to_json(out));
+  });
   return out;
 }
 

@@ -7,9 +7,14 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <numeric>
+#include <optional>
+#include <span>
 
+#include "core/digest.hpp"
 #include "core/key_access.hpp"
 #include "data/keyed_digest.hpp"
+#include "gibbsite/core/communicator.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/model/model.hpp"
@@ -40,7 +45,9 @@ double precision_of(const Mechanism& mechanism) {
 }
 
 // The guarantee rests on these: the shape that was planned for, and rows within their norm.
-void require_planned(const Model& model, const Dataset& data, const Plan& plan) {
+// `rows`: of all ranks.
+void require_planned(const Model& model, const Dataset& data, std::uint64_t rows,
+                     const Plan& plan) {
   // One object a name: another of that name would have other gradients than its constants bound.
   if (model.loss != &loss_named(model.loss->name())) {
     throw BadInput(fmt::format("loss: this is not the library's {}; make the model with glm()",
@@ -67,7 +74,6 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan) 
   if (model.prior_precision) {
     require_equal(*model.prior_precision, precision_of(plan.offer().mechanism), "prior_precision");
   }
-  const std::uint64_t rows = data.rows();
   if (plan.offer().guarantee.who.adjacency == Adjacency::replace_one) {
     require_equal(rows, planned.rows, "rows");
   } else if (rows > planned.rows) {
@@ -76,7 +82,8 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan) 
         "larger cap (private: how many rows there are is not public)",
         planned.rows));
   }
-  if (!data.labeled()) throw BadInput("data: has no labels; give a table with the label column");
+  if (data.rows() > 0 && !data.labeled())
+    throw BadInput("data: has no labels; give a table with the label column");
   const std::size_t offsets = data.schema.exposure() == nullptr ? 0 : data.rows();
   if (data.offset.size() != offsets) {
     throw BadInput(fmt::format("data: has {} exposures of {} rows; read it through its schema",
@@ -119,7 +126,7 @@ std::unique_ptr<Sampler> make_sampler(const Model& model, const Dataset& data, c
 // about the data to a reader without the key. Neighbors too: noise may be scaled to them where the
 // settings are not.
 std::string fingerprint_of(const Model& model, const Dataset& data, const Plan& plan,
-                           const StreamKey& key) {
+                           const StreamKey& key, Communicator& ranks) {
   const Problem& p = plan.problem;
   std::string text = fmt::format("{} {} {} {:a} {} {} {} {}\n{}\n{}\n{} ", to_string(key.kind),
                                  p.rows, p.features, p.row_norm, p.intercept, plan.budget.draws,
@@ -138,7 +145,7 @@ std::string fingerprint_of(const Model& model, const Dataset& data, const Plan& 
   };
   visit_fields(plan.offer().mechanism, Writer{text});
   for (const double v : model.center) text += fmt::format("{:a} ", v);
-  return keyed_digest(key.bytes, text, data);
+  return keyed_digest(key.bytes, text, data, ranks);
 }
 
 // Throws BadInput when the checkpoint belongs to another run.
@@ -161,13 +168,54 @@ void require_same_run(const Checkpoint& checkpoint, const FitOptions& options,
   }
 }
 
+// What rank 0 has, on all ranks.
+std::optional<Checkpoint> shared(Communicator& ranks, std::optional<Checkpoint> of_rank_0) {
+  SecretBytes bytes;
+  if (of_rank_0) bytes = bytes_of(*of_rank_0);
+  std::uint64_t size = bytes.size();
+  ranks.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
+  if (size == 0 || ranks.size() == 1) return of_rank_0;
+  bytes.resize(size);
+  ranks.broadcast(std::as_writable_bytes(std::span(bytes)), 0);
+  return checkpoint_of({bytes.data(), bytes.size()});
+}
+
+// Ranks that went other ways would release what no theorem is about.
+void require_same_state(Communicator& ranks, const Sampler& sampler, const Checkpoint& of_run) {
+  if (ranks.size() == 1) return;
+  Checkpoint state = of_run;
+  sampler.save(state);
+  const SecretBytes bytes = bytes_of(state);
+  Digest digest;
+  digest.add(bytes.data(), bytes.size());
+  const std::vector<std::string> all = ranks.gather(digest.hex());
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    throw BadInput(fmt::format(
+        "ranks: the chains of rank {} are not those of rank 0, so nothing is released; run all "
+        "ranks on machines of one kind, and report this where they are",
+        rank));
+  }
+}
+
 }  // namespace
 
 Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& backend, Key&& key,
            const FitOptions& options) {
-  const StreamKey asked = KeyAccess::take(std::move(key));
-  static_cast<void>(require_feasible(plan));
-  require_planned(model, data, plan);
+  const std::unique_ptr<Communicator> alone = one_process();
+  Communicator& ranks = options.ranks != nullptr ? *options.ranks : *alone;
+  const bool first_rank = ranks.rank() == 0;
+  StreamKey asked = KeyAccess::take(std::move(key));
+  auto kind = static_cast<std::uint64_t>(asked.kind);
+  ranks.broadcast(std::as_writable_bytes(std::span(&kind, 1)), 0);
+  ranks.broadcast(std::as_writable_bytes(std::span(asked.bytes)), 0);
+  asked.kind = static_cast<NoiseKind>(kind);
+  const std::vector<std::uint64_t> shares = ranks.gather(data.rows());
+  ranks.together([&] {
+    static_cast<void>(require_feasible(plan));
+    require_planned(model, data, std::accumulate(shares.begin(), shares.end(), std::uint64_t{0}),
+                    plan);
+  });
 
   const std::shared_ptr<Engine> engine = backend.load(data.view(), data.y, *model.loss);
   require_planned_rows(*engine, plan.problem);
@@ -181,21 +229,38 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
   const bool keep = !options.checkpoint.empty();
   Checkpoint checkpoint{asked, {}, {}, {}};
   std::unique_ptr<Sampler> sampler;
-  std::error_code ignored;
-  if (keep && std::filesystem::exists(options.checkpoint, ignored)) {
-    checkpoint = read_checkpoint(options.checkpoint);
+  std::optional<Checkpoint> found;
+  ranks.together([&] {
+    std::error_code ignored;
+    if (first_rank && keep && std::filesystem::exists(options.checkpoint, ignored))
+      found = read_checkpoint(options.checkpoint);
+  });
+  if (auto before = shared(ranks, std::move(found))) {
+    checkpoint = *std::move(before);
     sampler = make_sampler(model, data, plan, backend, engine, checkpoint.key);
     require_same_run(checkpoint, options, asked, *sampler,
-                     fingerprint_of(model, data, plan, checkpoint.key));
+                     fingerprint_of(model, data, plan, checkpoint.key, ranks));
     sampler->restore(checkpoint);
   } else {
-    if (keep) checkpoint.fingerprint = fingerprint_of(model, data, plan, asked);
+    if (keep) checkpoint.fingerprint = fingerprint_of(model, data, plan, asked, ranks);
     sampler = make_sampler(model, data, plan, backend, engine, asked);
     sampler->begin();
   }
   const auto save = [&] {
-    sampler->save(checkpoint);
-    write_checkpoint(options.checkpoint, checkpoint);
+    ranks.together([&] {
+      if (!first_rank) return;
+      sampler->save(checkpoint);
+      write_checkpoint(options.checkpoint, checkpoint);
+    });
+  };
+  // Clocks and signals are of a rank; what follows from them is of all.
+  const auto any = [&](bool here) {
+    const std::vector<std::uint64_t> all = ranks.gather(std::uint64_t{here});
+    return std::ranges::find(all, 1U) != all.end();
+  };
+  const auto of_first_rank = [&](std::uint64_t value) {
+    ranks.broadcast(std::as_writable_bytes(std::span(&value, 1)), 0);
+    return value;
   };
 
   // At once, so that a path that cannot be written is found before hours of work.
@@ -204,7 +269,7 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
   auto last_save = Clock::now();
   std::uint64_t chunk = 1;
   while (sampler->done() < total) {
-    if (options.stop != nullptr && *options.stop) {
+    if (any(options.stop != nullptr && *options.stop)) {
       if (keep) save();
       throw Interrupted(fmt::format(
           "interrupted after {} of {} steps; {}", sampler->done(), total,
@@ -213,12 +278,14 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
     }
     const auto chunk_start = Clock::now();
     sampler->advance(chunk);
+    require_same_state(ranks, *sampler, checkpoint);
     // The next call lasts about a tenth of a second, so progress and `stop` are polled often.
     const double ratio = 0.1 / std::max(seconds_since(chunk_start), 1e-6);
-    chunk = static_cast<std::uint64_t>(
-        std::clamp(static_cast<double>(chunk) * std::min(ratio, 8.0), 1.0, 1e9));
+    chunk = of_first_rank(static_cast<std::uint64_t>(
+        std::clamp(static_cast<double>(chunk) * std::min(ratio, 8.0), 1.0, 1e9)));
     if (options.progress) options.progress(sampler->done(), total);
-    if (keep && seconds_since(last_save) >= options.checkpoint_every_seconds) {
+    const bool due = keep && seconds_since(last_save) >= options.checkpoint_every_seconds;
+    if (of_first_rank(std::uint64_t{due}) != 0) {
       save();
       last_save = Clock::now();
     }

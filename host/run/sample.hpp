@@ -2,9 +2,12 @@
 // Runs a plan on data: chains to their last step, with progress, interruption and checkpoints.
 // Not a public header: a draw leaves the library only through `fit` (run/fit.hpp).
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/secret.hpp"
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/core/random.hpp"
@@ -47,6 +50,9 @@ struct Checkpoint {
   std::vector<double> answers = {};  ///< that the metric follows from
   std::string arithmetic = {};       ///< backend and instructions that rows in it were made by
 };
+/// The file's bytes, for other ranks; nothing where they are none.
+SecretBytes bytes_of(const Checkpoint& checkpoint);
+std::optional<Checkpoint> checkpoint_of(std::string_view bytes);
 /// Written whole or not at all (temporary file, then rename). Throws BadInput when it cannot be.
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 /// Throws BadInput "FILE: ..." when it is unreadable, cut short or edited, or when its key is one

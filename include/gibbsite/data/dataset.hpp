@@ -73,6 +73,11 @@ struct ReadOptions {
   /// work; 0: one for each processor that may be used. The same rows, counts and errors for any
   /// number of them.
   std::size_t threads = 0;
+  /// Whether rows are kept sparse: as their first ones say, or as all of a table are of which these
+  /// are some.
+  enum class Layout { automatic, dense, sparse } layout = Layout::automatic;
+  /// Rows of the table before the first that is read, for what is said of one by its number.
+  std::uint64_t rows_before = 0;
   /// About how many rows a stream has (read_arrow), where somebody knows: room is taken at once.
   std::uint64_t expected_rows = 0;
   /// Called with (bytes read, bytes in all; 0 when unknown) every 4 MiB or sooner; return false to

@@ -7,7 +7,8 @@
 
 namespace gibbsite {
 
-class Ledger;  // ledger/ledger.hpp
+class Ledger;        // ledger/ledger.hpp
+class Communicator;  // core/communicator.hpp
 
 struct FitOptions {
   /// File to resume from and to save to; empty: none. It holds the noise key (mode 0600) and is
@@ -29,6 +30,11 @@ struct FitOptions {
   /// fit. Looked at first, so that no work is done in vain.
   const Ledger* ledger = nullptr;
   const std::atomic<bool>* stop = nullptr;  ///< set by a signal handler
+  /// The ranks that the rows lie on, each of which calls `fit` with its own and a backend of
+  /// `shard` (engine/sharded.hpp); null: one process. Rank 0's key is taken, and rank 0 alone reads
+  /// and writes the checkpoint, knows the ledger and makes intervals: its model is the one to
+  /// write. Which ranks `stop` is set on makes no difference.
+  Communicator* ranks = nullptr;
 };
 
 /// Removes the checkpoint of a run once its model is written; until then the same `fit` goes on

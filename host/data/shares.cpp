@@ -1,0 +1,587 @@
+#include "gibbsite/data/shares.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <glob.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <numeric>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "core/crew.hpp"
+#include "core/digest.hpp"
+#include "core/processors.hpp"
+#include "data/cache.hpp"
+#include "data/csv.hpp"
+#include "data/encoder.hpp"
+#include "data/parts.hpp"
+#include "data/shares_pieces.hpp"
+#include "data/text_index.hpp"
+#include "gibbsite/core/error.hpp"
+
+namespace gibbsite {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::uint64_t least_piece_bytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t most_pieces = std::uint64_t{1} << 15;
+
+std::uint64_t piece_bytes_of(std::uint64_t all_bytes) {
+  return std::max(least_piece_bytes, (all_bytes + most_pieces - 1) / most_pieces);
+}
+
+template <class T>
+std::string bytes_of(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+/// What every rank found for its piece, in the order of ranks.
+template <class T>
+std::vector<T> gathered(Communicator& ranks, const std::vector<T>& mine) {
+  std::vector<T> out;
+  for (const std::string& bytes : ranks.gather(bytes_of(mine))) {
+    const std::size_t before = out.size();
+    out.resize(before + bytes.size() / sizeof(T));
+    std::memcpy(static_cast<void*>(out.data() + before), bytes.data(), bytes.size());
+  }
+  return out;
+}
+
+/// f(task) of so many tasks, by threads; throws what one of them threw.
+template <class F>
+void each_task(std::size_t tasks, std::size_t threads, const F& f) {
+  const std::size_t members =
+      std::min({tasks, Crew::most_members,
+                threads > 0 ? threads : static_cast<std::size_t>(usable_processors())});
+  if (members <= 1) {
+    for (std::size_t task = 0; task < tasks; ++task) f(task);
+    return;
+  }
+  Crew crew(members);
+  std::vector<std::exception_ptr> errors(crew.members());
+  for (std::size_t first = 0; first < tasks; first += Crew::most_tasks / 2) {
+    crew.each(std::min(tasks - first, Crew::most_tasks / 2),
+              [&](std::size_t k, std::size_t member) {
+                if (errors[member]) return;
+                try {
+                  f(first + k);
+                } catch (...) {
+                  errors[member] = std::current_exception();
+                }
+              });
+  }
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
+}
+
+Digest digest_of_bytes(const std::string& path, std::uint64_t first, std::uint64_t last) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    throw BadInput(fmt::format("{}: cannot open: {}; check the path", path,
+                               std::generic_category().message(errno)));
+  Digest digest;
+  std::vector<char> buffer(chunk_bytes);
+  while (first < last) {
+    const ssize_t got =
+        ::pread(fd, buffer.data(), std::min<std::uint64_t>(buffer.size(), last - first),
+                static_cast<off_t>(first));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    digest.add(buffer.data(), static_cast<std::size_t>(got));
+    first += static_cast<std::uint64_t>(got);
+  }
+  ::close(fd);
+  return digest;
+}
+
+bool has_pattern(const std::string& path) { return path.find_first_of("*?[") != std::string::npos; }
+
+std::uint64_t size_of(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error) && !error && fs::exists(path, error)) {
+    throw BadInput(path +
+                   ": is no regular file, of which a share could be read; give one, or a folder or "
+                   "pattern of them");
+  }
+  const std::uint64_t size = error ? 0 : fs::file_size(path, error);
+  if (error)
+    throw BadInput(fmt::format("{}: cannot open: {}; check the path", path, error.message()));
+  if (size == 0) throw BadInput(path + ": the file is empty; check the path");
+  return size;
+}
+
+}  // namespace
+
+std::uint64_t set_least_piece_bytes(std::uint64_t bytes) {
+  return std::exchange(least_piece_bytes, bytes);
+}
+
+bool is_in_parts(const std::string& path) {
+  std::error_code error;
+  return fs::is_directory(path, error) || (has_pattern(path) && !fs::exists(path, error));
+}
+
+std::vector<std::string> parts_of(const std::string& path) {
+  if (!is_in_parts(path)) return {path};
+  std::vector<std::string> parts;
+  std::error_code error;
+  const bool folder = fs::is_directory(path, error);
+  if (folder) {
+    for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
+      const std::string name = at->path().filename().string();
+      if (name.starts_with('.') || name.starts_with('_') || fs::is_directory(at->path())) continue;
+      parts.push_back(at->path().string());
+    }
+    if (error)
+      throw BadInput(
+          fmt::format("{}: cannot be read: {}; check the folder", path, error.message()));
+  } else {
+    glob_t found{};
+    if (::glob(path.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
+      for (std::size_t k = 0; k < found.gl_pathc; ++k)
+        if (!fs::is_directory(found.gl_pathv[k], error)) parts.emplace_back(found.gl_pathv[k]);
+    }
+    ::globfree(&found);
+  }
+  if (parts.empty()) {
+    throw BadInput(fmt::format("{}: {}; give the files of a table", path,
+                               folder ? "the folder holds no file" : "no file is of this pattern"));
+  }
+  std::ranges::sort(parts);
+  for (const std::string& part : parts) {
+    if (table_kind(part) == table_kind(parts.front())) continue;
+    throw BadInput(fmt::format("{}: is of another format than {}; the parts of a table are of one",
+                               part, parts.front()));
+  }
+  return parts;
+}
+
+void append_rows(Dataset& a, Dataset&& b) {
+  if (b.rows() == 0) return;
+  if (a.rows() == 0) {
+    a = std::move(b);
+    return;
+  }
+  const Rows more = b.view();
+  if (more.is_sparse()) {
+    SparseTable& t = a.sparse;
+    const std::uint64_t entries = t.begin.back(), from = more.sparse.begin[0];
+    const std::uint64_t* const begin = more.sparse.begin;
+    t.feature.insert(t.feature.end(), more.sparse.feature + from,
+                     more.sparse.feature + begin[more.rows]);
+    t.value.insert(t.value.end(), more.sparse.value + from, more.sparse.value + begin[more.rows]);
+    for (std::size_t i = 1; i <= more.rows; ++i) t.begin.push_back(entries + begin[i] - from);
+  } else {
+    a.x.insert(a.x.end(), b.x.begin(), b.x.end());
+  }
+  a.y.insert(a.y.end(), b.y.begin(), b.y.end());
+  a.offset.insert(a.offset.end(), b.offset.begin(), b.offset.end());
+  IngestCounts& all = a.counts;
+  all.clamped_cells += b.counts.clamped_cells;
+  all.missing_cells += b.counts.missing_cells;
+  all.other_cells += b.counts.other_cells;
+  all.invalid_cells += b.counts.invalid_cells;
+  all.invalid_labels += b.counts.invalid_labels;
+  all.unlisted_labels += b.counts.unlisted_labels;
+  all.clamped_labels += b.counts.clamped_labels;
+  all.clipped_rows += b.counts.clipped_rows;
+  for (std::size_t j = 0; j < all.columns.size(); ++j) {
+    all.columns[j].clamped += b.counts.columns[j].clamped;
+    all.columns[j].missing += b.counts.columns[j].missing;
+    all.columns[j].other += b.counts.columns[j].other;
+    all.columns[j].invalid += b.counts.columns[j].invalid;
+  }
+}
+
+struct SharedTable::Files {
+  // A piece of a file: bytes [first, last) of it.
+  struct Piece {
+    std::uint32_t file = 0;
+    std::uint64_t first = 0, last = 0;
+  };
+  struct Part {
+    std::string path, labels;
+    std::uint64_t bytes = 0;
+    std::size_t first_piece = 0, last_piece = 0;
+    std::uint64_t records = 0;  // of a text, with a header
+    std::uint64_t first_row = 0, rows = 0;
+    std::optional<TextRules> rules;  // of a text
+  };
+  using Raw = std::array<unsigned char, Digest::bytes>;
+
+  std::string path;
+  Schema schema;
+  ReadOptions options;
+  Communicator& ranks;
+  TableKind kind = TableKind::csv;
+  std::vector<std::string> names;  // of all files: the parts, then their labels
+  std::vector<Part> parts;
+  std::vector<Piece> pieces;  // of all files
+  std::vector<Raw> digests;   // of the pieces; empty for one rank
+  // Of the pieces of a text: what lies before them in their file.
+  std::vector<std::uint64_t> newlines_before, records_before;
+  std::vector<unsigned char> quoted;
+  std::string digest;
+  std::uint64_t rows = 0;
+  ReadOptions::Layout layout = ReadOptions::Layout::automatic;
+
+  Files(const std::string& table, const Schema& domain, const ReadOptions& wanted,
+        Communicator& communicator)
+      : path(table), schema(domain), options(wanted), ranks(communicator) {}
+
+  void name_files();
+  void cut_into_pieces();
+  void compare_files();
+  void scan();
+  void count_rows();
+  void choose_layout();
+
+  [[nodiscard]] std::pair<std::size_t, std::size_t> turn(std::size_t rank) const;
+  [[nodiscard]] TextRange find(const Part& part, RowRange range) const;
+  [[nodiscard]] TextFile::Place find(const Part& part, std::uint64_t row) const;
+  [[nodiscard]] Dataset read(const Part& part, RowRange range, const ReadOptions& wanted) const;
+  [[nodiscard]] Dataset read(RowRange range, const ReadOptions& wanted) const;
+  [[nodiscard]] Dataset no_rows() const;
+  void require_same_bytes(RowRange range) const;
+};
+
+void SharedTable::Files::name_files() {
+  const std::vector<std::string> files = parts_of(path);
+  kind = table_kind(files.front());
+  std::vector<std::string> labels;
+  if (!options.label_path.empty()) {
+    if (kind != TableKind::npy)
+      throw BadInput(options.label_path +
+                     ": a file of labels goes with a .npy table only; this table has its own");
+    labels = parts_of(options.label_path);
+    if (labels.size() != files.size())
+      throw BadInput(fmt::format("{}: {} files of labels for {} of rows; give one for each",
+                                 options.label_path, labels.size(), files.size()));
+  }
+  for (std::size_t k = 0; k < files.size(); ++k) {
+    Part part;
+    part.path = files[k];
+    if (!labels.empty()) part.labels = labels[k];
+    part.bytes = size_of(part.path);
+    parts.push_back(std::move(part));
+  }
+  names = files;
+  names.insert(names.end(), labels.begin(), labels.end());
+}
+
+void SharedTable::Files::cut_into_pieces() {
+  std::uint64_t all = 0;
+  for (const std::string& name : names) all += size_of(name);
+  const std::uint64_t most = piece_bytes_of(all);
+  for (std::size_t f = 0; f < names.size(); ++f) {
+    if (f < parts.size()) parts[f].first_piece = pieces.size();
+    const std::uint64_t bytes = size_of(names[f]);
+    for (std::uint64_t at = 0; at < bytes; at += most)
+      pieces.push_back({static_cast<std::uint32_t>(f), at, std::min(at + most, bytes)});
+    if (f < parts.size()) parts[f].last_piece = pieces.size();
+  }
+}
+
+/// Names and sizes, before anything is looked at by turns.
+void SharedTable::Files::compare_files() {
+  std::string mine;
+  for (const std::string& name : names) mine += fmt::format("{}\t{}\n", name, size_of(name));
+  const std::vector<std::string> all = ranks.gather(mine);
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    throw BadInput(
+        fmt::format("rank {}: {}: is not the table of rank 0: another name, number or size of "
+                    "files; give every "
+                    "rank the same",
+                    rank, path));
+  }
+}
+
+/// The pieces that a rank looks at: those of the next rank's rows, about.
+std::pair<std::size_t, std::size_t> SharedTable::Files::turn(std::size_t rank) const {
+  const std::size_t size = ranks.size(), other = (rank + 1) % size, n = pieces.size();
+  return {n * other / size, n * (other + 1) / size};
+}
+
+void SharedTable::Files::scan() {
+  const bool text = kind == TableKind::csv || kind == TableKind::libsvm;
+  const auto [first, last] = turn(ranks.rank());
+  // The turns of all ranks, in the order of pieces.
+  const auto in_order = [&]<class T>(const std::vector<T>& mine) {
+    std::vector<T> all = gathered(ranks, mine), out(pieces.size());
+    std::size_t at = 0;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      const auto [from, to] = turn(rank);
+      std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(at), to - from,
+                  out.begin() + static_cast<std::ptrdiff_t>(from));
+      at += to - from;
+    }
+    return out;
+  };
+  const std::size_t mine = last - first;
+  if (ranks.size() > 1) {
+    std::vector<Raw> own(mine);
+    ranks.together([&, first = first] {
+      each_task(mine, options.threads, [&](std::size_t k) {
+        const Piece& p = pieces[first + k];
+        own[k] = digest_of_bytes(names[p.file], p.first, p.last).raw();
+      });
+    });
+    digests = in_order(own);
+    Digest all;
+    for (const Raw& d : digests) all.add(d.data(), d.size());
+    digest = all.hex();
+  }
+  if (!text) return;
+
+  std::vector<std::unique_ptr<TextFile>> files(parts.size());
+  ranks.together([&] {
+    for (std::size_t f = 0; f < parts.size(); ++f) {
+      if (kind == TableKind::libsvm) {
+        const Input input(parts[f].path, {});
+        parts[f].rules = TextRules{false, ' ', input.text_begin()};
+      } else {
+        parts[f].rules = csv_rules(parts[f].path);
+      }
+      files[f] = std::make_unique<TextFile>(parts[f].path, *parts[f].rules);
+    }
+  });
+  std::vector<TextPiece> marks(mine);
+  ranks.together([&, first = first] {
+    each_task(mine, options.threads, [&](std::size_t k) {
+      const Piece& p = pieces[first + k];
+      if (p.file < parts.size()) marks[k] = files[p.file]->count_marks(p.first, p.last);
+    });
+  });
+  std::vector<std::uint64_t> newlines(mine), odd(mine), records(mine);
+  for (std::size_t k = 0; k < mine; ++k) {
+    newlines[k] = marks[k].newlines;
+    odd[k] = marks[k].odd_quotes ? 1 : 0;
+  }
+  const std::vector<std::uint64_t> all_newlines = in_order(newlines), all_odd = in_order(odd);
+  quoted.assign(pieces.size() + 1, 0);
+  newlines_before.assign(pieces.size() + 1, 0);
+  records_before.assign(pieces.size() + 1, 0);
+  const auto starts_file = [&](std::size_t k) { return pieces[k].first == 0; };
+  for (std::size_t k = 0; k < pieces.size(); ++k) {
+    if (starts_file(k)) quoted[k] = 0, newlines_before[k] = 0;
+    quoted[k + 1] = static_cast<unsigned char>(quoted[k] ^ all_odd[k]);
+    newlines_before[k + 1] = newlines_before[k] + all_newlines[k];
+  }
+  ranks.together([&, first = first] {
+    each_task(mine, options.threads, [&](std::size_t k) {
+      const Piece& p = pieces[first + k];
+      if (p.file < parts.size())
+        records[k] = files[p.file]->count_records(p.first, p.last, quoted[first + k] != 0);
+    });
+  });
+  const std::vector<std::uint64_t> all_records = in_order(records);
+  for (std::size_t k = 0; k < pieces.size(); ++k) {
+    if (starts_file(k)) records_before[k] = 0;
+    records_before[k + 1] = records_before[k] + all_records[k];
+    if (pieces[k].file < parts.size()) parts[pieces[k].file].records = records_before[k + 1];
+  }
+}
+
+void SharedTable::Files::count_rows() {
+  for (Part& part : parts) {
+    if (kind == TableKind::npy) {
+      part.rows = npy_rows(part.path);
+    } else if (kind == TableKind::arrow) {
+      part.rows = arrow_file_rows(part.path);
+    } else {
+      part.rows = part.records;
+      if (kind == TableKind::csv) {
+        if (part.rows == 0) throw BadInput(part.path + ": no header line; give a table with one");
+        --part.rows;
+      }
+    }
+    part.first_row = rows;
+    rows += part.rows;
+  }
+  if (rows == 0) throw BadInput(path + ": the table has no rows; give at least one");
+}
+
+/// As all ranks decide by the same rows, none needs to be told.
+void SharedTable::Files::choose_layout() {
+  ReadOptions wanted = options;
+  wanted.layout = ReadOptions::Layout::sparse;
+  wanted.progress = {};
+  const Dataset head = read({0, std::min(rows, rows_that_choose)}, wanted);
+  layout = is_sparse_by_head(head.sparse.view(), schema.features()) ? ReadOptions::Layout::sparse
+                                                                    : ReadOptions::Layout::dense;
+}
+
+/// Where a row's line begins, and how many lines are before it.
+TextFile::Place SharedTable::Files::find(const Part& part, std::uint64_t row) const {
+  const std::uint64_t record = row + (kind == TableKind::csv ? 1 : 0);
+  // The last piece before which there are not more records than that.
+  std::size_t k = part.first_piece;
+  for (std::size_t count = part.last_piece - part.first_piece; count > 1;) {
+    const std::size_t half = count / 2;
+    if (records_before[k + half] <= record) {
+      k += half;
+      count -= half;
+    } else {
+      count = half;
+    }
+  }
+  const TextFile file(part.path, *part.rules);
+  TextFile::Place place =
+      file.find_record(pieces[k].first, pieces[k].last, quoted[k] != 0, record - records_before[k]);
+  place.newlines += newlines_before[k];
+  return place;
+}
+
+TextRange SharedTable::Files::find(const Part& part, RowRange range) const {
+  const TextFile::Place begin = find(part, range.first);
+  return {begin.byte, range.last == part.rows ? part.bytes : find(part, range.last).byte,
+          begin.newlines + 1, range.rows()};
+}
+
+Dataset SharedTable::Files::read(const Part& part, RowRange range,
+                                 const ReadOptions& wanted) const {
+  ReadOptions own = wanted;
+  own.cache = ReadOptions::Cache::never;
+  own.label_path = part.labels;
+  Dataset data = kind == TableKind::npy     ? read_npy_part(part.path, schema, own, range)
+                 : kind == TableKind::arrow ? read_arrow_file_part(part.path, schema, own, range)
+                 : kind == TableKind::libsvm
+                     ? read_libsvm_part(part.path, schema, own, find(part, range))
+                     : read_csv_part(part.path, schema, own, find(part, range));
+  if (data.rows() != range.rows() || size_of(part.path) != part.bytes) {
+    throw BadInput(
+        fmt::format("{}: the file changed while it was read; read it again when it is "
+                    "whole",
+                    part.path));
+  }
+  return data;
+}
+
+Dataset SharedTable::Files::read(RowRange range, const ReadOptions& wanted) const {
+  Dataset data = no_rows();
+  for (const Part& part : parts) {
+    const std::uint64_t first = std::max(range.first, part.first_row),
+                        last = std::min(range.last, part.first_row + part.rows);
+    if (first < last)
+      append_rows(data, read(part, {first - part.first_row, last - part.first_row}, wanted));
+  }
+  return data;
+}
+
+Dataset SharedTable::Files::no_rows() const {
+  Dataset data;
+  data.schema = schema;
+  data.counts.columns.resize(schema.columns.size());
+  return data;
+}
+
+/// Of the pieces that these rows lie in, against what another rank found there.
+void SharedTable::Files::require_same_bytes(RowRange range) const {
+  if (digests.empty() || range.rows() == 0) return;
+  std::vector<std::size_t> mine;
+  for (std::size_t k = 0; k < pieces.size(); ++k) {
+    const Piece& p = pieces[k];
+    const Part& part = parts[p.file % parts.size()];  // its labels lie behind all parts
+    const std::uint64_t first = std::max(range.first, part.first_row),
+                        last = std::min(range.last, part.first_row + part.rows);
+    if (first >= last) continue;
+    if (part.rules) {
+      const TextRange text = find(part, {first - part.first_row, last - part.first_row});
+      if (p.last <= text.first || p.first >= text.last) continue;
+    } else if (kind == TableKind::npy) {
+      // Rows from the end, as their header is short beside them.
+      const double size = static_cast<double>(size_of(names[p.file])),
+                   rows_there = static_cast<double>(part.rows);
+      const double from = static_cast<double>(first - part.first_row) / rows_there * size,
+                   to = static_cast<double>(last - part.first_row) / rows_there * size + 4096;
+      if (static_cast<double>(p.last) < from || static_cast<double>(p.first) > to) continue;
+    }
+    mine.push_back(k);
+  }
+  each_task(mine.size(), options.threads, [&](std::size_t k) {
+    const Piece& p = pieces[mine[k]];
+    if (digest_of_bytes(names[p.file], p.first, p.last).raw() != digests[mine[k]]) {
+      throw BadInput(
+          fmt::format("{}: bytes {} to {} are not those that another rank reads; give every rank "
+                      "the same file, "
+                      "and one that does not change",
+                      names[p.file], p.first, p.last));
+    }
+  });
+}
+
+SharedTable::SharedTable(const std::string& path, const Schema& schema, const ReadOptions& options,
+                         Communicator& ranks) {
+  auto files = std::make_unique<Files>(path, schema, options, ranks);
+  ranks.together([&] {
+    if (options.cache == ReadOptions::Cache::always)
+      throw BadInput(path +
+                     ": rows that are read by shares are not cached; use `cache` never, or one "
+                     "process and one file");
+    files->name_files();
+    files->cut_into_pieces();
+  });
+  files->compare_files();
+  files->scan();
+  ranks.together([&] {
+    files->count_rows();
+    files->choose_layout();
+  });
+  const std::vector<std::uint64_t> counts = ranks.gather(files->rows);
+  if (std::ranges::adjacent_find(counts, std::ranges::not_equal_to{}) != counts.end())
+    throw BadInput(path + ": ranks find different numbers of rows; give every rank the same file");
+  files_ = std::move(files);
+}
+
+SharedTable::~SharedTable() = default;
+
+std::uint64_t SharedTable::rows() const { return files_->rows; }
+const std::string& SharedTable::digest() const { return files_->digest; }
+
+Dataset SharedTable::read(RowRange range) const {
+  const Files& files = *files_;
+  Dataset data = files.no_rows();
+  files.ranks.together([&] {
+    if (range.first > range.last || range.last > files.rows)
+      throw BadInput(fmt::format("rows: [{}, {}) are not of a table of {}", range.first, range.last,
+                                 files.rows));
+    ReadOptions wanted = files.options;
+    wanted.layout = files.layout;
+    data = files.read(range, wanted);
+    if (data.rows() != range.rows())
+      throw BadInput(
+          fmt::format("{}: {} rows were read where {} are", files.path, data.rows(), range.rows()));
+    files.require_same_bytes(range);
+  });
+  // Each row once, at one rank.
+  const std::vector<std::uint64_t> ends =
+      files.ranks.gather(std::vector<std::uint64_t>{range.first, range.last});
+  std::uint64_t next = 0;
+  for (std::size_t rank = 0; rank < files.ranks.size(); ++rank) {
+    const bool empty = ends[2 * rank] == ends[2 * rank + 1];
+    if (!empty && ends[2 * rank] != next) {
+      throw BadInput(fmt::format(
+          "{}: rank {} read from row {} on where {} is the next; every row is to be read once",
+          files.path, rank, ends[2 * rank] + 1, next + 1));
+    }
+    if (!empty) next = ends[2 * rank + 1];
+  }
+  if (next != files.rows)
+    throw BadInput(
+        fmt::format("{}: rows {} to {} were read by no rank; every row is to be read "
+                    "once",
+                    files.path, next + 1, files.rows));
+  return data;
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,370 @@
+// Tables read by several ranks, threads here: every way to cut them gives the whole.
+#include "gibbsite/data/shares.hpp"
+
+#include <fmt/format.h>
+
+#include <barrier>
+#include <exception>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "data/shares_pieces.hpp"
+#include "data/support.hpp"
+
+namespace gibbsite {
+namespace {
+
+using test::expect_same_rows;
+
+/// Ranks that are threads: what each has to say lies in one place between two barriers.
+class Meeting {
+ public:
+  explicit Meeting(std::size_t size) : barrier_(static_cast<std::ptrdiff_t>(size)), said_(size) {}
+
+  class Rank final : public Communicator {
+   public:
+    Rank(Meeting& all, std::size_t rank) : all_(all), rank_(rank) {}
+    [[nodiscard]] std::size_t rank() const override { return rank_; }
+    [[nodiscard]] std::size_t size() const override { return all_.said_.size(); }
+    [[nodiscard]] std::string_view name() const override { return "threads"; }
+    void gather(std::span<const std::byte> mine, std::span<const std::size_t> counts,
+                std::span<std::byte> out) override {
+      EXPECT_EQ(mine.size(), counts[rank_]);
+      all_.said_[rank_] = {mine.begin(), mine.end()};
+      all_.barrier_.arrive_and_wait();
+      auto at = out.begin();
+      for (const auto& bytes : all_.said_) at = std::ranges::copy(bytes, at).out;
+      all_.barrier_.arrive_and_wait();
+    }
+    void broadcast(std::span<std::byte> bytes, std::size_t root) override {
+      if (rank_ == root) all_.said_[root] = {bytes.begin(), bytes.end()};
+      all_.barrier_.arrive_and_wait();
+      std::ranges::copy(all_.said_[root], bytes.begin());
+      all_.barrier_.arrive_and_wait();
+    }
+    void exchange(std::span<const std::byte>, std::span<const std::size_t>, std::span<std::byte>,
+                  std::span<const std::size_t>) override {
+      throw std::logic_error("not of this test");
+    }
+    void send(std::span<const std::byte>, std::size_t) override {
+      throw std::logic_error("not of this test");
+    }
+    void receive(std::span<std::byte>, std::size_t) override {
+      throw std::logic_error("not of this test");
+    }
+    [[noreturn]] void abort(const std::string& message, Status status) override {
+      throw Error(status, message);
+    }
+
+   private:
+    Meeting& all_;
+    std::size_t rank_;
+  };
+
+ private:
+  std::barrier<> barrier_;
+  std::vector<std::vector<std::byte>> said_;
+};
+
+/// f(communicator) of each rank at once; what they threw.
+template <class F>
+std::vector<std::string> on_ranks(std::size_t size, const F& f) {
+  Meeting meeting(size);
+  std::vector<std::string> errors(size);
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      Meeting::Rank communicator(meeting, rank);
+      try {
+        f(communicator);
+      } catch (const Error& error) {
+        errors[rank] = error.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return errors;
+}
+
+class SharesTest : public test::DataTest {
+ protected:
+  SharesTest() {
+    schema_.columns = {number("a"), number("b")};
+    schema_.label = "label";
+    schema_.positive = "1";
+  }
+  ~SharesTest() override { set_least_piece_bytes(pieces_); }
+
+  static Column number(const std::string& name) {
+    Column c;
+    c.name = name;
+    c.type = ColumnType::number;
+    c.lo = 0;
+    c.hi = 10;
+    return c;
+  }
+
+  /// A table read by ranks that the ends [ranks] cut it for.
+  Dataset read(const std::string& table, const std::vector<std::uint64_t>& ends,
+               ReadOptions options = {}) const {
+    std::vector<Dataset> shares(ends.size());
+    options.threads = 1;
+    const auto errors = on_ranks(ends.size(), [&](Communicator& ranks) {
+      const SharedTable shared(table, schema_, options, ranks);
+      const std::size_t rank = ranks.rank();
+      EXPECT_EQ(shared.rows(), ends.back());
+      shares[rank] = shared.read({rank == 0 ? 0 : ends[rank - 1], ends[rank]});
+    });
+    for (const std::string& error : errors) EXPECT_EQ(error, "");
+    Dataset all = std::move(shares[0]);
+    for (std::size_t rank = 1; rank < shares.size(); ++rank)
+      append_rows(all, std::move(shares[rank]));
+    return all;
+  }
+
+  /// Every cut in two, and some in more with empty shares, by pieces of several sizes.
+  void expect_every_cut(const std::string& table, const Dataset& whole,
+                        const ReadOptions& options = {}) const {
+    const std::uint64_t n = whole.rows();
+    for (const std::uint64_t piece : {std::uint64_t{1}, std::uint64_t{3}, std::uint64_t{7},
+                                      std::uint64_t{64}, std::uint64_t{1} << 20}) {
+      SCOPED_TRACE(fmt::format("pieces of {} bytes", piece));
+      set_least_piece_bytes(piece);
+      for (std::uint64_t cut = 0; cut <= n; ++cut) {
+        SCOPED_TRACE(fmt::format("cut at {}", cut));
+        const Dataset both = read(table, {cut, n}, options);
+        expect_same_rows(whole, both);
+        EXPECT_EQ(whole.y, both.y);
+      }
+      expect_same_rows(whole, read(table, {n}, options));
+      expect_same_rows(whole, read(table, {0, n / 3, n / 3, n / 2, n, n, n}, options));
+    }
+  }
+
+  Schema schema_;
+  std::uint64_t pieces_ = set_least_piece_bytes(1);
+};
+
+std::string lines(std::initializer_list<const char*> all, const std::string& end,
+                  bool ends_last = true) {
+  std::string out;
+  for (const char* line : all) out += line + end;
+  if (!ends_last) out.resize(out.size() - end.size());
+  return out;
+}
+
+TEST_F(SharesTest, CsvOfEveryLineEnd) {
+  for (const std::string end : {"\n", "\r\n", "\r", "\n\n", "\r\n \r\n", " \n\t\n"}) {
+    for (const bool ends_last : {true, false}) {
+      SCOPED_TRACE(::testing::PrintToString(end));
+      const std::string table = write(
+          "t.csv", lines({"a,b,label", "1,2,1", "3,4,-1", "\"5\",6,1", "7,\"8\",1", " 9 , 10 ,-1"},
+                         end, ends_last));
+      const Dataset whole = read_csv(table, schema_);
+      ASSERT_EQ(whole.rows(), 5U);
+      expect_every_cut(table, whole);
+    }
+  }
+}
+
+TEST_F(SharesTest, CsvOfQuotedLineEnds) {
+  Column c;
+  c.name = "c";
+  c.type = ColumnType::category;
+  c.levels = {"x\ny", "\"\r\n\"", "z,\n"};
+  schema_.columns.push_back(c);
+  const std::string table =
+      write("t.csv",
+            "a,b,\"c\",label\n1,2,\"x\ny\",1\n\n3,4,\"\"\"\r\n\"\"\",-1\r\n5,6,\"z,\n\",1\n"
+            "\"7\",\"8\",\"x\ny\",-1\n9,1,\"z,\n\",1");
+  const Dataset whole = read_csv(table, schema_);
+  ASSERT_EQ(whole.rows(), 5U);
+  expect_every_cut(table, whole);
+}
+
+TEST_F(SharesTest, CsvWithTabsByteOrderMarkAndBlankLinesBeforeTheHeader) {
+  const std::string table =
+      write("t.csv", "\xef\xbb\xbf\n \na\tb\tlabel\n1\t2\t1\n\n\t\t1\n3\t4\t-1\n");
+  schema_.missing = "";
+  schema_.has_missing = true;
+  const Dataset whole = read_csv(table, schema_);
+  ASSERT_EQ(whole.rows(), 3U);
+  expect_every_cut(table, whole);
+}
+
+TEST_F(SharesTest, OneRow) {
+  const std::string table = write("t.csv", "a,b,label\n1,2,1");
+  expect_every_cut(table, read_csv(table, schema_));
+}
+
+TEST_F(SharesTest, Libsvm) {
+  schema_.columns[0].name = "1";
+  schema_.columns[1].name = "2";
+  for (const char* const text :
+       {"1 1:2 2:3\n-1 2:4\n# nothing\n\n1\n  -1 1:5 # more\n \r\n1 1:1 2:9\r\n",
+        "1 1:2 2:3\n-1 2:4\n#1 1:2\n1\n-1 1:5\n#\n1 1:1"}) {
+    const std::string table = write("t.svm", text);
+    const Dataset whole = read_libsvm(table, schema_);
+    ASSERT_EQ(whole.rows(), 5U);
+    expect_every_cut(table, whole);
+  }
+}
+
+TEST_F(SharesTest, Npy) {
+  std::vector<double> x, y;
+  for (int i = 0; i < 7; ++i) {
+    x.push_back(i);
+    x.push_back(11 - i);
+    y.push_back(i % 3 == 0 ? 1 : -1);
+  }
+  const std::string table = write("x.npy", test::npy("<f8", "(7, 2)", test::bytes_of(x)));
+  ReadOptions options;
+  options.label_path = write("y.npy", test::npy("<f8", "(7,)", test::bytes_of(y)));
+  expect_every_cut(table, read_npy(table, schema_, options), options);
+}
+
+// Rows that make all of a table sparse or dense, whatever those of a share would.
+TEST_F(SharesTest, LayoutIsOfTheTable) {
+  schema_.intercept = false;
+  schema_.columns.clear();
+  for (int j = 0; j < 10; ++j) schema_.columns.push_back(number(fmt::format("x{}", j)));
+  for (const bool sparse_first : {true, false}) {
+    std::string text;
+    for (const auto& c : schema_.columns) text += c.name + ",";
+    text += "label\n";
+    for (int i = 0; i < 2100; ++i) {
+      for (int j = 0; j < 10; ++j)
+        text += (i < 1024) == sparse_first && j > 0 ? "0," : fmt::format("{},", 1 + i % 9);
+      text += i % 2 == 0 ? "1\n" : "-1\n";
+    }
+    const std::string table = write("t.csv", text);
+    const Dataset whole = read_csv(table, schema_);
+    EXPECT_EQ(whole.view().is_sparse(), sparse_first);
+    set_least_piece_bytes(1000);
+    expect_same_rows(whole, read(table, {1024, 2048, 2100}));
+    expect_same_rows(whole, read(table, {0, 2048, 2048, 2100}));
+  }
+}
+
+TEST_F(SharesTest, PartsAreOneTable) {
+  const std::string whole = write("whole.csv", "a,b,label\n1,2,1\n3,4,-1\n5,6,1\n7,8,-1\n");
+  std::filesystem::create_directory(path("parts"));
+  static_cast<void>(write("parts/b.csv", "a,b,label\n5,6,1\n7,8,-1"));
+  static_cast<void>(write("parts/a-2.csv", "label,b,a\n"));
+  static_cast<void>(write("parts/a-1.csv", "b,label,a\n2,1,1\n4,-1,3\n"));
+  static_cast<void>(write("parts/_SUCCESS", ""));
+  static_cast<void>(write("parts/.hidden", "?"));
+  const Dataset one = read_csv(whole, schema_);
+  expect_same_rows(one, read_table(path("parts"), schema_));
+  expect_every_cut(path("parts"), one);
+  expect_every_cut(path("parts/[ab]*.csv"), one);
+  test::expect_bad_input([&] { static_cast<void>(read_table(path("parts/c*.csv"), schema_)); },
+                         {"c*.csv", "no file is of this pattern"});
+  static_cast<void>(write("parts/c.svm", "1 1:2"));
+  test::expect_bad_input([&] { static_cast<void>(read_table(path("parts"), schema_)); },
+                         {"c.svm", "of another format"});
+}
+
+TEST_F(SharesTest, RandomTextIsCutAsTheReaderCutsIt) {
+  // Texts of few letters, most of which no reader takes: where one does, every cut agrees.
+  std::mt19937 random(7);
+  const std::string letters = "1,\"\n\r \t";
+  std::size_t taken = 0;
+  schema_.columns.pop_back();
+  schema_.missing = "";
+  schema_.has_missing = true;
+  schema_.invalid = Invalid::middle;
+  for (std::uint64_t k = 0; k < 1500; ++k) {
+    std::string text = "a,label\n";
+    for (int j = 0; j < 14; ++j) text += letters[random() % letters.size()];
+    const std::string table = write("t.csv", text);
+    Dataset whole;
+    try {
+      whole = read_csv(table, schema_);
+    } catch (const BadInput&) {
+      continue;
+    }
+    ++taken;
+    SCOPED_TRACE(::testing::PrintToString(text));
+    set_least_piece_bytes(1 + k % 5);
+    const std::uint64_t n = whole.rows();
+    expect_same_rows(whole, read(table, {n / 2, n / 2, n}));
+  }
+  EXPECT_GT(taken, 10U);
+}
+
+TEST_F(SharesTest, ErrorsNameTheRankAndTheLine) {
+  set_least_piece_bytes(4);
+  const std::string table =
+      write("t.csv", "a,b,label\n1,2,1\n\n3,4,-1\n5,6,1\n7,eight,-1\n9,ten,1\n");
+  const auto errors = on_ranks(
+      3, [&](Communicator& ranks) { const SharedTable shared(table, schema_, {}, ranks); });
+  // Rows that choose the layout are read by all.
+  for (const std::string& error : errors) EXPECT_EQ(error, errors[0]);
+  EXPECT_THAT(errors[0], ::testing::HasSubstr("rank 0: "));
+  EXPECT_THAT(errors[0], ::testing::HasSubstr("t.csv:6: column 'b': 'eight'"));
+
+  std::string rows = "a,b,label\n";
+  for (int i = 0; i < 1500; ++i) rows += i == 1300 ? "1,x,1\n" : "1,2,1\n";
+  const std::string longer = write("l.csv", rows);
+  for (const std::string& error : on_ranks(2, [&](Communicator& ranks) {
+         const SharedTable shared(longer, schema_, {}, ranks);
+         static_cast<void>(
+             shared.read(ranks.rank() == 0 ? RowRange{0, 1024} : RowRange{1024, 1500}));
+       })) {
+    EXPECT_THAT(error, ::testing::HasSubstr("rank 1: "));
+    EXPECT_THAT(error, ::testing::HasSubstr("l.csv:1302: column 'b'"));
+  }
+}
+
+TEST_F(SharesTest, RowsThatAreReadTwiceOrNever) {
+  const std::string table = write("t.csv", "a,b,label\n1,2,1\n3,4,-1\n5,6,1\n");
+  const auto errors_of = [&](RowRange first, RowRange second) {
+    return on_ranks(2, [&](Communicator& ranks) {
+      const SharedTable shared(table, schema_, {}, ranks);
+      static_cast<void>(shared.read(ranks.rank() == 0 ? first : second));
+    });
+  };
+  for (const std::string& error : errors_of({0, 2}, {1, 3}))
+    EXPECT_THAT(error, ::testing::HasSubstr("rank 1 read from row 2 on where 3 is the next"));
+  for (const std::string& error : errors_of({0, 1}, {2, 3}))
+    EXPECT_THAT(error, ::testing::HasSubstr("rank 1 read from row 3 on where 2 is the next"));
+  for (const std::string& error : errors_of({0, 1}, {1, 2}))
+    EXPECT_THAT(error, ::testing::HasSubstr("rows 3 to 3 were read by no rank"));
+}
+
+TEST_F(SharesTest, FilesThatDiffer) {
+  // By name, by size, and by a byte in the second rank's copy alone.
+  const std::string text = "a,b,label\n1,2,1\n3,4,-1\n5,6,1\n7,8,1\n";
+  static_cast<void>(write("t.csv", text));
+  for (const std::string& error : on_ranks(2, [&](Communicator& ranks) {
+         const SharedTable shared(path(ranks.rank() == 0 ? "t.csv" : "gone.csv"), schema_, {},
+                                  ranks);
+       })) {
+    EXPECT_THAT(error, ::testing::HasSubstr("rank 1: "));
+    EXPECT_THAT(error, ::testing::HasSubstr("gone.csv: cannot open"));
+  }
+  static_cast<void>(write("u.csv", text + "1,1,1\n"));
+  for (const std::string& error : on_ranks(2, [&](Communicator& ranks) {
+         const SharedTable shared(path(ranks.rank() == 0 ? "t.csv" : "u.csv"), schema_, {}, ranks);
+       })) {
+    EXPECT_THAT(error, ::testing::HasSubstr("is not the table of rank 0"));
+  }
+  // A copy that changes between the scan and the reading.
+  const auto errors = on_ranks(2, [&](Communicator& ranks) {
+    const SharedTable shared(path("t.csv"), schema_, {}, ranks);
+    ranks.together([&] {
+      if (ranks.rank() != 0) return;
+      std::string other = text;
+      other[other.size() - 2] = '0';
+      other[other.size() - 4] = '9';
+      std::ofstream(path("t.csv"), std::ios::in | std::ios::out) << other;
+    });
+    static_cast<void>(shared.read(ranks.rank() == 0 ? RowRange{0, 2} : RowRange{2, 4}));
+  });
+  for (const std::string& error : errors) EXPECT_THAT(error, ::testing::HasSubstr("rank 1: "));
+}
+
+}  // namespace
+}  // namespace gibbsite
