@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/version.hpp"
+#include "interrupt.hpp"
 
 namespace gibbsite::cli {
 namespace {
@@ -166,8 +168,11 @@ void require_same_everywhere(const std::string& text, const std::string& what) {
 void end_ranks(const std::string& message, Status status) {
   if (held() == nullptr || held()->size() == 1) return;
   if (!is_first_rank()) {
-    // The first one, where it has something to say too, ends this process meanwhile.
-    std::this_thread::sleep_for(std::chrono::seconds(1));
+    // The first one, where it has something to say too, ends this process meanwhile: by a SIGTERM,
+    // which may have come already.
+    std::signal(SIGTERM, SIG_DFL);
+    std::signal(SIGINT, SIG_DFL);
+    std::this_thread::sleep_for(std::chrono::seconds(stop_flag() ? 5 : 1));
     speak_again();
   }
   std::fflush(stdout);
