@@ -35,7 +35,8 @@ struct Cooperative {
   View<double> partials;            ///< [leaves x C x d] scratch
   unsigned rows = 0, features = 0, chains = 0;
   unsigned leaf_rows = 0, leaves = 0;  ///< leaves = ceil(rows / leaf_rows)
-  std::uint64_t first = 0, steps = 0;  ///< steps [first, first + steps) since the clock
+  std::uint64_t first = 0;             ///< of the steps [first, first + steps) since the clock
+  unsigned steps = 0;
   unsigned blocks = 1;  ///< of the grid: at most what the card holds at once, and `leaves`
   unsigned loss = 0;    ///< place in the list of losses
   bool single = false;  ///< float arithmetic; else double
@@ -87,14 +88,13 @@ struct CooperativeBody {
     auto totals = block.template shared<double>(warps * tile);  // [warps x tile]
     auto normals = block.template shared<double>(               // [tiles of this block x tile]
         tiles_of_a_block(p, static_cast<unsigned>(block.blocks())) * tile);
-    const std::uint64_t end = p.first + p.steps;
-    for (std::uint64_t k = p.first; k < end; ++k) {
+    for (unsigned k = 0; k < p.steps; ++k) {
       sum_leaves(block, p, sums);
       block.arrive_grid();
       draw_normals(block, p, k, normals);
       block.wait_grid();
       move(block, p, k, totals, normals);
-      if (k + 1 < end) block.sync_grid();
+      if (k + 1 < p.steps) block.sync_grid();
     }
   }
 
@@ -137,22 +137,22 @@ struct CooperativeBody {
 
   // normals[slot, i] = xi of coordinate first + i, a pair of coordinates a thread.
   template <class Block, class Normals>
-  GIBBSITE_HD static void draw_normals(Block& block, const Cooperative& p, std::uint64_t k,
+  GIBBSITE_HD static void draw_normals(Block& block, const Cooperative& p, unsigned k,
                                        const Normals& normals) {
     for (unsigned i = block.thread();; i += threads) {
       const Tile at = tile_at(block, p, i / (tile / 2));
       if (at.chain >= p.chains) return;
       const Chain& chain = p.chain[at.chain];
       const unsigned pair = at.first / 2 + i % (tile / 2);
-      const NormalPair xi = chain_normals(chain, chain.step + p.clock[0] + k, pair);
+      const NormalPair xi = chain_normals(chain, chain.step + p.clock[0] + p.first + k, pair);
       normals[2 * i] = xi.first;
       normals[2 * i + 1] = xi.second;
     }
   }
 
   template <class Block, class Totals, class Normals>
-  GIBBSITE_HD static void move(Block& block, const Cooperative& p, std::uint64_t k,
-                               const Totals& totals, const Normals& normals) {
+  GIBBSITE_HD static void move(Block& block, const Cooperative& p, unsigned k, const Totals& totals,
+                               const Normals& normals) {
     const unsigned column = block.thread() % tile, lane = block.thread() / tile;
     for (unsigned slot = 0;; ++slot) {
       const Tile at = tile_at(block, p, slot);
@@ -177,7 +177,8 @@ struct CooperativeBody {
       if (block.lane() < tile) totals[block.warp() * tile + column] = sum;
       block.sync();
       const Chain& chain = p.chain[at.chain];
-      if (block.thread() < tile && there && chain.step + p.clock[0] + k < chain.iterations) {
+      if (block.thread() < tile && there &&
+          chain.step + p.clock[0] + p.first + k < chain.iterations) {
         double gradient = 0;
         for (unsigned w = 0; w < warps; ++w) gradient += totals[w * tile + column];
         p.theta[cell] =

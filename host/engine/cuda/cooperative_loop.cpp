@@ -37,7 +37,7 @@ class CooperativeLoop final : public StepLoop {
     const std::uint64_t most =
         kernels::cooperative_most_steps(run.rows.rows, run.features, run.chains);
     for (all.first = 0; all.first < steps; all.first += most) {
-      all.steps = std::min(most, steps - all.first);
+      all.steps = narrow(std::min(most, steps - all.first));
       device.launch(all);
     }
   }
