@@ -127,7 +127,7 @@ TEST_F(Ranks, OneModelOfTheSameBits) {
 }
 
 TEST_F(Ranks, ARunGoesOnWithAnotherNumberOfThem) {
-  const std::vector<std::string> path{"--mechanism", "path", "--iterations", "400000"};
+  const std::vector<std::string> path{"--mechanism", "path", "--iterations", "3000"};
   std::vector<std::string> kept = path;
   kept.insert(kept.end(), {"--checkpoint", "run.ckpt"});
   Process process(command(2, seeded(kept)), folder.path());
@@ -197,14 +197,12 @@ TEST_F(Ranks, ABadCellEndsAll) {
 }
 
 TEST_F(Ranks, ALedgerIsEnteredOnce) {
-  ASSERT_EQ(gibbsite({"ledger", "create", "--ledger", "l.db", "--epsilon", "3", "--delta", "1e-5"})
-                .status,
-            0);
+  ASSERT_EQ(gibbsite({"ledger", "create", "l.db", "--epsilon", "3", "--delta", "1e-5"}).status, 0);
   const Outcome outcome =
       on_ranks(2, fit({"--out", "model.json", "--ledger", "l.db", "--mechanism", "path"}));
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(gibbsite({"verify", "model.json"}).status, 0);
-  const Outcome shown = gibbsite({"ledger", "show", "--ledger", "l.db"});
+  const Outcome shown = gibbsite({"ledger", "show", "l.db"});
   EXPECT_EQ(shown.out.find("fit path"), shown.out.rfind("fit path")) << shown.out;
 }
 
