@@ -66,11 +66,11 @@ void TextFile::scan(std::uint64_t first, std::uint64_t last, bool quoted,
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
   };
   first = std::max(first, rules_.from);
-  if (first == rules_.from) {
-    start_line(first);
-  } else if (char before = 0; read(first - 1, &before, 1) == 1 && !quoted && ends_line(before)) {
-    start_line(first);
-  }
+  const auto follows_a_line = [&] {
+    char before = 0;
+    return read(first - 1, &before, 1) == 1 && !quoted && ends_line(before);
+  };
+  if (first == rules_.from || follows_a_line()) start_line(first);
   // Behind `last` only until it is known whether the line that begins before it is blank.
   for (std::uint64_t at = first; at < last || line == Line::begins;) {
     const std::uint64_t most = at < last ? last - at : 64;

@@ -81,7 +81,7 @@ Wide difference_of(LossList<F...>, const Loss& loss, const Rows& x, std::span<co
 }  // namespace
 
 Wide exact_loss_difference(const Loss& loss, const Rows& x, std::span<const float> y,
-                           std::span<const Wide> theta, std::span<const double> w, Wide sum,
+                           std::span<const Wide> theta, std::span<const double> w, const Wide& sum,
                            std::size_t before) {
   if (const auto* const softmax = dynamic_cast<const losses::Softmax*>(&loss.unweighted())) {
     return softmax_difference(x, y, softmax->outputs(), loss.class_weights(), theta, w, sum,

@@ -12,7 +12,7 @@ namespace gibbsite {
 /// outputs [K x d]. Throws BadInput on a loss that was not compiled in, or a label that is none of
 /// softmax's classes, of a row that `before` others precede.
 Wide exact_loss_difference(const Loss& loss, const Rows& x, std::span<const float> y,
-                           std::span<const Wide> theta, std::span<const double> w, Wide sum = 0,
-                           std::size_t before = 0);
+                           std::span<const Wide> theta, std::span<const double> w,
+                           const Wide& sum = 0, std::size_t before = 0);
 
 }  // namespace gibbsite
