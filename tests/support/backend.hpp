@@ -30,7 +30,9 @@ inline bool gpu_is_missing() {
 /// "emulated" (the cuda engine on the emulated card), or a backend's name.
 inline std::unique_ptr<Backend> make_test_backend(std::string_view name,
                                                   const BackendOptions& options = {}) {
-  if (name == "emulated") return cuda::make_cuda_backend(make_emulated_device(), options);
+  if (name == "emulated") {
+    return cuda::make_cuda_backend(make_emulated_device({.watches_global = false}), options);
+  }
   return make_backend(name, options);
 }
 

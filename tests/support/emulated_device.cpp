@@ -262,7 +262,7 @@ class EmulatedDevice final : public cuda::Device {
                           " blocks, of which " + std::to_string(resident(shape)) +
                           " are resident at once");
       }
-      emulate<Body>(shape, params, random_());
+      emulate<Body>(shape, params, random_(), card_.watches_global);
     });
     if (!found) throw KernelFault("no kernel for these parameters");
   }

@@ -20,6 +20,7 @@ struct EmulatedCard {
   int capability = 90;
   std::uint64_t seed = 1;
   std::size_t* copied_in = nullptr;   ///< bytes copied to the card are added here
+  bool watches_global = true;         ///< races between blocks are looked for; dear
   std::uint64_t fault_at_launch = 0;  ///< this launch (from 1) faults when it runs; 0: none does
 };
 

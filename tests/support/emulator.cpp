@@ -89,9 +89,9 @@ GlobalMemory::Element& GlobalMemory::element(const void* at) {
 // The blocks that are resident together, and the scheduler.
 class Grid {
  public:
-  Grid(const kernels::LaunchShape& shape, std::uint64_t seed,
+  Grid(const kernels::LaunchShape& shape, std::uint64_t seed, bool watches_global,
        const std::function<void(EmulatedBlock&)>& body)
-      : shape_(shape), random_(seed), body_(body) {}
+      : shape_(shape), random_(seed), watches_global_(watches_global), body_(body) {}
 
   void run() {
     std::vector<std::size_t> order(shape_.blocks);
@@ -141,10 +141,10 @@ class Grid {
       const auto [block, t] = ready_.back();
       ready_.pop_back();
       Thread& thread = block->threads[t];
-      global_.enter(block->index, thread.arrivals, thread.waited);
+      if (watches_global_) global_.enter(block->index, thread.arrivals, thread.waited);
       thread.fiber = std::move(thread.fiber).resume();
       if (error) std::rethrow_exception(error);
-      global_.leave();
+      if (watches_global_) global_.leave();
       if (thread.wait == Wait::left) --running, ++block->left;
       if (thread.wait == Wait::turn) wake(*block, t);
       if (thread.wait == Wait::block) ++block->waiting;
@@ -228,6 +228,7 @@ class Grid {
 
   const kernels::LaunchShape& shape_;
   std::mt19937_64 random_;
+  bool watches_global_;
   const std::function<void(EmulatedBlock&)>& body_;
   std::vector<std::unique_ptr<BlockState>> blocks_;
   std::vector<Ready> ready_;
@@ -346,10 +347,10 @@ void EmulatedBlock::wait_groups(std::size_t pending) {
   }
 }
 
-void run_grid(const kernels::LaunchShape& shape, std::uint64_t seed,
+void run_grid(const kernels::LaunchShape& shape, std::uint64_t seed, bool watches_global,
               const std::function<void(EmulatedBlock&)>& body) {
   if (shape.blocks == 0 || shape.threads == 0) throw KernelFault("an empty launch");
-  Grid(shape, seed, body).run();
+  Grid(shape, seed, watches_global, body).run();
 }
 
 }  // namespace gibbsite::support::emulator

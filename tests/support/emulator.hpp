@@ -277,17 +277,18 @@ inline void store_quad(const Shared<float>& to, std::size_t i, const Quad& quad)
 }
 
 /// Runs a grid of threads; each calls `body(block)`.
-void run_grid(const kernels::LaunchShape& shape, std::uint64_t seed,
+void run_grid(const kernels::LaunchShape& shape, std::uint64_t seed, bool watches_global,
               const std::function<void(EmulatedBlock&)>& body);
 
 }  // namespace emulator
 
-/// Runs Body on the host. Throws KernelFault (or what View throws) at the first thing wrong.
+/// Runs Body on the host. Throws KernelFault (or what View throws) at the first thing wrong; races
+/// between blocks on global memory are looked for only where `watches_global`.
 template <class Body>
 void emulate(const kernels::LaunchShape& shape, const typename Body::Params& params,
-             std::uint64_t seed) {
+             std::uint64_t seed, bool watches_global = true) {
   if (shape.threads != Body::threads) throw KernelFault("launched with another block size");
-  emulator::run_grid(shape, seed,
+  emulator::run_grid(shape, seed, watches_global,
                      [&params](emulator::EmulatedBlock& block) { Body::run(block, params); });
 }
 
