@@ -68,14 +68,10 @@ json figures_json(const EvaluationModel& model) {
 }  // namespace
 
 json model_json(const EvaluationModel& model) {
-  json out = {{"kind", "evaluation"},
-              {"of", model.of},
-              {"edges", model.bins.edges},
-              {"counts", model.counts},
-              {"noise", model.noise},
-              {"rows_per_person", model.rows_per_person},
-              {"figures", figures_json(model)},
-              {"preprocessing", schema_json(model.schema)}};
+  json out = {{"kind", "evaluation"},           {"of", model.of},
+              {"edges", model.bins.edges},      {"counts", model.counts},
+              {"noise", model.noise},           {"rows_per_person", model.rows_per_person},
+              {"figures", figures_json(model)}, {"preprocessing", schema_json(model.schema)}};
   if (model.rows) out["rows"] = *model.rows;
   if (model.of_void) out["of_void"] = true;
   if (!model.several()) {

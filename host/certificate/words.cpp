@@ -106,9 +106,10 @@ std::string in_words(const NetworkCertificate& c) {
 
 std::string in_words(const EvaluationCertificate& c) {
   const std::string of_model =
-      c.of_void ? "The model evaluated is void: what it tells of these rows, where it was fitted to "
-                  "some, is covered by nothing.\n"
-                : "";
+      c.of_void
+          ? "The model evaluated is void: what it tells of these rows, where it was fitted to "
+            "some, is covered by nothing.\n"
+          : "";
   if (c.is_void()) return words_of(c, 100, c.problem.rows, "", true) + of_model;
   const Neighbors& who = c.claimed.who;
   const std::uint64_t k = who.rows_per_person;

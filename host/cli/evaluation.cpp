@@ -84,7 +84,8 @@ void ReleasedEvaluation::add_to(CLI::App& app) {
   app.add_option("--out", out, "--epsilon: the evaluation's file; written whole or not at all")
       ->type_name("FILE");
   add_count(app, "--bins", bins,
-            "--epsilon: of probabilities, 10 to 100; default: from the budget and the public number of rows",
+            "--epsilon: of probabilities, 10 to 100; default: from the budget and the public "
+            "number of rows",
             least_evaluation_bins);
   app.add_option("--adjacency", adjacency, "--epsilon: replace-one, or add-remove with --rows-cap")
       ->type_name("NAME");

@@ -159,7 +159,9 @@ void EvaluationBins::validate() const {
   }
   if (!legal_threshold(threshold) ||
       (threshold > 0 && !std::ranges::binary_search(edges, threshold))) {
-    throw BadInput("threshold: must be 0, or 1 or from 1e-6 to 1 - 1e-6 and one of edges; use the file as it was written");
+    throw BadInput(
+        "threshold: must be 0, or 1 or from 1e-6 to 1 - 1e-6 and one of edges; use the file as it "
+        "was written");
   }
 }
 
@@ -173,7 +175,8 @@ EvaluationBins evaluation_bins(std::uint64_t bins, std::size_t classes, double t
         fmt::format("`threshold`: must be 0, 1 or from 1e-6 to 1 - 1e-6, got {}", threshold));
   }
   const double low = classes > 2 ? 1 / static_cast<double>(classes) : 0;
-  EvaluationBins out{.edges = {}, .threshold = classes > 2 || threshold == 0 ? 0 : threshold};  // -0 too
+  EvaluationBins out{.edges = {},
+                     .threshold = classes > 2 || threshold == 0 ? 0 : threshold};  // -0 too
   for (std::uint64_t i = 1; i < bins; ++i) {
     const double s =
         std::sin(0.5 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(bins));

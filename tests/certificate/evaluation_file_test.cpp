@@ -50,8 +50,8 @@ EvaluationRelease evaluation(const Budget& budget, bool several = false,
   if (budget.adjacency == Adjacency::replace_one) model.rows = 5000;
   model.noise = histogram_deviation(plan.mechanism, plan.problem);
   const double grid = answer_grid(model.noise);
-  for (const double count : {1000, 20, 500, 30, 300, 50, 400, 100, 500, 210,
-                             150, 250, 90,  250, 50, 200, 40, 300, 70, 490}) {
+  for (const double count : {1000, 20,  500, 30,  300, 50,  400, 100, 500, 210,
+                             150,  250, 90,  250, 50,  200, 40,  300, 70,  490}) {
     model.counts.push_back(std::round(count / grid) * grid);
   }
   model.rows_per_person = budget.rows_per_person;
@@ -62,8 +62,7 @@ EvaluationRelease evaluation(const Budget& budget, bool several = false,
 
 std::vector<EvaluationRelease> evaluations() {
   return {evaluation({}), evaluation({.adjacency = Adjacency::add_remove, .rows_per_person = 2}),
-          evaluation({.epsilon = 0.3}, true),
-          evaluation({}, false, NoiseKind::chacha20, true)};
+          evaluation({.epsilon = 0.3}, true), evaluation({}, false, NoiseKind::chacha20, true)};
 }
 
 json sealed_anew(json file) {
@@ -125,7 +124,8 @@ TEST(EvaluationFile, WordsSpeakOfAnEvaluation) {
   EXPECT_THAT(in_words(evaluation({.rows_per_person = 3}).certificate()),
               HasSubstr("a person moves up to 3 rows, between any counts"));
   EXPECT_THAT(
-      in_words(evaluation({.adjacency = Adjacency::add_remove, .rows_per_person = 3}).certificate()),
+      in_words(
+          evaluation({.adjacency = Adjacency::add_remove, .rows_per_person = 3}).certificate()),
       HasSubstr("a person adds up to 3 rows, to any counts"));
   EXPECT_THAT(to_json(evaluation({}))["certificate"]["assumptions"].dump(),
               HasSubstr("whether there is an evaluation"));
@@ -195,7 +195,8 @@ TEST(VerifyEvaluation, RejectsAnEditOfEveryLeaf) {
           EXPECT_TRUE(weaker) << name << " " << edit;
         }
         if (verify(sealed_anew(changed)).valid) {
-          const bool same_promise = name.starts_with("/model/counts/") ||
+          const bool same_promise =
+              name.starts_with("/model/counts/") ||
               name == "/certificate/constants/rows" ||  // of a cap: sums' sizes alone
               name == "/certificate/software/version" ||
               name.starts_with("/model/preprocessing/") || name == "/certificate/digest";

@@ -137,8 +137,8 @@ TEST_F(ReleasedEvaluationCli, RefusesPublicNumbersBeforeTheTable) {
 }
 
 TEST_F(ReleasedEvaluationCli, ShowsNoMinusZeroAndNothingOfEmptyBins) {
-  const Outcome made = evaluated(
-      {"--epsilon", "1", "--bins", "100", "--threshold", "-0", "--out", "e.json"});
+  const Outcome made =
+      evaluated({"--epsilon", "1", "--bins", "100", "--threshold", "-0", "--out", "e.json"});
   ASSERT_EQ(made.status, 0) << made.err;
   EXPECT_THAT(made.out, Not(HasSubstr(" -0 ")));
   EXPECT_THAT(made.out, HasSubstr("bins hide about"));

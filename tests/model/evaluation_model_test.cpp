@@ -37,9 +37,12 @@ TEST(EvaluationBins, HaveAnEdgeAtTheThreshold) {
       EXPECT_LT(made.cell(std::nan(""), true), 2 * bins);  // one cell, whatever comes
     }
   }
-  EXPECT_EQ(evaluation_bins(10, 2, 0.5).edges, (std::vector<double>{0.0245, 0.0955, 0.2061, 0.3455, 0.5, 0.6545, 0.7939, 0.9045, 0.9755}));
-  EXPECT_EQ(evaluation_bins(10, 4, 0.5).edges,  // from 1/4 to 1
-            (std::vector<double>{0.2684, 0.3216, 0.4046, 0.5091, 0.625, 0.7409, 0.8454, 0.9284, 0.9816}));
+  EXPECT_EQ(
+      evaluation_bins(10, 2, 0.5).edges,
+      (std::vector<double>{0.0245, 0.0955, 0.2061, 0.3455, 0.5, 0.6545, 0.7939, 0.9045, 0.9755}));
+  EXPECT_EQ(
+      evaluation_bins(10, 4, 0.5).edges,  // from 1/4 to 1
+      (std::vector<double>{0.2684, 0.3216, 0.4046, 0.5091, 0.625, 0.7409, 0.8454, 0.9284, 0.9816}));
   EXPECT_FALSE(std::signbit(evaluation_bins(10, 2, -0.0).threshold));
 }
 
@@ -163,7 +166,8 @@ struct Drawn {
           left > 1e-15 ? std::binomial_distribution<long long>(rest, q)(bits) : 0;
       left -= share;
       rest -= count;
-      const double noisy = static_cast<double>(alike) * static_cast<double>(count) + noise * normal(bits);
+      const double noisy =
+          static_cast<double>(alike) * static_cast<double>(count) + noise * normal(bits);
       out.counts.push_back(std::nearbyint(noisy / grid) * grid);
     }
     return out;

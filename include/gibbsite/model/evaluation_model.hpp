@@ -44,8 +44,8 @@ std::uint64_t default_evaluation_bins(std::uint64_t rows, double deviation);
 
 /// What is released. Says nothing about privacy.
 struct EvaluationModel {
-  Schema schema;   ///< the model's: rows were read by it
-  std::string of;  ///< certificate.digest of the model's file
+  Schema schema;         ///< the model's: rows were read by it
+  std::string of;        ///< certificate.digest of the model's file
   bool of_void = false;  ///< that model carries no guarantee
   EvaluationBins bins;
   std::optional<std::uint64_t> rows;  ///< n where it is public
