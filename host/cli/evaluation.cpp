@@ -25,6 +25,7 @@ namespace gibbsite::cli {
 namespace {
 
 constexpr double default_delta = 1e-6;
+constexpr std::uint64_t most_rows = std::uint64_t{1} << 38;  // of any table's counts
 
 std::vector<std::string> line_of(const std::string& name, const NoisyShare& share,
                                  bool in_percent = true) {
@@ -136,6 +137,12 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
     throw BadInput(replaced ? "--rows-cap: has a meaning with --adjacency add-remove; leave it out"
                             : "--rows-cap: is missing; under add-remove the number of rows is not "
                               "public, give a bound that holds");
+  }
+  if (rows_cap && *rows_cap > most_rows) {
+    throw BadInput(
+        fmt::format("--rows-cap: must be from 1 to 2^38, got {}; give a bound nearer to the number "
+                    "of rows",
+                    *rows_cap));
   }
   const Release release = parse_release(text, model);
   const LinearModel linear = release.model();

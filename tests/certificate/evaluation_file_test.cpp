@@ -244,7 +244,7 @@ TEST(VerifyEvaluation, RejectsLessNoiseCountsOffTheGridAndFiguresOfOtherCounts) 
   changed["model"].erase("rows");
   EXPECT_THAT(failures(changed), HasSubstr("model.rows"));
   changed = file;
-  changed["model"]["edges"] = {0.5};
+  changed["model"]["edges"] = evaluation_bins(11, 2, 0.5).edges;
   EXPECT_THAT(failures(changed), HasSubstr("counts"));
 }
 
