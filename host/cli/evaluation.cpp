@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -174,7 +175,8 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
     const std::uint64_t cut = bins.value_or(default_evaluation_bins(rows, deviation));
     return plan_histogram({.rows = rows, .cells = 2 * cut}, at);
   };
-  static_cast<void>(planned(rows_cap.value_or(1), budget));
+  static_cast<void>(
+      planned(rows_cap.value_or(std::min(budget.rows_per_person, most_rows)), budget));
   require_other_file(out, model, "--model");
   require_other_file(out, table.data, "--data");
   require_other_file(out, table.labels, "--labels");

@@ -90,6 +90,14 @@ TEST_F(ReleasedEvaluationCli, OfOneRowOfOneClassAndAtAnyThreshold) {
   EXPECT_FALSE(std::filesystem::exists(folder.path("n.json")));
 }
 
+TEST_F(ReleasedEvaluationCli, OfSeveralRowsAPerson) {
+  const Outcome made = evaluated({"--epsilon", "1", "--rows-per-person", "3", "--out", "e.json"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("moves up to 3 rows, between any counts"));
+  EXPECT_EQ(gibbsite({"verify", "e.json"}).status, 0);
+  EXPECT_EQ(json("e.json")["model"]["rows_per_person"], 3);
+}
+
 TEST_F(ReleasedEvaluationCli, EntersTheLedgerOrIsRefused) {
   ASSERT_EQ(gibbsite({"ledger", "create", "l", "--epsilon", "1.5", "--delta", "1e-6"}).status, 0);
   const Outcome made = evaluated({"--epsilon", "1", "--out", "e.json", "--ledger", "l"});
