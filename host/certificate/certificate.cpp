@@ -232,7 +232,7 @@ NetworkProblem network_problem_from_json(const json& object) {
 }
 
 // What a reader has to believe, because no program can check it; `own` of the mechanism.
-json assumptions_json(const Claims& c, const std::string& own) {
+json assumptions_json(const Claims& c, const std::string& own, const char* what) {
   const std::uint64_t k = c.claimed.who.rows_per_person;
   json out = json::array();
   out.push_back(
@@ -255,9 +255,10 @@ json assumptions_json(const Claims& c, const std::string& own) {
       "chosen without looking at the table");
   if (c.refuses_cells) {
     out.push_back(
-        "every table that comes into question can be read under the schema: a cell or a label that "
-        "cannot is refused, so that whether there is a model tells about it (model.preprocessing."
-        "invalid = \"middle\" refuses none)");
+        fmt::format("every table that comes into question can be read under the schema: a cell or "
+                    "a label that cannot is refused, so that whether there is {} tells about it "
+                    "(model.preprocessing.invalid = \"middle\" refuses none)",
+                    what));
   }
   out.push_back(
       "the rows of different people are independent: nobody's data decides whether or how another "
@@ -317,7 +318,8 @@ EvaluationCertificate certify(const HistogramPlan& plan, const RunFacts& facts) 
 
 namespace {
 
-json to_json_of(const auto& c, const Analysis& found, const std::string& assumption) {
+json to_json_of(const auto& c, const Analysis& found, const std::string& assumption,
+                const char* what = "a model") {
   const auto claim = [&](double value) { return c.is_void() ? json(nullptr) : json(value); };
   json guarantee = {{"epsilon", claim(c.epsilon)},
                     {"delta", claim(c.delta)},
@@ -344,7 +346,7 @@ json to_json_of(const auto& c, const Analysis& found, const std::string& assumpt
             {"noise_tv", found.noise.tv},
             {"release_epsilon", found.noise.epsilon},
             {"release_grid", found.release_grid}}},
-          {"assumptions", assumptions_json(c, assumption)},
+          {"assumptions", assumptions_json(c, assumption, what)},
           {"theorem", theorem_of(c.mechanism)},
           {"software", {{"version", c.version}, {"backend", c.backend}}}};
 }
@@ -414,10 +416,16 @@ json to_json(const EvaluationCertificate& c) {
 }
 
 json to_json(const EvaluationCertificate& c, const Analysis& found) {
-  return to_json_of(c, found,
-                    "the model and the bins were fixed without looking at these rows; what the "
-                    "model itself tells of them, where it was fitted to some, is accounted for by "
-                    "its own certificate");
+  json out = to_json_of(
+      c, found,
+      c.of_void ? "the model and the bins were fixed without looking at these rows; the model is "
+                  "void: what it tells of them, where it was fitted to some, is covered by nothing"
+                : "the model and the bins were fixed without looking at these rows; what the "
+                  "model itself tells of them, where it was fitted to some, is accounted for by "
+                  "its own certificate",
+      "an evaluation");
+  if (c.of_void) out["constants"]["of_void"] = true;
+  return out;
 }
 
 Certificate certificate_from_json(const json& object) {
@@ -468,8 +476,10 @@ EvaluationCertificate evaluation_certificate_from_json(const json& object) {
   if (name != HistogramCounts::name) {
     throw BadInput(fmt::format("mechanism.name: {} is not histogram", gibbsite::quoted(name)));
   }
-  return {claims_from_json(object), histogram_problem_from_json(field(object, "constants", source)),
-          settings_from_json(mechanism, HistogramMechanism{})};
+  const json& constants = field(object, "constants", source);
+  return {claims_from_json(object), histogram_problem_from_json(constants),
+          settings_from_json(mechanism, HistogramMechanism{}),
+          constants.contains("of_void") && flag_field(constants, "of_void", "constants")};
 }
 
 json plan_json(const Plan& plan, std::span<const double> seconds) {

@@ -16,9 +16,9 @@ using nlohmann::json;
 
 namespace {
 
-// Six decimals: what a figure has of more is noise. NaN is written as null.
+// Six decimals: what a figure has of more is noise. NaN is written as null, -0 as 0.
 json rounded(double value) {
-  return std::isfinite(value) ? json(std::round(value * 1e6) / 1e6) : json(nullptr);
+  return std::isfinite(value) ? json(std::round(value * 1e6) / 1e6 + 0.0) : json(nullptr);
 }
 json share_json(const NoisyShare& share) {
   return {{"value", rounded(share.value)}, {"interval", {rounded(share.low), rounded(share.high)}}};
@@ -27,6 +27,15 @@ json shares_json(const auto& shares) {
   json out = json::array();
   for (const NoisyShare& share : shares) out.push_back(share_json(share));
   return out;
+}
+
+// As file_digest writes one.
+bool is_digest(std::string_view text) {
+  constexpr std::string_view name = "blake2b-256:";
+  constexpr std::size_t digits = 64;
+  if (!text.starts_with(name)) return false;
+  text.remove_prefix(name.size());
+  return text.size() == digits && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
 json figures_json(const EvaluationModel& model) {
@@ -59,14 +68,12 @@ json figures_json(const EvaluationModel& model) {
 }  // namespace
 
 json model_json(const EvaluationModel& model) {
-  json out = {{"kind", "evaluation"},
-              {"of", model.of},
-              {"edges", model.bins.edges},
-              {"counts", model.counts},
-              {"noise", model.noise},
-              {"figures", figures_json(model)},
-              {"preprocessing", schema_json(model.schema)}};
+  json out = {{"kind", "evaluation"},           {"of", model.of},
+              {"edges", model.bins.edges},      {"counts", model.counts},
+              {"noise", model.noise},           {"rows_per_person", model.rows_per_person},
+              {"figures", figures_json(model)}, {"preprocessing", schema_json(model.schema)}};
   if (model.rows) out["rows"] = *model.rows;
+  if (model.of_void) out["of_void"] = true;
   if (!model.several()) {
     out["threshold"] = model.bins.threshold;
     out["classes"] = {model.schema.negative_name(), model.schema.positive};
@@ -83,6 +90,10 @@ EvaluationModel evaluation_model_from_json(const json& model, const std::string&
                       .bins = {},
                       .rows = {},
                       .counts = {}};
+  if (!is_digest(out.of)) {
+    throw BadInput(source + ": of: must be the digest of a model's file; use the file as written");
+  }
+  if (model.contains("of_void")) out.of_void = flag_field(model, "of_void", source);
   if (out.schema.has_number_label()) {
     throw BadInput(source + ": preprocessing: its label is no class; use the file as written");
   }
@@ -102,6 +113,8 @@ EvaluationModel evaluation_model_from_json(const json& model, const std::string&
   if (out.rows == 0) throw BadInput(source + ": rows: must be at least 1");
   out.counts = numbers_field(model, "counts", 2 * out.bins.bins(), source);
   out.noise = number_field(model, "noise", source);
+  out.rows_per_person = count_field(model, "rows_per_person", source);
+  if (out.rows_per_person < 1) throw BadInput(source + ": rows_per_person: must be at least 1");
   require_finite_positive(out.noise, source + ": noise");
   return out;
 }

@@ -458,17 +458,27 @@ void verify_evaluation_model(Verifier& v, const json& file) {
   const bool is_public = c.claimed.who.adjacency == Adjacency::replace_one;
   v.check(model.rows == (is_public ? std::optional(c.problem.rows) : std::nullopt),
           "model.rows: constants.rows where those are public, and there only");
+  v.check(model.of_void == c.of_void, "model.of_void: the certificate says the same");
+  v.check(model.rows_per_person == c.claimed.who.rows_per_person,
+          "model.rows_per_person: those of the guarantee");
   v.check(model.noise == histogram_deviation(c.mechanism, c.problem),
           "model.noise: follows from mechanism.noise");
   const double grid = answer_grid(model.noise);
   const double noise = 14 * model.noise;  // above its largest, and half a grid
   std::size_t off = 0, beyond = 0;
+  double sum = 0;
   for (const double count : model.counts) {
+    sum += count;
     off += std::remainder(count, grid) != 0;
     beyond += !(count >= -noise && count <= static_cast<double>(c.problem.rows) + noise);
   }
   v.check(off == 0, fmt::format("model.counts: {} off the grid of their noise", off));
   v.check(beyond == 0, fmt::format("model.counts: {} that no noise leads to", beyond));
+  // A normal beyond 13.9 of its deviations, the grid's rounding aside: a chance below 1e-43.
+  const auto rows = static_cast<double>(c.problem.rows);
+  const double slack = noise * std::sqrt(static_cast<double>(model.counts.size()));
+  v.check(sum >= (is_public ? rows : 0) - slack && sum <= rows + slack,
+          "model.counts: their sum is that of the rows, and noise");
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ std::string large_delta(double delta) {
 namespace {
 
 std::string words_of(const Claims& c, double guess, std::uint64_t table_rows,
-                     const std::string& basis, std::string_view what = "model") {
+                     const std::string& basis, bool evaluates = false) {
+  const std::string_view what = evaluates ? "evaluation" : "model";
   if (c.is_void()) return void_in_words("the noise follows from a user's seed", what);
   const bool replace = c.claimed.who.adjacency == Adjacency::replace_one;
   const std::uint64_t k = c.claimed.who.rows_per_person;
@@ -61,10 +62,11 @@ std::string words_of(const Claims& c, double guess, std::uint64_t table_rows,
   out += fmt::format("Public, and so not protected: the schema, the options, and the {} {:.10g}.\n",
                      replace ? "number of rows," : "cap on the number of rows,",
                      static_cast<double>(table_rows));
-  out +=
-      "Not covered: anything else that leaves the curator's hands (screen output, accuracy on the "
-      "private table,\nrun time), and a schema or options chosen by looking at the data. Another "
-      "model of the same people costs again.\n";
+  out += fmt::format(
+      "Not covered: anything else that leaves the curator's hands ({},\nrun time), and a schema or "
+      "options chosen by looking at the data. Another {} of the same people costs again.\n",
+      evaluates ? "other figures of these rows" : "screen output, accuracy on the private table",
+      evaluates ? "evaluation or model" : "model");
   return out;
 }
 
@@ -103,27 +105,34 @@ std::string in_words(const NetworkCertificate& c) {
 }
 
 std::string in_words(const EvaluationCertificate& c) {
-  constexpr std::string_view what = "evaluation";
-  if (c.is_void()) return words_of(c, 100, c.problem.rows, "", what);
+  const std::string of_model =
+      c.of_void
+          ? "The model evaluated is void: what it tells of these rows, where it was fitted to "
+            "some, is covered by nothing.\n"
+          : "";
+  if (c.is_void()) return words_of(c, 100, c.problem.rows, "", true) + of_model;
   const Neighbors& who = c.claimed.who;
   const std::uint64_t k = who.rows_per_person;
-  const std::string rows = k == 1 ? "one row" : fmt::format("{} rows", k);
-  const std::string moved = who.adjacency == Adjacency::replace_one
-                                ? fmt::format("; a person moves {} from one to another", rows)
-                                : fmt::format("; a person adds {} to one", rows);
+  const bool replaced = who.adjacency == Adjacency::replace_one;
+  const std::string moved =
+      k == 1 ? fmt::format("; a person {}",
+                           replaced ? "moves one row from one to another" : "adds one row to one")
+             : fmt::format("; a person {} up to {} rows, {}", replaced ? "moves" : "adds", k,
+                           replaced ? "between any counts" : "to any counts");
   return words_of(c, best_guess_percent(c.claimed), c.problem.rows,
-                  basis_of(c.mechanism, c.problem) + moved, what);
+                  basis_of(c.mechanism, c.problem) + moved, true) +
+         of_model;
 }
 
 std::string in_words(const nlohmann::json& certificate) {
   const nlohmann::json& guarantee = field(certificate, "guarantee", "certificate");
-  if (guarantee.is_object() && guarantee.contains("void")) {
-    return void_in_words(text_field(guarantee, "reason", "certificate"),
-                         is_of_evaluation(certificate) ? "evaluation" : "model");
+  const bool evaluates = is_of_evaluation(certificate);
+  if (guarantee.is_object() && guarantee.contains("void") && !evaluates) {
+    return void_in_words(text_field(guarantee, "reason", "certificate"));
   }
   if (is_of_family(certificate)) return in_words(family_certificate_from_json(certificate));
   if (is_of_network(certificate)) return in_words(network_certificate_from_json(certificate));
-  if (is_of_evaluation(certificate)) {
+  if (evaluates) {
     return in_words(evaluation_certificate_from_json(certificate));
   }
   return in_words(certificate_from_json(certificate));

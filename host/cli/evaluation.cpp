@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -25,6 +26,7 @@ namespace gibbsite::cli {
 namespace {
 
 constexpr double default_delta = 1e-6;
+constexpr std::uint64_t most_rows = std::uint64_t{1} << 38;  // of any table's counts
 
 std::vector<std::string> line_of(const std::string& name, const NoisyShare& share,
                                  bool in_percent = true) {
@@ -55,7 +57,7 @@ std::string screen(const EvaluationModel& model) {
   std::string out = table(lines);
   if (!model.several()) {
     out +=
-        fmt::format("  bins hide at most {:.4f} of the AUC of whole probabilities\n", f.auc_hidden);
+        fmt::format("  bins hide about {:.4f} of the AUC of whole probabilities\n", f.auc_hidden);
   }
   std::vector<std::vector<std::string>> bins{
       {"probability", fmt::format("rows ± {:.0f}", 1.96 * f.bin_rows_deviation),
@@ -63,7 +65,8 @@ std::string screen(const EvaluationModel& model) {
   for (std::size_t b = 0; b < f.found.size(); ++b) {
     const auto [low, high] = model.bins.ends(b);
     std::vector<std::string> line = line_of(fmt::format("{:.4g} to {:.4g}", low, high), f.found[b]);
-    line.insert(line.begin() + 1, fmt::format("{:.0f}", f.bin_rows[b]));
+    if (std::isnan(f.found[b].value)) line.back() = "-";
+    line.insert(line.begin() + 1, fmt::format("{:.0f}", std::round(f.bin_rows[b]) + 0.0));  // no -0
     line.emplace_back(f.found[b].low > high   ? "more than predicted"
                       : f.found[b].high < low ? "fewer than predicted"
                                               : "");
@@ -83,7 +86,8 @@ void ReleasedEvaluation::add_to(CLI::App& app) {
   app.add_option("--out", out, "--epsilon: the evaluation's file; written whole or not at all")
       ->type_name("FILE");
   add_count(app, "--bins", bins,
-            "--epsilon: of probabilities; default: from the budget and the public number of rows",
+            "--epsilon: of probabilities, 10 to 100; default: from the budget and the public "
+            "number of rows",
             least_evaluation_bins);
   app.add_option("--adjacency", adjacency, "--epsilon: replace-one, or add-remove with --rows-cap")
       ->type_name("NAME");
@@ -135,6 +139,12 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
                             : "--rows-cap: is missing; under add-remove the number of rows is not "
                               "public, give a bound that holds");
   }
+  if (rows_cap && *rows_cap > most_rows) {
+    throw BadInput(
+        fmt::format("--rows-cap: must be from 1 to 2^38, got {}; give a bound nearer to the number "
+                    "of rows",
+                    *rows_cap));
+  }
   const Release release = parse_release(text, model);
   const LinearModel linear = release.model();
   if (linear.schema.has_number_label()) {
@@ -159,6 +169,14 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
   const std::size_t classes = several ? linear.schema.classes.size() : 2;
   const double least = threshold.value_or(0.5);
   static_cast<void>(evaluation_bins(bins.value_or(least_evaluation_bins), classes, least));
+  const auto planned = [&](std::uint64_t rows, const Budget& at) {
+    const double deviation =
+        plan_histogram({.rows = rows, .cells = 2 * least_evaluation_bins}, at).deviation;
+    const std::uint64_t cut = bins.value_or(default_evaluation_bins(rows, deviation));
+    return plan_histogram({.rows = rows, .cells = 2 * cut}, at);
+  };
+  static_cast<void>(
+      planned(rows_cap.value_or(std::min(budget.rows_per_person, most_rows)), budget));
   require_other_file(out, model, "--model");
   require_other_file(out, table.data, "--data");
   require_other_file(out, table.labels, "--labels");
@@ -169,6 +187,12 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
     require_not_of_ledger(out, ledger_path, "--out");
     ledger.emplace(ledger_path);
     static_cast<void>(ledger->read());
+  }
+  if (only_void) {
+    fmt::print(stderr,
+               "gibbsite: warning: --model: {} is void: what it tells of these rows, where it was "
+               "fitted to some, no certificate covers\n",
+               model);
   }
   catch_interrupts();
 
@@ -184,17 +208,11 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
   }
   // From here on public numbers decide.
   const std::uint64_t rows = rows_cap.value_or(data.rows());
-  const auto planned = [&](const Budget& at) {
-    const double deviation =
-        plan_histogram({.rows = rows, .cells = 2 * least_evaluation_bins}, at).deviation;
-    const std::uint64_t cut = bins.value_or(default_evaluation_bins(rows, deviation));
-    return plan_histogram({.rows = rows, .cells = 2 * cut}, at);
-  };
-  const HistogramPlan plan = planned(budget);
+  const HistogramPlan plan = planned(rows, budget);
   if (ledger) {
     require_room(*ledger, budget, [&](const Budget& smaller) -> std::optional<Guarantee> {
       try {
-        return ledger_guarantee(planned(smaller));
+        return ledger_guarantee(planned(rows, smaller));
       } catch (const Infeasible&) {
         return std::nullopt;
       }
@@ -203,6 +221,7 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
   warn_of_large_delta(budget, rows);
   const EvaluationModel shape{.schema = linear.schema,
                               .of = checked.at("certificate").at("digest").get<std::string>(),
+                              .of_void = only_void,
                               .bins = evaluation_bins(plan.problem.cells / 2, classes, least),
                               .rows = {},
                               .counts = {}};

@@ -23,6 +23,17 @@ NetworkMechanism counts_of(const HistogramMechanism& mechanism) {
   return NetworkCounts{.noise = settings_of(mechanism).noise};
 }
 
+NetworkPlan planned_counts(const HistogramProblem& problem, const Budget& budget) {
+  try {
+    return plan_network(one_column(problem), budget, {.mechanism = "counts"});
+  } catch (const Infeasible&) {  // its words are of a network
+    throw Infeasible(fmt::format(
+        "`epsilon` {}, `delta` {}: no noise in double precision keeps an evaluation to that; ask "
+        "for a larger epsilon or delta",
+        budget.epsilon, budget.delta));
+  }
+}
+
 }  // namespace
 
 void HistogramProblem::validate() const {
@@ -38,7 +49,7 @@ HistogramPlan plan_histogram(const HistogramProblem& problem, const Budget& budg
     throw BadInput(
         fmt::format("`draws`: a histogram is released once; leave it out (got {})", budget.draws));
   }
-  const NetworkPlan counts = plan_network(one_column(problem), budget, {.mechanism = "counts"});
+  const NetworkPlan counts = planned_counts(problem, budget);
   const auto& chosen = std::get<NetworkCounts>(counts.offer().mechanism);
   HistogramPlan out{
       .problem = problem, .budget = budget, .mechanism = HistogramCounts{.noise = chosen.noise}};

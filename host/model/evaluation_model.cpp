@@ -52,11 +52,12 @@ struct Sum {
 Sum operator+(const Sum& a, const Sum& b) { return {a.value + b.value, a.cells + b.cells}; }
 
 // f = x/(x + y) of rows: (1 - f) x - f y has expectation 0, variance v ((1 - f)^2 c_x + f^2 c_y) of
-// noise and m f (1 - f) of sampling. m is not known; one deviation more than was counted.
-NoisyShare ratio(const Sum& x, const Sum& y, double variance) {
+// noise and k m f (1 - f) of sampling, k rows a person (alike at worst). m is not known; one
+// deviation more than was counted.
+NoisyShare ratio(const Sum& x, const Sum& y, double variance, double k) {
   const double a = std::max(0.0, x.value), t = a + std::max(0.0, y.value);
   if (!(t > 0)) return {unknown, 0, 1};
-  const double cells = x.cells + y.cells, m = t + std::sqrt(cells * variance);
+  const double cells = x.cells + y.cells, m = k * (t + std::sqrt(cells * variance));
   const double zz = z * z, v = zz * variance;
   return share_in({.a = t * t - v * cells + zz * m,
                    .b = -2 * a * t + 2 * v * x.cells - zz * m,
@@ -65,20 +66,22 @@ NoisyShare ratio(const Sum& x, const Sum& y, double variance) {
 }
 
 // The same where x + y = n is known: the weighted mean of x and n - y.
-NoisyShare share_of(const Sum& x, const Sum& y, double variance, double n) {
+NoisyShare share_of(const Sum& x, const Sum& y, double variance, double n, double k) {
   const double mean = (y.cells * x.value + x.cells * (n - y.value)) / (x.cells + y.cells);
   const double a = std::clamp(mean, 0.0, n), zz = z * z;
   const double v = zz * variance * x.cells * y.cells / (x.cells + y.cells);
-  return share_in({.a = n * n + zz * n, .b = -2 * a * n - zz * n, .c = a * a - v}, a / n);
+  const double sampled = zz * k * n;
+  return share_in({.a = n * n + sampled, .b = -2 * a * n - sampled, .c = a * a - v}, a / n);
 }
 
 // U - A P M, U = sum of p_b m_a k(b, a) with k = 1 for b above a, 1/2 for equal bins, has
 // expectation 0 at the population's A; its variance is that of its linear parts h_b = sum_a m_a
-// (k - A) and l_a = sum_b p_b (k - A), each count's own variance and the noise's. Where n is known
+// (k - A) and l_a = sum_b p_b (k - A), each count's own variance, `rows` rows a person going
+// together, and the noise's. Where n is known
 // all counts are moved alike to sum to it: the noise's share along (1, ..., 1) is gone, and what is
 // left of any two counts has the covariance -variance/cells.
 NoisyShare area(std::vector<double> p, std::vector<double> m, double variance,
-                std::optional<std::uint64_t> n) {
+                std::optional<std::uint64_t> n, double rows) {
   double P = 0, M = 0;
   for (const double count : p) P += count;
   for (const double count : m) M += count;
@@ -98,7 +101,8 @@ NoisyShare area(std::vector<double> p, std::vector<double> m, double variance,
     const double h = below + 0.5 * m[b], l = above + 0.5 * p[b];
     below += m[b];
     U += p[b] * h;
-    const double w = std::max(0.0, p[b]) + variance, u = std::max(0.0, m[b]) + variance;
+    const double w = rows * std::max(0.0, p[b]) + variance;
+    const double u = rows * std::max(0.0, m[b]) + variance;
     vaa += w * M * M + u * P * P;
     vab += w * h * M + u * l * P;
     vbb += w * h * h + u * l * l;
@@ -116,6 +120,12 @@ NoisyShare area(std::vector<double> p, std::vector<double> m, double variance,
   U = std::clamp(U, 0.0, PM);
   return share_in({.a = PM * PM - zz * vaa, .b = -2 * U * PM + 2 * zz * vab, .c = U * U - zz * vbb},
                   U / PM);
+}
+
+// Of a threshold nearer to an end than that, files and screens would show the end.
+bool legal_threshold(double threshold) {
+  constexpr double least = 1e-6;
+  return threshold == 0 || threshold == 1 || (threshold >= least && threshold <= 1 - least);
 }
 
 std::uint64_t even(double value) { return 2 * static_cast<std::uint64_t>(value / 2); }
@@ -147,9 +157,11 @@ void EvaluationBins::validate() const {
     }
     before = edge;
   }
-  if (!(threshold >= 0 && threshold <= 1) ||
+  if (!legal_threshold(threshold) ||
       (threshold > 0 && !std::ranges::binary_search(edges, threshold))) {
-    throw BadInput("threshold: must be 0 or one of edges; use the file as it was written");
+    throw BadInput(
+        "threshold: must be 0, or 1 or from 1e-6 to 1 - 1e-6 and one of edges; use the file as it "
+        "was written");
   }
 }
 
@@ -158,11 +170,13 @@ EvaluationBins evaluation_bins(std::uint64_t bins, std::size_t classes, double t
     throw BadInput(fmt::format("`bins`: must be from {} to {}, got {}", least_evaluation_bins,
                                most_evaluation_bins, bins));
   }
-  if (!(threshold >= 0 && threshold <= 1)) {
-    throw BadInput(fmt::format("`threshold`: must be from 0 to 1, got {}", threshold));
+  if (!legal_threshold(threshold)) {
+    throw BadInput(
+        fmt::format("`threshold`: must be 0, 1 or from 1e-6 to 1 - 1e-6, got {}", threshold));
   }
   const double low = classes > 2 ? 1 / static_cast<double>(classes) : 0;
-  EvaluationBins out{.edges = {}, .threshold = classes > 2 ? 0 : threshold};
+  EvaluationBins out{.edges = {},
+                     .threshold = classes > 2 || threshold == 0 ? 0 : threshold};  // -0 too
   for (std::uint64_t i = 1; i < bins; ++i) {
     const double s =
         std::sin(0.5 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(bins));
@@ -178,7 +192,8 @@ EvaluationBins evaluation_bins(std::uint64_t bins, std::size_t classes, double t
 }
 
 std::uint64_t default_evaluation_bins(std::uint64_t rows, double deviation) {
-  constexpr double two_fifths_of_a_point = 0.004, least = 10, most = 40;
+  constexpr double two_fifths_of_a_point = 0.004, most = 40;
+  constexpr auto least = static_cast<double>(least_evaluation_bins);
   const double counts = two_fifths_of_a_point * static_cast<double>(rows) / (z * deviation);
   return even(std::clamp(2 * counts * counts, least, most));
 }
@@ -187,6 +202,7 @@ EvaluationFigures figures(const EvaluationModel& model) {
   const std::size_t bins = model.bins.bins();
   // Rounding to the grid, of at most an eighth of the deviation, as uniform noise.
   const double variance = model.noise * model.noise * (1 + 1.0 / 768);
+  const auto k = static_cast<double>(model.rows_per_person);
   std::vector<double> p(bins), m(bins);
   for (std::size_t b = 0; b < bins; ++b) {
     m[b] = model.counts[2 * b];
@@ -199,8 +215,8 @@ EvaluationFigures figures(const EvaluationModel& model) {
   };
   const std::span<const double> ps = p, ms = m;
   const auto of_all = [&](const Sum& x, const Sum& y) {
-    return model.rows ? share_of(x, y, variance, static_cast<double>(*model.rows))
-                      : ratio(x, y, variance);
+    return model.rows ? share_of(x, y, variance, static_cast<double>(*model.rows), k)
+                      : ratio(x, y, variance, k);
   };
   EvaluationFigures out;
   const Sum positives = sum(p), negatives = sum(m);
@@ -210,20 +226,23 @@ EvaluationFigures figures(const EvaluationModel& model) {
   out.bin_rows_deviation = std::sqrt(2 * variance);
   for (std::size_t b = 0; b < bins; ++b) {
     out.bin_rows.push_back(p[b] + m[b]);
-    out.found.push_back(ratio({p[b], 1}, {m[b], 1}, variance));
+    // Of what may be noise alone nothing is said.
+    out.found.push_back(out.bin_rows[b] > z * out.bin_rows_deviation
+                            ? ratio({p[b], 1}, {m[b], 1}, variance, k)
+                            : NoisyShare{unknown, 0, 1});
   }
   if (model.several()) {
     out.accuracy = of_all(positives, negatives);
     return out;
   }
-  const std::size_t k = model.bins.first_positive();
-  const Sum tp = sum(ps.subspan(k)), fn = sum(ps.first(k));
-  const Sum fp = sum(ms.subspan(k)), tn = sum(ms.first(k));
+  const std::size_t first = model.bins.first_positive();
+  const Sum tp = sum(ps.subspan(first)), fn = sum(ps.first(first));
+  const Sum fp = sum(ms.subspan(first)), tn = sum(ms.first(first));
   out.accuracy = of_all(tp + tn, fp + fn);
   out.positives = of_all(positives, negatives);
-  out.recall = {ratio(tn, fp, variance), ratio(tp, fn, variance)};
-  out.precision = {ratio(tn, fn, variance), ratio(tp, fp, variance)};
-  out.auc = area(p, m, variance, model.rows);
+  out.recall = {ratio(tn, fp, variance, k), ratio(tp, fn, variance, k)};
+  out.precision = {ratio(tn, fn, variance, k), ratio(tp, fp, variance, k)};
+  out.auc = area(p, m, variance, model.rows, k);
   if (positives.value > 0 && negatives.value > 0) {
     double pairs = 0;
     for (std::size_t b = 0; b < bins; ++b) pairs += std::max(0.0, p[b]) * std::max(0.0, m[b]);
@@ -233,9 +252,9 @@ EvaluationFigures figures(const EvaluationModel& model) {
   }
   for (std::size_t edge = 0; edge + 1 < bins; ++edge) {
     out.true_positive.push_back(
-        ratio(sum(ps.subspan(edge + 1)), sum(ps.first(edge + 1)), variance));
+        ratio(sum(ps.subspan(edge + 1)), sum(ps.first(edge + 1)), variance, k));
     out.false_positive.push_back(
-        ratio(sum(ms.subspan(edge + 1)), sum(ms.first(edge + 1)), variance));
+        ratio(sum(ms.subspan(edge + 1)), sum(ms.first(edge + 1)), variance, k));
   }
   return out;
 }

@@ -37,7 +37,7 @@ std::vector<double> noisy_counts(std::span<const std::uint32_t> cells, std::uint
   std::vector<double> out(number);
   answer_normals(stream, 0, 0, out);
   for (std::size_t i = 0; i < number; ++i) {
-    out[i] = answered(static_cast<double>(exact[i]), deviation * out[i], deviation);
+    out[i] = answered(static_cast<double>(exact[i]), deviation * out[i], deviation) + 0.0;  // no -0
   }
   return out;
 }
@@ -63,11 +63,13 @@ EvaluationRelease release_evaluation(const EvaluationModel& shape,
   } else {
     model.rows.reset();
   }
+  model.rows_per_person = plan.guarantee.who.rows_per_person;
   model.noise = histogram_deviation(plan.mechanism, plan.problem);
   model.counts = noisy_counts(cells, plan.problem.cells, model.noise, stream);
   const bool refuses = model.schema.invalid == Invalid::refuse;
-  EvaluationRelease out =
-      ReleaseAccess::make(std::move(model), certify(plan, {stream.kind, "reference", refuses}));
+  EvaluationCertificate certificate = certify(plan, {stream.kind, "reference", refuses});
+  certificate.of_void = model.of_void;
+  EvaluationRelease out = ReleaseAccess::make(std::move(model), std::move(certificate));
   if (out.certificate().is_void()) return out;
   if (const Verification check = verify(out); !check.valid) {
     throw BadInput(

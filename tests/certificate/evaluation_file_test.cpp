@@ -20,6 +20,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::ThrowsMessage;
 
 Schema evaluated_schema(bool several) {
@@ -37,26 +38,31 @@ Schema evaluated_schema(bool several) {
 }
 
 EvaluationRelease evaluation(const Budget& budget, bool several = false,
-                             NoiseKind kind = NoiseKind::chacha20) {
-  const std::uint64_t bins = 4;
+                             NoiseKind kind = NoiseKind::chacha20, bool of_void = false) {
+  const std::uint64_t bins = 10;
   const HistogramPlan plan = plan_histogram({.rows = 5000, .cells = 2 * bins}, budget);
   EvaluationModel model{.schema = evaluated_schema(several),
-                        .of = "blake2b-256:00",
+                        .of = "blake2b-256:" + std::string(64, '0'),
+                        .of_void = of_void,
                         .bins = evaluation_bins(bins, several ? 3 : 2, 0.5),
                         .rows = {},
                         .counts = {}};
   if (budget.adjacency == Adjacency::replace_one) model.rows = 5000;
   model.noise = histogram_deviation(plan.mechanism, plan.problem);
   const double grid = answer_grid(model.noise);
-  for (const double count : {1800, 100, 900, 310, 290, 700, 110, 790}) {
+  for (const double count : {1000, 20,  500, 30,  300, 50,  400, 100, 500, 210,
+                             150,  250, 90,  250, 50,  200, 40,  300, 70,  490}) {
     model.counts.push_back(std::round(count / grid) * grid);
   }
-  return ReleaseAccess::make(std::move(model), certify(plan, {kind, "reference", true}));
+  model.rows_per_person = budget.rows_per_person;
+  EvaluationCertificate certificate = certify(plan, {kind, "reference", true});
+  certificate.of_void = of_void;
+  return ReleaseAccess::make(std::move(model), std::move(certificate));
 }
 
 std::vector<EvaluationRelease> evaluations() {
   return {evaluation({}), evaluation({.adjacency = Adjacency::add_remove, .rows_per_person = 2}),
-          evaluation({.epsilon = 0.3}, true)};
+          evaluation({.epsilon = 0.3}, true), evaluation({}, false, NoiseKind::chacha20, true)};
 }
 
 json sealed_anew(json file) {
@@ -112,10 +118,48 @@ TEST(EvaluationFile, WordsSpeakOfAnEvaluation) {
   EXPECT_THAT(words, HasSubstr("without the evaluation"));
   const json file = to_json(evaluation({}, false, NoiseKind::philox));
   EXPECT_THAT(in_words(file.at("certificate")), HasSubstr("this evaluation is void"));
+  EXPECT_THAT(words, HasSubstr("other figures of these rows"));
+  EXPECT_THAT(words, HasSubstr("Another evaluation or model of the same people costs again"));
+  EXPECT_THAT(words, HasSubstr("a person moves one row from one to another"));
+  EXPECT_THAT(in_words(evaluation({.rows_per_person = 3}).certificate()),
+              HasSubstr("a person moves up to 3 rows, between any counts"));
+  EXPECT_THAT(
+      in_words(
+          evaluation({.adjacency = Adjacency::add_remove, .rows_per_person = 3}).certificate()),
+      HasSubstr("a person adds up to 3 rows, to any counts"));
+  EXPECT_THAT(to_json(evaluation({}))["certificate"]["assumptions"].dump(),
+              HasSubstr("whether there is an evaluation"));
   EXPECT_TRUE(file["certificate"]["guarantee"]["epsilon"].is_null());
   const Verification check = verify(file);
   EXPECT_FALSE(check.valid);
   EXPECT_TRUE(check.void_run);
+}
+
+TEST(EvaluationFile, SaysThatTheModelEvaluatedIsVoid) {
+  const auto lines = [](const json& file) {
+    return file["certificate"]["assumptions"].dump() + in_words(file["certificate"]);
+  };
+  const json good = to_json(evaluation({}));
+  EXPECT_THAT(lines(good), HasSubstr("accounted for by its own certificate"));
+  EXPECT_THAT(lines(good), Not(HasSubstr("covered by nothing")));
+  for (const NoiseKind kind : {NoiseKind::chacha20, NoiseKind::philox}) {
+    const json file = to_json(evaluation({}, false, kind, true));
+    EXPECT_EQ(file["model"]["of_void"], true);
+    EXPECT_THAT(lines(file), HasSubstr("the model is void"));
+    EXPECT_THAT(lines(file), HasSubstr("The model evaluated is void"));
+    EXPECT_THAT(lines(file), Not(HasSubstr("its own certificate")));
+    EXPECT_EQ(verify(file).valid, kind == NoiseKind::chacha20);
+    // What takes it back in one place does not verify, with a new digest either.
+    json changed = file;
+    changed["model"].erase("of_void");
+    EXPECT_FALSE(verify(sealed_anew(changed)).valid);
+    changed = file;
+    changed["certificate"]["constants"].erase("of_void");
+    EXPECT_FALSE(verify(sealed_anew(changed)).valid);
+    changed = file;
+    changed["certificate"]["assumptions"] = good["certificate"]["assumptions"];
+    EXPECT_FALSE(verify(sealed_anew(changed)).valid);
+  }
 }
 
 // Of each leaf: another number, a bit more and a bit less, another type, none. What passes without
@@ -152,7 +196,7 @@ TEST(VerifyEvaluation, RejectsAnEditOfEveryLeaf) {
         }
         if (verify(sealed_anew(changed)).valid) {
           const bool same_promise =
-              name == "/model/of" || name.starts_with("/model/counts/") ||
+              name.starts_with("/model/counts/") ||
               name == "/certificate/constants/rows" ||  // of a cap: sums' sizes alone
               name == "/certificate/software/version" ||
               name.starts_with("/model/preprocessing/") || name == "/certificate/digest";
@@ -179,6 +223,20 @@ TEST(VerifyEvaluation, RejectsLessNoiseCountsOffTheGridAndFiguresOfOtherCounts) 
   changed = file;
   changed["model"]["counts"][0] = 1e6;
   EXPECT_THAT(failures(changed), HasSubstr("that no noise leads to"));
+  changed = file;  // each may be, all of them not
+  for (json& count : changed["model"]["counts"]) count = 1024;
+  EXPECT_THAT(failures(changed), HasSubstr("their sum"));
+  EXPECT_THAT(failures(changed), Not(HasSubstr("2 that no noise")));
+  for (const char* of : {"", "hello", "blake2b-256:00", "sha-256:00"}) {
+    changed = file;
+    changed["model"]["of"] = of;
+    EXPECT_THAT(failures(changed), HasSubstr("of: must be the digest"));
+  }
+  changed["model"]["of"] = "blake2b-256:" + std::string(64, 'A');
+  EXPECT_THAT(failures(changed), HasSubstr("of: must be the digest"));
+  changed = file;
+  changed["model"]["rows_per_person"] = 2;
+  EXPECT_THAT(failures(changed), HasSubstr("model.rows_per_person"));
   changed = file;
   changed["model"]["figures"]["accuracy"]["value"] = 0.99;
   EXPECT_THAT(failures(changed), HasSubstr("model.figures"));
@@ -186,7 +244,7 @@ TEST(VerifyEvaluation, RejectsLessNoiseCountsOffTheGridAndFiguresOfOtherCounts) 
   changed["model"].erase("rows");
   EXPECT_THAT(failures(changed), HasSubstr("model.rows"));
   changed = file;
-  changed["model"]["edges"] = {0.5};
+  changed["model"]["edges"] = evaluation_bins(11, 2, 0.5).edges;
   EXPECT_THAT(failures(changed), HasSubstr("counts"));
 }
 

@@ -90,6 +90,14 @@ TEST_F(ReleasedEvaluationCli, OfOneRowOfOneClassAndAtAnyThreshold) {
   EXPECT_FALSE(std::filesystem::exists(folder.path("n.json")));
 }
 
+TEST_F(ReleasedEvaluationCli, OfSeveralRowsAPerson) {
+  const Outcome made = evaluated({"--epsilon", "1", "--rows-per-person", "3", "--out", "e.json"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("moves up to 3 rows, between any counts"));
+  EXPECT_EQ(gibbsite({"verify", "e.json"}).status, 0);
+  EXPECT_EQ(json("e.json")["model"]["rows_per_person"], 3);
+}
+
 TEST_F(ReleasedEvaluationCli, EntersTheLedgerOrIsRefused) {
   ASSERT_EQ(gibbsite({"ledger", "create", "l", "--epsilon", "1.5", "--delta", "1e-6"}).status, 0);
   const Outcome made = evaluated({"--epsilon", "1", "--out", "e.json", "--ledger", "l"});
@@ -110,6 +118,44 @@ TEST_F(ReleasedEvaluationCli, OfAVoidModelIsAsGoodAsOfAnother) {
                                  "--epsilon", "1", "--out", "e.json"});
   ASSERT_EQ(made.status, 0) << made.err;
   EXPECT_EQ(gibbsite({"verify", "e.json"}).status, 0);
+  // It is said, on the screen and in the file.
+  EXPECT_THAT(made.err, HasSubstr("warning: --model: void.json is void"));
+  EXPECT_THAT(made.out, HasSubstr("The model evaluated is void"));
+  EXPECT_THAT(gibbsite({"verify", "e.json"}).out, HasSubstr("The model evaluated is void"));
+  EXPECT_EQ(json("e.json")["model"]["of_void"], true);
+}
+
+// What no table could make right is said before one is read: here there is none.
+TEST_F(ReleasedEvaluationCli, RefusesPublicNumbersBeforeTheTable) {
+  const auto refused = [&](std::vector<std::string> more, int status, const char* why) {
+    more.insert(more.end(), {"--out", "e.json"});
+    const Outcome made = evaluated(more, "absent.csv");
+    expect_error(made, status, why);
+    EXPECT_THAT(made.err, Not(HasSubstr("network")));
+    EXPECT_THAT(made.err, Not(HasSubstr("structure")));
+    EXPECT_THAT(made.err, Not(HasSubstr("absent.csv")));
+  };
+  refused({"--epsilon", "1e-320"}, 4, "--epsilon 1e-320, --delta 1e-06: no noise");
+  refused({"--epsilon", "1e-9", "--delta", "1e-300"}, 4, "--delta 1e-300: no noise");
+  refused({"--epsilon", "1", "--adjacency", "add-remove", "--rows-cap", "1000000000000000"}, 2,
+          "--rows-cap");
+  refused({"--epsilon", "1", "--bins", "9"}, 2, "--bins");
+  refused({"--epsilon", "1", "--threshold", "5e-324"}, 2, "--threshold");
+  refused({"--epsilon", "1", "--threshold", "0.9999999999999999"}, 2, "--threshold");
+}
+
+TEST_F(ReleasedEvaluationCli, ShowsNoMinusZeroAndNothingOfEmptyBins) {
+  const Outcome made =
+      evaluated({"--epsilon", "1", "--bins", "100", "--threshold", "-0", "--out", "e.json"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.out, Not(HasSubstr(" -0 ")));
+  EXPECT_THAT(made.out, HasSubstr("bins hide about"));
+  const nlohmann::json model = json("e.json")["model"];
+  EXPECT_EQ(model["threshold"].dump().front(), '0');
+  // Of a hundred bins of so few rows most are empty.
+  int none = 0;
+  for (const auto& bin : model["figures"]["calibration"]) none += bin["found"]["value"].is_null();
+  EXPECT_GE(none, 30);
 }
 
 TEST_F(ReleasedEvaluationCli, SaysWhatIsWrongInOneLineAndWritesNothing) {

@@ -20,11 +20,11 @@ using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 TEST(EvaluationBins, HaveAnEdgeAtTheThreshold) {
-  for (const std::uint64_t bins : std::vector<std::uint64_t>{2, 3, 10, 40, 100}) {
-    for (const double threshold : {0.0, 1e-12, 0.003, 0.2, 0.5, 0.77, 1 - 1e-12, 1.0}) {
+  for (const std::uint64_t bins : std::vector<std::uint64_t>{10, 11, 40, 100}) {
+    for (const double threshold : {0.0, 1e-6, 0.003, 0.2, 0.5, 0.77, 1 - 1e-6, 1.0}) {
       const EvaluationBins made = evaluation_bins(bins, 2, threshold);
       ASSERT_EQ(made.bins(), bins);
-      for (const double p : {0.0, 1e-13, 0.1, 0.2, 0.4999, 0.5, 0.77, 0.9, 1.0}) {
+      for (const double p : {0.0, 1e-7, 0.1, 0.2, 0.4999, 0.5, 0.77, 0.9, 1.0}) {
         for (const bool found : {false, true}) {
           const std::uint32_t cell = made.cell(p, found);
           ASSERT_LT(cell, 2 * bins);
@@ -37,23 +37,32 @@ TEST(EvaluationBins, HaveAnEdgeAtTheThreshold) {
       EXPECT_LT(made.cell(std::nan(""), true), 2 * bins);  // one cell, whatever comes
     }
   }
-  EXPECT_EQ(evaluation_bins(4, 2, 0.5).edges, (std::vector<double>{0.1464, 0.5, 0.8536}));
-  EXPECT_EQ(evaluation_bins(2, 4, 0.5).edges, (std::vector<double>{0.625}));  // from 1/4 to 1
+  EXPECT_EQ(
+      evaluation_bins(10, 2, 0.5).edges,
+      (std::vector<double>{0.0245, 0.0955, 0.2061, 0.3455, 0.5, 0.6545, 0.7939, 0.9045, 0.9755}));
+  EXPECT_EQ(
+      evaluation_bins(10, 4, 0.5).edges,  // from 1/4 to 1
+      (std::vector<double>{0.2684, 0.3216, 0.4046, 0.5091, 0.625, 0.7409, 0.8454, 0.9284, 0.9816}));
+  EXPECT_FALSE(std::signbit(evaluation_bins(10, 2, -0.0).threshold));
 }
 
 TEST(EvaluationBins, SayWhatTheyRefuse) {
-  EXPECT_THAT([] { evaluation_bins(1, 2, 0.5); }, ThrowsMessage<BadInput>(HasSubstr("`bins`")));
+  EXPECT_THAT([] { evaluation_bins(9, 2, 0.5); }, ThrowsMessage<BadInput>(HasSubstr("`bins`")));
   EXPECT_THAT([] { evaluation_bins(101, 2, 0.5); }, ThrowsMessage<BadInput>(HasSubstr("`bins`")));
-  for (const double threshold : {-0.1, 1.1, std::nan("")}) {
+  for (const double threshold : {-0.1, 1.1, std::nan(""), 5e-324, 9e-7, 1 - 9e-7, 1 - 1e-16}) {
     EXPECT_THAT([&] { evaluation_bins(10, 2, threshold); },
                 ThrowsMessage<BadInput>(HasSubstr("`threshold`")));
   }
-  for (const std::vector<double>& edges :
-       {std::vector<double>{0.5, 0.5}, {0.0, 0.5}, {0.5, 1.5}, {0.5, std::nan("")}, {}}) {
-    const EvaluationBins bins{.edges = edges, .threshold = 0.5};
-    EXPECT_THAT([&] { bins.validate(); }, ThrowsMessage<BadInput>(HasSubstr("edges")));
+  const EvaluationBins made = evaluation_bins(10, 2, 0.5);
+  for (const double edge : {0.0, 0.9045, 1.5, std::nan("")}) {
+    EvaluationBins bins = made;
+    bins.edges.back() = edge;
+    EXPECT_THAT([&] { bins.validate(); }, ThrowsMessage<BadInput>(HasSubstr("must rise")));
   }
-  const EvaluationBins off{.edges = {0.4}, .threshold = 0.5};
+  const EvaluationBins few{.edges = {0.2, 0.5}, .threshold = 0.5};
+  EXPECT_THAT([&] { few.validate(); }, ThrowsMessage<BadInput>(HasSubstr("edges: must be from 9")));
+  EvaluationBins off = made;
+  off.threshold = 0.51;
   EXPECT_THAT([&] { off.validate(); }, ThrowsMessage<BadInput>(HasSubstr("threshold")));
 }
 
@@ -141,13 +150,15 @@ struct Drawn {
   std::mt19937_64 bits;
   std::normal_distribution<double> normal{};
 
-  // n rows of the population, one multinomial draw, with noise on a grid.
-  EvaluationModel model(const Population& of, std::uint64_t n, double noise, bool is_public) {
+  // n rows of the population, one multinomial draw of n/alike people, with noise on a grid.
+  EvaluationModel model(const Population& of, std::uint64_t n, double noise, bool is_public,
+                        std::uint64_t alike = 1) {
     EvaluationModel out{.schema = {}, .of = "", .bins = of.bins, .rows = {}, .counts = {}};
+    out.rows_per_person = alike;
     out.noise = noise;
     if (is_public) out.rows = n;
     double left = 1;
-    auto rest = static_cast<long long>(n);
+    auto rest = static_cast<long long>(n / alike);
     const double grid = std::ldexp(1.0, std::ilogb(noise) - 3);
     for (const double share : of.shares) {
       const double q = std::clamp(share / left, 0.0, 1.0);
@@ -155,7 +166,8 @@ struct Drawn {
           left > 1e-15 ? std::binomial_distribution<long long>(rest, q)(bits) : 0;
       left -= share;
       rest -= count;
-      const double noisy = static_cast<double>(count) + noise * normal(bits);
+      const double noisy =
+          static_cast<double>(alike) * static_cast<double>(count) + noise * normal(bits);
       out.counts.push_back(std::nearbyint(noisy / grid) * grid);
     }
     return out;
@@ -204,6 +216,52 @@ TEST(EvaluationFigures, IntervalsHoldThePopulationsValue) {
   }
 }
 
+// Five rows a person, all alike: 2,000 people told of by 10,000 rows. As above.
+TEST(EvaluationFigures, IntervalsAreOfPeopleNotOfRows) {
+  Drawn drawn{std::mt19937_64(55)};
+  const Population people = logistic_population(-0.5, 1.5, 12);
+  const auto truth = people.truth(false);
+  for (const bool is_public : {true, false}) {
+    std::map<std::string, int> missed, as_rows;
+    for (int i = 0; i < 1'000; ++i) {
+      EvaluationModel model = drawn.model(people, 10'000, 9, is_public, 5);
+      const auto count = [&](std::map<std::string, int>& misses) {
+        for (const auto& [name, share] : named(figures(model), false)) {
+          misses[name] += !(share.low <= truth.at(name) && truth.at(name) <= share.high);
+        }
+      };
+      count(missed);
+      model.rows_per_person = 1;
+      count(as_rows);
+    }
+    for (const auto& [name, times] : missed) EXPECT_LE(times, 105) << name << " " << is_public;
+    for (const char* name : {"accuracy", "auc", "positives", "recall"}) {
+      EXPECT_GE(missed[name], 5) << name;
+      EXPECT_GE(as_rows[name], 150) << name;
+    }
+  }
+}
+
+// Of a bin that may be noise alone nothing is told.
+TEST(EvaluationFigures, OfNoiseAloneAreNone) {
+  EvaluationModel model{.schema = {},
+                        .of = "",
+                        .bins = evaluation_bins(10, 2, 0.5),
+                        .rows = {},
+                        .counts = std::vector<double>(20, 100),
+                        .noise = 6};
+  model.counts[0] = -7, model.counts[1] = 3, model.counts[2] = 1, model.counts[3] = 15;
+  model.counts[4] = 0, model.counts[5] = 17;
+  const EvaluationFigures f = figures(model);
+  for (const std::size_t b : {0U, 1U}) {
+    EXPECT_TRUE(std::isnan(f.found[b].value)) << b;
+    EXPECT_EQ(f.found[b].low, 0) << b;
+    EXPECT_EQ(f.found[b].high, 1) << b;
+  }
+  EXPECT_EQ(f.found[2].value, 1);
+  EXPECT_GT(f.found[2].low, 0.2);
+}
+
 TEST(EvaluationFigures, OfSeveralClassesHoldAccuracyAndCalibration) {
   Drawn drawn{std::mt19937_64(5)};
   Population people = logistic_population(1, 1, 10);
@@ -248,7 +306,7 @@ TEST(EvaluationFigures, OfExactCountsAreTheUsualOnes) {
 TEST(EvaluationFigures, StayInRangeWhateverTheCounts) {
   std::mt19937_64 bits(3);
   for (int turn = 0; turn < 20'000; ++turn) {
-    const std::uint64_t bins = 2 + bits() % 5;
+    const std::uint64_t bins = 10 + bits() % 5;
     EvaluationModel model{.schema = {},
                           .of = "",
                           .bins = evaluation_bins(bins, 2, 0.25 * static_cast<double>(bits() % 5)),

@@ -40,7 +40,7 @@ EvaluationModel evaluation_shape(std::uint64_t bins, double threshold = 0.5) {
   schema.negative = "0";
   schema.columns = {{.name = "x", .type = ColumnType::number, .lo = 0, .hi = 1}};
   return {.schema = schema,
-          .of = "blake2b-256:00",
+          .of = "blake2b-256:" + std::string(64, '0'),
           .bins = evaluation_bins(bins, 2, threshold),
           .rows = {},
           .counts = {}};

@@ -49,6 +49,7 @@ struct NetworkCertificate : Claims {
 struct EvaluationCertificate : Claims {
   HistogramProblem problem;
   HistogramMechanism mechanism;
+  bool of_void = false;  ///< the model evaluated carries no guarantee
 };
 
 /// The "certificate" object of a model file (docs/formats.md), without its digest: the numbers

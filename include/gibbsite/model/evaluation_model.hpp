@@ -12,7 +12,7 @@
 
 namespace gibbsite {
 
-inline constexpr std::uint64_t least_evaluation_bins = 2, most_evaluation_bins = 100;
+inline constexpr std::uint64_t least_evaluation_bins = 10, most_evaluation_bins = 100;
 
 /// Where probabilities are cut. Of several classes it is the probability of the likeliest class
 /// that is cut.
@@ -29,7 +29,7 @@ struct EvaluationBins {
   /// [low, high] of a bin of a model of `classes` classes.
   [[nodiscard]] std::array<double, 2> ends(std::size_t bin) const;
   /// Throws BadInput naming `edges` or `threshold`: edges that do not rise, or out of range; a
-  /// threshold in (0, 1] that is no edge.
+  /// threshold above 0 that is no edge, or within 1e-6 of 0 or 1 without being it.
   void validate() const;
 };
 
@@ -44,12 +44,14 @@ std::uint64_t default_evaluation_bins(std::uint64_t rows, double deviation);
 
 /// What is released. Says nothing about privacy.
 struct EvaluationModel {
-  Schema schema;   ///< the model's: rows were read by it
-  std::string of;  ///< certificate.digest of the model's file
+  Schema schema;         ///< the model's: rows were read by it
+  std::string of;        ///< certificate.digest of the model's file
+  bool of_void = false;  ///< that model carries no guarantee
   EvaluationBins bins;
   std::optional<std::uint64_t> rows;  ///< n where it is public
   std::vector<double> counts;         ///< noisy [2 * bins], by EvaluationBins::cell
   double noise = 0;                   ///< deviation of a count
+  std::uint64_t rows_per_person = 1;  ///< at most; they may be alike
 
   [[nodiscard]] bool several() const { return schema.label_kind == LabelKind::classes; }
 };
@@ -60,19 +62,20 @@ struct NoisyShare {
 };
 
 /// Figures of the population that rows were drawn from independently, with intervals of 95 % that
-/// count the noise and the rows' sampling. The released counts are all that they are made from.
+/// count the noise and the people's sampling. The released counts are all that they are made from.
 struct EvaluationFigures {
   double rows = 0, rows_deviation = 0;  ///< n, exact where it is public
   NoisyShare accuracy;
   std::vector<double> bin_rows;  ///< [bins] noisy; of deviation bin_rows_deviation
   double bin_rows_deviation = 0;
-  std::vector<NoisyShare> found;  ///< [bins] of the positive class; of several: right
+  /// [bins] of the positive class; of several: right. NaN where its rows may be noise alone.
+  std::vector<NoisyShare> found;
 
   // Of two classes.
   NoisyShare positives;
   /// Of probabilities cut to their bins, ties one half.
   NoisyShare auc;
-  /// By how much it may differ from that of whole probabilities, at most, by the noisy counts.
+  /// About how much it may differ from that of whole probabilities: an estimate by noisy counts.
   double auc_hidden = 0;
   std::array<NoisyShare, 2> recall, precision;  ///< of the negative, of the positive class
   std::vector<NoisyShare> true_positive, false_positive;  ///< [edges] predicted from that edge on
