@@ -146,7 +146,7 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
                     *rows_cap));
   }
   const Release release = parse_release(text, model);
-  const LinearModel linear = release.model();
+  const LinearModel& linear = release.model();
   if (linear.schema.has_number_label()) {
     throw BadInput(
         fmt::format("--epsilon: is for a model of classes, {} predicts {}; leave it out", model,
