@@ -223,6 +223,7 @@ struct FitCommand {
   }
 
   void run() const {
+    require_of_ranks();
     if (!removes_cache) return fit();
     if (schema.empty() && out.empty() && !plan.epsilon && !plan.delta) {
       say(remove_cache(table.data) ? fmt::format("Removed: the cache of {}\n", table.data)
@@ -239,7 +240,6 @@ struct FitCommand {
   }
 
   void fit() const {
-    require_of_ranks();
     family.require_of_model(plan);
     network.require_of_model(plan, family);
     if (plan.model == network_model) return fit_network_model();
@@ -297,7 +297,8 @@ struct FitCommand {
     ranks().together([&] {
       if (!is_first_rank()) return;
       write_entered(ledger, [&](Existing existing) { write_release(out, model, existing); });
-      // Not before: what could not be written can be tried again.
+      // Not before: without a ledger, what could not be written can be tried again. One that has
+      // entered the key refuses it, as a second file of another digest could come of it.
       if (!checkpoint.empty()) discard_checkpoint(checkpoint);
     });
     say(report(model));
@@ -343,8 +344,12 @@ struct FitCommand {
 
   void require_places() const {
     require_other_file(out, table.data, "--data");
+    require_other_file(out, table.labels, "--labels");
     require_other_file(out, schema, "--schema");
     require_other_file(out, checkpoint, "--checkpoint");
+    require_other_file(checkpoint, table.data, "--data", "--checkpoint");
+    require_other_file(checkpoint, table.labels, "--labels", "--checkpoint");
+    require_other_file(checkpoint, schema, "--schema", "--checkpoint");
     require_new(out, force);
     require_writable(out, "--out");
     if (!checkpoint.empty()) require_writable(checkpoint, "--checkpoint");
@@ -372,8 +377,11 @@ struct FitCommand {
       if (ledger) {
         fmt::print(stderr,
                    "gibbsite: warning: --ledger: {} holds this release though it was not written: "
-                   "its budget is spent\n",
-                   ledger_path);
+                   "its budget is spent{}\n",
+                   ledger_path,
+                   checkpoint.empty()
+                       ? ""
+                       : fmt::format(", and {} cannot make it again: remove it", checkpoint));
       }
       throw;
     }

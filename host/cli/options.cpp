@@ -14,6 +14,7 @@
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/family_problem.hpp"
+#include "gibbsite/data/shares.hpp"
 #include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "gibbsite/model/losses/softmax.hpp"
@@ -104,6 +105,11 @@ void require_other_file(const std::string& out, const std::string& input, const 
   std::error_code absent;
   if (!out.empty() && (out == input || std::filesystem::equivalent(out, input, absent))) {
     throw BadInput(fmt::format("{}: {} is the file of {}; give another", option, out, name));
+  }
+  if (!out.empty() && would_be_part(out, input)) {
+    throw BadInput(
+        fmt::format("{}: {} is among the parts of {} or would be read as one; give another place",
+                    option, out, name));
   }
 }
 

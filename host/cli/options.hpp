@@ -41,7 +41,7 @@ CLI::Option* add_count(CLI::App& app, const std::string& name, std::optional<std
                        const std::string& help, std::uint64_t least = 1);
 
 /// Throws BadInput when `out`, the file of `option`, is the same file as `input`, that of `name`,
-/// which it would replace.
+/// which it would replace, or is or would be a part of that table.
 void require_other_file(const std::string& out, const std::string& input, const std::string& name,
                         const char* option = "--out");
 /// Throws BadInput when that file cannot be written: said before the long work, not after it.

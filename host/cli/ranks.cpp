@@ -71,21 +71,21 @@ std::uint64_t hash_of_build() {
   return hash;
 }
 
-// By what launchers say: what is wrong before ranks can talk is said once.
-bool is_another_rank_by_name() {
-  for (const char* const name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
+// By what launchers say, before ranks can talk: "rank 1: ".
+std::string rank_by_name() {
+  for (const char* const name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
     const char* const rank = std::getenv(name);  // NOLINT: before threads
-    if (rank != nullptr) return std::string_view(rank) != "0";
+    if (rank != nullptr) return fmt::format("rank {}: ", rank);
   }
-  return false;
+  return "";
 }
 
+// Help in the one place where it is all that the command does.
 bool is_done_by_ranks(int argc, char** argv) {
-  const std::string_view command = argc > 1 ? argv[1] : "";
-  return command == "fit" || command.starts_with('-') ||
-         std::any_of(argv, argv + argc, [](const char* word) {
-           return std::string_view(word) == "--help" || std::string_view(word) == "-h";
-         });
+  if (argc < 2) return true;  // which all refuse
+  const std::string_view command = argv[1], last = argv[argc - 1];
+  const bool help = last == "--help" || last == "-h";
+  return command == "fit" || (argc == 2 && (help || last == "--version")) || (argc == 3 && help);
 }
 
 // Where the words of a command differ.
@@ -142,9 +142,9 @@ void meet_ranks(int argc, char** argv) {
   if (launcher().empty()) return;
   try {
     held() = make_communicator();
-  } catch (...) {
-    if (is_another_rank_by_name()) be_silent();
-    throw;
+  } catch (const Error& error) {
+    // Each says its own: the machine of one of them may be the only one that lacks something.
+    throw Error(error.status(), rank_by_name() + error.what());
   }
   if (ranks().size() == 1) return;
   if (!is_first_rank()) be_silent();
@@ -165,7 +165,7 @@ void require_same_everywhere(const std::string& text, const std::string& what) {
           fmt::format("rank {}: {} differs from rank 0's; give all ranks the same", rank, what));
 }
 
-void end_ranks(const std::string& message, Status status) {
+void end_ranks(const std::vector<std::string>& lines, Status status) {
   if (held() == nullptr || held()->size() == 1) return;
   if (!is_first_rank()) {
     // The first one, where it has something to say too, ends this process meanwhile: by a SIGTERM,
@@ -176,7 +176,9 @@ void end_ranks(const std::string& message, Status status) {
     speak_again();
   }
   std::fflush(stdout);
-  held()->abort(message, status);
+  for (std::size_t k = 0; k + 1 < lines.size(); ++k)
+    fmt::print(stderr, "gibbsite: rank {}: {}\n", held()->rank(), shown(lines[k]));
+  held()->abort(lines.back(), status);
 }
 
 RanksOfCommand::~RanksOfCommand() { held() = nullptr; }

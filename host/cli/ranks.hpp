@@ -1,6 +1,7 @@
 #pragma once
 // One command run by several ranks (docs/cluster.md): rank 0 alone speaks and writes.
 #include <string>
+#include <vector>
 
 #include "gibbsite/core/communicator.hpp"
 #include "gibbsite/core/error.hpp"
@@ -17,8 +18,8 @@ void meet_ranks(int argc, char** argv);
 /// Throws BadInput, on all ranks, where a text is not the same on all of them: "WHAT differs".
 void require_same_everywhere(const std::string& text, const std::string& what);
 /// Ends all ranks with one line, where there are several: it does not return then. A line that all
-/// have to say is said by the first.
-void end_ranks(const std::string& message, Status status);
+/// have to say is said by the first. `lines`: at least one.
+void end_ranks(const std::vector<std::string>& lines, Status status);
 
 /// Closes what `meet_ranks` opened.
 struct RanksOfCommand {

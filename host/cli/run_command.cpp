@@ -190,10 +190,13 @@ void run(int argc, char** argv) {
   flush_output();
 }
 
-int fail(std::string message, Status status) {
-  std::replace(message.begin(), message.end(), '\n', ' ');
-  end_ranks(in_options(message), status);
-  fmt::print(stderr, "gibbsite: {}\n", shown(in_options(message)));
+int fail(std::vector<std::string> lines, Status status) {
+  for (std::string& line : lines) {
+    std::replace(line.begin(), line.end(), '\n', ' ');
+    line = in_options(line);
+  }
+  end_ranks(lines, status);
+  for (const std::string& line : lines) fmt::print(stderr, "gibbsite: {}\n", shown(line));
   return static_cast<int>(status);
 }
 
@@ -209,15 +212,15 @@ int run_command(int argc, char** argv) {
     return 0;
   } catch (const BadInputs& errors) {  // a line each
     std::fflush(stdout);
-    for (const std::string& line : errors.lines) fail(line, errors.status());
-    return static_cast<int>(errors.status());
+    return fail(errors.lines, errors.status());
   } catch (const Error& error) {
     std::fflush(stdout);
-    return fail(error.what(), error.status());
+    return fail({error.what()}, error.status());
   } catch (const std::bad_alloc&) {
-    return fail("out of memory; use a machine with more, or a smaller table", Status::bad_input);
+    return fail({"out of memory; use a machine with more, or a smaller table"}, Status::bad_input);
   } catch (const std::exception& error) {
-    return fail(fmt::format("unexpected: {}; please report this", error.what()), Status::bad_input);
+    return fail({fmt::format("unexpected: {}; please report this", error.what())},
+                Status::bad_input);
   }
 }
 

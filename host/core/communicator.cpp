@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <new>
 #include <numeric>
 #include <system_error>
 
@@ -74,6 +75,7 @@ class OneProcess final : public Communicator {
 };
 
 constexpr const char* plugin_name = "libgibbsite_mpi.so";
+constexpr const char* slurm = "SLURM";
 
 class Mpi final : public Communicator {
  public:
@@ -212,6 +214,8 @@ void Communicator::together(const std::function<void()>& f) {
   } catch (const Error& failure) {
     error = failure.what();
     status = failure.status();
+  } catch (const std::bad_alloc&) {
+    error = "out of memory; use a machine with more, or a smaller table";
   } catch (const std::exception& failure) {
     error = failure.what();
   }
@@ -228,14 +232,24 @@ std::string launcher() {
                              Known{"MPICH", "MPI_LOCALNRANKS"}}) {
     if (number_of(known.size).value_or(1) > 1) return known.name;
   }
+  if (number_of("OMPI_COMM_WORLD_SIZE")) return "";
+  const std::optional<std::size_t> tasks = number_of("SLURM_STEP_NUM_TASKS");
   // It names no size; a process that only looks like a rank is told so by MPI.
-  if (number_of("PMIX_RANK") && !number_of("OMPI_COMM_WORLD_SIZE")) return "PMIx";
-  return "";
+  if (number_of("PMIX_RANK")) return tasks == 1 ? "" : "PMIx";
+  if (number_of("PMI_SIZE") || number_of("MPI_LOCALNRANKS")) return "";
+  // mpirun's own daemons are tasks of a step too, so this comes last.
+  return tasks.value_or(1) > 1 && number_of("SLURM_PROCID") ? slurm : "";
 }
 
 std::unique_ptr<Communicator> make_communicator() {
   const std::string by = launcher();
   if (by.empty()) return one_process();
+  if (by == slurm) {
+    throw BadInput(
+        "ranks: srun started several without MPI, so none knows of the others; start them by "
+        "mpirun "
+        "or srun --mpi=pmix, or start one process");
+  }
   const auto open = load_plugin();
   if (open == nullptr) {
     throw BadInput(

@@ -2,15 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fnmatch.h>
 #include <glob.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <system_error>
@@ -24,6 +28,7 @@
 #include "data/encoder.hpp"
 #include "data/parts.hpp"
 #include "data/shares_pieces.hpp"
+#include "data/text.hpp"
 #include "data/text_index.hpp"
 #include "gibbsite/core/error.hpp"
 
@@ -103,6 +108,51 @@ Digest digest_of_bytes(const std::string& path, std::uint64_t first, std::uint64
   return digest;
 }
 
+// What a folder's parts may be called by.
+constexpr std::array known_extensions{".csv",   ".tsv",     ".txt",      ".npy",
+                                      ".svm",   ".libsvm",  ".svmlight", ".parquet",
+                                      ".arrow", ".feather", ".ipc"};
+
+// That of "part.0001" numbers it and says nothing.
+std::string extension_of_part(const std::string& path) {
+  const std::string extension = extension_of(path);
+  return extension.find_first_not_of(".0123456789") == std::string::npos ? "" : extension;
+}
+
+/// Copies that an editor leaves would have their rows counted twice.
+void require_one_extension(const std::vector<std::string>& parts, bool folder) {
+  const auto is_known = [](const std::string& part) {
+    return std::ranges::find(known_extensions, extension_of_part(part)) != known_extensions.end();
+  };
+  const auto first = folder ? std::ranges::find_if(parts, is_known) : parts.begin();
+  if (first == parts.end())
+    throw BadInput(parts.front() +
+                   ": is of no kind that a folder's parts are known by (.csv, .npy, "
+                   ".parquet, ...); give a pattern of the parts");
+  const std::string extension = extension_of_part(*first);
+  for (const std::string& part : parts) {
+    if (extension_of_part(part) == extension) continue;
+    throw BadInput(fmt::format("{}: is no part of a table of {}; move it away or give a pattern{}",
+                               part, extension.empty() ? *first : extension + " files",
+                               folder ? "" : " of one kind"));
+  }
+}
+
+/// Throws BadInput where one file goes by two names: its rows would count twice.
+void require_apart(const std::vector<std::string>& parts) {
+  std::map<std::pair<dev_t, ino_t>, std::string> seen;
+  for (const std::string& part : parts) {
+    struct stat found {};
+    if (::stat(part.c_str(), &found) != 0) continue;  // said where it is opened
+    const auto [other, is_new] = seen.try_emplace({found.st_dev, found.st_ino}, part);
+    if (is_new) continue;
+    throw BadInput(
+        fmt::format("{}: is the same file as {}, and every row is to be read once; move "
+                    "one away",
+                    part, other->second));
+  }
+}
+
 bool has_pattern(const std::string& path) { return path.find_first_of("*?[") != std::string::npos; }
 
 std::uint64_t size_of(const std::string& path) {
@@ -157,12 +207,34 @@ std::vector<std::string> parts_of(const std::string& path) {
                                folder ? "the folder holds no file" : "no file is of this pattern"));
   }
   std::ranges::sort(parts);
-  for (const std::string& part : parts) {
-    if (table_kind(part) == table_kind(parts.front())) continue;
-    throw BadInput(fmt::format("{}: is of another format than {}; the parts of a table are of one",
-                               part, parts.front()));
-  }
+  require_one_extension(parts, folder);
+  require_apart(parts);
   return parts;
+}
+
+bool would_be_part(const std::string& file, const std::string& path) {
+  if (!is_in_parts(path)) return false;
+  std::error_code error;
+  const auto place = [&](const std::string& name) {
+    return fs::weakly_canonical(fs::absolute(name, error), error);
+  };
+  const fs::path home = place(file).parent_path();
+  if (fs::is_directory(path, error))
+    return fs::equivalent(home, path, error) ||
+           fs::equivalent(fs::absolute(file).lexically_normal().parent_path(), path, error);
+  const auto is_of_pattern = [&](const fs::path& name) {
+    return ::fnmatch(fs::absolute(path).lexically_normal().c_str(), name.c_str(), FNM_PATHNAME) ==
+           0;
+  };
+  if (is_of_pattern(fs::absolute(file).lexically_normal()) || is_of_pattern(place(file)))
+    return true;
+  glob_t found{};
+  bool is_part = false;
+  if (::glob(path.c_str(), GLOB_NOSORT, nullptr, &found) == 0)
+    for (std::size_t k = 0; k < found.gl_pathc; ++k)
+      is_part = is_part || fs::equivalent(found.gl_pathv[k], file, error);
+  ::globfree(&found);
+  return is_part;
 }
 
 void append_rows(Dataset& a, Dataset&& b) {
@@ -230,6 +302,7 @@ struct SharedTable::Files {
   // Of the pieces of a text: what lies before them in their file.
   std::vector<std::uint64_t> newlines_before, records_before;
   std::vector<unsigned char> quoted;
+  std::vector<std::string> header;  // of the first part of several of CSV, sorted
   std::string digest;
   std::uint64_t rows = 0;
   ReadOptions::Layout layout = ReadOptions::Layout::automatic;
@@ -251,6 +324,7 @@ struct SharedTable::Files {
   [[nodiscard]] Dataset read(const Part& part, RowRange range, const ReadOptions& wanted) const;
   [[nodiscard]] Dataset read(RowRange range, const ReadOptions& wanted) const;
   [[nodiscard]] Dataset no_rows() const;
+  void require_same_columns(const Part& part) const;
   void require_same_bytes(RowRange range) const;
 };
 
@@ -355,6 +429,12 @@ void SharedTable::Files::scan() {
       files[f] = std::make_unique<TextFile>(parts[f].path, *parts[f].rules);
     }
   });
+  if (kind == TableKind::csv && parts.size() > 1) {
+    ranks.together([&] {
+      header = read_csv_header(parts.front().path);
+      std::ranges::sort(header);
+    });
+  }
   std::vector<TextPiece> marks(mine);
   ranks.together([&, first = first] {
     each_task(mine, options.threads, [&](std::size_t k) {
@@ -448,8 +528,25 @@ TextRange SharedTable::Files::find(const Part& part, RowRange range) const {
           begin.newlines + 1, range.rows()};
 }
 
+/// Before its cells are looked at: where the first line is a row, no message shows it.
+void SharedTable::Files::require_same_columns(const Part& part) const {
+  if (header.empty()) return;
+  std::vector<std::string> columns;
+  try {
+    columns = read_csv_header(part.path);
+  } catch (const BadInput&) {
+  }
+  std::ranges::sort(columns);
+  if (columns == header) return;
+  throw BadInput(
+      fmt::format("{}: its first line does not name the columns of {}; give every part "
+                  "the same header",
+                  part.path, parts.front().path));
+}
+
 Dataset SharedTable::Files::read(const Part& part, RowRange range,
                                  const ReadOptions& wanted) const {
+  if (&part != parts.data()) require_same_columns(part);
   ReadOptions own = wanted;
   own.cache = ReadOptions::Cache::never;
   own.label_path = part.labels;
@@ -485,7 +582,7 @@ Dataset SharedTable::Files::no_rows() const {
   return data;
 }
 
-/// Of the pieces that these rows lie in, against what another rank found there.
+/// Of the pieces that these rows and their headers lie in, against what another rank found there.
 void SharedTable::Files::require_same_bytes(RowRange range) const {
   if (digests.empty() || range.rows() == 0) return;
   std::vector<std::size_t> mine;
@@ -497,14 +594,16 @@ void SharedTable::Files::require_same_bytes(RowRange range) const {
     if (first >= last) continue;
     if (part.rules) {
       const TextRange text = find(part, {first - part.first_row, last - part.first_row});
-      if (p.last <= text.first || p.first >= text.last) continue;
+      const bool header = p.first < find(part, 0).byte;
+      if (!header && (p.last <= text.first || p.first >= text.last)) continue;
     } else if (kind == TableKind::npy) {
       // Rows from the end, as their header is short beside them.
       const double size = static_cast<double>(size_of(names[p.file])),
                    rows_there = static_cast<double>(part.rows);
       const double from = static_cast<double>(first - part.first_row) / rows_there * size,
                    to = static_cast<double>(last - part.first_row) / rows_there * size + 4096;
-      if (static_cast<double>(p.last) < from || static_cast<double>(p.first) > to) continue;
+      if (p.first != 0 && (static_cast<double>(p.last) < from || static_cast<double>(p.first) > to))
+        continue;
     }
     mine.push_back(k);
   }
@@ -537,9 +636,12 @@ SharedTable::SharedTable(const std::string& path, const Schema& schema, const Re
     files->count_rows();
     files->choose_layout();
   });
-  const std::vector<std::uint64_t> counts = ranks.gather(files->rows);
-  if (std::ranges::adjacent_find(counts, std::ranges::not_equal_to{}) != counts.end())
-    throw BadInput(path + ": ranks find different numbers of rows; give every rank the same file");
+  // What each found for itself: by its own headers and by what its own files say.
+  std::vector<std::uint64_t> found{files->layout == ReadOptions::Layout::sparse ? 1U : 0U};
+  for (const Files::Part& part : files->parts) found.push_back(part.rows);
+  const std::vector<std::string> all = ranks.gather(bytes_of(found));
+  if (std::ranges::adjacent_find(all, std::ranges::not_equal_to{}) != all.end())
+    throw BadInput(path + ": ranks find different rows; give every rank the same file");
   files_ = std::move(files);
 }
 

@@ -2,8 +2,10 @@
 // What every private run from Python has in common: its key, its ledger, Ctrl-C and progress.
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 
+#include "gibbsite/core/communicator.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/ledger/ledger.hpp"
@@ -16,6 +18,12 @@ namespace gibbsite::python {
 template <class Run>
 auto private_run(const nb::object& progress, const Ledger* ledger,
                  std::optional<std::uint64_t> seed, FitOptions options, Run&& run) {
+  if (const std::string by = launcher(); !by.empty()) {
+    throw BadInput(
+        "ranks: " + by +
+        " started several processes, each of which would fit the whole table with noise of its "
+        "own; start one, or rows on ranks by `mpirun -n 4 gibbsite fit`");
+  }
   if (ledger != nullptr && seed) {
     throw BadInput("ledger: a run with a seed has no guarantee to enter; leave one of them out");
   }

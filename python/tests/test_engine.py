@@ -357,3 +357,15 @@ def test_types_are_told():
     for name in ("def fit(", "def plan(", "class Release", "class Ledger"):
         assert name in text
     assert os.path.exists(os.path.join(os.path.dirname(gibbsite.__file__), "py.typed"))
+
+
+@pytest.mark.parametrize(
+    "launcher",
+    [{"OMPI_COMM_WORLD_SIZE": "3"}, {"SLURM_STEP_NUM_TASKS": "3", "SLURM_PROCID": "1"}],
+)
+def test_a_launcher_of_several_is_refused(data, schema, monkeypatch, launcher):
+    """Each process would draw noise of its own for the same rows."""
+    for name, value in launcher.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(gibbsite.BadInput, match="ranks: .* started several processes"):
+        gibbsite.fit(data, plan_of(schema))

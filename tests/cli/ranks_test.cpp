@@ -147,6 +147,11 @@ TEST_F(Ranks, WhatTheyCannotDoIsRefusedOnce) {
   expect_one_error(on_ranks(2, fit({"--out", "m.json", "--model", "network"})),
                    "is fitted by one process");
   expect_one_error(on_ranks(2, fit({"--out", "no/folder/m.json"})), "--out");
+  expect_one_error(on_ranks(2, {}), "no command given");
+  expect_one_error(on_ranks(2, {"ledger", "create", "l.db", "--", "-h"}), "is done by one process");
+  std::filesystem::create_directory(folder.path("table.csv.gibbsite-cache"));
+  expect_one_error(on_ranks(2, {"fit", "--data", "table.csv", "--remove-cache"}), "remove-cache");
+  EXPECT_TRUE(std::filesystem::remove(folder.path("table.csv.gibbsite-cache")));
   EXPECT_TRUE(made().empty());
 }
 

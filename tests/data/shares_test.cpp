@@ -263,7 +263,48 @@ TEST_F(SharesTest, PartsAreOneTable) {
                          {"c*.csv", "no file is of this pattern"});
   static_cast<void>(write("parts/c.svm", "1 1:2"));
   test::expect_bad_input([&] { static_cast<void>(read_table(path("parts"), schema_)); },
-                         {"c.svm", "of another format"});
+                         {"c.svm", "is no part of a table of .csv files"});
+}
+
+TEST_F(SharesTest, CopiesAreNoParts) {
+  std::filesystem::create_directory(path("parts"));
+  const std::string rows = "a,b,label\n1,2,1\n3,4,-1\n";
+  static_cast<void>(write("parts/a.csv", rows));
+  for (const std::string name : {"a.csv~", "a.csv.bak", "#a.csv#"}) {
+    static_cast<void>(write("parts/" + name, rows));
+    test::expect_bad_input([&] { static_cast<void>(parts_of(path("parts"))); },
+                           {name, "is no part of a table of .csv files; move it away"});
+    test::expect_bad_input([&] { static_cast<void>(parts_of(path("parts/*a.csv*"))); },
+                           {"is no part of a table of"});
+    std::filesystem::remove(path("parts/" + name));
+  }
+  std::filesystem::create_symlink("a.csv", path("parts/b.csv"));
+  for (const char* const table : {"parts", "parts/*.csv"})
+    test::expect_bad_input([&] { static_cast<void>(parts_of(path(table))); },
+                           {"b.csv: is the same file as", "a.csv"});
+}
+
+TEST_F(SharesTest, WhatWouldBeAPart) {
+  std::filesystem::create_directory(path("parts"));
+  static_cast<void>(write("parts/a.csv", "a,b,label\n1,2,1\n"));
+  EXPECT_TRUE(would_be_part(path("parts/a.csv"), path("parts")));
+  EXPECT_TRUE(would_be_part(path("parts/new.json"), path("parts")));
+  EXPECT_TRUE(would_be_part(path("parts/new.csv"), path("parts/*.csv")));
+  EXPECT_FALSE(would_be_part(path("parts/new.json"), path("parts/*.csv")));
+  EXPECT_FALSE(would_be_part(path("new.csv"), path("parts")));
+}
+
+TEST_F(SharesTest, APartWithoutAHeaderShowsNoCell) {
+  std::filesystem::create_directory(path("parts"));
+  static_cast<void>(write("parts/a.csv", "a,b,label\n1,2,1\n"));
+  static_cast<void>(write("parts/b.csv", "8.424,7,1\n3,4,-1\n"));
+  try {
+    static_cast<void>(read_table(path("parts"), schema_));
+    ADD_FAILURE();
+  } catch (const BadInput& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("b.csv: its first line does not name"));
+    EXPECT_THAT(error.what(), ::testing::Not(::testing::HasSubstr("8.424")));
+  }
 }
 
 TEST_F(SharesTest, RandomTextIsCutAsTheReaderCutsIt) {

@@ -66,8 +66,8 @@ class Communicator {
 /// One process.
 [[nodiscard]] std::unique_ptr<Communicator> one_process();
 
-/// What started this process as one of several, by its environment: "Open MPI", "PMI", ...; empty
-/// where nothing did. A job of one rank is none.
+/// What started this process as one of several, by its environment: "Open MPI", "PMI", "SLURM",
+/// ...; empty where nothing did. A job of one rank is none.
 [[nodiscard]] std::string launcher();
 
 /// That of the ranks an MPI launcher started, by libgibbsite_mpi.so; one process where nothing

@@ -22,16 +22,21 @@ struct RowRange {
 bool is_in_parts(const std::string& path);
 /// The parts, sorted by name: files of the folder but for hidden ones and those that begin with
 /// "_", or those of the pattern; the path itself where it is neither. Throws BadInput where there
-/// is none, and on parts of several formats.
+/// is none, on two that are one file, and on names of several extensions (in a folder: or of none
+/// that is known): a copy that an editor left would have its rows counted twice.
 std::vector<std::string> parts_of(const std::string& path);
+/// Whether a file, that is there or not, is in the folder or of the pattern `path`, or the same
+/// file as a part: to write it would destroy a part, or make one.
+bool would_be_part(const std::string& file, const std::string& path);
 
-/// Where the rows of a table lie. A .npy table's and a cache's are found by their size; lines of
+/// Where the rows of a table lie. A .npy table's are found by their size; lines of
 /// CSV and LIBSVM text by one scan, of which every rank does its part; those of Parquet and Arrow
 /// files by what they say of themselves. A folder or pattern of files is one table, its parts read
 /// in the order of their names; each of CSV has its own header, each of .npy its own labels.
 ///
 /// The files are the same at all ranks: names and sizes are compared, and every MiB of them is
-/// digested by two ranks, one of which reads its rows.
+/// digested by two ranks, one of which reads its rows; whoever reads rows of a part looks at the
+/// pieces that hold its header too.
 class SharedTable {
  public:
   /// All ranks call it together, as they call `read`. Throws at all ranks what the first of them
