@@ -54,6 +54,7 @@ template <class T>
 std::vector<T> gathered(Communicator& ranks, const std::vector<T>& mine) {
   std::vector<T> out;
   for (const std::string& bytes : ranks.gather(bytes_of(mine))) {
+    if (bytes.empty()) continue;
     const std::size_t before = out.size();
     out.resize(before + bytes.size() / sizeof(T));
     std::memcpy(static_cast<void*>(out.data() + before), bytes.data(), bytes.size());

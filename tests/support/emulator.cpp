@@ -1,5 +1,7 @@
 #include "support/emulator.hpp"
 
+#include <sanitizer/asan_interface.h>
+
 #include <algorithm>
 
 namespace gibbsite::support::emulator {
@@ -7,9 +9,19 @@ namespace {
 
 namespace context = boost::context;
 
-// Kept from launch to launch: a system makes the pages of a new stack.
-context::pooled_fixedsize_stack& stacks() {
-  static thread_local context::pooled_fixedsize_stack pool(64 << 10);
+// Kept from launch to launch: a system makes the pages of a new stack. AddressSanitizer still knows
+// the frames of whoever an exception took off a stack before.
+class Stacks : public context::pooled_fixedsize_stack {
+ public:
+  using context::pooled_fixedsize_stack::pooled_fixedsize_stack;
+  context::stack_context allocate() {
+    const context::stack_context stack = context::pooled_fixedsize_stack::allocate();
+    ASAN_UNPOISON_MEMORY_REGION(static_cast<char*>(stack.sp) - stack.size, stack.size);
+    return stack;
+  }
+};
+Stacks& stacks() {
+  static thread_local Stacks pool(64 << 10);
   return pool;
 }
 
