@@ -18,11 +18,13 @@ constexpr T repeats(T full, T fewer) {
   return sanitized ? fewer : full;
 }
 
-/// Of a sweep: every `stride`-th turn under sanitizers, beginning with the first. A stride that has
-/// no factor in common with the sweep's lists meets all of what is in each.
+/// Of a sweep: every `stride`-th turn under sanitizers, beginning with the first, and every
+/// `in_release`-th in a release. A stride that has no factor in common with the sweep's lists meets
+/// all of what is in each.
 class Thinned {
  public:
-  explicit Thinned(std::size_t stride) : stride_(sanitized ? stride : 1) {}
+  explicit Thinned(std::size_t stride, std::size_t in_release = 1)
+      : stride_(sanitized ? stride : in_release) {}
   bool skips() { return turn_++ % stride_ != 0; }
 
  private:
