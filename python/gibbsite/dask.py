@@ -7,6 +7,7 @@ the noise and decides.
 """
 
 import asyncio
+import collections
 import concurrent.futures
 import itertools
 
@@ -31,11 +32,10 @@ class Table:
     def __init__(self, client, schema, pieces, facts, is_sparse):
         self.schema = schema
         self.rows = sum(fact["rows"] for fact in facts)
-        self.counts = {
-            name: sum(fact["counts"].get(name, 0) for fact in facts)
-            for fact in facts
-            for name in fact["counts"]
-        }
+        counts = collections.Counter()
+        for fact in facts:
+            counts.update(fact["counts"])
+        self.counts = dict(counts)
         self._client = client
         self._pieces = pieces
         self._facts = facts
@@ -72,7 +72,7 @@ class Table:
     def _make_shares(self, plan):
         """(bounds, futures of shares): whole blocks of rows, about one share a thread."""
         if not plan.feasible:
-            raise _core.Infeasible(f"plan: {plan.why}")
+            raise _core.Infeasible(f"mechanism {plan.mechanism}: {plan.why}")
         threads = sum(self._client.nthreads().values())
         blocks = -(-self.rows // 1024)
         bounds = _core._share_bounds(self.rows, max(1, min(threads, blocks)))
@@ -151,12 +151,10 @@ def read(ddf, schema, *, client=None):
         if length > 0 and left > 0:
             head.append((k, min(length, left)))
             left -= min(length, left)
-    is_sparse = _encoded(
-        client,
-        client.submit(
-            _begins_sparse, *(parts[k] for k, _ in head), head=head, schema=schema, kinds=kinds, pure=False
-        ),
+    begins = client.submit(
+        _begins_sparse, *(parts[k] for k, _ in head), head=head, schema=schema, kinds=kinds, pure=False
     )
+    is_sparse = _accepted(_gathered(client, [begins])[0])
     pieces = [
         client.submit(_encode, part, k, schema, kinds, is_sparse, pure=False)
         for k, part in enumerate(parts)
@@ -261,10 +259,6 @@ def _gathered(client, futures):
         ) from error
     finally:
         waiting.cancel()
-
-
-def _encoded(client, future):
-    return _accepted(_gathered(client, [future])[0])
 
 
 def _accepted(found):

@@ -38,6 +38,7 @@ void bind_shares(nb::module_& m) {
       .def_prop_ro("rows", &HeldRows::rows)
       .def_prop_ro("entries", &HeldRows::entries)
       .def_prop_ro("digest", &HeldRows::digest)
+      .def("__sizeof__", &HeldRows::memory_bytes)  // by which Dask spills and moves
       .def("__getstate__", [](const HeldRows& r) { return to_bytes(r.bytes()); })
       .def("__setstate__", [](HeldRows& r, const nb::bytes& bytes) {
         new (&r) HeldRows(HeldRows::parse({bytes.c_str(), bytes.size()}));
@@ -60,7 +61,7 @@ void bind_shares(nb::module_& m) {
             new (self) Share(joined(slices), {first_row, table_rows, table_entries}, loss);
           },
           "slices"_a, nb::kw_only(), "first_row"_a, "table_rows"_a, "table_entries"_a, "loss"_a)
-      .def_prop_ro("rows", &Share::rows)
+      .def("__sizeof__", [](const Share& s) { return s.rows().memory_bytes(); })
       .def_prop_ro("digest", [](const Share& s) { return to_bytes(s.digest()); })
       .def(
           "answer",

@@ -16,6 +16,12 @@ std::uint64_t HeldRows::entries() const {
   return x.size() - static_cast<std::uint64_t>(std::ranges::count(x, 0.0F));
 }
 
+std::uint64_t HeldRows::memory_bytes() const {
+  return sizeof(float) *
+             (x.size() + sparse.feature.size() + sparse.value.size() + y.size() + offset.size()) +
+         sizeof(std::uint64_t) * sparse.begin.size();
+}
+
 Rows HeldRows::view() const {
   Rows out = is_sparse ? Rows(sparse.view(), columns) : Rows(x.data(), rows(), columns);
   if (!offset.empty()) out.offset = offset.data();

@@ -272,7 +272,7 @@ Share::Share(HeldRows rows, const SharePlace& place, const std::string& loss)
 Share::Share(Share&&) noexcept = default;
 Share::~Share() = default;
 
-std::uint64_t Share::rows() const { return state_->rows.rows(); }
+const HeldRows& Share::rows() const { return state_->rows; }
 std::string Share::digest() const {
   return {reinterpret_cast<const char*>(state_->stamp.rows.data()), state_->stamp.rows.size()};
 }

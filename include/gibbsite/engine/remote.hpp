@@ -29,6 +29,8 @@ struct HeldRows {
   [[nodiscard]] std::uint64_t rows() const { return y.size(); }
   /// That are not 0.
   [[nodiscard]] std::uint64_t entries() const;
+  /// What they take up.
+  [[nodiscard]] std::uint64_t memory_bytes() const;
   [[nodiscard]] Rows view() const;
   /// BLAKE2b-256 of all of it, in hexadecimal digits.
   [[nodiscard]] std::string digest() const;
@@ -64,7 +66,7 @@ class Share {
   Share(HeldRows rows, const SharePlace& place, const std::string& loss);
   Share(Share&&) noexcept;
   ~Share();
-  [[nodiscard]] std::uint64_t rows() const;
+  [[nodiscard]] const HeldRows& rows() const;
   /// Of the rows, the place and the loss: what every answer repeats.
   [[nodiscard]] std::string digest() const;
   /// A function of the share and these bytes alone; what was found for a question before may be
