@@ -33,7 +33,7 @@ TOML = HEAD + 'positive = "yes"\nnegative = "no"\nunlisted_label = "refuse"\n' +
 def client():
     with dask.config.set({"distributed.comm.timeouts.connect": "30s"}):
         with distributed.LocalCluster(
-            n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=4, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster, distributed.Client(cluster) as client:
             yield client
 
@@ -109,9 +109,14 @@ def test_bits_and_counts_are_those_of_one_process(client, bounds):
     table = gibbsite.dask.read(ddf, SCHEMA)
     assert (table.rows, table.counts) == (N, data.counts)
     assert table.counts["missing_cells"] > 0 and table.counts["clamped_cells"] > 0
-    plan = gibbsite.plan(**BUDGET, rows=N, schema=table.schema)
-    for _ in range(2):  # it may be asked again
-        assert table.fit(plan, seed=5).to_json() == want
+
+
+def test_a_table_may_be_fitted_twice(client):
+    frame = people(3000)
+    want, _ = in_one_process(frame, SCHEMA)
+    table = gibbsite.dask.read(cut(frame, 10), gibbsite.Schema.parse(SCHEMA))
+    plan = gibbsite.plan(**BUDGET, rows=3000, schema=table.schema)
+    assert [table.fit(plan, seed=5).to_json() for _ in range(2)] == [want, want]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +125,6 @@ def test_bits_and_counts_are_those_of_one_process(client, bounds):
         {"mechanism": "path", "iterations": 12},
         {"mechanism": "output"},
         {"mechanism": "objective"},
-        {"mechanism": "rejection"},
         {"adjacency": "add-remove", "rows_cap": 20000},
         {"model": "logistic", "draws": 2, "mechanism": "path", "iterations": 5},
     ],
@@ -157,9 +161,9 @@ def test_labels_and_rows_of_every_kind(client, kind):
     frame, schema = of_labels(kind)
     if kind != "entries":
         schema = schema.replace('"other work"]', '"other work"], missing = "?"')
-    for wishes in ({}, {"mechanism": "path", "iterations": 4}):
+    for wishes in ({}, {"mechanism": "path", "iterations": 3}):
         want, _ = in_one_process(frame, schema, **wishes)
-        got = gibbsite.dask.fit(cut(frame, *SEVEN), schema, **BUDGET, seed=5, **wishes)
+        got = gibbsite.dask.fit(cut(frame, *THREE), schema, **BUDGET, seed=5, **wishes)
         assert got.to_json() == want
 
 
@@ -254,7 +258,7 @@ def test_links_that_are_encrypted():
         n_workers=1,
         threads_per_worker=2,
         processes=True,
-        dashboard_address=None,
+        dashboard_address=":0",
         security=distributed.Security.temporary(),
     ) as cluster, distributed.Client(cluster) as client:
         assert client.scheduler.address.startswith("tls://")
