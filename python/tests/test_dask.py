@@ -1,5 +1,6 @@
 """Rows on the workers of a Dask cluster: the bits of one process, whatever happens to a worker."""
 
+import contextlib
 import os
 import signal
 import threading
@@ -29,8 +30,8 @@ job = {type = "category", levels = ["clerk", "farmer", "other work"]}
 TOML = HEAD + 'positive = "yes"\nnegative = "no"\nunlisted_label = "refuse"\n' + COLUMNS
 
 
-@pytest.fixture(scope="module")
-def client():
+@contextlib.contextmanager
+def cluster_of_four():
     with dask.config.set({"distributed.comm.timeouts.connect": "30s"}):
         with distributed.LocalCluster(
             n_workers=4, threads_per_worker=1, processes=True, dashboard_address=":0"
@@ -38,9 +39,17 @@ def client():
             yield client
 
 
-@pytest.fixture(autouse=True)
-def four_workers(client):
-    client.wait_for_workers(4, timeout=60)
+@pytest.fixture(scope="module")
+def client():
+    with cluster_of_four() as client:
+        yield client
+
+
+@pytest.fixture
+def mortal():
+    """A cluster of its own: who is killed may not come back."""
+    with cluster_of_four() as client:
+        yield client
 
 
 def people(n=N, seed=1):
@@ -168,14 +177,14 @@ def test_labels_and_rows_of_every_kind(client, kind):
 
 
 @pytest.mark.parametrize("wishes", [{}, {"mechanism": "path", "iterations": 30}], ids=["auto", "path"])
-def test_a_worker_killed_in_the_middle_changes_no_bit(client, monkeypatch, wishes):
+def test_a_worker_killed_in_the_middle_changes_no_bit(mortal, monkeypatch, wishes):
     frame = people()
     want, _ = in_one_process(frame, SCHEMA, **wishes)
-    killer = Killer(monkeypatch, client, question=4)
-    got = gibbsite.dask.fit(cut(frame, *SEVEN), SCHEMA, **BUDGET, seed=5, **wishes)
+    killer = Killer(monkeypatch, mortal, question=4)
+    got = gibbsite.dask.fit(cut(frame, *SEVEN), SCHEMA, **BUDGET, client=mortal, seed=5, **wishes)
     assert got.to_json() == want
     assert len(killer.killed) == 1 and killer.asked > 5
-    assert killer.killed[0] not in client.nthreads()  # the nanny starts another in its place
+    assert killer.killed[0] not in mortal.nthreads()
 
 
 def other_rows_each_time(path, first, last):
@@ -187,17 +196,17 @@ def other_rows_each_time(path, first, last):
     return people(seed=seed).iloc[first:last]
 
 
-def test_a_table_that_is_not_the_same_again_is_refused(client, monkeypatch, tmp_path):
+def test_a_table_that_is_not_the_same_again_is_refused(mortal, monkeypatch, tmp_path):
     parts = [
         dask.delayed(other_rows_each_time)(str(tmp_path / str(a)), a, b)
         for a, b in [(0, 3000), (3000, 5000), (5000, N)]
     ]
     ddf = dd.from_delayed(parts, meta=people(5).iloc[:0], verify_meta=False)
-    killer = Killer(monkeypatch, client, question=3)
+    killer = Killer(monkeypatch, mortal, question=3)
     ledger = gibbsite.Ledger.create(str(tmp_path / "people.ledger"), epsilon=3.0, delta=1e-5)
     before = (tmp_path / "people.ledger").read_bytes()
     with pytest.raises(gibbsite.BadInput, match="partition [012]: gives other rows each time"):
-        gibbsite.dask.fit(ddf, SCHEMA, **BUDGET, ledger=ledger)
+        gibbsite.dask.fit(ddf, SCHEMA, **BUDGET, client=mortal, ledger=ledger)
     assert len(killer.killed) == 1
     assert (tmp_path / "people.ledger").read_bytes() == before
 
