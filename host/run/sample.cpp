@@ -211,13 +211,17 @@ Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& b
   ranks.broadcast(std::as_writable_bytes(std::span(asked.bytes)), 0);
   asked.kind = static_cast<NoiseKind>(kind);
   const std::vector<std::uint64_t> shares = ranks.gather(data.rows());
+  const std::uint64_t rows = std::accumulate(shares.begin(), shares.end(), options.rows_elsewhere);
   ranks.together([&] {
     static_cast<void>(require_feasible(plan));
-    require_planned(model, data, std::accumulate(shares.begin(), shares.end(), std::uint64_t{0}),
-                    plan);
+    require_planned(model, data, rows, plan);
+    if (options.rows_elsewhere > 0 && !options.checkpoint.empty()) {
+      throw BadInput("`checkpoint`: it belongs to rows, which lie elsewhere here; leave it out");
+    }
   });
 
   const std::shared_ptr<Engine> engine = backend.load(data.view(), data.y, *model.loss);
+  require_equal(std::uint64_t{engine->rows()}, rows, "rows");
   require_planned_rows(*engine, plan.problem);
   if (!engine->certifiable()) {
     throw BadInput(

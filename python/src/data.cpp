@@ -292,10 +292,12 @@ void bind_data(nb::module_& m) {
   m.def(
       "read_arrow",
       [](const nb::object& table, const Schema& schema, const Labels& labels, bool labels_optional,
-         bool ignore_extra_columns, std::optional<std::int64_t> n_jobs,
-         const nb::object& progress) {
+         bool ignore_extra_columns, std::optional<std::int64_t> n_jobs, const nb::object& progress,
+         std::optional<bool> sparse) {
         ReadOptions options = options_of(labels_optional, ignore_extra_columns, n_jobs);
         options.expected_rows = rows_of(table);
+        if (sparse)
+          options.layout = *sparse ? ReadOptions::Layout::sparse : ReadOptions::Layout::dense;
         Stream stream(table);
         return watched(progress, [&](Watch& watch) {
           watch_reading(options, watch);
@@ -304,6 +306,7 @@ void bind_data(nb::module_& m) {
       },
       "table"_a, "schema"_a, nb::kw_only(), "labels"_a = nb::none(), "labels_optional"_a = false,
       "ignore_extra_columns"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
+      "_sparse"_a = nb::none(),
       "Anything with __arrow_c_stream__: pandas, polars, pyarrow (readers too), DuckDB. labels [n] "
       "float64, -1 or +1, of several classes places in schema.classes, or the amounts themselves, "
       "take the place of the label's column. "

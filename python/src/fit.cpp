@@ -19,6 +19,7 @@
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/run/model_request.hpp"
 #include "private_run.hpp"
+#include "shares.hpp"
 
 namespace gibbsite::python {
 namespace {
@@ -104,6 +105,28 @@ Release fit_data(const Dataset& data, const PlanOf& plan, const std::string& bac
   options.release_answers = release_moments;
   return private_run(progress, ledger, seed, options, [&](Key&& key, const FitOptions& watching) {
     return gibbsite::fit(model_of(plan.request, plan.plan), data, plan.plan, *engines,
+                         std::move(key), watching);
+  });
+}
+
+Release fit_shares(const Schema& schema, const PlanOf& plan, RemoteTable table,
+                   const nb::object& ask, const nb::object& relay,
+                   std::optional<std::uint64_t> seed, const Ledger* ledger, bool intervals,
+                   bool release_moments, std::optional<std::int64_t> n_jobs,
+                   const nb::object& progress) {
+  require_feasible(plan.plan);
+  BackendOptions threads;
+  threads.threads = threads_of(n_jobs);
+  PythonCarrier carrier(ask, relay);
+  FitOptions options;
+  options.intervals = intervals;
+  options.release_answers = release_moments;
+  options.rows_elsewhere = table.bounds.back();
+  const auto engines = make_remote_backend(make_backend("cpu", threads), std::move(table), carrier);
+  Dataset none;
+  none.schema = schema;
+  return private_run(progress, ledger, seed, options, [&](Key&& key, const FitOptions& watching) {
+    return gibbsite::fit(model_of(plan.request, plan.plan), none, plan.plan, *engines,
                          std::move(key), watching);
   });
 }
@@ -210,6 +233,7 @@ void bind_plan(nb::module_& m) {
       .def_prop_ro(
           "why", [](const PlanOf& p) { return p.plan.offer().why; },
           "Why it was chosen, or why it is out of reach.")
+      .def_prop_ro("_loss", [](const PlanOf& p) { return p.plan.problem.loss; })
       .def_prop_ro("epsilon", [](const PlanOf& p) { return p.plan.budget.epsilon; })
       .def_prop_ro("delta", [](const PlanOf& p) { return p.plan.budget.delta; })
       .def_prop_ro("rows", [](const PlanOf& p) { return p.plan.problem.rows; })
@@ -397,6 +421,24 @@ void bind_fit(nb::module_& m) {
         "void certificate. ledger: entered there before this returns. checkpoint: a file to resume "
         "from and to save to (it holds the noise key). progress(steps done, in all). Raises "
         "Infeasible, BudgetSpent, BackendUnavailable, BadInput.");
+  m.def(
+      "_fit_shares",
+      [](const Schema& schema, const PlanOf& plan, std::vector<std::uint64_t> bounds,
+         const std::vector<nb::bytes>& digests, std::uint64_t entries, bool sparse,
+         const nb::object& ask, const nb::object& relay, std::optional<std::uint64_t> seed,
+         const Ledger* ledger, bool intervals, bool release_moments,
+         std::optional<std::int64_t> n_jobs, const nb::object& progress) {
+        RemoteTable table{std::move(bounds), {}, entries, sparse};
+        for (const nb::bytes& digest : digests)
+          table.digests.emplace_back(digest.c_str(), digest.size());
+        return fit_shares(schema, plan, std::move(table), ask, relay, seed, ledger, intervals,
+                          release_moments, n_jobs, progress);
+      },
+      "schema"_a, "plan"_a, nb::kw_only(), "bounds"_a, "digests"_a, "entries"_a, "sparse"_a,
+      "ask"_a, "relay"_a, "seed"_a = nb::none(), "ledger"_a = nb::none(), "intervals"_a = false,
+      "release_moments"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
+      "`fit` of rows in shares elsewhere: ask(question) gives the answers of all, relay(question, "
+      "before) that of the last, each asked with the answer of the one before it.");
   m.def("discard_checkpoint", &discard_checkpoint, "path"_a,
         "Removes the checkpoint of a run whose model is written.");
   m.def(

@@ -35,6 +35,9 @@ struct FitOptions {
   /// and writes the checkpoint, knows the ledger and makes intervals: its model is the one to
   /// write. Which ranks `stop` is set on makes no difference.
   Communicator* ranks = nullptr;
+  /// Rows that the backend has from elsewhere beside the data's (engine/remote.hpp). There is no
+  /// checkpoint of them.
+  std::uint64_t rows_elsewhere = 0;
 };
 
 /// Removes the checkpoint of a run once its model is written; until then the same `fit` goes on

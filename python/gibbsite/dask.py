@@ -1,0 +1,351 @@
+"""Fits whose rows are partitions of a Dask DataFrame and stay on its workers (docs/cluster.md).
+
+Workers encode rows and answer questions about a share of them, each answer a pure function of
+(share, question): Dask may compute one again, or make the share of a lost worker anew, and no bit
+changes. This process holds the key: it plans, adds what shares answer in the order of blocks, draws
+the noise and decides.
+"""
+
+import asyncio
+import collections
+import concurrent.futures
+import itertools
+
+try:
+    import distributed
+except ImportError:
+    raise ImportError("gibbsite.dask: needs Dask; pip install 'gibbsite[dask]'") from None
+
+from . import _core, _tables
+
+_TEXT = ("object", "str", "string")
+
+
+class Table:
+    """Encoded rows of a Dask DataFrame, on its workers. Private.
+
+    schema: `Schema`
+    rows: of all partitions
+    counts: what encoding changed, as `Dataset.counts` has it. Private
+    """
+
+    def __init__(self, client, schema, pieces, facts, is_sparse):
+        self.schema = schema
+        self.rows = sum(fact["rows"] for fact in facts)
+        counts = collections.Counter()
+        for fact in facts:
+            counts.update(fact["counts"])
+        self.counts = dict(counts)
+        self._client = client
+        self._pieces = pieces
+        self._facts = facts
+        self._entries = sum(fact["entries"] for fact in facts)
+        self._is_sparse = is_sparse
+
+    def __repr__(self):
+        return f"<gibbsite.dask.Table: {self.rows} rows in {len(self._facts)} partitions>"
+
+    def fit(
+        self,
+        plan,
+        *,
+        seed=None,
+        ledger=None,
+        intervals=False,
+        release_moments=False,
+        n_jobs=None,
+        progress=None,
+    ):
+        """The `Release`, to the bits of `gibbsite.fit` of the whole table in one process, whose
+        arguments these are."""
+        return self._fit_shares(
+            self._make_shares(plan),
+            plan,
+            seed=seed,
+            ledger=ledger,
+            intervals=intervals,
+            release_moments=release_moments,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+
+    def _make_shares(self, plan):
+        """(bounds, futures of shares): whole blocks of rows, about one share a thread."""
+        if not plan.feasible:
+            raise _core.Infeasible(f"mechanism {plan.mechanism}: {plan.why}")
+        threads = sum(self._client.nthreads().values())
+        blocks = -(-self.rows // 1024)
+        bounds = _core._share_bounds(self.rows, max(1, min(threads, blocks)))
+        begins = [0, *itertools.accumulate(fact["rows"] for fact in self._facts)]
+        shares = []
+        for first, last in itertools.pairwise(bounds):
+            slices = [
+                (k, max(first, begin) - begin, min(last, end) - begin)
+                for k, (begin, end) in enumerate(itertools.pairwise(begins))
+                if max(first, begin) < min(last, end)
+            ]
+            shares.append(
+                self._client.submit(
+                    _make_share,
+                    *(self._pieces[k] for k, _, _ in slices),
+                    slices=slices,
+                    digests=[self._facts[k]["digest"] for k, _, _ in slices],
+                    first_row=first,
+                    table_rows=self.rows,
+                    table_entries=self._entries,
+                    loss=plan._loss,
+                    pure=False,
+                )
+            )
+        return bounds, shares
+
+    def _fit_shares(self, cut, plan, **options):
+        bounds, shares = cut
+        client = self._client
+        digests = _gathered(client, client.map(_digest_of, shares, pure=False))
+
+        def ask(question):
+            return _gathered(client, client.map(_answer, shares, question=question, pure=False))
+
+        def relay(question, before):
+            for share in shares:
+                before = client.submit(_answer, share, question, before, pure=False)
+            return _gathered(client, [before])[0]
+
+        return _core._fit_shares(
+            self.schema,
+            plan,
+            bounds=bounds,
+            digests=digests,
+            entries=self._entries,
+            sparse=self._is_sparse,
+            ask=ask,
+            relay=relay,
+            **options,
+        )
+
+
+def read(ddf, schema, *, client=None):
+    """Encodes the partitions of a Dask DataFrame where they are: a `Table`.
+
+    ddf: dask.dataframe.DataFrame of pandas frames with the schema's columns and its label's
+    schema: a `gibbsite.Schema`, the path of its file or its text
+    client: `distributed.Client`; None: the current one
+
+    Raises BadInput "partition K: row I: ..." (K from 0, I from 1 within it) where a cell is refused.
+    """
+    schema = _tables.read_schema(schema)
+    if not hasattr(ddf, "to_delayed") or not hasattr(ddf, "_meta") or not hasattr(ddf, "columns"):
+        raise ValueError(
+            f"ddf: must be a dask.dataframe.DataFrame, got {type(ddf).__name__}; "
+            "dask.dataframe.from_pandas, from_delayed or read_parquet make one"
+        )
+    client = _client_of(client)
+    kinds = {str(name): _kind_of(dtype) for name, dtype in ddf._meta.dtypes.items()}
+    parts = client.compute(ddf.to_delayed())
+    lengths = _gathered(client, client.map(len, parts, pure=False))
+    if sum(lengths) == 0:
+        raise _core.BadInput("ddf: the table has no rows; give at least one")
+    head, left = [], _core._rows_that_choose
+    for k, length in enumerate(lengths):
+        if length > 0 and left > 0:
+            head.append((k, min(length, left)))
+            left -= min(length, left)
+    begins = client.submit(
+        _begins_sparse, *(parts[k] for k, _ in head), head=head, schema=schema, kinds=kinds, pure=False
+    )
+    is_sparse = _accepted(_gathered(client, [begins])[0])
+    pieces = [
+        client.submit(_encode, part, k, schema, kinds, is_sparse, pure=False)
+        for k, part in enumerate(parts)
+    ]
+    facts = [_accepted(fact) for fact in _gathered(client, client.map(_facts_of, pieces, pure=False))]
+    for k, (fact, length) in enumerate(zip(facts, lengths)):
+        if fact["rows"] != length:
+            raise _changes(k)
+    return Table(client, schema, pieces, facts, is_sparse)
+
+
+def fit(
+    ddf,
+    schema,
+    *,
+    epsilon,
+    delta,
+    client=None,
+    backend="auto",
+    seed=None,
+    ledger=None,
+    checkpoint="",
+    intervals=False,
+    release_moments=False,
+    n_jobs=None,
+    progress=None,
+    **wishes,
+):
+    """Reads, plans and fits: a `Release`, to the bits of one process with the whole table.
+
+    ddf, schema, client: as `read` takes them
+    epsilon, delta, **wishes: as `gibbsite.plan` takes them (mechanism="path", rows_cap=..., ...)
+    seed, ledger, intervals, release_moments, progress: as `gibbsite.fit` takes them
+    n_jobs: threads here; workers use theirs
+
+    Not done: backend="cuda", a checkpoint, metric-path and metric-proximal.
+    """
+    if backend not in ("auto", "cpu"):
+        raise _core.BadInput(f"backend: {backend}: rows on Dask workers are for the CPU; leave it out")
+    if checkpoint:
+        raise _core.BadInput(
+            "checkpoint: a fit of rows on Dask workers has none; leave it out, or fit in one process"
+        )
+    table = read(ddf, schema, client=client)
+    # With a cap how many rows there are is private, and no plan may know it.
+    public = {} if wishes.get("rows_cap") is not None else {"rows": table.rows}
+    plan = _core.plan(epsilon=epsilon, delta=delta, schema=table.schema, **public, **wishes)
+    if plan.mechanism.startswith("metric-"):
+        raise _core.BadInput(
+            f"mechanism: {plan.mechanism} makes new rows, which is not done on Dask workers; take "
+            "whitened, or fit in one process"
+        )
+    shares = table._make_shares(plan)
+    table._pieces = None  # Dask forgets them once the shares are made
+    return table._fit_shares(
+        shares,
+        plan,
+        seed=seed,
+        ledger=ledger,
+        intervals=intervals,
+        release_moments=release_moments,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+
+
+# Here.
+
+
+def _client_of(client):
+    if client is None:
+        try:
+            client = distributed.default_client()
+        except ValueError:
+            raise ValueError("client: there is none; give distributed.Client(address)") from None
+    if client.asynchronous:
+        raise ValueError("client: is asynchronous; give distributed.Client(address) of a thread")
+    return client
+
+
+def _gathered(client, futures):
+    """Results of the futures in their order; what the first that failed raised.
+
+    Looks up often, so that Ctrl-C ends a wait of any length on any thread.
+    """
+    futures = list(futures)
+    waiting = asyncio.run_coroutine_threadsafe(client._gather(futures), client.loop.asyncio_loop)
+    try:
+        while True:
+            try:
+                return waiting.result(timeout=0.1)
+            except concurrent.futures.TimeoutError:
+                if waiting.done():
+                    raise
+    except _core.Error:
+        raise
+    except Exception as error:  # of Dask, or of what makes a partition
+        said = " ".join(str(error).split())
+        raise _core.Error(
+            f"dask: {type(error).__name__}: {said}; nothing is released (private: this line may "
+            "quote the table)"
+        ) from error
+    finally:
+        waiting.cancel()
+
+
+def _accepted(found):
+    if isinstance(found, _Refused):
+        raise _core.BadInput(found.why)
+    return found
+
+
+def _changes(partition):
+    return _core.BadInput(
+        f"partition {partition}: gives other rows each time it is computed, so nothing is released; "
+        "give a table that is the same whenever it is read"
+    )
+
+
+# On workers.
+
+
+class _Refused:
+    """In place of rows; not raised there, as Dask would write what it was called with to its log."""
+
+    def __init__(self, why):
+        self.why = why
+
+
+def _kind_of(dtype):
+    name = str(dtype)
+    return "text" if name.startswith(_TEXT) else "category" if name == "category" else name
+
+
+def _read(frame, partition, schema, kinds, is_sparse):
+    """(`_Rows`, counts) of a partition, or `_Refused`."""
+    if len(frame) == 0:
+        return _core._Rows.none(schema, is_sparse), {}
+    try:
+        for name, dtype in frame.dtypes.items():
+            if _kind_of(dtype) != kinds.get(str(name)):
+                raise ValueError(
+                    f"column {str(name)!r} is {dtype}, and in the table it is {kinds.get(str(name))}; "
+                    "give all partitions one type"
+                )
+        data = _core.read_arrow(
+            _tables._pandas_table(frame, schema), schema, n_jobs=1, _sparse=is_sparse
+        )
+    except (_core.Error, ValueError, TypeError) as error:
+        first = str(error).splitlines()[0]
+        return _Refused(f"partition {partition}: {first.removeprefix('table: ')}")
+    counts = dict(data.counts)
+    return _core._Rows(data), counts
+
+
+def _begins_sparse(*frames, head, schema, kinds):
+    slices = []
+    for frame, (partition, rows) in zip(frames, head):
+        found = _read(frame.iloc[:rows], partition, schema, kinds, True)
+        if isinstance(found, _Refused):
+            return found
+        slices.append((found[0], 0, found[0].rows))
+    return _core._begins_sparse(slices)
+
+
+def _encode(frame, partition, schema, kinds, is_sparse):
+    """(`_Rows`, what the client must know of them), or `_Refused`."""
+    found = _read(frame, partition, schema, kinds, is_sparse)
+    if isinstance(found, _Refused):
+        return found, found
+    rows, counts = found
+    facts = {"rows": rows.rows, "entries": rows.entries, "digest": rows.digest, "counts": counts}
+    return rows, facts
+
+
+def _facts_of(piece):
+    return piece[1]
+
+
+def _make_share(*pieces, slices, digests, **place):
+    for (_, facts), (partition, _, _), digest in zip(pieces, slices, digests):
+        if isinstance(facts, _Refused) or facts["digest"] != digest:
+            raise _changes(partition)
+    return _core._Share(
+        [(rows, first, last) for (rows, _), (_, first, last) in zip(pieces, slices)], **place
+    )
+
+
+def _digest_of(share):
+    return share.digest
+
+
+def _answer(share, question, before=b""):
+    return share.answer(question, before)

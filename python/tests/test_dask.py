@@ -1,0 +1,324 @@
+"""Rows on the workers of a Dask cluster: the bits of one process, whatever happens to a worker."""
+
+import contextlib
+import os
+import signal
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gibbsite
+
+pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+
+import dask  # noqa: E402
+import dask.dataframe as dd  # noqa: E402
+
+import gibbsite.dask  # noqa: E402
+
+BUDGET = {"epsilon": 1.0, "delta": 1e-6}
+N = 9000  # nine blocks, the last one in part
+HEAD = 'label = "sick"\nrow_norm = "auto"\nintercept = true\nmissing = "?"\n'
+COLUMNS = """
+[columns]
+age = {type = "number", range = [17, 90]}
+job = {type = "category", levels = ["clerk", "farmer", "other work"]}
+"""
+TOML = HEAD + 'positive = "yes"\nnegative = "no"\nunlisted_label = "refuse"\n' + COLUMNS
+
+
+@contextlib.contextmanager
+def cluster_of_four():
+    with dask.config.set({"distributed.comm.timeouts.connect": "30s"}):
+        with distributed.LocalCluster(
+            n_workers=4, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster, distributed.Client(cluster) as client:
+            yield client
+
+
+@pytest.fixture(scope="module")
+def client():
+    with cluster_of_four() as client:
+        yield client
+
+
+@pytest.fixture
+def mortal():
+    """A cluster of its own: who is killed may not come back."""
+    with cluster_of_four() as client:
+        yield client
+
+
+def people(n=N, seed=1):
+    """Some ages are clamped, some jobs missing."""
+    random = np.random.default_rng(seed)
+    age = random.uniform(10, 95, n)
+    job = random.choice(["clerk", "farmer", "other work", "?"], n, p=[0.4, 0.3, 0.2, 0.1])
+    sick = age / 40 + (job == "clerk") + random.logistic(size=n) > 2
+    return pd.DataFrame({"age": age, "job": job, "sick": np.where(sick, "yes", "no")})
+
+
+SCHEMA = TOML.replace('"other work"]', '"other work"], missing = "?"')
+
+
+def cut(frame, *bounds):
+    """A Dask DataFrame of the rows between these places, as they are."""
+    bounds = [0, *bounds, len(frame)]
+    parts = [dask.delayed(frame.iloc[a:b]) for a, b in zip(bounds, bounds[1:])]
+    return dd.from_delayed(parts, meta=frame.iloc[:0], verify_meta=False)
+
+
+ONE, THREE = (), (1, 5000)
+SEVEN = (3, 900, 900, 4096, 4100, 8999)  # an empty one, and ones of a few rows
+
+
+def in_one_process(frame, schema, **wishes):
+    schema = gibbsite.Schema.parse(schema)
+    data = gibbsite.read_arrow(frame, schema)
+    plan = gibbsite.plan(**BUDGET, rows=len(frame), schema=schema, **wishes)
+    return gibbsite.fit(data, plan, backend="cpu", seed=5).to_json(), data
+
+
+def holders(client, what):
+    """Addresses of workers by how many results of that function they hold, most first."""
+    held = client.has_what()
+    count = {worker: sum(what in str(key) for key in keys) for worker, keys in held.items()}
+    return sorted((w for w in count if count[w] > 0), key=lambda w: -count[w])
+
+
+class Killer:
+    """Kills, while the k-th question is out, the worker that holds most shares."""
+
+    def __init__(self, monkeypatch, client, question):
+        self.asked, self.killed = 0, []
+        self.pids = client.run(os.getpid)
+        wait = gibbsite.dask._gathered
+
+        def gathered(client, futures):
+            futures = list(futures)
+            if futures and futures[0].key.startswith("_answer"):
+                self.asked += 1
+                if self.asked == question:
+                    self.killed = holders(client, "_make_share")[:1]
+                    os.kill(self.pids[self.killed[0]], signal.SIGKILL)
+            return wait(client, futures)
+
+        monkeypatch.setattr(gibbsite.dask, "_gathered", gathered)
+
+
+@pytest.mark.parametrize("bounds", [ONE, THREE, SEVEN], ids=["1", "3", "7"])
+def test_bits_and_counts_are_those_of_one_process(client, bounds):
+    frame = people()
+    want, data = in_one_process(frame, SCHEMA)
+    ddf = cut(frame, *bounds)
+    assert gibbsite.dask.fit(ddf, SCHEMA, **BUDGET, client=client, seed=5).to_json() == want
+    table = gibbsite.dask.read(ddf, SCHEMA)
+    assert (table.rows, table.counts) == (N, data.counts)
+    assert table.counts["missing_cells"] > 0 and table.counts["clamped_cells"] > 0
+
+
+def test_a_table_may_be_fitted_twice(client):
+    frame = people(3000)
+    want, _ = in_one_process(frame, SCHEMA)
+    table = gibbsite.dask.read(cut(frame, 10), gibbsite.Schema.parse(SCHEMA))
+    plan = gibbsite.plan(**BUDGET, rows=3000, schema=table.schema)
+    assert [table.fit(plan, seed=5).to_json() for _ in range(2)] == [want, want]
+
+
+@pytest.mark.parametrize(
+    "wishes",
+    [
+        {"mechanism": "path", "iterations": 12},
+        {"mechanism": "output"},
+        {"mechanism": "objective"},
+        {"adjacency": "add-remove", "rows_cap": 20000},
+        {"model": "logistic", "draws": 2, "mechanism": "path", "iterations": 5},
+    ],
+    ids=lambda wishes: "-".join(map(str, wishes.values())),
+)
+def test_other_mechanisms(client, wishes):
+    frame = people()
+    want, _ = in_one_process(frame, SCHEMA, **wishes)
+    assert gibbsite.dask.fit(cut(frame, *SEVEN), SCHEMA, **BUDGET, seed=5, **wishes).to_json() == want
+
+
+def of_labels(kind):
+    random = np.random.default_rng(3)
+    frame = people()
+    if kind == "amounts":
+        frame["sick"] = frame["age"] * 3 + random.normal(size=N)
+        return frame, HEAD + "range = [0, 300]\ntolerance = 20\n" + COLUMNS
+    if kind == "counts":
+        frame["sick"] = random.poisson(frame["age"] / 30)
+        frame["hours"] = random.uniform(0.2, 9, N)
+        exposure = 'hours = {type = "exposure", range = [0.1, 10]}\n'
+        return frame, HEAD + "range = [0, 20]\ncounts = true\n" + COLUMNS + exposure
+    if kind == "classes":
+        frame["sick"] = random.choice(["no", "a cold", "the flu"], N)
+        return frame, HEAD + 'classes = ["no", "a cold", "the flu"]\n' + COLUMNS
+    levels = [f"level {k}" for k in range(60)]  # rows are kept as entries
+    frame["job"] = random.choice(levels, N)
+    listed = ", ".join(f'"{level}"' for level in levels)
+    return frame, TOML.replace('"clerk", "farmer", "other work"', listed)
+
+
+@pytest.mark.parametrize("kind", ["amounts", "counts", "classes", "entries"])
+def test_labels_and_rows_of_every_kind(client, kind):
+    frame, schema = of_labels(kind)
+    if kind != "entries":
+        schema = schema.replace('"other work"]', '"other work"], missing = "?"')
+    for wishes in ({}, {"mechanism": "path", "iterations": 3}):
+        want, _ = in_one_process(frame, schema, **wishes)
+        got = gibbsite.dask.fit(cut(frame, *THREE), schema, **BUDGET, seed=5, **wishes)
+        assert got.to_json() == want
+
+
+@pytest.mark.parametrize("wishes", [{}, {"mechanism": "path", "iterations": 30}], ids=["auto", "path"])
+def test_a_worker_killed_in_the_middle_changes_no_bit(mortal, monkeypatch, wishes):
+    frame = people()
+    want, _ = in_one_process(frame, SCHEMA, **wishes)
+    killer = Killer(monkeypatch, mortal, question=4)
+    got = gibbsite.dask.fit(cut(frame, *SEVEN), SCHEMA, **BUDGET, client=mortal, seed=5, **wishes)
+    assert got.to_json() == want
+    assert len(killer.killed) == 1 and killer.asked > 5
+    assert killer.killed[0] not in mortal.nthreads()
+
+
+def other_rows_each_time(path, first, last):
+    """What a query without an order, or a draw without a seed, may be."""
+    with open(path, "a") as file:
+        file.write("computed\n")
+    with open(path) as file:
+        seed = len(file.readlines())
+    return people(seed=seed).iloc[first:last]
+
+
+def test_a_table_that_is_not_the_same_again_is_refused(mortal, monkeypatch, tmp_path):
+    parts = [
+        dask.delayed(other_rows_each_time)(str(tmp_path / str(a)), a, b)
+        for a, b in [(0, 3000), (3000, 5000), (5000, N)]
+    ]
+    ddf = dd.from_delayed(parts, meta=people(5).iloc[:0], verify_meta=False)
+    killer = Killer(monkeypatch, mortal, question=3)
+    ledger = gibbsite.Ledger.create(str(tmp_path / "people.ledger"), epsilon=3.0, delta=1e-5)
+    before = (tmp_path / "people.ledger").read_bytes()
+    with pytest.raises(gibbsite.BadInput, match="partition [012]: gives other rows each time"):
+        gibbsite.dask.fit(ddf, SCHEMA, **BUDGET, client=mortal, ledger=ledger)
+    assert len(killer.killed) == 1
+    assert (tmp_path / "people.ledger").read_bytes() == before
+
+
+def test_a_release_is_valid_and_entered_once(client, tmp_path):
+    ledger = gibbsite.Ledger.create(str(tmp_path / "people.ledger"), epsilon=1.2, delta=1e-5)
+    release = gibbsite.dask.fit(cut(people(), *THREE), SCHEMA, **BUDGET, ledger=ledger, intervals=True)
+    assert release.verify() and release.intervals is not None
+    with pytest.raises(gibbsite.BudgetSpent):
+        gibbsite.dask.fit(cut(people(), *THREE), SCHEMA, **BUDGET, ledger=ledger)
+
+
+def test_a_bad_cell_names_its_partition(client):
+    frame = people()
+    frame.loc[4097, "job"] = "astronaut"  # row 2 of the fourth
+    frame.loc[8000, "sick"] = "perhaps"
+    line = r"^partition 4: row 2: column 'job': level 'astronaut'"
+    with pytest.raises(gibbsite.BadInput, match=line) as raised:
+        gibbsite.dask.fit(cut(frame, *SEVEN), SCHEMA, **BUDGET)
+    assert "\n" not in str(raised.value)
+    with pytest.raises(gibbsite.BadInput, match=r"^partition 0: row 4098: column 'job'"):
+        gibbsite.dask.fit(cut(frame), SCHEMA, **BUDGET)
+
+
+def test_partitions_of_other_types_are_refused(client):
+    frame = people()
+    whole = frame.iloc[:10].assign(age=50)
+    parts = [dask.delayed(frame), dask.delayed(whole)]
+    ddf = dd.from_delayed(parts, meta=frame.iloc[:0], verify_meta=False)
+    with pytest.raises(gibbsite.BadInput, match="partition 1: column 'age' is int64, .* float64"):
+        gibbsite.dask.fit(ddf, SCHEMA, **BUDGET)
+
+
+def test_what_is_not_done_is_one_line(client):
+    ddf = cut(people(), *THREE)
+    fit = gibbsite.dask.fit
+    with pytest.raises(gibbsite.BadInput, match="checkpoint: "):
+        fit(ddf, SCHEMA, **BUDGET, checkpoint="run.ckpt")
+    with pytest.raises(gibbsite.BadInput, match="backend: cuda"):
+        fit(ddf, SCHEMA, **BUDGET, backend="cuda")
+    with pytest.raises(gibbsite.BadInput, match="mechanism: metric-path makes new rows"):
+        fit(ddf, SCHEMA, **BUDGET, mechanism="metric-path")
+    with pytest.raises(ValueError, match="ddf: must be a dask.dataframe.DataFrame, got DataFrame"):
+        fit(people(), SCHEMA, **BUDGET)
+    with pytest.raises(gibbsite.BadInput, match="the table has no rows"):
+        fit(cut(people().iloc[:0]), SCHEMA, **BUDGET)
+    with pytest.raises(gibbsite.BadInput, match="partition 0: .*sick"):
+        fit(cut(people()[["age", "job"]]), SCHEMA, **BUDGET)
+    with pytest.raises(gibbsite.Infeasible, match="mechanism averaged: "):
+        fit(ddf, SCHEMA, **BUDGET, mechanism="averaged")
+
+
+def test_links_that_are_encrypted():
+    pytest.importorskip("cryptography")  # makes a certificate for the test
+    frame = people(3000)
+    want, _ = in_one_process(frame, SCHEMA)
+    with distributed.LocalCluster(
+        n_workers=1,
+        threads_per_worker=2,
+        processes=True,
+        dashboard_address=":0",
+        security=distributed.Security.temporary(),
+    ) as cluster, distributed.Client(cluster) as client:
+        assert client.scheduler.address.startswith("tls://")
+        assert all(worker.startswith("tls://") for worker in client.nthreads())
+        got = gibbsite.dask.fit(cut(frame, 10, 2000), SCHEMA, **BUDGET, client=client, seed=5)
+    assert got.to_json() == want
+
+
+def raises_of_its_own(frame):
+    raise KeyError("no such file")
+
+
+def test_what_the_table_raises_is_one_line(client):
+    ddf = cut(people(), *THREE).map_partitions(raises_of_its_own, meta=people().iloc[:0])
+    with pytest.raises(gibbsite.Error, match="dask: KeyError: .*no such file.*; nothing is released"):
+        gibbsite.dask.fit(ddf, SCHEMA, **BUDGET)
+
+
+@pytest.fixture
+def heeds_ctrl_c():
+    """Background jobs of a shell inherit an ignored one."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_ends_it(client, heeds_ctrl_c):
+    ddf = cut(people(), *THREE)
+    steps = []
+
+    def progress(done, in_all):
+        steps.append((done, in_all))
+        if len(steps) == 1:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        gibbsite.dask.fit(ddf, SCHEMA, **BUDGET, mechanism="path", iterations=100000, progress=progress)
+    assert steps and steps[-1][0] < 100000
+
+
+def test_ctrl_c_ends_a_wait_for_a_worker(client, heeds_ctrl_c):
+    ddf = cut(people(), *THREE).map_partitions(waits, meta=people().iloc[:0])
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        gibbsite.dask.fit(ddf, SCHEMA, **BUDGET)
+    timer.join()
+
+
+def waits(frame):
+    import time
+
+    time.sleep(3)
+    return frame
