@@ -42,7 +42,7 @@ TEST(ChooseDesign, FollowsTheShapes) {
     EXPECT_EQ(chosen(with(small, 4096), a), Design::resident);
   }
   EXPECT_EQ(chosen(with(covertype, 3), Arithmetic::float64), Design::one_pass);
-  for (const std::size_t chains : {4, 16, 64, 1024}) {
+  for (const std::size_t chains : {4ul, 16ul, 64ul, 1024ul}) {
     EXPECT_EQ(chosen(with(covertype, chains), Arithmetic::float64), Design::double_matrix);
   }
   EXPECT_EQ(chosen({100'000, 257, 64}, Arithmetic::float64), Design::blocked);
