@@ -324,12 +324,17 @@ struct Range {
   std::size_t most_chains;
 };
 constexpr Range ranges[] = {
-    {Design::blocked, Arithmetic::float64, 1024},  {Design::blocked, Arithmetic::float32, 1024},
+    {Design::double_matrix, Arithmetic::float64, 1024},
+    {Design::blocked, Arithmetic::float64, 1024},
+    {Design::blocked, Arithmetic::float32, 1024},
     {Design::one_pass, Arithmetic::float64, 256},  // beyond where another design is chosen, so that
     {Design::one_pass, Arithmetic::float32, 64},   // the crossing is seen
-    {Design::tiled, Arithmetic::float32, 1024},    {Design::warp_group, Arithmetic::bfloat16, 1024},
-    {Design::cooperative, Arithmetic::float64, 8}, {Design::cooperative, Arithmetic::float32, 8},
-    {Design::resident, Arithmetic::float64, 1024}, {Design::resident, Arithmetic::float32, 1024},
+    {Design::tiled, Arithmetic::float32, 1024},
+    {Design::warp_group, Arithmetic::bfloat16, 1024},
+    {Design::cooperative, Arithmetic::float64, 8},
+    {Design::cooperative, Arithmetic::float32, 8},
+    {Design::resident, Arithmetic::float64, 1024},
+    {Design::resident, Arithmetic::float32, 1024},
 };
 
 void roof(benchmark::State& state, const bench::GpuRate& rate) {

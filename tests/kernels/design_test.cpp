@@ -41,8 +41,11 @@ TEST(ChooseDesign, FollowsTheShapes) {
     EXPECT_EQ(chosen(small, a), Design::resident);
     EXPECT_EQ(chosen(with(small, 4096), a), Design::resident);
   }
-  EXPECT_EQ(chosen(with(covertype, 16), Arithmetic::float64), Design::one_pass);
-  EXPECT_EQ(chosen(with(covertype, 64), Arithmetic::float64), Design::blocked);
+  EXPECT_EQ(chosen(with(covertype, 3), Arithmetic::float64), Design::one_pass);
+  for (const std::size_t chains : {4ul, 16ul, 64ul, 1024ul}) {
+    EXPECT_EQ(chosen(with(covertype, chains), Arithmetic::float64), Design::double_matrix);
+  }
+  EXPECT_EQ(chosen({100'000, 257, 64}, Arithmetic::float64), Design::blocked);
   EXPECT_EQ(chosen(with(adult, 1024), Arithmetic::float32), Design::tiled);
   EXPECT_EQ(chosen(with(covertype, 16), Arithmetic::float32), Design::tiled);
   EXPECT_EQ(chosen(with(adult, 1024), Arithmetic::bfloat16), Design::warp_group);
@@ -76,13 +79,13 @@ TEST(ChooseDesign, FollowsTheLoss) {
     EXPECT_EQ(chosen(other({32561, 300, 1}), a), Design::blocked);
     EXPECT_EQ(chosen(other({400, 25, 1}, 3), a), Design::blocked);
     EXPECT_EQ(chosen(other({581012, 54, 64}, 7), a), Design::blocked);
-    for (const Design design :
-         {Design::resident, Design::cooperative, Design::tiled, Design::warp_group}) {
+    for (const Design design : {Design::resident, Design::cooperative, Design::tiled,
+                                Design::warp_group, Design::double_matrix}) {
       EXPECT_EQ(why_not(design, other({400, 25, 1}), a, h100),
                 "has kernels of the logistic losses alone");
     }
     for (const Design design : {Design::resident, Design::cooperative, Design::one_pass,
-                                Design::tiled, Design::warp_group}) {
+                                Design::tiled, Design::warp_group, Design::double_matrix}) {
       EXPECT_THAT(why_not(design, other({400, 25, 1}, 3), a, h100),
                   HasSubstr("from one predictor"));
     }

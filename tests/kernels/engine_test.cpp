@@ -426,10 +426,13 @@ TEST(CudaEngineFault, LeavesTheEnsembleAsItWas) {
     Design design;
     Arithmetic arithmetic;
     std::uint64_t launches;  // of an advance of two steps
-  } designs[] = {
-      {Design::one_pass, Arithmetic::float64, 6}, {Design::blocked, Arithmetic::float64, 8},
-      {Design::tiled, Arithmetic::float32, 6},    {Design::warp_group, Arithmetic::bfloat16, 11},
-      {Design::resident, Arithmetic::float64, 1}, {Design::cooperative, Arithmetic::float64, 1}};
+  } designs[] = {{Design::one_pass, Arithmetic::float64, 6},
+                 {Design::blocked, Arithmetic::float64, 8},
+                 {Design::tiled, Arithmetic::float32, 6},
+                 {Design::warp_group, Arithmetic::bfloat16, 11},
+                 {Design::resident, Arithmetic::float64, 1},
+                 {Design::cooperative, Arithmetic::float64, 1},
+                 {Design::double_matrix, Arithmetic::float64, 6}};
   const Table t(600, 4);
   for (const auto& [design, arithmetic, launches] : designs) {
     const std::size_t chains = design == Design::warp_group ? 64 : 2;

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "gibbsite/core/error.hpp"
+#include "support/double_unit.hpp"
 #include "support/emulator.hpp"
 #include "support/matrix_unit.hpp"
 

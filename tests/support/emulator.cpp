@@ -160,7 +160,7 @@ class Grid {
       if (thread.wait == Wait::left) --running, ++block->left;
       if (thread.wait == Wait::turn) wake(*block, t);
       if (thread.wait == Wait::block) ++block->waiting;
-      if (thread.wait == Wait::warp) release_warp(*block, t / kernels::warp_size);
+      if (thread.wait == Wait::lanes || thread.wait == Wait::warp) release_warp(*block, t);
       if (thread.wait == Wait::block || thread.wait == Wait::left) release_block(*block);
     }
     for (const auto& block : blocks_) {
@@ -205,14 +205,20 @@ class Grid {
     ready_.push_back({&block, t});
   }
 
-  // A warp goes on when each of its lanes waits at a warp barrier.
-  void release_warp(BlockState& block, unsigned warp) {
-    const unsigned first = warp * kernels::warp_size;
+  // A warp goes on when each of its lanes waits at a warp barrier, or for the lanes.
+  void release_warp(BlockState& block, unsigned thread) {
+    const unsigned warp = thread / kernels::warp_size, first = warp * kernels::warp_size;
     const unsigned last = std::min(first + kernels::warp_size, shape_.threads);
     if (++block.warp_waiting[warp] < last - first) return;
     block.warp_waiting[warp] = 0;
-    ++block.warp_epoch[warp];
-    for (unsigned t = first; t < last; ++t) wake(block, t);
+    const Wait what = block.threads[thread].wait;
+    if (what == Wait::warp) ++block.warp_epoch[warp];
+    for (unsigned t = first; t < last; ++t) {
+      if (block.threads[t].wait != what) {
+        throw KernelFault(where(block, t) + "waits for its warp elsewhere than others of it");
+      }
+      wake(block, t);
+    }
   }
 
   void release_block(BlockState& block) {

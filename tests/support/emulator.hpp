@@ -35,7 +35,8 @@ struct KernelFault : std::logic_error {
 
 namespace emulator {
 
-enum class Wait { none, turn, warp, block, grid, left };
+// `lanes`: a warp meets, as in a shuffle, and its memory is in no order for that.
+enum class Wait { none, turn, lanes, warp, block, grid, left };
 
 class Grid;
 
@@ -196,6 +197,9 @@ class EmulatedBlock {
   /// Others run before this thread goes on: the turn of a loop that waits for them.
   void give_way() { wait_at(Wait::turn); }
 
+  /// Waits for the lanes of the warp, as an instruction of the whole warp does: no barrier.
+  void meet_lanes() { wait_at(Wait::lanes); }
+
   /// The state of a model of hardware that the threads of a block share: one T a block.
   template <class T>
   T& hardware() {
@@ -218,7 +222,7 @@ class EmulatedBlock {
     // Two sets of slots in turn: a warp is at most one shuffle ahead of its slowest lane.
     const std::size_t set = (self().shuffles++ % 2) * kernels::warp_size;
     std::memcpy(slots[set + this->lane()].data(), &value, sizeof(T));
-    wait_at(Wait::warp);
+    meet_lanes();
     T other;
     std::memcpy(&other, slots[set + lane].data(), sizeof(T));
     return other;

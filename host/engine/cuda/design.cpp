@@ -9,8 +9,9 @@
 namespace gibbsite::cuda {
 namespace {
 
-constexpr Design all_designs[] = {Design::resident, Design::cooperative, Design::one_pass,
-                                  Design::tiled,    Design::warp_group,  Design::blocked};
+constexpr Design all_designs[] = {Design::resident,     Design::cooperative, Design::one_pass,
+                                  Design::tiled,        Design::warp_group,  Design::blocked,
+                                  Design::double_matrix};
 
 }  // namespace
 
@@ -28,6 +29,8 @@ std::string_view to_string(Design design) {
       return "warp-group";
     case Design::blocked:
       return "blocked";
+    case Design::double_matrix:
+      return "double-matrix";
   }
   return "";
 }
@@ -127,6 +130,21 @@ std::string why_not(Design design, const Shape& shape, Arithmetic arithmetic, co
       return "";
     case Design::blocked:
       return "";
+    case Design::double_matrix:
+      if (arithmetic != Arithmetic::float64) {
+        return fmt::format("computes in float64, asked for is {}", to_string(arithmetic));
+      }
+      if (shape.features > kernels::double_matrix_most_features) {
+        return fmt::format("takes at most {} features, there are {}",
+                           kernels::double_matrix_most_features, shape.features);
+      }
+      if (const std::size_t bytes =
+              kernels::double_matrix_shared_bytes(shape.features, shape.chains, 1);
+          bytes > card.shared_bytes) {
+        return fmt::format("needs {} bytes of shared memory in a block, the card has {}", bytes,
+                           card.shared_bytes);
+      }
+      return "";
     default:
       return "is not in this version";
   }
@@ -152,8 +170,13 @@ Choice choose_design(const Shape& shape, Arithmetic arithmetic, const Card& card
   if (takes(Design::cooperative)) {
     return {Design::cooperative, "few chains and X fits the cache: a launch makes all steps"};
   }
-  // In double a chain costs design C 4 d flops a row at half the card's float rate; design F has
-  // the double matrix units for them, and pays n C logits written and read.
+  // In double a chain costs design C some 30 cycles of a row of 108 features, where X takes 120 to
+  // come; design G has the matrix units, and half of them from 4 chains on (docs/cuda.md). Design F
+  // has them too, and pays n C logits written and read.
+  if (takes(Design::double_matrix) && shape.chains >= kernels::double_matrix_fewest_chains) {
+    return {Design::double_matrix,
+            "double: both products on the matrix units, from one pass over X"};
+  }
   if (takes(Design::one_pass) && shape.chains <= (in_double ? 16 : 8)) {
     return {Design::one_pass, "few chains: bound by reading X, which it does once"};
   }
@@ -183,6 +206,8 @@ std::unique_ptr<GradientSource> make_source(Design design, const DeviceProblem& 
       return make_blocked_source(problem);
     case Design::tiled:
       return make_tiled_source(problem);
+    case Design::double_matrix:
+      return make_double_matrix_source(problem);
     default:
       return nullptr;
   }

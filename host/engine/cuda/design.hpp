@@ -12,12 +12,13 @@ namespace gibbsite::cuda {
 
 /// docs/cuda.md says what each does and where it is the fastest.
 enum class Design {
-  resident,     ///< A: X in one block's shared memory, all steps in one kernel
-  cooperative,  ///< B: X in all shared memory or L2, persistent kernel
-  one_pass,     ///< C: X streamed once, few chains
-  tiled,        ///< D: float, register tiles, one pass
-  warp_group,   ///< E: BF16 warp-group matrix instructions (sm_90a)
-  blocked,      ///< F: cuBLASLt on row blocks: every shape
+  resident,       ///< A: X in one block's shared memory, all steps in one kernel
+  cooperative,    ///< B: X in all shared memory or L2, persistent kernel
+  one_pass,       ///< C: X streamed once, few chains
+  tiled,          ///< D: float, register tiles, one pass
+  warp_group,     ///< E: BF16 warp-group matrix instructions (sm_90a)
+  blocked,        ///< F: cuBLASLt on row blocks: every shape
+  double_matrix,  ///< G: double matrix instructions, one pass
 };
 std::string_view to_string(Design design);
 /// Throws BadInput listing the names.

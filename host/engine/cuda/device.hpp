@@ -12,6 +12,7 @@
 #include "kernels/blocked.hpp"
 #include "kernels/capped.hpp"
 #include "kernels/cooperative.hpp"
+#include "kernels/double_matrix.hpp"
 #include "kernels/finish.hpp"
 #include "kernels/moments.hpp"
 #include "kernels/normals.hpp"
@@ -43,7 +44,7 @@ using Kernel =
                  kernels::WarpGroup, kernels::Gemm, kernels::Residuals, kernels::SoftmaxResiduals,
                  kernels::Convert, kernels::Finish, kernels::Tick, kernels::Normals,
                  kernels::Values, kernels::SoftmaxValues, kernels::ProjectedRows, kernels::Capped,
-                 kernels::Moments>;
+                 kernels::Moments, kernels::DoubleMatrix>;
 
 /// Work queues of a device: a queue keeps its order, two queues meet at events only.
 enum class Queue { compute, copy };

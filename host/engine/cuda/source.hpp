@@ -85,6 +85,7 @@ std::unique_ptr<GradientSource> make_one_pass_source(const DeviceProblem& proble
 std::unique_ptr<GradientSource> make_warp_group_source(const DeviceProblem& problem);
 std::unique_ptr<GradientSource> make_blocked_source(const DeviceProblem& problem);
 std::unique_ptr<GradientSource> make_tiled_source(const DeviceProblem& problem);
+std::unique_ptr<GradientSource> make_double_matrix_source(const DeviceProblem& problem);
 std::unique_ptr<StepLoop> make_resident_loop(const DeviceProblem& problem);
 std::unique_ptr<StepLoop> make_cooperative_loop(const DeviceProblem& problem);
 
