@@ -15,6 +15,7 @@ namespace gibbsite {
 
 std::uint64_t Dataset::rows() const {
   if (mapped != nullptr) return mapped->rows;
+  if (made > 0) return made;
   if (x.empty()) return sparse.rows();
   const std::uint64_t d = features();
   return d == 0 ? 0 : x.size() / d;
@@ -22,6 +23,7 @@ std::uint64_t Dataset::rows() const {
 
 Rows Dataset::view() const {
   const std::uint64_t n = rows();
+  if (made > 0) return {nullptr, n, features()};
   Rows out = mapped != nullptr      ? *mapped
              : !x.empty() || n == 0 ? Rows(x.data(), n, features())
                                     : Rows(sparse.view(), features());
