@@ -34,8 +34,8 @@ constexpr std::uint64_t unplanned_steps = 1000, unplanned_gradients = 40;
 constexpr const char* of_nobody =
     "made up, of nobody: no model is written, nothing is certified, no budget is spent";
 
-// Seconds of f on all ranks at once: the median of some calls, or the best, of the slowest rank. All
-// make as many: rank 0's clock says when it is enough.
+// Seconds of f on all ranks at once: the median of some calls, or the best, of the slowest rank.
+// All make as many: rank 0's clock says when it is enough.
 template <class F>
 double seconds_of(const F& f, bool best = false) {
   std::vector<double> each;
@@ -85,10 +85,10 @@ struct Measured {
   explicit Measured(const ShapeArguments& shape, std::size_t features)
       : table(seed_of_rows,
               std::min<std::uint64_t>(
-                  *shape.rows, ranks().size() * std::max<std::uint64_t>(
-                                                    measured_bytes / (features * sizeof(float)) /
-                                                        1024 * 1024,
-                                                    1024)),
+                  *shape.rows,
+                  ranks().size() *
+                      std::max<std::uint64_t>(
+                          measured_bytes / (features * sizeof(float)) / 1024 * 1024, 1024)),
               static_cast<std::size_t>(*shape.features), shape.intercept),
         bounds(share_bounds(table.rows(), ranks().size())) {
     const std::uint64_t first = bounds[ranks().rank()], last = bounds[ranks().rank() + 1];
@@ -120,12 +120,13 @@ RankSpeed measured_speed(Backend& local, const Measured& rows, const Loss& loss)
   std::vector<double> gradient(d), moments(d * d);
   const MatrixView<const double> P{metric.data(), d, d};
   RankSpeed out;
-  out.gradients =
-      count / seconds_of([&] { engine->loss_gradients({theta.data(), 1, d}, {gradient.data(), 1, d}); });
+  out.gradients = count / seconds_of([&] {
+                    engine->loss_gradients({theta.data(), 1, d}, {gradient.data(), 1, d});
+                  });
   const auto capped = engine->capped_loss(P, 1);
   const double next = seconds_of([&] { static_cast<void>(capped->gradient(theta, gradient)); });
-  const double first = seconds_of(
-      [&] { static_cast<void>(engine->capped_loss(P, 1)->gradient(theta, gradient)); });
+  const double first =
+      seconds_of([&] { static_cast<void>(engine->capped_loss(P, 1)->gradient(theta, gradient)); });
   out.capped = count / next;
   out.caps = count / std::max(first - next, 1e-9);
   out.moments = count / seconds_of([&] { engine->second_moments(P, 1, {moments.data(), d, d}); });
@@ -137,12 +138,11 @@ struct Step {
   double measured = 0;
   ClusterTime predicted;
 };
-Step measured_step(Backend& engines, const Measured& rows, const Loss& loss,
-                   const RankSpeed& speed, const RankLink& link) {
+Step measured_step(Backend& engines, const Measured& rows, const Loss& loss, const RankSpeed& speed,
+                   const RankLink& link) {
   const auto engine = engines.load(rows.view(), rows.y, loss);
-  std::vector<ChainSpec> specs{{.step_size = 1e-6,
-                                .iterations = std::uint64_t{1} << 40,
-                                .key = StreamKey::from_seed(1)}};
+  std::vector<ChainSpec> specs{
+      {.step_size = 1e-6, .iterations = std::uint64_t{1} << 40, .key = StreamKey::from_seed(1)}};
   Ensemble ensemble = start(std::move(specs), engine->features());
   constexpr std::uint64_t steps = 5;
   return {seconds_of([&] { engine->advance(ensemble, steps); }) / static_cast<double>(steps),
@@ -200,7 +200,8 @@ std::string half_line(const char* name, const std::function<ClusterTime(std::uin
 }
 
 nlohmann::json json_of(const ClusterTime& time) {
-  return {{"seconds", time.seconds()}, {"rows_seconds", time.rows},
+  return {{"seconds", time.seconds()},
+          {"rows_seconds", time.rows},
           {"messages_seconds", time.messages}};
 }
 
@@ -241,8 +242,7 @@ void fit_made_up(const ShapeArguments& shape, const PlanArguments& plan, bool js
   const Plan made = plan.make(data.schema, made_up.rows(), plan.budget(), wishes);
   static_cast<void>(require_feasible(made));
   const auto threads = static_cast<std::size_t>(thread_count());
-  const auto engines =
-      make_rows(make_backend("cpu", {.threads = 1}), made_up, ranks(), threads);
+  const auto engines = make_rows(make_backend("cpu", {.threads = 1}), made_up, ranks(), threads);
   if (!json) {
     fmt::print("rows      {} of {} features, {}\nbackend   {}: {}\n",
                human_count(static_cast<double>(made_up.rows())), made_up.features(), of_nobody,
@@ -286,16 +286,17 @@ void fit_made_up(const ShapeArguments& shape, const PlanArguments& plan, bool js
       "check     cosine of the coefficients and of what the labels follow: {:.6f}\n"
       "bits      {} of the coefficients: the same for any number of ranks\n",
       made.budget.epsilon, made.budget.delta, passes, human_time(seconds),
-      human_count(passes * static_cast<double>(made_up.rows()) / seconds), load_words(),
-      peak / 1e6, agreement, bits);
+      human_count(passes * static_cast<double>(made_up.rows()) / seconds), load_words(), peak / 1e6,
+      agreement, bits);
 }
 
 }  // namespace
 
 void RanksBench::add_to(CLI::App& app) {
-  app.add_flag("--ranks", wanted,
-               "on ranks: messages and rows measured on those of mpirun, and a table for 1 to 1,024 "
-               "by a model");
+  app.add_flag(
+      "--ranks", wanted,
+      "on ranks: messages and rows measured on those of mpirun, and a table for 1 to 1,024 "
+      "by a model");
   app.add_flag("--fit", fits,
                "with --ranks: fit made-up rows by whitened, made anew for every pass and kept "
                "nowhere; nothing is written");
@@ -308,11 +309,11 @@ void RanksBench::add_to(CLI::App& app) {
 
 void RanksBench::require_wanted() const {
   if (wanted) return;
-  const char* const alone = fits          ? "--fit"
-                            : latency     ? "--latency"
-                            : bandwidth   ? "--bandwidth"
+  const char* const alone = fits             ? "--fit"
+                            : latency        ? "--latency"
+                            : bandwidth      ? "--bandwidth"
                             : !rates.empty() ? "--rates"
-                                          : nullptr;
+                                             : nullptr;
   if (alone != nullptr) throw BadInput(fmt::format("{}: needs --ranks with it; give both", alone));
 }
 
@@ -322,13 +323,16 @@ void RanksBench::run(const ShapeArguments& shape, const PlanArguments& plan,
     throw BadInput("--ranks: rows are made up, of a shape; give --rows and --features");
   }
   if (plan.model != "auto" && plan.model != "logistic") {
-    throw BadInput(fmt::format("--ranks: made-up rows have two classes, not those of --model {}; "
-                               "leave it out",
-                               plan.model));
+    throw BadInput(
+        fmt::format("--ranks: made-up rows have two classes, not those of --model {}; "
+                    "leave it out",
+                    plan.model));
   }
-  if (shape.row_norm != 1) throw BadInput("--ranks: made-up rows have norm 1; leave out --row-norm");
+  if (shape.row_norm != 1)
+    throw BadInput("--ranks: made-up rows have norm 1; leave out --row-norm");
   if (backend != "auto" && backend != "cpu") {
-    throw BadInput(fmt::format("--backend {}: rows on ranks are for the CPU; leave it out", backend));
+    throw BadInput(
+        fmt::format("--backend {}: rows on ranks are for the CPU; leave it out", backend));
   }
   if (!rates.empty() && (rates.size() != 4 || std::ranges::any_of(rates, [](double r) {
                            return !std::isfinite(r) || r <= 0;
@@ -404,8 +408,8 @@ void RanksBench::run(const ShapeArguments& shape, const PlanArguments& plan,
   const auto path = [&](std::uint64_t p) { return scale.path(p); };
   const auto whitened = [&](std::uint64_t p) { return scale.whitened(p); };
   if (json) {
-    out["measured"] = {{"ranks", count}, {"rates_given", elsewhere},
-                       {"link_given", latency && bandwidth}};
+    out["measured"] = {
+        {"ranks", count}, {"rates_given", elsewhere}, {"link_given", latency && bandwidth}};
     out["constants"] = {{"latency_seconds", scale.link.latency},
                         {"bandwidth_bytes_per_second", scale.link.bandwidth},
                         {"gradient_rows_per_second", scale.speed.gradients},
@@ -435,8 +439,9 @@ void RanksBench::run(const ShapeArguments& shape, const PlanArguments& plan,
       human_count(scale.speed.gradients), human_count(scale.speed.capped),
       human_count(scale.speed.caps), human_count(scale.speed.moments),
       elsewhere ? ", given" : ", measured", 1e6 * scale.link.latency, scale.link.bandwidth / 1e9,
-      latency && bandwidth ? ", given" : latency || bandwidth ? ", one given, one measured"
-                                                              : ", measured",
+      latency && bandwidth   ? ", given"
+      : latency || bandwidth ? ", one given, one measured"
+                             : ", measured",
       table(lines), half_line("path", path), half_line("whitened", whitened));
 }
 

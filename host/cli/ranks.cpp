@@ -89,7 +89,8 @@ bool is_done_by_ranks(int argc, char** argv) {
     return std::any_of(argv + 2, argv + argc,
                        [](const char* word) { return std::string_view(word) == "--ranks"; });
   };
-  return command == "fit" || (command == "bench" && says_ranks()) || (argc == 2 && (help || last == "--version")) || (argc == 3 && help);
+  return command == "fit" || (command == "bench" && says_ranks()) ||
+         (argc == 2 && (help || last == "--version")) || (argc == 3 && help);
 }
 
 // Where the words of a command differ.

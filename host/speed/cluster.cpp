@@ -9,9 +9,7 @@ namespace gibbsite {
 namespace {
 
 // Of a tree or of recursive doubling among them all.
-double rounds(std::uint64_t ranks) {
-  return static_cast<double>(std::bit_width(ranks - 1));
-}
+double rounds(std::uint64_t ranks) { return static_cast<double>(std::bit_width(ranks - 1)); }
 
 // The largest share is the last to be done.
 double rows_seconds(const ClusterShape& shape, double rate) {

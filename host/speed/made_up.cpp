@@ -37,8 +37,8 @@ void MadeUpTable::make(std::uint64_t first, std::uint64_t last, std::span<float>
                        std::span<float> y) const {
   const std::uint64_t words = (features_ + numbers_a_word - 1) / numbers_a_word + 1;
   // Four 16-bit numbers have deviation 2 * 2^15/sqrt(3); x.w, in those units, sqrt(d) 2^15/sqrt(3).
-  const auto noise = std::max<std::int64_t>(
-      1, std::llround(std::sqrt(static_cast<double>(features_)) / 2));
+  const auto noise =
+      std::max<std::int64_t>(1, std::llround(std::sqrt(static_cast<double>(features_)) / 2));
   float* at = x.data();
   for (std::uint64_t i = first; i < last; ++i) {
     const std::uint64_t counter = seed_ + i * words;

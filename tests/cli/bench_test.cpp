@@ -150,10 +150,10 @@ TEST_F(Bench, UnderAddRemoveTheNumberOfRowsIsPrivate) {
 
 // The model alone: nothing is measured where all constants are given.
 TEST_F(Bench, RanksElsewhereByTheModel) {
-  std::vector<std::string> command{"bench",     "--ranks",  "--rows",      "1e9",
-                                   "--features", "100",     "--latency",   "2e-6",
-                                   "--bandwidth", "5e10",   "--rates",     "1e9,5e8,1e8,5e7",
-                                   "--epsilon", "1",        "--delta",     "1e-10"};
+  std::vector<std::string> command{"bench",       "--ranks", "--rows",    "1e9",
+                                   "--features",  "100",     "--latency", "2e-6",
+                                   "--bandwidth", "5e10",    "--rates",   "1e9,5e8,1e8,5e7",
+                                   "--epsilon",   "1",       "--delta",   "1e-10"};
   const Outcome people = gibbsite(command);
   ASSERT_EQ(people.status, 0) << people.err;
   for (const char* words : {"predicted 1e+09 x 100", "2 moments and 40 gradients of whitened",
@@ -179,9 +179,9 @@ TEST_F(Bench, RanksElsewhereByTheModel) {
 
 // Rows of nobody: nothing is written, and the same bits come of the same words.
 TEST_F(Bench, FitsMadeUpRowsAndWritesNothing) {
-  const std::vector<std::string> command{"bench",   "--ranks", "--fit",     "--rows",
-                                         "40000",   "--features", "5",      "--intercept",
-                                         "--epsilon", "1",     "--delta",   "1e-6"};
+  const std::vector<std::string> command{"bench",     "--ranks",    "--fit",   "--rows",
+                                         "40000",     "--features", "5",       "--intercept",
+                                         "--epsilon", "1",          "--delta", "1e-6"};
   const Outcome run = gibbsite(command);
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("made up, of nobody: no model is written, nothing is certified"));
@@ -229,12 +229,16 @@ TEST_F(Bench, RefusesBadInputInOneLine) {
     words.insert(words.end(), option.begin(), option.end());
     expect_error(bench(words), 2, option[0] + ": needs --ranks");
     words.emplace_back("--ranks");
-    expect_error(bench(words), 2, option[0] == "--fit" ? "--fit: needs --epsilon" : "--ranks: one process");
+    expect_error(bench(words), 2,
+                 option[0] == "--fit" ? "--fit: needs --epsilon" : "--ranks: one process");
   }
   expect_error(bench({"--ranks", "--data", "table.csv", "--schema", "table.toml"}), 2, "--ranks");
-  expect_error(bench({"--ranks", "--rows", "9", "--features", "3", "--rates", "1,2,3"}), 2, "--rates");
-  expect_error(bench({"--ranks", "--rows", "9", "--features", "3", "--latency", "0"}), 2, "--latency");
-  expect_error(bench({"--ranks", "--rows", "9", "--features", "3", "--model", "huber"}), 2, "--model");
+  expect_error(bench({"--ranks", "--rows", "9", "--features", "3", "--rates", "1,2,3"}), 2,
+               "--rates");
+  expect_error(bench({"--ranks", "--rows", "9", "--features", "3", "--latency", "0"}), 2,
+               "--latency");
+  expect_error(bench({"--ranks", "--rows", "9", "--features", "3", "--model", "huber"}), 2,
+               "--model");
   expect_error(bench({"--rows", "9", "--features", "3", "--frobnicate"}), 2,
                "see 'gibbsite bench --help'");
   expect_error(bench({"--rows", "9", "--features", "3", "--epsilon", "1", "--delta", "1e-6",

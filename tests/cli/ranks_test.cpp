@@ -127,9 +127,9 @@ TEST_F(Ranks, OneModelOfTheSameBits) {
 }
 
 TEST_F(Ranks, MadeUpRowsHaveOneModelToo) {
-  const std::vector<std::string> words{"bench",    "--ranks", "--fit",     "--rows",
-                                       "30000",    "--features", "4",      "--epsilon",
-                                       "1",        "--delta", "1e-6",      "--json"};
+  const std::vector<std::string> words{"bench", "--ranks",    "--fit", "--rows",
+                                       "30000", "--features", "4",     "--epsilon",
+                                       "1",     "--delta",    "1e-6",  "--json"};
   const auto alone = nlohmann::json::parse(gibbsite(words).out)["fit"];
   for (const int count : {2, 3}) {
     const Outcome outcome = on_ranks(count, words);
@@ -146,7 +146,8 @@ TEST_F(Ranks, MadeUpRowsHaveOneModelToo) {
   const auto out = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(out["step"]["rows"], 20000);
   for (const auto& constant : out["constants"]) EXPECT_GT(constant.get<double>(), 0);
-  expect_one_error(on_ranks(2, {"bench", "--rows", "9", "--features", "3"}), "is done by one process");
+  expect_one_error(on_ranks(2, {"bench", "--rows", "9", "--features", "3"}),
+                   "is done by one process");
 }
 
 TEST_F(Ranks, ARunGoesOnWithAnotherNumberOfThem) {

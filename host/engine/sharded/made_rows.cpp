@@ -122,20 +122,21 @@ class MadeEngine final : public Engine {
     std::uint64_t first = 0, what = 0;  // from 1; 0: none
     ranks_.together([&] {
       for (const Node& node : sums_.mine()) {
-        each_task(node, task_blocks(node, 1), [&](std::size_t, std::size_t from, std::size_t to,
-                                                  Worker& worker) {
-          for (std::size_t block = from; block < to; block += chunk_) {
-            const auto fault = load(worker, block * row_block, end_of(std::min(block + chunk_, to)))
-                                   ->first_fault(limits);
-            if (!fault) continue;
-            const std::scoped_lock lock(mutex);
-            const std::uint64_t row = block * row_block + fault->row + 1;
-            if (first == 0 || row < first) {
-              first = row;
-              what = static_cast<std::uint64_t>(fault->what);
-            }
-          }
-        });
+        each_task(node, task_blocks(node, 1),
+                  [&](std::size_t, std::size_t from, std::size_t to, Worker& worker) {
+                    for (std::size_t block = from; block < to; block += chunk_) {
+                      const auto fault =
+                          load(worker, block * row_block, end_of(std::min(block + chunk_, to)))
+                              ->first_fault(limits);
+                      if (!fault) continue;
+                      const std::scoped_lock lock(mutex);
+                      const std::uint64_t row = block * row_block + fault->row + 1;
+                      if (first == 0 || row < first) {
+                        first = row;
+                        what = static_cast<std::uint64_t>(fault->what);
+                      }
+                    }
+                  });
       }
     });
     for (const std::uint64_t fault : ranks_.gather(first << 2 | what)) {

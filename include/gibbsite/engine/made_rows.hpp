@@ -1,6 +1,7 @@
 #pragma once
 // Rows that nobody keeps: made by block each time that a sum over them is asked for. For tables
-// made up to measure with, larger than memory; a table that somebody has is read (data/dataset.hpp).
+// made up to measure with, larger than memory; a table that somebody has is read
+// (data/dataset.hpp).
 #include <cstdint>
 #include <memory>
 #include <span>
