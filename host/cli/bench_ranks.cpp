@@ -40,15 +40,14 @@ template <class F>
 double seconds_of(const F& f, bool best = false) {
   std::vector<double> each;
   std::uint64_t enough = 0;
-  f();  // lays out
-  for (double spent = 0; enough == 0;) {
+  f();                                       // lays out
+  for (const Stopwatch all; enough == 0;) {  // waiting for each other too
     stop_if_asked();
     static_cast<void>(ranks().gather(std::uint64_t{0}));  // begin together
     const Stopwatch clock;
     f();
     each.push_back(clock.seconds());
-    spent += each.back();
-    enough = each.size() >= 3 && spent >= measured_for ? 1 : 0;
+    enough = each.size() >= 3 && all.seconds() >= measured_for ? 1 : 0;
     ranks().broadcast(std::as_writable_bytes(std::span(&enough, 1)), 0);
   }
   std::ranges::nth_element(each, each.begin() + static_cast<std::ptrdiff_t>(each.size() / 2));
