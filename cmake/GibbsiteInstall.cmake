@@ -20,7 +20,7 @@ install(FILES ${PROJECT_BINARY_DIR}/package/gibbsite-config.cmake
 if(GIBBSITE_PROGRAM)
   install(TARGETS gibbsite_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
-foreach(plugin gibbsite_parquet gibbsite_mpi)
+foreach(plugin gibbsite_parquet gibbsite_mpi gibbsite_nccl)
   if(TARGET ${plugin})
     install(TARGETS ${plugin} LIBRARY DESTINATION lib)  # where the program looks: ../lib
   endif()

@@ -15,6 +15,7 @@ set(may_certificate core model privacy mechanism certificate version.hpp)
 set(may_data core model data version.hpp)
 set(may_parquet data)  # a library of its own: the plugin's one function
 set(may_mpi core mpi)  # the same
+set(may_nccl core nccl)  # the same
 set(may_engine core model data engine kernels version.hpp)
 set(may_chains core model privacy mechanism engine chains)  # asks the engine, reads no row
 set(may_ledger core privacy ledger version.hpp)  # counts what is released; knows no row

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backend.hpp"
+#include "bench_ranks.hpp"
 #include "command.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random.hpp"
@@ -105,11 +106,14 @@ struct BenchCommand {
   PlanArguments plan;
   std::string backend = "auto";
   bool json = false;
+  RanksBench ranks;
 
   void run() {
     if ((shape.rows || shape.features) && !shape.row_norm) shape.row_norm = 1;
     const bool budgeted = plan.epsilon || plan.delta;
     require_consistent(budgeted);
+    ranks.require_wanted();
+    if (ranks.wanted) return ranks.run(shape, plan, backend, json);
     const Budget budget = budgeted ? plan.budget() : Budget{.draws = plan.draws.value_or(1)};
     const Wishes wishes = plan.wishes();
     const bool of_table = shape.of_table(plan);
@@ -391,13 +395,15 @@ void define_bench(CLI::App& app) {
   command->plan.add_to(app, false);
   app.add_option("--backend", command->backend, "auto, reference, cpu or cuda")->type_name("NAME");
   app.add_flag("--json", command->json, "print JSON");
+  command->ranks.add_to(app);
   app.callback([command] { command->run(); });
 }
 
 const Register bench_command{
     {8, "bench", "Time steps on this machine and predict how long fit will take",
      "gibbsite bench --data table.csv --schema table.toml --epsilon 1 --delta "
-     "1e-6\n  gibbsite bench --rows 1e6 --features 20",
+     "1e-6\n  gibbsite bench --rows 1e6 --features 20\n  mpirun -n 2 gibbsite bench --ranks --rows "
+     "1e9 --features 100",
      define_bench}};
 
 }  // namespace

@@ -85,7 +85,12 @@ bool is_done_by_ranks(int argc, char** argv) {
   if (argc < 2) return true;  // which all refuse
   const std::string_view command = argv[1], last = argv[argc - 1];
   const bool help = last == "--help" || last == "-h";
-  return command == "fit" || (argc == 2 && (help || last == "--version")) || (argc == 3 && help);
+  const auto says_ranks = [&] {
+    return std::any_of(argv + 2, argv + argc,
+                       [](const char* word) { return std::string_view(word) == "--ranks"; });
+  };
+  return command == "fit" || (command == "bench" && says_ranks()) ||
+         (argc == 2 && (help || last == "--version")) || (argc == 3 && help);
 }
 
 // Where the words of a command differ.

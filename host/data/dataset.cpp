@@ -24,6 +24,7 @@ std::vector<std::uint64_t*> IngestCounts::numbers() {
 
 std::uint64_t Dataset::rows() const {
   if (mapped != nullptr) return mapped->rows;
+  if (made > 0) return made;
   if (x.empty()) return sparse.rows();
   const std::uint64_t d = features();
   return d == 0 ? 0 : x.size() / d;
@@ -31,6 +32,7 @@ std::uint64_t Dataset::rows() const {
 
 Rows Dataset::view() const {
   const std::uint64_t n = rows();
+  if (made > 0) return {nullptr, n, features()};
   Rows out = mapped != nullptr      ? *mapped
              : !x.empty() || n == 0 ? Rows(x.data(), n, features())
                                     : Rows(sparse.view(), features());

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "gibbsite/engine/machine.hpp"
+#include "speed/mix.hpp"
 
 namespace gibbsite {
 namespace {
@@ -28,14 +29,6 @@ double steady_seconds() {
 std::uint64_t beyond_the_caches() {
   const long last_cache = sysconf(_SC_LEVEL3_CACHE_SIZE);  // 0 or -1 where it is not known
   return std::max(least_bytes, 4 * static_cast<std::uint64_t>(std::max(last_cache, 0L)));
-}
-
-// SplitMix64 (Steele, Lea, Flood 2014).
-std::uint64_t mix(std::uint64_t i) {
-  std::uint64_t z = (i + 1) * 0x9E3779B97F4A7C15u;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
 }
 
 // Chains that stay where they are, with the certified noise.

@@ -148,6 +148,54 @@ TEST_F(Bench, UnderAddRemoveTheNumberOfRowsIsPrivate) {
   EXPECT_THAT(shape.out, Not(HasSubstr("private:")));
 }
 
+// The model alone: nothing is measured where all constants are given.
+TEST_F(Bench, RanksElsewhereByTheModel) {
+  std::vector<std::string> command{"bench",       "--ranks", "--rows",    "1e9",
+                                   "--features",  "100",     "--latency", "2e-6",
+                                   "--bandwidth", "5e10",    "--rates",   "1e9,5e8,1e8,5e7",
+                                   "--epsilon",   "1",       "--delta",   "1e-10"};
+  const Outcome people = gibbsite(command);
+  ASSERT_EQ(people.status, 0) << people.err;
+  for (const char* words : {"predicted 1e+09 x 100", "2 moments and 40 gradients of whitened",
+                            "given", "1024", "half of the time is messages from about"}) {
+    EXPECT_THAT(people.out, HasSubstr(words));
+  }
+  EXPECT_THAT(people.out, Not(HasSubstr("measured")));
+  command.emplace_back("--json");
+  const auto out = nlohmann::json::parse(gibbsite(command).out);
+  EXPECT_EQ(keys(out), (std::vector<std::string>{"constants", "half_messages", "measured", "passes",
+                                                 "ranks", "table"}));
+  ASSERT_EQ(out["ranks"].size(), 11U);
+  const auto& alone = out["ranks"][0];
+  EXPECT_EQ(alone["step"]["messages_seconds"], 0);
+  // 40 capped gradients, their caps once, two moments; each 1e9 rows.
+  EXPECT_NEAR(alone["whitened"]["seconds"].get<double>(), 40 * 2.0 + 10 + 2 * 20, 1e-9);
+  EXPECT_NEAR(alone["path"]["seconds"].get<double>(), out["passes"]["path"].get<double>(), 1e-6);
+  const auto& most = out["ranks"][10];
+  EXPECT_EQ(most["ranks"], 1024);
+  EXPECT_GT(most["step"]["messages_seconds"].get<double>(),
+            out["ranks"][5]["step"]["messages_seconds"].get<double>());
+}
+
+// Rows of nobody: nothing is written, and the same bits come of the same words.
+TEST_F(Bench, FitsMadeUpRowsAndWritesNothing) {
+  const std::vector<std::string> command{"bench",     "--ranks",    "--fit",   "--rows",
+                                         "40000",     "--features", "5",       "--intercept",
+                                         "--epsilon", "1",          "--delta", "1e-6"};
+  const Outcome run = gibbsite(command);
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("made up, of nobody: no model is written, nothing is certified"));
+  EXPECT_THAT(run.out, HasSubstr("rows      40,000 of 6 features"));
+  std::vector<std::string> as_json = command;
+  as_json.emplace_back("--json");
+  const auto once = nlohmann::json::parse(gibbsite(as_json).out)["fit"];
+  EXPECT_EQ(once["made_up"], true);
+  EXPECT_GT(once["agreement"].get<double>(), 0.98);  // the seed is fixed
+  EXPECT_LE(once["agreement"].get<double>(), 1);
+  EXPECT_THAT(run.out, HasSubstr("bits      " + once["bits"].get<std::string>()));
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"table.csv", "table.toml"}));
+}
+
 TEST_F(Bench, RefusesBadInputInOneLine) {
   const auto bench = [&](std::vector<std::string> options) {
     options.insert(options.begin(), "bench");
@@ -175,6 +223,22 @@ TEST_F(Bench, RefusesBadInputInOneLine) {
                                                  {"--prior-precision", "1"}}) {
     expect_error(bench({"--rows", "9", "--features", "3", option[0], option[1]}), 2, option[0]);
   }
+  for (const std::vector<std::string>& option :
+       {std::vector<std::string>{"--fit"}, {"--latency", "1"}, {"--bandwidth", "1"}}) {
+    std::vector<std::string> words{"--rows", "9", "--features", "3"};
+    words.insert(words.end(), option.begin(), option.end());
+    expect_error(bench(words), 2, option[0] + ": needs --ranks");
+    words.emplace_back("--ranks");
+    expect_error(bench(words), 2,
+                 option[0] == "--fit" ? "--fit: needs --epsilon" : "--ranks: one process");
+  }
+  expect_error(bench({"--ranks", "--data", "table.csv", "--schema", "table.toml"}), 2, "--ranks");
+  expect_error(bench({"--ranks", "--rows", "9", "--features", "3", "--rates", "1,2,3"}), 2,
+               "--rates");
+  expect_error(bench({"--ranks", "--rows", "9", "--features", "3", "--latency", "0"}), 2,
+               "--latency");
+  expect_error(bench({"--ranks", "--rows", "9", "--features", "3", "--model", "huber"}), 2,
+               "--model");
   expect_error(bench({"--rows", "9", "--features", "3", "--frobnicate"}), 2,
                "see 'gibbsite bench --help'");
   expect_error(bench({"--rows", "9", "--features", "3", "--epsilon", "1", "--delta", "1e-6",

@@ -126,6 +126,30 @@ TEST_F(Ranks, OneModelOfTheSameBits) {
   }
 }
 
+TEST_F(Ranks, MadeUpRowsHaveOneModelToo) {
+  const std::vector<std::string> words{"bench", "--ranks",    "--fit", "--rows",
+                                       "30000", "--features", "4",     "--epsilon",
+                                       "1",     "--delta",    "1e-6",  "--json"};
+  const auto alone = nlohmann::json::parse(gibbsite(words).out)["fit"];
+  for (const int count : {2, 3}) {
+    const Outcome outcome = on_ranks(count, words);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const auto fit = nlohmann::json::parse(outcome.out)["fit"];
+    EXPECT_EQ(fit["bits"], alone["bits"]);
+    EXPECT_EQ(fit["ranks"], count);
+  }
+  EXPECT_TRUE(made().empty());
+  // Messages and rows are measured, and a table follows.
+  const Outcome outcome =
+      on_ranks(2, {"bench", "--ranks", "--rows", "20000", "--features", "4", "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto out = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(out["step"]["rows"], 20000);
+  for (const auto& constant : out["constants"]) EXPECT_GT(constant.get<double>(), 0);
+  expect_one_error(on_ranks(2, {"bench", "--rows", "9", "--features", "3"}),
+                   "is done by one process");
+}
+
 TEST_F(Ranks, ARunGoesOnWithAnotherNumberOfThem) {
   const std::vector<std::string> path{"--mechanism", "path", "--iterations", "200000"};
   std::vector<std::string> kept = path;

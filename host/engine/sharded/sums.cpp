@@ -6,13 +6,10 @@
 #include <bit>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/summation.hpp"
+#include "gibbsite/engine/sharded.hpp"
 
 namespace gibbsite::sharded {
-namespace {
-
-constexpr std::size_t most_exchanged = std::size_t{1} << 25;  // doubles of all ranks at a time
-
-}  // namespace
 
 void Mark::add(double number) { add(std::bit_cast<std::uint64_t>(number)); }
 
@@ -112,3 +109,35 @@ void NodeSums::add_in_slices(std::size_t size) {
 }
 
 }  // namespace gibbsite::sharded
+
+namespace gibbsite {
+
+SumTraffic sum_traffic(std::uint64_t rows, std::size_t ranks, std::size_t numbers) {
+  SumTraffic out;
+  if (ranks <= 1) return out;
+  const std::vector<std::uint64_t> bounds = share_bounds(rows, ranks);
+  const std::size_t blocks = (rows + row_block - 1) / row_block;
+  for (std::size_t p = 0; p < ranks; ++p) {
+    const auto block = [&](std::uint64_t row) { return (row + row_block - 1) / row_block; };
+    out.nodes += sharded::nodes_of(block(bounds[p]), block(bounds[p + 1]), blocks).size();
+  }
+  const std::uint64_t number = sizeof(double), all = out.nodes * numbers * number;
+  if (all <= sharded::NodeSums::most_gathered) {
+    out.gathers = 1;
+    out.bytes = all + ranks * number;
+    return out;
+  }
+  out.in_slices = true;
+  out.gathers = 1;
+  out.bytes = ranks * number;  // marks
+  const std::size_t step = std::max(sharded::NodeSums::most_exchanged / out.nodes, ranks);
+  for (std::size_t begin = 0; begin < numbers; begin += step) {
+    const std::size_t n = std::min(step, numbers - begin);
+    ++out.gathers;
+    ++out.exchanges;
+    out.bytes += (out.nodes * ((n + ranks - 1) / ranks) + n) * number;
+  }
+  return out;
+}
+
+}  // namespace gibbsite

@@ -36,6 +36,8 @@ class NodeSums {
  public:
   /// Sums of more bytes than this, of all nodes, are added in slices.
   static constexpr std::size_t most_gathered = std::size_t{1} << 18;
+  /// Doubles of all ranks that are exchanged at a time.
+  static constexpr std::size_t most_exchanged = std::size_t{1} << 25;
 
   /// Blocks [bounds[p], bounds[p + 1]) lie on rank p.
   NodeSums(Communicator& ranks, std::span<const std::size_t> bounds,

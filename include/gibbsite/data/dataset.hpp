@@ -51,10 +51,13 @@ struct Dataset {
   std::vector<float> y;         ///< [n] as LabelKind says; empty when the file had no label column
   std::vector<float> offset{};  ///< [n] of Schema::scaled_exposure; empty without an exposure
   IngestCounts counts;
+  /// So many rows that a backend makes itself (engine/made_rows.hpp), the only one to take them: x
+  /// and y are empty.
+  std::uint64_t made = 0;
 
   [[nodiscard]] std::uint64_t rows() const;
   [[nodiscard]] std::uint64_t features() const { return schema.features(); }
-  [[nodiscard]] bool labeled() const { return !y.empty(); }
+  [[nodiscard]] bool labeled() const { return !y.empty() || made > 0; }
   [[nodiscard]] Rows view() const;
   /// Of X and y, for one row.
   [[nodiscard]] double bytes_per_row() const;

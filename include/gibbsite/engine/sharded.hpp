@@ -15,6 +15,17 @@ namespace gibbsite {
 /// have none.
 [[nodiscard]] std::vector<std::uint64_t> share_bounds(std::uint64_t rows, std::size_t ranks);
 
+/// What ranks send each other for one sum over all rows (docs/cluster.md, "How far it scales").
+struct SumTraffic {
+  std::uint64_t nodes = 0;      ///< of the tree, of all ranks: each sends the sums of its own
+  bool in_slices = false;       ///< not gathered whole: exchanged by slices, and those gathered
+  std::uint64_t gathers = 0;    ///< to all ranks; of them
+  std::uint64_t exchanges = 0;  ///< of every rank with every other
+  std::uint64_t bytes = 0;      ///< that a rank receives, at most, what it has itself included
+};
+/// Of `numbers` numbers, over that many rows in the shares of `share_bounds`. One rank sends none.
+[[nodiscard]] SumTraffic sum_traffic(std::uint64_t rows, std::size_t ranks, std::size_t numbers);
+
 /// A backend whose engines have rows on all ranks: `load` is called by every rank with its own
 /// share of the rows, perhaps none, in the order of ranks. Every question is then asked by all
 /// ranks with the same arguments and has the same answer on all of them: with `local` cpu or

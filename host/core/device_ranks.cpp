@@ -1,0 +1,95 @@
+#include "core/device_ranks.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <system_error>
+
+#include "gibbsite/core/error.hpp"
+
+namespace gibbsite {
+namespace {
+
+constexpr const char* nccl_name = "libgibbsite_nccl.so";
+using ErrorText = std::array<char, 512>;
+
+class Nccl final : public DeviceRanks {
+ public:
+  Nccl(const gibbsite_nccl_functions_1& library, std::size_t rank)
+      : library_(library), rank_(rank) {}
+  ~Nccl() override {
+    if (state_ != nullptr) library_.close(state_);
+  }
+  Nccl(const Nccl&) = delete;
+  Nccl& operator=(const Nccl&) = delete;
+
+  [[nodiscard]] std::string_view name() const override { return "nccl"; }
+  void gather(const std::byte* mine, std::byte* all, std::size_t bytes, void* stream) override {
+    ErrorText error{};
+    if (library_.gather(state_, mine, all, bytes, stream, error.data()) != 0) {
+      throw Error(Status::backend_unavailable,
+                  fmt::format("rank {}: NCCL: {}; start the job again", rank_, error.data()));
+    }
+  }
+  std::optional<std::string> open(const unsigned char* id, std::size_t size) {
+    ErrorText error{};
+    if (library_.open(id, rank_, size, &state_, error.data()) == 0) return {};
+    state_ = nullptr;
+    return fmt::format("NCCL: {}; give each rank a card of its own", error.data());
+  }
+
+ private:
+  gibbsite_nccl_functions_1 library_;
+  std::size_t rank_;
+  void* state_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceRanks> open_device_ranks(Communicator& ranks,
+                                               const gibbsite_nccl_functions_1* library) {
+  // Each step is agreed about before the next, which waits for all.
+  std::optional<std::string> failure;
+  if (library == nullptr) {
+    failure = fmt::format(
+        "{} is not there, so cards cannot talk; build it (GIBBSITE_NCCL=ON) or use --backend cpu",
+        nccl_name);
+  }
+  ranks.agree(failure, Status::backend_unavailable);
+  std::array<unsigned char, gibbsite_nccl_id_bytes> id{};
+  if (ranks.rank() == 0) {
+    ErrorText error{};
+    if (library->make_id(id.data(), error.data()) != 0)
+      failure = fmt::format("NCCL: {}", error.data());
+  }
+  ranks.agree(failure, Status::backend_unavailable);
+  ranks.broadcast(std::as_writable_bytes(std::span(id)), 0);
+  auto out = std::make_unique<Nccl>(*library, ranks.rank());
+  ranks.agree(out->open(id.data(), ranks.size()), Status::backend_unavailable);
+  return out;
+}
+
+std::unique_ptr<DeviceRanks> make_device_ranks(Communicator& ranks) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  void* library = nullptr;
+  for (const char* const folder : {".", "../lib", "../lib64"}) {
+    if (library == nullptr) library = ::dlopen((program / folder / nccl_name).c_str(), RTLD_NOW);
+  }
+  if (library == nullptr) library = ::dlopen(nccl_name, RTLD_NOW);
+  gibbsite_nccl_functions_1 functions{};
+  if (library == nullptr) return open_device_ranks(ranks, nullptr);
+  const auto fill =
+      reinterpret_cast<decltype(&gibbsite_nccl_1)>(::dlsym(library, "gibbsite_nccl_1"));
+  if (fill == nullptr) return open_device_ranks(ranks, nullptr);  // of another version
+  fill(&functions);
+  return open_device_ranks(ranks, &functions);
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,13 @@
+#pragma once
+#include <memory>
+
+#include "core/nccl_plugin.hpp"
+#include "gibbsite/core/device_ranks.hpp"
+
+namespace gibbsite {
+
+/// Of that library, null where it is not there; `make_device_ranks` finds it first.
+std::unique_ptr<DeviceRanks> open_device_ranks(Communicator& ranks,
+                                               const gibbsite_nccl_functions_1* library);
+
+}  // namespace gibbsite

@@ -1,0 +1,28 @@
+#pragma once
+// Ranks whose sums lie on cards: what they say to each other without a way through the host. Beside
+// a Communicator, which starts it and says everything else (docs/cluster.md, "NCCL").
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+#include "gibbsite/core/communicator.hpp"
+
+namespace gibbsite {
+
+class DeviceRanks {
+ public:
+  virtual ~DeviceRanks() = default;
+  /// "nccl".
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  /// Collective, in the order of `stream` (a cudaStream_t): all [size x bytes] = what rank 0, rank
+  /// 1, ... have, as many bytes each. Memory of the card. Nothing is added: the order of a sum is
+  /// of who adds. Throws Error of status backend_unavailable.
+  virtual void gather(const std::byte* mine, std::byte* all, std::size_t bytes, void* stream) = 0;
+};
+
+/// Of the cards that the ranks' threads have chosen (cudaSetDevice), by libgibbsite_nccl.so;
+/// collective. Throws BackendUnavailable, on all ranks the same, where one lacks the library or its
+/// card, or two share a card. `ranks` may be gone before it.
+[[nodiscard]] std::unique_ptr<DeviceRanks> make_device_ranks(Communicator& ranks);
+
+}  // namespace gibbsite

@@ -1,0 +1,40 @@
+#pragma once
+// Rows that nobody keeps: made by block each time that a sum over them is asked for. For tables
+// made up to measure with, larger than memory; a table that somebody has is read
+// (data/dataset.hpp).
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "gibbsite/core/communicator.hpp"
+#include "gibbsite/engine/engine.hpp"
+
+namespace gibbsite {
+
+/// A table whose rows follow from their place alone.
+class RowMaker {
+ public:
+  virtual ~RowMaker() = default;
+  /// n, of all ranks.
+  [[nodiscard]] virtual std::uint64_t rows() const = 0;
+  /// Columns of a row.
+  [[nodiscard]] virtual std::size_t features() const = 0;
+  /// Rows [first, last): x [(last - first) x features()], y [last - first]. The same whatever else
+  /// is made; several threads call it.
+  virtual void make(std::uint64_t first, std::uint64_t last, std::span<float> x,
+                    std::span<float> y) const = 0;
+};
+
+/// A backend whose engines have the maker's rows on all ranks, each the share of `share_bounds`
+/// (engine/sharded.hpp), and keep none: memory is constant in their number. `load` is called by
+/// every rank with a table that says how many rows its share has and holds none (Dataset::made).
+///
+/// Of the questions it answers gradients, second moments and capped gradients, with the bits that
+/// an engine of `local` has which holds all rows, and `first_fault`; BadInput on others. `threads`
+/// tasks at a time, each by an engine of its own: `local` is to be of one thread. `maker` and
+/// `ranks` must outlive it.
+[[nodiscard]] std::unique_ptr<Backend> make_rows(std::unique_ptr<Backend> local,
+                                                 const RowMaker& maker, Communicator& ranks,
+                                                 std::size_t threads);
+
+}  // namespace gibbsite

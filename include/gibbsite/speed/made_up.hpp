@@ -1,0 +1,37 @@
+#pragma once
+// A table of any number of rows that is made up to measure with, and kept nowhere.
+#include <cstdint>
+#include <span>
+
+#include "gibbsite/engine/made_rows.hpp"
+#include "gibbsite/model/schema.hpp"
+
+namespace gibbsite {
+
+/// Rows from (seed, place) alone, by whole numbers, so the same bits on every machine: uniform on a
+/// cube in the ball of norm 1, the intercept last where there is one. Labels -1 and 1 follow the
+/// sign of x.w + e with w_j = (-1)^j/sqrt(columns) and e, a sum of four uniform numbers, about as
+/// large: three of four are the sign of x.w.
+class MadeUpTable final : public RowMaker {
+ public:
+  /// `features` of at least 1, the intercept not counted.
+  MadeUpTable(std::uint64_t seed, std::uint64_t rows, std::size_t features, bool intercept);
+
+  [[nodiscard]] std::uint64_t rows() const override { return rows_; }
+  [[nodiscard]] std::size_t features() const override { return features_ + (intercept_ ? 1 : 0); }
+  void make(std::uint64_t first, std::uint64_t last, std::span<float> x,
+            std::span<float> y) const override;
+
+  /// Of such rows: numbers x1, x2, ... of norm at most 1.
+  [[nodiscard]] Schema schema() const;
+  /// The cosine between coefficients [features()] and w, the intercept's left out.
+  [[nodiscard]] double agreement(std::span<const double> theta) const;
+
+ private:
+  std::uint64_t seed_, rows_;
+  std::size_t features_;
+  bool intercept_;
+  float scale_;
+};
+
+}  // namespace gibbsite
