@@ -8,6 +8,10 @@
 // logits are summed over the lanes by a transposing butterfly that leaves each lane with one row's
 // logit, so an exp is taken once per eight lanes and not once per lane.
 //
+// Rows are read as they lie: columns past the last are the next row's first, whose theta is 0 and
+// whose sums are dropped. So no load asks for anything but where X or the leaf ends, and a row's
+// loads are one address and constants.
+//
 // Work: 4 d flops a row and chain, an exp and 17 shuffles; at the end of a leaf two barriers.
 #include "kernels/block.hpp"
 #include "kernels/losses.hpp"
@@ -59,13 +63,13 @@ struct LeafGradient {
     return lane == lane_of(row_of(lane));
   }
 
-  /// x [rows x d] and y [rows] are views of global memory or shared arrays; `shared` holds `sums`
-  /// Reals. Writes partial [here x d], here <= Chains. Ends with a barrier of the block. `slope` is
-  /// asked for rows of the leaf alone, by every lane that its logit falls to.
-  template <class Block, class X, class Y, class Sums, class Of>
-  GIBBSITE_HD static void run(Block& block, const X& x, const Y& y, unsigned rows, unsigned d,
-                              const Theta& theta, unsigned here, const Sums& shared,
-                              const View<double>& partial, Of&& slope) {
+  /// x [rows x d] and whatever finite floats follow them, y [rows]; `shared` holds `sums` Reals.
+  /// Writes partial [here x d], here <= Chains. Ends with a barrier of the block. `slope` is asked
+  /// for rows of the leaf alone, by every lane that its logit falls to.
+  template <class Block, class Sums, class Of>
+  GIBBSITE_HD static void run(Block& block, const View<const float>& x, const View<const float>& y,
+                              unsigned rows, unsigned d, const Theta& theta, unsigned here,
+                              const Sums& shared, const View<double>& partial, Of&& slope) {
     const unsigned lane = block.lane() % Lanes, group = block.thread() / Lanes;
     const unsigned base_lane = block.lane() - lane;
     Real g[Chains][columns];
@@ -79,14 +83,7 @@ struct LeafGradient {
     for (unsigned turn = 0; turn < rows; turn += groups * rows_at_once) {
       const unsigned row = turn + group * rows_at_once;
       float v[rows_at_once][columns];
-      GIBBSITE_UNROLL
-      for (unsigned r = 0; r < rows_at_once; ++r) {
-        GIBBSITE_UNROLL
-        for (unsigned k = 0; k < columns; ++k) {
-          const unsigned j = lane + k * Lanes;
-          v[r][k] = j < d && row + r < rows ? static_cast<float>(x[(row + r) * d + j]) : 0.0f;
-        }
-      }
+      load_rows(x, row, rows, d, lane, v);
       const unsigned my_row = row + row_of(lane);
       const bool mine = my_row < rows;
       const Real label = mine ? static_cast<Real>(y[my_row]) : Real{1};
@@ -138,6 +135,29 @@ struct LeafGradient {
   }
 
  private:
+  // v[r, k] = x[row + r, lane + k Lanes]; zeros past the leaf, and past d where X ends.
+  GIBBSITE_HD static void load_rows(const View<const float>& x, unsigned row, unsigned rows,
+                                    unsigned d, unsigned lane, float (&v)[rows_at_once][columns]) {
+    const std::size_t at = std::size_t{row} * d + lane;
+    if (row + rows_at_once <= rows && at - lane + (rows_at_once - 1) * d + width <= x.size) {
+      load_rows(
+          x, at, d, [](unsigned, unsigned) { return true; }, v);
+    } else {
+      load_rows(
+          x, at, d, [&](unsigned r, unsigned k) { return row + r < rows && lane + k * Lanes < d; },
+          v);
+    }
+  }
+  template <class There>
+  GIBBSITE_HD static void load_rows(const View<const float>& x, std::size_t at, unsigned d,
+                                    There&& there, float (&v)[rows_at_once][columns]) {
+    GIBBSITE_UNROLL
+    for (unsigned r = 0; r < rows_at_once; ++r, at += d) {
+      GIBBSITE_UNROLL
+      for (unsigned k = 0; k < columns; ++k) v[r][k] = there(r, k) ? x[at + k * Lanes] : 0.0f;
+    }
+  }
+
   // The butterfly below leaves lane l with the logit of row row_of(l): its three highest bits.
   GIBBSITE_HD static constexpr unsigned row_of(unsigned lane) { return lane / (Lanes / 8); }
   GIBBSITE_HD static constexpr unsigned lane_of(unsigned row) { return row * (Lanes / 8); }
@@ -168,7 +188,7 @@ inline constexpr std::size_t leaf_most_features = 256;
 /// Most additions between a row's term and a partial of a leaf of that many rows: eight in each
 /// turn of the block for a thread; then the groups of a warp, the warps.
 constexpr std::size_t leaf_depth(std::size_t rows, std::size_t features) {
-  const std::size_t groups = features <= 8 ? 32 : 8;
+  const std::size_t groups = features <= 32 ? 32 : 8;
   return 8 * ceil_div(rows, 8 * groups) + 2 + 8;
 }
 
@@ -177,8 +197,8 @@ template <class Visit>
 void with_leaf_shape(std::size_t features, Visit&& visit) {
   if (features <= 8) {
     visit.template operator()<8, 1>();
-  } else if (features <= 32) {
-    visit.template operator()<32, 1>();
+  } else if (features <= 32) {  // four rows a warp: a logit's shuffles and exp are shared by 32
+    visit.template operator()<8, 4>();
   } else if (features <= 64) {
     visit.template operator()<32, 2>();
   } else if (features <= 128) {
