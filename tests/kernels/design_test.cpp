@@ -43,6 +43,10 @@ TEST(ChooseDesign, FollowsTheShapes) {
   }
   EXPECT_EQ(chosen(with(covertype, 16), Arithmetic::float64), Design::one_pass);
   EXPECT_EQ(chosen(with(covertype, 64), Arithmetic::float64), Design::blocked);
+  EXPECT_EQ(chosen({10'000'000, 32, 256}, Arithmetic::float64), Design::one_pass);
+  EXPECT_EQ(chosen({10'000'000, 32, 257}, Arithmetic::float64), Design::blocked);
+  EXPECT_EQ(chosen({10'000'000, 33, 17}, Arithmetic::float64), Design::blocked);
+  EXPECT_EQ(chosen({10'000'000, 32, 9}, Arithmetic::float32), Design::tiled);
   EXPECT_EQ(chosen(with(adult, 1024), Arithmetic::float32), Design::tiled);
   EXPECT_EQ(chosen(with(covertype, 16), Arithmetic::float32), Design::tiled);
   EXPECT_EQ(chosen(with(adult, 1024), Arithmetic::bfloat16), Design::warp_group);

@@ -153,9 +153,13 @@ Choice choose_design(const Shape& shape, Arithmetic arithmetic, const Card& card
     return {Design::cooperative, "few chains and X fits the cache: a launch makes all steps"};
   }
   // In double a chain costs design C 4 d flops a row at half the card's float rate; design F has
-  // the double matrix units for them, and pays n C logits written and read.
-  if (takes(Design::one_pass) && shape.chains <= (in_double ? 16 : 8)) {
-    return {Design::one_pass, "few chains: bound by reading X, which it does once"};
+  // the double matrix units for them, and pays n C logits written and read. Those are 8 to 10 ps of
+  // an H100 for a row and chain; of rows of up to 32 features C takes 7 to 9 (docs/cuda.md).
+  const std::size_t most_chains = !in_double ? 8 : shape.features <= 32 ? 256 : 16;
+  if (takes(Design::one_pass) && shape.chains <= most_chains) {
+    return {Design::one_pass, shape.chains <= 16
+                                  ? "few chains: bound by reading X, which it does once"
+                                  : "short rows: four to a warp"};
   }
   if (takes(Design::tiled)) {
     return {Design::tiled, "many chains in float: both products from one tile of X"};
