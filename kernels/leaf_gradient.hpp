@@ -6,13 +6,14 @@
 // `Lanes` threads hold one row in registers, column j in lane j mod Lanes, so a row is read once,
 // coalesced, and serves the logit and the gradient. Eight rows are in flight per thread: their
 // logits are summed over the lanes by a transposing butterfly that leaves each lane with one row's
-// logit, so an exp is taken once per eight lanes and not once per lane.
+// logit, and of up to four chains with one chain's: no exp is taken twice where there are as many.
 //
 // Rows are read as they lie: columns past the last are the next row's first, whose theta is 0 and
 // whose sums are dropped. So no load asks for anything but where X or the leaf ends, and a row's
 // loads are one address and constants.
 //
-// Work: 4 d flops a row and chain, an exp and 17 shuffles; at the end of a leaf two barriers.
+// Work: 4 d flops a row and chain, 16 to 17 shuffles a chain and eight rows; at the end of a leaf
+// two barriers.
 #include "kernels/block.hpp"
 #include "kernels/losses.hpp"
 
@@ -29,6 +30,13 @@ struct LeafGradient {
   static constexpr unsigned warps = threads / warp_size;  // partial sums to add at the end
   static constexpr unsigned width = Lanes * columns;      // most features
   static_assert(Lanes >= rows_at_once && Lanes <= warp_size);
+  // Lanes that have the same row's logits, and chains that these lanes divide among them: two where
+  // four in double would spill.
+  static constexpr unsigned sharing = Lanes / rows_at_once;
+  static constexpr unsigned most_together = sharing > 2 && Chains* columns * sizeof(Real) >= 256
+                                                ? 2
+                                                : sharing;
+  static constexpr unsigned together = Chains < most_together ? Chains : most_together;
 
   static constexpr std::size_t sums = Chains * warps * width;  // Reals of shared memory
   using Theta = Real[Chains][columns];
@@ -88,21 +96,39 @@ struct LeafGradient {
       const bool mine = my_row < rows;
       const Real label = mine ? static_cast<Real>(y[my_row]) : Real{1};
       GIBBSITE_UNROLL
-      for (unsigned c = 0; c < Chains; ++c) {
-        Real z[rows_at_once];
+      for (unsigned c = 0; c < Chains; c += together) {
+        Real logits[together];  // of this lane's row and each chain, then of its row and chain
         GIBBSITE_UNROLL
-        for (unsigned r = 0; r < rows_at_once; ++r) {
-          z[r] = 0;
+        for (unsigned i = 0; i < together; ++i) {
+          Real z[rows_at_once];
           GIBBSITE_UNROLL
-          for (unsigned k = 0; k < columns; ++k) z[r] += static_cast<Real>(v[r][k]) * theta[c][k];
+          for (unsigned r = 0; r < rows_at_once; ++r) {
+            z[r] = 0;
+            GIBBSITE_UNROLL
+            for (unsigned k = 0; k < columns; ++k) {
+              z[r] += static_cast<Real>(v[r][k]) * theta[c + i][k];
+            }
+          }
+          halve<Lanes / 2>(block, lane, z);
+          logits[i] = z[0];
         }
-        const Real logit = sum_over_lanes(block, lane, z);
-        const Real residual = mine ? slope(my_row, logit, label) : Real{0};
+        halve<sharing / 2>(block, lane, logits);
         GIBBSITE_UNROLL
-        for (unsigned r = 0; r < rows_at_once; ++r) {
-          const Real of_row = block.shuffle(residual, base_lane + lane_of(r));
+        for (unsigned mask = sharing / together / 2; mask >= 1; mask /= 2) {
+          logits[0] += block.shuffle_xor(logits[0], mask);
+        }
+        const Real residual = mine ? slope(my_row, logits[0], label) : Real{0};
+        GIBBSITE_UNROLL
+        for (unsigned i = 0; i < together; ++i) {
           GIBBSITE_UNROLL
-          for (unsigned k = 0; k < columns; ++k) g[c][k] += of_row * static_cast<Real>(v[r][k]);
+          for (unsigned r = 0; r < rows_at_once; ++r) {
+            const Real of_row =
+                block.shuffle(residual, base_lane + lane_of(r) + i * (sharing / together));
+            GIBBSITE_UNROLL
+            for (unsigned k = 0; k < columns; ++k) {
+              g[c + i][k] += of_row * static_cast<Real>(v[r][k]);
+            }
+          }
         }
       }
     }
@@ -158,15 +184,17 @@ struct LeafGradient {
     }
   }
 
-  // The butterfly below leaves lane l with the logit of row row_of(l): its three highest bits.
-  GIBBSITE_HD static constexpr unsigned row_of(unsigned lane) { return lane / (Lanes / 8); }
-  GIBBSITE_HD static constexpr unsigned lane_of(unsigned row) { return row * (Lanes / 8); }
+  // The butterflies leave lane l with the logit of row row_of(l), its three highest bits, and of
+  // the chain by the next ones.
+  GIBBSITE_HD static constexpr unsigned row_of(unsigned lane) { return lane / sharing; }
+  GIBBSITE_HD static constexpr unsigned lane_of(unsigned row) { return row * sharing; }
 
-  // z[r] summed over the lanes of the group, for the row r = row_of(lane).
-  template <class Block>
-  GIBBSITE_HD static Real sum_over_lanes(Block& block, unsigned lane, Real (&z)[rows_at_once]) {
+  // Sums over the lanes of the highest bits, from `Mask` down, as many as halve z to one: lanes
+  // with the bit keep the upper half.
+  template <unsigned Mask, class Block, unsigned Count>
+  GIBBSITE_HD static void halve(Block& block, unsigned lane, Real (&z)[Count]) {
     GIBBSITE_UNROLL
-    for (unsigned half = 4, mask = Lanes / 2; half >= 1; half /= 2, mask /= 2) {
+    for (unsigned half = Count / 2, mask = Mask; half >= 1; half /= 2, mask /= 2) {
       const bool upper = (lane & mask) != 0;
       GIBBSITE_UNROLL
       for (unsigned i = 0; i < half; ++i) {
@@ -175,10 +203,6 @@ struct LeafGradient {
         z[i] = keep + block.shuffle_xor(send, mask);
       }
     }
-    Real sum = z[0];
-    GIBBSITE_UNROLL
-    for (unsigned mask = Lanes / 16; mask >= 1; mask /= 2) sum += block.shuffle_xor(sum, mask);
-    return sum;
   }
 };
 
