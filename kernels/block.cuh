@@ -19,6 +19,9 @@ class DeviceBlock {
   __device__ unsigned warp() const { return threadIdx.x / warp_size; }
 
   __device__ void sync() { __syncthreads(); }
+  __device__ void sync_first(unsigned count) {  // barrier 0 is sync()'s
+    asm volatile("bar.sync 1, %0;" ::"r"(count) : "memory");
+  }
   __device__ void sync_warp() { __syncwarp(); }
   __device__ void arrive_grid() { arrival_ = cooperative_groups::this_grid().barrier_arrive(); }
   __device__ void wait_grid() {

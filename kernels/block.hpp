@@ -15,6 +15,9 @@
 //   thread(), threads(), block(), blocks()   indices in the block and in the grid (one dimension)
 //   lane(), warp()                           thread() % 32, thread() / 32
 //   sync(), sync_warp()                      barriers: every thread of the block, of the warp
+//   sync_first(count)                        of the first `count` threads, whole warps, one count
+//   in
+//                                            a kernel
 //   arrive_grid(), wait_grid()               a barrier of the grid in halves, each a barrier of the
 //                                            block; cooperative launches only
 //   sync_grid()                              both at once

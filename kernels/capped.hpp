@@ -83,7 +83,7 @@ struct CappedBody {
     const auto partial = p.partials.part(block.block() * (d + 1), d + 1);
     HeldSlope<typename Leaf::Loss> slope{Leaf::Loss::at(p.loss), p.caps.part(first, rows),
                                          Leaf::first_of_row(block)};
-    Leaf::run(block, p.x.part(first * d, rows * d), p.y.part(first, rows), rows,
+    Leaf::run(block, p.x.part(first * d, (p.rows - first) * d), p.y.part(first, rows), rows,
               static_cast<unsigned>(d), theta, 1, sums, partial, slope);
     add_curvatures(block, slope.curvature, sums, partial, d);
   }

@@ -127,8 +127,8 @@ struct CooperativeBody {
            leaf += static_cast<unsigned>(block.blocks())) {
         const unsigned row = leaf * p.leaf_rows;
         const unsigned rows = leaf + 1 < p.leaves ? p.leaf_rows : p.rows - row;
-        Leaf::run(block, p.x.part(std::size_t{row} * d, std::size_t{rows} * d), p.y.part(row, rows),
-                  rows, d, theta, here, sums,
+        Leaf::run(block, p.x.part(std::size_t{row} * d, std::size_t{p.rows - row} * d),
+                  p.y.part(row, rows), rows, d, theta, here, sums,
                   p.partials.part((std::size_t{leaf} * p.chains + first) * d, here * d),
                   typename Leaf::Slope{Leaf::Loss::at(p.loss)});
       }

@@ -45,8 +45,6 @@ struct DoubleMatrix {
 /// Most features that design G takes.
 inline constexpr std::size_t double_matrix_most_features = 256;
 inline constexpr unsigned double_matrix_warps = 8;
-/// From here on it is chosen: below, half or more of a matrix instruction is of no chain.
-inline constexpr std::size_t double_matrix_fewest_chains = 4;
 
 /// Features that there are registers of G for, and chains of a block: 16 where their G fits.
 constexpr unsigned double_matrix_width(std::size_t features) {

@@ -4,11 +4,14 @@
 //   g[c, :] = sum over k of partials[k, c, :]
 //   theta_c <- theta_c - h (beta g + m (theta_c - center_c)) + sqrt(2h) xi(key, stream, step)
 //
-// or, when a gradient is asked for, g alone. A block does 64 features of one chain: its eight warps
-// each add a contiguous range of the partials in four interleaved sums (loads in flight, and a
-// short longest path), and one lane finishes a pair of coordinates, which share their noise words.
+// or, when a gradient is asked for, g alone. A block does 64 features of one chain, or 8 where so
+// few chains would leave most of a card idle: eight of its warps each add a contiguous range of the
+// partials in four interleaved sums (loads in flight, and a short longest path), a ninth draws the
+// step's noise meanwhile, and one lane finishes a pair of coordinates. Of 8 features the four sums
+// are four lanes'. The order is the same, and so are the bits.
 //
-// Traffic: count * C * d doubles (or floats) in, C * d doubles in and out.
+// Traffic: count * C * d doubles (or floats) in, C * d doubles in and out. With few chains a step
+// waits for ceil(count / 256) loads one after the other instead of ceil(count / 32).
 #include "kernels/block.hpp"
 #include "kernels/chain.hpp"
 
@@ -29,79 +32,112 @@ struct Finish {
 /// Additions on the longest path of `count` partials: 4 sums in each of 8 warps, then 2, then 8.
 constexpr std::size_t finish_depth(std::size_t count) { return ceil_div(count, 32) + 1 + 2 + 8; }
 
+/// Most blocks of 8 features: as many as an H100 holds at once.
+inline constexpr std::size_t finish_narrow_blocks = 7 * 132;
+
+template <unsigned Tile>
 struct FinishBody {
   using Params = Finish;
-  static constexpr unsigned threads = 256, warps = threads / warp_size, tile = 2 * warp_size;
+  static constexpr unsigned warps = 8, threads = (warps + 1) * warp_size;
+  static constexpr unsigned across = Tile < warp_size ? Tile : warp_size;  // lanes side by side
+  static constexpr unsigned columns = Tile / across, sums_of_a_lane = 4 * across / warp_size;
+  static constexpr unsigned ahead = 8 / (columns * sums_of_a_lane);  // loads of a sum in flight
+  static_assert(sums_of_a_lane == 1 || across == warp_size);
 
   static LaunchShape shape(const Finish& p) {
-    return {p.chains * ceil_div(p.features, tile), threads, warps * tile * sizeof(double), false};
+    return {p.chains * ceil_div(p.features, Tile), threads,
+            warps * Tile * sizeof(double) + round_up_to(Tile * sizeof(double), 128), false};
   }
 
   template <class Block>
   GIBBSITE_HD static void run(Block& block, const Finish& p) {
-    const std::size_t d = p.features, tiles = ceil_div(d, tile);
-    const std::size_t c = block.block() / tiles, first = block.block() % tiles * tile;
+    const std::size_t d = p.features, tiles = ceil_div(d, Tile);
+    const std::size_t c = block.block() / tiles, first = block.block() % tiles * Tile;
     const unsigned lane = block.lane(), warp = block.warp();
-
-    const std::size_t per_warp = ceil_div(p.count, warps);
-    const std::size_t begin = warp * per_warp;
-    const std::size_t end = begin + per_warp < p.count ? begin + per_warp : p.count;
-    double low[4] = {}, high[4] = {};  // columns first + lane and first + 32 + lane
-    for (std::size_t k = begin; k < end; k += 4) {
-      GIBBSITE_UNROLL
-      for (unsigned q = 0; q < 4; ++q) {
-        const std::size_t at = ((k + q) * p.chains + c) * d + first + lane;
-        if (k + q < end && first + lane < d) low[q] += partial(p, at);
-        if (k + q < end && first + lane + warp_size < d) high[q] += partial(p, at + warp_size);
-      }
+    auto sums = block.template shared<double>(warps * Tile);  // [warps x Tile]
+    auto normals = block.template shared<double>(Tile);
+    const std::size_t j = first + 2 * lane;  // of the pair that a lane draws or moves
+    const bool pair = 2 * lane < Tile && j < d;
+    if (warp < warps) {
+      p.partials.size != 0 ? add(block, p, p.partials, c, first, sums)
+                           : add(block, p, p.partials_single, c, first, sums);
+    } else if (pair && moves(p, c)) {
+      const NormalPair xi = noise(p, c, j);
+      normals[2 * lane] = xi.first;
+      normals[2 * lane + 1] = xi.second;
     }
-    auto sums = block.template shared<double>(warps * tile);  // [warps x tile]
-    sums[warp * tile + lane] = (low[0] + low[1]) + (low[2] + low[3]);
-    sums[warp * tile + lane + warp_size] = (high[0] + high[1]) + (high[2] + high[3]);
     block.sync();
-    if (warp != 0 || first + 2 * lane >= d) return;
+    if (warp != 0 || !pair) return;
 
-    double g[2] = {0, 0};
-    for (unsigned w = 0; w < warps; ++w) {
-      g[0] += sums[w * tile + 2 * lane];
-      g[1] += sums[w * tile + 2 * lane + 1];
-    }
-    const std::size_t j = first + 2 * lane, at = c * d + j;
     const unsigned here = j + 1 < d ? 2 : 1;
-    if (p.gradient.size != 0) {
-      p.gradient[at] = g[0];
-      if (here == 2) p.gradient[at + 1] = g[1];
-      return;
-    }
-    move_pair(p, c, j, here, g);
-  }
-
-  // One step of coordinates j and, if here = 2, j + 1 (j even) of chain c, given the loss gradient.
-  GIBBSITE_HD static void move_pair(const Finish& p, std::size_t c, std::size_t j, unsigned here,
-                                    const double* g) {
-    const Chain& chain = p.chain[c];
-    const std::uint64_t step = chain.step + p.clock[0];
-    if (step >= chain.iterations) return;  // a finished chain rests
-    const std::size_t at = c * p.features + j;
-    NormalPair xi;
-    if (p.normals.size != 0) {
-      xi = {p.normals[at], here == 2 ? p.normals[at + 1] : 0.0};
-    } else {
-      xi = chain_normals(chain, step, static_cast<std::uint32_t>(j / 2));
-    }
-    GIBBSITE_UNROLL
-    for (unsigned k = 0; k < 2; ++k) {
-      if (k >= here) break;
-      p.theta[at + k] =
-          langevin_coordinate(p.theta[at + k], g[k], p.centers.size != 0 ? p.centers[at + k] : 0.0,
-                              chain.inverse_temperature, chain.prior_precision, chain.step_size,
-                              chain.noise_scale, k == 0 ? xi.first : xi.second);
+    for (unsigned k = 0; k < here; ++k) {
+      double g = 0;
+      for (unsigned w = 0; w < warps; ++w) g += sums[w * Tile + 2 * lane + k];
+      const std::size_t at = c * d + j + k;
+      if (p.gradient.size != 0) {
+        p.gradient[at] = g;
+      } else if (moves(p, c)) {
+        const Chain& chain = p.chain[c];
+        p.theta[at] = langevin_coordinate(
+            p.theta[at], g, p.centers.size != 0 ? p.centers[at] : 0.0, chain.inverse_temperature,
+            chain.prior_precision, chain.step_size, chain.noise_scale, normals[2 * lane + k]);
+      }
     }
   }
 
  private:
-  GIBBSITE_HD static double partial(const Finish& p, std::size_t at) {
-    return p.partials.size != 0 ? p.partials[at] : static_cast<double>(p.partials_single[at]);
+  // sums[warp, :] = the warp's range of the partials.
+  template <class Block, class Partials, class Sums>
+  GIBBSITE_HD static void add(Block& block, const Finish& p, const Partials& partials,
+                              std::size_t c, std::size_t first, const Sums& sums) {
+    const unsigned lane = block.lane(), warp = block.warp();
+    const std::size_t per_warp = ceil_div(p.count, warps), begin = warp * per_warp;
+    const std::size_t end = begin + per_warp < p.count ? begin + per_warp : p.count;
+    const std::size_t column = first + lane % across;
+    double sum[columns][sums_of_a_lane] = {};
+    for (std::size_t k = begin + lane / across; k < end; k += 4 * ahead) {
+      double v[ahead][columns][sums_of_a_lane];
+      each([&](unsigned a, unsigned i, unsigned q) {
+        const std::size_t l = k + 4 * a + q, j = column + i * across;
+        const std::size_t at = (l * p.chains + c) * p.features + j;
+        v[a][i][q] = l < end && j < p.features ? static_cast<double>(partials[at]) : 0.0;
+      });
+      each([&](unsigned a, unsigned i, unsigned q) { sum[i][q] += v[a][i][q]; });
+    }
+    GIBBSITE_UNROLL
+    for (unsigned i = 0; i < columns; ++i) {
+      double total = sum[i][0];
+      if constexpr (sums_of_a_lane == 4) {
+        total = (sum[i][0] + sum[i][1]) + (sum[i][2] + sum[i][3]);
+      } else {
+        total += block.shuffle_xor(total, across);
+        total += block.shuffle_xor(total, 2 * across);
+      }
+      if (lane < across) sums[warp * Tile + lane + i * across] = total;
+    }
+  }
+  template <class Take>
+  GIBBSITE_HD static void each(Take&& take) {
+    GIBBSITE_UNROLL
+    for (unsigned a = 0; a < ahead; ++a) {
+      GIBBSITE_UNROLL
+      for (unsigned i = 0; i < columns; ++i) {
+        GIBBSITE_UNROLL
+        for (unsigned q = 0; q < sums_of_a_lane; ++q) take(a, i, q);
+      }
+    }
+  }
+
+  // A step is asked for, and the chain has not done its last one: then it rests.
+  GIBBSITE_HD static bool moves(const Finish& p, std::size_t c) {
+    return p.gradient.size == 0 && p.chain[c].step + p.clock[0] < p.chain[c].iterations;
+  }
+  // Of coordinates j and j + 1, j even.
+  GIBBSITE_HD static NormalPair noise(const Finish& p, std::size_t c, std::size_t j) {
+    const std::size_t at = c * p.features + j;
+    if (p.normals.size != 0) return {p.normals[at], j + 1 < p.features ? p.normals[at + 1] : 0.0};
+    const Chain& chain = p.chain[c];
+    return chain_normals(chain, chain.step + p.clock[0], static_cast<std::uint32_t>(j / 2));
   }
 };
 
@@ -122,8 +158,12 @@ struct TickBody {
 };
 
 template <class Visit>
-void with_body(const Finish&, Visit&& visit) {
-  visit.template operator()<FinishBody>();
+void with_body(const Finish& p, Visit&& visit) {
+  if (p.chains * ceil_div(p.features, 8) <= finish_narrow_blocks) {
+    visit.template operator()<FinishBody<8>>();
+  } else {
+    visit.template operator()<FinishBody<64>>();
+  }
 }
 template <class Visit>
 void with_body(const Tick&, Visit&& visit) {

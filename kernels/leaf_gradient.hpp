@@ -6,9 +6,14 @@
 // `Lanes` threads hold one row in registers, column j in lane j mod Lanes, so a row is read once,
 // coalesced, and serves the logit and the gradient. Eight rows are in flight per thread: their
 // logits are summed over the lanes by a transposing butterfly that leaves each lane with one row's
-// logit, so an exp is taken once per eight lanes and not once per lane.
+// logit, and of up to four chains with one chain's: no exp is taken twice where there are as many.
 //
-// Work: 4 d flops a row and chain, an exp and 17 shuffles; at the end of a leaf two barriers.
+// Rows are read as they lie: columns past the last are the next row's first, whose theta is 0 and
+// whose sums are dropped. So no load asks for anything but where X or the leaf ends, and a row's
+// loads are one address and constants.
+//
+// Work: 4 d flops a row and chain, 16 to 17 shuffles a chain and eight rows; at the end of a leaf
+// two barriers.
 #include "kernels/block.hpp"
 #include "kernels/losses.hpp"
 
@@ -25,6 +30,13 @@ struct LeafGradient {
   static constexpr unsigned warps = threads / warp_size;  // partial sums to add at the end
   static constexpr unsigned width = Lanes * columns;      // most features
   static_assert(Lanes >= rows_at_once && Lanes <= warp_size);
+  // Lanes that have the same row's logits, and chains that these lanes divide among them: two where
+  // four in double would spill.
+  static constexpr unsigned sharing = Lanes / rows_at_once;
+  static constexpr unsigned most_together = sharing > 2 && Chains* columns * sizeof(Real) >= 256
+                                                ? 2
+                                                : sharing;
+  static constexpr unsigned together = Chains < most_together ? Chains : most_together;
 
   static constexpr std::size_t sums = Chains * warps * width;  // Reals of shared memory
   using Theta = Real[Chains][columns];
@@ -59,13 +71,13 @@ struct LeafGradient {
     return lane == lane_of(row_of(lane));
   }
 
-  /// x [rows x d] and y [rows] are views of global memory or shared arrays; `shared` holds `sums`
-  /// Reals. Writes partial [here x d], here <= Chains. Ends with a barrier of the block. `slope` is
-  /// asked for rows of the leaf alone, by every lane that its logit falls to.
-  template <class Block, class X, class Y, class Sums, class Of>
-  GIBBSITE_HD static void run(Block& block, const X& x, const Y& y, unsigned rows, unsigned d,
-                              const Theta& theta, unsigned here, const Sums& shared,
-                              const View<double>& partial, Of&& slope) {
+  /// x [rows x d] and whatever finite floats follow them, y [rows]; `shared` holds `sums` Reals.
+  /// Writes partial [here x d], here <= Chains. Ends with a barrier of the block. `slope` is asked
+  /// for rows of the leaf alone, by every lane that its logit falls to.
+  template <class Block, class Sums, class Of>
+  GIBBSITE_HD static void run(Block& block, const View<const float>& x, const View<const float>& y,
+                              unsigned rows, unsigned d, const Theta& theta, unsigned here,
+                              const Sums& shared, const View<double>& partial, Of&& slope) {
     const unsigned lane = block.lane() % Lanes, group = block.thread() / Lanes;
     const unsigned base_lane = block.lane() - lane;
     Real g[Chains][columns];
@@ -79,33 +91,44 @@ struct LeafGradient {
     for (unsigned turn = 0; turn < rows; turn += groups * rows_at_once) {
       const unsigned row = turn + group * rows_at_once;
       float v[rows_at_once][columns];
-      GIBBSITE_UNROLL
-      for (unsigned r = 0; r < rows_at_once; ++r) {
-        GIBBSITE_UNROLL
-        for (unsigned k = 0; k < columns; ++k) {
-          const unsigned j = lane + k * Lanes;
-          v[r][k] = j < d && row + r < rows ? static_cast<float>(x[(row + r) * d + j]) : 0.0f;
-        }
-      }
+      load_rows(x, row, rows, d, lane, v);
       const unsigned my_row = row + row_of(lane);
       const bool mine = my_row < rows;
       const Real label = mine ? static_cast<Real>(y[my_row]) : Real{1};
       GIBBSITE_UNROLL
-      for (unsigned c = 0; c < Chains; ++c) {
-        Real z[rows_at_once];
+      for (unsigned c = 0; c < Chains; c += together) {
+        Real logits[together];  // of this lane's row and each chain, then of its row and chain
         GIBBSITE_UNROLL
-        for (unsigned r = 0; r < rows_at_once; ++r) {
-          z[r] = 0;
+        for (unsigned i = 0; i < together; ++i) {
+          Real z[rows_at_once];
           GIBBSITE_UNROLL
-          for (unsigned k = 0; k < columns; ++k) z[r] += static_cast<Real>(v[r][k]) * theta[c][k];
+          for (unsigned r = 0; r < rows_at_once; ++r) {
+            z[r] = 0;
+            GIBBSITE_UNROLL
+            for (unsigned k = 0; k < columns; ++k) {
+              z[r] += static_cast<Real>(v[r][k]) * theta[c + i][k];
+            }
+          }
+          halve<Lanes / 2>(block, lane, z);
+          logits[i] = z[0];
         }
-        const Real logit = sum_over_lanes(block, lane, z);
-        const Real residual = mine ? slope(my_row, logit, label) : Real{0};
+        halve<sharing / 2>(block, lane, logits);
         GIBBSITE_UNROLL
-        for (unsigned r = 0; r < rows_at_once; ++r) {
-          const Real of_row = block.shuffle(residual, base_lane + lane_of(r));
+        for (unsigned mask = sharing / together / 2; mask >= 1; mask /= 2) {
+          logits[0] += block.shuffle_xor(logits[0], mask);
+        }
+        const Real residual = mine ? slope(my_row, logits[0], label) : Real{0};
+        GIBBSITE_UNROLL
+        for (unsigned i = 0; i < together; ++i) {
           GIBBSITE_UNROLL
-          for (unsigned k = 0; k < columns; ++k) g[c][k] += of_row * static_cast<Real>(v[r][k]);
+          for (unsigned r = 0; r < rows_at_once; ++r) {
+            const Real of_row =
+                block.shuffle(residual, base_lane + lane_of(r) + i * (sharing / together));
+            GIBBSITE_UNROLL
+            for (unsigned k = 0; k < columns; ++k) {
+              g[c + i][k] += of_row * static_cast<Real>(v[r][k]);
+            }
+          }
         }
       }
     }
@@ -138,15 +161,40 @@ struct LeafGradient {
   }
 
  private:
-  // The butterfly below leaves lane l with the logit of row row_of(l): its three highest bits.
-  GIBBSITE_HD static constexpr unsigned row_of(unsigned lane) { return lane / (Lanes / 8); }
-  GIBBSITE_HD static constexpr unsigned lane_of(unsigned row) { return row * (Lanes / 8); }
-
-  // z[r] summed over the lanes of the group, for the row r = row_of(lane).
-  template <class Block>
-  GIBBSITE_HD static Real sum_over_lanes(Block& block, unsigned lane, Real (&z)[rows_at_once]) {
+  // v[r, k] = x[row + r, lane + k Lanes]; zeros past the leaf, and past d where X ends.
+  GIBBSITE_HD static void load_rows(const View<const float>& x, unsigned row, unsigned rows,
+                                    unsigned d, unsigned lane, float (&v)[rows_at_once][columns]) {
+    const std::size_t at = std::size_t{row} * d + lane;
+    if (row + rows_at_once <= rows && at - lane + (rows_at_once - 1) * d + width <= x.size) {
+      load_rows(
+          x, at, d, [](unsigned, unsigned) { return true; }, v);
+    } else {
+      load_rows(
+          x, at, d, [&](unsigned r, unsigned k) { return row + r < rows && lane + k * Lanes < d; },
+          v);
+    }
+  }
+  template <class There>
+  GIBBSITE_HD static void load_rows(const View<const float>& x, std::size_t at, unsigned d,
+                                    There&& there, float (&v)[rows_at_once][columns]) {
     GIBBSITE_UNROLL
-    for (unsigned half = 4, mask = Lanes / 2; half >= 1; half /= 2, mask /= 2) {
+    for (unsigned r = 0; r < rows_at_once; ++r, at += d) {
+      GIBBSITE_UNROLL
+      for (unsigned k = 0; k < columns; ++k) v[r][k] = there(r, k) ? x[at + k * Lanes] : 0.0f;
+    }
+  }
+
+  // The butterflies leave lane l with the logit of row row_of(l), its three highest bits, and of
+  // the chain by the next ones.
+  GIBBSITE_HD static constexpr unsigned row_of(unsigned lane) { return lane / sharing; }
+  GIBBSITE_HD static constexpr unsigned lane_of(unsigned row) { return row * sharing; }
+
+  // Sums over the lanes of the highest bits, from `Mask` down, as many as halve z to one: lanes
+  // with the bit keep the upper half.
+  template <unsigned Mask, class Block, unsigned Count>
+  GIBBSITE_HD static void halve(Block& block, unsigned lane, Real (&z)[Count]) {
+    GIBBSITE_UNROLL
+    for (unsigned half = Count / 2, mask = Mask; half >= 1; half /= 2, mask /= 2) {
       const bool upper = (lane & mask) != 0;
       GIBBSITE_UNROLL
       for (unsigned i = 0; i < half; ++i) {
@@ -155,10 +203,6 @@ struct LeafGradient {
         z[i] = keep + block.shuffle_xor(send, mask);
       }
     }
-    Real sum = z[0];
-    GIBBSITE_UNROLL
-    for (unsigned mask = Lanes / 16; mask >= 1; mask /= 2) sum += block.shuffle_xor(sum, mask);
-    return sum;
   }
 };
 
@@ -168,7 +212,7 @@ inline constexpr std::size_t leaf_most_features = 256;
 /// Most additions between a row's term and a partial of a leaf of that many rows: eight in each
 /// turn of the block for a thread; then the groups of a warp, the warps.
 constexpr std::size_t leaf_depth(std::size_t rows, std::size_t features) {
-  const std::size_t groups = features <= 8 ? 32 : 8;
+  const std::size_t groups = features <= 32 ? 32 : 8;
   return 8 * ceil_div(rows, 8 * groups) + 2 + 8;
 }
 
@@ -177,8 +221,8 @@ template <class Visit>
 void with_leaf_shape(std::size_t features, Visit&& visit) {
   if (features <= 8) {
     visit.template operator()<8, 1>();
-  } else if (features <= 32) {
-    visit.template operator()<32, 1>();
+  } else if (features <= 32) {  // four rows a warp: a logit's shuffles and exp are shared by 32
+    visit.template operator()<8, 4>();
   } else if (features <= 64) {
     visit.template operator()<32, 2>();
   } else if (features <= 128) {

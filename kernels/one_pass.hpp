@@ -51,8 +51,8 @@ struct OnePassBody {
     typename Leaf::Theta theta;
     Leaf::load_theta(block, p.theta, first_chain, p.chains, d, theta);
     auto sums = block.template shared<typename Leaf::Real>(Leaf::sums);
-    Leaf::run(block, p.x.part(first_row * d, rows * d), p.y.part(first_row, rows), rows,
-              static_cast<unsigned>(d), theta, here, sums,
+    Leaf::run(block, p.x.part(first_row * d, (p.rows - first_row) * d), p.y.part(first_row, rows),
+              rows, static_cast<unsigned>(d), theta, here, sums,
               p.partials.part((leaf * p.chains + first_chain) * d, here * d),
               typename Leaf::Slope{Leaf::Loss::at(p.loss)});
   }

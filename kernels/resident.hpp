@@ -11,6 +11,10 @@
 // the block, sums in registers. Lanes, warps and rows are taken by n and d only, so a chain's bits
 // depend neither on `Group` nor on its place.
 //
+// A lone chain has d / 2 pairs of normals a step and idle warps: two more draw the next step's
+// while the others are at this one. They meet once a step, before the chain moves; what else the
+// others wait for is a barrier of their own. Of four and eight chains the noise is work for all.
+//
 // Traffic: X once per launch and block; per step only centers, mostly from L1.
 // Work: 4 n d flops and n residuals per chain and step, d / 2 pairs of normals. Per multiply-add of
 // a chain (2 Columns + Group words) / (Columns Group) of shared memory, in double twice that for
@@ -40,6 +44,8 @@ struct Resident {
 inline constexpr std::size_t resident_most_features = 1024;
 inline constexpr unsigned resident_threads = 256;
 inline constexpr unsigned resident_rows = 2 * resident_threads;  // residuals held at a time
+// Threads that draw noise alone, beside the others.
+constexpr unsigned resident_drawers(unsigned group) { return group == 1 ? 2 * warp_size : 0; }
 
 // Second product: columns of a thread, lanes of columns (a power of two), partial sums of a column.
 constexpr unsigned resident_columns(std::size_t features) { return features <= 512 ? 2 : 4; }
@@ -70,6 +76,7 @@ constexpr std::size_t resident_depth(std::size_t rows, std::size_t features) {
 struct ResidentPool {
   std::size_t stride;                          // floats of a column of X
   std::size_t x, labels, theta, copies, work;  // elements
+  std::size_t noise;                           // of a step; there are two
   std::size_t bytes;
 };
 constexpr ResidentPool resident_pool(std::size_t rows, std::size_t features, unsigned group,
@@ -82,19 +89,22 @@ constexpr ResidentPool resident_pool(std::size_t rows, std::size_t features, uns
                     .theta = features * group,
                     .copies = single ? features * group : 0,
                     .work = (sums > resident_rows ? sums : resident_rows) * group,
+                    .noise = resident_drawers(group) != 0 ? round_up_to(features, 2) : 0,
                     .bytes = 0};
   pool.bytes = round_up_to(pool.x * sizeof(float), 128) +
                round_up_to(pool.labels * sizeof(float), 128) +
                round_up_to(pool.theta * sizeof(double), 128) +
                round_up_to(pool.copies * sizeof(float), 128) +
-               round_up_to(pool.work * (single ? sizeof(float) : sizeof(double)), 128);
+               round_up_to(pool.work * (single ? sizeof(float) : sizeof(double)), 128) +
+               round_up_to(2 * pool.noise * sizeof(double), 128);
   return pool;
 }
 
 template <class Loss, class Real, unsigned Group, unsigned Columns>
 struct ResidentBody {
   using Params = Resident;
-  static constexpr unsigned threads = resident_threads, blocks_per_multiprocessor = 1;
+  static constexpr unsigned drawers = resident_drawers(Group);
+  static constexpr unsigned threads = resident_threads + drawers, blocks_per_multiprocessor = 1;
   static constexpr bool single = sizeof(Real) == sizeof(float);
 
   static LaunchShape shape(const Resident& p) {
@@ -108,11 +118,12 @@ struct ResidentBody {
     const unsigned t = block.thread();
     const ResidentPool pool = resident_pool(p.rows, p.features, Group, single);
     const auto stride = static_cast<unsigned>(pool.stride);
-    auto x = block.template shared<float>(pool.x);            // [d x stride]: transposed
-    auto labels = block.template shared<float>(pool.labels);  // [n]
-    auto theta = block.template shared<double>(pool.theta);   // [d x Group]
-    auto copies = block.template shared<float>(pool.copies);  // the same in float, or empty
-    auto work = block.template shared<Real>(pool.work);       // residuals, then sums
+    auto x = block.template shared<float>(pool.x);               // [d x stride]: transposed
+    auto labels = block.template shared<float>(pool.labels);     // [n]
+    auto theta = block.template shared<double>(pool.theta);      // [d x Group]
+    auto copies = block.template shared<float>(pool.copies);     // the same in float, or empty
+    auto work = block.template shared<Real>(pool.work);          // residuals, then sums
+    auto noise = block.template shared<double>(2 * pool.noise);  // of this step and the next
 
     const std::size_t first_chain = block.block() * Group;
     const std::size_t left = p.chains - first_chain;
@@ -120,7 +131,7 @@ struct ResidentBody {
     unsigned steps = 0;  // until every chain rests
     for (unsigned c = 0; c < here; ++c) {
       const Chain& chain = p.chain[first_chain + c];
-      const std::uint64_t at = chain.step + p.clock[0] + p.first;
+      const std::uint64_t at = step_of(p, chain);
       if (at >= chain.iterations) continue;
       const std::uint64_t left_of_it = chain.iterations - at;
       const unsigned to_go = left_of_it < p.steps ? static_cast<unsigned>(left_of_it) : p.steps;
@@ -136,8 +147,14 @@ struct ResidentBody {
       if constexpr (single) copies[j * Group + c] = static_cast<float>(value);
     }
     block.sync();
+    if constexpr (drawers != 0) {
+      if (t >= resident_threads) {
+        return draw(block, p, p.chain[first_chain], steps, noise, pool.noise);
+      }
+    }
 
-    const unsigned column_lanes = resident_column_lanes(d), row_groups = threads / column_lanes;
+    const unsigned column_lanes = resident_column_lanes(d);
+    const unsigned row_groups = resident_threads / column_lanes;
     const unsigned column = t % column_lanes, row_group = t / column_lanes;
     const unsigned row_lanes = resident_row_lanes(n);
     unsigned column_at[Columns];  // columns past d read column 0 and are dropped
@@ -156,7 +173,7 @@ struct ResidentBody {
       }
       for (unsigned first = 0; first < n; first += resident_rows) {
         const unsigned count = n - first < resident_rows ? n - first : resident_rows;
-        if (first != 0) block.sync();  // the last rows' residuals were read
+        if (first != 0) meet(block);  // the last rows' residuals were read
         const auto logits = [&]<unsigned Rows>() {
           if constexpr (single) {
             residuals<Rows>(block, x + first, labels + first, copies, work, count, d, stride,
@@ -166,12 +183,12 @@ struct ResidentBody {
                             row_lanes);
           }
         };
-        if (count > threads) {
+        if (count > resident_threads) {
           logits.template operator()<2>();
         } else {
           logits.template operator()<1>();
         }
-        block.sync();
+        meet(block);
         for (unsigned i = row_group; i < count; i += row_groups) {
           Real value[Columns], r[Group];
           GIBBSITE_UNROLL
@@ -189,7 +206,7 @@ struct ResidentBody {
       }
 
       // Row groups of a warp by shuffles, the rest by whoever moves the coordinate.
-      block.sync();
+      meet(block);
       const unsigned sums = resident_sums(d), width = Columns * column_lanes;
       const unsigned sum = column_lanes < warp_size ? block.warp() : row_group;
       GIBBSITE_UNROLL
@@ -206,36 +223,71 @@ struct ResidentBody {
       }
       block.sync();
 
-      for (unsigned i = t; i < here * ((d + 1) / 2); i += threads) {
-        const unsigned c = i % here, pair = i / here;
-        const Chain& chain = p.chain[first_chain + c];
-        const std::uint64_t now = chain.step + p.clock[0] + p.first + step;
-        if (now >= chain.iterations) continue;  // a finished chain rests
-        const NormalPair xi = chain_normals(chain, now, pair);
-        for (unsigned k = 0; k < 2; ++k) {
-          const unsigned j = 2 * pair + k;
-          if (j == d) break;
-          double total = 0;
-          for (unsigned s = 0; s < sums; ++s) {
-            total += static_cast<double>(static_cast<Real>(work[(s * width + j) * Group + c]));
-          }
-          const double moved =
-              langevin_coordinate(theta[j * Group + c], total, p.centers[(first_chain + c) * d + j],
-                                  chain.inverse_temperature, chain.prior_precision, chain.step_size,
-                                  chain.noise_scale, k == 0 ? xi.first : xi.second);
-          theta[j * Group + c] = moved;
-          if constexpr (single) copies[j * Group + c] = static_cast<float>(moved);
+      const auto move = [&](unsigned c, const Chain& chain, unsigned j, double xi) {
+        double total = 0;
+        for (unsigned s = 0; s < sums; ++s) {
+          total += static_cast<double>(static_cast<Real>(work[(s * width + j) * Group + c]));
+        }
+        const double moved =
+            langevin_coordinate(theta[j * Group + c], total, p.centers[(first_chain + c) * d + j],
+                                chain.inverse_temperature, chain.prior_precision, chain.step_size,
+                                chain.noise_scale, xi);
+        theta[j * Group + c] = moved;
+        if constexpr (single) copies[j * Group + c] = static_cast<float>(moved);
+      };
+      if constexpr (drawers != 0) {
+        const Chain& chain = p.chain[first_chain];  // it moves: else `steps` would be over
+        for (unsigned j = t; j < d; j += resident_threads) {
+          move(0, chain, j, noise[step % 2 * pool.noise + j]);
+        }
+      } else {
+        for (unsigned i = t; i < here * ((d + 1) / 2); i += resident_threads) {
+          const unsigned c = i % here, pair = i / here;
+          const Chain& chain = p.chain[first_chain + c];
+          const std::uint64_t now = step_of(p, chain) + step;
+          if (now >= chain.iterations) continue;  // a finished chain rests
+          const NormalPair xi = chain_normals(chain, now, pair);
+          move(c, chain, 2 * pair, xi.first);
+          if (2 * pair + 1 < d) move(c, chain, 2 * pair + 1, xi.second);
         }
       }
-      block.sync();
+      meet(block);
     }
 
-    for (unsigned i = t; i < here * d; i += threads) {
+    for (unsigned i = t; i < here * d; i += resident_threads) {
       p.theta[first_chain * d + i] = theta[i % d * Group + i / d];
     }
   }
 
  private:
+  GIBBSITE_HD static std::uint64_t step_of(const Resident& p, const Chain& chain) {
+    return chain.step + p.clock[0] + p.first;
+  }
+  // Of the threads that compute.
+  template <class Block>
+  GIBBSITE_HD static void meet(Block& block) {
+    if constexpr (drawers != 0) {
+      block.sync_first(resident_threads);
+    } else {
+      block.sync();
+    }
+  }
+  // noise[k % 2, :] = xi of step k, one step ahead of who takes it: when all have met before step
+  // k moves, step k - 1 has, and its half is free.
+  template <class Block, class Noise>
+  GIBBSITE_HD static void draw(Block& block, const Resident& p, const Chain& chain, unsigned steps,
+                               const Noise& noise, std::size_t width) {
+    const auto pairs = static_cast<unsigned>((p.features + 1) / 2);
+    for (unsigned k = 0; k < steps; ++k) {
+      for (unsigned i = block.thread() - resident_threads; i < pairs; i += drawers) {
+        const NormalPair xi = chain_normals(chain, step_of(p, chain) + k, i);
+        noise[k % 2 * width + 2 * i] = xi.first;
+        noise[k % 2 * width + 2 * i + 1] = xi.second;
+      }
+      block.sync();
+    }
+  }
+
   // work[i, c] = f'(x_i . theta_c, y_i) for `count` rows: thread t has row t / lanes and, where
   // Rows = 2, the one 256 further; its lanes take every lanes-th feature.
   template <unsigned Rows, class Block, class Floats, class Thetas, class Work>
@@ -246,7 +298,7 @@ struct ResidentBody {
     Real z[Rows][Group];
     GIBBSITE_UNROLL
     for (unsigned i = 0; i < Rows; ++i) {
-      row[i] = first + i * threads < count ? first + i * threads : count - 1;
+      row[i] = first + i * resident_threads < count ? first + i * resident_threads : count - 1;
       GIBBSITE_UNROLL
       for (unsigned c = 0; c < Group; ++c) z[i][c] = 0;
     }
@@ -266,7 +318,7 @@ struct ResidentBody {
     }
     GIBBSITE_UNROLL
     for (unsigned i = 0; i < Rows; ++i) {
-      const unsigned at = first + i * threads;
+      const unsigned at = first + i * resident_threads;
       GIBBSITE_UNROLL
       for (unsigned c = 0; c < Group; ++c) {
         if constexpr (Rows == 1) {
@@ -279,7 +331,8 @@ struct ResidentBody {
     }
     // A rolled loop over what this thread wrote: so many exponentials in line would be most of the
     // kernel.
-    for (unsigned at = first; at < count && at <= first + (Rows - 1) * threads; at += threads) {
+    for (unsigned at = first; at < count && at <= first + (Rows - 1) * resident_threads;
+         at += resident_threads) {
       const Real label = static_cast<Real>(static_cast<float>(labels[at]));
       for (unsigned c = lane; c < Group; c += lanes) {
         work[at * Group + c] = Loss::residual(static_cast<Real>(work[at * Group + c]), label);

@@ -394,9 +394,9 @@ struct WarpGroupBody {
         const RowLogitPair pair = unit.load_logits(logits + n * row_logit_bytes);
         GIBBSITE_UNROLL
         for (unsigned half = 0; half < 4; half += 2) {
-          residuals[fragment_register(r + half)] =
-              bfloat16_pair(Loss::residual(z[r + half] + pair.row[0].logit, pair.row[0].label),
-                            Loss::residual(z[r + half + 1] + pair.row[1].logit, pair.row[1].label));
+          residuals[fragment_register(r + half)] = bfloat16_pair(
+              Loss::quick_residual(z[r + half] + pair.row[0].logit, pair.row[0].label),
+              Loss::quick_residual(z[r + half + 1] + pair.row[1].logit, pair.row[1].label));
         }
       }
     };

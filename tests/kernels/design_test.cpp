@@ -41,11 +41,14 @@ TEST(ChooseDesign, FollowsTheShapes) {
     EXPECT_EQ(chosen(small, a), Design::resident);
     EXPECT_EQ(chosen(with(small, 4096), a), Design::resident);
   }
-  EXPECT_EQ(chosen(with(covertype, 3), Arithmetic::float64), Design::one_pass);
-  for (const std::size_t chains : {4ul, 16ul, 64ul, 1024ul}) {
+  EXPECT_EQ(chosen(with(covertype, 4), Arithmetic::float64), Design::one_pass);
+  for (const std::size_t chains : {5ul, 16ul, 64ul, 1024ul}) {
     EXPECT_EQ(chosen(with(covertype, chains), Arithmetic::float64), Design::double_matrix);
   }
+  EXPECT_EQ(chosen({10'000'000, 32, 7}, Arithmetic::float64), Design::one_pass);
+  EXPECT_EQ(chosen({10'000'000, 32, 8}, Arithmetic::float64), Design::double_matrix);
   EXPECT_EQ(chosen({100'000, 257, 64}, Arithmetic::float64), Design::blocked);
+  EXPECT_EQ(chosen({10'000'000, 32, 9}, Arithmetic::float32), Design::tiled);
   EXPECT_EQ(chosen(with(adult, 1024), Arithmetic::float32), Design::tiled);
   EXPECT_EQ(chosen(with(covertype, 16), Arithmetic::float32), Design::tiled);
   EXPECT_EQ(chosen(with(adult, 1024), Arithmetic::bfloat16), Design::warp_group);

@@ -79,6 +79,46 @@ TEST(EmulatedBlocks, RaceOnGlobalMemory) {
   }
 }
 
+// Thread 0 writes, two others read: one of the same 64 threads, one of the other warp.
+enum class Meet { first, nobody, all, another };
+template <Meet meet>
+struct WriteThenRead {
+  using Params = Numbers;
+  static constexpr unsigned threads = 96, part = 64;
+  static void expect_one(const support::emulator::Shared<double>& cell) {
+    EXPECT_EQ(cell.get(0), 1);
+  }
+  static void run(EmulatedBlock& block, const Numbers&) {
+    auto cell = block.shared<double>(2);
+    const unsigned t = block.thread();
+    if (t == 0) cell[0] = 1;
+    if (meet == Meet::all) block.sync();
+    if (t < part || meet == Meet::another) {
+      if (meet != Meet::nobody) block.sync_first(part);
+      if (t == 40) expect_one(cell);
+    }
+    if (meet == Meet::all && t == 70) expect_one(cell);
+    // What the first 64 agreed on says nothing to the others.
+    if (meet == Meet::first && t == 1) cell[1] = 1;
+    if (meet == Meet::first && t == 70) cell[1] = 2;
+  }
+};
+TEST(EmulatedBlocks, BarrierOfTheFirstThreads) {
+  const auto run = [](auto body, std::uint64_t seed) {
+    emulate<decltype(body)>({1, 96, 128, false}, {}, seed);
+  };
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    run(WriteThenRead<Meet::all>{}, seed);
+    EXPECT_THAT([&] { run(WriteThenRead<Meet::first>{}, seed); },
+                ThrowsMessage<KernelFault>(HasSubstr("race on shared element 1")));
+    EXPECT_THAT([&] { run(WriteThenRead<Meet::nobody>{}, seed); },
+                ThrowsMessage<KernelFault>(testing::AnyOf(HasSubstr("race on shared element 0"),
+                                                          HasSubstr("before it holds"))));
+    EXPECT_THAT([&] { run(WriteThenRead<Meet::another>{}, seed); },
+                ThrowsMessage<KernelFault>(HasSubstr("at a barrier of the first 64")));
+  }
+}
+
 // A copy of the asynchronous proxy over what a thread loaded: `Fenced` is what orders them.
 template <bool Fenced>
 struct LoadThenCopy {

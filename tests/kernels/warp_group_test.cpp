@@ -14,6 +14,7 @@
 #include "engine/cuda/engine.hpp"
 #include "engine/cuda/source.hpp"
 #include "gibbsite/core/matrix_view.hpp"
+#include "kernels/losses.hpp"
 #include "support/backend.hpp"
 #include "support/repeats.hpp"
 
@@ -200,7 +201,7 @@ std::vector<double> make_thetas(std::size_t chains, std::size_t d, double center
 //   logit      e_i = (2u + u^2) sum_j |x_ij| D_j                  X and theta - reference to BF16
 //                    + gamma_{d+1}(w) (1+u)^2 sum_j |x_ij| D_j    sums
 //                    + 2v (|z_i| + sum_j |x_ij| D_j)              the reference's logit; its sum
-//   residual   f_i = u |r_i| + (1+u) (phi e_i + 16 2v |r_i|)      R to BF16; exp, quotient
+//   residual   f_i = u |r_i| + (1+u) (phi e_i + (32 + 4 |z_i|) v |r_i|)   R to BF16; quick_logistic
 //   gradient   sum_i |x_ij| ((1+u) f_i + u |r_i|)                 X to BF16
 //              + gamma_{range}(w) (1+u)^2 sum_i |x_ij| (|r_i| + f_i)
 // What underflows costs less than 1e-30 a row. The second figure is the root of the sum of squares
@@ -237,7 +238,8 @@ Expected expected_gradients(const Table& p, const std::vector<double>& theta) {
       const double r = losses::logistic::residual(z, static_cast<double>(p.y[i]));
       const double e =
           (2 * u + u * u + first * (1 + u) * (1 + u)) * reach + 2 * v * (std::fabs(z) + reach);
-      const double f = u * std::fabs(r) + (1 + u) * (phi * e + 32 * v * std::fabs(r));
+      const double f =
+          u * std::fabs(r) + (1 + u) * (phi * e + (32 + 4 * std::fabs(z)) * v * std::fabs(r));
       for (std::size_t j = 0; j < p.d; ++j) {
         const double x = p.x[i * p.d + j], size = std::fabs(x);
         const double part = size * ((1 + u) * f + u * std::fabs(r)) + 1e-30;
@@ -248,6 +250,29 @@ Expected expected_gradients(const Table& p, const std::vector<double>& theta) {
     }
   }
   return g;
+}
+
+// The bound that kernels/losses.hpp states, and what the residual does with signs and caps. On a
+// card the gradients above hold the instructions to it.
+TEST(QuickResidual, IsWithinItsBound) {
+  using kernels::logistic_by_label;
+  for (float t = -100; t <= 100; t += 0.0078125F) {
+    const double exact = 1 / (1 + std::exp(static_cast<double>(t)));
+    const double bound = exact * (0x1p-21 + std::fabs(static_cast<double>(t)) * 0x1p-22) + 0x1p-126;
+    ASSERT_LE(std::fabs(static_cast<double>(kernels::quick_logistic(t)) - exact), bound) << t;
+    for (const float y : {1.0F, -1.0F, 0.5F, -0.5F}) {
+      const double held = std::min(exact, std::fabs(static_cast<double>(y)));
+      const float z = y < 0 ? -t : t;
+      ASSERT_LE(std::fabs(static_cast<double>(logistic_by_label::quick_residual(z, y)) -
+                          (y < 0 ? held : -held)),
+                bound)
+          << t << " " << y;
+    }
+  }
+  EXPECT_EQ(logistic_by_label::quick_residual(200, 1), 0);
+  EXPECT_EQ(logistic_by_label::quick_residual(200, -1), 1);
+  EXPECT_EQ(logistic_by_label::quick_residual(-200, 0.5F), -0.5F);
+  EXPECT_TRUE(std::isnan(logistic_by_label::quick_residual(NAN, 0.5F)));
 }
 
 double root_mean_square(const std::vector<double>& values) {

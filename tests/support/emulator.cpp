@@ -161,6 +161,7 @@ class Grid {
       if (thread.wait == Wait::turn) wake(*block, t);
       if (thread.wait == Wait::block) ++block->waiting;
       if (thread.wait == Wait::lanes || thread.wait == Wait::warp) release_warp(*block, t);
+      if (thread.wait == Wait::part) release_part(*block);
       if (thread.wait == Wait::block || thread.wait == Wait::left) release_block(*block);
     }
     for (const auto& block : blocks_) {
@@ -221,6 +222,13 @@ class Grid {
     }
   }
 
+  void release_part(BlockState& block) {
+    if (++block.part_waiting < block.part) return;
+    block.part_waiting = 0;
+    ++block.part_epoch;
+    for (unsigned t = 0; t < block.part; ++t) wake(block, t);
+  }
+
   void release_block(BlockState& block) {
     if (block.waiting + block.left < shape_.threads || block.waiting == 0) return;
     if (block.left > 0) {
@@ -261,6 +269,18 @@ void EmulatedBlock::wait_at(Wait what) {
   grid_.scheduler = std::move(grid_.scheduler).resume();
 }
 
+void EmulatedBlock::sync_first(unsigned count) {
+  if (count % kernels::warp_size != 0 || count > threads()) {
+    throw KernelFault("barrier of " + std::to_string(count) + " threads");
+  }
+  if (block_.part == 0) block_.part = count;
+  if (count != block_.part || thread_ >= count) {
+    throw KernelFault(where(block_, thread_) + "at a barrier of the first " +
+                      std::to_string(count) + " threads");
+  }
+  wait_at(Wait::part);
+}
+
 void EmulatedBlock::arrive_grid() {
   if (!grid_.shape().cooperative) {
     throw KernelFault("barrier of the grid in a launch that is not cooperative");
@@ -288,6 +308,10 @@ void EmulatedBlock::touch(SharedArray& array, std::size_t i, bool write) {
   const auto unordered = [&](const Touch& before) {
     if (before.thread == ~0u || before.thread == thread_) return false;
     if (before.block_epoch < block_.epoch) return false;
+    if (before.thread < block_.part && thread_ < block_.part &&
+        before.part_epoch < block_.part_epoch) {
+      return false;
+    }
     const bool same_warp = before.thread / kernels::warp_size == warp();
     return !(same_warp && before.warp_epoch < block_.warp_epoch[warp()]);
   };
@@ -296,7 +320,7 @@ void EmulatedBlock::touch(SharedArray& array, std::size_t i, bool write) {
     throw KernelFault(where(block_, thread_) + "race on shared element " + std::to_string(i) +
                       " of " + std::to_string(array.count));
   }
-  const Touch now{thread_, block_.epoch, block_.warp_epoch[warp()]};
+  const Touch now{thread_, block_.epoch, block_.warp_epoch[warp()], block_.part_epoch};
   if (write) {
     array.written[i] = now;
     array.ready[i] = 1;

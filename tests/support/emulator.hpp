@@ -36,7 +36,7 @@ struct KernelFault : std::logic_error {
 namespace emulator {
 
 // `lanes`: a warp meets, as in a shuffle, and its memory is in no order for that.
-enum class Wait { none, turn, lanes, warp, block, grid, left };
+enum class Wait { none, turn, lanes, warp, part, block, grid, left };
 
 class Grid;
 
@@ -80,11 +80,11 @@ class GlobalMemory {
   std::vector<Pending> pending_;
 };
 
-// Who touched a shared element last: thread, and the number of barriers its block and warp had
-// passed then.
+// Who touched a shared element last: thread, and the number of barriers its block, its warp and the
+// first threads of the block had passed then.
 struct Touch {
   unsigned thread = ~0u;
-  std::uint64_t block_epoch = 0, warp_epoch = 0;
+  std::uint64_t block_epoch = 0, warp_epoch = 0, part_epoch = 0;
 };
 
 struct SharedArray {
@@ -121,8 +121,10 @@ struct BlockState {
   std::shared_ptr<void> hardware;  // see EmulatedBlock::hardware
   std::uint64_t epoch = 0;
   std::vector<std::uint64_t> warp_epoch;
-  std::vector<unsigned> warp_waiting;  // lanes at a warp barrier
-  unsigned waiting = 0, left = 0;      // threads at sync(), threads that left
+  std::vector<unsigned> warp_waiting;   // lanes at a warp barrier
+  unsigned waiting = 0, left = 0;       // threads at sync(), threads that left
+  unsigned part = 0, part_waiting = 0;  // threads of sync_first(), of them there now
+  std::uint64_t part_epoch = 0;
   std::vector<std::array<std::array<unsigned char, 16>, 64>> exchange;  // per warp, two shuffles
 };
 
@@ -186,6 +188,7 @@ class EmulatedBlock {
   [[nodiscard]] unsigned warp() const { return thread_ / kernels::warp_size; }
 
   void sync() { wait_at(Wait::block); }
+  void sync_first(unsigned count);
   void sync_warp() { wait_at(Wait::warp); }
   void arrive_grid();
   void wait_grid();

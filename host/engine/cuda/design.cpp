@@ -170,15 +170,20 @@ Choice choose_design(const Shape& shape, Arithmetic arithmetic, const Card& card
   if (takes(Design::cooperative)) {
     return {Design::cooperative, "few chains and X fits the cache: a launch makes all steps"};
   }
-  // In double a chain costs design C some 30 cycles of a row of 108 features, where X takes 120 to
-  // come; design G has the matrix units, and half of them from 4 chains on (docs/cuda.md). Design F
-  // has them too, and pays n C logits written and read.
-  if (takes(Design::double_matrix) && shape.chains >= kernels::double_matrix_fewest_chains) {
+  // In double a chain costs design C 7 to 9 ps of an H100 for a row of up to 32 features and some
+  // 26 for one of 108, where X takes 130 to come; design G has the matrix units, of which 8 columns
+  // are used or not, and 77 ps for these (docs/cuda.md). Design F has them too, and pays n C logits
+  // written and read, 8 to 10 ps each.
+  const bool short_rows = shape.features <= 32;
+  if (takes(Design::double_matrix) && shape.chains >= (short_rows ? 8 : 5)) {
     return {Design::double_matrix,
             "double: both products on the matrix units, from one pass over X"};
   }
-  if (takes(Design::one_pass) && shape.chains <= (in_double ? 16 : 8)) {
-    return {Design::one_pass, "few chains: bound by reading X, which it does once"};
+  const std::size_t most_chains = !in_double ? 8 : short_rows ? 256 : 16;
+  if (takes(Design::one_pass) && shape.chains <= most_chains) {
+    return {Design::one_pass, shape.chains <= 16
+                                  ? "few chains: bound by reading X, which it does once"
+                                  : "short rows: four to a warp"};
   }
   if (takes(Design::tiled)) {
     return {Design::tiled, "many chains in float: both products from one tile of X"};
