@@ -195,7 +195,11 @@ class CacheRemoval {
   CacheRemoval& operator=(const CacheRemoval&) = delete;
   ~CacheRemoval() {
     try {
-      remove_cache(table_);
+      if (ranks().size() == 1) {
+        remove_cache(table_);
+      } else {
+        remove_cache_of_share(table_, ranks().rank(), ranks().size());
+      }
     } catch (const std::exception& error) {
       fmt::print(stderr, "gibbsite: warning: {}\n", error.what());
     }
@@ -226,8 +230,8 @@ struct FitCommand {
     require_of_ranks();
     if (!removes_cache) return fit();
     if (schema.empty() && out.empty() && !plan.epsilon && !plan.delta) {
-      say(remove_cache(table.data) ? fmt::format("Removed: the cache of {}\n", table.data)
-                                   : fmt::format("{} has no cache\n", table.data));
+      say(remove_all() ? fmt::format("Removed: the cache of {}\n", table.data)
+                       : fmt::format("{} has no cache\n", table.data));
       return;
     }
     const CacheRemoval removal(table.data);
@@ -237,6 +241,27 @@ struct FitCommand {
     if (!plan.epsilon) throw CLI::RequiredError("--epsilon");
     if (!plan.delta) throw CLI::RequiredError("--delta");
     fit();
+  }
+
+  // Whether there was a cache, at any rank: one after the other, as some may share a disk.
+  [[nodiscard]] bool remove_all() const {
+    bool removed = false;
+    for (std::size_t turn = 0; turn < ranks().size(); ++turn)
+      ranks().together([&] {
+        if (ranks().rank() == turn) removed = remove_cache(table.data);
+      });
+    const std::vector<std::uint64_t> all = ranks().gather(std::uint64_t{removed});
+    return std::ranges::find(all, 1U) != all.end();
+  }
+
+  // What ranks have mapped stays readable, and a rank that is ended from outside removes nothing
+  // more. Where the file system does not let it go yet, CacheRemoval tries again.
+  void remove_early() const {
+    if (!removes_cache || ranks().size() == 1) return;
+    try {
+      remove_cache_of_share(table.data, ranks().rank(), ranks().size());
+    } catch (const BadInput&) {
+    }
   }
 
   void fit() const {
@@ -253,8 +278,10 @@ struct FitCommand {
     prepare();
     const Schema domain = read_schema(schema);
     require_same_everywhere(to_toml(domain), schema + ": the schema");
-    std::uint64_t rows = 0;
-    const Dataset data = read_share(domain, rows);
+    const TableArguments::Share share = read(domain);
+    const Dataset& data = share.data;
+    const std::uint64_t rows = share.rows;
+    remove_early();
     const IngestCounts counts = counts_of_all(data);
     say(describe(plan.constants(domain, rows), budget) + "\n" +
         ingest_report(data, counts, verbose));
@@ -311,11 +338,6 @@ struct FitCommand {
       throw BadInput(fmt::format(
           "--model {}: is fitted by one process; start it without the launcher of ranks",
           plan.model));
-    }
-    if (removes_cache || cache == "always") {
-      throw BadInput(
-          fmt::format("--{}: ranks keep their rows in memory, without a cache; leave it out",
-                      removes_cache ? "remove-cache" : "cache"));
     }
     if (backend == "cuda" || design != "auto") {
       throw BadInput(fmt::format(
@@ -417,7 +439,7 @@ struct FitCommand {
     const Schema domain = read_network_schema(schema);
     // Throws on what no table could mend.
     static_cast<void>(network.problem(domain, 1, plan, family));
-    const Dataset data = read(domain, true);
+    const Dataset data = read(domain, true).data;
     say(ingest_report(data, data.counts, verbose));
     const NetworkPlan made =
         plan_network(network.problem(domain, data.rows(), plan, family), budget, wishes);
@@ -462,7 +484,7 @@ struct FitCommand {
     const Schema domain = read_column_schema(schema, family.column);
     // Throws on what no table could mend.
     static_cast<void>(family.complete(family_problem(domain, kind, 1)));
-    const Dataset data = read(domain, true);
+    const Dataset data = read(domain, true).data;
     say(ingest_report(data, data.counts, verbose));
     const FamilyPlan made =
         plan_family(family.complete(family_problem(domain, kind, data.rows())), budget, wishes);
@@ -498,28 +520,8 @@ struct FitCommand {
         .seconds;
   }
 
-  // This rank's rows; `rows`: of all.
-  [[nodiscard]] Dataset read_share(const Schema& domain, std::uint64_t& rows) const {
-    if (ranks().size() == 1) {
-      Dataset data = read(domain);
-      rows = data.rows();
-      return data;
-    }
-    Progress bar("reading", quiet, interval());
-    ReadOptions options;
-    options.label_path = table.labels;
-    options.progress = [&bar](std::uint64_t done, std::uint64_t total) {
-      bar.update(done, total);
-      return !stop_flag().load();
-    };
-    const SharedTable shared(table.data, domain, options, ranks());
-    rows = shared.rows();
-    const std::vector<std::uint64_t> bounds = share_bounds(rows, ranks().size());
-    const std::size_t rank = ranks().rank();
-    return shared.read({bounds[rank], bounds[rank + 1]});
-  }
-
-  [[nodiscard]] Dataset read(const Schema& domain, bool one_column = false) const {
+  // This rank's rows, and how many all have.
+  [[nodiscard]] TableArguments::Share read(const Schema& domain, bool one_column = false) const {
     Progress bar("reading", quiet, interval());
     ReadOptions options;
     options.progress = [&bar](std::uint64_t done, std::uint64_t total) {
@@ -534,7 +536,7 @@ struct FitCommand {
       if (quiet && line.starts_with("private")) fmt::print(stderr, "{}\n", line);
       say(line + "\n");
     };
-    return table.read(domain, options);
+    return table.read_share(domain, options);
   }
 
   [[nodiscard]] Release fit_plan(const Dataset& data, const Plan& made, Backend& engine_maker,
