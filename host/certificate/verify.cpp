@@ -275,9 +275,12 @@ void verify_model(Verifier& v, const json& file) {
   }
 }
 
-void verify_family_certificate(Verifier& v, Verification& out, const json& file) {
+// Of what is no table's model of one outcome; no such file has another format.
+template <class C>
+void verify_certificate_of(Verifier& v, Verification& out, const json& file,
+                           C (*certificate_from)(const json&)) {
   const json& certificate = file.at("certificate");
-  FamilyCertificate c = family_certificate_from_json(certificate);
+  C c = certificate_from(certificate);
   const Analysis found = verify_numbers(v, out, file, c);
   v.check(file.at("format") == release_format, fmt::format("format = {}", release_format));
   json expected = to_json(c, found);
@@ -327,16 +330,6 @@ void verify_family_model(Verifier& v, const json& file) {
   }
   v.check(off == 0,
           fmt::format("model.draws: {} off the release grid {} or out of reach", off, grid));
-}
-
-void verify_network_certificate(Verifier& v, Verification& out, const json& file) {
-  const json& certificate = file.at("certificate");
-  NetworkCertificate c = network_certificate_from_json(certificate);
-  const Analysis found = verify_numbers(v, out, file, c);
-  v.check(file.at("format") == release_format, fmt::format("format = {}", release_format));
-  json expected = to_json(c, found);
-  expected["digest"] = field(certificate, "digest", "certificate");  // checked with the model
-  v.same("", expected, certificate);
 }
 
 // Counts have the noise that they are paid for with, and tables follow from them.
@@ -420,16 +413,6 @@ void verify_network_model(Verifier& v, const json& file) {
   }
 }
 
-void verify_evaluation_certificate(Verifier& v, Verification& out, const json& file) {
-  const json& certificate = file.at("certificate");
-  EvaluationCertificate c = evaluation_certificate_from_json(certificate);
-  const Analysis found = verify_numbers(v, out, file, c);
-  v.check(file.at("format") == release_format, fmt::format("format = {}", release_format));
-  json expected = to_json(c, found);
-  expected["digest"] = field(certificate, "digest", "certificate");  // checked with the model
-  v.same("", expected, certificate);
-}
-
 // Whether numbers are within 2e-6, which is two of the last decimals, and the rest is the same.
 bool alike(const json& a, const json& b) {
   if (a.is_number() && b.is_number()) {
@@ -494,13 +477,16 @@ Verification verify(const json& model) {
       if (!known) v.check(false, item.key() + ": is no field of a model file");
     }
     if (model.contains("certificate") && is_of_family(model["certificate"])) {
-      v.guarded("certificate", [&] { verify_family_certificate(v, out, model); });
+      v.guarded("certificate",
+                [&] { verify_certificate_of(v, out, model, family_certificate_from_json); });
       v.guarded("model", [&] { verify_family_model(v, model); });
     } else if (model.contains("certificate") && is_of_network(model["certificate"])) {
-      v.guarded("certificate", [&] { verify_network_certificate(v, out, model); });
+      v.guarded("certificate",
+                [&] { verify_certificate_of(v, out, model, network_certificate_from_json); });
       v.guarded("model", [&] { verify_network_model(v, model); });
     } else if (model.contains("certificate") && is_of_evaluation(model["certificate"])) {
-      v.guarded("certificate", [&] { verify_evaluation_certificate(v, out, model); });
+      v.guarded("certificate",
+                [&] { verify_certificate_of(v, out, model, evaluation_certificate_from_json); });
       v.guarded("model", [&] { verify_evaluation_model(v, model); });
     } else {
       v.guarded("certificate", [&] { verify_certificate(v, out, model); });

@@ -229,17 +229,8 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
   options.ledger = ledger ? &*ledger : nullptr;
   const EvaluationRelease made = release_evaluation(
       shape, evaluation_cells(linear, shape.bins, data), plan, Key::from_os(), options);
-  try {
-    write_new(out, force, [&](Existing existing) { write_evaluation(out, made, existing); });
-  } catch (const Error&) {
-    if (ledger) {
-      fmt::print(stderr,
-                 "gibbsite: warning: --ledger: {} holds this release though it was not written: "
-                 "its budget is spent\n",
-                 ledger_path);
-    }
-    throw;
-  }
+  write_entered(out, force, ledger,
+                [&](Existing existing) { write_evaluation(out, made, existing); });
   if (json) {
     const nlohmann::json file = to_json(made);
     fmt::print("{}\n", nlohmann::json{{"figures", file.at("model").at("figures")},

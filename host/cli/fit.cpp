@@ -89,25 +89,13 @@ std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool 
 // Of the rows of all ranks.
 IngestCounts counts_of_all(const Dataset& data) {
   if (ranks().size() == 1) return data.counts;
-  const auto visit = [](IngestCounts& c, const auto& f) {
-    for (std::uint64_t* const n :
-         {&c.clamped_cells, &c.missing_cells, &c.other_cells, &c.invalid_cells, &c.invalid_labels,
-          &c.unlisted_labels, &c.clamped_labels, &c.clipped_rows})
-      f(*n);
-    for (CellCounts& cells : c.columns)
-      for (std::uint64_t* const n : {&cells.clamped, &cells.missing, &cells.other, &cells.invalid})
-        f(*n);
-  };
   IngestCounts out = data.counts;
+  const std::vector<std::uint64_t*> numbers = out.numbers();
   std::vector<std::uint64_t> mine;
-  visit(out, [&](std::uint64_t n) { mine.push_back(n); });
+  for (const std::uint64_t* const n : numbers) mine.push_back(*n);
   const std::vector<std::uint64_t> all = ranks().gather(std::span<const std::uint64_t>(mine));
-  std::size_t at = 0;
-  visit(out, [&](std::uint64_t& n) {
-    n = 0;
-    for (std::size_t k = at; k < all.size(); k += mine.size()) n += all[k];
-    ++at;
-  });
+  for (std::uint64_t* const n : numbers) *n = 0;
+  for (std::size_t k = 0; k < all.size(); ++k) *numbers[k % numbers.size()] += all[k];
   return out;
 }
 
@@ -390,23 +378,12 @@ struct FitCommand {
     return ledger;
   }
 
-  // What was entered and is lost all the same is said.
   void write_entered(const std::optional<Ledger>& ledger,
                      const std::function<void(Existing)>& write) const {
-    try {
-      write_new(out, force, write);
-    } catch (const Error&) {
-      if (ledger) {
-        fmt::print(stderr,
-                   "gibbsite: warning: --ledger: {} holds this release though it was not written: "
-                   "its budget is spent{}\n",
-                   ledger_path,
-                   checkpoint.empty()
-                       ? ""
-                       : fmt::format(", and {} cannot make it again: remove it", checkpoint));
-      }
-      throw;
-    }
+    cli::write_entered(out, force, ledger, write,
+                       checkpoint.empty()
+                           ? ""
+                           : fmt::format(", and {} cannot make it again: remove it", checkpoint));
     if (ledger) say(entered_line(*ledger));
   }
 

@@ -274,6 +274,21 @@ std::string entered_line(const Ledger& ledger) {
   }
 }
 
+void write_entered(const std::string& out, bool force, const std::optional<Ledger>& ledger,
+                   const std::function<void(Existing)>& write, const std::string& and_then) {
+  try {
+    write_new(out, force, write);
+  } catch (const Error&) {
+    if (ledger) {
+      fmt::print(stderr,
+                 "gibbsite: warning: --ledger: {} holds this release though it was not written: "
+                 "its budget is spent{}\n",
+                 ledger->path(), and_then);
+    }
+    throw;
+  }
+}
+
 void require_not_of_ledger(const std::string& out, const std::string& ledger, const char* option) {
   require_other_file(out, ledger, "--ledger", option);
   // A file of that name would be taken for the ledger's journal, and removed.

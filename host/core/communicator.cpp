@@ -9,12 +9,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <new>
 #include <numeric>
 #include <system_error>
 
 #include "core/mpi_plugin.hpp"
+#include "core/plugin.hpp"
 #include "gibbsite/core/text.hpp"
 
 namespace gibbsite {
@@ -139,24 +139,14 @@ std::optional<std::size_t> number_of(const char* variable) {
   return out;
 }
 
-// As libgibbsite_parquet.so is looked for (data/arrow_file.cpp).
+// RTLD_GLOBAL: Open MPI opens parts of its own, which look its symbols up.
 decltype(&gibbsite_mpi_open_1) load_plugin() {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  void* library = nullptr;
-  // RTLD_GLOBAL: Open MPI opens parts of its own, which look its symbols up.
-  for (const char* const folder : {".", "../lib", "../lib64"}) {
-    const fs::path place = program / folder / plugin_name;
-    if (program.empty() || library != nullptr || !fs::exists(place, ignored)) continue;
-    library = ::dlopen(place.c_str(), RTLD_NOW | RTLD_GLOBAL);
-    if (library == nullptr)
-      throw BadInput(fmt::format("{}: what talks to other ranks cannot be loaded: {}",
-                                 shown(place.string()), shown(::dlerror())));  // NOLINT: one thread
-  }
-  if (library == nullptr) library = ::dlopen(plugin_name, RTLD_NOW | RTLD_GLOBAL);
-  if (library == nullptr) return nullptr;
-  return reinterpret_cast<decltype(&gibbsite_mpi_open_1)>(::dlsym(library, "gibbsite_mpi_open_1"));
+  return reinterpret_cast<decltype(&gibbsite_mpi_open_1)>(plugin_function(
+      plugin_name, "gibbsite_mpi_open_1", RTLD_NOW | RTLD_GLOBAL,
+      [](const std::string& place, const std::string& why) {
+        throw BadInput(fmt::format("{}: what talks to other ranks cannot be loaded: {}",
+                                   shown(place), shown(why)));
+      }));
 }
 
 }  // namespace

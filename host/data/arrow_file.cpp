@@ -5,10 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <mutex>
-#include <system_error>
 
+#include "core/plugin.hpp"
 #include "data/arrow.hpp"
 #include "data/columns.hpp"
 #include "data/parquet_plugin.hpp"
@@ -23,24 +22,13 @@ namespace {
 
 constexpr const char* plugin_name = "libgibbsite_parquet.so";
 
-/// Its function, or null where there is none. Throws BadInput where it is there and does not load.
 decltype(&gibbsite_parquet_open_1) load_plugin(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  void* library = nullptr;
-  for (const char* const folder : {".", "../lib", "../lib64"}) {
-    const fs::path place = program / folder / plugin_name;
-    if (program.empty() || library != nullptr || !fs::exists(place, ignored)) continue;
-    library = ::dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr)
-      throw BadInput(fmt::format("{}: what opens such files cannot be loaded: {}", path,
-                                 shown(::dlerror())));  // NOLINT: of this thread
-  }
-  if (library == nullptr) library = ::dlopen(plugin_name, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return nullptr;
   return reinterpret_cast<decltype(&gibbsite_parquet_open_1)>(
-      ::dlsym(library, "gibbsite_parquet_open_1"));
+      plugin_function(plugin_name, "gibbsite_parquet_open_1", RTLD_NOW | RTLD_LOCAL,
+                      [&](const std::string&, const std::string& why) {
+                        throw BadInput(fmt::format("{}: what opens such files cannot be loaded: {}",
+                                                   path, shown(why)));
+                      }));
 }
 
 /// Returns the number of rows, 0 where it is not known.

@@ -13,6 +13,15 @@
 
 namespace gibbsite {
 
+std::vector<std::uint64_t*> IngestCounts::numbers() {
+  std::vector<std::uint64_t*> out{&clamped_cells,  &missing_cells,  &other_cells,
+                                  &invalid_cells,  &invalid_labels, &unlisted_labels,
+                                  &clamped_labels, &clipped_rows};
+  for (CellCounts& cells : columns)
+    out.insert(out.end(), {&cells.clamped, &cells.missing, &cells.other, &cells.invalid});
+  return out;
+}
+
 std::uint64_t Dataset::rows() const {
   if (mapped != nullptr) return mapped->rows;
   if (x.empty()) return sparse.rows();

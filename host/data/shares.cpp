@@ -244,24 +244,11 @@ bool would_be_part(const std::string& file, const std::string& path) {
 namespace {
 
 /// What a Dataset has beside its rows: b's behind a's.
-void append_beside_rows(Dataset& a, const Dataset& b) {
+void append_beside_rows(Dataset& a, Dataset& b) {
   a.y.insert(a.y.end(), b.y.begin(), b.y.end());
   a.offset.insert(a.offset.end(), b.offset.begin(), b.offset.end());
-  IngestCounts& all = a.counts;
-  all.clamped_cells += b.counts.clamped_cells;
-  all.missing_cells += b.counts.missing_cells;
-  all.other_cells += b.counts.other_cells;
-  all.invalid_cells += b.counts.invalid_cells;
-  all.invalid_labels += b.counts.invalid_labels;
-  all.unlisted_labels += b.counts.unlisted_labels;
-  all.clamped_labels += b.counts.clamped_labels;
-  all.clipped_rows += b.counts.clipped_rows;
-  for (std::size_t j = 0; j < all.columns.size(); ++j) {
-    all.columns[j].clamped += b.counts.columns[j].clamped;
-    all.columns[j].missing += b.counts.columns[j].missing;
-    all.columns[j].other += b.counts.columns[j].other;
-    all.columns[j].invalid += b.counts.columns[j].invalid;
-  }
+  const std::vector<std::uint64_t*> sums = a.counts.numbers(), those = b.counts.numbers();
+  for (std::size_t k = 0; k < sums.size(); ++k) *sums[k] += *those[k];
 }
 
 }  // namespace
@@ -302,6 +289,10 @@ struct SharedTable::Files {
     std::optional<TextRules> rules;  // of a text
   };
   using Raw = std::array<unsigned char, Digest::bytes>;
+  // Bytes of a file: its header [0, header_end), and some rows [first, last).
+  struct Reach {
+    std::uint64_t header_end = 0, first = 0, last = 0;
+  };
 
   std::string path;
   Schema schema;
@@ -350,6 +341,7 @@ struct SharedTable::Files {
   [[nodiscard]] Dataset read(RowRange range, const ReadOptions& wanted) const;
   [[nodiscard]] Dataset no_rows() const;
   void require_same_columns(const Part& part) const;
+  [[nodiscard]] Reach reach(std::size_t file, RowRange range) const;
   void require_same_bytes(RowRange range) const;
 };
 
@@ -679,30 +671,34 @@ Dataset SharedTable::Files::no_rows() const {
   return data;
 }
 
+SharedTable::Files::Reach SharedTable::Files::reach(std::size_t file, RowRange range) const {
+  const Part& part = parts[file % parts.size()];  // its labels lie behind all parts
+  const std::uint64_t first = std::max(range.first, part.first_row),
+                      last = std::min(range.last, part.first_row + part.rows);
+  if (first >= last) return {};
+  const RowRange rows_of_part{first - part.first_row, last - part.first_row};
+  if (part.rules) {
+    const TextRange text = find(part, rows_of_part);
+    return {find(part, 0).byte, text.first, text.last};
+  }
+  const std::uint64_t size = size_of(names[file]);
+  if (kind != TableKind::npy) return {size, 0, size};
+  // Rows from the end, as their header is short beside them.
+  const double bytes_of_row = static_cast<double>(size) / static_cast<double>(part.rows);
+  return {1, static_cast<std::uint64_t>(static_cast<double>(rows_of_part.first) * bytes_of_row),
+          static_cast<std::uint64_t>(static_cast<double>(rows_of_part.last) * bytes_of_row) + 4097};
+}
+
 /// Of the pieces that these rows and their headers lie in, against what another rank found there.
 void SharedTable::Files::require_same_bytes(RowRange range) const {
   if (digests.empty() || range.rows() == 0) return;
   std::vector<std::size_t> mine;
+  Reach found;
   for (std::size_t k = 0; k < pieces.size(); ++k) {
     const Piece& p = pieces[k];
-    const Part& part = parts[p.file % parts.size()];  // its labels lie behind all parts
-    const std::uint64_t first = std::max(range.first, part.first_row),
-                        last = std::min(range.last, part.first_row + part.rows);
-    if (first >= last) continue;
-    if (part.rules) {
-      const TextRange text = find(part, {first - part.first_row, last - part.first_row});
-      const bool header = p.first < find(part, 0).byte;
-      if (!header && (p.last <= text.first || p.first >= text.last)) continue;
-    } else if (kind == TableKind::npy) {
-      // Rows from the end, as their header is short beside them.
-      const double size = static_cast<double>(size_of(names[p.file])),
-                   rows_there = static_cast<double>(part.rows);
-      const double from = static_cast<double>(first - part.first_row) / rows_there * size,
-                   to = static_cast<double>(last - part.first_row) / rows_there * size + 4096;
-      if (p.first != 0 && (static_cast<double>(p.last) < from || static_cast<double>(p.first) > to))
-        continue;
-    }
-    mine.push_back(k);
+    if (p.first == 0) found = reach(p.file, range);
+    if (p.first < found.header_end || (p.last > found.first && p.first < found.last))
+      mine.push_back(k);
   }
   each_task(mine.size(), options.threads, [&](std::size_t k) {
     const Piece& p = pieces[mine[k]];

@@ -37,6 +37,9 @@ struct IngestCounts {
   std::uint64_t clamped_labels = 0;   ///< amounts and counts outside their public range
   std::uint64_t clipped_rows = 0;     ///< rows scaled down to row_norm
   std::vector<CellCounts> columns;    ///< [columns of the schema]
+
+  /// All of them, in one order; of use while the columns stay.
+  [[nodiscard]] std::vector<std::uint64_t*> numbers();
 };
 
 /// Rows of a table after scaling, encoding and clipping: every row without the intercept has norm
