@@ -20,7 +20,6 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/data/shares.hpp"
-#include "gibbsite/engine/sharded.hpp"
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/model/linear_model.hpp"
@@ -261,7 +260,7 @@ struct FitCommand {
     const Budget budget = plan.budget();
     const Wishes wishes = plan.wishes();
     cache_from_string(cache);
-    const auto engine_maker = make_backend();
+    const auto engine_maker = make_backend_of_ranks(backend, quiet, design);
     const auto ledger = opened_ledger();
     prepare();
     const Schema domain = read_schema(schema);
@@ -327,16 +326,7 @@ struct FitCommand {
           "--model {}: is fitted by one process; start it without the launcher of ranks",
           plan.model));
     }
-    if (backend == "cuda" || design != "auto") {
-      throw BadInput(fmt::format(
-          "--{}: rows on several ranks are for the CPU; leave it out, or start one process",
-          design != "auto" ? "design" : "backend cuda"));
-    }
-  }
-
-  [[nodiscard]] std::unique_ptr<Backend> make_backend() const {
-    if (ranks().size() == 1) return make_noted_backend(backend, quiet, design);
-    return shard(make_noted_backend(backend == "auto" ? "cpu" : backend, quiet), ranks());
+    require_cpu_of_ranks(backend, design);
   }
 
   // What every fit asks before it reads a row.

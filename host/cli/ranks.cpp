@@ -85,7 +85,8 @@ bool is_done_by_ranks(int argc, char** argv) {
   if (argc < 2) return true;  // which all refuse
   const std::string_view command = argv[1], last = argv[argc - 1];
   const bool help = last == "--help" || last == "-h";
-  return command == "fit" || (argc == 2 && (help || last == "--version")) || (argc == 3 && help);
+  return command == "fit" || command == "sample" || command == "evaluate" || command == "audit" ||
+         command == "verify" || (argc == 2 && (help || last == "--version")) || (argc == 3 && help);
 }
 
 // Where the words of a command differ.
@@ -150,11 +151,15 @@ void meet_ranks(int argc, char** argv) {
   if (!is_first_rank()) be_silent();
   if (!is_done_by_ranks(argc, argv)) {
     throw BadInput(fmt::format(
-        "gibbsite {}: is done by one process, and {} were started; leave out the launcher (`fit` "
-        "is done by several)",
+        "gibbsite {}: is done by one process, and {} were started; leave out the launcher (`fit`, "
+        "sample, evaluate and audit are done by several)",
         argv[1], ranks().size()));
   }
   require_same_program(argc, argv);
+}
+
+bool is_of_first_rank(int argc, char** argv) {
+  return argc > 1 && std::string_view(argv[1]) == "verify";
 }
 
 void require_same_everywhere(const std::string& text, const std::string& what) {

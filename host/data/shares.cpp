@@ -223,9 +223,14 @@ bool would_be_part(const std::string& file, const std::string& path) {
     return fs::weakly_canonical(fs::absolute(name, error), error);
   };
   const fs::path home = place(file).parent_path();
-  if (fs::is_directory(path, error))
+  if (fs::is_directory(path, error)) {
+    for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
+      std::error_code other;  // a part may be a link to the file
+      if (fs::equivalent(at->path(), file, other)) return true;
+    }
     return fs::equivalent(home, path, error) ||
            fs::equivalent(fs::absolute(file).lexically_normal().parent_path(), path, error);
+  }
   const auto is_of_pattern = [&](const fs::path& name) {
     return ::fnmatch(fs::absolute(path).lexically_normal().c_str(), name.c_str(), FNM_PATHNAME) ==
            0;
