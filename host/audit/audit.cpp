@@ -59,7 +59,8 @@ class Experiment {
   Samples run(std::uint64_t pairs, bool pilot) {
     const std::uint64_t most = one_draw_a_run(plan_.offer().mechanism) ? 1 : batch;
     const std::uint64_t runs = (pairs + most - 1) / most;
-    // Neighboring runs are one rank's; a run has its own seed, so the bits are of no number of them.
+    // Neighboring runs are one rank's; a run has its own seed, so the bits are of no number of
+    // them.
     const std::uint64_t first = runs * ranks_.rank() / ranks_.size(),
                         last = runs * (ranks_.rank() + 1) / ranks_.size();
     Samples mine;

@@ -118,7 +118,8 @@ struct AuditCommand {
   // Each rank makes some of the runs, on all rows of its own.
   [[nodiscard]] std::unique_ptr<Backend> make_engines() const {
     require_cpu_of_ranks(backend);
-    auto made = make_noted_backend(ranks().size() > 1 && backend == "auto" ? "cpu" : backend, quiet);
+    auto made =
+        make_noted_backend(ranks().size() > 1 && backend == "auto" ? "cpu" : backend, quiet);
     if (ranks().size() > 1)
       require_same_everywhere(fmt::format("{}: {}", made->name(), made->arithmetic()),
                               "the machine's arithmetic");

@@ -191,13 +191,12 @@ struct EvaluateCommand {
       require_one_process("--report: this page");
       require_reportable(text);
     }
-    const Dataset data =
-        data_table
-            .read_share(linear.schema, {.labels = ReadOptions::Labels::required,
-                                        .ignore_extra_columns = true,
-                                        .label_path = {},
-                                        .progress = {}})
-            .data;
+    const Dataset data = data_table
+                             .read_share(linear.schema, {.labels = ReadOptions::Labels::required,
+                                                         .ignore_extra_columns = true,
+                                                         .label_path = {},
+                                                         .progress = {}})
+                             .data;
     fmt::print(stderr,
                "private: these figures read the labels of this table and the certificate does not "
                "cover them; publish them only if the table is public\n");
@@ -254,8 +253,8 @@ struct EvaluateCommand {
         "--report");
   }
 
-  // Of all rows, on the first rank, in the order of one process: a row's prediction is its own rank's
-  // work. The yardstick too, with --beside-non-private.
+  // Of all rows, on the first rank, in the order of one process: a row's prediction is its own
+  // rank's work. The yardstick too, with --beside-non-private.
   template <class Predict, class Judge>
   auto judged(const LinearModel& linear, const Dataset& data,
               const std::optional<LinearModel>& fitted, const Predict& predict,
@@ -272,10 +271,9 @@ struct EvaluateCommand {
 
   void of_two_classes(const LinearModel& linear, const Dataset& data,
                       const std::optional<LinearModel>& fitted) const {
-    const auto [result, yardstick] =
-        judged(linear, data, fitted, predict_probabilities, [&](const auto& p, const auto& y) {
-          return evaluate(p, y, threshold.value_or(0.5));
-        });
+    const auto [result, yardstick] = judged(
+        linear, data, fitted, predict_probabilities,
+        [&](const auto& p, const auto& y) { return evaluate(p, y, threshold.value_or(0.5)); });
     if (!is_first_rank()) return;
     if (json) return print(json_of(result, linear.schema));
     std::vector<std::vector<std::string>> lines = head(result);
@@ -323,9 +321,8 @@ struct EvaluateCommand {
   void of_amounts(const LinearModel& linear, const Dataset& data,
                   const std::optional<LinearModel>& fitted) const {
     const auto [result, yardstick] =
-        judged(linear, data, fitted, predict_amounts, [&](const auto& p, const auto& y) {
-          return evaluate_amounts(linear.schema, p, y);
-        });
+        judged(linear, data, fitted, predict_amounts,
+               [&](const auto& p, const auto& y) { return evaluate_amounts(linear.schema, p, y); });
     if (!is_first_rank()) return;
     const bool counts = linear.schema.label_kind == LabelKind::count;
     if (json) {

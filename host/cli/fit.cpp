@@ -56,6 +56,16 @@ std::string count_line(const CellCounts& c) {
 // Every line is private; column by column where `verbose`.
 std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool verbose) {
   constexpr std::size_t most = 10;
+  // How rows lie, of the first rank that has some.
+  std::vector<double> layout{data.rows() > 0 ? data.bytes_per_row() : 0,
+                             data.mapped != nullptr ? 1.0 : 0.0,
+                             data.view().is_sparse() ? 1.0 : 0.0};
+  const std::vector<double> all = ranks().gather(std::span<const double>(layout));
+  for (std::size_t at = 0; at < all.size(); at += layout.size()) {
+    if (all[at] == 0) continue;
+    std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(at), layout.size(), layout.begin());
+    break;
+  }
   std::string out = fmt::format(
       "private, for the curator only, do not publish: {} cells clamped to their range, {} missing, "
       "{} of another level, {} unreadable; {} labels {}; {} rows "
@@ -68,8 +78,8 @@ std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool 
       : data.schema.label_kind == LabelKind::classes
           ? fmt::format("unreadable, {} of no listed class", counts.unlisted_labels)
           : fmt::format("unreadable, {} clamped to their range", counts.clamped_labels),
-      counts.clipped_rows, data.bytes_per_row(), data.mapped != nullptr ? "on disk" : "in memory",
-      data.view().is_sparse() ? "entries that are not zero" : "dense");
+      counts.clipped_rows, layout[0], layout[1] != 0 ? "on disk" : "in memory",
+      layout[2] != 0 ? "entries that are not zero" : "dense");
   if (!verbose) return out;
   std::vector<std::size_t> changed;
   for (std::size_t j = 0; j < counts.columns.size(); ++j)

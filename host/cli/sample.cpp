@@ -113,8 +113,8 @@ struct SampleCommand {
     // With the figures, wherever those go; beside them where a program or nobody reads them.
     fmt::print(silent() ? stderr : stdout, "{}\n", warning);
     say(fmt::format("{} {}, {} parameters; β = {}, prior precision {}; seed {}\nbackend {}: {}\n",
-                    human_count(static_cast<double>(rows)), rows == 1 ? "row" : "rows", features.size(), temperature,
-                    *prior_precision, used_seed, engine_maker->name(),
+                    human_count(static_cast<double>(rows)), rows == 1 ? "row" : "rows",
+                    features.size(), temperature, *prior_precision, used_seed, engine_maker->name(),
                     engine_maker->description()));
     const Potential potential{.engine = engine_maker->load(data.view(), data.y, loss_named(loss)),
                               .beta = temperature,

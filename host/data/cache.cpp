@@ -269,8 +269,8 @@ std::string cache_of(const std::string& table) {
   std::string place = table;
   if (is_in_parts(table)) {
     std::error_code error;
-    const std::size_t sign = fs::is_directory(table, error) ? table.size()
-                                                            : table.find_first_of("*?[");
+    const std::size_t sign =
+        fs::is_directory(table, error) ? table.size() : table.find_first_of("*?[");
     const std::size_t slash = table.substr(0, sign).find_last_of('/');
     for (std::size_t k = slash == std::string::npos ? 0 : slash + 1;
          sign < table.size() && k < place.size(); ++k)

@@ -472,7 +472,8 @@ void CellEncoder::append(const SparseRowsMade& made, std::size_t rows) {
   std::uint64_t end = drained_entries_ + t.value.size() - count;
   for (std::size_t i = 0; i < rows; ++i) t.begin.push_back(end += made.sizes[i]);
   rows_ += rows;
-  if (cache_ != nullptr && (t.begin.size() + t.value.size()) * sizeof(t.begin[0]) >= buffer_bytes) drain();
+  if (cache_ != nullptr && (t.begin.size() + t.value.size()) * sizeof(t.begin[0]) >= buffer_bytes)
+    drain();
 }
 
 /// Clips the row whose entries are those from `begin` on, and gives it its intercept. Returns
@@ -505,7 +506,8 @@ void CellEncoder::store_sparse() {
   t.feature.insert(t.feature.end(), row_features_.begin(), row_features_.end());
   t.value.insert(t.value.end(), row_values_.begin(), row_values_.end());
   t.begin.push_back(drained_entries_ + t.value.size());
-  if (cache_ != nullptr && (t.begin.size() + t.value.size()) * sizeof(t.begin[0]) >= buffer_bytes) drain();
+  if (cache_ != nullptr && (t.begin.size() + t.value.size()) * sizeof(t.begin[0]) >= buffer_bytes)
+    drain();
 }
 
 void CellEncoder::store_dense(std::span<const std::uint32_t> features,

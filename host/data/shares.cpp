@@ -524,7 +524,8 @@ void SharedTable::Files::choose_layout() {
   wanted.layout = ReadOptions::Layout::sparse;
   wanted.progress = {};
   const Dataset head = read({0, std::min(rows, rows_that_choose)}, wanted);
-  entries_per_row = static_cast<double>(head.sparse.value.size()) / static_cast<double>(head.rows());
+  entries_per_row =
+      static_cast<double>(head.sparse.value.size()) / static_cast<double>(head.rows());
   layout = is_sparse_by_head(head.sparse.view(), schema.features()) ? ReadOptions::Layout::sparse
                                                                     : ReadOptions::Layout::dense;
 }
@@ -584,8 +585,7 @@ Dataset SharedTable::Files::read(const Part& part, RowRange range,
                  : kind == TableKind::libsvm
                      ? read_libsvm_part(part.path, schema, own, find(part, range))
                      : read_csv_part(part.path, schema, own, find(part, range));
-  const std::uint64_t got =
-      own.to_files != nullptr ? own.to_files->rows() - before : data.rows();
+  const std::uint64_t got = own.to_files != nullptr ? own.to_files->rows() - before : data.rows();
   if (got != range.rows() || size_of(part.path) != part.bytes) {
     throw BadInput(
         fmt::format("{}: the file changed while it was read; read it again when it is "
@@ -641,10 +641,9 @@ bool SharedTable::Files::goes_to_files(RowRange range) const {
       ranks.gather(std::uint64_t{wanted} | std::uint64_t{is_short} << 1);
   const auto short_one = std::ranges::find_if(all, [](std::uint64_t v) { return v >= 2; });
   if (short_one != all.end() && options.cache == ReadOptions::Cache::automatic)
-    note(options, fmt::format("{}: memory cannot hold the rows{}: they go to files on disk", path,
-                              ranks.size() == 1
-                                  ? ""
-                                  : fmt::format(" of rank {}", short_one - all.begin())));
+    note(options,
+         fmt::format("{}: memory cannot hold the rows{}: they go to files on disk", path,
+                     ranks.size() == 1 ? "" : fmt::format(" of rank {}", short_one - all.begin())));
   return std::ranges::any_of(all, [](std::uint64_t v) { return v != 0; });
 }
 

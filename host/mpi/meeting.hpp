@@ -1,6 +1,6 @@
 #pragma once
-// Ranks that do not come. MPI begins when all programs of a job have begun it: one that ends before,
-// or is another program, would keep the others waiting for ever.
+// Ranks that do not come. MPI begins when all programs of a job have begun it: one that ends
+// before, or is another program, would keep the others waiting for ever.
 #include <unistd.h>
 
 #include <cctype>
@@ -36,8 +36,8 @@ class Meeting {
   Meeting& operator=(const Meeting&) = delete;
 
  private:
-  // Seconds: a rank that has ended is told from one that was not started yet; another program may be
-  // a script that is about to start this one; other machines may be slow.
+  // Seconds: a rank that has ended is told from one that was not started yet; another program may
+  // be a script that is about to start this one; other machines may be slow.
   static constexpr int ended_after = 4, other_after = 7, most = 60, turn_of_others = 2;
   static constexpr int failed = 3;  // Status::backend_unavailable
 
@@ -63,8 +63,8 @@ class Meeting {
     return at == std::string::npos ? "" : std::string(all.c_str() + at + wanted.size());
   }
 
-  /// Whether the launcher's process is above this one: else siblings are not to be seen either, in a
-  /// container of each.
+  /// Whether the launcher's process is above this one: else siblings are not to be seen either, in
+  /// a container of each.
   static bool launcher_is_seen() {
     int pid = ::getppid();
     for (int generation = 0; pid > 0 && generation < 16; ++generation) {
@@ -74,7 +74,8 @@ class Meeting {
       const std::string name = stat.substr(open + 1, close - open - 1);
       for (const char* const known : {"mpirun", "mpiexec", "orterun", "orted", "prterun", "prted"})
         if (name == known) return true;
-      pid = close + 4 < stat.size() ? std::atoi(stat.c_str() + close + 4) : 0;  // NOLINT: "(x) S 12"
+      pid =
+          close + 4 < stat.size() ? std::atoi(stat.c_str() + close + 4) : 0;  // NOLINT: "(x) S 12"
     }
     return false;
   }
@@ -107,8 +108,8 @@ class Meeting {
   static std::string missing(int seconds, bool& speaks) {
     speaks = true;
     const std::string job = variable("PMIX_NAMESPACE"), mine = variable("PMIX_RANK");
-    const int size = std::atoi(variable("OMPI_COMM_WORLD_SIZE").c_str()),        // NOLINT
-        here = std::atoi(variable("OMPI_COMM_WORLD_LOCAL_SIZE").c_str());        // NOLINT
+    const int size = std::atoi(variable("OMPI_COMM_WORLD_SIZE").c_str()),  // NOLINT
+        here = std::atoi(variable("OMPI_COMM_WORLD_LOCAL_SIZE").c_str());  // NOLINT
     if (job.empty() || mine.empty() || here < 2 || !launcher_is_seen()) return "";
     const std::map<int, Seen> seen = seen_here(job);
     // One line: of the first rank that waits here.

@@ -66,8 +66,8 @@ class SharedTable {
   std::unique_ptr<Files> files_;
 };
 
-/// Removes the cache of that rank's share and what a kill left of it; throws BadInput when it cannot
-/// be removed. What is mapped stays readable.
+/// Removes the cache of that rank's share and what a kill left of it; throws BadInput when it
+/// cannot be removed. What is mapped stays readable.
 bool remove_cache_of_share(const std::string& table, std::size_t rank, std::size_t ranks);
 
 /// a's rows, then b's, of one schema and layout.
