@@ -130,9 +130,11 @@ void CellEncoder::begin_cache() {
   if (options_.to_files != nullptr) {
     cache_ = options_.to_files;
     drained_entries_ = cache_->entries();
-    std::vector<std::uint64_t>& begin = data_.sparse.begin;
-    for (std::uint64_t& entry : begin) entry += drained_entries_;
-    if (cache_->rows() > 0) begin.erase(begin.begin());  // the end of the row before
+    if (layout_ == Layout::sparse) {  // behind what is there; dense rows are still to be made
+      std::vector<std::uint64_t>& begin = data_.sparse.begin;
+      for (std::uint64_t& entry : begin) entry += drained_entries_;
+      if (cache_->rows() > 0) begin.erase(begin.begin());  // the end of the row before
+    }
   } else {
     if (input_->size() == 0)
       throw BadInput(input_->path() +

@@ -284,6 +284,7 @@ TEST_F(Ranks, PosteriorDraws) {
     std::filesystem::remove_all(folder.path("one"));
   }
   std::filesystem::create_directory(folder.path("there"));
+  folder.write("there/file", "");
   expect_one_error(on_ranks(2, {"sample", "--data", "table.csv", "--schema", "table.toml",
                                 "--prior-precision", "1", "--out", "there"}),
                    "there");
@@ -310,13 +311,15 @@ TEST_F(Ranks, EvaluationsAndAudits) {
   EXPECT_EQ(gibbsite({"verify", "figures.json"}).status, 0);
   // All rows are in it: noise of some tens beside 5000.
   double sum = 0;
-  for (const auto& count : json("figures.json")["model"]["counts"]) sum += count.get<double>();
+  const nlohmann::json figures_file = json("figures.json");
+  for (const auto& count : figures_file.at("model").at("counts")) sum += count.get<double>();
   EXPECT_NEAR(sum, 5000, 500);
   expect_one_error(on_ranks(2, {"evaluate", "--model", "model.json", "--data", "table.csv",
                                 "--report", "page.html"}),
                    "takes all rows in one process");
   std::string text = folder.read("model.json");
-  const std::size_t digit = text.find_first_of("12345678", text.find("\"draws\""));
+  const std::size_t digit = text.find_first_of("12345678", text.find("\"delta\""));
+  ASSERT_NE(digit, std::string::npos);
   text[digit] = static_cast<char>(text[digit] + 1);
   folder.write("forged.json", text);
   const Outcome forged = on_ranks(3, {"verify", "forged.json"});
@@ -417,7 +420,7 @@ TEST_F(Ranks, WhatTheyCannotDoIsRefusedOnce) {
   expect_one_error(on_ranks(2, {}), "no command given");
   expect_one_error(on_ranks(2, {"ledger", "create", "l.db", "--", "-h"}), "is done by one process");
   expect_one_error(on_ranks(2, seeded({"--backend", "cuda"})), "are for the CPU");
-  expect_one_error(on_ranks(2, {"audit", "--backend", "cuda", "--epsilon", "1"}),
+  expect_one_error(on_ranks(2, {"audit", "--backend", "cuda", "--epsilon", "1", "--delta", "1e-6"}),
                    "are for the CPU");
   EXPECT_TRUE(made().empty());
 }

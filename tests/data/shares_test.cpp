@@ -306,7 +306,14 @@ TEST_F(SharesTest, WhatWouldBeAPart) {
 TEST_F(SharesTest, SharesInFiles) {
   using Times = std::map<std::string, std::filesystem::file_time_type>;
   std::filesystem::create_directory(path("parts"));
+  std::filesystem::create_directory(path("dense"));
   std::mt19937 random(3);
+  for (const int rows : {120, 130}) {
+    std::string part = "a,b,label\n";
+    for (int i = 0; i < rows; ++i)
+      part += fmt::format("{},{},{}\n", random() % 12, random() % 10, random() % 2);
+    static_cast<void>(write(fmt::format("dense/{}.csv", rows), part));
+  }
   std::string csv = "a,b,label\n";
   for (int i = 0; i < 300; ++i)
     csv += fmt::format("{},{},{}\n", random() % 12, random() % 10, random() % 2);
@@ -327,8 +334,9 @@ TEST_F(SharesTest, SharesInFiles) {
     std::uint64_t rows;
     bool sparse;
   };
-  for (const Table& table : {Table{write("t.csv", csv), schema_, 300, false},
-                             Table{path("parts/*.svm"), of_parts, 270, true}}) {
+  for (const Table& table :
+       {Table{write("t.csv", csv), schema_, 300, false}, Table{path("dense/"), schema_, 250, false},
+        Table{path("parts/*.svm"), of_parts, 270, true}}) {
     SCOPED_TRACE(table.path);
     const std::uint64_t n = table.rows;
     using Ends = std::vector<std::uint64_t>;
