@@ -318,7 +318,7 @@ TEST_F(Ranks, EvaluationsAndAudits) {
                                 "--report", "page.html"}),
                    "takes all rows in one process");
   std::string text = folder.read("model.json");
-  const std::size_t digit = text.find_first_of("12345678", text.find("\"delta\""));
+  const std::size_t digit = text.find_first_of("12345678", text.find("\"coefficients\""));
   ASSERT_NE(digit, std::string::npos);
   text[digit] = static_cast<char>(text[digit] + 1);
   folder.write("forged.json", text);
