@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <span>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random.hpp"
@@ -42,7 +44,11 @@ struct Samples {
 class Experiment {
  public:
   Experiment(const AuditCase& at, Backend& backend, const AuditOptions& options)
-      : at_(at), backend_(backend), options_(options), plan_(at.plan) {
+      : at_(at),
+        backend_(backend),
+        options_(options),
+        ranks_(options.ranks != nullptr ? *options.ranks : *alone_),
+        plan_(at.plan) {
     // What `fit` runs is the mechanism's settings and k draws; who the neighbors are changes
     // nothing in them where zeros can be left out.
     if (at.zeros_left_out) {
@@ -51,18 +57,28 @@ class Experiment {
   }
 
   Samples run(std::uint64_t pairs, bool pilot) {
-    Samples out;
     const std::uint64_t most = one_draw_a_run(plan_.offer().mechanism) ? 1 : batch;
-    for (std::uint64_t run = 0; out.of_table.size() < pairs; ++run) {
-      if (options_.stop != nullptr && *options_.stop) interrupted();
-      plan_.budget.draws = std::min(most, pairs - out.of_table.size());
-      const std::uint64_t seed = seed_of(options_.seed, pilot, run);
-      append(out.of_table, at_.table, seed);
-      append(out.of_neighbor, at_.neighbor, seed);
-      done_ += plan_.budget.draws;
-      if (options_.progress) options_.progress(done_, options_.pairs + options_.pilot);
-    }
-    return out;
+    const std::uint64_t runs = (pairs + most - 1) / most;
+    // Neighboring runs are one rank's; a run has its own seed, so the bits are of no number of
+    // them.
+    const std::uint64_t first = runs * ranks_.rank() / ranks_.size(),
+                        last = runs * (ranks_.rank() + 1) / ranks_.size();
+    Samples mine;
+    ranks_.together([&] {
+      for (std::uint64_t run = first; run < last; ++run) {
+        if (options_.stop != nullptr && *options_.stop) interrupted();
+        plan_.budget.draws = std::min(most, pairs - run * most);
+        const std::uint64_t seed = seed_of(options_.seed, pilot, run);
+        append(mine.of_table, at_.table, seed);
+        append(mine.of_neighbor, at_.neighbor, seed);
+        done_ += plan_.budget.draws * ranks_.size();
+        const std::uint64_t all = options_.pairs + options_.pilot;
+        if (options_.progress) options_.progress(std::min(done_, all), all);
+      }
+    });
+    done_ = pairs;  // of the pilot, which comes first
+    return {ranks_.gather(std::span<const double>(mine.of_table)),
+            ranks_.gather(std::span<const double>(mine.of_neighbor))};
   }
 
  private:
@@ -86,6 +102,8 @@ class Experiment {
   const AuditCase& at_;
   Backend& backend_;
   const AuditOptions& options_;
+  std::unique_ptr<Communicator> alone_ = one_process();
+  Communicator& ranks_;
   Plan plan_;
   std::uint64_t done_ = 0;
 };

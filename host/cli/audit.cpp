@@ -22,6 +22,7 @@
 #include "interrupt.hpp"
 #include "options.hpp"
 #include "progress.hpp"
+#include "ranks.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -65,8 +66,9 @@ struct AuditCommand {
     options.seed = seed.value_or(options.seed);
     options.stop = &stop_flag();
     require_between(options.confidence, 0, 1, "--confidence");
-    const auto engines = make_noted_backend(backend, quiet);
-    require_place();
+    const auto engines = make_engines();
+    options.ranks = &ranks();
+    if (is_first_rank()) require_place();
     catch_interrupts();
 
     std::optional<Dataset> data;
@@ -96,7 +98,7 @@ struct AuditCommand {
                                    left_out.front().mechanism, left_out.front().why));
     }
     stop_if_asked();
-    if (!plot.empty()) {
+    if (!plot.empty() && is_first_rank()) {
       write_new(
           plot, force,
           [&](Existing existing) {
@@ -113,6 +115,16 @@ struct AuditCommand {
   }
 
  private:
+  // Each rank makes some of the runs, on all rows of its own.
+  [[nodiscard]] std::unique_ptr<Backend> make_engines() const {
+    require_cpu_of_ranks(backend);
+    auto made =
+        make_noted_backend(ranks().size() > 1 && backend == "auto" ? "cpu" : backend, quiet);
+    if (ranks().size() > 1)
+      require_same_everywhere(fmt::format("{}: {}", made->name(), made->arithmetic()),
+                              "the machine's arithmetic");
+    return made;
+  }
   [[nodiscard]] std::vector<std::string> names() const {
     if (mechanism != "all") return {mechanism};
     const auto all = mechanism_names();

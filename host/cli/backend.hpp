@@ -12,4 +12,11 @@ namespace gibbsite::cli {
 std::unique_ptr<Backend> make_noted_backend(const std::string& name, bool quiet,
                                             const std::string& design = "auto");
 
+/// That of the rows of all ranks where there are several: of shares, on the CPU. Throws BadInput on
+/// another one.
+std::unique_ptr<Backend> make_backend_of_ranks(const std::string& name, bool quiet,
+                                               const std::string& design = "auto");
+/// Throws BadInput where several ranks are to compute by what they cannot.
+void require_cpu_of_ranks(const std::string& name, const std::string& design = "auto");
+
 }  // namespace gibbsite::cli

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "backend.hpp"
 #include "command.hpp"
 #include "evaluation.hpp"
 #include "gibbsite/certificate/model_file.hpp"
@@ -20,6 +21,7 @@
 #include "gibbsite/release/report.hpp"
 #include "network_quality.hpp"
 #include "options.hpp"
+#include "ranks.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -159,11 +161,13 @@ struct EvaluateCommand {
 
   void run() const {
     const std::string text = read_release_text(model);
+    require_same_everywhere(text, model);
     if (released.asked()) {
       require_released_alone();
       return released.run(text, model, data_table, threshold, network.force, json);
     }
     if (release_kind(text, model) == ReleaseKind::network) {
+      require_one_process(model + ": holds a network, which");
       if (!report.empty()) {
         throw BadInput(
             fmt::format("--report: {} holds a network, of which there is no such page; leave it "
@@ -183,16 +187,22 @@ struct EvaluateCommand {
     if (threshold && label != LabelKind::two_classes)
       throw BadInput(not_of_label("--threshold", model, label));
     if (threshold) require_between(*threshold, 0, 1, "--threshold");
-    if (!report.empty()) require_reportable(text);
-    const Dataset data = data_table.read(linear.schema, {.labels = ReadOptions::Labels::required,
+    if (!report.empty()) {
+      require_one_process("--report: this page");
+      require_reportable(text);
+    }
+    const Dataset data = data_table
+                             .read_share(linear.schema, {.labels = ReadOptions::Labels::required,
                                                          .ignore_extra_columns = true,
                                                          .label_path = {},
-                                                         .progress = {}});
+                                                         .progress = {}})
+                             .data;
     fmt::print(stderr,
                "private: these figures read the labels of this table and the certificate does not "
                "cover them; publish them only if the table is public\n");
     std::optional<LinearModel> yardstick;
-    if (beside || !report.empty()) yardstick = non_private_fit(data, linear.loss);
+    if (beside || !report.empty())
+      yardstick = non_private_fit(data, linear.loss, *make_backend_of_ranks("reference", true));
     if (beside && !yardstick) {
       throw BadInput(
           fmt::format("--beside-non-private: the model has {} coefficients, at most {} are fitted; "
@@ -203,6 +213,11 @@ struct EvaluateCommand {
     if (label == LabelKind::two_classes) return of_two_classes(linear, data, yardstick);
     label == LabelKind::classes ? of_classes(linear, data, yardstick)
                                 : of_amounts(linear, data, yardstick);
+  }
+
+  static void require_one_process(const std::string& what) {
+    if (ranks().size() == 1) return;
+    throw BadInput(what + " takes all rows in one process; leave out the launcher of ranks");
   }
 
   // Whether --force, which a network's picture takes too, is all that was given beside.
@@ -238,17 +253,32 @@ struct EvaluateCommand {
         "--report");
   }
 
+  // Of all rows, on the first rank, in the order of one process: a row's prediction is its own
+  // rank's work. The yardstick too, with --beside-non-private.
+  template <class Predict, class Judge>
+  auto judged(const LinearModel& linear, const Dataset& data,
+              const std::optional<LinearModel>& fitted, const Predict& predict,
+              const Judge& judge) const {
+    const std::vector<float> y = at_first_rank(data.y);
+    const auto of = [&](const LinearModel& model) {
+      const std::vector<double> p = at_first_rank(predict(model, data.view()));
+      return is_first_rank() ? judge(p, y) : decltype(judge(p, y)){};
+    };
+    auto result = of(linear);
+    auto yardstick = beside ? of(*fitted) : decltype(result){};
+    return std::pair(std::move(result), std::move(yardstick));
+  }
+
   void of_two_classes(const LinearModel& linear, const Dataset& data,
                       const std::optional<LinearModel>& fitted) const {
-    const auto judged = [&](const LinearModel& of) {
-      return evaluate(predict_probabilities(of, data.view()), data.y, threshold.value_or(0.5));
-    };
-    const Evaluation result = judged(linear);
+    const auto [result, yardstick] = judged(
+        linear, data, fitted, predict_probabilities,
+        [&](const auto& p, const auto& y) { return evaluate(p, y, threshold.value_or(0.5)); });
+    if (!is_first_rank()) return;
     if (json) return print(json_of(result, linear.schema));
     std::vector<std::vector<std::string>> lines = head(result);
     lines.push_back({"AUC", area(result.auc), ""});
     if (beside) {
-      const Evaluation yardstick = judged(*fitted);
       add(lines, yardstick);
       lines[3].push_back(area(yardstick.auc));
     }
@@ -258,16 +288,15 @@ struct EvaluateCommand {
 
   void of_classes(const LinearModel& linear, const Dataset& data,
                   const std::optional<LinearModel>& fitted) const {
-    const auto judged = [&](const LinearModel& of) {
-      return evaluate_classes(predict_classes(of, data.view()), data.y,
-                              linear.schema.classes.size());
-    };
-    const ClassesEvaluation result = judged(linear);
+    const auto [result, yardstick] =
+        judged(linear, data, fitted, predict_classes, [&](const auto& p, const auto& y) {
+          return evaluate_classes(p, y, linear.schema.classes.size());
+        });
+    if (!is_first_rank()) return;
     if (json) return print(json_of(result, linear.schema));
     std::vector<std::vector<std::string>> lines = head(result);
     lines.push_back({"AUC, mean of the classes", area(result.mean_auc), ""});
     if (beside) {
-      const ClassesEvaluation yardstick = judged(*fitted);
       add(lines, yardstick);
       lines[3].push_back(area(yardstick.mean_auc));
     }
@@ -291,10 +320,10 @@ struct EvaluateCommand {
 
   void of_amounts(const LinearModel& linear, const Dataset& data,
                   const std::optional<LinearModel>& fitted) const {
-    const auto judged = [&](const LinearModel& of) {
-      return evaluate_amounts(linear.schema, predict_amounts(of, data.view()), data.y);
-    };
-    const AmountEvaluation result = judged(linear);
+    const auto [result, yardstick] =
+        judged(linear, data, fitted, predict_amounts,
+               [&](const auto& p, const auto& y) { return evaluate_amounts(linear.schema, p, y); });
+    if (!is_first_rank()) return;
     const bool counts = linear.schema.label_kind == LabelKind::count;
     if (json) {
       nlohmann::json out = {
@@ -311,7 +340,6 @@ struct EvaluateCommand {
     if (counts)
       lines.push_back({"deviance a row", figure(result.deviance), figure(result.mean_deviance)});
     if (beside) {
-      const AmountEvaluation yardstick = judged(*fitted);
       lines[0].emplace_back("NOT PRIVATE fit of these rows");
       lines[1].push_back(figure(yardstick.rmse));
       lines[2].push_back(figure(yardstick.mae));

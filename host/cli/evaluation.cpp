@@ -20,6 +20,7 @@
 #include "gibbsite/run/release_evaluation.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
+#include "ranks.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -177,13 +178,15 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
   };
   static_cast<void>(
       planned(rows_cap.value_or(std::min(budget.rows_per_person, most_rows)), budget));
-  require_other_file(out, model, "--model");
-  require_other_file(out, table.data, "--data");
-  require_other_file(out, table.labels, "--labels");
-  require_new(out, force);
-  require_writable(out, "--out");
+  if (is_first_rank()) {
+    require_other_file(out, model, "--model");
+    require_other_file(out, table.data, "--data");
+    require_other_file(out, table.labels, "--labels");
+    require_new(out, force);
+    require_writable(out, "--out");
+  }
   std::optional<Ledger> ledger;
-  if (!ledger_path.empty()) {
+  if (!ledger_path.empty() && is_first_rank()) {
     require_not_of_ledger(out, ledger_path, "--out");
     ledger.emplace(ledger_path);
     static_cast<void>(ledger->read());
@@ -196,18 +199,19 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
   }
   catch_interrupts();
 
-  const Dataset data = table.read(linear.schema, {.labels = ReadOptions::Labels::required,
-                                                  .ignore_extra_columns = true,
-                                                  .label_path = {},
-                                                  .progress = {}});
-  if (rows_cap && data.rows() > *rows_cap) {
+  const TableArguments::Share share =
+      table.read_share(linear.schema, {.labels = ReadOptions::Labels::required,
+                                       .ignore_extra_columns = true,
+                                       .label_path = {},
+                                       .progress = {}});
+  if (rows_cap && share.rows > *rows_cap) {
     throw BadInput(
         fmt::format("--rows-cap: the table has more than {} rows; give a public bound that holds "
                     "(private: how many rows there are is not public)",
                     *rows_cap));
   }
   // From here on public numbers decide.
-  const std::uint64_t rows = rows_cap.value_or(data.rows());
+  const std::uint64_t rows = rows_cap.value_or(share.rows);
   const HistogramPlan plan = planned(rows, budget);
   if (ledger) {
     require_room(*ledger, budget, [&](const Budget& smaller) -> std::optional<Guarantee> {
@@ -225,10 +229,12 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
                               .bins = evaluation_bins(plan.problem.cells / 2, classes, least),
                               .rows = {},
                               .counts = {}};
+  const std::vector<std::uint32_t> cells =
+      at_first_rank(evaluation_cells(linear, shape.bins, share.data));
+  if (!is_first_rank()) return;  // waits for what is written
   FitOptions options;
   options.ledger = ledger ? &*ledger : nullptr;
-  const EvaluationRelease made = release_evaluation(
-      shape, evaluation_cells(linear, shape.bins, data), plan, Key::from_os(), options);
+  const EvaluationRelease made = release_evaluation(shape, cells, plan, Key::from_os(), options);
   write_entered(out, force, ledger,
                 [&](Existing existing) { write_evaluation(out, made, existing); });
   if (json) {

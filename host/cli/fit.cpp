@@ -20,7 +20,6 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/data/shares.hpp"
-#include "gibbsite/engine/sharded.hpp"
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/model/linear_model.hpp"
@@ -57,6 +56,16 @@ std::string count_line(const CellCounts& c) {
 // Every line is private; column by column where `verbose`.
 std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool verbose) {
   constexpr std::size_t most = 10;
+  // How rows lie, of the first rank that has some.
+  std::vector<double> layout{data.rows() > 0 ? data.bytes_per_row() : 0,
+                             data.mapped != nullptr ? 1.0 : 0.0,
+                             data.view().is_sparse() ? 1.0 : 0.0};
+  const std::vector<double> all = ranks().gather(std::span<const double>(layout));
+  for (std::size_t at = 0; at < all.size(); at += layout.size()) {
+    if (all[at] == 0) continue;
+    std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(at), layout.size(), layout.begin());
+    break;
+  }
   std::string out = fmt::format(
       "private, for the curator only, do not publish: {} cells clamped to their range, {} missing, "
       "{} of another level, {} unreadable; {} labels {}; {} rows "
@@ -69,8 +78,8 @@ std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool 
       : data.schema.label_kind == LabelKind::classes
           ? fmt::format("unreadable, {} of no listed class", counts.unlisted_labels)
           : fmt::format("unreadable, {} clamped to their range", counts.clamped_labels),
-      counts.clipped_rows, data.bytes_per_row(), data.mapped != nullptr ? "on disk" : "in memory",
-      data.view().is_sparse() ? "entries that are not zero" : "dense");
+      counts.clipped_rows, layout[0], layout[1] != 0 ? "on disk" : "in memory",
+      layout[2] != 0 ? "entries that are not zero" : "dense");
   if (!verbose) return out;
   std::vector<std::size_t> changed;
   for (std::size_t j = 0; j < counts.columns.size(); ++j)
@@ -183,7 +192,11 @@ class CacheRemoval {
   CacheRemoval& operator=(const CacheRemoval&) = delete;
   ~CacheRemoval() {
     try {
-      remove_cache(table_);
+      if (ranks().size() == 1) {
+        remove_cache(table_);
+      } else {
+        remove_cache_of_share(table_, ranks().rank(), ranks().size());
+      }
     } catch (const std::exception& error) {
       fmt::print(stderr, "gibbsite: warning: {}\n", error.what());
     }
@@ -214,8 +227,8 @@ struct FitCommand {
     require_of_ranks();
     if (!removes_cache) return fit();
     if (schema.empty() && out.empty() && !plan.epsilon && !plan.delta) {
-      say(remove_cache(table.data) ? fmt::format("Removed: the cache of {}\n", table.data)
-                                   : fmt::format("{} has no cache\n", table.data));
+      say(remove_all() ? fmt::format("Removed: the cache of {}\n", table.data)
+                       : fmt::format("{} has no cache\n", table.data));
       return;
     }
     const CacheRemoval removal(table.data);
@@ -227,6 +240,27 @@ struct FitCommand {
     fit();
   }
 
+  // Whether there was a cache, at any rank: one after the other, as some may share a disk.
+  [[nodiscard]] bool remove_all() const {
+    bool removed = false;
+    for (std::size_t turn = 0; turn < ranks().size(); ++turn)
+      ranks().together([&] {
+        if (ranks().rank() == turn) removed = remove_cache(table.data);
+      });
+    const std::vector<std::uint64_t> all = ranks().gather(std::uint64_t{removed});
+    return std::ranges::find(all, 1U) != all.end();
+  }
+
+  // What ranks have mapped stays readable, and a rank that is ended from outside removes nothing
+  // more. Where the file system does not let it go yet, CacheRemoval tries again.
+  void remove_early() const {
+    if (!removes_cache || ranks().size() == 1) return;
+    try {
+      remove_cache_of_share(table.data, ranks().rank(), ranks().size());
+    } catch (const BadInput&) {
+    }
+  }
+
   void fit() const {
     family.require_of_model(plan);
     network.require_of_model(plan, family);
@@ -236,13 +270,15 @@ struct FitCommand {
     const Budget budget = plan.budget();
     const Wishes wishes = plan.wishes();
     cache_from_string(cache);
-    const auto engine_maker = make_backend();
+    const auto engine_maker = make_backend_of_ranks(backend, quiet, design);
     const auto ledger = opened_ledger();
     prepare();
     const Schema domain = read_schema(schema);
     require_same_everywhere(to_toml(domain), schema + ": the schema");
-    std::uint64_t rows = 0;
-    const Dataset data = read_share(domain, rows);
+    const TableArguments::Share share = read(domain);
+    const Dataset& data = share.data;
+    const std::uint64_t rows = share.rows;
+    remove_early();
     const IngestCounts counts = counts_of_all(data);
     say(describe(plan.constants(domain, rows), budget) + "\n" +
         ingest_report(data, counts, verbose));
@@ -300,21 +336,7 @@ struct FitCommand {
           "--model {}: is fitted by one process; start it without the launcher of ranks",
           plan.model));
     }
-    if (removes_cache || cache == "always") {
-      throw BadInput(
-          fmt::format("--{}: ranks keep their rows in memory, without a cache; leave it out",
-                      removes_cache ? "remove-cache" : "cache"));
-    }
-    if (backend == "cuda" || design != "auto") {
-      throw BadInput(fmt::format(
-          "--{}: rows on several ranks are for the CPU; leave it out, or start one process",
-          design != "auto" ? "design" : "backend cuda"));
-    }
-  }
-
-  [[nodiscard]] std::unique_ptr<Backend> make_backend() const {
-    if (ranks().size() == 1) return make_noted_backend(backend, quiet, design);
-    return shard(make_noted_backend(backend == "auto" ? "cpu" : backend, quiet), ranks());
+    require_cpu_of_ranks(backend, design);
   }
 
   // What every fit asks before it reads a row.
@@ -394,7 +416,7 @@ struct FitCommand {
     const Schema domain = read_network_schema(schema);
     // Throws on what no table could mend.
     static_cast<void>(network.problem(domain, 1, plan, family));
-    const Dataset data = read(domain, true);
+    const Dataset data = read(domain, true).data;
     say(ingest_report(data, data.counts, verbose));
     const NetworkPlan made =
         plan_network(network.problem(domain, data.rows(), plan, family), budget, wishes);
@@ -439,7 +461,7 @@ struct FitCommand {
     const Schema domain = read_column_schema(schema, family.column);
     // Throws on what no table could mend.
     static_cast<void>(family.complete(family_problem(domain, kind, 1)));
-    const Dataset data = read(domain, true);
+    const Dataset data = read(domain, true).data;
     say(ingest_report(data, data.counts, verbose));
     const FamilyPlan made =
         plan_family(family.complete(family_problem(domain, kind, data.rows())), budget, wishes);
@@ -475,28 +497,8 @@ struct FitCommand {
         .seconds;
   }
 
-  // This rank's rows; `rows`: of all.
-  [[nodiscard]] Dataset read_share(const Schema& domain, std::uint64_t& rows) const {
-    if (ranks().size() == 1) {
-      Dataset data = read(domain);
-      rows = data.rows();
-      return data;
-    }
-    Progress bar("reading", quiet, interval());
-    ReadOptions options;
-    options.label_path = table.labels;
-    options.progress = [&bar](std::uint64_t done, std::uint64_t total) {
-      bar.update(done, total);
-      return !stop_flag().load();
-    };
-    const SharedTable shared(table.data, domain, options, ranks());
-    rows = shared.rows();
-    const std::vector<std::uint64_t> bounds = share_bounds(rows, ranks().size());
-    const std::size_t rank = ranks().rank();
-    return shared.read({bounds[rank], bounds[rank + 1]});
-  }
-
-  [[nodiscard]] Dataset read(const Schema& domain, bool one_column = false) const {
+  // This rank's rows, and how many all have.
+  [[nodiscard]] TableArguments::Share read(const Schema& domain, bool one_column = false) const {
     Progress bar("reading", quiet, interval());
     ReadOptions options;
     options.progress = [&bar](std::uint64_t done, std::uint64_t total) {
@@ -511,7 +513,7 @@ struct FitCommand {
       if (quiet && line.starts_with("private")) fmt::print(stderr, "{}\n", line);
       say(line + "\n");
     };
-    return table.read(domain, options);
+    return table.read_share(domain, options);
   }
 
   [[nodiscard]] Release fit_plan(const Dataset& data, const Plan& made, Backend& engine_maker,

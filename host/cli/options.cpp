@@ -15,12 +15,14 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/family_problem.hpp"
 #include "gibbsite/data/shares.hpp"
+#include "gibbsite/engine/sharded.hpp"
 #include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "gibbsite/model/losses/softmax.hpp"
 #include "gibbsite/model/model.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "interrupt.hpp"
+#include "ranks.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -178,11 +180,31 @@ void TableArguments::add_to(CLI::App& app, bool required) {
 }
 
 Dataset TableArguments::read(const Schema& schema, ReadOptions options) const {
+  complete(options);
+  return read_table(data, schema, options);
+}
+
+TableArguments::Share TableArguments::read_share(const Schema& schema, ReadOptions options) const {
+  Share out;
+  if (ranks().size() == 1) {
+    out.data = read(schema, std::move(options));
+    out.rows = out.data.rows();
+    return out;
+  }
+  complete(options);
+  const SharedTable shared(data, schema, options, ranks());
+  out.rows = shared.rows();
+  const std::vector<std::uint64_t> bounds = share_bounds(out.rows, ranks().size());
+  const std::size_t rank = ranks().rank();
+  out.data = shared.read({bounds[rank], bounds[rank + 1]});
+  return out;
+}
+
+void TableArguments::complete(ReadOptions& options) const {
   options.label_path = labels;
   if (!options.progress) {
     options.progress = [](std::uint64_t, std::uint64_t) { return !stop_flag().load(); };
   }
-  return read_table(data, schema, options);
 }
 
 void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double>* epsilons) {

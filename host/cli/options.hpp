@@ -65,6 +65,15 @@ struct TableArguments {
   void add_to(CLI::App& app, bool required);
   /// Reads it with those options (label_path and the stop flag are filled in here).
   [[nodiscard]] Dataset read(const Schema& schema, ReadOptions options) const;
+  /// The rows of this rank, and how many all have; of one process all of them.
+  struct Share {
+    Dataset data;
+    std::uint64_t rows = 0;
+  };
+  [[nodiscard]] Share read_share(const Schema& schema, ReadOptions options) const;
+
+ private:
+  void complete(ReadOptions& options) const;
 };
 
 /// Budget and schedule: everything after the data in `gibbsite plan`.

@@ -89,7 +89,8 @@ bool is_done_by_ranks(int argc, char** argv) {
     return std::any_of(argv + 2, argv + argc,
                        [](const char* word) { return std::string_view(word) == "--ranks"; });
   };
-  return command == "fit" || (command == "bench" && says_ranks()) ||
+  return command == "fit" || command == "sample" || command == "evaluate" || command == "audit" ||
+         command == "verify" || (command == "bench" && says_ranks()) ||
          (argc == 2 && (help || last == "--version")) || (argc == 3 && help);
 }
 
@@ -155,11 +156,15 @@ void meet_ranks(int argc, char** argv) {
   if (!is_first_rank()) be_silent();
   if (!is_done_by_ranks(argc, argv)) {
     throw BadInput(fmt::format(
-        "gibbsite {}: is done by one process, and {} were started; leave out the launcher (`fit` "
-        "is done by several)",
+        "gibbsite {}: is done by one process, and {} were started; leave out the launcher (`fit`, "
+        "sample, evaluate and audit are done by several)",
         argv[1], ranks().size()));
   }
   require_same_program(argc, argv);
+}
+
+bool is_of_first_rank(int argc, char** argv) {
+  return argc > 1 && std::string_view(argv[1]) == "verify";
 }
 
 void require_same_everywhere(const std::string& text, const std::string& what) {

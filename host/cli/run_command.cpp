@@ -208,7 +208,8 @@ int run_command(int argc, char** argv) {
   const RanksOfCommand of_command;
   try {
     meet_ranks(argc, argv);
-    run(argc, argv);
+    // Where that one fails it ends the others; else they meet it in RanksOfCommand.
+    if (is_first_rank() || !is_of_first_rank(argc, argv)) run(argc, argv);
     return 0;
   } catch (const BadInputs& errors) {  // a line each
     std::fflush(stdout);

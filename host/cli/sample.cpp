@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 #include <random>
+#include <span>
 
 #include "backend.hpp"
 #include "command.hpp"
@@ -25,6 +26,7 @@
 #include "options.hpp"
 #include "plots.hpp"
 #include "progress.hpp"
+#include "ranks.hpp"
 #include "sample_report.hpp"
 #include "text.hpp"
 
@@ -91,27 +93,28 @@ struct SampleCommand {
     const double temperature = beta.value_or(1);
     require_finite_positive(temperature, "--beta");
     require_finite_positive(*prior_precision, "--prior-precision");
-    const auto engine_maker = make_noted_backend(backend, quiet);
-    NewFolder::require_free(out);
+    const auto engine_maker = make_backend_of_ranks(backend, quiet);
+    if (is_first_rank()) NewFolder::require_free(out);
     const Schema domain = read_schema(schema);
+    require_same_everywhere(to_toml(domain), schema + ": the schema");
     const std::vector<std::string> features = coefficient_names(domain);
     PosteriorOptions options = posterior_options(features.size());
     const std::string loss = loss_of({.model = model}, domain);
     static_cast<void>(glm(loss).constants(domain, 1));  // of such a label
-    const std::uint64_t used_seed = seed ? *seed : std::random_device{}() & 0x7fffffffU;
+    std::uint64_t used_seed = seed ? *seed : std::random_device{}() & 0x7fffffffU;
+    ranks().broadcast(std::as_writable_bytes(std::span(&used_seed, 1)), 0);
     options.key = StreamKey::from_seed(used_seed);
     const std::vector<std::string> columns = column_names(features);
     std::vector<std::size_t> panels = parameters_to_plot(features, columns);
     catch_interrupts();
 
-    const Dataset data = read(domain);
+    const auto [data, rows] = read(domain);
     settle(*engine_maker, loss_named(loss), !data.offset.empty());
     // With the figures, wherever those go; beside them where a program or nobody reads them.
     fmt::print(silent() ? stderr : stdout, "{}\n", warning);
     say(fmt::format("{} {}, {} parameters; β = {}, prior precision {}; seed {}\nbackend {}: {}\n",
-                    human_count(static_cast<double>(data.rows())),
-                    data.rows() == 1 ? "row" : "rows", features.size(), temperature,
-                    *prior_precision, used_seed, engine_maker->name(),
+                    human_count(static_cast<double>(rows)), rows == 1 ? "row" : "rows",
+                    features.size(), temperature, *prior_precision, used_seed, engine_maker->name(),
                     engine_maker->description()));
     const Potential potential{.engine = engine_maker->load(data.view(), data.y, loss_named(loss)),
                               .beta = temperature,
@@ -120,6 +123,8 @@ struct SampleCommand {
     const PosteriorDraws drawn = sample(potential, options);
     // As near as rounding lets it.
     const std::vector<double> peak = mode ? minimize(potential, 0).theta : std::vector<double>{};
+    // From here on no row is asked, and the others wait for what is written.
+    if (!is_first_rank()) return;
     const std::vector<Summary> summaries = summarize(drawn.view(), shown_quantiles);
     const std::vector<std::size_t> order = worst_first(summaries);
     if (plots && panels.empty())
@@ -218,14 +223,14 @@ struct SampleCommand {
   [[nodiscard]] double interval() const { return progress ? 1 : 5; }
   [[nodiscard]] bool silent() const { return quiet || json; }
 
-  [[nodiscard]] Dataset read(const Schema& domain) const {
+  [[nodiscard]] TableArguments::Share read(const Schema& domain) const {
     Progress bar("reading", silent(), interval());
     ReadOptions options;
     options.progress = [&bar](std::uint64_t done, std::uint64_t total) {
       bar.update(done, total);
       return !stop_flag().load();
     };
-    return table.read(domain, options);
+    return table.read_share(domain, options);
   }
 
   [[nodiscard]] PosteriorDraws sample(const Potential& potential, PosteriorOptions options) const {

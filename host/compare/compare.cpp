@@ -140,9 +140,13 @@ Dataset rows_of(const Dataset& data, std::span<const std::size_t> rows) {
 }
 
 std::optional<LinearModel> non_private_fit(const Dataset& data, std::string_view loss) {
+  return non_private_fit(data, loss, *make_backend("reference"));
+}
+
+std::optional<LinearModel> non_private_fit(const Dataset& data, std::string_view loss,
+                                           Backend& backend) {
   if (data.features() * loss_named(loss).outputs() > most_non_private_features) return std::nullopt;
-  const auto backend = make_backend("reference");
-  const Potential potential{.engine = backend->load(data.view(), data.y, loss_named(loss)),
+  const Potential potential{.engine = backend.load(data.view(), data.y, loss_named(loss)),
                             .beta = 1,
                             .prior_precision = 1e-3,
                             .center = {}};

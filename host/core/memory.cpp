@@ -19,7 +19,7 @@ std::uint64_t bytes_of(const char* file, const std::string& key) {
 }
 }  // namespace
 
-std::uint64_t available_memory() {
+std::uint64_t available_memory_of_machine() {
   std::uint64_t available = bytes_of("/proc/meminfo", "MemAvailable:");
   if (available == 0) return 0;
   // A container's own limit (cgroup v2, v1); "max" fails to parse as a number.
@@ -27,6 +27,12 @@ std::uint64_t available_memory() {
        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"})
     if (std::uint64_t limit = 0; std::ifstream(file) >> limit)
       available = std::min(available, limit);
+  return available;
+}
+
+std::uint64_t available_memory() {
+  std::uint64_t available = available_memory_of_machine();
+  if (available == 0) return 0;
   // ulimit -d
   if (rlimit data{}; ::getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY) {
     const std::uint64_t used = bytes_of("/proc/self/status", "VmData:");

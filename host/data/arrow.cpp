@@ -589,8 +589,11 @@ class ArrowReader {
 
   Worker& worker_of(std::size_t member, const std::vector<Part>& parts) {
     std::unique_ptr<Worker>& worker = workers_[member];
-    if (!worker)
-      worker = std::make_unique<Worker>(schema_, in_memory(options_), fields_.size(), used_.size());
+    if (!worker) {
+      ReadOptions of_worker = in_memory(options_);
+      of_worker.to_files = nullptr;
+      worker = std::make_unique<Worker>(schema_, of_worker, fields_.size(), used_.size());
+    }
     if (worker->batch != batch_) {
       worker->parts.clear();
       worker->parts.reserve(parts.size());

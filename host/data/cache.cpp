@@ -13,9 +13,11 @@
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <system_error>
 #include <utility>
 
+#include "data/input.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/version.hpp"
@@ -33,8 +35,6 @@ constexpr std::string_view format = "gibbsite-cache/1";
 constexpr std::string_view description = "cache.json";
 constexpr std::array<const char*, 6> array_names = {"x.f32",     "begin.u64",  "feature.u32",
                                                     "value.f32", "labels.f32", "offsets.f32"};
-
-std::string cache_of(const std::string& table) { return table + ".gibbsite-cache"; }
 
 /// Why a cache cannot be used.
 struct Unusable {
@@ -84,6 +84,22 @@ class MappedFile {
   void* data_ = nullptr;
   std::size_t size_ = 0;
 };
+
+/// What names a share, "2-of-4", at the start of "2-of-4" or "2-of-4.tmp-PID-N"; else nothing.
+std::string share_in(std::string_view name) {
+  const std::string_view share = name.substr(0, name.find('.'));
+  const std::size_t of = share.find("-of-");
+  const auto is_number = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  const bool is_share = of != std::string_view::npos && is_number(share.substr(0, of)) &&
+                        is_number(share.substr(of + 4));
+  return is_share ? std::string(share) : "";
+}
+
+json share_json(const CacheOrigin& origin) {
+  return origin.share ? json{origin.share->first, origin.share->last} : json();
+}
 
 /// Counts the bytes that digests read.
 class Reading {
@@ -249,18 +265,44 @@ bool remove_folder(const std::string& folder) {
 
 }  // namespace
 
-bool has_cache(const std::string& table, const ReadOptions& options) {
+std::string cache_of(const std::string& table) {
+  std::string place = table;
+  if (is_in_parts(table)) {
+    std::error_code error;
+    const std::size_t sign =
+        fs::is_directory(table, error) ? table.size() : table.find_first_of("*?[");
+    const std::size_t slash = table.substr(0, sign).find_last_of('/');
+    for (std::size_t k = slash == std::string::npos ? 0 : slash + 1;
+         sign < table.size() && k < place.size(); ++k)
+      if (std::string_view("*?[]/").find(place[k]) != std::string_view::npos) place[k] = '_';
+    while (place.size() > 1 && place.ends_with('/')) place.pop_back();
+  }
+  return place + ".gibbsite-cache";
+}
+
+std::string cache_of_share(const std::string& table, std::size_t rank, std::size_t ranks) {
+  return ranks == 1 ? cache_of(table)
+                    : fmt::format("{}.{}-of-{}", cache_of(table), rank + 1, ranks);
+}
+
+std::string digest_of_file(const std::string& path) { return Reading({}, 0).digest(path); }
+
+bool has_cache(const std::string& cache, const ReadOptions& options) {
   struct stat info {};
-  if (!is_folder(cache_of(table), info)) return false;
+  if (!is_folder(cache, info)) return false;
   if (info.st_uid == ::geteuid()) return true;
-  if (options.cache == ReadOptions::Cache::always) fail_foreign(cache_of(table));
-  note(options, cache_of(table) + ": belongs to another user; it is not used");
+  if (options.cache == ReadOptions::Cache::always) fail_foreign(cache);
+  note(options, cache + ": belongs to another user; it is not used");
   return false;
 }
 
-std::optional<Dataset> open_cache(const std::string& table, const Schema& schema,
-                                  const ReadOptions& options) {
-  const std::string cache = cache_of(table);
+namespace {
+
+/// `near(description)` throws Unusable where it tells already that the cache is of another table,
+/// and returns the bytes that `far(description, reading)` reads to tell surely.
+template <class Near, class Far>
+std::optional<Dataset> opened(const std::string& cache, const Schema& schema,
+                              const ReadOptions& options, const Near& near, const Far& far) {
   try {
     const MappedFile file(fmt::format("{}/{}", cache, description));
     const json d = json::parse(file.numbers<char>(), file.numbers<char>() + file.size());
@@ -269,11 +311,7 @@ std::optional<Dataset> open_cache(const std::string& table, const Schema& schema
     if (d.at("digest") != seal_of(d)) throw Unusable{"cache.json is damaged"};
     if (d.at("encoding") != encoding_of(schema, options))
       throw Unusable{"the schema or what is asked of the labels has changed"};
-    std::error_code absent;  // said by who reads it
-    const bool has_labels = !options.label_path.empty();
-    if (d.at("input_bytes") != fs::file_size(table, absent) ||
-        d.at("label_file").get_ref<const std::string&>().empty() == has_labels)
-      throw Unusable{"the table has changed"};
+    std::uint64_t total = near(d);
 
     const auto rows = count_of(d.at("rows"));
     auto mapping =
@@ -287,15 +325,11 @@ std::optional<Dataset> open_cache(const std::string& table, const Schema& schema
       offsets.emplace(cache + "/offsets.f32");
       if (offsets->size() != rows * sizeof(float)) throw Unusable{"offsets.f32 is damaged"};
     }
-    std::uint64_t total = fs::file_size(table, absent) + labels.size() +
-                          (offsets ? offsets->size() : 0) +
-                          (has_labels ? fs::file_size(options.label_path, absent) : 0);
+    total += labels.size() + (offsets ? offsets->size() : 0);
     for (const auto& part : mapping->files)
       if (part != nullptr) total += part->size();
     Reading reading(options, total);
-    if (d.at("input") != reading.digest(table) ||
-        (has_labels && d.at("label_file") != reading.digest(options.label_path)))
-      throw Unusable{"the table has changed"};
+    far(d, reading);
     const auto require_whole = [&](const MappedFile& part, const char* name) {
       if (arrays.at(name) != reading.digest(part.descriptor(), cache + "/" + name))
         throw Unusable{std::string(name) + " is damaged"};
@@ -323,7 +357,40 @@ std::optional<Dataset> open_cache(const std::string& table, const Schema& schema
   return std::nullopt;
 }
 
-CacheWriter::CacheWriter(const std::string& table) : cache_(cache_of(table)) {
+}  // namespace
+
+std::optional<Dataset> open_cache(const std::string& table, const Schema& schema,
+                                  const ReadOptions& options) {
+  std::error_code absent;  // said by who reads it
+  const bool has_labels = !options.label_path.empty();
+  const auto near = [&](const json& d) {
+    const std::uint64_t bytes = fs::file_size(table, absent);
+    if (d.at("input_bytes") != bytes ||
+        d.at("label_file").get_ref<const std::string&>().empty() == has_labels)
+      throw Unusable{"the table has changed"};
+    return bytes + (has_labels ? fs::file_size(options.label_path, absent) : 0);
+  };
+  const auto far = [&](const json& d, Reading& reading) {
+    if (d.at("input") != reading.digest(table) ||
+        (has_labels && d.at("label_file") != reading.digest(options.label_path)))
+      throw Unusable{"the table has changed"};
+  };
+  return opened(cache_of(table), schema, options, near, far);
+}
+
+std::optional<Dataset> open_cache(const std::string& cache, const Schema& schema,
+                                  const ReadOptions& options, const CacheOrigin& origin) {
+  const auto near = [&](const json& d) {
+    if (d.at("input") != origin.input || d.at("input_bytes") != origin.input_bytes)
+      throw Unusable{"the table has changed"};
+    if (d.value("share", json()) != share_json(origin))
+      throw Unusable{"it is of other rows of the table"};
+    return std::uint64_t{0};
+  };
+  return opened(cache, schema, options, near, [](const json&, Reading&) {});
+}
+
+CacheWriter::CacheWriter(std::string cache) : cache_(std::move(cache)) {
   struct stat info {};
   if (is_folder(cache_, info)) {
     if (info.st_uid != ::geteuid()) fail_foreign(cache_);
@@ -348,8 +415,8 @@ void CacheWriter::append(Array array, const void* bytes, std::size_t count) {
   part.bytes += count;
 }
 
-std::shared_ptr<const Rows> CacheWriter::finish(const Dataset& data, std::uint64_t rows,
-                                                bool sparse, Input& input,
+std::shared_ptr<const Rows> CacheWriter::finish(const Dataset& data, bool sparse,
+                                                const CacheOrigin& origin,
                                                 const ReadOptions& options) {
   append(labels, std::span<const float>(data.y));
   if (!data.offset.empty()) append(offsets, std::span<const float>(data.offset));
@@ -357,15 +424,15 @@ std::shared_ptr<const Rows> CacheWriter::finish(const Dataset& data, std::uint64
          {"software", GIBBSITE_VERSION},
          {"private", "rows of the table beside this folder"},
          {"layout", sparse ? "sparse" : "dense"},
-         {"rows", rows},
+         {"rows", rows_},
          {"features", data.features()},
          {"counts", counts_json(data.counts)},
-         {"input", input.digest()},
-         {"input_bytes", input.size()},
-         {"label_file", ""},
+         {"input", origin.input},
+         {"input_bytes", origin.input_bytes},
+         {"label_file", origin.label_file},
          {"encoding", encoding_of(data.schema, options)},
          {"arrays", json::object()}};
-  if (!options.label_path.empty()) d["label_file"] = Reading({}, 0).digest(options.label_path);
+  if (origin.share) d["share"] = share_json(origin);
   std::uint64_t bytes = 0;
   for (std::size_t a = 0; a < parts_.size(); ++a) {
     Part& part = parts_[a];
@@ -386,17 +453,37 @@ std::shared_ptr<const Rows> CacheWriter::finish(const Dataset& data, std::uint64
                             "`remove_cache` removes it",
                             cache_, static_cast<double>(bytes) / (1 << 20)));
   try {
-    return rows_of(std::make_shared<const Mapping>(cache_, rows, data.features(), sparse));
+    return rows_of(std::make_shared<const Mapping>(cache_, rows_, data.features(), sparse));
   } catch (const Unusable& unusable) {
     throw BadInput(fmt::format("{}: {}; check the disk and run again", cache_, unusable.why));
   }
 }
 
-bool remove_cache(const std::string& table) {
-  const std::string cache = cache_of(table);
+bool remove_cache_folder(const std::string& cache) {
   struct stat info {};
   const bool removed = is_folder(cache, info) && remove_folder(cache);
   return remove_abandoned(cache) || removed;
+}
+
+bool remove_cache_of_share(const std::string& table, std::size_t rank, std::size_t ranks) {
+  return remove_cache_folder(cache_of_share(table, rank, ranks));
+}
+
+bool remove_cache(const std::string& table) {
+  const std::string cache = cache_of(table);
+  const fs::path folder = fs::path(cache).parent_path();
+  const std::string prefix = fs::path(cache).filename().string() + ".";
+  std::set<std::string> caches{cache};
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder.empty() ? "." : folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(prefix)) continue;
+    const std::string share = share_in(std::string_view(name).substr(prefix.size()));
+    if (!share.empty()) caches.insert((folder / (prefix + share)).string());
+  }
+  bool removed = false;
+  for (const std::string& one : caches) removed = remove_cache_folder(one) || removed;
+  return removed;
 }
 
 }  // namespace gibbsite

@@ -85,7 +85,7 @@ Dataset read_table(const std::string& path, const Schema& schema, const ReadOpti
                      "or write the table as .npy or CSV");
     return read_input(path, schema, options);
   }
-  if (options.cache == ReadOptions::Cache::never || !has_cache(path, options))
+  if (options.cache == ReadOptions::Cache::never || !has_cache(cache_of(path), options))
     return read_input(path, schema, options);
   if (std::optional<Dataset> data = open_cache(path, schema, options)) return std::move(*data);
   ReadOptions anew = options;

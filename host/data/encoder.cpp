@@ -87,7 +87,7 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
 
 void CellEncoder::reserve(std::uint64_t rows) {
   using Cache = ReadOptions::Cache;
-  if (cache_) return;
+  if (cache_ != nullptr) return;
   const bool sparse = layout_ == Layout::sparse;
   // The rows so far stand for the others.
   const double entries = static_cast<double>(data_.sparse.value.size()) /
@@ -96,7 +96,7 @@ void CellEncoder::reserve(std::uint64_t rows) {
   const std::string shortage = memory_shortage(source(), rows, features_, row_bytes + 4);
   const bool may_cache =
       options_.cache == Cache::automatic && input_ != nullptr && input_->size() > 0;
-  if (options_.cache == Cache::always) return begin_cache();
+  if (options_.cache == Cache::always || options_.to_files != nullptr) return begin_cache();
   if (!shortage.empty()) {
     if (!may_cache)
       throw BadInput(shortage +
@@ -127,12 +127,23 @@ void CellEncoder::reserve(std::uint64_t rows) {
 }
 
 void CellEncoder::begin_cache() {
-  if (input_->size() == 0)
-    throw BadInput(input_->path() +
-                   ": rows of a pipe cannot be cached, it is read only once; give a regular file, "
-                   "or `cache` never");
-  cache_ = std::make_unique<CacheWriter>(input_->path());
-  input_->start_digest();
+  if (options_.to_files != nullptr) {
+    cache_ = options_.to_files;
+    drained_entries_ = cache_->entries();
+    if (layout_ == Layout::sparse) {  // behind what is there; dense rows are still to be made
+      std::vector<std::uint64_t>& begin = data_.sparse.begin;
+      for (std::uint64_t& entry : begin) entry += drained_entries_;
+      if (cache_->rows() > 0) begin.erase(begin.begin());  // the end of the row before
+    }
+  } else {
+    if (input_->size() == 0)
+      throw BadInput(input_->path() +
+                     ": rows of a pipe cannot be cached, it is read only once; give a regular "
+                     "file, or `cache` never");
+    own_cache_ = std::make_unique<CacheWriter>(cache_of(input_->path()));
+    cache_ = own_cache_.get();
+    input_->start_digest();
+  }
   drain();
   if (layout_ == Layout::dense) {
     data_.x = {};
@@ -463,7 +474,8 @@ void CellEncoder::append(const SparseRowsMade& made, std::size_t rows) {
   std::uint64_t end = drained_entries_ + t.value.size() - count;
   for (std::size_t i = 0; i < rows; ++i) t.begin.push_back(end += made.sizes[i]);
   rows_ += rows;
-  if (cache_ && (t.begin.size() + t.value.size()) * sizeof(t.begin[0]) >= buffer_bytes) drain();
+  if (cache_ != nullptr && (t.begin.size() + t.value.size()) * sizeof(t.begin[0]) >= buffer_bytes)
+    drain();
 }
 
 /// Clips the row whose entries are those from `begin` on, and gives it its intercept. Returns
@@ -496,7 +508,8 @@ void CellEncoder::store_sparse() {
   t.feature.insert(t.feature.end(), row_features_.begin(), row_features_.end());
   t.value.insert(t.value.end(), row_values_.begin(), row_values_.end());
   t.begin.push_back(drained_entries_ + t.value.size());
-  if (cache_ && (t.begin.size() + t.value.size()) * sizeof(t.begin[0]) >= buffer_bytes) drain();
+  if (cache_ != nullptr && (t.begin.size() + t.value.size()) * sizeof(t.begin[0]) >= buffer_bytes)
+    drain();
 }
 
 void CellEncoder::store_dense(std::span<const std::uint32_t> features,
@@ -506,7 +519,7 @@ void CellEncoder::store_dense(std::span<const std::uint32_t> features,
   data_.x.resize(start + features_, 0.0F);
   float* const row = data_.x.data() + start;
   for (std::size_t k = 0; k < values.size(); ++k) row[features[k]] = values[k];
-  if (cache_ && data_.x.size() * sizeof(float) >= buffer_bytes) drain();
+  if (cache_ != nullptr && data_.x.size() * sizeof(float) >= buffer_bytes) drain();
 }
 
 float* CellEncoder::extend(std::uint64_t rows) {
@@ -519,7 +532,7 @@ float* CellEncoder::extend(std::uint64_t rows) {
 void CellEncoder::end_rows(std::uint64_t rows, std::uint64_t extended) {
   data_.x.resize(data_.x.size() - (extended - rows) * features_);
   rows_ += rows;
-  if (cache_ && data_.x.size() * sizeof(float) >= buffer_bytes) drain();
+  if (cache_ != nullptr && data_.x.size() * sizeof(float) >= buffer_bytes) drain();
 }
 
 void CellEncoder::add_counts(std::span<const CellCounts> cells, std::uint64_t clipped_rows) {
@@ -584,10 +597,16 @@ Dataset CellEncoder::finish() {
   if (layout_ == Layout::undecided) choose_layout();
   if (!labeled_) data_.y.clear();
   sum_counts();
-  if (cache_) {
+  if (cache_ != nullptr) {
     drain();
     data_.sparse = {};
-    data_.mapped = cache_->finish(data_, rows, layout_ == Layout::sparse, *input_, options_);
+    cache_->add_rows(rows, drained_entries_);
+  }
+  if (own_cache_ != nullptr) {
+    CacheOrigin origin{
+        .input = input_->digest(), .input_bytes = input_->size(), .label_file = "", .share = {}};
+    if (!options_.label_path.empty()) origin.label_file = digest_of_file(options_.label_path);
+    data_.mapped = own_cache_->finish(data_, layout_ == Layout::sparse, origin, options_);
   }
   return std::move(data_);
 }

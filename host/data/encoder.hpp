@@ -261,7 +261,8 @@ class CellEncoder {
   Input* input_;
   std::string source_;
   ReadOptions options_;
-  std::unique_ptr<CacheWriter> cache_;
+  std::unique_ptr<CacheWriter> own_cache_;
+  CacheWriter* cache_ = nullptr;       // that, or of the options
   std::uint64_t drained_entries_ = 0;  // in the cache's files
   std::function<std::string()> where_;
 };

@@ -1,6 +1,7 @@
 #pragma once
 // Some rows of a table's file, by each reader (shares.hpp). They are as in the whole table's; the
-// header of a CSV file is read in any case. options.cache is never.
+// header of a CSV file is read in any case. options.cache is never; with
+// options.to_files they go there.
 #include <cstdint>
 #include <string>
 

@@ -14,9 +14,11 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -31,6 +33,7 @@
 #include "data/text.hpp"
 #include "data/text_index.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/memory.hpp"
 
 namespace gibbsite {
 namespace {
@@ -220,9 +223,14 @@ bool would_be_part(const std::string& file, const std::string& path) {
     return fs::weakly_canonical(fs::absolute(name, error), error);
   };
   const fs::path home = place(file).parent_path();
-  if (fs::is_directory(path, error))
+  if (fs::is_directory(path, error)) {
+    for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
+      std::error_code other;  // a part may be a link to the file
+      if (fs::equivalent(at->path(), file, other)) return true;
+    }
     return fs::equivalent(home, path, error) ||
            fs::equivalent(fs::absolute(file).lexically_normal().parent_path(), path, error);
+  }
   const auto is_of_pattern = [&](const fs::path& name) {
     return ::fnmatch(fs::absolute(path).lexically_normal().c_str(), name.c_str(), FNM_PATHNAME) ==
            0;
@@ -237,6 +245,18 @@ bool would_be_part(const std::string& file, const std::string& path) {
   ::globfree(&found);
   return is_part;
 }
+
+namespace {
+
+/// What a Dataset has beside its rows: b's behind a's.
+void append_beside_rows(Dataset& a, Dataset& b) {
+  a.y.insert(a.y.end(), b.y.begin(), b.y.end());
+  a.offset.insert(a.offset.end(), b.offset.begin(), b.offset.end());
+  const std::vector<std::uint64_t*> sums = a.counts.numbers(), those = b.counts.numbers();
+  for (std::size_t k = 0; k < sums.size(); ++k) *sums[k] += *those[k];
+}
+
+}  // namespace
 
 void append_rows(Dataset& a, Dataset&& b) {
   if (b.rows() == 0) return;
@@ -256,10 +276,7 @@ void append_rows(Dataset& a, Dataset&& b) {
   } else {
     a.x.insert(a.x.end(), b.x.begin(), b.x.end());
   }
-  a.y.insert(a.y.end(), b.y.begin(), b.y.end());
-  a.offset.insert(a.offset.end(), b.offset.begin(), b.offset.end());
-  const std::vector<std::uint64_t*> sums = a.counts.numbers(), those = b.counts.numbers();
-  for (std::size_t k = 0; k < sums.size(); ++k) *sums[k] += *those[k];
+  append_beside_rows(a, b);
 }
 
 struct SharedTable::Files {
@@ -298,6 +315,7 @@ struct SharedTable::Files {
   std::string digest;
   std::uint64_t rows = 0;
   ReadOptions::Layout layout = ReadOptions::Layout::automatic;
+  double entries_per_row = 0;  // of the first rows
 
   Files(const std::string& table, const Schema& domain, const ReadOptions& wanted,
         Communicator& communicator)
@@ -309,6 +327,17 @@ struct SharedTable::Files {
   void scan();
   void count_rows();
   void choose_layout();
+
+  void digest_pieces();
+  template <class T>
+  [[nodiscard]] std::vector<T> in_order(const std::vector<T>& mine) const;
+  [[nodiscard]] std::string cache() const {
+    return cache_of_share(path, ranks.rank(), ranks.size());
+  }
+  [[nodiscard]] bool is_short_of_memory(RowRange range) const;
+  [[nodiscard]] bool goes_to_files(RowRange range) const;
+  [[nodiscard]] Dataset read_or_open(RowRange range, ReadOptions wanted) const;
+  void tell(const std::vector<std::string>& notes) const;
 
   [[nodiscard]] std::pair<std::size_t, std::size_t> turn(std::size_t rank) const;
   [[nodiscard]] TextRange find(const Part& part, RowRange range) const;
@@ -379,35 +408,40 @@ std::pair<std::size_t, std::size_t> SharedTable::Files::turn(std::size_t rank) c
   return {n * other / size, n * (other + 1) / size};
 }
 
+/// What ranks found in their turns, in the order of pieces.
+template <class T>
+std::vector<T> SharedTable::Files::in_order(const std::vector<T>& mine) const {
+  std::vector<T> all = gathered(ranks, mine), out(pieces.size());
+  std::size_t at = 0;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const auto [from, to] = turn(rank);
+    std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(at), to - from,
+                out.begin() + static_cast<std::ptrdiff_t>(from));
+    at += to - from;
+  }
+  return out;
+}
+
+void SharedTable::Files::digest_pieces() {
+  const auto [first, last] = turn(ranks.rank());
+  std::vector<Raw> own(last - first);
+  ranks.together([&, first = first] {
+    each_task(own.size(), options.threads, [&](std::size_t k) {
+      const Piece& p = pieces[first + k];
+      own[k] = digest_of_bytes(names[p.file], p.first, p.last).raw();
+    });
+  });
+  digests = in_order(own);
+  Digest all;
+  for (const Raw& d : digests) all.add(d.data(), d.size());
+  digest = all.hex();
+}
+
 void SharedTable::Files::scan() {
   const bool text = kind == TableKind::csv || kind == TableKind::libsvm;
   const auto [first, last] = turn(ranks.rank());
-  // The turns of all ranks, in the order of pieces.
-  const auto in_order = [&]<class T>(const std::vector<T>& mine) {
-    std::vector<T> all = gathered(ranks, mine), out(pieces.size());
-    std::size_t at = 0;
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      const auto [from, to] = turn(rank);
-      std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(at), to - from,
-                  out.begin() + static_cast<std::ptrdiff_t>(from));
-      at += to - from;
-    }
-    return out;
-  };
   const std::size_t mine = last - first;
-  if (ranks.size() > 1) {
-    std::vector<Raw> own(mine);
-    ranks.together([&, first = first] {
-      each_task(mine, options.threads, [&](std::size_t k) {
-        const Piece& p = pieces[first + k];
-        own[k] = digest_of_bytes(names[p.file], p.first, p.last).raw();
-      });
-    });
-    digests = in_order(own);
-    Digest all;
-    for (const Raw& d : digests) all.add(d.data(), d.size());
-    digest = all.hex();
-  }
+  if (ranks.size() > 1) digest_pieces();
   if (!text) return;
 
   std::vector<std::unique_ptr<TextFile>> files(parts.size());
@@ -490,6 +524,8 @@ void SharedTable::Files::choose_layout() {
   wanted.layout = ReadOptions::Layout::sparse;
   wanted.progress = {};
   const Dataset head = read({0, std::min(rows, rows_that_choose)}, wanted);
+  entries_per_row =
+      static_cast<double>(head.sparse.value.size()) / static_cast<double>(head.rows());
   layout = is_sparse_by_head(head.sparse.view(), schema.features()) ? ReadOptions::Layout::sparse
                                                                     : ReadOptions::Layout::dense;
 }
@@ -543,12 +579,14 @@ Dataset SharedTable::Files::read(const Part& part, RowRange range,
   ReadOptions own = wanted;
   own.cache = ReadOptions::Cache::never;
   own.label_path = part.labels;
+  const std::uint64_t before = own.to_files != nullptr ? own.to_files->rows() : 0;
   Dataset data = kind == TableKind::npy     ? read_npy_part(part.path, schema, own, range)
                  : kind == TableKind::arrow ? read_arrow_file_part(part.path, schema, own, range)
                  : kind == TableKind::libsvm
                      ? read_libsvm_part(part.path, schema, own, find(part, range))
                      : read_csv_part(part.path, schema, own, find(part, range));
-  if (data.rows() != range.rows() || size_of(part.path) != part.bytes) {
+  const std::uint64_t got = own.to_files != nullptr ? own.to_files->rows() - before : data.rows();
+  if (got != range.rows() || size_of(part.path) != part.bytes) {
     throw BadInput(
         fmt::format("{}: the file changed while it was read; read it again when it is "
                     "whole",
@@ -562,9 +600,71 @@ Dataset SharedTable::Files::read(RowRange range, const ReadOptions& wanted) cons
   for (const Part& part : parts) {
     const std::uint64_t first = std::max(range.first, part.first_row),
                         last = std::min(range.last, part.first_row + part.rows);
-    if (first < last)
-      append_rows(data, read(part, {first - part.first_row, last - part.first_row}, wanted));
+    if (first >= last) continue;
+    Dataset more = read(part, {first - part.first_row, last - part.first_row}, wanted);
+    if (wanted.to_files != nullptr) {
+      append_beside_rows(data, more);
+    } else {
+      append_rows(data, std::move(more));
+    }
   }
+  return data;
+}
+
+/// Whether this rank's machine cannot hold its ranks' rows, or this process its own. Collective.
+bool SharedTable::Files::is_short_of_memory(RowRange range) const {
+  const double row_bytes =
+      4 + (layout == ReadOptions::Layout::sparse ? 8 * entries_per_row + 8
+                                                 : 4 * static_cast<double>(schema.features()));
+  const auto mine = static_cast<std::uint64_t>(row_bytes * static_cast<double>(range.rows()));
+  std::string machine;  // the same in all containers of one
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), machine);
+  const std::vector<std::string> machines = ranks.gather(machine);
+  const std::vector<std::uint64_t> bytes = ranks.gather(mine);
+  std::uint64_t here = 0;
+  for (std::size_t rank = 0; rank < bytes.size(); ++rank)
+    if (machines[rank] == machine) here += bytes[rank];
+  constexpr std::uint64_t little = 1 << 16;  // not worth asking the system
+  const auto exceeds = [](std::uint64_t needed, std::uint64_t available) {
+    return needed > little && available > 0 && needed > available;
+  };
+  return exceeds(mine, available_memory()) || exceeds(here, available_memory_of_machine());
+}
+
+/// Whether rows go to files or are in them: the same at all ranks, as engines of one table are.
+bool SharedTable::Files::goes_to_files(RowRange range) const {
+  if (options.cache == ReadOptions::Cache::never) return false;
+  bool wanted = options.cache == ReadOptions::Cache::always;
+  ranks.together([&] { wanted = (range.rows() > 0 && has_cache(cache(), options)) || wanted; });
+  const bool is_short = is_short_of_memory(range);
+  const std::vector<std::uint64_t> all =
+      ranks.gather(std::uint64_t{wanted} | std::uint64_t{is_short} << 1);
+  const auto short_one = std::ranges::find_if(all, [](std::uint64_t v) { return v >= 2; });
+  if (short_one != all.end() && options.cache == ReadOptions::Cache::automatic)
+    note(options,
+         fmt::format("{}: memory cannot hold the rows{}: they go to files on disk", path,
+                     ranks.size() == 1 ? "" : fmt::format(" of rank {}", short_one - all.begin())));
+  return std::ranges::any_of(all, [](std::uint64_t v) { return v != 0; });
+}
+
+/// This rank's rows by the files of its cache, made where they are not of these rows.
+Dataset SharedTable::Files::read_or_open(RowRange range, ReadOptions wanted) const {
+  if (range.rows() == 0) {  // an old one is of another table
+    remove_cache_folder(cache());
+    return no_rows();
+  }
+  wanted.cache = ReadOptions::Cache::always;
+  CacheOrigin origin{.input = digest, .input_bytes = 0, .label_file = "", .share = range};
+  for (const std::string& name : names) origin.input_bytes += size_of(name);
+  if (has_cache(cache(), wanted)) {
+    if (std::optional<Dataset> data = open_cache(cache(), schema, wanted, origin))
+      return std::move(*data);
+  }
+  CacheWriter writer(cache());
+  wanted.to_files = &writer;
+  Dataset data = read(range, wanted);
+  require_same_bytes(range);
+  data.mapped = writer.finish(data, layout == ReadOptions::Layout::sparse, origin, wanted);
   return data;
 }
 
@@ -616,14 +716,28 @@ void SharedTable::Files::require_same_bytes(RowRange range) const {
   });
 }
 
+/// What ranks noted, to the first one's reader: of all alike one line.
+void SharedTable::Files::tell(const std::vector<std::string>& notes) const {
+  if (ranks.size() == 1) return;
+  std::string mine;
+  for (const std::string& line : notes)
+    if (!line.starts_with("private: ")) mine += line + "\n";
+  const std::vector<std::string> all = ranks.gather(mine);
+  if (ranks.rank() != 0) return;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    std::istringstream lines(all[rank]);
+    for (std::string line; std::getline(lines, line);)
+      note(options, fmt::format("rank {}: {}", rank, line));
+  }
+  note(options, fmt::format("private: {}.K-of-{} of each rank K holds its rows (for this user "
+                            "only); `remove_cache` removes it",
+                            cache_of(path), ranks.size()));
+}
+
 SharedTable::SharedTable(const std::string& path, const Schema& schema, const ReadOptions& options,
                          Communicator& ranks) {
   auto files = std::make_unique<Files>(path, schema, options, ranks);
   ranks.together([&] {
-    if (options.cache == ReadOptions::Cache::always)
-      throw BadInput(path +
-                     ": rows that are read by shares are not cached; use `cache` never, or one "
-                     "process and one file");
     files->name_files();
     files->cut_into_pieces();
   });
@@ -648,20 +762,28 @@ std::uint64_t SharedTable::rows() const { return files_->rows; }
 const std::string& SharedTable::digest() const { return files_->digest; }
 
 Dataset SharedTable::read(RowRange range) const {
-  const Files& files = *files_;
+  Files& files = *files_;
   Dataset data = files.no_rows();
   files.ranks.together([&] {
     if (range.first > range.last || range.last > files.rows)
       throw BadInput(fmt::format("rows: [{}, {}) are not of a table of {}", range.first, range.last,
                                  files.rows));
+  });
+  const bool in_files = files.goes_to_files(range);
+  if (in_files && files.digest.empty()) files.digest_pieces();
+  std::vector<std::string> notes;
+  files.ranks.together([&] {
     ReadOptions wanted = files.options;
     wanted.layout = files.layout;
-    data = files.read(range, wanted);
+    if (files.ranks.size() > 1)
+      wanted.note = [&notes](const std::string& line) { notes.push_back(line); };
+    data = in_files ? files.read_or_open(range, wanted) : files.read(range, wanted);
     if (data.rows() != range.rows())
       throw BadInput(
           fmt::format("{}: {} rows were read where {} are", files.path, data.rows(), range.rows()));
-    files.require_same_bytes(range);
+    if (!in_files) files.require_same_bytes(range);
   });
+  if (in_files) files.tell(notes);
   // Each row once, at one rank.
   const std::vector<std::uint64_t> ends =
       files.ranks.gather(std::vector<std::uint64_t>{range.first, range.last});

@@ -12,6 +12,7 @@
 
 #include "core/mpi_plugin.hpp"
 #include "mpi/heartbeat.hpp"
+#include "mpi/meeting.hpp"
 
 namespace {
 
@@ -153,6 +154,7 @@ extern "C" __attribute__((visibility("default"))) int gibbsite_mpi_open_1(
     gibbsite_mpi_functions_1* out, char* error) {
   return guarded(error, [&] {
     int begun = 0, provided = 0, rank = 0;
+    const gibbsite::mpi::Meeting meeting;
     check(MPI_Initialized(&begun));
     if (begun == 0) {
       check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided));

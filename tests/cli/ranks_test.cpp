@@ -1,12 +1,15 @@
-// fit by several ranks under mpirun: one model, the bits of one process, and nothing where a rank
-// fails. Skipped where mpirun or libgibbsite_mpi.so is not there.
+// Commands by several ranks under mpirun: one model, the bits of one process, and nothing where a
+// rank fails. Skipped where mpirun or libgibbsite_mpi.so is not there.
 #include <dirent.h>
+#include <fmt/format.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <random>
 
 #include "cli/cli.hpp"
@@ -150,6 +153,275 @@ TEST_F(Ranks, MadeUpRowsHaveOneModelToo) {
                    "is done by one process");
 }
 
+// Five blocks of rows, so that of 7 ranks some have none.
+TEST_F(Ranks, SharesInFilesAreOfTheSameBits) {
+  const std::vector<std::string> mechanism{"--mechanism", "whitened"};
+  std::vector<std::string> cached = mechanism;
+  cached.insert(cached.end(), {"--cache", "always"});
+  ASSERT_EQ(gibbsite(seeded(mechanism, "one.json")).status, 0);
+  for (const int count : {2, 4, 7}) {
+    SCOPED_TRACE(count);
+    const Outcome outcome = on_ranks(count, seeded(cached));
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(folder.read("model.json"), folder.read("one.json"));
+    EXPECT_THAT(outcome.out, HasSubstr("on disk"));
+    const std::string of = std::to_string(count);
+    EXPECT_THAT(outcome.out,
+                HasSubstr("private: table.csv.gibbsite-cache.K-of-" + of + " of each rank K"));
+    std::vector<std::string> caches;
+    for (int rank = 1; rank <= std::min(count, 5); ++rank)
+      caches.push_back("table.csv.gibbsite-cache." + std::to_string(rank) + "-of-" + of);
+    auto all = made();
+    std::erase_if(all, [](const std::string& name) { return name.ends_with(".json"); });
+    if (count < 5) {
+      EXPECT_EQ(all, caches);
+    }
+    EXPECT_LE(all.size(), 5U);  // none of an empty share
+    // They are used again without a word of them, and go on request.
+    const std::string description = folder.read(all[0] + "/cache.json");
+    const auto before = std::filesystem::last_write_time(folder.path(all[0] + "/cache.json"));
+    std::filesystem::remove(folder.path("model.json"));
+    EXPECT_EQ(std::filesystem::status(folder.path(all[0])).permissions(),
+              std::filesystem::perms::owner_all);
+    ASSERT_EQ(on_ranks(count, seeded(mechanism)).status, 0);
+    EXPECT_EQ(folder.read("model.json"), folder.read("one.json"));
+    EXPECT_EQ(std::filesystem::last_write_time(folder.path(all[0] + "/cache.json")), before);
+    EXPECT_EQ(folder.read(all[0] + "/cache.json"), description);
+    std::vector<std::string> removing = mechanism;
+    removing.emplace_back("--remove-cache");
+    ASSERT_EQ(on_ranks(count, seeded(removing)).status, 0);
+    EXPECT_EQ(made(), (std::vector<std::string>{"model.json", "one.json"}));
+    std::filesystem::remove(folder.path("model.json"));
+  }
+}
+
+TEST_F(Ranks, AShareInFilesIsCheckedBeforeItIsUsed) {
+  const std::vector<std::string> cached{"--mechanism", "output", "--cache", "always"};
+  ASSERT_EQ(gibbsite(seeded({"--mechanism", "output"}, "one.json")).status, 0);
+  ASSERT_EQ(on_ranks(2, seeded(cached)).status, 0);
+  const std::string array = "table.csv.gibbsite-cache.2-of-2/x.f32";
+  std::string bytes = folder.read(array);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  folder.write(array, bytes);
+  const Outcome damaged = on_ranks(2, seeded(cached));
+  ASSERT_EQ(damaged.status, 0) << damaged.err;
+  EXPECT_THAT(damaged.out,
+              HasSubstr("rank 1: table.csv.gibbsite-cache.2-of-2: x.f32 is damaged; it "
+                        "is made anew"));
+  EXPECT_EQ(folder.read("model.json"), folder.read("one.json"));
+  EXPECT_NE(folder.read(array), bytes);
+  // One row, of the same length, in the share of the first.
+  std::string rows = folder.read("table.csv");
+  const std::size_t cell = rows.find('\n') + 1;
+  rows[cell] = rows[cell] == '7' ? '6' : '7';
+  folder.write("table.csv", rows);
+  ASSERT_EQ(gibbsite(seeded({"--mechanism", "output"}, "one.json")).status, 0);
+  const Outcome changed = on_ranks(2, seeded(cached));
+  ASSERT_EQ(changed.status, 0) << changed.err;
+  EXPECT_THAT(changed.out,
+              HasSubstr("rank 0: table.csv.gibbsite-cache.1-of-2: the table has changed"));
+  EXPECT_EQ(folder.read("model.json"), folder.read("one.json"));
+  // A fit that fails after its rows were read, and one of another number of ranks: none stays.
+  ASSERT_EQ(on_ranks(3, seeded(cached)).status, 0);
+  const Outcome removed = on_ranks(2, {"fit", "--data", "table.csv", "--remove-cache"});
+  EXPECT_EQ(removed.out, "Removed: the cache of table.csv\n") << removed.err;
+  EXPECT_EQ(made(), (std::vector<std::string>{"model.json", "one.json"}));
+  auto failing = fit({"--out", "m.json", "--cache", "always", "--remove-cache", "--rows-cap", "5",
+                      "--adjacency", "add-remove"});
+  expect_one_error(on_ranks(3, failing), "--rows-cap");
+  EXPECT_EQ(made(), (std::vector<std::string>{"model.json", "one.json"}));
+  // A bad cell is found on the way to the files, of which none is left.
+  rows.replace(rows.rfind("\n", rows.size() - 2) + 1, 2, "xx");
+  folder.write("table.csv", rows);
+  expect_one_error(on_ranks(2, seeded(cached, "m.json")), "rank 1: table.csv:5001: column 'age'");
+  auto left = made();
+  std::erase(left, "table.csv.gibbsite-cache.1-of-2");  // whole, of another share
+  EXPECT_EQ(left, (std::vector<std::string>{"model.json", "one.json"}));
+}
+
+// A folder of parts, by one process and by ranks; entries that are not zero behind each other.
+TEST_F(Ranks, PartsInFiles) {
+  std::filesystem::create_directory(folder.path("parts"));
+  std::mt19937 random(9);
+  for (int part = 0; part < 3; ++part) {
+    std::string rows;
+    for (int i = 0; i < 1500 + part; ++i) {
+      rows += random() % 2 == 0 ? "+1" : "-1";
+      for (int j = 1; j <= 40; ++j)
+        if (random() % 10 == 0)
+          rows += " " + std::to_string(j) + ":0." + std::to_string(random() % 9 + 1);
+      rows += "\n";
+    }
+    folder.write("parts/p" + std::to_string(part) + ".svm", rows);
+  }
+  folder.write("parts.toml",
+               "label = \"label\"\npositive = \"1\"\nrow_norm = 1\n[columns]\nx = {type = "
+               "\"number\", range = [0, 1], count = 40}\n");
+  const auto words = [](const std::string& out, std::vector<std::string> more) {
+    std::vector<std::string> all{
+        "fit",  "--data", "parts", "--schema",    "parts.toml", "--epsilon", "1",     "--delta",
+        "1e-6", "--seed", "3",     "--mechanism", "whitened",   "--force",   "--out", out};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const Outcome alone = gibbsite(words("one.json", {}));
+  ASSERT_EQ(alone.status, 0) << alone.err;
+  EXPECT_THAT(alone.out, HasSubstr("entries that are not zero"));
+  for (const int count : {1, 2, 4}) {
+    SCOPED_TRACE(count);
+    const auto cached = words("model.json", {"--cache", "always"});
+    for (int time = 0; time < 2; ++time) {
+      const Outcome outcome = count == 1 ? gibbsite(cached) : on_ranks(count, cached);
+      ASSERT_EQ(outcome.status, 0) << outcome.err;
+      EXPECT_THAT(outcome.out, HasSubstr("on disk"));
+      EXPECT_EQ(folder.read("model.json"), folder.read("one.json"));
+    }
+  }
+  ASSERT_EQ(gibbsite({"fit", "--data", "parts/", "--remove-cache"}).status, 0);
+  EXPECT_EQ(made(), (std::vector<std::string>{"model.json", "one.json", "parts", "parts.toml"}));
+}
+
+TEST_F(Ranks, PosteriorDraws) {
+  for (const std::vector<std::string>& more : std::vector<std::vector<std::string>>{
+           {"--warm-up", "20", "--draws", "20", "--mode"},
+           {"--sampler", "proximal", "--tv", "0.2", "--chains", "1", "--draws", "4"}}) {
+    const auto words = [&](const std::string& out) {
+      std::vector<std::string> all{"sample",     "--data", "table.csv", "--schema",
+                                   "table.toml", "--seed", "4",         "--prior-precision",
+                                   "1000",       "--npy",  "--out",     out};
+      all.insert(all.end(), more.begin(), more.end());
+      return all;
+    };
+    const Outcome alone = gibbsite(words("one"));
+    ASSERT_EQ(alone.status, 0) << alone.err;
+    for (const int count : {2, 4}) {
+      SCOPED_TRACE(more[0] + " on " + std::to_string(count));
+      const Outcome outcome = on_ranks(count, words("draws"));
+      ASSERT_EQ(outcome.status, 0) << outcome.err;
+      EXPECT_EQ(folder.read("draws/draws.npy"), folder.read("one/draws.npy"));
+      EXPECT_EQ(folder.read("draws/summary.csv"), folder.read("one/summary.csv"));
+      const std::string verdict = "NOT PRIVATE";
+      EXPECT_EQ(outcome.out.find(verdict), outcome.out.rfind(verdict)) << outcome.out;
+      EXPECT_EQ(made(), (std::vector<std::string>{"draws", "one"}));
+      std::filesystem::remove_all(folder.path("draws"));
+    }
+    std::filesystem::remove_all(folder.path("one"));
+  }
+  std::filesystem::create_directory(folder.path("there"));
+  folder.write("there/file", "");
+  expect_one_error(on_ranks(2, {"sample", "--data", "table.csv", "--schema", "table.toml",
+                                "--prior-precision", "1", "--out", "there"}),
+                   "there");
+}
+
+TEST_F(Ranks, EvaluationsAndAudits) {
+  ASSERT_EQ(gibbsite(fit({"--out", "model.json", "--mechanism", "whitened"})).status, 0);
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"evaluate", "--model", "model.json", "--data", "table.csv", "--json"},
+           {"evaluate", "--model", "model.json", "--data", "table.csv", "--beside-non-private"},
+           {"verify", "model.json", "--verbose"}}) {
+    const Outcome alone = gibbsite(words);
+    ASSERT_EQ(alone.status, 0) << alone.err;
+    for (const int count : {2, 7}) {
+      SCOPED_TRACE(words[0] + words.back() + " on " + std::to_string(count));
+      const Outcome outcome = on_ranks(count, words);
+      EXPECT_EQ(outcome.status, 0) << outcome.err;
+      EXPECT_EQ(outcome.out, alone.out);
+    }
+  }
+  const Outcome released = on_ranks(3, {"evaluate", "--model", "model.json", "--data", "table.csv",
+                                        "--epsilon", "1", "--out", "figures.json"});
+  ASSERT_EQ(released.status, 0) << released.err;
+  EXPECT_EQ(gibbsite({"verify", "figures.json"}).status, 0);
+  // All rows are in it: noise of some tens beside 5000.
+  double sum = 0;
+  const nlohmann::json figures_file = json("figures.json");
+  for (const auto& count : figures_file.at("model").at("counts")) sum += count.get<double>();
+  EXPECT_NEAR(sum, 5000, 500);
+  expect_one_error(on_ranks(2, {"evaluate", "--model", "model.json", "--data", "table.csv",
+                                "--report", "page.html"}),
+                   "takes all rows in one process");
+  std::string text = folder.read("model.json");
+  const std::size_t digit = text.find_first_of("12345678", text.find("\"coefficients\""));
+  ASSERT_NE(digit, std::string::npos);
+  text[digit] = static_cast<char>(text[digit] + 1);
+  folder.write("forged.json", text);
+  const Outcome forged = on_ranks(3, {"verify", "forged.json"});
+  EXPECT_NE(forged.status, 0);
+  EXPECT_THAT(forged.out + forged.err, HasSubstr("forged.json"));
+
+  const std::vector<std::string> audit{"audit", "--mechanism", "output", "--epsilon",
+                                       "1",     "--delta",     "1e-6",   "--pairs",
+                                       "5000",  "--quiet",     "--json"};
+  const auto figures = [](const Outcome& outcome) {
+    auto out = nlohmann::json::parse(outcome.out);
+    const std::function<void(nlohmann::json&)> drop = [&](nlohmann::json& at) {
+      if (!at.is_structured()) return;
+      if (at.is_object()) at.erase("seconds");
+      for (auto& inner : at) drop(inner);
+    };
+    drop(out);
+    return out;
+  };
+  const Outcome alone = gibbsite(audit);
+  ASSERT_EQ(alone.status, 0) << alone.err;
+  const Outcome several = on_ranks(3, audit);
+  ASSERT_EQ(several.status, 0) << several.err;
+  EXPECT_EQ(figures(several), figures(alone));
+}
+
+// A program that ends before it meets the others, or never does.
+TEST_F(Ranks, ARankThatDoesNotCome) {
+  for (const auto& [program, what] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"true"}, "rank 1: has ended before it met the others"},
+           {{"sleep", "30"}, "rank 1: is 'sleep', which has not met the others"}}) {
+    SCOPED_TRACE(program[0]);
+    std::vector<std::string> words = command(1, seeded({}));
+    words.insert(words.end(), {":", "-n", "1"});
+    words.insert(words.end(), program.begin(), program.end());
+    words.insert(words.end(), {":", "-n", "1", GIBBSITE_CLI});
+    const auto same = seeded({});
+    words.insert(words.end(), same.begin(), same.end());
+    const auto start = std::chrono::steady_clock::now();
+    expect_one_error(run(words, folder.path()), what);
+    EXPECT_TRUE(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+    EXPECT_TRUE(made().empty());
+  }
+}
+
+// Made by a Python with pyarrow, where there is one.
+TEST_F(Ranks, SharesOfParquetFiles) {
+  const std::filesystem::path program = GIBBSITE_CLI;
+  if (!std::filesystem::exists(program.parent_path() / "libgibbsite_parquet.so"))
+    GTEST_SKIP() << "libgibbsite_parquet.so is not built: Arrow's C++ library was not found";
+  folder.write("write.py",
+               "import pyarrow.csv, pyarrow.parquet as p\n"
+               "t = pyarrow.csv.read_csv('table.csv')\n"
+               "p.write_table(t, 'table.parquet', row_group_size=700)\n"
+               "p.write_table(t[:1800], 'parts/a.parquet', row_group_size=500)\n"
+               "p.write_table(t[1800:], 'parts/b.parquet')\n");
+  std::filesystem::create_directory(folder.path("parts"));
+  const char* const python = std::getenv("GIBBSITE_TEST_PYTHON");  // NOLINT: one thread
+  if (run({python != nullptr ? python : "python3", "write.py"}, folder.path()).status != 0)
+    GTEST_SKIP() << "no Python with pyarrow writes such files; GIBBSITE_TEST_PYTHON names one";
+  ASSERT_EQ(gibbsite(seeded({"--mechanism", "whitened"}, "one.json")).status, 0);
+  for (const char* const table : {"table.parquet", "parts"}) {
+    for (const int count : {1, 2, 4, 7}) {
+      for (const char* const cache : {"never", "always"}) {
+        if (count == 1 && std::string(table) == "table.parquet" && std::string(cache) == "always")
+          continue;
+        SCOPED_TRACE(fmt::format("{} on {}, cache {}", table, count, cache));
+        auto words = seeded({"--mechanism", "whitened", "--cache", cache});
+        words[2] = table;
+        const Outcome outcome = count == 1 ? gibbsite(words) : on_ranks(count, words);
+        ASSERT_EQ(outcome.status, 0) << outcome.err;
+        EXPECT_EQ(folder.read("model.json"), folder.read("one.json"));
+        std::filesystem::remove(folder.path("model.json"));
+      }
+    }
+  }
+}
+
 TEST_F(Ranks, ARunGoesOnWithAnotherNumberOfThem) {
   const std::vector<std::string> path{"--mechanism", "path", "--iterations", "200000"};
   std::vector<std::string> kept = path;
@@ -167,15 +439,14 @@ TEST_F(Ranks, ARunGoesOnWithAnotherNumberOfThem) {
 
 TEST_F(Ranks, WhatTheyCannotDoIsRefusedOnce) {
   expect_one_error(on_ranks(2, {"plan", "--data", "table.csv"}), "is done by one process");
-  expect_one_error(on_ranks(2, seeded({"--cache", "always"})), "without a cache");
   expect_one_error(on_ranks(2, fit({"--out", "m.json", "--model", "network"})),
                    "is fitted by one process");
   expect_one_error(on_ranks(2, fit({"--out", "no/folder/m.json"})), "--out");
   expect_one_error(on_ranks(2, {}), "no command given");
   expect_one_error(on_ranks(2, {"ledger", "create", "l.db", "--", "-h"}), "is done by one process");
-  std::filesystem::create_directory(folder.path("table.csv.gibbsite-cache"));
-  expect_one_error(on_ranks(2, {"fit", "--data", "table.csv", "--remove-cache"}), "remove-cache");
-  EXPECT_TRUE(std::filesystem::remove(folder.path("table.csv.gibbsite-cache")));
+  expect_one_error(on_ranks(2, seeded({"--backend", "cuda"})), "are for the CPU");
+  expect_one_error(on_ranks(2, {"audit", "--backend", "cuda", "--epsilon", "1", "--delta", "1e-6"}),
+                   "are for the CPU");
   EXPECT_TRUE(made().empty());
 }
 

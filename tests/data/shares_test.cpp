@@ -5,6 +5,8 @@
 
 #include <barrier>
 #include <exception>
+#include <filesystem>
+#include <map>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -295,6 +297,86 @@ TEST_F(SharesTest, WhatWouldBeAPart) {
   EXPECT_TRUE(would_be_part(path("parts/new.csv"), path("parts/*.csv")));
   EXPECT_FALSE(would_be_part(path("parts/new.json"), path("parts/*.csv")));
   EXPECT_FALSE(would_be_part(path("new.csv"), path("parts")));
+  // A file elsewhere that a part is a link to.
+  static_cast<void>(write("kept.csv", "a,b,label\n3,4,-1\n"));
+  EXPECT_FALSE(would_be_part(path("kept.csv"), path("parts")));
+  std::filesystem::create_symlink(path("kept.csv"), path("parts/b.csv"));
+  EXPECT_TRUE(would_be_part(path("kept.csv"), path("parts")));
+  EXPECT_TRUE(would_be_part(path("kept.csv"), path("parts/*.csv")));
+}
+
+// Dense and sparse, of one file and of parts, made and used again: the rows that memory holds.
+TEST_F(SharesTest, SharesInFiles) {
+  using Times = std::map<std::string, std::filesystem::file_time_type>;
+  std::filesystem::create_directory(path("parts"));
+  std::filesystem::create_directory(path("dense"));
+  std::mt19937 random(3);
+  for (const int rows : {120, 130}) {
+    std::string part = "a,b,label\n";
+    for (int i = 0; i < rows; ++i)
+      part += fmt::format("{},{},{}\n", random() % 12, random() % 10, random() % 2);
+    static_cast<void>(write(fmt::format("dense/{}.csv", rows), part));
+  }
+  std::string csv = "a,b,label\n";
+  for (int i = 0; i < 300; ++i)
+    csv += fmt::format("{},{},{}\n", random() % 12, random() % 10, random() % 2);
+  for (int part = 0; part < 3; ++part) {
+    std::string svm;
+    for (int i = 0; i < 90; ++i)
+      svm += i % 3 == 0
+                 ? "1\n"
+                 : fmt::format("{} {}:{}\n", random() % 2, 1 + random() % 20, 1 + random() % 9);
+    static_cast<void>(write(fmt::format("parts/{}.svm", part), svm));
+  }
+  Schema of_parts = schema_;
+  of_parts.columns.clear();
+  for (int j = 0; j < 20; ++j) of_parts.columns.push_back(number(fmt::format("x{}", j)));
+  struct Table {
+    std::string path;
+    Schema schema;
+    std::uint64_t rows;
+    bool sparse;
+  };
+  for (const Table& table :
+       {Table{write("t.csv", csv), schema_, 300, false}, Table{path("dense/"), schema_, 250, false},
+        Table{path("parts/*.svm"), of_parts, 270, true}}) {
+    SCOPED_TRACE(table.path);
+    const std::uint64_t n = table.rows;
+    using Ends = std::vector<std::uint64_t>;
+    for (const Ends& ends : {Ends{n}, Ends{100, n}, Ends{0, 95, 95, 200, n}}) {
+      Times written;
+      for (int time = 0; time < 2; ++time) {
+        const auto errors = on_ranks(ends.size(), [&](Communicator& ranks) {
+          const std::size_t rank = ranks.rank();
+          const RowRange mine{rank == 0 ? 0 : ends[rank - 1], ends[rank]};
+          const auto shared = [&](ReadOptions::Cache cache) {
+            return SharedTable(table.path, table.schema, {.cache = cache, .threads = 1}, ranks)
+                .read(mine);
+          };
+          const Dataset memory = shared(ReadOptions::Cache::never),
+                        files = shared(ReadOptions::Cache::always);
+          EXPECT_EQ(files.mapped != nullptr, mine.rows() > 0);
+          if (mine.rows() == 0) return;
+          expect_same_rows(memory, files);
+          EXPECT_EQ(files.view().is_sparse(), table.sparse);
+        });
+        for (const std::string& error : errors) EXPECT_EQ(error, "");
+        Times now;
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(path(".")))
+          if (entry.path().filename() == "cache.json")
+            now[entry.path()] = std::filesystem::last_write_time(entry.path());
+        EXPECT_FALSE(now.empty());
+        if (time == 1) {
+          EXPECT_EQ(now, written);
+        }
+        written = now;
+      }
+      EXPECT_TRUE(remove_cache(table.path));
+      EXPECT_FALSE(remove_cache(table.path));
+      for (const auto& entry : std::filesystem::directory_iterator(path(".")))
+        EXPECT_EQ(entry.path().string().find("gibbsite-cache"), std::string::npos);
+    }
+  }
 }
 
 TEST_F(SharesTest, APartWithoutAHeaderShowsNoCell) {

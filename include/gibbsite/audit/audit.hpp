@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gibbsite/audit/bounds.hpp"
+#include "gibbsite/core/communicator.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/engine/engine.hpp"
 #include "gibbsite/mechanism/plan.hpp"
@@ -64,6 +65,8 @@ struct AuditOptions {
   std::uint64_t seed = 1;
   std::function<void(std::uint64_t, std::uint64_t)> progress{};  ///< (pairs done, in all)
   const std::atomic<bool>* stop = nullptr;
+  /// Each makes some of the runs, and all have the result; null: one process.
+  Communicator* ranks = nullptr;
 };
 
 /// How often a true claim may be called refuted, whatever the confidence of the bounds shown: those

@@ -14,6 +14,8 @@
 
 namespace gibbsite {
 
+class CacheWriter;
+
 /// What the reader changed in the cells of one column. Private.
 struct CellCounts {
   std::uint64_t clamped = 0;  ///< numbers outside their public range
@@ -86,6 +88,9 @@ struct ReadOptions {
   std::uint64_t rows_before = 0;
   /// About how many rows a stream has (read_arrow), where somebody knows: room is taken at once.
   std::uint64_t expected_rows = 0;
+  /// Of rows that are some of a table: the files (data/cache.hpp, not owned) that they go to,
+  /// behind those that are there. The Dataset has their labels and counts, and no rows.
+  CacheWriter* to_files = nullptr;
   /// Called with (bytes read, bytes in all; 0 when unknown) every 4 MiB or sooner; return false to
   /// stop (throws Interrupted).
   std::function<bool(std::uint64_t, std::uint64_t)> progress = {};
@@ -113,10 +118,10 @@ Dataset read_npy(const std::string& path, const Schema& schema, const ReadOption
 /// what data/arrow.hpp opens them with; anything else is CSV. A cache that is there and of this
 /// table, schema and software, by their hashes, is mapped in place of that; one that is not is made
 /// anew. Throws BadInput when a cache is needed and cannot be written, or is asked for beside a
-/// Parquet or Arrow file.
+/// Parquet or Arrow file that is not a part of a folder or pattern.
 Dataset read_table(const std::string& path, const Schema& schema, const ReadOptions& options = {});
-/// Removes the table's cache and what runs that were killed left of one. Returns whether there was
-/// any; throws BadInput when it cannot be removed.
+/// Removes the table's cache, those of ranks' shares among them, and what runs that were killed
+/// left of one. Returns whether there was any; throws BadInput when it cannot be removed.
 bool remove_cache(const std::string& table);
 
 /// Scales `row` (no intercept) down so that its norm in exact arithmetic is <= row_norm, and not

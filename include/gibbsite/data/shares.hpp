@@ -50,18 +50,25 @@ class SharedTable {
 
   /// Of the whole table. Private under add-remove.
   [[nodiscard]] std::uint64_t rows() const;
-  /// BLAKE2b-256, in hex, of the digests of all files' pieces; empty for one rank.
+  /// BLAKE2b-256, in hex, of the digests of all files' pieces; empty for one rank with its rows in
+  /// memory.
   [[nodiscard]] const std::string& digest() const;
   /// This rank's rows, none perhaps: as they are in read_table of the whole table, bit by bit, and
-  /// sparse where those are. Counts are of these rows alone. Throws at all ranks BadInput where one
+  /// sparse where those are; where options.cache says so, or, under `automatic`, where the ranks of
+  /// one machine cannot hold theirs together, all map them from files of their own (docs/data.md,
+  /// Cache). Counts are of these rows alone. Throws at all ranks BadInput where one
   /// cannot read its rows or found others than it should, and where the ranges are not all rows,
   /// each once, in the order of ranks.
   [[nodiscard]] Dataset read(RowRange range) const;
 
  private:
   struct Files;
-  std::unique_ptr<const Files> files_;
+  std::unique_ptr<Files> files_;
 };
+
+/// Removes the cache of that rank's share and what a kill left of it; throws BadInput when it
+/// cannot be removed. What is mapped stays readable.
+bool remove_cache_of_share(const std::string& table, std::size_t rank, std::size_t ranks);
 
 /// a's rows, then b's, of one schema and layout.
 void append_rows(Dataset& a, Dataset&& b);
