@@ -70,7 +70,10 @@ struct CooperativeBody {
   // Two blocks hide each other's latencies; they fit where theta, g, eight rows and their logits
   // leave room in 128 registers.
   static constexpr unsigned blocks_per_multiprocessor =
-      (2 * Leaf::chains * Leaf::columns + 8 * Leaf::columns + 8) * sizeof(Real) <= 384 ? 2 : 1;
+      (2 * Leaf::chains * Leaf::columns + 8 * Leaf::columns + 8) * sizeof(Real) <=
+              (sizeof(Real) == 8 ? 312 : 384)
+          ? 2
+          : 1;
   static constexpr unsigned tile = 8;  // coordinates summed by a block at a time
   static constexpr unsigned leaf_lanes = threads / tile;
   static constexpr unsigned loads_at_once = 8;
@@ -194,7 +197,7 @@ struct CooperativeBody {
 template <class Visit>
 void with_body(const Cooperative& p, Visit&& visit) {
   with_logistic(p.loss, [&]<class Loss>() {
-    with_leaf_gradient<Loss>(p.single, p.features, p.chains, [&]<class Leaf>() {
+    with_leaf_gradient<Loss, true>(p.single, p.features, p.chains, [&]<class Leaf>() {
       visit.template operator()<CooperativeBody<Leaf>>();
     });
   });

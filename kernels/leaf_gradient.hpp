@@ -233,12 +233,16 @@ void with_leaf_shape(std::size_t features, Visit&& visit) {
 }
 
 /// Calls visit.operator()<LeafGradient<Loss, ...>>() for the one that fits: lanes and columns by d,
-/// chains by C, so that Chains * Columns registers of theta and of g do not spill.
-template <class Loss, class Visit>
+/// chains by C, so that Chains * Columns registers of theta and of g do not spill. In a loop of
+/// steps eight chains of short rows in double would.
+template <class Loss, bool InLoop = false, class Visit>
 void with_leaf_gradient(bool single, std::size_t features, std::size_t chains, Visit&& visit) {
   const auto of_real = [&]<class Real>() {
     with_leaf_shape(features, [&]<unsigned Lanes, unsigned Columns>() {
-      constexpr unsigned most = Columns < 8 ? 8 : sizeof(Real) == 8 ? 2 : 4;
+      constexpr bool in_double = sizeof(Real) == 8;
+      constexpr unsigned most = Columns == 8 ? (in_double ? 2 : 4)
+                                : InLoop && in_double && Lanes == 8 && Columns == 4 ? 4
+                                                                                    : 8;
       const auto of_chains = [&]<unsigned Chains>(const auto& self) {
         if constexpr (Chains < most) {
           if (chains > Chains) return self.template operator()<2 * Chains>(self);
