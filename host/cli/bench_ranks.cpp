@@ -224,6 +224,11 @@ std::string load_words() {
   return getloadavg(&load, 1) == 1 ? fmt::format("; the load is {:.2g}", load) : "";
 }
 
+constexpr std::uint64_t most_features = 100'000;
+
+// Seconds, bytes/s or rows/s of a machine that there may be.
+bool is_a_constant(double x) { return x >= 1e-12 && x <= 1e15; }
+
 void fit_made_up(const ShapeArguments& shape, const PlanArguments& plan, bool json) {
   if (!plan.epsilon) throw BadInput("--fit: needs --epsilon and --delta; give them");
   if (plan.mechanism != "auto" && plan.mechanism != Whitened::name) {
@@ -333,17 +338,22 @@ void RanksBench::run(const ShapeArguments& shape, const PlanArguments& plan,
     throw BadInput(
         fmt::format("--backend {}: rows on ranks are for the CPU; leave it out", backend));
   }
-  if (!rates.empty() && (rates.size() != 4 || std::ranges::any_of(rates, [](double r) {
-                           return !std::isfinite(r) || r <= 0;
-                         }))) {
+  if (!rates.empty() && (rates.size() != 4 ||
+                         std::ranges::any_of(rates, [](double r) { return !is_a_constant(r); }))) {
     throw BadInput(
-        "--rates: give four numbers above 0: rows/s of gradients, capped gradients, their caps and "
+        "--rates: give four numbers from 1e-12 to 1e15: rows/s of gradients, capped gradients, "
+        "their caps and "
         "moments");
   }
   for (const auto& [value, name] : {std::pair{latency, "--latency"}, {bandwidth, "--bandwidth"}}) {
-    if (value && !(std::isfinite(*value) && *value > 0)) {
-      throw BadInput(fmt::format("{}: {} is not above 0; give such a number", name, *value));
+    if (value && !is_a_constant(*value)) {
+      throw BadInput(
+          fmt::format("{}: {} is not from 1e-12 to 1e15; give such a number", name, *value));
     }
+  }
+  if (shape.features && *shape.features > most_features) {
+    throw BadInput(fmt::format("--features: made-up rows have at most {}, got {}; give fewer",
+                               most_features, *shape.features));
   }
   catch_interrupts();
   if (fits) return fit_made_up(shape, plan, json);

@@ -304,6 +304,9 @@ template <class Near, class Far>
 std::optional<Dataset> opened(const std::string& cache, const Schema& schema,
                               const ReadOptions& options, const Near& near, const Far& far) {
   try {
+    struct stat info {};
+    if (::lstat(cache.c_str(), &info) == 0 && (info.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+      throw Unusable{"others than its owner may open it"};
     const MappedFile file(fmt::format("{}/{}", cache, description));
     const json d = json::parse(file.numbers<char>(), file.numbers<char>() + file.size());
     if (d.at("format") != format || d.at("software") != GIBBSITE_VERSION)

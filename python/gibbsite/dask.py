@@ -8,7 +8,9 @@ the noise and decides.
 
 import asyncio
 import collections
+import collections.abc
 import concurrent.futures
+import functools
 import itertools
 
 try:
@@ -17,9 +19,6 @@ except ImportError:
     raise ImportError("gibbsite.dask: needs Dask; pip install 'gibbsite[dask]'") from None
 
 from . import _core, _tables
-
-_TEXT = ("object", "str", "string")
-
 
 class Table:
     """Encoded rows of a Dask DataFrame, on its workers. Private.
@@ -105,7 +104,9 @@ class Table:
         digests = _gathered(client, client.map(_digest_of, shares, pure=False))
 
         def ask(question):
-            return _gathered(client, client.map(_answer, shares, question=question, pure=False))
+            return _gathered(
+                client, [client.submit(_answer, share, question, pure=False) for share in shares]
+            )
 
         def relay(question, before):
             for share in shares:
@@ -140,8 +141,9 @@ def read(ddf, schema, *, client=None):
             f"ddf: must be a dask.dataframe.DataFrame, got {type(ddf).__name__}; "
             "dask.dataframe.from_pandas, from_delayed or read_parquet make one"
         )
+    _require_given_types(ddf, _tables.SchemaFacts(schema))
     client = _client_of(client)
-    kinds = {str(name): _kind_of(dtype) for name, dtype in ddf._meta.dtypes.items()}
+    kinds = {str(name): str(dtype) for name, dtype in ddf._meta.dtypes.items()}
     parts = client.compute(ddf.to_delayed())
     lengths = _gathered(client, client.map(len, parts, pure=False))
     if sum(lengths) == 0:
@@ -198,6 +200,12 @@ def fit(
         raise _core.BadInput(
             "checkpoint: a fit of rows on Dask workers has none; leave it out, or fit in one process"
         )
+    if "rows" in wishes:
+        raise _core.BadInput("rows: are those of ddf; leave it out")
+    schema = _tables.read_schema(schema)
+    # What no table could mend is said before one is read.
+    some = {} if wishes.get("rows_cap") is not None else {"rows": 1 << 20}
+    _core.plan(epsilon=epsilon, delta=delta, schema=schema, **some, **wishes)
     table = read(ddf, schema, client=client)
     # With a cap how many rows there are is private, and no plan may know it.
     public = {} if wishes.get("rows_cap") is not None else {"rows": table.rows}
@@ -222,6 +230,37 @@ def fit(
 
 
 # Here.
+
+
+def _require_given_types(ddf, facts):
+    """Of text that Dask reads from CSV types must be given: it guesses them piece by piece and then
+    makes all pieces alike, so that one missing cell can turn every 1 of its piece into 1.0."""
+    if not hasattr(ddf, "expr"):
+        raise _core.BadInput("ddf: is of a Dask from before 2025; install a later one")
+    texts = {
+        name for name, column in facts.columns.items() if column["type"] not in ("number", "exposure")
+    }
+    if facts.kind == "classes":
+        texts.add(facts.label)
+    for node in ddf.expr.walk():
+        for made_by in node.operands:
+            if not isinstance(made_by, functools.partial):
+                continue
+            if getattr(made_by.func, "__module__", "") != "dask.dataframe.io.csv":
+                continue
+            given = (made_by.keywords.get("kwargs") or {}).get("dtype")
+            if given is not None and not isinstance(given, collections.abc.Mapping):
+                continue
+            read = {str(name) for name in made_by.keywords.get("full_columns") or ()}
+            needed = texts if texts <= read else read  # renamed since: all
+            guessed = sorted(needed - {str(name) for name in given or {}})
+            if guessed:
+                name = repr(guessed[0])
+                raise _core.BadInput(
+                    f"ddf: Dask guesses the type of column {name} from some rows of each piece of the "
+                    f"CSV, so that one cell may change others; read it with dtype={{{name}: str}}, or "
+                    "dtype=str for all"
+                )
 
 
 def _client_of(client):
@@ -284,18 +323,13 @@ class _Refused:
         self.why = why
 
 
-def _kind_of(dtype):
-    name = str(dtype)
-    return "text" if name.startswith(_TEXT) else "category" if name == "category" else name
-
-
 def _read(frame, partition, schema, kinds, is_sparse):
     """(`_Rows`, counts) of a partition, or `_Refused`."""
     if len(frame) == 0:
         return _core._Rows.none(schema, is_sparse), {}
     try:
         for name, dtype in frame.dtypes.items():
-            if _kind_of(dtype) != kinds.get(str(name)):
+            if str(dtype) != kinds.get(str(name)):
                 raise ValueError(
                     f"column {str(name)!r} is {dtype}, and in the table it is {kinds.get(str(name))}; "
                     "give all partitions one type"

@@ -231,6 +231,47 @@ def test_a_bad_cell_names_its_partition(client):
         gibbsite.dask.fit(cut(frame), SCHEMA, **BUDGET)
 
 
+def test_guessed_types_of_csv_are_refused(client, tmp_path):
+    """One missing code makes Dask read its piece's as 1.0, 2.0, ...: all of other levels."""
+    n = 6000
+    codes = ["x"] * 3 + [str(k % 3 + 1) for k in range(n - 3)]
+    schema = (
+        'label = "sick"\nrow_norm = "auto"\nintercept = true\nmissing = ""\npositive = "yes"\n'
+        'negative = "no"\n[columns]\ncode = {type = "category", levels = ["1", "2", "3"]}\n'
+    )
+
+    def counts(codes, **types):
+        path = tmp_path / "table.csv"
+        rows = [f"{code},{'yes' if k % 2 else 'no'}\n" for k, code in enumerate(codes)]
+        path.write_text("code,sick\n" + "".join(rows))
+        ddf = dd.read_csv(str(path), blocksize="10KiB", sample=256, **types)
+        assert ddf.npartitions > 2
+        return gibbsite.dask.read(ddf, schema, client=client).counts
+
+    for types in {}, {"dtype": {"sick": str}}:
+        with pytest.raises(gibbsite.BadInput, match="guesses the type of column 'code'"):
+            counts(codes, **types)
+    assert counts(codes, dtype=str)["other_cells"] == 3
+    neighbor = [*codes[:-1], ""]
+    found = counts(neighbor, dtype={"code": str, "sick": str})
+    assert (found["other_cells"], found["missing_cells"]) == (3, 1)
+
+
+def test_many_features(client):
+    """A question of 200 kB."""
+    random = np.random.default_rng(4)
+    d, n = 160, 3000
+    frame = pd.DataFrame(random.uniform(-1, 1, (n, d)), columns=[f"x{j}" for j in range(d)])
+    frame["sick"] = np.where(random.uniform(size=n) < 0.5, "yes", "no")
+    schema = (
+        'label = "sick"\nrow_norm = "auto"\nintercept = true\npositive = "yes"\nnegative = "no"\n'
+        "[columns]\n" + "".join(f'x{j} = {{type = "number", range = [-1, 1]}}\n' for j in range(d))
+    )
+    here = gibbsite.fit(frame, schema, seed=1, **BUDGET)
+    there = gibbsite.dask.fit(cut(frame, 1000, 1500), schema, client=client, seed=1, **BUDGET)
+    assert there.to_json() == here.to_json()
+
+
 def test_partitions_of_other_types_are_refused(client):
     frame = people()
     whole = frame.iloc[:10].assign(age=50)

@@ -235,8 +235,13 @@ TEST_F(Bench, RefusesBadInputInOneLine) {
   expect_error(bench({"--ranks", "--data", "table.csv", "--schema", "table.toml"}), 2, "--ranks");
   expect_error(bench({"--ranks", "--rows", "9", "--features", "3", "--rates", "1,2,3"}), 2,
                "--rates");
-  expect_error(bench({"--ranks", "--rows", "9", "--features", "3", "--latency", "0"}), 2,
-               "--latency");
+  for (const char* latency : {"0", "1e-320", "1e300"}) {
+    expect_error(bench({"--ranks", "--rows", "9", "--features", "3", "--latency", latency}), 2,
+                 "--latency");
+  }
+  expect_error(bench({"--ranks", "--fit", "--rows", "9", "--features", "1e9", "--epsilon", "1",
+                      "--delta", "1e-9"}),
+               2, "--features: made-up rows have at most 100000");
   expect_error(bench({"--ranks", "--rows", "9", "--features", "3", "--model", "huber"}), 2,
                "--model");
   expect_error(bench({"--rows", "9", "--features", "3", "--frobnicate"}), 2,

@@ -210,6 +210,8 @@ TEST_F(CacheTest, IsMadeAnewWhenAnythingHasChanged) {
            {[&] { fs::resize_file(cache + "labels.f32", 4); }, "labels.f32 is damaged"},
            {[&] { fs::remove(cache + "feature.u32"); }, "feature.u32 is not there"},
            {[&] { fs::remove(cache + "cache.json"); }, "cache.json is not there"},
+           {[&] { fs::permissions(cache, fs::perms::group_read, fs::perm_options::add); },
+            "others than its owner may open it"},
            {[&] { fs::resize_file(cache + "cache.json", 100); }, "cache.json is damaged"},
            {[&] { std::ofstream(cache + "cache.json") << "[]"; }, "cache.json is damaged"},
            {[&] { edit("\"clamped_cells\": ", "\"clamped_cells\": 1"); }, "cache.json is damaged"},

@@ -55,10 +55,16 @@ class Counting final : public Communicator {
 
 // A step of the engine itself, gathered whole and in slices.
 TEST(SumTraffic, IsWhatAStepSends) {
-  for (const auto& [rows, features, count, slices] :
-       {std::tuple<std::uint64_t, std::size_t, std::size_t, bool>{20000, 3, 3, false},
-        {150000, 12, 5, false},
-        {30000, 4000, 4, true}}) {
+  struct Case {
+    std::uint64_t rows;
+    std::size_t features, count;
+    bool slices;
+  };
+  for (const Case& each :
+       {Case{20000, 3, 3, false}, Case{150000, 12, 5, false}, Case{30000, 4000, 4, true}}) {
+    const std::uint64_t rows = each.rows;
+    const std::size_t features = each.features, count = each.count;
+    const bool slices = each.slices;
     const MadeUpTable table(7, rows, features, false);
     const SumTraffic told = sum_traffic(rows, count, features);
     EXPECT_EQ(told.in_slices, slices);

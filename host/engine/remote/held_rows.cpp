@@ -60,7 +60,8 @@ HeldRows HeldRows::parse(std::string_view bytes) {
   const bool fits = (out.is_sparse ? out.sparse.begin.size() == out.rows() + 1 &&
                                          out.sparse.begin.back() == out.sparse.value.size() &&
                                          out.sparse.feature.size() == out.sparse.value.size()
-                                   : out.x.size() == out.rows() * out.columns) &&
+                                   : out.columns > 0 && out.x.size() % out.columns == 0 &&
+                                         out.x.size() / out.columns == out.rows()) &&
                     (out.offset.empty() || out.offset.size() == out.rows());
   if (!fits) throw BadInput("shares: these bytes are no rows; run the same gibbsite everywhere");
   if (out.rows() > 0) out.view().validate();

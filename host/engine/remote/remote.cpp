@@ -288,6 +288,10 @@ class RemoteEngine final : public HostRows {
         {}};
     for (const auto& fault : ask_.each(q, 2)) {  // the first share's is the first row
       if (fault[0] == 0) continue;
+      if (!(fault[0] >= 1 && fault[0] <= static_cast<double>(ask_.rows()) && fault[1] >= 0 &&
+            fault[1] <= 2)) {
+        throw BadInput("shares: a fault is of no row; report this");
+      }
       return RowFault{static_cast<std::size_t>(fault[0]) - 1,
                       static_cast<RowFault::What>(static_cast<int>(fault[1]))};
     }

@@ -55,6 +55,11 @@ void require(bool fits) {
   }
 }
 
+bool is_matrix(const std::vector<double>& numbers, std::uint64_t rows, std::uint64_t columns) {
+  return rows > 0 && columns > 0 && numbers.size() % columns == 0 &&
+         numbers.size() / columns == rows;
+}
+
 /// Rows that are asked by the bytes of questions alone.
 class AskedRows final : private HostRows {
  public:
@@ -83,7 +88,7 @@ class AskedRows final : private HostRows {
     const std::size_t d = features();
     switch (q.what) {
       case What::gradients: {
-        require(q.rows > 0 && q.first.size() == q.rows * d);
+        require(is_matrix(q.first, q.rows, d));
         const MatrixView<const double> theta{q.first.data(), q.rows, d};
         if (in_turn) {
           require(numbers.size() == q.rows * 2 * d);
@@ -100,7 +105,7 @@ class AskedRows final : private HostRows {
         });
       }
       case What::values: {
-        require(in_turn && q.first.size() == q.rows * d && numbers.size() == q.rows);
+        require(in_turn && is_matrix(q.first, q.rows, d) && numbers.size() == q.rows);
         for (const auto& node : nodes_) {
           const auto terms = node->loss_terms({q.first.data(), q.rows, d});
           for (std::size_t k = 0; k < terms.size(); ++k) numbers[k % q.rows] += terms[k];
@@ -109,7 +114,7 @@ class AskedRows final : private HostRows {
       }
       case What::moments: {
         const std::size_t k = q.rows;
-        require(q.first.size() == columns() * k);
+        require(is_matrix(q.first, k, columns()));
         std::vector<double> whole(k * k);
         return of_nodes(numbers, k * (k + 1) / 2, [&](std::size_t node, std::span<double> half) {
           nodes_[node]->second_moments({q.first.data(), columns(), k}, q.number,
@@ -120,7 +125,7 @@ class AskedRows final : private HostRows {
         });
       }
       case What::capped_gradient: {
-        require(q.first.size() == d && q.second.size() == columns() * q.rows);
+        require(q.first.size() == d && is_matrix(q.second, q.rows, columns()));
         if (capped_.empty() || caps_metric_ != q.second || caps_clip_ != q.number) {
           capped_.clear();
           for (const auto& node : nodes_) {
@@ -164,7 +169,7 @@ class AskedRows final : private HostRows {
         numbers = {HostRows::largest_offset()};
         return;
       case What::difference: {
-        require(in_turn && q.first.size() == q.rows * d && q.second.size() == d &&
+        require(in_turn && is_matrix(q.first, q.rows, d) && q.second.size() == d &&
                 numbers.size() == 4);
         std::array<double, 4> sum{};
         std::ranges::copy(numbers, sum.begin());
