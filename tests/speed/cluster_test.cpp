@@ -210,8 +210,11 @@ TEST(MadeRows, HaveTheBitsOfRowsInMemory) {
   };
   const std::vector<double> of_held = answers(*held);
   EXPECT_GT(of_held.back(), 0);
-  for (const auto& [count, threads] :
-       {std::pair<std::size_t, std::size_t>{1, 1}, {1, 3}, {3, 1}, {2, 2}}) {
+  struct Case {
+    std::size_t count, threads;
+  };
+  for (const Case& each : {Case{1, 1}, Case{1, 3}, Case{3, 1}, Case{2, 2}}) {
+    const std::size_t count = each.count, threads = each.threads;
     ThreadRanks::run(count, [&](Communicator& ranks) {
       const auto backend = make_rows(make_backend("cpu", {.threads = 1}), table, ranks, threads);
       const auto bounds = share_bounds(n, count);
