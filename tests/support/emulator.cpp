@@ -189,9 +189,7 @@ class Grid {
             try {
               EmulatedBlock view(*this, *state, t);
               body_(view);
-            } catch (const context::detail::forced_unwind&) {
-              throw;
-            } catch (...) {
+            } catch (const std::exception&) {  // not what Boost unwinds a fiber with
               error = std::current_exception();
             }
             state->threads[t].wait = Wait::left;
