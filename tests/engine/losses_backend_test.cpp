@@ -188,7 +188,7 @@ TEST_P(EachLoss, GradientsAndValuesAreWithinTheirBounds) {
 // parts; and no bit depends on cuts, threads or the order of chains.
 TEST_P(EachLoss, StepsAreTheReferencesAndTheirBitsAreTheirOwn) {
   const bool emulated = std::string_view(GIBBSITE_TEST_BACKEND) == "emulated";
-  support::Thinned sweep(emulated ? 4 : 1, emulated && outputs() > 1 ? 2 : 1);
+  support::Thinned sweep(emulated ? 7 : 1, !emulated ? 1 : outputs() > 1 ? 4 : 2);
   for (const TableShape& s : table_shapes) {
     if (sweep.skips()) continue;
     SCOPED_TRACE(fmt::format("{} x {}, {} chains", s.n, s.d, s.chains));

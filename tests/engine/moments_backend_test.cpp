@@ -134,11 +134,12 @@ struct Shape {
 };
 constexpr Shape shapes[] = {{1, 1}, {1, 3}, {3, 2}, {7, 7}, {8, 17}, {33, 33}, {40, 5}, {101, 101}};
 
+const bool emulated = std::string_view(GIBBSITE_TEST_BACKEND) == "emulated";  // takes its time
+
 class Whitened : public support::TestOn {
  protected:
   Whitened() : TestOn(GIBBSITE_TEST_BACKEND) {}
   const bool any_loss_ = name_ == "reference" || name_ == "cpu";  // also one not compiled in
-  const bool emulated_ = name_ == "emulated";                     // which takes its time
 
   static std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y,
                                       std::size_t threads = 2,
@@ -177,7 +178,7 @@ class Whitened : public support::TestOn {
 
 TEST_F(Whitened, CapsAreExactlyBelow) {
   std::size_t held = 0;
-  support::Thinned sweep(17, emulated_ ? 7 : 1);
+  support::Thinned sweep(17, emulated ? 7 : 1);
   for (const auto& [d, k] : shapes) {
     for (const Kind kind : kinds) {
       for (const double scale : {1.0, 1e-9, 1e60, 1e-60, 1e300, 1e-300}) {
@@ -212,7 +213,7 @@ TEST_F(Whitened, CapsAreExactlyBelow) {
       }
     }
   }
-  EXPECT_GT(held, support::repeats(emulated_ ? 140U : 1000U, 40U));
+  EXPECT_GT(held, support::repeats(emulated ? 140U : 1000U, 40U));
 }
 
 // What is left of a product that cancels is rounding, which the norm has to count.
@@ -240,7 +241,7 @@ TEST_F(Whitened, CapsAreExactlyBelowWhereProductsCancel) {
 
 TEST_F(Whitened, MomentsOfARowAreExactlyBelow) {
   std::size_t held = 0;
-  support::Thinned sweep(23, emulated_ ? 7 : 1);
+  support::Thinned sweep(23, emulated ? 7 : 1);
   for (const auto& [d, k] : shapes) {
     for (const Kind kind : kinds) {
       for (const double scale : {1.0, 1e-9, 1e60, 1e-60, 1e300, 1e-300}) {
@@ -293,7 +294,7 @@ TEST_F(Whitened, MomentsOfARowAreExactlyBelow) {
       }
     }
   }
-  EXPECT_GT(held, support::repeats(emulated_ ? 40U : 300U, 8U));
+  EXPECT_GT(held, support::repeats(emulated ? 40U : 300U, 8U));
 }
 
 // Zero rows have the largest cap, of any loss.
@@ -332,7 +333,7 @@ TEST_F(Whitened, RowsOfAmountsAndCountsAreWithinTheirBounds) {
           for (const float y : labels) {
             const auto engine = load(Rows(x.data(), 1, d), {&y, 1}, 1, loss);
             for (const double logit : {0.0, 0.29, -0.8, 1.0, 2.4, -40.0, 1e4}) {
-              if (emulated_ && turn++ % 13 != 0) continue;
+              if (emulated && turn++ % support::repeats(13UL, 29UL) != 0) continue;
               std::vector<double> theta(d);
               theta[at] = logit / largest;
               const double z = theta[at] * largest;
@@ -362,8 +363,8 @@ TEST_F(Whitened, RowsOfAmountsAndCountsAreWithinTheirBounds) {
       }
     }
   }
-  EXPECT_GT(held, emulated_ ? 50U : 1000U);
-  EXPECT_GT(free, emulated_ ? 50U : 1000U);
+  EXPECT_GT(held, emulated ? support::repeats(50U, 20U) : 1000U);
+  EXPECT_GT(free, emulated ? support::repeats(50U, 20U) : 1000U);
 }
 
 // ---- Several outputs: softmax of K classes.
@@ -527,7 +528,7 @@ void drop_zeros(SparseTable& table) {
 template <class Other, class F>
 void for_each_table(std::size_t n, std::span<const float> row, const Other& other, const F& f) {
   const std::size_t d = row.size();
-  support::Thinned sweep(7);  // meets every storage and every place
+  support::Thinned sweep(emulated ? 11 : 7, emulated ? 7 : 1);  // meet every storage and place
   for (const bool one_entry : {false, true}) {
     OddRows p{n, d, std::vector<float>(n * d), std::vector<float>(n)};
     for (std::size_t i = 0; i < n; ++i) p.y[i] = other(i, one_entry, std::span(&p.x[i * d], d));
@@ -554,7 +555,7 @@ void for_each_table(std::size_t n, std::span<const float> row, const Other& othe
 }
 
 TEST_P(Locality, OfCapsAndSlopes) {
-  const std::size_t d = GetParam(), n = d > 1000 || emulated_ ? 300 : 1100;
+  const std::size_t d = GetParam(), n = d > 1000 || emulated ? 300 : 1100;
   std::mt19937 bits(11);
   std::normal_distribution<float> normal;
   std::vector<double> theta(d);
@@ -631,7 +632,7 @@ TEST_P(Locality, OfSlopesOfClasses) {
 // Other rows are zeros, their labels so far away that they have no curvature (of counts the same
 // one each).
 TEST_P(Locality, OfSlopesOfAmountsAndCounts) {
-  const std::size_t d = GetParam(), n = d > 1000 || emulated_ ? 300 : 1100;
+  const std::size_t d = GetParam(), n = d > 1000 || emulated ? 300 : 1100;
   if (d > 200) GTEST_SKIP() << "as of classes";
   std::mt19937 bits(13);
   std::normal_distribution<float> normal;
@@ -675,7 +676,7 @@ TEST_P(Locality, OfSlopesOfAmountsAndCounts) {
 }
 
 TEST_P(Locality, OfMoments) {
-  const std::size_t d = GetParam(), n = d > 1000 || emulated_ ? 300 : 1100;
+  const std::size_t d = GetParam(), n = d > 1000 || emulated ? 300 : 1100;
   if (d == 1) return;  // P takes no row to 0
   std::mt19937 bits(12);
   std::normal_distribution<float> normal;
@@ -708,7 +709,9 @@ struct Table {
   std::size_t n, d;
   double per_row = 0;  // above 0: so many entries, handed on as entries
 };
-constexpr Table tables[] = {{1, 1},
+const bool small = support::sanitized || emulated;
+const std::size_t wide_rows = small ? 200 : 1500, wide_features = small ? 1100 : 2000;
+const Table tables[] = {{1, 1},
                             {1, 7},
                             {2, 3},
                             {33, 9},
@@ -716,12 +719,12 @@ constexpr Table tables[] = {{1, 1},
                             {1000, 4},
                             {1024, 3},
                             {1025, 8},
-                            {support::repeats(3100UL, 2100UL), 20},
+                            {small ? 2100UL : 3100UL, 20},
                             {1, 1, 1},
                             {33, 40, 5},
                             {7, 9, 8},
                             {2050, 40, 4},
-                            {support::repeats(1500UL, 200UL), support::repeats(2000UL, 1100UL), 1}};
+                            {wide_rows, wide_features, 1}};
 void PrintTo(const Table& s, std::ostream* out) {
   *out << fmt::format("{} x {}, {} entries a row", s.n, s.d, s.per_row);
 }
@@ -1016,7 +1019,7 @@ TEST_P(Sums, MoveByTheirSensitivitiesAtMost) {
 TEST_F(Whitened, ThreadsChangeNoBit) {
   for (const double per_row : {0.0, 30.0}) {
     const std::size_t n =
-        emulated_ ? support::repeats(300UL, 200UL) : support::repeats(5000UL, 2100UL);
+        emulated ? support::repeats(300UL, 200UL) : support::repeats(5000UL, 2100UL);
     const std::size_t d = 300;
     const OddRows p =
         per_row > 0 ? support::make_sparse_rows(n, d, per_row, 4) : support::make_odd_rows(n, d, 4);

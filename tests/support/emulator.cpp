@@ -313,18 +313,19 @@ void EmulatedBlock::touch(SharedArray& array, std::size_t i, bool write) {
     const bool same_warp = before.thread / kernels::warp_size == warp();
     return !(same_warp && before.warp_epoch < block_.warp_epoch[warp()]);
   };
-  auto& reads = array.read[i];
-  if (unordered(array.written[i]) || (write && (unordered(reads[0]) || unordered(reads[1])))) {
+  SharedElement& element = array.elements[i];
+  auto& reads = element.read;
+  if (unordered(element.written) || (write && (unordered(reads[0]) || unordered(reads[1])))) {
     throw KernelFault(where(block_, thread_) + "race on shared element " + std::to_string(i) +
                       " of " + std::to_string(array.count));
   }
   const Touch now{thread_, block_.epoch, block_.warp_epoch[warp()], block_.part_epoch};
   if (write) {
-    array.written[i] = now;
-    array.ready[i] = 1;
+    element.written = now;
+    element.ready = true;
     return;
   }
-  if (array.ready[i] == 0) {
+  if (!element.ready) {
     throw KernelFault(where(block_, thread_) + "reads shared element " + std::to_string(i) +
                       " before it holds a value");
   }
@@ -350,9 +351,7 @@ SharedArray* EmulatedBlock::shared_array(std::size_t count, std::size_t element_
     array->element_size = element_size;
     array->count = count;
     array->bytes.assign(count * element_size, 0xCD);
-    array->written.resize(count);
-    array->read.resize(count);
-    array->ready.assign(count, 0);
+    array->elements.resize(count);
     reserve_shared(count * element_size);
     block_.arrays.push_back(std::move(array));
   }
@@ -371,7 +370,7 @@ void EmulatedBlock::copy_async(const Shared<float>& to, std::size_t i,
   }
   for (std::size_t k = 0; k < 4; ++k) {
     touch(*to.array_, to.first_ + i + k, true);
-    to.array_->ready[to.first_ + i + k] = 0;  // until the group is waited for
+    to.array_->elements[to.first_ + i + k].ready = false;  // until the group is waited for
   }
   self().open.push_back(
       {to.array_, to.first_ + i, {{from[j], from[j + 1], from[j + 2], from[j + 3]}}});

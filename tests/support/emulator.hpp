@@ -83,16 +83,20 @@ class GlobalMemory {
 // Who touched a shared element last: thread, and the number of barriers its block, its warp and the
 // first threads of the block had passed then.
 struct Touch {
-  unsigned thread = ~0u;
-  std::uint64_t block_epoch = 0, warp_epoch = 0, part_epoch = 0;
+  std::uint32_t thread = ~0u, block_epoch = 0, warp_epoch = 0, part_epoch = 0;
+};
+
+// 52 bytes: half of what the emulated card does is to look at these.
+struct SharedElement {
+  Touch written;
+  std::array<Touch, 2> read;
+  bool ready = false;  // holds a value
 };
 
 struct SharedArray {
   std::size_t element_size = 0, count = 0;
   std::vector<unsigned char> bytes;
-  std::vector<Touch> written;
-  std::vector<std::array<Touch, 2>> read;
-  std::vector<unsigned char> ready;  // holds a value
+  std::vector<SharedElement> elements;
 };
 
 using kernels::Quad;
@@ -119,12 +123,12 @@ struct BlockState {
   std::vector<std::unique_ptr<SharedArray>> arrays;
   std::size_t shared_used = 0;
   std::shared_ptr<void> hardware;  // see EmulatedBlock::hardware
-  std::uint64_t epoch = 0;
-  std::vector<std::uint64_t> warp_epoch;
+  std::uint32_t epoch = 0;
+  std::vector<std::uint32_t> warp_epoch;
   std::vector<unsigned> warp_waiting;   // lanes at a warp barrier
   unsigned waiting = 0, left = 0;       // threads at sync(), threads that left
   unsigned part = 0, part_waiting = 0;  // threads of sync_first(), of them there now
-  std::uint64_t part_epoch = 0;
+  std::uint32_t part_epoch = 0;
   std::vector<std::array<std::array<unsigned char, 16>, 64>> exchange;  // per warp, two shuffles
 };
 
