@@ -712,19 +712,19 @@ struct Table {
 const bool small = support::sanitized || emulated;
 const std::size_t wide_rows = small ? 200 : 1500, wide_features = small ? 1100 : 2000;
 const Table tables[] = {{1, 1},
-                            {1, 7},
-                            {2, 3},
-                            {33, 9},
-                            {7, 31},
-                            {1000, 4},
-                            {1024, 3},
-                            {1025, 8},
-                            {small ? 2100UL : 3100UL, 20},
-                            {1, 1, 1},
-                            {33, 40, 5},
-                            {7, 9, 8},
-                            {2050, 40, 4},
-                            {wide_rows, wide_features, 1}};
+                        {1, 7},
+                        {2, 3},
+                        {33, 9},
+                        {7, 31},
+                        {1000, 4},
+                        {1024, 3},
+                        {1025, 8},
+                        {small ? 2100UL : 3100UL, 20},
+                        {1, 1, 1},
+                        {33, 40, 5},
+                        {7, 9, 8},
+                        {2050, 40, 4},
+                        {wide_rows, wide_features, 1}};
 void PrintTo(const Table& s, std::ostream* out) {
   *out << fmt::format("{} x {}, {} entries a row", s.n, s.d, s.per_row);
 }

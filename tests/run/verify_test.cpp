@@ -158,7 +158,7 @@ template <class Seal, class Allowed>
 void tamper(const json& file, const std::string& name, const char* part, Seal seal, Allowed allowed,
             std::size_t in_release = 1) {
   std::size_t tried = 0;
-  support::Thinned sweep(41, in_release);
+  support::Thinned sweep(97, in_release);
   for (const auto& at : leaves(file, part)) {
     for (const Edit& edit : edits_of(file.at(at))) {
       const json changed = seal(edited(file, at, edit));
@@ -169,7 +169,7 @@ void tamper(const json& file, const std::string& name, const char* part, Seal se
           << name << ": " << at.to_string() << " as " << edit.name << " passes";
     }
   }
-  EXPECT_GT(tried, support::repeats(300 / in_release, std::size_t{6})) << name;
+  EXPECT_GT(tried, support::repeats(300 / in_release, std::size_t{2})) << name;
 }
 
 TEST(Verify, RejectsAnEditOfEveryLeafOfTheCertificate) {
@@ -199,7 +199,8 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfATvCertificate) {
         to_json(example.release), example.name, "/certificate", [](const json& f) { return f; },
         [&](const std::string& at, const json& before, const json& after) {
           return keeps_delta(at, after) || weaker_claim(at, before, after);
-        });
+        },
+        5);
     tamper(to_json(example.release), example.name, "/certificate", resealed,
            [&](const std::string& at, const json& before, const json& after) {
              if (keeps_delta(at, after)) return true;
@@ -300,7 +301,8 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfAnAmountAndOfACount) {
           if (pure && at == "/certificate/guarantee/delta" && after.is_number() && after > 1e-24)
             return true;
           return weaker_claim(at, before, after);
-        });
+        },
+        5);
     tamper(
         file, name, "/model", [](const json& f) { return f; },
         [](const std::string&, const json&, const json&) { return false; }, 5);
@@ -363,7 +365,7 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfSeveralClasses) {
     ASSERT_NE(found, examples.end()) << name;
     const json file = to_json(found->release);
     tamper(
-        file, name, "/certificate", [](const json& f) { return f; }, weaker_claim);
+        file, name, "/certificate", [](const json& f) { return f; }, weaker_claim, 5);
     tamper(
         file, name, "/model", [](const json& f) { return f; },
         [](const std::string&, const json&, const json&) { return false; }, 5);
@@ -460,10 +462,10 @@ TEST(Verify, HoldsTheSquaredLossToItsBall) {
     bounded["certificate"]["constants"]["loss"] = bounded["model"]["loss"] = "huber";
     EXPECT_FALSE(verify(resealed(bounded)).valid);
     tamper(
-        file, example.name, "/certificate", [](const json& f) { return f; }, weaker_claim);
+        file, example.name, "/certificate", [](const json& f) { return f; }, weaker_claim, 5);
     tamper(
         file, example.name, "/model", [](const json& f) { return f; },
-        [](const std::string&, const json&, const json&) { return false; });
+        [](const std::string&, const json&, const json&) { return false; }, 5);
   }
   // Every other mechanism's file, renamed.
   for (const auto& example : testing::loss_examples()) {
@@ -521,7 +523,7 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfAFamily) {
     EXPECT_TRUE(whole.valid) << name << ": " << ::testing::PrintToString(whole.failures);
     // Without a Gaussian part any delta that the parts add up to is kept.
     tamper(
-        file, name, "/certificate", [](const json& f) { return f; }, weaker_claim);
+        file, name, "/certificate", [](const json& f) { return f; }, weaker_claim, 5);
     tamper(
         file, name, "/model", [](const json& f) { return f; },
         [](const std::string&, const json&, const json&) { return false; }, 5);

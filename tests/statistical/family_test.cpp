@@ -13,7 +13,6 @@
 #include "gibbsite/run/fit_family.hpp"
 #include "run/family_draws.hpp"
 #include "statistical/distance.hpp"
-#include "support/repeats.hpp"
 
 namespace gibbsite {
 namespace {
@@ -37,7 +36,7 @@ template <class Below>
 void expect_inverts(const FamilyMechanism& mechanism, const FamilyProblem& p,
                     const FamilyStatistic& statistic, const Below& below, const char* what) {
   const StreamKey key = StreamKey::from_seed(5);
-  for (std::uint32_t k = 0; k < support::repeats(150U, 10U); ++k) {
+  for (std::uint32_t k = 0; k < 150; ++k) {
     const std::vector<double> draw = family_draw(mechanism, p, statistic, key, k);
     std::uint64_t step = 0;
     const auto expect = [&](double got, bool lowest = false, bool highest = false) {
@@ -99,7 +98,7 @@ TEST(FamilyDraws, InvertTheirLaws) {
   expect_inverts(whole, rate, {{21}, 6}, gamma(2 * 1 + 0.5 * 21, 2.0 / 3 + 0.5 * 10), "rate");
   const FamilyProblem waiting = numbers(Family::waiting, 10, 1, 9);
   // Sum of times: 10 * 1 + 8 * 0.25 * 10.
-  expect_inverts(whole, waiting, {{10ULL << 22}, 0x1p24}, gamma(2 * 1 + 0.5 * 10, 2 * 5 + 0.5 * 30),
+  expect_inverts(whole, waiting, {{10 << 22}, 0x1p24}, gamma(2 * 1 + 0.5 * 10, 2 * 5 + 0.5 * 30),
                  "waiting");
   const FamilyProblem mean = numbers(Family::mean, 10, -3, 5);
   const double precision = 2 * mean.prior[0] + 10 * 0.5 / 4;
@@ -107,7 +106,7 @@ TEST(FamilyDraws, InvertTheirLaws) {
   const auto normal = [&](std::uint64_t, std::uint64_t, std::uint64_t, double x) {
     return normal_below((x - center) * std::sqrt(precision));
   };
-  expect_inverts(whole, mean, {{10ULL << 22}, 0x1p24}, normal, "mean");
+  expect_inverts(whole, mean, {{10 << 22}, 0x1p24}, normal, "mean");
 
   FamilyProblem inside = levels(2, 20);
   inside.trim = {0.2, 0.0};
@@ -198,7 +197,7 @@ TEST(FamilyDraws, KeepTheirLawFarOutside) {
 // 95 % intervals of what the people's parameter is, over tables and draws: a miss of 0.07 by
 // chance has probability below 1e-6 for 300 tables (a deviation is 0.0126).
 TEST(FamilyEstimates, CoverTheTruth) {
-  constexpr int tables = support::repeats(300, 3);
+  constexpr int tables = 300;
   std::mt19937_64 random(11);
   const auto covered = [&](Family family, double truth, const auto& value, std::size_t at,
                            double prior = 0) {
@@ -243,13 +242,13 @@ TEST(FamilyEstimates, CoverTheTruth) {
   const auto mean = [](auto& r, float* x) {
     x[0] = std::clamp(static_cast<float>(std::normal_distribution<>(8, 2)(r)) / 20, 0.0F, 1.0F);
   };
-  const double slack = support::repeats(0.07, 0.6);
+  const double slack = 0.07;
   EXPECT_NEAR(covered(Family::bernoulli, 0.15, bernoulli, 0), 0.95, slack);
   // A share near 0 under a prior of next to nothing: draws of 1e-10, whose likelihood falls by the
   // logarithm alone. What is taken for flat there is not right about every table: 83 % hold; 60 %
   // did where the grid ended too soon.
   const auto rare = [](auto& r, float* x) { x[std::bernoulli_distribution(5e-4)(r) ? 0 : 1] = 1; };
-  EXPECT_GT(covered(Family::bernoulli, 5e-4, rare, 0, 0.05), support::repeats(0.72, 0.0));
+  EXPECT_GT(covered(Family::bernoulli, 5e-4, rare, 0, 0.05), 0.72);
   EXPECT_NEAR(covered(Family::categorical, 0.05, categorical, 2), 0.95, slack);
   EXPECT_NEAR(covered(Family::rate, 2.5, rate, 0), 0.95, slack);
   EXPECT_NEAR(covered(Family::mean, 8, mean, 0), 0.95, slack);

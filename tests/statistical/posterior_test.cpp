@@ -37,12 +37,6 @@ using problems::Table;
 using Rowwise = Eigen::Matrix<double, -1, -1, Eigen::RowMajor>;
 
 constexpr double false_alarm = 5e-8;
-#ifdef GIBBSITE_SANITIZED
-constexpr bool sanitized = true;  // a tenth of the draws, of which no power is asked
-#else
-constexpr bool sanitized = false;
-#endif
-constexpr std::uint64_t many(std::uint64_t chains) { return sanitized ? chains / 10 : chains; }
 
 Potential potential_of(const Table& table, const Loss& loss, double beta, double m,
                        const char* backend = "cpu") {
@@ -193,11 +187,11 @@ TEST(PosteriorLaw, GaussianIsKept) {
     const PosteriorOptions options{.transition = k.transition,
                                    .metric = k.metric,
                                    .scales = std::vector<double>(k.d, 0.9),
-                                   .chains = many(k.chains),
+                                   .chains = k.chains,
                                    .warm_up = 0,
                                    .thinning = 8,
                                    .step_size = k.step,
-                                   .start = law.exact(many(k.chains), 5),
+                                   .start = law.exact(k.chains, 5),
                                    .key = StreamKey::from_seed(k.d)};
     const MatrixXd theta = drawn(potential_of(table, squared_loss, beta, m, k.backend), options);
     expect_passes(law.scores(theta), fmt::format("d = {}", k.d));
@@ -231,7 +225,6 @@ TEST(PosteriorLaw, CopyIsTheTransition) {
 
 // With few chains a langevin chain shows what is grossly wrong.
 TEST(PosteriorLaw, PlantedBugsLoseTheGaussian) {
-  if (sanitized) GTEST_SKIP() << "power needs all draws";
   Table table = random_rows(10, 3, 22);
   for (float& x : table.x) x *= 2;
   const Potential u = potential_of(table, squared_loss, 1.5, 0.3, "reference");
@@ -272,7 +265,7 @@ TEST(PosteriorLaw, GaussianIsFoundFromTheStart) {
     const double beta = 3, m = 0.5;
     const Gaussian law(table, beta, m);
     const PosteriorOptions options{.metric = k.metric,
-                                   .chains = many(k.chains),
+                                   .chains = k.chains,
                                    .warm_up = 60,
                                    .thinning = 15,
                                    .key = StreamKey::from_seed(50 + k.d)};
@@ -319,12 +312,12 @@ TEST(PosteriorLaw, LogisticInOneDimension) {
 
   const Potential u = potential_of(table, loss_named("logistic"), beta, m);
   PosteriorOptions options{
-      .chains = many(100000), .warm_up = 25, .thinning = 15, .key = StreamKey::from_seed(71)};
+      .chains = 100000, .warm_up = 25, .thinning = 15, .key = StreamKey::from_seed(71)};
   for (const Transition transition : {Transition::hamiltonian, Transition::langevin}) {
     options.transition = transition;
     expect_passes(scored(drawn(u, options)), std::string(to_string(transition)));
   }
-  options.chains = many(20000);
+  options.chains = 20000;
   expect_passes(
       scored(drawn(potential_of(table, loss_named("logistic"), beta, m, "reference"), options)),
       "reference");
@@ -360,8 +353,8 @@ TEST(PosteriorLaw, LogisticInTwoDimensions) {
   }
   const Interpolated first(lo, wide, scores_on_grid(dense, 10));
   const Potential u = potential_of(table, loss_named("logistic"), beta, m);
-  const MatrixXd theta = drawn(
-      u, {.chains = many(100000), .warm_up = 25, .thinning = 15, .key = StreamKey::from_seed(72)});
+  const MatrixXd theta =
+      drawn(u, {.chains = 100000, .warm_up = 25, .thinning = 15, .key = StreamKey::from_seed(72)});
   MatrixXd w(theta.rows(), 2);
   for (Eigen::Index c = 0; c < theta.rows(); ++c) {
     const auto [i, wi] = Interpolated::weights(theta(c, 0), lo, wide, columns);
@@ -406,7 +399,7 @@ TEST(PosteriorLaw, TwoSamplesOfALogisticPosterior) {
   Table table = random_rows(12, 2, 61);
   for (float& x : table.x) x = 2 * std::fabs(x);
   table.y.assign(12, 1.0F);
-  const std::size_t count = many(150000);
+  const std::size_t count = 150000;
   const Potential u = potential_of(table, loss_named("logistic"), 20, 1);
   const MatrixXd exact = matrix(rejection(u, count, 1), 2);
   const auto passes = [&](const MatrixXd& theta, const char* what) {
@@ -417,7 +410,6 @@ TEST(PosteriorLaw, TwoSamplesOfALogisticPosterior) {
       .chains = count, .warm_up = 25, .thinning = 15, .key = StreamKey::from_seed(73)};
   passes(drawn(u, options), "hmc");
   passes(matrix(rejection(u, count, 2), 2), "rejection itself");
-  if (sanitized) return;
 
   options.metric = Metric::unit;
   options.warm_up = 0;
@@ -468,7 +460,7 @@ sbc::Sampler calibrated(PosteriorOptions options, std::string loss = "logistic",
 }
 
 TEST(PosteriorLaw, CalibratedOnSimulatedTables) {
-  const sbc::Setup setup{.replications = sanitized ? 100u : 1500u, .seed = 4};
+  const sbc::Setup setup{.replications = 1500u, .seed = 4};
   for (const Transition transition : {Transition::hamiltonian, Transition::langevin}) {
     const auto verdict = sbc::judge(
         setup, calibrated({.transition = transition, .warm_up = 20, .thinning = 12}), false_alarm);
@@ -488,11 +480,9 @@ TEST(PosteriorLaw, OtherLossesAreCalibratedOnSimulatedTables) {
   const PosteriorOptions options{.warm_up = 20, .thinning = 12};
   for (const auto& [loss, label, outputs, prior_seen] :
        {Case{"softmax-3", sbc::softmax_label, 3, 1.3}, Case{"huber", sbc::huber_label, 1, 2}}) {
-    const sbc::Setup setup{
-        .replications = sanitized ? 60u : 1500u, .seed = 5, .label = label, .outputs = outputs};
+    const sbc::Setup setup{.replications = 1500u, .seed = 5, .label = label, .outputs = outputs};
     const auto verdict = sbc::judge(setup, calibrated(options, loss), false_alarm);
     EXPECT_LE(verdict.worst(), 1) << loss << ": " << verdict.text();
-    if (sanitized) continue;  // power needs all draws
     for (const auto& [beta_times, m_times] : {std::pair{1.0, prior_seen}, std::pair{3.0, 1.0}}) {
       const auto wrong =
           sbc::judge(setup, calibrated(options, loss, beta_times, m_times), false_alarm);
@@ -504,7 +494,6 @@ TEST(PosteriorLaw, OtherLossesAreCalibratedOnSimulatedTables) {
 
 // What 5000 replications of 15 draws can see; 2 % of a deviation would take some 100,000.
 TEST(PosteriorLaw, PlantedBugsLoseTheCalibration) {
-  if (sanitized) GTEST_SKIP() << "power needs all draws";
   const sbc::Setup setup{
       .rows = 20, .features = 1, .prior_precision = 0.2, .replications = 5000, .seed = 4};
   const auto buggy = [&](const Bugs& bugs) {

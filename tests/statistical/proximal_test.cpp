@@ -18,7 +18,6 @@
 #include "statistical/sbc.hpp"
 #include "statistical/scores.hpp"
 #include "support/forwarding_engine.hpp"
-#include "support/repeats.hpp"
 
 namespace gibbsite {
 namespace {
@@ -27,11 +26,6 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 constexpr double false_alarm = 5e-8;
-#ifdef GIBBSITE_SANITIZED
-constexpr bool sanitized = true;  // slow: fewer chains, no power to be shown
-#else
-constexpr bool sanitized = false;
-#endif
 
 /// f(z, y) = (z - y)^2 / 2: a Gaussian posterior.
 struct squared {
@@ -157,12 +151,8 @@ TEST(ProximalLaw, LeavesGaussianPosteriorsAsTheyAre) {
     std::size_t n, d, chains;
     double relative_step;
   };
-#ifdef GIBBSITE_SANITIZED
-  const Case cases[] = {{30, 3, 4000, 3}};
-#else
   const Case cases[] = {
       {12, 1, 60000, 3}, {30, 3, 20000, 3}, {60, 20, 6000, 4}, {30, 100, 2000, 3}};
-#endif
   bool stale_seen = false;
   for (const Case& c : cases) {
     Table t = random_table(c.n, c.d, 3);
@@ -176,7 +166,7 @@ TEST(ProximalLaw, LeavesGaussianPosteriorsAsTheyAre) {
     EXPECT_LE(verdict.worst(), 1) << c.d << ": " << verdict.text();
 
     // Power: noise or beta 2 % off, no accept step, the losses of other points.
-    if (sanitized || c.d > 3) continue;
+    if (c.d > 3) continue;
     EXPECT_GT(scores::judge(1.02 * law.scores(run(u, schedule, start, 3)), false_alarm).worst(), 1);
     const auto weaker = t.potential(squared_loss, 0.98 * beta, m);
     EXPECT_GT(scores::judge(law.scores(run(weaker, schedule, start, 12)), false_alarm).worst(), 1);
@@ -186,7 +176,7 @@ TEST(ProximalLaw, LeavesGaussianPosteriorsAsTheyAre) {
     const auto stale = scores::judge(law.scores(run(u, schedule, start, 3, true)), false_alarm);
     stale_seen = stale_seen || stale.worst() > 1;
   }
-  EXPECT_TRUE(sanitized || stale_seen);
+  EXPECT_TRUE(stale_seen);
 }
 
 // Many short iterations add up what is wrong with one: 2 % more noise in y or in the proposals
@@ -195,7 +185,7 @@ TEST(ProximalLaw, ManyShortIterationsKeepTheLaw) {
   const Table t = random_table(30, 3, 3);
   const auto u = t.potential(squared_loss, 0.4, 2);
   const Gaussian law(t, 0.4, 2);
-  const MatrixXd start = law.draw(sanitized ? 1000 : 100000, 9);
+  const MatrixXd start = law.draw(100000, 9);
   const auto verdict = scores::judge(law.scores(run(u, schedule_of(u, 1), start, 40)), false_alarm);
   EXPECT_LE(verdict.worst(), 1) << verdict.text();
 }
@@ -256,7 +246,7 @@ class OneParameter {
 void expect_posterior_left_as_it_is(const Table& t, const Loss& loss) {
   const auto u = t.potential(loss, 1.5, 0.4);
   const OneParameter law(u);
-  const std::size_t chains = support::repeats(20000U, 1000U);
+  const std::size_t chains = 20000;
   std::mt19937_64 bits(8);
   std::uniform_real_distribution<double> uniform;
   MatrixXd start(static_cast<Eigen::Index>(chains), 1);
@@ -269,7 +259,7 @@ void expect_posterior_left_as_it_is(const Table& t, const Loss& loss) {
   EXPECT_LE(verdict.worst(), 1) << verdict.text();
   // What is wrong is seen with all chains.
   const auto seen = [&](const MatrixXd& theta) {
-    return support::sanitized || scores::judge(scored(theta), false_alarm).worst() > 1;
+    return scores::judge(scored(theta), false_alarm).worst() > 1;
   };
   const auto other = t.potential(loss, 1.5 * 0.9, 0.4 * 0.9);
   EXPECT_TRUE(seen(run(other, schedule, start, 12)));
@@ -413,13 +403,12 @@ TEST(ProximalLaw, AcceptsAsOftenAsTheBoundOrMore) {
                                                schedule.step_size, schedule.residual)
                                    .acceptance_down;
           ProximalCounts counts;
-          run(u, schedule, MatrixXd::Zero(support::repeats(500, 50), static_cast<Eigen::Index>(d)),
-              8, false, &counts);
+          run(u, schedule, MatrixXd::Zero(500, static_cast<Eigen::Index>(d)), 8, false, &counts);
           EXPECT_GE(upper_bound(counts.accepted, counts.proposals, 1e-9), bound)
               << d << ' ' << kappa << ' ' << relative_step << ' ' << gaussian;
           EXPECT_EQ(counts.capped, 0u);
           // Attained: a bound 15 % larger is refuted.
-          if (gaussian && relative_step > 1 && !support::sanitized) {
+          if (gaussian && relative_step > 1) {
             EXPECT_LT(upper_bound(counts.accepted, counts.proposals, 1e-9), 1.15 * bound)
                 << d << ' ' << kappa;
           }
@@ -471,11 +460,7 @@ MatrixXd calibrated(Kind kind, const Rows& rows, std::span<const float> labels, 
 }
 
 TEST(ProximalLaw, CalibratedOnSimulatedTables) {
-#ifdef GIBBSITE_SANITIZED
-  const std::size_t replications = 60;
-#else
   const std::size_t replications = 400;
-#endif
   const auto judged = [&](Kind kind, double beta) {
     return sbc::judge(
         {.rows = 6, .features = 2, .prior_precision = 0.5, .replications = replications, .seed = 4},
@@ -486,9 +471,7 @@ TEST(ProximalLaw, CalibratedOnSimulatedTables) {
   for (const Kind kind : {Kind::proximal, Kind::rejection, Kind::langevin}) {
     const auto verdict = judged(kind, 1);
     EXPECT_LE(verdict.worst(), 1) << static_cast<int>(kind) << ": " << verdict.text();
-#ifndef GIBBSITE_SANITIZED
     EXPECT_GT(judged(kind, 6).worst(), 1) << static_cast<int>(kind) << ": no power";
-#endif
   }
 }
 

@@ -16,7 +16,6 @@
 #include "gibbsite/run/fit.hpp"
 #include "statistical/two_sample.hpp"
 #include "support/people.hpp"
-#include "support/repeats.hpp"
 
 namespace gibbsite {
 namespace {
@@ -115,11 +114,10 @@ MatrixXd langevin(const Rows1& t, Eigen::Index count, double h, std::uint64_t st
 
 TEST(SoftmaxLaw, LangevinStepsHaveTheLawOfTheirFormula) {
   const Rows1 t;
-  const Eigen::Index count = support::repeats<Eigen::Index>(8000, 300);
+  const Eigen::Index count = 8000;
   const MatrixXd found = langevin(t, count, 0.15, 12, 3);
   const auto verdict = two_sample::judge(found, simulated(t, count, 0.15, 12, 4), false_alarm);
   EXPECT_LE(verdict.worst(), 1) << verdict.text();
-  if (support::sanitized) return;
   EXPECT_GT(two_sample::judge(found, simulated(t, count, 0.15, 12, 5, true), false_alarm).worst(),
             1);
   EXPECT_GT(two_sample::judge(found, simulated(t, count, 0.25, 12, 5), false_alarm).worst(), 1);
@@ -128,9 +126,8 @@ TEST(SoftmaxLaw, LangevinStepsHaveTheLawOfTheirFormula) {
 // h = 0.02: the stationary law is off by about hM/2 = 5 % of a variance's half, unseen here.
 TEST(SoftmaxLaw, ALongChainHasThePosteriorsLaw) {
   const Rows1 t;
-  const Eigen::Index count = support::repeats<Eigen::Index>(3000, 200);
-  const MatrixXd found = langevin(t, count, 0.02, support::sanitized ? 60 : 600, 6);
-  if (support::sanitized) return;
+  const Eigen::Index count = 3000;
+  const MatrixXd found = langevin(t, count, 0.02, 600, 6);
   const auto verdict = two_sample::judge(found, exact_draws(t, count, 7), false_alarm);
   EXPECT_LE(verdict.worst(), 1) << verdict.text();
   Rows1 other = t;  // a label of its own
@@ -167,7 +164,7 @@ MatrixXd proximal(const Rows1& t, const MatrixXd& starts, const ProximalSchedule
 // From exact draws, and exact rejection from none: the posterior stays, to every bit of a decision.
 TEST(SoftmaxLaw, TheProximalSamplerLeavesThePosteriorAsItIs) {
   const Rows1 t;
-  const Eigen::Index count = support::repeats<Eigen::Index>(8000, 300);
+  const Eigen::Index count = 8000;
   const MatrixXd starts = exact_draws(t, count, 10), apart = exact_draws(t, count, 11);
   const ProximalSchedule schedule{.step_size = 2,
                                   .iterations = 1,
@@ -182,7 +179,6 @@ TEST(SoftmaxLaw, TheProximalSamplerLeavesThePosteriorAsItIs) {
   rejection.residual = 1e-6;
   const auto exact = two_sample::judge(proximal(t, starts, rejection, 1), apart, false_alarm);
   EXPECT_LE(exact.worst(), 1) << exact.text();
-  if (support::sanitized) return;
   ProximalSchedule careless = schedule;
   careless.proposals = careless.rounds = 1;  // what is proposed last is taken
   EXPECT_GT(two_sample::judge(proximal(t, starts, careless, 6), apart, false_alarm).worst(), 1);
@@ -249,11 +245,10 @@ TEST(SoftmaxLaw, WholeRunsOfAveragedAndDalalyanHaveThePosteriorsLaw) {
     EXPECT_TRUE(certified.valid) << mechanism << ": "
                                  << ::testing::PrintToString(certified.failures);
     const double planned = *setting(runs.plan.offer().mechanism, "beta");
-    const Eigen::Index count = support::repeats<Eigen::Index>(400, 10);
+    const Eigen::Index count = 400;
     const MatrixXd found = runs.draws(count);
     const auto verdict = two_sample::judge(found, runs.exact(count, planned, 1), false_alarm);
     EXPECT_LE(verdict.worst(), 1) << mechanism << ": " << verdict.text();
-    if (support::sanitized) continue;
     EXPECT_GT(two_sample::judge(found, runs.exact(count, 0, 2), false_alarm).worst(), 1)
         << mechanism;
   }

@@ -12,7 +12,6 @@
 #include "gibbsite/run/fit.hpp"
 #include "run/whitened_rule.hpp"
 #include "support/hockey_stick.hpp"
-#include "support/repeats.hpp"
 
 namespace gibbsite {
 namespace {
@@ -122,10 +121,8 @@ TEST(WhitenedLaw, AWholeRunInOneDimensionStaysBelowItsProfile) {
 }
 
 TEST(WhitenedLaw, TwoGradientsThatFollowOneAnotherStayBelowIt) {
-  support::Thinned sweep(5);
   for (const double mu : {0.5, 2.0}) {
     for (const auto& pair : support::line_pairs()) {
-      if (sweep.skips()) continue;
       OneDimension run(pair.here, pair.there, one_question(mu, 2), pair.who, pair.rows);
       const double epsilon = mu < 1 ? 0.4 : 2;
       EXPECT_LE(run.delta(epsilon), gdp_delta_up(epsilon, mu) + 1e-9) << pair.name << " " << mu;
@@ -156,9 +153,7 @@ TEST(WhitenedLaw, RunsOnAmountsAndCountsStayBelowIt) {
     }
   }
   EXPECT_GT(nearest, 0.7) << "the noise is more than is needed";
-  support::Thinned sweep(5);
   for (auto pair : support::line_pairs()) {
-    if (sweep.skips()) continue;
     for (float& y : pair.here.y) y *= 0.4F;  // free where the prediction is near
     for (float& y : pair.there.y) y *= 0.4F;
     OneDimension run(pair.here, pair.there, one_question(1, 2), pair.who, pair.rows, "huber");
