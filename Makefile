@@ -24,7 +24,7 @@ tidy: deps ## clang-tidy over the library and the program
 	@scripts/tidy
 
 test: build ## build and run every test
-	@cd $(BUILD) && ctest --output-on-failure --parallel $(JOBS)
+	@cd $(BUILD) && ctest --output-on-failure --parallel $$(($(JOBS) + 1)) # some wait for others
 
 check-python: build ## build the Python wheel, install it into an empty environment, run its tests
 	@scripts/check-python $(BUILD)

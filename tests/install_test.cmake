@@ -1,6 +1,6 @@
 # Installs the build to a scratch prefix and builds and runs examples/ against it, by find_package and one by
 # pkg-config. The prefix is moved first: nothing may remember where it was installed.
-# cmake -DROOT=<source> -DBUILD=<build> -DSCRATCH=<folder> -DVERSION=x.y.z -DCXX=<compiler> -DFLAGS=<flags> -P ...
+# cmake -DROOT=<source> -DBUILD=<build> -DSCRATCH=<folder> -DVERSION=x.y.z -DCXX=<compiler> -P ...
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${SCRATCH})
 
@@ -41,7 +41,7 @@ foreach(text IN LISTS texts)
 endforeach()
 
 run("configure examples" ${CMAKE_COMMAND} -S ${ROOT}/examples -B ${SCRATCH}/build -G Ninja
-    -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${CXX} "-DCMAKE_CXX_FLAGS=${FLAGS}")
+    -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${CXX})
 run("build examples" ${CMAKE_COMMAND} --build ${SCRATCH}/build)
 
 set(table ${ROOT}/data/berkeley.csv)

@@ -96,6 +96,7 @@ TEST_F(Bench, SaysWhatItFoundToPeople) {
 
 // A table with far fewer entries than its schema allows cannot be timed on made-up rows.
 TEST_F(Bench, TimesASparserTableItselfAndSaysThatThisIsPrivate) {
+  if (support::sanitized) GTEST_SKIP() << "what the others do";
   std::ostringstream text, domain;
   domain << "label = \"y\"\npositive = \"1\"\nrow_norm = 1.0\nintercept = false\n[columns]\n";
   for (int k = 1; k <= 40; ++k) domain << "x" << k << " = {type = \"number\", range = [0, 1]}\n";
@@ -121,6 +122,7 @@ TEST_F(Bench, TimesASparserTableItselfAndSaysThatThisIsPrivate) {
 // Under add-remove the rows are the public cap, and what tells their number is marked; the tests
 // above see that it is not otherwise.
 TEST_F(Bench, UnderAddRemoveTheNumberOfRowsIsPrivate) {
+  if (support::sanitized) GTEST_SKIP() << "what the others do";
   std::vector<std::string> command{
       "bench",   "--data", "table.csv",   "--schema",   "table.toml", "--epsilon", "1",
       "--delta", "1e-6",   "--adjacency", "add-remove", "--rows-cap", "400"};

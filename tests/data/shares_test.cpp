@@ -308,6 +308,7 @@ TEST_F(SharesTest, WhatWouldBeAPart) {
 // Dense and sparse, of one file and of parts, made and used again: the rows that memory holds.
 TEST_F(SharesTest, SharesInFiles) {
   using Times = std::map<std::string, std::filesystem::file_time_type>;
+  set_least_piece_bytes(40);
   std::filesystem::create_directory(path("parts"));
   std::filesystem::create_directory(path("dense"));
   std::mt19937 random(3);

@@ -21,6 +21,7 @@
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/release/evaluation_cells.hpp"
 #include "gibbsite/release/predict.hpp"
+#include "support/repeats.hpp"
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
@@ -60,7 +61,7 @@ TEST(ReleaseEvaluation, CountsHaveTheNoiseOfThePlan) {
     for (const std::uint32_t cell : cells) ++exact[cell];
     double squares = 0, sum = 0, products = 0;
     std::size_t count = 0;
-    for (std::uint32_t run = 0; run < 800; ++run) {
+    for (std::uint32_t run = 0; run < support::repeats(800U, 100U); ++run) {
       const EvaluationRelease made =
           release_evaluation(shape, cells, plan, evaluation_key(run), {});
       const double sigma = made.model().noise;
