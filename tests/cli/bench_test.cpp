@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "cli/cli.hpp"
+#include "support/repeats.hpp"
 
 namespace gibbsite::testing {
 namespace {
