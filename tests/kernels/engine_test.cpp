@@ -195,7 +195,7 @@ TEST_F(CudaEngine, StreamedBitsDoNotDependOnHowQueuesInterleave) {
 // bits are those of an engine that begins with that number. Streamed ones, and questions in a
 // metric between, take their place.
 TEST_F(CudaEngine, RowsAreUploadedOnce) {
-  const Table t(2000, 30);
+  const Table t(600, 30);
   const auto engine_counting = [&](std::size_t& copied) {
     if (emulated) device_ = support::make_emulated_device({.copied_in = &copied});
     return load(t);

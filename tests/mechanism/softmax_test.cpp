@@ -319,7 +319,7 @@ const std::set<std::string_view> of_one_output{"objective", "objective-pure"};
 // What holds for several outputs is offered within the budget; what does not says why, in one line,
 // and is offered nothing; auto takes one that holds.
 TEST(SoftmaxPlan, OffersWhatHoldsAndRefusesTheOthers) {
-  support::Thinned sweep(2);
+  support::Thinned sweep(4);
   for (const std::uint64_t K : {2ULL, 3ULL, 10ULL}) {
     for (const std::uint64_t rows : {1ULL, 500ULL, 100000ULL}) {
       if (sweep.skips()) continue;

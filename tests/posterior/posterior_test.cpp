@@ -13,6 +13,7 @@
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/core/error.hpp"
 #include "support/forwarding_engine.hpp"
+#include "support/repeats.hpp"
 
 namespace gibbsite {
 namespace {
@@ -285,7 +286,7 @@ TEST(Posterior, FiveThousandParameters) {
   };
   const auto before = peak();
   PosteriorOptions options = brief();
-  options.warm_up = 100;
+  options.warm_up = support::repeats(100, 10);
   options.draws = 3;
   const PosteriorDraws out = run(p.potential(0.5, "cpu"), options);
   EXPECT_THAT(out.divergent, Each(0));

@@ -162,7 +162,7 @@ TEST(Cover, SaysWhereNothingIsPromised) {
 }
 
 TEST(Fit, NeverLiesBelowTheProfile) {
-  support::Thinned sweep(3);
+  support::Thinned sweep(7);
   for (const Pair& pair : pairs()) {
     if (sweep.skips()) continue;
     constexpr double reveal = 1e-9;

@@ -99,10 +99,12 @@ TEST(ObjectiveFit, IsTheGaussianWhereThereIsNoCurvature) {
 // may lie below that law's profile, and few far above.
 TEST(ObjectiveFit, ChainsAreAboveAndNearTheLawsOfSeveralRows) {
   int near = 0, met = 0;
+  support::Thinned sweep(5);
   for (const auto adjacency : {Adjacency::add_remove, Adjacency::replace_one}) {
     for (const std::uint64_t rows : {1ULL, 2ULL, 5ULL}) {
       const double steps = adjacency == Adjacency::add_remove ? 1.0 : 2.0;
       for (const double s : {0.05, 0.4}) {
+        if (sweep.skips()) continue;
         const double exact = s * steps * static_cast<double>(rows);
         for (const ProfilePoint& p :
              objective_profile_up({s, 1e-10, true}, {adjacency, rows}, 1e-9)) {
@@ -114,13 +116,13 @@ TEST(ObjectiveFit, ChainsAreAboveAndNearTheLawsOfSeveralRows) {
       }
     }
   }
-  EXPECT_GE(met, 600);
+  EXPECT_GE(met, support::repeats(600, 60));
   EXPECT_GE(near, met * 9 / 10);
 }
 
 TEST(ObjectiveFit, CoversExactLawsOfNeighbors) {
   constexpr double reveal = 1e-9;
-  support::Thinned sweep(5);
+  support::Thinned sweep(7);
   int met = 0;
   for (const bool one_signed : {true, false}) {
     for (const double t : {0.05, 0.25, 1.0}) {

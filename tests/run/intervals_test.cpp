@@ -106,7 +106,7 @@ TEST(Intervals, OfARowHoldItsProbability) {
 }
 
 TEST(Intervals, AreFiniteWhateverTheTable) {
-  support::Thinned sweep(3);
+  support::Thinned sweep(5);
   for (const auto& [name, data, epsilon] : support::odd_tables()) {
     for (const bool add_remove : {false, true}) {
       if (sweep.skips()) continue;
