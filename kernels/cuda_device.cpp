@@ -4,6 +4,7 @@
 #include <curand.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <utility>
@@ -129,6 +130,14 @@ class CudaDevice final : public Device {
   }
   void launch(const Kernel& kernel) override {
     std::visit([this](const auto& params) { run(params); }, kernel);
+  }
+
+  void gather(DeviceRanks& ranks, const std::byte* mine, std::byte* all,
+              std::size_t bytes) override {
+    ranks.gather(mine, all, bytes, stream(Queue::compute));
+  }
+  void broadcast(DeviceRanks& ranks, std::byte* data, std::size_t bytes) override {
+    ranks.broadcast(data, bytes, stream(Queue::compute));
   }
 
   void fill_normals(kernels::View<double> out, std::uint64_t seed, std::uint64_t offset) override {
@@ -303,7 +312,10 @@ class CudaDevice final : public Device {
 
 bool compiled() { return true; }
 
-std::unique_ptr<Device> make_device() {
+namespace {
+
+// What there is, and 10 * major + minor of each card.
+Probe look(std::vector<int>& capabilities) {
   Probe probe;
   cudaDriverGetVersion(&probe.driver_version);
   cudaRuntimeGetVersion(&probe.runtime_version);
@@ -314,17 +326,43 @@ std::unique_ptr<Device> make_device() {
     probe.error = cudaGetErrorString(status);
     cudaGetLastError();
   }
-  int best = 0;
   for (int i = 0; i < probe.devices; ++i) {
     int major = 0, minor = 0;
     check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, i), "reading a GPU");
     check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, i), "reading a GPU");
-    if (10 * major + minor <= probe.capability) continue;
-    probe.capability = 10 * major + minor;
-    best = i;
+    capabilities.push_back(10 * major + minor);
+    probe.capability = std::max(probe.capability, capabilities.back());
   }
-  require_usable(probe);
-  return std::make_unique<CudaDevice>(best);
+  return probe;
 }
+
+}  // namespace
+
+std::unique_ptr<Device> make_device() {
+  std::vector<int> capabilities;
+  require_usable(look(capabilities));
+  const auto best = std::ranges::max_element(capabilities);  // the first of them
+  return make_device(static_cast<int>(best - capabilities.begin()));
+}
+
+std::vector<VisibleCard> usable_cards() {
+  std::vector<int> capabilities;
+  require_usable(look(capabilities));
+  std::vector<VisibleCard> out;
+  for (std::size_t i = 0; i < capabilities.size(); ++i) {
+    if (capabilities[i] < least_capability) continue;
+    cudaDeviceProp properties{};
+    const int index = static_cast<int>(i);
+    check(cudaGetDeviceProperties(&properties, index), "reading the GPU's properties");
+    std::string id;
+    for (const char byte : properties.uuid.bytes) {
+      id += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+    }
+    out.push_back({index, id});
+  }
+  return out;
+}
+
+std::unique_ptr<Device> make_device(int index) { return std::make_unique<CudaDevice>(index); }
 
 }  // namespace gibbsite::cuda

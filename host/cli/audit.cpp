@@ -117,7 +117,11 @@ struct AuditCommand {
  private:
   // Each rank makes some of the runs, on all rows of its own.
   [[nodiscard]] std::unique_ptr<Backend> make_engines() const {
-    require_cpu_of_ranks(backend);
+    if (ranks().size() > 1 && backend == "cuda") {
+      throw BadInput(
+          "--backend cuda: audit by several ranks is for the CPU; leave it out, or start one "
+          "process");
+    }
     auto made =
         make_noted_backend(ranks().size() > 1 && backend == "auto" ? "cpu" : backend, quiet);
     if (ranks().size() > 1)

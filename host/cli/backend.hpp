@@ -9,14 +9,10 @@ namespace gibbsite::cli {
 
 /// make_backend, and where auto takes another than the fastest there is, a line on stderr, unless
 /// `quiet`.
-std::unique_ptr<Backend> make_noted_backend(const std::string& name, bool quiet,
-                                            const std::string& design = "auto");
+std::unique_ptr<Backend> make_noted_backend(const std::string& name, bool quiet);
 
-/// That of the rows of all ranks where there are several: of shares, on the CPU. Throws BadInput on
-/// another one.
+/// That of the rows of all ranks where there are several.
 std::unique_ptr<Backend> make_backend_of_ranks(const std::string& name, bool quiet,
                                                const std::string& design = "auto");
-/// Throws BadInput where several ranks are to compute by what they cannot.
-void require_cpu_of_ranks(const std::string& name, const std::string& design = "auto");
 
 }  // namespace gibbsite::cli

@@ -336,7 +336,6 @@ struct FitCommand {
           "--model {}: is fitted by one process; start it without the launcher of ranks",
           plan.model));
     }
-    require_cpu_of_ranks(backend, design);
   }
 
   // What every fit asks before it reads a row.

@@ -16,11 +16,26 @@ namespace gibbsite {
 namespace {
 
 constexpr const char* nccl_name = "libgibbsite_nccl.so";
+
+// Null where it is not there, or of another version.
+decltype(&gibbsite_nccl_2) found() {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  void* library = nullptr;
+  for (const char* const folder : {".", "../lib", "../lib64"}) {
+    if (library == nullptr) library = ::dlopen((program / folder / nccl_name).c_str(), RTLD_NOW);
+  }
+  if (library == nullptr) library = ::dlopen(nccl_name, RTLD_NOW);
+  if (library == nullptr) return nullptr;
+  return reinterpret_cast<decltype(&gibbsite_nccl_2)>(::dlsym(library, "gibbsite_nccl_2"));
+}
+
 using ErrorText = std::array<char, 512>;
 
 class Nccl final : public DeviceRanks {
  public:
-  Nccl(const gibbsite_nccl_functions_1& library, std::size_t rank)
+  Nccl(const gibbsite_nccl_functions_2& library, std::size_t rank)
       : library_(library), rank_(rank) {}
   ~Nccl() override {
     if (state_ != nullptr) library_.close(state_);
@@ -30,11 +45,10 @@ class Nccl final : public DeviceRanks {
 
   [[nodiscard]] std::string_view name() const override { return "nccl"; }
   void gather(const std::byte* mine, std::byte* all, std::size_t bytes, void* stream) override {
-    ErrorText error{};
-    if (library_.gather(state_, mine, all, bytes, stream, error.data()) != 0) {
-      throw Error(Status::backend_unavailable,
-                  fmt::format("rank {}: NCCL: {}; start the job again", rank_, error.data()));
-    }
+    check([&](char* error) { return library_.gather(state_, mine, all, bytes, stream, error); });
+  }
+  void broadcast(std::byte* data, std::size_t bytes, void* stream) override {
+    check([&](char* error) { return library_.broadcast(state_, data, bytes, stream, error); });
   }
   std::optional<std::string> open(const unsigned char* id, std::size_t size) {
     ErrorText error{};
@@ -44,7 +58,15 @@ class Nccl final : public DeviceRanks {
   }
 
  private:
-  gibbsite_nccl_functions_1 library_;
+  template <class F>
+  void check(const F& call) const {
+    ErrorText error{};
+    if (call(error.data()) == 0) return;
+    throw Error(Status::backend_unavailable,
+                fmt::format("rank {}: NCCL: {}; start the job again", rank_, error.data()));
+  }
+
+  gibbsite_nccl_functions_2 library_;
   std::size_t rank_;
   void* state_ = nullptr;
 };
@@ -52,7 +74,7 @@ class Nccl final : public DeviceRanks {
 }  // namespace
 
 std::unique_ptr<DeviceRanks> open_device_ranks(Communicator& ranks,
-                                               const gibbsite_nccl_functions_1* library) {
+                                               const gibbsite_nccl_functions_2* library) {
   // Each step is agreed about before the next, which waits for all.
   std::optional<std::string> failure;
   if (library == nullptr) {
@@ -74,20 +96,12 @@ std::unique_ptr<DeviceRanks> open_device_ranks(Communicator& ranks,
   return out;
 }
 
+bool device_ranks_are_there() { return found() != nullptr; }
+
 std::unique_ptr<DeviceRanks> make_device_ranks(Communicator& ranks) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  void* library = nullptr;
-  for (const char* const folder : {".", "../lib", "../lib64"}) {
-    if (library == nullptr) library = ::dlopen((program / folder / nccl_name).c_str(), RTLD_NOW);
-  }
-  if (library == nullptr) library = ::dlopen(nccl_name, RTLD_NOW);
-  gibbsite_nccl_functions_1 functions{};
-  if (library == nullptr) return open_device_ranks(ranks, nullptr);
-  const auto fill =
-      reinterpret_cast<decltype(&gibbsite_nccl_1)>(::dlsym(library, "gibbsite_nccl_1"));
-  if (fill == nullptr) return open_device_ranks(ranks, nullptr);  // of another version
+  const auto fill = found();
+  if (fill == nullptr) return open_device_ranks(ranks, nullptr);
+  gibbsite_nccl_functions_2 functions{};
   fill(&functions);
   return open_device_ranks(ranks, &functions);
 }

@@ -10,7 +10,7 @@ extern "C" {
 enum { gibbsite_nccl_id_bytes = 128 };
 
 /* Each function returns 0, or another number and one line in error [512]. */
-struct gibbsite_nccl_functions_1 {
+struct gibbsite_nccl_functions_2 {
   /* By one rank; all others are to have it. */
   int (*make_id)(unsigned char id[gibbsite_nccl_id_bytes], char* error);
   /* Collective, by rank `rank` of `size`, on the card of the calling thread's own. */
@@ -19,10 +19,12 @@ struct gibbsite_nccl_functions_1 {
   /* Collective: all [size x bytes] = what the ranks have, in their order; on that stream. Memory of
      the card; nothing is added. */
   int (*gather)(void* state, const void* mine, void* all, size_t bytes, void* stream, char* error);
+  /* Collective: data [bytes] = what rank 0 has there; on that stream. */
+  int (*broadcast)(void* state, void* data, size_t bytes, void* stream, char* error);
   void (*close)(void* state);
 };
 
-void gibbsite_nccl_1(struct gibbsite_nccl_functions_1* out);
+void gibbsite_nccl_2(struct gibbsite_nccl_functions_2* out);
 
 #ifdef __cplusplus
 }

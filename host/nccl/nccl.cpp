@@ -43,11 +43,17 @@ int gather(void* state, const void* mine, void* all, size_t bytes, void* stream,
               error);
 }
 
+int broadcast(void* state, void* data, size_t bytes, void* stream, char* error) {
+  return said(ncclBroadcast(data, data, bytes, ncclInt8, 0, static_cast<ncclComm_t>(state),
+                            static_cast<cudaStream_t>(stream)),
+              error);
+}
+
 void close(void* state) { ncclCommDestroy(static_cast<ncclComm_t>(state)); }
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) void gibbsite_nccl_1(
-    gibbsite_nccl_functions_1* out) {
-  *out = {make_id, open, gather, close};
+extern "C" __attribute__((visibility("default"))) void gibbsite_nccl_2(
+    gibbsite_nccl_functions_2* out) {
+  *out = {make_id, open, gather, broadcast, close};
 }

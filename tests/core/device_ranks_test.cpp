@@ -69,12 +69,20 @@ int gather(void* state, const void* mine, void* all, size_t bytes, void* /*strea
   here.job->meet.arrive_and_wait();
   return 0;
 }
+int broadcast(void* state, void* data, size_t bytes, void* /*stream*/, char* /*error*/) {
+  const Opened& here = *static_cast<Opened*>(state);
+  here.job->given[here.rank] = data;
+  here.job->meet.arrive_and_wait();
+  if (here.rank != 0) std::memcpy(data, here.job->given[0], bytes);
+  here.job->meet.arrive_and_wait();
+  return 0;
+}
 void close(void* state) {
   delete static_cast<Opened*>(state);
   ++closed;
 }
 
-constexpr gibbsite_nccl_functions_1 stand_in{make_id, open, gather, close};
+constexpr gibbsite_nccl_functions_2 stand_in{make_id, open, gather, broadcast, close};
 
 TEST(DeviceRanks, AllHaveTheIdOfRank0AndGatherInOrder) {
   for (const std::size_t count : {1U, 3U}) {
@@ -90,6 +98,10 @@ TEST(DeviceRanks, AllHaveTheIdOfRank0AndGatherInOrder) {
         for (std::size_t k = 0; k < all.size(); ++k) {
           EXPECT_EQ(all[k], static_cast<double>(k / numbers));
         }
+        for (double& v : mine) v += 5;
+        cards->broadcast(reinterpret_cast<std::byte*>(mine.data()), numbers * sizeof(double),
+                         nullptr);
+        EXPECT_THAT(mine, testing::Each(5.0));
       }
     });
     EXPECT_EQ(ids, before + 1);

@@ -233,6 +233,7 @@ class MetricAnswers : public MetricKernels {
             loss_named("logistic"),
             kernels::index_of_loss("logistic"),
             memory,
+            accumulation_depth(n),
             1024};
   }
   std::vector<float> x_, y_;

@@ -78,6 +78,19 @@ class EmulatedDevice final : public cuda::Device {
          [this, kernel] { std::visit([this](const auto& params) { run(params); }, kernel); });
   }
 
+  // The stand-in for the library's stream is that the queue comes to it; other ranks' too.
+  void gather(DeviceRanks& ranks, const std::byte* mine, std::byte* all,
+              std::size_t bytes) override {
+    refuse_in_capture("ranks gather");
+    require_owned(mine, bytes);
+    push(Queue::compute, [=, &ranks] { ranks.gather(mine, all, bytes, nullptr); });
+  }
+  void broadcast(DeviceRanks& ranks, std::byte* data, std::size_t bytes) override {
+    refuse_in_capture("a rank tells others");
+    require_owned(data, bytes);
+    push(Queue::compute, [=, &ranks] { ranks.broadcast(data, bytes, nullptr); });
+  }
+
   // Philox too, and N(0,1) too; not cuRAND's order.
   void fill_normals(kernels::View<double> out, std::uint64_t seed, std::uint64_t offset) override {
     refuse_in_capture("normals are drawn");

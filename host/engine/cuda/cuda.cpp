@@ -46,6 +46,11 @@ std::unique_ptr<Device> make_device() {
       "use "
       "`backend` cpu or auto");
 }
+std::unique_ptr<Device> make_device(int) { return make_device(); }
+std::vector<VisibleCard> usable_cards() {
+  (void)make_device();
+  return {};
+}
 void require_on_device(int, const void*) { (void)make_device(); }
 void copy_from_device(int, std::byte*, const std::byte*, std::size_t, std::size_t, std::size_t) {
   (void)make_device();

@@ -1,6 +1,8 @@
 #pragma once
 // The cuda backend on whatever device it is given.
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "engine/cuda/device.hpp"
 #include "gibbsite/engine/engine.hpp"
@@ -12,6 +14,16 @@ bool compiled();
 /// The first card that can be used. Throws NotCompiled, NoDevice (none, or too old) or CudaError (a
 /// driver older than the toolkit, a card that does not answer).
 std::unique_ptr<Device> make_device();
+
+/// A card that the runtime shows this process.
+struct VisibleCard {
+  int index = 0;   ///< the runtime's
+  std::string id;  ///< that no other card has, on any machine: its UUID
+};
+/// Those that can be used, in the runtime's order: one at least. Throws as make_device does.
+std::vector<VisibleCard> usable_cards();
+/// One of them.
+std::unique_ptr<Device> make_device(int index);
 
 /// The backend on that device. Throws BadInput on an unknown design.
 std::unique_ptr<Backend> make_cuda_backend(std::shared_ptr<Device> device,

@@ -9,6 +9,7 @@
 #include <string>
 #include <variant>
 
+#include "gibbsite/core/device_ranks.hpp"
 #include "kernels/blocked.hpp"
 #include "kernels/capped.hpp"
 #include "kernels/cooperative.hpp"
@@ -19,6 +20,7 @@
 #include "kernels/one_pass.hpp"
 #include "kernels/projected_rows.hpp"
 #include "kernels/resident.hpp"
+#include "kernels/shares.hpp"
 #include "kernels/softmax.hpp"
 #include "kernels/tiled.hpp"
 #include "kernels/values.hpp"
@@ -44,7 +46,7 @@ using Kernel =
                  kernels::WarpGroup, kernels::Gemm, kernels::Residuals, kernels::SoftmaxResiduals,
                  kernels::Convert, kernels::Finish, kernels::Tick, kernels::Normals,
                  kernels::Values, kernels::SoftmaxValues, kernels::ProjectedRows, kernels::Capped,
-                 kernels::Moments, kernels::DoubleMatrix>;
+                 kernels::Moments, kernels::DoubleMatrix, kernels::MarkTheta, kernels::AddShares>;
 
 /// Work queues of a device: a queue keeps its order, two queues meet at events only.
 enum class Queue { compute, copy };
@@ -73,6 +75,12 @@ class Device {
   [[nodiscard]] virtual std::size_t blocks_at_once(const kernels::Cooperative& kernel) = 0;
   /// On the compute queue.
   virtual void launch(const Kernel& kernel) = 0;
+
+  /// `ranks`' gather and broadcast of this card's memory, on the compute queue; no part of a
+  /// capture.
+  virtual void gather(DeviceRanks& ranks, const std::byte* mine, std::byte* all,
+                      std::size_t bytes) = 0;
+  virtual void broadcast(DeviceRanks& ranks, std::byte* data, std::size_t bytes) = 0;
 
   /// N(0,1) from position `offset` of the library's Philox sequence of that seed, on the compute
   /// queue: cuRAND on a card. For uncertified runs.

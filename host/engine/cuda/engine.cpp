@@ -9,6 +9,13 @@
 // A step on resident rows runs once, is captured then and replayed, so the host does nothing
 // between two steps. State goes up at the start of `advance` and comes back at its end: a chain is
 // plain data on the host whenever a caller can see it.
+//
+// Of rows that are a rank's share, a step on all cards:
+//
+//   partials as above;  finish: sum -> packet;  mark theta -> packet;  gather packets
+//   add them in the tree over ranks;  rank 0 alone: finish, move;  broadcast theta;  tick
+//
+// Not captured: NCCL's part of a graph has run nowhere.
 #include "engine/cuda/engine.hpp"
 
 #include <fmt/format.h>
@@ -16,6 +23,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/card_share.hpp"
 #include "engine/checks.hpp"
 #include "engine/clip.hpp"
 #include "engine/cuda/metric_rows.hpp"
@@ -40,7 +48,7 @@ std::vector<float> labels_for(const Loss& loss, std::span<const float> y) {
   return out;
 }
 
-class CudaEngine final : public HostRows {
+class CudaEngine final : public HostRows, public CardShare {
  public:
   CudaEngine(std::shared_ptr<Device> device, const Rows& x, std::span<const float> y,
              const Loss& loss, unsigned kernels_loss, const EngineOptions& options)
@@ -53,7 +61,9 @@ class CudaEngine final : public HostRows {
         y_(own_labels_.empty() ? y : own_labels_),
         loss_(kernels_loss),
         options_(options),
-        metric_(*device_, x_, y_, loss, kernels_loss, options.memory_limit) {}
+        ranks_(x.whole.parts),
+        most_depth_(depth_left(x)),
+        metric_(*device_, x_, y_, loss, kernels_loss, options.memory_limit, most_depth_) {}
 
   ~CudaEngine() override { forget_run(); }
 
@@ -65,29 +75,61 @@ class CudaEngine final : public HostRows {
   void advance(Ensemble& ensemble, std::uint64_t steps) override {
     require_fitting(ensemble, features());
     require_output_streams(ensemble, outputs());
-    std::uint64_t left = 0;
-    for (std::size_t c = 0; c < ensemble.chains(); ++c) {
-      if (ensemble.step[c] >= ensemble.specs[c].iterations) continue;
-      left = std::max(left, ensemble.specs[c].iterations - ensemble.step[c]);
-    }
-    steps = std::min(steps, left);
+    steps = std::min(steps, steps_left(ensemble));
     if (steps == 0) return;
-
-    // Finished chains stay on board and rest: another number of chains could be another design, and
-    // the bits of a chain would depend on where a run is cut.
-    prepare(ensemble.chains() * outputs());
-    theta_ = ensemble.theta;
-    upload_chains(ensemble);
-    upload_theta();
+    upload(ensemble);
     enqueue_steps(steps);
-    device_->copy_out(Queue::compute, theta_.data(), bytes_of(work_.theta),
-                      theta_.size() * sizeof(double));
+    download_theta();
     device_->synchronize();
-    ensemble.theta = theta_;
-    for (std::size_t c = 0; c < ensemble.chains(); ++c) {
-      const std::uint64_t last = std::max(ensemble.step[c], ensemble.specs[c].iterations);
-      ensemble.step[c] = std::min(ensemble.step[c] + steps, last);
+    keep(ensemble, steps);
+  }
+
+  [[nodiscard]] bool exchanges() const override { return !library_noise(); }
+  void advance_among(Ensemble& ensemble, std::uint64_t steps, Communicator& ranks,
+                     DeviceRanks& cards) override {
+    steps = std::min(steps, steps_left(ensemble));
+    if (steps == 0) return;
+    // Nobody waits on a card for one that has no room.
+    ranks.together([&] {
+      upload(ensemble);
+      device_->fill_zero(Queue::compute, bytes_of(exchange_.strange), sizeof(std::uint64_t));
+      device_->synchronize();
+    });
+    const std::size_t cells = shape_.chains * shape_.features, bytes = sizeof(double);
+    for (std::uint64_t k = 0; k < steps; ++k) {
+      enqueue_gradients();
+      finish(exchange_.packet.part(0, cells));
+      device_->launch(kernels::MarkTheta{.theta = work_.theta,
+                                         .clock = work_.clock,
+                                         .mark = exchange_.packet.part(cells, 1),
+                                         .cells = cells});
+      device_->gather(cards, bytes_of(exchange_.packet), bytes_of(exchange_.packets),
+                      (cells + 1) * bytes);
+      device_->launch(kernels::AddShares{.packets = exchange_.packets,
+                                         .total = exchange_.total,
+                                         .strange = exchange_.strange,
+                                         .shares = ranks_,
+                                         .cells = cells});
+      if (ranks.rank() == 0) {
+        kernels::Finish move = finish_of_partials(1, {});
+        move.partials = exchange_.total;
+        move.partials_single = {};
+        device_->launch(move);
+      }
+      device_->broadcast(cards, bytes_of(work_.theta), cells * bytes);
+      device_->launch(kernels::Tick{work_.clock});
     }
+    std::uint64_t strange = 0;
+    download_theta();
+    device_->copy_out(Queue::compute, &strange, bytes_of(exchange_.strange), sizeof(strange));
+    device_->synchronize();
+    if (strange != 0) {
+      throw BadInput(fmt::format(
+          "ranks: rank {} is not where rank 0 is: another theta on its card; start all again, and "
+          "look at that card",
+          strange));
+    }
+    keep(ensemble, steps);
   }
 
   void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
@@ -178,6 +220,35 @@ class CudaEngine final : public HostRows {
     CapsOf of_;
   };
 
+  // Of the chain that has most.
+  static std::uint64_t steps_left(const Ensemble& ensemble) {
+    std::uint64_t left = 0;
+    for (std::size_t c = 0; c < ensemble.chains(); ++c) {
+      if (ensemble.step[c] >= ensemble.specs[c].iterations) continue;
+      left = std::max(left, ensemble.specs[c].iterations - ensemble.step[c]);
+    }
+    return left;
+  }
+  // Finished chains stay on board and rest: another number of chains could be another design, and
+  // the bits of a chain would depend on where a run is cut.
+  void upload(const Ensemble& ensemble) {
+    prepare(ensemble.chains() * outputs());
+    theta_ = ensemble.theta;
+    upload_chains(ensemble);
+    upload_theta();
+  }
+  void download_theta() {
+    device_->copy_out(Queue::compute, theta_.data(), bytes_of(work_.theta),
+                      theta_.size() * sizeof(double));
+  }
+  void keep(Ensemble& ensemble, std::uint64_t steps) const {
+    ensemble.theta = theta_;
+    for (std::size_t c = 0; c < ensemble.chains(); ++c) {
+      const std::uint64_t last = std::max(ensemble.step[c], ensemble.specs[c].iterations);
+      ensemble.step[c] = std::min(ensemble.step[c] + steps, last);
+    }
+  }
+
   // Questions in a metric: the host's copy answers those of more features.
   [[nodiscard]] bool on_the_card() {
     if (MetricRows::takes(columns())) return true;
@@ -200,10 +271,17 @@ class CudaEngine final : public HostRows {
     const DeviceProblem problem{shape, options_.arithmetic, loss_, card};
     auto source = make_source(gradient_design(choice.design, shape), problem);
     auto loop = make_loop(choice.design, problem);
+    if (loop && ranks_ > 1) {  // a loop does not stop for other ranks' sums
+      choice = {gradient_design(choice.design, shape), "its sums are added to other ranks'"};
+      loop.reset();
+    }
     std::size_t loop_bytes = loop ? aligned(loop->scratch_bytes()) : 0;
+    Parts exchanged;
+    Exchange::in(exchanged, shape, ranks_);
     const std::size_t there = rows_memory_ ? rows_memory_->bytes : 0;
-    const std::size_t free = std::min(card.free_bytes + there, options_.memory_limit);
-    const Layout layout = plan_layout(shape, *source, free);
+    std::size_t free = std::min(card.free_bytes + there, options_.memory_limit);
+    free -= std::min(free, exchanged.used);
+    const Layout layout = plan_layout(shape, *source, free, most_depth_);
     // A loop needs all of X and its scratch on the card; where there is no room the source makes
     // the steps.
     if (loop && (layout.streamed || layout.row_bytes + layout.work_bytes + loop_bytes > free)) {
@@ -225,9 +303,10 @@ class CudaEngine final : public HostRows {
           std::make_unique<Memory>(*device_, PlacedRows::buffers(layout) * layout.row_bytes);
       device_->fill_zero(Queue::compute, rows_memory_->data, rows_memory_->bytes);
     }
-    arena_ = std::make_unique<Memory>(*device_, sizes.used + loop_bytes);
+    arena_ = std::make_unique<Memory>(*device_, sizes.used + exchanged.used + loop_bytes);
     Parts parts{arena_->data, 0};
     work_ = Work::in(parts, shape, *source, layout.chunk_rows, layout.chunks, library_noise());
+    exchange_ = Exchange::in(parts, shape, ranks_);
     loop_scratch_ = parts.take<std::byte>(loop_bytes).data;
     device_->fill_zero(Queue::compute, arena_->data, arena_->bytes);
     rows_ = PlacedRows(*device_, x_, layout, rows_memory_->data, work_.labels);
@@ -371,6 +450,8 @@ class CudaEngine final : public HostRows {
   std::span<const float> y_;  // [n]
   unsigned loss_;
   EngineOptions options_;
+  std::size_t ranks_;       // whose sums are added to one; 1: these are all rows
+  std::size_t most_depth_;  // of these rows' sums
   MetricRows metric_;
   std::uint64_t caps_made_ = 0;
 
@@ -385,6 +466,7 @@ class CudaEngine final : public HostRows {
   std::unique_ptr<Memory> arena_;        // the rest
   PlacedRows rows_;
   Work work_;
+  Exchange exchange_;
   std::optional<Graph> graph_;
   std::string design_;
 

@@ -36,8 +36,15 @@ struct Layout {
 class GradientSource;
 /// X whole if it fits `free_bytes` (less a reserve for the driver), else streamed; in the largest
 /// chunks, a power of two rows and at least row_block, that keep the longest path of additions
-/// within accumulation_depth. Throws CudaError naming what is needed and what is free.
+/// within `most_depth`. Throws CudaError naming what is needed and what is free.
+Layout plan_layout(const Shape& shape, const GradientSource& source, std::size_t free_bytes,
+                   std::size_t most_depth);
+/// Of rows that are all there are: accumulation_depth.
 Layout plan_layout(const Shape& shape, const GradientSource& source, std::size_t free_bytes);
+
+/// Of the longest path that a certificate counts, what is left to the sums of these rows: all of
+/// it but the additions of other parts' sums (Rows::Whole).
+std::size_t depth_left(const Rows& x);
 
 /// Additions on the longest path from a row to a gradient; 0 where the source promises nothing.
 std::size_t summation_depth(const GradientSource& source, const Layout& layout);

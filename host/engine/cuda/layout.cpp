@@ -17,7 +17,17 @@ std::size_t summation_depth(const GradientSource& source, const Layout& layout) 
          (layout.chunks > 1 ? kernels::finish_depth(layout.chunks) : 0);
 }
 
+std::size_t depth_left(const Rows& x) {
+  const std::uint64_t rows = std::max<std::uint64_t>(x.whole.rows, x.rows);
+  return accumulation_depth(rows) - static_cast<std::size_t>(std::bit_width(x.whole.parts - 1));
+}
+
 Layout plan_layout(const Shape& shape, const GradientSource& source, std::size_t free_bytes) {
+  return plan_layout(shape, source, free_bytes, accumulation_depth(shape.rows));
+}
+
+Layout plan_layout(const Shape& shape, const GradientSource& source, std::size_t free_bytes,
+                   std::size_t most_depth) {
   // The driver and the libraries keep some; asking for the last byte fails.
   const std::size_t reserve = std::min<std::size_t>(free_bytes / 16, std::size_t{512} << 20);
   const auto layout_of = [&](std::size_t chunk_rows, bool streamed) {
@@ -35,8 +45,7 @@ Layout plan_layout(const Shape& shape, const GradientSource& source, std::size_t
     return PlacedRows::buffers(layout) * layout.row_bytes + layout.work_bytes;
   };
   const auto usable = [&](const Layout& layout) {
-    return bytes(layout) <= free_bytes - reserve &&
-           summation_depth(source, layout) <= accumulation_depth(shape.rows);
+    return bytes(layout) <= free_bytes - reserve && summation_depth(source, layout) <= most_depth;
   };
   if (const Layout whole = layout_of(shape.rows, false); usable(whole)) return whole;
   for (const bool streamed : {false, true}) {

@@ -126,6 +126,14 @@ void MetricRows::prepare(std::size_t k) {
   if (k <= k_) return;
   forget();
   const MetricPlan plan = plan_metric(shape(), k, most_rows_);
+  const std::size_t depth =
+      std::max(capped_gradient_depth(shape(), plan), moments_depth(shape(), plan));
+  if (depth > most_depth_) {
+    throw BadInput(fmt::format(
+        "`backend` cuda: sums of {} additions in a row, where the certificate has room for {} "
+        "beside those over ranks; start fewer ranks, of even shares",
+        depth, most_depth_));
+  }
   Parts sizes;
   lay_out(sizes, plan, k);
   Layout layout{.chunk_rows = plan.chunk_rows,

@@ -34,15 +34,18 @@ struct CapsOf {
 
 class MetricRows {
  public:
-  /// x [n x d] and y [n] must outlive this; `loss`: its place among the compiled ones.
+  /// x [n x d] and y [n] must outlive this; `loss`: its place among the compiled ones;
+  /// `most_depth`: additions on the longest path to an answer (depth_left).
   MetricRows(Device& device, MatrixView<const float> x, std::span<const float> y, const Loss& loss,
-             unsigned loss_index, std::size_t memory_limit, std::size_t most_rows = ~std::size_t{0})
+             unsigned loss_index, std::size_t memory_limit, std::size_t most_depth,
+             std::size_t most_rows = ~std::size_t{0})
       : device_(device),
         x_(x),
         y_(y),
         largest_(loss.max_abs_residual()),
         loss_(loss_index),
         memory_limit_(memory_limit),
+        most_depth_(most_depth),
         most_rows_(most_rows) {}
   ~MetricRows() { forget(); }
 
@@ -50,7 +53,7 @@ class MetricRows {
   static bool takes(std::size_t features) { return features <= kernels::capped_most_features; }
 
   /// As Engine's, for what require_metric has let through. Throw CudaError where the card has no
-  /// room for two chunks.
+  /// room for two chunks, BadInput where the sums are deeper than `most_depth`.
   void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out);
   double capped_gradient(const CapsOf& of, std::span<const double> theta, std::span<double> out);
 
@@ -72,7 +75,7 @@ class MetricRows {
   std::span<const float> y_;
   double largest_;
   unsigned loss_;
-  std::size_t memory_limit_, most_rows_;
+  std::size_t memory_limit_, most_depth_, most_rows_;
 
   // Of what is laid out; k_ = 0: nothing is.
   std::size_t k_ = 0;

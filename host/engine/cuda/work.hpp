@@ -56,4 +56,23 @@ struct Work {
   }
 };
 
+/// What is there besides where the rows are one of several ranks' shares (kernels/shares.hpp).
+struct Exchange {
+  View<double> packet;          ///< [cells + 1], cells = C x d
+  View<double> packets;         ///< [ranks x (cells + 1)]
+  View<double> total;           ///< [cells]
+  View<std::uint64_t> strange;  ///< [1]
+
+  static Exchange in(Parts& parts, const Shape& s, std::size_t ranks) {
+    if (ranks <= 1) return {};
+    const std::size_t cells = s.chains * s.features;
+    Exchange e;
+    e.packet = parts.take<double>(cells + 1);
+    e.packets = parts.take<double>(ranks * (cells + 1));
+    e.total = parts.take<double>(cells);
+    e.strange = parts.take<std::uint64_t>(1);
+    return e;
+  }
+};
+
 }  // namespace gibbsite::cuda

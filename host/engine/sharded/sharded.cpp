@@ -6,6 +6,10 @@
 // on one process, but for what can be found before (logits, terms). A step is made by rank 0 alone,
 // which sends theta to the others: noise is drawn once, and no rank can go a way of its own.
 //
+// A card has a whole share, as nodes would each be a pass too short for it, and ranks add what
+// shares are in the tree over ranks: bits depend on their number. Steps of chains are the cards'
+// own affair where they can talk (CardShare); all else passes through the host.
+//
 // Every question carries a mark of itself and of its arguments, which ranks compare (Mark).
 #include "gibbsite/engine/sharded.hpp"
 
@@ -17,6 +21,7 @@
 #include <numeric>
 #include <utility>
 
+#include "engine/card_share.hpp"
 #include "engine/checks.hpp"
 #include "engine/host_rows.hpp"
 #include "engine/ordered_sums.hpp"
@@ -132,8 +137,8 @@ Shares meet(Communicator& ranks, const Backend& local, const Rows& x, std::span<
     first = false;
   }
   if (out.bounds.back() == 0) throw BadInput("data: there are no rows; give at least one");
-  out.whole = {out.bounds.back(),
-               std::accumulate(entries.begin(), entries.end(), std::uint64_t{0})};
+  out.whole = {out.bounds.back(), std::accumulate(entries.begin(), entries.end(), std::uint64_t{0}),
+               ranks.size()};
   out.sparse = (kind & 1) != 0;
   out.in_memory = (kind & 2) != 0;
   return out;
@@ -181,17 +186,23 @@ class ShardedHessian final : public LossHessian {
 // The base answers for the rows of this rank.
 class ShardedEngine final : public HostRows {
  public:
-  ShardedEngine(Backend& local, Communicator& ranks, const Rows& x, std::span<const float> y,
-                const Loss& loss, const Shares& shares)
+  ShardedEngine(Backend& local, Communicator& ranks, DeviceRanks* cards, const Rows& x,
+                std::span<const float> y, const Loss& loss, const Shares& shares)
       : HostRows(x, y, loss),
         ranks_(ranks),
+        cards_(cards),
         shares_(shares),
-        sums_(ranks, blocks_of(shares.bounds)) {
+        stepper_(load_stepper(local)),
+        on_cards_(dynamic_cast<CardShare*>(stepper_.get()) != nullptr),
+        ordered_(dynamic_cast<OrderedSums*>(stepper_.get()) != nullptr),
+        sums_(ranks, leaves_of(shares.bounds)) {
     Rows mine = x;
-    mine.whole = shares.whole;
-    load_stepper(local);
-    ordered_ = dynamic_cast<OrderedSums*>(stepper_.get()) != nullptr;
+    mine.whole = shares_.whole;
     ranks.together([&] {
+      if (on_cards_) {
+        if (x.rows > 0) nodes_.push_back({0, x.rows, local.load(mine, y, loss)});
+        return;
+      }
       for (const Node& node : sums_.mine()) {
         const std::size_t before = shares.bounds[ranks.rank()];
         const std::size_t first = node.first * row_block - before;
@@ -217,6 +228,12 @@ class ShardedEngine final : public HostRows {
     require_output_streams(ensemble, outputs());
     const std::size_t d = features();
     require_equal(ranks_, mark_of_chains(ensemble, steps));
+    // Of a rank without rows the stepper's, whose sums are zeros.
+    Engine& here = nodes_.empty() ? *stepper_ : *nodes_.front().engine;
+    if (auto* const card = dynamic_cast<CardShare*>(&here);
+        cards_ != nullptr && card != nullptr && card->exchanges()) {
+      return card->advance_among(ensemble, steps, ranks_, *cards_);
+    }
     for (; steps > 0; --steps) {
       active_.clear();
       theta_.clear();
@@ -278,7 +295,7 @@ class ShardedEngine final : public HostRows {
     const Mark mark = mark_of(ask_moments, all_of(P), clip);
     require_equal(ranks_, mark);
     std::vector<double> whole(k * k);
-    const auto sum = sums_(mark, k * (k + 1) / 2, [&](std::size_t node, std::span<double> half) {
+    const auto sum = add(mark, k * (k + 1) / 2, [&](std::size_t node, std::span<double> half) {
       nodes_[node].engine->second_moments(P, clip, {whole.data(), k, k});
       for (std::size_t a = 0, at = 0; a < k; ++a) {
         for (std::size_t b = 0; b <= a; ++b) half[at++] = whole[a * k + b];
@@ -314,7 +331,7 @@ class ShardedEngine final : public HostRows {
     const std::size_t d = features();
     const Mark mark = mark_of(ask_weighted_gradients, all_of(theta));
     require_equal(ranks_, mark);
-    const auto sum = sums_(mark, theta.rows * d, [&](std::size_t k, std::span<double> part) {
+    const auto sum = add(mark, theta.rows * d, [&](std::size_t k, std::span<double> part) {
       const Local& node = nodes_[k];
       node.engine->weighted_loss_gradients(
           theta, weights.subspan(node.first, node.last - node.first), {part.data(), theta.rows, d});
@@ -414,7 +431,7 @@ class ShardedEngine final : public HostRows {
         for (std::size_t j = 0; j < d; ++j) out[j] = state[2 * j] + state[2 * j + 1];
         return state[2 * d] + state[2 * d + 1];
       }
-      const auto sum = of_.sums_(mark, d + 1, [&](std::size_t k, std::span<double> part) {
+      const auto sum = of_.add(mark, d + 1, [&](std::size_t k, std::span<double> part) {
         part[d] = nodes_[k]->gradient(theta, part.first(d));
       });
       std::copy_n(sum.begin(), d, out.begin());
@@ -440,27 +457,44 @@ class ShardedEngine final : public HostRows {
     return mark;
   }
 
-  static std::vector<std::size_t> blocks_of(std::span<const std::uint64_t> bounds) {
+  // Leaves of the tree before each rank's and in all: blocks, or ranks, those without rows too.
+  [[nodiscard]] std::vector<std::size_t> leaves_of(std::span<const std::uint64_t> bounds) const {
     std::vector<std::size_t> out;
-    for (const std::uint64_t row : bounds) out.push_back((row + row_block - 1) / row_block);
+    for (const std::uint64_t row : bounds) {
+      out.push_back(on_cards_ ? out.size() : (row + row_block - 1) / row_block);
+    }
     return out;
   }
 
   // It makes steps and reads no row: one of zeros, kept as all are. Rank 0 may have none.
-  void load_stepper(Backend& local) {
+  std::unique_ptr<Engine> load_stepper(Backend& local) {
     zeros_.assign(columns(), 0.0F);
     no_entries_ = {0, 0};
     Rows row = shares_.sparse ? Rows(SparseRows{no_entries_.data(), nullptr, nullptr, 1}, columns())
                               : Rows(zeros_.data(), 1, columns());
     row.in_memory = shares_.in_memory;
     row.whole = shares_.whole;
-    stepper_ = local.load(row, label_, loss());
+    return local.load(row, label_, loss());
+  }
+
+  // The sum over all rows of find(node of this rank, its sum).
+  template <class F>
+  std::span<const double> add(const Mark& mark, std::size_t size, const F& find) {
+    if (!on_cards_) return sums_(mark, size, find);
+    // A card can fail, and its rank would leave the others waiting for what it was to send.
+    mine_.assign(size, 0.0);
+    ranks_.together([&] {
+      if (!nodes_.empty()) find(0, std::span(mine_));
+    });
+    return sums_(mark, size, [&](std::size_t, std::span<double> part) {
+      std::ranges::copy(mine_, part.begin());
+    });
   }
 
   void find_gradients(const Mark& mark, MatrixView<const double> theta, MatrixView<double> out) {
     const std::size_t d = features();
     if (!ordered_) {
-      const auto sum = sums_(mark, theta.rows * d, [&](std::size_t k, std::span<double> part) {
+      const auto sum = add(mark, theta.rows * d, [&](std::size_t k, std::span<double> part) {
         nodes_[k].engine->loss_gradients(theta, {part.data(), theta.rows, d});
       });
       std::ranges::copy(sum, out.data);
@@ -492,38 +526,43 @@ class ShardedEngine final : public HostRows {
   }
 
   Communicator& ranks_;
+  DeviceRanks* cards_;  // null: they do not talk
   Shares shares_;
-  NodeSums sums_;
-  std::vector<Local> nodes_;  // of this rank
-  bool ordered_ = false;      // sums of rows one after another (OrderedSums), not of the tree
-
   std::vector<float> zeros_;
   std::array<std::uint64_t, 2> no_entries_{};
   std::array<float, 1> label_{1.0F};
   std::unique_ptr<Engine> stepper_;
+  bool on_cards_;  // a share is one sum, not one of each node
+  bool ordered_;   // sums of rows one after another (OrderedSums), not of the tree
+  NodeSums sums_;
+  std::vector<Local> nodes_;  // of this rank
 
   std::vector<std::size_t> active_;
   std::vector<double> theta_, gradient_;  // [unfinished x d]
+  std::vector<double> mine_;              // a card's sum
 };
 
 class ShardedBackend final : public Backend {
  public:
-  ShardedBackend(std::unique_ptr<Backend> local, Communicator& ranks)
-      : local_(std::move(local)), ranks_(ranks) {}
+  ShardedBackend(std::unique_ptr<Backend> local, Communicator& ranks,
+                 std::shared_ptr<DeviceRanks> cards)
+      : local_(std::move(local)), ranks_(ranks), cards_(std::move(cards)) {}
 
   [[nodiscard]] std::string_view name() const override { return local_->name(); }
   [[nodiscard]] std::string description() const override {
-    return fmt::format("{}; {} ranks by {}", local_->description(), ranks_.size(), ranks_.name());
+    return fmt::format("{}; {} ranks by {}{}", local_->description(), ranks_.size(), ranks_.name(),
+                       cards_ ? fmt::format(" and {}", cards_->name()) : "");
   }
   [[nodiscard]] std::string arithmetic() const override { return local_->arithmetic(); }
   std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y, const Loss& loss) override {
     const Shares shares = meet(ranks_, *local_, x, y, loss);
-    return std::make_unique<ShardedEngine>(*local_, ranks_, x, y, loss, shares);
+    return std::make_unique<ShardedEngine>(*local_, ranks_, cards_.get(), x, y, loss, shares);
   }
 
  private:
   std::unique_ptr<Backend> local_;
   Communicator& ranks_;
+  std::shared_ptr<DeviceRanks> cards_;
 };
 
 }  // namespace
@@ -541,9 +580,10 @@ std::vector<std::uint64_t> share_bounds(std::uint64_t rows, std::size_t ranks) {
   return out;
 }
 
-std::unique_ptr<Backend> shard(std::unique_ptr<Backend> local, Communicator& ranks) {
+std::unique_ptr<Backend> shard(std::unique_ptr<Backend> local, Communicator& ranks,
+                               std::unique_ptr<DeviceRanks> cards) {
   if (ranks.size() == 1) return local;
-  return std::make_unique<sharded::ShardedBackend>(std::move(local), ranks);
+  return std::make_unique<sharded::ShardedBackend>(std::move(local), ranks, std::move(cards));
 }
 
 }  // namespace gibbsite

@@ -1,6 +1,6 @@
 #pragma once
 // Ranks whose sums lie on cards: what they say to each other without a way through the host. Beside
-// a Communicator, which starts it and says everything else (docs/cluster.md, "NCCL").
+// a Communicator, which starts it and says everything else (docs/cluster.md, "Cards").
 #include <cstddef>
 #include <memory>
 #include <string_view>
@@ -18,7 +18,12 @@ class DeviceRanks {
   /// 1, ... have, as many bytes each. Memory of the card. Nothing is added: the order of a sum is
   /// of who adds. Throws Error of status backend_unavailable.
   virtual void gather(const std::byte* mine, std::byte* all, std::size_t bytes, void* stream) = 0;
+  /// The same of rank 0's bytes, which all ranks have after it in `data`.
+  virtual void broadcast(std::byte* data, std::size_t bytes, void* stream) = 0;
 };
+
+/// Whether this process finds libgibbsite_nccl.so.
+[[nodiscard]] bool device_ranks_are_there();
 
 /// Of the cards that the ranks' threads have chosen (cudaSetDevice), by libgibbsite_nccl.so;
 /// collective. Throws BackendUnavailable, on all ranks the same, where one lacks the library or its

@@ -55,6 +55,10 @@ struct Rows {
   struct Whole {
     std::uint64_t rows = 0;  ///< 0: these are all
     std::uint64_t entries = 0;
+    /// Parts whose sums are added to these rows' in a tree: that many leaves, and ceil(log2) more
+    /// roundings of the accumulation_depth that all rows are promised. 1: the engine that adds has
+    /// counted them.
+    std::uint64_t parts = 1;
   } whole{};
 
   Rows() = default;

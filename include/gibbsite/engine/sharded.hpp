@@ -2,9 +2,12 @@
 // Rows on several ranks: engines that own a share of them and answer for all (docs/cluster.md).
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "gibbsite/core/communicator.hpp"
+#include "gibbsite/core/device_ranks.hpp"
+#include "gibbsite/engine/automatic.hpp"
 #include "gibbsite/engine/engine.hpp"
 
 namespace gibbsite {
@@ -29,8 +32,9 @@ struct SumTraffic {
 /// A backend whose engines have rows on all ranks: `load` is called by every rank with its own
 /// share of the rows, perhaps none, in the order of ranks. Every question is then asked by all
 /// ranks with the same arguments and has the same answer on all of them: with `local` cpu or
-/// reference the bits that one process has that holds all rows. Weights and what `clipped_rows`
-/// writes are of the rank's own rows.
+/// reference the bits that one process has that holds all rows; with cuda bits that depend on the
+/// shares, within accumulation_depth as those of one are. Weights and what `clipped_rows` writes
+/// are of the rank's own rows.
 ///
 /// Rank 0 makes every step: noise is drawn there and theta sent to the others, whose keys are not
 /// read. A rank that asks another question, has another theta or other settings of chains ends the
@@ -39,6 +43,19 @@ struct SumTraffic {
 /// `load` throws BadInput, on all ranks, where shares do not fit: a share in the middle that is not
 /// whole blocks, another number of features, loss, arithmetic or version. Of a communicator of one
 /// rank this is `local`. `ranks` must outlive it and its engines.
-[[nodiscard]] std::unique_ptr<Backend> shard(std::unique_ptr<Backend> local, Communicator& ranks);
+///
+/// `local` is no "auto", which ranks would settle for themselves. `cards`: how the cards of `local`
+/// cuda talk, which then make steps without the host; null where they do not.
+[[nodiscard]] std::unique_ptr<Backend> shard(std::unique_ptr<Backend> local, Communicator& ranks,
+                                             std::unique_ptr<DeviceRanks> cards = nullptr);
+
+/// make_backend and `shard`, collective. With cuda each rank has a card of its own: the first one
+/// it sees that no rank before it has; and they talk where each rank has libgibbsite_nccl.so. With
+/// "auto" that, where every rank has a card and there are kernels of the loss; else cpu, and
+/// `note` is told why where only some have one. Throws BackendUnavailable, on all ranks the same,
+/// where a rank has no card for itself.
+[[nodiscard]] std::unique_ptr<Backend> make_backend(std::string_view name,
+                                                    const BackendOptions& options,
+                                                    Communicator& ranks, const Note& note = {});
 
 }  // namespace gibbsite

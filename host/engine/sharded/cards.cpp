@@ -1,0 +1,115 @@
+#include "engine/sharded/cards.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "engine/cuda/cuda.hpp"
+#include "engine/cuda/why_not.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/engine/sharded.hpp"
+
+namespace gibbsite {
+namespace sharded {
+namespace {
+
+std::string machine_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "this machine";
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> out;
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+    end = text.find('\n', at);
+    out.push_back(text.substr(at, end - at));
+  }
+  return out;
+}
+
+// What a rank sees before it says anything.
+struct Seen {
+  std::vector<cuda::VisibleCard> cards;
+  std::optional<std::string> why_not;  // none of them can be used
+};
+Seen look() {
+  try {
+    return {cuda::usable_cards(), {}};
+  } catch (const BackendUnavailable& error) {
+    return {{}, error.what()};
+  }
+}
+
+std::unique_ptr<Backend> on_cards(const Seen& seen, const BackendOptions& options,
+                                  Communicator& ranks) {
+  ranks.agree(seen.why_not, Status::backend_unavailable);
+  std::vector<std::string> ids;
+  for (const cuda::VisibleCard& card : seen.cards) ids.push_back(card.id);
+  const int index = seen.cards[own_card(ranks, ids, machine_name())].index;
+  std::unique_ptr<Backend> local;
+  ranks.together([&] { local = cuda::make_cuda_backend(cuda::make_device(index), options); });
+  const auto found = ranks.gather(std::uint64_t{device_ranks_are_there()});
+  const bool talk = std::ranges::all_of(found, [](std::uint64_t there) { return there != 0; });
+  return shard(std::move(local), ranks, talk ? make_device_ranks(ranks) : nullptr);
+}
+
+}  // namespace
+
+std::size_t own_card(Communicator& ranks, std::span<const std::string> ids,
+                     const std::string& machine) {
+  std::string mine = machine + '\n';
+  for (const std::string& id : ids) mine += id + '\n';
+  const std::vector<std::string> all = ranks.gather(mine);
+  std::vector<std::string> taken;
+  for (std::size_t p = 0; p < all.size(); ++p) {
+    const std::vector<std::string> lines = lines_of(all[p]);
+    const auto card = std::find_if(lines.begin() + 1, lines.end(), [&](const std::string& id) {
+      return std::ranges::find(taken, id) == taken.end();
+    });
+    if (card == lines.end()) {
+      const auto here = std::ranges::count_if(
+          all, [&](const std::string& other) { return lines_of(other)[0] == lines[0]; });
+      throw NoDevice(fmt::format(
+          "rank {}: `backend` cuda: {} shows it {} card{} for {} rank{}; start one rank for each "
+          "card there, or use `backend` cpu",
+          p, lines[0], lines.size() - 1, lines.size() == 2 ? "" : "s", here, here == 1 ? "" : "s"));
+    }
+    taken.push_back(*card);
+  }
+  return static_cast<std::size_t>(std::ranges::find(ids, taken[ranks.rank()]) - ids.begin());
+}
+
+}  // namespace sharded
+
+std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options,
+                                      Communicator& ranks, const Note& note) {
+  if (ranks.size() == 1) return make_backend(name, options, note);
+  if (name == "cuda") return sharded::on_cards(sharded::look(), options, ranks);
+  if (name != "auto") return shard(make_backend(name, options), ranks);
+  const auto cpu = [options, &ranks] { return shard(make_backend("cpu", options), ranks); };
+  const sharded::Seen seen = sharded::look();
+  const auto cards = ranks.gather(std::uint64_t{seen.cards.size()});
+  try {
+    return make_automatic_backend(
+        sharded::on_cards(seen, options, ranks),
+        [&ranks](const Loss& loss, bool offsets) {  // which a rank without rows does not see
+          const auto all = ranks.gather(std::uint64_t{offsets});
+          return cuda::why_no_kernels(
+              loss, std::ranges::any_of(all, [](std::uint64_t some) { return some != 0; }));
+        },
+        cpu, note);
+  } catch (const BackendUnavailable& error) {
+    const std::string why = error.what();
+    if (note && std::ranges::any_of(cards, [](std::uint64_t count) { return count > 0; })) {
+      note(fmt::format("`backend` auto: {}; this runs on cpu", why.substr(0, why.find(';'))));
+    }
+    return cpu();
+  }
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,71 @@
+// Whole runs of rows on the cards of several ranks: one model on all of them, certified.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <mutex>
+
+#include "gibbsite/certificate/verify.hpp"
+#include "gibbsite/engine/sharded.hpp"
+#include "gibbsite/run/fit.hpp"
+#include "tests/support/people.hpp"
+#include "tests/support/talking_cards.hpp"
+#include "tests/support/thread_ranks.hpp"
+
+namespace gibbsite {
+namespace {
+
+// A rank's rows [first, last).
+Dataset rows_of_share(const Dataset& data, std::size_t first, std::size_t last) {
+  Dataset out = data;
+  const auto at = [](std::size_t k) { return static_cast<std::ptrdiff_t>(k); };
+  const std::size_t d = data.features();
+  out.x.assign(data.x.begin() + at(first * d), data.x.begin() + at(last * d));
+  out.y.assign(data.y.begin() + at(first), data.y.begin() + at(last));
+  return out;
+}
+
+std::vector<Release> fit_on_cards(const Dataset& data, const Plan& made, std::size_t count,
+                                  bool talk, bool seeded) {
+  std::vector<Release> out;
+  std::mutex mutex;
+  const auto bounds = share_bounds(data.rows(), count);
+  support::ThreadRanks::run(count, [&](Communicator& ranks) {
+    const Dataset mine = rows_of_share(data, bounds[ranks.rank()], bounds[ranks.rank() + 1]);
+    const auto backend = shard(support::own_card({.seed = ranks.rank() + 1}), ranks,
+                               talk ? std::make_unique<support::TalkingCards>(ranks) : nullptr);
+    FitOptions options;
+    options.ranks = &ranks;
+    Release release = fit(glm("logistic"), mine, made, *backend,
+                          seeded ? Key::from_seed(3 + ranks.rank()) : Key::from_os(), options);
+    const std::scoped_lock lock(mutex);
+    out.push_back(std::move(release));
+  });
+  return out;
+}
+
+TEST(FitOnCards, IsOneCertifiedModel) {
+  const Dataset data = support::people(1500, 2, 1);
+  for (const auto& [mechanism, talk] :
+       {std::pair("whitened", false), std::pair("path", false), std::pair("path", true)}) {
+    SCOPED_TRACE(mechanism);
+    const Plan made = plan(glm("logistic").constants(data.schema, data.rows()),
+                           {.epsilon = 1, .delta = 1e-5}, {.mechanism = mechanism});
+    const auto releases = fit_on_cards(data, made, 2, talk, false);
+    const Verification verified = verify(releases[0]);
+    EXPECT_TRUE(verified.valid && !verified.void_run);
+    EXPECT_EQ(releases[0].model().draws, releases[1].model().draws);
+
+    // Of a seed: near the CPU's, where noise and grid are the same; and to the bit again.
+    const auto once = fit_on_cards(data, made, 2, talk, true);
+    const auto again = fit_on_cards(data, made, 2, talk, true);
+    EXPECT_EQ(once[0].model().draws, again[0].model().draws);
+    const auto cpu = make_backend("cpu");
+    const Release alone = fit(glm("logistic"), data, made, *cpu, Key::from_seed(3));
+    for (std::size_t j = 0; j < alone.model().draws[0].size(); ++j) {
+      EXPECT_NEAR(once[0].model().draws[0][j], alone.model().draws[0][j], 1e-6);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gibbsite
