@@ -41,10 +41,10 @@ struct Card {
 using Kernel =
     std::variant<kernels::OnePass, kernels::Cooperative, kernels::Tiled, kernels::Resident,
                  kernels::PackRows, kernels::CenterReference, kernels::ReferenceLogits,
-                 kernels::WarpGroup, kernels::Gemm, kernels::Residuals, kernels::SoftmaxResiduals,
-                 kernels::Convert, kernels::Finish, kernels::Tick, kernels::Normals,
-                 kernels::Values, kernels::SoftmaxValues, kernels::ProjectedRows, kernels::Capped,
-                 kernels::Moments, kernels::DoubleMatrix>;
+                 kernels::WarpGroup, kernels::WarpGroupPair, kernels::Gemm, kernels::Residuals,
+                 kernels::SoftmaxResiduals, kernels::Convert, kernels::Finish, kernels::Tick,
+                 kernels::Normals, kernels::Values, kernels::SoftmaxValues, kernels::ProjectedRows,
+                 kernels::Capped, kernels::Moments, kernels::DoubleMatrix>;
 
 /// Work queues of a device: a queue keeps its order, two queues meet at events only.
 enum class Queue { compute, copy };
