@@ -331,6 +331,7 @@ constexpr Range ranges[] = {
     {Design::one_pass, Arithmetic::float32, 64},   // the crossing is seen
     {Design::tiled, Arithmetic::float32, 1024},
     {Design::warp_group, Arithmetic::bfloat16, 1024},
+    {Design::warp_group, Arithmetic::float32, 1024},
     {Design::cooperative, Arithmetic::float64, 8},
     {Design::cooperative, Arithmetic::float32, 8},
     {Design::resident, Arithmetic::float64, 1024},

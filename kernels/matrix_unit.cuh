@@ -49,15 +49,15 @@ template <unsigned N>
 struct Instruction;
 
 // A from registers; B transposed (MN-major).
-#define GIBBSITE_FRAGMENT(N, A0, A1, A2, A3, B)                                                  \
+#define GIBBSITE_FRAGMENT(N, A0, A1, A2, A3, B, ADD)                                             \
   static __device__ __forceinline__ void fragment(float (&d)[N / 2], const std::uint32_t* a,     \
-                                                  std::uint64_t b) {                             \
+                                                  std::uint64_t b, int add) {                    \
     asm volatile(                                                                                \
-        "{\n.reg .pred p;\nsetp.eq.u32 p, 0, 0;\n"                                               \
+        "{\n.reg .pred p;\nsetp.ne.b32 p, %" #ADD ", 0;\n"                                       \
         "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.bf16.bf16 {" GIBBSITE_TEXT_##N "}, "     \
         "{%" #A0 ", %" #A1 ", %" #A2 ", %" #A3 "}, %" #B ", p, 1, 1, 1;\n}\n"                    \
         : GIBBSITE_OUT_##N                                                                       \
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                                   \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));                         \
   }
 // Both from shared memory, K-major.
 #define GIBBSITE_SHARED(N, A, B, ADD)                                                            \
@@ -71,22 +71,22 @@ struct Instruction;
         : "l"(a), "l"(b), "r"(add));                                                             \
   }
 
-template <> struct Instruction<16> { GIBBSITE_FRAGMENT(16, 8, 9, 10, 11, 12) };
-template <> struct Instruction<32> { GIBBSITE_FRAGMENT(32, 16, 17, 18, 19, 20) };
-template <> struct Instruction<48> { GIBBSITE_FRAGMENT(48, 24, 25, 26, 27, 28) };
-template <> struct Instruction<64> { GIBBSITE_FRAGMENT(64, 32, 33, 34, 35, 36) GIBBSITE_SHARED(64, 32, 33, 34) };
-template <> struct Instruction<80> { GIBBSITE_FRAGMENT(80, 40, 41, 42, 43, 44) };
-template <> struct Instruction<96> { GIBBSITE_FRAGMENT(96, 48, 49, 50, 51, 52) };
-template <> struct Instruction<112> { GIBBSITE_FRAGMENT(112, 56, 57, 58, 59, 60) };
-template <> struct Instruction<128> { GIBBSITE_FRAGMENT(128, 64, 65, 66, 67, 68) GIBBSITE_SHARED(128, 64, 65, 66) };
-template <> struct Instruction<144> { GIBBSITE_FRAGMENT(144, 72, 73, 74, 75, 76) };
-template <> struct Instruction<160> { GIBBSITE_FRAGMENT(160, 80, 81, 82, 83, 84) };
-template <> struct Instruction<176> { GIBBSITE_FRAGMENT(176, 88, 89, 90, 91, 92) };
-template <> struct Instruction<192> { GIBBSITE_FRAGMENT(192, 96, 97, 98, 99, 100) };
-template <> struct Instruction<208> { GIBBSITE_FRAGMENT(208, 104, 105, 106, 107, 108) };
-template <> struct Instruction<224> { GIBBSITE_FRAGMENT(224, 112, 113, 114, 115, 116) };
-template <> struct Instruction<240> { GIBBSITE_FRAGMENT(240, 120, 121, 122, 123, 124) };
-template <> struct Instruction<256> { GIBBSITE_FRAGMENT(256, 128, 129, 130, 131, 132) };
+template <> struct Instruction<16> { GIBBSITE_FRAGMENT(16, 8, 9, 10, 11, 12, 13) };
+template <> struct Instruction<32> { GIBBSITE_FRAGMENT(32, 16, 17, 18, 19, 20, 21) };
+template <> struct Instruction<48> { GIBBSITE_FRAGMENT(48, 24, 25, 26, 27, 28, 29) };
+template <> struct Instruction<64> { GIBBSITE_FRAGMENT(64, 32, 33, 34, 35, 36, 37) GIBBSITE_SHARED(64, 32, 33, 34) };
+template <> struct Instruction<80> { GIBBSITE_FRAGMENT(80, 40, 41, 42, 43, 44, 45) };
+template <> struct Instruction<96> { GIBBSITE_FRAGMENT(96, 48, 49, 50, 51, 52, 53) };
+template <> struct Instruction<112> { GIBBSITE_FRAGMENT(112, 56, 57, 58, 59, 60, 61) };
+template <> struct Instruction<128> { GIBBSITE_FRAGMENT(128, 64, 65, 66, 67, 68, 69) GIBBSITE_SHARED(128, 64, 65, 66) };
+template <> struct Instruction<144> { GIBBSITE_FRAGMENT(144, 72, 73, 74, 75, 76, 77) };
+template <> struct Instruction<160> { GIBBSITE_FRAGMENT(160, 80, 81, 82, 83, 84, 85) };
+template <> struct Instruction<176> { GIBBSITE_FRAGMENT(176, 88, 89, 90, 91, 92, 93) };
+template <> struct Instruction<192> { GIBBSITE_FRAGMENT(192, 96, 97, 98, 99, 100, 101) };
+template <> struct Instruction<208> { GIBBSITE_FRAGMENT(208, 104, 105, 106, 107, 108, 109) };
+template <> struct Instruction<224> { GIBBSITE_FRAGMENT(224, 112, 113, 114, 115, 116, 117) };
+template <> struct Instruction<240> { GIBBSITE_FRAGMENT(240, 120, 121, 122, 123, 124, 125) };
+template <> struct Instruction<256> { GIBBSITE_FRAGMENT(256, 128, 129, 130, 131, 132, 133) };
 // clang-format on
 
 #undef GIBBSITE_FRAGMENT
@@ -182,8 +182,9 @@ class DeviceMatrixUnit {
     wgmma::Instruction<N>::shared(d, a, b, add ? 1 : 0);
   }
   template <unsigned N>
-  __device__ void multiply_fragment(float (&d)[N / 2], const std::uint32_t* a, std::uint64_t b) {
-    wgmma::Instruction<N>::fragment(d, a, b);
+  __device__ void multiply_fragment(float (&d)[N / 2], const std::uint32_t* a, std::uint64_t b,
+                                    bool add) {
+    wgmma::Instruction<N>::fragment(d, a, b, add ? 1 : 0);
   }
 
  private:

@@ -25,7 +25,7 @@
 //                                       were written; closes a group; at most N groups pending, and
 //                                       the registers d can be read
 //   multiply_shared<N>(d, a, b, add)    d[64 x N] (+)= A B^T, both [. x 16] K-major in shared
-//   memory multiply_fragment<N>(d, a, b)       d[64 x N] += A B, A in registers, B [16 x N]
+//   memory multiply_fragment<N>(d, a, b, add)  d[64 x N] (+)= A B, A in registers, B [16 x N]
 //   MN-major
 #include <bit>
 #include <cstdint>
@@ -58,6 +58,26 @@ GIBBSITE_HD inline std::uint32_t bfloat16_pair(float first, float second) {
   return bfloat16_of(first) | static_cast<std::uint32_t>(bfloat16_of(second)) << 16;
 #endif
 }
+
+// ---- a float as the sum of two BF16: 2^-17 of it is lost, which is nearly float's 2^-24 ----
+//
+// With x in [2^e, 2^(e+1)): |x - high| <= 2^(e-8), exact in float, so |low| <= 2^-8 |x| and
+// |x - high - low| <= 2^(e-17). Of a product high high + high low + low high is taken:
+//   |x t - (..)| <= (2^-17 + 2^-17 (1 + 2^-17) + 2^-16) |x t| < 2^-15 (1 + 2^-17) |x t|
+// A low part that underflows costs 2^-126 times the other operand: whether the matrix unit takes
+// subnormal operands is not promised.
+
+/// Part 0, the upper one, or 1 of a float; beyond the largest BF16 infinity and 0.
+GIBBSITE_HD constexpr std::uint16_t bfloat16_part(float value, unsigned part) {
+  const std::uint16_t high = bfloat16_of(value);
+  if (part == 0) return high;
+  return (high & 0x7f80) == 0x7f80 ? 0 : bfloat16_of(value - float_of_bfloat16(high));
+}
+/// Products of parts: 0 and 1 are high by low and low by high, 2 is high by high.
+inline constexpr unsigned part_products = 3;
+/// The part of the first and of the second operand.
+GIBBSITE_HD constexpr unsigned first_part(unsigned product) { return product == 1 ? 1 : 0; }
+GIBBSITE_HD constexpr unsigned second_part(unsigned product) { return product == 0 ? 1 : 0; }
 
 /// Eight BF16 of one row: what a core matrix is made of.
 struct alignas(16) Line {

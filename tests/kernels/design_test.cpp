@@ -49,8 +49,10 @@ TEST(ChooseDesign, FollowsTheShapes) {
   EXPECT_EQ(chosen({10'000'000, 32, 8}, Arithmetic::float64), Design::double_matrix);
   EXPECT_EQ(chosen({100'000, 257, 64}, Arithmetic::float64), Design::blocked);
   EXPECT_EQ(chosen({10'000'000, 32, 9}, Arithmetic::float32), Design::tiled);
-  EXPECT_EQ(chosen(with(adult, 1024), Arithmetic::float32), Design::tiled);
-  EXPECT_EQ(chosen(with(covertype, 16), Arithmetic::float32), Design::tiled);
+  EXPECT_EQ(chosen(with(covertype, 63), Arithmetic::float32), Design::tiled);
+  EXPECT_EQ(chosen(with(covertype, 64), Arithmetic::float32), Design::warp_group);
+  EXPECT_EQ(chosen(with(adult, 1024), Arithmetic::float32), Design::warp_group);
+  EXPECT_EQ(chosen({10'000'000, 129, 1024}, Arithmetic::float32), Design::tiled);
   EXPECT_EQ(chosen(with(adult, 1024), Arithmetic::bfloat16), Design::warp_group);
   EXPECT_EQ(chosen({100'000, 1000, 256}, Arithmetic::bfloat16), Design::blocked);
   EXPECT_EQ(chosen({100'000, 1000, 1}, Arithmetic::float64), Design::blocked);
@@ -63,6 +65,7 @@ TEST(ChooseDesign, FollowsTheCard) {
   ampere.capability = 80;
   ampere.l2_bytes = 4 << 20;
   EXPECT_EQ(chosen({32561, 108, 1024}, Arithmetic::bfloat16, ampere), Design::blocked);
+  EXPECT_EQ(chosen({32561, 108, 1024}, Arithmetic::float32, ampere), Design::tiled);
   EXPECT_EQ(chosen({32561, 108, 1}, Arithmetic::float64, ampere), Design::one_pass);
 }
 

@@ -430,6 +430,7 @@ TEST(CudaEngineFault, LeavesTheEnsembleAsItWas) {
                  {Design::blocked, Arithmetic::float64, 8},
                  {Design::tiled, Arithmetic::float32, 6},
                  {Design::warp_group, Arithmetic::bfloat16, 11},
+                 {Design::warp_group, Arithmetic::float32, 11},
                  {Design::resident, Arithmetic::float64, 1},
                  {Design::cooperative, Arithmetic::float64, 1},
                  {Design::double_matrix, Arithmetic::float64, 6}};

@@ -35,7 +35,7 @@ PARTS = [
     {"context": {**CONTEXT, "copy_bytes_per_second": "4e+12"},
      "benchmarks": [
          step("one-pass", "double", 1000000, 100, 1, 0.00025), step("warp-group", "bfloat16", 1000000, 100, 256, 0.0005),
-         step("resident", "double", 1000, 25, 4, 1e-6),
+         step("warp-group", "float", 1000000, 100, 256, 0.0008), step("resident", "double", 1000, 25, 4, 1e-6),
          {"name": f"step/tiled/float/1000x25/1{ENDING}", "error_occurred": True, "error_message": "refused: tiled is shy"},
          {"name": "roof/barrier/iterations:1/manual_time", "value": 1.3e-6, "label": "1.3e-06 s"},
          {"name": f"noise/given{ENDING}", "seconds": 1e-4, "normals": 1e6},
@@ -70,6 +70,7 @@ class Report(unittest.TestCase):
         group = self.steps["warp-group", "bfloat16"]
         self.assertEqual(group["roof"], "flops")
         self.assertAlmostEqual(group["of_roof"], 1.28e-4 / 0.0005)
+        self.assertAlmostEqual(self.steps["warp-group", "float"]["of_roof"], 3 * 1.28e-4 / 0.0008)
         self.assertAlmostEqual(self.report["roofs"]["copy_bytes_per_second"], 3e12)
 
     def test_rates(self):
@@ -308,7 +309,7 @@ class Scripts(unittest.TestCase):
         self.assertEqual(ended.returncode, 0, ended.stderr)
         (path,) = (self.folder / "results").glob("gpu-card-z1-*.json")
         report = json.loads(path.read_text())
-        self.assertEqual(len(report["steps"]), 5)
+        self.assertEqual(len(report["steps"]), 6)
         self.assertEqual(report["fit"]["rows"], 50)
         self.assertEqual(report["fit"]["plan"], "mechanism path: 5 steps.")
         ended_badly = {p["name"]: p["what"] for p in report["programs"] if p["result"] == "failed"}

@@ -9,8 +9,10 @@
 //     its shared memory, and only then it writes its accumulator;
 //   - a bulk copy into memory that some thread loaded from and did not finish_loads() since is a
 //     fault: the two are of different proxies;
+//   - a sum of an instruction is cut to a float, not rounded to the nearest: PTX promises neither;
 //   - an instruction without a fence since the last wait, a copy or a matrix operand out of its
 //     reserved memory, a barrier that is not started, overrun or never completed are faults.
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -195,9 +197,9 @@ class EmulatedMatrixUnit {
     });
   }
   template <unsigned N>
-  void multiply_fragment(float (&d)[N / 2], const std::uint32_t* a, std::uint64_t b) {
+  void multiply_fragment(float (&d)[N / 2], const std::uint32_t* a, std::uint64_t b, bool add) {
     require_fence();
-    open_.push_back([this, &d, a, b] {
+    open_.push_back([this, &d, a, b, add] {
       // Four lanes hold a row of A: each gives its fragment.
       struct Fragment {
         std::uint32_t v[4];
@@ -215,7 +217,7 @@ class EmulatedMatrixUnit {
               static_cast<std::uint16_t>(theirs.v[h / 2] >> (h % 2 * 16)));
         }
       }
-      multiply<N>(d, rows, b, kernels::Major::mn, true);
+      multiply<N>(d, rows, b, kernels::Major::mn, add);
     });
   }
 
@@ -223,6 +225,11 @@ class EmulatedMatrixUnit {
   [[nodiscard]] unsigned thread() const { return block_.thread() % kernels::warp_group; }
   void require_fence() const {
     if (!fenced_) throw KernelFault("matrix unit: an instruction without a fence before it");
+  }
+  static float toward_zero(double value) {
+    const auto nearest = static_cast<float>(value);
+    return std::fabs(static_cast<double>(nearest)) > std::fabs(value) ? std::nextafterf(nearest, 0)
+                                                                      : nearest;
   }
   float operand(std::uint64_t descriptor, kernels::Major major, unsigned mn, unsigned k) {
     std::uint16_t half;
@@ -235,14 +242,14 @@ class EmulatedMatrixUnit {
     for (unsigned r = 0; r < N / 2; r += 4) {
       for (unsigned pair = 0; pair < 2; ++pair) {
         const unsigned n = kernels::accumulator_column(thread(), r + pair);
-        float low = add ? d[r + pair] : 0.0f, high = add ? d[r + pair + 2] : 0.0f;
+        double low = add ? d[r + pair] : 0.0f, high = add ? d[r + pair + 2] : 0.0f;
         for (unsigned k = 0; k < kernels::matrix_inner; ++k) {
-          const float value = operand(b, major, n, k);
+          const double value = operand(b, major, n, k);
           low += rows[0][k] * value;
           high += rows[1][k] * value;
         }
-        d[r + pair] = low;
-        d[r + pair + 2] = high;
+        d[r + pair] = toward_zero(low);
+        d[r + pair + 2] = toward_zero(high);
       }
     }
   }

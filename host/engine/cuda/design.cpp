@@ -114,20 +114,22 @@ std::string why_not(Design design, const Shape& shape, Arithmetic arithmetic, co
                            card.shared_bytes);
       }
       return "";
-    case Design::warp_group:
-      if (arithmetic != Arithmetic::bfloat16) {
-        return fmt::format("computes in bfloat16, {} is asked for", to_string(arithmetic));
+    case Design::warp_group: {
+      if (arithmetic == Arithmetic::float64) {
+        return "computes in bfloat16, or in float32 by pairs of them; float64 is asked for";
       }
       if (card.capability / 10 != 9) return "needs a Hopper card (compute capability 9.0)";
-      if (shape.features > kernels::warp_group_most_features) {
-        return fmt::format("takes at most {} features, there are {}",
-                           kernels::warp_group_most_features, shape.features);
+      const std::size_t most =
+          kernels::warp_group_most_features(arithmetic == Arithmetic::float32 ? 2 : 1);
+      if (shape.features > most) {
+        return fmt::format("takes at most {} features, there are {}", most, shape.features);
       }
       if (shape.chains < kernels::matrix_rows) {
         return fmt::format("needs at least {} chains, there are {}", kernels::matrix_rows,
                            shape.chains);
       }
       return "";
+    }
     case Design::blocked:
       return "";
     case Design::double_matrix:
@@ -161,14 +163,17 @@ Choice choose_design(const Shape& shape, Arithmetic arithmetic, const Card& card
     return why_not(design, shape, arithmetic, card).empty();
   };
   const bool in_double = arithmetic == Arithmetic::float64;
-  if (takes(Design::warp_group)) {
-    return {Design::warp_group, "bfloat16 and many chains: matrix instructions"};
-  }
   if (takes(Design::resident)) {
     return {Design::resident, "X fits the shared memory of one block: a launch makes all steps"};
   }
   if (takes(Design::cooperative)) {
     return {Design::cooperative, "few chains and X fits the cache: a launch makes all steps"};
+  }
+  if (takes(Design::warp_group)) {
+    return {Design::warp_group,
+            arithmetic == Arithmetic::bfloat16
+                ? "bfloat16 and many chains: matrix instructions"
+                : "float and many chains: matrix instructions, a float as two bfloat16"};
   }
   // In double a chain costs design C 7 to 9 ps of an H100 for a row of up to 32 features and some
   // 26 for one of 108, where X takes 130 to come; design G has the matrix units, of which 8 columns

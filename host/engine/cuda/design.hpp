@@ -16,7 +16,7 @@ enum class Design {
   cooperative,    ///< B: X in all shared memory or L2, persistent kernel
   one_pass,       ///< C: X streamed once, few chains
   tiled,          ///< D: float, register tiles, one pass
-  warp_group,     ///< E: BF16 warp-group matrix instructions (sm_90a)
+  warp_group,     ///< E: BF16 warp-group matrix instructions (sm_90a), float by pairs
   blocked,        ///< F: cuBLASLt on row blocks: every shape
   double_matrix,  ///< G: double matrix instructions, one pass
 };

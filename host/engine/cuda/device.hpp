@@ -43,10 +43,11 @@ struct Card {
 using Kernel =
     std::variant<kernels::OnePass, kernels::Cooperative, kernels::Tiled, kernels::Resident,
                  kernels::PackRows, kernels::CenterReference, kernels::ReferenceLogits,
-                 kernels::WarpGroup, kernels::Gemm, kernels::Residuals, kernels::SoftmaxResiduals,
-                 kernels::Convert, kernels::Finish, kernels::Tick, kernels::Normals,
-                 kernels::Values, kernels::SoftmaxValues, kernels::ProjectedRows, kernels::Capped,
-                 kernels::Moments, kernels::DoubleMatrix, kernels::MarkTheta, kernels::AddShares>;
+                 kernels::WarpGroup, kernels::WarpGroupPair, kernels::Gemm, kernels::Residuals,
+                 kernels::SoftmaxResiduals, kernels::Convert, kernels::Finish, kernels::Tick,
+                 kernels::Normals, kernels::Values, kernels::SoftmaxValues, kernels::ProjectedRows,
+                 kernels::Capped, kernels::Moments, kernels::DoubleMatrix, kernels::MarkTheta,
+                 kernels::AddShares>;
 
 /// Work queues of a device: a queue keeps its order, two queues meet at events only.
 enum class Queue { compute, copy };

@@ -1,9 +1,11 @@
-// Design E on the host: X packed once, then per step the reference, its logits, the gradients.
+// Design E on the host, in BF16 or in float by pairs: X packed once, then per step the reference,
+// its logits, the gradients.
 #include "engine/cuda/source.hpp"
 
 namespace gibbsite::cuda {
 namespace {
 
+template <unsigned Parts>
 class WarpGroupSource final : public GradientSource {
  public:
   explicit WarpGroupSource(const DeviceProblem& problem)
@@ -40,7 +42,7 @@ class WarpGroupSource final : public GradientSource {
                                            .logits = s.logits,
                                            .rows = chunk.rows,
                                            .features = d});
-    device.launch(kernels::WarpGroup{
+    device.launch(kernels::WarpGroupOf<Parts>{
         .x = s.packed,
         .logits = s.logits,
         .theta = theta,
@@ -55,7 +57,7 @@ class WarpGroupSource final : public GradientSource {
 
  private:
   struct Scratch {
-    View<kernels::Line> packed;      // [padded rows x width] BF16
+    View<kernels::Line> packed;      // [padded rows x Parts * width] BF16
     View<kernels::RowLogit> logits;  // [padded rows]
     View<double> reference;          // [width]
     View<unsigned> moved;            // [reference_blocks]
@@ -69,7 +71,7 @@ class WarpGroupSource final : public GradientSource {
       part = {base == nullptr ? nullptr : reinterpret_cast<T*>(base + s.bytes), count};
       s.bytes += kernels::round_up_to(count * sizeof(T), 256);
     };
-    take(s.packed, padded * (width_ / 8));
+    take(s.packed, padded * (Parts * width_ / 8));
     take(s.logits, padded);
     take(s.reference, width_);
     take(s.moved, kernels::reference_blocks(problem_.shape.features));
@@ -84,7 +86,8 @@ class WarpGroupSource final : public GradientSource {
                                     .reference = s.reference,
                                     .rows = chunk.rows,
                                     .features = problem_.shape.features,
-                                    .width = width_});
+                                    .width = width_,
+                                    .parts = Parts});
   }
 
   DeviceProblem problem_;
@@ -95,7 +98,10 @@ class WarpGroupSource final : public GradientSource {
 }  // namespace
 
 std::unique_ptr<GradientSource> make_warp_group_source(const DeviceProblem& problem) {
-  return std::make_unique<WarpGroupSource>(problem);
+  if (problem.arithmetic == Arithmetic::float32) {
+    return std::make_unique<WarpGroupSource<2>>(problem);
+  }
+  return std::make_unique<WarpGroupSource<1>>(problem);
 }
 
 }  // namespace gibbsite::cuda
