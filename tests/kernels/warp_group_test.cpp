@@ -555,10 +555,11 @@ TEST_F(WarpGroupTest, LongRangesGoRoundTheStages) {
     }
     expect_within_bounds(sum, expected);
   };
-  check.template operator()<1>(20);   // tiles of 128 rows
-  check.template operator()<1>(130);  // of 64
-  check.template operator()<2>(20);
+  check.template operator()<1>(130);  // tiles of 64 rows
   check.template operator()<2>(70);
+  if (support::sanitized) return;
+  check.template operator()<1>(20);  // of 128
+  check.template operator()<2>(20);
 }
 
 // Of pairs, terms of one sign over a long range: what the unit cuts off must not add up.
