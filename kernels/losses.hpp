@@ -14,7 +14,7 @@ inline constexpr unsigned no_loss = ~0u;
 
 /// 1/(1 + e^t) by the card's own exponential and reciprocal, one instruction each: of t, |t| 2^-22
 /// of it is lost and 2^-21 more, and what is below 2^-126 is 0. For residuals that become BF16, of
-/// 2^-9, alone.
+/// 2^-8, or a pair, of 2^-17, alone.
 GIBBSITE_HD inline float quick_logistic(float t) {
 #ifdef __CUDA_ARCH__
   float e, s;

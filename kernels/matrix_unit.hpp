@@ -59,7 +59,7 @@ GIBBSITE_HD inline std::uint32_t bfloat16_pair(float first, float second) {
 #endif
 }
 
-// ---- a float as the sum of two BF16: 2^-17 of it is lost, which is nearly float's 2^-24 ----
+// ---- a float as the sum of two BF16: 2^-17 of it is lost ----
 //
 // With x in [2^e, 2^(e+1)): |x - high| <= 2^(e-8), exact in float, so |low| <= 2^-8 |x| and
 // |x - high - low| <= 2^(e-17). Of a product high high + high low + low high is taken:

@@ -18,7 +18,7 @@
 // them, whose logits are exact to a float: what is rounded is X, theta - reference and R.
 //
 // Work: 4 n d C flops of matrix instructions (d padded to 16; of pairs 12 n d C), n C residuals of
-// about 10 instructions: matrix units bind above d of about 150, of pairs of about 50, the
+// about 10 instructions: matrix units bind above d of about 150, of pairs of about 45, the
 // residuals below. Traffic: 2 n d bytes of X from L2 per 128 chains, of pairs 4 n d, and 4 n d from
 // memory whenever the reference moves (see CenterReference).
 #include <cmath>

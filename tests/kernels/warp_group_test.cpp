@@ -555,24 +555,26 @@ TEST_F(WarpGroupTest, LongRangesGoRoundTheStages) {
     }
     expect_within_bounds(sum, expected);
   };
-  check.template operator()<1>(20);   // tiles of 128 rows
-  check.template operator()<1>(130);  // of 64
-  check.template operator()<2>(20);
+  check.template operator()<1>(130);  // tiles of 64 rows
   check.template operator()<2>(70);
+  if (support::sanitized) return;
+  check.template operator()<1>(20);  // of 128
+  check.template operator()<2>(20);
 }
 
 // Of pairs, terms of one sign over a long range: what the unit cuts off must not add up.
 TEST_F(WarpGroupTest, SumsOfPairsDoNotDrift) {
   constexpr std::size_t n = 4096, d = 3, chains = 64;
-  Table p = make_table(n, d, 11);
-  for (float& v : p.x) v = float_of_bfloat16(bfloat16_of(0.75f + v / 5));
-  for (float& v : p.y) v = 1;
+  std::mt19937 gen(23);
+  std::uniform_real_distribution<float> uniform(0.5f, 1);
+  Table p{n, d, std::vector<float>(n * d), std::vector<float>(n, 1.0f)};
+  for (float& v : p.x) v = uniform(gen);
   const std::vector<double> theta(chains * d, 0.0);  // every residual is -1/2
   const std::vector<float> out = partials_of<2>(p, theta, n);
   for (std::size_t j = 0; j < d; ++j) {
     double sum = 0;
     for (std::size_t i = 0; i < n; ++i) sum -= 0.5 * p.x[i * d + j];
-    EXPECT_NEAR(out[j] / sum, 1, 0x1p-19);  // a cut at every instruction: 2^-17
+    EXPECT_NEAR(out[j] / sum, 1, 0x1p-19);  // in the unit alone: 2^-17.4
   }
 }
 
@@ -779,6 +781,12 @@ TEST_F(WarpGroupTest, ChunksGiveTheSameGradients) {
   EXPECT_TRUE(whole);
   EXPECT_TRUE(chunked);
   EXPECT_TRUE(streamed);
+  if (support::sanitized) return;
+  support::EmulatedCard small;
+  small.total_bytes = 2000 << 10;
+  const auto engine = load(p, support::make_emulated_device(small), 2);
+  expect_within_bounds(gradients(*engine, p, theta), expected_gradients(p, theta, 2));
+  EXPECT_NE(engine->design().find("chunks"), std::string_view::npos) << engine->design();
 }
 
 TEST(WarpGroupDesign, SaysWhyNot) {

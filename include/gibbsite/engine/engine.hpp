@@ -19,7 +19,7 @@ namespace gibbsite {
 /// In what the gradient is computed; the state of a chain is double everywhere.
 enum class Arithmetic {
   float64,   ///< double on float storage: the only one that a certificate covers
-  float32,   ///< throughput: no certificate
+  float32,   ///< throughput, as pairs of bfloat16 where that is faster: no certificate
   bfloat16,  ///< throughput on matrix units, thetas relative to a center: no certificate
 };
 std::string_view to_string(Arithmetic arithmetic);
