@@ -564,8 +564,8 @@ TEST_P(ShardedCards, AreWithinRoundingOfOneCard) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, ShardedCards,
-                         testing::Values(Case{"logistic", 3 * block + 7, 5, 0, Kept::dense, 3},
-                                         Case{"logistic", 3 * block + 7, 3, 2, Kept::entries, 5},
+                         testing::Values(Case{"logistic", 3 * block + 7, 5, 0, Kept::dense, 2},
+                                         Case{"logistic", 2 * block + 7, 3, 2, Kept::entries, 5},
                                          Case{"softmax-3", 3 * block + 7, 3, 0, Kept::dense, 1}),
                          [](const auto& p) { return std::to_string(p.index); });
 

@@ -140,6 +140,21 @@ TEST_F(CudaEngine, StreamedRowsGiveTheSameGradientAndValue) {
   }
 }
 
+// Of rows that are one rank's of several.
+TEST_F(CudaEngine, AShareTakesNoLoop) {
+  const Table t(300, 4);
+  const Ensemble e = make_ensemble(2, t.d);
+  Rows share = t.view();
+  share.whole = {5000, 20000, 4};
+  const auto engine = make_engine(device_, share, t.y, loss_named("logistic"), {});
+  EXPECT_EQ(gradients(*engine, e), gradients(*load(t, forced(Design::one_pass)), e));
+  EXPECT_THAT(engine->design(), StartsWith("one-pass: its sums are added to other ranks'"));
+  const auto looped =
+      make_engine(device_, share, t.y, loss_named("logistic"), forced(Design::resident));
+  EXPECT_THAT([&] { gradients(*looped, e); },
+              ThrowsMessage<BadInput>(HasSubstr("design: resident makes steps without a stop")));
+}
+
 // The same of several outputs, whose rows of theta meet in the residuals; and a run of them goes on
 // where it was cut, on rows that are streamed.
 TEST_F(CudaEngine, SeveralOutputsAreStreamedToo) {

@@ -272,6 +272,12 @@ class CudaEngine final : public HostRows, public CardShare {
     auto source = make_source(gradient_design(choice.design, shape), problem);
     auto loop = make_loop(choice.design, problem);
     if (loop && ranks_ > 1) {  // a loop does not stop for other ranks' sums
+      if (options_.design) {
+        throw BadInput(
+            fmt::format("design: {} makes steps without a stop, and sums of several ranks are one; "
+                        "leave it out",
+                        to_string(*options_.design)));
+      }
       choice = {gradient_design(choice.design, shape), "its sums are added to other ranks'"};
       loop.reset();
     }

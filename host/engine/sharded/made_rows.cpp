@@ -12,6 +12,7 @@
 
 #include "core/crew.hpp"
 #include "engine/checks.hpp"
+#include "engine/clip.hpp"
 #include "engine/sharded/sums.hpp"
 #include "engine/sharded/tree.hpp"
 #include "gibbsite/core/error.hpp"

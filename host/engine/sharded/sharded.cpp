@@ -23,6 +23,7 @@
 
 #include "engine/card_share.hpp"
 #include "engine/checks.hpp"
+#include "engine/clip.hpp"
 #include "engine/host_rows.hpp"
 #include "engine/ordered_sums.hpp"
 #include "engine/sharded/sums.hpp"
