@@ -28,10 +28,11 @@ void require_cpu_of_ranks(const std::string& name, const std::string& design) {
 }
 
 std::unique_ptr<Backend> make_backend_of_ranks(const std::string& name, bool quiet,
-                                               const std::string& design) {
+                                               const std::string& design,
+                                               const std::atomic<bool>* stop) {
   if (ranks().size() == 1) return make_noted_backend(name, quiet, design);
   require_cpu_of_ranks(name, design);
-  return shard(make_noted_backend(name == "auto" ? "cpu" : name, quiet), ranks());
+  return shard(make_noted_backend(name == "auto" ? "cpu" : name, quiet), ranks(), stop);
 }
 
 }  // namespace gibbsite::cli
