@@ -568,8 +568,8 @@ TEST_F(Ranks, ASignalToOneOfThem) {
             "auditing path"}}) {
     SCOPED_TRACE(words[0]);
     Process process(command(3, words), folder.path());
-    ASSERT_TRUE(process.wait_until([&] {
-      return (process.out_so_far() + process.err_so_far()).find(begun) != std::string::npos;
+    ASSERT_TRUE(process.wait_until([&process, &said_then = begun] {
+      return (process.out_so_far() + process.err_so_far()).find(said_then) != std::string::npos;
     })) << process.err_so_far();
     const pid_t last = process_of(2);
     ASSERT_NE(last, 0);
