@@ -72,11 +72,13 @@ struct AuditCommand {
     catch_interrupts();
 
     std::optional<Dataset> data;
-    if (of_table) data = read();
+    ranks().together([&] {
+      if (of_table) data = read();
+    });
     std::vector<NotAudited> left_out;
     std::vector<Finding> found;
     for (const std::string& name : names()) {
-      stop_if_asked();
+      ranks().together(stop_if_asked);
       AuditCase at = data ? case_of(*data, name) : case_of(name);
       const Offer& offer = at.plan.offer();
       if (mechanism != "all") {
@@ -97,7 +99,7 @@ struct AuditCommand {
       throw Infeasible(fmt::format("--mechanism: none can be run; {}: {}",
                                    left_out.front().mechanism, left_out.front().why));
     }
-    stop_if_asked();
+    ranks().together(stop_if_asked);
     if (!plot.empty() && is_first_rank()) {
       write_new(
           plot, force,

@@ -26,10 +26,11 @@ std::unique_ptr<Backend> make_noted_backend(const std::string& name, bool quiet)
 }
 
 std::unique_ptr<Backend> make_backend_of_ranks(const std::string& name, bool quiet,
-                                               const std::string& design) {
+                                               const std::string& design,
+                                               const std::atomic<bool>* stop) {
   BackendOptions options;
   options.design = design;
-  return make_backend(name, options, ranks(), noted(quiet));
+  return make_backend(name, options, ranks(), noted(quiet), stop);
 }
 
 }  // namespace gibbsite::cli

@@ -1,5 +1,6 @@
 #pragma once
 // The backend that a sub-command is asked for.
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -11,8 +12,10 @@ namespace gibbsite::cli {
 /// `quiet`.
 std::unique_ptr<Backend> make_noted_backend(const std::string& name, bool quiet);
 
-/// That of the rows of all ranks where there are several.
+/// That of the rows of all ranks where there are several, whose questions `stop` then ends
+/// (engine/sharded.hpp).
 std::unique_ptr<Backend> make_backend_of_ranks(const std::string& name, bool quiet,
-                                               const std::string& design = "auto");
+                                               const std::string& design = "auto",
+                                               const std::atomic<bool>* stop = nullptr);
 
 }  // namespace gibbsite::cli

@@ -42,8 +42,7 @@ double seconds_of(const F& f, bool best = false) {
   std::uint64_t enough = 0;
   f();                                       // lays out
   for (const Stopwatch all; enough == 0;) {  // waiting for each other too
-    stop_if_asked();
-    static_cast<void>(ranks().gather(std::uint64_t{0}));  // begin together
+    ranks().together(stop_if_asked);         // and begin together
     const Stopwatch clock;
     f();
     each.push_back(clock.seconds());

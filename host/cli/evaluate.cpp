@@ -19,6 +19,7 @@
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/release/report.hpp"
+#include "interrupt.hpp"
 #include "network_quality.hpp"
 #include "options.hpp"
 #include "ranks.hpp"
@@ -191,6 +192,7 @@ struct EvaluateCommand {
       require_one_process("--report: this page");
       require_reportable(text);
     }
+    if (ranks().size() > 1) catch_interrupts();  // one process ends by them at once
     const Dataset data = data_table
                              .read_share(linear.schema, {.labels = ReadOptions::Labels::required,
                                                          .ignore_extra_columns = true,
@@ -202,7 +204,8 @@ struct EvaluateCommand {
                "cover them; publish them only if the table is public\n");
     std::optional<LinearModel> yardstick;
     if (beside || !report.empty())
-      yardstick = non_private_fit(data, linear.loss, *make_backend_of_ranks("reference", true));
+      yardstick = non_private_fit(data, linear.loss,
+                                  *make_backend_of_ranks("reference", true, "auto", &stop_flag()));
     if (beside && !yardstick) {
       throw BadInput(
           fmt::format("--beside-non-private: the model has {} coefficients, at most {} are fitted; "
@@ -261,7 +264,9 @@ struct EvaluateCommand {
               const Judge& judge) const {
     const std::vector<float> y = at_first_rank(data.y);
     const auto of = [&](const LinearModel& model) {
-      const std::vector<double> p = at_first_rank(predict(model, data.view()));
+      auto mine = predict(model, data.view());
+      ranks().together(stop_if_asked);
+      const std::vector<double> p = at_first_rank(std::move(mine));
       return is_first_rank() ? judge(p, y) : decltype(judge(p, y)){};
     };
     auto result = of(linear);

@@ -229,8 +229,9 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
                               .bins = evaluation_bins(plan.problem.cells / 2, classes, least),
                               .rows = {},
                               .counts = {}};
-  const std::vector<std::uint32_t> cells =
-      at_first_rank(evaluation_cells(linear, shape.bins, share.data));
+  std::vector<std::uint32_t> of_share = evaluation_cells(linear, shape.bins, share.data);
+  ranks().together(stop_if_asked);
+  const std::vector<std::uint32_t> cells = at_first_rank(std::move(of_share));
   if (!is_first_rank()) return;  // waits for what is written
   FitOptions options;
   options.ledger = ledger ? &*ledger : nullptr;

@@ -153,6 +153,7 @@ void meet_ranks(int argc, char** argv) {
     throw Error(error.status(), rank_by_name() + error.what());
   }
   if (ranks().size() == 1) return;
+  ranks().share(stop_flag());
   if (!is_first_rank()) be_silent();
   if (!is_done_by_ranks(argc, argv)) {
     throw BadInput(fmt::format(

@@ -93,7 +93,7 @@ struct SampleCommand {
     const double temperature = beta.value_or(1);
     require_finite_positive(temperature, "--beta");
     require_finite_positive(*prior_precision, "--prior-precision");
-    const auto engine_maker = make_backend_of_ranks(backend, quiet);
+    const auto engine_maker = make_backend_of_ranks(backend, quiet, "auto", &stop_flag());
     if (is_first_rank()) NewFolder::require_free(out);
     const Schema domain = read_schema(schema);
     require_same_everywhere(to_toml(domain), schema + ": the schema");
@@ -235,7 +235,7 @@ struct SampleCommand {
 
   [[nodiscard]] PosteriorDraws sample(const Potential& potential, PosteriorOptions options) const {
     Progress bar("sampling", silent(), interval());
-    options.stop = &stop_flag();
+    if (ranks().size() == 1) options.stop = &stop_flag();  // else questions carry it
     options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
     return sample_posterior(potential, options);
   }

@@ -79,7 +79,7 @@ constexpr const char* slurm = "SLURM";
 
 class Mpi final : public Communicator {
  public:
-  explicit Mpi(const gibbsite_mpi_functions_1& functions) : mpi_(functions) {}
+  explicit Mpi(const gibbsite_mpi_functions_2& functions) : mpi_(functions) {}
   ~Mpi() override { mpi_.close(); }
   Mpi(const Mpi&) = delete;
   Mpi& operator=(const Mpi&) = delete;
@@ -108,6 +108,11 @@ class Mpi final : public Communicator {
   void receive(std::span<std::byte> bytes, std::size_t from) override {
     check([&](char* error) { return mpi_.receive(bytes.data(), bytes.size(), from, error); });
   }
+  void share(std::atomic<bool>& flag) override {
+    mpi_.share(
+        &flag, [](void* at) { return static_cast<std::atomic<bool>*>(at)->load() ? 1 : 0; },
+        [](void* at) { static_cast<std::atomic<bool>*>(at)->store(true); });
+  }
   [[noreturn]] void abort(const std::string& message, Status status) override {
     // What ranks agreed about names the one that it came from.
     const std::string by = message.starts_with("rank") ? "" : fmt::format("rank {}: ", mpi_.rank);
@@ -127,7 +132,7 @@ class Mpi final : public Communicator {
     }
   }
 
-  gibbsite_mpi_functions_1 mpi_;
+  gibbsite_mpi_functions_2 mpi_;
 };
 
 std::optional<std::size_t> number_of(const char* variable) {
@@ -140,9 +145,9 @@ std::optional<std::size_t> number_of(const char* variable) {
 }
 
 // RTLD_GLOBAL: Open MPI opens parts of its own, which look its symbols up.
-decltype(&gibbsite_mpi_open_1) load_plugin() {
-  return reinterpret_cast<decltype(&gibbsite_mpi_open_1)>(plugin_function(
-      plugin_name, "gibbsite_mpi_open_1", RTLD_NOW | RTLD_GLOBAL,
+decltype(&gibbsite_mpi_open_2) load_plugin() {
+  return reinterpret_cast<decltype(&gibbsite_mpi_open_2)>(plugin_function(
+      plugin_name, "gibbsite_mpi_open_2", RTLD_NOW | RTLD_GLOBAL,
       [](const std::string& place, const std::string& why) {
         throw BadInput(fmt::format("{}: what talks to other ranks cannot be loaded: {}",
                                    shown(place), shown(why)));
@@ -247,7 +252,7 @@ std::unique_ptr<Communicator> make_communicator() {
                     "where MPI is ({}), or start one process",
                     by, plugin_name));
   }
-  gibbsite_mpi_functions_1 functions{};
+  gibbsite_mpi_functions_2 functions{};
   std::array<char, 512> error{};
   if (open(&functions, error.data()) != 0) {
     throw BadInput(fmt::format("ranks: MPI does not start: {}; check the launcher", error.data()));

@@ -634,17 +634,29 @@ bool SharedTable::Files::is_short_of_memory(RowRange range) const {
 /// Whether rows go to files or are in them: the same at all ranks, as engines of one table are.
 bool SharedTable::Files::goes_to_files(RowRange range) const {
   if (options.cache == ReadOptions::Cache::never) return false;
-  bool wanted = options.cache == ReadOptions::Cache::always;
-  ranks.together([&] { wanted = (range.rows() > 0 && has_cache(cache(), options)) || wanted; });
+  bool wanted = options.cache == ReadOptions::Cache::always, is_foreign = false;
+  ranks.together([&] {
+    if (range.rows() == 0) return;
+    const bool own = has_cache(cache(), options);
+    wanted = own || wanted;
+    is_foreign = !own && fs::exists(cache());
+  });
   const bool is_short = is_short_of_memory(range);
-  const std::vector<std::uint64_t> all =
-      ranks.gather(std::uint64_t{wanted} | std::uint64_t{is_short} << 1);
-  const auto short_one = std::ranges::find_if(all, [](std::uint64_t v) { return v >= 2; });
+  const std::vector<std::uint64_t> all = ranks.gather(
+      std::uint64_t{wanted} | std::uint64_t{is_short} << 1 | std::uint64_t{is_foreign} << 2);
+  const auto some = [&all](std::uint64_t bit) {
+    return std::ranges::find_if(all, [bit](std::uint64_t v) { return (v & bit) != 0; });
+  };
+  const auto short_one = some(2);
+  // Where another user's bars the way of one, all do without while memory is enough.
+  if (options.cache == ReadOptions::Cache::automatic && short_one == all.end() &&
+      some(4) != all.end())
+    return false;
   if (short_one != all.end() && options.cache == ReadOptions::Cache::automatic)
     note(options,
          fmt::format("{}: memory cannot hold the rows{}: they go to files on disk", path,
                      ranks.size() == 1 ? "" : fmt::format(" of rank {}", short_one - all.begin())));
-  return std::ranges::any_of(all, [](std::uint64_t v) { return v != 0; });
+  return some(1) != all.end() || short_one != all.end();
 }
 
 /// This rank's rows by the files of its cache, made where they are not of these rows.

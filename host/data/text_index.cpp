@@ -66,6 +66,7 @@ void TextFile::scan(std::uint64_t first, std::uint64_t last, bool quoted,
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
   };
   first = std::max(first, rules_.from);
+  if (first >= last) return;
   const auto follows_a_line = [&] {
     char before = 0;
     return read(first - 1, &before, 1) == 1 && !quoted && ends_line(before);

@@ -138,6 +138,10 @@ int receive(void* bytes, size_t count, size_t from, char* error) {
   });
 }
 
+void share(void* flag, int (*is_set)(void*), void (*set)(void*)) {
+  if (heartbeat != nullptr) heartbeat->share({flag, is_set, set});
+}
+
 void abort_all(int status) { MPI_Abort(MPI_COMM_WORLD, status); }
 
 void close_all() {
@@ -150,8 +154,8 @@ void close_all() {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) int gibbsite_mpi_open_1(
-    gibbsite_mpi_functions_1* out, char* error) {
+extern "C" __attribute__((visibility("default"))) int gibbsite_mpi_open_2(
+    gibbsite_mpi_functions_2* out, char* error) {
   return guarded(error, [&] {
     int begun = 0, provided = 0, rank = 0;
     const gibbsite::mpi::Meeting meeting;
@@ -175,6 +179,7 @@ extern "C" __attribute__((visibility("default"))) int gibbsite_mpi_open_1(
             exchange,
             send,
             receive,
+            share,
             abort_all,
             close_all};
   });

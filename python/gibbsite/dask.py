@@ -12,6 +12,7 @@ import collections.abc
 import concurrent.futures
 import functools
 import itertools
+import numbers
 
 try:
     import distributed
@@ -19,6 +20,53 @@ except ImportError:
     raise ImportError("gibbsite.dask: needs Dask; pip install 'gibbsite[dask]'") from None
 
 from . import _core, _tables
+
+
+def _is_whole(value, least):
+    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return is_whole and least <= value < least + (1 << 64)
+
+
+# Of arguments, before anything is asked of the cluster: what they must be, and which.
+_KINDS = {
+    "a number": (
+        lambda v: isinstance(v, numbers.Real) and not isinstance(v, bool),
+        "epsilon delta prior_precision loss_cap tv step_size ball row_norm",
+    ),
+    "a whole number, 0 or more": (
+        lambda v: _is_whole(v, 0),
+        "rows_cap rows_per_person draws iterations classes features seed",
+    ),
+    "a whole number": (lambda v: _is_whole(v, -(1 << 63)), "n_jobs"),
+    "text": (lambda v: isinstance(v, str), "model mechanism calibration adjacency backend checkpoint"),
+    "True or False": (
+        lambda v: isinstance(v, bool),
+        "padded intercept intervals release_moments",
+    ),
+    "a gibbsite.Ledger": (lambda v: isinstance(v, _core.Ledger), "ledger"),
+    "a function": (callable, "progress"),
+}
+_KIND_OF = {name: kind for kind, (_, names) in _KINDS.items() for name in names.split()}
+_MAY_BE_NONE = set(
+    "prior_precision loss_cap tv step_size ball row_norm rows_cap iterations classes features seed "
+    "n_jobs ledger progress".split()
+)
+
+
+def _require_kinds(**arguments):
+    for name, value in arguments.items():
+        kind = _KIND_OF.get(name)
+        if kind is None:
+            raise TypeError(f"{name}: gibbsite.plan has no such argument; leave it out")
+        if not _KINDS[kind][0](value) and not (value is None and name in _MAY_BE_NONE):
+            is_number = kind.startswith("a whole") and isinstance(value, numbers.Integral)
+            raise TypeError(f"{name}: must be {kind}, got {value if is_number else _type_of(value)}")
+
+
+def _type_of(value):
+    library = type(value).__module__.partition(".")[0]
+    return f"{'' if library == 'builtins' else library + '.'}{type(value).__name__}"
+
 
 class Table:
     """Encoded rows of a Dask DataFrame, on its workers. Private.
@@ -57,19 +105,21 @@ class Table:
     ):
         """The `Release`, to the bits of `gibbsite.fit` of the whole table in one process, whose
         arguments these are."""
-        return self._fit_shares(
-            self._make_shares(plan),
-            plan,
-            seed=seed,
-            ledger=ledger,
-            intervals=intervals,
-            release_moments=release_moments,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
+        options = {
+            "seed": seed,
+            "ledger": ledger,
+            "intervals": intervals,
+            "release_moments": release_moments,
+            "n_jobs": n_jobs,
+            "progress": progress,
+        }
+        _require_kinds(**options)
+        return self._fit_shares(self._make_shares(plan), plan, **options)
 
     def _make_shares(self, plan):
         """(bounds, futures of shares): whole blocks of rows, about one share a thread."""
+        if not isinstance(plan, _core.Plan):
+            raise TypeError(f"plan: must be a gibbsite.Plan, got {_type_of(plan)}")
         if not plan.feasible:
             raise _core.Infeasible(f"mechanism {plan.mechanism}: {plan.why}")
         threads = sum(self._client.nthreads().values())
@@ -136,11 +186,7 @@ def read(ddf, schema, *, client=None):
     Raises BadInput "partition K: row I: ..." (K from 0, I from 1 within it) where a cell is refused.
     """
     schema = _tables.read_schema(schema)
-    if not hasattr(ddf, "to_delayed") or not hasattr(ddf, "_meta") or not hasattr(ddf, "columns"):
-        raise ValueError(
-            f"ddf: must be a dask.dataframe.DataFrame, got {type(ddf).__name__}; "
-            "dask.dataframe.from_pandas, from_delayed or read_parquet make one"
-        )
+    _require_frame(ddf)
     _require_given_types(ddf, _tables.SchemaFacts(schema))
     client = _client_of(client)
     kinds = {str(name): str(dtype) for name, dtype in ddf._meta.dtypes.items()}
@@ -194,14 +240,27 @@ def fit(
 
     Not done: backend="cuda", a checkpoint, metric-path and metric-proximal.
     """
+    options = {
+        "seed": seed,
+        "ledger": ledger,
+        "intervals": intervals,
+        "release_moments": release_moments,
+        "n_jobs": n_jobs,
+        "progress": progress,
+    }
+    if "rows" in wishes:
+        raise _core.BadInput("rows: are those of ddf; leave it out")
+    _require_kinds(
+        epsilon=epsilon, delta=delta, backend=backend, checkpoint=checkpoint, **options, **wishes
+    )
+    _require_frame(ddf)
+    client = _client_of(client)
     if backend not in ("auto", "cpu"):
         raise _core.BadInput(f"backend: {backend}: rows on Dask workers are for the CPU; leave it out")
     if checkpoint:
         raise _core.BadInput(
             "checkpoint: a fit of rows on Dask workers has none; leave it out, or fit in one process"
         )
-    if "rows" in wishes:
-        raise _core.BadInput("rows: are those of ddf; leave it out")
     schema = _tables.read_schema(schema)
     # What no table could mend is said before one is read.
     some = {} if wishes.get("rows_cap") is not None else {"rows": 1 << 20}
@@ -217,19 +276,19 @@ def fit(
         )
     shares = table._make_shares(plan)
     table._pieces = None  # Dask forgets them once the shares are made
-    return table._fit_shares(
-        shares,
-        plan,
-        seed=seed,
-        ledger=ledger,
-        intervals=intervals,
-        release_moments=release_moments,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
+    return table._fit_shares(shares, plan, **options)
 
 
 # Here.
+
+
+def _require_frame(ddf):
+    is_table = getattr(getattr(ddf, "_meta", None), "ndim", 0) == 2 and hasattr(ddf, "columns")
+    if not is_table or not hasattr(ddf, "to_delayed"):
+        raise ValueError(
+            f"ddf: must be a dask.dataframe.DataFrame, got {_type_of(ddf)}; "
+            "dask.dataframe.from_pandas, from_delayed or read_parquet make one"
+        )
 
 
 def _require_given_types(ddf, facts):
@@ -269,6 +328,13 @@ def _client_of(client):
             client = distributed.default_client()
         except ValueError:
             raise ValueError("client: there is none; give distributed.Client(address)") from None
+    if not isinstance(client, distributed.Client):
+        raise ValueError(
+            f"client: must be a distributed.Client, got {_type_of(client)}; give "
+            "distributed.Client(address)"
+        )
+    if client.status == "closed":
+        raise ValueError("client: is closed; give one that is open")
     if client.asynchronous:
         raise ValueError("client: is asynchronous; give distributed.Client(address) of a thread")
     return client

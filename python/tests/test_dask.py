@@ -15,6 +15,7 @@ pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
 import dask  # noqa: E402
+import dask.array  # noqa: E402
 import dask.dataframe as dd  # noqa: E402
 
 import gibbsite.dask  # noqa: E402
@@ -290,14 +291,52 @@ def test_what_is_not_done_is_one_line(client):
         fit(ddf, SCHEMA, **BUDGET, backend="cuda")
     with pytest.raises(gibbsite.BadInput, match="mechanism: metric-path makes new rows"):
         fit(ddf, SCHEMA, **BUDGET, mechanism="metric-path")
-    with pytest.raises(ValueError, match="ddf: must be a dask.dataframe.DataFrame, got DataFrame"):
-        fit(people(), SCHEMA, **BUDGET)
     with pytest.raises(gibbsite.BadInput, match="the table has no rows"):
         fit(cut(people().iloc[:0]), SCHEMA, **BUDGET)
     with pytest.raises(gibbsite.BadInput, match="partition 0: .*sick"):
         fit(cut(people()[["age", "job"]]), SCHEMA, **BUDGET)
     with pytest.raises(gibbsite.Infeasible, match="mechanism averaged: "):
         fit(ddf, SCHEMA, **BUDGET, mechanism="averaged")
+
+
+def test_arguments_of_other_types_are_one_line(client):
+    """Before anything is asked of the cluster: from no cluster's answer, nor from deep inside."""
+    ddf = cut(people(), *THREE)
+    array = dask.array.ones((9, 3), chunks=3)
+    plan = gibbsite.plan(**BUDGET, rows=N, schema=gibbsite.Schema.parse(SCHEMA))
+    calls = {
+        "ddf: must be a dask.dataframe.DataFrame, got pandas.DataFrame": ((people(), SCHEMA), {}),
+        "ddf: must be a dask.dataframe.DataFrame, got str": (("people.parquet", SCHEMA), {}),
+        "ddf: must be a dask.dataframe.DataFrame, got dask.Array": ((array, SCHEMA), {}),
+        "ddf: must be a dask.dataframe.DataFrame, got dask.Series": ((ddf["age"], SCHEMA), {}),
+        "ddf: must be a dask.dataframe.DataFrame, got NoneType": ((None, SCHEMA), {}),
+        "schema: must be a Schema, the path of its file or its text, got int": ((ddf, 3), {}),
+        "client: must be a distributed.Client, got str": ((ddf, SCHEMA), {"client": "tcp://here:1"}),
+        "client: must be a distributed.Client, got distributed.LocalCluster": (
+            (ddf, SCHEMA),
+            {"client": client.cluster},
+        ),
+        "epsilon: must be a number, got str": ((ddf, SCHEMA), {"epsilon": "1"}),
+        "delta: must be a number, got NoneType": ((ddf, SCHEMA), {"delta": None}),
+        "seed: must be a whole number, 0 or more, got -1": ((ddf, SCHEMA), {"seed": -1}),
+        "draws: must be a whole number, 0 or more, got float": ((ddf, SCHEMA), {"draws": 2.0}),
+        "n_jobs: must be a whole number, got str": ((ddf, SCHEMA), {"n_jobs": "2"}),
+        "intervals: must be True or False, got str": ((ddf, SCHEMA), {"intervals": "no"}),
+        "ledger: must be a gibbsite.Ledger, got str": ((ddf, SCHEMA), {"ledger": "people.ledger"}),
+        "progress: must be a function, got int": ((ddf, SCHEMA), {"progress": 1}),
+        "mechanism: must be text, got NoneType": ((ddf, SCHEMA), {"mechanism": None}),
+        "epochs: gibbsite.plan has no such argument": ((ddf, SCHEMA), {"epochs": 3}),
+    }
+    asked = len(client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks)))
+    for line, (positional, named) in calls.items():
+        with pytest.raises((TypeError, ValueError)) as raised:
+            gibbsite.dask.fit(*positional, **{**BUDGET, **named})
+        assert str(raised.value).startswith(line) and "\n" not in str(raised.value)
+    assert len(client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))) <= asked
+    with pytest.raises(TypeError, match="plan: must be a gibbsite.Plan, got dict"):
+        gibbsite.dask.read(ddf, SCHEMA).fit({})
+    with pytest.raises(TypeError, match="seed: must be a whole number"):
+        gibbsite.dask.read(ddf, SCHEMA).fit(plan, seed="5")
 
 
 def test_links_that_are_encrypted():

@@ -2,12 +2,16 @@
 #include "gibbsite/data/shares.hpp"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <unistd.h>
 
+#include <array>
 #include <barrier>
 #include <exception>
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -380,6 +384,34 @@ TEST_F(SharesTest, SharesInFiles) {
   }
 }
 
+// It could hold other rows with digests to match: `auto` does without, `always` says so.
+TEST_F(SharesTest, AnotherUsersShareIsNotRead) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  std::string csv = "a,b,label\n";
+  for (int i = 0; i < 30; ++i) csv += fmt::format("{},{},1\n", i % 9, i % 7);
+  const std::string table = write("t.csv", csv);
+  std::array<bool, 2> mapped{};
+  const auto errors = [&](ReadOptions::Cache cache) {
+    return on_ranks(2, [&](Communicator& ranks) {
+      const std::uint64_t first = ranks.rank() * 15;
+      const Dataset share = SharedTable(table, schema_, {.cache = cache, .threads = 1}, ranks)
+                                .read({first, first + 15});
+      EXPECT_EQ(share.rows(), 15U);
+      mapped[ranks.rank()] = share.mapped != nullptr;
+    });
+  };
+  const std::vector<std::string> none(2);
+  EXPECT_EQ(errors(ReadOptions::Cache::always), none);
+  EXPECT_EQ(errors(ReadOptions::Cache::automatic), none);
+  EXPECT_EQ(mapped, (std::array{true, true}));  // what is there is used
+  const std::string first = table + ".gibbsite-cache.1-of-2";
+  ASSERT_EQ(::chown(first.c_str(), 65534, 65534), 0);
+  EXPECT_EQ(errors(ReadOptions::Cache::automatic), none);
+  EXPECT_EQ(mapped, (std::array{false, false}));
+  for (const std::string& error : errors(ReadOptions::Cache::always))
+    EXPECT_THAT(error, ::testing::HasSubstr("1-of-2: belongs to another user"));
+}
+
 TEST_F(SharesTest, APartWithoutAHeaderShowsNoCell) {
   std::filesystem::create_directory(path("parts"));
   static_cast<void>(write("parts/a.csv", "a,b,label\n1,2,1\n"));
@@ -393,32 +425,68 @@ TEST_F(SharesTest, APartWithoutAHeaderShowsNoCell) {
   }
 }
 
+// What one process reads, ranks read, and what it refuses they refuse.
 TEST_F(SharesTest, RandomTextIsCutAsTheReaderCutsIt) {
-  // Texts of few letters, most of which no reader takes: where one does, every cut agrees.
   std::mt19937 random(7);
-  const std::string letters = "1,\"\n\r \t";
-  std::size_t taken = 0;
+  const auto one_of = [&random](const std::vector<std::string>& all) -> const std::string& {
+    return all[random() % all.size()];
+  };
+  // Texts of few letters, most of which no reader takes, and rows of odd cells and ends.
+  const auto letters = [&] {
+    std::string text = "a,label\n";
+    for (int j = 0; j < 14; ++j) text += std::string("1,\"\n\r \t")[random() % 7];
+    return text;
+  };
+  const auto rows = [&] {
+    const std::vector<std::string> cells{"1",    "\"2\"",   " 3 ",    "",
+                                         "\"\"", "\"4\n\"", "\"\r\"", "\"\"\"\""},
+        labels{"1", "-1", "\"1\"", " -1", "\"-1\" "}, ends{"\n", "\r\n", "\r", "\n\n", "\n \r", ""};
+    const std::string end = one_of(ends);
+    std::string text = one_of({"", "\xef\xbb\xbf", "\n", " \r\n"});
+    text += one_of({"a,label", "\"a\",\"label\"", "label,a"}) + (end.empty() ? "\n" : end);
+    const bool turned = text.find("label,a") != std::string::npos;
+    for (auto k = random() % 5; k > 0; --k) {
+      const std::string cell = one_of(cells), label = one_of(labels);
+      text += turned ? label + "," + cell : cell + "," + label;
+      if (k > 1 || random() % 2 == 0) text += random() % 8 == 0 ? one_of(ends) : end;
+    }
+    return text;
+  };
+  std::size_t taken = 0, refused = 0;
   schema_.columns.pop_back();
   schema_.missing = "";
   schema_.has_missing = true;
   schema_.invalid = Invalid::middle;
-  for (std::uint64_t k = 0; k < support::repeats(1500U, 400U); ++k) {
-    std::string text = "a,label\n";
-    for (int j = 0; j < 14; ++j) text += letters[random() % letters.size()];
+  for (std::uint64_t k = 0; k < support::repeats(200U, 60U); ++k) {
+    const std::string text = k % 2 == 0 ? rows() : letters();
     const std::string table = write("t.csv", text);
-    Dataset whole;
+    SCOPED_TRACE(::testing::PrintToString(text));
+    set_least_piece_bytes(1 + k % 5);
+    std::optional<Dataset> whole;
     try {
       whole = read_csv(table, schema_);
     } catch (const BadInput&) {
-      continue;
     }
-    ++taken;
-    SCOPED_TRACE(::testing::PrintToString(text));
-    set_least_piece_bytes(1 + k % 5);
-    const std::uint64_t n = whole.rows();
-    expect_same_rows(whole, read(table, {n / 2, n / 2, n}));
+    std::vector<Dataset> shares(3);
+    ReadOptions options;
+    options.threads = 1;
+    const auto errors = on_ranks(3, [&](Communicator& ranks) {
+      const SharedTable shared(table, schema_, options, ranks);
+      const std::uint64_t n = shared.rows(), ends[] = {0, n / 2, n / 2, n};
+      shares[ranks.rank()] = shared.read({ends[ranks.rank()], ends[ranks.rank() + 1]});
+    });
+    EXPECT_EQ(errors[0].empty(), whole.has_value()) << errors[0];
+    EXPECT_EQ(errors[0], errors[2]);
+    ++(whole ? taken : refused);
+    if (!whole || !errors[0].empty()) continue;
+    Dataset all = std::move(shares[0]);
+    append_rows(all, std::move(shares[1]));
+    append_rows(all, std::move(shares[2]));
+    expect_same_rows(*whole, all);
+    EXPECT_EQ(whole->y, all.y);
   }
-  EXPECT_GT(taken, support::repeats(10U, 2U));
+  EXPECT_GT(taken, support::repeats(30U, 8U));
+  EXPECT_GT(refused, support::repeats(30U, 8U));
 }
 
 TEST_F(SharesTest, ErrorsNameTheRankAndTheLine) {

@@ -7,8 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <random>
@@ -328,14 +331,14 @@ TEST(NodeSums, AreTheTreesWhateverTheShares) {
           const std::size_t half = first + std::bit_ceil(last - first) / 2;
           return sum(first, half, i) + sum(half, last, i);
         };
-    for (const std::size_t most : {std::size_t{0}, NodeSums::most_gathered}) {
+    for (const std::size_t most : {std::size_t{0}, std::size_t{1} << 18}) {
       for (const std::size_t size : {1U, 2U, 3U, 4U, 7U}) {
         std::vector<std::size_t> bounds{0};
         for (std::size_t p = 1; p < size; ++p) bounds.push_back(bits() % (blocks + 1));
         bounds.push_back(blocks);
         std::ranges::sort(bounds);
         ThreadRanks::run(size, [&](Communicator& ranks) {
-          NodeSums sums(ranks, bounds, most);
+          NodeSums sums(ranks, bounds, nullptr, most);
           const auto out = sums(Mark(1), 3, [&](std::size_t k, std::span<double> part) {
             const Node& node = sums.mine()[k];
             for (std::size_t i = 0; i < 3; ++i) part[i] = sum(node.first, node.last, i);
@@ -411,6 +414,48 @@ TEST(ShardedRefuses, AnotherQuestion) {
               HasSubstr("ranks: rank 2 is not where rank 0 is"));
 }
 
+// Whatever is asked, in a step with it: the ranks that were not asked to end do not wait.
+TEST(ShardedStops, AllAtTheQuestionOfOne) {
+  const Case c{"logistic", 3 * block, 4};
+  const Table t(c);
+  const std::span<const double> theta = std::span(t.theta).first(4);
+  using Ask = std::function<void(Engine&)>;
+  const std::vector<Ask> asks{[&](Engine& e) { static_cast<void>(e.plain_value(theta)); },
+                              [&](Engine& e) { static_cast<void>(e.largest_logit(theta)); },
+                              [&](Engine& e) {
+                                std::vector<double> g(4);
+                                e.loss_gradients({theta.data(), 1, 4}, {g.data(), 1, 4});
+                              },
+                              [&](Engine& e) {
+                                std::vector<double> v(1);
+                                e.loss_values({theta.data(), 1, 4}, v);
+                              },
+                              [&](Engine& e) {
+                                std::vector<double> v(4);
+                                e.hessian(theta, 1)->add_diagonal(v);
+                              }};
+  for (const Ask& ask : asks) {
+    std::array<std::atomic<bool>, 3> stop{};
+    std::array<int, 3> answered{}, ended{};
+    ThreadRanks::run(3, [&](Communicator& ranks) {
+      const std::size_t rank = ranks.rank(), first = rank * block;
+      const auto backend = shard(one("cpu"), ranks, &stop[rank]);
+      const auto engine = load(t, *backend, first, first + block);
+      for (int k = 0; k < 3; ++k) {
+        if (rank == 1 && k == 2) stop[1] = true;
+        try {
+          ask(*engine);
+          ++answered[rank];
+        } catch (const Interrupted&) {
+          ++ended[rank];
+        }
+      }
+    });
+    EXPECT_EQ(answered, (std::array{2, 2, 2}));
+    EXPECT_EQ(ended, (std::array{1, 1, 1}));
+  }
+}
+
 TEST(ShardedRefuses, SharesThatDoNotFit) {
   EXPECT_THAT(
       refusal([](const Case& c, const Table& t, Communicator& ranks, std::size_t, std::size_t) {
@@ -459,7 +504,7 @@ enum class Talk { by_host, by_cards };
 
 std::unique_ptr<Backend> on_cards(Communicator& ranks, Talk talk,
                                   const support::EmulatedCard& made = {}) {
-  return shard(own_card(made), ranks,
+  return shard(own_card(made), ranks, nullptr,
                talk == Talk::by_cards ? std::make_unique<TalkingCards>(ranks) : nullptr);
 }
 
@@ -577,7 +622,7 @@ TEST(ShardedCards, ThatAddAtAnotherThetaEndTheRun) {
                        std::size_t last) {
       const bool spoils = ranks.rank() == 1;
       const auto backend =
-          shard(own_card(), ranks,
+          shard(own_card(), ranks, nullptr,
                 std::make_unique<TalkingCards>(ranks, spoils ? spoil : TalkingCards::Spoil{}));
       const auto engine = load(t, *backend, first, last);
       Ensemble chains = chains_of(c, t, 7);

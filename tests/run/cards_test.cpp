@@ -31,7 +31,7 @@ std::vector<Release> fit_on_cards(const Dataset& data, const Plan& made, std::si
   const auto bounds = share_bounds(data.rows(), count);
   support::ThreadRanks::run(count, [&](Communicator& ranks) {
     const Dataset mine = rows_of_share(data, bounds[ranks.rank()], bounds[ranks.rank() + 1]);
-    const auto backend = shard(support::own_card({.seed = ranks.rank() + 1}), ranks,
+    const auto backend = shard(support::own_card({.seed = ranks.rank() + 1}), ranks, nullptr,
                                talk ? std::make_unique<support::TalkingCards>(ranks) : nullptr);
     FitOptions options;
     options.ranks = &ranks;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "gibbsite/core/error.hpp"
@@ -111,6 +113,32 @@ TEST(SumTraffic, NodesAreThoseOfTheTree) {
   EXPECT_LE(sum_traffic(1'000'000'000, 1000, 1).nodes, 1000U * 12);
 }
 
+// The way that is taken is the sooner one, but where both take about as long: a message as long as
+// receiving and adding 16 KiB. Up to 256 KiB, of few ranks, it is the gather in any case.
+TEST(SumTraffic, TakesTheSoonerWay) {
+  constexpr double alpha = 0x1p-19, received = 5e10, adds = 0x1p34;
+  std::size_t gathered = 0, in_slices = 0;
+  for (const std::size_t ranks : {2U, 16U, 64U, 200U, 1024U}) {
+    for (const std::size_t numbers : {10U, 100U, 1000U, 5050U, 40000U}) {
+      const SumTraffic told = sum_traffic(1'000'000'000, ranks, numbers);
+      const double rounds = std::ceil(std::log2(static_cast<double>(ranks)));
+      const auto all = static_cast<double>(told.nodes * numbers * sizeof(double)),
+                 P = static_cast<double>(ranks);
+      const double gather = rounds * alpha + all / received + all / adds,
+                   slices = (2 * rounds + P - 1) * alpha + all / P / received + all / P / adds;
+      (told.in_slices ? in_slices : gathered) += 1;
+      if (all <= 0x1p18) {
+        EXPECT_FALSE(told.in_slices);
+      } else {
+        EXPECT_LT(told.in_slices ? slices : gather, 1.5 * std::min(gather, slices))
+            << ranks << " ranks, " << numbers;
+      }
+    }
+  }
+  EXPECT_GT(gathered, 5U);
+  EXPECT_GT(in_slices, 5U);
+}
+
 // 2^20 rows of 16 features on 8 ranks: 8 nodes. All numbers are powers of two, so exact.
 TEST(ClusterTime, ByHand) {
   const ClusterShape shape{1 << 20, 16, 8};
@@ -119,21 +147,22 @@ TEST(ClusterTime, ByHand) {
   const ClusterTime step = step_time(shape, speed, link);
   EXPECT_EQ(step.rows, 0x1p-3);
   // A gather of 8 nodes and 8 marks, 3 rounds; a broadcast of theta, 3 rounds with 16 numbers each.
-  EXPECT_EQ(step.messages,
-            3 * 0x1p-10 + (8 * 16 + 8) * 8 * 0x1p-20 + 3 * (0x1p-10 + 16 * 8 * 0x1p-20));
+  EXPECT_EQ(step.messages, 3 * 0x1p-10 + (8 * 16 + 8) * 8 * 0x1p-20 + 8 * 16 * 8 * 0x1p-34 +
+                               3 * (0x1p-10 + 16 * 8 * 0x1p-20));
   const ClusterTime capped = capped_time(shape, speed, link);
   EXPECT_EQ(capped.rows, 0x1p-2);
-  EXPECT_EQ(capped.messages, 3 * 0x1p-10 + 64 * 0x1p-20 + 3 * 0x1p-10 + (8 * 17 + 8) * 8 * 0x1p-20);
+  EXPECT_EQ(capped.messages, 3 * 0x1p-10 + 64 * 0x1p-20 + 3 * 0x1p-10 + (8 * 17 + 8) * 8 * 0x1p-20 +
+                                 8 * 17 * 8 * 0x1p-34);
   EXPECT_EQ(caps_time(shape, speed).seconds(), 0x1p-1);
   const ClusterTime moments = moments_time(shape, speed, link);
   EXPECT_EQ(moments.rows, 1);
-  EXPECT_EQ(moments.messages,
-            3 * 0x1p-10 + 64 * 0x1p-20 + 3 * 0x1p-10 + (8 * 136 + 8) * 8 * 0x1p-20);
+  EXPECT_EQ(moments.messages, 3 * 0x1p-10 + 64 * 0x1p-20 + 3 * 0x1p-10 +
+                                  (8 * 136 + 8) * 8 * 0x1p-20 + 8 * 136 * 8 * 0x1p-34);
   EXPECT_EQ(step_time({1 << 20, 16, 1}, speed, link).messages, 0);
   // Sums of more than 256 KiB: marks, an exchange with 7 others, the slices.
   const ClusterTime wide = step_time({1 << 20, 1 << 13, 8}, speed, link);
   EXPECT_EQ(wide.messages, (3 + 7 + 3) * 0x1p-10 + (8 + 8 * 1024 + 8192) * 8 * 0x1p-20 +
-                               3 * (0x1p-10 + 8192 * 8 * 0x1p-20));
+                               8 * 1024 * 8 * 0x1p-34 + 3 * (0x1p-10 + 8192 * 8 * 0x1p-20));
 }
 
 TEST(ClusterTime, HalfWay) {

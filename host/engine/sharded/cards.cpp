@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -46,7 +47,7 @@ Seen look() {
 }
 
 std::unique_ptr<Backend> on_cards(const Seen& seen, const BackendOptions& options,
-                                  Communicator& ranks) {
+                                  Communicator& ranks, const std::atomic<bool>* stop) {
   ranks.agree(seen.why_not, Status::backend_unavailable);
   std::vector<std::string> ids;
   for (const cuda::VisibleCard& card : seen.cards) ids.push_back(card.id);
@@ -55,7 +56,7 @@ std::unique_ptr<Backend> on_cards(const Seen& seen, const BackendOptions& option
   ranks.together([&] { local = cuda::make_cuda_backend(cuda::make_device(index), options); });
   const auto found = ranks.gather(std::uint64_t{device_ranks_are_there()});
   const bool talk = std::ranges::all_of(found, [](std::uint64_t there) { return there != 0; });
-  return shard(std::move(local), ranks, talk ? make_device_ranks(ranks) : nullptr);
+  return shard(std::move(local), ranks, stop, talk ? make_device_ranks(ranks) : nullptr);
 }
 
 }  // namespace
@@ -87,16 +88,19 @@ std::size_t own_card(Communicator& ranks, std::span<const std::string> ids,
 }  // namespace sharded
 
 std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options,
-                                      Communicator& ranks, const Note& note) {
+                                      Communicator& ranks, const Note& note,
+                                      const std::atomic<bool>* stop) {
   if (ranks.size() == 1) return make_backend(name, options, note);
-  if (name == "cuda") return sharded::on_cards(sharded::look(), options, ranks);
-  if (name != "auto") return shard(make_backend(name, options), ranks);
-  const auto cpu = [options, &ranks] { return shard(make_backend("cpu", options), ranks); };
+  if (name == "cuda") return sharded::on_cards(sharded::look(), options, ranks, stop);
+  if (name != "auto") return shard(make_backend(name, options), ranks, stop);
+  const auto cpu = [options, &ranks, stop] {
+    return shard(make_backend("cpu", options), ranks, stop);
+  };
   const sharded::Seen seen = sharded::look();
   const auto cards = ranks.gather(std::uint64_t{seen.cards.size()});
   try {
     return make_automatic_backend(
-        sharded::on_cards(seen, options, ranks),
+        sharded::on_cards(seen, options, ranks, stop),
         [&ranks](const Loss& loss, bool offsets) {  // which a rank without rows does not see
           const auto all = ranks.gather(std::uint64_t{offsets});
           return cuda::why_no_kernels(

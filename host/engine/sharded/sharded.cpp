@@ -67,9 +67,15 @@ Mark mark_of(Question question, std::span<const double> numbers, double other = 
   return mark;
 }
 
-void require_equal(Communicator& ranks, const Mark& mark) {
-  require_same(ranks.gather(mark.value()));
-}
+/// Ranks that ask one question, or end together where `stop` of one of them is set.
+struct Asking {
+  Communicator& ranks;
+  const std::atomic<bool>* stop;
+
+  void require_equal(const Mark& mark) const {
+    require_same(ranks.gather(mark.value_or_stop(stop)));
+  }
+};
 
 // state goes from rank to rank, each of which changes it; at last all have it.
 template <class F>
@@ -159,27 +165,28 @@ Rows part_of(const Rows& x, std::size_t first, std::size_t last) {
 
 class ShardedHessian final : public LossHessian {
  public:
-  ShardedHessian(Communicator& ranks, std::unique_ptr<HostHessian> local)
-      : ranks_(ranks), local_(std::move(local)) {}
+  ShardedHessian(const Asking& asking, std::unique_ptr<HostHessian> local)
+      : asking_(asking), ranks_(asking.ranks), local_(std::move(local)) {}
 
   void dense(MatrixView<double> out) const override {
-    require_equal(ranks_, Mark(ask_dense));
+    asking_.require_equal(Mark(ask_dense));
     std::vector<double> h(out.rows * out.rows);
     relay(ranks_, h, [&] { local_->add(h); });
     local_->unfold(h, out);
   }
   void add_diagonal(std::span<double> out) const override {
-    require_equal(ranks_, mark_of(ask_diagonal, out));
+    asking_.require_equal(mark_of(ask_diagonal, out));
     relay(ranks_, out, [&] { local_->add_diagonal(out); });
   }
   void add_product(std::span<const double> v, std::span<double> out) const override {
     Mark mark = mark_of(ask_product, v);
     mark.add(std::span<const double>(out));
-    require_equal(ranks_, mark);
+    asking_.require_equal(mark);
     relay(ranks_, out, [&] { local_->add_product(v, out); });
   }
 
  private:
+  Asking asking_;
   Communicator& ranks_;
   std::unique_ptr<HostHessian> local_;
 };
@@ -187,25 +194,26 @@ class ShardedHessian final : public LossHessian {
 // The base answers for the rows of this rank.
 class ShardedEngine final : public HostRows {
  public:
-  ShardedEngine(Backend& local, Communicator& ranks, DeviceRanks* cards, const Rows& x,
+  ShardedEngine(Backend& local, const Asking& asking, DeviceRanks* cards, const Rows& x,
                 std::span<const float> y, const Loss& loss, const Shares& shares)
       : HostRows(x, y, loss),
-        ranks_(ranks),
+        asking_(asking),
+        ranks_(asking.ranks),
         cards_(cards),
         shares_(shares),
         stepper_(load_stepper(local)),
         on_cards_(dynamic_cast<CardShare*>(stepper_.get()) != nullptr),
         ordered_(dynamic_cast<OrderedSums*>(stepper_.get()) != nullptr),
-        sums_(ranks, leaves_of(shares.bounds)) {
+        sums_(ranks_, leaves_of(shares.bounds), asking.stop) {
     Rows mine = x;
     mine.whole = shares_.whole;
-    ranks.together([&] {
+    ranks_.together([&] {
       if (on_cards_) {
         if (x.rows > 0) nodes_.push_back({0, x.rows, local.load(mine, y, loss)});
         return;
       }
       for (const Node& node : sums_.mine()) {
-        const std::size_t before = shares.bounds[ranks.rank()];
+        const std::size_t before = shares.bounds[ranks_.rank()];
         const std::size_t first = node.first * row_block - before;
         const std::size_t last =
             std::min<std::size_t>(node.last * row_block, shares.whole.rows) - before;
@@ -228,7 +236,7 @@ class ShardedEngine final : public HostRows {
     require_fitting(ensemble, features());
     require_output_streams(ensemble, outputs());
     const std::size_t d = features();
-    require_equal(ranks_, mark_of_chains(ensemble, steps));
+    asking_.require_equal(mark_of_chains(ensemble, steps));
     // Of a rank without rows the stepper's, whose sums are zeros.
     Engine& here = nodes_.empty() ? *stepper_ : *nodes_.front().engine;
     if (auto* const card = dynamic_cast<CardShare*>(&here);
@@ -268,12 +276,12 @@ class ShardedEngine final : public HostRows {
 
   void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
     const Mark mark = mark_of(ask_gradients, all_of(theta));
-    require_equal(ranks_, mark);  // or messages would not fit
+    asking_.require_equal(mark);  // or messages would not fit
     if (theta.rows > 0) find_gradients(mark, theta, out);
   }
 
   void loss_values(MatrixView<const double> theta, std::span<double> out) override {
-    require_equal(ranks_, mark_of(ask_values, all_of(theta)));
+    asking_.require_equal(mark_of(ask_values, all_of(theta)));
     const std::vector<double> terms = loss_terms(theta);
     std::ranges::fill(out, 0.0);
     relay(ranks_, out, [&] {
@@ -294,7 +302,7 @@ class ShardedEngine final : public HostRows {
     require_metric(P, columns(), clip);
     const std::size_t k = P.cols;
     const Mark mark = mark_of(ask_moments, all_of(P), clip);
-    require_equal(ranks_, mark);
+    asking_.require_equal(mark);
     std::vector<double> whole(k * k);
     const auto sum = add(mark, k * (k + 1) / 2, [&](std::size_t node, std::span<double> half) {
       nodes_[node].engine->second_moments(P, clip, {whole.data(), k, k});
@@ -309,7 +317,7 @@ class ShardedEngine final : public HostRows {
 
   void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) override {
     require_metric(P, columns(), clip);
-    require_equal(ranks_, mark_of(ask_clipped_rows, all_of(P), clip));
+    asking_.require_equal(mark_of(ask_clipped_rows, all_of(P), clip));
     for (const Local& node : nodes_) {
       node.engine->clipped_rows(
           P, clip, {out.data + node.first * out.cols, node.last - node.first, out.cols});
@@ -318,7 +326,7 @@ class ShardedEngine final : public HostRows {
 
   std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P, double clip) override {
     require_metric(P, columns(), clip);
-    require_equal(ranks_, mark_of(ask_caps, all_of(P), clip));
+    asking_.require_equal(mark_of(ask_caps, all_of(P), clip));
     return std::make_unique<Capped>(*this, P, clip);
   }
 
@@ -331,7 +339,7 @@ class ShardedEngine final : public HostRows {
     });
     const std::size_t d = features();
     const Mark mark = mark_of(ask_weighted_gradients, all_of(theta));
-    require_equal(ranks_, mark);
+    asking_.require_equal(mark);
     const auto sum = add(mark, theta.rows * d, [&](std::size_t k, std::span<double> part) {
       const Local& node = nodes_[k];
       node.engine->weighted_loss_gradients(
@@ -341,20 +349,20 @@ class ShardedEngine final : public HostRows {
   }
 
   [[nodiscard]] double plain_value(std::span<const double> theta) const override {
-    require_equal(ranks_, mark_of(ask_plain_value, theta));
+    asking_.require_equal(mark_of(ask_plain_value, theta));
     double sum = 0;
     relay(ranks_, {&sum, 1}, [&] { sum = plain_value_from(sum, theta); });
     return sum;
   }
   void plain_gradient(std::span<const double> theta, std::span<double> out) const override {
-    require_equal(ranks_, mark_of(ask_plain_gradient, theta));
+    asking_.require_equal(mark_of(ask_plain_gradient, theta));
     std::ranges::fill(out, 0.0);
     relay(ranks_, out, [&] { add_plain_gradient(theta, out); });
   }
   [[nodiscard]] std::unique_ptr<LossHessian> hessian(std::span<const double> theta,
                                                      double scale) const override {
-    require_equal(ranks_, mark_of(ask_hessian, theta, scale));
-    return std::make_unique<ShardedHessian>(ranks_, host_hessian(theta, scale));
+    asking_.require_equal(mark_of(ask_hessian, theta, scale));
+    return std::make_unique<ShardedHessian>(asking_, host_hessian(theta, scale));
   }
   [[nodiscard]] double largest_logit(std::span<const double> theta) const override {
     return largest(mark_of(ask_logit, theta), HostRows::largest_logit(theta));
@@ -366,7 +374,7 @@ class ShardedEngine final : public HostRows {
                                                        std::span<const double> w) const override {
     Mark mark = mark_of(ask_difference, all_of(terms));
     mark.add(w);
-    require_equal(ranks_, mark);
+    asking_.require_equal(mark);
     std::array<double, 4> sum{};
     std::optional<std::string> error;
     relay(ranks_, sum, [&] {
@@ -380,7 +388,7 @@ class ShardedEngine final : public HostRows {
     return sum;
   }
   [[nodiscard]] RowNorms row_norms() const override {
-    require_equal(ranks_, Mark(ask_norms));
+    asking_.require_equal(Mark(ask_norms));
     std::array<double, 2> norms{};
     relay(ranks_, norms, [&] {
       const RowNorms of = row_norms_from({norms[0], norms[1]});
@@ -394,7 +402,7 @@ class ShardedEngine final : public HostRows {
       mark.add(v);
     }
     mark.add(static_cast<std::uint64_t>(limits.label) << 1 | std::uint64_t{limits.intercept});
-    require_equal(ranks_, mark);
+    asking_.require_equal(mark);
     const auto mine = HostRows::first_fault(limits);
     // 0, or the row from 1 in all ranks' and which.
     const auto all = ranks_.gather(!mine ? 0
@@ -421,7 +429,7 @@ class ShardedEngine final : public HostRows {
     double gradient(std::span<const double> theta, std::span<double> out) override {
       const Mark mark = mark_of(ask_capped_gradient, theta);
       const std::size_t d = out.size();
-      require_equal(of_.ranks_, mark);
+      of_.asking_.require_equal(mark);
       if (of_.ordered_) {
         std::vector<double> state(2 * (d + 1));
         relay(of_.ranks_, state, [&] {
@@ -517,7 +525,7 @@ class ShardedEngine final : public HostRows {
   }
 
   [[nodiscard]] double largest(const Mark& mark, double mine) const {
-    require_equal(ranks_, mark);
+    asking_.require_equal(mark);
     double out = 0;
     for (const double v : ranks_.gather(std::span<const double>(&mine, 1))) {
       if (std::isnan(v)) return v;
@@ -526,6 +534,7 @@ class ShardedEngine final : public HostRows {
     return out;
   }
 
+  Asking asking_;
   Communicator& ranks_;
   DeviceRanks* cards_;  // null: they do not talk
   Shares shares_;
@@ -545,9 +554,9 @@ class ShardedEngine final : public HostRows {
 
 class ShardedBackend final : public Backend {
  public:
-  ShardedBackend(std::unique_ptr<Backend> local, Communicator& ranks,
+  ShardedBackend(std::unique_ptr<Backend> local, const Asking& asking,
                  std::shared_ptr<DeviceRanks> cards)
-      : local_(std::move(local)), ranks_(ranks), cards_(std::move(cards)) {}
+      : local_(std::move(local)), asking_(asking), ranks_(asking.ranks), cards_(std::move(cards)) {}
 
   [[nodiscard]] std::string_view name() const override { return local_->name(); }
   [[nodiscard]] std::string description() const override {
@@ -557,11 +566,12 @@ class ShardedBackend final : public Backend {
   [[nodiscard]] std::string arithmetic() const override { return local_->arithmetic(); }
   std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y, const Loss& loss) override {
     const Shares shares = meet(ranks_, *local_, x, y, loss);
-    return std::make_unique<ShardedEngine>(*local_, ranks_, cards_.get(), x, y, loss, shares);
+    return std::make_unique<ShardedEngine>(*local_, asking_, cards_.get(), x, y, loss, shares);
   }
 
  private:
   std::unique_ptr<Backend> local_;
+  Asking asking_;
   Communicator& ranks_;
   std::shared_ptr<DeviceRanks> cards_;
 };
@@ -582,9 +592,10 @@ std::vector<std::uint64_t> share_bounds(std::uint64_t rows, std::size_t ranks) {
 }
 
 std::unique_ptr<Backend> shard(std::unique_ptr<Backend> local, Communicator& ranks,
-                               std::unique_ptr<DeviceRanks> cards) {
+                               const std::atomic<bool>* stop, std::unique_ptr<DeviceRanks> cards) {
   if (ranks.size() == 1) return local;
-  return std::make_unique<sharded::ShardedBackend>(std::move(local), ranks, std::move(cards));
+  return std::make_unique<sharded::ShardedBackend>(std::move(local), sharded::Asking{ranks, stop},
+                                                   std::move(cards));
 }
 
 }  // namespace gibbsite

@@ -14,6 +14,8 @@ namespace gibbsite::sharded {
 void Mark::add(double number) { add(std::bit_cast<std::uint64_t>(number)); }
 
 void require_same(std::span<const std::uint64_t> marks) {
+  if (std::ranges::find(marks, Mark::stop) != marks.end())
+    throw Interrupted("interrupted; nothing was written");
   for (std::size_t p = 1; p < marks.size(); ++p) {
     if (marks[p] != marks[0]) {
       throw BadInput(fmt::format(
@@ -24,8 +26,13 @@ void require_same(std::span<const std::uint64_t> marks) {
   }
 }
 
-NodeSums::NodeSums(Communicator& ranks, std::span<const std::size_t> bounds, std::size_t most)
-    : ranks_(ranks), most_(most), first_{0} {
+NodeSums::NodeSums(Communicator& ranks, std::span<const std::size_t> bounds,
+                   const std::atomic<bool>* stop)
+    : NodeSums(ranks, bounds, stop, most_gathered(ranks.size())) {}
+
+NodeSums::NodeSums(Communicator& ranks, std::span<const std::size_t> bounds,
+                   const std::atomic<bool>* stop, std::size_t most)
+    : ranks_(ranks), most_(most), stop_(stop), first_{0} {
   const std::size_t blocks = bounds.back();
   for (std::size_t p = 0; p + 1 < bounds.size(); ++p) {
     const std::vector<Node> of_rank = nodes_of(bounds[p], bounds[p + 1], blocks);
@@ -46,7 +53,7 @@ std::span<const double> NodeSums::operator()(
   const std::size_t own = mine().size();
   mine_.resize(own * size + 1);
   for (std::size_t k = 0; k < own; ++k) find(k, std::span(mine_).subspan(1 + k * size, size));
-  mine_[0] = std::bit_cast<double>(mark.value());
+  mine_[0] = std::bit_cast<double>(mark.value_or_stop(stop_));
   if (nodes_.size() * size * sizeof(double) <= most_) {
     add(size);
   } else {
@@ -122,9 +129,10 @@ SumTraffic sum_traffic(std::uint64_t rows, std::size_t ranks, std::size_t number
     out.nodes += sharded::nodes_of(block(bounds[p]), block(bounds[p + 1]), blocks).size();
   }
   const std::uint64_t number = sizeof(double), all = out.nodes * numbers * number;
-  if (all <= sharded::NodeSums::most_gathered) {
+  if (all <= sharded::NodeSums::most_gathered(ranks)) {
     out.gathers = 1;
     out.bytes = all + ranks * number;
+    out.added = all;
     return out;
   }
   out.in_slices = true;
@@ -135,7 +143,9 @@ SumTraffic sum_traffic(std::uint64_t rows, std::size_t ranks, std::size_t number
     const std::size_t n = std::min(step, numbers - begin);
     ++out.gathers;
     ++out.exchanges;
-    out.bytes += (out.nodes * ((n + ranks - 1) / ranks) + n) * number;
+    const std::uint64_t of_slice = out.nodes * ((n + ranks - 1) / ranks);
+    out.bytes += (of_slice + n) * number;
+    out.added += of_slice * number;
   }
   return out;
 }

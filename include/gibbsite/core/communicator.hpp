@@ -1,9 +1,10 @@
 #pragma once
 // Ranks that do one job together: what they say to each other, and nothing about what it means.
 //
-// Every function but rank(), size(), name(), send, receive and abort is collective: all ranks call
-// it, in one order. Nothing here adds: a sum is of those who gather its parts, in an order of their
-// own, so that no library chooses one (docs/cluster.md).
+// Every function but rank(), size(), name(), send, receive, share and abort is collective: all
+// ranks call it, in one order. Nothing here adds: a sum is of those who gather its parts, in an
+// order of their own, so that no library chooses one (docs/cluster.md).
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -40,6 +41,9 @@ class Communicator {
   /// In order between two ranks; not collective. The receiver knows how many.
   virtual void send(std::span<const std::byte> bytes, std::size_t to) = 0;
   virtual void receive(std::span<std::byte> bytes, std::size_t from) = 0;
+  /// From here on a flag that one rank sets is set at all that share theirs, within half a second.
+  /// Where threads of a rank may not speak it stays the rank's own. It must outlive this.
+  virtual void share(std::atomic<bool>& /*flag*/) {}
   /// Ends all ranks with that status, after one line on the screen, from a rank that cannot go on
   /// while others wait for it. Does not return, but for one that throws on all ranks instead.
   [[noreturn]] virtual void abort(const std::string& message, Status status) = 0;

@@ -1,5 +1,6 @@
 #pragma once
 // Rows on several ranks: engines that own a share of them and answer for all (docs/cluster.md).
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -25,6 +26,7 @@ struct SumTraffic {
   std::uint64_t gathers = 0;    ///< to all ranks; of them
   std::uint64_t exchanges = 0;  ///< of every rank with every other
   std::uint64_t bytes = 0;      ///< that a rank receives, at most, what it has itself included
+  std::uint64_t added = 0;      ///< bytes, of the numbers of nodes that a rank adds
 };
 /// Of `numbers` numbers, over that many rows in the shares of `share_bounds`. One rank sends none.
 [[nodiscard]] SumTraffic sum_traffic(std::uint64_t rows, std::size_t ranks, std::size_t numbers);
@@ -42,11 +44,15 @@ struct SumTraffic {
 ///
 /// `load` throws BadInput, on all ranks, where shares do not fit: a share in the middle that is not
 /// whole blocks, another number of features, loss, arithmetic or version. Of a communicator of one
-/// rank this is `local`. `ranks` must outlive it and its engines.
+/// rank this is `local`. `ranks` and `stop` must outlive it and its engines.
+///
+/// `stop`, where it is given: once it is set at one rank, the next question throws Interrupted on
+/// all of them. Ranks that look at it between questions by themselves would wait for each other.
 ///
 /// `local` is no "auto", which ranks would settle for themselves. `cards`: how the cards of `local`
 /// cuda talk, which then make steps without the host; null where they do not.
 [[nodiscard]] std::unique_ptr<Backend> shard(std::unique_ptr<Backend> local, Communicator& ranks,
+                                             const std::atomic<bool>* stop = nullptr,
                                              std::unique_ptr<DeviceRanks> cards = nullptr);
 
 /// make_backend and `shard`, collective. With cuda each rank has a card of its own: the first one
@@ -56,6 +62,7 @@ struct SumTraffic {
 /// where a rank has no card for itself.
 [[nodiscard]] std::unique_ptr<Backend> make_backend(std::string_view name,
                                                     const BackendOptions& options,
-                                                    Communicator& ranks, const Note& note = {});
+                                                    Communicator& ranks, const Note& note = {},
+                                                    const std::atomic<bool>* stop = nullptr);
 
 }  // namespace gibbsite

@@ -26,7 +26,7 @@ struct RankLink {
 /// all its bytes; an exchange of every rank with every other P - 1.
 struct ClusterTime {
   double rows = 0;      ///< seconds at work on rows
-  double messages = 0;  ///< seconds between ranks
+  double messages = 0;  ///< seconds between ranks, adding what came included
 
   [[nodiscard]] double seconds() const { return rows + messages; }
   [[nodiscard]] double message_share() const { return messages / seconds(); }
