@@ -647,6 +647,11 @@ TEST(ShardedCards, ThatAddAtAnotherThetaEndTheRun) {
   EXPECT_THAT(run([](std::span<double> theta) { theta[7] = std::nextafter(theta[7], 9.0); }),
               is_told);
   EXPECT_THAT(run([](std::span<double> theta) { std::swap(theta[0], theta[1]); }), is_told);
+  received = 0;
+  EXPECT_THAT(run([&](std::span<double> theta) {  // what the last of the 3 steps adds at
+                if (received++ == 1) theta[7] = std::nextafter(theta[7], 9.0);
+              }),
+              is_told);
 }
 
 // One that faults ends all, by the name of its rank where the host has a say.

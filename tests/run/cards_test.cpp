@@ -1,10 +1,12 @@
 // Whole runs of rows on the cards of several ranks: one model on all of them, certified.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <mutex>
 
 #include "gibbsite/certificate/verify.hpp"
+#include "gibbsite/core/error.hpp"
 #include "gibbsite/engine/sharded.hpp"
 #include "gibbsite/run/fit.hpp"
 #include "tests/support/people.hpp"
@@ -25,14 +27,17 @@ Dataset rows_of_share(const Dataset& data, std::size_t first, std::size_t last) 
 }
 
 std::vector<Release> fit_on_cards(const Dataset& data, const Plan& made, std::size_t count,
-                                  bool talk, bool seeded) {
+                                  bool talk, bool seeded,
+                                  const support::TalkingCards::Spoil& spoil = {}) {
   std::vector<Release> out;
   std::mutex mutex;
   const auto bounds = share_bounds(data.rows(), count);
   support::ThreadRanks::run(count, [&](Communicator& ranks) {
     const Dataset mine = rows_of_share(data, bounds[ranks.rank()], bounds[ranks.rank() + 1]);
-    const auto backend = shard(support::own_card({.seed = ranks.rank() + 1}), ranks, nullptr,
-                               talk ? std::make_unique<support::TalkingCards>(ranks) : nullptr);
+    const auto backend = shard(
+        support::own_card({.seed = ranks.rank() + 1}), ranks, nullptr,
+        talk ? std::make_unique<support::TalkingCards>(ranks, ranks.rank() == 1 ? spoil : nullptr)
+             : nullptr);
     FitOptions options;
     options.ranks = &ranks;
     Release release = fit(glm("logistic"), mine, made, *backend,
@@ -71,6 +76,23 @@ TEST(FitOnCards, IsNearTheCpus) {
       EXPECT_NEAR(releases[0].model().draws[0][j], alone.model().draws[0][j], 1e-6);
     }
   }
+}
+
+// What a card receives after the last step is added nowhere, and is compared before the release.
+TEST(FitOnCards, IsNoneWhereTheLastThetaOfACardIsAnother) {
+  const Dataset data = support::people(1100, 2, 1);
+  const Plan made = plan_of(data, "path");
+  const double steps = std::get<Path>(require_feasible(made).mechanism).iterations;
+  double received = 0;
+  EXPECT_THAT(
+      [&] {
+        fit_on_cards(data, made, 2, true, false, [&](std::span<double> theta) {
+          if (++received == steps) theta[0] = std::nextafter(theta[0], 9.0);
+        });
+      },
+      ::testing::ThrowsMessage<BadInput>(::testing::HasSubstr(
+          "ranks: the chains of rank 1 are not those of rank 0, so nothing is released")));
+  EXPECT_EQ(received, steps);
 }
 
 }  // namespace
