@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <exception>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -38,7 +39,7 @@ class Nccl final : public DeviceRanks {
   Nccl(const gibbsite_nccl_functions_2& library, std::size_t rank)
       : library_(library), rank_(rank) {}
   ~Nccl() override {
-    if (state_ != nullptr) library_.close(state_);
+    if (state_ != nullptr) library_.close(state_, std::uncaught_exceptions() > 0 ? 1 : 0);
   }
   Nccl(const Nccl&) = delete;
   Nccl& operator=(const Nccl&) = delete;

@@ -21,7 +21,8 @@ struct gibbsite_nccl_functions_2 {
   int (*gather)(void* state, const void* mine, void* all, size_t bytes, void* stream, char* error);
   /* Collective: data [bytes] = what rank 0 has there; on that stream. */
   int (*broadcast)(void* state, void* data, size_t bytes, void* stream, char* error);
-  void (*close)(void* state);
+  /* `failed`: what other ranks wait for is given up, and nobody is waited for. */
+  void (*close)(void* state, int failed);
 };
 
 void gibbsite_nccl_2(struct gibbsite_nccl_functions_2* out);

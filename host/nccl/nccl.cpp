@@ -49,7 +49,14 @@ int broadcast(void* state, void* data, size_t bytes, void* stream, char* error) 
               error);
 }
 
-void close(void* state) { ncclCommDestroy(static_cast<ncclComm_t>(state)); }
+void close(void* state, int failed) {
+  const auto ranks = static_cast<ncclComm_t>(state);
+  if (failed == 0) {
+    ncclCommDestroy(ranks);
+  } else {
+    ncclCommAbort(ranks);
+  }
+}
 
 }  // namespace
 

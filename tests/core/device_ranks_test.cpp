@@ -37,7 +37,7 @@ struct Opened {
 
 std::mutex mutex;
 std::map<std::string, std::shared_ptr<Job>> jobs;
-std::atomic<int> ids = 0, closed = 0, failing_rank = -1, failing_gather = -1;
+std::atomic<int> ids = 0, closed = 0, given_up = 0, failing_rank = -1, failing_gather = -1;
 
 int make_id(unsigned char id[gibbsite_nccl_id_bytes], char* /*error*/) {
   std::fill_n(id, gibbsite_nccl_id_bytes, static_cast<unsigned char>(++ids));
@@ -77,9 +77,10 @@ int broadcast(void* state, void* data, size_t bytes, void* /*stream*/, char* /*e
   here.job->meet.arrive_and_wait();
   return 0;
 }
-void close(void* state) {
+void close(void* state, int failed) {
   delete static_cast<Opened*>(state);
   ++closed;
+  given_up += failed;
 }
 
 constexpr gibbsite_nccl_functions_2 stand_in{make_id, open, gather, broadcast, close};
@@ -107,6 +108,22 @@ TEST(DeviceRanks, AllHaveTheIdOfRank0AndGatherInOrder) {
     EXPECT_EQ(ids, before + 1);
     EXPECT_EQ(closed, static_cast<int>(count));
   }
+}
+
+// A job that ends well closes; where an error is on its way, nobody is waited for.
+TEST(DeviceRanks, GiveUpWhereARankFails) {
+  given_up = 0;
+  ThreadRanks::run(1, [](Communicator& ranks) {
+    { const auto cards = open_device_ranks(ranks, &stand_in); }
+    EXPECT_EQ(given_up, 0);
+    EXPECT_THROW(
+        {
+          const auto cards = open_device_ranks(ranks, &stand_in);
+          throw BadInput("a cell");
+        },
+        BadInput);
+  });
+  EXPECT_EQ(given_up, 1);
 }
 
 // One that cannot ends all, with its reason, and what was opened is closed.

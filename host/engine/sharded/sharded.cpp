@@ -282,7 +282,13 @@ class ShardedEngine final : public HostRows {
 
   void loss_values(MatrixView<const double> theta, std::span<double> out) override {
     asking_.require_equal(mark_of(ask_values, all_of(theta)));
-    const std::vector<double> terms = loss_terms(theta);
+    std::vector<double> terms;
+    const auto find = [&] { terms = loss_terms(theta); };
+    if (on_cards_) {
+      ranks_.together(find);  // a card can fail
+    } else {
+      find();
+    }
     std::ranges::fill(out, 0.0);
     relay(ranks_, out, [&] {
       for (std::size_t k = 0; k < terms.size(); ++k) out[k % out.size()] += terms[k];
