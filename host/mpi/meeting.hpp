@@ -13,6 +13,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -38,7 +39,8 @@ class Meeting {
  private:
   // Seconds: a rank that has ended is told from one that was not started yet; another program may
   // be a script that is about to start this one; other machines may be slow.
-  static constexpr int ended_after = 4, other_after = 7, most = 60, turn_of_others = 2;
+  static constexpr int ended_after = 4, other_after = 7, most = 60, turn_of_others = 2,
+                       turn_of_launcher = 5;
   static constexpr int failed = 3;  // Status::backend_unavailable
 
   // What of a rank runs on this machine.
@@ -104,9 +106,10 @@ class Meeting {
     return out;
   }
 
-  /// Who is missing, for how long; "" where nobody is, or it cannot be told.
-  static std::string missing(int seconds, bool& speaks) {
-    speaks = true;
+  /// Who is missing, for how long; "" where nobody is, or it cannot be told. `later`: seconds that
+  /// are another's, to say so.
+  std::string missing(int seconds, int& later) {
+    later = 0;
     const std::string job = variable("PMIX_NAMESPACE"), mine = variable("PMIX_RANK");
     const int size = std::atoi(variable("OMPI_COMM_WORLD_SIZE").c_str()),  // NOLINT
         here = std::atoi(variable("OMPI_COMM_WORLD_LOCAL_SIZE").c_str());  // NOLINT
@@ -115,9 +118,14 @@ class Meeting {
     // One line: of the first rank that waits here.
     for (const auto& [rank, what] : seen) {
       if (!what.same_program) continue;
-      speaks = std::to_string(rank) == mine;
+      if (std::to_string(rank) != mine) later = turn_of_others;
       break;
     }
+    // One that was here has said why it ended, and its launcher is ending the others.
+    for (const int rank : were_here_)
+      if (!seen.contains(rank)) later = turn_of_launcher;
+    for (const auto& [rank, what] : seen)
+      if (what.same_program) were_here_.insert(rank);
     if (static_cast<int>(seen.size()) < here) {
       int first = 0;
       while (here == size && seen.contains(first)) ++first;
@@ -137,14 +145,13 @@ class Meeting {
     std::string before;
     for (int seconds = 1, times = 0;; ++seconds) {
       if (changed_.wait_for(lock, std::chrono::seconds(1), [this] { return met_; })) return;
+      int later = 0;
+      const std::string what = missing(seconds, later);
       if (seconds < ended_after) continue;
-      bool speaks = true;
-      const std::string what = missing(seconds, speaks);
       // Twice, as a process may be about to become another; anew where it is another matter, as
       // when this rank's launcher ends the job.
       times = what.empty() ? 0 : what == before ? times + 1 : 1;
       before = what;
-      const int later = speaks ? 0 : turn_of_others;
       if (times >= 2 + later) end(what);
       if (seconds >= most + later)
         end("ranks: not all have met within " + std::to_string(most) + " s; start the job again");
@@ -159,6 +166,7 @@ class Meeting {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool met_ = false;
+  std::set<int> were_here_;  // ranks that ran this program on this machine
   std::thread thread_;
 };
 
