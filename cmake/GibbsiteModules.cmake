@@ -40,9 +40,9 @@ function(gibbsite_module name)
 endfunction()
 
 # What every source of a test is compiled with. A release's tests at -O1: a third less of a compiler's time,
-# while what they call stays optimized. OPTIMISED: where the time is in the test's own loops.
+# while what they call stays optimized. OPTIMIZED: where the time is in the test's own loops.
 function(gibbsite_test_flags target)
-  cmake_parse_arguments(arg "OPTIMISED" "" "LINK;DEFINE" ${ARGN})
+  cmake_parse_arguments(arg "OPTIMIZED" "" "LINK;DEFINE" ${ARGN})
   target_link_libraries(${target} PRIVATE ${arg_LINK} gibbsite_flags GTest::gmock)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/host
                              ${PROJECT_SOURCE_DIR})
@@ -51,12 +51,12 @@ function(gibbsite_test_flags target)
     GIBBSITE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     GIBBSITE_CLI="$<TARGET_FILE:gibbsite_cli>"
     ${arg_DEFINE})
-  if(NOT arg_OPTIMISED)
+  if(NOT arg_OPTIMIZED)
     target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
   endif()
   if(GIBBSITE_SANITIZE)  # tests that cost much run less of the same; a compiler's time is in their own code
     target_compile_definitions(${target} PRIVATE GIBBSITE_SANITIZED)
-    if(NOT arg_OPTIMISED)
+    if(NOT arg_OPTIMIZED)
       target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
     endif()
     # A test's own pointers: AddressSanitizer sees where they lead.
@@ -71,7 +71,7 @@ function(gibbsite_test_flags target)
   endif()
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${OpenMP_CXX_FLAGS}>)
   get_target_property(type ${target} TYPE)
-  set(kind gibbsite_test_header_${type}${arg_OPTIMISED})
+  set(kind gibbsite_test_header_${type}${arg_OPTIMIZED})
   get_property(owner GLOBAL PROPERTY ${kind})
   if(owner)
     target_precompile_headers(${target} REUSE_FROM ${owner})
@@ -82,16 +82,16 @@ function(gibbsite_test_flags target)
   endif()
 endfunction()
 
-# gibbsite_test(NAME [NEEDS_GPU] [OPTIMISED] SOURCES ... [LINK ...]): one GoogleTest program, one ctest per
+# gibbsite_test(NAME [NEEDS_GPU] [OPTIMIZED] SOURCES ... [LINK ...]): one GoogleTest program, one ctest per
 # case; one in all for what needs a GPU, so that a machine without one says so in one line. With sanitizers, and for
 # rooms above the engine (cuBLAS takes 0.1 s to load), four for each program, each a quarter of its cases: a process of
 # its own for each costs more than most cases.
 function(gibbsite_test name)
-  cmake_parse_arguments(arg "NEEDS_GPU;OPTIMISED" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "NEEDS_GPU;OPTIMIZED" "" "SOURCES;LINK" ${ARGN})
   add_executable(test_${name} ${arg_SOURCES})
   set(optimized "")
-  if(arg_OPTIMISED)
-    set(optimized OPTIMISED)
+  if(arg_OPTIMIZED)
+    set(optimized OPTIMIZED)
   endif()
   gibbsite_test_flags(test_${name} ${optimized} LINK ${arg_LINK} GTest::gtest_main)
   if(arg_NEEDS_GPU)

@@ -3,7 +3,7 @@
 import html
 import math
 
-COLOURS = ("#0f7bd1", "#d9660a", "#1c9155", "#b04fc4", "#d13a50", "#8a7a00", "#4a63e0", "#7d6a5b")
+COLORS = ("#0f7bd1", "#d9660a", "#1c9155", "#b04fc4", "#d13a50", "#8a7a00", "#4a63e0", "#7d6a5b")
 MARKS = ("circle", "square", "up", "diamond", "down")
 PANEL_WIDTH, PANEL_HEIGHT, LEFT, TOP, GAP, UNDER = 400, 320, 74, 62, 74, 50
 STYLE = """<style>
@@ -90,12 +90,12 @@ def legend(labels, top, column, per_row):
 
 
 def color(labels, label):
-    return COLOURS[labels.index(label) % len(COLOURS)]
+    return COLORS[labels.index(label) % len(COLORS)]
 
 
 def mark(labels, label, x, y):
     k = labels.index(label)
-    shape, fill = MARKS[k % len(MARKS)], f'fill="{COLOURS[k % len(COLOURS)]}"'
+    shape, fill = MARKS[k % len(MARKS)], f'fill="{COLORS[k % len(COLORS)]}"'
     if shape == "circle":
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.8" {fill}/>'
     corners = {"square": "m-3.5 -3.5h7v7h-7z", "up": "m0 -4.6l4.4 7.6h-8.8z", "down": "m0 4.6l4.4 -7.6h-8.8z",

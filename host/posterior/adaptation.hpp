@@ -85,10 +85,10 @@ class Spread {
     }
   }
 
-  /// Shrunk towards the squared scales by 5 draws.
-  [[nodiscard]] Eigen::VectorXd deviations(const Eigen::VectorXd& towards) const {
+  /// Shrunk toward the squared scales by 5 draws.
+  [[nodiscard]] Eigen::VectorXd deviations(const Eigen::VectorXd& toward) const {
     const Eigen::VectorXd variance = squares_ / std::max(count_ - 1, 1.0);
-    return ((count_ * variance + 5 * towards.cwiseAbs2()) / (count_ + 5)).cwiseSqrt();
+    return ((count_ * variance + 5 * toward.cwiseAbs2()) / (count_ + 5)).cwiseSqrt();
   }
   /// In units of the scales.
   [[nodiscard]] double along() const { return std::sqrt(along_ / std::max(count_, 1.0)); }

@@ -852,7 +852,7 @@ void network_bias_section(Html& page, bool counted) {
       counted
           ? "The noise is as large in a count of few people as in one of many, and the tables may "
             "say that there is nobody where somebody was"
-          : "The prior and what was cut pull shares towards each other, small ones most",
+          : "The prior and what was cut pull shares toward each other, small ones most",
       Markup{who_is_missing});
 }
 
@@ -864,13 +864,13 @@ void bias_section(Html& page, bool linear) {
         "<li>Cells outside of their range, unlisted levels, missing cells and long rows were "
         "changed "
         "by the rules of the dictionary; people to whom that happens more often are described "
-        "worse.</li>\n<li>A prior and the noise pull coefficients towards 0, those of rare levels "
+        "worse.</li>\n<li>A prior and the noise pull coefficients toward 0, those of rare levels "
         "most: small groups are described worst.</li>\n");
   } else {
     page.put(
         "<li>Cells outside of the range, unlisted levels and missing cells were changed by the "
         "rules "
-        "of the dictionary.</li>\n<li>The prior pulls shares and means towards the middle of what "
+        "of the dictionary.</li>\n<li>The prior pulls shares and means toward the middle of what "
         "they can be, small ones most.</li>\n");
   }
   page.put("{}", Markup{who_is_missing});

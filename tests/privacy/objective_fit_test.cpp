@@ -95,7 +95,7 @@ TEST(ObjectiveFit, IsTheGaussianWhereThereIsNoCurvature) {
   }
 }
 
-// Rows without curvature shift the noise: by s each, away from it and towards it again. No point
+// Rows without curvature shift the noise: by s each, away from it and toward it again. No point
 // may lie below that law's profile, and few far above.
 TEST(ObjectiveFit, ChainsAreAboveAndNearTheLawsOfSeveralRows) {
   int near = 0, met = 0;

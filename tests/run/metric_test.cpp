@@ -231,7 +231,7 @@ TEST(MetricRun, GoesOnFromACheckpointForAnyNumberOfDraws) {
   }
 }
 
-// Rows in a metric have other last places elsewhere: k steps towards one law would be some towards
+// Rows in a metric have other last places elsewhere: k steps toward one law would be some toward
 // another.
 TEST(MetricRun, NoCheckpointGoesOnWithOtherArithmetic) {
   const Dataset data = people(60, 2, 1);
