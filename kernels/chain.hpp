@@ -3,9 +3,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/langevin.hpp"
 #include "gibbsite/core/random_bits.hpp"
 #include "gibbsite/engine/ensemble.hpp"
-#include "gibbsite/engine/langevin.hpp"
 #include "kernels/block.hpp"
 
 namespace gibbsite::kernels {

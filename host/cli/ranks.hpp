@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "gibbsite/core/communicator.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/machine/communicator.hpp"
 
 namespace gibbsite::cli {
 

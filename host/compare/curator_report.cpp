@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "compare/curves.hpp"
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/compare/compare.hpp"
-#include "gibbsite/compare/curves.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/human_count.hpp"
 #include "gibbsite/core/ticks.hpp"

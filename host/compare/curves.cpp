@@ -1,4 +1,4 @@
-#include "gibbsite/compare/curves.hpp"
+#include "compare/curves.hpp"
 
 #include <algorithm>
 #include <cmath>

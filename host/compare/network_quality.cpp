@@ -7,10 +7,10 @@
 #include <limits>
 #include <numeric>
 
+#include "engine/contingency.hpp"
 #include "gibbsite/compare/compare.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
-#include "gibbsite/engine/contingency.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "gibbsite/release/network_query.hpp"
 

@@ -1,4 +1,4 @@
-#include "gibbsite/core/backend_names.hpp"
+#include "core/backend_names.hpp"
 
 namespace gibbsite {
 

@@ -21,8 +21,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/crew.hpp"
-#include "core/processors.hpp"
 #include "data/arrow.hpp"
 #include "data/arrow_column.hpp"
 #include "data/columns.hpp"
@@ -31,6 +29,8 @@
 #include "data/number_rows.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "machine/crew.hpp"
+#include "machine/processors.hpp"
 
 namespace gibbsite {
 

@@ -7,7 +7,6 @@
 #include <array>
 #include <mutex>
 
-#include "core/plugin.hpp"
 #include "data/arrow.hpp"
 #include "data/columns.hpp"
 #include "data/parquet_plugin.hpp"
@@ -15,6 +14,7 @@
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "machine/plugin.hpp"
 
 namespace gibbsite {
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/core/memory.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/machine/memory.hpp"
 
 namespace gibbsite {
 

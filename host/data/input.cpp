@@ -12,7 +12,7 @@
 #include <limits>
 
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/core/memory.hpp"
+#include "gibbsite/machine/memory.hpp"
 
 namespace gibbsite {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "gibbsite/core/communicator.hpp"
 #include "gibbsite/data/dataset.hpp"
+#include "gibbsite/machine/communicator.hpp"
 
 namespace gibbsite {
 

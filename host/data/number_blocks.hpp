@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/crew.hpp"
-#include "core/processors.hpp"
 #include "data/encoder.hpp"
 #include "data/input.hpp"
 #include "data/number_rows.hpp"
+#include "machine/crew.hpp"
+#include "machine/processors.hpp"
 
 namespace gibbsite {
 

@@ -22,9 +22,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/crew.hpp"
 #include "core/digest.hpp"
-#include "core/processors.hpp"
 #include "data/cache.hpp"
 #include "data/csv.hpp"
 #include "data/encoder.hpp"
@@ -33,7 +31,9 @@
 #include "data/text.hpp"
 #include "data/text_index.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/core/memory.hpp"
+#include "gibbsite/machine/memory.hpp"
+#include "machine/crew.hpp"
+#include "machine/processors.hpp"
 
 namespace gibbsite {
 namespace {

@@ -3,9 +3,9 @@
 // up to need not pass through the host.
 #include <cstdint>
 
-#include "gibbsite/core/communicator.hpp"
-#include "gibbsite/core/device_ranks.hpp"
 #include "gibbsite/engine/ensemble.hpp"
+#include "gibbsite/machine/communicator.hpp"
+#include "gibbsite/machine/device_ranks.hpp"
 
 namespace gibbsite {
 

@@ -1,13 +1,13 @@
-#include "gibbsite/engine/contingency.hpp"
+#include "engine/contingency.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-#include "core/crew.hpp"
-#include "core/processors.hpp"
 #include "gibbsite/core/error.hpp"
+#include "machine/crew.hpp"
+#include "machine/processors.hpp"
 
 namespace gibbsite {
 namespace {

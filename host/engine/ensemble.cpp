@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <limits>
 
+#include "engine/langevin.hpp"
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/engine/engine.hpp"
-#include "gibbsite/engine/langevin.hpp"
 
 namespace gibbsite {
 namespace {

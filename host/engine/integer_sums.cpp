@@ -1,4 +1,4 @@
-#include "gibbsite/engine/integer_sums.hpp"
+#include "engine/integer_sums.hpp"
 
 #include <cmath>
 

@@ -1,4 +1,3 @@
-#include "core/crew.hpp"
 #include "engine/cpu/cpu.hpp"
 #include "engine/cuda/cuda.hpp"
 #include "engine/cuda/why_not.hpp"
@@ -6,6 +5,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/engine/automatic.hpp"
 #include "gibbsite/engine/engine.hpp"
+#include "machine/crew.hpp"
 
 namespace gibbsite {
 namespace {

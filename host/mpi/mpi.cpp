@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/mpi_plugin.hpp"
+#include "machine/mpi_plugin.hpp"
 #include "mpi/heartbeat.hpp"
 #include "mpi/meeting.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <new>
 
-#include "core/nccl_plugin.hpp"
+#include "machine/nccl_plugin.hpp"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/crew.hpp"
 #include "gibbsite/posterior/posterior.hpp"
+#include "machine/crew.hpp"
 #include "posterior/chart.hpp"
 #include "posterior/target.hpp"
 

@@ -12,7 +12,7 @@
 
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/core/memory.hpp"
+#include "gibbsite/machine/memory.hpp"
 #include "posterior/adaptation.hpp"
 #include "posterior/leapfrog.hpp"
 #include "posterior/posterior_proximal.hpp"

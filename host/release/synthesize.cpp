@@ -15,11 +15,11 @@
 #include <system_error>
 #include <thread>
 
-#include "core/processors.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/row_encoder.hpp"
 #include "gibbsite/release/network_query.hpp"
+#include "machine/processors.hpp"
 
 namespace gibbsite {
 namespace {

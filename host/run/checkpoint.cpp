@@ -18,7 +18,7 @@
 #include "core/secret.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
-#include "run/sample.hpp"
+#include "run/run_plan.hpp"
 
 namespace gibbsite {
 namespace {

@@ -9,14 +9,14 @@
 #include "certificate/certify.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/ball.hpp"
-#include "gibbsite/core/communicator.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/machine/communicator.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "mechanism/whitened_losses.hpp"
 #include "run/entering.hpp"
 #include "run/intervals.hpp"
-#include "run/sample.hpp"
+#include "run/run_plan.hpp"
 
 namespace gibbsite {
 namespace {
@@ -88,7 +88,7 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
     if (options.ledger != nullptr) paid = ledger_guarantee(plan);
     require_room(options, key.kind(), paid);
   });
-  Run run = sample(model, data, plan, backend, std::move(key), options);
+  Run run = run_plan(model, data, plan, backend, std::move(key), options);
   if (options.intervals && first_rank) {
     run.model.intervals = bootstrap_intervals(run.model, *whitened, plan.problem,
                                               plan.offer().guarantee.who, options);

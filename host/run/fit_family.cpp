@@ -7,9 +7,9 @@
 
 #include "certificate/certify.hpp"
 #include "core/key_access.hpp"
+#include "engine/integer_sums.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/engine/integer_sums.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "run/entering.hpp"
 #include "run/family_draws.hpp"

@@ -7,9 +7,9 @@
 
 #include "certificate/certify.hpp"
 #include "core/key_access.hpp"
+#include "engine/contingency.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/engine/contingency.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "run/answers.hpp"
 #include "run/entering.hpp"

@@ -8,10 +8,10 @@
 #include <cmath>
 #include <random>
 
-#include "core/crew.hpp"
-#include "core/processors.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/loss.hpp"
+#include "machine/crew.hpp"
+#include "machine/processors.hpp"
 #include "run/answers.hpp"
 #include "run/whitened_rule.hpp"
 

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "engine/contingency.hpp"
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/core/wide.hpp"
-#include "gibbsite/engine/contingency.hpp"
 #include "gibbsite/mechanism/network.hpp"
 #include "gibbsite/run/fit_options.hpp"
 

@@ -9,7 +9,7 @@
 #include "gibbsite/mechanism/mechanism.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/model.hpp"
-#include "run/sample.hpp"
+#include "run/run_plan.hpp"
 
 namespace gibbsite {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
-#include "gibbsite/core/communicator.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/ledger/ledger.hpp"
+#include "gibbsite/machine/communicator.hpp"
 #include "gibbsite/run/fit_options.hpp"
 #include "watch.hpp"
 

@@ -1,5 +1,5 @@
 // Curves over thresholds and bins by prediction, against counting row by row.
-#include "gibbsite/compare/curves.hpp"
+#include "compare/curves.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Levels of rows, dense and sparse, and counts of them, against brute force.
-#include "gibbsite/engine/contingency.hpp"
+#include "engine/contingency.hpp"
 
 #include <gtest/gtest.h>
 

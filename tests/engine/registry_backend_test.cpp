@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "gibbsite/core/backend_names.hpp"
+#include "core/backend_names.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/engine/engine.hpp"
 #include "support/backend.hpp"

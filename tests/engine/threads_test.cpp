@@ -1,10 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/processors.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/engine/engine.hpp"
 #include "gibbsite/engine/machine.hpp"
+#include "machine/processors.hpp"
 
 namespace gibbsite {
 namespace {

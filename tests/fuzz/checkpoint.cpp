@@ -5,7 +5,7 @@
 #include <array>
 
 #include "folder.hpp"
-#include "run/sample.hpp"
+#include "run/run_plan.hpp"
 
 void gibbsite::fuzz::run(std::string_view in) {
   static File file;

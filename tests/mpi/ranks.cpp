@@ -11,9 +11,9 @@
 #include <random>
 #include <vector>
 
-#include "gibbsite/core/communicator.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/engine/sharded.hpp"
+#include "gibbsite/machine/communicator.hpp"
 
 using namespace gibbsite;
 

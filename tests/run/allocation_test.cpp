@@ -10,7 +10,7 @@
 #include "core/key_access.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/engine/engine.hpp"
-#include "run/sample.hpp"
+#include "run/run_plan.hpp"
 #include "support/temp_dir.hpp"
 
 namespace {

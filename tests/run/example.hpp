@@ -11,7 +11,7 @@
 #include "gibbsite/model/model.hpp"
 #include "gibbsite/run/fit_family.hpp"
 #include "mechanism/moments_question.hpp"
-#include "run/sample.hpp"
+#include "run/run_plan.hpp"
 
 namespace gibbsite::testing {
 

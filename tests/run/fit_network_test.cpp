@@ -16,10 +16,10 @@
 #include <random>
 
 #include "certificate/model_json.hpp"
+#include "engine/contingency.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/schema_file.hpp"
-#include "gibbsite/engine/contingency.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
 #include "run/network_structure.hpp"
 #include "support/temp_dir.hpp"

@@ -41,10 +41,10 @@ concept CertifiesDraws = requires(P plan, Draws draws) {
 template <class M>
 concept GivesRawDraws = requires(const M& model, const Dataset& data, const Plan& plan,
                                  Backend& backend, Key&& key) {
-  sample(model, data, plan, backend, std::move(key));
+  run_plan(model, data, plan, backend, std::move(key));
 }
 || requires(const M& model, const Dataset& data, const Plan& plan, Backend& backend, Key& key) {
-  sample(model, data, plan, backend, key);
+  run_plan(model, data, plan, backend, key);
 };
 static_assert(!CertifiesDraws<Plan> && !GivesRawDraws<Model>);
 

@@ -11,7 +11,7 @@
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/release/predict.hpp"
 #include "run/example.hpp"
-#include "run/sample.hpp"
+#include "run/run_plan.hpp"
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {

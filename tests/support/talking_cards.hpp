@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/cuda/cuda.hpp"
-#include "gibbsite/core/device_ranks.hpp"
+#include "gibbsite/machine/device_ranks.hpp"
 #include "support/emulated_device.hpp"
 
 namespace gibbsite::support {

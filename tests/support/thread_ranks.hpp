@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "gibbsite/core/communicator.hpp"
+#include "gibbsite/machine/communicator.hpp"
 
 namespace gibbsite::support {
 

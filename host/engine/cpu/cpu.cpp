@@ -28,7 +28,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/crew.hpp"
 #include "engine/checks.hpp"
 #include "engine/clip.hpp"
 #include "engine/cpu/entries.hpp"
@@ -39,6 +38,7 @@
 #include "engine/cpu/wide.hpp"
 #include "engine/host_rows.hpp"
 #include "gibbsite/engine/machine.hpp"
+#include "machine/crew.hpp"
 
 namespace gibbsite {
 namespace {

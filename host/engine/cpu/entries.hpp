@@ -1,8 +1,8 @@
 #pragma once
 // Sparse rows for the kernels, whether they came so or not.
-#include "core/crew.hpp"
 #include "engine/cpu/layout.hpp"
 #include "gibbsite/data/rows.hpp"
+#include "machine/crew.hpp"
 
 namespace gibbsite::cpu {
 

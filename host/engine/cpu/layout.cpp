@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "core/crew.hpp"
 #include "engine/cpu/kernels.hpp"
+#include "machine/crew.hpp"
 
 namespace gibbsite::cpu {
 namespace {

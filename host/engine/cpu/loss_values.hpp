@@ -1,8 +1,8 @@
 #pragma once
 #include <vector>
 
-#include "core/crew.hpp"
 #include "engine/cpu/table.hpp"
+#include "machine/crew.hpp"
 
 namespace gibbsite::cpu {
 

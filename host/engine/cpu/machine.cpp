@@ -6,8 +6,8 @@
 #include <chrono>
 #include <cmath>
 
-#include "core/processors.hpp"
 #include "engine/cpu/kernels.hpp"
+#include "machine/processors.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/cpu/machine.cpp"

@@ -3,10 +3,10 @@
 // Blocks of rows are shared by the crew, their sums added in the one tree (pairwise.hpp).
 #include <memory>
 
-#include "core/crew.hpp"
 #include "engine/cpu/moments.hpp"
 #include "engine/cpu/table.hpp"
 #include "gibbsite/engine/engine.hpp"
+#include "machine/crew.hpp"
 
 namespace gibbsite::cpu {
 

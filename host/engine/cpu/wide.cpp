@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/crew.hpp"
 #include "engine/checks.hpp"
 #include "engine/clip.hpp"
 #include "engine/cpu/kernels.hpp"
@@ -21,6 +20,7 @@
 #include "engine/host_rows.hpp"
 #include "engine/ordered_sums.hpp"
 #include "gibbsite/core/summation.hpp"
+#include "machine/crew.hpp"
 
 namespace gibbsite::cpu {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <variant>
 
-#include "gibbsite/core/device_ranks.hpp"
+#include "gibbsite/machine/device_ranks.hpp"
 #include "kernels/blocked.hpp"
 #include "kernels/capped.hpp"
 #include "kernels/cooperative.hpp"

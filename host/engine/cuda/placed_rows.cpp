@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/core/memory.hpp"
+#include "gibbsite/machine/memory.hpp"
 
 namespace gibbsite::cuda {
 namespace {

@@ -7,12 +7,12 @@
 #include <span>
 #include <vector>
 
-#include "core/crew.hpp"
 #include "engine/cuda/arena.hpp"
 #include "engine/cuda/engine.hpp"
 #include "engine/cuda/source.hpp"
 #include "gibbsite/core/matrix_view.hpp"
 #include "gibbsite/data/rows.hpp"
+#include "machine/crew.hpp"
 
 namespace gibbsite::cuda {
 

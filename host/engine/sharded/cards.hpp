@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "gibbsite/core/communicator.hpp"
+#include "gibbsite/machine/communicator.hpp"
 
 namespace gibbsite::sharded {
 

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/crew.hpp"
 #include "engine/checks.hpp"
 #include "engine/clip.hpp"
 #include "engine/sharded/sums.hpp"
@@ -18,6 +17,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/engine/sharded.hpp"
+#include "machine/crew.hpp"
 
 namespace gibbsite {
 namespace made {

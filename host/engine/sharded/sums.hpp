@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/sharded/tree.hpp"
-#include "gibbsite/core/communicator.hpp"
+#include "gibbsite/machine/communicator.hpp"
 
 namespace gibbsite::sharded {
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "gibbsite/audit/bounds.hpp"
-#include "gibbsite/core/communicator.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/engine/engine.hpp"
+#include "gibbsite/machine/communicator.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/model.hpp"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "gibbsite/core/communicator.hpp"
 #include "gibbsite/data/dataset.hpp"
+#include "gibbsite/machine/communicator.hpp"
 
 namespace gibbsite {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <span>
 
-#include "gibbsite/core/communicator.hpp"
 #include "gibbsite/engine/engine.hpp"
+#include "gibbsite/machine/communicator.hpp"
 
 namespace gibbsite {
 

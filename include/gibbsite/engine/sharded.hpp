@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "gibbsite/core/communicator.hpp"
-#include "gibbsite/core/device_ranks.hpp"
 #include "gibbsite/engine/automatic.hpp"
 #include "gibbsite/engine/engine.hpp"
+#include "gibbsite/machine/communicator.hpp"
+#include "gibbsite/machine/device_ranks.hpp"
 
 namespace gibbsite {
 

@@ -8,7 +8,7 @@
 namespace gibbsite {
 
 class Ledger;        // ledger/ledger.hpp
-class Communicator;  // core/communicator.hpp
+class Communicator;  // machine/communicator.hpp
 
 struct FitOptions {
   /// File to resume from and to save to; empty: none. It holds the noise key (mode 0600) and is

@@ -1,5 +1,5 @@
 // Quotas of control groups, from made-up /proc and /sys folders of both versions.
-#include "core/processors.hpp"
+#include "machine/processors.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

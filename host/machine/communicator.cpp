@@ -1,4 +1,4 @@
-#include "gibbsite/core/communicator.hpp"
+#include "gibbsite/machine/communicator.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -13,9 +13,9 @@
 #include <numeric>
 #include <system_error>
 
-#include "core/mpi_plugin.hpp"
-#include "core/plugin.hpp"
 #include "gibbsite/core/text.hpp"
+#include "machine/mpi_plugin.hpp"
+#include "machine/plugin.hpp"
 
 namespace gibbsite {
 namespace {

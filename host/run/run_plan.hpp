@@ -34,8 +34,8 @@ struct Run {
 /// (`Engine::certifiable`); Interrupted when `stop` is set (a checkpoint is then written if one was
 /// asked for). The last checkpoint of a whole run stays: another run goes on from it to the
 /// same draws without a step.
-Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& backend, Key&& key,
-           const FitOptions& options = {});
+Run run_plan(const Model& model, const Dataset& data, const Plan& plan, Backend& backend, Key&& key,
+             const FitOptions& options = {});
 
 /// Rounds the draws to the release grid and attaches the certificate of the run's own plan.
 Release release(const Run& run);

@@ -1,8 +1,8 @@
 #pragma once
 #include <memory>
 
-#include "core/nccl_plugin.hpp"
-#include "gibbsite/core/device_ranks.hpp"
+#include "gibbsite/machine/device_ranks.hpp"
+#include "machine/nccl_plugin.hpp"
 
 namespace gibbsite {
 

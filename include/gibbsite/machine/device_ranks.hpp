@@ -5,7 +5,7 @@
 #include <memory>
 #include <string_view>
 
-#include "gibbsite/core/communicator.hpp"
+#include "gibbsite/machine/communicator.hpp"
 
 namespace gibbsite {
 

@@ -1,4 +1,4 @@
-#include "core/processors.hpp"
+#include "machine/processors.hpp"
 
 #include <sched.h>
 

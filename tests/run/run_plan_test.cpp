@@ -1,4 +1,4 @@
-#include "run/sample.hpp"
+#include "run/run_plan.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -67,7 +67,7 @@ Path& path_of(Plan& plan) { return std::get<Path>(plan.offers[0].mechanism); }
 class Sample : public ::testing::TestWithParam<const char*> {
  protected:
   gibbsite::Run run(const StreamKey& key, const FitOptions& options = {}) {
-    return sample(model, data, plan, *backend, KeyAccess::make(key), options);
+    return run_plan(model, data, plan, *backend, KeyAccess::make(key), options);
   }
   // Interrupts after `polls` calls of progress; returns what the error says.
   std::string interrupt(const StreamKey& key, int polls, FitOptions options = {}) {
@@ -224,15 +224,15 @@ TEST_P(Sample, WholeRunIsReadBackFromItsCheckpoint) {
 
 TEST_P(Sample, UsesItsKeyUp) {
   Key key = Key::from_os();
-  const auto first = sample(model, data, plan, *backend, std::move(key));
+  const auto first = run_plan(model, data, plan, *backend, std::move(key));
   EXPECT_EQ(first.noise, NoiseKind::chacha20);
   EXPECT_EQ(setting(first.plan.offer().mechanism, "step_size"), path_of(plan).step_size);
-  const auto again = [&] { sample(model, data, plan, *backend, std::move(key)); };
+  const auto again = [&] { run_plan(model, data, plan, *backend, std::move(key)); };
   EXPECT_THAT(again, ThrowsMessage<BadInput>(HasSubstr("a run has used it up")));
   // Also by a run that came to nothing.
   Key other = Key::from_os();
   data.y.clear();
-  EXPECT_THROW(sample(model, data, plan, *backend, std::move(other)), BadInput);
+  EXPECT_THROW(run_plan(model, data, plan, *backend, std::move(other)), BadInput);
   EXPECT_THAT([&] { static_cast<void>(other.kind()); },
               ThrowsMessage<BadInput>(HasSubstr("used it up")));
 }
@@ -386,7 +386,7 @@ TEST(SampleGuard, ThroughputArithmeticAndNoiseAreRefused) {
   const auto expect_refused = [&](Backend& backend) {
     FitOptions keep;
     keep.checkpoint = folder.path("checkpoint");
-    EXPECT_THAT([&] { sample(model, data, plan, backend, Key::from_os(), keep); },
+    EXPECT_THAT([&] { run_plan(model, data, plan, backend, Key::from_os(), keep); },
                 ThrowsMessage<BadInput>(HasSubstr("no certificate covers")));
     EXPECT_TRUE(folder.names().empty()) << "the noise key was left behind";
   };

@@ -1,4 +1,4 @@
-#include "core/device_ranks.hpp"
+#include "machine/device_ranks.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "core/plugin.hpp"
+#include "machine/plugin.hpp"
 
 #include <dlfcn.h>
 

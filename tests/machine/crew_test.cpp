@@ -1,6 +1,6 @@
 // Helpers that come late, or stay away: whoever does a task, each is done, and the caller waits for
 // no helper that it can do without. A test that fails here by waiting is ended by its time limit.
-#include "core/crew.hpp"
+#include "machine/crew.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "gibbsite/core/memory.hpp"
+#include "gibbsite/machine/memory.hpp"
 
 #include <sys/mman.h>
 #include <sys/resource.h>

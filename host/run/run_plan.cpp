@@ -1,4 +1,4 @@
-#include "run/sample.hpp"
+#include "run/run_plan.hpp"
 
 #include <fmt/format.h>
 
@@ -14,9 +14,9 @@
 #include "core/digest.hpp"
 #include "core/key_access.hpp"
 #include "data/keyed_digest.hpp"
-#include "gibbsite/core/communicator.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/machine/communicator.hpp"
 #include "gibbsite/model/model.hpp"
 #include "run/entering.hpp"
 #include "run/sampler.hpp"
@@ -200,8 +200,8 @@ void require_same_state(Communicator& ranks, const Sampler& sampler, const Check
 
 }  // namespace
 
-Run sample(const Model& model, const Dataset& data, const Plan& plan, Backend& backend, Key&& key,
-           const FitOptions& options) {
+Run run_plan(const Model& model, const Dataset& data, const Plan& plan, Backend& backend, Key&& key,
+             const FitOptions& options) {
   const std::unique_ptr<Communicator> alone = one_process();
   Communicator& ranks = options.ranks != nullptr ? *options.ranks : *alone;
   const bool first_rank = ranks.rank() == 0;

@@ -1,4 +1,4 @@
-#include "core/crew.hpp"
+#include "machine/crew.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 // How ranks' cards come to talk, by a stand-in for libgibbsite_nccl.so whose cards are memory of
 // this process and whose ranks are threads.
-#include "core/device_ranks.hpp"
+#include "machine/device_ranks.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
