@@ -7,6 +7,7 @@ libraries of another machine differ in last places."""
 
 import csv
 import json
+import os
 import pathlib
 import random
 import struct
@@ -121,7 +122,7 @@ def samples():
 
 
 def run(program, arguments, folder, threads=None):
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder)}
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "")}
     if threads:
         environment["OMP_NUM_THREADS"] = threads
     done = subprocess.run([program, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False)
