@@ -92,7 +92,7 @@ endforeach()
 # What is asked for and not there is named.
 file(WRITE ${SCRATCH}/missing/CMakeLists.txt [[
 cmake_minimum_required(VERSION 3.25)
-project(missing LANGUAGES NONE)
+project(missing LANGUAGES CXX)
 foreach(rooms "certificate;nowhere" data gibbsite)
   find_package(gibbsite QUIET COMPONENTS ${rooms})
   message(STATUS "${rooms}: ${gibbsite_FOUND}: ${gibbsite_NOT_FOUND_MESSAGE}")
@@ -101,8 +101,8 @@ find_package(gibbsite REQUIRED COMPONENTS core OPTIONAL_COMPONENTS nowhere)
 message(STATUS "core: ${gibbsite_core_FOUND}, nowhere: ${gibbsite_nowhere_FOUND}")
 ]])
 run("configure missing" ${configure} -S ${SCRATCH}/missing -B ${SCRATCH}/missing/build ${absent})
-foreach(line "certificate;nowhere: FALSE: no room of this gibbsite is called 'nowhere'; it has core, .*, audit"
-        "data: (FALSE|False): .*tomlplusplus" "gibbsite: (FALSE|False): .*could not be found" "core: TRUE, nowhere: FALSE")
+foreach(line "certificate;nowhere: 0: no room of this gibbsite is called 'nowhere'; it has core, .*, audit"
+        "data: 0: [^\n]*tomlplusplus" "gibbsite: 0: [^\n]*dependency" "core: TRUE, nowhere: FALSE")
   if(NOT output MATCHES "-- ${line}")
     message(FATAL_ERROR "not said: ${line}\n${output}")
   endif()
