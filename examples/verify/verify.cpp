@@ -1,5 +1,5 @@
-// Recomputes a certificate from its public numbers, and says what `gibbsite verify --verbose` says, with its exit status.
-// Links the public wing alone: no rows, no engine.
+// Recomputes a certificate from its public numbers, and says what `gibbsite verify --verbose` says,
+// with its exit status. Links the public wing alone: no rows, no engine.
 // gibbsite-verify MODEL.json
 #include <cstdio>
 #include <gibbsite/certificate/certificate.hpp>
@@ -21,8 +21,12 @@ int main(int argc, char** argv) try {
   if (argc != 2) return failed(gibbsite::Status::bad_input, "give one file, a model.json");
   const nlohmann::json file = gibbsite::read_release_json(argv[1]);
   const gibbsite::Verification result = gibbsite::verify(file);
-  for (const std::string& line : result.checks) std::printf("ok    %s\n", gibbsite::shown(line).c_str());
-  for (const std::string& line : result.failures) std::printf("FAIL  %s\n", gibbsite::shown(line).c_str());
+  for (const std::string& line : result.checks) {
+    std::printf("ok    %s\n", gibbsite::shown(line).c_str());
+  }
+  for (const std::string& line : result.failures) {
+    std::printf("FAIL  %s\n", gibbsite::shown(line).c_str());
+  }
   if (!result.valid) {
     std::printf("\nNOT VALID\n");
     return failed(gibbsite::Status::infeasible,
