@@ -1,22 +1,21 @@
 # Finds every dependency (Debian packages: `make deps`) and gives each an imported target.
-find_package(Threads REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
-find_package(fmt REQUIRED)
-find_package(Eigen3 3.4 REQUIRED NO_MODULE)
-find_package(Boost 1.74 REQUIRED)
+include(GibbsitePackages)
+set(needed fmt sodium Boost nlohmann_json)
+if(GIBBSITE_ENGINE)
+  list(APPEND needed Threads tomlplusplus csv FastFloat hwy Eigen3 OpenMP SQLite)
+endif()
+foreach(library IN LISTS needed)
+  find_package(${gibbsite_package_${library}} REQUIRED)
+endforeach()
+if(NOT GIBBSITE_ENGINE)
+  return()
+endif()
 if(GIBBSITE_TESTS)
   find_package(Boost 1.74 REQUIRED COMPONENTS context)
 endif()
-find_package(nlohmann_json 3 REQUIRED)
-find_package(tomlplusplus 3 REQUIRED)
 if(GIBBSITE_PROGRAM)
   find_package(CLI11 2 REQUIRED)
 endif()
-find_package(FastFloat REQUIRED)
-find_package(hwy CONFIG REQUIRED)
-find_package(SQLite3 3.37 REQUIRED)
-
-include(${CMAKE_CURRENT_LIST_DIR}/GibbsiteFindLibraries.cmake)
 
 # Thrust for g++: on threads or in one. The CUDA toolkit's where the cuda backend is built, so that
 # both compilers read one version; Debian's libthrust-dev elsewhere.

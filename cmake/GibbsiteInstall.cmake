@@ -4,38 +4,69 @@ include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/gibbsite)
 get_property(rooms GLOBAL PROPERTY gibbsite_rooms)
 
-list(TRANSFORM rooms PREPEND gibbsite_ OUTPUT_VARIABLE targets)
-install(TARGETS gibbsite ${targets} EXPORT gibbsite
-        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(EXPORT gibbsite NAMESPACE gibbsite:: FILE gibbsite-targets.cmake DESTINATION ${package})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${PROJECT_BINARY_DIR}/include/
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+# Each room and gibbsite::gibbsite in a file of its own, so that what one links need not be there for another.
+set(components ${rooms})
+if(TARGET gibbsite)
+  list(APPEND components gibbsite)
+  install(FILES ${PROJECT_SOURCE_DIR}/include/gibbsite/gibbsite.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gibbsite)
+endif()
+set(component_links "")  # what each links, as CMake code
+foreach(component IN LISTS components)
+  set(target gibbsite_${component})
+  if(component STREQUAL "gibbsite")
+    set(target gibbsite)
+  endif()
+  install(TARGETS ${target} EXPORT gibbsite-${component}
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(EXPORT gibbsite-${component} NAMESPACE gibbsite:: FILE gibbsite-${component}-targets.cmake
+          DESTINATION ${package})
+  get_target_property(links ${target} INTERFACE_LINK_LIBRARIES)
+  list(FILTER links INCLUDE REGEX "^[A-Za-z0-9_]+::")
+  string(APPEND component_links "set(gibbsite_links_${component} \"${links}\")\n")
+endforeach()
+foreach(room IN LISTS rooms)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/gibbsite/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gibbsite
+          FILES_MATCHING PATTERN "*.hpp")
+endforeach()
+install(FILES ${PROJECT_BINARY_DIR}/include/gibbsite/version.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gibbsite)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/gibbsite-config.cmake.in
                               ${PROJECT_BINARY_DIR}/package/gibbsite-config.cmake INSTALL_DESTINATION ${package})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/gibbsite-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/package/gibbsite-config.cmake
               ${PROJECT_BINARY_DIR}/package/gibbsite-config-version.cmake
-              ${CMAKE_CURRENT_LIST_DIR}/GibbsiteFindLibraries.cmake DESTINATION ${package})
-if(GIBBSITE_PROGRAM)
-  install(TARGETS gibbsite_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
+              ${CMAKE_CURRENT_LIST_DIR}/GibbsitePackages.cmake ${CMAKE_CURRENT_LIST_DIR}/Findcsv.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/Findsodium.cmake DESTINATION ${package})
+foreach(program gibbsite_cli gibbsite_verify)
+  if(TARGET ${program})
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endforeach()
 foreach(plugin gibbsite_parquet gibbsite_mpi gibbsite_nccl)
   if(TARGET ${plugin})
     install(TARGETS ${plugin} LIBRARY DESTINATION lib)  # where the program looks: ../lib
   endif()
 endforeach()
 
-# pkg-config: rooms were declared from the bottom up, a linker reads from the top down.
-list(REVERSE targets)
-list(TRANSFORM targets PREPEND -l)
-set(libraries ${targets} -lfmt -lsodium -ltomlplusplus -lcsv -lhwy -lsqlite3 -fopenmp ${CMAKE_DL_LIBS})
-list(TRANSFORM libraries REPLACE "^dl$" "-ldl")
-if(GIBBSITE_HAS_CUDA)
-  list(APPEND libraries -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -ldl -lrt -lpthread)
-endif()
-list(JOIN libraries " " libraries)
+# pkg-config: gibbsite-certificate of the public wing, and gibbsite of the others, which asks for it.
 file(RELATIVE_PATH to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 string(REGEX REPLACE "/$" "" to_prefix "${to_prefix}")
-configure_file(${CMAKE_CURRENT_LIST_DIR}/gibbsite.pc.in ${PROJECT_BINARY_DIR}/package/gibbsite.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/package/gibbsite.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+# gibbsite_pkg_config(NAME DESCRIPTION REQUIRES ROOMS LIBRARY...)
+function(gibbsite_pkg_config name description requires rooms)
+  list(REVERSE rooms)  # declared from the bottom up; a linker reads from the top down
+  list(TRANSFORM rooms PREPEND -lgibbsite_)
+  string(JOIN " " libraries ${rooms} ${ARGN})
+  configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/gibbsite.pc.in ${PROJECT_BINARY_DIR}/package/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/package/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+set(public_rooms core model privacy mechanism certificate)
+gibbsite_pkg_config(gibbsite-certificate "Recomputes what gibbsite's models claim" "" "${public_rooms}" -lfmt -lsodium)
+if(GIBBSITE_ENGINE)
+  list(REMOVE_ITEM rooms ${public_rooms})
+  set(libraries -ltomlplusplus -lcsv -lhwy -lsqlite3 -fopenmp ${CMAKE_DL_LIBS})
+  list(TRANSFORM libraries REPLACE "^dl$" "-ldl")
+  if(GIBBSITE_HAS_CUDA)
+    list(APPEND libraries -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -ldl -lrt -lpthread)
+  endif()
+  gibbsite_pkg_config(gibbsite "${PROJECT_DESCRIPTION}" "gibbsite-certificate = ${PROJECT_VERSION}" "${rooms}" ${libraries})
+endif()

@@ -1,5 +1,6 @@
 # Installs the build to a scratch prefix and builds and runs examples/ against it, by find_package and one by
-# pkg-config. The prefix is moved first: nothing may remember where it was installed.
+# pkg-config. The prefix is moved first: nothing may remember where it was installed. The public wing does without the
+# engine's libraries, installed and from source; a project that takes the source in gets the library alone.
 # cmake -DROOT=<source> -DBUILD=<build> -DSCRATCH=<folder> -DVERSION=x.y.z -DCXX=<compiler> -P ...
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${SCRATCH})
@@ -62,6 +63,88 @@ if(NOT output MATCHES "fit: .*smooth-hinge")
   message(FATAL_ERROR "own_loss says ${output}")
 endif()
 
+# Whoever verifies needs one room and those below it: as if none of the engine's libraries were there.
+set(absent "")
+foreach(package hwy Eigen3 OpenMP SQLite3 tomlplusplus FastFloat csv Threads CLI11 CUDAToolkit Parquet MPI)
+  list(APPEND absent -DCMAKE_DISABLE_FIND_PACKAGE_${package}=ON)
+endforeach()
+set(configure ${CMAKE_COMMAND} -G Ninja -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${CXX})
+run("configure verify" ${configure} -S ${ROOT}/examples/verify -B ${SCRATCH}/verify ${absent})
+run("build verify" ${CMAKE_COMMAND} --build ${SCRATCH}/verify)
+file(READ ${SCRATCH}/model.json model)
+string(REGEX REPLACE "(\"guarantee\": [{][^}]*\"epsilon\": )1[.]0" "\\10.5" edited "${model}")
+file(WRITE ${SCRATCH}/edited.json "${edited}")
+file(WRITE ${SCRATCH}/empty.json "{}")
+set(private --data ${table} --epsilon 1 --delta 1e-6 --out)
+run(family ${prefix}/bin/gibbsite fit --model bernoulli --column gender --schema ${schema} ${private} ${SCRATCH}/family.json)
+run(network ${prefix}/bin/gibbsite fit --model network --structure private --schema ${schema} ${private} ${SCRATCH}/network.json)
+run(evaluation ${prefix}/bin/gibbsite evaluate --model ${SCRATCH}/model.json ${private} ${SCRATCH}/evaluation.json)
+# Says what `gibbsite verify --verbose` says, with its exit status.
+foreach(case 0:${SCRATCH}/model.json 0:${SCRATCH}/family.json 0:${SCRATCH}/network.json 0:${SCRATCH}/evaluation.json
+        4:${SCRATCH}/edited.json 2:${SCRATCH}/empty.json 4:${ROOT}/tests/golden/v1/seeded.json)
+  string(REGEX MATCH "^(.):(.*)$" case ${case})
+  set(expected ${CMAKE_MATCH_1})
+  set(file ${CMAKE_MATCH_2})
+  execute_process(COMMAND ${SCRATCH}/verify/gibbsite-verify ${file}
+                  RESULT_VARIABLE status OUTPUT_VARIABLE said ERROR_VARIABLE complaint)
+  execute_process(COMMAND ${prefix}/bin/gibbsite verify --verbose ${file} OUTPUT_VARIABLE output ERROR_VARIABLE error)
+  string(REGEX REPLACE "^gibbsite:" "gibbsite-verify:" error "${error}")
+  if(NOT status EQUAL expected OR NOT said STREQUAL output OR NOT complaint STREQUAL error)
+    message(FATAL_ERROR "gibbsite-verify ${file}: ${status}\n${said}${complaint}\ngibbsite verify:\n${output}${error}")
+  endif()
+endforeach()
+
+# What is asked for and not there is named.
+file(WRITE ${SCRATCH}/missing/CMakeLists.txt [[
+cmake_minimum_required(VERSION 3.25)
+project(missing LANGUAGES CXX)
+foreach(rooms "certificate;nowhere" data gibbsite)
+  find_package(gibbsite QUIET COMPONENTS ${rooms})
+  message(STATUS "${rooms}: ${gibbsite_FOUND}: ${gibbsite_NOT_FOUND_MESSAGE}")
+endforeach()
+find_package(gibbsite REQUIRED COMPONENTS core OPTIONAL_COMPONENTS nowhere)
+message(STATUS "core: ${gibbsite_core_FOUND}, nowhere: ${gibbsite_nowhere_FOUND}")
+]])
+run("configure missing" ${configure} -S ${SCRATCH}/missing -B ${SCRATCH}/missing/build ${absent})
+foreach(line "certificate;nowhere: 0: no room of this gibbsite is called 'nowhere'; it has core, .*, audit"
+        "data: 0: [^\n]*tomlplusplus" "gibbsite: 0: [^\n]*dependency" "core: TRUE, nowhere: FALSE")
+  if(NOT output MATCHES "-- ${line}")
+    message(FATAL_ERROR "not said: ${line}\n${output}")
+  endif()
+endforeach()
+
+# The public wing from source.
+run("configure the public wing" ${configure} -S ${ROOT} -B ${SCRATCH}/public -DGIBBSITE_ENGINE=OFF ${absent})
+file(READ ${SCRATCH}/public/build.ninja rules)
+if(NOT rules MATCHES "build gibbsite-verify|build bin/gibbsite-verify" OR rules MATCHES "host/(machine|data|engine|chains|ledger|run|cli)/")
+  message(FATAL_ERROR "${SCRATCH}/public/build.ninja is not that of the public wing alone")
+endif()
+
+# A project that has gibbsite as a folder: the library, and no test, program or rule to install.
+file(WRITE ${SCRATCH}/taker/CMakeLists.txt "
+cmake_minimum_required(VERSION 3.25)
+project(taker LANGUAGES CXX)
+add_subdirectory(${ROOT} gibbsite)
+add_executable(taker ${ROOT}/examples/private_fit.cpp)
+target_link_libraries(taker PRIVATE gibbsite::gibbsite)
+get_property(folders DIRECTORY ${ROOT} PROPERTY SUBDIRECTORIES)
+get_property(targets DIRECTORY ${ROOT} PROPERTY BUILDSYSTEM_TARGETS)
+foreach(target IN LISTS targets)
+  get_target_property(type \${target} TYPE)
+  if(NOT type MATCHES \"STATIC|INTERFACE\")
+    list(APPEND folders \${target})
+  endif()
+endforeach()
+if(folders OR CMAKE_BUILD_TYPE)
+  message(FATAL_ERROR \"taken in with it: \${folders} \${CMAKE_BUILD_TYPE}\")
+endif()
+")
+run("configure taker" ${configure} -S ${SCRATCH}/taker -B ${SCRATCH}/taker/build -DGIBBSITE_CUDA=OFF)
+file(READ ${SCRATCH}/taker/build/gibbsite/cmake_install.cmake rules)
+if(rules MATCHES "file\\(INSTALL")
+  message(FATAL_ERROR "gibbsite as a folder installs: ${rules}")
+endif()
+
 find_program(PKG_CONFIG NAMES pkg-config pkgconf)
 if(NOT PKG_CONFIG)
   message(STATUS "no pkg-config: gibbsite.pc was not tried")
@@ -78,3 +161,10 @@ run(pkg-config ${PKG_CONFIG} --cflags --libs gibbsite)
 separate_arguments(flags UNIX_COMMAND "${output}")
 run("compile by pkg-config" ${CXX} -std=c++20 ${ROOT}/examples/private_fit.cpp -o ${SCRATCH}/by_pkg_config ${flags})
 run("by pkg-config" ${SCRATCH}/by_pkg_config ${table} ${schema} ${SCRATCH}/model.json)
+run(pkg-config ${PKG_CONFIG} --cflags --libs gibbsite-certificate)
+if(output MATCHES "hwy|csv|openmp|sqlite|toml|engine|machine")
+  message(FATAL_ERROR "gibbsite-certificate.pc: ${output}")
+endif()
+separate_arguments(flags UNIX_COMMAND "${output}")
+run("link by pkg-config" ${CXX} ${SCRATCH}/verify/CMakeFiles/gibbsite-verify.dir/verify.cpp.o -o ${SCRATCH}/verify_by_pkg_config ${flags})
+run("verify by pkg-config" ${SCRATCH}/verify_by_pkg_config ${SCRATCH}/model.json)

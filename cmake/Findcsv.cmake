@@ -1,0 +1,10 @@
+# libcsv has no CMake package of its own: csv::csv. Installed, for find_package(gibbsite).
+include(FindPackageHandleStandardArgs)
+find_path(CSV_INCLUDE_DIR csv.h)
+find_library(CSV_LIBRARY csv)
+find_package_handle_standard_args(csv REQUIRED_VARS CSV_LIBRARY CSV_INCLUDE_DIR)
+if(csv_FOUND AND NOT TARGET csv::csv)
+  add_library(csv::csv INTERFACE IMPORTED)
+  target_include_directories(csv::csv SYSTEM INTERFACE ${CSV_INCLUDE_DIR})
+  target_link_libraries(csv::csv INTERFACE ${CSV_LIBRARY})
+endif()

@@ -1,0 +1,10 @@
+# libsodium has no CMake package of its own: sodium::sodium. Installed, for find_package(gibbsite).
+include(FindPackageHandleStandardArgs)
+find_path(SODIUM_INCLUDE_DIR sodium.h)
+find_library(SODIUM_LIBRARY sodium)
+find_package_handle_standard_args(sodium REQUIRED_VARS SODIUM_LIBRARY SODIUM_INCLUDE_DIR)
+if(sodium_FOUND AND NOT TARGET sodium::sodium)
+  add_library(sodium::sodium INTERFACE IMPORTED)
+  target_include_directories(sodium::sodium SYSTEM INTERFACE ${SODIUM_INCLUDE_DIR})
+  target_link_libraries(sodium::sodium INTERFACE ${SODIUM_LIBRARY})
+endif()

@@ -1,0 +1,15 @@
+# What find_package is asked for each library that a room links, by the library's namespace. Installed, for
+# find_package(gibbsite).
+set(gibbsite_package_fmt fmt)
+set(gibbsite_package_sodium sodium)
+set(gibbsite_package_Boost Boost 1.74)
+set(gibbsite_package_nlohmann_json nlohmann_json 3)
+set(gibbsite_package_Threads Threads)
+set(gibbsite_package_tomlplusplus tomlplusplus 3)
+set(gibbsite_package_csv csv)
+set(gibbsite_package_FastFloat FastFloat)
+set(gibbsite_package_hwy hwy CONFIG)
+set(gibbsite_package_Eigen3 Eigen3 3.4 NO_MODULE)
+set(gibbsite_package_OpenMP OpenMP COMPONENTS CXX)
+set(gibbsite_package_SQLite SQLite3 3.37)
+set(gibbsite_package_CUDA CUDAToolkit 12.4)
