@@ -1,5 +1,5 @@
 #pragma once
-// Private rows, and the readers that make them. `privacy` and `schedule` never see this.
+// Private rows, and the readers that make them. `privacy` and `mechanism` never see this.
 #include <cstdint>
 #include <functional>
 #include <memory>
