@@ -24,7 +24,7 @@ set(may_run core machine model privacy mechanism certificate data engine chains 
 set(may_release core machine model privacy mechanism certificate data release)
 # Curator wing: sees rows, and nothing of it reaches the rooms above.
 set(may_posterior core machine model mechanism engine kernels chains posterior)
-set(may_speed core machine model data engine speed)
+set(may_speed core machine model mechanism data engine speed)
 set(may_compare core machine model privacy mechanism certificate data engine chains run release compare)
 set(may_audit core machine model privacy mechanism certificate data engine run audit)
 set(may_kernels core machine model engine posterior kernels)

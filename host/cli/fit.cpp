@@ -299,8 +299,9 @@ struct FitCommand {
     settle(*engine_maker, loss_named(made.problem.loss), !data.offset.empty());
     double seconds = std::numeric_limits<double>::quiet_NaN();
     if (!quiet && ranks().size() == 1) {
-      const double steps = offer.cost.work / static_cast<double>(budget.draws);
-      seconds = steps * seconds_of_step(data, made, *engine_maker, steps);
+      const auto draws = static_cast<double>(budget.draws);  // chains of a step
+      const double step = seconds_of_step(data, made, *engine_maker, offer.cost.work / draws);
+      seconds = predicted_seconds(offer, step / draws);
     }
     say(plan_line(made, seconds) + "\n" +
         fmt::format("backend {}: {}\n", engine_maker->name(), engine_maker->description()));

@@ -252,7 +252,7 @@ void bind_plan(nb::module_& m) {
           "settings.")
       .def(
           "to_json", [](const PlanOf& p) { return plan_json(p.plan).dump(2); },
-          "What `gibbsite plan --json` prints.")
+          "What `gibbsite plan --json` prints, less the times.")
       .def("__repr__", [](const PlanOf& p) {
         return fmt::format("<gibbsite.Plan: {}, ({}, {}), {} rows{}>",
                            name_of(p.plan.offer().mechanism), p.plan.budget.epsilon,
