@@ -198,7 +198,7 @@ class CacheRemoval {
         remove_cache_of_share(table_, ranks().rank(), ranks().size());
       }
     } catch (const std::exception& error) {
-      fmt::print(stderr, "gibbsite: warning: {}\n", error.what());
+      fmt::print(stderr, "gibbsite: warning: {}\n", in_options(error.what()));
     }
   }
 
@@ -509,7 +509,8 @@ struct FitCommand {
     options.ignore_extra_columns = one_column;
     if (one_column) options.labels = ReadOptions::Labels::optional;
     // That private rows are put on disk is said in any case.
-    options.note = [this](const std::string& line) {
+    options.note = [this](const std::string& note) {
+      const std::string line = in_options(note);
       if (quiet && line.starts_with("private")) fmt::print(stderr, "{}\n", line);
       say(line + "\n");
     };

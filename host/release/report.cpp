@@ -1062,8 +1062,8 @@ void require_verified(const json& file, const std::string& source) {
   if (found.failures.size() <= allowed) return;
   const bool second = found.void_run && found.failures.front().starts_with("guarantee: void");
   throw Infeasible(fmt::format(
-      "{}: NOT VALID: {}; there is no report of a file whose certificate does not verify (gibbsite "
-      "verify says all)",
+      "{}: NOT VALID: {}; there is no report of a file whose certificate does not verify "
+      "(verifying it says what does not hold)",
       source, shown(found.failures[second ? 1 : 0])));
 }
 
