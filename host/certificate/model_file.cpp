@@ -204,8 +204,8 @@ json untouched_json(const std::string& text, const std::string& path) {
   if (text_field(certificate, "digest", path) != file_digest(file)) {
     throw BadInput(path +
                    ": was changed after fit wrote it: certificate.digest is not the digest of its "
-                   "contents; use "
-                   "the file as it was written (verifying it says what does not hold)");
+                   "contents; use the file as it was written (verifying it says what does not "
+                   "hold)");
   }
   return file;
 }

@@ -68,9 +68,8 @@ std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool 
   }
   std::string out = fmt::format(
       "private, for the curator only, do not publish: {} cells clamped to their range, {} missing, "
-      "{} of another level, {} unreadable; {} labels {}; {} rows "
-      "scaled "
-      "down; {:.0f} bytes a row {} ({})\n",
+      "{} of another level, {} unreadable; {} labels {}; {} rows scaled down; {:.0f} bytes a row "
+      "{} ({})\n",
       counts.clamped_cells, counts.missing_cells, counts.other_cells, counts.invalid_cells,
       counts.invalid_labels,
       data.schema.label_kind == LabelKind::two_classes

@@ -42,8 +42,8 @@ struct IngestCounts {
   [[nodiscard]] std::vector<std::uint64_t*> numbers();
 };
 
-/// Rows of a table after scaling, encoding and clipping: every row without the intercept has norm
-/// <= row_norm in exact arithmetic, the intercept (if any) is the last feature.
+/// Rows of a table after scaling, encoding and clipping: every row without the intercept has
+/// norm <= row_norm in exact arithmetic, the intercept (if any) is the last feature.
 struct Dataset {
   Schema schema;
   /// [n x d] row-major; empty when the rows are sparse, or in files.
