@@ -64,8 +64,8 @@ inline GemmKey key_of(const Gemm& p) {
 
 /// z[b, c, i] <- f'(z[b, c, i], y[b block_rows + i]) for rows below `rows`; the rest is left alone.
 struct Residuals {
-  View<double> z;        ///< [blocks x C x block_rows], or
-  View<float> z_single;  ///< the same in float; one of the two is empty
+  View<double> z;        ///< [blocks x C x block_rows]; empty where they are floats
+  View<float> z_single;  ///< [blocks x C x block_rows]; empty where they are doubles
   View<const float> y;   ///< [rows]
   std::size_t rows = 0, chains = 0, block_rows = 0;
   unsigned loss = 0;

@@ -18,8 +18,8 @@
 namespace gibbsite::kernels {
 
 struct Finish {
-  View<const double> partials;        ///< [count x C x d], or
-  View<const float> partials_single;  ///< the same in float; one of the two is empty
+  View<const double> partials;        ///< [count x C x d]; empty where they are floats
+  View<const float> partials_single;  ///< [count x C x d]; empty where they are doubles
   std::size_t count = 0, chains = 0, features = 0;
   View<double> gradient;            ///< [C x d]: written, and the chains rest; or empty
   View<double> theta;               ///< [C x d]: moved

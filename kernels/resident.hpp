@@ -121,7 +121,7 @@ struct ResidentBody {
     auto x = block.template shared<float>(pool.x);               // [d x stride]: transposed
     auto labels = block.template shared<float>(pool.labels);     // [n]
     auto theta = block.template shared<double>(pool.theta);      // [d x Group]
-    auto copies = block.template shared<float>(pool.copies);     // the same in float, or empty
+    auto copies = block.template shared<float>(pool.copies);     // theta in float; empty in double
     auto work = block.template shared<Real>(pool.work);          // residuals, then sums
     auto noise = block.template shared<double>(2 * pool.noise);  // of this step and the next
 

@@ -22,8 +22,8 @@ namespace gibbsite::kernels {
 /// Of rows below `rows`; the rest of z is left alone. NaN where a label is no class or a logit of
 /// the row is not finite.
 struct SoftmaxResiduals {
-  View<double> z;        ///< [blocks x C x K x block_rows], or
-  View<float> z_single;  ///< the same in float; one of the two is empty
+  View<double> z;        ///< [blocks x C x K x block_rows]; empty where they are floats
+  View<float> z_single;  ///< [blocks x C x K x block_rows]; empty where they are doubles
   View<const float> y;   ///< [rows] 0, 1, .., K - 1
   std::size_t rows = 0, chains = 0, outputs = 0, block_rows = 0;
 };

@@ -266,8 +266,8 @@ template <class Loss, unsigned Width, unsigned Parts>
 struct WarpGroupBody {
   using Params = WarpGroupOf<Parts>;
   static constexpr unsigned groups = warp_group_chains / matrix_rows;
-  static constexpr unsigned threads = (groups + 1) * warp_group;  // the last group produces
-  static constexpr unsigned blocks_per_multiprocessor = 1;        // or ptxas may ignore setmaxnreg
+  static constexpr unsigned threads = (groups + 1) * warp_group;  // the last group loads tiles
+  static constexpr unsigned blocks_per_multiprocessor = 1;  // with more ptxas may ignore setmaxnreg
   static constexpr unsigned stages = 4;
   // 65536 registers are 168 a thread; the producers leave theirs to the others. A consumer holds
   // Width / 2 of the gradient and 3/4 tile_rows of logits and residuals; of pairs Width and

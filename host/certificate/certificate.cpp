@@ -482,15 +482,13 @@ EvaluationCertificate evaluation_certificate_from_json(const json& object) {
           constants.contains("of_void") && flag_field(constants, "of_void", "constants")};
 }
 
-json plan_json(const Plan& plan, std::span<const double> seconds) {
+json plan_json(const Plan& plan) {
   json offers = json::array();
-  for (std::size_t i = 0; i < plan.offers.size(); ++i) {
-    const Offer& offer = plan.offers[i];
+  for (const Offer& offer : plan.offers) {
     json out = settings_json(offer.mechanism);
     out["guarantee"] = {{"epsilon", plan.budget.epsilon}, {"delta", plan.budget.delta}};
     for (const auto& [name, value] : claims_of(offer.guarantee)) out["guarantee"][name] = *value;
     out["passes"] = whole(std::floor(offer.cost.passes));
-    out["seconds"] = i < seconds.size() ? json(seconds[i]) : json(nullptr);
     out["feasible"] = offer.feasible;
     out["why"] = offer.why;
     offers.push_back(std::move(out));

@@ -144,7 +144,8 @@ EvaluationRelease read_evaluation(const std::string& path) {
 EvaluationRelease parse_evaluation(const std::string& text, const std::string& path) {
   const json file = untouched_json(text, path);
   if (!is_of_evaluation(file.at("certificate"))) {
-    throw BadInput(path + ": holds no evaluation; give a file that evaluate --epsilon wrote");
+    throw BadInput(path +
+                   ": holds no evaluation; give the file of an evaluation released with `epsilon`");
   }
   EvaluationModel model = evaluation_model_from_json(file.at("model"), path);
   try {

@@ -67,17 +67,17 @@ FamilyRelease read_family(const std::string& path) { return parse_family(text_of
 FamilyRelease parse_family(const std::string& text, const std::string& path) {
   const json file = untouched_json(text, path);
   if (is_of_network(file.at("certificate"))) {
-    throw BadInput(path +
-                   ": holds a network, not draws of a family; ask it with gibbsite query "
-                   "\"P(... | ...)\", or draw people from it with gibbsite synthesize");
+    throw BadInput(
+        path +
+        ": holds a network, not draws of a family; query it as a network, or draw people "
+        "from it");
   }
   if (is_of_evaluation(file.at("certificate"))) {
     throw BadInput(path + ": holds the evaluation of a model, not draws of a family");
   }
   if (!is_of_family(file.at("certificate"))) {
     throw BadInput(path +
-                   ": holds a model of rows, not draws of a family; ask it with gibbsite "
-                   "predict");
+                   ": holds a model of rows, not draws of a family; predict with it instead");
   }
   FamilyModel model = family_model_from_json(file.at("model"), path);
   try {

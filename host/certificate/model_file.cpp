@@ -204,8 +204,8 @@ json untouched_json(const std::string& text, const std::string& path) {
   if (text_field(certificate, "digest", path) != file_digest(file)) {
     throw BadInput(path +
                    ": was changed after fit wrote it: certificate.digest is not the digest of its "
-                   "contents; use "
-                   "the file as it was written (gibbsite verify says what does not hold)");
+                   "contents; use the file as it was written (verifying it says what does not "
+                   "hold)");
   }
   return file;
 }
@@ -216,12 +216,12 @@ Release parse_release(const std::string& text, const std::string& path) {
   const json file = untouched_json(text, path);
   if (is_of_family(file.at("certificate"))) {
     throw BadInput(path +
-                   ": holds draws of a family, not a model of rows; ask it with gibbsite query");
+                   ": holds draws of a family, not a model of rows; query it as draws of a family");
   }
   if (is_of_network(file.at("certificate"))) {
     throw BadInput(path +
-                   ": holds a network, not a model of rows; ask it with gibbsite query, or draw "
-                   "people from it with gibbsite synthesize");
+                   ": holds a network, not a model of rows; query it as a network, or draw people "
+                   "from it");
   }
   if (is_of_evaluation(file.at("certificate"))) throw BadInput(path + no_model_of_rows);
   return release_from_json(file, path);

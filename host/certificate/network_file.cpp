@@ -160,16 +160,15 @@ NetworkRelease parse_network(const std::string& text, const std::string& path) {
   const json file = untouched_json(text, path);
   const json& claimed = file.at("certificate");
   if (is_of_family(claimed)) {
-    throw BadInput(
-        path +
-        ": holds draws of a family, not a network; ask it with gibbsite query in its own "
-        "words (--expectation, --probability, --utilities)");
+    throw BadInput(path +
+                   ": holds draws of a family, not a network; ask it for an expectation, a "
+                   "probability or utilities");
   }
   if (is_of_evaluation(claimed)) {
     throw BadInput(path + ": holds the evaluation of a model, not a network");
   }
   if (!is_of_network(claimed)) {
-    throw BadInput(path + ": holds a model of rows, not a network; ask it with gibbsite predict");
+    throw BadInput(path + ": holds a model of rows, not a network; predict with it instead");
   }
   NetworkModel model = network_model_from_json(file.at("model"), path);
   try {

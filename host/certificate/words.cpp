@@ -31,8 +31,7 @@ std::string void_in_words(const std::string& reason, std::string_view what = "mo
 std::string large_delta(double delta) {
   return fmt::format(
       "δ = {:.4g} is not below 1/rows: publishing the row of one person picked at random would "
-      "keep to "
-      "it; give one far below",
+      "keep to it; give one far below",
       delta);
 }
 

@@ -326,10 +326,8 @@ struct BenchCommand {
 
   static std::string describe(const Work& work, bool made_up) {
     return fmt::format(
-        "rows      {} of {} features{}, {:.3g} not zero: {:.4g} bytes a row in memory, {:.4g} MB\n "
-        "  "
-        "       "
-        "{}\n",
+        "rows      {} of {} features{}, {:.3g} not zero: {:.4g} bytes a row in memory, {:.4g} "
+        "MB\n          {}\n",
         human_count(static_cast<double>(work.rows)), work.features,
         work.outputs == 1 ? "" : fmt::format(", {} classes", work.outputs), work.entries,
         work.bytes_per_row, work.bytes_per_row * static_cast<double>(work.rows) / 1e6,

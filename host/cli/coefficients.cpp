@@ -182,11 +182,9 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
     return out +
            fmt::format(
                "±: {:.0f} % intervals, privacy's noise and the sample together (levels against "
-               "their "
-               "mean); {} of {} hold 0.\nMeasured, not proven: of eight tables they held 83 to 100 "
-               "%, of Adult 66 to 78 %, of one whose\ncolumns lean on each other 40 %, of one "
-               "whose "
-               "classes nearly separate 10 % (docs/intervals.md).\n",
+               "their mean); {} of {} hold 0.\nMeasured, not proven: of eight tables they held 83 "
+               "to 100 %, of Adult 66 to 78 %, of one whose\ncolumns lean on each other 40 %, of "
+               "one whose classes nearly separate 10 % (docs/intervals.md).\n",
                100 * Intervals::level, inside, theta.size());
   }
   if (!bounded) return out + no_bound(model, certificate);

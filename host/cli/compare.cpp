@@ -126,7 +126,7 @@ struct CompareCommand {
       return compare(data, {share, splits ? nullptr : &other}, plans, *engine_maker, options);
     }();
     for (std::size_t p = 0; p < plans.size(); ++p) {
-      if (!found.why[p].empty()) leave_out(left_out, plans[p], found.why[p]);
+      if (!found.why[p].empty()) leave_out(left_out, plans[p], in_options(found.why[p]));
     }
     if (std::ranges::all_of(found.of_plans, &std::vector<Trial>::empty)) refuse(left_out);
     const std::string head = fmt::format(

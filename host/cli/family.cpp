@@ -194,10 +194,9 @@ std::string family_summary(std::span<const FamilyPlan> plans) {
     constexpr double failure = 0.05;
     out += fmt::format(
         "regret: the response that is best over {} draws is worse than the best for their "
-        "posterior "
-        "by at most\n{:.2g} of the utilities' range with two responses to choose from, {:.2g} with "
-        "ten (95 %), and by twice the part\nof the posterior that the trim cuts off: of the prior "
-        "{:.2g}; of a table whose parameter lies well inside, next to nothing\n",
+        "posterior by at most\n{:.2g} of the utilities' range with two responses to choose from, "
+        "{:.2g} with ten (95 %), and by twice the part\nof the posterior that the trim cuts off: "
+        "of the prior {:.2g}; of a table whose parameter lies well inside, next to nothing\n",
         first.budget.draws, std::min(1.0, regret_of_draws(2, first.budget.draws, failure)),
         std::min(1.0, regret_of_draws(10, first.budget.draws, failure)), first.cut_mass);
   }

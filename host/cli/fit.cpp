@@ -68,9 +68,8 @@ std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool 
   }
   std::string out = fmt::format(
       "private, for the curator only, do not publish: {} cells clamped to their range, {} missing, "
-      "{} of another level, {} unreadable; {} labels {}; {} rows "
-      "scaled "
-      "down; {:.0f} bytes a row {} ({})\n",
+      "{} of another level, {} unreadable; {} labels {}; {} rows scaled down; {:.0f} bytes a row "
+      "{} ({})\n",
       counts.clamped_cells, counts.missing_cells, counts.other_cells, counts.invalid_cells,
       counts.invalid_labels,
       data.schema.label_kind == LabelKind::two_classes
@@ -198,7 +197,7 @@ class CacheRemoval {
         remove_cache_of_share(table_, ranks().rank(), ranks().size());
       }
     } catch (const std::exception& error) {
-      fmt::print(stderr, "gibbsite: warning: {}\n", error.what());
+      fmt::print(stderr, "gibbsite: warning: {}\n", in_options(error.what()));
     }
   }
 
@@ -299,8 +298,9 @@ struct FitCommand {
     settle(*engine_maker, loss_named(made.problem.loss), !data.offset.empty());
     double seconds = std::numeric_limits<double>::quiet_NaN();
     if (!quiet && ranks().size() == 1) {
-      const double steps = offer.cost.work / static_cast<double>(budget.draws);
-      seconds = steps * seconds_of_step(data, made, *engine_maker, steps);
+      const auto draws = static_cast<double>(budget.draws);  // chains of a step
+      const double step = seconds_of_step(data, made, *engine_maker, offer.cost.work / draws);
+      seconds = predicted_seconds(offer, step / draws);
     }
     say(plan_line(made, seconds) + "\n" +
         fmt::format("backend {}: {}\n", engine_maker->name(), engine_maker->description()));
@@ -508,7 +508,8 @@ struct FitCommand {
     options.ignore_extra_columns = one_column;
     if (one_column) options.labels = ReadOptions::Labels::optional;
     // That private rows are put on disk is said in any case.
-    options.note = [this](const std::string& line) {
+    options.note = [this](const std::string& note) {
+      const std::string line = in_options(note);
       if (quiet && line.starts_with("private")) fmt::print(stderr, "{}\n", line);
       say(line + "\n");
     };

@@ -144,20 +144,22 @@ struct PlanCommand {
   }
 
   void show(const std::vector<Plan>& plans, double pass) const {
-    const auto seconds_of = [&](const Plan& made) {
-      std::vector<double> out;
-      for (const Offer& offer : made.offers) out.push_back(offer.cost.work * pass);
-      return out;
-    };
     if (json) {
       nlohmann::json out = nlohmann::json::array();
-      for (const Plan& made : plans) out.push_back(plan_json(made, seconds_of(made)));
+      for (const Plan& made : plans) {
+        out.push_back(plan_json(made));
+        const std::vector<double> seconds = predicted_seconds(made, pass);
+        for (std::size_t i = 0; i < seconds.size(); ++i) {
+          out.back()["offers"][i]["seconds"] = seconds[i];
+        }
+      }
       fmt::print("{}\n", (plans.size() == 1 ? out[0] : out).dump(2));
     } else if (all) {
-      for (const Plan& made : plans) fmt::print("{}", plan_table(made, seconds_of(made)));
+      for (const Plan& made : plans)
+        fmt::print("{}", plan_table(made, predicted_seconds(made, pass)));
     } else {
       std::vector<double> seconds;
-      for (const Plan& made : plans) seconds.push_back(made.offer().cost.work * pass);
+      for (const Plan& made : plans) seconds.push_back(predicted_seconds(made.offer(), pass));
       fmt::print("{}", plan_summary(plans, seconds));
     }
   }

@@ -68,9 +68,7 @@ class Plots : Svg {
         draws_.chains > 1 ? "rank among the draws of all chains, lowest to highest" : "");
     if (draws_.chains > 1) {
       put("<text x=\"{}\" y=\"{}\">Gray band: where all bars of a row stay with a probability of "
-          "at least "
-          "95 % "
-          "when the chains agree and their draws are independent.</text>\n",
+          "at least 95 % when the chains agree and their draws are independent.</text>\n",
           left, bottom + 50);
     }
     return end();

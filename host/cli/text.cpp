@@ -68,7 +68,20 @@ std::string in_options(std::string_view message) {
                                                            "parents",
                                                            "cells",
                                                            "bins",
-                                                           "threshold"});
+                                                           "threshold",
+                                                           "confidence",
+                                                           "pairs",
+                                                           "row_norm",
+                                                           "features",
+                                                           "rows",
+                                                           "seeds",
+                                                           "chains",
+                                                           "thinning",
+                                                           "warm_up",
+                                                           "target_acceptance",
+                                                           "scales",
+                                                           "beta",
+                                                           "threads"});
   std::string out;
   for (std::size_t at = 0; at < message.size();) {
     const std::size_t end = message[at] == '`' ? message.find('`', at + 1) : std::string_view::npos;

@@ -7,8 +7,8 @@ namespace gibbsite {
 /// I_x(a, b), the regularized incomplete beta function at x = 1 - y; both x and y are given, for
 /// one of them may be lost in the other. a, b > 0, x in [0, 1].
 Wide beta_cdf(const Wide& a, const Wide& b, const Wide& x, const Wide& y);
-/// P(a, x) and Q(a, x) = 1 - P, the regularized incomplete gamma functions. a > 0; P is 0 at x <=
-/// 0.
+/// P(a, x) and Q(a, x) = 1 - P, the regularized incomplete gamma functions. a > 0; P is 0 at
+/// x <= 0.
 Wide gamma_lower(const Wide& a, const Wide& x);
 Wide gamma_upper(const Wide& a, const Wide& x);
 /// Phi(z), with its relative precision kept in the lower tail.

@@ -100,8 +100,8 @@ void CellEncoder::reserve(std::uint64_t rows) {
   if (!shortage.empty()) {
     if (!may_cache)
       throw BadInput(shortage +
-                     "; use a machine with more memory, fewer rows, levels or columns, or `fit "
-                     "`cache` auto` on a regular file" +
+                     "; use a machine with more memory, fewer rows, levels or columns, or "
+                     "`cache` auto on a regular file" +
                      (input_ == nullptr ? " of CSV or .npy" : ""));
     note(options_, shortage + ": they go to files on disk");
     return begin_cache();

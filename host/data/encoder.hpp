@@ -37,8 +37,8 @@ struct Encoding {
   std::size_t slot = 0;   ///< among the columns that are used
   std::size_t first = 0;  ///< first feature
   std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> levels;  ///< to features
-  std::optional<std::string> missing_text;  ///< how a missing cell reads
-  std::optional<double> missing_number;     ///< the same as a number, when it is one ("nan" is)
+  std::optional<std::string> missing_text;  ///< a missing cell as text
+  std::optional<double> missing_number;     ///< that text's number, where it has one ("nan" has)
   std::size_t missing = none;               ///< feature of a missing cell; none: no level
   std::size_t other = none;                 ///< feature of a level that is not listed
 

@@ -27,11 +27,11 @@ void require_plain(std::string_view name, const BackendOptions& options) {
                    std::string(to_string(options.arithmetic)) + "; use `backend` cuda");
   }
   if (options.design != "auto") {
-    throw BadInput("design: '" + options.design + "' is of `backend` cuda, not of " +
+    throw BadInput("`design`: '" + options.design + "' is of `backend` cuda, not of " +
                    std::string(name) + "; leave it out");
   }
   if (options.noise != NoiseSource::streams) {
-    throw BadInput("noise: cuRAND is of `backend` cuda, not of " + std::string(name) +
+    throw BadInput("`noise`: cuRAND is of `backend` cuda, not of " + std::string(name) +
                    "; leave it out");
   }
 }
@@ -76,7 +76,7 @@ std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOption
   if (name == "cpu") {
     require_plain(name, options);
     if (options.threads > Crew::most_members) {
-      throw BadInput("threads: must be at most " + std::to_string(Crew::most_members) + ", got " +
+      throw BadInput("`threads`: must be at most " + std::to_string(Crew::most_members) + ", got " +
                      std::to_string(options.threads) + "; give fewer, or 0");
     }
     return make_cpu_backend(options.arithmetic, options.threads);

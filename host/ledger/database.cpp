@@ -23,7 +23,7 @@ std::string what_to_do(int code) {
     case SQLITE_CORRUPT:
       return "is damaged or cut short; restore it from a copy that has every entry, or end it";
     case SQLITE_NOTADB:
-      return "is no ledger; give one that gibbsite ledger create made";
+      return "is no ledger; give a file that was made as a ledger";
     case SQLITE_FULL:
       return "cannot be written: the disk is full; free space";
     default:

@@ -148,7 +148,7 @@ LedgerState state_of(Database& file) {
     return file.text(std::string("PRAGMA ").append(name));
   };
   if (pragma("application_id") != std::to_string(application_id)) {
-    throw BadInput(path + ": is no ledger; give one that gibbsite ledger create made");
+    throw BadInput(path + ": is no ledger; give a file that was made as a ledger");
   }
   if (pragma("user_version") != std::to_string(form)) {
     throw BadInput(fmt::format("{}: is a ledger of form {}, this program reads {}; use a newer one",
@@ -191,7 +191,7 @@ LedgerState state_of(Database& file) {
 void require_plain_file(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) {
-    throw BadInput(path + ": there is no such ledger; make one first with gibbsite ledger create");
+    throw BadInput(path + ": there is no such ledger; make one first");
   }
   if (!S_ISREG(info.st_mode)) throw BadInput(path + ": is no file; give a ledger");
   if (info.st_nlink > 1) {

@@ -242,8 +242,7 @@ std::unique_ptr<Communicator> make_communicator() {
   if (by == slurm) {
     throw BadInput(
         "ranks: srun started several without MPI, so none knows of the others; start them by "
-        "mpirun "
-        "or srun --mpi=pmix, or start one process");
+        "mpirun or srun --mpi=pmix, or start one process");
   }
   const auto open = load_plugin();
   if (open == nullptr) {

@@ -80,7 +80,7 @@ std::unique_ptr<DeviceRanks> open_device_ranks(Communicator& ranks,
   std::optional<std::string> failure;
   if (library == nullptr) {
     failure = fmt::format(
-        "{} is not there, so cards cannot talk; build it (GIBBSITE_NCCL=ON) or use --backend cpu",
+        "{} is not there, so cards cannot talk; build it (GIBBSITE_NCCL=ON) or use `backend` cpu",
         nccl_name);
   }
   ranks.agree(failure, Status::backend_unavailable);

@@ -9,7 +9,7 @@ namespace gibbsite {
 
 /// Why there is no offer.
 inline constexpr const char* noise_beyond_double =
-    "its noise is no number of double arithmetic; give another --prior-precision";
+    "its noise is no number of double arithmetic; give another `prior_precision`";
 inline constexpr const char* several_outputs =
     "its proof is of losses of one output: a row of several bends the map from noise to minimizer "
     "along as many directions; use another `mechanism`, output or output-pure";

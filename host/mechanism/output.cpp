@@ -23,7 +23,7 @@ Offer output_offer(const Problem& problem, const Budget& budget, const Budget& l
       round_up(minimizers_apart(problem.lipschitz_up(), who, s.ridge, s.gradient_norm) / Wide(mu));
   out.mechanism = s;
   if (!std::isnormal(s.noise_scale)) {
-    out.why = "its noise is no number of double arithmetic; give another --prior-precision";
+    out.why = "its noise is no number of double arithmetic; give another `prior_precision`";
     return out;
   }
   const auto mu_now = [&] {

@@ -28,7 +28,7 @@ Offer pure_offer(const Problem& problem, const Budget& budget, const Budget& lef
       round_down(each / minimizers_apart(problem.lipschitz_up(), who, s.ridge, s.gradient_norm));
   out.mechanism = s;
   if (!std::isnormal(s.noise_rate)) {
-    out.why = "its noise is no number of double arithmetic; give another --prior-precision";
+    out.why = "its noise is no number of double arithmetic; give another `prior_precision`";
     return out;
   }
   const auto epsilon_now = [&] {

@@ -75,9 +75,7 @@ Model glm(std::string_view loss, const GlmOptions& options) {
   if (loss == "probit") {
     throw BadInput(
         "`model`: probit is refused: its gradient is not bounded (the likelihood is not "
-        "Lipschitz), "
-        "so "
-        "no budget buys a guarantee; use logistic");
+        "Lipschitz), so no budget buys a guarantee; use logistic");
   }
   struct Refusal {
     std::string_view name, why;

@@ -86,7 +86,7 @@ double Leapfrog::uniform(std::size_t chain, std::uint64_t step) const {
 void Leapfrog::poll() const {
   if (options_.stop != nullptr && *options_.stop) {
     throw Interrupted(
-        fmt::format("interrupted after {} of {} transitions; nothing was kept, give the command "
+        fmt::format("interrupted after {} of {} transitions; nothing was kept, run the same "
                     "again",
                     done_, transitions_in_all()));
   }

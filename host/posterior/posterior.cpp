@@ -57,7 +57,7 @@ auto named(const Names& names, std::string_view name, std::string_view what) {
 
 void require_valid(const Potential& u, const PosteriorOptions& o) {
   const std::size_t d = u.features();
-  require_finite_nonnegative(u.beta, "beta");
+  require_finite_nonnegative(u.beta, "`beta`");
   if (u.prior_precision == 0) {
     throw BadInput(
         "`prior_precision`: 0, and without a prior the posterior may have no mass to normalize; "
@@ -71,9 +71,9 @@ void require_valid(const Potential& u, const PosteriorOptions& o) {
     }
   };
   const auto finite = [](double v) { return std::isfinite(v); };
-  if (!u.center.empty()) require_length(u.center, "center");
+  if (!u.center.empty()) require_length(u.center, "`center`");
   if (!std::ranges::all_of(u.center, finite)) {
-    throw BadInput("center: has a coordinate that is not finite; give finite numbers");
+    throw BadInput("`center`: has a coordinate that is not finite; give finite numbers");
   }
   const auto require_count = [](std::uint64_t value, std::uint64_t most, std::string_view name) {
     if (value < 1 || value > most) {
@@ -81,14 +81,14 @@ void require_valid(const Potential& u, const PosteriorOptions& o) {
     }
   };
   constexpr std::uint64_t many = std::uint64_t{1} << 40;
-  require_count(o.chains, std::numeric_limits<std::uint32_t>::max(), "chains");
-  require_count(o.draws, many, "draws");
-  require_count(o.thinning, many / o.draws, "thinning");
+  require_count(o.chains, std::numeric_limits<std::uint32_t>::max(), "`chains`");
+  require_count(o.draws, many, "`draws`");
+  require_count(o.thinning, many / o.draws, "`thinning`");
   if (o.warm_up > many) {
-    throw BadInput(fmt::format("warm_up: must be at most {}, got {}", many, o.warm_up));
+    throw BadInput(fmt::format("`warm_up`: must be at most {}, got {}", many, o.warm_up));
   }
-  if (o.target_acceptance != 0) require_between(o.target_acceptance, 0, 1, "target_acceptance");
-  require_finite_nonnegative(o.step_size, "step_size");
+  if (o.target_acceptance != 0) require_between(o.target_acceptance, 0, 1, "`target_acceptance`");
+  require_finite_nonnegative(o.step_size, "`step_size`");
   if (o.transition == Transition::proximal) {
     require_between(o.tv, 0, 0.5, "`tv`");
     if (!o.start.empty() || o.step_size != 0 || o.metric != Metric::automatic) {
@@ -98,13 +98,13 @@ void require_valid(const Potential& u, const PosteriorOptions& o) {
     }
   }
   if (o.metric == Metric::scales) {
-    require_length(o.scales, "scales");
-    for (const double s : o.scales) require_finite_positive(s, "scales");
+    require_length(o.scales, "`scales`");
+    for (const double s : o.scales) require_finite_positive(s, "`scales`");
   }
   if (!o.start.empty()) {
-    if (o.start.size() != d * o.chains) require_length(o.start, "start");
+    if (o.start.size() != d * o.chains) require_length(o.start, "`start`");
     if (!std::ranges::all_of(o.start, finite)) {
-      throw BadInput("start: has a coordinate that is not finite; give finite numbers");
+      throw BadInput("`start`: has a coordinate that is not finite; give finite numbers");
     }
   }
   const double bytes = 8.0 * static_cast<double>(o.draws) * static_cast<double>(o.chains) *
@@ -112,8 +112,8 @@ void require_valid(const Potential& u, const PosteriorOptions& o) {
   const std::uint64_t available = available_memory();
   if (available > 0 && bytes > static_cast<double>(available)) {
     throw BadInput(fmt::format(
-        "draws: {} of {} chains and {} parameters take {:.3g} GiB, more than the {:.3g} "
-        "GiB of memory that are free; give fewer draws, or a larger thinning",
+        "`draws`: {} of {} chains and {} parameters take {:.3g} GiB, more than the {:.3g} "
+        "GiB of memory that are free; give fewer `draws`, or a larger `thinning`",
         o.draws, o.chains, d, bytes / 0x1p30, static_cast<double>(available) / 0x1p30));
   }
 }

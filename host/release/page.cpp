@@ -61,8 +61,7 @@ void heading(Html& page, std::string_view id, std::string_view title) {
 
 void void_line(Html& page) {
   page.put(
-      "<p class=\"void\">NO GUARANTEE: this model is void as a private release. Its noise "
-      "follows "
+      "<p class=\"void\">NO GUARANTEE: this model is void as a private release. Its noise follows "
       "from a user's seed, so whoever knows or guesses it can take the noise out again.</p>\n");
 }
 

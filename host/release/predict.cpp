@@ -181,7 +181,7 @@ std::size_t likeliest(std::span<const double> probabilities) {
 
 std::vector<ProbabilityInterval> predict_intervals(const LinearModel& model, const Rows& x) {
   if (!model.intervals) {
-    throw BadInput("model: holds no intervals; fit with intervals (`fit --intervals`)");
+    throw BadInput("model: holds no intervals; fit it with `intervals`");
   }
   std::vector<ProbabilityInterval> out(x.rows);
   for_each_row(model, x, [&](std::size_t i, const auto& probability) {

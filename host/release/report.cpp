@@ -104,9 +104,8 @@ void guess_bar(Html& page, double guess) {
   }
   page.put(
       "</svg><figcaption>How often somebody who knows every other row is right about one person, "
-      "at "
-      "even odds: 50 % without the model, at most {} with it. Below: what that may learn.</"
-      "figcaption></figure>\n",
+      "at even odds: 50 % without the model, at most {} with it. Below: what that may "
+      "learn.</figcaption></figure>\n",
       percent(guess));
 }
 
@@ -823,8 +822,7 @@ void tables_section(Html& page, const NetworkModel& model) {
       "people are in it is mostly noise. How near the tables are to the private one is not said "
       "here: that would read it again, and no guarantee covers it.</p>\n<h3>Questions one can "
       "ask</h3>\n<p>Any of this form, and tables of people who never lived; neither reads a row, "
-      "so "
-      "they cost no privacy, however many:</p>\n");
+      "so they cost no privacy, however many:</p>\n");
   const std::uint32_t asked = order.back();
   std::string question = names.columns[asked] + " = " + names.levels[asked].front();
   if (!model.network.parents[asked].empty()) {
@@ -846,9 +844,8 @@ void network_bias_section(Html& page, bool counted) {
   page.put(
       "<ul>\n<li>Cells outside of their range, unlisted levels and missing cells were changed by "
       "the rules of the dictionary; of numbers only the bin is known.</li>\n<li>{}: small groups "
-      "are "
-      "described worst.</li>\n<li>What two columns share beyond what the arrows carry is lost: a "
-      "difference between groups may be missing here.</li>\n{}",
+      "are described worst.</li>\n<li>What two columns share beyond what the arrows carry is lost: "
+      "a difference between groups may be missing here.</li>\n{}",
       counted
           ? "The noise is as large in a count of few people as in one of many, and the tables may "
             "say that there is nobody where somebody was"
@@ -862,16 +859,14 @@ void bias_section(Html& page, bool linear) {
   if (linear) {
     page.put(
         "<li>Cells outside of their range, unlisted levels, missing cells and long rows were "
-        "changed "
-        "by the rules of the dictionary; people to whom that happens more often are described "
-        "worse.</li>\n<li>A prior and the noise pull coefficients toward 0, those of rare levels "
-        "most: small groups are described worst.</li>\n");
+        "changed by the rules of the dictionary; people to whom that happens more often are "
+        "described worse.</li>\n<li>A prior and the noise pull coefficients toward 0, those of "
+        "rare levels most: small groups are described worst.</li>\n");
   } else {
     page.put(
         "<li>Cells outside of the range, unlisted levels and missing cells were changed by the "
-        "rules "
-        "of the dictionary.</li>\n<li>The prior pulls shares and means toward the middle of what "
-        "they can be, small ones most.</li>\n");
+        "rules of the dictionary.</li>\n<li>The prior pulls shares and means toward the middle of "
+        "what they can be, small ones most.</li>\n");
   }
   page.put("{}", Markup{who_is_missing});
 }
@@ -907,15 +902,13 @@ void checklist_section(Html& page, const json& certificate, const Claims& claims
        true);
   page.put(
       "</ul>\n<h3>Trust model and queries</h3>\n<p>The central model: the noise was drawn where "
-      "the "
-      "whole table is. One release: what is asked of the file later reads no row.</p>\n<ul "
+      "the whole table is. One release: what is asked of the file later reads no row.</p>\n<ul "
       "class=\"list\">\n");
   line("Who ran the program on the table, and is trusted with all of it:", true);
   page.put("</ul>\n<h3>Side channels</h3>\n<ul class=\"list\">\n");
   line(
       "Who could see how long the run took, its error messages or what else shared its machine, "
-      "and "
-      "why that told nobody about a person:",
+      "and why that told nobody about a person:",
       true);
   page.put("</ul>\n<h3>Data security and access control</h3>\n<ul class=\"list\">\n");
   line(
@@ -1062,8 +1055,8 @@ void require_verified(const json& file, const std::string& source) {
   if (found.failures.size() <= allowed) return;
   const bool second = found.void_run && found.failures.front().starts_with("guarantee: void");
   throw Infeasible(fmt::format(
-      "{}: NOT VALID: {}; there is no report of a file whose certificate does not verify (gibbsite "
-      "verify says all)",
+      "{}: NOT VALID: {}; there is no report of a file whose certificate does not verify "
+      "(verifying it says what does not hold)",
       source, shown(found.failures[second ? 1 : 0])));
 }
 

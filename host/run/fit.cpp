@@ -68,8 +68,7 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
   if (options.intervals && unweighted_name(plan.problem.loss) != plan.problem.loss) {
     throw BadInput(
         "`intervals`: they are of classes that count the same, and class_weights weighs them; "
-        "leave "
-        "one out");
+        "leave one out");
   }
   if (options.intervals && !whitened_links(plan.problem.loss)) {
     throw BadInput(

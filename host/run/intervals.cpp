@@ -246,7 +246,7 @@ std::optional<Intervals> bootstrap_intervals(const LinearModel& model, const Whi
     }
   });
   if (done < Intervals::replicas) {
-    throw Interrupted("interrupted while intervals were made; give the same command again");
+    throw Interrupted("interrupted while intervals were made; run the same again");
   }
   return out;
 }

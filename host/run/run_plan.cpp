@@ -275,10 +275,10 @@ Run run_plan(const Model& model, const Dataset& data, const Plan& plan, Backend&
   while (sampler->done() < total) {
     if (any(options.stop != nullptr && *options.stop)) {
       if (keep) save();
-      throw Interrupted(fmt::format(
-          "interrupted after {} of {} steps; {}", sampler->done(), total,
-          keep ? fmt::format("give the same command again to go on from {}", options.checkpoint)
-               : "nothing was kept; give `checkpoint` FILE to be able to go on"));
+      throw Interrupted(
+          fmt::format("interrupted after {} of {} steps; {}", sampler->done(), total,
+                      keep ? fmt::format("run the same again to go on from {}", options.checkpoint)
+                           : "nothing was kept; give `checkpoint` FILE to be able to go on"));
     }
     const auto chunk_start = Clock::now();
     sampler->advance(chunk);

@@ -79,7 +79,7 @@ nb::dict offer_dict(const Offer& offer) {
   nb::dict out;
   out["mechanism"] = std::string(name_of(offer.mechanism));
   out["feasible"] = offer.feasible;
-  out["why"] = offer.why;
+  out["why"] = in_arguments(offer.why);
   out["passes"] = offer.cost.passes;
   out["mu"] = offer.guarantee.mu;
   nb::dict settings;
@@ -231,7 +231,7 @@ void bind_plan(nb::module_& m) {
                    [](const PlanOf& p) { return std::string(name_of(p.plan.offer().mechanism)); })
       .def_prop_ro("feasible", [](const PlanOf& p) { return p.plan.offer().feasible; })
       .def_prop_ro(
-          "why", [](const PlanOf& p) { return p.plan.offer().why; },
+          "why", [](const PlanOf& p) { return in_arguments(p.plan.offer().why); },
           "Why it was chosen, or why it is out of reach.")
       .def_prop_ro("_loss", [](const PlanOf& p) { return p.plan.problem.loss; })
       .def_prop_ro("epsilon", [](const PlanOf& p) { return p.plan.budget.epsilon; })
@@ -252,7 +252,7 @@ void bind_plan(nb::module_& m) {
           "settings.")
       .def(
           "to_json", [](const PlanOf& p) { return plan_json(p.plan).dump(2); },
-          "What `gibbsite plan --json` prints.")
+          "What `gibbsite plan --json` prints, less the times.")
       .def("__repr__", [](const PlanOf& p) {
         return fmt::format("<gibbsite.Plan: {}, ({}, {}), {} rows{}>",
                            name_of(p.plan.offer().mechanism), p.plan.budget.epsilon,
@@ -446,7 +446,7 @@ void bind_fit(nb::module_& m) {
       [] {
         std::vector<std::tuple<std::string, bool, std::string>> out;
         for (const BackendInfo& info : list_backends())
-          out.emplace_back(info.name, info.available, info.description);
+          out.emplace_back(info.name, info.available, in_arguments(info.description));
         return out;
       },
       "(name, available, description or why not) of each.");

@@ -27,14 +27,6 @@ PyObject* add_error(nb::module_& m, const char* name, PyObject* base, PyObject* 
   return type;
 }
 
-// Fields stand in backquotes, which are the names of arguments here.
-std::string in_arguments(const std::string& message) {
-  std::string out;
-  for (const char c : message)
-    if (c != '`') out += c;
-  return out;
-}
-
 void translate(const std::exception_ptr& thrown, void* /*data*/) {
   const auto raise = [](PyObject* type, const std::string& message) {
     PyErr_SetString(type, in_arguments(message).c_str());
@@ -89,6 +81,13 @@ nb::object to_python(const nlohmann::json& json) {
   return nb::module_::import_("json").attr("loads")(json.dump());
 }
 
+std::string in_arguments(const std::string& message) {
+  std::string out;
+  for (const char c : message)
+    if (c != '`') out += c;
+  return out;
+}
+
 std::size_t threads_of(std::optional<std::int64_t> n_jobs) {
   if (!n_jobs || *n_jobs == -1) return 0;
   if (*n_jobs < 0) {
@@ -104,7 +103,8 @@ std::unique_ptr<Backend> make_warning_backend(const std::string& name,
   options.threads = threads_of(n_jobs);
   return make_backend(name, options, [](const std::string& line) {
     const nb::gil_scoped_acquire locked;
-    if (PyErr_WarnEx(PyExc_UserWarning, line.c_str(), 1) != 0) throw nb::python_error();
+    if (PyErr_WarnEx(PyExc_UserWarning, in_arguments(line).c_str(), 1) != 0)
+      throw nb::python_error();
   });
 }
 

@@ -22,7 +22,7 @@ auto private_run(const nb::object& progress, const Ledger* ledger,
     throw BadInput(
         "ranks: " + by +
         " started several processes, each of which would fit the whole table with noise of its "
-        "own; start one, or rows on ranks by `mpirun -n 4 gibbsite fit`");
+        "own; start one, or ranks by mpirun and the program");
   }
   if (ledger != nullptr && seed) {
     throw BadInput("ledger: a run with a seed has no guarantee to enter; leave one of them out");

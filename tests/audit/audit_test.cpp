@@ -14,6 +14,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/ball.hpp"
+#include "gibbsite/model/losses.hpp"
 #include "gibbsite/run/fit.hpp"
 #include "support/repeats.hpp"
 
@@ -121,9 +122,19 @@ AuditCase case_of_loss(std::string_view loss, std::string_view name) {
   return worst_known_case(setup.shape, setup.budget, wishes, loss, setup.prior_precision);
 }
 
+// All but the logistic losses, which every mechanism is audited with above, and the squared one,
+// which has a bound in a ball alone and is audited there.
+std::vector<std::string_view> audited_losses() {
+  std::vector<std::string_view> out = loss_names();
+  std::erase_if(out, [](std::string_view name) {
+    return name == losses::logistic::name || name == losses::logistic_capped::name ||
+           name == losses::squared::name;
+  });
+  return out;
+}
+
 class EveryLoss : public ::testing::TestWithParam<std::string_view> {};
-INSTANTIATE_TEST_SUITE_P(Audit, EveryLoss,
-                         ::testing::Values("smoothed-hinge", "huber", "pseudo-huber", "poisson"),
+INSTANTIATE_TEST_SUITE_P(Audit, EveryLoss, ::testing::ValuesIn(audited_losses()),
                          [](const auto& one) {
                            std::string out(one.param);
                            std::erase(out, '-');

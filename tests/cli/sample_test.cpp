@@ -494,10 +494,12 @@ TEST_F(Sample, BadInputIsOneLineAndLeavesNothing) {
       {"--beta: nan", {"--beta", "nan"}},
       {"--beta: inf", {"--beta", "inf"}},
       {"--chains: must be a whole number, 1 or above", {"--chains", "0"}},
-      {"chains: must be from 1 to ", {"--chains", "1e12"}},
+      {"--chains: must be from 1 to ", {"--chains", "1e12"}},
       {"--draws: must be a whole number, 4 or above", {"--draws", "3"}},
-      {"draws: must be from 1 to ", {"--draws", "1e15"}},
-      {"GiB of memory", {"--draws", "1e11"}},
+      {"--draws: must be from 1 to ", {"--draws", "1e15"}},
+      {"GiB of memory that are free; give fewer --draws, or a larger --thinning",
+       {"--draws", "1e11"}},
+      {"--warm-up: must be at most ", {"--warm-up", "1e15"}},
       {"--thinning: must be a whole number, 1 or above", {"--thinning", "0"}},
       {"--target-acceptance", {"--target-acceptance", "1"}},
       {"'euclid'", {"--metric", "euclid"}},
@@ -583,9 +585,8 @@ TEST_F(Sample, AnInterruptionLeavesNothing) {
     ASSERT_TRUE(process.wait_until([&] {
       return process.out_so_far().find("\nbackend ") != std::string::npos;
     })) << process.err_so_far();
-    expect_error(
-        expect_interruption(process, signal, "; nothing was kept, give the command again\n"), 130,
-        "interrupted");
+    expect_error(expect_interruption(process, signal, "; nothing was kept, run the same again\n"),
+                 130, "interrupted");
   }
 }
 

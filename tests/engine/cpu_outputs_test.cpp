@@ -9,7 +9,7 @@
 #include <random>
 
 #include "engine/cpu/kernels.hpp"
-#include "engine/cpu/wide.hpp"
+#include "engine/cpu/many_columns.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/engine/engine.hpp"
@@ -495,7 +495,7 @@ TEST(CpuOutputs, BitsOfARowDoNotDependOnItsPlace) {
   });
 }
 
-TEST(CpuOutputs, WideRows) {
+TEST(CpuOutputs, ManyColumns) {
   constexpr std::size_t n = 700, d = 70'000, step = d / 40, outputs = 3;
   support::OddRows p{n, d, {}, std::vector<float>(n)};
   std::mt19937 gen(5);
@@ -508,7 +508,7 @@ TEST(CpuOutputs, WideRows) {
     }
     p.entries.begin.push_back(p.entries.value.size());
   }
-  ASSERT_TRUE(cpu::is_wide(p.view()));
+  ASSERT_TRUE(cpu::has_many_columns(p.view()));
   const Ensemble begin = make_chains(2, outputs * d);
   expect_same_bits(p, softmax_of(outputs), begin, Arithmetic::float64);
   // Against the definition, of the features that rows have.

@@ -21,7 +21,7 @@
 namespace gibbsite {
 namespace {
 
-using support::gamma_of;
+using support::gamma_k;
 using support::make_odd_chains;
 using support::make_odd_rows;
 using support::OddRows;
@@ -54,8 +54,8 @@ Gradient oracle(const OddRows& p, std::span<const double> theta, bool capped = f
     const long double size = 1 / (1 + std::exp(z * p.y[i]));
     const long double r = -p.y[i] * (capped && size > 0.5L ? 0.5L : size);
     const double residual_bound =
-        (gamma_of(depth) + gamma_of(16)) * static_cast<double>(std::fabs(r)) +
-        0.25 * gamma_of(d) * magnitude + std::numeric_limits<double>::min();
+        (gamma_k(depth) + gamma_k(16)) * static_cast<double>(std::fabs(r)) +
+        0.25 * gamma_k(d) * magnitude + std::numeric_limits<double>::min();
     for (std::size_t j = 0; j < p.d; ++j) {
       if (p.x[i * p.d + j] == 0.0f) continue;
       exact[j] += r * p.x[i * p.d + j];
@@ -232,7 +232,7 @@ TEST_P(OfShape, AgreesWithTheReferenceStepByStep) {
         const double parts = std::fabs(theta) + h * beta * std::fabs(g.exact[j]) +
                              h * m * (std::fabs(theta) + std::fabs(center)) +
                              std::sqrt(2 * h) * std::fabs(noise[j]);
-        const double bound = 2 * (h * beta * g.bound[j] + gamma_of(8) * parts) * (1 + 1e-9);
+        const double bound = 2 * (h * beta * g.bound[j] + gamma_k(8) * parts) * (1 + 1e-9);
         ASSERT_TRUE(std::fabs(here.chain(c)[j] - there.chain(c)[j]) <= bound)
             << "chain " << c << " coordinate " << j;
       }
@@ -269,8 +269,8 @@ TEST_P(OfShape, LossValueIsWithinItsBound) {
                                             : (t > 0 ? t : 0) + std::log1p(std::exp(-std::fabs(t)));
       exact += f;
       // |f'| <= 1 passes the logit's error on; n additions and 8 roundings of f.
-      bound += gamma_of(static_cast<double>(d)) * magnitude +
-               gamma_of(static_cast<double>(n) + 8) * static_cast<double>(f);
+      bound += gamma_k(static_cast<double>(d)) * magnitude +
+               gamma_k(static_cast<double>(n) + 8) * static_cast<double>(f);
     }
     EXPECT_TRUE(std::fabs(values[c] - exact) <= bound) << c;
   }

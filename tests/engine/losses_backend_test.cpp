@@ -26,7 +26,7 @@
 namespace gibbsite {
 namespace {
 
-using support::gamma_of;
+using support::gamma_k;
 using support::OddRows;
 
 struct TableShape {
@@ -158,20 +158,20 @@ TEST_P(EachLoss, GradientsAndValuesAreWithinTheirBounds) {
         const auto [z, size] = logits(p, i, e.chain(c));
         const auto f = support::exact_outputs(loss_, z, p.y[i]);
         // Softmax rounds differences of predictors once more.
-        const double moved = gamma_of(static_cast<double>(s.d) + (outputs() == 1 ? 1 : 3)) * size;
+        const double moved = gamma_k(static_cast<double>(s.d) + (outputs() == 1 ? 1 : 3)) * size;
         for (std::size_t j = 0; j < D; ++j) {
           const long double slope = f.slope[j / s.d];
-          const double error = gamma_of(depth) * static_cast<double>(std::fabs(slope)) +
-                               gamma_of(slope_roundings()) * most_slope(p.y[i], size) +
+          const double error = gamma_k(depth) * static_cast<double>(std::fabs(slope)) +
+                               gamma_k(slope_roundings()) * most_slope(p.y[i], size) +
                                loss_.curvature() * moved + std::numeric_limits<double>::min();
           const float x = p.x[i * s.d + j % s.d];
           exact[j] += slope * x;
           bound[j] += std::fabs(static_cast<double>(x)) * error;
         }
         value += f.value;
-        value_bound += gamma_of(static_cast<double>(s.n) + 12) * static_cast<double>(f.value) +
+        value_bound += gamma_k(static_cast<double>(s.n) + 12) * static_cast<double>(f.value) +
                        most_slope(p.y[i], size) * moved + std::numeric_limits<double>::min() +
-                       (outputs() == 1 ? 0 : gamma_of(slope_roundings()));
+                       (outputs() == 1 ? 0 : gamma_k(slope_roundings()));
       }
       for (std::size_t j = 0; j < D; ++j) {
         ASSERT_TRUE(std::fabs(out[c * D + j] - exact[j]) <=
@@ -206,20 +206,20 @@ TEST_P(EachLoss, StepsAreTheReferencesAndTheirBitsAreTheirOwn) {
       std::vector<double> moved(s.n), slope(s.n);
       for (std::size_t i = 0; i < s.n; ++i) {
         const double size = logits(p, i, begin.chain(c)).second;
-        moved[i] = gamma_of(static_cast<double>(s.d) + (outputs() == 1 ? 0 : 2)) * size;
+        moved[i] = gamma_k(static_cast<double>(s.d) + (outputs() == 1 ? 0 : 2)) * size;
         slope[i] = most_slope(p.y[i], size);
       }
       for (std::size_t j = 0; j < s.d * outputs(); ++j) {
         double g = 0;
         for (std::size_t i = 0; i < s.n; ++i) {
           const double x = std::fabs(static_cast<double>(p.x[i * s.d + j % s.d]));
-          g += x * (gamma_of(depth) * slope[i] + moved[i]);
+          g += x * (gamma_k(depth) * slope[i] + moved[i]);
         }
-        const double size = g / gamma_of(depth);
+        const double size = g / gamma_k(depth);
         const double h = spec.step_size, beta = spec.inverse_temperature;
         const double bound =
-            2 * (h * beta * g + gamma_of(8) * (2 * far + 1 + h * beta * size +
-                                               10 * std::sqrt(2 * h) + h * spec.prior_precision));
+            2 * (h * beta * g + gamma_k(8) * (2 * far + 1 + h * beta * size +
+                                              10 * std::sqrt(2 * h) + h * spec.prior_precision));
         ASSERT_TRUE(std::fabs(here.chain(c)[j] - there.chain(c)[j]) <= bound) << c << ' ' << j;
       }
     }
@@ -362,7 +362,7 @@ TEST_P(EachLoss, WeightedGradientsAreWithinTheirBounds) {
           exact[j] += wx * f.slope[j / s.d];
           bound[j] +=
               static_cast<double>(std::fabs(wx)) *
-              (1e-12 * most_slope(p.y[i], size) + gamma_of(static_cast<double>(s.d) + 3) * size);
+              (1e-12 * most_slope(p.y[i], size) + gamma_k(static_cast<double>(s.d) + 3) * size);
         }
       }
       for (std::size_t j = 0; j < D; ++j)

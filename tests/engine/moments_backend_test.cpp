@@ -22,7 +22,7 @@
 namespace gibbsite {
 namespace {
 
-using support::gamma_of;
+using support::gamma_k;
 using support::OddRows;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -777,8 +777,8 @@ TEST_P(Sums, GradientIsWithinItsBound) {
         const double cap = norm == 0 ? most : std::min(most, clip / norm);
         const double cap_off =
             cap == 0 ? 0 : cap * (1e-6 + sizes(m, x) / norm * static_cast<double>(d + 8) * 1.3e-7);
-        const double off = 2 * gamma_of(static_cast<double>(d) + 20) * static_cast<double>(size) +
-                           gamma_of(static_cast<double>(accumulation_depth(n)) + 60) * most;
+        const double off = 2 * gamma_k(static_cast<double>(d) + 20) * static_cast<double>(size) +
+                           gamma_k(static_cast<double>(accumulation_depth(n)) + 60) * most;
         const bool is_free = std::fabs(r) < cap;
         ++(is_free ? free : held);
         const bool unclear = std::fabs(std::fabs(static_cast<double>(r)) - cap) <= cap_off + off;
@@ -843,8 +843,8 @@ TEST_P(Sums, GradientsOfClassesAreWithinTheirBounds) {
                 : cap *
                       (1e-6 +
                        (norm == 0 ? 0 : sizes(m, x) / norm * static_cast<double>(d + 8) * 1.3e-7));
-        const double off = 2 * gamma_of(static_cast<double>(d + K) + 40) * size +
-                           2 * gamma_of(static_cast<double>(accumulation_depth(n)) + 60);
+        const double off = 2 * gamma_k(static_cast<double>(d + K) + 40) * size +
+                           2 * gamma_k(static_cast<double>(accumulation_depth(n)) + 60);
         const HeldSlope slope = held_slope(z, static_cast<std::size_t>(y[i]), cap);
         ++(slope.free ? free : held);
         const double gap = std::fabs(static_cast<double>(slope.length) - cap);
@@ -873,7 +873,7 @@ TEST_P(Sums, GradientsOfClassesAreWithinTheirBounds) {
     double lengths = 0, far = 0, moved = 0;
     for (const float v : p.x) lengths += std::fabs(static_cast<double>(v));
     for (const double v : m.p) far = std::hypot(far, v);
-    const double depth = gamma_of(static_cast<double>(accumulation_depth(n)) + 2);
+    const double depth = gamma_k(static_cast<double>(accumulation_depth(n)) + 2);
     // Two classes level and the others out of the question far out: opposite slopes there.
     for (std::size_t j = 0; j < theta.size(); ++j) theta[j] = j < 2 * d ? 1 : -1;
     for (const float scale : {1.0F, -1.0F, 0.0F, 1e4F}) {
@@ -946,7 +946,7 @@ TEST_P(Sums, MomentsAreWithinTheirBound) {
             static_cast<double>(shrink) * sizes(m, x) * static_cast<double>(d + 8) * 1.3e-7 +
             1e-6 * length;
         bound += 2 * length * off + off * off +
-                 gamma_of(static_cast<double>(accumulation_depth(n)) + 2) * length * length;
+                 gamma_k(static_cast<double>(accumulation_depth(n)) + 2) * length * length;
       }
       const std::vector<double> out = moments(*engine, m, clip);
       for (std::size_t a = 0; a < k; ++a) {
@@ -974,7 +974,7 @@ TEST_P(Sums, MoveByTheirSensitivitiesAtMost) {
   for (double& v : theta) v = 3 * normal(bits);
   std::vector<double> before_moments, before;
   double moved = 0, moved_curvature = 0;
-  const double depth = gamma_of(static_cast<double>(accumulation_depth(n)) + 2);
+  const double depth = gamma_k(static_cast<double>(accumulation_depth(n)) + 2);
   for (const float scale : {1.0F, 0.0F, 1e-4F, 30.0F, -30.0F, 1e4F}) {
     // One row dense and large: of few rows it also changes how they are kept.
     OddRows q = p;

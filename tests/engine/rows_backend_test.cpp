@@ -21,7 +21,7 @@
 namespace gibbsite {
 namespace {
 
-using support::gamma_of;
+using support::gamma_k;
 using support::OddRows;
 
 constexpr double tiny = std::numeric_limits<double>::min();  // what underflows costs less
@@ -68,7 +68,7 @@ struct Case {
   [[nodiscard]] double logit_error(std::size_t i, std::span<const double> at) const {
     long double sizes = 0;
     for (std::size_t j = 0; j < rows.d; ++j) sizes += std::fabs(x(i, j) * at[j]);
-    return gamma_of(static_cast<double>(rows.d)) * static_cast<double>(sizes);
+    return gamma_k(static_cast<double>(rows.d)) * static_cast<double>(sizes);
   }
 };
 
@@ -99,7 +99,7 @@ TEST_P(Rare, WeightedGradientIsWithinItsBound) {
       std::vector<double> bound(d, 0);
       for (std::size_t i = 0; i < n; ++i) {
         const long double r = -c.y(i) / (1 + std::exp(c.logit(i, theta) * c.y(i)));
-        const double error = gamma_of(depth) * static_cast<double>(std::fabs(r)) +
+        const double error = gamma_k(depth) * static_cast<double>(std::fabs(r)) +
                              0.25 * c.logit_error(i, theta) + tiny;
         for (std::size_t j = 0; j < d; ++j) {
           exact[j] += c.weights[i] * r * c.x(i, j);
@@ -132,12 +132,12 @@ TEST_P(Rare, PlainSumsAreWithinTheirBound) {
       const long double r = -c.y(i) / (1 + std::exp(-t));
       value += f;
       const double logit_error = c.logit_error(i, c.theta);
-      value_bound += gamma_of(roundings) * static_cast<double>(f) + logit_error;
+      value_bound += gamma_k(roundings) * static_cast<double>(f) + logit_error;
       for (std::size_t j = 0; j < d; ++j) {
         exact[j] += r * c.x(i, j);
         bound[j] +=
             static_cast<double>(std::fabs(c.x(i, j))) *
-            (gamma_of(roundings) * static_cast<double>(std::fabs(r)) + 0.25 * logit_error + tiny);
+            (gamma_k(roundings) * static_cast<double>(std::fabs(r)) + 0.25 * logit_error + tiny);
       }
     }
     EXPECT_TRUE(std::fabs(engine->plain_value(c.theta) - value) <= value_bound);
@@ -160,12 +160,12 @@ TEST_P(Rare, HessianIsWithinItsBound) {
     h->add_diagonal(diagonal);
     h->add_product(c.other, product);
     std::vector<long double> exact(d * d, 0), along(d, -0.25L);
-    std::vector<double> bound(d * d, 0), along_bound(d, 0.25 * gamma_of(static_cast<double>(n)));
+    std::vector<double> bound(d * d, 0), along_bound(d, 0.25 * gamma_k(static_cast<double>(n)));
     const double roundings = static_cast<double>(n + d) + 30;
     for (std::size_t i = 0; i < n; ++i) {
       const long double e = std::exp(-std::fabs(c.logit(i, c.theta)));
       const long double w = beta * e / ((1 + e) * (1 + e));
-      const double w_error = gamma_of(roundings) * static_cast<double>(w) +
+      const double w_error = gamma_k(roundings) * static_cast<double>(w) +
                              0.1 * beta * c.logit_error(i, c.theta) + tiny;
       for (std::size_t j = 0; j < d; ++j) {
         if (c.x(i, j) == 0) continue;
@@ -186,7 +186,7 @@ TEST_P(Rare, HessianIsWithinItsBound) {
         ASSERT_EQ(dense[j * d + k], dense[k * d + j]);
       }
       ASSERT_TRUE(std::fabs(diagonal[j] - 0.5L - exact[j * d + j]) <=
-                  bound[j * d + j] + 0.5 * gamma_of(static_cast<double>(n)))
+                  bound[j * d + j] + 0.5 * gamma_k(static_cast<double>(n)))
           << j;
       ASSERT_TRUE(std::fabs(product[j] - along[j]) <= along_bound[j]) << j;
     }
@@ -256,8 +256,8 @@ TEST_P(Rare, RowNormsAreWithinTheirBound) {
   }
   const RowNorms norms = load(c)->row_norms();
   const auto d = static_cast<double>(c.rows.d), n = static_cast<double>(c.rows.n);
-  EXPECT_TRUE(std::fabs(norms.largest_squared - largest) <= gamma_of(d) * largest + tiny);
-  EXPECT_TRUE(std::fabs(norms.sum_squares - sum) <= gamma_of(n + d) * sum + tiny);
+  EXPECT_TRUE(std::fabs(norms.largest_squared - largest) <= gamma_k(d) * largest + tiny);
+  EXPECT_TRUE(std::fabs(norms.sum_squares - sum) <= gamma_k(n + d) * sum + tiny);
 }
 
 // Plain sums, Hessians: one definition, whatever the backend and its arithmetic.

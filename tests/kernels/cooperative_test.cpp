@@ -23,7 +23,7 @@ using cuda::Design;
 using support::DeviceArray;
 using support::OddRows;
 
-using support::gamma_of;
+using support::gamma_k;
 constexpr double u_double = support::unit_roundoff, u_float = 0x1p-24;
 
 // Chains on the device as the engine uploads them; steps through the loop of design B.
@@ -152,8 +152,8 @@ void expect_step(const OddRows& p, const Ensemble& e, std::span<const double> be
       }
       const long double r = -p.y[i] / (1 + std::exp(z * p.y[i]));
       const double of_residual =
-          (gamma_of(depth + 1, u) + gamma_of(16, u)) * static_cast<double>(std::fabs(r)) +
-          0.25 * gamma_of(static_cast<double>(p.d) + 1, u) * magnitude + smallest;
+          (gamma_k(depth + 1, u) + gamma_k(16, u)) * static_cast<double>(std::fabs(r)) +
+          0.25 * gamma_k(static_cast<double>(p.d) + 1, u) * magnitude + smallest;
       for (std::size_t j = 0; j < p.d; ++j) {
         const float x = p.x[i * p.d + j];
         g[j] += r * x;
@@ -171,7 +171,7 @@ void expect_step(const OddRows& p, const Ensemble& e, std::span<const double> be
       const long double parts = std::fabs(static_cast<long double>(theta[j])) + std::fabs(drift) +
                                 std::fabs(prior) + 2 * std::fabs(kick);
       const long double allowed =
-          h * spec.inverse_temperature * bound[j] + gamma_of(8, u_double) * parts;
+          h * spec.inverse_temperature * bound[j] + gamma_k(8, u_double) * parts;
       ASSERT_TRUE(std::fabs(after[c * p.d + j] - exact) <= allowed * (1 + 1e-3L))
           << "chain " << c << " coordinate " << j << ": " << after[c * p.d + j] << " for "
           << static_cast<double>(exact) << ", allowed " << static_cast<double>(allowed);

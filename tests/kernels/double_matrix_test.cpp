@@ -70,7 +70,7 @@ TEST(DoubleUnit, FragmentsAreThoseOfTheSources) {
 // ---- the kernel ----
 
 constexpr double u = 0x1p-53;
-double gamma_of(double k) { return k * u / (1 - k * u); }
+double gamma_k(double k) { return k * u / (1 - k * u); }
 
 constexpr std::size_t range_rows = 128;  // of a small run
 
@@ -116,8 +116,8 @@ std::vector<double> sum(const std::vector<double>& partials, std::size_t cells) 
 void expect_within_bound(const OddRows& p, const std::vector<double>& theta,
                          const std::vector<double>& got, std::size_t additions) {
   const std::size_t chains = theta.size() / p.d;
-  const double depth = gamma_of(static_cast<double>(additions + 1));
-  const double logit = gamma_of(static_cast<double>(p.d));
+  const double depth = gamma_k(static_cast<double>(additions + 1));
+  const double logit = gamma_k(static_cast<double>(p.d));
   for (std::size_t c = 0; c < chains; ++c) {
     std::vector<long double> exact(p.d, 0);
     std::vector<double> bound(p.d, 0);
@@ -131,7 +131,7 @@ void expect_within_bound(const OddRows& p, const std::vector<double>& theta,
       }
       const long double r = -p.y[i] / (1 + std::exp(z * p.y[i]));
       const double of_slope =
-          depth * static_cast<double>(std::fabs(r)) + gamma_of(16) + 0.25 * logit * magnitude;
+          depth * static_cast<double>(std::fabs(r)) + gamma_k(16) + 0.25 * logit * magnitude;
       for (std::size_t j = 0; j < p.d; ++j) {
         exact[j] += r * p.x[i * p.d + j];
         bound[j] += std::fabs(static_cast<double>(p.x[i * p.d + j])) * of_slope;
@@ -348,7 +348,7 @@ TEST_F(DoubleMatrix, EngineMovesChains) {
       size += std::fabs(static_cast<double>(p.x[k * p.d + i % p.d]));
     }
     // Slopes of 1/2 at most; logits below 1e6, and two errors.
-    EXPECT_NEAR(out[i], expected[i], 2 * size * (gamma_of(3200) + gamma_of(21) * 1e6 / 4)) << i;
+    EXPECT_NEAR(out[i], expected[i], 2 * size * (gamma_k(3200) + gamma_k(21) * 1e6 / 4)) << i;
   }
 
   if (!emulated) return;  // of a small card

@@ -152,7 +152,7 @@ TEST_F(CudaEngine, AShareTakesNoLoop) {
   const auto looped =
       make_engine(device_, share, t.y, loss_named("logistic"), forced(Design::resident));
   EXPECT_THAT([&] { gradients(*looped, e); },
-              ThrowsMessage<BadInput>(HasSubstr("design: resident makes steps without a stop")));
+              ThrowsMessage<BadInput>(HasSubstr("`design`: resident makes steps without a stop")));
 }
 
 // The same of several outputs, whose rows of theta meet in the residuals; and a run of them goes on

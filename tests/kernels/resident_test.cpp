@@ -20,7 +20,7 @@ using cuda::Design;
 using support::DeviceArray;
 using support::OddRows;
 
-using support::gamma_of;
+using support::gamma_k;
 constexpr double double_roundoff = support::unit_roundoff;
 constexpr double float_roundoff = std::numeric_limits<float>::epsilon() / 2.0;
 
@@ -113,8 +113,8 @@ TEST_P(ResidentOfShape, OneStepIsWithinItsBound) {
         }
         const long double r = -p.y[i] / (1 + std::exp(z * p.y[i]));
         const double of_residual =
-            (gamma_of(depth + 1, u) + gamma_of(16, u)) * static_cast<double>(std::fabs(r)) +
-            0.25 * gamma_of(static_cast<double>(d) + 1, u) * magnitude + smallest;
+            (gamma_k(depth + 1, u) + gamma_k(16, u)) * static_cast<double>(std::fabs(r)) +
+            0.25 * gamma_k(static_cast<double>(d) + 1, u) * magnitude + smallest;
         for (std::size_t j = 0; j < d; ++j) {
           exact[j] += r * p.x[i * d + j];
           bound[j] += std::fabs(static_cast<double>(p.x[i * d + j])) * of_residual + smallest;
@@ -132,8 +132,8 @@ TEST_P(ResidentOfShape, OneStepIsWithinItsBound) {
                              h * m * (std::fabs(theta) + std::fabs(center)) + std::fabs(xi);
         // Twice the roundings: `moved` has them too.
         const double most = h * beta * bound[j] * (1 + 1e-3) +
-                            2 * gamma_of(8, double_roundoff) * parts +
-                            gamma_of(16, double_roundoff) * std::fabs(xi);
+                            2 * gamma_k(8, double_roundoff) * parts +
+                            gamma_k(16, double_roundoff) * std::fabs(xi);
         ASSERT_TRUE(std::fabs(got[c * d + j] - moved) <= most)
             << (single ? "float " : "double ") << "chain " << c << " coordinate " << j << ": "
             << got[c * d + j] << " for " << moved << ", bound " << most;

@@ -19,7 +19,7 @@ using support::DeviceArray;
 using support::OddRows;
 
 constexpr double u = 0x1p-24;  // unit roundoff of float
-double gamma_of(double k) { return k * u / (1 - k * u); }
+double gamma_k(double k) { return k * u / (1 - k * u); }
 
 constexpr std::size_t range_rows = 128;  // of a small run
 
@@ -86,8 +86,8 @@ void expect_within_bound(const OddRows& p, const std::vector<double>& theta,
       }
       const long double r = -p.y[i] / (1 + std::exp(z * p.y[i]));
       const double of_residual =
-          (gamma_of(depth) + gamma_of(16)) * static_cast<double>(std::fabs(r)) +
-          0.25 * gamma_of(d + 1) * magnitude + smallest;
+          (gamma_k(depth) + gamma_k(16)) * static_cast<double>(std::fabs(r)) +
+          0.25 * gamma_k(d + 1) * magnitude + smallest;
       for (std::size_t j = 0; j < p.d; ++j) {
         exact[j] += r * p.x[i * p.d + j];
         bound[j] += std::fabs(static_cast<double>(p.x[i * p.d + j])) * of_residual + smallest;
@@ -180,7 +180,7 @@ TEST_F(Tiled, LongRangesGoRoundTheTiles) {
   }
   for (std::size_t i = 0; i < whole.size(); ++i) {
     EXPECT_TRUE(std::fabs(whole[i] - sums[i]) <=
-                gamma_of(2001 + 129) * (magnitude[i % p.d] + std::numeric_limits<float>::min()))
+                gamma_k(2001 + 129) * (magnitude[i % p.d] + std::numeric_limits<float>::min()))
         << i;
   }
 }

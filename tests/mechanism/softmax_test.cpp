@@ -160,10 +160,10 @@ TEST(SoftmaxProblem, ComputedResidualsAreWithinTheirRoundings) {
       worst = std::max(worst, static_cast<double>(sqrt(off)));
       const Wide exact = log(sum) + Wide(z.maxCoeff()) - Wide(z[y]);
       EXPECT_LE(abs(exact - Wide(value(loss, z, y))),
-                Wide(support::gamma_of(8)) * exact +
-                    Wide(support::gamma_of(4 * static_cast<double>(K) + 16)));
+                Wide(support::gamma_k(8)) * exact +
+                    Wide(support::gamma_k(4 * static_cast<double>(K) + 16)));
     }
-    EXPECT_LE(worst, support::gamma_of(residual_roundings_of(static_cast<double>(K))) *
+    EXPECT_LE(worst, support::gamma_k(residual_roundings_of(static_cast<double>(K))) *
                          loss.max_abs_residual());
     EXPECT_GT(worst, 0.1 * support::unit_roundoff);
   }

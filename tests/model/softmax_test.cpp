@@ -21,7 +21,7 @@ namespace gibbsite {
 namespace {
 
 using support::exact_outputs;
-using support::gamma_of;
+using support::gamma_k;
 using support::labels_of;
 
 using Vector = std::vector<double>;
@@ -87,7 +87,7 @@ TEST_P(SoftmaxOf, ConstantsBoundTheDerivativesAndAreReached) {
   for (int trial = 0; trial < trials; ++trial) {
     const Vector z = predictors(trial);
     const double r = norm(slope(z, some_label()));
-    EXPECT_LE(r, loss_.max_abs_residual() * (1 + gamma_of(static_cast<double>(K_))));
+    EXPECT_LE(r, loss_.max_abs_residual() * (1 + gamma_k(static_cast<double>(K_))));
     largest_r = std::max(largest_r, r);
     // Gershgorin: eigenvalues are within a row's other entries of its diagonal.
     std::vector<Vector> h;
@@ -211,7 +211,7 @@ TEST_P(SoftmaxOf, DerivativesAreDerivatives) {
 // To where doubles end. f to relative K + 16 roundings but for an exp's argument (u t e^-t); f' to
 // as many of its supremum.
 TEST_P(SoftmaxOf, IsAccurateAtEveryPredictor) {
-  const double room = gamma_of(16 + static_cast<double>(K_));
+  const double room = gamma_k(16 + static_cast<double>(K_));
   for (const double far : {1e-300, 1e-9, 1.0, 30.0, 36.04, 700.0, 745.0, 1e4, 1e18, 1e155, 8e307}) {
     for (int trial = 0; trial < 300; ++trial) {
       Vector z = predictors(trial);

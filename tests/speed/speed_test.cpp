@@ -17,7 +17,7 @@
 namespace gibbsite {
 namespace {
 
-using Cost = std::function<double(std::uint64_t rows, std::uint64_t chains)>;
+using StepCost = std::function<double(std::uint64_t rows, std::uint64_t chains)>;
 
 struct FakeClock {
   double now = 0;
@@ -27,7 +27,7 @@ struct FakeClock {
 
 class FakeEngine final : public support::ForwardingEngine {
  public:
-  FakeEngine(FakeClock& clock, Cost cost, std::uint64_t rows, std::uint64_t features)
+  FakeEngine(FakeClock& clock, StepCost cost, std::uint64_t rows, std::uint64_t features)
       : clock_(clock), cost_(std::move(cost)), rows_(rows), features_(features) {}
   [[nodiscard]] std::size_t rows() const override { return rows_; }
   [[nodiscard]] std::size_t features() const override { return features_; }
@@ -43,13 +43,13 @@ class FakeEngine final : public support::ForwardingEngine {
 
  private:
   FakeClock& clock_;
-  Cost cost_;
+  StepCost cost_;
   std::uint64_t rows_, features_;
 };
 
 class FakeBackend final : public Backend {
  public:
-  FakeBackend(FakeClock& clock, Cost cost) : clock_(clock), cost_(std::move(cost)) {}
+  FakeBackend(FakeClock& clock, StepCost cost) : clock_(clock), cost_(std::move(cost)) {}
   [[nodiscard]] std::string_view name() const override { return "fake"; }
   [[nodiscard]] std::string description() const override { return "fake"; }
   std::unique_ptr<Engine> load(const Rows& x, std::span<const float>, const Loss&) override {
@@ -58,12 +58,12 @@ class FakeBackend final : public Backend {
 
  private:
   FakeClock& clock_;
-  Cost cost_;
+  StepCost cost_;
 };
 
 class Speed : public ::testing::Test {
  protected:
-  StepTime time(const Cost& cost, const TableShape& shape, std::uint64_t chains,
+  StepTime time(const StepCost& cost, const TableShape& shape, std::uint64_t chains,
                 TimingOptions options = {}) {
     FakeBackend backend(clock, cost);
     options.clock = [this] { return clock.now; };
@@ -158,7 +158,7 @@ TEST_F(Speed, IsTheCostItselfWhereAllRowsAreMeasured) {
 }
 
 TEST_F(Speed, CountsRowsBeyondTheMemoryInProportion) {
-  const Cost per_row = [](std::uint64_t rows, std::uint64_t) {
+  const StepCost per_row = [](std::uint64_t rows, std::uint64_t) {
     return 0x1p-20 * static_cast<double>(rows);
   };
   const StepTime t = time(per_row, dense(1 << 14, 3), 1, {.most_bytes = 1 << 14});
@@ -167,7 +167,7 @@ TEST_F(Speed, CountsRowsBeyondTheMemoryInProportion) {
 }
 
 TEST_F(Speed, CountsChainsBeyondThoseMeasuredInProportion) {
-  const Cost per_chain = [](std::uint64_t, std::uint64_t chains) {
+  const StepCost per_chain = [](std::uint64_t, std::uint64_t chains) {
     return 0x1p-18 * static_cast<double>(chains);
   };
   const StepTime t = time(per_chain, dense(100, 4), 1024);
@@ -179,7 +179,7 @@ TEST_F(Speed, CountsChainsBeyondThoseMeasuredInProportion) {
 }
 
 TEST_F(Speed, MeasuresFewerRowsWhereAStepIsLong) {
-  const Cost slow = [](std::uint64_t rows, std::uint64_t chains) {
+  const StepCost slow = [](std::uint64_t rows, std::uint64_t chains) {
     return 0x1p-27 * static_cast<double>(rows) * static_cast<double>(chains);
   };
   const StepTime t = time(slow, dense(1 << 20, 2), 128);  // a step of one second
@@ -201,7 +201,7 @@ TEST_F(Speed, IsAMedianThatHiccupsDoNotMove) {
 
 TEST_F(Speed, DoesNotCountTheFirstStep) {
   std::uint64_t calls = 0;
-  const Cost warm = [&](std::uint64_t rows, std::uint64_t chains) {
+  const StepCost warm = [&](std::uint64_t rows, std::uint64_t chains) {
     return calls++ == 0 ? 8.0 : typical(rows, chains);
   };
   EXPECT_EQ(time(warm, dense(1000, 4), 4).seconds, typical(1000, 4));
@@ -252,6 +252,16 @@ TEST(SecondsPerPass, OfTheCpuBackend) {
       seconds_per_pass(*backend, {500, {1, 1, 30}}, loss_named("logistic"), 3, 0.01);
   EXPECT_TRUE(std::isfinite(pass));
   EXPECT_GT(pass, 0);
+}
+
+TEST(PredictedSeconds, AreWorkTimesAPassOfEveryOffer) {
+  Plan plan;
+  plan.offers.resize(3);
+  plan.offers[0].cost = {.passes = 4, .work = 8};  // a batch costs more than its read
+  plan.offers[1].cost = {.passes = 2, .work = 2};
+  plan.chosen = 1;
+  EXPECT_EQ(predicted_seconds(plan, 0.25), (std::vector<double>{2, 0.5, 0}));
+  EXPECT_EQ(predicted_seconds(plan.offer(), 0.25), 0.5);
 }
 
 TEST(Machine, HasRoofs) {

@@ -33,9 +33,9 @@
 #include "engine/cpu/entries.hpp"
 #include "engine/cpu/gradient_sums.hpp"
 #include "engine/cpu/loss_values.hpp"
+#include "engine/cpu/many_columns.hpp"
 #include "engine/cpu/packed_chains.hpp"
 #include "engine/cpu/whitened.hpp"
-#include "engine/cpu/wide.hpp"
 #include "engine/host_rows.hpp"
 #include "gibbsite/engine/machine.hpp"
 #include "machine/crew.hpp"
@@ -325,7 +325,7 @@ class CpuBackend final : public Backend {
   }
   std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y, const Loss& loss) override {
     require_loadable(x, y, loss);
-    if (cpu::is_wide(x)) return cpu::make_wide_engine(x, y, loss, threads_);
+    if (cpu::has_many_columns(x)) return cpu::make_many_columns_engine(x, y, loss, threads_);
     if (arithmetic_ == Arithmetic::float32) {
       return std::make_unique<CpuEngine<float>>(x, y, loss, threads_);
     }

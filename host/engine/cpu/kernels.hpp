@@ -29,7 +29,7 @@ std::size_t lanes();
 /// A loss as the kernels take it.
 struct LossChoice {
   unsigned index;  ///< place in the list of losses (kernels/losses.hpp); no_loss: not compiled in
-  const Loss* other;        ///< then this one, which is slow
+  const Loss* other;        ///< what runs for no_loss, slowly
   std::size_t outputs = 1;  ///< K; of more than one it is softmax
 };
 /// The loss before its classes are weighted. Throws std::logic_error on a loss of several outputs

@@ -23,7 +23,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // to[i] = f(z[i], y[i]) of whole vectors only, so that a number's bits do not depend on its place.
 template <class T, class F>
 HWY_INLINE void ForEachLogit(const T* z, const float* y, size_t count, T* to, const F& f) {
-  const Wide<T> d;
+  const Full<T> d;
   const size_t lanes = hn::Lanes(d);
   size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
@@ -40,9 +40,9 @@ HWY_INLINE void ForEachLogit(const T* z, const float* y, size_t count, T* to, co
 
 template <class T>
 void ResidualsOf(const LossChoice& loss, const T* z, const float* y, size_t count, T* r) {
-  const Wide<T> d;
+  const Full<T> d;
   WithLoss(loss, [&](const auto& of) HWY_ATTR {
-    ForEachLogit(z, y, count, r, [&](hn::Vec<Wide<T>> logit, hn::Vec<Wide<T>> label) HWY_ATTR {
+    ForEachLogit(z, y, count, r, [&](hn::Vec<Full<T>> logit, hn::Vec<Full<T>> label) HWY_ATTR {
       return Residual(d, of, logit, label);
     });
   });
@@ -51,10 +51,10 @@ template void ResidualsOf(const LossChoice&, const double*, const float*, size_t
 template void ResidualsOf(const LossChoice&, const float*, const float*, size_t, float*);
 
 void Values(const LossChoice& loss, const double* z, const float* y, size_t count, double* f) {
-  const Wide<double> d;
+  const Full<double> d;
   WithLoss(loss, [&](const auto& of) HWY_ATTR {
     ForEachLogit(z, y, count, f,
-                 [&](hn::Vec<Wide<double>> logit, hn::Vec<Wide<double>> label)
+                 [&](hn::Vec<Full<double>> logit, hn::Vec<Full<double>> label)
                      HWY_ATTR { return Value(d, of, logit, label); });
   });
 }
@@ -172,7 +172,7 @@ HWY_INLINE void SoftmaxValue(D d, size_t outputs, hn::Vec<D> label, const Load& 
 template <class T, class Logit, class F>
 HWY_INLINE void ForEachRows(Logit* z, size_t stride, const float* y, size_t rows, const F& f) {
   constexpr bool writes = !std::is_const_v<Logit>;
-  const Wide<T> d;
+  const Full<T> d;
   const size_t lanes = hn::Lanes(d);
   size_t i = 0;
   for (; i + lanes <= rows; i += lanes) {
@@ -202,9 +202,9 @@ HWY_INLINE void ForEachRows(Logit* z, size_t stride, const float* y, size_t rows
 
 template <class T>
 void OutputResidualsOf(size_t outputs, T* z, size_t stride, const RowTargets& y, size_t rows) {
-  const Wide<T> d;
+  const Full<T> d;
   ForEachRows<T>(z, stride, y.y, rows,
-                 [&](hn::Vec<Wide<T>> label, const auto& load, const auto& store, size_t, size_t)
+                 [&](hn::Vec<Full<T>> label, const auto& load, const auto& store, size_t, size_t)
                      HWY_ATTR { SoftmaxResiduals(d, outputs, label, load, store); });
   for (size_t k = 0; y.factor != nullptr && k < outputs; ++k) MultiplyRows(y, rows, z + k * stride);
 }
@@ -221,9 +221,9 @@ void OutputResidualsFloat(size_t outputs, float* z, size_t stride, const RowTarg
 
 void OutputValues(size_t outputs, const double* z, size_t stride, const RowTargets& y, size_t rows,
                   double* f) {
-  const Wide<double> d;
+  const Full<double> d;
   ForEachRows<double>(z, stride, y.y, rows,
-                      [&](hn::Vec<Wide<double>> label, const auto& load, const auto&, size_t count,
+                      [&](hn::Vec<Full<double>> label, const auto& load, const auto&, size_t count,
                           size_t first) HWY_ATTR {
                         auto rest = hn::Zero(d), gap = hn::Zero(d);
                         SoftmaxValue(d, outputs, label, load, rest, gap);
@@ -272,11 +272,11 @@ HWY_INLINE hn::Vec<D> HoldOutputs(D d, size_t outputs, hn::Vec<D> label, hn::Vec
 
 double HeldOutputs(const LossChoice& loss, double* z, size_t stride, const RowTargets& y,
                    const float* cap, size_t rows) {
-  const Wide<double> d;
+  const Full<double> d;
   const double most = largest_trace_of(*loss.other);
   double sum = 0;
   ForEachRows<double>(z, stride, y.y, rows,
-                      [&](hn::Vec<Wide<double>> label, const auto& load, const auto& store,
+                      [&](hn::Vec<Full<double>> label, const auto& load, const auto& store,
                           size_t count, size_t first) HWY_ATTR {
                         SoftmaxResiduals(d, loss.outputs, label, load, store);
                         HWY_ALIGN float caps[most_lanes<double>] = {};
@@ -307,7 +307,7 @@ HWY_INLINE hn::Vec<D> Hold(D d, size_t begin, size_t end, const float* HWY_RESTR
 }
 template <class F>
 HWY_INLINE double HoldAll(size_t count, const float* cap, double* r, const F& curvature) {
-  const Wide<double> d;
+  const Full<double> d;
   const Narrow<double> one;
   const size_t whole = count / hn::Lanes(d) * hn::Lanes(d);
   const auto sum = Hold(d, 0, whole, cap, r, hn::Zero(d),

@@ -88,7 +88,7 @@ class PackedChains {
   std::span<const std::size_t> active_;       // places in the ensemble
   bool centered_ = false;                     // some of them not at 0
   std::vector<double> gradient_row_, noise_;  // few chains: [K x d]
-  std::vector<std::uint64_t> words_;          // and an even number of them
+  std::vector<std::uint64_t> words_;          // few chains: of the noise, an even number
   std::vector<double> rows_;                  // of update_by: [size] of a group
 };
 

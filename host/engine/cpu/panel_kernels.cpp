@@ -27,7 +27,7 @@ constexpr size_t RowsOfTile(size_t vectors) {
 size_t TileVectors() { return tile_vectors; }
 
 void Widen(std::span<const float> x, double* HWY_RESTRICT out) {
-  const Wide<double> d;
+  const Full<double> d;
   const size_t lanes = hn::Lanes(d);
   size_t i = 0;
   for (; i + lanes <= x.size(); i += lanes) hn::StoreU(LoadAs(d, &x[i]), d, out + i);
@@ -39,16 +39,16 @@ void Widen(std::span<const float> x, double* HWY_RESTRICT out) {
 template <size_t R, size_t V, bool accumulate, class T>
 HWY_INLINE void Tile(const T* HWY_RESTRICT a, size_t row_stride, size_t inner_stride, size_t inner,
                      const T* HWY_RESTRICT b, T* HWY_RESTRICT out) {
-  const Wide<T> d;
+  const Full<T> d;
   const size_t lanes = hn::Lanes(d), width = V * lanes;
-  hn::Vec<Wide<T>> sum[R][V];
+  hn::Vec<Full<T>> sum[R][V];
   for (size_t r = 0; r < R; ++r) {
     for (size_t v = 0; v < V; ++v) {
       sum[r][v] = accumulate ? hn::LoadU(d, out + r * width + v * lanes) : hn::Zero(d);
     }
   }
   for (size_t k = 0; k < inner; ++k) {
-    hn::Vec<Wide<T>> chains[V];
+    hn::Vec<Full<T>> chains[V];
     for (size_t v = 0; v < V; ++v) chains[v] = hn::LoadU(d, b + v * lanes);
     for (size_t r = 0; r < R; ++r) {
       const auto x = hn::Set(d, a[r * row_stride]);
@@ -73,7 +73,7 @@ HWY_INLINE void ForEachTile(size_t rows, F f) {
 
 template <size_t V, class T>
 HWY_INLINE void AddSums(const PanelGradient<T>& p) {
-  const size_t width = V * hn::Lanes(Wide<T>());
+  const size_t width = V * hn::Lanes(Full<T>());
   ForEachTile<RowsOfTile(V)>(p.features, [&]<size_t rows>(size_t row) HWY_ATTR {
     Tile<rows, V, true>(p.x + row, 1, p.features, p.rows, p.r, p.g + row * width);
   });
@@ -81,7 +81,7 @@ HWY_INLINE void AddSums(const PanelGradient<T>& p) {
 
 template <size_t V, class T, class Loss>
 void PanelOf(const PanelGradient<T>& p, const Loss& loss) {
-  const Wide<T> d;
+  const Full<T> d;
   const size_t lanes = hn::Lanes(d), width = V * lanes;
   constexpr size_t R = RowsOfTile(V);
   ForEachTile<R>(p.rows, [&]<size_t rows>(size_t row) HWY_ATTR {
@@ -101,7 +101,7 @@ void PanelOf(const PanelGradient<T>& p, const Loss& loss) {
 // f.operator()<vectors of a panel's width>().
 template <class T, class F>
 HWY_INLINE void WithVectors(const PanelGradient<T>& p, const F& f) {
-  const size_t vectors = p.width / hn::Lanes(Wide<T>());
+  const size_t vectors = p.width / hn::Lanes(Full<T>());
   if (vectors == 1) return f.template operator()<1>();
   if constexpr (tile_vectors > 2) {
     if (vectors == 2) return f.template operator()<2>();
@@ -124,7 +124,7 @@ void PanelGradientFloat(const PanelGradient<float>& p) { PanelGradientOf(p); }
 template <class T>
 void PanelLogitsOf(const PanelGradient<T>& p) {
   WithVectors(p, [&]<size_t V>() HWY_ATTR {
-    const size_t width = V * hn::Lanes(Wide<T>());
+    const size_t width = V * hn::Lanes(Full<T>());
     ForEachTile<RowsOfTile(V)>(p.rows, [&]<size_t rows>(size_t row) HWY_ATTR {
       Tile<rows, V, false>(p.x + row * p.features, p.features, 1, p.features, p.theta,
                            p.r + row * width);
@@ -172,11 +172,11 @@ HWY_INLINE void Swap(D d, hn::Vec<D> (&v)[L]) {
 template <class T>
 void Turn(const T* HWY_RESTRICT from, size_t from_stride, size_t rows, size_t columns,
           T* HWY_RESTRICT to, size_t to_stride) {
-  const Wide<T> d;
-  constexpr size_t L = hn::MaxLanes(Wide<T>());
+  const Full<T> d;
+  constexpr size_t L = hn::MaxLanes(Full<T>());
   for (size_t i = 0; i < rows; i += L) {
     for (size_t j = 0; j < columns; j += L) {
-      hn::Vec<Wide<T>> v[L];
+      hn::Vec<Full<T>> v[L];
       for (size_t k = 0; k < L; ++k) v[k] = hn::LoadU(d, from + (i + k) * from_stride + j);
 #if HWY_TARGET != HWY_SCALAR
       if constexpr (L > 8) Swap<8>(d, v);

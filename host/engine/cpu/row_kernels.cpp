@@ -19,8 +19,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
 
-size_t LanesDouble() { return hn::Lanes(Wide<double>()); }
-size_t LanesFloat() { return hn::Lanes(Wide<float>()); }
+size_t LanesDouble() { return hn::Lanes(Full<double>()); }
+size_t LanesFloat() { return hn::Lanes(Full<float>()); }
 
 // Of a lambda that is called from two places: not inlined, its vectors would lie in memory.
 #undef GIBBSITE_IN_REGISTERS
@@ -153,10 +153,10 @@ void RowGradientOf(D d, const RowGradient<Lane<D>>& p) {
 
 template <class T>
 HWY_INLINE void RowGradientAnyWidth(const RowGradient<T>& p) {
-  if (p.x.cols < hn::Lanes(Wide<T>())) {
+  if (p.x.cols < hn::Lanes(Full<T>())) {
     RowGradientOf(Narrow<T>(), p);
   } else {
-    RowGradientOf(Wide<T>(), p);
+    RowGradientOf(Full<T>(), p);
   }
 }
 void RowGradientDouble(const RowGradient<double>& p) { RowGradientAnyWidth(p); }
@@ -183,7 +183,7 @@ void RowValuesOf(D d, const RowValues& p) {
   for (size_t c = 0; p.value != nullptr && c < p.chains; ++c) {
     double* const z = p.z + c * rows;
     ValuesOf(p.loss, p.y, rows, z);
-    const Wide<double> wide;
+    const Full<double> wide;
     auto sum = hn::Zero(wide);
     size_t i = 0;
     for (; i + hn::Lanes(wide) <= rows; i += hn::Lanes(wide)) {
@@ -194,8 +194,8 @@ void RowValuesOf(D d, const RowValues& p) {
   }
 }
 void RowValuesDouble(const RowValues& p) {
-  p.x.cols < hn::Lanes(Wide<double>()) ? RowValuesOf(Narrow<double>(), p)
-                                       : RowValuesOf(Wide<double>(), p);
+  p.x.cols < hn::Lanes(Full<double>()) ? RowValuesOf(Narrow<double>(), p)
+                                       : RowValuesOf(Full<double>(), p);
 }
 
 // ---- one chain, in parts ----
@@ -233,7 +233,7 @@ void RowLogits(const RowsPart& rows, size_t features, const double* theta, bool 
     absolute ? RowLogitsOf<true>(d, rows, features, theta, z)
              : RowLogitsOf<false>(d, rows, features, theta, z);
   };
-  features < hn::Lanes(Wide<double>()) ? of(Narrow<double>()) : of(Wide<double>());
+  features < hn::Lanes(Full<double>()) ? of(Narrow<double>()) : of(Full<double>());
 }
 
 template <class D>
@@ -256,8 +256,8 @@ void AddRowsTimes(const RowsPart& rows, double* r, double* g) {
     }
     return;
   }
-  rows.x.cols < hn::Lanes(Wide<double>()) ? AddRowsOf(Narrow<double>(), rows, r, g)
-                                          : AddRowsOf(Wide<double>(), rows, r, g);
+  rows.x.cols < hn::Lanes(Full<double>()) ? AddRowsOf(Narrow<double>(), rows, r, g)
+                                          : AddRowsOf(Full<double>(), rows, r, g);
 }
 
 }  // namespace gibbsite::cpu::HWY_NAMESPACE

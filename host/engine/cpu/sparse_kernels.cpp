@@ -48,8 +48,8 @@ size_t SparseVectors() { return sparse_vectors; }
 // even, odd: sums over a row's entries in those places, half the latency of one sum.
 template <size_t V, class T>
 HWY_INLINE void EntrySums(const SparsePanelGradient<T>& p, std::uint64_t e, std::uint64_t end,
-                          hn::Vec<Wide<T>> (&even)[V], hn::Vec<Wide<T>> (&odd)[V]) {
-  const Wide<T> d;
+                          hn::Vec<Full<T>> (&even)[V], hn::Vec<Full<T>> (&odd)[V]) {
+  const Full<T> d;
   const size_t lanes = hn::Lanes(d), width = V * lanes;
   for (size_t v = 0; v < V; ++v) even[v] = odd[v] = hn::Zero(d);
   for (; e + 2 <= end; e += 2) {
@@ -73,8 +73,8 @@ HWY_INLINE void EntrySums(const SparsePanelGradient<T>& p, std::uint64_t e, std:
 
 template <size_t V, class T>
 HWY_INLINE void AddEntries(const SparsePanelGradient<T>& p, std::uint64_t e, std::uint64_t end,
-                           const hn::Vec<Wide<T>> (&r)[V]) {
-  const Wide<T> d;
+                           const hn::Vec<Full<T>> (&r)[V]) {
+  const Full<T> d;
   const size_t lanes = hn::Lanes(d), width = V * lanes;
   for (; e < end; ++e) {
     T* const g = p.g + p.x.feature[e] * width;
@@ -88,10 +88,10 @@ HWY_INLINE void AddEntries(const SparsePanelGradient<T>& p, std::uint64_t e, std
 
 template <size_t V, class T, class Loss>
 void SparsePanelOf(const SparsePanelGradient<T>& p, const Loss& loss) {
-  const Wide<T> d;
+  const Full<T> d;
   const std::uint64_t* const begin = p.x.begin;
   for (size_t i = 0; i < p.x.rows; ++i) {
-    hn::Vec<Wide<T>> even[V], odd[V], r[V];
+    hn::Vec<Full<T>> even[V], odd[V], r[V];
     EntrySums<V>(p, begin[i], begin[i + 1], even, odd);
     const auto label = hn::Set(d, static_cast<T>(p.y.y[i]));
     for (size_t v = 0; v < V; ++v) {
@@ -104,7 +104,7 @@ void SparsePanelOf(const SparsePanelGradient<T>& p, const Loss& loss) {
 // f.operator()<vectors of a panel's width>().
 template <class T, class F>
 HWY_INLINE void WithSparseVectors(const SparsePanelGradient<T>& p, const F& f) {
-  p.width == hn::Lanes(Wide<T>()) ? f.template operator()<1>()
+  p.width == hn::Lanes(Full<T>()) ? f.template operator()<1>()
                                   : f.template operator()<sparse_vectors>();
 }
 
@@ -121,9 +121,9 @@ void SparsePanelFloat(const SparsePanelGradient<float>& p) { SparsePanelGradient
 template <class T>
 void SparsePanelLogitsOf(const SparsePanelGradient<T>& p) {
   WithSparseVectors(p, [&]<size_t V>() HWY_ATTR {
-    const Wide<T> d;
+    const Full<T> d;
     for (size_t i = 0; i < p.x.rows; ++i) {
-      hn::Vec<Wide<T>> even[V], odd[V];
+      hn::Vec<Full<T>> even[V], odd[V];
       EntrySums<V>(p, p.x.begin[i], p.x.begin[i + 1], even, odd);
       for (size_t v = 0; v < V; ++v) {
         hn::StoreU(hn::Add(even[v], odd[v]), d, p.r + (i * V + v) * hn::Lanes(d));
@@ -134,9 +134,9 @@ void SparsePanelLogitsOf(const SparsePanelGradient<T>& p) {
 template <class T>
 void SparsePanelSumsOf(const SparsePanelGradient<T>& p) {
   WithSparseVectors(p, [&]<size_t V>() HWY_ATTR {
-    const Wide<T> d;
+    const Full<T> d;
     for (size_t i = 0; i < p.x.rows; ++i) {
-      hn::Vec<Wide<T>> r[V];
+      hn::Vec<Full<T>> r[V];
       for (size_t v = 0; v < V; ++v) r[v] = hn::LoadU(d, p.r + (i * V + v) * hn::Lanes(d));
       AddEntries<V>(p, p.x.begin[i], p.x.begin[i + 1], r);
     }

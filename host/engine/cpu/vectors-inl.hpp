@@ -15,7 +15,7 @@ namespace gibbsite::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class T>
-using Wide = hn::ScalableTag<T>;
+using Full = hn::ScalableTag<T>;  // whole vectors
 template <class T>
 using Narrow = hn::CappedTag<T, 1>;  // rows shorter than a vector
 

@@ -55,8 +55,8 @@ class CooperativeLoop final : public StepLoop {
       const std::size_t most = device.blocks_at_once(kernel);
       if (most == 0) {
         throw CudaError(
-            "`backend` cuda: the card holds no block of design cooperative; use `--design "
-            "one-pass`");
+            "`backend` cuda: the card holds no block of design cooperative; use `design` "
+            "one-pass");
       }
       if (most >= kernel.blocks) return kernel.blocks;
       kernel.blocks = narrow(most);

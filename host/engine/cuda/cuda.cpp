@@ -43,8 +43,7 @@ bool compiled() { return false; }
 std::unique_ptr<Device> make_device() {
   throw NotCompiled(
       "`backend` cuda: not compiled into this build; build with nvcc and -DGIBBSITE_CUDA=ON, or "
-      "use "
-      "`backend` cpu or auto");
+      "use `backend` cpu or auto");
 }
 std::unique_ptr<Device> make_device(int) { return make_device(); }
 std::vector<VisibleCard> usable_cards() {

@@ -17,8 +17,8 @@ std::unique_ptr<Device> make_device();
 
 /// A card that the runtime shows this process.
 struct VisibleCard {
-  int index = 0;   ///< the runtime's
-  std::string id;  ///< that no other card has, on any machine: its UUID
+  int index = 0;   ///< its place among the runtime's
+  std::string id;  ///< its UUID, which no other card has on any machine
 };
 /// Those that can be used, in the runtime's order: one at least. Throws as make_device does.
 std::vector<VisibleCard> usable_cards();

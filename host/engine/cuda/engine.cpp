@@ -468,8 +468,8 @@ class CudaEngine final : public HostRows, public CardShare {
   std::unique_ptr<StepLoop> loop_;
   std::byte* loop_scratch_ = nullptr;
   std::unique_ptr<Memory> rows_memory_;  // X whole, or two buffers of a streamed one
-  bool rows_are_whole_ = false;          // and there
-  std::unique_ptr<Memory> arena_;        // the rest
+  bool rows_are_whole_ = false;          // X is whole in rows_memory_
+  std::unique_ptr<Memory> arena_;        // all but X
   PlacedRows rows_;
   Work work_;
   Exchange exchange_;

@@ -56,9 +56,7 @@ Layout plan_layout(const Shape& shape, const GradientSource& source, std::size_t
   const auto mib = [&](const Layout& layout) { return (bytes(layout) >> 20) + 1; };
   throw CudaError(fmt::format(
       "`backend` cuda: {} rows x {} features and {} chains{} need {} MiB on the card, or {} MiB "
-      "when "
-      "X "
-      "is streamed, and {} MiB are free; free the card, use fewer chains or `backend` cpu",
+      "when X is streamed, and {} MiB are free; free the card, use fewer chains or `backend` cpu",
       shape.rows, shape.features, shape.chains / shape.outputs,
       shape.outputs > 1 ? fmt::format(" of {} outputs", shape.outputs) : "",
       mib(layout_of(shape.rows, false)),

@@ -153,8 +153,8 @@ void MetricRows::prepare(std::size_t k) {
     if (bytes() > usable) {
       throw CudaError(fmt::format(
           "`backend` cuda: {} rows x {} features in a metric of {} columns need {} MiB on the "
-          "card, "
-          "or {} MiB when X is streamed, and {} MiB are free; free the card or use `backend` cpu",
+          "card, or {} MiB when X is streamed, and {} MiB are free; free the card or use `backend` "
+          "cpu",
           x_.rows, x_.cols, k, (whole >> 20) + 1, (bytes() >> 20) + 1, free >> 20));
     }
   }

@@ -82,12 +82,14 @@ class MetricRows {
   MetricPlan plan_;
   std::unique_ptr<Memory> arena_;
   PlacedRows rows_;
-  View<float> labels_, caps_;     // [n]
-  View<double> theta_;            // [d]
-  View<double> P_, sizes_;        // [d x k], [d]
-  View<float> clipped_;           // [block x k]
-  View<double> partials_, sums_;  // of a chunk or block; [heights x cells]
-  std::uint64_t caps_id_ = 0;     // whose caps are on the card; 0: nobody's
+  View<float> labels_, caps_;  // [n]
+  View<double> theta_;         // [d]
+  View<double> P_;             // [d x k]
+  View<double> sizes_;         // [d]
+  View<float> clipped_;        // [block x k]
+  View<double> partials_;      // of a chunk or block
+  View<double> sums_;          // [heights x cells]
+  std::uint64_t caps_id_ = 0;  // whose caps are on the card; 0: nobody's
   std::string how_;
 };
 

@@ -66,8 +66,8 @@ class StepLoop {
   [[nodiscard]] virtual std::size_t scratch_bytes() const { return 0; }
   /// Most additions between a row's term and a gradient (mechanism/map_error.hpp).
   [[nodiscard]] virtual std::size_t depth() const = 0;
-  /// Enqueues `steps` steps of every unfinished chain: chain c at step chain[c].step + clock[0] +
-  /// k.
+  /// Enqueues `steps` steps of every unfinished chain: chain c at step
+  /// chain[c].step + clock[0] + k.
   virtual void enqueue(Device& device, const Residents& run, std::uint64_t steps,
                        std::byte* scratch) = 0;
 };

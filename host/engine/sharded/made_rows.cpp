@@ -206,7 +206,7 @@ class MadeEngine final : public Engine {
 
   [[noreturn]] static void refuse(const char* what) {
     throw BadInput(
-        fmt::format("rows that are made anew: {} are not found of them; ask for --mechanism "
+        fmt::format("rows that are made anew: {} are not found of them; ask for `mechanism` "
                     "whitened",
                     what));
   }

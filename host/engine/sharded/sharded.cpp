@@ -166,28 +166,27 @@ Rows part_of(const Rows& x, std::size_t first, std::size_t last) {
 class ShardedHessian final : public LossHessian {
  public:
   ShardedHessian(const Asking& asking, std::unique_ptr<HostHessian> local)
-      : asking_(asking), ranks_(asking.ranks), local_(std::move(local)) {}
+      : asking_(asking), local_(std::move(local)) {}
 
   void dense(MatrixView<double> out) const override {
     asking_.require_equal(Mark(ask_dense));
     std::vector<double> h(out.rows * out.rows);
-    relay(ranks_, h, [&] { local_->add(h); });
+    relay(asking_.ranks, h, [&] { local_->add(h); });
     local_->unfold(h, out);
   }
   void add_diagonal(std::span<double> out) const override {
     asking_.require_equal(mark_of(ask_diagonal, out));
-    relay(ranks_, out, [&] { local_->add_diagonal(out); });
+    relay(asking_.ranks, out, [&] { local_->add_diagonal(out); });
   }
   void add_product(std::span<const double> v, std::span<double> out) const override {
     Mark mark = mark_of(ask_product, v);
     mark.add(std::span<const double>(out));
     asking_.require_equal(mark);
-    relay(ranks_, out, [&] { local_->add_product(v, out); });
+    relay(asking_.ranks, out, [&] { local_->add_product(v, out); });
   }
 
  private:
   Asking asking_;
-  Communicator& ranks_;
   std::unique_ptr<HostHessian> local_;
 };
 
@@ -198,22 +197,21 @@ class ShardedEngine final : public HostRows {
                 std::span<const float> y, const Loss& loss, const Shares& shares)
       : HostRows(x, y, loss),
         asking_(asking),
-        ranks_(asking.ranks),
         cards_(cards),
         shares_(shares),
         stepper_(load_stepper(local)),
         on_cards_(dynamic_cast<CardShare*>(stepper_.get()) != nullptr),
         ordered_(dynamic_cast<OrderedSums*>(stepper_.get()) != nullptr),
-        sums_(ranks_, leaves_of(shares.bounds), asking.stop) {
+        sums_(asking_.ranks, leaves_of(shares.bounds), asking.stop) {
     Rows mine = x;
     mine.whole = shares_.whole;
-    ranks_.together([&] {
+    asking_.ranks.together([&] {
       if (on_cards_) {
         if (x.rows > 0) nodes_.push_back({0, x.rows, local.load(mine, y, loss)});
         return;
       }
       for (const Node& node : sums_.mine()) {
-        const std::size_t before = shares.bounds[ranks_.rank()];
+        const std::size_t before = shares.bounds[asking_.ranks.rank()];
         const std::size_t first = node.first * row_block - before;
         const std::size_t last =
             std::min<std::size_t>(node.last * row_block, shares.whole.rows) - before;
@@ -227,7 +225,8 @@ class ShardedEngine final : public HostRows {
   [[nodiscard]] bool certifiable() const override { return stepper_->certifiable(); }
   [[nodiscard]] std::string design() const override {
     const std::string local = nodes_.empty() ? "" : nodes_.front().engine->design();
-    return fmt::format("{}{}rows on {} ranks", local, local.empty() ? "" : "; ", ranks_.size());
+    return fmt::format("{}{}rows on {} ranks", local, local.empty() ? "" : "; ",
+                       asking_.ranks.size());
   }
   [[nodiscard]] std::size_t rows() const override { return shares_.whole.rows; }
   [[nodiscard]] std::size_t local_rows() const override { return table().rows; }
@@ -241,7 +240,7 @@ class ShardedEngine final : public HostRows {
     Engine& here = nodes_.empty() ? *stepper_ : *nodes_.front().engine;
     if (auto* const card = dynamic_cast<CardShare*>(&here);
         cards_ != nullptr && card != nullptr && card->exchanges()) {
-      return card->advance_among(ensemble, steps, ranks_, *cards_);
+      return card->advance_among(ensemble, steps, asking_.ranks, *cards_);
     }
     for (; steps > 0; --steps) {
       active_.clear();
@@ -256,14 +255,14 @@ class ShardedEngine final : public HostRows {
       gradient_.resize(theta_.size());
       find_gradients(mark_of(ask_step, theta_), {theta_.data(), active_.size(), d},
                      {gradient_.data(), active_.size(), d});
-      if (ranks_.rank() == 0) {
+      if (asking_.ranks.rank() == 0) {
         stepper_->step(ensemble, {gradient_.data(), active_.size(), d});
         for (std::size_t a = 0; a < active_.size(); ++a) {
           std::ranges::copy(ensemble.chain(active_[a]), theta_.data() + a * d);
         }
       }
-      ranks_.broadcast(std::as_writable_bytes(std::span(theta_)), 0);
-      if (ranks_.rank() == 0) continue;
+      asking_.ranks.broadcast(std::as_writable_bytes(std::span(theta_)), 0);
+      if (asking_.ranks.rank() == 0) continue;
       for (std::size_t a = 0; a < active_.size(); ++a) {
         std::copy_n(theta_.data() + a * d, d, ensemble.chain(active_[a]).begin());
         ++ensemble.step[active_[a]];
@@ -285,12 +284,12 @@ class ShardedEngine final : public HostRows {
     std::vector<double> terms;
     const auto find = [&] { terms = loss_terms(theta); };
     if (on_cards_) {
-      ranks_.together(find);  // a card can fail
+      asking_.ranks.together(find);  // a card can fail
     } else {
       find();
     }
     std::ranges::fill(out, 0.0);
-    relay(ranks_, out, [&] {
+    relay(asking_.ranks, out, [&] {
       for (std::size_t k = 0; k < terms.size(); ++k) out[k % out.size()] += terms[k];
     });
   }
@@ -338,7 +337,7 @@ class ShardedEngine final : public HostRows {
 
   void weighted_loss_gradients(MatrixView<const double> theta, std::span<const double> weights,
                                MatrixView<double> out) override {
-    ranks_.together([&] {
+    asking_.ranks.together([&] {
       if (weights.size() == local_rows()) return;
       throw BadInput(fmt::format("weights: {} for {} rows of the rank; give one for each",
                                  weights.size(), local_rows()));
@@ -357,13 +356,13 @@ class ShardedEngine final : public HostRows {
   [[nodiscard]] double plain_value(std::span<const double> theta) const override {
     asking_.require_equal(mark_of(ask_plain_value, theta));
     double sum = 0;
-    relay(ranks_, {&sum, 1}, [&] { sum = plain_value_from(sum, theta); });
+    relay(asking_.ranks, {&sum, 1}, [&] { sum = plain_value_from(sum, theta); });
     return sum;
   }
   void plain_gradient(std::span<const double> theta, std::span<double> out) const override {
     asking_.require_equal(mark_of(ask_plain_gradient, theta));
     std::ranges::fill(out, 0.0);
-    relay(ranks_, out, [&] { add_plain_gradient(theta, out); });
+    relay(asking_.ranks, out, [&] { add_plain_gradient(theta, out); });
   }
   [[nodiscard]] std::unique_ptr<LossHessian> hessian(std::span<const double> theta,
                                                      double scale) const override {
@@ -383,20 +382,20 @@ class ShardedEngine final : public HostRows {
     asking_.require_equal(mark);
     std::array<double, 4> sum{};
     std::optional<std::string> error;
-    relay(ranks_, sum, [&] {
+    relay(asking_.ranks, sum, [&] {
       try {
-        sum = exact_difference_from(sum, terms, w, shares_.bounds[ranks_.rank()]);
+        sum = exact_difference_from(sum, terms, w, shares_.bounds[asking_.ranks.rank()]);
       } catch (const Error& failure) {  // others wait for what this rank sends
         error = failure.what();
       }
     });
-    ranks_.agree(error);
+    asking_.ranks.agree(error);
     return sum;
   }
   [[nodiscard]] RowNorms row_norms() const override {
     asking_.require_equal(Mark(ask_norms));
     std::array<double, 2> norms{};
-    relay(ranks_, norms, [&] {
+    relay(asking_.ranks, norms, [&] {
       const RowNorms of = row_norms_from({norms[0], norms[1]});
       norms = {of.largest_squared, of.sum_squares};
     });
@@ -411,9 +410,10 @@ class ShardedEngine final : public HostRows {
     asking_.require_equal(mark);
     const auto mine = HostRows::first_fault(limits);
     // 0, or the row from 1 in all ranks' and which.
-    const auto all = ranks_.gather(!mine ? 0
-                                         : (mine->row + shares_.bounds[ranks_.rank()] + 1) << 2 |
-                                               static_cast<std::uint64_t>(mine->what));
+    const auto all =
+        asking_.ranks.gather(!mine ? 0
+                                   : (mine->row + shares_.bounds[asking_.ranks.rank()] + 1) << 2 |
+                                         static_cast<std::uint64_t>(mine->what));
     for (const std::uint64_t fault : all) {  // the first rank's is the first row
       if (fault != 0) return RowFault{(fault >> 2) - 1, static_cast<RowFault::What>(fault & 3)};
     }
@@ -438,7 +438,7 @@ class ShardedEngine final : public HostRows {
       of_.asking_.require_equal(mark);
       if (of_.ordered_) {
         std::vector<double> state(2 * (d + 1));
-        relay(of_.ranks_, state, [&] {
+        relay(of_.asking_.ranks, state, [&] {
           for (std::size_t k = 0; k < nodes_.size(); ++k) {
             dynamic_cast<OrderedSums&>(*of_.nodes_[k].engine).add_capped(*nodes_[k], theta, state);
           }
@@ -498,7 +498,7 @@ class ShardedEngine final : public HostRows {
     if (!on_cards_) return sums_(mark, size, find);
     // A card can fail, and its rank would leave the others waiting for what it was to send.
     mine_.assign(size, 0.0);
-    ranks_.together([&] {
+    asking_.ranks.together([&] {
       if (!nodes_.empty()) find(0, std::span(mine_));
     });
     return sums_(mark, size, [&](std::size_t, std::span<double> part) {
@@ -517,23 +517,23 @@ class ShardedEngine final : public HostRows {
     }
     // A rank adds its rows for one chain while the one before it does for the next.
     std::vector<double> state(2 * d);
-    const std::size_t rank = ranks_.rank(), last = ranks_.size() - 1;
+    const std::size_t rank = asking_.ranks.rank(), last = asking_.ranks.size() - 1;
     for (std::size_t c = 0; c < theta.rows; ++c) {
       std::ranges::fill(state, 0.0);
-      if (rank > 0) ranks_.receive(std::as_writable_bytes(std::span(state)), rank - 1);
+      if (rank > 0) asking_.ranks.receive(std::as_writable_bytes(std::span(state)), rank - 1);
       for (const Local& node : nodes_) {
         dynamic_cast<OrderedSums&>(*node.engine).add_gradient(theta.row(c), state);
       }
-      if (rank < last) ranks_.send(std::as_bytes(std::span(state)), rank + 1);
+      if (rank < last) asking_.ranks.send(std::as_bytes(std::span(state)), rank + 1);
       for (std::size_t j = 0; j < d; ++j) out(c, j) = state[2 * j] + state[2 * j + 1];
     }
-    ranks_.broadcast(std::as_writable_bytes(std::span(out.data, theta.rows * d)), last);
+    asking_.ranks.broadcast(std::as_writable_bytes(std::span(out.data, theta.rows * d)), last);
   }
 
   [[nodiscard]] double largest(const Mark& mark, double mine) const {
     asking_.require_equal(mark);
     double out = 0;
-    for (const double v : ranks_.gather(std::span<const double>(&mine, 1))) {
+    for (const double v : asking_.ranks.gather(std::span<const double>(&mine, 1))) {
       if (std::isnan(v)) return v;
       out = std::max(out, v);
     }
@@ -541,7 +541,6 @@ class ShardedEngine final : public HostRows {
   }
 
   Asking asking_;
-  Communicator& ranks_;
   DeviceRanks* cards_;  // null: they do not talk
   Shares shares_;
   std::vector<float> zeros_;
@@ -562,23 +561,22 @@ class ShardedBackend final : public Backend {
  public:
   ShardedBackend(std::unique_ptr<Backend> local, const Asking& asking,
                  std::shared_ptr<DeviceRanks> cards)
-      : local_(std::move(local)), asking_(asking), ranks_(asking.ranks), cards_(std::move(cards)) {}
+      : local_(std::move(local)), asking_(asking), cards_(std::move(cards)) {}
 
   [[nodiscard]] std::string_view name() const override { return local_->name(); }
   [[nodiscard]] std::string description() const override {
-    return fmt::format("{}; {} ranks by {}{}", local_->description(), ranks_.size(), ranks_.name(),
-                       cards_ ? fmt::format(" and {}", cards_->name()) : "");
+    return fmt::format("{}; {} ranks by {}{}", local_->description(), asking_.ranks.size(),
+                       asking_.ranks.name(), cards_ ? fmt::format(" and {}", cards_->name()) : "");
   }
   [[nodiscard]] std::string arithmetic() const override { return local_->arithmetic(); }
   std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y, const Loss& loss) override {
-    const Shares shares = meet(ranks_, *local_, x, y, loss);
+    const Shares shares = meet(asking_.ranks, *local_, x, y, loss);
     return std::make_unique<ShardedEngine>(*local_, asking_, cards_.get(), x, y, loss, shares);
   }
 
  private:
   std::unique_ptr<Backend> local_;
   Asking asking_;
-  Communicator& ranks_;
   std::shared_ptr<DeviceRanks> cards_;
 };
 

@@ -32,8 +32,8 @@ struct AuditCase {
   /// gradient, so draws have the bits that they would have with them.
   bool zeros_left_out = false;
   AuditStatistic statistic;
-  std::string pair;       ///< what it is, for people
-  bool synthetic = true;  ///< else everything about it is private
+  std::string pair;       ///< what the two tables differ in, for people
+  bool synthetic = true;  ///< false: the table is somebody's, and everything about it private
 };
 
 /// Public shape of a table that an audit makes itself.

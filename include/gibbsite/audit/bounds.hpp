@@ -12,8 +12,8 @@ namespace gibbsite {
 double clopper_pearson_up(std::uint64_t k, std::uint64_t n, double level);
 double clopper_pearson_down(std::uint64_t k, std::uint64_t n, double level);
 
-/// mu with 2 Phi(mu/2) - 1 = advantage, in [0, 1): the Gaussian mechanism of that largest TPR -
-/// FPR. Rounded down; 0 for an advantage below 0.
+/// mu with 2 Phi(mu/2) - 1 = advantage, in [0, 1): the Gaussian mechanism whose largest
+/// TPR - FPR that is. Rounded down; 0 for an advantage below 0.
 double mu_of_advantage_down(double advantage);
 
 /// Of N pairs of runs on a table and its neighbor with the same noise, `neighbor_alone` (k10) had

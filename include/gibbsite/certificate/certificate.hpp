@@ -2,7 +2,6 @@
 // The certificate: public numbers from which anybody can recompute the guarantee.
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -65,9 +64,9 @@ FamilyCertificate family_certificate_from_json(const nlohmann::json& json);
 NetworkCertificate network_certificate_from_json(const nlohmann::json& json);
 EvaluationCertificate evaluation_certificate_from_json(const nlohmann::json& json);
 
-/// What `plan --json` prints (docs/formats.md): the problem, every offer, the chosen one. `seconds`
-/// [offers]: predicted elsewhere; none: null.
-nlohmann::json plan_json(const Plan& plan, std::span<const double> seconds = {});
+/// What `plan --json` prints (docs/formats.md), less the times: the problem, every offer, the
+/// chosen one.
+nlohmann::json plan_json(const Plan& plan);
 
 /// The same of a family's plan, its one offer chosen.
 nlohmann::json plan_json(const FamilyPlan& plan);

@@ -19,8 +19,8 @@ void require_ball(double ball, const std::string& name);
 /// and d <= 2^40.
 void project_on_ball(std::span<double> theta, double ball);
 
-/// ||project_on_ball(theta) - exact projection|| is at most this whatever finite theta is: 5(d +
-/// 16) 2^-53 B, rounded up.
+/// ||project_on_ball(theta) - exact projection|| is at most this whatever finite theta is:
+/// 5(d + 16) 2^-53 B, rounded up.
 double projection_error_up(std::uint64_t features, double ball);
 
 /// The same for theta on the grid, a power of two: coordinates stay on it, none grows. In the ball

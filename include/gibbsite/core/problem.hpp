@@ -1,5 +1,5 @@
 #pragma once
-// The public, worst-case numbers of a problem: all that `privacy` and `schedule` may know.
+// The public, worst-case numbers of a problem: all that `privacy` and `mechanism` may know.
 #include <cstdint>
 #include <limits>
 #include <optional>

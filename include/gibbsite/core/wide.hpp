@@ -67,10 +67,10 @@ Wide ldexp(const Wide& x, int exponent);
 Wide floor(const Wide& x);
 Wide ceil(const Wide& x);
 
-/// Smallest double >= x (x evaluated with relative error <= 1e-30: far above 50-digit rounding,
-/// 1e-50 per operation, where a subtraction may cancel up to 18 digits; far below a double's
-/// 1.1e-16. delta(epsilon; mu) can cancel more and carries its own error bound, privacy/gdp);
-/// +inf on overflow.
+/// Smallest double >= x; +inf on overflow. x is evaluated with relative error <= 1e-30: far above
+/// 50-digit rounding, 1e-50 per operation, where a subtraction may cancel up to 18 digits, and far
+/// below a double's 1.1e-16. delta(epsilon; mu) can cancel more and carries its own error bound
+/// (privacy/gdp).
 double round_up(const Wide& x);
 /// Largest double <= x (x evaluated with relative error <= 1e-30).
 double round_down(const Wide& x);

@@ -1,5 +1,5 @@
 #pragma once
-// Private rows, and the readers that make them. `privacy` and `schedule` never see this.
+// Private rows, and the readers that make them. `privacy` and `mechanism` never see this.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -42,8 +42,8 @@ struct IngestCounts {
   [[nodiscard]] std::vector<std::uint64_t*> numbers();
 };
 
-/// Rows of a table after scaling, encoding and clipping: every row without the intercept has norm
-/// <= row_norm in exact arithmetic, the intercept (if any) is the last feature.
+/// Rows of a table after scaling, encoding and clipping: every row without the intercept has
+/// norm <= row_norm in exact arithmetic, the intercept (if any) is the last feature.
 struct Dataset {
   Schema schema;
   /// [n x d] row-major; empty when the rows are sparse, or in files.

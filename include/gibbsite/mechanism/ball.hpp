@@ -5,16 +5,17 @@
 
 namespace gibbsite {
 
-/// s(rho) = sup ||sigma(-u.theta) u - sigma(-u'.theta) u'|| over ||theta|| <= rho and ||u||, ||u'||
-/// <= 1 in any number of dimensions, sigma the logistic function: 1 at rho = 0, 2 at infinity.
-/// Rounded up, by less than 0.1 % (docs/ball.md, "The search"); a multiple of 2^-30, so that fused
+/// s(rho) = sup ||sigma(-u.theta) u - sigma(-u'.theta) u'||
+/// over ||theta|| <= rho, ||u|| <= 1 and ||u'|| <= 1 in any number of dimensions, sigma the
+/// logistic function: 1 at rho = 0, 2 at infinity. Rounded up, by less than 0.1 % (docs/ball.md, "The search"); a multiple of 2^-30, so that fused
 /// operations do not change it. rho >= 0; throws BadInput otherwise.
 double logistic_difference_up(double rho);
 
-/// s(rho, Y) = sup ||(u.theta - y) u - (u'.theta - y') u'|| over ||theta|| <= rho, ||u||, ||u'|| <=
-/// 1 and |y|, |y'| <= Y: 2 sqrt(1 - c^2) (rho c + Y) with c = 2 rho/(Y + sqrt(Y^2 + 8 rho^2))
-/// (docs/ball.md, "The squared loss"); attained from two dimensions on. Rounded up. rho >= 0, Y >
-/// 0; throws BadInput otherwise.
+/// s(rho, Y) = sup ||(u.theta - y) u - (u'.theta - y') u'||
+///           = 2 sqrt(1 - c^2) (rho c + Y),  c = 2 rho/(Y + sqrt(Y^2 + 8 rho^2))
+/// over ||theta|| <= rho, ||u|| <= 1, ||u'|| <= 1, |y| <= Y and |y'| <= Y (docs/ball.md, "The
+/// squared loss"); attained from two dimensions on. Rounded up. rho >= 0, Y > 0; throws BadInput
+/// otherwise.
 double squared_difference_up(double rho, double label_bound);
 
 /// sup ||grad sum l - grad sum l'|| of neighbors over ||theta|| <= ball, without beta, rounded up:

@@ -6,9 +6,10 @@
 
 namespace gibbsite {
 
-/// theta + N(0, output_noise^2 I), theta = argmin sum_i l(theta; x_i, y_i) + (ridge/2) ||theta -
-/// theta0||^2 + b.theta to a gradient of norm g, b ~ N(0, sigma^2 I); public settings. A draw of it
-/// is (epsilon, delta)-private at `epsilon` for a delta that follows from the others.
+/// theta + N(0, output_noise^2 I), where to a gradient of norm g
+///   theta = argmin sum_i l(theta; x_i, y_i) + (ridge/2) ||theta - theta0||^2 + b.theta,
+/// b ~ N(0, sigma^2 I); public settings. A draw of it is (epsilon, delta)-private at `epsilon` for
+/// a delta that follows from the others.
 struct ObjectivePerturbation {
   static constexpr std::string_view name = "objective";
   static constexpr std::string_view theorem = "docs/objective-perturbation.md";

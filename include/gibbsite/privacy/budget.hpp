@@ -20,7 +20,7 @@ struct Budget {
   std::uint64_t draws = 1;                       ///< released draws; they compose
 
   [[nodiscard]] Neighbors neighbors() const { return {adjacency, rows_per_person}; }
-  /// Throws BadInput naming the command-line option that is out of range.
+  /// Throws BadInput naming the field that is out of range.
   void validate() const;
   /// delta >= 1/rows: publishing one person's row, picked at random, keeps to such a delta.
   [[nodiscard]] bool delta_is_large(std::uint64_t rows) const;

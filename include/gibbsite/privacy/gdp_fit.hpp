@@ -11,10 +11,10 @@
 
 namespace gibbsite {
 
-/// The smallest mu' that covers delta(epsilon) <= H(epsilon - pure; mu): 2z with e^pure Phi(-z) =
-/// Phi(z - mu), rounded up. mu for pure = 0; 2 Phi^-1(1/(1 + e^-pure)) for mu = 0, smallest
-/// possible. mu, pure >= 0 (mu may be infinite); infinite for pure > 0 beyond mu = 60 or pure =
-/// 650.
+/// The smallest mu' that covers delta(epsilon) <= H(epsilon - pure; mu), rounded up:
+///   mu' = 2z with e^pure Phi(-z) = Phi(z - mu)
+/// mu for pure = 0; 2 Phi^-1(1/(1 + e^-pure)) for mu = 0, smallest possible. mu, pure >= 0 (mu may
+/// be infinite); infinite for pure > 0 beyond mu = 60 or pure = 650.
 double gdp_cover_up(double mu, double pure);
 /// The same guarantee without a pure part: mu larger, the rest as it was. mu is infinite where
 /// reveal leaves nothing to promise.

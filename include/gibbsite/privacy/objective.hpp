@@ -15,9 +15,10 @@ struct ObjectivePair {
   Calibration calibration = Calibration::exact;
 };
 
-/// I(epsilon; s, t) = (1/t) int_0^s max_y {[(1+t) phi(y-v) - e^epsilon phi(y)]_+ - [phi(y-v) -
-/// e^epsilon phi(y)]_+} dv by `panels` panels, each of which bounds it from above: what the
-/// log-determinant adds to the profile where a row is taken away. 0 < s <= sqrt(2 epsilon), t > 0.
+/// I(epsilon; s, t) = (1/t) int_0^s max_y {[(1+t) phi(y-v) - e^epsilon phi(y)]_+
+///                                         - [phi(y-v) - e^epsilon phi(y)]_+} dv
+/// by `panels` panels, each of which bounds it from above: what the log-determinant adds to the
+/// profile where a row is taken away. 0 < s <= sqrt(2 epsilon), t > 0.
 double objective_excess_up(double epsilon, double s, double t, int panels = 4096);
 
 /// delta(epsilon) of the law without a row against the law with it, and the other way round.

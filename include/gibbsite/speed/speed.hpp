@@ -10,6 +10,7 @@
 
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/engine/engine.hpp"
+#include "gibbsite/mechanism/plan.hpp"
 
 namespace gibbsite {
 
@@ -93,8 +94,14 @@ class StepTimer {
   std::unique_ptr<Engine> engine_;
 };
 
-/// Seconds of a gradient pass of one of `draws` chains: times an offer's `cost.work`, its time.
+/// Seconds of a gradient pass of one of `draws` chains, measured for about `seconds`.
 double seconds_per_pass(Backend& backend, const TableShape& shape, const Loss& loss,
                         std::uint64_t draws, double seconds);
+
+/// Seconds that an offer takes, all of its draws, where a gradient pass of one chain takes
+/// `pass_seconds`: its work in such passes. For the screen: nothing that is planned depends on it.
+double predicted_seconds(const Offer& offer, double pass_seconds);
+/// The same of every offer of a plan, in its order.
+std::vector<double> predicted_seconds(const Plan& plan, double pass_seconds);
 
 }  // namespace gibbsite

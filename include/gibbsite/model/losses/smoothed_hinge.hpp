@@ -48,8 +48,7 @@ struct smoothed_hinge {
   static constexpr const char* link_words =
       "z = x . coefficients of the encoded row x; m = max(1 - |z|, 0). The class that z speaks "
       "against has probability m/(1 + m), or 1/1000 where that is less. z > 0 speaks for the "
-      "second "
-      "of classes";
+      "second of classes";
 };
 
 }  // namespace gibbsite::losses

@@ -49,8 +49,8 @@ class Softmax final : public Loss {
   std::string name_;  // softmax-K
 };
 
-/// The place of the class that a label is, or `classes` where it is none: not 0, 1, .., classes
-/// - 1.
+/// The place of the class that a label is, or `classes` where it is none:
+/// not 0, 1, .., classes - 1.
 GIBBSITE_HD inline std::size_t class_of(float y, std::size_t classes) {
   if (!(y >= 0 && static_cast<double>(y) < static_cast<double>(classes))) return classes;
   const auto at = static_cast<std::size_t>(y);

@@ -7,7 +7,7 @@
 //
 //   reads 8 bytes an entry twice (once from memory where a chunk, for one thread a sub-block, stays
 //   in cache) and at random 8 bytes of theta and 16 of a sum: bound by those
-#include "engine/cpu/wide.hpp"
+#include "engine/cpu/many_columns.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -42,10 +42,10 @@ struct Compensated {
   [[nodiscard]] double value() const { return sum + low; }
 };
 
-class WideEngine final : public HostRows, public OrderedSums {
+class ManyColumnsEngine final : public HostRows, public OrderedSums {
  public:
   [[nodiscard]] bool certifiable() const override { return true; }
-  WideEngine(const Rows& x, std::span<const float> y, const Loss& loss, std::size_t threads)
+  ManyColumnsEngine(const Rows& x, std::span<const float> y, const Loss& loss, std::size_t threads)
       : HostRows(x, y, loss),
         x_(x),
         y_(y),
@@ -136,7 +136,7 @@ class WideEngine final : public HostRows, public OrderedSums {
   // depends on the number of entries, so on other rows.
   class Capped final : public CappedLoss {
    public:
-    Capped(WideEngine& engine, MatrixView<const double> P, double clip)
+    Capped(ManyColumnsEngine& engine, MatrixView<const double> P, double clip)
         : engine_(engine),
           caps_(engine.table(), engine.loss(), P, clip),
           curvatures_((engine.rows() + sub_block - 1) / sub_block) {
@@ -179,7 +179,7 @@ class WideEngine final : public HostRows, public OrderedSums {
     }
 
    private:
-    WideEngine& engine_;
+    ManyColumnsEngine& engine_;
     Caps caps_;
     std::vector<Caps::Scratch> workers_;
     std::vector<double> curvatures_;  // of sub-blocks
@@ -334,7 +334,7 @@ class WideEngine final : public HostRows, public OrderedSums {
 
 }  // namespace
 
-bool is_wide(const Rows& x) {
+bool has_many_columns(const Rows& x) {
   // Where (n u)^2 would pass what the map error allows for a sum, blocks go on.
   constexpr double most_rows = 3e9;
   if (!x.is_sparse()) return false;
@@ -344,9 +344,9 @@ bool is_wide(const Rows& x) {
              static_cast<double>(row_block) * static_cast<double>(all.entries);
 }
 
-std::unique_ptr<Engine> make_wide_engine(const Rows& x, std::span<const float> y, const Loss& loss,
-                                         std::size_t threads) {
-  return std::make_unique<WideEngine>(x, y, loss, threads);
+std::unique_ptr<Engine> make_many_columns_engine(const Rows& x, std::span<const float> y,
+                                                 const Loss& loss, std::size_t threads) {
+  return std::make_unique<ManyColumnsEngine>(x, y, loss, threads);
 }
 
 }  // namespace gibbsite::cpu

@@ -8,9 +8,9 @@
 namespace gibbsite::cpu {
 
 /// Whether `x` is such a table.
-bool is_wide(const Rows& x);
+bool has_many_columns(const Rows& x);
 /// In double, whatever is asked for: memory is what binds.
-std::unique_ptr<Engine> make_wide_engine(const Rows& x, std::span<const float> y, const Loss& loss,
-                                         std::size_t threads);
+std::unique_ptr<Engine> make_many_columns_engine(const Rows& x, std::span<const float> y,
+                                                 const Loss& loss, std::size_t threads);
 
 }  // namespace gibbsite::cpu
