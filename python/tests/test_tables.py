@@ -533,11 +533,11 @@ def test_a_list_s_others_do_not_follow_from_one_cell():
 
 def test_numbers_of_a_list_are_those_of_an_array():
     pytest.importorskip("pyarrow")
-    for missing in ("-1.0", "-1", "1", "nan", "9007199254740992", "?"):
+    for missing in ("-1.0", "-1", "1", "1.0", "nan", "9007199254740992", "?"):
         schema = schema_of(['{type = "number", range = [-3, 3], missing = "%s"}' % missing])
         whole = [[-1], [0], [1], [2], [2**53], [2**53 + 1]]
         floats = [[-1.0], [0.25], [1.0], [1e-7], [2.0**53], [float("nan")]]
-        for rows in (whole, floats):
+        for rows in (whole, floats, [[True], [False]]):
             counts = []
             for X in (np.array(rows), rows, object_array(rows), [np.array(row) for row in rows]):
                 facts = _tables.SchemaFacts(schema)
@@ -545,7 +545,10 @@ def test_numbers_of_a_list_are_those_of_an_array():
                 data = table.read(schema, list(schema.columns), np.ones(len(rows)), 1)
                 counts.append((dict(data.counts), gibbsite._core._Rows(data).digest))
             assert all(one == counts[0] for one in counts), (missing, counts)
+        dates = [[np.datetime64("2026-01-01", "ns")], [np.timedelta64(3, "ns")]]
+        assert readings(dates, schema) == [["'<datetime64>'"], ["'<timedelta64>'"]]
     plain = schema_of([ONE["number"]])
+    assert readings(dates, plain) == [["nan"], ["nan"]]
     whole = [[2**53 + 1], [-(2**63)], [2**63], [0.1], [True], [np.float32(0.1)]]
     expected = [float(cell) for (cell,) in whole]
     assert readings(whole, plain) == [[repr(cell)] for cell in expected]
