@@ -429,8 +429,10 @@ def _pandas_cells(column):
         return column.to_numpy()
     if getattr(column.dtype, "storage", "") == "python":  # text that may be no UTF-8
         return column.to_numpy(dtype=object)
-    if getattr(column.dtype, "name", "") == "category" and column.dtype.categories.dtype == object:
-        return column.astype(object).to_numpy()  # which categories there are follows from the rows
+    if getattr(column.dtype, "name", "") == "category":
+        categories = column.dtype.categories.dtype  # which there are follows from the rows
+        if isinstance(categories, np.dtype) and categories.kind in "Obiuf":
+            return column.astype(object).to_numpy()
     return pyarrow.array(column, from_pandas=True)
 
 

@@ -294,8 +294,7 @@ void bind_network(nb::module_& m) {
         "`parents` of a column and `cells` of its table, for `structure_share` of what is spent. "
         "mechanism: auto, counts, trimmed (with trim, the least share) or conjugate (prior: "
         "pseudo-count of a cell). Under adjacency add-remove rows_cap, a public upper bound, takes "
-        "the "
-        "place of rows.");
+        "the place of rows.");
   m.def(
       "fit_network",
       [](const Dataset& data, const NetworkPlan& plan, std::optional<std::uint64_t> seed,

@@ -531,6 +531,24 @@ def test_a_list_s_others_do_not_follow_from_one_cell():
     assert table.is_array and table.source.tolist() == [[1.0], [0.0]]
 
 
+def test_a_category_s_others_do_not_follow_from_one_cell():
+    """pandas chooses the type of the categories from all of them."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    for what in ONE:
+        schema = schema_of([ONE[what]])
+        for kinds in ([True, False], [1, 2], [1.0, 0.5], [-1.0, 1.0], ["a", "1"]):
+            cells = [kinds[k % 2] for k in range(20)]
+            for cell in ("x", 5, 2.5, None):  # True is 1 to pandas already
+                found = []
+                for column in (cells, [*cells[:7], cell, *cells[8:]]):
+                    frame = pandas.DataFrame({"x0": pandas.Series(column, dtype=object)})
+                    plain = readings(frame, schema)
+                    assert readings(frame.astype("category"), schema) == plain
+                    found.append([*plain[:7], *plain[8:]])
+                assert found[0] == found[1]
+
+
 def test_numbers_of_a_list_are_those_of_an_array():
     pytest.importorskip("pyarrow")
     for missing in ("-1.0", "-1", "1", "1.0", "nan", "9007199254740992", "?"):
