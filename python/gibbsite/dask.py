@@ -316,7 +316,7 @@ def _require_given_types(ddf, facts):
                 continue
             if getattr(made_by.func, "__module__", "") != "dask.dataframe.io.csv":
                 continue
-            read = {str(name) for name in made_by.keywords.get("full_columns") or ()}
+            read = {str(name) for name in made_by.keywords.get("full_columns") or may_be_floats}
             given = (made_by.keywords.get("kwargs") or {}).get("dtype")
             if not isinstance(given, collections.abc.Mapping):
                 given = {} if given is None else dict.fromkeys(read, given)
