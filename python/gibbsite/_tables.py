@@ -7,6 +7,7 @@ from other cells: else one person's odd cell would change how everyone's are rea
 import decimal
 import numbers
 import os
+import re
 import sys
 import tomllib
 import warnings
@@ -137,44 +138,56 @@ class _Cells:
             if column["type"] == "ignore":
                 continue
             if isinstance(cells, np.ndarray):
-                cells = _text_column(cells, column, facts.decimal, self.nan_is_missing)
+                missing = column.get("missing", facts.missing)
+                cells = _text_column(cells, column, facts.decimal, self.nan_is_missing, missing)
             used[name] = cells
         if not used:  # a table of no columns has no rows
             used[names[0]] = pyarrow.nulls(len(self.columns[0]))
         return pyarrow.table(used)
 
 
-def _text_column(cells, column, point, nan_is_missing):
+# What the engine reads as a number (docs/data.md).
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|nan", re.ASCII)
+
+
+def _text_column(cells, column, point, nan_is_missing, missing=None):
     """Objects -> text, cell by cell, for the schema's `column`; numbers as a column of numbers has
-    them (docs/data.md), what is neither text nor number as what no schema lists."""
+    them (docs/data.md), what is neither text nor number as what no schema lists.
+
+    missing: how a missing cell reads, which as in a column of numbers is the number that it is
+    """
     import pyarrow
 
-    try:  # text and None alone
-        return pyarrow.array(cells, pyarrow.large_string(), from_pandas=nan_is_missing)
-    except (pyarrow.ArrowException, ValueError, TypeError, OverflowError):
-        pass
+    if set(map(type, cells)) <= {str, type(None)}:
+        try:
+            return pyarrow.array(cells, pyarrow.large_string())
+        except (pyarrow.ArrowException, ValueError):  # text that is no Unicode, cell by cell
+            pass
+    missing_number = None
+    if missing is not None and _NUMBER.fullmatch(missing):
+        missing_number = float(missing)
     is_number = column["type"] in ("number", "exposure")
-    words = {True: "1", False: "0"}
-    if not is_number:
-        levels = column.get("levels", [])
-        for value in words:
-            known = [str(value).lower(), str(value), str(value).upper(), words[value]]
-            words[value] = next((word for word in known if word in levels), known[0])
+    levels, words = column.get("levels", []), {}
+    for value in (True, False):
+        known = [str(value).lower(), str(value), str(value).upper(), str(int(value))]
+        words[value] = next((word for word in known if word in levels), known[0])
 
     def text(cell):
-        if isinstance(cell, np.generic):
-            cell = cell.item()
+        cell = _plain(cell)
         if isinstance(cell, str):
             return cell.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         if isinstance(cell, bytes):
             return cell.decode("utf-8", "replace")
         if _is_none(cell):
             return None
-        if isinstance(cell, bool):
+        if isinstance(cell, bool) and not is_number:
             return words[cell]
         try:
+            if isinstance(cell, _DATES):  # one of them is an Integral to NumPy
+                return f"<{type(cell).__name__}>"
             if isinstance(cell, numbers.Integral):
                 shown = str(int(cell))
+                value = float(cell) if missing_number is not None else None
             elif isinstance(cell, (numbers.Real, decimal.Decimal)):
                 value = float(cell)
                 if value != value and nan_is_missing:
@@ -185,6 +198,9 @@ def _text_column(cells, column, point, nan_is_missing):
                 return f"<{type(cell).__name__}>"
         except (ValueError, OverflowError):  # beyond what can be read
             return f"<{type(cell).__name__}>"
+        if missing_number is not None:
+            if value == missing_number or (value != value and missing_number != missing_number):
+                return missing
         return shown.replace(".", point) if is_number else shown
 
     return pyarrow.array([text(cell) for cell in cells], pyarrow.large_string())
@@ -233,7 +249,8 @@ def _pandas_table(frame, schema):
             elif column is None or column["type"] == "ignore":
                 cells = pyarrow.nulls(len(cells))  # refused by its name, or not looked at
             else:
-                cells = _text_column(cells, column, facts.decimal, True)
+                missing = column.get("missing", facts.missing)
+                cells = _text_column(cells, column, facts.decimal, True, missing)
         arrays.append(cells)
     return pyarrow.Table.from_arrays(arrays, names)
 
@@ -258,8 +275,64 @@ def _label_texts(cells, facts):
     return _text_column(named_cells, {"type": "category", "levels": classes}, ".", True)
 
 
+_DATES = (np.datetime64, np.timedelta64)
+
+
 def _is_none(cell):
     return cell is None or type(cell).__name__ in ("NAType", "NaTType")
+
+
+def _plain(cell):
+    """A scalar of NumPy as Python's; dates stay what they are, neither text nor number."""
+    if isinstance(cell, (np.generic, np.ndarray)) and cell.ndim == 0 and cell.dtype.kind not in "Mm":
+        return cell.item()
+    return cell
+
+
+def _is_list(values):
+    """Whether it is a sequence without a type of its own, of which NumPy would make one up from its
+    values: a list, a tuple."""
+    if isinstance(values, (str, bytes, bytearray, memoryview, dict, np.generic)):
+        return False
+    if any(hasattr(values, f"__array{what}__") for what in ("", "_interface", "_struct")):
+        return False
+    if not hasattr(values, "__len__") or not hasattr(values, "__getitem__"):
+        return False
+    try:
+        memoryview(values)  # of array.array, say
+        return False
+    except TypeError:
+        return True
+
+
+def _objects(cells, kind=None):
+    """ndarray of objects [rows], one a cell. kind: what `_kind_of_labels` says of them."""
+    out = np.empty(len(cells), dtype=np.dtype(object, metadata={"labels": kind} if kind else {}))
+    for row, cell in enumerate(cells):
+        out[row] = _plain(cell)
+    return out
+
+
+def _cells_of_rows(rows):
+    """A list of rows -> ndarray of objects [rows, columns]. A row may be an array of one type."""
+    cut = []
+    for row in rows:
+        if not _is_list(row):
+            row = np.asarray(row)
+            row = row if row.ndim else None
+        cut.append(row)
+    if not cut or cut[0] is None:
+        return np.empty(len(cut), dtype=object)
+    width = len(cut[0])
+    out = np.empty((len(cut), width), dtype=object)
+    for i, row in enumerate(cut):
+        if row is None or len(row) != width:
+            raise ValueError(
+                f"X: row {i + 1} has {'no' if row is None else len(row)} cells, and row 1 has {width}; "
+                "give every row as many (private: this line tells about the table)"
+            )
+        out[i] = _objects(row)
+    return out
 
 
 def read_columns(X, takes_text, has_missing=False, middle=False):
@@ -356,8 +429,10 @@ def _pandas_cells(column):
         return column.to_numpy()
     if getattr(column.dtype, "storage", "") == "python":  # text that may be no UTF-8
         return column.to_numpy(dtype=object)
-    if getattr(column.dtype, "name", "") == "category" and column.dtype.categories.dtype == object:
-        return column.astype(object).to_numpy()  # which categories there are follows from the rows
+    if getattr(column.dtype, "name", "") == "category":
+        categories = column.dtype.categories.dtype  # which there are follows from the rows
+        if isinstance(categories, np.dtype) and categories.kind in "Obiuf":
+            return column.astype(object).to_numpy()
     return pyarrow.array(column, from_pandas=True)
 
 
@@ -391,9 +466,7 @@ def _as_floats(array):
 
 
 def _read_array(X, takes_text, middle):
-    array = np.asarray(X)
-    if isinstance(X, (list, tuple)) and array.dtype.kind in "USc":  # NumPy made all cells alike
-        array = np.array(X, dtype=object)
+    array = _cells_of_rows(X) if _is_list(X) else np.asarray(X)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: X has complex cells")
     if array.ndim != 2:
@@ -413,23 +486,22 @@ def _read_array(X, takes_text, middle):
         import pyarrow  # noqa: F401
     except ImportError:
         raise ImportError(
-            "X: an array with text is read through pyarrow; pip install pyarrow"
+            "X: a list, or an array with text, is read through pyarrow where cells may be text; pip "
+            "install pyarrow"
         ) from None
     array = array.astype(object)
     return Table(_Cells([array[:, j] for j in range(width)], False), None, width)
 
 
 def _numbers(array, middle):
-    """An array of objects or text as float64; what is no number is NaN with `middle`."""
-    try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        pass
+    """An array of objects or text as float64, cell by cell; what is no number is NaN with `middle`."""
     out = np.empty(array.shape)
     array = array.astype(object)
     for j in range(array.shape[1]):
         for i, cell in enumerate(array[:, j]):
             try:
+                if isinstance(cell, _DATES):
+                    raise TypeError("a date or duration is no number; make it one, such as days")
                 out[i, j] = np.nan if _is_none(cell) else float(cell)
             except OverflowError:  # a whole number: its range's end
                 out[i, j] = np.copysign(np.finfo(np.float64).max, 1 if cell > 0 else -1)
@@ -639,12 +711,16 @@ def as_labels(y):
     if not isinstance(y, np.ndarray) and _core._is_on_device(y):
         values, kind = _core._read_device_labels(y)
         y = values.astype({"b": bool, "i": np.int64, "f": np.float64}[kind])
-    given, y = y, np.asarray(y)
-    # A list of several types: NumPy would make all labels text for one that is.
-    if isinstance(given, (list, tuple)) and y.ndim == 1 and y.dtype.kind in "USc":
-        if not all(isinstance(label, str) for label in given):
-            y = np.array([*given, None], dtype=object)[:-1]
-    if y.ndim == 2 and y.shape[1] == 1:
+    is_column = False
+    if _is_list(y):
+        is_column = len(y) > 0 and _only_one(y[0]) is not y[0]
+        y = _objects([_only_one(label) for label in y], "any")
+    elif not isinstance(y, np.ndarray):
+        if _is_pandas(y) and hasattr(y, "columns") and len(y.columns) == 1:
+            y, is_column = y.iloc[:, 0], True
+        kind, cells = _typed_labels(y)
+        y = np.asarray(y) if kind is None else _objects(cells, kind)
+    if is_column or (y.ndim == 2 and y.shape[1] == 1):
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Please change the shape of "
             "y to (n_samples, ), for example using ravel().",
@@ -661,6 +737,51 @@ def as_labels(y):
     if y.dtype.kind not in "biufUSO" and y.dtype.kind != "T":
         raise ValueError(f"y: Unknown label type: {y.dtype}; give two classes")
     return y
+
+
+def _only_one(label):
+    """What a list of one holds: y may be a column."""
+    is_row = isinstance(label, (list, tuple)) or (isinstance(label, np.ndarray) and label.ndim > 0)
+    return label[0] if is_row and len(label) == 1 else label
+
+
+# Types that may have missing labels, as pandas, polars and pyarrow write them in small letters.
+_TYPES = {
+    "booleans": re.compile("bool"),
+    "numbers": re.compile(r"u?int\d|float|double|half|decimal"),
+    "text": re.compile("str$|string|large_string|utf8|categorical|enum|dictionary"),
+    "any": re.compile("category"),
+}
+
+
+def _typed_labels(y):
+    """(kind, labels as objects) of a column that may lack some, which as an array would be of
+    another type for one that is missing; (None, None) of others."""
+    dtype = getattr(y, "dtype", getattr(y, "type", None))
+    if dtype is None or isinstance(dtype, np.dtype):
+        return None, None
+    said = str(dtype).lower()
+    kind = next((kind for kind, names in _TYPES.items() if names.match(said)), None)
+    if kind is None:
+        return None, None
+    if _is_pandas(y):
+        return kind, y.to_numpy(dtype=object)
+    for method in ("to_pylist", "to_list"):
+        if hasattr(y, method):
+            return kind, getattr(y, method)()
+    return None, None
+
+
+def _kind_of_labels(y):
+    """What is public of the labels' types: "text", "numbers", "booleans", or "any" of a list."""
+    if y.dtype.kind == "O":
+        return (y.dtype.metadata or {}).get("labels", "text")
+    return {"b": "booleans", "i": "numbers", "u": "numbers", "f": "numbers"}.get(y.dtype.kind, "text")
+
+
+def default_classes(y):
+    """Of labels whose classes nobody names."""
+    return np.array([False, True] if _kind_of_labels(y) == "booleans" else [0, 1])
 
 
 def class_weight_lines(class_weight, classes, names):
@@ -715,6 +836,7 @@ def amounts(y):
         return np.ascontiguousarray(y, dtype=np.float64)
     out = np.full(len(y), np.nan)
     for row, cell in enumerate(y.tolist()):
+        cell = _plain(cell)
         if isinstance(cell, numbers.Real):
             try:
                 out[row] = float(cell)
@@ -723,10 +845,8 @@ def amounts(y):
     return out
 
 
-def _is_text(y):
-    if y.dtype.kind == "O":
-        return any(isinstance(label, str) for label in y)
-    return y.dtype.kind in "UST"
+def _may_be_text(y):
+    return y.dtype.kind in "OUST"
 
 
 def _missing(y):
@@ -764,7 +884,7 @@ def _equal(y, value):
 
 def _named(y, name):
     """Which labels are the schema's class `name` [rows]: its text, or the number that it is."""
-    hits = _equal(y, name) if _is_text(y) else np.zeros(len(y), bool)
+    hits = _equal(y, name) if _may_be_text(y) else np.zeros(len(y), bool)
     if y.dtype.kind == "b" or y.dtype.kind == "O":
         if name.lower() in ("true", "false"):
             value = name.lower() == "true"
@@ -786,8 +906,15 @@ def observed_classes(y):
         raise ValueError("Input y contains infinity; fix the label")
     try:
         classes = np.unique(y)
-    except TypeError:
+    except (TypeError, ValueError, ArithmeticError):
         raise ValueError("y: Unknown label type: labels of mixed types; give classes") from None
+    if y.dtype.kind == "O" and len(classes) == 2:
+        classes = list(classes)
+        if _kind_of_labels(y) != "booleans":  # whether 1, 1.0 or True follows from the order of rows
+            for k, one in enumerate(classes):
+                if isinstance(one, numbers.Real) and np.isfinite(one) and one == int(one):
+                    classes[k] = int(one)
+        classes = list_of_classes(classes)
     if y.dtype.kind == "f" and (classes != np.floor(classes)).any():
         raise ValueError(
             "y: Unknown label type: continuous; a classifier needs the labels of classes"
@@ -831,13 +958,14 @@ def _number(text):
 
 def classes_of_schema(facts, y):
     """[negative, positive], or the list of several, as y writes them: the schema's names, or the
-    numbers that they are."""
+    numbers that they are. Of a list, which may hold both, numbers where all names are."""
     if facts.classes is not None:
         return _several_of_schema(facts.classes, y)
     negative = f"not {facts.positive}" if facts.negative is None else facts.negative
-    if _is_text(y):
+    kind = _kind_of_labels(y)
+    if kind == "text":
         return np.array([negative, facts.positive])
-    if y.dtype.kind == "b" and facts.positive.lower() == "true":
+    if kind == "booleans" and facts.positive.lower() == "true":
         return np.array([False, True])
     try:
         positive = _number(facts.positive)
@@ -847,7 +975,7 @@ def classes_of_schema(facts, y):
             return np.array([0, 1])
     except (ValueError, OverflowError):
         pass
-    if y.dtype.kind == "O":  # cells of any type
+    if kind == "any":
         return np.array([negative, facts.positive])
     raise ValueError(
         f"y has numbers, but the schema's classes are {negative!r} and {facts.positive!r}; say which "
@@ -856,11 +984,14 @@ def classes_of_schema(facts, y):
 
 
 def _several_of_schema(names, y):
-    if _is_text(y) or y.dtype.kind == "O":
+    kind = _kind_of_labels(y)
+    if kind == "text":
         return np.array(names)
     try:
         return np.array([_number(name) for name in names])
     except (ValueError, OverflowError):
+        if kind == "any":
+            return np.array(names)
         raise ValueError(
             f"y has numbers, but the schema's classes are {listed(names)}; say which numbers they "
             f"are: classes=[...], {len(names)} of them"
@@ -892,7 +1023,7 @@ def class_codes(y, classes, facts, by_name=False):
 
 def _refuse_missing(y, facts, among=True):
     missing = _missing(y)
-    if _is_text(y):
+    if _may_be_text(y):
         missing |= _equal(y, "")
         if facts.missing is not None:
             missing |= _equal(y, facts.missing)
@@ -941,5 +1072,10 @@ def equal_rows(predicted, y):
             "Found input variables with inconsistent numbers of samples: X has "
             f"{len(predicted)}, y has {len(y)}"
         )
+    if y.dtype.kind == "O":  # text or numbers, whichever classes_ are
+        hits = np.zeros(len(y), bool)
+        for one in set(predicted.tolist()):
+            hits |= (predicted == one) & (_equal(y, one) | _named(y, str(one)))
+        return hits
     hits = np.asarray(predicted == y)
     return hits.astype(bool) if hits.shape == y.shape else np.zeros(len(y), bool)

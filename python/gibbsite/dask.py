@@ -14,6 +14,8 @@ import functools
 import itertools
 import numbers
 
+import numpy as np
+
 try:
     import distributed
 except ImportError:
@@ -189,7 +191,8 @@ def read(ddf, schema, *, client=None):
     _require_frame(ddf)
     _require_given_types(ddf, _tables.SchemaFacts(schema))
     client = _client_of(client)
-    kinds = {str(name): str(dtype) for name, dtype in ddf._meta.dtypes.items()}
+    meta = _with_floats(ddf._meta, schema)
+    kinds = {str(name): str(dtype) for name, dtype in meta.dtypes.items()}
     parts = client.compute(ddf.to_delayed())
     lengths = _gathered(client, client.map(len, parts, pure=False))
     if sum(lengths) == 0:
@@ -292,34 +295,60 @@ def _require_frame(ddf):
 
 
 def _require_given_types(ddf, facts):
-    """Of text that Dask reads from CSV types must be given: it guesses them piece by piece and then
-    makes all pieces alike, so that one missing cell can turn every 1 of its piece into 1.0."""
+    """Of what Dask reads from CSV types must be given, and such that no cell can end its reading: it
+    guesses them piece by piece and then makes all pieces alike, so that one missing cell can turn
+    every 1 of its piece into 1.0, or is refused in a column of whole numbers."""
     if not hasattr(ddf, "expr"):
         raise _core.BadInput("ddf: is of a Dask from before 2025; install a later one")
-    texts = {
-        name for name, column in facts.columns.items() if column["type"] not in ("number", "exposure")
+    may_be_floats = {
+        name: column["type"] in ("number", "exposure")
+        and not facts.middle
+        and column.get("missing", facts.missing) is None
+        for name, column in facts.columns.items()
+        if column["type"] != "ignore"
     }
-    if facts.kind == "classes":
-        texts.add(facts.label)
+    if facts.label is not None:
+        is_amount = facts.kind != "classes"
+        may_be_floats[facts.label] = is_amount and not facts.middle and facts.missing is None
     for node in ddf.expr.walk():
         for made_by in node.operands:
             if not isinstance(made_by, functools.partial):
                 continue
             if getattr(made_by.func, "__module__", "") != "dask.dataframe.io.csv":
                 continue
+            read = {str(name) for name in made_by.keywords.get("full_columns") or may_be_floats}
             given = (made_by.keywords.get("kwargs") or {}).get("dtype")
-            if given is not None and not isinstance(given, collections.abc.Mapping):
-                continue
-            read = {str(name) for name in made_by.keywords.get("full_columns") or ()}
-            needed = texts if texts <= read else read  # renamed since: all
-            guessed = sorted(needed - {str(name) for name in given or {}})
-            if guessed:
-                name = repr(guessed[0])
+            if not isinstance(given, collections.abc.Mapping):
+                given = {} if given is None else dict.fromkeys(read, given)
+            given = {str(name): _type_name(dtype) for name, dtype in given.items()}
+            needed = may_be_floats
+            if not may_be_floats.keys() <= read:  # renamed since: all, as any of them
+                needed = dict.fromkeys(read, all(may_be_floats.values()))
+            for name in sorted(needed):
+                said = given.get(name, "guessed")
+                if said == "text" or (said == "float" and needed[name]):
+                    continue
+                some = "str or float" if needed[name] else "str"
+                how = f"dtype={{{name!r}: {some}}}, or dtype=str for all"
+                if said == "guessed":
+                    raise _core.BadInput(
+                        f"ddf: Dask guesses the type of column {name!r} from some rows of each piece "
+                        f"of the CSV, so that one cell may change others; read it with {how}"
+                    )
                 raise _core.BadInput(
-                    f"ddf: Dask guesses the type of column {name} from some rows of each piece of the "
-                    f"CSV, so that one cell may change others; read it with dtype={{{name}: str}}, or "
-                    "dtype=str for all"
+                    f"ddf: column {name!r} is read from the CSV as {said}, which one cell that is none "
+                    f"would end, whatever the schema makes of it; read it with {how}"
                 )
+
+
+def _type_name(dtype):
+    """"text" where every cell of a CSV can be read as it, "float", or its own name."""
+    import pandas
+
+    dtype = pandas.api.types.pandas_dtype(dtype)
+    if dtype.kind in "OUT" and not hasattr(dtype, "subtype"):
+        return "text"
+    return "float" if dtype.kind == "f" else str(dtype)
 
 
 def _client_of(client):
@@ -389,11 +418,28 @@ class _Refused:
         self.why = why
 
 
+def _with_floats(frame, schema):
+    """Whole numbers as float64, which one missing cell makes of them in pandas."""
+    facts = _tables.SchemaFacts(schema)
+    read = {
+        name for name, column in facts.columns.items() if column["type"] in ("number", "exposure")
+    }
+    if facts.kind != "classes":
+        read.add(facts.label)
+    some = [
+        name
+        for name, dtype in frame.dtypes.items()
+        if str(name) in read and isinstance(dtype, np.dtype) and dtype.kind in "iu"
+    ]
+    return frame.astype(dict.fromkeys(some, np.float64)) if some else frame
+
+
 def _read(frame, partition, schema, kinds, is_sparse):
     """(`_Rows`, counts) of a partition, or `_Refused`."""
     if len(frame) == 0:
         return _core._Rows.none(schema, is_sparse), {}
     try:
+        frame = _with_floats(frame, schema)
         for name, dtype in frame.dtypes.items():
             if str(dtype) != kinds.get(str(name)):
                 raise ValueError(

@@ -443,7 +443,7 @@ class PrivateLogisticRegression(_Private):
         is none of them is refused, which the certificate names as an assumption; a y that lacks a
         class is fitted, as whether a class occurs tells about a person who is its only member.
         "observed" takes the two labels that occur in y: whoever writes that declares that both were
-        known to occur; three and more are to be listed. Not with `schema`.
+        known to occur; three and more are to be listed. Not with `schema`, nor invalid="middle".
     class_weight : {class: weight} or None
         With `ranges`: how much a row of each class counts, every class named (docs/losses.md,
         "Weighted classes"). Public: "balanced" is refused, as it would publish how many rows of
@@ -570,11 +570,16 @@ class PrivateLogisticRegression(_Private):
 
     def _label_of_ranges(self, labels):
         if isinstance(self.classes, str) and self.classes == "observed":
+            if self.invalid == "middle":  # its certificate names no assumption about labels
+                raise ValueError(
+                    'classes: "observed" lets a label decide whether there is a model, and '
+                    'invalid="middle" promises that none does; list them: classes=[...]'
+                )
             classes = _tables.observed_classes(labels)
         elif self.classes is not None:
             classes = _tables.list_of_classes(self.classes)
         else:
-            classes = np.array([False, True]) if labels.dtype.kind == "b" else np.array([0, 1])
+            classes = _tables.default_classes(labels)
         names = ["0", "1"] if self.classes is None else [str(label) for label in classes.tolist()]
         lines = _tables.class_lines(names, self.invalid)
         return [*lines, *_tables.class_weight_lines(self.class_weight, classes, names)], classes

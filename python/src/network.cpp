@@ -18,6 +18,7 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/release/network_query.hpp"
 #include "gibbsite/run/fit_network.hpp"
+#include "gibbsite/run/model_request.hpp"
 #include "private_run.hpp"
 
 namespace gibbsite::python {
@@ -26,12 +27,18 @@ namespace {
 using Count = std::optional<std::uint64_t>;
 using Number = std::optional<double>;
 
-NetworkPlan make_plan(double epsilon, double delta, std::uint64_t rows, const Schema& schema,
+NetworkPlan make_plan(double epsilon, double delta, Count rows, const Schema& schema,
                       const std::string& structure, Number structure_share, Count parents,
                       Count cells, const std::string& mechanism, Number prior, Number trim,
-                      const std::string& adjacency, std::uint64_t rows_per_person,
+                      const std::string& adjacency, Count rows_cap, std::uint64_t rows_per_person,
                       std::uint64_t draws) {
-  NetworkProblem problem{.rows = rows, .levels = network_levels(schema)};
+  if (!rows && !rows_cap) throw BadInput("rows: is missing; give the number of rows");
+  const Budget budget{epsilon, delta, adjacency_from_string(adjacency), rows_per_person, draws};
+  require_cap({.rows_cap = rows_cap}, budget.adjacency);
+  if (rows && rows_cap) {
+    throw BadInput("rows: the cap counts under add-remove; give rows_cap alone");
+  }
+  NetworkProblem problem{.rows = rows_cap ? *rows_cap : *rows, .levels = network_levels(schema)};
   if (structure == "private") {
     if (parents) problem.limits.parents = *parents;
     if (cells) problem.limits.cells = *cells;
@@ -53,7 +60,6 @@ NetworkPlan make_plan(double epsilon, double delta, std::uint64_t rows, const Sc
   if (prior) problem.prior = *prior;
   if (trim) problem.trim = *trim;
   problem.validate();
-  const Budget budget{epsilon, delta, adjacency_from_string(adjacency), rows_per_person, draws};
   const nb::gil_scoped_release unlocked;
   return plan_network(problem, budget,
                       {.mechanism = mechanism, .structure_share = structure_share});
@@ -278,16 +284,17 @@ void bind_network(nb::module_& m) {
       .def_prop_ro(
           "chooses_structure", [](const NetworkPlan& p) { return p.problem.chooses_structure(); },
           "Whether parents are chosen from the table.");
-  m.def("plan_network", &make_plan, nb::kw_only(), "epsilon"_a, "delta"_a, "rows"_a, "schema"_a,
-        "structure"_a = "given", "structure_share"_a = nb::none(), "parents"_a = nb::none(),
-        "cells"_a = nb::none(), "mechanism"_a = "auto", "prior"_a = nb::none(),
-        "trim"_a = nb::none(), "adjacency"_a = "replace-one", "rows_per_person"_a = 1,
-        "draws"_a = 1,
+  m.def("plan_network", &make_plan, nb::kw_only(), "epsilon"_a, "delta"_a, "rows"_a = nb::none(),
+        "schema"_a, "structure"_a = "given", "structure_share"_a = nb::none(),
+        "parents"_a = nb::none(), "cells"_a = nb::none(), "mechanism"_a = "auto",
+        "prior"_a = nb::none(), "trim"_a = nb::none(), "adjacency"_a = "replace-one",
+        "rows_cap"_a = nb::none(), "rows_per_person"_a = 1, "draws"_a = 1,
         "A network over the columns of Schema.read_network (docs/network.md). structure: \"given\" "
         "as [network] in the schema says, or \"private\": chosen from the table, with at most "
         "`parents` of a column and `cells` of its table, for `structure_share` of what is spent. "
         "mechanism: auto, counts, trimmed (with trim, the least share) or conjugate (prior: "
-        "pseudo-count of a cell).");
+        "pseudo-count of a cell). Under adjacency add-remove rows_cap, a public upper bound, takes "
+        "the place of rows.");
   m.def(
       "fit_network",
       [](const Dataset& data, const NetworkPlan& plan, std::optional<std::uint64_t> seed,

@@ -248,6 +248,11 @@ def test_observed_classes():
     refused(X, np.where(y, 1.0, np.nan), "NaN", classes="observed")
     mixed = np.array([1, "a"] * 1000, dtype=object)
     refused(X, mixed, "mixed types", classes="observed")
+    for ones in ([1, True, 1.0], [True, 1.0, 1], [1.0, 1, True]):  # whichever comes first
+        model = fitted(X, [ones[k % 3] if one else 0 for k, one in enumerate(y)], classes="observed")
+        assert model.classes_.dtype == np.int64 and model.classes_.tolist() == [0, 1]
+        assert model.to_json() == reference.to_json()
+    refused(X, y, 'invalid="middle" promises that none does', classes="observed", invalid="middle")
 
 
 @pytest.mark.parametrize("classes", ["both", ["a"], ["a", "b", "c"], 3, ["a", "a"], []])

@@ -65,6 +65,29 @@ def test_is_the_programs(table, schema, tmp_path, monkeypatch):
     assert sorted(path.name for path in tmp_path.glob("*.csv")) == ["drawn.csv", "other.csv", "people.csv"]
 
 
+def test_add_remove(table, schema):
+    """How many rows there are is private: the plan and the certificate have the cap."""
+    wishes = {"epsilon": 5.0, "delta": 1e-6, "schema": schema}
+    data = read(table, schema)
+    plan = gibbsite.plan_network(**wishes, adjacency="add-remove", rows_cap=5000)
+    assert plan.rows == 5000
+    release = gibbsite.fit_network(data, plan)
+    assert release.verify().valid
+    assert '"rows": 2000' not in release.to_json()
+    for given, why in [
+        ({"rows": 2000, "adjacency": "add-remove"}, "adjacency: the number of rows is private under add-remove; give a public upper bound, rows_cap"),
+        ({"rows": 2000, "rows_cap": 5000, "adjacency": "add-remove"}, "rows: the cap counts under add-remove; give rows_cap alone"),
+        ({"rows": 2000, "rows_cap": 5000}, "rows_cap: has a meaning under the adjacency add-remove only; leave it out"),
+        ({}, "rows: is missing; give the number of rows"),
+    ]:  # fmt: skip
+        with pytest.raises(gibbsite.BadInput) as info:
+            gibbsite.plan_network(**wishes, **given)
+        assert str(info.value) == why
+    few = gibbsite.plan_network(**wishes, adjacency="add-remove", rows_cap=100)
+    with pytest.raises(gibbsite.BadInput):
+        gibbsite.fit_network(data, few)
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_frames_are_the_table(library, table, schema):
     module = pytest.importorskip(library)

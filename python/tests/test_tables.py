@@ -3,13 +3,14 @@
 import csv
 import datetime
 import decimal
+import fractions
 import warnings
 
 import numpy as np
 import pytest
 
 import gibbsite
-from gibbsite import PrivateLogisticRegression
+from gibbsite import PrivateLogisticRegression, _tables
 
 from conftest import LEVELS, TOML, numbers, people
 
@@ -439,6 +440,243 @@ def test_rows_of_lists_keep_their_types():
     assert (data[0] == y).all() and (data[1] == y).all()
 
 
+# Of each cell what it is and what the schema says, alone.
+
+CELLS = [
+    *ODD, "a", "1", "1.0", "true", False, 0, 1, -1, -1.0, 0.1, 2**53 + 1, -np.inf, np.bool_(True), np.int8(3),
+    np.float32(0.1), np.float64("nan"), np.str_("a"), b"a", bytearray(b"1"), memoryview(b"1"), (),
+    decimal.Decimal("1.50"), decimal.Decimal("NaN"), decimal.Decimal("sNaN"), fractions.Fraction(1, 3),
+    np.datetime64("2026-01-01", "ns"), np.timedelta64(3, "ns"), np.array(5.0), "\U0001f600", "nan",
+]  # fmt: skip
+
+ONE = {
+    "category": '{type = "category", levels = ["a", "1", "true"], other = true}',
+    "missing": '{type = "number", range = [-3, 3], missing = "-1.0"}',
+    "number": '{type = "number", range = [-3, 3]}',
+}
+
+
+def object_array(rows):
+    out = np.empty((len(rows), len(rows[0])), dtype=object)
+    for i, row in enumerate(rows):
+        for j, cell in enumerate(row):
+            out[i, j] = cell
+    return out
+
+
+def object_frame(rows):
+    pandas = pytest.importorskip("pandas")
+    columns = object_array(rows)
+    return pandas.DataFrame(
+        {f"x{j}": pandas.Series(columns[:, j], dtype=object) for j in range(columns.shape[1])}
+    )
+
+
+HOLDERS = {
+    "lists": lambda rows: [list(row) for row in rows],
+    "tuples": lambda rows: tuple(map(tuple, rows)),
+    "objects": object_array,
+    "frame": object_frame,
+}
+
+
+def schema_of(columns, invalid="middle"):
+    lines = [f"x{j} = {column}" for j, column in enumerate(columns)]
+    head = f'label = "y"\npositive = "1"\nnegative = "0"\ninvalid = "{invalid}"\n[columns]\n'
+    return gibbsite.Schema.parse(head + "\n".join(lines) + "\n")
+
+
+def readings(X, schema):
+    """What the engine is given for each cell, as text: NaN is NaN."""
+    facts = _tables.SchemaFacts(schema)
+    table = _tables.read_columns(X, facts.takes_text, facts.has_missing, facts.middle)
+    if table.is_array:
+        return [[repr(cell) for cell in row] for row in table.source.tolist()]
+    read = table.source.to_arrow(list(schema.columns), facts)
+    return [[repr(cell) for cell in row.values()] for row in read.to_pylist()]
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize("what", ONE)
+def test_a_cell_is_read_by_itself(what, holder):
+    """Whatever else is in its column or its row."""
+    pytest.importorskip("pyarrow")
+    schema = schema_of([ONE[what], ONE[what]])
+    for cell in CELLS:
+        if holder == "frame" and what == "number" and isinstance(cell, np.datetime64):
+            continue  # pandas has a type of its own
+        found = set()
+        for other in ("a", 5, 2.5, True, None, "\ud800", cell):
+            for beside in (0.5, "b"):
+                rows = HOLDERS[holder]([[cell, beside], [other, beside]])
+                found.add(readings(rows, schema)[0][0])
+        assert len(found) == 1, (cell, found)
+
+
+def test_a_list_s_others_do_not_follow_from_one_cell():
+    """True is no 1 of a category, whether or not its list holds a number or None."""
+    pytest.importorskip("pyarrow")
+    schema = schema_of([ONE["category"], ONE["number"]])
+    for kinds in ([True, 1], [True, False], [1, 2], [0.5, 1], ["a", "1"]):
+        rows = [[kinds[k % 2], 0.5 * (k % 3)] for k in range(50)]
+        before = readings(rows, schema)
+        for cell in CELLS:
+            for j in range(2):
+                neighbor = [list(row) for row in rows]
+                neighbor[7][j] = cell
+                after = readings(neighbor, schema)
+                assert [*after[:7], *after[8:]] == [*before[:7], *before[8:]], (kinds, cell, j)
+    # The types of arrays are public: booleans are their numbers.
+    table = _tables.read_columns(np.array([[True], [False]]), takes_text=True)
+    assert table.is_array and table.source.tolist() == [[1.0], [0.0]]
+
+
+def test_a_category_s_others_do_not_follow_from_one_cell():
+    """pandas chooses the type of the categories from all of them."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    for what in ONE:
+        schema = schema_of([ONE[what]])
+        for kinds in ([True, False], [1, 2], [1.0, 0.5], [-1.0, 1.0], ["a", "1"]):
+            cells = [kinds[k % 2] for k in range(20)]
+            for cell in ("x", 5, 2.5, None):  # True is 1 to pandas already
+                found = []
+                for column in (cells, [*cells[:7], cell, *cells[8:]]):
+                    frame = pandas.DataFrame({"x0": pandas.Series(column, dtype=object)})
+                    plain = readings(frame, schema)
+                    assert readings(frame.astype("category"), schema) == plain
+                    found.append([*plain[:7], *plain[8:]])
+                assert found[0] == found[1]
+
+
+def test_numbers_of_a_list_are_those_of_an_array():
+    pytest.importorskip("pyarrow")
+    for missing in ("-1.0", "-1", "1", "1.0", "nan", "9007199254740992", "?"):
+        schema = schema_of(['{type = "number", range = [-3, 3], missing = "%s"}' % missing])
+        whole = [[-1], [0], [1], [2], [2**53], [2**53 + 1]]
+        floats = [[-1.0], [0.25], [1.0], [1e-7], [2.0**53], [float("nan")]]
+        for rows in (whole, floats, [[True], [False]]):
+            counts = []
+            for X in (np.array(rows), rows, object_array(rows), [np.array(row) for row in rows]):
+                facts = _tables.SchemaFacts(schema)
+                table = _tables.read_columns(X, facts.takes_text, facts.has_missing, facts.middle)
+                data = table.read(schema, list(schema.columns), np.ones(len(rows)), 1)
+                counts.append((dict(data.counts), gibbsite._core._Rows(data).digest))
+            assert all(one == counts[0] for one in counts), (missing, counts)
+        dates = [[np.datetime64("2026-01-01", "ns")], [np.timedelta64(3, "ns")]]
+        assert readings(dates, schema) == [["'<datetime64>'"], ["'<timedelta64>'"]]
+    plain = schema_of([ONE["number"]])
+    assert readings(dates, plain) == [["nan"], ["nan"]]
+    whole = [[2**53 + 1], [-(2**63)], [2**63], [0.1], [True], [np.float32(0.1)]]
+    expected = [float(cell) for (cell,) in whole]
+    assert readings(whole, plain) == [[repr(cell)] for cell in expected]
+
+
+def test_rows_that_are_none():
+    plain = schema_of([ONE["number"]] * 2)
+    for rows, why in [
+        ([[1, 2], [3]], "X: row 2 has 1 cells, and row 1 has 2; give every row as many"),
+        ([[1, 2], 5], "X: row 2 has no cells"),
+        ([1, 2], "Expected 2D array, got 1D array"),
+        (["ab", "cd"], "Expected 2D array, got 1D array"),
+        ([], "Expected 2D array, got 1D array"),
+        ("ab", "Expected 2D array, got 0D array"),
+        ([[], []], "0 feature"),
+    ]:
+        with pytest.raises(ValueError, match=why) as info:
+            readings(rows, plain)
+        assert "\n" not in str(info.value)
+
+
+# Labels.
+
+LABELS = {
+    "two numbers": 'positive = "1"\nnegative = "0"\n',
+    "two words": 'positive = "yes"\nnegative = "no"\n',
+    "booleans": 'positive = "true"\nnegative = "false"\n',
+    "one": 'positive = "1"\n',
+    "numbers": 'classes = ["1", "2", "3"]\n',
+    "words": 'classes = ["yes", "no", "perhaps"]\n',
+}
+
+
+def codes(y, label):
+    """(classes_ and their type, codes) of labels by a schema that refuses none."""
+    text = f'label = "y"\n{label}invalid = "middle"\n[columns]\nx = {{type = "number", range = [0, 1]}}\n'
+    facts = _tables.SchemaFacts(gibbsite.Schema.parse(text))
+    labels = _tables.as_labels(y)
+    classes = _tables.classes_of_schema(facts, labels)
+    found = _tables.class_codes(labels, classes, facts, by_name=True)
+    default = _tables.default_classes(labels)
+    return (classes.dtype, classes.tolist(), default.dtype, default.tolist()), found.tolist()
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_a_label_is_read_by_itself(label):
+    """classes_, their type and the codes of all others are the same whatever one label is."""
+    for some in ([0, 1], [1.0, 2.0], ["yes", "no"], ["1", "0"], [True, False], [3, "yes"]):
+        y = [some[k % 2] for k in range(20)]
+        classes, before = codes(y, LABELS[label])
+        for odd in CELLS:
+            neighbor = [*y[:5], odd, *y[6:]]
+            found, after = codes(neighbor, LABELS[label])
+            assert found == classes, (some, odd)
+            assert [*after[:5], *after[6:]] == [*before[:5], *before[6:]], (some, odd)
+
+
+def typed(values):
+    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    polars = pytest.importorskip("polars")
+    kind = type(values[0])
+    of_pandas = {bool: "boolean", int: "Int64", str: "string", float: "Float64"}[kind]
+    of_pyarrow = {bool: "bool", int: "int64", str: "string", float: "float64"}[kind]
+    of_polars = {bool: polars.Boolean, int: polars.Int64, str: polars.String, float: polars.Float64}[kind]
+    arrow = pyarrow.array(values, of_pyarrow)
+    return [
+        pandas.Series(values, dtype=of_pandas),
+        pandas.Series(values, dtype=of_pandas).array,
+        pandas.DataFrame({"y": pandas.Series(values, dtype=of_pandas)}),
+        pandas.Series(values, dtype=pandas.ArrowDtype(arrow.type)),
+        pandas.Series(values, dtype=of_pandas).astype("category"),
+        polars.Series("y", values, dtype=of_polars),
+        arrow,
+        pyarrow.chunked_array([arrow]),
+    ]
+
+
+@pytest.mark.parametrize("label", ["two numbers", "booleans", "numbers"])
+@pytest.mark.filterwarnings("ignore:A column-vector")
+def test_a_column_that_lacks_a_label_is_of_its_type(label):
+    for whole in ([True, False] * 3, [1, 0, 2, 3] * 2, ["1", "0", "true"] * 2, [1.0, 0.0] * 2):
+        lacking = [*whole[:-1], None]
+        for k, (y, neighbor) in enumerate(zip(typed(whole), typed(lacking))):
+            if label == "booleans" and type(whole[0]) in (int, float):
+                with pytest.raises(ValueError, match="y has numbers") if k != 4 else warnings.catch_warnings():
+                    codes(neighbor, LABELS[label])
+                continue
+            classes, before = codes(y, LABELS[label])
+            found, after = codes(neighbor, LABELS[label])
+            assert found == classes, (k, whole)
+            assert before[:-1] == after[:-1]
+            array = np.array(whole)
+            if k != 4:  # which categories there are follows from the rows
+                assert (found, before) == codes(array, LABELS[label]), (k, whole)
+
+
+def test_a_score_is_of_the_class_that_a_label_names():
+    X, y = numbers(400)
+    schema = 'label = "l"\npositive = "1"\nnegative = "0"\n[columns]\n' + "".join(
+        f"x{j} = {{type = \"number\", range = [-3, 3]}}\n" for j in range(3)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gibbsite.VoidWarning)
+        model = PrivateLogisticRegression(9.0, 1e-6, schema=schema, random_state=1)
+        scores = []
+        for labels in (y, y.tolist(), [str(one) for one in y], y.astype(object), y.astype(str).astype(object)):
+            scores.append(model.fit(X, labels).score(X, labels))
+    assert scores[0] > 0.8 and len(set(scores)) == 1
+
+
 @pytest.mark.parametrize("odd", [*ODD, "1", "0"], ids=lambda odd: type(odd).__name__)
 @pytest.mark.parametrize("as_list", [True, False])
 def test_an_odd_label_is_one_person_s_affair(as_list, odd):
@@ -454,8 +692,6 @@ def test_an_odd_label_is_one_person_s_affair(as_list, odd):
         possible.append(middle(X, labels, (-3, 3)).coef_)
     labels = replaced(y.tolist(), odd)
     labels = labels.tolist() if as_list else labels
-    if as_list and isinstance(odd, (list, np.ndarray)):
-        labels = y.tolist()
     models = [middle(X, labels, (-3, 3)).coef_]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gibbsite.VoidWarning)
