@@ -16,6 +16,7 @@
 #include "coefficients.hpp"
 #include "command.hpp"
 #include "family.hpp"
+#include "fit_command.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
@@ -25,9 +26,6 @@
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/model.hpp"
-#include "gibbsite/release/query.hpp"
-#include "gibbsite/run/fit_family.hpp"
-#include "gibbsite/run/fit_network.hpp"
 #include "gibbsite/speed/speed.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
@@ -50,47 +48,6 @@ std::string count_line(const CellCounts& c) {
   add(c.missing, "missing");
   add(c.other, "of another level");
   add(c.invalid, "unreadable");
-  return out;
-}
-
-// Every line is private; column by column where `verbose`.
-std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool verbose) {
-  constexpr std::size_t most = 10;
-  // How rows lie, of the first rank that has some.
-  std::vector<double> layout{data.rows() > 0 ? data.bytes_per_row() : 0,
-                             data.mapped != nullptr ? 1.0 : 0.0,
-                             data.view().is_sparse() ? 1.0 : 0.0};
-  const std::vector<double> all = ranks().gather(std::span<const double>(layout));
-  for (std::size_t at = 0; at < all.size(); at += layout.size()) {
-    if (all[at] == 0) continue;
-    std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(at), layout.size(), layout.begin());
-    break;
-  }
-  std::string out = fmt::format(
-      "private, for the curator only, do not publish: {} cells clamped to their range, {} missing, "
-      "{} of another level, {} unreadable; {} labels {}; {} rows scaled down; {:.0f} bytes a row "
-      "{} ({})\n",
-      counts.clamped_cells, counts.missing_cells, counts.other_cells, counts.invalid_cells,
-      counts.invalid_labels,
-      data.schema.label_kind == LabelKind::two_classes
-          ? fmt::format("unreadable, {} of neither class", counts.unlisted_labels)
-      : data.schema.label_kind == LabelKind::classes
-          ? fmt::format("unreadable, {} of no listed class", counts.unlisted_labels)
-          : fmt::format("unreadable, {} clamped to their range", counts.clamped_labels),
-      counts.clipped_rows, layout[0], layout[1] != 0 ? "on disk" : "in memory",
-      layout[2] != 0 ? "entries that are not zero" : "dense");
-  if (!verbose) return out;
-  std::vector<std::size_t> changed;
-  for (std::size_t j = 0; j < counts.columns.size(); ++j)
-    if (counts.columns[j].sum() > 0) changed.push_back(j);
-  std::ranges::stable_sort(changed, std::greater{},
-                           [&](std::size_t j) { return counts.columns[j].sum(); });
-  for (std::size_t i = 0; i < std::min(most, changed.size()); ++i) {
-    out += fmt::format("private:   {}: {}\n", shown(data.schema.columns[changed[i]].name),
-                       count_line(counts.columns[changed[i]]));
-  }
-  if (changed.size() > most)
-    out += fmt::format("private:   and {} columns with fewer\n", changed.size() - most);
   return out;
 }
 
@@ -154,35 +111,6 @@ void warn_of_run_time(const Mechanism& mechanism) {
              name_of(mechanism), reason);
 }
 
-ReadOptions::Cache cache_from_string(const std::string& name) {
-  using Cache = ReadOptions::Cache;
-  static const std::map<std::string, Cache> known{
-      {"auto", Cache::automatic}, {"always", Cache::always}, {"never", Cache::never}};
-  const auto found = known.find(name);
-  if (found == known.end()) {
-    throw BadInput(fmt::format("--cache: '{}' is none of auto, always, never; give one", name));
-  }
-  return found->second;
-}
-
-// A parameter to begin with: a listed level, as "(other)" says little.
-std::string asked_of(const FamilyRelease& drawn) {
-  const auto names = parameter_names(drawn);
-  return names.back().starts_with('(') ? names.front() : names.back();
-}
-
-// A question to begin with.
-std::string asked_of(const NetworkModel& model) {
-  std::size_t column = model.network.size() - 1;
-  const auto is_level = [&](std::size_t c) {
-    return model.schema.columns[c].type == ColumnType::category;
-  };
-  while (column > 0 && !is_level(column)) --column;
-  const Column& asked = model.schema.columns[column];
-  if (!is_level(column)) return fmt::format("P({} >= {})", asked.name, asked.edges.front());
-  return fmt::format("P({} = {})", asked.name, asked.levels.front());
-}
-
 /// Takes the table's cache away, however a run ends.
 class CacheRemoval {
  public:
@@ -205,351 +133,298 @@ class CacheRemoval {
   const std::string& table_;
 };
 
-struct FitCommand {
-  TableArguments table;
-  PlanArguments plan;
-  std::string schema, out, backend = "auto", design = "auto", checkpoint, cache = "auto",
-                           ledger_path;
-  std::optional<std::uint64_t> seed;
-  bool quiet = false, progress = false, verbose = false, removes_cache = false, force = false;
-  bool release_moments = false, intervals = false;
-  FamilyArguments family;
-  NetworkArguments network;
+}  // namespace
 
-  void say(const std::string& text) const {
-    if (quiet) return;
-    fmt::print("{}", text);
-    std::fflush(stdout);
+std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool verbose) {
+  constexpr std::size_t most = 10;
+  // How rows lie, of the first rank that has some.
+  std::vector<double> layout{data.rows() > 0 ? data.bytes_per_row() : 0,
+                             data.mapped != nullptr ? 1.0 : 0.0,
+                             data.view().is_sparse() ? 1.0 : 0.0};
+  const std::vector<double> all = ranks().gather(std::span<const double>(layout));
+  for (std::size_t at = 0; at < all.size(); at += layout.size()) {
+    if (all[at] == 0) continue;
+    std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(at), layout.size(), layout.begin());
+    break;
   }
-
-  void run() const {
-    require_of_ranks();
-    if (!removes_cache) return fit();
-    if (schema.empty() && out.empty() && !plan.epsilon && !plan.delta) {
-      say(remove_all() ? fmt::format("Removed: the cache of {}\n", table.data)
-                       : fmt::format("{} has no cache\n", table.data));
-      return;
-    }
-    const CacheRemoval removal(table.data);
-    // --remove-cache alone does without them.
-    if (schema.empty()) throw CLI::RequiredError("--schema");
-    if (out.empty()) throw CLI::RequiredError("--out");
-    if (!plan.epsilon) throw CLI::RequiredError("--epsilon");
-    if (!plan.delta) throw CLI::RequiredError("--delta");
-    fit();
+  std::string out = fmt::format(
+      "private, for the curator only, do not publish: {} cells clamped to their range, {} missing, "
+      "{} of another level, {} unreadable; {} labels {}; {} rows scaled down; {:.0f} bytes a row "
+      "{} ({})\n",
+      counts.clamped_cells, counts.missing_cells, counts.other_cells, counts.invalid_cells,
+      counts.invalid_labels,
+      data.schema.label_kind == LabelKind::two_classes
+          ? fmt::format("unreadable, {} of neither class", counts.unlisted_labels)
+      : data.schema.label_kind == LabelKind::classes
+          ? fmt::format("unreadable, {} of no listed class", counts.unlisted_labels)
+          : fmt::format("unreadable, {} clamped to their range", counts.clamped_labels),
+      counts.clipped_rows, layout[0], layout[1] != 0 ? "on disk" : "in memory",
+      layout[2] != 0 ? "entries that are not zero" : "dense");
+  if (!verbose) return out;
+  std::vector<std::size_t> changed;
+  for (std::size_t j = 0; j < counts.columns.size(); ++j)
+    if (counts.columns[j].sum() > 0) changed.push_back(j);
+  std::ranges::stable_sort(changed, std::greater{},
+                           [&](std::size_t j) { return counts.columns[j].sum(); });
+  for (std::size_t i = 0; i < std::min(most, changed.size()); ++i) {
+    out += fmt::format("private:   {}: {}\n", shown(data.schema.columns[changed[i]].name),
+                       count_line(counts.columns[changed[i]]));
   }
+  if (changed.size() > most)
+    out += fmt::format("private:   and {} columns with fewer\n", changed.size() - most);
+  return out;
+}
 
-  // Whether there was a cache, at any rank: one after the other, as some may share a disk.
-  [[nodiscard]] bool remove_all() const {
-    bool removed = false;
-    for (std::size_t turn = 0; turn < ranks().size(); ++turn)
-      ranks().together([&] {
-        if (ranks().rank() == turn) removed = remove_cache(table.data);
-      });
-    const std::vector<std::uint64_t> all = ranks().gather(std::uint64_t{removed});
-    return std::ranges::find(all, 1U) != all.end();
+ReadOptions::Cache cache_from_string(const std::string& name) {
+  using Cache = ReadOptions::Cache;
+  static const std::map<std::string, Cache> known{
+      {"auto", Cache::automatic}, {"always", Cache::always}, {"never", Cache::never}};
+  const auto found = known.find(name);
+  if (found == known.end()) {
+    throw BadInput(fmt::format("--cache: '{}' is none of auto, always, never; give one", name));
   }
+  return found->second;
+}
 
-  // What ranks have mapped stays readable, and a rank that is ended from outside removes nothing
-  // more. Where the file system does not let it go yet, CacheRemoval tries again.
-  void remove_early() const {
-    if (!removes_cache || ranks().size() == 1) return;
-    try {
-      remove_cache_of_share(table.data, ranks().rank(), ranks().size());
-    } catch (const BadInput&) {
-    }
+void FitCommand::say(const std::string& text) const {
+  if (quiet) return;
+  fmt::print("{}", text);
+  std::fflush(stdout);
+}
+
+void FitCommand::run() const {
+  require_of_ranks();
+  if (!removes_cache) return fit();
+  if (schema.empty() && out.empty() && !plan.epsilon && !plan.delta) {
+    say(remove_all() ? fmt::format("Removed: the cache of {}\n", table.data)
+                     : fmt::format("{} has no cache\n", table.data));
+    return;
   }
+  const CacheRemoval removal(table.data);
+  // --remove-cache alone does without them.
+  if (schema.empty()) throw CLI::RequiredError("--schema");
+  if (out.empty()) throw CLI::RequiredError("--out");
+  if (!plan.epsilon) throw CLI::RequiredError("--epsilon");
+  if (!plan.delta) throw CLI::RequiredError("--delta");
+  fit();
+}
 
-  void fit() const {
-    family.require_of_model(plan);
-    network.require_of_model(plan, family);
-    if (plan.model == network_model) return fit_network_model();
-    if (const auto kind = family_named(plan.model)) return fit_family_model(*kind);
-    // What can go wrong without the data goes wrong first.
-    const Budget budget = plan.budget();
-    const Wishes wishes = plan.wishes();
-    cache_from_string(cache);
-    const auto engine_maker = make_backend_of_ranks(backend, quiet, design);
-    const auto ledger = opened_ledger();
-    prepare();
-    const Schema domain = read_schema(schema);
-    require_same_everywhere(to_toml(domain), schema + ": the schema");
-    const TableArguments::Share share = read(domain);
-    const Dataset& data = share.data;
-    const std::uint64_t rows = share.rows;
-    remove_early();
-    const IngestCounts counts = counts_of_all(data);
-    say(describe(plan.constants(domain, rows), budget) + "\n" +
-        ingest_report(data, counts, verbose));
-
-    // The clock is for the screen: what is planned follows from public numbers alone.
-    const Plan made = plan.make(domain, rows, budget, wishes);
-    const Offer& offer = require_feasible(made);
-    if (ledger) {
-      require_room(*ledger, budget, [&](const Budget& smaller) {
-        const Plan other = plan.make(domain, rows, smaller, wishes);
-        return other.offer().feasible ? std::optional(ledger_guarantee(other)) : std::nullopt;
-      });
-    }
-    warn_of_large_delta(budget, made.problem.rows);
-    warn_of_few_rows(made);
-    warn_of_missing_class(data);
-    warn_of_run_time(offer.mechanism);
-    settle(*engine_maker, loss_named(made.problem.loss), !data.offset.empty());
-    double seconds = std::numeric_limits<double>::quiet_NaN();
-    if (!quiet && ranks().size() == 1) {
-      const auto draws = static_cast<double>(budget.draws);  // chains of a step
-      const double step = seconds_of_step(data, made, *engine_maker, offer.cost.work / draws);
-      seconds = predicted_seconds(offer, step / draws);
-    }
-    say(plan_line(made, seconds) + "\n" +
-        fmt::format("backend {}: {}\n", engine_maker->name(), engine_maker->description()));
-
-    const Stopwatch sampling;
-    std::string how;
-    const Release model = fit_plan(data, made, *engine_maker, ledger, how);
-    if (verbose) {
-      if (!how.empty()) say(fmt::format("design {}\n", how));
-      say(fmt::format("sampling took {:.4g} s, {:.4g} s were predicted\n", sampling.seconds(),
-                      seconds));
-    }
-    if (intervals && !model.model().intervals) {
-      fmt::print(stderr,
-                 "gibbsite: warning: --intervals: none can be made from these answers (noise hides "
-                 "the table's moments); the model has none\n");
-    }
+bool FitCommand::remove_all() const {
+  bool removed = false;
+  for (std::size_t turn = 0; turn < ranks().size(); ++turn)
     ranks().together([&] {
-      if (!is_first_rank()) return;
-      write_entered(ledger, [&](Existing existing) { write_release(out, model, existing); });
-      // Not before: without a ledger, what could not be written can be tried again. One that has
-      // entered the key refuses it, as a second file of another digest could come of it.
-      if (!checkpoint.empty()) discard_checkpoint(checkpoint);
+      if (ranks().rank() == turn) removed = remove_cache(table.data);
     });
-    say(report(model));
+  const std::vector<std::uint64_t> all = ranks().gather(std::uint64_t{removed});
+  return std::ranges::find(all, 1U) != all.end();
+}
+
+void FitCommand::remove_early() const {
+  if (!removes_cache || ranks().size() == 1) return;
+  try {
+    remove_cache_of_share(table.data, ranks().rank(), ranks().size());
+  } catch (const BadInput&) {
   }
+}
 
-  // What several ranks cannot do, or would do several times.
-  void require_of_ranks() const {
-    if (ranks().size() == 1) return;
-    if (plan.model == network_model || family_named(plan.model)) {
-      throw BadInput(fmt::format(
-          "--model {}: is fitted by one process; start it without the launcher of ranks",
-          plan.model));
-    }
+void FitCommand::fit() const {
+  family.require_of_model(plan);
+  network.require_of_model(plan, family);
+  if (plan.model == network_model) return fit_network_model();
+  if (const auto kind = family_named(plan.model)) return fit_family_model(*kind);
+  // What can go wrong without the data goes wrong first.
+  const Budget budget = plan.budget();
+  const Wishes wishes = plan.wishes();
+  cache_from_string(cache);
+  const auto engine_maker = make_backend_of_ranks(backend, quiet, design);
+  const auto ledger = opened_ledger();
+  prepare();
+  const Schema domain = read_schema(schema);
+  require_same_everywhere(to_toml(domain), schema + ": the schema");
+  const TableArguments::Share share = read(domain);
+  const Dataset& data = share.data;
+  const std::uint64_t rows = share.rows;
+  remove_early();
+  const IngestCounts counts = counts_of_all(data);
+  say(describe(plan.constants(domain, rows), budget) + "\n" + ingest_report(data, counts, verbose));
+
+  // The clock is for the screen: what is planned follows from public numbers alone.
+  const Plan made = plan.make(domain, rows, budget, wishes);
+  const Offer& offer = require_feasible(made);
+  if (ledger) {
+    require_room(*ledger, budget, [&](const Budget& smaller) {
+      const Plan other = plan.make(domain, rows, smaller, wishes);
+      return other.offer().feasible ? std::optional(ledger_guarantee(other)) : std::nullopt;
+    });
   }
-
-  // What every fit asks before it reads a row.
-  void prepare() const {
-    if (is_first_rank()) require_places();
-    if (seed) {
-      fmt::print(
-          stderr,
-          "gibbsite: warning: --seed {}: the noise is reproducible, so this model carries no "
-          "guarantee; its certificate is void\n",
-          *seed);
-    }
-    catch_interrupts();
+  warn_of_large_delta(budget, made.problem.rows);
+  warn_of_few_rows(made);
+  warn_of_missing_class(data);
+  warn_of_run_time(offer.mechanism);
+  settle(*engine_maker, loss_named(made.problem.loss), !data.offset.empty());
+  double seconds = std::numeric_limits<double>::quiet_NaN();
+  if (!quiet && ranks().size() == 1) {
+    const auto draws = static_cast<double>(budget.draws);  // chains of a step
+    const double step = seconds_of_step(data, made, *engine_maker, offer.cost.work / draws);
+    seconds = predicted_seconds(offer, step / draws);
   }
+  say(plan_line(made, seconds) + "\n" +
+      fmt::format("backend {}: {}\n", engine_maker->name(), engine_maker->description()));
 
-  void require_places() const {
-    require_other_file(out, table.data, "--data");
-    require_other_file(out, table.labels, "--labels");
-    require_other_file(out, schema, "--schema");
-    require_other_file(out, checkpoint, "--checkpoint");
-    require_other_file(checkpoint, table.data, "--data", "--checkpoint");
-    require_other_file(checkpoint, table.labels, "--labels", "--checkpoint");
-    require_other_file(checkpoint, schema, "--schema", "--checkpoint");
-    require_new(out, force);
-    require_writable(out, "--out");
-    if (!checkpoint.empty()) require_writable(checkpoint, "--checkpoint");
+  const Stopwatch sampling;
+  std::string how;
+  const Release model = fit_plan(data, made, *engine_maker, ledger, how);
+  if (verbose) {
+    if (!how.empty()) say(fmt::format("design {}\n", how));
+    say(fmt::format("sampling took {:.4g} s, {:.4g} s were predicted\n", sampling.seconds(),
+                    seconds));
   }
-
-  [[nodiscard]] std::optional<Ledger> opened_ledger() const {
-    if (ledger_path.empty() || !is_first_rank()) return std::nullopt;
-    if (seed) {
-      throw BadInput(
-          "--ledger: a run with --seed has no guarantee to enter; leave one of them out");
-    }
-    require_not_of_ledger(out, ledger_path, "--out");
-    require_not_of_ledger(checkpoint, ledger_path, "--checkpoint");
-    std::optional<Ledger> ledger(std::in_place, ledger_path);
-    static_cast<void>(ledger->read());
-    return ledger;
+  if (intervals && !model.model().intervals) {
+    fmt::print(stderr,
+               "gibbsite: warning: --intervals: none can be made from these answers (noise hides "
+               "the table's moments); the model has none\n");
   }
+  ranks().together([&] {
+    if (!is_first_rank()) return;
+    write_entered(ledger, [&](Existing existing) { write_release(out, model, existing); });
+    // Not before: without a ledger, what could not be written can be tried again. One that has
+    // entered the key refuses it, as a second file of another digest could come of it.
+    if (!checkpoint.empty()) discard_checkpoint(checkpoint);
+  });
+  say(report(model));
+}
 
-  void write_entered(const std::optional<Ledger>& ledger,
-                     const std::function<void(Existing)>& write) const {
-    cli::write_entered(out, force, ledger, write,
-                       checkpoint.empty()
-                           ? ""
-                           : fmt::format(", and {} cannot make it again: remove it", checkpoint));
-    if (ledger) say(entered_line(*ledger));
+void FitCommand::require_of_ranks() const {
+  if (ranks().size() == 1) return;
+  if (plan.model == network_model || family_named(plan.model)) {
+    throw BadInput(
+        fmt::format("--model {}: is fitted by one process; start it without the launcher of ranks",
+                    plan.model));
   }
+}
 
-  [[nodiscard]] Key key() const { return seed ? Key::from_seed(*seed) : Key::from_os(); }
-
-  // Of models that take no engine.
-  void require_no_engine() const {
-    if (intervals || release_moments || !checkpoint.empty()) {
-      throw BadInput(fmt::format("{}: has no meaning with --model {}; leave it out",
-                                 intervals         ? "--intervals"
-                                 : release_moments ? "--release-moments"
-                                                   : "--checkpoint",
-                                 plan.model));
-    }
-    if ((backend != "auto" && backend != "reference") || design != "auto") {
-      throw BadInput(
-          fmt::format("{}: has no meaning with --model {}, whose draws take the reference; "
-                      "leave it out",
-                      design != "auto" ? "--design" : "--backend", plan.model));
-    }
+void FitCommand::prepare() const {
+  if (is_first_rank()) require_places();
+  if (seed) {
+    fmt::print(stderr,
+               "gibbsite: warning: --seed {}: the noise is reproducible, so this model carries no "
+               "guarantee; its certificate is void\n",
+               *seed);
   }
+  catch_interrupts();
+}
 
-  void fit_network_model() const {
-    require_no_engine();
-    const Budget budget = plan.budget();
-    const NetworkWishes wishes = network.wishes(plan);
-    cache_from_string(cache);
-    const auto ledger = opened_ledger();
-    prepare();
-    const Schema domain = read_network_schema(schema);
-    // Throws on what no table could mend.
-    static_cast<void>(network.problem(domain, 1, plan, family));
-    const Dataset data = read(domain, true).data;
-    say(ingest_report(data, data.counts, verbose));
-    const NetworkPlan made =
-        plan_network(network.problem(domain, data.rows(), plan, family), budget, wishes);
-    if (ledger) {
-      require_room(*ledger, budget, [&](const Budget& smaller) -> std::optional<Guarantee> {
-        try {
-          return ledger_guarantee(plan_network(made.problem, smaller, wishes));
-        } catch (const Infeasible&) {
-          return std::nullopt;
-        }
-      });
-    }
-    warn_of_large_delta(budget, made.problem.rows);
-    say(network_line(made) + "\n");
-    Progress bar("counting", quiet, interval());
-    FitOptions watched;
-    watched.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
-    watched.stop = &stop_flag();
-    watched.ledger = ledger ? &*ledger : nullptr;
-    const NetworkRelease release = fit_network(data, made, key(), watched);
-    write_entered(ledger, [&](Existing existing) { write_network(out, release, existing); });
-    say(
-        fmt::format("\n{}\n{}Written: {}; next:\n"
-                    "  gibbsite query --model {} '{}'\n"
-                    "  gibbsite synthesize --model {} --rows 1000 --out synthetic.csv\n"
-                    "  gibbsite verify {}\n",
-                    in_words(release.certificate()), network_report(release.model()), out, out,
-                    shown(asked_of(release.model())), out, out));
+void FitCommand::require_places() const {
+  require_other_file(out, table.data, "--data");
+  require_other_file(out, table.labels, "--labels");
+  require_other_file(out, schema, "--schema");
+  require_other_file(out, checkpoint, "--checkpoint");
+  require_other_file(checkpoint, table.data, "--data", "--checkpoint");
+  require_other_file(checkpoint, table.labels, "--labels", "--checkpoint");
+  require_other_file(checkpoint, schema, "--schema", "--checkpoint");
+  require_new(out, force);
+  require_writable(out, "--out");
+  if (!checkpoint.empty()) require_writable(checkpoint, "--checkpoint");
+}
+
+std::optional<Ledger> FitCommand::opened_ledger() const {
+  if (ledger_path.empty() || !is_first_rank()) return std::nullopt;
+  if (seed) {
+    throw BadInput("--ledger: a run with --seed has no guarantee to enter; leave one of them out");
   }
+  require_not_of_ledger(out, ledger_path, "--out");
+  require_not_of_ledger(checkpoint, ledger_path, "--checkpoint");
+  std::optional<Ledger> ledger(std::in_place, ledger_path);
+  static_cast<void>(ledger->read());
+  return ledger;
+}
 
-  void fit_family_model(Family kind) const {
-    require_no_engine();
-    if (family.column.empty()) {
-      throw BadInput(
-          fmt::format("--column: is missing; name the column that {} is fitted to", plan.model));
-    }
-    const Budget budget = plan.budget();
-    const FamilyWishes wishes = family.wishes(plan);
-    cache_from_string(cache);
-    const auto ledger = opened_ledger();
-    prepare();
-    const Schema domain = read_column_schema(schema, family.column);
-    // Throws on what no table could mend.
-    static_cast<void>(family.complete(family_problem(domain, kind, 1)));
-    const Dataset data = read(domain, true).data;
-    say(ingest_report(data, data.counts, verbose));
-    const FamilyPlan made =
-        plan_family(family.complete(family_problem(domain, kind, data.rows())), budget, wishes);
-    if (ledger) {
-      require_room(*ledger, budget, [&](const Budget& smaller) {
-        return std::optional(ledger_guarantee(plan_family(made.problem, smaller, wishes)));
-      });
-    }
-    warn_of_large_delta(budget, made.problem.rows);
-    say(family_line(made) + "\n");
-    Progress bar("drawing", quiet, interval());
-    FitOptions watched;
-    watched.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
-    watched.stop = &stop_flag();
-    watched.ledger = ledger ? &*ledger : nullptr;
-    const FamilyRelease drawn = fit_family(data, made, key(), watched);
-    write_entered(ledger, [&](Existing existing) { write_family(out, drawn, existing); });
-    say(
-        fmt::format("\n{}\n{}Written: {}; next:\n"
-                    "  gibbsite query --model {} --probability '{} > 0.5'\n"
-                    "  gibbsite verify {}\n",
-                    in_words(drawn.certificate()), family_report(drawn), out, out,
-                    shown(asked_of(drawn)), out));
+void FitCommand::write_entered(const std::optional<Ledger>& ledger,
+                               const std::function<void(Existing)>& write) const {
+  cli::write_entered(out, force, ledger, write,
+                     checkpoint.empty()
+                         ? ""
+                         : fmt::format(", and {} cannot make it again: remove it", checkpoint));
+  if (ledger) say(entered_line(*ledger));
+}
+
+void FitCommand::require_no_engine() const {
+  if (intervals || release_moments || !checkpoint.empty()) {
+    throw BadInput(fmt::format("{}: has no meaning with --model {}; leave it out",
+                               intervals         ? "--intervals"
+                               : release_moments ? "--release-moments"
+                                                 : "--checkpoint",
+                               plan.model));
   }
-
-  // Of all draws, timed on the table itself.
-  [[nodiscard]] static double seconds_of_step(const Dataset& data, const Plan& made,
-                                              Backend& engine_maker, double steps) {
-    const TimingOptions timing{
-        .seconds = fit_measured_seconds, .planned_steps = steps, .poll = stop_if_asked};
-    return StepTimer(engine_maker, data.view(), data.y, loss_named(made.problem.loss), timing)
-        .time(made.budget.draws)
-        .seconds;
+  if ((backend != "auto" && backend != "reference") || design != "auto") {
+    throw BadInput(
+        fmt::format("{}: has no meaning with --model {}, whose draws take the reference; "
+                    "leave it out",
+                    design != "auto" ? "--design" : "--backend", plan.model));
   }
+}
 
-  // This rank's rows, and how many all have.
-  [[nodiscard]] TableArguments::Share read(const Schema& domain, bool one_column = false) const {
-    Progress bar("reading", quiet, interval());
-    ReadOptions options;
-    options.progress = [&bar](std::uint64_t done, std::uint64_t total) {
-      bar.update(done, total);
-      return !stop_flag().load();
-    };
-    options.cache = cache_from_string(cache);
-    options.ignore_extra_columns = one_column;
-    if (one_column) options.labels = ReadOptions::Labels::optional;
-    // That private rows are put on disk is said in any case.
-    options.note = [this](const std::string& note) {
-      const std::string line = in_options(note);
-      if (quiet && line.starts_with("private")) fmt::print(stderr, "{}\n", line);
-      say(line + "\n");
-    };
-    return table.read_share(domain, options);
-  }
+double FitCommand::seconds_of_step(const Dataset& data, const Plan& made, Backend& engine_maker,
+                                   double steps) {
+  const TimingOptions timing{
+      .seconds = fit_measured_seconds, .planned_steps = steps, .poll = stop_if_asked};
+  return StepTimer(engine_maker, data.view(), data.y, loss_named(made.problem.loss), timing)
+      .time(made.budget.draws)
+      .seconds;
+}
 
-  [[nodiscard]] Release fit_plan(const Dataset& data, const Plan& made, Backend& engine_maker,
-                                 const std::optional<Ledger>& ledger, std::string& how) const {
-    Progress bar("sampling", quiet, interval()), making("intervals", quiet, interval());
-    FitOptions options;
-    options.intervals = intervals;
-    options.intervals_progress = [&making](std::uint64_t done, std::uint64_t total) {
-      making.update(done, total);
-    };
-    options.checkpoint = checkpoint;
-    options.release_answers = release_moments;
-    options.ledger = ledger ? &*ledger : nullptr;
-    options.ranks = &ranks();
-    options.stop = &stop_flag();
-    options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
-    options.design = [&how](const std::string& line) { how = line; };
-    return gibbsite::fit(plan.model_of(made), data, made, engine_maker, key(), options);
-  }
+TableArguments::Share FitCommand::read(const Schema& domain, bool one_column) const {
+  Progress bar("reading", quiet, interval());
+  ReadOptions options;
+  options.progress = [&bar](std::uint64_t done, std::uint64_t total) {
+    bar.update(done, total);
+    return !stop_flag().load();
+  };
+  options.cache = cache_from_string(cache);
+  options.ignore_extra_columns = one_column;
+  if (one_column) options.labels = ReadOptions::Labels::optional;
+  // That private rows are put on disk is said in any case.
+  options.note = [this](const std::string& note) {
+    const std::string line = in_options(note);
+    if (quiet && line.starts_with("private")) fmt::print(stderr, "{}\n", line);
+    say(line + "\n");
+  };
+  return table.read_share(domain, options);
+}
 
-  [[nodiscard]] double interval() const { return progress ? 1 : 5; }
+Release FitCommand::fit_plan(const Dataset& data, const Plan& made, Backend& engine_maker,
+                             const std::optional<Ledger>& ledger, std::string& how) const {
+  Progress bar("sampling", quiet, interval()), making("intervals", quiet, interval());
+  FitOptions options;
+  options.intervals = intervals;
+  options.intervals_progress = [&making](std::uint64_t done, std::uint64_t total) {
+    making.update(done, total);
+  };
+  options.checkpoint = checkpoint;
+  options.release_answers = release_moments;
+  options.ledger = ledger ? &*ledger : nullptr;
+  options.ranks = &ranks();
+  options.stop = &stop_flag();
+  options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
+  options.design = [&how](const std::string& line) { how = line; };
+  return gibbsite::fit(plan.model_of(made), data, made, engine_maker, key(), options);
+}
 
-  [[nodiscard]] std::string report(const Release& model) const {
-    const LabelKind label = model.model().schema.label_kind;
-    return fmt::format(
-        "\n{}\n{}Written: {}; next:\n"
-        "  gibbsite predict --model {} --data NEW.csv{}\n"
-        "  gibbsite verify {}\n",
-        in_words(model.certificate()), coefficient_report(model.model(), model.certificate()), out,
-        out,
-        model.model().intervals                                          ? " --intervals"
-        : label == LabelKind::two_classes || label == LabelKind::classes ? " --probabilities"
-                                                                         : "",
-        out);
-  }
-};
+std::string FitCommand::report(const Release& model) const {
+  const LabelKind label = model.model().schema.label_kind;
+  return fmt::format(
+      "\n{}\n{}Written: {}; next:\n"
+      "  gibbsite predict --model {} --data NEW.csv{}\n"
+      "  gibbsite verify {}\n",
+      in_words(model.certificate()), coefficient_report(model.model(), model.certificate()), out,
+      out,
+      model.model().intervals                                          ? " --intervals"
+      : label == LabelKind::two_classes || label == LabelKind::classes ? " --probabilities"
+                                                                       : "",
+      out);
+}
+
+namespace {
 
 void define_fit(CLI::App& app) {
   const auto command = std::make_shared<FitCommand>();

@@ -1,4 +1,4 @@
-// Schema <-> TOML through toml++.
+// TOML -> schema through toml++.
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
@@ -7,10 +7,8 @@
 #include <map>
 #include <span>
 
-#include "data/arrow.hpp"
-#include "data/csv.hpp"
 #include "data/input.hpp"
-#include "data/text.hpp"
+#include "data/schema_writer.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
@@ -29,29 +27,6 @@ constexpr std::string_view no_row_weights =
     "a row's own weight multiplies what one person can do to the model, and without a public bound "
     "nothing can be certified; class_weights weighs classes, and type = \"exposure\" is for what "
     "counts are over";
-
-/// A TOML basic string; what would mislead a reader is escaped.
-std::string toml_string(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return shown(out,
-               [](std::uint32_t code, bool is_byte) {
-                 if (is_byte)
-                   return std::string(1, static_cast<char>(code));  // refused by the parser
-                 return code > 0xFFFF ? fmt::format("\\U{:08X}", code)
-                                      : fmt::format("\\u{:04X}", code);
-               }) +
-         '"';
-}
-
-std::string toml_list(std::span<const std::string> texts) {
-  std::vector<std::string> out;
-  for (const std::string& text : texts) out.push_back(toml_string(text));
-  return fmt::format("[{}]", fmt::join(out, ", "));
-}
 
 class SchemaReader {
  public:
@@ -544,14 +519,6 @@ std::string text_of(const std::string& path) {
   return text;
 }
 
-std::string toml_key(std::string_view name) {
-  const bool bare = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
-  });
-  return bare ? std::string(name) : toml_string(name);
-}
-
 }  // namespace
 
 Schema parse_schema(const std::string& toml, const std::string& source) {
@@ -616,137 +583,6 @@ Schema read_schema(const std::string& path) { return parse_schema(text_of(path),
 
 Schema read_column_schema(const std::string& path, const std::string& column) {
   return parse_column_schema(text_of(path), path, column);
-}
-
-namespace {
-
-std::string bins_toml(const std::vector<double>& edges) {
-  return fmt::format("bins = [{}]", fmt::join(edges, ", "));
-}
-
-}  // namespace
-
-std::string to_toml(const Schema& schema) {
-  std::string out;
-  out += fmt::format("label = {}\n", toml_string(schema.label));
-  if (schema.label_kind == LabelKind::two_classes) {
-    out += fmt::format("positive = {}\n", toml_string(schema.positive));
-  } else if (schema.label_kind == LabelKind::classes) {
-    out += fmt::format("classes = {}\n", toml_list(schema.classes));
-  } else {
-    out += fmt::format("range = [{}, {}]\n", schema.label_lo, schema.label_hi);
-    out += schema.label_kind == LabelKind::count
-               ? "counts = true\n"
-               : fmt::format("tolerance = {}\n", schema.tolerance);
-  }
-  if (!schema.label_edges.empty()) out += bins_toml(schema.label_edges) + "\n";
-  if (schema.label_decimals) out += fmt::format("decimals = {}\n", *schema.label_decimals);
-  if (!schema.negative.empty()) out += fmt::format("negative = {}\n", toml_string(schema.negative));
-  if (schema.refuses_unlisted_label) out += "unlisted_label = \"refuse\"\n";
-  if (!schema.class_weights.empty()) {
-    const std::vector<std::string> names = schema.class_names();
-    std::vector<std::string> weights;
-    for (std::size_t k = 0; k < names.size(); ++k)
-      weights.push_back(fmt::format("{} = {}", toml_string(names[k]), schema.class_weights[k]));
-    out += fmt::format("class_weights = {{{}}}\n", fmt::join(weights, ", "));
-  }
-  if (schema.invalid == Invalid::middle) out += "invalid = \"middle\"\n";
-  if (schema.decimal == ',') out += "decimal = \",\"\n";
-  out += fmt::format("row_norm = {}\n", schema.row_norm);
-  out += fmt::format("intercept = {}\n", schema.intercept);
-  if (schema.has_missing) out += fmt::format("missing = {}\n", toml_string(schema.missing));
-  out += "\n[columns]\n";
-  for (const Column& column : schema.columns) {
-    out += fmt::format("{} = {{type = \"{}\"", toml_key(column.name), to_string(column.type));
-    if (has_range(column.type)) out += fmt::format(", range = [{}, {}]", column.lo, column.hi);
-    if (!column.edges.empty()) out += ", " + bins_toml(column.edges);
-    if (column.decimals) out += fmt::format(", decimals = {}", *column.decimals);
-    if (column.type == ColumnType::category) {
-      out += fmt::format(", levels = {}, other = {}", toml_list(column.levels), column.other);
-      if (!column.unlisted.empty())
-        out += fmt::format(", unlisted = {}", toml_string(column.unlisted));
-    }
-    if (column.has_missing) out += fmt::format(", missing = {}", toml_string(column.missing));
-    out += "}\n";
-  }
-  if (schema.network) {
-    out += "\n[network]\n";
-    for (const auto& [node, parents] : *schema.network)
-      out += fmt::format("{} = {}\n", toml_key(node), toml_list(parents));
-  }
-  return out;
-}
-
-namespace {
-
-// The cell itself stays unsaid.
-void require_names(const std::vector<std::string>& header, const std::string& path) {
-  for (std::size_t j = 0; j < header.size(); ++j) {
-    double value = 0;
-    const bool number = parse_number(header[j], value);
-    if (!number && !header[j].empty()) continue;
-    throw BadInput(fmt::format(
-        "{}:1: cell {} is {}, so this looks like a row and not like a header: its cells would be "
-        "published as names; put a line of names above it, or give `header` yes if these are the "
-        "names",
-        path, j + 1, number ? "a number" : "empty"));
-  }
-}
-
-}  // namespace
-
-std::string schema_template(const std::string& path, Header header_is) {
-  const bool has_names = is_arrow_file(path);
-  const std::vector<std::string> header =
-      has_names ? read_arrow_file_names(path) : read_csv_header(path);
-  if (header_is == Header::unknown && !has_names) require_names(header, path);
-  std::string out =
-      R"(# A schema, to be filled in by a person. It becomes part of the released model.
-#
-# Only the header line of the table was read, on purpose: the guarantee protects the rows, and ranges,
-# levels or classes picked from the rows would tell about them outside of the privacy budget. Write
-# what is known without this table: a codebook, a form, a law, common sense. Too wide a range costs a
-# little accuracy; values outside of it are moved to its ends.
-
-label = ""          # the column to predict; remove its line under [columns]
-positive = ""       # the class whose probability the model gives; of several classes, an amount or a count, in its place:
-# classes = ["north", "east", "south"]   # every class of the label, known without the data
-# range = [0, 500000]  # of the label, known without the data: labels are moved into it
-# tolerance = 50000    # an error of a prediction beyond which it is far off; a fifth of the range without it
-# counts = true        # labels are whole numbers from 0 up
-# class_weights = {"north" = 1, "south" = 2.5}   # how much a row of each class counts; never from how many the table has
-# negative = ""     # the name of the other class; without it, every label but `positive`
-# unlisted_label = "negative"   # beside `negative`: a third label counts as it; "refuse": is an error
-# invalid = "refuse"   # cells and labels that cannot be read as written here are errors, and then whether
-#                      # there is a model tells about them; "middle": they count as the middle of the
-#                      # range, as (other) or no level, as the negative or the first class, and nothing is refused
-# decimal = ","     # numbers are written 3,5
-row_norm = "auto"   # rows longer than a number given here are scaled down to it; "auto" (docs/data.md) scales none
-                    # where there are at most 2000 features
-intercept = "auto"  # whether a constant feature is added: true or false; "auto" adds it
-# missing = ""      # how a missing cell reads, such as "?" or "NA"; "" is an empty cell: the middle of a range, no level
-
-# One line per column; write one of these kinds between its braces:
-#   type = "number", range = [17, 90]                cells are moved into [lowest, highest], then scaled to [0, 1];
-#                                                    in a network bins = 8, or bins = [25, 40, 65], and decimals = 0
-#   type = "category", levels = ["north", "south"]   one feature per level; other = true adds one for all other levels
-#   type = "exposure", range = [0.1, 10]             what the label's count is over (years, people); of counts
-#   type = "ignore"                                  not used
-# missing = "..." in a category's braces adds a level for the cells that read so.
-# For fit --model network, which takes every column and needs no label, put below all columns what each depends on:
-#   [network]
-#   income = ["education", "sex"]
-[columns]
-)";
-  for (const std::string& name : header) out += toml_key(name) + " = {type = \"\"}\n";
-  try {
-    (void)toml::parse(out);
-  } catch (const toml::parse_error& error) {
-    throw BadInput(
-        fmt::format("{}:1: the header cannot be written as TOML: {}; save the file as UTF-8", path,
-                    shown(error.description())));
-  }
-  return out;
 }
 
 }  // namespace gibbsite

@@ -1,0 +1,66 @@
+#pragma once
+// What `fit` was asked for. fit.cpp fits a model of rows; fit_network.cpp and fit_family.cpp what
+// takes no engine.
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "family.hpp"
+#include "gibbsite/ledger/ledger.hpp"
+#include "gibbsite/run/fit.hpp"
+#include "network.hpp"
+#include "options.hpp"
+
+namespace gibbsite::cli {
+
+/// Every line is private; column by column where `verbose`.
+std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool verbose);
+/// Throws BadInput.
+ReadOptions::Cache cache_from_string(const std::string& name);
+
+struct FitCommand {
+  TableArguments table;
+  PlanArguments plan;
+  std::string schema, out, backend = "auto", design = "auto", checkpoint, cache = "auto",
+                           ledger_path;
+  std::optional<std::uint64_t> seed;
+  bool quiet = false, progress = false, verbose = false, removes_cache = false, force = false;
+  bool release_moments = false, intervals = false;
+  FamilyArguments family;
+  NetworkArguments network;
+
+  void say(const std::string& text) const;
+  void run() const;
+  // Whether there was a cache, at any rank: one after the other, as some may share a disk.
+  [[nodiscard]] bool remove_all() const;
+  // What ranks have mapped stays readable, and a rank that is ended from outside removes nothing
+  // more. Where the file system does not let it go yet, CacheRemoval tries again.
+  void remove_early() const;
+  void fit() const;
+  // What several ranks cannot do, or would do several times.
+  void require_of_ranks() const;
+  // What every fit asks before it reads a row.
+  void prepare() const;
+  void require_places() const;
+  [[nodiscard]] std::optional<Ledger> opened_ledger() const;
+  void write_entered(const std::optional<Ledger>& ledger,
+                     const std::function<void(Existing)>& write) const;
+  [[nodiscard]] Key key() const { return seed ? Key::from_seed(*seed) : Key::from_os(); }
+  // Of models that take no engine.
+  void require_no_engine() const;
+  void fit_network_model() const;
+  void fit_family_model(Family kind) const;
+  // Of all draws, timed on the table itself.
+  [[nodiscard]] static double seconds_of_step(const Dataset& data, const Plan& made,
+                                              Backend& engine_maker, double steps);
+  // This rank's rows, and how many all have.
+  [[nodiscard]] TableArguments::Share read(const Schema& domain, bool one_column = false) const;
+  [[nodiscard]] Release fit_plan(const Dataset& data, const Plan& made, Backend& engine_maker,
+                                 const std::optional<Ledger>& ledger, std::string& how) const;
+  [[nodiscard]] double interval() const { return progress ? 1 : 5; }
+  [[nodiscard]] std::string report(const Release& model) const;
+};
+
+}  // namespace gibbsite::cli

@@ -1,0 +1,71 @@
+// fit --model of a family over one column.
+#include "gibbsite/run/fit_family.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+
+#include "family.hpp"
+#include "fit_command.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/mechanism/ledger_guarantee.hpp"
+#include "gibbsite/release/query.hpp"
+#include "interrupt.hpp"
+#include "ledger.hpp"
+#include "progress.hpp"
+#include "text.hpp"
+
+namespace gibbsite::cli {
+namespace {
+
+// A parameter to begin with: a listed level, as "(other)" says little.
+std::string asked_of(const FamilyRelease& drawn) {
+  const auto names = parameter_names(drawn);
+  return names.back().starts_with('(') ? names.front() : names.back();
+}
+
+}  // namespace
+
+void FitCommand::fit_family_model(Family kind) const {
+  require_no_engine();
+  if (family.column.empty()) {
+    throw BadInput(
+        fmt::format("--column: is missing; name the column that {} is fitted to", plan.model));
+  }
+  const Budget budget = plan.budget();
+  const FamilyWishes wishes = family.wishes(plan);
+  cache_from_string(cache);
+  const auto ledger = opened_ledger();
+  prepare();
+  const Schema domain = read_column_schema(schema, family.column);
+  // Throws on what no table could mend.
+  static_cast<void>(family.complete(family_problem(domain, kind, 1)));
+  const Dataset data = read(domain, true).data;
+  say(ingest_report(data, data.counts, verbose));
+  const FamilyPlan made =
+      plan_family(family.complete(family_problem(domain, kind, data.rows())), budget, wishes);
+  if (ledger) {
+    require_room(*ledger, budget, [&](const Budget& smaller) {
+      return std::optional(ledger_guarantee(plan_family(made.problem, smaller, wishes)));
+    });
+  }
+  warn_of_large_delta(budget, made.problem.rows);
+  say(family_line(made) + "\n");
+  Progress bar("drawing", quiet, interval());
+  FitOptions watched;
+  watched.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
+  watched.stop = &stop_flag();
+  watched.ledger = ledger ? &*ledger : nullptr;
+  const FamilyRelease drawn = fit_family(data, made, key(), watched);
+  write_entered(ledger, [&](Existing existing) { write_family(out, drawn, existing); });
+  say(fmt::format(
+      "\n{}\n{}Written: {}; next:\n"
+      "  gibbsite query --model {} --probability '{} > 0.5'\n"
+      "  gibbsite verify {}\n",
+      in_words(drawn.certificate()), family_report(drawn), out, out, shown(asked_of(drawn)), out));
+}
+
+}  // namespace gibbsite::cli

@@ -1,0 +1,78 @@
+// fit --model network.
+#include "gibbsite/run/fit_network.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+
+#include "fit_command.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/mechanism/ledger_guarantee.hpp"
+#include "interrupt.hpp"
+#include "ledger.hpp"
+#include "network.hpp"
+#include "progress.hpp"
+#include "text.hpp"
+
+namespace gibbsite::cli {
+namespace {
+
+// A question to begin with.
+std::string asked_of(const NetworkModel& model) {
+  std::size_t column = model.network.size() - 1;
+  const auto is_level = [&](std::size_t c) {
+    return model.schema.columns[c].type == ColumnType::category;
+  };
+  while (column > 0 && !is_level(column)) --column;
+  const Column& asked = model.schema.columns[column];
+  if (!is_level(column)) return fmt::format("P({} >= {})", asked.name, asked.edges.front());
+  return fmt::format("P({} = {})", asked.name, asked.levels.front());
+}
+
+}  // namespace
+
+void FitCommand::fit_network_model() const {
+  require_no_engine();
+  const Budget budget = plan.budget();
+  const NetworkWishes wishes = network.wishes(plan);
+  cache_from_string(cache);
+  const auto ledger = opened_ledger();
+  prepare();
+  const Schema domain = read_network_schema(schema);
+  // Throws on what no table could mend.
+  static_cast<void>(network.problem(domain, 1, plan, family));
+  const Dataset data = read(domain, true).data;
+  say(ingest_report(data, data.counts, verbose));
+  const NetworkPlan made =
+      plan_network(network.problem(domain, data.rows(), plan, family), budget, wishes);
+  if (ledger) {
+    require_room(*ledger, budget, [&](const Budget& smaller) -> std::optional<Guarantee> {
+      try {
+        return ledger_guarantee(plan_network(made.problem, smaller, wishes));
+      } catch (const Infeasible&) {
+        return std::nullopt;
+      }
+    });
+  }
+  warn_of_large_delta(budget, made.problem.rows);
+  say(network_line(made) + "\n");
+  Progress bar("counting", quiet, interval());
+  FitOptions watched;
+  watched.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
+  watched.stop = &stop_flag();
+  watched.ledger = ledger ? &*ledger : nullptr;
+  const NetworkRelease release = fit_network(data, made, key(), watched);
+  write_entered(ledger, [&](Existing existing) { write_network(out, release, existing); });
+  say(
+      fmt::format("\n{}\n{}Written: {}; next:\n"
+                  "  gibbsite query --model {} '{}'\n"
+                  "  gibbsite synthesize --model {} --rows 1000 --out synthetic.csv\n"
+                  "  gibbsite verify {}\n",
+                  in_words(release.certificate()), network_report(release.model()), out, out,
+                  shown(asked_of(release.model())), out, out));
+}
+
+}  // namespace gibbsite::cli

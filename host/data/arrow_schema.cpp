@@ -1,0 +1,132 @@
+// Which columns of a stream are read, as what, and which of them as one.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "data/arrow_reader.hpp"
+#include "data/columns.hpp"
+#include "machine/processors.hpp"
+
+namespace gibbsite::arrow_rows {
+
+void ArrowReader::match(const ArrowSchema& schema) {
+  const std::vector<std::string> names = names_in(schema);
+  require_distinct(names, source_, "the table");
+  const bool has_labels = !labels_.empty();
+  const std::vector<Target> targets =
+      match_columns(names, schema_, options_, "the table", has_labels, rows_);
+  for (std::size_t j = 0; j < names.size(); ++j) {
+    if (targets[j].encoding == nullptr && !targets[j].is_label) continue;
+    const ArrowSchema& column = *schema.children[j];
+    Field field{static_cast<std::int64_t>(j), names[j], targets[j], {}, {}};
+    of_column(names[j], [&] { set_types(column, field); });
+    const ArrowType& values = field.listed ? *field.listed : field.type;
+    row_bytes_ += static_cast<std::uint64_t>(std::max(field.type.bytes, 1));
+    if (field.target.is_label) {
+      if (values.kind == ArrowType::Kind::boolean) {
+        if (schema_.has_number_label()) no_number(names[j]);
+        require_word(names[j]);
+      } else if (values.is_number()) {
+        rows_.compare_labels_as_numbers();
+      }
+    } else {
+      used_.push_back(*field.target.encoding);
+    }
+    fields_.push_back(std::move(field));
+  }
+  if (has_labels) rows_.expect(labels_.size());
+  cells_.emplace(rows_, schema_, fields_.size());
+  find_groups();
+  const std::size_t threads =
+      options_.threads > 0 ? options_.threads : static_cast<std::size_t>(usable_processors());
+  crew_.emplace(std::clamp<std::size_t>(threads, 1, Crew::most_members));
+  workers_.resize(crew_->members());
+  // Whole vectors of rows.
+  constexpr std::size_t lanes = NumberRows::most_lanes;
+  const std::size_t fit = piece_bytes / std::max<std::size_t>(row_bytes_, 1);
+  piece_rows_ = std::clamp<std::size_t>(fit / lanes, 1, 64) * lanes;
+}
+
+void ArrowReader::find_groups() {
+  std::vector<std::size_t> numbers;
+  for (std::size_t f = 0; f < fields_.size(); ++f) {
+    const Field& field = fields_[f];
+    if (field.target.is_label)
+      label_ = f;
+    else if (field.target.encoding->type == ColumnType::number && field.type.is_number() &&
+             !field.listed)
+      numbers.push_back(f);
+    else
+      others_.push_back(f);
+  }
+  const auto encoding = [this](std::size_t f) -> const Encoding& {
+    return *fields_[f].target.encoding;
+  };
+  std::ranges::sort(numbers, {}, [&](std::size_t f) { return encoding(f).first; });
+  for (const std::size_t f : numbers) {
+    const Encoding& e = encoding(f);
+    if (groups_.empty() || groups_.back().columns.count == NumberRows::Columns::most ||
+        groups_.back().feature + groups_.back().columns.count != e.first) {
+      groups_.emplace_back().feature = e.first;
+    }
+    NumberGroup& group = groups_.back();
+    const std::size_t c = group.columns.count++;
+    const double missing = e.missing_number.value_or(std::numeric_limits<double>::quiet_NaN());
+    const std::array<double, 4> of = {e.lo, e.hi, e.hi - e.lo, missing};
+    std::ranges::copy(of, group.columns.of[c]);
+    if (c == 0)  // in place of columns that there are not
+      for (auto& other : group.columns.of) std::ranges::copy(of, other);
+    group.columns.any_missing = group.columns.any_missing || !std::isnan(missing);
+    group.fields[c] = f;
+    group.slots[c] = e.slot;
+    group.harmless[c] = missing == e.lo ? e.hi : e.lo;
+  }
+}
+
+void ArrowReader::no_number(const std::string& name) const {
+  rows_.fail(fmt::format(
+      "label column {} is of type bool and the schema's label is {}; give a column of numbers, "
+      "or name the class in `positive` in place of `range`",
+      gibbsite::quoted(name), to_string(schema_.label_kind)));
+}
+
+void ArrowReader::require_word(const std::string& name) const {
+  if (schema_.label_kind == LabelKind::classes) {
+    const auto listed = [&](std::string_view word) { return is_class(schema_, word); };
+    if (std::ranges::any_of(words_of_true, listed) && std::ranges::any_of(words_of_false, listed))
+      return;
+    rows_.fail(
+        fmt::format("label column {} is of type bool and `classes` does not list \"true\" and "
+                    "\"false\"; list both, or give the column as text",
+                    gibbsite::quoted(name)));
+  }
+  for (const auto& words : {words_of_true, words_of_false})
+    if (std::find(words.begin(), words.end(), schema_.positive) != words.end()) return;
+  rows_.fail(
+      fmt::format("label column {} is of type bool and `positive` is {}; set it to "
+                  "\"true\" or \"false\", or give the column as text",
+                  gibbsite::quoted(name), gibbsite::quoted(schema_.positive)));
+}
+
+void ArrowReader::set_types(const ArrowSchema& column, Field& field) const {
+  field.type = readable(column, field.name);
+  if (column.dictionary == nullptr) return;
+  if (field.type.kind < ArrowType::Kind::int8 || field.type.kind > ArrowType::Kind::uint64)
+    throw MalformedArrow{"indices of a dictionary that are no integers"};
+  if (column.dictionary->dictionary != nullptr)
+    rows_.fail(fmt::format("column {}: a dictionary of dictionaries; give it decoded",
+                           gibbsite::quoted(field.name)));
+  field.listed = readable(*column.dictionary, field.name);
+}
+
+ArrowType ArrowReader::readable(const ArrowSchema& column, const std::string& name) const {
+  ArrowType type = arrow_type(column);
+  if (type.kind == ArrowType::Kind::refused)
+    rows_.fail(fmt::format("column {}: {}", gibbsite::quoted(name), type.refusal));
+  return type;
+}
+
+}  // namespace gibbsite::arrow_rows

@@ -1,0 +1,87 @@
+// A schema to be filled in, from a table's header line.
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include "data/arrow.hpp"
+#include "data/csv.hpp"
+#include "data/schema_writer.hpp"
+#include "data/text.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/data/schema_file.hpp"
+
+namespace gibbsite {
+
+namespace {
+
+// The cell itself stays unsaid.
+void require_names(const std::vector<std::string>& header, const std::string& path) {
+  for (std::size_t j = 0; j < header.size(); ++j) {
+    double value = 0;
+    const bool number = parse_number(header[j], value);
+    if (!number && !header[j].empty()) continue;
+    throw BadInput(fmt::format(
+        "{}:1: cell {} is {}, so this looks like a row and not like a header: its cells would be "
+        "published as names; put a line of names above it, or give `header` yes if these are the "
+        "names",
+        path, j + 1, number ? "a number" : "empty"));
+  }
+}
+
+}  // namespace
+
+std::string schema_template(const std::string& path, Header header_is) {
+  const bool has_names = is_arrow_file(path);
+  const std::vector<std::string> header =
+      has_names ? read_arrow_file_names(path) : read_csv_header(path);
+  if (header_is == Header::unknown && !has_names) require_names(header, path);
+  std::string out =
+      R"(# A schema, to be filled in by a person. It becomes part of the released model.
+#
+# Only the header line of the table was read, on purpose: the guarantee protects the rows, and ranges,
+# levels or classes picked from the rows would tell about them outside of the privacy budget. Write
+# what is known without this table: a codebook, a form, a law, common sense. Too wide a range costs a
+# little accuracy; values outside of it are moved to its ends.
+
+label = ""          # the column to predict; remove its line under [columns]
+positive = ""       # the class whose probability the model gives; of several classes, an amount or a count, in its place:
+# classes = ["north", "east", "south"]   # every class of the label, known without the data
+# range = [0, 500000]  # of the label, known without the data: labels are moved into it
+# tolerance = 50000    # an error of a prediction beyond which it is far off; a fifth of the range without it
+# counts = true        # labels are whole numbers from 0 up
+# class_weights = {"north" = 1, "south" = 2.5}   # how much a row of each class counts; never from how many the table has
+# negative = ""     # the name of the other class; without it, every label but `positive`
+# unlisted_label = "negative"   # beside `negative`: a third label counts as it; "refuse": is an error
+# invalid = "refuse"   # cells and labels that cannot be read as written here are errors, and then whether
+#                      # there is a model tells about them; "middle": they count as the middle of the
+#                      # range, as (other) or no level, as the negative or the first class, and nothing is refused
+# decimal = ","     # numbers are written 3,5
+row_norm = "auto"   # rows longer than a number given here are scaled down to it; "auto" (docs/data.md) scales none
+                    # where there are at most 2000 features
+intercept = "auto"  # whether a constant feature is added: true or false; "auto" adds it
+# missing = ""      # how a missing cell reads, such as "?" or "NA"; "" is an empty cell: the middle of a range, no level
+
+# One line per column; write one of these kinds between its braces:
+#   type = "number", range = [17, 90]                cells are moved into [lowest, highest], then scaled to [0, 1];
+#                                                    in a network bins = 8, or bins = [25, 40, 65], and decimals = 0
+#   type = "category", levels = ["north", "south"]   one feature per level; other = true adds one for all other levels
+#   type = "exposure", range = [0.1, 10]             what the label's count is over (years, people); of counts
+#   type = "ignore"                                  not used
+# missing = "..." in a category's braces adds a level for the cells that read so.
+# For a network (model `network`), which takes every column and needs no label, put below all columns what each depends on:
+#   [network]
+#   income = ["education", "sex"]
+[columns]
+)";
+  for (const std::string& name : header) out += toml_key(name) + " = {type = \"\"}\n";
+  try {
+    (void)toml::parse(out);
+  } catch (const toml::parse_error& error) {
+    throw BadInput(
+        fmt::format("{}:1: the header cannot be written as TOML: {}; save the file as UTF-8", path,
+                    shown(error.description())));
+  }
+  return out;
+}
+
+}  // namespace gibbsite

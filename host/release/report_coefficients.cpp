@@ -1,0 +1,238 @@
+// The page's coefficients and, of a family, its estimates, each with how sure it is.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gibbsite/core/human_count.hpp"
+#include "gibbsite/mechanism/mechanism.hpp"
+#include "gibbsite/model/loss.hpp"
+#include "gibbsite/release/coefficients.hpp"
+#include "gibbsite/release/query.hpp"
+#include "release/page.hpp"
+#include "release/report_parts.hpp"
+
+namespace gibbsite {
+namespace {
+
+constexpr std::size_t most_lines = 1000;  // of coefficients
+constexpr std::size_t most_shares = 100;  // of a family's parameters
+
+std::string interval_words(const LinearModel& model, const Certificate& certificate) {
+  if (model.intervals) {
+    return fmt::format(
+        "±: {:.0f} % intervals, privacy's noise and the sample together; levels stand against "
+        "their mean. Measured, not proven: of eight tables they held 83 to 100 %, of Adult 66 to "
+        "78 %, of one whose columns lean on each other 40 %, of one whose classes nearly separate "
+        "10 % (docs/intervals.md). Gray: the interval holds 0.",
+        100 * Intervals::level);
+  }
+  if (!coefficient_noise_up(certificate.mechanism, certificate.problem))
+    return "No bound on how far noise moved them holds for every table: none is given.";
+  return fmt::format(
+      "±: how far privacy's noise moves a coefficient from the median of its law, with a "
+      "probability of at least {:.3g} %{}. That the table is a sample is not in it. Gray: within "
+      "that of 0, so it may be noise.",
+      95 - 100 * setting(certificate.mechanism, "tv_gap").value_or(0),
+      model.draws.size() == 1 ? "" : " each");
+}
+
+std::string sum_words(const LinearModel& model) {
+  const Schema& s = model.schema;
+  switch (s.label_kind) {
+    case LabelKind::amount:
+      return "the prediction";
+    case LabelKind::count:
+      return "the log of the mean predicted" +
+             std::string(s.exposure() == nullptr ? "" : " for one of the exposure");
+    case LabelKind::classes:
+      return "the score of the class; the largest is the likeliest, and only differences between "
+             "classes count";
+    case LabelKind::two_classes:
+      break;
+  }
+  return loss_named(model.loss).link_words().empty() && !model.link
+             ? "log-odds"
+             : "the score from which the probability follows (model.link of the file)";
+}
+
+// Public range of the column that feature j comes from; 0: it is a level, or none.
+std::vector<double> widths(const Schema& schema) {
+  std::vector<double> out(schema.features(), 0.0);
+  std::size_t first = 0;
+  for (const Column& column : schema.columns) {
+    if (column.type == ColumnType::number) out[first] = column.hi - column.lo;
+    first += schema.features_of(column);
+  }
+  return out;
+}
+
+// A coefficient and its interval about a line at 0.
+Markup interval_picture(double value, double half, double most) {
+  const auto at = [&](double v) { return 45 + 42 * std::clamp(v / most, -1.0, 1.0); };
+  std::string out =
+      "<svg viewBox=\"0 0 90 14\" aria-hidden=\"true\"><path class=\"rule\" d=\"M45 0v14\"/>";
+  if (half > 0)
+    out += fmt::format("<path class=\"axis\" d=\"M{:.1f} 7H{:.1f}\"/>", at(value - half),
+                       at(value + half));
+  return {out +
+          fmt::format("<circle class=\"dot\" cx=\"{:.1f}\" cy=\"7\" r=\"3\"/></svg>", at(value))};
+}
+
+void constant_words(Html& page, const OriginalUnits& units, double constant,
+                    const LinearModel& model) {
+  page.put(
+      "<p class=\"note\">In the columns' own units: {} + the sum of “for one more” times each "
+      "number, and of the effects of the levels that a row has, is {}. {}</p>\n",
+      number(constant), sum_words(model),
+      units.exact ? "Numbers outside of their range count as its nearer end."
+                  : "It holds for rows that are not scaled down; for others approximately.");
+}
+
+void one_output_table(Html& page, const LinearModel& model, const Certificate& certificate) {
+  const CoefficientLines lines = coefficient_lines(model, certificate);
+  const Schema& schema = model.schema;
+  const bool bounded = !lines.half_widths.empty();
+  const bool odds = lines.multiplies;
+  std::vector<double> width = widths(schema);
+  width.resize(lines.values.size(), 0.0);  // the baseline's
+  const auto half = [&](std::size_t j) { return bounded ? lines.half_widths[j] : 0.0; };
+  double most = 0;
+  for (std::size_t j = 0; j < lines.values.size(); ++j)
+    most = std::max(most, std::fabs(lines.values[j]) + half(j));
+  most = most > 0 ? most : 1;
+  page.put(
+      "<table class=\"coefficients\"><caption>{}</caption><thead><tr><th scope=\"col\">of</th><th "
+      "scope=\"col\">effect{}</th><th scope=\"col\" class=\"picture\">about 0</th>{}<th "
+      "scope=\"col\">for one more</th></tr></thead><tbody>\n",
+      std::string("Effect of a number: from the low end of its range to the high end; of a level: "
+                  "where the row has it") +
+          (!odds                                   ? ""
+           : schema.label_kind == LabelKind::count ? "; ×: what that multiplies the mean by"
+                                                   : "; ×: what that multiplies the odds by"),
+      bounded ? " ±" : "",
+      Markup{!odds                                   ? ""
+             : schema.label_kind == LabelKind::count ? "<th scope=\"col\">mean ×</th>"
+                                                     : "<th scope=\"col\">odds ×</th>"});
+  for (std::size_t j = 0; j < std::min(lines.values.size(), most_lines); ++j) {
+    const double value = lines.values[j];
+    page.put("<tr{}><th scope=\"row\">{}</th><td>{:+.4g}{}</td><td class=\"picture\">{}</td>",
+             Markup{lines.is_inside(j) ? " class=\"soft\"" : ""}, lines.names[j], value,
+             bounded ? fmt::format(" ± {:.3g}", half(j)) : "",
+             interval_picture(value, half(j), most));
+    if (odds) {
+      page.put("<td>{:.3g}{}</td>", std::exp(value),
+               bounded ? fmt::format(" ({:.3g} to {:.3g})", std::exp(value - half(j)),
+                                     std::exp(value + half(j)))
+                       : "");
+    }
+    page.put("<td>{}</td></tr>\n",
+             width[j] > 0 ? fmt::format("{:+.4g}{}", value / width[j],
+                                        bounded ? fmt::format(" ± {:.3g}", half(j) / width[j]) : "")
+                          : "");
+  }
+  page.put("</tbody></table>\n");
+  if (lines.values.size() > most_lines)
+    page.put("<p>and {} more (all in the file)</p>\n", lines.values.size() - most_lines);
+  const OriginalUnits units = original_units(model, model.draws.front());
+  double constant = units.intercept;
+  if (model.intervals) {  // levels against their mean: the baseline has taken the means up
+    const double unit = schema.label_kind == LabelKind::amount ? schema.label_unit() : 1;
+    constant += lines.values.back() - (schema.intercept ? unit * model.draws.front().back() : 0);
+  }
+  constant_words(page, units, constant, model);
+}
+
+void class_tables(Html& page, const LinearModel& model, const Certificate& certificate) {
+  const Schema& schema = model.schema;
+  const std::vector<std::string> names = coefficient_line_names(schema, false);
+  const std::vector<double> width = widths(schema);
+  const auto deviation = coefficient_noise_up(certificate.mechanism, certificate.problem);
+  const double half = two_sided_95 * deviation.value_or(0);
+  std::size_t left = most_lines;
+  for (std::size_t k = 0; k < schema.classes.size() && left > 0; ++k) {
+    const std::span<const double> theta = coefficients_of(schema, model.draws.front(), k);
+    page.put("<h3>{}</h3>\n", schema.classes[k]);
+    page.put(
+        "<table><caption>Coefficients of the class {}{}</caption><thead><tr><th scope=\"col\">of"
+        "</th><th scope=\"col\">coefficient{}</th><th scope=\"col\">for one more</th></tr></thead>"
+        "<tbody>\n",
+        schema.classes[k], "", deviation ? fmt::format(" ± {:.3g}", half) : "");
+    for (std::size_t j = 0; j < theta.size() && left > 0; ++j, --left) {
+      page.put("<tr{}><th scope=\"row\">{}</th><td>{:+.4g}</td><td>{}</td></tr>\n",
+               Markup{deviation && std::fabs(theta[j]) <= half ? " class=\"soft\"" : ""}, names[j],
+               theta[j], width[j] > 0 ? fmt::format("{:+.4g}", theta[j] / width[j]) : "");
+    }
+    page.put("</tbody></table>\n");
+    const OriginalUnits units = original_units(model, theta);
+    constant_words(page, units, units.intercept, model);
+  }
+  const std::size_t all = names.size() * schema.classes.size();
+  if (all > most_lines)
+    page.put("<p>{} of {} coefficients are shown; all are in the file.</p>\n", most_lines, all);
+}
+
+}  // namespace
+
+void coefficients_section(Html& page, const LinearModel& model, const Certificate& certificate) {
+  heading(page, "utility", "Utility: the coefficients and how sure they are");
+  const Schema& schema = model.schema;
+  if (model.draws.size() > 1)
+    page.put("<p>Of the first of {} draws; predictions average over all.</p>\n",
+             model.draws.size());
+  switch (schema.label_kind) {
+    case LabelKind::two_classes:
+      page.put("<p>Above 0 speaks for {} = {}.</p>\n", schema.label, schema.positive);
+      break;
+    case LabelKind::amount:
+      page.put("<p>A prediction of {} is {} plus what they add.</p>\n", schema.label,
+               number(schema.label_middle()));
+      break;
+    case LabelKind::count:
+      page.put("<p>Above 0 speaks for more {}.</p>\n", schema.label);
+      break;
+    case LabelKind::classes:
+      page.put(
+          "<p>By {}: the class that they add up to most for is the likeliest; only differences "
+          "between classes count.</p>\n",
+          schema.label);
+      break;
+  }
+  if (schema.label_kind == LabelKind::classes) {
+    class_tables(page, model, certificate);
+  } else {
+    one_output_table(page, model, certificate);
+  }
+  page.put("<p class=\"note\">{}</p>\n", interval_words(model, certificate));
+  page.put(
+      "<p class=\"note\">How accurate it is on the private table is not said here: that would read "
+      "the table again, and no guarantee covers it.</p>\n");
+}
+
+void estimates_section(Html& page, const FamilyRelease& release) {
+  const FamilyProblem& p = release.certificate().problem;
+  heading(page, "utility", "Utility: the estimates and how sure they are");
+  page.put(
+      "<table><caption>{} of {}, from {} draw{}</caption><thead><tr><th scope=\"col\">of</th><th "
+      "scope=\"col\">estimate</th><th scope=\"col\">95 % from</th><th scope=\"col\">to</th></tr>"
+      "</thead><tbody>\n",
+      p.has_levels() ? "Shares of the levels" : std::string(to_string(p.family)),
+      release.model().column(), release.model().draws.size(), plural(release.model().draws.size()));
+  const auto all = estimates(release, most_shares);
+  for (const ParameterEstimate& one : all) {
+    page.put("<tr><th scope=\"row\">{}</th><td>{:.4g}</td><td>{:.4g}</td><td>{:.4g}</td></tr>\n",
+             one.name, one.value, one.low, one.high);
+  }
+  page.put("</tbody></table>\n");
+  if (p.levels > all.size()) page.put("<p>and {} levels with less</p>\n", p.levels - all.size());
+  page.put("<p class=\"note\">{}</p>\n",
+           p.trim ? "Mean and quantiles of the draws: their posterior is as flat as a record's "
+                    "weight makes it."
+                  : "Of the people that the table is a sample of; noise and sample are both in the "
+                    "interval.");
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,168 @@
+// The page's dictionary: what a column and the label may hold, what becomes of other cells.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "gibbsite/release/network_query.hpp"
+#include "release/page.hpp"
+#include "release/report_parts.hpp"
+
+namespace gibbsite {
+namespace {
+
+constexpr std::size_t most_columns = 400;  // of the dictionary, runs of alike ones counted once
+
+std::string or_refused(const Schema& schema, const std::string& middle) {
+  return schema.invalid == Invalid::refuse ? "refused" : middle;
+}
+
+std::string range_words(const Column& c) {
+  return fmt::format("{} to {}", exact(c.lo), exact(c.hi));
+}
+
+// What becomes of a cell that is missing.
+std::string missing_words(const Schema& schema, const Column& c) {
+  const std::string* const reads = schema.missing_in(c);
+  const bool category = c.type == ColumnType::category;
+  const std::string middle = "read as " + exact(c.lo / 2 + c.hi / 2) + ", the middle";
+  if (reads == nullptr) {
+    return "none is expected; an empty cell is " +
+           or_refused(schema, category ? (c.other ? "“(other)”" : "no level") : middle);
+  }
+  const std::string how = reads->empty() ? "an empty cell" : "“" + *reads + "”";
+  if (!category) return how + " is " + middle;
+  if (schema.has_missing_level(c)) return how + " is a level of its own";
+  if (std::ranges::find(c.levels, *reads) != c.levels.end()) return how + " is a listed level";
+  return how + " is no level";
+}
+
+std::string unlisted_words(const Schema& schema, const Column& c) {
+  if (c.type == ColumnType::category)
+    return "an unlisted level is " +
+           (c.other ? std::string("“(other)”") : or_refused(schema, std::string("no level")));
+  return "below or above counts as the nearer end; what is no number is " +
+         or_refused(schema, "read as the middle");
+}
+
+std::string levels_words(const Column& c) {
+  std::string out;
+  for (std::size_t k = 0; k < std::min(c.levels.size(), most_levels); ++k)
+    out += (k == 0 ? "" : " · ") + c.levels[k];
+  if (c.levels.size() > most_levels)
+    out += fmt::format(" · and {} more (all in the file)", c.levels.size() - most_levels);
+  return out;
+}
+
+bool alike(Column a, const Column& b) {
+  a.name = b.name;
+  return a == b;
+}
+
+void label_words(Html& page, const Schema& schema) {
+  page.put("<p><strong>{}</strong> is what is predicted: ", schema.label);
+  const std::string middle_class = or_refused(schema, "counted as the first of them");
+  switch (schema.label_kind) {
+    case LabelKind::two_classes:
+      page.put("“{}”, against {}.", schema.positive,
+               schema.negative.empty() ? "every other value" : "“" + schema.negative + "”");
+      if (!schema.negative.empty())
+        page.put(" A third value is {}.", schema.refuses_unlisted_label
+                                              ? std::string("refused")
+                                              : "counted as “" + schema.negative + "”");
+      page.put(" A missing one is {}.",
+               or_refused(schema, "counted as “" + schema.negative_name() + "”"));
+      break;
+    case LabelKind::classes: {
+      Column listed;
+      listed.levels = schema.classes;
+      page.put("one of {}. One that is missing or not listed is {}.", levels_words(listed),
+               middle_class);
+      break;
+    }
+    case LabelKind::amount:
+      page.put(
+          "an amount from {} to {}; below or above counts as the nearer end. An error of more than "
+          "{} counts as far off. What is missing or no number is {}.",
+          exact(schema.label_lo), exact(schema.label_hi), exact(schema.tolerance),
+          or_refused(schema, "read as the middle"));
+      break;
+    case LabelKind::count:
+      page.put("a count from 0 to {}; above counts as that. What is missing or no count is {}.",
+               exact(schema.label_hi), or_refused(schema, "read as half of it"));
+      break;
+  }
+  page.put("</p>\n");
+  if (!schema.class_weights.empty()) {
+    page.put("<p>Public weights of the classes:");
+    const std::vector<std::string> names = schema.class_names();
+    for (std::size_t k = 0; k < names.size() && k < most_levels; ++k)
+      page.put(" {} {}{}", names[k], exact(schema.class_weights[k]),
+               k + 1 == names.size() ? "." : ",");
+    page.put("</p>\n");
+  }
+}
+
+// Where the bins of a network's number meet.
+std::string bins_words(const Column& c) {
+  std::string out = c.decimals == 0 ? ", whole numbers" : "";
+  const std::vector<double> ends = bin_ends(c);
+  if (ends.size() < 3) return out + ", one bin";
+  out += ", in bins that meet at ";
+  for (std::size_t k = 1; k + 1 < ends.size() && k <= most_levels; ++k)
+    out += (k == 1 ? "" : " · ") + exact(ends[k]);
+  if (ends.size() - 2 > most_levels)
+    out += fmt::format(" · and {} more (all in the file)", ends.size() - 2 - most_levels);
+  return out;
+}
+
+}  // namespace
+
+void dictionary_section(Html& page, const Schema& schema, bool has_label, bool has_bins) {
+  heading(page, "data", "Data: the dictionary of columns");
+  page.put(
+      "<p>Ranges and levels are public and were written by people; none was read off the table. "
+      "They are part of what is released.</p>\n");
+  if (has_label) label_words(page, schema);
+  page.put(
+      "<table><caption>Columns in their order</caption><thead><tr><th scope=\"col\">column</th><th "
+      "scope=\"col\">range or levels</th><th scope=\"col\">what becomes of other cells</th></tr>"
+      "</thead><tbody>\n");
+  std::size_t lines = 0;
+  const auto& columns = schema.columns;
+  for (std::size_t i = 0; i < columns.size();) {
+    std::size_t end = i + 1;
+    while (end < columns.size() && alike(columns[end], columns[i])) ++end;
+    if (end - i < 4) end = i + 1;
+    if (++lines > most_columns) {
+      page.put("<tr><td colspan=\"3\">and {} more columns (all in the file)</td></tr>\n",
+               columns.size() - i);
+      break;
+    }
+    const Column& c = columns[i];
+    const std::string name = end - i == 1 ? c.name
+                                          : fmt::format("{} to {} ({} columns, all alike)", c.name,
+                                                        columns[end - 1].name, end - i);
+    if (c.type == ColumnType::ignore) {
+      page.put("<tr><th scope=\"row\">{}</th><td>not used</td><td></td></tr>\n", name);
+    } else {
+      const std::string what = c.type == ColumnType::category ? levels_words(c)
+                               : c.type == ColumnType::exposure
+                                   ? "exposure, over which is counted: " + range_words(c)
+                                   : range_words(c) + (has_bins ? bins_words(c) : "");
+      page.put("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}; {}</td></tr>\n", name, what,
+               missing_words(schema, c), unlisted_words(schema, c));
+    }
+    i = end;
+  }
+  page.put("</tbody></table>\n");
+  if (!has_label) return;
+  page.put("<p>{}</p>\n", schema.max_unclipped_norm() <= schema.row_norm
+                              ? std::string("No row can be longer than the public bound ") +
+                                    number(schema.row_norm) + ", so none is scaled down."
+                              : "Rows longer than the public bound " + number(schema.row_norm) +
+                                    " are scaled down to it, when fitting and when predicting.");
+}
+
+}  // namespace gibbsite

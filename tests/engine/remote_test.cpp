@@ -1,0 +1,189 @@
+// Rows in shares elsewhere, as Dask's workers keep them: every question has the bits that one
+// process has.
+#include "gibbsite/engine/remote.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/sharded_cases.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/engine/sharded.hpp"
+#include "support/repeats.hpp"
+
+namespace gibbsite::sharded_cases {
+namespace {
+
+using testing::HasSubstr;
+
+// Shares in this process, each a copy of its own made of bytes before every question: as a worker
+// has it that gets one for the first time.
+class Carrier final : public ShareCarrier {
+ public:
+  explicit Carrier(const std::vector<Share>& shares) {
+    for (const Share& share : shares) bytes.push_back(share.bytes());
+  }
+  std::vector<std::string> ask(const std::string& question) override {
+    std::vector<std::string> out;
+    for (const std::string& share : bytes) out.push_back(Share::parse(share).answer(question, ""));
+    return out;
+  }
+  std::string relay(const std::string& question, const std::string& before) override {
+    std::string state = before;
+    for (const std::string& share : bytes) state = Share::parse(share).answer(question, state);
+    return state;
+  }
+
+  std::vector<std::string> bytes;
+};
+
+// Rows [first, last) as a worker keeps them.
+HeldRows held(const Table& t, std::size_t first, std::size_t last) {
+  const Rows x = t.part(first, last);
+  HeldRows out;
+  out.columns = x.cols;
+  out.is_sparse = x.is_sparse();
+  if (x.is_sparse()) {
+    const std::uint64_t begin = x.sparse.begin[0];
+    for (std::size_t i = 0; i < x.rows; ++i) {
+      out.sparse.begin.push_back(x.sparse.begin[i + 1] - begin);
+    }
+    const std::uint64_t end = begin + x.sparse.entries();
+    out.sparse.feature.assign(x.sparse.feature + begin, x.sparse.feature + end);
+    out.sparse.value.assign(x.sparse.value + begin, x.sparse.value + end);
+  } else {
+    out.x.assign(x.dense, x.dense + x.rows * x.cols);
+  }
+  const auto labels = std::span(t.rows.y).subspan(first, last - first);
+  out.y.assign(labels.begin(), labels.end());
+  if (x.offset != nullptr) out.offset.assign(x.offset, x.offset + x.rows);
+  return out;
+}
+
+struct Elsewhere {
+  // Partitions of `rows` rows, whose slices become shares of whole blocks.
+  Elsewhere(const Case& c, const Table& t, std::vector<std::uint64_t> bounds, std::size_t rows) {
+    for (std::size_t first = 0; first < c.n; first += rows) {
+      partitions.push_back(held(t, first, std::min(first + rows, c.n)));
+    }
+    table.bounds = std::move(bounds);
+    for (const HeldRows& part : partitions) table.entries += part.entries();
+    table.is_sparse = c.kept == Kept::entries;
+    for (std::size_t p = 0; p + 1 < table.bounds.size(); ++p) {
+      std::vector<Slice> slices;
+      for (std::size_t k = 0; k < partitions.size(); ++k) {
+        const std::uint64_t begin = std::uint64_t{k} * rows, end = begin + partitions[k].rows();
+        const std::uint64_t first = std::clamp(table.bounds[p], begin, end);
+        const std::uint64_t last = std::clamp(table.bounds[p + 1], begin, end);
+        slices.push_back({&partitions[k], first - begin, last - begin});
+      }
+      shares.emplace_back(join(slices), SharePlace{table.bounds[p], c.n, table.entries},
+                          std::string(t.loss.name()));
+      table.digests.push_back(shares.back().digest());
+    }
+  }
+  std::vector<HeldRows> partitions;
+  std::vector<Share> shares;
+  RemoteTable table;
+};
+
+TEST_P(Sharded, HasTheBitsOfOneProcessInSharesElsewhere) {
+  const Case c = GetParam();
+  const Table t(c);
+  const auto alone = one("cpu")->load(t.rows.view(), t.rows.y, t.loss);
+  const Answers whole = ask(*alone, c, t, 0, 7);
+  static support::Thinned sweep(4);  // over all cases
+  for (const std::size_t count : {1U, 3U, 7U}) {
+    if (sweep.skips()) continue;
+    SCOPED_TRACE(count);
+    const Elsewhere there(c, t, share_bounds(c.n, count), 700);
+    Carrier carrier(there.shares);
+    const auto backend = make_remote_backend(one("cpu"), there.table, carrier);
+    const auto engine = backend->load(Rows(nullptr, 0, c.d), {}, t.loss);
+    expect_same(whole, ask(*engine, c, t, elsewhere, 7), elsewhere, 0);
+  }
+}
+
+TEST(RemoteRefuses, WhatIsNotTheShareThatWasAsked) {
+  const Case c{"logistic", 3 * block, 4};
+  const Table t(c);
+  const Elsewhere there(c, t, {0, block, 3 * block}, 700);
+  const auto refusal_of = [&](const auto& change) {
+    Carrier carrier(there.shares);
+    const auto backend = make_remote_backend(one("cpu"), there.table, carrier);
+    const auto engine = backend->load(Rows(nullptr, 0, c.d), {}, t.loss);
+    std::vector<double> gradient(c.d);
+    engine->plain_gradient(t.theta, gradient);
+    change(carrier);
+    std::string said;
+    for (const bool in_turn : {true, false}) {
+      try {
+        if (in_turn) {
+          engine->plain_gradient(t.theta, gradient);
+        } else {
+          engine->loss_gradients({t.theta.data(), 1, c.d}, {gradient.data(), 1, c.d});
+        }
+        said += "nothing";
+      } catch (const BadInput& error) {
+        said += std::string(error.what()) + "\n";
+      }
+    }
+    const std::size_t half = said.size() / 2;
+    EXPECT_EQ(said.substr(0, half), said.substr(half));
+    return said.substr(0, half);
+  };
+  // One label of the second share is another, as of a partition that was computed again.
+  EXPECT_THAT(
+      refusal_of([&](Carrier& carrier) {
+        HeldRows other = held(t, block, 3 * block);
+        other.y[5] = -other.y[5];
+        carrier.bytes[1] = Share(other, {block, c.n, there.table.entries}, "logistic").bytes();
+      }),
+      HasSubstr("shares: rows 1025 to 3072 are not those of before"));
+  EXPECT_THAT(refusal_of([](Carrier& carrier) { carrier.bytes[1] = carrier.bytes[0]; }),
+              HasSubstr("shares: rows 1025 to 3072 are not those of before"));
+  EXPECT_THAT(refusal_of([](Carrier& carrier) { carrier.bytes.pop_back(); }),
+              HasSubstr("shares: 1 answers or numbers where 2 were asked for"));
+  EXPECT_THAT(refusal_of([](Carrier& carrier) { carrier.bytes[0].pop_back(); }),
+              HasSubstr("shares: bytes are cut off"));
+}
+
+TEST(RemoteRefuses, SharesThatDoNotFit) {
+  const Case c{"logistic", 3 * block, 4};
+  const Table t(c);
+  const auto refusal_of = [](const auto& make) -> std::string {
+    try {
+      make();
+    } catch (const BadInput& error) {
+      return error.what();
+    }
+    return "nothing";
+  };
+  const auto share = [&](std::size_t first, std::size_t last, std::size_t in_all) {
+    return refusal_of([&] { Share(held(t, first, last), {first, in_all, 9}, "logistic"); });
+  };
+  EXPECT_EQ(share(block, 2 * block, c.n), "nothing");
+  EXPECT_THAT(share(5, block, c.n), HasSubstr("rows 5 to 1024 of 3072 are no whole blocks"));
+  EXPECT_THAT(share(0, 1000, c.n), HasSubstr("are no whole blocks"));
+  EXPECT_THAT(share(0, c.n, c.n - 1), HasSubstr("are no whole blocks"));
+  const HeldRows some = held(t, 0, 10);
+  const std::vector<Slice> beyond{{&some, 0, 11}};
+  EXPECT_THAT(refusal_of([&] { join(beyond); }), HasSubstr("shares: rows 0 to 11 of 10"));
+  Carrier none{{}};
+  EXPECT_THAT(refusal_of([&] {
+                static_cast<void>(make_remote_backend(one("reference"), {{0, 5}, {""}}, none));
+              }),
+              HasSubstr("on the CPU"));
+  EXPECT_THAT(refusal_of([&] {
+                static_cast<void>(make_remote_backend(one("cpu"), {{0, 5}, {""}}, none)
+                                      ->load(t.rows.view(), t.rows.y, t.loss));
+              }),
+              HasSubstr("rows lie elsewhere, and some are here too"));
+}
+
+}  // namespace
+}  // namespace gibbsite::sharded_cases
