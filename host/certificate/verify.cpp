@@ -149,7 +149,9 @@ void verify_certificate(Verifier& v, Verification& out, const json& file) {
 // allows. (What rounding added to the noise cannot be seen here, nor the clip between first moments
 // and gradients.)
 void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
-                    const std::optional<CappedLink>& link, std::span<const NoisyAnswer> answers) {
+                    const LinearModel& model) {
+  const std::optional<CappedLink>& link = model.link;
+  const std::vector<NoisyAnswer>& answers = model.answers;
   const auto gradient =
       std::ranges::find_if(answers, [](const NoisyAnswer& a) { return a.question == "gradient"; });
   const double clip = link ? link->clip : gradient != answers.end() ? gradient->clip : 0;
@@ -187,8 +189,10 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
                       gradients, curvatures));
 }
 
-void verify_answers(Verifier& v, const auto& s, const Certificate& c,
-                    std::span<const NoisyAnswer> answers) {
+template <class Chain>
+void verify_answers(Verifier& v, const InMetric<Chain>& s, const Certificate& c,
+                    const LinearModel& model) {
+  const std::vector<NoisyAnswer>& answers = model.answers;
   const bool one = answers.size() == 1 && answers[0].question == "moments";
   v.check(one, fmt::format("model.answers: {}, moments", answers.size()));
   if (!one) return;
@@ -196,6 +200,12 @@ void verify_answers(Verifier& v, const auto& s, const Certificate& c,
   v.check(answers[0].deviation >=
               moment_deviation_up(Wide(s.moments_mu), c.claimed.who, s.first_clip, 0),
           "model.answers: has at least the noise that it is paid for with");
+}
+
+// No other mechanism releases any.
+void verify_answers(Verifier& v, const auto& /*settings*/, const Certificate& /*c*/,
+                    const LinearModel& /*model*/) {
+  v.check(false, "model.answers: belong to a mechanism that asks for moments");
 }
 
 void verify_digest(Verifier& v, const json& file) {
@@ -248,17 +258,7 @@ void verify_model(Verifier& v, const json& file) {
       linear.link.has_value() == (whitened != nullptr && whitened_links(c.problem.loss)),
       "model.link: there where the mechanism is whitened and the loss logistic, and only there");
   if (!linear.answers.empty()) {
-    std::visit(
-        [&](const auto& m) {
-          if constexpr (requires { m.moments_mu; }) {
-            verify_answers(v, m, c, linear.answers);
-          } else if constexpr (std::is_same_v<std::decay_t<decltype(m)>, Whitened>) {
-            verify_answers(v, m, c, linear.link, linear.answers);
-          } else {
-            v.check(false, "model.answers: belong to a mechanism that asks for moments");
-          }
-        },
-        c.mechanism);
+    std::visit([&](const auto& m) { verify_answers(v, m, c, linear); }, c.mechanism);
   }
 
   const double grid =

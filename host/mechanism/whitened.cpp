@@ -134,4 +134,23 @@ Analysis analyze(const Whitened& s, const Problem& problem, const Neighbors& who
   return out;
 }
 
+std::string assumption_of(const Whitened& /*m*/) {
+  return "every question was asked in the metric and with the clip that docs/whitened.md derives "
+         "from the answers before it, and its noise was scaled to that clip, to what rounding may "
+         "add and to its share";
+}
+std::string_view run_time_tells(const Whitened& /*m*/) { return ""; }
+std::string basis_of(const Whitened& m) {
+  return fmt::format(
+      "It rests on the noise in {} of second moments and {:.10g} of gradients, which it covers too",
+      m.second_moment_share > 0 ? "two sums" : "one sum", m.iterations);
+}
+std::string procedure_of(const Whitened& m, const Cost& cost) {
+  return fmt::format("{} of second moments and {:.0f} capped gradients, {:.0f} passes",
+                     m.second_moment_share > 0 ? "two" : "one", m.iterations, cost.passes);
+}
+std::optional<double> coefficient_noise_up(const Whitened& /*m*/, const Problem& /*problem*/) {
+  return {};
+}
+
 }  // namespace gibbsite
