@@ -1,10 +1,12 @@
 #include "gibbsite/certificate/certificate.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "certificate/certify.hpp"
@@ -12,6 +14,7 @@
 #include "certificate/version_1.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/mechanism/kinds.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/version.hpp"
 
@@ -68,6 +71,18 @@ Variant settings_from_json(const json& object, Variant out) {
   };
   visit_fields(out, Reader{object, source});
   return out;
+}
+
+// The settings of whichever alternative the object names.
+template <class Variant>
+Variant settings_from_json(const json& object) {
+  const std::string name = text_field(object, "name", "mechanism");
+  const std::optional<Variant> named = kind_named<Variant>(name);
+  if (!named) {
+    throw BadInput(fmt::format("mechanism.name: {} is none of {}", gibbsite::quoted(name),
+                               fmt::join(kind_names<Variant>(), ", ")));
+  }
+  return settings_from_json(object, *named);
 }
 
 // The claims by their names, and where they are kept.
@@ -171,7 +186,7 @@ json problem_json(const NetworkProblem& p, const NetworkMechanism& mechanism) {
   } else {
     out["limits"] = {{"parents", p.limits.parents}, {"cells", p.limits.cells}};
   }
-  if (!std::holds_alternative<NetworkCounts>(mechanism)) {
+  if (draws_tables(mechanism)) {
     out["prior"] = p.prior;
     if (p.trim) out["trim"] = *p.trim;
   }
@@ -440,45 +455,23 @@ Certificate certificate_from_json(const json& object) {
 FamilyCertificate family_certificate_from_json(const json& object) {
   const std::string source = "certificate";
   const json& mechanism = field(object, "mechanism", source);
-  const std::string name = text_field(mechanism, "name", "mechanism");
-  if (name != ConjugateDraw::name && name != TrimmedDraw::name) {
-    throw BadInput(
-        fmt::format("mechanism.name: {} is none of conjugate, trimmed", gibbsite::quoted(name)));
-  }
-  FamilyMechanism settings;
-  if (name == TrimmedDraw::name) settings = TrimmedDraw{};
   return {claims_from_json(object), family_problem_from_json(field(object, "constants", source)),
-          settings_from_json(mechanism, settings)};
+          settings_from_json<FamilyMechanism>(mechanism)};
 }
 
 NetworkCertificate network_certificate_from_json(const json& object) {
   const std::string source = "certificate";
   const json& mechanism = field(object, "mechanism", source);
-  const std::string name = text_field(mechanism, "name", "mechanism");
-  NetworkMechanism settings;
-  if (name == NetworkTrimmed::name) {
-    settings = NetworkTrimmed{};
-  } else if (name == NetworkConjugate::name) {
-    settings = NetworkConjugate{};
-  } else if (name != NetworkCounts::name) {
-    throw BadInput(fmt::format(
-        "mechanism.name: {} is none of network-counts, network-trimmed, network-conjugate",
-        gibbsite::quoted(name)));
-  }
   return {claims_from_json(object), network_problem_from_json(field(object, "constants", source)),
-          settings_from_json(mechanism, settings)};
+          settings_from_json<NetworkMechanism>(mechanism)};
 }
 
 EvaluationCertificate evaluation_certificate_from_json(const json& object) {
   const std::string source = "certificate";
   const json& mechanism = field(object, "mechanism", source);
-  const std::string name = text_field(mechanism, "name", "mechanism");
-  if (name != HistogramCounts::name) {
-    throw BadInput(fmt::format("mechanism.name: {} is not histogram", gibbsite::quoted(name)));
-  }
   const json& constants = field(object, "constants", source);
   return {claims_from_json(object), histogram_problem_from_json(constants),
-          settings_from_json(mechanism, HistogramMechanism{}),
+          settings_from_json<HistogramMechanism>(mechanism),
           constants.contains("of_void") && flag_field(constants, "of_void", "constants")};
 }
 
@@ -531,10 +524,7 @@ json plan_json(const NetworkPlan& plan) {
   json tables = json::array();
   if (p.parents) {
     const Network network = p.network();
-    const auto* const counts = std::get_if<NetworkCounts>(&chosen);
-    const std::vector<double> noise =
-        counts == nullptr ? std::vector<double>(network.size(), plan.offer().deviation)
-                          : table_deviations(counts->noise, network);
+    const std::vector<double> noise = table_deviations(plan.offer(), network);
     for (std::size_t i = 0; i < network.size(); ++i) {
       const std::uint64_t cells = network.cells(i);
       tables.push_back({{"column", i},

@@ -161,11 +161,6 @@ std::string describe(const Problem& constants, const Budget& budget) {
 
 namespace {
 
-// Whose accuracy was measured against N/d.
-constexpr auto learns_in_metric = []<class M>(const M& /*settings*/) {
-  return std::is_same_v<M, Whitened> || std::is_same_v<M, MetricPath>;
-};
-
 // Whether mu is what the guarantee comes from: of `objective` it is a small part.
 bool is_gaussian(const Offer& offer) {
   return offer.guarantee.mu > 0 && offer.guarantee.reveal == 0;
@@ -206,11 +201,9 @@ std::string others(std::span<const Plan> plans, bool feasible) {
 // "±" of a coefficient: a bound, or what can be expected.
 std::string noise_cell(const Plan& plan, const Offer& offer) {
   if (!offer.feasible) return "-";
-  if (const auto* const whitened = std::get_if<Whitened>(&offer.mechanism)) {
-    const double expected =
-        expected_coefficient_noise(*whitened, plan.problem, plan.budget.neighbors());
-    return fmt::format("~{:.2g}", two_sided_95 * expected);
-  }
+  const auto expected =
+      expected_coefficient_noise(offer.mechanism, plan.problem, plan.budget.neighbors());
+  if (expected) return fmt::format("~{:.2g}", two_sided_95 * *expected);
   const auto bound = coefficient_noise_up(offer.mechanism, plan.problem);
   return bound ? fmt::format("{:.2g}", two_sided_95 * *bound) : "-";
 }
@@ -241,7 +234,7 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
         {std::string(name_of(offer.mechanism)), human_count(offer.cost.passes),
          human_time(seconds[i]), fmt::format("{:.1f} %", best_guess_percent(offer.guarantee)),
          noise_cell(plan, offer)});
-    const bool known = mu > 0 && std::visit(learns_in_metric, offer.mechanism);
+    const bool known = mu > 0 && is_measured(offer.mechanism);
     const auto rows = [&](double share) {
       return known ? about_count(rows_to_keep(share, plan.problem, who, mu)) : "-";
     };

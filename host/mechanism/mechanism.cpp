@@ -7,24 +7,11 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "gibbsite/mechanism/kinds.hpp"
 #include "mechanism/offers.hpp"
 #include "privacy/gap_price.hpp"
 
 namespace gibbsite {
-namespace {
-
-template <class Visit, class... M>
-void each_kind(Visit&& visit, std::type_identity<std::variant<M...>>) {
-  (visit(std::type_identity<M>{}), ...);
-}
-
-template <class Visit>
-void each_kind(Visit&& visit) {
-  each_kind(visit, std::type_identity<Mechanism>{});
-}
-
-}  // namespace
-
 std::string_view name_of(const Mechanism& mechanism) {
   return std::visit([](const auto& m) { return std::decay_t<decltype(m)>::name; }, mechanism);
 }
@@ -37,17 +24,10 @@ std::string_view theorem_of(const Mechanism& mechanism) {
   return std::visit([](const auto& m) { return std::decay_t<decltype(m)>::theorem; }, mechanism);
 }
 
-std::vector<std::string_view> mechanism_names() {
-  std::vector<std::string_view> out;
-  each_kind([&]<class M>(std::type_identity<M>) { out.push_back(M::name); });
-  return out;
-}
+std::vector<std::string_view> mechanism_names() { return kind_names<Mechanism>(); }
 
 Mechanism mechanism_named(std::string_view name) {
-  std::optional<Mechanism> out;
-  each_kind([&]<class M>(std::type_identity<M>) {
-    if (M::name == name) out = M{};
-  });
+  const std::optional<Mechanism> out = kind_named<Mechanism>(name);
   if (!out) {
     throw BadInput(fmt::format("`mechanism`: '{}' is unknown; give auto, {}", name,
                                fmt::join(mechanism_names(), ", ")));
@@ -89,8 +69,7 @@ bool calibration_allows(const Mechanism& mechanism, const Problem& problem, cons
           if (m.calibration == Calibration::gdp) return true;
           Budget left = budget;
           left.epsilon = round_down(Wide(budget.epsilon) - Wide(analysis.guarantee.pure));
-          left.delta = round_down(Wide(budget.delta) -
-                                  gap_price(Wide(budget.epsilon)) * Wide(analysis.guarantee.tv));
+          left.delta = delta_left_down(budget.delta, budget.epsilon, analysis.guarantee.tv);
           return m.beta <=
                  gibbs_beta_down(problem, left, m.calibration, left.delta, m.prior_precision);
         } else {

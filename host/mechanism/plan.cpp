@@ -62,8 +62,7 @@ namespace {
 Budget after_noise(Budget budget, const NoiseCost& paid) {
   const double most = round_down(Wide(budget.epsilon) - Wide(paid.epsilon));
   const auto left_at = [&](double epsilon) {
-    return round_down(Wide(budget.delta) -
-                      gap_price(Wide(epsilon) + Wide(paid.epsilon)) * Wide(paid.tv));
+    return delta_left_down(budget.delta, Wide(epsilon) + Wide(paid.epsilon), paid.tv);
   };
   const auto worth = [&](double epsilon) {
     const double delta = left_at(epsilon);

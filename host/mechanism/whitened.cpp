@@ -84,6 +84,10 @@ Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget&
 
 }  // namespace
 
+double gradient_clip(const Whitened& s, double effective_features) {
+  return s.clip_factor * std::sqrt(effective_features);
+}
+
 double moment_deviation_up(const Whitened& s, const Neighbors& who, bool second, double clip,
                            double error) {
   const Wide share = second ? s.second_moment_share : s.first_moment_share;

@@ -36,6 +36,9 @@ struct Whitened {
   }
 };
 
+/// kappa sqrt(d_eff): what gradients are capped at. d_eff is at most the number of row_features.
+double gradient_clip(const Whitened& settings, double effective_features);
+
 /// What the questions of a run are answered with. Deviations are rounded up: each makes its
 /// question at most as dear as its share. Sensitivities are those of exact sums; `error` is the
 /// largest that a computed sum can be off, in the norm of the sensitivity.
