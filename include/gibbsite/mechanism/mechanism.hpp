@@ -33,7 +33,9 @@ concept ClaimsCalibration = requires(const M& m) {
 /// What a mechanism's header says of it, for itself: nothing is taken over from another one, and
 /// only what says all of it is let into the variant.
 template <class M>
-concept Described = requires(const M& m, const Problem& problem, const Budget& budget,
+concept Described = (ClaimsCalibration<M> ==
+                     (M::takes.posterior_calibration || M::takes.objective_calibration)) &&
+                    requires(const M& m, const Problem& problem, const Budget& budget,
                              const Wishes& wishes, const Neighbors& who, const Cost& cost) {
   { M::name } -> std::convertible_to<std::string_view>;
   { M::theorem } -> std::convertible_to<std::string_view>;
@@ -45,10 +47,13 @@ concept Described = requires(const M& m, const Problem& problem, const Budget& b
   { basis_of(m) } -> std::same_as<std::string>;
   { procedure_of(m, cost) } -> std::same_as<std::string>;
   { coefficient_noise_up(m, problem) } -> std::same_as<std::optional<double>>;
-}
-&&ClaimsCalibration<M> == (M::takes.posterior_calibration || M::takes.objective_calibration);
-template <Described... M>
-using VariantOf = std::variant<M...>;
+};
+
+/// One by one, so that the compiler names the mechanism and what it lacks.
+template <Described M>
+using Let = M;
+template <class... M>
+using VariantOf = std::variant<Let<M>...>;
 
 using Mechanism = VariantOf<Whitened, MetricPath, Path, Rejection, Proximal, MetricProximal,
                             Averaged, Dalalyan, OutputPerturbation, PureOutputPerturbation,
