@@ -10,6 +10,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "privacy/wrong_guess.hpp"
 
 namespace gibbsite {
 namespace {
@@ -84,10 +85,8 @@ double coupled_epsilon_down(std::uint64_t neighbor_alone, std::uint64_t table_al
 }
 
 double advantage_up(const Guarantee& g) {
-  // 1 - 2 wrong, wrong = (2 Phi(-mu/2) - reveal)/(1 + e^pure) - tv.
   const double missed = std::erfc(g.mu / 2 / std::sqrt(2.0)) * (1 - slack);
-  const Wide wrong = (Wide(missed) - Wide(g.reveal)) / (1 + exp(Wide(g.pure))) - Wide(g.tv);
-  const double most = round_up(1 - 2 * wrong);
+  const double most = round_up(1 - 2 * wrong_guess(g, Wide(missed)));
   return most < 1 ? std::max(0.0, most) : 1.0;  // 1 for NaN too
 }
 

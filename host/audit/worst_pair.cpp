@@ -62,13 +62,8 @@ VectorXd pull_of(const Record& record, std::uint64_t outputs) {
   return out;
 }
 
-template <class M>
-constexpr bool in_metric_kind = requires(const M& m) {
-  m.first_clip;
-};
-
 bool asks_for_moments(const Mechanism& mechanism) {
-  return std::visit([]<class M>(const M&) { return in_metric_kind<M>; }, mechanism);
+  return setting(mechanism, "first_clip").has_value();
 }
 
 // ---- Pairs. The saturated one: rows (R/16, +-b, 0 ...) with label +1, where the center (-K, 0
@@ -91,8 +86,9 @@ Reach reach_of(const Path& m, const Problem& problem, double L) {
   return {m.beta * L * m.step_size * m.iterations, *coefficient_noise_up(m, problem)};
 }
 template <class M>
-requires requires(const M& m) { m.beta, m.prior_precision, m.tv_gap; }
-Reach reach_of(const M& m, const Problem& /*problem*/, double L) {
+concept NearPosterior = std::is_same_v<M, Rejection> || std::is_same_v<M, Proximal> ||
+    std::is_same_v<M, Averaged> || std::is_same_v<M, Dalalyan>;
+Reach reach_of(const NearPosterior auto& m, const Problem& /*problem*/, double L) {
   return {m.beta * L / m.prior_precision, 1 / std::sqrt(m.prior_precision)};
 }
 Reach reach_of(const OutputPerturbation& m, const Problem& /*problem*/, double L) {
@@ -108,10 +104,29 @@ Reach reach_of(const PureObjectivePerturbation& m, const Problem& problem, doubl
   const double length = static_cast<double>(problem.features) + deviations;
   return {L / m.ridge, length / (m.noise_rate * m.ridge) + length / m.output_rate};
 }
-template <class M>
-requires in_metric_kind<M> Reach reach_of(const M& /*m*/, const Problem& /*problem*/,
-                                          double /*L*/) {
-  return {};  // its center is 0
+// In a metric the center is 0.
+Reach reach_of(const Whitened& /*m*/, const Problem& /*problem*/, double /*L*/) { return {}; }
+template <class Chain>
+Reach reach_of(const InMetric<Chain>& /*m*/, const Problem& /*problem*/, double /*L*/) {
+  return {};
+}
+
+// What tells two tables apart best: where a draw lies along the difference of their gradients, how
+// far it is from their two minimizers, or what all questions were answered.
+enum class ToldBy { direction, distances, answers };
+ToldBy told_by(const Whitened& /*m*/) { return ToldBy::answers; }
+ToldBy told_by(const PureOutputPerturbation& /*m*/) { return ToldBy::distances; }
+ToldBy told_by(const PureObjectivePerturbation& /*m*/) { return ToldBy::distances; }
+ToldBy told_by(const OutputPerturbation& /*m*/) { return ToldBy::direction; }
+ToldBy told_by(const ObjectivePerturbation& /*m*/) { return ToldBy::direction; }
+ToldBy told_by(const Path& /*m*/) { return ToldBy::direction; }
+ToldBy told_by(const NearPosterior auto& /*m*/) { return ToldBy::direction; }
+template <class Chain>
+ToldBy told_by(const InMetric<Chain>& /*m*/) {
+  return ToldBy::direction;
+}
+ToldBy what_tells(const Mechanism& mechanism) {
+  return std::visit([](const auto& m) { return told_by(m); }, mechanism);
 }
 
 // K: the center's distance from 0 at which the pair stays saturated through a run.
@@ -443,9 +458,9 @@ void replace_first(Dataset& data, const Record& record) {
   old = std::move(made);
 }
 
-std::string_view loss_for(const std::string& mechanism) {
-  const bool chain = mechanism == Path::name || mechanism == MetricPath::name;
-  return chain ? losses::logistic_capped::name : losses::logistic::name;
+std::string_view loss_for(const Mechanism& mechanism) {
+  return taken_by(mechanism).loss_of_chains ? losses::logistic_capped::name
+                                            : losses::logistic::name;
 }
 
 }  // namespace
@@ -456,7 +471,7 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
   require_shape(shape, budget);
   const Mechanism asked = mechanism_named(wishes.mechanism);
   const std::string of_loss =
-      full_loss_name(loss.empty() ? loss_for(wishes.mechanism) : loss, audited_classes);
+      full_loss_name(loss.empty() ? loss_for(asked) : loss, audited_classes);
   const std::uint64_t outputs = loss_named(of_loss).outputs();
   Schema schema = schema_of(shape, loss_named(of_loss).label(), outputs);
   for (const float w : loss_named(of_loss).class_weights()) schema.class_weights.push_back(w);
@@ -495,7 +510,8 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
   // In a metric there is no center: the same row, with its other label.
   if (replaces) neighbor = metric ? record_of(shape, {a, b}, low) : record_of(shape, {a, -b}, high);
   out.zeros_left_out = !metric;
-  const bool answers = wishes.mechanism == Whitened::name;
+  const ToldBy told = what_tells(asked);
+  const bool answers = told == ToldBy::answers;
   std::vector<Copies> here{{table, k}}, there, common;
   if (neighbor) there.push_back({*neighbor, k});
   if (answers) {
@@ -542,16 +558,9 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
     const VectorXd other = neighbor ? pull_of(*neighbor, outputs) : VectorXd(0 * center);
     return by_distances(center + slope * pull, center + slope * other);
   };
-  out.statistic = std::visit(
-      [&]<class M>(const M& m) -> AuditStatistic {
-        if constexpr (std::is_same_v<M, PureOutputPerturbation> ||
-                      std::is_same_v<M, PureObjectivePerturbation>) {
-          return centers(m.ridge);
-        } else {
-          return along(direction);
-        }
-      },
-      out.plan.offer().mechanism);
+  out.statistic = told == ToldBy::distances
+                      ? centers(setting(out.plan.offer().mechanism, "ridge").value())
+                      : along(direction);
   return out;
 }
 
@@ -580,7 +589,7 @@ AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan) 
   replace_first(out.table, record);
   replace_first(out.neighbor, other);
   out.pair = table_pair;
-  out.statistic = std::holds_alternative<Whitened>(plan.offer().mechanism)
+  out.statistic = what_tells(plan.offer().mechanism) == ToldBy::answers
                       ? by_answers({{record, 1}}, {{other, 1}}, {}, MetricOf(plan, data.schema))
                       : along(gradient_direction(record, other, plan.problem.outputs));
   return out;

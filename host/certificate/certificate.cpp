@@ -1,10 +1,11 @@
 #include "gibbsite/certificate/certificate.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "certificate/certify.hpp"
@@ -12,6 +13,7 @@
 #include "certificate/version_1.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/mechanism/kinds.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/version.hpp"
 
@@ -70,48 +72,79 @@ Variant settings_from_json(const json& object, Variant out) {
   return out;
 }
 
-// The claims by their names, and where they are kept.
-template <class G>
-auto claims_of(G& guarantee) {
-  return std::array{std::pair{"mu", &guarantee.mu}, std::pair{"pure", &guarantee.pure},
-                    std::pair{"reveal", &guarantee.reveal}, std::pair{"tv", &guarantee.tv}};
+// The settings of whichever alternative the object names.
+template <class Variant>
+Variant settings_from_json(const json& object) {
+  const std::string name = text_field(object, "name", "mechanism");
+  const std::optional<Variant> named = kind_named<Variant>(name);
+  if (!named) {
+    throw BadInput(fmt::format("mechanism.name: {} is none of {}", gibbsite::quoted(name),
+                               fmt::join(kind_names<Variant>(), ", ")));
+  }
+  return settings_from_json(object, *named);
+}
+
+void put_numbers(json& out, const Guarantee& guarantee) {
+  Guarantee::fields(guarantee, [&](const char* name, double value) { out[name] = value; });
+}
+
+// Of a problem: every name once, for both ways. Which there are depends on those before.
+enum class Shown { always, unless_zero };
+template <class P, class Visit>
+void fields(P& p, Visit&& visit) {
+  visit("rows", p.rows, Shown::always);
+  visit("features", p.features, Shown::always);
+  visit("row_norm", p.row_norm, Shown::always);
+  visit("intercept", p.intercept, Shown::always);
+  visit("loss", p.loss, Shown::always);
+  if (loss_named(p.loss).label() == LabelKind::amount) {
+    visit("label_bound", p.label_bound, Shown::always);
+  }
+  visit("offset_bound", p.offset_bound, Shown::unless_zero);
+  visit("center_norm", p.center_norm, Shown::unless_zero);
 }
 
 // Of a mechanism that keeps theta in that ball; 0: in none.
 json problem_json(const Problem& c, double ball) {
-  json out = {{"rows", c.rows},           {"features", c.features}, {"row_norm", c.row_norm},
-              {"intercept", c.intercept}, {"loss", c.loss},         {"curvature", c.curvature}};
+  json out = {{"curvature", c.curvature}};
+  fields(c, [&](const char* name, const auto& value, Shown shown) {
+    const json one = value;
+    if (shown == Shown::always || one != 0) out[name] = one;
+  });
   if (c.bounded() || ball > 0) {
     out["max_abs_residual"] = c.max_abs_residual_up(ball);
     out["lipschitz"] = c.lipschitz_up(ball);
   }
-  if (loss_named(c.loss).label() == LabelKind::amount) out["label_bound"] = c.label_bound;
-  if (c.offset_bound != 0) out["offset_bound"] = c.offset_bound;
-  if (c.center_norm != 0) out["center_norm"] = c.center_norm;
   return out;
 }
 
-Problem problem_from_json(const json& object) {
+struct ProblemReader {
+  const json& object;
   const std::string source = "constants";
+  void operator()(const char* name, std::uint64_t& value, Shown /*always*/) const {
+    value = count_field(object, name, source);
+  }
+  void operator()(const char* name, bool& value, Shown /*always*/) const {
+    value = flag_field(object, name, source);
+  }
+  void operator()(const char* name, std::string& value, Shown /*always*/) const {
+    value = text_field(object, name, source);
+  }
+  void operator()(const char* name, double& value, Shown shown) const {
+    if (shown == Shown::unless_zero && !object.contains(name)) return;
+    value = number_field(object, name, source);
+    if (shown == Shown::unless_zero) require_finite_positive(value, source + "." + name);
+  }
+};
+
+Problem problem_from_json(const json& object) {
   Problem c;
-  c.rows = count_field(object, "rows", source);
-  c.features = count_field(object, "features", source);
-  c.row_norm = number_field(object, "row_norm", source);
-  c.intercept = flag_field(object, "intercept", source);
-  const Loss& loss = loss_named(text_field(object, "loss", source));
-  if (loss.label() == LabelKind::amount)
-    c.label_bound = number_field(object, "label_bound", source);
-  if (object.contains("offset_bound")) {
-    c.offset_bound = number_field(object, "offset_bound", source);
-    require_finite_positive(c.offset_bound, "constants.offset_bound");
-    if (loss.label() != LabelKind::count)
-      throw BadInput("constants.offset_bound: is a count's; use the file as written");
+  fields(c, ProblemReader{object});
+  const Loss& loss = loss_named(c.loss);
+  if (c.offset_bound != 0 && loss.label() != LabelKind::count) {
+    throw BadInput("constants.offset_bound: is a count's; use the file as written");
   }
   set_loss(c, loss);
-  if (object.contains("center_norm")) {
-    c.center_norm = number_field(object, "center_norm", source);
-    require_finite_positive(c.center_norm, "constants.center_norm");
-  }
   c.validate();
   return c;
 }
@@ -171,7 +204,7 @@ json problem_json(const NetworkProblem& p, const NetworkMechanism& mechanism) {
   } else {
     out["limits"] = {{"parents", p.limits.parents}, {"cells", p.limits.cells}};
   }
-  if (!std::holds_alternative<NetworkCounts>(mechanism)) {
+  if (draws_tables(mechanism)) {
     out["prior"] = p.prior;
     if (p.trim) out["trim"] = *p.trim;
   }
@@ -325,7 +358,8 @@ json to_json_of(const auto& c, const Analysis& found, const std::string& assumpt
                     {"delta", claim(c.delta)},
                     {"adjacency", to_string(c.claimed.who.adjacency)},
                     {"rows_per_person", c.claimed.who.rows_per_person}};
-  for (const auto& [name, value] : claims_of(c.claimed)) guarantee[name] = claim(*value);
+  Guarantee::fields(c.claimed,
+                    [&](const char* name, double value) { guarantee[name] = claim(value); });
   if (c.is_void()) {
     guarantee["void"] = true;
     guarantee["reason"] =
@@ -374,10 +408,10 @@ Claims claims_from_json(const json& object) {
   if (!c.is_void()) {  // a void run claims nothing
     budget.epsilon = c.epsilon = number_field(guarantee, "epsilon", "guarantee");
     budget.delta = c.delta = number_field(guarantee, "delta", "guarantee");
-    for (const auto& [name, value] : claims_of(c.claimed)) {
-      *value = number_field(guarantee, name, "guarantee");
-      require_finite_nonnegative(*value, std::string("guarantee.") + name);
-    }
+    Guarantee::fields(c.claimed, [&](const char* name, double& value) {
+      value = number_field(guarantee, name, "guarantee");
+      require_finite_nonnegative(value, std::string("guarantee.") + name);
+    });
   }
   budget.validate();
   return c;
@@ -440,57 +474,45 @@ Certificate certificate_from_json(const json& object) {
 FamilyCertificate family_certificate_from_json(const json& object) {
   const std::string source = "certificate";
   const json& mechanism = field(object, "mechanism", source);
-  const std::string name = text_field(mechanism, "name", "mechanism");
-  if (name != ConjugateDraw::name && name != TrimmedDraw::name) {
-    throw BadInput(
-        fmt::format("mechanism.name: {} is none of conjugate, trimmed", gibbsite::quoted(name)));
-  }
-  FamilyMechanism settings;
-  if (name == TrimmedDraw::name) settings = TrimmedDraw{};
   return {claims_from_json(object), family_problem_from_json(field(object, "constants", source)),
-          settings_from_json(mechanism, settings)};
+          settings_from_json<FamilyMechanism>(mechanism)};
 }
 
 NetworkCertificate network_certificate_from_json(const json& object) {
   const std::string source = "certificate";
   const json& mechanism = field(object, "mechanism", source);
-  const std::string name = text_field(mechanism, "name", "mechanism");
-  NetworkMechanism settings;
-  if (name == NetworkTrimmed::name) {
-    settings = NetworkTrimmed{};
-  } else if (name == NetworkConjugate::name) {
-    settings = NetworkConjugate{};
-  } else if (name != NetworkCounts::name) {
-    throw BadInput(fmt::format(
-        "mechanism.name: {} is none of network-counts, network-trimmed, network-conjugate",
-        gibbsite::quoted(name)));
-  }
   return {claims_from_json(object), network_problem_from_json(field(object, "constants", source)),
-          settings_from_json(mechanism, settings)};
+          settings_from_json<NetworkMechanism>(mechanism)};
 }
 
 EvaluationCertificate evaluation_certificate_from_json(const json& object) {
   const std::string source = "certificate";
   const json& mechanism = field(object, "mechanism", source);
-  const std::string name = text_field(mechanism, "name", "mechanism");
-  if (name != HistogramCounts::name) {
-    throw BadInput(fmt::format("mechanism.name: {} is not histogram", gibbsite::quoted(name)));
-  }
   const json& constants = field(object, "constants", source);
   return {claims_from_json(object), histogram_problem_from_json(constants),
-          settings_from_json(mechanism, HistogramMechanism{}),
+          settings_from_json<HistogramMechanism>(mechanism),
           constants.contains("of_void") && flag_field(constants, "of_void", "constants")};
 }
+
+namespace {
+
+// Fields have their names here.
+std::string plain(std::string text) {
+  std::erase(text, '`');
+  return text;
+}
+
+}  // namespace
 
 json plan_json(const Plan& plan) {
   json offers = json::array();
   for (const Offer& offer : plan.offers) {
     json out = settings_json(offer.mechanism);
     out["guarantee"] = {{"epsilon", plan.budget.epsilon}, {"delta", plan.budget.delta}};
-    for (const auto& [name, value] : claims_of(offer.guarantee)) out["guarantee"][name] = *value;
+    put_numbers(out["guarantee"], offer.guarantee);
     out["passes"] = whole(std::floor(offer.cost.passes));
     out["feasible"] = offer.feasible;
-    out["why"] = offer.why;
+    out["why"] = plain(offer.why);
     offers.push_back(std::move(out));
   }
   json constants = problem_json(plan.problem, plan.offer().mechanism);
@@ -504,7 +526,7 @@ json plan_json(const Plan& plan) {
 json plan_json(const FamilyPlan& plan) {
   json offer = settings_json(plan.mechanism);
   offer["guarantee"] = {{"epsilon", plan.budget.epsilon}, {"delta", plan.budget.delta}};
-  for (const auto& [name, value] : claims_of(plan.guarantee)) offer["guarantee"][name] = *value;
+  put_numbers(offer["guarantee"], plan.guarantee);
   offer["feasible"] = true;
   offer["estimate_deviation"] = plan.deviation;
   offer["sample_deviation"] = plan.sample_deviation;
@@ -518,10 +540,10 @@ json plan_json(const NetworkPlan& plan) {
   for (const NetworkOffer& offer : plan.offers) {
     json out = settings_json(offer.mechanism);
     out["guarantee"] = {{"epsilon", plan.budget.epsilon}, {"delta", plan.budget.delta}};
-    for (const auto& [name, value] : claims_of(offer.guarantee)) out["guarantee"][name] = *value;
+    put_numbers(out["guarantee"], offer.guarantee);
     out["deviation"] = offer.feasible ? json(offer.deviation) : json(nullptr);
     out["feasible"] = offer.feasible;
-    out["why"] = offer.why;
+    out["why"] = plain(offer.why);
     offers.push_back(std::move(out));
   }
   const NetworkProblem& p = plan.problem;
@@ -529,10 +551,7 @@ json plan_json(const NetworkPlan& plan) {
   json tables = json::array();
   if (p.parents) {
     const Network network = p.network();
-    const auto* const counts = std::get_if<NetworkCounts>(&chosen);
-    const std::vector<double> noise =
-        counts == nullptr ? std::vector<double>(network.size(), plan.offer().deviation)
-                          : table_deviations(counts->noise, network);
+    const std::vector<double> noise = table_deviations(plan.offer(), network);
     for (std::size_t i = 0; i < network.size(); ++i) {
       const std::uint64_t cells = network.cells(i);
       tables.push_back({{"column", i},

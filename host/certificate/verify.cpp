@@ -83,14 +83,15 @@ class Verifier {
 
 // The one-sided claims: they may be weaker than what is true, never stronger.
 void verify_guarantee(Verifier& v, const Claims& c, const Analysis& found) {
-  const auto at_least = [&](const char* name, double claimed, double recomputed) {
-    v.check(claimed >= recomputed,
-            fmt::format("guarantee.{}: claimed {}, recomputed {}", name, claimed, recomputed));
-  };
-  at_least("mu", c.claimed.mu, found.guarantee.mu);
-  at_least("pure", c.claimed.pure, found.guarantee.pure);
-  at_least("reveal", c.claimed.reveal, found.guarantee.reveal);
-  at_least("tv", c.claimed.tv, found.guarantee.tv);
+  std::vector<double> recomputed;
+  Guarantee::fields(found.guarantee,
+                    [&](const char*, double value) { recomputed.push_back(value); });
+  auto least = recomputed.begin();
+  Guarantee::fields(c.claimed, [&](const char* name, double claimed) {
+    v.check(claimed >= *least,
+            fmt::format("guarantee.{}: claimed {}, recomputed {}", name, claimed, *least));
+    ++least;
+  });
   const double delta = delta_up(found.guarantee, c.epsilon);
   v.check(delta <= c.delta,
           fmt::format("guarantee.delta: claimed {} at epsilon = {}, recomputed {}", c.delta,
@@ -149,7 +150,9 @@ void verify_certificate(Verifier& v, Verification& out, const json& file) {
 // allows. (What rounding added to the noise cannot be seen here, nor the clip between first moments
 // and gradients.)
 void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
-                    const std::optional<CappedLink>& link, std::span<const NoisyAnswer> answers) {
+                    const LinearModel& model) {
+  const std::optional<CappedLink>& link = model.link;
+  const std::vector<NoisyAnswer>& answers = model.answers;
   const auto gradient =
       std::ranges::find_if(answers, [](const NoisyAnswer& a) { return a.question == "gradient"; });
   const double clip = link ? link->clip : gradient != answers.end() ? gradient->clip : 0;
@@ -177,7 +180,7 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
                         : "model.answers: first moments have the clip of the settings, gradients "
                           "one clip");
   if (!link) {  // d_eff <= d
-    const double most = s.clip_factor * std::sqrt(static_cast<double>(c.problem.row_features()));
+    const double most = gradient_clip(s, static_cast<double>(c.problem.row_features()));
     v.check(clip > 0 && clip <= most * (1 + 1e-12),
             "model.answers: gradients' clip is at most kappa sqrt(d)");
   }
@@ -187,8 +190,10 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
                       gradients, curvatures));
 }
 
-void verify_answers(Verifier& v, const auto& s, const Certificate& c,
-                    std::span<const NoisyAnswer> answers) {
+template <class Chain>
+void verify_answers(Verifier& v, const InMetric<Chain>& s, const Certificate& c,
+                    const LinearModel& model) {
+  const std::vector<NoisyAnswer>& answers = model.answers;
   const bool one = answers.size() == 1 && answers[0].question == "moments";
   v.check(one, fmt::format("model.answers: {}, moments", answers.size()));
   if (!one) return;
@@ -196,6 +201,12 @@ void verify_answers(Verifier& v, const auto& s, const Certificate& c,
   v.check(answers[0].deviation >=
               moment_deviation_up(Wide(s.moments_mu), c.claimed.who, s.first_clip, 0),
           "model.answers: has at least the noise that it is paid for with");
+}
+
+// No other mechanism releases any.
+void verify_answers(Verifier& v, const auto& /*settings*/, const Certificate& /*c*/,
+                    const LinearModel& /*model*/) {
+  v.check(false, "model.answers: belong to a mechanism that asks for moments");
 }
 
 void verify_digest(Verifier& v, const json& file) {
@@ -248,17 +259,7 @@ void verify_model(Verifier& v, const json& file) {
       linear.link.has_value() == (whitened != nullptr && whitened_links(c.problem.loss)),
       "model.link: there where the mechanism is whitened and the loss logistic, and only there");
   if (!linear.answers.empty()) {
-    std::visit(
-        [&](const auto& m) {
-          if constexpr (requires { m.moments_mu; }) {
-            verify_answers(v, m, c, linear.answers);
-          } else if constexpr (std::is_same_v<std::decay_t<decltype(m)>, Whitened>) {
-            verify_answers(v, m, c, linear.link, linear.answers);
-          } else {
-            v.check(false, "model.answers: belong to a mechanism that asks for moments");
-          }
-        },
-        c.mechanism);
+    std::visit([&](const auto& m) { verify_answers(v, m, c, linear); }, c.mechanism);
   }
 
   const double grid =
@@ -333,7 +334,7 @@ void verify_family_model(Verifier& v, const json& file) {
 }
 
 // Counts have the noise that they are paid for with, and tables follow from them.
-void verify_counts(Verifier& v, const NetworkCounts& s, std::uint64_t rows,
+void verify_tables(Verifier& v, const NetworkCounts& s, const NetworkProblem& p,
                    const NetworkModel& model) {
   if (model.counts.empty()) {
     v.check(false, "model.nodes: counts are missing");
@@ -344,10 +345,10 @@ void verify_counts(Verifier& v, const NetworkCounts& s, std::uint64_t rows,
   std::size_t off = 0, beyond = 0;
   for (std::size_t i = 0; i < model.counts.size(); ++i) {
     const double grid = answer_grid(model.noise[i]);
-    const double noise = 14 * model.noise[i];  // above its largest, and half a grid
+    const double noise = answer_reach(model.noise[i]);
     for (const double count : model.counts[i]) {
       off += std::remainder(count, grid) != 0;
-      beyond += !(count >= -noise && count <= static_cast<double>(rows) + noise);
+      beyond += !(count >= -noise && count <= static_cast<double>(p.rows) + noise);
     }
   }
   v.check(off == 0, fmt::format("model.nodes: {} counts off the grid of their noise", off));
@@ -377,13 +378,22 @@ void verify_draws(Verifier& v, const NetworkProblem& p, const NetworkModel& mode
         };
         for_each_split(0, levels, [&](std::uint64_t a, std::uint64_t b, std::uint64_t c) {
           const double chosen = share(a, b) / share(a, c);
-          below += !(chosen >= static_cast<double>(b - a) * *p.trim - 1e-9 &&
-                     chosen <= 1 - static_cast<double>(c - b) * *p.trim + 1e-9);
+          const auto [least, most] = split_trim(*p.trim, a, b, c);
+          below += !(chosen >= least - 1e-9 && chosen <= most + 1e-9);
         });
       }
     }
   }
   v.check(below == 0, fmt::format("model.nodes: {} splits outside of the trim {}", below, *p.trim));
+}
+
+void verify_tables(Verifier& v, const NetworkTrimmed& /*settings*/, const NetworkProblem& p,
+                   const NetworkModel& model) {
+  verify_draws(v, p, model);
+}
+void verify_tables(Verifier& v, const NetworkConjugate& /*settings*/, const NetworkProblem& p,
+                   const NetworkModel& model) {
+  verify_draws(v, p, model);
 }
 
 // The tables are of the columns and the structure that the certificate speaks of.
@@ -406,11 +416,7 @@ void verify_network_model(Verifier& v, const json& file) {
   }
   v.check(c.draws == model.tables.size(),
           fmt::format("mechanism.draws: the model has {}", model.tables.size()));
-  if (const auto* const counts = std::get_if<NetworkCounts>(&c.mechanism)) {
-    verify_counts(v, *counts, p.rows, model);
-  } else {
-    verify_draws(v, p, model);
-  }
+  std::visit([&](const auto& s) { verify_tables(v, s, p, model); }, c.mechanism);
 }
 
 // Whether numbers are within 2e-6, which is two of the last decimals, and the rest is the same.
@@ -447,7 +453,7 @@ void verify_evaluation_model(Verifier& v, const json& file) {
   v.check(model.noise == histogram_deviation(c.mechanism, c.problem),
           "model.noise: follows from mechanism.noise");
   const double grid = answer_grid(model.noise);
-  const double noise = 14 * model.noise;  // above its largest, and half a grid
+  const double noise = answer_reach(model.noise);
   std::size_t off = 0, beyond = 0;
   double sum = 0;
   for (const double count : model.counts) {
@@ -459,7 +465,7 @@ void verify_evaluation_model(Verifier& v, const json& file) {
   v.check(beyond == 0, fmt::format("model.counts: {} that no noise leads to", beyond));
   // A normal beyond 13.9 of its deviations, the grid's rounding aside: a chance below 1e-43.
   const auto rows = static_cast<double>(c.problem.rows);
-  const double slack = noise * std::sqrt(static_cast<double>(model.counts.size()));
+  const double slack = 14 * model.noise * std::sqrt(static_cast<double>(model.counts.size()));
   v.check(sum >= (is_public ? rows : 0) - slack && sum <= rows + slack,
           "model.counts: their sum is that of the rows, and noise");
 }

@@ -93,7 +93,7 @@ std::string in_words(const NetworkCertificate& c) {
     basis +=
         fmt::format(" (which take {:.3g} % of what is spent, as mu squared)", 100 * part * part);
   }
-  if (std::holds_alternative<NetworkCounts>(c.mechanism)) {
+  if (!draws_tables(c.mechanism)) {
     const std::uint64_t k = who.rows_per_person;
     const std::string rows = k == 1 ? "one row" : fmt::format("{} rows", k);
     basis += who.adjacency == Adjacency::replace_one

@@ -39,11 +39,9 @@ std::string gray(const std::string& line) {
 
 constexpr std::size_t most = 10;  // lines
 
-std::string no_bound(const LinearModel& model, const Certificate& certificate) {
+std::string no_bound(const LinearModel& model) {
   return std::string("No bound on how far noise moved them holds for every table: none is given.") +
-         (std::holds_alternative<Whitened>(certificate.mechanism) && model.link
-              ? " --intervals estimates it.\n"
-              : "\n");
+         (model.link ? " --intervals estimates it.\n" : "\n");
 }
 
 std::string bound_words(const LinearModel& model, const Certificate& certificate,
@@ -108,7 +106,7 @@ std::string class_report(const LinearModel& model, const Certificate& certificat
       "differences between classes count.\n{}",
       shown(schema.label), model.draws.size() == 1 ? "" : ", of the first draw", of_all,
       table(cells));
-  if (!deviation) return out + no_bound(model, certificate);
+  if (!deviation) return out + no_bound(model);
   const auto inside = static_cast<std::size_t>(std::ranges::count_if(theta, is_inside));
   return out + fmt::format("·: within {:.4f}, ", noise) +
          bound_words(model, certificate, inside, theta.size());
@@ -187,7 +185,7 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
                "one whose classes nearly separate 10 % (docs/intervals.md).\n",
                100 * Intervals::level, inside, theta.size());
   }
-  if (!bounded) return out + no_bound(model, certificate);
+  if (!bounded) return out + no_bound(model);
   return out + "±: " + bound_words(model, certificate, inside, theta.size());
 }
 

@@ -54,7 +54,6 @@ double structure_percent(const NetworkPlan& plan) {
 // Of a plan's chosen offer, a line for each node; of a private structure the widest table of each.
 std::string nodes_table(const NetworkPlan& plan, const Schema& columns) {
   const NetworkProblem& p = plan.problem;
-  const auto* const counted = std::get_if<NetworkCounts>(&plan.offer().mechanism);
   const auto n = static_cast<double>(p.rows);
   const bool has_offer = plan.offer().feasible;
   if (p.chooses_structure()) {
@@ -73,8 +72,8 @@ std::string nodes_table(const NetworkPlan& plan, const Schema& columns) {
     return out;
   }
   const Network network = p.network();
-  std::vector<double> sigma(network.size(), plan.offer().deviation);
-  if (counted != nullptr && has_offer) sigma = table_deviations(counted->noise, network);
+  std::vector<double> sigma(network.size());
+  if (has_offer) sigma = table_deviations(plan.offer(), network);
   std::vector<std::vector<std::string>> lines{
       {"column", "parents", "cells", "rows expected in a cell", "noise in a cell", ""}};
   std::size_t lost = 0;

@@ -174,61 +174,12 @@ std::string describe(const Problem& constants, const Budget& budget) {
 
 namespace {
 
-// Whose accuracy was measured against N/d.
-constexpr auto learns_in_metric = []<class M>(const M& /*settings*/) {
-  return std::is_same_v<M, Whitened> || std::is_same_v<M, MetricPath>;
-};
-
 // Whether mu is what the guarantee comes from: of `objective` it is a small part.
 bool is_gaussian(const Offer& offer) {
   return offer.guarantee.mu > 0 && offer.guarantee.reveal == 0;
 }
 
 std::string cell(const std::optional<double>& value) { return value ? digits(*value) : "-"; }
-
-// How it goes about it.
-std::string procedure(const Whitened& m, const Cost& cost) {
-  return fmt::format("{} of second moments and {:.0f} capped gradients, {:.0f} passes",
-                     m.second_moment_share > 0 ? "two" : "one", m.iterations, cost.passes);
-}
-std::string procedure(const Path& m, const Cost& /*cost*/) {
-  return fmt::format("{} steps of {:.3g}{}", human_count(m.iterations), m.step_size,
-                     m.ball > 0 ? fmt::format(" in a ball of radius {:.4g}", m.ball) : "");
-}
-std::string procedure(const Rejection& /*m*/, const Cost& cost) {
-  return fmt::format("proposals until one is accepted, about {} passes", human_count(cost.passes));
-}
-std::string procedure(const Proximal& m, const Cost& cost) {
-  return fmt::format("{} iterations of step {:.3g}, about {} passes",
-                     human_count(m.schedule.iterations), m.schedule.step_size,
-                     human_count(cost.passes));
-}
-std::string procedure(const Averaged& m, const Cost& /*cost*/) {
-  return fmt::format("up to {} steps of {:.3g}", human_count(m.iterations), m.step_size);
-}
-std::string procedure(const OutputPerturbation& m, const Cost& /*cost*/) {
-  return fmt::format("the minimizer at ridge {:.4g} with noise of {:.3g}", m.ridge, m.noise_scale);
-}
-std::string procedure(const PureOutputPerturbation& m, const Cost& /*cost*/) {
-  return fmt::format("the minimizer at ridge {:.4g} with noise of rate {:.3g}", m.ridge,
-                     m.noise_rate);
-}
-std::string procedure(const ObjectivePerturbation& m, const Cost& /*cost*/) {
-  return fmt::format("the minimizer at ridge {:.4g} of the loss with noise of {:.3g} in its slope",
-                     m.ridge, m.noise_scale);
-}
-std::string procedure(const PureObjectivePerturbation& m, const Cost& /*cost*/) {
-  return fmt::format(
-      "the minimizer at ridge {:.4g} of the loss with noise of rate {:.3g} in its slope", m.ridge,
-      m.noise_rate);
-}
-std::string procedure(const auto& m, const Cost& /*cost*/) {
-  return fmt::format("{} steps of {:.3g}", human_count(m.iterations), m.step_size);
-}
-template <class Chain>
-std::string procedure(const InMetric<Chain>& m, const Cost& cost) {
-  return "one sum of second moments, then " + procedure(m.chain, cost);
-}
 
 }  // namespace
 
@@ -263,11 +214,9 @@ std::string others(std::span<const Plan> plans, bool feasible) {
 // "±" of a coefficient: a bound, or what can be expected.
 std::string noise_cell(const Plan& plan, const Offer& offer) {
   if (!offer.feasible) return "-";
-  if (const auto* const whitened = std::get_if<Whitened>(&offer.mechanism)) {
-    const double expected =
-        expected_coefficient_noise(*whitened, plan.problem, plan.budget.neighbors());
-    return fmt::format("~{:.2g}", two_sided_95 * expected);
-  }
+  const auto expected =
+      expected_coefficient_noise(offer.mechanism, plan.problem, plan.budget.neighbors());
+  if (expected) return fmt::format("~{:.2g}", two_sided_95 * *expected);
   const auto bound = coefficient_noise_up(offer.mechanism, plan.problem);
   return bound ? fmt::format("{:.2g}", two_sided_95 * *bound) : "-";
 }
@@ -298,7 +247,7 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
         {std::string(name_of(offer.mechanism)), human_count(offer.cost.passes),
          human_time(seconds[i]), fmt::format("{:.1f} %", best_guess_percent(offer.guarantee)),
          noise_cell(plan, offer)});
-    const bool known = mu > 0 && std::visit(learns_in_metric, offer.mechanism);
+    const bool known = mu > 0 && is_measured(offer.mechanism);
     const auto rows = [&](double share) {
       return known ? about_count(rows_to_keep(share, plan.problem, who, mu)) : "-";
     };
@@ -378,9 +327,7 @@ std::string plan_table(const Plan& plan, std::span<const double> seconds) {
 std::string plan_line(const Plan& plan, double seconds) {
   const Offer& offer = plan.offer();
   const Mechanism& m = offer.mechanism;
-  std::string out = fmt::format(
-      "mechanism {}: {}", name_of(m),
-      std::visit([&](const auto& settings) { return procedure(settings, offer.cost); }, m));
+  std::string out = fmt::format("mechanism {}: {}", name_of(m), procedure_of(m, offer.cost));
   if (const auto gap = setting(m, "tv_gap")) {
     out += fmt::format(", within {:.3g} of the posterior", *gap);
   }

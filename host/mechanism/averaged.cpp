@@ -99,4 +99,14 @@ Analysis analyze(const Averaged& s, const Problem& problem, const Neighbors& who
   return chain_analysis(s, problem, who, draws, gap_error(s, problem), false);
 }
 
+std::string assumption_of(const Averaged& /*m*/) { return minimizer_assumption; }
+std::string_view run_time_tells(const Averaged& /*m*/) { return searches_start; }
+std::string basis_of(const Averaged& m) { return gap_basis(m.tv_gap); }
+std::string procedure_of(const Averaged& m, const Cost& /*cost*/) {
+  return "up to " + steps_words(m.iterations, m.step_size);
+}
+std::optional<double> coefficient_noise_up(const Averaged& m, const Problem& /*problem*/) {
+  return gibbs_noise_up(m.prior_precision);
+}
+
 }  // namespace gibbsite

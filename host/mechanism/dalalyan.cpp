@@ -77,4 +77,14 @@ Analysis analyze(const Dalalyan& s, const Problem& problem, const Neighbors& who
   return chain_analysis(s, problem, who, draws, gap_error(s, problem), true);
 }
 
+std::string assumption_of(const Dalalyan& /*m*/) { return minimizer_assumption; }
+std::string_view run_time_tells(const Dalalyan& /*m*/) { return searches_start; }
+std::string basis_of(const Dalalyan& m) { return gap_basis(m.tv_gap); }
+std::string procedure_of(const Dalalyan& m, const Cost& /*cost*/) {
+  return steps_words(m.iterations, m.step_size);
+}
+std::optional<double> coefficient_noise_up(const Dalalyan& m, const Problem& /*problem*/) {
+  return gibbs_noise_up(m.prior_precision);
+}
+
 }  // namespace gibbsite

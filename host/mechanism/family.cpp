@@ -369,11 +369,15 @@ double prior_scale_of(const FamilyMechanism& mechanism) {
   return conjugate == nullptr ? 1 : conjugate->prior_scale;
 }
 
-std::pair<double, double> split_trim(const FamilyProblem& p, std::uint64_t first,
-                                     std::uint64_t middle, std::uint64_t last) {
-  const double least = p.trim ? p.trim->first : 0;
+std::pair<double, double> split_trim(double least, std::uint64_t first, std::uint64_t middle,
+                                     std::uint64_t last) {
   return {static_cast<double>(middle - first) * least,
           1 - static_cast<double>(last - middle) * least};
+}
+
+std::pair<double, double> split_trim(const FamilyProblem& p, std::uint64_t first,
+                                     std::uint64_t middle, std::uint64_t last) {
+  return split_trim(p.trim ? p.trim->first : 0, first, middle, last);
 }
 
 double record_range_up(const FamilyProblem& p) {
@@ -420,8 +424,8 @@ namespace {
 
 FamilyPlan plan_by(const FamilyProblem& problem, const Budget& budget, Calibration calibration,
                    bool concentrated) {
-  const double left = round_down(Wide(budget.delta) - gap_price(Wide(budget.epsilon)) *
-                                                          Wide(noise_tv(problem, budget.draws)));
+  const double left =
+      delta_left_down(budget.delta, budget.epsilon, noise_tv(problem, budget.draws));
   if (!(left > 0)) {
     throw Infeasible(
         "`delta`: is less than what drawing on a grid takes; ask for a larger one, or fewer "

@@ -18,7 +18,7 @@ AskedGap asked_gap(const Budget& asked, const Budget& left, const Wishes& wishes
     out.obstacle = "delta is too small to leave a gap; ask for a larger delta";
     return out;
   }
-  out.delta = round_down(Wide(left.delta) - price * Wide(out.tv));
+  out.delta = delta_left_down(left.delta, asked.epsilon, out.tv);
   if (!(out.delta > 0)) {
     const auto paid = static_cast<double>(price);
     out.obstacle = fmt::format(

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "mechanism/minimizer_reach.hpp"
 #include "mechanism/offers.hpp"
@@ -33,6 +34,21 @@ bool start_in_reach(const M& s, const Problem& problem) {
 inline double gibbs_mu_up(const Problem& problem, const Neighbors& who, double beta, double m) {
   return round_up(Wide(problem.sensitivity_up(beta, who.adjacency, who.rows_per_person)) /
                   sqrt(Wide(m)));
+}
+
+/// Of one coefficient of it: 1/sqrt(m), rounded up. Throws BadInput where m is not above 0.
+inline double gibbs_noise_up(double m) {
+  require_finite_positive(m, "prior_precision");
+  return round_up(1 / sqrt(Wide(m)));
+}
+
+/// What certificates and people are told of draws within a gap.
+inline constexpr const char* minimizer_assumption =
+    "the run started from a minimizer whose gradient norm is at most mechanism.start_gradient_norm";
+inline constexpr const char* searches_start = "it searches the minimizer that it starts from";
+inline constexpr const char* proposes = "it ends when a proposal is accepted";
+inline std::string gap_basis(double tv_gap) {
+  return fmt::format("It rests on a draw within {:.3g} (total variation) of the exact law", tv_gap);
 }
 
 /// Of all draws, from one draw's: what was promised where that is kept.

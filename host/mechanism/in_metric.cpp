@@ -136,6 +136,16 @@ Analysis metric_analysis(const InMetric<Chain>& s, const Problem& problem, const
   return out;
 }
 
+constexpr const char* moments_assumption =
+    "the question for moments had its noise scaled to its clip and to what rounding may add, and "
+    "the chains ran on rows of norm at most 1 in the metric that docs/metric.md derives from its "
+    "answer";
+
+template <class Chain>
+std::string metric_procedure(const InMetric<Chain>& s, const Cost& cost) {
+  return "one sum of second moments, then " + procedure_of(s.chain, cost);
+}
+
 }  // namespace
 
 Problem in_metric(const Problem& problem) {
@@ -167,6 +177,35 @@ Analysis analyze(const MetricPath& s, const Problem& problem, const Neighbors& w
 Analysis analyze(const MetricProximal& s, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws) {
   return metric_analysis(s, problem, who, draws);
+}
+
+std::string assumption_of(const MetricPath& /*m*/) { return moments_assumption; }
+std::string_view run_time_tells(const MetricPath& /*m*/) { return ""; }
+std::string basis_of(const MetricPath& m) {
+  return basis_of(m.chain) + ",\nand covers the noisy sum of second moments that gave its metric";
+}
+std::string procedure_of(const MetricPath& m, const Cost& cost) {
+  return metric_procedure(m, cost);
+}
+std::optional<double> coefficient_noise_up(const MetricPath& /*m*/, const Problem& /*problem*/) {
+  return {};
+}
+
+std::string assumption_of(const MetricProximal& m) {
+  const std::string chain = assumption_of(m.chain);
+  return std::string(moments_assumption) + (chain.empty() ? "" : "; there " + chain);
+}
+std::string_view run_time_tells(const MetricProximal& m) { return run_time_tells(m.chain); }
+std::string basis_of(const MetricProximal& m) {
+  return basis_of(m.chain) +
+         " in a metric from one noisy sum of second moments, which it covers too";
+}
+std::string procedure_of(const MetricProximal& m, const Cost& cost) {
+  return metric_procedure(m, cost);
+}
+std::optional<double> coefficient_noise_up(const MetricProximal& /*m*/,
+                                           const Problem& /*problem*/) {
+  return {};
 }
 
 }  // namespace gibbsite

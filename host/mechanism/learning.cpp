@@ -37,6 +37,11 @@ double signal_per_feature(const Problem& problem, const Neighbors& who, double m
   return signal_of(problem, who, mu) / static_cast<double>(problem.features);
 }
 
+bool is_measured(const Mechanism& mechanism) {
+  return std::holds_alternative<Whitened>(mechanism) ||
+         std::holds_alternative<MetricPath>(mechanism);
+}
+
 double kept_share(double signal) {
   if (!(signal > measured.front().signal)) {
     return measured.front().kept * std::clamp(signal / measured.front().signal, 0.0, 1.0);
@@ -64,13 +69,20 @@ double rows_to_keep(double share, const Problem& problem, const Neighbors& who, 
 double expected_coefficient_noise(const Whitened& settings, const Problem& problem,
                                   const Neighbors& who, double spread) {
   const double curvature = 0.8 * largest_mean_curvature(problem);  // q, of z between -1 and 1
-  const double clip = settings.clip_factor * std::sqrt(static_cast<double>(problem.row_features()));
+  const double clip = gradient_clip(settings, static_cast<double>(problem.row_features()));
   double precision = 0;
   for (std::uint64_t t = 1; static_cast<double>(t) <= settings.iterations; ++t) {
     const double deviation = gradient_deviation_up(settings, who, t, clip, 0);
     precision += 1 / (deviation * deviation);
   }
   return 1 / (std::sqrt(precision) * static_cast<double>(problem.rows) * curvature * spread);
+}
+
+std::optional<double> expected_coefficient_noise(const Mechanism& mechanism, const Problem& problem,
+                                                 const Neighbors& who) {
+  const auto* const whitened = std::get_if<Whitened>(&mechanism);
+  if (whitened == nullptr) return {};
+  return expected_coefficient_noise(*whitened, problem, who);
 }
 
 }  // namespace gibbsite

@@ -10,6 +10,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "gibbsite/mechanism/kinds.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
 #include "gibbsite/privacy/conjugate.hpp"
 #include "gibbsite/privacy/gdp.hpp"
@@ -230,7 +231,7 @@ NetworkOffer offer_of(std::type_identity<Drawn> which, const NetworkProblem& p,
 
 // The place of that name in the variant; none for auto.
 std::optional<std::size_t> wished(const std::string& name) {
-  constexpr std::array names{NetworkCounts::name, NetworkTrimmed::name, NetworkConjugate::name};
+  const std::vector<std::string_view> names = kind_names<NetworkMechanism>();
   constexpr std::string_view prefix = "network-";
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (name == names[i] || name == names[i].substr(prefix.size())) return i;
@@ -252,6 +253,10 @@ std::string_view name_of(const NetworkMechanism& mechanism) {
 
 std::string_view theorem_of(const NetworkMechanism& mechanism) {
   return std::visit([](const auto& m) { return std::decay_t<decltype(m)>::theorem; }, mechanism);
+}
+
+bool draws_tables(const NetworkMechanism& mechanism) {
+  return std::visit([]<class M>(const M&) { return M::draws_tables; }, mechanism);
 }
 
 double score_weight_of(const NetworkMechanism& mechanism) {
@@ -279,6 +284,12 @@ std::vector<double> table_deviations(double noise, const Network& network) {
   const Wide scale = Wide(noise) * sqrt(sum);
   for (const Wide& root : roots) out.push_back(round_up(scale / root));
   return out;
+}
+
+std::vector<double> table_deviations(const NetworkOffer& offer, const Network& network) {
+  const auto* const counts = std::get_if<NetworkCounts>(&offer.mechanism);
+  return counts == nullptr ? std::vector<double>(network.size(), offer.deviation)
+                           : table_deviations(counts->noise, network);
 }
 
 double score_change_up(const NetworkProblem& /*problem*/, const Neighbors& who) {
@@ -324,7 +335,7 @@ Analysis analyze(const NetworkMechanism& mechanism, const NetworkProblem& proble
 
 std::string basis_of(const NetworkMechanism& mechanism, const NetworkProblem& problem) {
   std::string out;
-  if (std::holds_alternative<NetworkCounts>(mechanism)) {
+  if (!draws_tables(mechanism)) {
     out = fmt::format(
         "It rests on Gaussian noise in every count of {} tables, one for each column beside its "
         "parents",

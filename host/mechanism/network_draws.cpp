@@ -167,9 +167,8 @@ void require_scale(const NetworkConjugate& s) {
 
 // Of delta, what the grid and a structure's gap leave.
 double delta_left(const NetworkProblem& p, const Budget& budget, double structure_tv) {
-  return round_down(Wide(budget.delta) -
-                    gap_price(Wide(budget.epsilon)) *
-                        (Wide(table_tv(p, budget.draws)) + Wide(structure_tv)));
+  return delta_left_down(budget.delta, budget.epsilon,
+                         Wide(table_tv(p, budget.draws)) + Wide(structure_tv));
 }
 
 // Largest weight in [least, 1] that keeps, by bisection on a log scale to that relative tolerance;

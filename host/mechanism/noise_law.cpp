@@ -211,6 +211,10 @@ double answer_grid(double deviation) {
   return std::ldexp(1.0, std::ilogb(deviation) - 3);
 }
 
+double answer_reach(double deviation) {
+  return deviation * max_abs_answer_normal + answer_grid(deviation);
+}
+
 // A sum and its noise are at most rows s + 14 sigma with sigma >= s/mu, s the most that a row adds:
 // 128 roundings u of that are to be within the grid, which is above sigma/16, for a cell has two
 // ends.

@@ -1,6 +1,8 @@
 #pragma once
 // What mechanisms share that minimize J with noise b in its slope (docs/objective-perturbation.md,
 // docs/objective-pure.md).
+#include <string>
+
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
@@ -8,8 +10,6 @@
 namespace gibbsite {
 
 /// Why there is no offer.
-inline constexpr const char* noise_beyond_double =
-    "its noise is no number of double arithmetic; give another `prior_precision`";
 inline constexpr const char* several_outputs =
     "its proof is of losses of one output: a row of several bends the map from noise to minimizer "
     "along as many directions; use another `mechanism`, output or output-pure";
@@ -49,5 +49,15 @@ struct NoisySlope {
   /// tell most; else as far as rounding lets it, up to `most`.
   [[nodiscard]] Search search(double least, double most) const;
 };
+
+/// What certificates and people are told of it; `kind`: of output_noise or output_rate.
+inline std::string noisy_slope_assumption(const char* kind) {
+  return std::string(
+             "the minimizer of the loss, the ridge and the noise together was found to a gradient "
+             "norm of at most mechanism.gradient_norm, before noise of mechanism.output_") +
+         kind + " was added";
+}
+inline constexpr const char* searches_with_noise =
+    "it searches the minimizer of the loss with noise";
 
 }  // namespace gibbsite

@@ -1,5 +1,7 @@
 #include "gibbsite/mechanism/objective.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "core/rounding.hpp"
@@ -140,6 +142,28 @@ Analysis analyze(const ObjectivePerturbation& s, const Problem& problem, const N
                    round_up(k * Wide(s.epsilon) + Wide(out.noise.epsilon)),
                    round_up(k * Wide(delta)), found ? out.noise.tv : 1.0, who};
   return out;
+}
+
+std::string assumption_of(const ObjectivePerturbation& /*m*/) {
+  return noisy_slope_assumption("noise");
+}
+std::string_view run_time_tells(const ObjectivePerturbation& /*m*/) { return searches_with_noise; }
+std::string basis_of(const ObjectivePerturbation& m) {
+  return fmt::format(
+      "It rests on noise of deviation {:.3g} in the slope of what is minimized, and of {:.3g} "
+      "added "
+      "to every coefficient",
+      m.noise_scale, m.output_noise);
+}
+std::string procedure_of(const ObjectivePerturbation& m, const Cost& /*cost*/) {
+  return fmt::format("the minimizer at ridge {:.4g} of the loss with noise of {:.3g} in its slope",
+                     m.ridge, m.noise_scale);
+}
+std::optional<double> coefficient_noise_up(const ObjectivePerturbation& m,
+                                           const Problem& /*problem*/) {
+  require_finite_positive(m.ridge, "ridge");
+  const Wide inside = Wide(m.noise_scale) / Wide(m.ridge), added = m.output_noise;
+  return round_up(sqrt(inside * inside + added * added));
 }
 
 }  // namespace gibbsite

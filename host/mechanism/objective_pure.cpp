@@ -1,5 +1,7 @@
 #include "gibbsite/mechanism/objective_pure.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -175,6 +177,28 @@ Analysis analyze(const PureObjectivePerturbation& s, const Problem& problem, con
   out.guarantee = {0, round_up(k * one + Wide(out.noise.epsilon)), 0, found ? out.noise.tv : 1.0,
                    who};
   return out;
+}
+
+std::string assumption_of(const PureObjectivePerturbation& /*m*/) {
+  return noisy_slope_assumption("rate");
+}
+std::string_view run_time_tells(const PureObjectivePerturbation& /*m*/) {
+  return searches_with_noise;
+}
+std::string basis_of(const PureObjectivePerturbation& m) {
+  return fmt::format(
+      "It rests on noise in the slope of what is minimized, of a density that falls as "
+      "exp(-{:.3g} length), and on some added to the coefficients, exp(-{:.3g} length)",
+      m.noise_rate, m.output_rate);
+}
+std::string procedure_of(const PureObjectivePerturbation& m, const Cost& /*cost*/) {
+  return fmt::format(
+      "the minimizer at ridge {:.4g} of the loss with noise of rate {:.3g} in its slope", m.ridge,
+      m.noise_rate);
+}
+std::optional<double> coefficient_noise_up(const PureObjectivePerturbation& /*m*/,
+                                           const Problem& /*problem*/) {
+  return {};
 }
 
 }  // namespace gibbsite

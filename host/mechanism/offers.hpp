@@ -34,6 +34,8 @@ Offer within_budget(Offer offer, const Budget& budget);
 Cost cost_of(double passes, double work, std::uint64_t draws);
 bool in_reach(const Cost& cost);
 std::string out_of_reach(const Cost& cost);
+/// "1,000 steps of 0.01", of a Langevin chain.
+std::string steps_words(double iterations, double step_size);
 
 /// Of draws by a chain or by proposals: S and mu of one draw and the gap of all, with what the
 /// computed noise costs.

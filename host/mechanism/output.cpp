@@ -1,5 +1,7 @@
 #include "gibbsite/mechanism/output.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "gibbsite/core/error.hpp"
@@ -23,7 +25,7 @@ Offer output_offer(const Problem& problem, const Budget& budget, const Budget& l
       round_up(minimizers_apart(problem.lipschitz_up(), who, s.ridge, s.gradient_norm) / Wide(mu));
   out.mechanism = s;
   if (!std::isnormal(s.noise_scale)) {
-    out.why = "its noise is no number of double arithmetic; give another `prior_precision`";
+    out.why = noise_beyond_double;
     return out;
   }
   const auto mu_now = [&] {
@@ -65,6 +67,20 @@ Analysis analyze(const OutputPerturbation& s, const Problem& problem, const Neig
   const bool found = minimizer_found(problem, s.ridge, s.gradient_norm);
   out.guarantee = {draws_mu_up(mu, draws), out.noise.epsilon, 0, found ? out.noise.tv : 1.0, who};
   return out;
+}
+
+std::string assumption_of(const OutputPerturbation& /*m*/) { return released_minimizer_assumption; }
+std::string_view run_time_tells(const OutputPerturbation& /*m*/) { return searches_released; }
+std::string basis_of(const OutputPerturbation& m) {
+  return fmt::format("It rests on noise of deviation {:.3g} added to every coefficient",
+                     m.noise_scale);
+}
+std::string procedure_of(const OutputPerturbation& m, const Cost& /*cost*/) {
+  return fmt::format("the minimizer at ridge {:.4g} with noise of {:.3g}", m.ridge, m.noise_scale);
+}
+std::optional<double> coefficient_noise_up(const OutputPerturbation& m,
+                                           const Problem& /*problem*/) {
+  return m.noise_scale;
 }
 
 }  // namespace gibbsite

@@ -1,5 +1,7 @@
 #include "gibbsite/mechanism/output_pure.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "gibbsite/core/error.hpp"
@@ -28,7 +30,7 @@ Offer pure_offer(const Problem& problem, const Budget& budget, const Budget& lef
       round_down(each / minimizers_apart(problem.lipschitz_up(), who, s.ridge, s.gradient_norm));
   out.mechanism = s;
   if (!std::isnormal(s.noise_rate)) {
-    out.why = "its noise is no number of double arithmetic; give another `prior_precision`";
+    out.why = noise_beyond_double;
     return out;
   }
   const auto epsilon_now = [&] {
@@ -74,6 +76,24 @@ Analysis analyze(const PureOutputPerturbation& s, const Problem& problem, const 
   out.guarantee = {0, pure_up(epsilon, draws, out.noise.epsilon), 0, found ? out.noise.tv : 1.0,
                    who};
   return out;
+}
+
+std::string assumption_of(const PureOutputPerturbation& /*m*/) {
+  return released_minimizer_assumption;
+}
+std::string_view run_time_tells(const PureOutputPerturbation& /*m*/) { return searches_released; }
+std::string basis_of(const PureOutputPerturbation& m) {
+  return fmt::format(
+      "It rests on noise added to the coefficients, of a density that falls as exp(-{:.3g} length)",
+      m.noise_rate);
+}
+std::string procedure_of(const PureOutputPerturbation& m, const Cost& /*cost*/) {
+  return fmt::format("the minimizer at ridge {:.4g} with noise of rate {:.3g}", m.ridge,
+                     m.noise_rate);
+}
+std::optional<double> coefficient_noise_up(const PureOutputPerturbation& /*m*/,
+                                           const Problem& /*problem*/) {
+  return {};
 }
 
 }  // namespace gibbsite

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/math/special_functions/expm1.hpp>
+#include <boost/math/special_functions/log1p.hpp>
 #include <boost/math/tools/roots.hpp>
 #include <cmath>
 #include <limits>
@@ -279,6 +281,35 @@ Analysis analyze(const Path& s, const Problem& problem, const Neighbors& who, st
                     s.ball, found.map_error));
   }
   return out;
+}
+
+namespace {
+
+std::string ball_words(const Path& m) {
+  return m.ball > 0 ? fmt::format(" in a ball of radius {:.4g}", m.ball) : "";
+}
+
+}  // namespace
+
+std::string assumption_of(const Path& /*m*/) { return ""; }
+std::string_view run_time_tells(const Path& /*m*/) { return ""; }
+std::string basis_of(const Path& m) {
+  return fmt::format("It holds whether or not the chain of {:.10g} noisy steps{} has converged",
+                     m.iterations, ball_words(m));
+}
+std::string procedure_of(const Path& m, const Cost& /*cost*/) {
+  return steps_words(m.iterations, m.step_size) + ball_words(m);
+}
+std::optional<double> coefficient_noise_up(const Path& m, const Problem& problem) {
+  const Wide h = m.step_size, convexity = m.prior_precision;
+  const Wide M = problem.smoothness_up(m.beta, m.prior_precision);
+  // c = max(|1 - hm|, |1 - hM|) = 1 - gap.
+  const Wide gap = std::min(Wide(h * convexity), Wide(2 - h * M));
+  if (!(gap > 0)) return round_up(sqrt(2 * h * Wide(m.iterations)));
+  if (!(gap < 1)) return round_up(sqrt(2 * h));
+  const Wide forgotten =
+      -boost::math::expm1(Wide(2 * Wide(m.iterations) * boost::math::log1p(Wide(-gap))));
+  return round_up(sqrt(2 * h * forgotten / (gap * (2 - gap))));
 }
 
 }  // namespace gibbsite

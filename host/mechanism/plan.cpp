@@ -9,6 +9,7 @@
 
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/human_count.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/privacy/gdp.hpp"
@@ -46,6 +47,10 @@ std::string out_of_reach(const Cost& cost) {
   return fmt::format("needs {:.2g} passes over the data", cost.passes);
 }
 
+std::string steps_words(double iterations, double step_size) {
+  return fmt::format("{} steps of {:.3g}", human_count(iterations), step_size);
+}
+
 double start_gradient_up(const Problem& problem, double beta) {
   return round_up(Wide(beta) * Wide(problem.rows) * Wide(problem.lipschitz_up()));
 }
@@ -57,8 +62,7 @@ namespace {
 Budget after_noise(Budget budget, const NoiseCost& paid) {
   const double most = round_down(Wide(budget.epsilon) - Wide(paid.epsilon));
   const auto left_at = [&](double epsilon) {
-    return round_down(Wide(budget.delta) -
-                      gap_price(Wide(epsilon) + Wide(paid.epsilon)) * Wide(paid.tv));
+    return delta_left_down(budget.delta, Wide(epsilon) + Wide(paid.epsilon), paid.tv);
   };
   const auto worth = [&](double epsilon) {
     const double delta = left_at(epsilon);
@@ -122,6 +126,15 @@ bool of_objective(Calibration calibration) {
   return calibration == Calibration::exact || calibration == Calibration::redberg;
 }
 
+// Of a mechanism that is yet to be chosen. Where slopes are bounded in a ball alone it is path.
+Takes taken_by_auto(const Problem& problem, const Wishes& wishes) {
+  return {.step_size = !wishes.tv,
+          .iterations = !wishes.tv,
+          .ball = !problem.bounded(),
+          .tv = true,
+          .posterior_calibration = true};
+}
+
 void validate(const Problem& problem, const Budget& budget, const Wishes& wishes) {
   problem.validate();
   budget.validate();
@@ -135,32 +148,27 @@ void validate(const Problem& problem, const Budget& budget, const Wishes& wishes
         "`iterations`: must be a whole number from 1 to 2^53, got {}; give one, or leave it out",
         *wishes.iterations));
   }
-  const bool chooses_steps =
-      wishes.mechanism == Path::name || (wishes.mechanism == "auto" && !wishes.tv);
-  const bool chooses_rounds =
-      (wishes.mechanism == Whitened::name || wishes.mechanism == MetricPath::name) &&
-      !wishes.step_size;
-  if (!chooses_steps && !chooses_rounds && (wishes.step_size || wishes.iterations)) {
+  const bool automatic = wishes.mechanism == "auto";
+  const Takes takes =
+      automatic ? taken_by_auto(problem, wishes) : taken_by(mechanism_named(wishes.mechanism));
+  if ((wishes.step_size && !takes.step_size) || (wishes.iterations && !takes.iterations)) {
     throw BadInput(
         "`step_size`, `iterations`: every mechanism but path fixes both itself (whitened and "
         "metric-path the first); leave them out, or use `mechanism` path");
   }
-  if (wishes.padded && wishes.mechanism != Proximal::name &&
-      wishes.mechanism != MetricProximal::name) {
+  if (wishes.padded && !takes.padded) {
     throw BadInput(
         "`padded`: belongs to `mechanism` proximal or metric-proximal; give both or neither");
   }
   if (wishes.ball) {
     require_ball(*wishes.ball, "`ball`");
-    // Where slopes are bounded in a ball alone there is but one mechanism to choose.
-    const bool chosen = wishes.mechanism == "auto" && !problem.bounded();
-    if (wishes.mechanism != Path::name && !chosen) {
+    if (!takes.ball) {
       throw BadInput(fmt::format(
           "`ball`: only chains of `mechanism` path are kept in one, others have no proof there; "
           "leave it out, or use path instead of {}",
           wishes.mechanism));
     }
-    if (chosen && wishes.tv) {
+    if (automatic && wishes.tv) {
       throw BadInput(
           "`tv`: chains in a `ball` keep no distance to the Gibbs posterior; leave one of the two "
           "out");
@@ -171,7 +179,7 @@ void validate(const Problem& problem, const Budget& budget, const Wishes& wishes
           to_string(wishes.calibration)));
     }
   }
-  if (of_objective(wishes.calibration) && wishes.mechanism != ObjectivePerturbation::name) {
+  if (of_objective(wishes.calibration) && !takes.objective_calibration) {
     throw BadInput(
         fmt::format("`calibration` {}: belongs to `mechanism` objective; give both or neither",
                     to_string(wishes.calibration)));
@@ -181,26 +189,15 @@ void validate(const Problem& problem, const Budget& budget, const Wishes& wishes
         fmt::format("`calibration` {}: needs a prior precision above 0; give `prior_precision`",
                     to_string(wishes.calibration)));
   }
-  // Draws from the Gibbs posterior are those with an inverse temperature.
-  const bool draws_from_posterior =
-      wishes.mechanism == "auto" || std::visit(
-                                        [](const auto& m) {
-                                          return requires { m.beta; };
-                                        },
-                                        mechanism_named(wishes.mechanism));
-  const bool keeps_a_gap_in_a_metric = wishes.mechanism == MetricProximal::name;
   const bool of_posterior =
       wishes.calibration != Calibration::gdp && !of_objective(wishes.calibration);
-  if (!draws_from_posterior && ((wishes.tv && !keeps_a_gap_in_a_metric) || of_posterior)) {
+  if ((wishes.tv && !takes.tv) || (of_posterior && !takes.posterior_calibration)) {
     throw BadInput(
         fmt::format("`tv`, `calibration`: belong to draws from the Gibbs posterior; leave them "
                     "out, or use another `mechanism` than {}",
                     wishes.mechanism));
   }
 }
-
-template <class M>
-constexpr bool has_loss_of_chains = std::is_same_v<M, Path> || std::is_same_v<M, MetricPath>;
 
 // Outside of a ball. A radius at which a row of typical norm can predict the ends of the range.
 std::string unbounded_words(const Problem& problem) {
@@ -215,7 +212,7 @@ std::string unbounded_words(const Problem& problem) {
 
 template <class M>
 Offer offer_of(const Problem& problem, const Budget& budget, const Wishes& wishes) {
-  if (!problem.bounded() && !(std::is_same_v<M, Path> && wishes.ball)) {
+  if (!problem.bounded() && !(M::takes.ball && wishes.ball)) {
     return {.mechanism = M{}, .why = unbounded_words(problem)};
   }
   return offer(std::type_identity<M>{}, problem, budget, wishes);
@@ -226,8 +223,8 @@ std::vector<Offer> all_offers(std::type_identity<std::variant<M...>>, const Prob
                               const Problem& chains, const Budget& budget, const Wishes& wishes) {
   Wishes others = wishes;  // the table has every mechanism
   if (of_objective(wishes.calibration)) others.calibration = Calibration::gdp;
-  return {offer_of<M>(has_loss_of_chains<M> ? chains : problem, budget,
-                      std::is_same_v<M, ObjectivePerturbation> ? wishes : others)...};
+  return {offer_of<M>(M::takes.loss_of_chains ? chains : problem, budget,
+                      M::takes.objective_calibration ? wishes : others)...};
 }
 
 bool keeps_a_gap(const Mechanism& mechanism) {
@@ -287,11 +284,7 @@ Plan plan(const Problem& problem, const Problem& chains, const Budget& budget,
   } else {
     out.chosen = index_of(out.offers, wishes.mechanism);
   }
-  std::visit(
-      [&]<class M>(const M&) {
-        if (has_loss_of_chains<M>) out.problem = chains;
-      },
-      out.offer().mechanism);
+  if (taken_by(out.offer().mechanism).loss_of_chains) out.problem = chains;
   return out;
 }
 

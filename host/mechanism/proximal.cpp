@@ -1,9 +1,12 @@
 #include "gibbsite/mechanism/proximal.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/human_count.hpp"
 #include "mechanism/gap.hpp"
 
 namespace gibbsite {
@@ -78,6 +81,18 @@ Analysis analyze(const Proximal& s, const Problem& problem, const Neighbors& who
   const ProposalNoise noise{s.schedule,      s.prior_precision, smoothness_of(s, problem),
                             error.map_error, error.acceptance,  error.offset};
   return gap_analysis(s, problem, who, draws, error.total, noise);
+}
+
+std::string assumption_of(const Proximal& m) { return m.padded() ? "" : minimizer_assumption; }
+std::string_view run_time_tells(const Proximal& m) { return m.padded() ? "" : proposes; }
+std::string basis_of(const Proximal& m) { return gap_basis(m.tv_gap); }
+std::string procedure_of(const Proximal& m, const Cost& cost) {
+  return fmt::format("{} iterations of step {:.3g}, about {} passes",
+                     human_count(m.schedule.iterations), m.schedule.step_size,
+                     human_count(cost.passes));
+}
+std::optional<double> coefficient_noise_up(const Proximal& m, const Problem& /*problem*/) {
+  return gibbs_noise_up(m.prior_precision);
 }
 
 }  // namespace gibbsite

@@ -1,8 +1,11 @@
 #include "gibbsite/mechanism/rejection.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 
+#include "gibbsite/core/human_count.hpp"
 #include "mechanism/gap.hpp"
 
 namespace gibbsite {
@@ -63,6 +66,16 @@ Analysis analyze(const Rejection& s, const Problem& problem, const Neighbors& wh
   const ProposalNoise noise{s.schedule(),    s.prior_precision, smoothness_of(s, problem),
                             error.map_error, error.acceptance,  error.offset};
   return gap_analysis(s, problem, who, draws, error.total, noise);
+}
+
+std::string assumption_of(const Rejection& /*m*/) { return minimizer_assumption; }
+std::string_view run_time_tells(const Rejection& /*m*/) { return proposes; }
+std::string basis_of(const Rejection& m) { return gap_basis(m.tv_gap); }
+std::string procedure_of(const Rejection& /*m*/, const Cost& cost) {
+  return fmt::format("proposals until one is accepted, about {} passes", human_count(cost.passes));
+}
+std::optional<double> coefficient_noise_up(const Rejection& m, const Problem& /*problem*/) {
+  return gibbs_noise_up(m.prior_precision);
 }
 
 }  // namespace gibbsite

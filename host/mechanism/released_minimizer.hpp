@@ -34,4 +34,13 @@ bool minimizer_found(const Problem& problem, double ridge, double gradient_norm)
 /// draws share it.
 inline constexpr Cost minimizer_cost{30, 30};
 
+/// Why there is no offer.
+inline constexpr const char* noise_beyond_double =
+    "its noise is no number of double arithmetic; give another `prior_precision`";
+
+/// What certificates and people are told of it.
+inline constexpr const char* released_minimizer_assumption =
+    "the minimizer that noise was added to has a gradient norm of at most mechanism.gradient_norm";
+inline constexpr const char* searches_released = "it searches the minimizer that noise is added to";
+
 }  // namespace gibbsite

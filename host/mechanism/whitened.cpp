@@ -84,6 +84,10 @@ Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget&
 
 }  // namespace
 
+double gradient_clip(const Whitened& s, double effective_features) {
+  return s.clip_factor * std::sqrt(effective_features);
+}
+
 double moment_deviation_up(const Whitened& s, const Neighbors& who, bool second, double clip,
                            double error) {
   const Wide share = second ? s.second_moment_share : s.first_moment_share;
@@ -132,6 +136,25 @@ Analysis analyze(const Whitened& s, const Problem& problem, const Neighbors& who
   out.guarantee = {draws_mu_up(s.query_mu, draws), out.noise.epsilon, 0,
                    is_sound(s, problem) ? out.noise.tv : 1.0, who};
   return out;
+}
+
+std::string assumption_of(const Whitened& /*m*/) {
+  return "every question was asked in the metric and with the clip that docs/whitened.md derives "
+         "from the answers before it, and its noise was scaled to that clip, to what rounding may "
+         "add and to its share";
+}
+std::string_view run_time_tells(const Whitened& /*m*/) { return ""; }
+std::string basis_of(const Whitened& m) {
+  return fmt::format(
+      "It rests on the noise in {} of second moments and {:.10g} of gradients, which it covers too",
+      m.second_moment_share > 0 ? "two sums" : "one sum", m.iterations);
+}
+std::string procedure_of(const Whitened& m, const Cost& cost) {
+  return fmt::format("{} of second moments and {:.0f} capped gradients, {:.0f} passes",
+                     m.second_moment_share > 0 ? "two" : "one", m.iterations, cost.passes);
+}
+std::optional<double> coefficient_noise_up(const Whitened& /*m*/, const Problem& /*problem*/) {
+  return {};
 }
 
 }  // namespace gibbsite

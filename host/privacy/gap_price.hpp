@@ -7,4 +7,9 @@ namespace gibbsite {
 /// Of delta at that epsilon, for each unit of total variation: the law of either table is off.
 inline Wide gap_price(const Wide& epsilon) { return 1 + exp(epsilon); }
 
+/// What of delta a gap of `tv` leaves at that epsilon, rounded down; below 0 where it is dearer.
+inline double delta_left_down(double delta, const Wide& epsilon, const Wide& tv) {
+  return round_down(Wide(delta) - gap_price(epsilon) * tv);
+}
+
 }  // namespace gibbsite

@@ -9,6 +9,7 @@
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "privacy/gap_price.hpp"
+#include "privacy/wrong_guess.hpp"
 
 namespace gibbsite {
 
@@ -35,8 +36,7 @@ double delta_up(const Guarantee& g, double epsilon) {
 
 double best_guess(const Guarantee& g) {
   const double missed = std::erfc(g.mu / 2 / std::sqrt(2.0));  // 2 Phi(-mu/2)
-  const double wrong = (missed - g.reveal) / (1 + std::exp(g.pure)) - g.tv;
-  return std::min(1.0, 1 - wrong);
+  return std::min(1.0, 1 - wrong_guess(g, missed));
 }
 
 double best_guess_percent(const Guarantee& g) { return std::ceil(best_guess(g) * 1000) / 10; }

@@ -55,11 +55,7 @@ class NetworkRun {
                           ? choose_structure(rows_, p, score_weight_of(mechanism),
                                              cell_penalty(mechanism, p), stream_, options_)
                           : *p.parents};
-    if (const auto* const counted = std::get_if<NetworkCounts>(&mechanism)) {
-      count(*counted);
-    } else {
-      draw(mechanism);
-    }
+    std::visit([&](const auto& settings) { make_tables(settings); }, mechanism);
     return std::move(model_);
   }
 
@@ -79,7 +75,7 @@ class NetworkRun {
     if (options_.progress) options_.progress(picks + node, picks + model_.network.size());
   }
 
-  void count(const NetworkCounts& mechanism) {
+  void make_tables(const NetworkCounts& mechanism) {
     model_.noise = table_deviations(mechanism.noise, model_.network);
     for (std::uint32_t node = 0; node < model_.network.size(); ++node) {
       begin_node(node);
@@ -95,7 +91,8 @@ class NetworkRun {
     model_.tables = {tables_of_counts(model_.network, model_.counts, model_.noise)};
   }
 
-  void draw(const NetworkMechanism& mechanism) {
+  template <class Drawn>
+  requires(Drawn::draws_tables) void make_tables(const Drawn& mechanism) {
     std::vector<std::vector<std::uint64_t>> exact;
     for (std::uint32_t node = 0; node < model_.network.size(); ++node) {
       begin_node(node);

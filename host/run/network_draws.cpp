@@ -20,16 +20,14 @@ struct TableLaw {
   std::optional<std::pair<double, double>> trim{};
 };
 
-TableLaw table_law(const NetworkMechanism& mechanism, const NetworkProblem& p) {
-  if (const auto* const s = std::get_if<NetworkTrimmed>(&mechanism)) {
-    if (!p.trim) {
-      throw BadInput("`trim`: is missing; give the least share that tables are cut to");
-    }
-    return {s->weight, p.prior, std::pair{*p.trim, 0.0}};
-  }
-  if (const auto* const s = std::get_if<NetworkConjugate>(&mechanism)) {
-    return {s->weight, s->prior_scale * p.prior, {}};
-  }
+TableLaw table_law(const NetworkTrimmed& s, const NetworkProblem& p) {
+  if (!p.trim) throw BadInput("`trim`: is missing; give the least share that tables are cut to");
+  return {s.weight, p.prior, std::pair{*p.trim, 0.0}};
+}
+TableLaw table_law(const NetworkConjugate& s, const NetworkProblem& p) {
+  return {s.weight, s.prior_scale * p.prior, {}};
+}
+TableLaw table_law(const NetworkCounts& /*s*/, const NetworkProblem& /*p*/) {
   throw BadInput("`mechanism`: counts draws no tables; give trimmed or conjugate");
 }
 
@@ -40,7 +38,7 @@ std::vector<std::vector<double>> tables_draw(const NetworkMechanism& mechanism,
                                              std::span<const std::vector<std::uint64_t>> counts,
                                              const StreamKey& key, std::uint32_t draw,
                                              std::uint64_t draws, const FitOptions& options) {
-  const TableLaw law = table_law(mechanism, problem);
+  const TableLaw law = std::visit([&](const auto& s) { return table_law(s, problem); }, mechanism);
   if (counts.size() != network.levels.size()) {
     throw BadInput(fmt::format("counts: are of {} tables, the network has {}; count this network",
                                counts.size(), network.levels.size()));

@@ -111,12 +111,11 @@ void WhitenedRule::answer_moments(const MatrixXd& noisy, double deviation) {
   metric_ = (metric_ * e.vectors * scale.matrix().asDiagonal()).eval();
   lambda_ = e.values.array() * scale.square();
   ++moments_;
-  const double whitened_norm = std::sqrt(lambda_.sum());
   if (asks_moments()) {
-    clip_ = whitened_norm;
+    clip_ = std::sqrt(lambda_.sum());
     return;
   }
-  clip_ = settings_.clip_factor * whitened_norm;
+  clip_ = gradient_clip(settings_, lambda_.sum());
   const MatrixXd gram = metric_.transpose() * metric_ + 1e-12 * MatrixXd::Identity(d, d);
   prior_ = gram.inverse().diagonal().array().max(1e-12).pow(prior_power);
   if (!prior_.allFinite()) prior_.setOnes();

@@ -223,6 +223,12 @@ TEST(VerifyEvaluation, RejectsLessNoiseCountsOffTheGridAndFiguresOfOtherCounts) 
   changed = file;
   changed["model"]["counts"][0] = 1e6;
   EXPECT_THAT(failures(changed), HasSubstr("that no noise leads to"));
+  const double noise = file["model"]["noise"], grid = answer_grid(noise);
+  changed = file;
+  changed["model"]["counts"][0] = std::round(-max_abs_answer_normal * noise / grid) * grid;
+  EXPECT_THAT(failures(changed), Not(HasSubstr("1 that no noise leads to")));
+  changed["model"]["counts"][0] = std::floor(-13.6 * noise / grid) * grid;
+  EXPECT_THAT(failures(changed), HasSubstr("1 that no noise leads to"));
   changed = file;  // each may be, all of them not
   for (json& count : changed["model"]["counts"]) count = 1024;
   EXPECT_THAT(failures(changed), HasSubstr("their sum"));

@@ -163,6 +163,8 @@ TEST(NoiseLaw, AnswersCostRoundingsAlone) {
     EXPECT_GT(answer_grid(sigma), sigma / 16);
     int exponent = 0;
     EXPECT_EQ(std::frexp(answer_grid(sigma), &exponent), 0.5);
+    EXPECT_GE(answer_reach(sigma), max_abs_answer_normal * sigma + answer_grid(sigma) / 2);
+    EXPECT_LE(answer_reach(sigma), (max_abs_answer_normal + 0.125) * sigma * (1 + 0x1p-50));
   }
   // A sum of n parts, mu sigma each, and its noise: rounding to double moves the two ends of a cell
   // by 1/64 of it.

@@ -213,6 +213,13 @@ TEST(PlanJson, HasTheFieldsOfTheContract) {
   const json far = json::parse(plan_json(plan).dump());
   EXPECT_TRUE(far["offers"][7]["iterations"].is_number_float());
   EXPECT_EQ(far["offers"][7]["iterations"], 2.5e22);
+
+  // Fields have their names there: no backquotes, which faces turn into their own.
+  Problem flat = example.problem;
+  flat.prior_precision = 0;
+  const json refused = plan_json(gibbsite::plan(flat, example.budget, {.mechanism = "path"}));
+  EXPECT_EQ(refused["offers"][3]["why"],
+            "needs a strongly convex potential; give prior_precision above 0");
 }
 
 }  // namespace

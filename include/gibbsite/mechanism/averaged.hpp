@@ -12,6 +12,7 @@ namespace gibbsite {
 struct Averaged {
   static constexpr std::string_view name = "averaged";
   static constexpr std::string_view theorem = "docs/averaged.md";
+  static constexpr Takes takes{.tv = true, .posterior_calibration = true};
   Calibration calibration = Calibration::gdp;
   double beta = 0;                 ///< inverse temperature
   double prior_precision = 0;      ///< m, the strong convexity of U
@@ -36,6 +37,11 @@ Offer offer(std::type_identity<Averaged>, const Problem& problem, const Budget& 
             const Wishes& wishes);
 Analysis analyze(const Averaged& settings, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws);
+std::string assumption_of(const Averaged& settings);
+std::string_view run_time_tells(const Averaged& settings);
+std::string basis_of(const Averaged& settings);
+std::string procedure_of(const Averaged& settings, const Cost& cost);
+std::optional<double> coefficient_noise_up(const Averaged& settings, const Problem& problem);
 
 struct AveragedSchedule {
   double step_size = 0;   ///< h

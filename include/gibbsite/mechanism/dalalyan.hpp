@@ -11,6 +11,7 @@ namespace gibbsite {
 struct Dalalyan {
   static constexpr std::string_view name = "dalalyan";
   static constexpr std::string_view theorem = "docs/dalalyan.md";
+  static constexpr Takes takes{.tv = true, .posterior_calibration = true};
   Calibration calibration = Calibration::gdp;
   double beta = 0;                 ///< inverse temperature
   double prior_precision = 0;      ///< m, the strong convexity of U
@@ -35,6 +36,11 @@ Offer offer(std::type_identity<Dalalyan>, const Problem& problem, const Budget& 
             const Wishes& wishes);
 Analysis analyze(const Dalalyan& settings, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws);
+std::string assumption_of(const Dalalyan& settings);
+std::string_view run_time_tells(const Dalalyan& settings);
+std::string basis_of(const Dalalyan& settings);
+std::string procedure_of(const Dalalyan& settings, const Cost& cost);
+std::optional<double> coefficient_noise_up(const Dalalyan& settings, const Problem& problem);
 
 struct DalalyanSchedule {
   double step_size = 0;   ///< h

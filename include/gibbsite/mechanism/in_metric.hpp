@@ -16,6 +16,8 @@ struct InMetric {
   static constexpr bool is_path = std::is_same_v<Chain, Path>;
   static constexpr std::string_view name = is_path ? "metric-path" : "metric-proximal";
   static constexpr std::string_view theorem = "docs/metric.md";
+  static constexpr Takes takes{
+      .iterations = is_path, .padded = !is_path, .tv = !is_path, .loss_of_chains = is_path};
 
   double moments_mu = 0;   ///< of the question for moments
   double first_clip = 0;   ///< R1: norm that rows are scaled down to in it
@@ -44,5 +46,15 @@ Analysis analyze(const MetricPath& settings, const Problem& problem, const Neigh
                  std::uint64_t draws);
 Analysis analyze(const MetricProximal& settings, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws);
+std::string assumption_of(const MetricPath& settings);
+std::string_view run_time_tells(const MetricPath& settings);
+std::string basis_of(const MetricPath& settings);
+std::string procedure_of(const MetricPath& settings, const Cost& cost);
+std::optional<double> coefficient_noise_up(const MetricPath& settings, const Problem& problem);
+std::string assumption_of(const MetricProximal& settings);
+std::string_view run_time_tells(const MetricProximal& settings);
+std::string basis_of(const MetricProximal& settings);
+std::string procedure_of(const MetricProximal& settings, const Cost& cost);
+std::optional<double> coefficient_noise_up(const MetricProximal& settings, const Problem& problem);
 
 }  // namespace gibbsite

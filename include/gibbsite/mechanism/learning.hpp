@@ -4,7 +4,7 @@
 #include <string>
 
 #include "gibbsite/core/problem.hpp"
-#include "gibbsite/mechanism/whitened.hpp"
+#include "gibbsite/mechanism/mechanism.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
 
 namespace gibbsite {
@@ -20,6 +20,9 @@ std::string coefficients_words(const Problem& problem);
 /// under add-remove, for each feature. `mu` of all that is released.
 double signal_per_feature(const Problem& problem, const Neighbors& who, double mu);
 
+/// Whether it is one of those whose fits were measured against N/d.
+bool is_measured(const Mechanism& mechanism);
+
 /// The share of what a fit without privacy gains over always naming the commoner class that a fit
 /// in a private metric keeps at that N/d, in [0, 1]: the middle of 65 fits of 13 tables.
 double kept_share(double signal_per_feature);
@@ -33,5 +36,8 @@ double rows_to_keep(double share, const Problem& problem, const Neighbors& who, 
 /// (docs/whitened.md, "What a budget buys"). No bound: features that lean on others have more.
 double expected_coefficient_noise(const Whitened& settings, const Problem& problem,
                                   const Neighbors& who, double spread = ordinary_spread);
+/// The same of a mechanism; none of one for which nothing is expected beyond coefficient_noise_up.
+std::optional<double> expected_coefficient_noise(const Mechanism& mechanism, const Problem& problem,
+                                                 const Neighbors& who);
 
 }  // namespace gibbsite

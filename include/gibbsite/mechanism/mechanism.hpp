@@ -1,6 +1,8 @@
 #pragma once
 // A mechanism is its public settings: a plain struct with a name, the page of its theorem and its
 // fields, and functions found by overload (CONTRIBUTING.md, "add a mechanism").
+#include <concepts>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,9 +24,40 @@
 
 namespace gibbsite {
 
-using Mechanism = std::variant<Whitened, MetricPath, Path, Rejection, Proximal, MetricProximal,
-                               Averaged, Dalalyan, OutputPerturbation, PureOutputPerturbation,
-                               ObjectivePerturbation, PureObjectivePerturbation>;
+/// Whoever claims a calibration says who checks it.
+template <class M>
+concept ClaimsCalibration = requires(const M& m) {
+  m.calibration;
+};
+
+/// What a mechanism's header says of it, for itself: nothing is taken over from another one, and
+/// only what says all of it is let into the variant.
+template <class M>
+concept Described = (ClaimsCalibration<M> ==
+                     (M::takes.posterior_calibration || M::takes.objective_calibration)) &&
+                    requires(const M& m, const Problem& problem, const Budget& budget,
+                             const Wishes& wishes, const Neighbors& who, const Cost& cost) {
+  { M::name } -> std::convertible_to<std::string_view>;
+  { M::theorem } -> std::convertible_to<std::string_view>;
+  { M::takes } -> std::convertible_to<Takes>;
+  requires std::same_as<decltype(offer(std::type_identity<M>{}, problem, budget, wishes)), Offer>;
+  { analyze(m, problem, who, std::uint64_t{1}) } -> std::same_as<Analysis>;
+  { assumption_of(m) } -> std::same_as<std::string>;
+  { run_time_tells(m) } -> std::same_as<std::string_view>;
+  { basis_of(m) } -> std::same_as<std::string>;
+  { procedure_of(m, cost) } -> std::same_as<std::string>;
+  { coefficient_noise_up(m, problem) } -> std::same_as<std::optional<double>>;
+};
+
+/// One by one, so that the compiler names the mechanism and what it lacks.
+template <Described M>
+using Let = M;
+template <class... M>
+using VariantOf = std::variant<Let<M>...>;
+
+using Mechanism = VariantOf<Whitened, MetricPath, Path, Rejection, Proximal, MetricProximal,
+                            Averaged, Dalalyan, OutputPerturbation, PureOutputPerturbation,
+                            ObjectivePerturbation, PureObjectivePerturbation>;
 
 /// "path", "rejection", ...
 std::string_view name_of(const Mechanism& mechanism);
@@ -32,6 +65,8 @@ std::string_view name_of(const Mechanism& mechanism);
 std::vector<std::string_view> mechanism_names();
 /// The mechanism of that name, its settings zero. Throws BadInput listing the names.
 Mechanism mechanism_named(std::string_view name);
+/// Which wishes it takes.
+const Takes& taken_by(const Mechanism& mechanism);
 /// "docs/path.md": the page that proves its guarantee.
 std::string_view theorem_of(const Mechanism& mechanism);
 
@@ -64,6 +99,8 @@ std::string assumption_of(const Mechanism& mechanism);
 std::string_view run_time_tells(const Mechanism& mechanism);
 /// Where the guarantee comes from, a half sentence for people: "It holds whether or not ...".
 std::string basis_of(const Mechanism& mechanism);
+/// How it goes about it, for people: "1,000 steps of 0.01". Of a run at that cost.
+std::string procedure_of(const Mechanism& mechanism, const Cost& cost);
 
 /// s such that every coefficient of a draw is an s-Lipschitz function of standard normals, rounded
 /// up (docs/path.md, What the noise does to a coefficient). So it lies within t s of the median of

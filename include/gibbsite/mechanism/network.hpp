@@ -20,6 +20,7 @@ namespace gibbsite {
 struct NetworkCounts {
   static constexpr std::string_view name = "network-counts";
   static constexpr std::string_view theorem = "docs/network.md";
+  static constexpr bool draws_tables = false;
 
   double noise = 0;         ///< deviation of one table that cost what all together do
   double score_weight = 0;  ///< b of the structure's picks; 0: the structure was given
@@ -36,6 +37,7 @@ struct NetworkCounts {
 struct NetworkTrimmed {
   static constexpr std::string_view name = "network-trimmed";
   static constexpr std::string_view theorem = "docs/network.md";
+  static constexpr bool draws_tables = true;
 
   double weight = 1;  ///< r in (0, 1]
   double score_weight = 0;
@@ -52,6 +54,7 @@ struct NetworkTrimmed {
 struct NetworkConjugate {
   static constexpr std::string_view name = "network-conjugate";
   static constexpr std::string_view theorem = "docs/network.md";
+  static constexpr bool draws_tables = true;
 
   double weight = 1;       ///< r in (0, 1]
   double prior_scale = 1;  ///< times the problem's prior
@@ -99,6 +102,8 @@ NetworkPlan plan_network(const NetworkProblem& problem, const Budget& budget,
 
 std::string_view name_of(const NetworkMechanism& mechanism);
 std::string_view theorem_of(const NetworkMechanism& mechanism);
+/// From their posterior; else tables follow from noisy counts.
+bool draws_tables(const NetworkMechanism& mechanism);
 double score_weight_of(const NetworkMechanism& mechanism);
 
 /// What the settings imply, for `draws` draws of the tables (of counts: 1) and one structure: plan
@@ -115,6 +120,8 @@ inline constexpr double pick_tv = 0x1p-100;
 /// sigma_i of every table [K], each a double that the answers' noise takes; their costs together
 /// are at most that of `noise`, rounded so.
 std::vector<double> table_deviations(double noise, const Network& network);
+/// The same as it can be expected of an offer whose tables are drawn: its `deviation`.
+std::vector<double> table_deviations(const NetworkOffer& offer, const Network& network);
 
 /// sup |score - score'| between neighbors, of
 ///   score(X, Pi) = ||N_{X,Pi} - N_X N_Pi/N||_1 - penalty * cells,

@@ -49,6 +49,9 @@ struct AnsweredNoise {
 };
 /// 2^(floor(log2 sigma) - 3): as coarse as costs nothing (it adds 1/768 to 1/3072 of sigma^2).
 double answer_grid(double deviation);
+/// No answer is further from its sum: the largest noise, and a grid: half of one for the answer's
+/// own rounding, more than is needed for that of double (answers_resolve).
+double answer_reach(double deviation);
 /// Whether sums over `rows` rows, with noise that makes each cost mu or less, are so much smaller
 /// than 2^53 answer grids that their rounding to double narrows no cell by more than 1/64.
 bool answers_resolve(double rows, double mu);

@@ -13,6 +13,7 @@ namespace gibbsite {
 struct ObjectivePerturbation {
   static constexpr std::string_view name = "objective";
   static constexpr std::string_view theorem = "docs/objective-perturbation.md";
+  static constexpr Takes takes{.objective_calibration = true};
 
   Calibration calibration = Calibration::exact;  ///< or redberg
   double ridge = 0;                              ///< Lambda
@@ -43,5 +44,11 @@ Offer offer(std::type_identity<ObjectivePerturbation>, const Problem& problem, c
             const Wishes& wishes);
 Analysis analyze(const ObjectivePerturbation& settings, const Problem& problem,
                  const Neighbors& who, std::uint64_t draws);
+std::string assumption_of(const ObjectivePerturbation& settings);
+std::string_view run_time_tells(const ObjectivePerturbation& settings);
+std::string basis_of(const ObjectivePerturbation& settings);
+std::string procedure_of(const ObjectivePerturbation& settings, const Cost& cost);
+std::optional<double> coefficient_noise_up(const ObjectivePerturbation& settings,
+                                           const Problem& problem);
 
 }  // namespace gibbsite

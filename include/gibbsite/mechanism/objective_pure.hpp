@@ -13,6 +13,7 @@ namespace gibbsite {
 struct PureObjectivePerturbation {
   static constexpr std::string_view name = "objective-pure";
   static constexpr std::string_view theorem = "docs/objective-pure.md";
+  static constexpr Takes takes{};
 
   double ridge = 0;          ///< Lambda
   double noise_rate = 0;     ///< gamma, per unit of the norm of b
@@ -45,5 +46,11 @@ Offer offer(std::type_identity<PureObjectivePerturbation>, const Problem& proble
             const Budget& budget, const Wishes& wishes);
 Analysis analyze(const PureObjectivePerturbation& settings, const Problem& problem,
                  const Neighbors& who, std::uint64_t draws);
+std::string assumption_of(const PureObjectivePerturbation& settings);
+std::string_view run_time_tells(const PureObjectivePerturbation& settings);
+std::string basis_of(const PureObjectivePerturbation& settings);
+std::string procedure_of(const PureObjectivePerturbation& settings, const Cost& cost);
+std::optional<double> coefficient_noise_up(const PureObjectivePerturbation& settings,
+                                           const Problem& problem);
 
 }  // namespace gibbsite

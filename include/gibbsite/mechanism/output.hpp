@@ -12,6 +12,7 @@ namespace gibbsite {
 struct OutputPerturbation {
   static constexpr std::string_view name = "output";
   static constexpr std::string_view theorem = "docs/output.md";
+  static constexpr Takes takes{};
 
   double ridge = 0;          ///< Lambda, the strong convexity of what is minimized
   double noise_scale = 0;    ///< sigma, of each coordinate
@@ -35,5 +36,11 @@ Offer offer(std::type_identity<OutputPerturbation>, const Problem& problem, cons
             const Wishes& wishes);
 Analysis analyze(const OutputPerturbation& settings, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws);
+std::string assumption_of(const OutputPerturbation& settings);
+std::string_view run_time_tells(const OutputPerturbation& settings);
+std::string basis_of(const OutputPerturbation& settings);
+std::string procedure_of(const OutputPerturbation& settings, const Cost& cost);
+std::optional<double> coefficient_noise_up(const OutputPerturbation& settings,
+                                           const Problem& problem);
 
 }  // namespace gibbsite

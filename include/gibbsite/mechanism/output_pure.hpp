@@ -12,6 +12,7 @@ namespace gibbsite {
 struct PureOutputPerturbation {
   static constexpr std::string_view name = "output-pure";
   static constexpr std::string_view theorem = "docs/output-pure.md";
+  static constexpr Takes takes{};
 
   double ridge = 0;          ///< Lambda, the strong convexity of what is minimized
   double noise_rate = 0;     ///< gamma, per unit of the coefficients' norm
@@ -34,5 +35,11 @@ Offer offer(std::type_identity<PureOutputPerturbation>, const Problem& problem,
             const Budget& budget, const Wishes& wishes);
 Analysis analyze(const PureOutputPerturbation& settings, const Problem& problem,
                  const Neighbors& who, std::uint64_t draws);
+std::string assumption_of(const PureOutputPerturbation& settings);
+std::string_view run_time_tells(const PureOutputPerturbation& settings);
+std::string basis_of(const PureOutputPerturbation& settings);
+std::string procedure_of(const PureOutputPerturbation& settings, const Cost& cost);
+std::optional<double> coefficient_noise_up(const PureOutputPerturbation& settings,
+                                           const Problem& problem);
 
 }  // namespace gibbsite

@@ -11,6 +11,12 @@ namespace gibbsite {
 struct Path {
   static constexpr std::string_view name = "path";
   static constexpr std::string_view theorem = "docs/path.md";
+  static constexpr Takes takes{.step_size = true,
+                               .iterations = true,
+                               .ball = true,
+                               .tv = true,
+                               .posterior_calibration = true,
+                               .loss_of_chains = true};
   Calibration calibration = Calibration::gdp;
   double beta = 0;             ///< inverse temperature
   double prior_precision = 0;  ///< m, the strong convexity of U
@@ -34,6 +40,11 @@ Offer offer(std::type_identity<Path>, const Problem& problem, const Budget& budg
             const Wishes& wishes);
 Analysis analyze(const Path& settings, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws);
+std::string assumption_of(const Path& settings);
+std::string_view run_time_tells(const Path& settings);
+std::string basis_of(const Path& settings);
+std::string procedure_of(const Path& settings, const Cost& cost);
+std::optional<double> coefficient_noise_up(const Path& settings, const Problem& problem);
 
 /// mu_T = S sqrt(h/2) sqrt((1+c)/(1-c)) sqrt((1-c^T)/(1+c^T)), c = max(|1-hm|, |1-hM|) (Bok, Su,
 /// Altschuler 2024, shifted interpolation, applied to LMC), rounded up; m = 0 is the limit S

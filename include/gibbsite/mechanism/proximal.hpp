@@ -11,6 +11,7 @@ namespace gibbsite {
 struct Proximal {
   static constexpr std::string_view name = "proximal";
   static constexpr std::string_view theorem = "docs/proximal.md";
+  static constexpr Takes takes{.padded = true, .tv = true, .posterior_calibration = true};
   Calibration calibration = Calibration::gdp;
   double beta = 0;                 ///< inverse temperature
   double prior_precision = 0;      ///< m, the strong convexity of U
@@ -41,5 +42,10 @@ Offer offer(std::type_identity<Proximal>, const Problem& problem, const Budget& 
             const Wishes& wishes);
 Analysis analyze(const Proximal& settings, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws);
+std::string assumption_of(const Proximal& settings);
+std::string_view run_time_tells(const Proximal& settings);
+std::string basis_of(const Proximal& settings);
+std::string procedure_of(const Proximal& settings, const Cost& cost);
+std::optional<double> coefficient_noise_up(const Proximal& settings, const Problem& problem);
 
 }  // namespace gibbsite

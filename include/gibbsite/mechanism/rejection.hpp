@@ -12,6 +12,7 @@ namespace gibbsite {
 struct Rejection {
   static constexpr std::string_view name = "rejection";
   static constexpr std::string_view theorem = "docs/proximal.md";
+  static constexpr Takes takes{.tv = true, .posterior_calibration = true};
   Calibration calibration = Calibration::gdp;
   double beta = 0;                 ///< inverse temperature
   double prior_precision = 0;      ///< m, the strong convexity of U
@@ -48,5 +49,10 @@ Offer offer(std::type_identity<Rejection>, const Problem& problem, const Budget&
             const Wishes& wishes);
 Analysis analyze(const Rejection& settings, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws);
+std::string assumption_of(const Rejection& settings);
+std::string_view run_time_tells(const Rejection& settings);
+std::string basis_of(const Rejection& settings);
+std::string procedure_of(const Rejection& settings, const Cost& cost);
+std::optional<double> coefficient_noise_up(const Rejection& settings, const Problem& problem);
 
 }  // namespace gibbsite

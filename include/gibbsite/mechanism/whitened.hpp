@@ -14,6 +14,7 @@ namespace gibbsite {
 struct Whitened {
   static constexpr std::string_view name = "whitened";
   static constexpr std::string_view theorem = "docs/whitened.md";
+  static constexpr Takes takes{.iterations = true};
 
   double query_mu = 0;             ///< of all questions together
   double first_clip = 0;           ///< R1: norm that rows are scaled down to in the first moments
@@ -35,6 +36,9 @@ struct Whitened {
   }
 };
 
+/// kappa sqrt(d_eff): what gradients are capped at. d_eff is at most the number of row_features.
+double gradient_clip(const Whitened& settings, double effective_features);
+
 /// What the questions of a run are answered with. Deviations are rounded up: each makes its
 /// question at most as dear as its share. Sensitivities are those of exact sums; `error` is the
 /// largest that a computed sum can be off, in the norm of the sensitivity.
@@ -55,5 +59,10 @@ Offer offer(std::type_identity<Whitened>, const Problem& problem, const Budget& 
             const Wishes& wishes);
 Analysis analyze(const Whitened& settings, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws);
+std::string assumption_of(const Whitened& settings);
+std::string_view run_time_tells(const Whitened& settings);
+std::string basis_of(const Whitened& settings);
+std::string procedure_of(const Whitened& settings, const Cost& cost);
+std::optional<double> coefficient_noise_up(const Whitened& settings, const Problem& problem);
 
 }  // namespace gibbsite

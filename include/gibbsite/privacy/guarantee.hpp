@@ -22,6 +22,15 @@ struct Guarantee {
   double reveal = 0;  ///< probability with which everything may be told
   double tv = 0;      ///< each table's law is within this total variation of what the rest is about
   Neighbors who{};
+
+  /// Calls visit(name, number) for each of its numbers, as a mechanism's `fields`.
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("mu", self.mu);
+    visit("pure", self.pure);
+    visit("reveal", self.reveal);
+    visit("tv", self.tv);
+  }
 };
 
 /// The delta that `epsilon` holds with, rounded up; 1 where nothing is promised. A guarantee at a

@@ -1,0 +1,17 @@
+#pragma once
+// How often the best guess is wrong.
+#include <cmath>
+
+#include "gibbsite/privacy/guarantee.hpp"
+
+namespace gibbsite {
+
+/// Of which of two neighbors was released from, at even odds, at least: (missed - reveal)/(1 +
+/// e^pure) - tv, missed = 2 Phi(-mu/2). In the arithmetic of `missed`.
+template <class Number>
+Number wrong_guess(const Guarantee& g, const Number& missed) {
+  using std::exp;
+  return (missed - Number(g.reveal)) / (Number(1) + exp(Number(g.pure))) - Number(g.tv);
+}
+
+}  // namespace gibbsite
