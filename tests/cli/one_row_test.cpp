@@ -41,16 +41,17 @@ TEST_F(OneRow, DecidesNothingAboutTheExitStatus) {
 TEST_F(OneRow, IsNotDroppedWhereItIsABlankLine) {
   for (const char* const table : {"visits.csv", "visits.svm"}) {
     const bool csv = table == std::string("visits.csv");
-    folder.write("table.toml",
-                 std::string(csv ? "" : "label = \"y\"\npositive = \"1\"\n") +
-                     "invalid = \"middle\"\n[columns]\nvisits = {type = \"number\", range = [0, 8]}\n");
+    folder.write(
+        "table.toml",
+        std::string(csv ? "" : "label = \"y\"\npositive = \"1\"\n") +
+            "invalid = \"middle\"\n[columns]\nvisits = {type = \"number\", range = [0, 8]}\n");
     for (const int who : {-1, 0, 6, 19}) {
       std::string text = csv ? "visits\n" : "";
       for (int i = 0; i < 20; ++i) text += i == who ? "\n" : csv ? "4\n" : "1 1:4\n";
       folder.write(table, text);
-      std::vector<std::string> command{"fit", "--data", table, "--schema", "table.toml",
-                                       "--epsilon", "1", "--delta", "1e-6", "--out", "out.json",
-                                       "--force"};
+      std::vector<std::string> command{"fit",        "--data",    table,      "--schema",
+                                       "table.toml", "--epsilon", "1",        "--delta",
+                                       "1e-6",       "--out",     "out.json", "--force"};
       if (csv) command.insert(command.end(), {"--model", "rate", "--column", "visits"});
       const Outcome out = gibbsite(command);
       ASSERT_EQ(out.status, 0) << out.err;
@@ -59,8 +60,8 @@ TEST_F(OneRow, IsNotDroppedWhereItIsABlankLine) {
   }
   // And predictions are as many.
   folder.write("new.csv", "visits\r\n\r\n4\r\n\r\n");
-  const Outcome out = gibbsite(
-      {"predict", "--model", "out.json", "--data", "new.csv", "--keep", "visits"});
+  const Outcome out =
+      gibbsite({"predict", "--model", "out.json", "--data", "new.csv", "--keep", "visits"});
   EXPECT_EQ(out.status, 0) << out.err;
   EXPECT_THAT(out.out, ::testing::MatchesRegex("visits,prediction\n,[^,]*\n4,[^,]*\n,[^,]*\n"));
 }
