@@ -45,11 +45,15 @@ char separator_of(std::string_view text) {
 
 /// Feeds a file through libcsv line by line, so that the line of a record is known. Handler has
 /// cell(string_view) and row(), which returns whether to go on. libcsv drops blanks around
-/// unquoted cells, blank lines, and takes LF, CRLF and CR.
+/// unquoted cells, blank lines, and takes LF, CRLF and CR. Behind a header of one name a blank line
+/// is a row whose cell is empty, so that no row is dropped: it is handed on here. Of more columns
+/// no row is blank, as it has its separators.
 template <class Handler>
 class CsvReader {
  public:
-  CsvReader(Input& input, Handler& handler) : input_(input), handler_(handler) {
+  /// width: cells of the header where it is not what comes first, else 0.
+  CsvReader(Input& input, Handler& handler, std::size_t width = 0)
+      : input_(input), handler_(handler), width_(width) {
     csv_init(&parser_, CSV_STRICT | CSV_STRICT_FINI);  // strict: a stray quote is an error
     csv_set_blk_size(&parser_, std::size_t{1} << 16);
     csv_set_delim(&parser_, static_cast<unsigned char>(separator_of(input.peek())));
@@ -62,23 +66,27 @@ class CsvReader {
   void read(std::uint64_t line = 1) {
     for (std::string_view piece = input_.next_piece(); !piece.empty();
          piece = input_.next_piece()) {
-      if (between_rows_) line_ = line;
-      const std::size_t done =
-          csv_parse(&parser_, piece.data(), piece.size(), on_cell, on_row, this);
-      if (error_) std::rethrow_exception(error_);
-      if (!go_on_) return;
-      if (done != piece.size())
-        fail(
-            "a quote inside an unquoted cell, or text after a closing quote; double the quotes "
-            "inside a quoted cell");
-      if (parser_.entry_pos > longest_cell)
-        fail("a cell is longer than 1 MiB; is a closing quote missing?");
+      for (std::string_view rest = piece; !rest.empty();) {
+        // Where blank lines may be rows, up to the next line end of any kind.
+        const std::size_t end = width_ > 1 ? rest.size() : rest.find_first_of("\r\n");
+        const std::string_view part = rest.substr(0, end < rest.size() ? end + 1 : end);
+        rest.remove_prefix(part.size());
+        if (between_rows_) line_ = line;
+        width_ == 1 ? parse_line_of_one(part) : parse(part);
+        if (!go_on_) return;
+        last_ = part.back();
+      }
       if (piece.back() == '\n') ++line;
     }
+    const bool of_one = width_ == 1;
     const int status = csv_fini(&parser_, on_cell, on_row, this);
     if (error_) std::rethrow_exception(error_);
     if (status != 0)
       fail("a quoted cell has no closing quote before the end of the file; close it");
+    if (of_one && go_on_ && last_ != '\n' && last_ != '\r')
+      fail(
+          "the last line has no line end, and in a table of one column an empty last cell would be "
+          "no line without one; end the line");
   }
 
   /// "FILE:LINE" of the line where the current record starts.
@@ -86,11 +94,37 @@ class CsvReader {
   [[noreturn]] void fail(const std::string& what) const { throw BadInput(where() + ": " + what); }
 
  private:
+  void parse(std::string_view text) {
+    const std::size_t done = csv_parse(&parser_, text.data(), text.size(), on_cell, on_row, this);
+    if (error_) std::rethrow_exception(error_);
+    if (!go_on_) return;
+    if (done != text.size())
+      fail(
+          "a quote inside an unquoted cell, or text after a closing quote; double the quotes "
+          "inside a quoted cell");
+    if (parser_.entry_pos > longest_cell)
+      fail("a cell is longer than 1 MiB; is a closing quote missing?");
+  }
+
+  /// A line of a table of one column, or what of it lies in one piece.
+  void parse_line_of_one(std::string_view text) {
+    const std::size_t content = text.find_first_not_of(" \t");
+    const bool ends = content < text.size() && (text[content] == '\n' || text[content] == '\r');
+    if (!between_rows_ || (content < text.size() && !ends)) {
+      between_rows_ = false;  // a cell that is quoted may go on in the next line
+      parse(text);
+    } else if (ends && !(text == "\n" && last_ == '\r')) {  // CRLF is one line end
+      handler_.cell({});
+      go_on_ = handler_.row();
+    }
+  }
+
   // No exception may pass through libcsv's C code: keep the first one until csv_parse returns.
   static void on_cell(void* text, std::size_t size, void* self_pointer) {
     auto& self = *static_cast<CsvReader*>(self_pointer);
     if (!self.go_on_) return;
     self.between_rows_ = false;
+    ++self.cells_;
     try {
       self.handler_.cell({static_cast<const char*>(text), size});
     } catch (...) {
@@ -101,6 +135,7 @@ class CsvReader {
     auto& self = *static_cast<CsvReader*>(self_pointer);
     if (!self.go_on_) return;
     self.between_rows_ = true;
+    if (self.width_ == 0) self.width_ = self.cells_;
     try {
       self.go_on_ = self.handler_.row();
     } catch (...) {
@@ -116,15 +151,28 @@ class CsvReader {
   Handler& handler_;
   csv_parser parser_{};
   std::exception_ptr error_;
+  std::size_t width_ = 0, cells_ = 0;  // of the header; so far
   bool go_on_ = true, between_rows_ = true;
+  char last_ = 0;  // of what was parsed
   std::uint64_t line_ = 1;
 };
 
-struct HeaderHandler {
-  std::vector<std::string> header;
-  void cell(std::string_view text) { header.emplace_back(text); }
-  static bool row() { return false; }
+struct HeaderLine {
+  std::vector<std::string> names;  ///< empty: there is none
+  std::string where;
 };
+HeaderLine header_of(const std::string& path) {
+  struct Handler {
+    std::vector<std::string> names;
+    void cell(std::string_view text) { names.emplace_back(text); }
+    static bool row() { return false; }
+  };
+  Input input(path, {});
+  Handler handler;
+  CsvReader reader(input, handler);
+  reader.read();
+  return {std::move(handler.names), reader.where()};
+}
 
 /// The first record names the columns, the others are rows.
 class TableHandler {
@@ -263,36 +311,35 @@ void read_csv_columns(const std::string& path, const std::vector<std::string>& c
 }
 
 std::vector<std::string> read_csv_header(const std::string& path) {
-  Input input(path, {});
-  HeaderHandler handler;
-  CsvReader reader(input, handler);
-  reader.read();
-  if (handler.header.empty()) throw BadInput(path + ": no header line; give a table with one");
-  require_distinct(handler.header, reader.where(), "the header");
-  return std::move(handler.header);
+  HeaderLine header = header_of(path);
+  if (header.names.empty()) throw BadInput(path + ": no header line; give a table with one");
+  require_distinct(header.names, header.where, "the header");
+  return std::move(header.names);
 }
 
 TextRules csv_rules(const std::string& path) {
   Input input(path, {});
-  return {true, separator_of(input.peek()), input.text_begin()};
+  TextRules rules{true, separator_of(input.peek()), input.text_begin()};
+  if (header_of(path).names.size() != 1) return rules;
+  rules.all_lines_from = rules.from;
+  for (std::string_view piece = input.next_piece(); !piece.empty(); piece = input.next_piece()) {
+    const std::size_t blank = piece.find_first_not_of(" \t\r\n");
+    rules.all_lines_from += std::min(blank, piece.size());
+    if (blank != std::string_view::npos) break;
+  }
+  ++rules.all_lines_from;  // the header's line begins before
+  return rules;
 }
 
 Dataset read_csv_part(const std::string& path, const Schema& schema, const ReadOptions& options,
                       const TextRange& part) {
-  std::string header_line;
   Input input(path, options.progress);
   TableHandler table(input, schema, options);
-  table.where = [&] { return header_line; };
-  {
-    Input head(path, {});
-    HeaderHandler names;
-    CsvReader reader(head, names);
-    reader.read();
-    header_line = reader.where();
-    for (const std::string& name : names.header) table.cell(name);
-    table.row();
-  }
-  CsvReader reader(input, table);
+  const HeaderLine header = header_of(path);
+  table.where = [&] { return header.where; };
+  for (const std::string& name : header.names) table.cell(name);
+  table.row();
+  CsvReader reader(input, table, header.names.size());
   table.where = [&reader] { return reader.where(); };
   table.rows().expect(part.rows);
   input.restrict(part.first, part.last);

@@ -18,7 +18,9 @@ struct TextRange {
   std::uint64_t rows = 0;
 };
 
+/// Throw BadInput where the top of the file is no header, or a line too long.
 TextRules csv_rules(const std::string& path);
+TextRules libsvm_rules(const std::string& path);
 Dataset read_csv_part(const std::string& path, const Schema& schema, const ReadOptions& options,
                       const TextRange& part);
 Dataset read_libsvm_part(const std::string& path, const Schema& schema, const ReadOptions& options,

@@ -329,12 +329,8 @@ void SharedTable::Files::scan() {
   std::vector<std::unique_ptr<TextFile>> files(parts.size());
   ranks.together([&] {
     for (std::size_t f = 0; f < parts.size(); ++f) {
-      if (kind == TableKind::libsvm) {
-        const Input input(parts[f].path, {});
-        parts[f].rules = TextRules{false, ' ', input.text_begin()};
-      } else {
-        parts[f].rules = csv_rules(parts[f].path);
-      }
+      parts[f].rules =
+          kind == TableKind::libsvm ? libsvm_rules(parts[f].path) : csv_rules(parts[f].path);
       files[f] = std::make_unique<TextFile>(parts[f].path, *parts[f].rules);
     }
   });

@@ -55,40 +55,43 @@ template <class Found>
 void TextFile::scan(std::uint64_t first, std::uint64_t last, bool quoted,
                     const Found& found) const {
   std::vector<char> buffer(chunk_bytes);
-  enum class Line { inside, begins, comment } line = Line::inside;
+  bool begins = false;  // nothing but blanks so far in a line that may be a record
   std::uint64_t begin = 0, newlines = 0, newlines_at_begin = 0;
+  char before = 0;  // the byte before
   const auto start_line = [&](std::uint64_t at) {
-    line = Line::begins, begin = at, newlines_at_begin = newlines;
+    begins = rules_.csv || at >= rules_.all_lines_from, begin = at, newlines_at_begin = newlines;
   };
   const auto ends_line = [&](char c) { return c == '\n' || (rules_.csv && c == '\r'); };
   const auto is_blank = [&](char c) {
-    if (rules_.csv) return c == ' ' || (c == '\t' && rules_.separator != '\t');
-    return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+    return c == ' ' || (c == '\t' && !(rules_.csv && rules_.separator == '\t'));
   };
   first = std::max(first, rules_.from);
   if (first >= last) return;
   const auto follows_a_line = [&] {
-    char before = 0;
     return read(first - 1, &before, 1) == 1 && !quoted && ends_line(before);
   };
   if (first == rules_.from || follows_a_line()) start_line(first);
   // Behind `last` only until it is known whether the line that begins before it is blank.
-  for (std::uint64_t at = first; at < last || line == Line::begins;) {
+  for (std::uint64_t at = first; at < last || begins;) {
     const std::uint64_t most = at < last ? last - at : 64;
     const std::size_t got = read(at, buffer.data(), std::min<std::uint64_t>(buffer.size(), most));
     if (got == 0) return;
     for (std::size_t k = 0; k < got; ++k) {
-      const char c = buffer[k];
+      const char c = buffer[k], previous = std::exchange(before, c);
       if (!quoted && ends_line(c)) {
+        const bool ends_crlf = c == '\n' && previous == '\r' && begin == at + k;
+        if (begins && begin >= rules_.all_lines_from && !ends_crlf &&
+            !found(begin, newlines_at_begin))
+          return;
         newlines += c == '\n' ? 1 : 0;
         if (at + k + 1 >= last) return;
         start_line(at + k + 1);
         continue;
       }
       newlines += c == '\n' ? 1 : 0;
-      if (line == Line::begins && !is_blank(c)) {
-        line = !rules_.csv && c == '#' ? Line::comment : Line::inside;
-        if (line == Line::inside && !found(begin, newlines_at_begin)) return;
+      if (begins && !is_blank(c)) {
+        begins = false;
+        if (!found(begin, newlines_at_begin)) return;
         if (at + k >= last) return;
       }
       if (rules_.csv && c == '"') quoted = !quoted;

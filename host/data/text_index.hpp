@@ -7,11 +7,15 @@
 
 namespace gibbsite {
 
-/// What ends a record, and which ones are blank.
+/// What ends a record, and which lines are none.
 struct TextRules {
-  bool csv = true;         ///< quotes hide line ends, CR ends a line; else LIBSVM: # is a comment
+  bool csv = true;         ///< quotes hide line ends, CR ends a line; else LIBSVM
   char separator = ',';    ///< of CSV: a tab is no blank where it is this
   std::uint64_t from = 0;  ///< the first byte: behind a byte order mark
+  /// Of lines that begin from here on each is a record, a blank one too: of a CSV of one column
+  /// those behind its header, of LIBSVM those behind its comments. Before it, of CSV those that
+  /// are not blank, of LIBSVM none.
+  std::uint64_t all_lines_from = ~std::uint64_t{0};
 };
 
 /// A piece of the text: what a scan finds in it. A record is of the piece that its line begins in.

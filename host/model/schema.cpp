@@ -239,6 +239,18 @@ std::string decimals_fault(const std::optional<int>& decimals) {
   return fmt::format("decimals must be from 0 to {}, got {}", most_decimals, *decimals);
 }
 
+// Within them coefficients in the columns' units are finite doubles, so that none decides whether a
+// file can be written.
+constexpr double narrowest_range = 1e-100, farthest_label = 1e100;
+std::string narrow_fault(double lo, double hi) {
+  if (hi - lo >= narrowest_range) return {};
+  return fmt::format(
+      "range [{}, {}] is narrower than {:g}, and coefficients in its unit could overflow; write "
+      "the "
+      "column in a smaller unit, or mend the range",
+      lo, hi, narrowest_range);
+}
+
 // Beyond it the lower exposures say nothing.
 constexpr double most_exposures = 1e6;
 
@@ -257,9 +269,11 @@ void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
         !std::isnormal(column.hi - column.lo))
       fail(fmt::format("range [{}, {}] must be two finite numbers, the lower first; fix the range",
                        column.lo, column.hi));
-    else if (const std::string fault = edges_fault(column.edges, column.lo, column.hi);
-             !fault.empty())
-      fail(fault);
+    else if (const std::string narrow = narrow_fault(column.lo, column.hi); !narrow.empty())
+      fail(narrow);
+    else if (const std::string bins = edges_fault(column.edges, column.lo, column.hi);
+             !bins.empty())
+      fail(bins);
     if (const std::string fault = decimals_fault(column.decimals); !fault.empty()) fail(fault);
   } else if (!column.edges.empty() || column.decimals) {
     fail("bins and decimals are of numbers; leave them out");
@@ -377,6 +391,12 @@ void check_label(const Schema& schema, const Fail& fail) {
     fail("range", range + " must be two finite numbers, the lower first; fix the range");
     return;
   }
+  if (const std::string fault = narrow_fault(lo, hi); !fault.empty())
+    fail("range", "label: " + fault);
+  if (std::max(std::abs(lo), std::abs(hi)) > farthest_label)
+    fail("range", fmt::format("{} goes beyond {:g}, and coefficients in its unit could overflow; "
+                              "write the label in a larger unit, or mend the range",
+                              range, farthest_label));
   if (const std::string fault = edges_fault(schema.label_edges, lo, hi); !fault.empty())
     fail("bins", "label: " + fault);
   if (const std::string fault = decimals_fault(schema.label_decimals); !fault.empty())

@@ -94,16 +94,18 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
     if (!options.release_answers) run.model.answers.clear();
   }
   Release out = release(run);
-  // A Plan is open to its caller. Depends on its numbers alone, so this refusal tells nothing.
   if (!certified) return out;
   ranks.together([&] {
     if (!first_rank) return;
+    // Before anything can be refused: what is refused after the noise may tell of it, so it is
+    // paid.
+    enter(options, name_of(plan.offer().mechanism), paid, run.key_hash, to_json(out));
+    // A Plan is open to its caller.
     if (const Verification check = verify(out); !check.valid) {
       throw BadInput(
           fmt::format("plan: its certificate does not verify ({}); use the plan as plan() made it",
                       check.failures.front()));
     }
-    enter(options, name_of(plan.offer().mechanism), paid, run.key_hash, to_json(out));
   });
   return out;
 }

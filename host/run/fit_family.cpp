@@ -75,13 +75,14 @@ FamilyRelease fit_family(const Dataset& data, const FamilyPlan& asked, Key&& key
       std::move(model),
       certify(plan, {stream.kind, "reference", data.schema.invalid == Invalid::refuse}));
   if (out.certificate().is_void()) return out;
+  // Before anything can be refused: a refusal after the noise may tell, as in `fit`.
+  enter(options, name_of(plan.mechanism), paid, key_hash(stream), to_json(out));
   if (const Verification check = verify(out); !check.valid) {
     throw BadInput(
         fmt::format("plan: its certificate does not verify ({}); use the plan as plan_family() "
                     "made it",
                     check.failures.front()));
   }
-  enter(options, name_of(plan.mechanism), paid, key_hash(stream), to_json(out));
   return out;
 }
 

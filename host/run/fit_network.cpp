@@ -130,13 +130,14 @@ NetworkRelease fit_network(const Dataset& data, const NetworkPlan& asked, Key&& 
       NetworkRun(data, plan, stream, options).run(),
       certify(plan, {stream.kind, "reference", data.schema.invalid == Invalid::refuse}));
   if (out.certificate().is_void()) return out;
+  // Before anything can be refused: a refusal after the noise may tell, as in `fit`.
+  enter(options, name_of(mechanism), paid, key_hash(stream), to_json(out));
   if (const Verification check = verify(out); !check.valid) {
     throw BadInput(
         fmt::format("plan: its certificate does not verify ({}); use the plan as plan_network() "
                     "made it",
                     check.failures.front()));
   }
-  enter(options, name_of(mechanism), paid, key_hash(stream), to_json(out));
   return out;
 }
 

@@ -71,13 +71,14 @@ EvaluationRelease release_evaluation(const EvaluationModel& shape,
   certificate.of_void = model.of_void;
   EvaluationRelease out = ReleaseAccess::make(std::move(model), std::move(certificate));
   if (out.certificate().is_void()) return out;
+  // Before anything can be refused: a refusal after the noise may tell, as in `fit`.
+  enter(options, "evaluate", name_of(plan.mechanism), paid, key_hash(stream), to_json(out));
   if (const Verification check = verify(out); !check.valid) {
     throw BadInput(
         fmt::format("plan: its certificate does not verify ({}); use the plan as plan_histogram() "
                     "made it",
                     check.failures.front()));
   }
-  enter(options, "evaluate", name_of(plan.mechanism), paid, key_hash(stream), to_json(out));
   return out;
 }
 

@@ -36,6 +36,36 @@ TEST_F(OneRow, DecidesNothingAboutTheExitStatus) {
   }
 }
 
+// Of a CSV of one column an empty cell is a blank line, and of LIBSVM a row without a label and
+// entries: the number of rows, which is published, does not tell of it, whoever's it is.
+TEST_F(OneRow, IsNotDroppedWhereItIsABlankLine) {
+  for (const char* const table : {"visits.csv", "visits.svm"}) {
+    const bool csv = table == std::string("visits.csv");
+    folder.write(
+        "table.toml",
+        std::string(csv ? "" : "label = \"y\"\npositive = \"1\"\n") +
+            "invalid = \"middle\"\n[columns]\nvisits = {type = \"number\", range = [0, 8]}\n");
+    for (const int who : {-1, 0, 6, 19}) {
+      std::string text = csv ? "visits\n" : "";
+      for (int i = 0; i < 20; ++i) text += i == who ? "\n" : csv ? "4\n" : "1 1:4\n";
+      folder.write(table, text);
+      std::vector<std::string> command{"fit",        "--data",    table,      "--schema",
+                                       "table.toml", "--epsilon", "1",        "--delta",
+                                       "1e-6",       "--out",     "out.json", "--force"};
+      if (csv) command.insert(command.end(), {"--model", "rate", "--column", "visits"});
+      const Outcome out = gibbsite(command);
+      ASSERT_EQ(out.status, 0) << out.err;
+      EXPECT_EQ(json("out.json")["certificate"]["constants"]["rows"], 20) << table << who;
+    }
+  }
+  // And predictions are as many.
+  folder.write("new.csv", "visits\r\n\r\n4\r\n\r\n");
+  const Outcome out =
+      gibbsite({"predict", "--model", "out.json", "--data", "new.csv", "--keep", "visits"});
+  EXPECT_EQ(out.status, 0) << out.err;
+  EXPECT_THAT(out.out, ::testing::MatchesRegex("visits,prediction\n,[^,]*\n4,[^,]*\n,[^,]*\n"));
+}
+
 TEST_F(OneRow, OfOneClassIsFittedAndTheCuratorIsTold) {
   const Outcome two = fit_with("30,Private,>50K"), one = fit_with("30,Private,<=50K");
   EXPECT_EQ(two.status, 0) << two.err;

@@ -5,6 +5,7 @@
 #include <random>
 #include <thread>
 
+#include "gibbsite/data/csv_columns.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "support.hpp"
 
@@ -150,6 +151,101 @@ TEST_F(Csv, EmptyCellsAreMissingOnlyWhenTheSchemaSaysSo) {
   EXPECT_EQ(data.counts.missing_cells, 2U);
   EXPECT_EQ(data.x[0], 0.5F);
   EXPECT_EQ(data.view()(1, 3), 1.0F);
+}
+
+/// One column, whose empty cells, as COPY of PostgreSQL writes them, are blank lines.
+class CsvOfOneColumn : public test::DataTest {
+ public:
+  Schema schema = parse_schema(
+      "label='y'\npositive='yes'\nmissing=''\nintercept=false\n[columns]\n"
+      "x={type='number',range=[0,4]}",
+      "s.toml");
+  Dataset read(std::string_view text) const {
+    return read_csv(write("t.csv", text), schema, {.labels = Labels::optional});
+  }
+};
+
+TEST_F(CsvOfOneColumn, ABlankLineIsARow) {
+  for (const std::string end : {"\n", "\r\n", "\r"}) {
+    for (const std::string head : {"", "\xef\xbb\xbf", "\n \n", "\r\r\n"}) {
+      for (const std::string empty : {"", " ", "\t ", "\"\"", " \"\" "}) {
+        const std::string line = empty + end;
+        SCOPED_TRACE(::testing::PrintToString(head + end + empty));
+        const Dataset data =
+            read(head + "x" + end + line + "4" + end + line + line + "\"1\"" + end + line);
+        EXPECT_THAT(data.x, ElementsAre(0.5F, 1, 0.5F, 0.5F, 0.25F, 0.5F));
+        EXPECT_EQ(data.counts.missing_cells, 4U);
+      }
+    }
+  }
+  // Line ends of several kinds: CRLF is one, LF CR and CR blank LF are two.
+  EXPECT_THAT(read("x\r\n4\n\r1\r \n4\r\r\n").x, ElementsAre(1, 0.5F, 0.25F, 0.5F, 1, 0.5F));
+  // A cell of several lines has blank ones in it.
+  schema = parse_schema(
+      "label='y'\npositive='1'\nintercept=false\nmissing=''\n[columns]\n"
+      "x={type='category',levels=[\"\\n\\n\", 'b']}",
+      "s.toml");
+  EXPECT_THAT(read("x\n\"\n\n\"\n\nb\n").x, ElementsAre(1, 0, 0, 0, 0, 1));
+}
+
+// A person's cell, empty or not, changes no number of rows: in any place, and across chunks.
+TEST_F(CsvOfOneColumn, NoCellDecidesHowManyRowsThereAre) {
+  schema.invalid = Invalid::middle;
+  for (const std::string end : {"\n", "\r\n", "\r"}) {
+    for (int who = 0; who < 5; ++who) {
+      for (const char* const cell : {"", " ", "\"\"", "x", "3"}) {
+        std::string text = "x" + end;
+        for (int i = 0; i < 5; ++i) text += (i == who ? cell : "2") + end;
+        EXPECT_EQ(read(text).rows(), 5U) << ::testing::PrintToString(text);
+      }
+    }
+  }
+  for (const std::string line : {"\r\n", " \r\n", "   \n", "\r"}) {  // ends fall everywhere
+    std::string text = "x\n4\n";
+    while (text.size() < 600'000) text += line;
+    const Dataset data = read(text);
+    EXPECT_EQ(data.rows(), 1 + (text.size() - 4) / line.size());
+    EXPECT_EQ(data.counts.missing_cells, data.rows() - 1);
+  }
+}
+
+TEST_F(CsvOfOneColumn, FollowsTheRuleOfEmptyCells) {
+  schema.has_missing = false;
+  expect_bad_input([&] { (void)read("x\n1\n\n3\n"); }, {"t.csv:3:", "column 'x'", "cell is empty"});
+  schema.invalid = Invalid::middle;
+  EXPECT_THAT(read("x\n1\n\n4\n").x, ElementsAre(0.25F, 0.5F, 1));
+  EXPECT_EQ(read("x\n1\n\n3\n").counts.invalid_cells, 1U);
+  schema.invalid = Invalid::refuse;
+  expect_bad_input([&] { (void)read("x\n\"1\n\"\n"); }, {"t.csv:2:", "not a finite number"});
+}
+
+// A writer that ends no last line would write an empty last cell as nothing at all.
+TEST_F(CsvOfOneColumn, EveryLineMustEnd) {
+  for (const char* const text : {"x\n1\n2", "x\n1\n ", "x\r1\r\t", "x\n1\n\"\"", "x\n1\n\"2\" "})
+    expect_bad_input([&] { (void)read(text); }, {"t.csv:", "last line has no line end", "end the"});
+  expect_bad_input([&] { (void)read("x\n1\n2"); }, {"t.csv:3:"});
+  expect_bad_input([&] { (void)read("x"); }, {"no rows"});
+  expect_bad_input([&] { (void)read("x\n\"1"); }, {"t.csv:2:", "no closing quote"});
+}
+
+TEST_F(CsvOfOneColumn, CellsThatAreKeptAreThoseOfTheRows) {
+  std::vector<std::string> kept;
+  read_csv_columns(write("t.csv", "\nx\r\n1\r\n\r\n \"\" \r\n\r\n"), {"x"},
+                   [&](std::span<const std::string> cells) { kept.push_back(cells[0]); });
+  EXPECT_THAT(kept, ElementsAre("1", "", "", ""));
+}
+
+TEST_F(CsvOfOneColumn, ReadsAPipe) {
+  const std::string pipe = path("pipe.csv");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&] {
+    std::ofstream out(pipe);
+    for (const char* part : {"x", "\r", "\n", " ", "\r", "\n", "\r", "\n", "4", "\r\n"})
+      out << part << std::flush;
+  });
+  const Dataset data = read_csv(pipe, schema, {.labels = Labels::optional});
+  writer.join();
+  EXPECT_THAT(data.x, ElementsAre(0.5F, 0.5F, 1));
 }
 
 TEST_F(Csv, MissingIsOfTheColumn) {

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/model/linear_model.hpp"
 #include "support.hpp"
 
 namespace gibbsite {
@@ -182,6 +183,14 @@ TEST(Schema, RefusesEachFaultWithItsLine) {
       {"[17, 90]", "[17, inf]", {"s.toml:9:", "'age'", "finite"}},
       {"[17, 90]", "[nan, 90]", {"s.toml:9:", "'age'", "finite"}},
       {"[17, 90]", "[-1e308, 1e308]", {"s.toml:9:", "'age'", "range"}},
+      {"[17, 90]",
+       "[0, 9e-101]",
+       {"s.toml:9:", "'age'", "range [0, 9e-101]", "narrower than 1e-100"}},
+      {"[17, 90]", "[-1e-307, 0]", {"s.toml:9:", "'age'", "range", "narrower than 1e-100"}},
+      {"positive = \">50K\"", "range = [0, 1e-101]", {"s.toml:2:", "label: range", "narrower"}},
+      {"positive = \">50K\"",
+       "range = [-2e100, 1]",
+       {"s.toml:2:", "range", "of the label", "1e+100"}},
       {"[17, 90]", "[17]", {"s.toml:9:", "'age'", "two numbers"}},
       {"[17, 90]", "[\"a\", \"b\"]", {"s.toml:9:", "'age'", "a number"}},
       {"[17, 90]", "17", {"s.toml:9:", "'age'", "two numbers"}},
@@ -212,6 +221,18 @@ TEST(Schema, RefusesEachFaultWithItsLine) {
     text.replace(at, std::strlen(fault.from), fault.to);
     expect_bad_input([&] { parse_schema(text, "s.toml"); }, fault.error);
   }
+}
+
+// The narrowest that is taken, with a label of the widest: coefficients in their units are finite.
+TEST(Schema, NarrowRangesLeaveCoefficientsFinite) {
+  const Schema s = parse_schema(
+      "label='y'\nrange=[-1e100, 1e100]\ntolerance=1e100\n[columns]\n"
+      "x={type='number',range=[0,1e-100]}\nz={type='number',range=[1e300,1.0000000000000002e300]}",
+      "s");
+  const LinearModel model{"huber", s, {{1e100, 1e100, 1e100}}};
+  const OriginalUnits units = original_units(model, model.draws[0]);
+  EXPECT_TRUE(std::isfinite(units.intercept));
+  for (const auto& [name, slope] : units.slopes) EXPECT_TRUE(std::isfinite(slope)) << name;
 }
 
 TEST(Schema, SaysAllThatIsWrongAtOnce) {

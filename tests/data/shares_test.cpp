@@ -202,6 +202,31 @@ TEST_F(SharesTest, CsvWithTabsByteOrderMarkAndBlankLinesBeforeTheHeader) {
   expect_every_cut(table, whole);
 }
 
+// In which a blank line is a row.
+TEST_F(SharesTest, CsvOfOneColumn) {
+  schema_.columns.pop_back();
+  schema_.missing = "";
+  schema_.has_missing = true;
+  const ReadOptions unlabeled{.labels = ReadOptions::Labels::optional};
+  for (const std::string end : {"\n", "\r\n", "\r"}) {
+    for (const std::string head : {"", "\xef\xbb\xbf \n\r", "\r\n\n \r"}) {
+      SCOPED_TRACE(::testing::PrintToString(head + end));
+      const std::string table =
+          write("t.csv", head + lines({"a", "", "1", " ", "", "\"\"", "\"2\"", " 3 ", ""}, end));
+      const Dataset whole = read_csv(table, schema_, unlabeled);
+      ASSERT_EQ(whole.rows(), 8U);
+      expect_every_cut(table, whole, unlabeled);
+    }
+  }
+  std::filesystem::create_directory(path("parts"));
+  static_cast<void>(write("parts/1.csv", "a\r\n\r\n1\r\n"));
+  static_cast<void>(write("parts/2.csv", "\na\n\n"));
+  static_cast<void>(write("parts/3.csv", "a\r4\r\r"));
+  const Dataset whole = read_csv(write("t.csv", "a\n\n1\n\n4\n\n"), schema_, unlabeled);
+  ASSERT_EQ(whole.rows(), 5U);
+  expect_every_cut(path("parts"), whole, unlabeled);
+}
+
 TEST_F(SharesTest, OneRow) {
   const std::string table = write("t.csv", "a,b,label\n1,2,1");
   expect_every_cut(table, read_csv(table, schema_));
@@ -210,9 +235,11 @@ TEST_F(SharesTest, OneRow) {
 TEST_F(SharesTest, Libsvm) {
   schema_.columns[0].name = "1";
   schema_.columns[1].name = "2";
+  schema_.invalid = Invalid::middle;
   for (const char* const text :
-       {"1 1:2 2:3\n-1 2:4\n# nothing\n\n1\n  -1 1:5 # more\n \r\n1 1:1 2:9\r\n",
-        "1 1:2 2:3\n-1 2:4\n#1 1:2\n1\n-1 1:5\n#\n1 1:1"}) {
+       {"1 1:2 2:3\n-1 2:4\n1\n  -1 1:5 # more\n1 1:1 2:9\r\n",
+        "\xef\xbb\xbf# at the\n\n#\n#top 1:2\n # but\n# not this:\n \n1\n#\n1 1:1\n\n",
+        "#1 1:2\r\n\r\n1\r\n# no comment\r\n\t\r\n", "\n\n\n\n\n"}) {
     const std::string table = write("t.svm", text);
     const Dataset whole = read_libsvm(table, schema_);
     ASSERT_EQ(whole.rows(), 5U);
@@ -452,24 +479,41 @@ TEST_F(SharesTest, RandomTextIsCutAsTheReaderCutsIt) {
     }
     return text;
   };
-  std::size_t taken = 0, refused = 0;
+  // A column alone, in which blank lines are rows, and LIBSVM, in which they are too.
+  const auto one_column = [&] {
+    std::string text =
+        one_of({"", "\xef\xbb\xbf", "\n", " \r\n"}) + one_of({"a\n", "a\r", "\"a\"\r\n"});
+    for (int j = 0; j < 14; ++j) text += one_of({"1", "\"\"", "\n", "\r", "\r\n", " ", "\t"});
+    return text + one_of({"\n", "\r", "\r\n", "\n", ""});
+  };
+  const auto libsvm = [&] {
+    std::string text = one_of({"", "\xef\xbb\xbf", "# a table\n", "#\n\n# a b\r\n"});
+    for (int j = 0; j < 14; ++j) text += one_of({"1", " 1:2", "\n", "\r\n", " ", "#", "# b"});
+    return text + one_of({"\n", "\r\n", ""});
+  };
+  std::size_t taken[3] = {}, refused[3] = {};  // of a table, of one column, of LIBSVM
   schema_.columns.pop_back();
   schema_.missing = "";
   schema_.has_missing = true;
   schema_.invalid = Invalid::middle;
-  for (std::uint64_t k = 0; k < support::repeats(200U, 60U); ++k) {
-    const std::string text = k % 2 == 0 ? rows() : letters();
-    const std::string table = write("t.csv", text);
+  for (std::uint64_t k = 0; k < support::repeats(400U, 120U); ++k) {
+    const std::size_t kind = k % 4 < 2 ? 0 : k % 4 - 1;
+    const std::string text = kind == 1    ? one_column()
+                             : kind == 2  ? libsvm()
+                             : k % 4 == 0 ? rows()
+                                          : letters();
+    const std::string table = write(kind == 2 ? "t.svm" : "t.csv", text);
+    ReadOptions options;
+    options.threads = 1;
+    if (kind == 1) options.labels = ReadOptions::Labels::optional;
     SCOPED_TRACE(::testing::PrintToString(text));
     set_least_piece_bytes(1 + k % 5);
     std::optional<Dataset> whole;
     try {
-      whole = read_csv(table, schema_);
+      whole = read_table(table, schema_, options);
     } catch (const BadInput&) {
     }
     std::vector<Dataset> shares(3);
-    ReadOptions options;
-    options.threads = 1;
     const auto errors = on_ranks(3, [&](Communicator& ranks) {
       const SharedTable shared(table, schema_, options, ranks);
       const std::uint64_t n = shared.rows(), ends[] = {0, n / 2, n / 2, n};
@@ -477,7 +521,7 @@ TEST_F(SharesTest, RandomTextIsCutAsTheReaderCutsIt) {
     });
     EXPECT_EQ(errors[0].empty(), whole.has_value()) << errors[0];
     EXPECT_EQ(errors[0], errors[2]);
-    ++(whole ? taken : refused);
+    ++(whole ? taken : refused)[kind];
     if (!whole || !errors[0].empty()) continue;
     Dataset all = std::move(shares[0]);
     append_rows(all, std::move(shares[1]));
@@ -485,8 +529,10 @@ TEST_F(SharesTest, RandomTextIsCutAsTheReaderCutsIt) {
     expect_same_rows(*whole, all);
     EXPECT_EQ(whole->y, all.y);
   }
-  EXPECT_GT(taken, support::repeats(30U, 8U));
-  EXPECT_GT(refused, support::repeats(30U, 8U));
+  for (std::size_t kind = 0; kind < 3; ++kind) {
+    EXPECT_GT(taken[kind], support::repeats(kind == 0 ? 30U : 15U, kind == 0 ? 8U : 5U));
+    EXPECT_GT(refused[kind], support::repeats(kind == 0 ? 30U : 15U, kind == 0 ? 8U : 5U));
+  }
 }
 
 TEST_F(SharesTest, ErrorsNameTheRankAndTheLine) {

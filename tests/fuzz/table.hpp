@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "data/text_index.hpp"
 #include "fuzz.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/data/schema_file.hpp"
@@ -59,6 +60,16 @@ inline void require_legal(const Dataset& data) {
     });
     require(std::sqrt(squared) <= limit, "a row longer than row_norm");
   }
+}
+
+/// Wherever a text is cut for ranks, there are as many records as its reader found.
+inline void require_records(const std::string& path, const TextRules& rules, std::string_view text,
+                            unsigned byte, std::uint64_t records) {
+  const TextFile file(path, rules);
+  const std::uint64_t size = text.size(), cut = size * byte / 256;
+  const bool is_open = file.count_marks(0, cut).odd_quotes;
+  require(file.count_records(0, cut, false) + file.count_records(cut, size, is_open) == records,
+          "records counted", text);
 }
 
 }  // namespace gibbsite::fuzz

@@ -8,7 +8,9 @@
 
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/gibbsite.hpp"
+#include "gibbsite/ledger/ledger.hpp"
 #include "support/forwarding_engine.hpp"
+#include "support/temp_dir.hpp"
 
 namespace gibbsite {
 namespace {
@@ -166,6 +168,26 @@ TEST_F(Fit, RefusesAPlanWithEditedNumbers) {
   made = planned;  // a part of a step is not run: the file would tell of another plan
   std::get<Path>(made.offers[made.chosen].mechanism).iterations -= 0.5;
   EXPECT_THROW(fit(model, data, made, *backend, Key::from_os()), BadInput);
+}
+
+// A refusal after the noise may tell of it, so such a run is paid: of a plan with edited numbers,
+// and of a schema that none could read, whose coefficients overflow in its columns' unit.
+TEST_F(Fit, EntersARunBeforeItsFileCanBeRefused) {
+  const testing::TempDir folder;
+  const auto entries_of = [&](const char* name) {
+    const Ledger ledger =
+        Ledger::create(folder.path(name), 5, 1e-5, {}, {}, {.memory = folder.path("memory")});
+    FitOptions options;
+    options.ledger = &ledger;
+    EXPECT_THROW(fit(model, data, made, *backend, Key::from_os(), options), BadInput) << name;
+    return ledger.read().entries.size();
+  };
+  const Plan planned = made;
+  std::get<Path>(made.offers[made.chosen].mechanism).beta *= 1.01;
+  EXPECT_EQ(entries_of("edited"), 1U);
+  made = planned;
+  data.schema.columns[0].hi = 3e-308;
+  EXPECT_EQ(entries_of("narrow"), 1U);
 }
 
 // An engine that does not vouch for its arithmetic is not certified.

@@ -99,17 +99,19 @@ struct ReadOptions {
 };
 
 /// CSV with a header line through libcsv; streamed, so the text is never held in memory. Quotes,
-/// CRLF, a byte order mark, blanks around cells and blank lines are accepted. Throws BadInput
-/// "FILE:LINE: ..." on a missing or empty file, a header without rows, a ragged row, an unknown or
-/// missing column, more rows than memory holds and, unless schema.invalid is `middle`, on a cell
-/// that is not a finite number, a level that is not in the schema (unless `other`), an empty cell
-/// or label, a label that is none of several classes (docs/refusals.md). Columns of type "ignore"
-/// may be absent.
+/// CRLF, a byte order mark, blanks around cells and blank lines are accepted; behind a header of
+/// one name a blank line is a row. Throws BadInput "FILE:LINE: ..." on a missing or empty file, a
+/// header without rows, a ragged row, an unknown or missing column, more rows than memory holds, of
+/// one column a last line without its end and, unless schema.invalid is `middle`, on a cell that is
+/// not a finite number, a level that is not in the schema (unless `other`), an empty cell or label,
+/// a label that is none of several classes (docs/refusals.md). Columns of type "ignore" may be
+/// absent.
 Dataset read_csv(const std::string& path, const Schema& schema, const ReadOptions& options = {});
 /// LIBSVM/svmlight text "label index:value ...", indices from 1, increasing. Column k of the schema
 /// is index k. Absent indices are the number 0 before scaling; work and memory grow with the
 /// entries that are not zero after it. In a category the number's shortest
-/// text ("3") is the level. Labels are compared as numbers where they are numbers.
+/// text ("3") is the level. Labels are compared as numbers where they are numbers. Lines that are
+/// blank or begin with #, but for comments at the top, are rows without a label (docs/data.md).
 Dataset read_libsvm(const std::string& path, const Schema& schema, const ReadOptions& options = {});
 /// NumPy .npy, float32 or float64, C order: X [n x k] with column j of the schema in column j, and
 /// y [n] in options.label_path, compared as a number with the schema's classes.
