@@ -177,7 +177,7 @@ endif()
 # Fields stand in backquotes in what the library says; options and commands are of the program
 # alone, which puts them there (`in_options`). Text of a file, of the two pages that teach the
 # commands, and of srun, speaks of them.
-set(names_commands "host/release/report.cpp host/compare/curator_report.cpp host/certificate/certificate.cpp")
+set(names_commands "^host/(release/report(_network)?|compare/curator_report|certificate/certificate)[.]cpp$")
 set(option_of_another "srun --mpi=pmix")  # host/machine/communicator.cpp
 
 function(find_options root result)
@@ -185,8 +185,7 @@ function(find_options root result)
   set(commands "audit|bench|compare|devices|evaluate|export|fit|ledger|plan|predict|query|report|sample|schema|synthesize|verify")
   file(GLOB_RECURSE files RELATIVE ${root} ${root}/include/*.hpp ${root}/host/*.hpp ${root}/host/*.cpp)
   foreach(file IN LISTS files)
-    string(FIND "${names_commands}" ${file} named)
-    if(file MATCHES "^host/cli/" OR NOT named EQUAL -1)
+    if(file MATCHES "^host/cli/" OR file MATCHES "${names_commands}")
       continue()
     endif()
     file(STRINGS ${root}/${file} lines REGEX "\"(.*[ `])?(--[a-z]|gibbsite (${commands})[ \"`)])")
