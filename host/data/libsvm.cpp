@@ -1,10 +1,9 @@
 // LIBSVM / svmlight text: "label index:value ... # comment", indices from 1 and increasing. No cell
-// makes its row vanish: each line behind the comments at the top is a row, and one that is blank or
-// begins with # lacks its label.
+// makes its row vanish: each line is a row, also the first ones, and one that is blank or begins
+// with # lacks its label.
 #include <fmt/format.h>
 
 #include <charconv>
-#include <utility>
 
 #include "data/encoder.hpp"
 #include "data/input.hpp"
@@ -29,43 +28,6 @@ std::string_view next_word(std::string_view& line) {
   return word;
 }
 
-/// What a line above the first that is surely a row may be.
-enum class Top {
-  row,      ///< it has a label or an index
-  comment,  ///< # first of all, and a word behind that no row has there
-  unsure    ///< blank, or a row whose label begins with #, if no sure comment follows
-};
-Top top_of(std::string_view line) {
-  const bool marked = line.starts_with('#');  // an empty label leaves a blank before a comment
-  std::string_view word = next_word(line);
-  if (!word.empty() && word.front() != '#') return Top::row;
-  word = next_word(line);
-  const std::size_t digits = word.find_first_not_of("0123456789");
-  const bool is_index = digits > 0 && digits < word.size() && word[digits] == ':';
-  return marked && !word.empty() && word.front() != '#' && !is_index ? Top::comment : Top::unsure;
-}
-
-/// Gives f each line with its end, where it has one, until f returns false. Throws BadInput
-/// "WHERE: ..." on one that no row is as long as.
-template <class F, class Where>
-void each_line(Input& input, const Where& where, const F& f) {
-  std::string joined;  // a line that does not lie in one chunk
-  for (std::string_view piece = input.next_piece(); !piece.empty(); piece = input.next_piece()) {
-    const bool whole = piece.back() == '\n';
-    if (whole && joined.empty()) {
-      if (!f(piece)) return;
-      continue;
-    }
-    joined += piece;
-    if (joined.size() > longest_line)
-      throw BadInput(where() + ": the line is longer than 256 MiB; is it LIBSVM text?");
-    if (!whole) continue;
-    if (!f(std::string_view(joined))) return;
-    joined.clear();
-  }
-  if (!joined.empty()) f(std::string_view(joined));
-}
-
 class LibsvmReader {
  public:
   LibsvmReader(Input& input, const Schema& schema, const ReadOptions& options)
@@ -74,35 +36,16 @@ class LibsvmReader {
     rows_.absent_is(0);
   }
 
-  /// rows: about how many there are; line: the number of the first; top: whether it is the file's.
-  Dataset read(std::uint64_t rows, std::uint64_t line, bool top) {
+  /// rows: about how many there are; line: the number of the first.
+  Dataset read(std::uint64_t rows, std::uint64_t line) {
     rows_.expect(rows);
     line_ = line;
-    std::uint64_t unsure = 0;  // lines at the top that are rows, unless a sure comment follows
-    bool ended = true, has_rows = !top;
-    each_line(
-        input_, [this] { return where(); },
-        [&](std::string_view text) {
-          ended = text.back() == '\n';
-          if (top) {
-            const Top kind = top_of(text);
-            if (kind != Top::row) {
-              unsure = kind == Top::unsure ? unsure + 1 : 0;
-              ++line_;
-              return true;
-            }
-            top = false;
-            read_blank_lines(std::exchange(unsure, 0));
-          }
-          has_rows = true;
-          read_line(text);
-          return true;
-        });
-    if (unsure > 0) {
-      has_rows = true;
-      read_blank_lines(unsure);
-    }
-    if (has_rows && !ended) {
+    bool ended = true;
+    each_line([&](std::string_view text) {
+      ended = text.back() == '\n';
+      read_line(text);
+    });
+    if (!ended) {
       --line_;
       rows_.fail(
           "the last line has no line end, and a last row without a label and entries would be no "
@@ -114,9 +57,25 @@ class LibsvmReader {
  private:
   [[nodiscard]] std::string where() const { return fmt::format("{}:{}", input_.path(), line_); }
 
-  /// Those before the present one.
-  void read_blank_lines(std::uint64_t count) {
-    for (line_ -= count; count > 0; --count) read_line({});
+  /// Gives f each line with its end, where it has one.
+  template <class F>
+  void each_line(const F& f) {
+    std::string joined;  // a line that does not lie in one chunk
+    for (std::string_view piece = input_.next_piece(); !piece.empty();
+         piece = input_.next_piece()) {
+      const bool whole = piece.back() == '\n';
+      if (whole && joined.empty()) {
+        f(piece);
+        continue;
+      }
+      joined += piece;
+      if (joined.size() > longest_line)
+        rows_.fail("the line is longer than 256 MiB; is it LIBSVM text?");
+      if (!whole) continue;
+      f(std::string_view(joined));
+      joined.clear();
+    }
+    if (!joined.empty()) f(std::string_view(joined));
   }
 
   void read_line(std::string_view line) {
@@ -124,8 +83,8 @@ class LibsvmReader {
     std::string_view word = next_word(line);
     if (word.empty()) {
       rows_.set_label_missing(
-          "the line is blank or a comment, so its row has no label; remove the line, put comments "
-          "above the first row, or set invalid = \"middle\" in the schema");
+          "the line is blank or a comment, and each line is a row: this one has no label; remove "
+          "the line, or where it is a row, set invalid = \"middle\" in the schema");
     } else if (word.find(':') != std::string_view::npos) {
       rows_.set_label_missing(
           "the line has no label before its first index; add it, or set invalid = \"middle\" in "
@@ -178,30 +137,19 @@ class LibsvmReader {
 
 Dataset read_libsvm(const std::string& path, const Schema& schema, const ReadOptions& options) {
   Input input(path, options.progress);
-  return LibsvmReader(input, schema, options).read(input.count_lines(), 1, true);
+  return LibsvmReader(input, schema, options).read(input.count_lines(), 1);
 }
 
 TextRules libsvm_rules(const std::string& path) {
-  Input input(path, {});
-  TextRules rules{false, ' ', input.text_begin(), input.text_begin()};
-  std::uint64_t end = rules.from, line = 0;
-  each_line(
-      input, [&] { return fmt::format("{}:{}", path, line + 1); },
-      [&](std::string_view text) {
-        ++line;
-        end += text.size();
-        const Top kind = top_of(text);
-        if (kind == Top::comment) rules.all_lines_from = end;
-        return kind != Top::row;
-      });
-  return rules;
+  const Input input(path, {});
+  return {false, ' ', input.text_begin(), input.text_begin()};
 }
 
 Dataset read_libsvm_part(const std::string& path, const Schema& schema, const ReadOptions& options,
                          const TextRange& part) {
   Input input(path, options.progress);
   input.restrict(part.first, part.last);
-  return LibsvmReader(input, schema, options).read(part.rows, part.line, false);
+  return LibsvmReader(input, schema, options).read(part.rows, part.line);
 }
 
 }  // namespace gibbsite

@@ -13,8 +13,7 @@ struct TextRules {
   char separator = ',';    ///< of CSV: a tab is no blank where it is this
   std::uint64_t from = 0;  ///< the first byte: behind a byte order mark
   /// Of lines that begin from here on each is a record, a blank one too: of a CSV of one column
-  /// those behind its header, of LIBSVM those behind its comments. Before it, of CSV those that
-  /// are not blank, of LIBSVM none.
+  /// those behind its header, of LIBSVM all. Before it, of CSV those that are not blank.
   std::uint64_t all_lines_from = ~std::uint64_t{0};
 };
 

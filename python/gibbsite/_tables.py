@@ -430,8 +430,8 @@ def _pandas_cells(column):
     if getattr(column.dtype, "storage", "") == "python":  # text that may be no UTF-8
         return column.to_numpy(dtype=object)
     if getattr(column.dtype, "name", "") == "category":
-        categories = column.dtype.categories.dtype  # which there are follows from the rows
-        if isinstance(categories, np.dtype) and categories.kind in "Obiuf":
+        # Which categories there are, and of what type, follows from the rows.
+        if getattr(column.dtype.categories.dtype, "storage", "") != "pyarrow":
             return column.astype(object).to_numpy()
     return pyarrow.array(column, from_pandas=True)
 
@@ -837,9 +837,11 @@ def amounts(y):
     out = np.full(len(y), np.nan)
     for row, cell in enumerate(y.tolist()):
         cell = _plain(cell)
-        if isinstance(cell, numbers.Real):
+        if isinstance(cell, (numbers.Real, decimal.Decimal)):
             try:
                 out[row] = float(cell)
+            except ValueError:  # a signaling NaN
+                pass
             except OverflowError:  # an int beyond every range
                 out[row] = np.finfo(np.float64).max * (1 if cell > 0 else -1)
     return out

@@ -175,8 +175,10 @@ TEST(NetworkFile, OthersReadersSayWhatToUse) {
   const std::string text = to_json(counted()).dump();
   EXPECT_THAT([&] { parse_release(text, "f.json"); },
               ThrowsMessage<BadInput>(HasSubstr("f.json: holds a network, not a model of rows")));
-  EXPECT_THAT([&] { parse_family(text, "f.json"); },
-              ThrowsMessage<BadInput>(HasSubstr("gibbsite synthesize")));
+  EXPECT_THAT(
+      [&] { parse_family(text, "f.json"); },
+      ThrowsMessage<BadInput>(HasSubstr(
+          "holds a network, not draws of a family; query it as a network, or draw people")));
   Schema one = columns();
   one.columns = {one.columns[1]};
   FamilyProblem family = family_problem(one, Family::bernoulli, 100);

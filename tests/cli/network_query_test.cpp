@@ -140,8 +140,9 @@ TEST_F(NetworkQueryCli, BadInputIsOneLine) {
   expect_error(synthesize({"--out", "network.json", "--force"}), 2, "--out");
   expect_error(synthesize({"--out", "absent/people.csv"}), 2, "--out");
   expect_error(gibbsite({"synthesize", "--model", "absent.json"}), 2, "absent.json");
-  expect_error(gibbsite({"predict", "--model", "network.json", "--data", "table.csv"}), 2,
-               "synthesize");
+  expect_error(
+      gibbsite({"predict", "--model", "network.json", "--data", "table.csv"}), 2,
+      "holds a network, not a model of rows; query it as a network, or draw people from it");
   expect_error(synthesize({"--rows", "1e6", "--out", "/dev/full"}), 2, "cannot write");
   nlohmann::json file = json("network.json");
   file["model"]["nodes"][0]["tables"][0][0] = 0.5;

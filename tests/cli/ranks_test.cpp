@@ -555,6 +555,10 @@ TEST_F(Ranks, ARankThatIsKilled) {
     ::kill(ranks[random() % 3], SIGKILL);
     const auto start = std::chrono::steady_clock::now();
     EXPECT_NE(process.wait().status, 0);
+    // A rank may outlive its mpirun by as long as it takes to die on a busy machine.
+    while (!processes().empty() &&
+           std::chrono::steady_clock::now() - start < std::chrono::seconds(10))
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_TRUE(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));
     EXPECT_TRUE(processes().empty());
     EXPECT_FALSE(std::filesystem::exists(folder.path("model.json")));

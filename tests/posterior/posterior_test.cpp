@@ -309,30 +309,30 @@ TEST(Posterior, OptionsOutOfRangeAreNamed) {
   EXPECT_THAT(error([](O&) {}, 0), StartsWith("`prior_precision`: 0"));
   EXPECT_THAT(error([](O&) {}, -1), StartsWith("`prior_precision`"));
   EXPECT_THAT(error([](O&) {}, nan), StartsWith("`prior_precision`"));
-  EXPECT_THAT(error([](O& o) { o.chains = 0; }), StartsWith("chains"));
-  EXPECT_THAT(error([](O& o) { o.chains = std::uint64_t{1} << 32; }), StartsWith("chains"));
-  EXPECT_THAT(error([](O& o) { o.draws = 0; }), StartsWith("draws"));
+  EXPECT_THAT(error([](O& o) { o.chains = 0; }), StartsWith("`chains`"));
+  EXPECT_THAT(error([](O& o) { o.chains = std::uint64_t{1} << 32; }), StartsWith("`chains`"));
+  EXPECT_THAT(error([](O& o) { o.draws = 0; }), StartsWith("`draws`"));
   EXPECT_THAT(error([](O& o) { o.draws = std::uint64_t{1} << 39; }),
-              AllOf(StartsWith("draws"), HasSubstr("GiB")));
-  EXPECT_THAT(error([](O& o) { o.thinning = 0; }), StartsWith("thinning"));
-  EXPECT_THAT(error([](O& o) { o.thinning = ~std::uint64_t{0}; }), StartsWith("thinning"));
-  EXPECT_THAT(error([](O& o) { o.warm_up = ~std::uint64_t{0}; }), StartsWith("warm_up"));
-  EXPECT_THAT(error([](O& o) { o.target_acceptance = 1; }), StartsWith("target_acceptance"));
-  EXPECT_THAT(error([&](O& o) { o.target_acceptance = nan; }), StartsWith("target_acceptance"));
-  EXPECT_THAT(error([](O& o) { o.step_size = -1; }), StartsWith("step_size"));
-  EXPECT_THAT(error([](O& o) { o.start = {1, 2}; }), AllOf(StartsWith("start"), HasSubstr("3")));
-  EXPECT_THAT(error([&](O& o) { o.start = {1, nan, 2}; }), StartsWith("start"));
-  EXPECT_THAT(error([](O& o) { o.start = {1e200, 0, 0}; }), StartsWith("start"));
+              AllOf(StartsWith("`draws`"), HasSubstr("GiB")));
+  EXPECT_THAT(error([](O& o) { o.thinning = 0; }), StartsWith("`thinning`"));
+  EXPECT_THAT(error([](O& o) { o.thinning = ~std::uint64_t{0}; }), StartsWith("`thinning`"));
+  EXPECT_THAT(error([](O& o) { o.warm_up = ~std::uint64_t{0}; }), StartsWith("`warm_up`"));
+  EXPECT_THAT(error([](O& o) { o.target_acceptance = 1; }), StartsWith("`target_acceptance`"));
+  EXPECT_THAT(error([&](O& o) { o.target_acceptance = nan; }), StartsWith("`target_acceptance`"));
+  EXPECT_THAT(error([](O& o) { o.step_size = -1; }), StartsWith("`step_size`"));
+  EXPECT_THAT(error([](O& o) { o.start = {1, 2}; }), AllOf(StartsWith("`start`"), HasSubstr("3")));
+  EXPECT_THAT(error([&](O& o) { o.start = {1, nan, 2}; }), StartsWith("`start`"));
+  EXPECT_THAT(error([](O& o) { o.start = {1e200, 0, 0}; }), StartsWith("`start`"));
   EXPECT_THAT(error([](O& o) {
                 o.metric = Metric::scales;
                 o.scales = {1, 2};
               }),
-              StartsWith("scales"));
+              StartsWith("`scales`"));
   EXPECT_THAT(error([](O& o) {
                 o.metric = Metric::scales;
                 o.scales = {1, 0, 2};
               }),
-              StartsWith("scales"));
+              StartsWith("`scales`"));
 }
 
 TEST(Posterior, ProximalDrawsSayHowCloseTheyAre) {

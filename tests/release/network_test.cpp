@@ -432,8 +432,7 @@ TEST(Synthesis, IsReadToTheSameLevels) {
       {number("n", 0, 1, tenths), ','},
       {number("n", 0, 1, tenths, 0)},  // of most bins no whole number: it takes decimals
       {number("n", 0, 1e300, {1e299, 2e299, 3e299, 4e299, 5e299, 6e299, 7e299, 8e299, 9e299})},
-      {number("n", 0, 1e-300,
-              {1e-301, 2e-301, 3e-301, 4e-301, 5e-301, 6e-301, 7e-301, 8e-301, 9e-301})},
+      {number("n", 0, 1e-90, {1e-91, 2e-91, 3e-91, 4e-91, 5e-91, 6e-91, 7e-91, 8e-91, 9e-91})},
       {number("n", -3, 7, {-2, -1, 0, 1, 2, 3, 4, 5, 6}, 1)},
       {number("n", 0, 1e3, {1, 2, 3, 4, 5, 6, 7, 8, 9}, 2)},
   };

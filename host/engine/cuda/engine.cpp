@@ -273,10 +273,10 @@ class CudaEngine final : public HostRows, public CardShare {
     auto loop = make_loop(choice.design, problem);
     if (loop && ranks_ > 1) {  // a loop does not stop for other ranks' sums
       if (options_.design) {
-        throw BadInput(
-            fmt::format("design: {} makes steps without a stop, and sums of several ranks are one; "
-                        "leave it out",
-                        to_string(*options_.design)));
+        throw BadInput(fmt::format(
+            "`design`: {} makes steps without a stop, and sums of several ranks are one; "
+            "leave it out",
+            to_string(*options_.design)));
       }
       choice = {gradient_design(choice.design, shape), "its sums are added to other ranks'"};
       loop.reset();
@@ -292,7 +292,7 @@ class CudaEngine final : public HostRows, public CardShare {
     // the steps.
     if (loop && (layout.streamed || layout.row_bytes + layout.work_bytes + loop_bytes > free)) {
       if (options_.design) {
-        throw BadInput(fmt::format("design: {} needs all rows on the card, {} MiB are free",
+        throw BadInput(fmt::format("`design`: {} needs all rows on the card, {} MiB are free",
                                    to_string(*options_.design), free >> 20));
       }
       choice = {gradient_design(choice.design, shape), "the card has little room"};
