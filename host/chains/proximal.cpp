@@ -319,7 +319,7 @@ ProximalChains::ProximalChains(const Potential& potential, const ProximalSchedul
   }
   if (center.size() != potential.features() ||
       !std::all_of(center.begin(), center.end(), [](double v) { return std::isfinite(v); })) {
-    throw BadInput("start: needs a finite coordinate for each feature; give them");
+    throw BadInput("`start`: needs a finite coordinate for each feature; give them");
   }
   if (chains == 0) throw BadInput("chains: there is none; give at least one");
 

@@ -149,7 +149,7 @@ class Sampler {
     }
     if (!chains_.set_chart(std::move(chart))) {
       throw BadInput(
-          "start: the potential or its gradient is not finite there; give a start nearer to 0");
+          "`start`: the potential or its gradient is not finite there; give a start nearer to 0");
     }
     chains_.set_step_size(options_.step_size > 0 ? options_.step_size
                                                  : chains_.searched_step_size());
