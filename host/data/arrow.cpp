@@ -16,7 +16,6 @@
 #include "data/columns.hpp"
 #include "data/input.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/data/arrow.hpp"
 
 namespace gibbsite {
 namespace arrow_rows {
