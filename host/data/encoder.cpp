@@ -564,9 +564,11 @@ void CellEncoder::choose_layout() {
   reserve(std::max(expected_, rows_));
   if (sparse) return;
   const SparseTable entries = std::exchange(data_.sparse, {});
+  const std::span features(entries.feature);  // empty where no row has an entry
+  const std::span values(entries.value);
   for (std::uint64_t i = 0; i < rows_; ++i) {
     const std::uint64_t first = entries.begin[i], count = entries.begin[i + 1] - first;
-    store_dense({&entries.feature[first], count}, {&entries.value[first], count});
+    store_dense(features.subspan(first, count), values.subspan(first, count));
   }
 }
 
