@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 
+#include "data/csv.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/machine/memory.hpp"
 
@@ -37,8 +38,7 @@ std::uint64_t count_newlines(std::string_view text) {
 
 void refuse_other_formats(const std::string& path, std::string_view head) {
   // LIBSVM has no header: its first bytes are a person's label.
-  for (const char* const libsvm : {".svm", ".libsvm", ".svmlight"})
-    if (path.ends_with(libsvm)) return;
+  if (table_kind(path) == TableKind::libsvm) return;
   struct Format {
     std::string_view magic, what;
   };

@@ -75,8 +75,9 @@ TEST_F(Libsvm, NoLabelIsAnotherFormat) {
        {"BZh", "BZh91AY&SY", "PAR1", "ARROW1", "SQLite", "\x1f\x8b", "\xff\xfe", "\xfe\xff",
         "\xef\xbb\xbf", "PK\x03\x04", "\x89HDF"}) {
     SCOPED_TRACE(::testing::PrintToString(label));
-    const Dataset data = read(label + " 1:0.5\n1 1:0.5\n");
-    EXPECT_THAT(data.y, ElementsAre(-1, 1));
+    const std::string text = label + " 1:0.5\n1 1:0.5\n";
+    EXPECT_THAT(read(text).y, ElementsAre(-1, 1));
+    EXPECT_THAT(read_table(write("T.SVM", text), schema).y, ElementsAre(-1, 1));
   }
 }
 
