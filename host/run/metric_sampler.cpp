@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/data/rows.hpp"
+#include "gibbsite/engine/engine.hpp"
 #include "mechanism/moments_question.hpp"
 #include "run/answers.hpp"
 #include "run/sampler.hpp"
@@ -106,12 +106,9 @@ class MetricSampler final : public Sampler {
     answer_ = {"moments", rule.clip(), deviation(rule), {P.data(), P.data() + P.size()}, values};
     rule.answer_moments(whole_matrix(values, d), answer_->deviation);
     metric_ = rule.metric() / rule.clip();
-    rows_.resize(task_.engine->local_rows() * d);
-    task_.engine->clipped_rows(view(metric_), 1, {rows_.data(), task_.engine->local_rows(), d});
-    Rows rows(rows_.data(), task_.engine->local_rows(), d);
-    rows.offset = task_.offsets;
     chain_ = sampler_of(settings_.chain,
-                        chain_task(task_.backend.load(rows, task_.labels, task_.engine->loss())));
+                        chain_task(load_in_metric(*task_.engine, task_.backend, task_.labels,
+                                                  task_.offsets, view(metric_), 1)));
   }
 
   InMetric<Chain> settings_;
@@ -120,7 +117,6 @@ class MetricSampler final : public Sampler {
   Model model_;
   WhitenedRule::Metric metric_;
   std::optional<NoisyAnswer> answer_;
-  std::vector<float> rows_;  // [n x d]
   std::unique_ptr<Sampler> chain_;
 };
 

@@ -18,11 +18,12 @@ namespace {
 
 using Number = std::optional<double>;
 
-FamilyPlan make_plan(const std::string& model, double epsilon, double delta, std::uint64_t rows,
-                     const Schema& schema, const std::optional<std::vector<double>>& prior,
-                     bool diffused, const std::optional<std::vector<double>>& trim, Number variance,
-                     const std::string& calibration, const std::string& adjacency,
-                     std::uint64_t rows_per_person, std::uint64_t draws) {
+FamilyPlan make_family_plan(const std::string& model, double epsilon, double delta,
+                            std::uint64_t rows, const Schema& schema,
+                            const std::optional<std::vector<double>>& prior, bool diffused,
+                            const std::optional<std::vector<double>>& trim, Number variance,
+                            const std::string& calibration, const std::string& adjacency,
+                            std::uint64_t rows_per_person, std::uint64_t draws) {
   const auto family = family_named(model);
   if (!family) {
     throw BadInput(fmt::format(
@@ -87,8 +88,8 @@ void bind_family(nb::module_& m) {
       .def_ro("sample_deviation", &FamilyPlan::sample_deviation,
               "The part of it that the sample has without privacy.")
       .def("to_json", [](const FamilyPlan& p) { return plan_json(p).dump(2); });
-  m.def("plan_family", &make_plan, "model"_a, nb::kw_only(), "epsilon"_a, "delta"_a, "rows"_a,
-        "schema"_a, "prior"_a = nb::none(), "diffused"_a = false, "trim"_a = nb::none(),
+  m.def("plan_family", &make_family_plan, "model"_a, nb::kw_only(), "epsilon"_a, "delta"_a,
+        "rows"_a, "schema"_a, "prior"_a = nb::none(), "diffused"_a = false, "trim"_a = nb::none(),
         "variance"_a = nb::none(), "calibration"_a = "", "adjacency"_a = "replace-one",
         "rows_per_person"_a = 1, "draws"_a = 1,
         "Draws of a family's parameters from `rows` values of one column (Schema.read_column): "

@@ -27,11 +27,11 @@ namespace {
 using Count = std::optional<std::uint64_t>;
 using Number = std::optional<double>;
 
-NetworkPlan make_plan(double epsilon, double delta, Count rows, const Schema& schema,
-                      const std::string& structure, Number structure_share, Count parents,
-                      Count cells, const std::string& mechanism, Number prior, Number trim,
-                      const std::string& adjacency, Count rows_cap, std::uint64_t rows_per_person,
-                      std::uint64_t draws) {
+NetworkPlan make_network_plan(double epsilon, double delta, Count rows, const Schema& schema,
+                              const std::string& structure, Number structure_share, Count parents,
+                              Count cells, const std::string& mechanism, Number prior, Number trim,
+                              const std::string& adjacency, Count rows_cap,
+                              std::uint64_t rows_per_person, std::uint64_t draws) {
   if (!rows && !rows_cap) throw BadInput("rows: is missing; give the number of rows");
   const Budget budget{epsilon, delta, adjacency_from_string(adjacency), rows_per_person, draws};
   require_cap({.rows_cap = rows_cap}, budget.adjacency);
@@ -144,7 +144,7 @@ nb::dict quality_dict(const NetworkModel& model, const NetworkQuality& quality,
   return out;
 }
 
-void bind_release(nb::module_& m) {
+void bind_network_release(nb::module_& m) {
   nb::class_<NetworkRelease>(m, "NetworkRelease",
                              "A network with its tables that may be published. Questions to it and "
                              "people drawn from it cost no privacy.")
@@ -284,11 +284,12 @@ void bind_network(nb::module_& m) {
       .def_prop_ro(
           "chooses_structure", [](const NetworkPlan& p) { return p.problem.chooses_structure(); },
           "Whether parents are chosen from the table.");
-  m.def("plan_network", &make_plan, nb::kw_only(), "epsilon"_a, "delta"_a, "rows"_a = nb::none(),
-        "schema"_a, "structure"_a = "given", "structure_share"_a = nb::none(),
-        "parents"_a = nb::none(), "cells"_a = nb::none(), "mechanism"_a = "auto",
-        "prior"_a = nb::none(), "trim"_a = nb::none(), "adjacency"_a = "replace-one",
-        "rows_cap"_a = nb::none(), "rows_per_person"_a = 1, "draws"_a = 1,
+  m.def("plan_network", &make_network_plan, nb::kw_only(), "epsilon"_a, "delta"_a,
+        "rows"_a = nb::none(), "schema"_a, "structure"_a = "given",
+        "structure_share"_a = nb::none(), "parents"_a = nb::none(), "cells"_a = nb::none(),
+        "mechanism"_a = "auto", "prior"_a = nb::none(), "trim"_a = nb::none(),
+        "adjacency"_a = "replace-one", "rows_cap"_a = nb::none(), "rows_per_person"_a = 1,
+        "draws"_a = 1,
         "A network over the columns of Schema.read_network (docs/network.md). structure: \"given\" "
         "as [network] in the schema says, or \"private\": chosen from the table, with at most "
         "`parents` of a column and `cells` of its table, for `structure_share` of what is spent. "
@@ -307,7 +308,7 @@ void bind_network(nb::module_& m) {
       "progress"_a = nb::none(),
       "Counts or draws the tables and certifies them. `data` is read through Schema.read_network, "
       "labels_optional and ignore_extra_columns. seed, ledger: as `fit`.");
-  bind_release(m);
+  bind_network_release(m);
 }
 
 }  // namespace gibbsite::python

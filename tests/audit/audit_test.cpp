@@ -19,7 +19,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace audit_test {
 
 using ::testing::HasSubstr;
 
@@ -661,5 +661,5 @@ TEST(AuditRun, IllegalOptionsAreRefused) {
   EXPECT_THROW(audited(far, {.pairs = 10, .pilot = 10}), Infeasible);
 }
 
-}  // namespace
+}  // namespace audit_test
 }  // namespace gibbsite::testing

@@ -16,7 +16,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace bounds_test {
 
 double log_choose(double n, double k) {
   return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
@@ -182,5 +182,5 @@ TEST(AuditBounds, RefuseWhatIsNoCountAndNoProbability) {
   EXPECT_THROW(mu_of_advantage_down(nan), BadInput);
 }
 
-}  // namespace
+}  // namespace bounds_test
 }  // namespace gibbsite::testing

@@ -16,7 +16,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace evaluation_file_test {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
@@ -254,5 +254,5 @@ TEST(VerifyEvaluation, RejectsLessNoiseCountsOffTheGridAndFiguresOfOtherCounts) 
   EXPECT_THAT(failures(changed), HasSubstr("counts"));
 }
 
-}  // namespace
+}  // namespace evaluation_file_test
 }  // namespace gibbsite

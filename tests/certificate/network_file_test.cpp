@@ -16,7 +16,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace network_file_test {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
@@ -218,17 +218,18 @@ void tamper(const NetworkRelease& release, bool seal, const char* part, const au
     const json before = file.at(at);
     if (seal && at.to_string() == "/certificate/digest") continue;
     const auto check = [&](const json& changed, const json& after) {
-      if (sweep.skips()) return;
       ++tried;
       EXPECT_TRUE(!verify(seal ? resealed(changed) : changed).valid ||
                   allowed(at.to_string(), before, after))
           << at.to_string() << " from " << before << " to " << after << " passes";
     };
     for (const json& edit : edits_of(before)) {
+      if (sweep.skips()) continue;
       json changed = file;
       changed[at] = edit;
       check(changed, edit);
     }
+    if (sweep.skips()) continue;
     json fewer = file;
     json& parent = fewer[at.parent_pointer()];
     parent.is_array() ? parent.erase(std::stoul(at.back())) : (parent.erase(at.back()), void());
@@ -375,5 +376,5 @@ TEST(NetworkFile, RefusesWhatIsNoNetwork) {
   refuses([](json& m) { m["nodes"][1]["noise"] = 0; }, "noise");
 }
 
-}  // namespace
+}  // namespace network_file_test
 }  // namespace gibbsite

@@ -14,7 +14,7 @@
 #include "support/forwarding_engine.hpp"
 
 namespace gibbsite {
-namespace {
+namespace minimizer_test {
 
 struct Table {
   std::size_t d;
@@ -176,5 +176,5 @@ TEST(Minimizer, DampedStepsNeverOvershoot) {
   EXPECT_TRUE(full_overshoots) << "no power";
 }
 
-}  // namespace
+}  // namespace minimizer_test
 }  // namespace gibbsite

@@ -13,7 +13,7 @@
 #include "gibbsite/model/model.hpp"
 
 namespace gibbsite {
-namespace {
+namespace potential_test {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
@@ -291,5 +291,5 @@ TEST(Minimize, ConjugateGradientsForManyFeatures) {
   EXPECT_LT(potential.value(found.theta), potential.value(std::vector<double>(d, 0.0)) * 0.9);
 }
 
-}  // namespace
+}  // namespace potential_test
 }  // namespace gibbsite

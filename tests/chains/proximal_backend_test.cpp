@@ -12,7 +12,7 @@
 #include "support/backend.hpp"
 
 namespace gibbsite {
-namespace {
+namespace proximal_backend_test {
 
 struct Instance {
   std::size_t n = 0, d = 0;
@@ -204,5 +204,5 @@ TEST_F(Proximal, RefusesWhatItCannotSample) {
   expect_bad(u, bad, zero, 1, "rounds");
 }
 
-}  // namespace
+}  // namespace proximal_backend_test
 }  // namespace gibbsite

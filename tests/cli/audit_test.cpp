@@ -5,7 +5,7 @@
 #include "cli/cli.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace audit_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -152,5 +152,5 @@ TEST_F(Audit, InterruptedItEndsInOneLineWithNothingWritten) {
   EXPECT_EQ(expect_interruption(process, SIGINT).out, "");
 }
 
-}  // namespace
+}  // namespace audit_test
 }  // namespace gibbsite::testing

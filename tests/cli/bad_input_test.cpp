@@ -2,7 +2,7 @@
 #include "cli/cli.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace bad_input_test {
 
 using BadInput = Cli;
 
@@ -253,5 +253,5 @@ TEST_F(BadInput, FullStandardOutputIsAnError) {
   expect_error(out, 2, "standard output");
 }
 
-}  // namespace
+}  // namespace bad_input_test
 }  // namespace gibbsite::testing

@@ -5,7 +5,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace bench_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -263,5 +263,5 @@ TEST_F(Bench, EndsWhenInterrupted) {
   expect_error(process.wait(), 130, "interrupted");
 }
 
-}  // namespace
+}  // namespace bench_test
 }  // namespace gibbsite::testing

@@ -6,7 +6,7 @@
 #include "cli/cli.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace cache_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -133,5 +133,5 @@ TEST_F(FitCache, AutomaticIsForTablesLargerThanMemory) {
 }
 #endif
 
-}  // namespace
+}  // namespace cache_test
 }  // namespace gibbsite::testing

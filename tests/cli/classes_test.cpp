@@ -5,7 +5,7 @@
 #include "cli.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace classes_test {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -214,5 +214,5 @@ TEST_F(ClassesCli, HavePosteriorDrawsByName) {
   EXPECT_EQ(summary["parameters"][3]["variable"], "long_thin_height");
 }
 
-}  // namespace
+}  // namespace classes_test
 }  // namespace gibbsite::testing

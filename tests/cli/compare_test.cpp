@@ -4,7 +4,7 @@
 #include "cli/cli.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace compare_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -262,5 +262,5 @@ TEST_F(Compare, InterruptedItEndsInOneLineWithNothingWritten) {
   EXPECT_EQ(expect_interruption(process, SIGINT).out, "");
 }
 
-}  // namespace
+}  // namespace compare_test
 }  // namespace gibbsite::testing

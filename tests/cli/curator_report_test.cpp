@@ -9,7 +9,7 @@
 #include "support/html.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace curator_report_test {
 
 using support::all_of;
 using ::testing::AllOf;
@@ -315,5 +315,5 @@ TEST_F(CuratorReportCli, RefusesInOneLineAndLeavesNothing) {
   EXPECT_EQ(folder.read("r.html"), first);
 }
 
-}  // namespace
+}  // namespace curator_report_test
 }  // namespace gibbsite::testing

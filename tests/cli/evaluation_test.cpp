@@ -5,7 +5,7 @@
 #include "cli/cli.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace evaluation_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -190,5 +190,5 @@ TEST_F(ReleasedEvaluationCli, SaysWhatIsWrongInOneLineAndWritesNothing) {
   refused({"--epsilon", "1", "--out", "e.json"}, "is not a gibbsite-release/2 file");
 }
 
-}  // namespace
+}  // namespace evaluation_test
 }  // namespace gibbsite::testing

@@ -4,7 +4,7 @@
 #include "cli/cli.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace family_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -252,5 +252,5 @@ TEST_F(FamilyCli, FilesAreToldApart) {
   EXPECT_THAT(seeded.out, Not(HasSubstr("best possible")));
 }
 
-}  // namespace
+}  // namespace family_test
 }  // namespace gibbsite::testing

@@ -4,7 +4,7 @@
 #include "cli/cli.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace fit_network_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -215,5 +215,5 @@ TEST_F(FitNetworkCli, BadInputIsOneLine) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/net.json"));
 }
 
-}  // namespace
+}  // namespace fit_network_test
 }  // namespace gibbsite::testing

@@ -7,7 +7,7 @@
 #include "cli/cli.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace interrupt_test {
 
 using ::testing::HasSubstr;
 
@@ -159,5 +159,5 @@ TEST_F(Interrupt, ACheckpointOfAnotherTableIsRefused) {
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"run.ckpt", "table.csv", "table.toml"}));
 }
 
-}  // namespace
+}  // namespace interrupt_test
 }  // namespace gibbsite::testing

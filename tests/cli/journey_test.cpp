@@ -11,7 +11,7 @@
 #include "cli/cli.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace journey_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -719,5 +719,5 @@ TEST_F(Journey, DevicesAreListed) {
   for (const char* name : {"reference", "cpu", "cuda"}) EXPECT_THAT(out.out, HasSubstr(name));
 }
 
-}  // namespace
+}  // namespace journey_test
 }  // namespace gibbsite::testing

@@ -6,7 +6,7 @@
 #include "cli/cli.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace ledger_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -207,5 +207,5 @@ TEST_F(LedgerCli, BadInputIsOneLine) {
   expect_error(fit_to("2.json"), 2, "l: it has 0 entries, 1 were seen here: this is an older copy");
 }
 
-}  // namespace
+}  // namespace ledger_test
 }  // namespace gibbsite::testing

@@ -6,7 +6,7 @@
 #include "cli/cli.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace network_query_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -180,5 +180,5 @@ TEST_F(NetworkQueryCli, CtrlCLeavesNothing) {
   }
 }
 
-}  // namespace
+}  // namespace network_query_test
 }  // namespace gibbsite::testing

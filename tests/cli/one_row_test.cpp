@@ -4,7 +4,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace one_row_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -222,5 +222,5 @@ TEST_F(HostileModel, ThatWasChangedIsRefusedInOneLine) {
                  "changed.json: was changed after fit wrote it");
 }
 
-}  // namespace
+}  // namespace one_row_test
 }  // namespace gibbsite::testing

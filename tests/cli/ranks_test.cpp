@@ -15,7 +15,7 @@
 #include "cli/cli.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace ranks_test {
 
 using ::testing::HasSubstr;
 
@@ -613,5 +613,5 @@ TEST_F(Ranks, ARankThatHangs) {
   EXPECT_FALSE(std::filesystem::exists(folder.path("model.json")));
 }
 
-}  // namespace
+}  // namespace ranks_test
 }  // namespace gibbsite::testing

@@ -6,7 +6,7 @@
 #include "cli/cli.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace report_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -200,5 +200,5 @@ TEST_F(ReportCli, ExportSaysWhatItNeeds) {
   EXPECT_EQ(made(), (std::vector<std::string>{"m.json"}));
 }
 
-}  // namespace
+}  // namespace report_test
 }  // namespace gibbsite::testing

@@ -16,7 +16,7 @@
 #include "gibbsite/posterior/diagnostics.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace sample_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -590,5 +590,5 @@ TEST_F(Sample, AnInterruptionLeavesNothing) {
   }
 }
 
-}  // namespace
+}  // namespace sample_test
 }  // namespace gibbsite::testing

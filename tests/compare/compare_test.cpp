@@ -16,7 +16,7 @@
 #include "support/people.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace compare_test {
 
 using ::testing::HasSubstr;
 
@@ -258,5 +258,5 @@ TEST(Compare, OneInfeasiblePlanTakesNoOtherWithIt) {
   EXPECT_EQ(found.why[1], "");
 }
 
-}  // namespace
+}  // namespace compare_test
 }  // namespace gibbsite::testing

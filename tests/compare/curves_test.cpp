@@ -12,7 +12,7 @@
 #include "gibbsite/release/predict.hpp"
 
 namespace gibbsite {
-namespace {
+namespace curves_test {
 
 struct Rows {
   std::vector<double> scores;
@@ -157,5 +157,5 @@ TEST(Bins, HoldEveryRowOnceAndEqualPredictionsTogether) {
   }
 }
 
-}  // namespace
+}  // namespace curves_test
 }  // namespace gibbsite

@@ -12,7 +12,7 @@
 #include "gibbsite/core/wide.hpp"
 
 namespace gibbsite {
-namespace {
+namespace ball_test {
 
 using Vector = std::vector<double>;
 
@@ -138,5 +138,5 @@ TEST(Ball, IsTotalAndRefusesWhatIsNoRadius) {
   }
 }
 
-}  // namespace
+}  // namespace ball_test
 }  // namespace gibbsite

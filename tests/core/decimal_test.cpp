@@ -10,7 +10,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace decimal_test {
 
 using Rational = boost::multiprecision::cpp_rational;
 
@@ -75,5 +75,5 @@ TEST(Decimal, SumsAndOrderAreExact) {
   EXPECT_THROW(Decimal::of("99999999") + Decimal::of("0.1"), BadInput);
 }
 
-}  // namespace
+}  // namespace decimal_test
 }  // namespace gibbsite

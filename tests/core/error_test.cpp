@@ -12,7 +12,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-namespace {
+namespace error_test {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -77,4 +77,4 @@ TEST(Error, IsOneLineThatIsSafeToShow) {
   EXPECT_STREQ(error.what(), R"(model.json: a\x0ab\x1b[2J\x7f\u{2028}\u{202e}: unknown field)");
 }
 
-}  // namespace
+}  // namespace error_test

@@ -28,7 +28,7 @@
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite {
-namespace {
+namespace file_test {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -368,5 +368,5 @@ TEST_F(File, ANewFolderReplacesNothing) {
   EXPECT_EQ(error("new"), "");  // relative
 }
 
-}  // namespace
+}  // namespace file_test
 }  // namespace gibbsite

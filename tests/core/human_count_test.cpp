@@ -5,7 +5,7 @@
 #include <cmath>
 
 namespace gibbsite {
-namespace {
+namespace human_count_test {
 
 TEST(HumanCount, SeparatesThousandsBelowTenMillion) {
   EXPECT_EQ(human_count(0), "0");
@@ -17,5 +17,5 @@ TEST(HumanCount, SeparatesThousandsBelowTenMillion) {
   EXPECT_EQ(human_count(NAN), "nan");
 }
 
-}  // namespace
+}  // namespace human_count_test
 }  // namespace gibbsite

@@ -11,7 +11,7 @@
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite {
-namespace {
+namespace network_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -141,5 +141,5 @@ TEST(NetworkProblem, KnowsCellsBeforeTheStructure) {
   EXPECT_EQ(p.most_cells(), 2U + 10 + 30);
 }
 
-}  // namespace
+}  // namespace network_test
 }  // namespace gibbsite

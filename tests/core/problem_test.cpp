@@ -16,7 +16,7 @@
 using gibbsite::Adjacency;
 using gibbsite::Problem;
 
-namespace {
+namespace problem_test {
 
 using Rational = boost::multiprecision::cpp_rational;
 
@@ -164,4 +164,4 @@ TEST(Constants, ValidateNamesTheField) {
   EXPECT_THAT(message([](auto& c) { c.center_norm = -1; }), StartsWith("center_norm: "));
 }
 
-}  // namespace
+}  // namespace problem_test

@@ -19,7 +19,7 @@
 #include "gibbsite/core/wide.hpp"
 
 namespace gibbsite {
-namespace {
+namespace random_test {
 
 StreamKey chacha_key(std::uint8_t first) {
   StreamKey key(NoiseKind::chacha20, {});
@@ -420,5 +420,5 @@ TEST(BoxMuller, AgreesWithLongDouble) {
   }
 }
 
-}  // namespace
+}  // namespace random_test
 }  // namespace gibbsite

@@ -6,7 +6,7 @@
 #include <string>
 
 namespace gibbsite {
-namespace {
+namespace text_test {
 
 TEST(Shown, LeavesTextAsItIs) {
   for (const char* text :
@@ -57,5 +57,5 @@ TEST(Shown, OfRandomBytesIsHarmlessAndStays) {
   }
 }
 
-}  // namespace
+}  // namespace text_test
 }  // namespace gibbsite

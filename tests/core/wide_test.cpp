@@ -11,7 +11,7 @@ using gibbsite::round_down;
 using gibbsite::round_up;
 using gibbsite::Wide;
 
-namespace {
+namespace wide_test {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 
@@ -76,4 +76,4 @@ TEST(Wide, NanStaysNan) {
   EXPECT_TRUE(std::isnan(round_down(nan)));
 }
 
-}  // namespace
+}  // namespace wide_test

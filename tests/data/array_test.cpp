@@ -13,7 +13,7 @@
 #include "support.hpp"
 
 namespace gibbsite {
-namespace {
+namespace array_test {
 
 using test::bytes_of;
 using test::expect_bad_input;
@@ -265,5 +265,5 @@ TEST_F(Array, OtherTypesAreReadAsDoubles) {
        {1, -1, 0.5, 0, 0x1p-24});
 }
 
-}  // namespace
+}  // namespace array_test
 }  // namespace gibbsite

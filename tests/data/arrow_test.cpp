@@ -17,7 +17,7 @@
 #include "support/arrow_builder.hpp"
 
 namespace gibbsite {
-namespace {
+namespace arrow_test {
 
 using test::bytes_of;
 using test::expect_bad_input;
@@ -1162,5 +1162,5 @@ TEST_F(ArrowFiles, WithoutWhatOpensThemBothWaysAreNamed) {
   }
 }
 
-}  // namespace
+}  // namespace arrow_test
 }  // namespace gibbsite

@@ -15,7 +15,7 @@
 #include "gibbsite/data/schema_file.hpp"
 
 namespace gibbsite {
-namespace {
+namespace cache_test {
 
 namespace fs = std::filesystem;
 using test::expect_same_rows;
@@ -424,5 +424,5 @@ TEST_F(CacheTest, RowsAreNotHeldInMemory) {
   EXPECT_EQ(status, 0) << "120 MB of rows took more than 26 MiB of memory on their way to files";
 }
 
-}  // namespace
+}  // namespace cache_test
 }  // namespace gibbsite

@@ -8,7 +8,7 @@
 #include "support.hpp"
 
 namespace gibbsite {
-namespace {
+namespace clip_test {
 
 using Int = boost::multiprecision::cpp_int;
 
@@ -121,5 +121,5 @@ TEST(Clip, RefusesWhatHasNoNorm) {
     test::expect_bad_input([&] { clip_row_to_norm(row, norm); }, {"row_norm"});
 }
 
-}  // namespace
+}  // namespace clip_test
 }  // namespace gibbsite

@@ -10,7 +10,7 @@
 #include "support.hpp"
 
 namespace gibbsite {
-namespace {
+namespace csv_test {
 
 using test::expect_bad_input;
 using ::testing::ElementsAre;
@@ -456,5 +456,5 @@ TEST_F(Csv, RandomBytesNeverCrash) {
   EXPECT_GT(read_rows, 50);
 }
 
-}  // namespace
+}  // namespace csv_test
 }  // namespace gibbsite

@@ -8,7 +8,7 @@
 #include "support/adult.hpp"
 
 namespace gibbsite {
-namespace {
+namespace dataset_test {
 
 using Int = boost::multiprecision::cpp_int;
 
@@ -84,5 +84,5 @@ TEST_P(Adult, MissingCellsAddNoLevelToColumnsThatHaveNone) {
 
 INSTANTIATE_TEST_SUITE_P(Intercept, Adult, ::testing::Bool());
 
-}  // namespace
+}  // namespace dataset_test
 }  // namespace gibbsite

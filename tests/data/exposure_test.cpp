@@ -15,7 +15,7 @@
 #include "support/arrow_builder.hpp"
 
 namespace gibbsite {
-namespace {
+namespace exposure_test {
 
 using test::bytes_of;
 using test::expect_bad_input;
@@ -251,5 +251,5 @@ TEST(SchemaKeys, RowsOwnWeightsAreRefusedWithTheReason) {
       {"s:5: column 'w': a row's own weight multiplies what one person can do"});
 }
 
-}  // namespace
+}  // namespace exposure_test
 }  // namespace gibbsite

@@ -10,7 +10,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace invalid_test {
 
 using test::expect_bad_input;
 using ::testing::ElementsAre;
@@ -209,5 +209,5 @@ TEST(InvalidSchema, KeysReadAndWriteBack) {
   error("negative='0'\ninvalid='middle'\nunlisted_label='refuse'\n", {"s:5:", "contradicts"});
 }
 
-}  // namespace
+}  // namespace invalid_test
 }  // namespace gibbsite

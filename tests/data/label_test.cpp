@@ -15,7 +15,7 @@
 #include "support/arrow_builder.hpp"
 
 namespace gibbsite {
-namespace {
+namespace label_test {
 
 using test::bytes_of;
 using test::expect_bad_input;
@@ -705,5 +705,5 @@ TEST_F(NumberLabels, TheTemplateHasTheirLines) {
   EXPECT_EQ(parse_schema(text, "s").label_kind, LabelKind::count) << text;
 }
 
-}  // namespace
+}  // namespace label_test
 }  // namespace gibbsite

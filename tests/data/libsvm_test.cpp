@@ -7,7 +7,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace libsvm_test {
 
 using test::expect_bad_input;
 using ::testing::ElementsAre;
@@ -300,5 +300,5 @@ TEST_F(Libsvm, RandomBytesNeverCrash) {
   EXPECT_GT(read_rows, 50);
 }
 
-}  // namespace
+}  // namespace libsvm_test
 }  // namespace gibbsite

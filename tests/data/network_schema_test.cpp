@@ -8,7 +8,7 @@
 #include "support.hpp"
 
 namespace gibbsite {
-namespace {
+namespace network_schema_test {
 
 using test::expect_bad_input;
 using ::testing::ElementsAre;
@@ -256,5 +256,5 @@ TEST_F(NetworkRows, AreReadByTheLabelsRules) {
     for (std::size_t j = 0; j < 5; ++j) EXPECT_EQ(data.view()(i, 2 + j), last[i][j]) << i << j;
 }
 
-}  // namespace
+}  // namespace network_schema_test
 }  // namespace gibbsite

@@ -10,7 +10,7 @@
 #include "support.hpp"
 
 namespace gibbsite {
-namespace {
+namespace npy_test {
 
 using test::bytes_of;
 using test::expect_bad_input;
@@ -403,5 +403,5 @@ TEST_F(Npy, ChangedBytesNeverCrash) {
   EXPECT_GT(read_rows, 50);
 }
 
-}  // namespace
+}  // namespace npy_test
 }  // namespace gibbsite

@@ -10,7 +10,7 @@
 #include "support.hpp"
 
 namespace gibbsite {
-namespace {
+namespace row_encoder_test {
 
 using test::bytes_of;
 using test::expect_bad_input;
@@ -189,5 +189,5 @@ TEST_F(RowsInMemory, NeedTheSchemasColumns) {
   EXPECT_THROW(RowEncoder{bad}, BadInput);
 }
 
-}  // namespace
+}  // namespace row_encoder_test
 }  // namespace gibbsite

@@ -12,7 +12,7 @@
 #include "support.hpp"
 
 namespace gibbsite {
-namespace {
+namespace schema_test {
 
 using test::expect_bad_input;
 using ::testing::ElementsAre;
@@ -418,5 +418,5 @@ TEST_F(SchemaFile, TemplateRefusesBadHeaders) {
   expect_bad_input([&] { (void)schema_template(write("l.csv", "a,caf\xe9\n")); }, {"UTF-8"});
 }
 
-}  // namespace
+}  // namespace schema_test
 }  // namespace gibbsite

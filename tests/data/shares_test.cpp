@@ -20,7 +20,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace shares_test {
 
 using test::expect_same_rows;
 
@@ -606,5 +606,5 @@ TEST_F(SharesTest, FilesThatDiffer) {
   for (const std::string& error : errors) EXPECT_THAT(error, ::testing::HasSubstr("rank 1: "));
 }
 
-}  // namespace
+}  // namespace shares_test
 }  // namespace gibbsite

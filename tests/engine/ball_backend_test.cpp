@@ -14,7 +14,7 @@
 #include "support/odd_rows.hpp"
 
 namespace gibbsite {
-namespace {
+namespace ball_backend_test {
 
 constexpr std::uint64_t ball_steps = 12;
 
@@ -152,5 +152,5 @@ TEST_F(BallChains, AskForGradientsInTheBallAlone) {
   }
 }
 
-}  // namespace
+}  // namespace ball_backend_test
 }  // namespace gibbsite

@@ -19,7 +19,7 @@
 #include "support/thread_ranks.hpp"
 
 namespace gibbsite::sharded_cases {
-namespace {
+namespace cards_test {
 
 using support::own_card;
 using support::TalkingCards;
@@ -254,5 +254,5 @@ TEST(OwnCard, IsTheFirstThatNoRankBeforeHas) {
   EXPECT_THAT(own({{"a", {"1"}}, {"a", {"1"}}}).second, HasSubstr("1 card for 2 ranks"));
 }
 
-}  // namespace
+}  // namespace cards_test
 }  // namespace gibbsite::sharded_cases

@@ -15,7 +15,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace clipped_rows_backend_test {
 
 using support::OddRows;
 
@@ -111,5 +111,37 @@ TEST_F(ClippedRows, RefuseWhatHasNoMeaning) {
   EXPECT_THROW(clipped(rows.view(), {P.data(), 3, 3}, 1), BadInput);
 }
 
-}  // namespace
+// What a chain meets: an engine of its own, after the first one's rows are gone.
+TEST_F(ClippedRows, AreAnEngineOfTheirOwn) {
+  for (const std::string_view loss : {"logistic", "poisson", "softmax-3"}) {
+    const std::size_t n = 40, d = 3, k = 2, outputs = loss_named(loss).outputs();
+    OddRows odd = support::make_odd_rows(n, d, 5);
+    std::vector<float> y(n), offset(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      y[i] = static_cast<float>(loss == "logistic" ? i % 2 * 2.0 - 1 : i % 3);
+      offset[i] = 0.25F * static_cast<float>(i % 4);
+    }
+    Rows rows = odd.view();
+    if (loss == "poisson") rows.offset = offset.data();
+    const std::vector<double> P = metric(d, k, 1e-2);
+    const auto backend = support::make_test_backend(GIBBSITE_TEST_BACKEND, {});
+    auto engine = backend->load(rows, y, loss_named(loss));
+    const auto made = load_in_metric(*engine, *backend, y, rows.offset, {P.data(), d, k}, 0.5);
+    engine.reset();
+    ASSERT_EQ(made->features(), k * outputs);
+    ASSERT_EQ(made->rows(), n);
+    std::vector<float> v = clipped(odd.view(), {P.data(), d, k}, 0.5);
+    Rows by_hand(v.data(), n, k);
+    by_hand.offset = rows.offset;
+    const auto expected = backend->load(by_hand, y, loss_named(loss));
+    EXPECT_EQ(made->largest_offset(), loss == "poisson" ? 0.75 : 0.0);
+    const std::vector<double> theta(k * outputs, 0.3);
+    std::vector<double> a(k * outputs), b(k * outputs);
+    made->loss_gradients({theta.data(), 1, a.size()}, {a.data(), 1, a.size()});
+    expected->loss_gradients({theta.data(), 1, a.size()}, {b.data(), 1, a.size()});
+    EXPECT_EQ(a, b) << loss;
+  }
+}
+
+}  // namespace clipped_rows_backend_test
 }  // namespace gibbsite

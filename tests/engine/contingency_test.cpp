@@ -9,7 +9,7 @@
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite {
-namespace {
+namespace contingency_test {
 
 struct Table {
   std::vector<LevelColumn> columns;
@@ -92,5 +92,5 @@ TEST(Contingency, RefusesOtherRows) {
   EXPECT_THROW(static_cast<void>(contingency(many, std::vector<std::uint32_t>{0, 1})), BadInput);
 }
 
-}  // namespace
+}  // namespace contingency_test
 }  // namespace gibbsite

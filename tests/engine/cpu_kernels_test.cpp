@@ -18,7 +18,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace cpu_kernels_test {
 
 using support::on_every_instruction_set;
 
@@ -630,5 +630,5 @@ TEST(CpuWide, SumsOverManyRowsKeepTheirDigits) {
   EXPECT_EQ(g[2], 0);
 }
 
-}  // namespace
+}  // namespace cpu_kernels_test
 }  // namespace gibbsite

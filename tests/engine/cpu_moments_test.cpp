@@ -14,7 +14,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite::cpu {
-namespace {
+namespace cpu_moments_test {
 
 struct Shape {
   std::size_t n, d, k;
@@ -91,5 +91,5 @@ TEST(CpuMoments, AreARowsOwnOnEveryInstructionSet) {
   });
 }
 
-}  // namespace
+}  // namespace cpu_moments_test
 }  // namespace gibbsite::cpu

@@ -14,7 +14,7 @@
 #include "support/instruction_sets.hpp"
 
 namespace gibbsite {
-namespace {
+namespace cpu_noise_test {
 
 using support::on_every_instruction_set;
 
@@ -302,5 +302,5 @@ TEST(CpuNoise, UpdateIsTheLangevinStep) {
   });
 }
 
-}  // namespace
+}  // namespace cpu_noise_test
 }  // namespace gibbsite

@@ -19,7 +19,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace cpu_outputs_test {
 
 using support::on_every_instruction_set;
 using support::repeats;
@@ -554,5 +554,5 @@ TEST(CpuOutputs, StreamsBeyondAKeyAreRefused) {
   EXPECT_EQ(e.step[0], 1u);
 }
 
-}  // namespace
+}  // namespace cpu_outputs_test
 }  // namespace gibbsite

@@ -19,7 +19,7 @@
 #include "support/roundings.hpp"
 
 namespace gibbsite {
-namespace {
+namespace engine_backend_test {
 
 using support::gamma_k;
 using support::make_odd_chains;
@@ -389,5 +389,5 @@ TEST_F(EngineTest, EveryInstructionSetKeepsTheBound) {
   RecordProperty("instruction_sets", testing::PrintToString(seen));
 }
 
-}  // namespace
+}  // namespace engine_backend_test
 }  // namespace gibbsite

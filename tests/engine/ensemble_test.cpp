@@ -10,7 +10,7 @@
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite {
-namespace {
+namespace ensemble_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -182,5 +182,5 @@ TEST(OutputStream, IsRefusedBeyond32Bits) {
                                  testing::Not(testing::HasSubstr("\n")))));
 }
 
-}  // namespace
+}  // namespace ensemble_test
 }  // namespace gibbsite

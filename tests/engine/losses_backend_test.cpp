@@ -24,7 +24,7 @@
 #include "support/roundings.hpp"
 
 namespace gibbsite {
-namespace {
+namespace losses_backend_test {
 
 using support::gamma_k;
 using support::OddRows;
@@ -558,5 +558,5 @@ TEST_P(EachLoss, FirstFaultKnowsTheKindOfLabel) {
   }
 }
 
-}  // namespace
+}  // namespace losses_backend_test
 }  // namespace gibbsite

@@ -20,7 +20,7 @@
 #include "support/roundings.hpp"
 
 namespace gibbsite {
-namespace {
+namespace moments_backend_test {
 
 using support::gamma_k;
 using support::OddRows;
@@ -1124,5 +1124,5 @@ TEST_F(Whitened, RefuseWhatHasNoMeaning) {
   refuses(m, 1, "P: a number is not finite");
 }
 
-}  // namespace
+}  // namespace moments_backend_test
 }  // namespace gibbsite

@@ -7,7 +7,7 @@
 #include "support/backend.hpp"
 
 namespace gibbsite {
-namespace {
+namespace registry_backend_test {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
@@ -112,5 +112,5 @@ TEST_F(Load, RefusesDataThatHasNoShape) {
   refused_entries({0, 3, 2, 4}, {0, 1, 2, 3}, "entries of row 2");
 }
 
-}  // namespace
+}  // namespace registry_backend_test
 }  // namespace gibbsite

@@ -16,7 +16,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite::sharded_cases {
-namespace {
+namespace remote_test {
 
 using testing::HasSubstr;
 
@@ -185,5 +185,5 @@ TEST(RemoteRefuses, SharesThatDoNotFit) {
               HasSubstr("rows lie elsewhere, and some are here too"));
 }
 
-}  // namespace
+}  // namespace remote_test
 }  // namespace gibbsite::sharded_cases

@@ -19,7 +19,7 @@
 #include "support/roundings.hpp"
 
 namespace gibbsite {
-namespace {
+namespace rows_backend_test {
 
 using support::gamma_k;
 using support::OddRows;
@@ -352,5 +352,5 @@ TEST_P(RareCases, FirstFaultIsTheFirst) {
   }
 }
 
-}  // namespace
+}  // namespace rows_backend_test
 }  // namespace gibbsite

@@ -18,7 +18,7 @@
 #include "support/thread_ranks.hpp"
 
 namespace gibbsite::sharded_cases {
-namespace {
+namespace sharded_test {
 
 using testing::HasSubstr;
 
@@ -63,7 +63,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"softmax-3", ten, 40, 4, Kept::entries, 3},
                     Case{"logistic", ten, 40, 2, Kept::zeros_of_half, 3},
                     Case{"poisson", ten, 40, 2, Kept::zeros_of_half, 1},
-                    Case{"logistic", ten, 4000, 2, Kept::entries, 3},
+                    Case{"logistic", support::repeats(ten, 2 * block + 7), 4000, 2, Kept::entries,
+                         3},
                     Case{"poisson", 1025, 4000, 2, Kept::entries, 1},
                     Case{"softmax-3", 2 * block + 5, 4000, 2, Kept::entries, 1}),
     [](const auto& p) {
@@ -267,5 +268,5 @@ TEST(ShardedRefuses, ALabelOnALaterRank) {
       testing::ThrowsMessage<BadInput>(HasSubstr("rank 1: data: the label of row 1029 is none")));
 }
 
-}  // namespace
+}  // namespace sharded_test
 }  // namespace gibbsite::sharded_cases

@@ -13,7 +13,7 @@
 #include "support/odd_rows.hpp"
 
 namespace gibbsite {
-namespace {
+namespace targets_backend_test {
 
 using support::OddRows;
 
@@ -140,5 +140,5 @@ TEST_F(CappedTargets, OffsetsAreFoundAndBounded) {
                BadInput);
 }
 
-}  // namespace
+}  // namespace targets_backend_test
 }  // namespace gibbsite

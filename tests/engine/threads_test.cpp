@@ -7,7 +7,7 @@
 #include "machine/processors.hpp"
 
 namespace gibbsite {
-namespace {
+namespace threads_test {
 
 TEST(Threads, AreAsManyAsMayRun) {
   EXPECT_GE(thread_count(), 1);
@@ -20,5 +20,5 @@ TEST(Threads, TooManyAreRefused) {
               ::testing::HasSubstr("64 threads"));
 }
 
-}  // namespace
+}  // namespace threads_test
 }  // namespace gibbsite

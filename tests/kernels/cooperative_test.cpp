@@ -17,7 +17,7 @@
 #include "support/roundings.hpp"
 
 namespace gibbsite {
-namespace {
+namespace cooperative_test {
 
 using cuda::Design;
 using support::DeviceArray;
@@ -325,5 +325,5 @@ TEST_F(Cooperative, EngineMovesChains) {
   EXPECT_EQ(cut.theta, whole.theta);
 }
 
-}  // namespace
+}  // namespace cooperative_test
 }  // namespace gibbsite

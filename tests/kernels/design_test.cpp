@@ -8,7 +8,7 @@
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite::cuda {
-namespace {
+namespace design_test {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
@@ -124,5 +124,5 @@ TEST(ChooseDesign, EveryChoiceCanRunAndAPersonCanOverrideIt) {
   EXPECT_THAT([] { design_named("fastest"); }, ThrowsMessage<BadInput>(HasSubstr("warp-group")));
 }
 
-}  // namespace
+}  // namespace design_test
 }  // namespace gibbsite::cuda

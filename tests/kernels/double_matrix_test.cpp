@@ -20,7 +20,7 @@
 #include "support/odd_rows.hpp"
 
 namespace gibbsite {
-namespace {
+namespace double_matrix_test {
 
 using cuda::Design;
 using support::DeviceArray;
@@ -358,5 +358,5 @@ TEST_F(DoubleMatrix, EngineMovesChains) {
   expect_within_bound(p, begin.theta, out, accumulation_depth(p.n));
 }
 
-}  // namespace
+}  // namespace double_matrix_test
 }  // namespace gibbsite

@@ -14,7 +14,7 @@
 #include "support/odd_rows.hpp"
 
 namespace gibbsite {
-namespace {
+namespace emulator_test {
 
 using support::emulate;
 using support::KernelFault;
@@ -328,5 +328,5 @@ TEST(EmulatedCard, PassesFollowTheCache) {
   EXPECT_EQ(launches, (std::vector<std::uint64_t>{6 + 2, 5 * 4 + 2}));
 }
 
-}  // namespace
+}  // namespace emulator_test
 }  // namespace gibbsite

@@ -18,7 +18,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite::cuda {
-namespace {
+namespace engine_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -511,5 +511,5 @@ TEST(CudaLayout, FitsTheCardAndKeepsThePromise) {
   }
 }
 
-}  // namespace
+}  // namespace engine_test
 }  // namespace gibbsite::cuda

@@ -10,7 +10,7 @@
 #include "support/known_draws.hpp"
 
 namespace gibbsite {
-namespace {
+namespace ensemble_statistics_test {
 
 class DeviceStatistics : public ::testing::Test {
  protected:
@@ -68,5 +68,5 @@ TEST_F(DeviceStatistics, DrawsThatDoNotFitAreRefused) {
   }
 }
 
-}  // namespace
+}  // namespace ensemble_statistics_test
 }  // namespace gibbsite

@@ -11,7 +11,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace finish_test {
 
 using support::DeviceArray;
 
@@ -112,5 +112,5 @@ TEST_F(FinishTest, SumsInTheOrderThatItsDepthCounts) {
   EXPECT_EQ(got, expected);
 }
 
-}  // namespace
+}  // namespace finish_test
 }  // namespace gibbsite

@@ -18,7 +18,7 @@
 #include "kernels/warp_group.hpp"
 
 namespace gibbsite {
-namespace {
+namespace matrix_unit_test {
 
 using namespace kernels;  // NOLINT: what is tested
 
@@ -183,5 +183,5 @@ TEST(MatrixUnit, TurnsGoRound) {
   }
 }
 
-}  // namespace
+}  // namespace matrix_unit_test
 }  // namespace gibbsite

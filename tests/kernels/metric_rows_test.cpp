@@ -21,7 +21,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite::cuda {
-namespace {
+namespace metric_rows_test {
 
 using support::DeviceArray;
 using ::testing::HasSubstr;
@@ -355,5 +355,5 @@ TEST(MetricPlans, KeepToTheDepth) {
   }
 }
 
-}  // namespace
+}  // namespace metric_rows_test
 }  // namespace gibbsite::cuda

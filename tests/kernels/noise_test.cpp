@@ -10,7 +10,7 @@
 #include "support/backend.hpp"
 
 namespace gibbsite {
-namespace {
+namespace noise_test {
 
 // RFC 8439, 2.3.2: key 00..1f, nonce 00:00:00:09:00:00:00:4a:00:00:00:00, counter 1.
 TEST(SharedNoise, ChaCha20BlockOfTheRfc) {
@@ -116,5 +116,5 @@ TEST_F(DeviceNoise, LibraryOffsetsCountNormals) {
   }
 }
 
-}  // namespace
+}  // namespace noise_test
 }  // namespace gibbsite

@@ -7,7 +7,7 @@
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite::cuda {
-namespace {
+namespace probe_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -71,5 +71,5 @@ TEST(Probe, AnOldGpuIsNoDevice) {
   require_usable(p);
 }
 
-}  // namespace
+}  // namespace probe_test
 }  // namespace gibbsite::cuda

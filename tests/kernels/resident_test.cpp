@@ -14,7 +14,7 @@
 #include "support/roundings.hpp"
 
 namespace gibbsite {
-namespace {
+namespace resident_test {
 
 using cuda::Design;
 using support::DeviceArray;
@@ -238,5 +238,5 @@ TEST_F(ResidentTest, EngineMovesChains) {
   EXPECT_EQ(cut.theta, whole.theta);
 }
 
-}  // namespace
+}  // namespace resident_test
 }  // namespace gibbsite

@@ -12,7 +12,7 @@
 #include "support/odd_rows.hpp"
 
 namespace gibbsite {
-namespace {
+namespace shares_test {
 
 using support::DeviceArray;
 
@@ -104,5 +104,5 @@ TEST_F(SharesTest, NothingIsAddedWhereMarksDiffer) {
   EXPECT_EQ(add(sums, {0.0, -0.0, 0.0, 0.0}).second, 1U);
 }
 
-}  // namespace
+}  // namespace shares_test
 }  // namespace gibbsite

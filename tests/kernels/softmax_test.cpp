@@ -19,7 +19,7 @@
 #include "support/odd_rows.hpp"
 
 namespace gibbsite {
-namespace {
+namespace softmax_test {
 
 using support::DeviceArray;
 using support::OddRows;
@@ -293,5 +293,5 @@ TEST_P(LossesInFloat, GradientsAreNearTheExactOnes) {
   }
 }
 
-}  // namespace
+}  // namespace softmax_test
 }  // namespace gibbsite

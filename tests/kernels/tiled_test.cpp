@@ -12,7 +12,7 @@
 #include "support/odd_rows.hpp"
 
 namespace gibbsite {
-namespace {
+namespace tiled_test {
 
 using cuda::Design;
 using support::DeviceArray;
@@ -235,5 +235,5 @@ TEST_F(Tiled, EngineMovesChains) {
   expect_within_bound(p, begin.theta, out);
 }
 
-}  // namespace
+}  // namespace tiled_test
 }  // namespace gibbsite

@@ -18,7 +18,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace warp_group_test {
 
 using namespace kernels;  // NOLINT: what is tested
 using Sizes = std::initializer_list<std::size_t>;
@@ -639,5 +639,5 @@ TEST(WarpGroupDesign, SaysWhyNot) {
   EXPECT_NE(why(256, 63, Arithmetic::bfloat16, 90).find("64"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace warp_group_test
 }  // namespace gibbsite

@@ -15,7 +15,7 @@
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
-namespace {
+namespace crash_test {
 
 // As fit does it: enter, then write.
 [[noreturn]] void release_and_exit(const Ledger& ledger, const std::string& out) {
@@ -89,5 +89,5 @@ TEST(LedgerCrash, KilledAtEverySystemCallItLosesBudgetAtMost) {
   RecordProperty("kills", killed);
 }
 
-}  // namespace
+}  // namespace crash_test
 }  // namespace gibbsite

@@ -19,7 +19,7 @@
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
-namespace {
+namespace ledger_test {
 
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
@@ -497,5 +497,5 @@ TEST_F(LedgerFile, EightProcessesDoNotBothTakeTheLastOfIt) {
   EXPECT_EQ(ledger.read().entries.size(), 10U);
 }
 
-}  // namespace
+}  // namespace ledger_test
 }  // namespace gibbsite

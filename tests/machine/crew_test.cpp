@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace gibbsite {
-namespace {
+namespace crew_test {
 
 void wait_for(const std::atomic<bool>& flag) {
   while (!flag) std::this_thread::yield();
@@ -128,5 +128,5 @@ TEST(Crew, AHelperGivesItsTaskToACallerThatWaits) {
   EXPECT_TRUE(given);
 }
 
-}  // namespace
+}  // namespace crew_test
 }  // namespace gibbsite

@@ -19,7 +19,7 @@
 #include "support/thread_ranks.hpp"
 
 namespace gibbsite {
-namespace {
+namespace device_ranks_test {
 
 using support::ThreadRanks;
 using testing::HasSubstr;
@@ -173,5 +173,5 @@ TEST(DeviceRanks, AFailedGatherSaysWhoAndWhy) {
   });
 }
 
-}  // namespace
+}  // namespace device_ranks_test
 }  // namespace gibbsite

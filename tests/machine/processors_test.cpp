@@ -11,7 +11,7 @@
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
-namespace {
+namespace processors_test {
 
 namespace fs = std::filesystem;
 
@@ -92,5 +92,5 @@ TEST_F(Quota, ThreadsAreAsManyAsMayRun) {
   ::unsetenv("OMP_NUM_THREADS");
 }
 
-}  // namespace
+}  // namespace processors_test
 }  // namespace gibbsite

@@ -11,7 +11,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace averaged_test {
 
 double number(const nlohmann::json& value) { return std::stod(value.get<std::string>()); }
 
@@ -142,5 +142,5 @@ TEST(Averaged, RefusesWhatTheTheoremDoesNotCover) {
   EXPECT_THROW(averaged_tv_up(5, 1, 7, 0.15, 10, 0), BadInput);
 }
 
-}  // namespace
+}  // namespace averaged_test
 }  // namespace gibbsite

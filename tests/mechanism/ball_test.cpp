@@ -21,7 +21,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace ball_test {
 
 using ::testing::HasSubstr;
 using Vector = std::vector<double>;
@@ -535,5 +535,5 @@ TEST(BallPath, HasNoBallInAMetric) {
   EXPECT_THROW(analyze(edited, in_ball_problem(), {}, 1), BadInput);
 }
 
-}  // namespace
+}  // namespace ball_test
 }  // namespace gibbsite

@@ -10,7 +10,7 @@
 #include "gibbsite/mechanism/plan.hpp"
 
 namespace gibbsite {
-namespace {
+namespace dalalyan_test {
 
 double number(const nlohmann::json& value) { return std::stod(value.get<std::string>()); }
 
@@ -139,5 +139,5 @@ TEST(Dalalyan, NoGapIsClaimedOutsideOfTheProof) {
   EXPECT_EQ(gap(away), 1);
 }
 
-}  // namespace
+}  // namespace dalalyan_test
 }  // namespace gibbsite

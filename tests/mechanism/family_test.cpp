@@ -14,7 +14,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace family_test {
 
 using ::testing::HasSubstr;
 
@@ -324,5 +324,5 @@ TEST(Families, RegretFallsWithTheDraws) {
   EXPECT_LT(regret_of_draws(2, 400, 0.05), regret_of_draws(2, 100, 0.05));
 }
 
-}  // namespace
+}  // namespace family_test
 }  // namespace gibbsite

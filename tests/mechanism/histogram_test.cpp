@@ -16,7 +16,7 @@
 #include "gibbsite/privacy/gdp.hpp"
 
 namespace gibbsite {
-namespace {
+namespace histogram_test {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
@@ -151,5 +151,5 @@ TEST(Histogram, SaysWhatItRefuses) {
   EXPECT_THROW(analyze(HistogramCounts{.noise = 6}, problem, {}, 2), BadInput);
 }
 
-}  // namespace
+}  // namespace histogram_test
 }  // namespace gibbsite

@@ -13,7 +13,7 @@
 #include "tests/mechanism/problems.hpp"
 
 namespace gibbsite {
-namespace {
+namespace in_metric_test {
 
 using ::testing::HasSubstr;
 
@@ -172,5 +172,5 @@ TEST(InMetric, SettingsThatCannotBePromiseNothing) {
   EXPECT_THROW(delta(bad), BadInput) << "above 2/M";
 }
 
-}  // namespace
+}  // namespace in_metric_test
 }  // namespace gibbsite

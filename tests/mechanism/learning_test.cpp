@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace gibbsite {
-namespace {
+namespace learning_test {
 
 Problem problem(std::uint64_t rows, std::uint64_t features) {
   Problem p;
@@ -61,5 +61,5 @@ TEST(Learning, RowsKeepTheShareThatWasAskedFor) {
   }
 }
 
-}  // namespace
+}  // namespace learning_test
 }  // namespace gibbsite

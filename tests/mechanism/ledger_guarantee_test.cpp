@@ -15,7 +15,7 @@
 #include "tests/mechanism/problems.hpp"
 
 namespace gibbsite {
-namespace {
+namespace ledger_guarantee_test {
 
 Problem ledger_problem(std::uint64_t rows) {
   Problem p = support::problem(rows, 5);
@@ -221,5 +221,5 @@ TEST(LedgerGuarantee, RefusesWhatIsNoReveal) {
   EXPECT_THROW(ledger_guarantee(ConjugateDraw{}, column_of, {}, 1, 2), BadInput);
 }
 
-}  // namespace
+}  // namespace ledger_guarantee_test
 }  // namespace gibbsite

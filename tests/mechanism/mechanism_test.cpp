@@ -5,7 +5,7 @@
 #include "gibbsite/mechanism/plan.hpp"
 
 namespace gibbsite {
-namespace {
+namespace mechanism_test {
 
 struct Uncalibrated {};
 struct Calibrated {
@@ -53,5 +53,5 @@ TEST(MechanismTest, ACalibrationThatNobodyChecksIsNone) {
   SUCCEED();
 }
 
-}  // namespace
+}  // namespace mechanism_test
 }  // namespace gibbsite

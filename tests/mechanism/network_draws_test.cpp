@@ -15,7 +15,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace network_draws_test {
 
 using ::testing::HasSubstr;
 using Parents = std::vector<std::vector<std::uint32_t>>;
@@ -442,5 +442,5 @@ TEST(DrawnTables, DeviationsAreThoseOfSimulatedDraws) {
   EXPECT_NEAR(drawn_deviation(p, weight, scale, 1) / exact, 1, support::sanitized ? 0.2 : 0.02);
 }
 
-}  // namespace
+}  // namespace network_draws_test
 }  // namespace gibbsite

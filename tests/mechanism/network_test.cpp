@@ -21,7 +21,7 @@
 #include "gibbsite/privacy/gdp.hpp"
 
 namespace gibbsite {
-namespace {
+namespace network_test {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
@@ -541,5 +541,5 @@ TEST(NetworkLedger, AddsTheGaussianThatCoversTheTables) {
   EXPECT_LT(added_up.mu, own.mu * (1 + 1e-6));
 }
 
-}  // namespace
+}  // namespace network_test
 }  // namespace gibbsite

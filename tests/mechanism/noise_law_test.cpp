@@ -19,7 +19,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace noise_law_test {
 
 using boost::math::quadrature::gauss_kronrod;
 using testing::HasSubstr;
@@ -401,5 +401,5 @@ TEST(NoiseLaw, BudgetsBelowTheNoiseAreRefusedWithTheReason) {
   EXPECT_LE(delta_up(c.guarantee, 1), 1e-6);
 }
 
-}  // namespace
+}  // namespace noise_law_test
 }  // namespace gibbsite

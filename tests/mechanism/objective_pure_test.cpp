@@ -22,7 +22,7 @@
 #include "tests/mechanism/problems.hpp"
 
 namespace gibbsite {
-namespace {
+namespace objective_pure_test {
 
 using boost::math::quadrature::gauss_kronrod;
 using support::problem;
@@ -507,5 +507,5 @@ TEST(ObjectivePureAnalysis, PaysForRadiiFarFromTheMiddleOfTheirWords) {
   EXPECT_GE(analyze(settings_of(offered(p)), p, {}, 1).guarantee.tv, 21 * std::ldexp(1, -88));
 }
 
-}  // namespace
+}  // namespace objective_pure_test
 }  // namespace gibbsite

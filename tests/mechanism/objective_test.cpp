@@ -14,7 +14,7 @@
 #include "tests/mechanism/problems.hpp"
 
 namespace gibbsite {
-namespace {
+namespace objective_test {
 
 using ::testing::HasSubstr;
 
@@ -210,5 +210,5 @@ TEST(ObjectiveAnalysis, TheNoiseOfACoefficientIsAtMostThatOfTheRidgeAlone) {
   EXPECT_NEAR(*coefficient_noise_up(s, problem(10, 2)), 5, 1e-14);
 }
 
-}  // namespace
+}  // namespace objective_test
 }  // namespace gibbsite

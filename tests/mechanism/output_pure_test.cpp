@@ -14,7 +14,7 @@
 #include "tests/mechanism/problems.hpp"
 
 namespace gibbsite {
-namespace {
+namespace output_pure_test {
 
 using boost::math::quadrature::gauss_kronrod;
 using support::problem;
@@ -145,5 +145,5 @@ TEST(OutputPure, PromisesNothingBeyondItsArithmetic) {
   }
 }
 
-}  // namespace
+}  // namespace output_pure_test
 }  // namespace gibbsite

@@ -14,7 +14,7 @@
 #include "tests/mechanism/problems.hpp"
 
 namespace gibbsite {
-namespace {
+namespace output_test {
 
 using support::problem;
 using ::testing::HasSubstr;
@@ -81,5 +81,5 @@ TEST(Output, PromisesNothingBeyondItsMinimizersReach) {
   }
 }
 
-}  // namespace
+}  // namespace output_test
 }  // namespace gibbsite

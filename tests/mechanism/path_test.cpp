@@ -14,7 +14,7 @@
 #include "gibbsite/privacy/gdp.hpp"
 
 namespace gibbsite {
-namespace {
+namespace path_test {
 
 using ::testing::HasSubstr;
 
@@ -179,5 +179,5 @@ TEST(MapError, GrowsAndGivesUpRatherThanLie) {
   EXPECT_THROW(path_calibrate_relative(c, who, 0.2, 0, 1, 1e18), Infeasible);
 }
 
-}  // namespace
+}  // namespace path_test
 }  // namespace gibbsite

@@ -12,7 +12,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace plan_test {
 
 using ::testing::HasSubstr;
 
@@ -362,5 +362,5 @@ TEST(DefaultRule, KnowsWhatAPersonCosts) {
   EXPECT_GT(at({.adjacency = Adjacency::add_remove}).iterations, at(one).iterations);
 }
 
-}  // namespace
+}  // namespace plan_test
 }  // namespace gibbsite

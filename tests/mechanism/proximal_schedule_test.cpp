@@ -11,7 +11,7 @@
 #include "gibbsite/mechanism/plan.hpp"
 
 namespace gibbsite {
-namespace {
+namespace proximal_schedule_test {
 
 double number(const nlohmann::json& value) { return std::stod(value.get<std::string>()); }
 
@@ -327,5 +327,5 @@ TEST(Proximal, RefusesWhatTheTheoremDoesNotCover) {
   EXPECT_THROW(rejection_schedule(5, 1.0, 7, std::nan(""), 0), BadInput);
 }
 
-}  // namespace
+}  // namespace proximal_schedule_test
 }  // namespace gibbsite

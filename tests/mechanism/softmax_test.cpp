@@ -25,7 +25,7 @@
 #include "support/roundings.hpp"
 
 namespace gibbsite {
-namespace {
+namespace softmax_test {
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
@@ -429,5 +429,5 @@ TEST(SoftmaxPlan, AMetricIsOfColumns) {
       HasSubstr("2001 features"));
 }
 
-}  // namespace
+}  // namespace softmax_test
 }  // namespace gibbsite

@@ -12,7 +12,7 @@
 #include "tests/mechanism/problems.hpp"
 
 namespace gibbsite {
-namespace {
+namespace whitened_test {
 
 using support::long_rows;
 using ::testing::HasSubstr;
@@ -217,5 +217,5 @@ TEST(Whitened, SettingsThatAreNotSharesOfOneBudgetPromiseNothing) {
   EXPECT_DOUBLE_EQ(analyze(good, long_rows(1000, 5), {}, 4).guarantee.mu, 2 * good.query_mu);
 }
 
-}  // namespace
+}  // namespace whitened_test
 }  // namespace gibbsite

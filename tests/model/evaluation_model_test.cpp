@@ -14,7 +14,7 @@
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite {
-namespace {
+namespace evaluation_model_test {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
@@ -329,5 +329,5 @@ TEST(EvaluationFigures, StayInRangeWhateverTheCounts) {
   }
 }
 
-}  // namespace
+}  // namespace evaluation_model_test
 }  // namespace gibbsite

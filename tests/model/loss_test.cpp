@@ -15,7 +15,7 @@
 #include "support/loss_oracle.hpp"
 
 namespace gibbsite {
-namespace {
+namespace loss_test {
 
 using support::exact_loss;
 using support::ExactLoss;
@@ -490,5 +490,5 @@ TEST(Loss, UnknownNameListsTheKnownOnes) {
               testing::ThrowsMessage<BadInput>(testing::HasSubstr("logistic")));
 }
 
-}  // namespace
+}  // namespace loss_test
 }  // namespace gibbsite

@@ -14,7 +14,7 @@
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite {
-namespace {
+namespace network_model_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -160,5 +160,5 @@ TEST(TablesOfCounts, LostConfigurationsTakeTheMarginal) {
   EXPECT_NEAR(tables[1][2], 0.9, 0.1);
 }
 
-}  // namespace
+}  // namespace network_model_test
 }  // namespace gibbsite

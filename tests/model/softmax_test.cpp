@@ -18,7 +18,7 @@
 #include "support/roundings.hpp"
 
 namespace gibbsite {
-namespace {
+namespace softmax_test {
 
 using support::exact_outputs;
 using support::gamma_k;
@@ -452,5 +452,5 @@ TEST(Softmax, FitsTheSchemasClassesOnly) {
   refused({}, "softmax-3", "softmax-3 predicts ");
 }
 
-}  // namespace
+}  // namespace softmax_test
 }  // namespace gibbsite

@@ -13,7 +13,7 @@
 #include "gibbsite/model/schema.hpp"
 
 namespace gibbsite {
-namespace {
+namespace weighted_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -235,5 +235,5 @@ TEST(Exposure, IsRefusedWhereItMeansNothing) {
   }
 }
 
-}  // namespace
+}  // namespace weighted_test
 }  // namespace gibbsite

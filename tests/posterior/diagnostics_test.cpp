@@ -18,7 +18,7 @@
 #include "support/known_draws.hpp"
 
 namespace gibbsite {
-namespace {
+namespace diagnostics_test {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
@@ -270,5 +270,5 @@ TEST(Diagnostics, WithoutCudaTheDeviceIsNotCompiled) {
   EXPECT_THROW(static_cast<void>(summarize({values, 8, 1, 1}, {}, Processor::device)), NotCompiled);
 }
 
-}  // namespace
+}  // namespace diagnostics_test
 }  // namespace gibbsite

@@ -11,7 +11,7 @@
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
-namespace {
+namespace draws_file_test {
 
 using Names = std::vector<std::string>;
 
@@ -88,5 +88,5 @@ TEST(DrawsFile, RefusesWhatDoesNotFit) {
   EXPECT_EQ(folder.read("there"), "kept");
 }
 
-}  // namespace
+}  // namespace draws_file_test
 }  // namespace gibbsite

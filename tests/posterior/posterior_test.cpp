@@ -15,7 +15,7 @@
 #include "support/forwarding_engine.hpp"
 
 namespace gibbsite {
-namespace {
+namespace posterior_test {
 
 using ::testing::AllOf;
 using ::testing::Each;
@@ -398,5 +398,5 @@ TEST(Posterior, NamesGoBothWays) {
               ThrowsMessage<BadInput>(AllOf(HasSubstr("'dense'"), HasSubstr("laplace"))));
 }
 
-}  // namespace
+}  // namespace posterior_test
 }  // namespace gibbsite

@@ -7,7 +7,7 @@
 #include <cmath>
 
 namespace gibbsite {
-namespace {
+namespace verdict_test {
 
 using ::testing::ElementsAre;
 
@@ -98,5 +98,5 @@ TEST(WorstFirst, DisagreementBeforeFewDraws) {
   EXPECT_THAT(worst_first(summaries), ElementsAre(3, 4, 1, 5, 2, 0, 6));
 }
 
-}  // namespace
+}  // namespace verdict_test
 }  // namespace gibbsite

@@ -13,7 +13,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-namespace {
+namespace budget_test {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -91,4 +91,4 @@ TEST(Adjacency, NamesRoundTrip) {
   }
 }
 
-}  // namespace
+}  // namespace budget_test

@@ -20,7 +20,7 @@ using namespace gibbsite;
 using gibbsite::testing::Oracle;
 using gibbsite::testing::oracle_delta;
 
-namespace {
+namespace calibrate_test {
 
 constexpr Calibration all[] = {Calibration::gdp, Calibration::minami_cor8, Calibration::minami_thm7,
                                Calibration::geumlek_rdp};
@@ -238,4 +238,4 @@ TEST(Calibration, ArgumentsAreNamedWhenOutOfRange) {
   for (const double bad : {0.0, 1.0, nan}) EXPECT_THAT(beta(1, bad, 1, 1), StartsWith("delta: "));
 }
 
-}  // namespace
+}  // namespace calibrate_test

@@ -14,7 +14,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace charge_test {
 
 using testing::Oracle;
 
@@ -129,5 +129,5 @@ TEST(Charge, TenThousandAdaptiveSequencesKeepTheirCaps) {
   EXPECT_GT(taken, sequences);
 }
 
-}  // namespace
+}  // namespace charge_test
 }  // namespace gibbsite

@@ -14,7 +14,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace conjugate_test {
 
 nlohmann::json cases_of(const char* name) {
   std::ifstream file(std::string(GIBBSITE_SHARED_DIR) + "/vectors/" + name);
@@ -259,5 +259,5 @@ TEST(Conjugate, ABoundedRangeIsGaussianWithNothingToSpare) {
   }
 }
 
-}  // namespace
+}  // namespace conjugate_test
 }  // namespace gibbsite

@@ -17,7 +17,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace gdp_fit_test {
 
 // reveal + (1 - reveal) H(epsilon; mu)
 double covered_at(double epsilon, double mu, double reveal) {
@@ -272,5 +272,5 @@ TEST(Fit, SaysSoWhereThereIsNone) {
   EXPECT_THROW(gdp_fit_up(claim, 1), BadInput);
 }
 
-}  // namespace
+}  // namespace gdp_fit_test
 }  // namespace gibbsite

@@ -21,7 +21,7 @@ using namespace gibbsite;
 using gibbsite::testing::Oracle;
 using gibbsite::testing::oracle_delta;
 
-namespace {
+namespace gdp_test {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -355,4 +355,4 @@ TEST(GdpArguments, AreNamedWhenOutOfRange) {
   EXPECT_THAT(message([] { gdp_split_down(1, 0); }), StartsWith("draws: "));
 }
 
-}  // namespace
+}  // namespace gdp_test

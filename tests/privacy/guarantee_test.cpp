@@ -11,7 +11,7 @@
 #include "gibbsite/privacy/gdp.hpp"
 
 namespace gibbsite {
-namespace {
+namespace guarantee_test {
 
 TEST(Guarantee, DeltaIsTheSumOfItsParts) {
   EXPECT_EQ(delta_up({}, 1), 0);
@@ -79,5 +79,5 @@ TEST(Guarantee, ComposesByPythagorasAndSums) {
   EXPECT_THROW(compose_up({}), BadInput);
 }
 
-}  // namespace
+}  // namespace guarantee_test
 }  // namespace gibbsite

@@ -13,7 +13,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace objective_fit_test {
 
 // psi of docs/objective-perturbation.md, Theorem 1, from `high` down to `high` - s with a slope of
 // -t that begins at `from`: what rows of one direction shift the noise by.
@@ -188,5 +188,5 @@ TEST(ObjectiveFit, EndsAtItsLimits) {
   EXPECT_THROW(objective_fit_up({0.1, 0.1, true}, {Adjacency::replace_one, 0}, 1e-9), BadInput);
 }
 
-}  // namespace
+}  // namespace objective_fit_test
 }  // namespace gibbsite

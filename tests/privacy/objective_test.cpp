@@ -20,7 +20,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace objective_test {
 
 using boost::math::quadrature::gauss_kronrod;
 using ::testing::HasSubstr;
@@ -462,5 +462,5 @@ TEST(Objective, SaysWhatIsOutOfRange) {
   EXPECT_EQ(objective_scale_down(pair, 1, 1e-6, replace_one).s, 0);
 }
 
-}  // namespace
+}  // namespace objective_test
 }  // namespace gibbsite

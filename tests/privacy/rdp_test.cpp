@@ -17,7 +17,7 @@
 using namespace gibbsite;
 using gibbsite::testing::Oracle;
 
-namespace {
+namespace rdp_test {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 
@@ -165,4 +165,4 @@ TEST(RdpArguments, AreNamedWhenOutOfRange) {
   }
 }
 
-}  // namespace
+}  // namespace rdp_test

@@ -13,7 +13,7 @@
 #include "gibbsite/release/predict.hpp"
 
 namespace gibbsite {
-namespace {
+namespace classes_test {
 
 using ::testing::ElementsAre;
 
@@ -206,5 +206,5 @@ TEST(Classes, OfTwoAreJudgedAsTwoAre) {
   }
 }
 
-}  // namespace
+}  // namespace classes_test
 }  // namespace gibbsite

@@ -15,7 +15,7 @@
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
-namespace {
+namespace network_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -502,5 +502,5 @@ TEST(Synthesis, EndsAsItIsTold) {
                BadInput);
 }
 
-}  // namespace
+}  // namespace network_test
 }  // namespace gibbsite

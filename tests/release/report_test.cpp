@@ -22,7 +22,7 @@
 #include "support/html.hpp"
 
 namespace gibbsite {
-namespace {
+namespace report_test {
 
 using nlohmann::json;
 using support::all_of;
@@ -187,5 +187,5 @@ TEST(Report, EscapesNames) {
   EXPECT_THAT(out, AllOf(Not(HasSubstr("<!--")), Not(HasSubstr("alert(1)<"))));
 }
 
-}  // namespace
+}  // namespace report_test
 }  // namespace gibbsite

@@ -44,7 +44,7 @@ void give_back(void* memory) {
 }
 
 namespace gibbsite {
-namespace {
+namespace allocation_test {
 
 TEST(Allocation, AStepAllocatesNothing) {
   const std::size_t n = 3000, d = 12;
@@ -83,5 +83,5 @@ TEST(Allocation, MemoryOfACheckpointIsWiped) {
   }
 }
 
-}  // namespace
+}  // namespace allocation_test
 }  // namespace gibbsite

@@ -14,7 +14,7 @@
 #include "tests/support/thread_ranks.hpp"
 
 namespace gibbsite {
-namespace {
+namespace cards_test {
 
 // A rank's rows [first, last).
 Dataset rows_of_share(const Dataset& data, std::size_t first, std::size_t last) {
@@ -95,5 +95,5 @@ TEST(FitOnCards, IsNoneWhereTheLastThetaOfACardIsAnother) {
   EXPECT_EQ(received, steps);
 }
 
-}  // namespace
+}  // namespace cards_test
 }  // namespace gibbsite

@@ -11,7 +11,7 @@
 #include "run/example.hpp"
 
 namespace gibbsite {
-namespace {
+namespace certificate_test {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
@@ -222,5 +222,5 @@ TEST(PlanJson, HasTheFieldsOfTheContract) {
             "needs a strongly convex potential; give prior_precision above 0");
 }
 
-}  // namespace
+}  // namespace certificate_test
 }  // namespace gibbsite

@@ -11,7 +11,7 @@
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
-namespace {
+namespace checkpoint_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -156,5 +156,5 @@ TEST_F(CheckpointFile, MissingFileAndFolderSayWhy) {
   }
 }
 
-}  // namespace
+}  // namespace checkpoint_test
 }  // namespace gibbsite

@@ -25,7 +25,7 @@
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
-namespace {
+namespace fit_network_test {
 
 constexpr const char* network_toml =
     "invalid = \"middle\"\n[columns]\na = {type = \"category\", levels = [\"x\", \"y\"], other = "
@@ -473,5 +473,5 @@ TEST(NetworkStructure, PicksByTheLaw) {
   EXPECT_GT(off_by(seen, structure_law(rows, problem, weight, 0), draws), 8);
 }
 
-}  // namespace
+}  // namespace fit_network_test
 }  // namespace gibbsite

@@ -13,7 +13,7 @@
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
-namespace {
+namespace fit_test {
 
 using Draws = std::vector<std::vector<double>>;
 
@@ -196,5 +196,5 @@ TEST(EngineOfSomebodyElse, IsNotCertifiedByDefault) {
   EXPECT_FALSE(Own().certifiable());
 }
 
-}  // namespace
+}  // namespace fit_test
 }  // namespace gibbsite

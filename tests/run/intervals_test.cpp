@@ -19,7 +19,7 @@
 #include "tests/support/temp_dir.hpp"
 
 namespace gibbsite {
-namespace {
+namespace intervals_test {
 
 using support::people;
 using testing::TempDir;
@@ -149,5 +149,5 @@ TEST(Intervals, CanBeInterrupted) {
   EXPECT_EQ(after.model().intervals->errors, whole.model().intervals->errors);
 }
 
-}  // namespace
+}  // namespace intervals_test
 }  // namespace gibbsite

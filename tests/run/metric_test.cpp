@@ -20,7 +20,7 @@
 #include "tests/support/whitened_run.hpp"
 
 namespace gibbsite {
-namespace {
+namespace metric_test {
 
 using support::people;
 using testing::TempDir;
@@ -309,5 +309,5 @@ TEST(MetricRun, DegenerateTablesEndInAModel) {
   }
 }
 
-}  // namespace
+}  // namespace metric_test
 }  // namespace gibbsite

@@ -15,7 +15,7 @@
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
-namespace {
+namespace model_file_test {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
@@ -199,5 +199,5 @@ TEST(Evaluate, OneClassHasNoAuc) {
   EXPECT_THROW(evaluate({}, {}), BadInput);
 }
 
-}  // namespace
+}  // namespace model_file_test
 }  // namespace gibbsite

@@ -18,7 +18,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace {
+namespace network_draws_test {
 
 using Counts = std::vector<std::vector<std::uint64_t>>;
 using Tables = std::vector<std::vector<double>>;
@@ -152,5 +152,5 @@ TEST(NetworkDraws, StopAndRefuse) {
   EXPECT_THROW(with({{20, 15, 5}, {}}), BadInput);
 }
 
-}  // namespace
+}  // namespace network_draws_test
 }  // namespace gibbsite

@@ -13,7 +13,7 @@
 #include "gibbsite/mechanism/mechanism.hpp"
 
 namespace gibbsite {
-namespace {
+namespace noise_bound_test {
 
 // The bound for curvatures in [m, M]: one row of norm 2 has curvature 1 at beta = 1.
 double path_noise(double h, double m, double M, double T) {
@@ -111,5 +111,5 @@ TEST(CoefficientNoise, HoldsForLogisticChains) {
   EXPECT_TRUE(near);
 }
 
-}  // namespace
+}  // namespace noise_bound_test
 }  // namespace gibbsite

@@ -13,7 +13,7 @@
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
-namespace {
+namespace one_row_test {
 
 using nlohmann::json;
 using ::testing::Contains;
@@ -227,5 +227,5 @@ TEST_F(OneRow, AChangedModelFileIsNotRead) {
   }
 }
 
-}  // namespace
+}  // namespace one_row_test
 }  // namespace gibbsite

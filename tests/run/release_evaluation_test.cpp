@@ -25,7 +25,7 @@
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
-namespace {
+namespace release_evaluation_test {
 
 // As of the operating system, and the same every time.
 Key evaluation_key(std::uint32_t number) {
@@ -199,5 +199,5 @@ TEST(EvaluationCells, OfOneRowDependOnThatRowAlone) {
   }
 }
 
-}  // namespace
+}  // namespace release_evaluation_test
 }  // namespace gibbsite

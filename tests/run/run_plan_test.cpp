@@ -16,7 +16,7 @@
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
-namespace {
+namespace run_plan_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -429,5 +429,5 @@ TEST_P(Sample, DalalyanStartsAroundTheMinimizer) {
   EXPECT_THAT([&] { run(key); }, ThrowsMessage<Infeasible>(HasSubstr("public tolerance")));
 }
 
-}  // namespace
+}  // namespace run_plan_test
 }  // namespace gibbsite

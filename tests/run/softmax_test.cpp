@@ -18,7 +18,7 @@
 #include "tests/support/whitened_run.hpp"
 
 namespace gibbsite {
-namespace {
+namespace softmax_test {
 
 using support::class_people;
 using ::testing::HasSubstr;
@@ -232,5 +232,5 @@ TEST(SoftmaxRun, GoesOnFromACheckpointToTheSameBits) {
   }
 }
 
-}  // namespace
+}  // namespace softmax_test
 }  // namespace gibbsite

@@ -22,7 +22,7 @@
 #include "support/people.hpp"
 
 namespace gibbsite {
-namespace {
+namespace targets_test {
 
 using nlohmann::json;
 using ::testing::AllOf;
@@ -346,5 +346,5 @@ TEST(Targets, IntervalsOfWeightedClassesAreRefused) {
   }
 }
 
-}  // namespace
+}  // namespace targets_test
 }  // namespace gibbsite

@@ -18,7 +18,7 @@
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
-namespace {
+namespace verify_test {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
@@ -161,8 +161,9 @@ void tamper(const json& file, const std::string& name, const char* part, Seal se
   support::Thinned sweep(97, in_release);
   for (const auto& at : leaves(file, part)) {
     for (const Edit& edit : edits_of(file.at(at))) {
+      if (sweep.skips()) continue;  // before the edit is made and sealed, which costs as much
       const json changed = seal(edited(file, at, edit));
-      if (changed == file || sweep.skips()) continue;  // the digest, computed anew
+      if (changed == file) continue;  // the digest, computed anew
       const bool valid = verify(changed).valid;
       ++tried;
       EXPECT_TRUE(!valid || (!edit.remove && allowed(at.to_string(), file.at(at), edit.value)))
@@ -842,5 +843,5 @@ TEST(ReadReleaseJson, RejectsWhatIsNoModelFile) {
   EXPECT_THROW(read_release_json(folder.path("absent")), BadInput);
 }
 
-}  // namespace
+}  // namespace verify_test
 }  // namespace gibbsite

@@ -12,7 +12,7 @@
 #include "gibbsite/release/predict.hpp"
 
 namespace gibbsite {
-namespace {
+namespace version_1_test {
 
 using nlohmann::json;
 
@@ -75,5 +75,5 @@ TEST(Version1, RejectsWhatStrengthensTheClaim) {
   }
 }
 
-}  // namespace
+}  // namespace version_1_test
 }  // namespace gibbsite

@@ -17,7 +17,7 @@
 #include "tests/support/whitened_run.hpp"
 
 namespace gibbsite {
-namespace {
+namespace whitened_test {
 
 using support::people;
 using support::Question;
@@ -782,5 +782,5 @@ TEST(WhitenedRun, OnlyAnswersDecideWhatIsAsked) {
   }
 }
 
-}  // namespace
+}  // namespace whitened_test
 }  // namespace gibbsite

@@ -13,7 +13,7 @@
 #include "support/thread_ranks.hpp"
 
 namespace gibbsite {
-namespace {
+namespace cluster_test {
 
 using support::ThreadRanks;
 
@@ -265,5 +265,5 @@ TEST(MadeRows, HaveTheBitsOfRowsInMemory) {
                BadInput);
 }
 
-}  // namespace
+}  // namespace cluster_test
 }  // namespace gibbsite

@@ -15,7 +15,7 @@
 #include "support/forwarding_engine.hpp"
 
 namespace gibbsite {
-namespace {
+namespace speed_test {
 
 using StepCost = std::function<double(std::uint64_t rows, std::uint64_t chains)>;
 
@@ -276,5 +276,5 @@ TEST(Machine, HasRoofs) {
   }
 }
 
-}  // namespace
+}  // namespace speed_test
 }  // namespace gibbsite

@@ -17,7 +17,7 @@
 #include "gibbsite/gibbsite.hpp"
 
 namespace gibbsite {
-namespace {
+namespace adult_test {
 
 struct Promise {
   double epsilon, plain, with_intercept;  // mean accuracy in %
@@ -144,5 +144,5 @@ INSTANTIATE_TEST_SUITE_P(Schemas, Adult, ::testing::Bool(), [](const auto& suite
   return suite.param ? std::string("WithIntercept") : std::string("WithoutIntercept");
 });
 
-}  // namespace
+}  // namespace adult_test
 }  // namespace gibbsite

@@ -17,7 +17,7 @@
 #include "gibbsite/model/loss.hpp"
 
 namespace gibbsite {
-namespace {
+namespace audit_test {
 
 constexpr double alpha = 1e-6;
 constexpr std::size_t chains_per_side = 20000;
@@ -87,5 +87,5 @@ TEST(Audit, DoesNotBeatTheCertificateUnlessTheNoiseIsHalved) {
   EXPECT_GT(audit_mu_down(draws(0.96F, spec, 3), draws(-0.96F, spec, 4)), mu);
 }
 
-}  // namespace
+}  // namespace audit_test
 }  // namespace gibbsite

@@ -18,7 +18,7 @@
 #include "statistical/quadrature.hpp"
 
 namespace gibbsite {
-namespace {
+namespace ball_test {
 
 struct BallRow {
   double x = 1, y = 1;
@@ -333,5 +333,5 @@ TEST(BallLaw, AChainThatIsNotProjectedIsFoundOut) {
   EXPECT_TRUE(near.beaten(0.95, radius, radius));
 }
 
-}  // namespace
+}  // namespace ball_test
 }  // namespace gibbsite

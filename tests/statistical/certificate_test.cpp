@@ -19,7 +19,7 @@
 #include "statistical/quadrature.hpp"
 
 namespace gibbsite {
-namespace {
+namespace certificate_test {
 
 using quadrature::HockeyStick;
 using quadrature::Slope;
@@ -338,5 +338,5 @@ TEST(Certificate, WrongCertificatesAreBeaten) {
   EXPECT_TRUE(compare(half, 0.9 * right).beaten);
 }
 
-}  // namespace
+}  // namespace certificate_test
 }  // namespace gibbsite

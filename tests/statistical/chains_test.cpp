@@ -21,7 +21,7 @@
 #include "statistical/scores.hpp"
 
 namespace gibbsite {
-namespace {
+namespace chains_test {
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
@@ -95,7 +95,7 @@ Gaussian quadratic_law(const Table& table, const ChainSpec& spec) {
   return {mean, covariance.llt().matrixL()};
 }
 
-class Chains : public testing::TestWithParam<const char*> {
+class Chains : public ::testing::TestWithParam<const char*> {
  protected:
   [[nodiscard]] std::string backend() const { return GetParam(); }
 
@@ -415,8 +415,8 @@ TEST_P(Chains, StepsAreIndependent) {
   EXPECT_TRUE(scores::judge(w, false_alarm).worst() > 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, Chains, testing::Values("reference", "cpu"),
+INSTANTIATE_TEST_SUITE_P(Backends, Chains, ::testing::Values("reference", "cpu"),
                          [](const auto& suite) { return std::string(suite.param); });
 
-}  // namespace
+}  // namespace chains_test
 }  // namespace gibbsite

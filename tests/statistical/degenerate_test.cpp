@@ -21,7 +21,7 @@
 #include "statistical/scores.hpp"
 
 namespace gibbsite {
-namespace {
+namespace degenerate_test {
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
@@ -234,5 +234,5 @@ TEST(DegenerateTables, AnIterationHasItsLawFromEveryStartAtEveryStep) {
   EXPECT_LT(most, 400) << "the search has become long";
 }
 
-}  // namespace
+}  // namespace degenerate_test
 }  // namespace gibbsite

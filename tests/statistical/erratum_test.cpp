@@ -19,7 +19,7 @@
 #include "statistical/quadrature.hpp"
 
 namespace gibbsite {
-namespace {
+namespace erratum_test {
 
 constexpr double beta = 2, m = 0.05, M = 0.55;  // one row (1, +1): M = beta/4 + m
 constexpr double lowest = -22, spacing = 0.25;  // mass outside: below 1e-15
@@ -138,5 +138,5 @@ TEST(Erratum, TwoQuadraturesAgree) {
             1e-10);
 }
 
-}  // namespace
+}  // namespace erratum_test
 }  // namespace gibbsite

@@ -15,7 +15,7 @@
 #include "statistical/distance.hpp"
 
 namespace gibbsite {
-namespace {
+namespace family_test {
 
 FamilyProblem levels(std::uint64_t K, std::uint64_t rows) {
   FamilyProblem p{.family = K == 2 ? Family::bernoulli : Family::categorical, .rows = rows};
@@ -254,5 +254,5 @@ TEST(FamilyEstimates, CoverTheTruth) {
   EXPECT_NEAR(covered(Family::mean, 8, mean, 0), 0.95, slack);
 }
 
-}  // namespace
+}  // namespace family_test
 }  // namespace gibbsite

@@ -9,7 +9,7 @@
 #include "tests/support/people.hpp"
 
 namespace gibbsite {
-namespace {
+namespace intervals_test {
 
 // Labels from those logits: the fit without noise of many people tends to them, as its loss is
 // capped far out only.
@@ -100,5 +100,5 @@ TEST(Intervals, NoiseIsAsPlanExpectsIt) {
   }
 }
 
-}  // namespace
+}  // namespace intervals_test
 }  // namespace gibbsite

@@ -14,7 +14,7 @@
 #include "support/hockey_stick.hpp"
 
 namespace gibbsite {
-namespace {
+namespace metric_test {
 
 using support::last_part;
 using support::Line;
@@ -42,22 +42,20 @@ class OneDimension {
       WhitenedRule rule = start;
       rule.answer_moments(Eigen::MatrixXd::Constant(1, 1, answer), sigma);
       const double scaled = rule.metric()(0, 0) / rule.clip();
-      std::vector<float> rows[2];
-      std::unique_ptr<Engine> in_metric[2];
+      std::shared_ptr<Engine> in_metric[2];
       for (int k = 0; k < 2; ++k) {
-        rows[k].resize(tables_[k].x.size());
-        engines_[k]->clipped_rows({&scaled, 1, 1}, 1, {rows[k].data(), rows[k].size(), 1});
-        in_metric[k] = load(rows[k], tables_[k].y);
+        in_metric[k] =
+            load_in_metric(*engines_[k], *backend_, tables_[k].y, nullptr, {&scaled, 1, 1}, 1);
       }
       return after_steps(in_metric, 0, 1, epsilon, odds);
     });
   }
 
  private:
-  static std::unique_ptr<Engine> load(const std::vector<float>& x, const std::vector<float>& y) {
-    return make_backend("reference")->load({x.data(), x.size(), 1}, y, loss_named("logistic"));
+  std::unique_ptr<Engine> load(const std::vector<float>& x, const std::vector<float>& y) {
+    return backend_->load({x.data(), x.size(), 1}, y, loss_named("logistic"));
   }
-  double after_steps(std::unique_ptr<Engine> (&engines)[2], double omega, int t, double epsilon,
+  double after_steps(std::shared_ptr<Engine> (&engines)[2], double omega, int t, double epsilon,
                      double odds) {
     const double h = s_.chain.step_size, sigma = std::sqrt(2 * h);
     double next[2];
@@ -79,6 +77,7 @@ class OneDimension {
   Problem problem_;
   Line tables_[2];
   std::vector<double> middle_{0.0};
+  std::unique_ptr<Backend> backend_ = make_backend("reference");
   std::unique_ptr<Engine> engines_[2];
 };
 
@@ -171,5 +170,5 @@ TEST(MetricLaw, AnswerAndStepsHaveTheNoiseThatTheyArePaidFor) {
   EXPECT_LE(std::fabs(of_answer), 6.5 * std::sqrt(runs)) << "the answer's noise in a step's";
 }
 
-}  // namespace
+}  // namespace metric_test
 }  // namespace gibbsite

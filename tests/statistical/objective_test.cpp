@@ -11,7 +11,7 @@
 #include "statistical/distance.hpp"
 
 namespace gibbsite {
-namespace {
+namespace objective_test {
 
 /// Labels of an amount, `far` tolerances from the middle, in place of classes.
 void make_amounts(Dataset& data, float far) {
@@ -288,5 +288,5 @@ TEST(ObjectiveLaw, NeighborsOfAmountsAreNoEasierToTellApartThanClaimed) {
   }
 }
 
-}  // namespace
+}  // namespace objective_test
 }  // namespace gibbsite

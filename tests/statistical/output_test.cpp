@@ -11,7 +11,7 @@
 #include "statistical/distance.hpp"
 
 namespace gibbsite {
-namespace {
+namespace output_test {
 
 struct Table {
   std::vector<float> x, y;
@@ -169,5 +169,5 @@ TEST(OutputLaw, OfOutputPureIsAroundTheMinimizer) {
   EXPECT_GE(distance(std::vector<double>(3), center) * settings.noise_rate, 50);
 }
 
-}  // namespace
+}  // namespace output_test
 }  // namespace gibbsite

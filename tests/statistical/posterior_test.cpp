@@ -26,7 +26,7 @@
 #include "statistical/two_sample.hpp"
 
 namespace gibbsite {
-namespace {
+namespace posterior_test {
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
@@ -523,5 +523,5 @@ TEST(PosteriorLaw, PlantedBugsLoseTheCalibration) {
   }
 }
 
-}  // namespace
+}  // namespace posterior_test
 }  // namespace gibbsite

@@ -20,7 +20,7 @@
 #include "support/forwarding_engine.hpp"
 
 namespace gibbsite {
-namespace {
+namespace proximal_test {
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
@@ -475,5 +475,5 @@ TEST(ProximalLaw, CalibratedOnSimulatedTables) {
   }
 }
 
-}  // namespace
+}  // namespace proximal_test
 }  // namespace gibbsite

@@ -22,7 +22,7 @@
 #include "statistical/quadrature.hpp"
 
 namespace gibbsite {
-namespace {
+namespace softmax_certificate_test {
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
@@ -283,5 +283,5 @@ void expect_power() {
 TEST(SoftmaxCertificate, WrongCertificatesOfTwoClassesAreBeaten) { expect_power<TwoClasses>(); }
 TEST(SoftmaxCertificate, WrongCertificatesOfThreeClassesAreBeaten) { expect_power<ThreeClasses>(); }
 
-}  // namespace
+}  // namespace softmax_certificate_test
 }  // namespace gibbsite

@@ -18,7 +18,7 @@
 #include "support/people.hpp"
 
 namespace gibbsite {
-namespace {
+namespace softmax_test {
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
@@ -254,5 +254,5 @@ TEST(SoftmaxLaw, WholeRunsOfAveragedAndDalalyanHaveThePosteriorsLaw) {
   }
 }
 
-}  // namespace
+}  // namespace softmax_test
 }  // namespace gibbsite

@@ -14,7 +14,7 @@
 #include "support/hockey_stick.hpp"
 
 namespace gibbsite {
-namespace {
+namespace whitened_test {
 
 using support::last_part;
 using support::Line;
@@ -225,5 +225,5 @@ TEST(WhitenedLaw, MomentsHaveTheNoiseThatTheyArePaidFor) {
   EXPECT_LE(std::fabs(of_moments), 6.5 * std::sqrt(runs)) << "moments' noise in a gradient's";
 }
 
-}  // namespace
+}  // namespace whitened_test
 }  // namespace gibbsite

@@ -97,9 +97,8 @@ inline double metric_run_mu(Backend& backend, const Dataset& here, const Dataset
     const auto engine = backend.load(table.view(), table.y, loss_named(loss));
     moments[k].resize(d * d);
     engine->second_moments({answer.at.data(), d, d}, answer.clip, {moments[k].data(), d, d});
-    std::vector<float> z(table.rows() * d);
-    engine->clipped_rows({P.data(), d, d}, 1, {z.data(), table.rows(), d});
-    const auto in_metric = backend.load({z.data(), table.rows(), d}, table.y, loss_named(loss));
+    const auto in_metric =
+        load_in_metric(*engine, backend, table.y, table.view().offset, {P.data(), d, d}, 1);
     for (const std::vector<double>& omega : omegas) {
       std::vector<double> g(all);
       in_metric->loss_gradients({omega.data(), 1, all}, {g.data(), 1, all});

@@ -185,6 +185,14 @@ class Backend {
                                        const Loss& loss) = 0;
 };
 
+/// The rows of `clipped_rows` on an engine of their own, which holds them: of `backend`, which the
+/// engine is of, with the labels y [local n] and offsets [local n] (null: none) that it was loaded
+/// with, and its loss, theta [K x k] (docs/metric.md). Needs local n x k floats of memory, and what
+/// the backend takes. Throws as `clipped_rows` and `load` do.
+std::shared_ptr<Engine> load_in_metric(Engine& engine, Backend& backend, std::span<const float> y,
+                                       const float* offset, MatrixView<const double> P,
+                                       double clip);
+
 /// What `gibbsite devices` lists.
 struct BackendInfo {
   std::string name;  ///< "reference", "cpu", "cuda"
