@@ -118,7 +118,7 @@ TEST_F(ClippedRows, AreAnEngineOfTheirOwn) {
     OddRows odd = support::make_odd_rows(n, d, 5);
     std::vector<float> y(n), offset(n);
     for (std::size_t i = 0; i < n; ++i) {
-      y[i] = static_cast<float>(loss == "logistic" ? i % 2 * 2.0 - 1 : i % 3);
+      y[i] = loss == "logistic" ? (i % 2 == 0 ? -1.0F : 1.0F) : static_cast<float>(i % 3);
       offset[i] = 0.25F * static_cast<float>(i % 4);
     }
     Rows rows = odd.view();
