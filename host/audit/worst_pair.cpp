@@ -399,33 +399,29 @@ constexpr std::size_t most_eigenvector_features = 500;
 // Of full norm, along the direction in which the rows have least: there nothing that others say
 // hides what this row does.
 Record weakest_record(const Dataset& data) {
-  const Rows rows = data.view();
-  const std::size_t kept = data.schema.intercept ? rows.cols - 1 : rows.cols;
+  // Second moments: the Hessian of a loss whose curvature is 1 whatever label and offset.
+  const auto engine =
+      make_backend("reference")->load(data.view(), data.y, loss_named(losses::squared::name));
+  const std::size_t features = engine->features();
+  const std::vector<double> zero(features);
+  const auto moments = engine->hessian(zero, 1);
+  const std::size_t kept = data.schema.intercept ? features - 1 : features;
   const auto size = static_cast<Eigen::Index>(kept);
-  const bool whole = kept <= most_eigenvector_features;
-  MatrixXd moments = MatrixXd::Zero(size, whole ? size : 1);  // else the diagonal alone
-  std::vector<std::pair<Eigen::Index, double>> entries;
-  for (std::size_t i = 0; i < rows.rows; ++i) {
-    entries.clear();
-    rows.for_each(i, [&](std::size_t j, float v) {
-      if (j < kept && v != 0) entries.emplace_back(static_cast<Eigen::Index>(j), v);
-    });
-    for (const auto& [a, va] : entries) {
-      if (!whole) moments(a, 0) += va * va;
-      for (const auto& [b, vb] : entries) {
-        if (whole) moments(a, b) += va * vb;
-      }
-    }
-  }
   VectorXd least = VectorXd::Zero(size);
-  if (whole) {
-    least = Eigen::SelfAdjointEigenSolver<MatrixXd>(moments).eigenvectors().col(0);
+  if (kept <= most_eigenvector_features) {
+    const auto all = static_cast<Eigen::Index>(features);
+    MatrixXd whole(all, all);
+    moments->dense({whole.data(), features, features});
+    least = Eigen::SelfAdjointEigenSolver<MatrixXd>(whole.topLeftCorner(size, size))
+                .eigenvectors()
+                .col(0);
   } else {
-    Eigen::Index at = 0;
-    moments.col(0).minCoeff(&at);
-    least[at] = 1;
+    std::vector<double> diagonal(features);
+    moments->add_diagonal(diagonal);
+    least[std::ranges::min_element(diagonal.begin(), diagonal.begin() + size) - diagonal.begin()] =
+        1;
   }
-  Record out{std::vector<float>(rows.cols), 1};
+  Record out{std::vector<float>(features), 1};
   for (std::size_t j = 0; j < kept; ++j) {
     out.x[j] = static_cast<float>(data.schema.row_norm * least[static_cast<Eigen::Index>(j)]);
   }
@@ -572,7 +568,7 @@ AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan) 
         "adjacency, rows per person, draws: an audit of a table replaces one row and looks at one "
         "draw; leave them out");
   }
-  if (data.mapped) {
+  if (data.mapped || data.made > 0) {
     throw BadInput("data: an audit changes a row in memory; give a table that fits there");
   }
   if (!data.labeled()) throw BadInput("data: has no labels; give a table with the label column");
