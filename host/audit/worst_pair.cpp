@@ -10,6 +10,7 @@
 
 #include "gibbsite/audit/audit.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/data/reshape.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "run/answers.hpp"
@@ -182,15 +183,7 @@ Dataset table_of(const Schema& schema, std::span<const Copies> rows) {
   Dataset out;
   out.schema = schema;
   for (const auto& [record, count] : rows) {
-    for (std::uint64_t i = 0; i < count; ++i) {
-      for (std::size_t j = 0; j < record.x.size(); ++j) {
-        if (record.x[j] == 0) continue;
-        out.sparse.feature.push_back(static_cast<std::uint32_t>(j));
-        out.sparse.value.push_back(record.x[j]);
-      }
-      out.sparse.begin.push_back(out.sparse.value.size());
-      out.y.push_back(record.y);
-    }
+    for (std::uint64_t i = 0; i < count; ++i) append_row(out, record.x, record.y);
   }
   return out;
 }
@@ -430,30 +423,6 @@ Record weakest_record(const Dataset& data) {
   return out;
 }
 
-void replace_first(Dataset& data, const Record& record) {
-  data.y[0] = record.y;
-  if (!data.view().is_sparse()) {
-    std::ranges::copy(record.x, data.x.begin());
-    return;
-  }
-  SparseTable& old = data.sparse;
-  SparseTable made;
-  for (std::size_t j = 0; j < record.x.size(); ++j) {
-    if (record.x[j] == 0) continue;
-    made.feature.push_back(static_cast<std::uint32_t>(j));
-    made.value.push_back(record.x[j]);
-  }
-  const std::size_t here = made.value.size(), there = old.begin[1];
-  made.feature.insert(made.feature.end(), old.feature.begin() + static_cast<std::ptrdiff_t>(there),
-                      old.feature.end());
-  made.value.insert(made.value.end(), old.value.begin() + static_cast<std::ptrdiff_t>(there),
-                    old.value.end());
-  for (std::size_t i = 1; i < old.begin.size(); ++i) {
-    made.begin.push_back(old.begin[i] - there + here);
-  }
-  old = std::move(made);
-}
-
 std::string_view loss_for(const Mechanism& mechanism) {
   return taken_by(mechanism).loss_of_chains ? losses::logistic_capped::name
                                             : losses::logistic::name;
@@ -575,15 +544,14 @@ AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan) 
   AuditCase out;
   out.plan = plan;
   out.model = model;
-  out.table = out.neighbor = data;
   out.synthetic = false;
   const auto [low, high] = labels_of(data.schema);
   Record record = weakest_record(data);
   record.y = high;
   Record other = record;
   other.y = low;
-  replace_first(out.table, record);
-  replace_first(out.neighbor, other);
+  out.table = with_row(data, 0, record.x, record.y);
+  out.neighbor = with_row(data, 0, other.x, other.y);
   out.pair = table_pair;
   out.statistic = what_tells(plan.offer().mechanism) == ToldBy::answers
                       ? by_answers({{record, 1}}, {{other, 1}}, {}, MetricOf(plan, data.schema))
