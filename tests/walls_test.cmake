@@ -1,7 +1,8 @@
-# The walls between the rooms, checked on #include lines: three wings, and who may know whom.
+# The walls between the rooms, checked on #include lines: three wings, and who may know whom; then
+# who reads a row, and who speaks of the program's options.
 # cmake -DROOT=<source folder> -DSCRATCH=<folder to write in> -P walls_test.cmake
-# fails with FILE:LINE of every offending include. First it plants one offence of each kind in
-# SCRATCH and checks that it is found.
+# fails and shows every offence. First it plants one of each kind in SCRATCH and checks that it is
+# found.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -172,6 +173,61 @@ plant(host/posterior/a.cpp "\"gibbsite/chains/proximal.hpp\"" FALSE)
 find_offences(${ROOT} offences)
 if(offences)
   message(FATAL_ERROR "includes that cross a wall:${offences}")
+endif()
+
+# Rooms that make rows or own them; every other one asks an engine. What predicts by a released model
+# is a function of one row, and has no engine.
+set(reads_rows "^(include/gibbsite|host)/(data|engine|parquet)/|^host/release/predict[.]cpp$")
+
+function(find_reads root result)
+  set(offences "")
+  file(GLOB_RECURSE files RELATIVE ${root} ${root}/include/*.hpp ${root}/host/*.hpp ${root}/host/*.cpp)
+  foreach(file IN LISTS files)
+    if(file MATCHES "${reads_rows}")
+      continue()
+    endif()
+    file(STRINGS ${root}/${file} lines REGEX "[.>](for_each *[(]|(dense|sparse)([^A-Za-z0-9_(]|$))")
+    foreach(line IN LISTS lines)
+      if(NOT line MATCHES "^ *//")
+        string(APPEND offences "\n  ${file}: ${line}")
+      endif()
+    endforeach()
+  endforeach()
+  set(${result} "${offences}" PARENT_SCOPE)
+endfunction()
+
+# One line in each file: what is found is that line, or nothing.
+function(plant_read file line expected)
+  file(REMOVE_RECURSE ${SCRATCH})
+  file(WRITE ${SCRATCH}/${file} "// rows.for_each(i, f), data.sparse: a comment\n${line}\n")
+  find_reads(${SCRATCH} offences)
+  set(found FALSE)
+  if(offences MATCHES "^\n  ${file}: [^\n]*$")
+    set(found TRUE)
+  endif()
+  if(NOT found STREQUAL expected OR (offences AND NOT expected))
+    message(FATAL_ERROR "planted ${line} in ${file}, found: ${offences}")
+  endif()
+  file(REMOVE_RECURSE ${SCRATCH})
+endfunction()
+foreach(room posterior speed compare audit release cli run chains)
+  plant_read(host/${room}/a.cpp "  data.view().for_each(i, add);" TRUE)
+  plant_read(host/${room}/a.hpp "  const auto* x = rows->dense" TRUE)
+  plant_read(include/gibbsite/${room}/a.hpp "  n = data.sparse.value.size();" TRUE)
+endforeach()
+plant_read(host/audit/a.cpp "  data.x = {}, data.sparse = {};" TRUE)
+plant_read(host/release/predict_other.cpp "  rows.for_each(i, add);" TRUE)
+plant_read(host/audit/a.cpp "  engine->hessian(theta, 1)->dense(out);" FALSE)
+plant_read(host/cli/a.cpp "  if (x.is_sparse()) n = x.entries();" FALSE)
+plant_read(host/cli/a.cpp "  std::ranges::for_each(all, add), Layout::sparse;" FALSE)
+plant_read(host/data/a.cpp "  rows.for_each(i, add);" FALSE)
+plant_read(include/gibbsite/data/a.hpp "  x.sparse = {};" FALSE)
+plant_read(host/engine/cpu/a.cpp "  rows.dense + i;" FALSE)
+plant_read(host/release/predict.cpp "  rows.for_each(i, add);" FALSE)
+
+find_reads(${ROOT} offences)
+if(offences)
+  message(FATAL_ERROR "rows are read above the engine:${offences}")
 endif()
 
 # Fields stand in backquotes in what the library says; options and commands are of the program

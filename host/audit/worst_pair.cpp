@@ -10,6 +10,7 @@
 
 #include "gibbsite/audit/audit.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/data/reshape.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "run/answers.hpp"
@@ -182,15 +183,7 @@ Dataset table_of(const Schema& schema, std::span<const Copies> rows) {
   Dataset out;
   out.schema = schema;
   for (const auto& [record, count] : rows) {
-    for (std::uint64_t i = 0; i < count; ++i) {
-      for (std::size_t j = 0; j < record.x.size(); ++j) {
-        if (record.x[j] == 0) continue;
-        out.sparse.feature.push_back(static_cast<std::uint32_t>(j));
-        out.sparse.value.push_back(record.x[j]);
-      }
-      out.sparse.begin.push_back(out.sparse.value.size());
-      out.y.push_back(record.y);
-    }
+    for (std::uint64_t i = 0; i < count; ++i) append_row(out, record.x, record.y);
   }
   return out;
 }
@@ -399,63 +392,35 @@ constexpr std::size_t most_eigenvector_features = 500;
 // Of full norm, along the direction in which the rows have least: there nothing that others say
 // hides what this row does.
 Record weakest_record(const Dataset& data) {
-  const Rows rows = data.view();
-  const std::size_t kept = data.schema.intercept ? rows.cols - 1 : rows.cols;
+  // Second moments: the Hessian of a loss whose curvature is 1 whatever label and offset.
+  const auto engine =
+      make_backend("reference")->load(data.view(), data.y, loss_named(losses::squared::name));
+  const std::size_t features = engine->features();
+  const std::vector<double> zero(features);
+  const auto moments = engine->hessian(zero, 1);
+  const std::size_t kept = data.schema.intercept ? features - 1 : features;
   const auto size = static_cast<Eigen::Index>(kept);
-  const bool whole = kept <= most_eigenvector_features;
-  MatrixXd moments = MatrixXd::Zero(size, whole ? size : 1);  // else the diagonal alone
-  std::vector<std::pair<Eigen::Index, double>> entries;
-  for (std::size_t i = 0; i < rows.rows; ++i) {
-    entries.clear();
-    rows.for_each(i, [&](std::size_t j, float v) {
-      if (j < kept && v != 0) entries.emplace_back(static_cast<Eigen::Index>(j), v);
-    });
-    for (const auto& [a, va] : entries) {
-      if (!whole) moments(a, 0) += va * va;
-      for (const auto& [b, vb] : entries) {
-        if (whole) moments(a, b) += va * vb;
-      }
-    }
-  }
   VectorXd least = VectorXd::Zero(size);
-  if (whole) {
-    least = Eigen::SelfAdjointEigenSolver<MatrixXd>(moments).eigenvectors().col(0);
+  if (kept <= most_eigenvector_features) {
+    const auto all = static_cast<Eigen::Index>(features);
+    MatrixXd whole(all, all);
+    moments->dense({whole.data(), features, features});
+    least = Eigen::SelfAdjointEigenSolver<MatrixXd>(whole.topLeftCorner(size, size))
+                .eigenvectors()
+                .col(0);
   } else {
-    Eigen::Index at = 0;
-    moments.col(0).minCoeff(&at);
-    least[at] = 1;
+    std::vector<double> diagonal(features);
+    moments->add_diagonal(diagonal);
+    least[std::ranges::min_element(diagonal.begin(), diagonal.begin() + size) - diagonal.begin()] =
+        1;
   }
-  Record out{std::vector<float>(rows.cols), 1};
+  Record out{std::vector<float>(features), 1};
   for (std::size_t j = 0; j < kept; ++j) {
     out.x[j] = static_cast<float>(data.schema.row_norm * least[static_cast<Eigen::Index>(j)]);
   }
   static_cast<void>(clip_row_to_norm({out.x.data(), kept}, data.schema.row_norm));
   if (data.schema.intercept) out.x[kept] = 1;
   return out;
-}
-
-void replace_first(Dataset& data, const Record& record) {
-  data.y[0] = record.y;
-  if (!data.view().is_sparse()) {
-    std::ranges::copy(record.x, data.x.begin());
-    return;
-  }
-  SparseTable& old = data.sparse;
-  SparseTable made;
-  for (std::size_t j = 0; j < record.x.size(); ++j) {
-    if (record.x[j] == 0) continue;
-    made.feature.push_back(static_cast<std::uint32_t>(j));
-    made.value.push_back(record.x[j]);
-  }
-  const std::size_t here = made.value.size(), there = old.begin[1];
-  made.feature.insert(made.feature.end(), old.feature.begin() + static_cast<std::ptrdiff_t>(there),
-                      old.feature.end());
-  made.value.insert(made.value.end(), old.value.begin() + static_cast<std::ptrdiff_t>(there),
-                    old.value.end());
-  for (std::size_t i = 1; i < old.begin.size(); ++i) {
-    made.begin.push_back(old.begin[i] - there + here);
-  }
-  old = std::move(made);
 }
 
 std::string_view loss_for(const Mechanism& mechanism) {
@@ -572,22 +537,21 @@ AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan) 
         "adjacency, rows per person, draws: an audit of a table replaces one row and looks at one "
         "draw; leave them out");
   }
-  if (data.mapped) {
+  if (data.mapped || data.made > 0) {
     throw BadInput("data: an audit changes a row in memory; give a table that fits there");
   }
   if (!data.labeled()) throw BadInput("data: has no labels; give a table with the label column");
   AuditCase out;
   out.plan = plan;
   out.model = model;
-  out.table = out.neighbor = data;
   out.synthetic = false;
   const auto [low, high] = labels_of(data.schema);
   Record record = weakest_record(data);
   record.y = high;
   Record other = record;
   other.y = low;
-  replace_first(out.table, record);
-  replace_first(out.neighbor, other);
+  out.table = with_row(data, 0, record.x, record.y);
+  out.neighbor = with_row(data, 0, other.x, other.y);
   out.pair = table_pair;
   out.statistic = what_tells(plan.offer().mechanism) == ToldBy::answers
                       ? by_answers({{record, 1}}, {{other, 1}}, {}, MetricOf(plan, data.schema))

@@ -87,10 +87,7 @@ double noise_seconds(std::uint64_t chains, std::uint64_t features) {
 
 double entries_per_row(const Dataset& data) {
   const Rows x = data.view();
-  const std::uint64_t entries =
-      x.is_sparse() ? x.sparse.entries()
-                    : data.x.size() - static_cast<std::size_t>(std::ranges::count(data.x, 0.0F));
-  return static_cast<double>(entries) / static_cast<double>(x.rows);
+  return static_cast<double>(x.nonzeros()) / static_cast<double>(x.rows);
 }
 
 std::string bar(double share) {

@@ -19,6 +19,7 @@
 #include "fit_command.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/data/reshape.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/data/shares.hpp"
 #include "gibbsite/ledger/ledger.hpp"
@@ -66,9 +67,8 @@ IngestCounts counts_of_all(const Dataset& data) {
 
 // Which of the classes, of two [-1, +1], a label of any rank is of.
 std::vector<bool> classes_there(const Dataset& data) {
-  const bool several = data.schema.label_kind == LabelKind::classes;
-  std::vector<std::uint64_t> mine(several ? data.schema.classes.size() : 2);
-  for (const float y : data.y) mine[several ? static_cast<std::size_t>(y) : y > 0 ? 1 : 0] = 1;
+  const std::vector<bool> present = classes_present(data);
+  const std::vector<std::uint64_t> mine(present.begin(), present.end());
   const std::vector<std::uint64_t> all = ranks().gather(std::span<const std::uint64_t>(mine));
   std::vector<bool> there(mine.size());
   for (std::size_t k = 0; k < all.size(); ++k)

@@ -11,6 +11,7 @@
 
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/data/reshape.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "gibbsite/model/model.hpp"
 #include "gibbsite/run/fit.hpp"
@@ -119,26 +120,6 @@ Split split_rows(std::uint64_t rows, std::uint64_t held_out, std::uint64_t seed)
   return out;
 }
 
-Dataset rows_of(const Dataset& data, std::span<const std::size_t> rows) {
-  Dataset out;
-  out.schema = data.schema;
-  const Rows all = data.view();
-  for (const std::size_t i : rows) {
-    if (all.is_sparse()) {
-      all.for_each(i, [&](std::size_t j, float v) {
-        out.sparse.feature.push_back(static_cast<std::uint32_t>(j));
-        out.sparse.value.push_back(v);
-      });
-      out.sparse.begin.push_back(out.sparse.value.size());
-    } else {
-      out.x.insert(out.x.end(), all.dense + i * all.cols, all.dense + (i + 1) * all.cols);
-    }
-    if (data.labeled()) out.y.push_back(data.y[i]);
-    if (!data.offset.empty()) out.offset.push_back(data.offset[i]);
-  }
-  return out;
-}
-
 std::optional<LinearModel> non_private_fit(const Dataset& data, std::string_view loss) {
   return non_private_fit(data, loss, *make_backend("reference"));
 }
@@ -190,8 +171,8 @@ Comparison compare(const Dataset& data, const HeldOut& held_out, std::span<const
     Dataset fitted_part, held_out_part;
     if (held_out.table == nullptr) {
       const Split split = split_rows(data.rows(), apart, seed);
-      fitted_part = rows_of(data, split.training);
-      held_out_part = rows_of(data, split.held_out);
+      fitted_part = select_rows(data, split.training);
+      held_out_part = select_rows(data, split.held_out);
     }
     const Dataset& training = held_out.table != nullptr ? data : fitted_part;
     const Dataset& test = held_out.table != nullptr ? *held_out.table : held_out_part;

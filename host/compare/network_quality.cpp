@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "engine/contingency.hpp"
 #include "gibbsite/compare/compare.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/core/text.hpp"
+#include "gibbsite/data/reshape.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "gibbsite/release/network_query.hpp"
 
@@ -52,60 +51,6 @@ double likelihood(const NetworkModel& model, const LevelRows& rows, std::uint64_
   }
   return out / static_cast<double>(model.tables.size());
 }
-
-// The rows of a network's schema with one category as the label: its features are left out.
-class Labeled {
- public:
-  Labeled(const Schema& columns, const std::string& target) {
-    const auto found = std::ranges::find(columns.columns, target, &Column::name);
-    if (found == columns.columns.end() || found->type != ColumnType::category) {
-      throw BadInput(
-          fmt::format("`target`: {} is no category of the network; give one of its columns "
-                      "that is",
-                      gibbsite::quoted(target)));
-    }
-    schema_ = columns;
-    schema_.label = target;
-    // Of two the second, as a schema's positive class is.
-    count_ = columns.features_of(*found);
-    positive_ = count_ == 2 && found->levels.size() == 2 ? 1 : 0;
-    schema_.positive = found->levels[positive_];
-    schema_.intercept = true;
-    schema_.network.reset();
-    schema_.columns.erase(schema_.columns.begin() + (found - columns.columns.begin()));
-    if (schema_.columns.empty()) {
-      throw BadInput("`target`: is the network's only column; nothing is left to tell it by");
-    }
-    for (auto c = columns.columns.begin(); c != found; ++c) first_ += columns.features_of(*c);
-    schema_.row_norm = schema_.max_unclipped_norm();
-  }
-
-  [[nodiscard]] Dataset of(const Dataset& data) const {
-    Dataset out;
-    out.schema = schema_;
-    const Rows rows = data.view();
-    const std::size_t features = schema_.features();
-    out.x.assign(rows.rows * features, 0.0F);
-    for (std::size_t i = 0; i < rows.rows; ++i) {
-      float* const x = out.x.data() + i * features;
-      bool positive = false;
-      rows.for_each(i, [&](std::size_t j, float v) {
-        if (j < first_) x[j] = v;
-        if (j >= first_ + count_) x[j - count_] = v;
-        if (j == first_ + positive_ && v > 0) positive = true;
-      });
-      x[features - 1] = 1;
-      out.y.push_back(positive ? 1.0F : -1.0F);
-    }
-    return out;
-  }
-  [[nodiscard]] const Schema& schema() const { return schema_; }
-
- private:
-  Schema schema_;
-  std::size_t first_ = 0, count_ = 0;  // features of the target
-  std::size_t positive_ = 0;           // among them
-};
 
 }  // namespace
 
@@ -154,12 +99,12 @@ NetworkQuality network_quality(const NetworkModel& model, const Dataset& data,
 
 SyntheticClassifier synthetic_classifier(const NetworkModel& model, const Dataset& data,
                                          const std::string& target, std::uint64_t seed) {
-  const Labeled labeled(model.schema, target);
-  const Dataset real = labeled.of(data);
+  const Dataset real = with_category_as_label(data, target);
   const Split split = split_rows(real.rows(), held_out_rows(real.rows(), 0.3), seed);
-  const Dataset training = rows_of(real, split.training), test = rows_of(real, split.held_out);
-  const Dataset drawn =
-      labeled.of(synthetic_rows(model, training.rows(), StreamKey::from_seed(seed)));
+  const Dataset training = select_rows(real, split.training),
+                test = select_rows(real, split.held_out);
+  const Dataset drawn = with_category_as_label(
+      synthetic_rows(model, training.rows(), StreamKey::from_seed(seed)), target);
   const auto judged = [&](const Dataset& of) {
     const auto fitted = non_private_fit(of, full_loss_name(losses::logistic::name, of.schema));
     if (!fitted) {
@@ -171,7 +116,7 @@ SyntheticClassifier synthetic_classifier(const NetworkModel& model, const Datase
     return evaluate(predict_probabilities(*fitted, test.view()), test.y);
   };
   return {.target = target,
-          .positive = labeled.schema().positive,
+          .positive = real.schema.positive,
           .training_rows = training.rows(),
           .held_out_rows = test.rows(),
           .synthetic = judged(drawn),

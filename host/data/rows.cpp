@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite {
@@ -23,6 +25,23 @@ void Rows::validate() const {
           i + 1, cols));
     }
   }
+}
+
+std::uint64_t Rows::nonzeros() const {
+  if (is_sparse()) return sparse.entries();
+  return entries() - static_cast<std::uint64_t>(std::count(dense, dense + entries(), 0.0F));
+}
+
+Rows Rows::part(std::size_t first, std::size_t last) const {
+  Rows out = *this;
+  out.rows = last - first;
+  if (is_sparse()) {
+    out.sparse = sparse.part(first, last);
+  } else {
+    out.dense = dense + first * cols;
+  }
+  if (offset != nullptr) out.offset = offset + first;
+  return out;
 }
 
 }  // namespace gibbsite

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "gibbsite/engine/machine.hpp"
 #include "speed/mix.hpp"
@@ -88,34 +89,29 @@ MadeUpRows make_up_rows(const TableShape& shape, std::uint64_t rows) {
   const std::uint64_t d = shape.features(), columns = shape.entries();
   const bool sparse = shape.is_sparse();
   const auto cell = static_cast<float>(1 / std::sqrt(static_cast<double>(columns)));
-  MadeUpRows out{d, {}, {}, std::vector<float>(rows)};
-  if (sparse) {
-    out.sparse.begin.resize(rows + 1);
-    out.sparse.feature.resize(rows * columns);
-    out.sparse.value.resize(rows * columns);
-  } else {
-    out.x.resize(rows * d);
-  }
+  std::vector<float> x(sparse ? 0 : rows * d), y(rows), value(sparse ? rows * columns : 0);
+  std::vector<std::uint64_t> begin(sparse ? rows + 1 : 1);
+  std::vector<std::uint32_t> feature(value.size());
 #pragma omp parallel for schedule(dynamic, 1024) num_threads(thread_count())
   for (std::uint64_t i = 0; i < rows; ++i) {
     std::uint64_t first = 0;  // feature of the column
     for (std::uint64_t k = 0; k < columns; ++k) {
       const std::uint64_t e = i * columns + k, bits = mix(e);
       const std::uint32_t width = shape.widths[k];
-      const std::uint64_t feature = first + bits % width;
-      const float value = width == 1 && (bits & 1) != 0 ? -cell : cell;
+      const std::uint64_t j = first + bits % width;
+      const float v = width == 1 && (bits & 1) != 0 ? -cell : cell;
       if (sparse) {
-        out.sparse.feature[e] = static_cast<std::uint32_t>(feature);
-        out.sparse.value[e] = value;
+        feature[e] = static_cast<std::uint32_t>(j);
+        value[e] = v;
       } else {
-        out.x[i * d + feature] = value;
+        x[i * d + j] = v;
       }
       first += width;
     }
-    if (sparse) out.sparse.begin[i + 1] = (i + 1) * columns;
-    out.y[i] = (mix(~i) & 1) != 0 ? 1.0F : -1.0F;
+    if (sparse) begin[i + 1] = (i + 1) * columns;
+    y[i] = (mix(~i) & 1) != 0 ? 1.0F : -1.0F;
   }
-  return out;
+  return {d, std::move(x), {std::move(begin), std::move(feature), std::move(value)}, std::move(y)};
 }
 
 StepTimer::StepTimer(Backend& backend, const TableShape& shape, const Loss& loss,
@@ -138,10 +134,7 @@ StepTimer::StepTimer(Backend& backend, const Rows& x, std::span<const float> y, 
     : backend_(backend), loss_(loss), options_(std::move(options)), x_(x), y_(y), rows_(x.rows) {}
 
 std::unique_ptr<Engine> StepTimer::load(std::uint64_t rows) const {
-  Rows part = x_;
-  part.rows = rows;
-  if (part.is_sparse()) part.sparse = part.sparse.part(0, rows);
-  return backend_.load(part, y_.first(rows), loss_);
+  return backend_.load(x_.part(0, rows), y_.first(rows), loss_);
 }
 
 StepTime StepTimer::time(std::uint64_t chains) {
@@ -152,7 +145,6 @@ StepTime StepTimer::time(std::uint64_t chains) {
   const std::uint64_t coordinates = x_.cols * loss_.outputs();
   const std::uint64_t most =
       std::clamp(most_theta / coordinates, std::uint64_t{1}, options_.most_chains);
-  const std::uint64_t entries = x_.is_sparse() ? x_.sparse.entries() : x_.rows * x_.cols;
   StepTime out{.rows = x_.rows, .chains = std::min(chains, most)};
   Ensemble ensemble = chains_of(out.chains, coordinates);
   const auto seconds_of = [&](Engine& engine, std::uint64_t steps) {
@@ -164,7 +156,7 @@ StepTime StepTimer::time(std::uint64_t chains) {
 
   std::unique_ptr<Engine> shorter;
   Engine* engine = nullptr;
-  if (entries * out.chains > probe_cells && x_.rows > least_rows) {
+  if (x_.entries() * out.chains > probe_cells && x_.rows > least_rows) {
     const auto probe = load(least_rows);
     static_cast<void>(seconds_of(*probe, 1));  // memory, threads
     const double per_row = seconds_of(*probe, 1) / static_cast<double>(least_rows);

@@ -11,6 +11,7 @@
 #include "gibbsite/data/array.hpp"
 #include "gibbsite/data/arrow.hpp"
 #include "gibbsite/data/dataset.hpp"
+#include "gibbsite/data/reshape.hpp"
 #include "gibbsite/data/row_encoder.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/engine/engine.hpp"

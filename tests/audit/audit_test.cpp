@@ -4,13 +4,16 @@
 // probability below 1e-6 too: it is five deviations of its estimate above it.
 #include "gibbsite/audit/audit.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/ball.hpp"
@@ -483,45 +486,55 @@ TEST(AuditPair, RowsOfZerosChangeNoBit) {
             fit(at.model, at.table, few, *backend, Key::from_seed(3)).model().draws);
 }
 
-Dataset small_table(bool sparse, bool intercept) {
+Dataset table_of_rows(const std::vector<std::vector<float>>& rows, bool sparse, bool intercept) {
   Dataset out;
   out.schema.label = "y";
   out.schema.positive = std::string("1");
   out.schema.row_norm = 1;
   out.schema.intercept = intercept;
-  for (const char* name : {"a", "b", "c"}) {
-    out.schema.columns.push_back({.name = name, .type = ColumnType::number});
+  for (std::size_t j = 0; j < rows[0].size(); ++j) {
+    out.schema.columns.push_back({.name = fmt::format("x{}", j), .type = ColumnType::number});
   }
-  const std::size_t d = out.schema.features();
-  for (int i = 0; i < 50; ++i) {
-    // Little in "b".
-    std::vector<float> x{0.5F * static_cast<float>(i % 3), 0.01F * static_cast<float>(i % 5),
-                         i % 2 == 0 ? 0.5F : -0.5F, 1};
-    x.resize(d);
-    const std::span<float> kept(x.data(), 3);
-    clip_row_to_norm(kept, 1);
+  for (std::vector<float> x : rows) {
+    if (intercept) x.push_back(1);
+    for (std::uint32_t j = 0; sparse && j < x.size(); ++j) {
+      if (x[j] == 0) continue;
+      out.sparse.feature.push_back(j);
+      out.sparse.value.push_back(x[j]);
+    }
     if (sparse) {
-      for (std::size_t j = 0; j < d; ++j) {
-        if (x[j] == 0) continue;
-        out.sparse.feature.push_back(static_cast<std::uint32_t>(j));
-        out.sparse.value.push_back(x[j]);
-      }
       out.sparse.begin.push_back(out.sparse.value.size());
     } else {
       out.x.insert(out.x.end(), x.begin(), x.end());
     }
-    out.y.push_back(i % 4 < 2 ? 1.0F : -1.0F);
+    out.y.push_back(out.y.size() % 4 < 2 ? 1.0F : -1.0F);
   }
   return out;
+}
+
+Dataset small_table(bool sparse, bool intercept) {
+  std::vector<std::vector<float>> rows;
+  for (int i = 0; i < 50; ++i) {
+    // Little in the second.
+    rows.push_back({0.5F * static_cast<float>(i % 3), 0.01F * static_cast<float>(i % 5),
+                    i % 2 == 0 ? 0.5F : -0.5F});
+    clip_row_to_norm(rows.back(), 1);
+  }
+  return table_of_rows(rows, sparse, intercept);
+}
+
+AuditCase case_of_table(const Dataset& data) {
+  const Model model = logistic_regression();
+  return table_case(
+      data, model,
+      plan(model.constants(data.schema, data.rows()), {10, 1e-2}, {.mechanism = "output"}));
 }
 
 TEST(AuditPair, OfATableReplacesItsFirstRowWhereItHasLeast) {
   for (const bool sparse : {false, true}) {
     for (const bool intercept : {false, true}) {
       const Dataset data = small_table(sparse, intercept);
-      const Model model = logistic_regression();
-      const Plan made = plan(model.constants(data.schema, 50), {10, 1e-2}, {.mechanism = "output"});
-      const AuditCase at = table_case(data, model, made);
+      const AuditCase at = case_of_table(data);
       EXPECT_FALSE(at.synthetic);
       const Rows was = data.view(), here = at.table.view(), there = at.neighbor.view();
       ASSERT_EQ(here.rows, 50U);
@@ -551,6 +564,49 @@ TEST(AuditPair, OfATableReplacesItsFirstRowWhereItHasLeast) {
   }
 }
 
+// By hand: of these rows the second moments are 2.5 along (1, 1, 0), 1/2 along (1, -1, 0), 1 along
+// the third axis, and 1.5 along the first two. Every row is as far along (1, 1, 0), so with the
+// intercept's row and column there would be a direction in which they have nothing.
+TEST(AuditPair, OfATableIsAlongTheLastEigenvectorWhateverInterceptAndOffset) {
+  const std::vector<std::vector<float>> rows{{0.75F, 0.25F, 0.5F},
+                                             {0.25F, 0.75F, 0.5F},
+                                             {0.75F, 0.25F, -0.5F},
+                                             {0.25F, 0.75F, -0.5F},
+                                             {0.5F, 0.5F, 0}};
+  for (const bool sparse : {false, true}) {
+    for (const bool intercept : {false, true}) {
+      for (const bool offset : {false, true}) {
+        Dataset data = table_of_rows(rows, sparse, intercept);
+        if (offset) data.offset = {-3, 0, -1, -2, -50};
+        const AuditCase at = case_of_table(data);
+        const Rows x = at.table.view();
+        EXPECT_NEAR(std::fabs(x(0, 0)), std::sqrt(0.5), 1e-6) << sparse << intercept << offset;
+        EXPECT_NEAR(x(0, 1), -x(0, 0), 1e-6) << sparse << intercept << offset;
+        EXPECT_NEAR(x(0, 2), 0, 1e-6) << sparse << intercept << offset;
+        if (intercept) {
+          EXPECT_EQ(x(0, 3), 1);
+        }
+        EXPECT_EQ(at.table.offset, data.offset);
+      }
+    }
+  }
+}
+
+// Beyond 500 features an eigenvector is dear.
+TEST(AuditPair, OfAWideTableIsAlongTheAxisWithLeast) {
+  std::vector<std::vector<float>> rows(3, std::vector<float>(501, 0.04F));
+  for (std::vector<float>& row : rows) row[400] = 0.02F;
+  for (const bool sparse : {false, true}) {
+    for (const bool intercept : {false, true}) {
+      const AuditCase at = case_of_table(table_of_rows(rows, sparse, intercept));
+      const Rows x = at.table.view();
+      for (std::size_t j = 0; j < x.cols; ++j) {
+        EXPECT_EQ(x(0, j), j == 400 || j == 501 ? 1 : 0) << j;
+      }
+    }
+  }
+}
+
 TEST(AuditPair, IllegalRequestsAreRefused) {
   const Wishes path{.mechanism = "path"};
   EXPECT_THROW(worst_known_case({100, 1, 1}, {1, 1e-6}, path), BadInput);
@@ -569,6 +625,13 @@ TEST(AuditPair, IllegalRequestsAreRefused) {
   unlabeled.y.clear();
   const Plan one = plan(model.constants(data.schema, 50), {10, 1e-2}, {.mechanism = "output"});
   EXPECT_THROW(table_case(unlabeled, model, one), BadInput);
+  Dataset mapped = data;
+  mapped.mapped = std::make_shared<const Rows>(data.view());
+  EXPECT_THROW(table_case(mapped, model, one), BadInput);
+  Dataset unkept;
+  unkept.schema = data.schema;
+  unkept.made = 50;
+  EXPECT_THROW(table_case(unkept, model, one), BadInput);
 }
 
 // ---- Runs.

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/data/reshape.hpp"
 #include "gibbsite/model/model.hpp"
 #include "gibbsite/run/fit.hpp"
 #include "support/people.hpp"
@@ -100,31 +101,6 @@ TEST(Split, ShareIsRoundedAndLeavesRowsOnEitherSide) {
     EXPECT_THAT(message(10, share), HasSubstr("--held-out: must lie strictly")) << share;
 }
 
-TEST(RowsOf, CopiesDenseAndSparseRows) {
-  const Dataset dense = numbered(9);
-  Dataset sparse = dense;
-  sparse.x.clear();
-  for (std::size_t i = 0; i < 9; ++i) {
-    for (std::uint32_t j = i % 2 == 0 ? 0 : 1; j < 3; ++j) {
-      sparse.sparse.feature.push_back(j);
-      sparse.sparse.value.push_back(dense.x[3 * i + j]);
-    }
-    sparse.sparse.begin.push_back(sparse.sparse.value.size());
-  }
-  const std::vector<std::size_t> rows{1, 4, 8};
-  for (const Dataset& table : {dense, sparse}) {
-    const Dataset part = rows_of(table, rows);
-    ASSERT_EQ(part.rows(), 3U);
-    EXPECT_EQ(part.view().is_sparse(), table.view().is_sparse());
-    EXPECT_EQ(part.schema.columns.size(), table.schema.columns.size());
-    for (std::size_t i = 0; i < 3; ++i) {
-      EXPECT_EQ(part.y[i], table.y[rows[i]]);
-      for (std::size_t j = 0; j < 3; ++j)
-        EXPECT_EQ(part.view()(i, j), table.view()(rows[i], j)) << i << ' ' << j;
-    }
-  }
-}
-
 TEST(Spread, IsMeanAndDeviationOfTheSample) {
   const Spread s = spread_of(std::vector<double>{1, 2, 6});
   EXPECT_DOUBLE_EQ(s.mean, 3);
@@ -190,7 +166,8 @@ TEST(Compare, FiguresAreThoseOfTheSameFitByHand) {
   const Comparison found = compare(data, {.share = 0.25}, plans, *backend, options);
   for (std::size_t k = 0; k < 2; ++k) {
     const Split split = split_rows(80, 20, 2 + k);
-    const Dataset training = rows_of(data, split.training), test = rows_of(data, split.held_out);
+    const Dataset training = select_rows(data, split.training),
+                  test = select_rows(data, split.held_out);
     for (std::size_t p = 0; p < plans.size(); ++p) {
       const Release release =
           fit(glm(plans[p].problem.loss), training, plans[p], *backend, Key::from_seed(2 + k));

@@ -35,18 +35,6 @@ namespace {
 
 using sharded::Node;
 
-Rows part_of(const Rows& x, std::size_t first, std::size_t last) {
-  Rows out = x;
-  out.rows = last - first;
-  if (x.is_sparse()) {
-    out.sparse = x.sparse.part(first, last);
-  } else {
-    out.dense = x.dense + first * x.cols;
-  }
-  if (x.offset != nullptr) out.offset = x.offset + first;
-  return out;
-}
-
 void require(bool fits) {
   if (!fits) {
     throw BadInput(
@@ -76,8 +64,7 @@ class AskedRows final : private HostRows {
       const std::size_t first = node.first * row_block - place.first_row;
       const std::size_t last =
           std::min<std::size_t>(node.last * row_block, place.table_rows) - place.first_row;
-      nodes_.push_back(
-          local_->load(part_of(mine, first, last), y.subspan(first, last - first), loss));
+      nodes_.push_back(local_->load(mine.part(first, last), y.subspan(first, last - first), loss));
     }
   }
 

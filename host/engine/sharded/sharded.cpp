@@ -94,13 +94,6 @@ struct Shares {
   bool sparse = false, in_memory = true;
 };
 
-std::uint64_t entries_of(const Rows& x) {
-  if (x.is_sparse()) return x.sparse.entries();
-  if (!x.in_memory) return 0;  // stay as they are
-  const std::span numbers(x.dense, x.rows * x.cols);
-  return numbers.size() - static_cast<std::size_t>(std::ranges::count(numbers, 0.0F));
-}
-
 Shares meet(Communicator& ranks, const Backend& local, const Rows& x, std::span<const float> y,
             const Loss& loss) {
   ranks.together([&] {
@@ -118,7 +111,8 @@ Shares meet(Communicator& ranks, const Backend& local, const Rows& x, std::span<
         p, words[p], words[0]));
   }
   const auto rows = ranks.gather(std::uint64_t{x.rows});
-  const auto entries = ranks.gather(entries_of(x));
+  const auto entries = ranks.gather(
+      x.is_sparse() || x.in_memory ? x.nonzeros() : std::uint64_t{0});  // pages stay as they are
   const auto kinds = ranks.gather(std::uint64_t{x.is_sparse()} | std::uint64_t{x.in_memory} << 1 |
                                   std::uint64_t{x.offset != nullptr} << 2);
   Shares out;
@@ -148,18 +142,6 @@ Shares meet(Communicator& ranks, const Backend& local, const Rows& x, std::span<
                ranks.size()};
   out.sparse = (kind & 1) != 0;
   out.in_memory = (kind & 2) != 0;
-  return out;
-}
-
-Rows part_of(const Rows& x, std::size_t first, std::size_t last) {
-  Rows out = x;
-  out.rows = last - first;
-  if (x.is_sparse()) {
-    out.sparse = x.sparse.part(first, last);
-  } else {
-    out.dense = x.dense + first * x.cols;
-  }
-  if (x.offset != nullptr) out.offset = x.offset + first;
   return out;
 }
 
@@ -217,7 +199,7 @@ class ShardedEngine final : public HostRows {
             std::min<std::size_t>(node.last * row_block, shares.whole.rows) - before;
         nodes_.push_back(
             {first, last,
-             local.load(part_of(mine, first, last), y.subspan(first, last - first), loss)});
+             local.load(mine.part(first, last), y.subspan(first, last - first), loss)});
       }
     });
   }

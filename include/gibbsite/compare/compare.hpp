@@ -28,9 +28,6 @@ std::uint64_t held_out_rows(std::uint64_t rows, double share, std::string_view n
 /// Holds out so many rows, every set of that size equally likely over seeds: a pure function of its
 /// arguments (mt19937_64).
 Split split_rows(std::uint64_t rows, std::uint64_t held_out, std::uint64_t seed);
-/// A copy of those rows and their labels, in memory, sparse where the table is. Its counts are
-/// empty.
-Dataset rows_of(const Dataset& data, std::span<const std::size_t> rows);
 
 /// Throws BadInput unless the label is of two classes: others are not compared.
 void require_two_classes(const Schema& schema);

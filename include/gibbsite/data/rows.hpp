@@ -71,6 +71,14 @@ struct Rows {
   /// of a row strictly ascending and below d, `begin` not descending.
   void validate() const;
   [[nodiscard]] bool is_sparse() const { return sparse.begin != nullptr; }
+  /// Entries that are kept: all of dense rows.
+  [[nodiscard]] std::uint64_t entries() const {
+    return is_sparse() ? sparse.entries() : std::uint64_t{rows} * cols;
+  }
+  /// Those of them that are not 0, of dense rows counted.
+  [[nodiscard]] std::uint64_t nonzeros() const;
+  /// Rows [first, last), of the same whole.
+  [[nodiscard]] Rows part(std::size_t first, std::size_t last) const;
   [[nodiscard]] double offset_of(std::size_t i) const {
     return offset == nullptr ? 0.0 : static_cast<double>(offset[i]);
   }

@@ -1,0 +1,163 @@
+#include "gibbsite/data/reshape.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/model/family_model.hpp"
+
+namespace gibbsite {
+namespace {
+
+// That have numbers to read.
+Rows kept_rows(const Dataset& data) {
+  if (data.made > 0)
+    throw BadInput("data: its rows are made by a backend and kept nowhere; give a table");
+  return data.view();
+}
+
+void require_row(std::size_t i, const Rows& rows) {
+  if (i >= rows.rows)
+    throw BadInput(
+        fmt::format("data: has no row {}, counted from 0; give one below {}", i, rows.rows));
+}
+
+void require_changeable(const Dataset& data, std::span<const float> x) {
+  if (data.mapped || data.made > 0)
+    throw BadInput("data: rows are changed in memory; give a table that fits there");
+  if (x.size() != data.features())
+    throw BadInput(
+        fmt::format("row: {} numbers for {} features; give one each", x.size(), data.features()));
+}
+
+void append_entries(SparseTable& table, std::span<const float> x) {
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    if (x[j] == 0) continue;
+    table.feature.push_back(static_cast<std::uint32_t>(j));
+    table.value.push_back(x[j]);
+  }
+  table.begin.push_back(table.value.size());
+}
+
+// Rows [first, last) behind those of the table.
+void append_entries(SparseTable& table, const SparseRows& rows, std::size_t first,
+                    std::size_t last) {
+  const std::uint64_t from = rows.begin[first], to = rows.begin[last];
+  const std::uint64_t before = table.value.size();
+  table.feature.insert(table.feature.end(), rows.feature + from, rows.feature + to);
+  table.value.insert(table.value.end(), rows.value + from, rows.value + to);
+  for (std::size_t i = first + 1; i <= last; ++i)
+    table.begin.push_back(before + rows.begin[i] - from);
+}
+
+}  // namespace
+
+Dataset select_rows(const Dataset& data, std::span<const std::size_t> rows) {
+  const Rows all = kept_rows(data);
+  Dataset out;
+  out.schema = data.schema;
+  for (const std::size_t i : rows) {
+    require_row(i, all);
+    if (all.is_sparse()) {
+      append_entries(out.sparse, all.sparse, i, i + 1);
+    } else {
+      out.x.insert(out.x.end(), all.dense + i * all.cols, all.dense + (i + 1) * all.cols);
+    }
+    if (data.labeled()) out.y.push_back(data.y[i]);
+    if (!data.offset.empty()) out.offset.push_back(data.offset[i]);
+  }
+  return out;
+}
+
+Dataset with_row(const Dataset& data, std::size_t i, std::span<const float> x, float label) {
+  require_changeable(data, x);
+  const Rows rows = data.view();
+  require_row(i, rows);
+  if (!data.labeled()) throw BadInput("data: has no labels; give a table with the label column");
+  Dataset out = data;
+  out.y[i] = label;
+  if (rows.is_sparse()) {
+    out.sparse = {};
+    append_entries(out.sparse, rows.sparse, 0, i);
+    append_entries(out.sparse, x);
+    append_entries(out.sparse, rows.sparse, i + 1, rows.rows);
+  } else {
+    std::ranges::copy(x, out.x.begin() + static_cast<std::ptrdiff_t>(i * rows.cols));
+  }
+  return out;
+}
+
+void append_row(Dataset& data, std::span<const float> x, float label) {
+  require_changeable(data, x);
+  if (data.rows() > 0 && !data.labeled())
+    throw BadInput("data: has no labels; give a table with the label column");
+  if (!data.offset.empty())
+    throw BadInput("data: has an exposure, and this row none; leave it out");
+  if (data.x.empty()) {
+    append_entries(data.sparse, x);
+  } else {
+    data.x.insert(data.x.end(), x.begin(), x.end());
+  }
+  data.y.push_back(label);
+}
+
+Dataset with_category_as_label(const Dataset& data, const std::string& target) {
+  const Schema& whole = data.schema;
+  const auto found = std::ranges::find(whole.columns, target, &Column::name);
+  if (found == whole.columns.end() || found->type != ColumnType::category) {
+    throw BadInput(fmt::format("`target`: {} is no category; give one of the columns that is",
+                               gibbsite::quoted(target)));
+  }
+  if (whole.columns.size() == 1)
+    throw BadInput("`target`: is the only column; nothing is left to tell it by");
+  if (whole.exposure() != nullptr)
+    throw BadInput("data: has an exposure, which is of counts; give a table without one");
+  const Rows rows = kept_rows(data);
+  std::size_t first = 0;  // of its features
+  for (auto c = whole.columns.begin(); c != found; ++c) first += whole.features_of(*c);
+  const std::size_t count = whole.features_of(*found);
+  const std::size_t positive = count == 2 && found->levels.size() == 2 ? 1 : 0;
+
+  Dataset out;
+  out.schema = whole;
+  drop_label(out.schema);
+  out.schema.label = target;
+  out.schema.positive = found->levels[positive];
+  out.schema.intercept = true;
+  out.schema.network.reset();
+  out.schema.columns.erase(out.schema.columns.begin() + (found - whole.columns.begin()));
+  out.schema.row_norm = out.schema.max_unclipped_norm();
+  const std::size_t features = out.features();
+  out.x.assign(rows.rows * features, 0.0F);
+  for (std::size_t i = 0; i < rows.rows; ++i) {
+    float* const x = out.x.data() + i * features;
+    bool is_positive = false;
+    rows.for_each(i, [&](std::size_t j, float v) {
+      if (j < first) x[j] = v;
+      if (j >= first + count) x[j - count] = v;
+      if (j == first + positive && v > 0) is_positive = true;
+    });
+    x[features - 1] = 1;
+    out.y.push_back(is_positive ? 1.0F : -1.0F);
+  }
+  return out;
+}
+
+std::vector<bool> classes_present(const Dataset& data) {
+  const bool several = data.schema.label_kind == LabelKind::classes;
+  if (!several && data.schema.label_kind != LabelKind::two_classes) {
+    throw BadInput(
+        fmt::format("data: its label is {}, and classes are asked for; give a table of "
+                    "those",
+                    to_string(data.schema.label_kind)));
+  }
+  std::vector<bool> out(several ? data.schema.classes.size() : 2);
+  for (const float y : data.y) out[several ? static_cast<std::size_t>(y) : y > 0 ? 1 : 0] = true;
+  return out;
+}
+
+}  // namespace gibbsite
