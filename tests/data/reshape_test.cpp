@@ -6,7 +6,7 @@
 #include "support.hpp"
 
 namespace gibbsite {
-namespace {
+namespace reshape_test {
 
 using test::expect_bad_input;
 using ::testing::ElementsAre;
@@ -241,5 +241,5 @@ TEST(ClassesPresent, AreThoseThatALabelIsOf) {
   expect_bad_input([&] { classes_present(data); }, {"data: its label is ", "classes"});
 }
 
-}  // namespace
+}  // namespace reshape_test
 }  // namespace gibbsite

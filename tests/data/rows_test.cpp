@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace gibbsite {
-namespace {
+namespace rows_test {
 
 struct Table {
   std::vector<float> dense{1, 0, 2, 0, 0, 0, 3, 4, 0};  // [3 x 3]
@@ -58,5 +58,5 @@ TEST(Rows, EntriesAreThoseKeptAndNonzerosThoseThatAreNot0) {
   EXPECT_EQ(Rows().nonzeros(), 0U);
 }
 
-}  // namespace
+}  // namespace rows_test
 }  // namespace gibbsite
