@@ -252,9 +252,9 @@ void verify_model(Verifier& v, const json& file) {
   same_problem(v, of_model, c);
   same_draws(v, linear.draws.size(), c);
 
-  const auto* const whitened = std::get_if<Whitened>(&c.mechanism);
   v.check(
-      linear.link.has_value() == (whitened != nullptr && whitened_links(c.problem.loss)),
+      linear.link.has_value() ==
+          (taken_by(c.mechanism).intervals && whitened_links(c.problem.loss)),
       "model.link: there where the mechanism is whitened and the loss logistic, and only there");
   if (!linear.answers.empty()) {
     std::visit([&](const auto& m) { verify_answers(v, m, c, linear); }, c.mechanism);
