@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <tuple>
 
 #include "gibbsite/model/losses.hpp"
 
@@ -91,44 +92,48 @@ struct other_loss {
 
   template <class Real>
   GIBBSITE_HD Real value(Real z, Real y) const {
-    switch (kind) {
-      case 0:
-        return losses::smoothed_hinge::value(z, y);
-      case 1:
-        return losses::huber::value(z, y);
-      case 2:
-        return losses::pseudo_huber::value(z, y);
-      default:
-        return losses::poisson::value(z, y);
-    }
+    return of_kind(Kinds{}, [=](auto loss) { return loss.value(z, y); });
   }
   template <class Real>
   GIBBSITE_HD Real residual(Real z, Real y) const {
-    switch (kind) {
-      case 0:
-        return losses::smoothed_hinge::residual(z, y);
-      case 1:
-        return losses::huber::residual(z, y);
-      case 2:
-        return losses::pseudo_huber::residual(z, y);
-      default:
-        return losses::poisson::residual(z, y);
-    }
+    return of_kind(Kinds{}, [=](auto loss) { return loss.residual(z, y); });
   }
   template <class Real>
   GIBBSITE_HD Real second(Real z, Real y) const {
-    switch (kind) {
-      case 0:
-        return losses::smoothed_hinge::second(z, y);
-      case 1:
-        return losses::huber::second(z, y);
-      case 2:
-        return losses::pseudo_huber::second(z, y);
-      default:
-        return losses::poisson::second(z, y);
-    }
+    return of_kind(Kinds{}, [=](auto loss) { return loss.second(z, y); });
   }
   GIBBSITE_HD static other_loss at(unsigned place) { return {place - 1}; }
+
+ private:
+  // A switch: for a chain of questions ptxas took a register more in one kernel.
+  template <class F, class... L>
+  GIBBSITE_HD auto of_kind(LossList<L...> /*kinds*/, const F& f) const {
+    using All = std::tuple<L...>;
+    constexpr std::size_t last = sizeof...(L) - 1;
+    static_assert(last <= 6, "one more needs one more case");
+    switch (kind) {
+      case 0:
+        if constexpr (last > 0) return f(std::tuple_element_t<0, All>{});
+        [[fallthrough]];
+      case 1:
+        if constexpr (last > 1) return f(std::tuple_element_t<1, All>{});
+        [[fallthrough]];
+      case 2:
+        if constexpr (last > 2) return f(std::tuple_element_t<2, All>{});
+        [[fallthrough]];
+      case 3:
+        if constexpr (last > 3) return f(std::tuple_element_t<3, All>{});
+        [[fallthrough]];
+      case 4:
+        if constexpr (last > 4) return f(std::tuple_element_t<4, All>{});
+        [[fallthrough]];
+      case 5:
+        if constexpr (last > 5) return f(std::tuple_element_t<5, All>{});
+        [[fallthrough]];
+      default:
+        return f(std::tuple_element_t<last, All>{});
+    }
+  }
 };
 
 template <class... L>

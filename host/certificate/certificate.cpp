@@ -10,11 +10,11 @@
 
 #include "certificate/certify.hpp"
 #include "certificate/model_json.hpp"
+#include "certificate/problem_json.hpp"
 #include "certificate/version_1.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/mechanism/kinds.hpp"
-#include "gibbsite/model/loss.hpp"
 #include "gibbsite/version.hpp"
 
 namespace gibbsite {
@@ -86,182 +86,6 @@ Variant settings_from_json(const json& object) {
 
 void put_numbers(json& out, const Guarantee& guarantee) {
   Guarantee::fields(guarantee, [&](const char* name, double value) { out[name] = value; });
-}
-
-// Of a problem: every name once, for both ways. Which there are depends on those before.
-enum class Shown { always, unless_zero };
-template <class P, class Visit>
-void fields(P& p, Visit&& visit) {
-  visit("rows", p.rows, Shown::always);
-  visit("features", p.features, Shown::always);
-  visit("row_norm", p.row_norm, Shown::always);
-  visit("intercept", p.intercept, Shown::always);
-  visit("loss", p.loss, Shown::always);
-  if (loss_named(p.loss).label() == LabelKind::amount) {
-    visit("label_bound", p.label_bound, Shown::always);
-  }
-  visit("offset_bound", p.offset_bound, Shown::unless_zero);
-  visit("center_norm", p.center_norm, Shown::unless_zero);
-}
-
-// Of a mechanism that keeps theta in that ball; 0: in none.
-json problem_json(const Problem& c, double ball) {
-  json out = {{"curvature", c.curvature}};
-  fields(c, [&](const char* name, const auto& value, Shown shown) {
-    const json one = value;
-    if (shown == Shown::always || one != 0) out[name] = one;
-  });
-  if (c.bounded() || ball > 0) {
-    out["max_abs_residual"] = c.max_abs_residual_up(ball);
-    out["lipschitz"] = c.lipschitz_up(ball);
-  }
-  return out;
-}
-
-struct ProblemReader {
-  const json& object;
-  const std::string source = "constants";
-  void operator()(const char* name, std::uint64_t& value, Shown /*always*/) const {
-    value = count_field(object, name, source);
-  }
-  void operator()(const char* name, bool& value, Shown /*always*/) const {
-    value = flag_field(object, name, source);
-  }
-  void operator()(const char* name, std::string& value, Shown /*always*/) const {
-    value = text_field(object, name, source);
-  }
-  void operator()(const char* name, double& value, Shown shown) const {
-    if (shown == Shown::unless_zero && !object.contains(name)) return;
-    value = number_field(object, name, source);
-    if (shown == Shown::unless_zero) require_finite_positive(value, source + "." + name);
-  }
-};
-
-Problem problem_from_json(const json& object) {
-  Problem c;
-  fields(c, ProblemReader{object});
-  const Loss& loss = loss_named(c.loss);
-  if (c.offset_bound != 0 && loss.label() != LabelKind::count) {
-    throw BadInput("constants.offset_bound: is a count's; use the file as written");
-  }
-  set_loss(c, loss);
-  c.validate();
-  return c;
-}
-
-json problem_json(const Problem& c, const Mechanism& mechanism) {
-  return problem_json(c, setting(mechanism, "ball").value_or(0));
-}
-
-json problem_json(const FamilyProblem& p, const FamilyMechanism& /*mechanism*/) {
-  json out = {{"family", to_string(p.family)}, {"rows", p.rows}, {"prior", p.prior}};
-  if (p.has_levels()) {
-    out["levels"] = p.levels;
-  } else {
-    out["range"] = {p.lo, p.hi};
-  }
-  if (p.family == Family::mean) out["variance"] = p.variance;
-  if (p.trim && p.has_levels()) out["trim"] = {p.trim->first};
-  if (p.trim && !p.has_levels()) out["trim"] = {p.trim->first, p.trim->second};
-  return out;
-}
-
-FamilyProblem family_problem_from_json(const json& object) {
-  const std::string source = "constants";
-  FamilyProblem p;
-  const std::string name = text_field(object, "family", source);
-  const auto family = family_named(name);
-  if (!family)
-    throw BadInput(fmt::format("constants.family: {} is unknown", gibbsite::quoted(name)));
-  p.family = *family;
-  p.rows = count_field(object, "rows", source);
-  const auto length = [&](const char* name_of_list) {
-    return field(object, name_of_list, source).size();
-  };
-  p.prior = numbers_field(object, "prior", length("prior"), source);
-  if (p.has_levels()) {
-    p.levels = count_field(object, "levels", source);
-  } else {
-    const auto range = numbers_field(object, "range", 2, source);
-    p.lo = range[0], p.hi = range[1];
-  }
-  if (p.family == Family::mean) p.variance = number_field(object, "variance", source);
-  if (object.contains("trim")) {
-    const auto trim = numbers_field(object, "trim", p.has_levels() ? 1 : 2, source);
-    p.trim = {trim[0], p.has_levels() ? 0 : trim[1]};
-  }
-  p.validate();
-  return p;
-}
-
-// Of drawn tables the prior and the cut.
-json problem_json(const NetworkProblem& p, const NetworkMechanism& mechanism) {
-  json out = {{"network", p.chooses_structure() ? "private" : "given"},
-              {"rows", p.rows},
-              {"levels", p.levels}};
-  if (p.parents) {
-    out["parents"] = *p.parents;
-  } else {
-    out["limits"] = {{"parents", p.limits.parents}, {"cells", p.limits.cells}};
-  }
-  if (draws_tables(mechanism)) {
-    out["prior"] = p.prior;
-    if (p.trim) out["trim"] = *p.trim;
-  }
-  return out;
-}
-
-json problem_json(const HistogramProblem& p, const HistogramMechanism& /*mechanism*/) {
-  return {{"histogram", p.cells}, {"rows", p.rows}};
-}
-
-HistogramProblem histogram_problem_from_json(const json& object) {
-  HistogramProblem p{.rows = count_field(object, "rows", "constants"),
-                     .cells = count_field(object, "histogram", "constants")};
-  p.validate();
-  return p;
-}
-
-const json& lists_field(const json& object, const char* name, const std::string& source) {
-  const json& list = field(object, name, source);
-  if (!list.is_array() || list.size() > most_network_columns) {
-    throw BadInput(
-        fmt::format("{}.{}: must be a list of at most {}; use the file as it was written", source,
-                    name, most_network_columns));
-  }
-  return list;
-}
-
-NetworkProblem network_problem_from_json(const json& object) {
-  const std::string source = "constants";
-  NetworkProblem p;
-  p.rows = count_field(object, "rows", source);
-  for (const json& levels : lists_field(object, "levels", source)) {
-    p.levels.push_back(count_field({{"levels", levels}}, "levels", source));
-  }
-  const std::string structure = text_field(object, "network", source);
-  if (structure == "given") {
-    p.parents.emplace();
-    for (const json& list : lists_field(object, "parents", source)) {
-      const json one = {{"parents", list}};
-      std::vector<std::uint32_t> parents;
-      for (const json& place : lists_field(one, "parents", source)) {
-        const std::uint64_t at = count_field({{"parents", place}}, "parents", source);
-        parents.push_back(static_cast<std::uint32_t>(std::min<std::uint64_t>(at, ~0U)));
-      }
-      p.parents->push_back(std::move(parents));
-    }
-  } else if (structure == "private") {
-    const json& limits = field(object, "limits", source);
-    p.limits = {.parents = count_field(limits, "parents", "constants.limits"),
-                .cells = count_field(limits, "cells", "constants.limits")};
-  } else {
-    throw BadInput("constants.network: must be given or private; use the file as it was written");
-  }
-  if (object.contains("prior")) p.prior = number_field(object, "prior", source);
-  if (object.contains("trim")) p.trim = number_field(object, "trim", source);
-  p.validate();
-  return p;
 }
 
 // What a reader has to believe, because no program can check it; `own` of the mechanism.
@@ -462,36 +286,44 @@ json to_json(const EvaluationCertificate& c, const Analysis& found) {
   return out;
 }
 
+namespace {
+
+template <class C>
+C certificate_of(const json& object, decltype(C::mechanism) mechanism) {
+  return {claims_from_json(object),
+          problem_from_json(field(object, "constants", "certificate"), mechanism),
+          std::move(mechanism)};
+}
+
+template <class C>
+C certificate_of(const json& object) {
+  return certificate_of<C>(object, settings_from_json<decltype(C::mechanism)>(
+                                       field(object, "mechanism", "certificate")));
+}
+
+}  // namespace
+
 Certificate certificate_from_json(const json& object) {
-  const std::string source = "certificate";
   const json upgraded = from_version_1(object);
-  const json& mechanism = field(upgraded, "mechanism", source);
+  const json& mechanism = field(upgraded, "mechanism", "certificate");
   const std::string name = text_field(mechanism, "name", "mechanism");
-  return {claims_from_json(upgraded), problem_from_json(field(upgraded, "constants", source)),
-          settings_from_json(mechanism, mechanism_named(name))};
+  return certificate_of<Certificate>(upgraded,
+                                     settings_from_json(mechanism, mechanism_named(name)));
 }
 
 FamilyCertificate family_certificate_from_json(const json& object) {
-  const std::string source = "certificate";
-  const json& mechanism = field(object, "mechanism", source);
-  return {claims_from_json(object), family_problem_from_json(field(object, "constants", source)),
-          settings_from_json<FamilyMechanism>(mechanism)};
+  return certificate_of<FamilyCertificate>(object);
 }
 
 NetworkCertificate network_certificate_from_json(const json& object) {
-  const std::string source = "certificate";
-  const json& mechanism = field(object, "mechanism", source);
-  return {claims_from_json(object), network_problem_from_json(field(object, "constants", source)),
-          settings_from_json<NetworkMechanism>(mechanism)};
+  return certificate_of<NetworkCertificate>(object);
 }
 
 EvaluationCertificate evaluation_certificate_from_json(const json& object) {
-  const std::string source = "certificate";
-  const json& mechanism = field(object, "mechanism", source);
-  const json& constants = field(object, "constants", source);
-  return {claims_from_json(object), histogram_problem_from_json(constants),
-          settings_from_json<HistogramMechanism>(mechanism),
-          constants.contains("of_void") && flag_field(constants, "of_void", "constants")};
+  auto c = certificate_of<EvaluationCertificate>(object);
+  const json& constants = object.at("constants");
+  c.of_void = constants.contains("of_void") && flag_field(constants, "of_void", "constants");
+  return c;
 }
 
 namespace {

@@ -10,6 +10,7 @@
 
 #include "certificate/certify.hpp"
 #include "certificate/model_json.hpp"
+#include "certificate/problem_json.hpp"
 #include "certificate/version_1.hpp"
 #include "core/backend_names.hpp"
 #include "gibbsite/certificate/certificate.hpp"
@@ -18,7 +19,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/model/linear_model.hpp"
-#include "gibbsite/model/loss.hpp"
+#include "gibbsite/model/model.hpp"
 #include "mechanism/moments_question.hpp"
 #include "mechanism/whitened_losses.hpp"
 
@@ -216,6 +217,27 @@ void verify_digest(Verifier& v, const json& file) {
           "digest of the file = " + digest);
 }
 
+// The certificate's problem is that of the model, which holds what is the certificate's alone too.
+template <class C>
+void same_problem(Verifier& v, const decltype(C::problem)& of_model, const C& c) {
+  const json model = problem_json(of_model, c.mechanism);
+  const json claimed = problem_json(c.problem, c.mechanism);
+  json all = claimed;
+  all.update(model);
+  for (const auto& item : all.items()) {
+    const json has = model.value(item.key(), json()), says = claimed.value(item.key(), json());
+    if (has != says) {
+      v.check(false, fmt::format("constants.{}: claimed {}, the model has {}", item.key(),
+                                 says.dump(), has.dump()));
+    }
+  }
+  if (model == claimed) v.check(true, "constants: those of the model");
+}
+
+void same_draws(Verifier& v, std::size_t of_model, const Claims& c) {
+  v.check(c.draws == of_model, fmt::format("mechanism.draws: the model has {}", of_model));
+}
+
 // The model is the one that the certificate speaks of.
 void verify_model(Verifier& v, const json& file) {
   const LinearModel linear = model_from_json(field(file, "model", "file"), "model");
@@ -224,39 +246,15 @@ void verify_model(Verifier& v, const json& file) {
   v.same("model", model_json(linear), model);
   verify_digest(v, file);
 
-  const json& constants = field(certificate, "constants", "certificate");
-  const FeatureSpace space = linear.schema;
-  const Loss& loss = loss_named(linear.loss);
-  const std::uint64_t outputs = loss.outputs();
-  if (space.label == LabelKind::count)
-    v.check(
-        (constants.contains("offset_bound") ? number_field(constants, "offset_bound", "constants")
-                                            : 0) == space.offset_bound,
-        fmt::format("constants.offset_bound: the schema has {}", space.offset_bound));
-  v.check(count_field(constants, "features", "constants") == space.features * outputs,
-          fmt::format("constants.features: the schema has {}{}", space.features,
-                      outputs > 1 ? fmt::format(" for each of {} classes", outputs) : ""));
-  if (space.label == LabelKind::classes) {
-    v.check(space.classes == outputs,
-            fmt::format("model.preprocessing: lists {} classes", space.classes));
-  }
-  v.check(number_field(constants, "row_norm", "constants") == space.row_norm,
-          fmt::format("constants.row_norm: the schema has {}", space.row_norm));
-  v.check(flag_field(constants, "intercept", "constants") == space.intercept,
-          fmt::format("constants.intercept: the schema has {}", space.intercept));
-  v.check(text_field(constants, "loss", "constants") == linear.loss,
-          "constants.loss: the model has " + linear.loss);
-  if (space.label == LabelKind::amount)
-    v.check(number_field(constants, "label_bound", "constants") == space.label_bound,
-            fmt::format("constants.label_bound: the schema has {}", space.label_bound));
-  const json& mechanism = field(certificate, "mechanism", "certificate");
-  v.check(count_field(mechanism, "draws", "mechanism") == linear.draws.size(),
-          fmt::format("mechanism.draws: the model has {}", linear.draws.size()));
-
   const Certificate c = certificate_from_json(certificate);
-  const auto* const whitened = std::get_if<Whitened>(&c.mechanism);
+  Problem of_model = glm(linear.loss).constants(linear.schema, c.problem.rows);
+  of_model.center_norm = c.problem.center_norm;
+  same_problem(v, of_model, c);
+  same_draws(v, linear.draws.size(), c);
+
   v.check(
-      linear.link.has_value() == (whitened != nullptr && whitened_links(c.problem.loss)),
+      linear.link.has_value() ==
+          (taken_by(c.mechanism).intervals && whitened_links(c.problem.loss)),
       "model.link: there where the mechanism is whitened and the loss logistic, and only there");
   if (!linear.answers.empty()) {
     std::visit([&](const auto& m) { verify_answers(v, m, c, linear); }, c.mechanism);
@@ -296,15 +294,12 @@ void verify_family_model(Verifier& v, const json& file) {
   const FamilyProblem& p = c.problem;
   v.same("model", model_json(model), file.at("model"));
   verify_digest(v, file);
-  const FamilyProblem shape = family_problem(model.schema, model.family, p.rows);
-  v.check(shape.family == p.family,
-          "constants.family: the model has " + std::string(to_string(shape.family)));
-  v.check(shape.levels == p.levels,
-          fmt::format("constants.levels: the column has {}", shape.levels));
-  v.check(shape.lo == p.lo && shape.hi == p.hi,
-          fmt::format("constants.range: the column has [{}, {}]", shape.lo, shape.hi));
-  v.check(c.draws == model.draws.size(),
-          fmt::format("mechanism.draws: the model has {}", model.draws.size()));
+  FamilyProblem of_model = family_problem(model.schema, model.family, p.rows);
+  of_model.prior = p.prior;
+  of_model.variance = p.variance;
+  of_model.trim = p.trim;
+  same_problem(v, of_model, c);
+  same_draws(v, model.draws.size(), c);
   const auto [low, high] = p.reach();
   const double grid = family_grid(p);
   std::size_t off = 0;
@@ -403,10 +398,11 @@ void verify_network_model(Verifier& v, const json& file) {
   const NetworkProblem& p = c.problem;
   v.same("model", model_json(model), file.at("model"));
   verify_digest(v, file);
-  v.check(model.network.levels == p.levels, "constants.levels: those of the model's columns");
-  if (p.parents) {
-    v.check(model.network.parents == *p.parents, "constants.parents: those of the model");
-  } else {
+  NetworkProblem of_model = p;
+  of_model.levels = model.network.levels;
+  if (p.parents) of_model.parents = model.network.parents;
+  same_problem(v, of_model, c);
+  if (!p.parents) {
     bool within = true;
     for (std::size_t i = 0; i < model.network.size(); ++i) {
       within = within && model.network.parents[i].size() <= p.limits.parents &&
@@ -414,8 +410,7 @@ void verify_network_model(Verifier& v, const json& file) {
     }
     v.check(within, "constants.limits: every table of the model is within them");
   }
-  v.check(c.draws == model.tables.size(),
-          fmt::format("mechanism.draws: the model has {}", model.tables.size()));
+  same_draws(v, model.tables.size(), c);
   std::visit([&](const auto& s) { verify_tables(v, s, p, model); }, c.mechanism);
 }
 
@@ -443,7 +438,9 @@ void verify_evaluation_model(Verifier& v, const json& file) {
   expected["figures"] = claimed.at("figures");
   v.same("model", expected, claimed);
   verify_digest(v, file);
-  v.check(c.problem.cells == model.counts.size(), "constants.histogram: the model's counts");
+  HistogramProblem of_model = c.problem;
+  of_model.cells = model.counts.size();
+  same_problem(v, of_model, c);
   const bool is_public = c.claimed.who.adjacency == Adjacency::replace_one;
   v.check(model.rows == (is_public ? std::optional(c.problem.rows) : std::nullopt),
           "model.rows: constants.rows where those are public, and there only");

@@ -12,6 +12,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/machine/communicator.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
+#include "gibbsite/mechanism/mechanism.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "mechanism/whitened_losses.hpp"
 #include "run/entering.hpp"
@@ -58,8 +59,7 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
   const Model model = asked_model;  // NOLINT(performance-unnecessary-copy-initialization)
   const Plan plan = asked;          // NOLINT(performance-unnecessary-copy-initialization)
   const bool certified = key.kind() == NoiseKind::chacha20;
-  const auto* const whitened = std::get_if<Whitened>(&plan.offer().mechanism);
-  if (options.intervals && whitened == nullptr) {
+  if (options.intervals && !taken_by(plan.offer().mechanism).intervals) {
     throw BadInput(
         fmt::format("`intervals`: {} releases nothing that rows could be made from; drop it, or "
                     "what keeps `mechanism` whitened from being chosen",
@@ -89,8 +89,7 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
   });
   Run run = run_plan(model, data, plan, backend, std::move(key), options);
   if (options.intervals && first_rank) {
-    run.model.intervals = bootstrap_intervals(run.model, *whitened, plan.problem,
-                                              plan.offer().guarantee.who, options);
+    run.model.intervals = bootstrap_intervals(run.model, plan, options);
     if (!options.release_answers) run.model.answers.clear();
   }
   Release out = release(run);

@@ -7,8 +7,10 @@
 #include <atomic>
 #include <cmath>
 #include <random>
+#include <variant>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/mechanism/whitened.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "machine/crew.hpp"
 #include "machine/processors.hpp"
@@ -208,9 +210,11 @@ class MadeTable {
 
 }  // namespace
 
-std::optional<Intervals> bootstrap_intervals(const LinearModel& model, const Whitened& settings,
-                                             const Problem& problem, const Neighbors& who,
+std::optional<Intervals> bootstrap_intervals(const LinearModel& model, const Plan& plan,
                                              const FitOptions& options) {
+  const auto& settings = std::get<Whitened>(plan.offer().mechanism);
+  const Problem& problem = plan.problem;
+  const Neighbors& who = plan.offer().guarantee.who;
   const std::vector<double> middle = model.schema.middle();
   const WhitenedRule unasked(settings, problem, who, middle);
   const WhitenedRule rule = replayed(unasked, model);

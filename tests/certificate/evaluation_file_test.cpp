@@ -135,6 +135,13 @@ TEST(EvaluationFile, WordsSpeakOfAnEvaluation) {
   EXPECT_TRUE(check.void_run);
 }
 
+TEST(VerifyEvaluation, NamesTheNumberOfCountsThatIsNotTheModels) {
+  json file = to_json(evaluation({}));
+  file["certificate"]["constants"]["histogram"] = 21;
+  EXPECT_THAT(verify(sealed_anew(file)).failures,
+              ::testing::Contains("constants.histogram: claimed 21, the model has 20"));
+}
+
 TEST(EvaluationFile, SaysThatTheModelEvaluatedIsVoid) {
   const auto lines = [](const json& file) {
     return file["certificate"]["assumptions"].dump() + in_words(file["certificate"]);

@@ -301,7 +301,12 @@ TEST(VerifyNetwork, RejectsATableThatTheNoiseDoesNotPayFor) {
       [](json& f) {
         f["certificate"]["constants"]["parents"] = {json::array(), {0}, {1}};
       },
-      "constants");
+      "constants.parents: claimed [[],[0],[1]], the model has [[],[0],[0,1]]");
+  rejects(
+      [](json& f) {
+        f["certificate"]["constants"]["levels"] = {4, 2, 3};
+      },
+      "constants.levels: claimed [4,2,3], the model has [4,2,2]");
   // The same everywhere, with a hundredth less noise.
   json less = file;
   const double noise = 0.99 * file["certificate"]["mechanism"]["noise"].get<double>();

@@ -44,10 +44,7 @@ TEST(Intervals, FollowFromTheAnswersAlone) {
   ASSERT_EQ(model.intervals->errors.size(), Intervals::replicas);
   const Plan made = plan(logistic_regression().constants(data.schema, data.rows()),
                          {.epsilon = 1, .delta = 1e-6}, {.mechanism = "whitened"});
-  const auto again = [&] {
-    return bootstrap_intervals(model, std::get<Whitened>(made.offer().mechanism), made.problem,
-                               made.budget.neighbors(), {});
-  };
+  const auto again = [&] { return bootstrap_intervals(model, made, {}); };
   setenv("OMP_NUM_THREADS", "1", 1);  // NOLINT(concurrency-mt-unsafe): one thread here
   const auto alone = again();
   unsetenv("OMP_NUM_THREADS");  // NOLINT(concurrency-mt-unsafe)

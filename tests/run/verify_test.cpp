@@ -538,6 +538,37 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfAFamily) {
   }
 }
 
+// The certificate claims another constant than the model has: none of one that does not belong there.
+TEST(Verify, NamesTheConstantThatIsNotTheModels) {
+  const auto named = [](json file, const char* name, const json& claimed) {
+    json& constants = file["certificate"]["constants"];
+    const json of_model = constants.value(name, json());
+    ASSERT_NE(claimed, of_model);
+    constants[name] = claimed;
+    EXPECT_THAT(verify(resealed(file)).failures,
+                ::testing::Contains("constants." + std::string(name) + ": claimed " +
+                                    claimed.dump() + ", the model has " + of_model.dump()));
+  };
+  const json file = to_json(testing::examples()[1].release);
+  const json& constants = file["certificate"]["constants"];
+  named(file, "features", constants["features"].get<std::uint64_t>() + 1);
+  named(file, "row_norm", 0.5 * constants["row_norm"].get<double>());
+  named(file, "intercept", !constants["intercept"].get<bool>());
+  named(file, "loss", "smoothed-hinge");
+  for (const auto& example : testing::loss_examples()) {
+    const json of_loss = to_json(example.release);
+    const std::string& loss = example.plan.problem.loss;
+    if (loss == "huber") named(of_loss, "label_bound", 1e3);
+    if (loss == "poisson") named(of_loss, "offset_bound", 0.25);
+  }
+  for (const FamilyRelease& release : testing::families()) {
+    const json of_family = to_json(release);
+    const FamilyProblem& p = release.certificate().problem;
+    if (!p.has_levels()) named(of_family, "range", {p.lo, p.hi + 1});
+    if (p.family == Family::bernoulli) named(of_family, "family", "categorical");
+  }
+}
+
 TEST(Verify, RejectsAnEditOfEveryLeafOfTheModel) {
   const auto& example = testing::examples()[0];
   tamper(

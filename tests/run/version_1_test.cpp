@@ -1,14 +1,17 @@
-// Files that versions before the format /2 wrote, one of each mechanism there was.
+// Files that versions before the format /2 wrote, one of each mechanism and calibration there was.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <string>
+#include <vector>
 
 #include "certificate/model_json.hpp"
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/mechanism/mechanism.hpp"
 #include "gibbsite/release/predict.hpp"
 
 namespace gibbsite {
@@ -20,33 +23,133 @@ std::string path_of(const std::string& name) {
   return std::string(GIBBSITE_SOURCE_DIR) + "/tests/golden/v1/" + name + ".json";
 }
 
-const std::vector<std::string> names{"path",     "path-minami-cor8", "rejection",      "proximal",
-                                     "averaged", "dalalyan",         "proximal-padded"};
+struct Kind {
+  std::string name, mechanism, calibration;
+  std::uint64_t draws = 1;
+};
+const std::vector<Kind> kinds{{"path", "path", "gdp"},
+                              {"path-minami-cor8", "path", "minami-cor8", 2},
+                              {"path-minami-thm7", "path", "minami-thm7"},
+                              {"path-geumlek-rdp", "path", "geumlek-rdp"},
+                              {"path-draws", "path", "gdp", 3},
+                              {"rejection", "rejection", "gdp"},
+                              {"proximal", "proximal", "gdp"},
+                              {"proximal-padded", "proximal", "gdp"},
+                              {"averaged", "averaged", "gdp"},
+                              {"dalalyan", "dalalyan", "gdp"}};
 
-TEST(Version1, VerifiesPredictsAndIsWrittenAnew) {
-  std::set<std::string_view> mechanisms;
-  for (const std::string& name : names) {
+// Every setting is the file's; what a file of version 1 leaves out is 0.
+void expect_settings(const Mechanism& mechanism, const json& settings) {
+  struct Expect {
+    const json& settings;
+    void operator()(const char* name, double value, Legal /*legal*/) const {
+      EXPECT_EQ(value, settings.value(name, 0.0)) << name;
+    }
+    void operator()(const char* name, Calibration value) const {
+      EXPECT_EQ(to_string(value), settings.at(name)) << name;
+    }
+  };
+  visit_fields(mechanism, Expect{settings});
+}
+
+void expect_certificate(const Certificate& c, const json& file) {
+  const json &guarantee = file["guarantee"], &numerics = file["numerics"];
+  EXPECT_EQ(c.epsilon, guarantee["epsilon"]);
+  EXPECT_EQ(c.delta, guarantee["delta"]);
+  EXPECT_EQ(c.claimed.mu, guarantee["gdp_mu"]);
+  EXPECT_EQ(c.claimed.pure, numerics["release_epsilon"]);
+  EXPECT_EQ(c.claimed.reveal, 0);
+  const double tv = file["mechanism"]["tv_gap"].get<double>() + numerics["noise_tv"].get<double>();
+  EXPECT_GE(c.claimed.tv, tv);
+  EXPECT_LE(c.claimed.tv, tv * (1 + 1e-15));
+  EXPECT_EQ(to_string(c.claimed.who.adjacency), guarantee["adjacency"]);
+  EXPECT_EQ(c.claimed.who.rows_per_person, guarantee["rows_per_person"]);
+  EXPECT_EQ(c.noise, NoiseKind::chacha20);
+  EXPECT_EQ(c.backend, file["software"]["backend"]);
+  EXPECT_EQ(c.version, file["software"]["version"]);
+  const json& constants = file["constants"];
+  EXPECT_EQ(c.problem.rows, constants["rows"]);
+  EXPECT_EQ(c.problem.features, constants["features"]);
+  EXPECT_EQ(c.problem.row_norm, constants["row_norm"]);
+  EXPECT_EQ(c.problem.intercept, constants["intercept"]);
+  EXPECT_EQ(c.problem.loss, constants["loss"]);
+  expect_settings(c.mechanism, file["mechanism"]);
+}
+
+// Of a row of features 0.25, the mean over the draws.
+double probability_of(const json& draws) {
+  double sum = 0;
+  for (const json& draw : draws) {
+    double z = 0;
+    for (const json& coefficient : draw) z += 0.25 * coefficient.get<double>();
+    sum += 1 / (1 + std::exp(-z));
+  }
+  return sum / static_cast<double>(draws.size());
+}
+
+TEST(Version1, IsReadAsItStandsVerifiesAndPredicts) {
+  for (const auto& [name, mechanism, calibration, count] : kinds) {
+    SCOPED_TRACE(name);
     const json file = read_release_json(path_of(name));
     ASSERT_EQ(file["format"], "gibbsite-release/1");
+    const json& settings = file["certificate"]["mechanism"];
+    EXPECT_EQ(settings["certificate"], mechanism);
+    EXPECT_EQ(settings["calibration"], calibration);
+    EXPECT_EQ(settings["draws"], count);
     const Verification result = verify(file);
-    EXPECT_TRUE(result.valid) << name << ": " << ::testing::PrintToString(result.failures);
-    EXPECT_GT(result.checks.size(), 40U);
+    EXPECT_TRUE(result.valid) << ::testing::PrintToString(result.failures);
+
     const Release release = read_release(path_of(name));
-    mechanisms.insert(name_of(release.certificate().mechanism));
-    EXPECT_EQ(release.model().draws[0][0], file["model"]["coefficients"].flatten().begin().value());
+    EXPECT_EQ(name_of(release.certificate().mechanism), mechanism);
+    EXPECT_EQ(release.certificate().draws, count);
+    expect_certificate(release.certificate(), file["certificate"]);
+    json draws = file["model"]["coefficients"];
+    if (count == 1) draws = json::array({draws});
+    EXPECT_EQ(json(release.model().draws), draws);
     const std::vector<float> x(release.model().schema.features(), 0.25F);
-    EXPECT_EQ(predict_probabilities(release.model(), Rows(x.data(), 1, x.size())).size(), 1U);
-    EXPECT_TRUE(verify(release).valid) << name << ", written as this version does";
-    EXPECT_EQ(to_json(release)["format"], "gibbsite-release/2");
+    const auto probabilities = predict_probabilities(release.model(), Rows(x.data(), 1, x.size()));
+    ASSERT_EQ(probabilities.size(), 1U);
+    EXPECT_NEAR(probabilities[0], probability_of(draws), 1e-12);
   }
-  EXPECT_EQ(mechanisms.size(), 5U);
-  const Verification seeded = verify(read_release_json(path_of("seeded")));
+}
+
+TEST(Version1, WrittenAnewSaysTheSameInThisVersionsNames) {
+  for (const Kind& kind : kinds) {
+    SCOPED_TRACE(kind.name);
+    const json file = read_release_json(path_of(kind.name));
+    const json anew = to_json(read_release(path_of(kind.name)));
+    EXPECT_EQ(anew["format"], "gibbsite-release/2");
+    const Verification result = verify(anew);
+    EXPECT_TRUE(result.valid) << ::testing::PrintToString(result.failures);
+    EXPECT_EQ(anew["model"], file["model"]);
+    const json &was = file["certificate"], &is = anew["certificate"];
+    for (const char* part : {"constants", "numerics", "software", "theorem"}) {
+      EXPECT_EQ(is[part], was[part]) << part;
+    }
+    EXPECT_EQ(is["guarantee"]["mu"], was["guarantee"]["gdp_mu"]);
+    EXPECT_FALSE(is["guarantee"].contains("gdp_mu"));
+    EXPECT_EQ(is["mechanism"]["name"], kind.mechanism);
+    EXPECT_FALSE(is["mechanism"].contains("certificate"));
+    for (const char* name : {"beta", "calibration", "draws", "prior_precision"}) {
+      EXPECT_EQ(is["mechanism"][name], was["mechanism"][name]) << name;
+    }
+  }
+}
+
+TEST(Version1, ASeededRunStaysVoid) {
+  const json file = read_release_json(path_of("seeded"));
+  const Verification seeded = verify(file);
   EXPECT_TRUE(seeded.void_run && !seeded.valid);
+  EXPECT_EQ(seeded.failures.size(), 1U) << ::testing::PrintToString(seeded.failures);
+  const Certificate c = read_release(path_of("seeded")).certificate();
+  EXPECT_TRUE(c.is_void());
+  EXPECT_EQ(c.epsilon, 0);
+  EXPECT_EQ(c.claimed.mu, 0);
 }
 
 // Stronger claims, resealed, and fields that nobody asked for.
 TEST(Version1, RejectsWhatStrengthensTheClaim) {
-  for (const std::string& name : names) {
+  for (const auto& [name, mechanism, calibration, draws] : kinds) {
     const json file = read_release_json(path_of(name));
     const auto valid = [&](const char* at, const json& value) {
       json changed = file;

@@ -67,13 +67,16 @@ struct Wishes {
   bool padded = false;
 };
 
-/// Which wishes a mechanism takes: `plan` refuses the others, and `calibration_allows` checks beta
-/// where it takes a calibration of the posterior.
+/// Which wishes a mechanism takes: `plan` and `fit` refuse the others, and `calibration_allows`
+/// checks beta where it takes a calibration of the posterior.
 struct Takes {
   bool step_size = false, iterations = false, ball = false, padded = false, tv = false;
   bool posterior_calibration = false;  ///< other than gdp, a bound on beta
   bool objective_calibration = false;  ///< `exact` and `redberg`, which its analysis checks
   bool loss_of_chains = false;         ///< may have a loss of its own: that of chains
+  /// Rows can be made from what it answers; of a loss whose labels they need (whitened_links) its
+  /// models have a link.
+  bool intervals = false;
 };
 
 }  // namespace gibbsite

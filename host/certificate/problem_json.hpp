@@ -1,0 +1,30 @@
+#pragma once
+// Between the "constants" of a certificate and the problem that they are of: every name once, for
+// both ways. Internal to the certificate module.
+#include <nlohmann/json.hpp>
+
+#include "gibbsite/core/family_problem.hpp"
+#include "gibbsite/core/network.hpp"
+#include "gibbsite/core/problem.hpp"
+#include "gibbsite/mechanism/family.hpp"
+#include "gibbsite/mechanism/histogram.hpp"
+#include "gibbsite/mechanism/mechanism.hpp"
+#include "gibbsite/mechanism/network.hpp"
+
+namespace gibbsite {
+
+/// A problem's fields, and what follows from them and the mechanism.
+nlohmann::json problem_json(const Problem& problem, const Mechanism& mechanism);
+nlohmann::json problem_json(const FamilyProblem& problem, const FamilyMechanism& mechanism);
+nlohmann::json problem_json(const NetworkProblem& problem, const NetworkMechanism& mechanism);
+nlohmann::json problem_json(const HistogramProblem& problem, const HistogramMechanism& mechanism);
+
+/// Back from it. Throws BadInput naming the field that is missing, ill-typed or out of range.
+Problem problem_from_json(const nlohmann::json& constants, const Mechanism& mechanism);
+FamilyProblem problem_from_json(const nlohmann::json& constants, const FamilyMechanism& mechanism);
+NetworkProblem problem_from_json(const nlohmann::json& constants,
+                                 const NetworkMechanism& mechanism);
+HistogramProblem problem_from_json(const nlohmann::json& constants,
+                                   const HistogramMechanism& mechanism);
+
+}  // namespace gibbsite
