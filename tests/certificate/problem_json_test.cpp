@@ -11,7 +11,7 @@
 #include "gibbsite/model/model.hpp"
 
 namespace gibbsite {
-namespace {
+namespace problem_json_test {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
@@ -97,5 +97,5 @@ TEST(ProblemJson, OfAnEvaluationHasItsCounts) {
                    HistogramMechanism{HistogramCounts{}}, R"({"histogram":20,"rows":5000})");
 }
 
-}  // namespace
+}  // namespace problem_json_test
 }  // namespace gibbsite

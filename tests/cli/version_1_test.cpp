@@ -6,7 +6,7 @@
 #include "cli/cli.hpp"
 
 namespace gibbsite::testing {
-namespace {
+namespace version_1_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -73,5 +73,5 @@ TEST_F(Version1Cli, WhatWasChangedIsRefused) {
                "changed.json: was changed after fit wrote it");
 }
 
-}  // namespace
+}  // namespace version_1_test
 }  // namespace gibbsite::testing
