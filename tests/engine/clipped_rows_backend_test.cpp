@@ -122,7 +122,9 @@ TEST_F(ClippedRows, AreAnEngineOfTheirOwn) {
       offset[i] = 0.25F * static_cast<float>(i % 4);
     }
     Rows rows = odd.view();
-    if (loss == "poisson") rows.offset = offset.data();
+    // The card has no kernels of rows with offsets.
+    const bool offsets = loss == "poisson" && !on_a_card();
+    if (offsets) rows.offset = offset.data();
     const std::vector<double> P = metric(d, k, 1e-2);
     const auto backend = support::make_test_backend(GIBBSITE_TEST_BACKEND, {});
     auto engine = backend->load(rows, y, loss_named(loss));
@@ -134,7 +136,7 @@ TEST_F(ClippedRows, AreAnEngineOfTheirOwn) {
     Rows by_hand(v.data(), n, k);
     by_hand.offset = rows.offset;
     const auto expected = backend->load(by_hand, y, loss_named(loss));
-    EXPECT_EQ(made->largest_offset(), loss == "poisson" ? 0.75 : 0.0);
+    EXPECT_EQ(made->largest_offset(), offsets ? 0.75 : 0.0);
     const std::vector<double> theta(k * outputs, 0.3);
     std::vector<double> a(k * outputs), b(k * outputs);
     made->loss_gradients({theta.data(), 1, a.size()}, {a.data(), 1, a.size()});
