@@ -311,7 +311,9 @@ void verify_family_model(Verifier& v, const json& file) {
       inside = inside && value >= low && value <= high &&
                (p.levels > 2 || std::remainder(value, grid) == 0);
     }
-    if (p.trim && p.has_levels()) {
+    if (p.has_levels() && draw.size() != p.levels) {
+      inside = false;  // another family's, or column's: there is nothing to split
+    } else if (p.trim && p.has_levels()) {
       for_each_split(0, p.levels,
                      [&](std::uint64_t first, std::uint64_t middle, std::uint64_t last) {
                        double share = 0, whole = 0;

@@ -1,6 +1,7 @@
 // Every edit that strengthens a claim is caught; nothing crashes verify.
 #include "gibbsite/certificate/verify.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -534,6 +535,26 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfAFamily) {
       if (value == 0) continue;
       value = value.get<double>() * 0.99;
       EXPECT_FALSE(verify(resealed(stronger)).valid) << name << ": " << claim;
+    }
+  }
+}
+
+// A certificate whose trim is of more levels than the model's draws have numbers reads none behind them.
+TEST(Verify, RefusesATrimOfMoreLevelsThanTheDrawsHave) {
+  for (const FamilyRelease& release : testing::families()) {
+    for (const std::size_t levels : {2U, 100U}) {
+      json file = to_json(release);
+      json& constants = file["certificate"]["constants"];
+      if (release.model().draws[0].size() == levels) continue;
+      constants.erase("range");
+      constants.erase("variance");
+      constants["family"] = levels == 2 ? "bernoulli" : "categorical";
+      constants["levels"] = levels;
+      constants["prior"] = std::vector<double>(levels, 1.0);
+      constants["trim"] = {1e-4};
+      EXPECT_THAT(verify(resealed(file)).failures,
+                  ::testing::Contains(::testing::StartsWith(
+                      fmt::format("model.draws: {} off", release.model().draws.size()))));
     }
   }
 }
