@@ -1,6 +1,6 @@
 # Finds every dependency (Debian packages: `make deps`) and gives each an imported target.
 include(GibbsitePackages)
-set(needed fmt sodium Boost nlohmann_json)
+set(needed fmt sodium mpfr Boost nlohmann_json)
 if(GIBBSITE_ENGINE)
   list(APPEND needed Threads tomlplusplus csv FastFloat hwy Eigen3 OpenMP SQLite)
 endif()

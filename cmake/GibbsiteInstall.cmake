@@ -36,7 +36,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/gibbsite-config-v
 install(FILES ${PROJECT_BINARY_DIR}/package/gibbsite-config.cmake
               ${PROJECT_BINARY_DIR}/package/gibbsite-config-version.cmake
               ${CMAKE_CURRENT_LIST_DIR}/GibbsitePackages.cmake ${CMAKE_CURRENT_LIST_DIR}/Findcsv.cmake
-              ${CMAKE_CURRENT_LIST_DIR}/Findsodium.cmake DESTINATION ${package})
+              ${CMAKE_CURRENT_LIST_DIR}/Findsodium.cmake ${CMAKE_CURRENT_LIST_DIR}/Findmpfr.cmake DESTINATION ${package})
 foreach(program gibbsite_cli gibbsite_verify)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -60,7 +60,8 @@ function(gibbsite_pkg_config name description requires rooms)
   install(FILES ${PROJECT_BINARY_DIR}/package/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
 set(public_rooms core model privacy mechanism certificate)
-gibbsite_pkg_config(gibbsite-certificate "Recomputes what gibbsite's models claim" "" "${public_rooms}" -lfmt -lsodium)
+gibbsite_pkg_config(gibbsite-certificate "Recomputes what gibbsite's models claim" "" "${public_rooms}"
+                    -lfmt -lsodium -lmpfr -lgmp)
 if(GIBBSITE_ENGINE)
   list(REMOVE_ITEM rooms ${public_rooms})
   set(libraries -ltomlplusplus -lcsv -lhwy -lsqlite3 -fopenmp ${CMAKE_DL_LIBS})

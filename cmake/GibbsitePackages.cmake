@@ -2,6 +2,7 @@
 # find_package(gibbsite).
 set(gibbsite_package_fmt fmt)
 set(gibbsite_package_sodium sodium)
+set(gibbsite_package_mpfr mpfr)
 set(gibbsite_package_Boost Boost 1.74)
 set(gibbsite_package_nlohmann_json nlohmann_json 3)
 set(gibbsite_package_Threads Threads)

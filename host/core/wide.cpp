@@ -1,7 +1,5 @@
 #include "gibbsite/core/wide.hpp"
 
-#include <boost/math/special_functions/expm1.hpp>
-#include <boost/math/special_functions/log1p.hpp>
 #include <cmath>
 #include <limits>
 

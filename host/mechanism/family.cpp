@@ -174,7 +174,7 @@ double gamma_depth(double shape, double scaled_x) {
 }
 
 // An upper bound, over all tables, on -log of the density at the trim beside the largest there is:
-// 50 digits hold exponents to 1e9, and beyond a law cut off would be lost in zeros.
+// 50 digits hold exponents to e^-7e8, and beyond a law cut off would be lost in zeros.
 double depth_of(const TrimmedDraw& s, const FamilyProblem& p) {
   const double rn = s.weight * static_cast<double>(p.rows);
   const auto [low, high] = *p.trim;
@@ -198,7 +198,7 @@ double depth_of(const TrimmedDraw& s, const FamilyProblem& p) {
 }
 
 void require_depth(const TrimmedDraw& s, const FamilyProblem& p) {
-  constexpr double deepest = 2e8;  // and a margin of 5
+  constexpr double deepest = 2e8;  // and a margin of 3
   if (const double depth = depth_of(s, p); !(depth <= deepest)) {
     throw BadInput(fmt::format(
         "`trim`: on some table the posterior would lie further outside than can be computed "

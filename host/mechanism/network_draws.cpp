@@ -22,7 +22,7 @@ namespace gibbsite {
 namespace {
 
 constexpr double least_table_weight = 1e-6, most_table_scale = 1e9;
-constexpr double deepest_table = 2e8;         // 50 digits hold exponents to 1e9
+constexpr double deepest_table = 2e8;         // 50 digits hold exponents to e^-7e8
 constexpr double most_trimmed_share = 0.999;  // of a row's simplex that a trim takes
 
 // Configurations of a node whose structure is given; the most within the limits of one that is not.

@@ -20,44 +20,29 @@ namespace {
 // Wide, as Boost's functions know it.
 using Fifty = WideNumber::Number;
 
-// 34 digits with the exponent range of Wide: fast first approximations to the inverses. Nothing a
-// caller sees rests on it.
-using Quad =
-    boost::multiprecision::number<boost::multiprecision::cpp_bin_float<
-                                      113, boost::multiprecision::digit_base_2, void, std::int32_t>,
-                                  boost::multiprecision::et_off>;
-
-template <class T>
-T sqrt_two() {
-  return boost::math::constants::root_two<T>();
-}
+Fifty sqrt_two() { return boost::math::constants::root_two<Fifty>(); }
+Fifty root_two_pi() { return sqrt_two() * boost::math::constants::root_pi<Fifty>(); }
 
 // Phi(-x)
-template <class T>
-T normal_upper_tail(const T& x) {
-  return boost::math::erfc(T(x / sqrt_two<T>())) / 2;
-}
+Fifty normal_upper_tail(const Fifty& x) { return boost::math::erfc(Fifty(x / sqrt_two())) / 2; }
 
 // Phi(-x) / phi(x) = 1/(x + 1/(x + 2/(x + 3/(x + ...)))), for x > 8.
-template <class T>
 struct MillsFraction {
-  using result_type = std::pair<T, T>;
-  T x;
+  using result_type = std::pair<Fifty, Fifty>;
+  Fifty x;
   int k = 0;
-  result_type operator()() { return {T(k++), x}; }
+  result_type operator()() { return {Fifty(k++), x}; }
 };
 
-template <class T>
-T mills_ratio(const T& x) {
-  MillsFraction<T> terms{x};
-  return 1 / boost::math::tools::continued_fraction_b(terms, std::numeric_limits<T>::digits);
+Fifty mills_ratio(const Fifty& x) {
+  MillsFraction terms{x};
+  return 1 / boost::math::tools::continued_fraction_b(terms, std::numeric_limits<Fifty>::digits);
 }
 
 /// delta(eps; mu) with a bound on the error of its evaluation.
-template <class T>
 struct Delta {
-  T value;
-  T error;
+  Fifty value;
+  Fifty error;
 };
 
 // With x = eps/mu - mu/2 and y = eps/mu + mu/2, e^eps phi(y) = phi(x), so
@@ -69,14 +54,14 @@ struct Delta {
 // log10(eps/mu^2 + 1/mu) digits: at the root for delta in [1e-15, 0.1] and eps in [1e-3, 100] at
 // most 5 of them, and 25 only when mu < 1e-25. The bound follows the terms, so the result is an
 // upper bound for every mu.
-template <class T>
-Delta<T> delta_of(const T& epsilon, const T& mu) {
-  const T x = epsilon / mu - mu / 2;
-  const T y = epsilon / mu + mu / 2;
-  const T density = exp(T(-x * x / 2)) / (sqrt_two<T>() * boost::math::constants::root_pi<T>());
-  const T first = x > 8 ? T(density * mills_ratio(x)) : normal_upper_tail(x);
-  const T second = y > 8 ? T(density * mills_ratio(y)) : T(exp(epsilon) * normal_upper_tail(y));
-  return {T(first - second), T((first + second) * T(1e-42))};
+Delta delta_of(const Fifty& epsilon, const Fifty& mu) {
+  const Fifty x = epsilon / mu - mu / 2;
+  const Fifty y = epsilon / mu + mu / 2;
+  const Fifty density = exp(Fifty(-x * x / 2)) / root_two_pi();
+  const Fifty first = x > 8 ? Fifty(density * mills_ratio(x)) : normal_upper_tail(x);
+  const Fifty second =
+      y > 8 ? Fifty(density * mills_ratio(y)) : Fifty(exp(epsilon) * normal_upper_tail(y));
+  return {Fifty(first - second), Fifty((first + second) * Fifty(1e-42))};
 }
 
 double delta_up(double epsilon, double mu) {
@@ -85,9 +70,9 @@ double delta_up(double epsilon, double mu) {
   const Fifty x = Fifty(epsilon) / mu - Fifty(mu) / 2;
   if (x > 40) return smallest;  // delta <= Phi(-x) <= exp(-x^2/2) < 1e-347
   if (x < -40) return 1;        // delta >= Phi(-x) - phi(x) > 1 - 1e-347
-  const Delta<Fifty> delta = delta_of<Fifty>(epsilon, mu);
+  const Delta delta = delta_of(epsilon, mu);
   // d delta / d mu = phi(x) <= 1/sqrt(2 pi), which bounds delta when the cancellation is total.
-  const Fifty slope_bound = mu / (sqrt_two<Fifty>() * boost::math::constants::root_pi<Fifty>());
+  const Fifty slope_bound = mu / root_two_pi();
   const Fifty bound = std::min(Fifty(delta.value + delta.error), slope_bound);
   return bound < smallest ? smallest : std::min(1.0, round_up(WideNumber::wide(bound)));
 }
@@ -119,18 +104,24 @@ double last_that(double guess, Predicate holds) {
 // Root of f between lo and hi to about double precision; the end nearest to it when rounding
 // hides the change of sign.
 template <class F>
-double approximate_root(F f, Quad lo, Quad hi) {
-  const Quad f_lo = f(lo);
-  const Quad f_hi = f(hi);
+double approximate_root(F f, Fifty lo, Fifty hi) {
+  const Fifty f_lo = f(lo);
+  const Fifty f_hi = f(hi);
   if (!(f_lo * f_hi < 0)) {
     return static_cast<double>(abs(f_lo) < abs(f_hi) ? lo : hi);
   }
   std::uintmax_t iterations = 100;
-  const auto close = [](const Quad& a, const Quad& b) {
-    return abs(a - b) <= abs(a) * Quad(1e-18);
+  const auto close = [](const Fifty& a, const Fifty& b) {
+    return abs(a - b) <= abs(a) * Fifty(1e-18);
   };
   const auto [a, b] = boost::math::tools::toms748_solve(f, lo, hi, f_lo, f_hi, close, iterations);
   return static_cast<double>(a);
+}
+
+// log delta(eps; mu) - target; far below 0 where cancellation leaves no digit of delta.
+Fifty excess_of(const Fifty& epsilon, const Fifty& mu, const Fifty& target) {
+  const Fifty delta = delta_of(epsilon, mu).value;
+  return delta > 0 ? Fifty(log(delta) - target) : Fifty(-1e3);
 }
 
 void require_delta(double delta) { require_between(delta, 0, 1, "delta"); }
@@ -148,12 +139,12 @@ double gdp_epsilon_up(double mu, double delta) {
   require_delta(delta);
   if (delta_up(0, mu) <= delta) return 0;
   // With x = eps/mu - mu/2: delta is 1 at x = -40, and delta <= Phi(-x) <= exp(-x^2/2) for x > 0.
-  const Quad m = mu;
-  const Quad target = log(Quad(delta));
-  const Quad lo = std::max(Quad(m * m / 2 - 40 * m), Quad(0));
-  const Quad hi = m * m / 2 + m * sqrt(Quad(-2 * target));
-  const double guess = approximate_root(
-      [&](const Quad& epsilon) { return Quad(log(delta_of(epsilon, m).value) - target); }, lo, hi);
+  const Fifty m = mu;
+  const Fifty target = log(Fifty(delta));
+  const Fifty lo = std::max(Fifty(m * m / 2 - 40 * m), Fifty(0));
+  const Fifty hi = m * m / 2 + m * sqrt(Fifty(-2 * target));
+  const double guess =
+      approximate_root([&](const Fifty& epsilon) { return excess_of(epsilon, m, target); }, lo, hi);
   const double too_small =
       last_that(guess, [&](double epsilon) { return delta_up(epsilon, mu) > delta; });
   return std::nextafter(too_small, std::numeric_limits<double>::infinity());
@@ -162,19 +153,17 @@ double gdp_epsilon_up(double mu, double delta) {
 double gdp_mu_down(double epsilon, double delta) {
   require_finite_nonnegative(epsilon, "epsilon");
   require_delta(delta);
-  const Quad e = epsilon;
-  const Quad target = log(Quad(delta));
-  const auto excess = [&](const Quad& log_mu) {
-    return Quad(log(delta_of(e, Quad(exp(log_mu))).value) - target);
-  };
+  const Fifty e = epsilon;
+  const Fifty target = log(Fifty(delta));
+  const auto excess = [&](const Fifty& log_mu) { return excess_of(e, exp(log_mu), target); };
   // Two lower bounds: mu^2/2 + mu t = eps (Chernoff, t^2 = 2 log 1/delta), and
   // delta <= Phi(mu/2) - Phi(-mu/2) <= mu / sqrt(2 pi).
-  const Quad t = sqrt(Quad(-2 * target));
-  const Quad lower = std::max(Quad(2 * e / (t + sqrt(t * t + 2 * e))), Quad(Quad(delta) * 2.5));
-  const Quad lo = log(lower);
-  Quad hi = lo + 1;
+  const Fifty t = sqrt(Fifty(-2 * target));
+  const Fifty lower = std::max(Fifty(2 * e / (t + sqrt(t * t + 2 * e))), Fifty(Fifty(delta) * 2.5));
+  const Fifty lo = log(lower);
+  Fifty hi = lo + 1;
   while (excess(hi) < 0) hi += 1;
-  const double guess = static_cast<double>(exp(Quad(approximate_root(excess, lo, hi))));
+  const double guess = static_cast<double>(exp(Fifty(approximate_root(excess, lo, hi))));
   return last_that(guess, [&](double mu) { return delta_up(epsilon, mu) <= delta; });
 }
 

@@ -14,7 +14,6 @@
 #include <boost/context/fiber.hpp>
 #include <boost/context/pooled_fixedsize_stack.hpp>
 #include <cstring>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -113,7 +112,7 @@ struct Thread {
   std::size_t shared_calls = 0;
   std::uint64_t shuffles = 0;
   std::uint64_t arrivals = 0, waited = 0;  // at the grid's barrier
-  std::deque<std::vector<Copy>> groups;    // committed copies
+  std::vector<std::vector<Copy>> groups;   // committed copies
   std::vector<Copy> open;                  // not committed yet
 };
 

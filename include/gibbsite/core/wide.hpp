@@ -1,18 +1,19 @@
 #pragma once
 // Directed rounding by brute force: evaluate in 50 decimal digits, then round outward to a double.
 //
-// Every number that a certificate rests on goes through here. The software arithmetic is the same
-// on every machine, so `verify` recomputes a certificate to the bit.
+// Every number that a certificate rests on goes through here. MPFR rounds every operation and every
+// function to the nearest, so they are the same on every machine and `verify` recomputes a
+// certificate to the bit.
 //
-// The arithmetic is Boost's cpp_bin_float_50, compiled once (host/core/wide.cpp): its header alone
-// costs each source that sees it 4 seconds of a compiler.
+// MPFR is seen by host/core/wide.cpp and two others alone: Boost's header for it costs a source 2
+// seconds of a compiler.
 #include <compare>
 #include <concepts>
 #include <cstddef>
 
 namespace gibbsite {
 
-/// 50 decimal digits, exponents to 10^(6e8): no overflow or underflow in any range used here.
+/// 50 decimal digits (168 bits), exponents to 10^(3e8): no overflow or underflow in any range used here.
 class Wide {
  public:
   Wide() noexcept : Wide(0LL) {}
@@ -52,7 +53,7 @@ class Wide {
   [[nodiscard]] double nearest() const;
   [[nodiscard]] std::partial_ordering compare(const Wide& b) const;
 
-  alignas(16) std::byte number_[64];  // Boost's number lives there
+  alignas(8) std::byte number_[56];  // MPFR's number lives there
 };
 
 Wide abs(const Wide& x);

@@ -1,0 +1,11 @@
+# MPFR, and GMP below it, have no CMake package of their own: mpfr::mpfr. Installed, for find_package(gibbsite).
+include(FindPackageHandleStandardArgs)
+find_path(MPFR_INCLUDE_DIR mpfr.h)
+find_library(MPFR_LIBRARY mpfr)
+find_library(GMP_LIBRARY gmp)
+find_package_handle_standard_args(mpfr REQUIRED_VARS MPFR_LIBRARY GMP_LIBRARY MPFR_INCLUDE_DIR)
+if(mpfr_FOUND AND NOT TARGET mpfr::mpfr)
+  add_library(mpfr::mpfr INTERFACE IMPORTED)
+  target_include_directories(mpfr::mpfr SYSTEM INTERFACE ${MPFR_INCLUDE_DIR})
+  target_link_libraries(mpfr::mpfr INTERFACE ${MPFR_LIBRARY} ${GMP_LIBRARY})
+endif()
