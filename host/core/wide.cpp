@@ -1,5 +1,6 @@
 #include "gibbsite/core/wide.hpp"
 
+#include <boost/math/tools/precision.hpp>
 #include <cmath>
 #include <limits>
 
@@ -18,6 +19,16 @@ const Number& slack() {
   static const Number value("1e-30");
   return value;
 }
+
+// Boost fills these at their first use, without a lock: its own initializer is of another number's.
+[[maybe_unused]] const bool limits_are_ready = [] {
+  using Limits = std::numeric_limits<Number>;
+  (void)(Limits::min)(), (void)(Limits::max)(), (void)Limits::epsilon();
+  (void)Limits::infinity(), (void)Limits::quiet_NaN();
+  (void)boost::math::tools::log_min_value<Number>(),
+      (void)boost::math::tools::log_max_value<Number>();
+  return true;
+}();
 
 }  // namespace
 
@@ -61,7 +72,14 @@ std::partial_ordering Wide::compare(const Wide& other) const {
 Wide abs(const Wide& x) { return wide(abs(of(x))); }
 Wide fabs(const Wide& x) { return wide(abs(of(x))); }
 Wide sqrt(const Wide& x) { return wide(sqrt(of(x))); }
-Wide exp(const Wide& x) { return wide(exp(of(x))); }
+// Of a finite number neither 0 nor infinite, so that a bound on it stays on its side.
+Wide exp(const Wide& x) {
+  using Limits = std::numeric_limits<Number>;
+  const Number y = exp(of(x));
+  if (y < (Limits::min)() && of(x) > -Limits::infinity()) return wide((Limits::min)());
+  if (y > (Limits::max)() && of(x) < Limits::infinity()) return wide((Limits::max)());
+  return wide(y);
+}
 Wide log(const Wide& x) { return wide(log(of(x))); }
 Wide log1p(const Wide& x) { return wide(boost::math::log1p(of(x))); }
 Wide expm1(const Wide& x) { return wide(boost::math::expm1(of(x))); }

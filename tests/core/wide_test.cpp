@@ -70,6 +70,18 @@ TEST(Wide, OverflowsAndUnderflowsOutward) {
   EXPECT_EQ(round_down(Wide(0)), 0.0);
 }
 
+TEST(Wide, ExponentialsOfFiniteNumbersStayOnTheirSide) {
+  for (const double x : {-7e8, -8e8, -1e9, -1e300, -std::numeric_limits<double>::max()}) {
+    EXPECT_EQ(round_up(exp(Wide(x))), std::numeric_limits<double>::denorm_min()) << x;
+    EXPECT_EQ(round_down(exp(Wide(x))), 0) << x;
+    EXPECT_EQ(round_up(exp(Wide(-x))), inf) << x;
+    EXPECT_EQ(round_down(exp(Wide(-x))), std::numeric_limits<double>::max()) << x;
+  }
+  EXPECT_EQ(round_up(exp(Wide(-inf))), 0);
+  EXPECT_EQ(round_up(exp(Wide(inf))), inf);
+  EXPECT_TRUE(std::isnan(round_up(exp(Wide(std::nan(""))))));
+}
+
 TEST(Wide, NanStaysNan) {
   const Wide nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_TRUE(std::isnan(round_up(nan)));

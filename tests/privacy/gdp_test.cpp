@@ -283,6 +283,19 @@ TEST(GdpRounding, InversesHoldFarBeyondTheSupportedRange) {
   }
 }
 
+// A continued fraction that ends when a term changes nothing takes 1e9 of them and more here.
+TEST(GdpRounding, AnswersAtOnceWhereverItIsAsked) {
+  for (const double delta : {5e-324, 1e-300, 1e-10, 0.3}) {
+    for (const double epsilon : {1e56, 1e60, 1e100, 1e300, 1.7e308}) {
+      const double mu = gdp_mu_down(epsilon, delta);
+      EXPECT_LE(gdp_delta_up(epsilon, mu), delta) << epsilon << " " << delta;
+      EXPECT_GT(gdp_delta_up(epsilon, up(mu)), delta) << epsilon << " " << delta;
+    }
+  }
+  const double mu = std::ldexp(75, 100);  // delta of mu^2/2 is just below 1/2
+  EXPECT_NEAR(gdp_delta_up(mu * mu / 2, mu), 0.5, 1e-15);
+}
+
 TEST(GdpInverse, MuOfZeroEpsilonIsTotalVariation) {
   // delta(0; mu) = erf(mu / sqrt 8)
   EXPECT_NEAR(gdp_mu_down(0, std::erf(0.25 / std::sqrt(8.0))), 0.25, 1e-15);
