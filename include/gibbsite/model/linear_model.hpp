@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "gibbsite/model/estimates.hpp"
 #include "gibbsite/model/schema.hpp"
 
 namespace gibbsite {
@@ -69,6 +70,9 @@ struct LinearModel {
   std::optional<CappedLink> link = {};      ///< none: a probability is sigmoid(z)
   std::vector<NoisyAnswer> answers = {};    ///< released on request
   std::optional<Intervals> intervals = {};  ///< made on request
+  std::optional<Estimates> estimates = {};  ///< asked for on request
+  /// [d] answered means of the features, so shares of levels; empty where moments were not asked.
+  std::vector<double> feature_means = {};
 };
 
 /// Names of a draw's coefficients: the schema's features; of several classes "CLASS: feature", one

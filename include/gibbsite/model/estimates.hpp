@@ -1,0 +1,48 @@
+#pragma once
+// Estimates of a model's coefficients with their uncertainty, from released answers alone
+// (docs/intervals.md). Nothing here reads a row.
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "gibbsite/model/schema.hpp"
+
+namespace gibbsite {
+
+/// What is known of one linear combination c . theta of coefficients.
+struct EffectEstimate {
+  double estimate = 0;        ///< in log-odds (of amounts and counts: in units of the score z)
+  double standard_error = 0;  ///< square root of the posterior variance
+  double lower = 0;           ///< end of the 95 % interval
+  double upper = 0;           ///< end of the 95 % interval
+  double p_value = 1;         ///< two-sided, of "the effect is 0": what follows from the interval
+  /// Whether the noise hides it: the interval is hardly narrower than what the prior alone says.
+  bool hidden = false;
+};
+
+/// Posterior of the coefficients that the same model has without noise and without a strong prior:
+/// a mixture of normals that share one covariance. Coefficients are those of the encoded features
+/// (numbers scaled to [0, 1], a 0/1 feature for each level), theta [K x d].
+struct Estimates {
+  static constexpr double level = 0.95;
+
+  std::vector<double> weights;             ///< [m], add up to 1; one for a normal
+  std::vector<std::vector<double>> means;  ///< [m][K x d]
+  std::vector<double> covariance;          ///< [Kd (Kd + 1)/2] lower triangle by rows
+  std::vector<double> prior_deviation;     ///< [K x d] of the prior; infinite for the constant
+  std::vector<double> feature_means;       ///< [d] answered means of the features: of levels shares
+  std::vector<double> feature_deviations;  ///< [d] answered standard deviations of the features
+
+  /// The combination c . theta, c [K x d]. Throws BadInput on another length.
+  [[nodiscard]] EffectEstimate combination(std::span<const double> c) const;
+};
+
+/// What is printed for feature j of `schema` (of class k of several): a number over its whole
+/// range, a level against the mean of its column's levels weighted by their answered shares.
+EffectEstimate feature_effect(const Estimates& estimates, const Schema& schema, std::size_t j,
+                              std::size_t k = 0);
+/// A level against another one of the same column, by their features.
+EffectEstimate level_against(const Estimates& estimates, const Schema& schema, std::size_t level,
+                             std::size_t reference, std::size_t k = 0);
+
+}  // namespace gibbsite
