@@ -222,13 +222,15 @@ AuditStatistic by_distances(VectorXd table, VectorXd neighbor) {
 // What k copies of a record add to one answer of `whitened`, in the order of its values.
 class Answered {
  public:
-  // P [d x d] row-major and C, of gradients.
+  // P [d x k] row-major and C, of gradients.
   Answered(const NoisyAnswer& answer, const Loss& loss, const std::vector<double>& P, double clip)
       : answer_(answer), loss_(loss), P_(P), clip_(clip) {}
   [[nodiscard]] VectorXd part_of(const Record& record) const {
     const VectorXd x = record.vector();
     if (answer_.question == "moments") return moments(x);
-    const VectorXd z = times(P_, x);
+    // Columns of a link's metric behind those that were asked are zeros.
+    const auto k = static_cast<Eigen::Index>(answer_.at.size() / loss_.outputs());
+    const VectorXd z = times(P_, x).head(k);
     if (loss_.outputs() > 1) return of_outputs(z, record.y);
     const VectorXd omega =
         Eigen::Map<const VectorXd>(answer_.at.data(), static_cast<Eigen::Index>(answer_.at.size()));
@@ -246,7 +248,7 @@ class Answered {
   [[nodiscard]] double weight(float y) const {
     return static_cast<double>(class_weight(loss_.class_weights(), y));
   }
-  // The gradient [K x d], or the trace of the held slopes' derivative.
+  // The gradient [K x k], or the trace of the held slopes' derivative.
   [[nodiscard]] VectorXd of_outputs(const VectorXd& z, float y) const {
     const auto K = static_cast<Eigen::Index>(loss_.outputs());
     const Eigen::Map<const Eigen::MatrixXd> omega(answer_.at.data(), z.size(), K);
@@ -275,10 +277,11 @@ class Answered {
     if (held < 1) trace = held * (trace - slope.dot(along) / (length * length));
     return VectorXd::Constant(1, weight(y) * trace);
   }
-  // P^T x of P [d x d] row-major.
+  // P^T x of P [d x k] row-major.
   static VectorXd times(const std::vector<double>& P, const VectorXd& x) {
     using Metric = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-    return Eigen::Map<const Metric>(P.data(), x.size(), x.size()).transpose() * x;
+    const auto k = static_cast<Eigen::Index>(P.size()) / x.size();
+    return Eigen::Map<const Metric>(P.data(), x.size(), k).transpose() * x;
   }
   // Off the diagonal times sqrt(2): the noise is smaller there.
   [[nodiscard]] VectorXd moments(const VectorXd& x) const {
@@ -306,13 +309,13 @@ class MetricOf {
       : settings_(std::get<Whitened>(plan.offer().mechanism)),
         problem_(plan.problem),
         who_(plan.budget.neighbors()),
-        middle_(schema.middle()) {}
+        start_(starting_metric(schema)) {}
   std::vector<double> operator()(const LinearModel& released) const {
     if (released.link) return released.link->metric;
-    WhitenedRule rule(settings_, problem_, who_, middle_);
+    WhitenedRule rule(settings_, problem_, who_, start_);
     for (const NoisyAnswer& answer : released.answers) {
       if (answer.question == "moments")
-        rule.answer_moments(whole_matrix(answer.values, problem_.row_features()), answer.deviation);
+        rule.answer_moments(whole_matrix(answer.values, rule.coordinates()), answer.deviation);
     }
     const auto& P = rule.metric();
     return {P.data(), P.data() + P.size()};
@@ -322,7 +325,7 @@ class MetricOf {
   Whitened settings_;
   Problem problem_;
   Neighbors who_;
-  std::vector<double> middle_;
+  WhitenedRule::Metric start_;
 };
 
 // The log ratio of the densities of all answers, f and f' what all rows of the two tables add:
@@ -390,8 +393,9 @@ constexpr const char* table_pair =
 constexpr std::size_t most_eigenvector_features = 500;
 
 // Of full norm, along the direction in which the rows have least: there nothing that others say
-// hides what this row does.
-Record weakest_record(const Dataset& data) {
+// hides what this row does. `in_metric`: where whitened and chains in a metric look, which see no
+// direction that the schema rules out.
+Record weakest_record(const Dataset& data, bool in_metric) {
   // Second moments: the Hessian of a loss whose curvature is 1 whatever label and offset.
   const auto engine =
       make_backend("reference")->load(data.view(), data.y, loss_named(losses::squared::name));
@@ -405,9 +409,16 @@ Record weakest_record(const Dataset& data) {
     const auto all = static_cast<Eigen::Index>(features);
     MatrixXd whole(all, all);
     moments->dense({whole.data(), features, features});
-    least = Eigen::SelfAdjointEigenSolver<MatrixXd>(whole.topLeftCorner(size, size))
-                .eigenvectors()
-                .col(0);
+    MatrixXd basis = MatrixXd::Identity(size, size);
+    if (in_metric) {
+      const WhitenedRule::Metric start = starting_metric(data.schema);
+      basis = start.topLeftCorner(size, start.cols() - (all - size));
+    }
+    if (basis.cols() > 0) {
+      const MatrixXd moments_of_rows = basis.transpose() * whole.topLeftCorner(size, size) * basis;
+      least =
+          basis * Eigen::SelfAdjointEigenSolver<MatrixXd>(moments_of_rows).eigenvectors().col(0);
+    }
   } else {
     std::vector<double> diagonal(features);
     moments->add_diagonal(diagonal);
@@ -546,7 +557,7 @@ AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan) 
   out.model = model;
   out.synthetic = false;
   const auto [low, high] = labels_of(data.schema);
-  Record record = weakest_record(data);
+  Record record = weakest_record(data, asks_for_moments(plan.offer().mechanism));
   record.y = high;
   Record other = record;
   other.y = low;

@@ -139,7 +139,7 @@ LinearModel model_from_json(const json& model, const std::string& source) {
   }
   if (model.contains("answers")) {
     const std::size_t outputs = classes ? out.schema.classes.size() : 1;
-    out.answers = answers_from_json(model["answers"], d, outputs, source);
+    out.answers = answers_from_json(model["answers"], out.schema, outputs, source);
   }
   return out;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/digest.hpp"
+#include "gibbsite/model/contrasts.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
@@ -495,9 +496,13 @@ Intervals intervals_from_json(const json& object, std::size_t d, const std::stri
   return out;
 }
 
-std::vector<NoisyAnswer> answers_from_json(const json& list, std::size_t d, std::size_t outputs,
-                                           const std::string& source) {
+std::vector<NoisyAnswer> answers_from_json(const json& list, const Schema& schema,
+                                           std::size_t outputs, const std::string& source) {
   if (!list.is_array() || list.empty()) reject(source, "answers", "must be a list of answers");
+  const std::size_t d = schema.features();
+  // Files from before contrasts have answers in d coordinates.
+  const json first = list[0].is_object() ? list[0].value("at", json()) : json();
+  const std::size_t k = first.size() == d * d ? d : contrast_basis(schema).coordinates;
   std::vector<NoisyAnswer> out;
   for (const json& object : list) {
     only_fields(object, {"question", "clip", "deviation", "at", "values"}, source + ": answers");
@@ -511,10 +516,10 @@ std::vector<NoisyAnswer> answers_from_json(const json& list, std::size_t d, std:
     answer.deviation = number_field(object, "deviation", source);
     require_finite_nonnegative(answer.clip, source + ": answers.clip");
     require_finite_positive(answer.deviation, source + ": answers.deviation");
-    answer.at = numbers_field(object, "at", moments ? d * d : outputs * d, source);
+    answer.at = numbers_field(object, "at", moments ? d * k : outputs * k, source);
     answer.values = numbers_field(object, "values",
-                                  moments    ? d * (d + 1) / 2
-                                  : gradient ? outputs * d
+                                  moments    ? k * (k + 1) / 2
+                                  : gradient ? outputs * k
                                              : 1,
                                   source);
     out.push_back(std::move(answer));

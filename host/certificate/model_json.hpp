@@ -65,7 +65,7 @@ std::vector<double> draw_from_json(const nlohmann::json& draw, const Schema& sch
 CappedLink link_from_json(const nlohmann::json& json, std::size_t d, const std::string& source);
 Intervals intervals_from_json(const nlohmann::json& object, std::size_t d,
                               const std::string& source);
-std::vector<NoisyAnswer> answers_from_json(const nlohmann::json& json, std::size_t d,
+std::vector<NoisyAnswer> answers_from_json(const nlohmann::json& json, const Schema& schema,
                                            std::size_t outputs, const std::string& source);
 /// A whole number from 0 to 2^53.
 std::uint64_t count_field(const nlohmann::json& json, const char* name, const std::string& source);

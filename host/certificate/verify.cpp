@@ -180,10 +180,12 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
                           "the link's"
                         : "model.answers: first moments have the clip of the settings, gradients "
                           "one clip");
-  if (!link) {  // d_eff <= d
-    const double most = gradient_clip(s, static_cast<double>(c.problem.row_features()));
+  if (!link) {  // d_eff is at most the number of coordinates
+    const std::size_t numbers = gradient != answers.end() ? gradient->values.size() : 0;
+    const double most =
+        gradient_clip(s, static_cast<double>(numbers) / static_cast<double>(c.problem.outputs));
     v.check(clip > 0 && clip <= most * (1 + 1e-12),
-            "model.answers: gradients' clip is at most kappa sqrt(d)");
+            "model.answers: gradients' clip is at most kappa sqrt(k)");
   }
   const auto T = static_cast<std::uint64_t>(s.iterations);
   v.check(moments == (s.second_moment_share > 0 ? 2U : 1U) && gradients == T && curvatures == T,

@@ -31,20 +31,20 @@ double answered(double sum, double noise, double deviation) {
 
 void answer_moments(Engine& engine, MatrixView<const double> P, double clip, double deviation,
                     std::span<double> values) {
-  const std::size_t d = P.cols;
-  std::vector<double> sums(d * d);
-  engine.second_moments(P, clip, {sums.data(), d, d});
+  const std::size_t k = P.cols;
+  std::vector<double> sums(k * k);
+  engine.second_moments(P, clip, {sums.data(), k, k});
   const double off_diagonal = round_up(Wide(deviation) / sqrt(Wide(2)));
-  for (std::size_t a = 0, at = 0; a < d; ++a) {
+  for (std::size_t a = 0, at = 0; a < k; ++a) {
     for (std::size_t b = 0; b <= a; ++b, ++at) {
       const double sigma = a == b ? deviation : off_diagonal;
-      values[at] = answered(sums[a * d + b], sigma * values[at], sigma);
+      values[at] = answered(sums[a * k + b], sigma * values[at], sigma);
     }
   }
 }
 
-Eigen::MatrixXd whole_matrix(std::span<const double> values, std::size_t d) {
-  const auto size = static_cast<Eigen::Index>(d);
+Eigen::MatrixXd whole_matrix(std::span<const double> values, std::size_t k) {
+  const auto size = static_cast<Eigen::Index>(k);
   Eigen::MatrixXd out(size, size);
   std::size_t at = 0;
   for (Eigen::Index a = 0; a < size; ++a) {

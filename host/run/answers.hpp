@@ -20,11 +20,11 @@ double moments_error_up(double clip, const Problem& problem);
 /// The public number that is released of a sum: off its grid nothing is.
 double answered(double sum, double noise, double deviation);
 
-/// values [d (d + 1)/2], the lower triangle by rows: normals, which become noisy second moments in
-/// the metric P, with noise of `deviation` on the diagonal and 1/sqrt(2) of it off.
+/// values [k (k + 1)/2], the lower triangle by rows: normals, which become noisy second moments in
+/// the metric P [d x k], with noise of `deviation` on the diagonal and 1/sqrt(2) of it off.
 void answer_moments(Engine& engine, MatrixView<const double> P, double clip, double deviation,
                     std::span<double> values);
-/// The symmetric matrix of that lower triangle.
-Eigen::MatrixXd whole_matrix(std::span<const double> values, std::size_t d);
+/// The symmetric matrix [k x k] of that lower triangle.
+Eigen::MatrixXd whole_matrix(std::span<const double> values, std::size_t k);
 
 }  // namespace gibbsite

@@ -11,6 +11,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/whitened.hpp"
+#include "gibbsite/model/contrasts.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "machine/crew.hpp"
 #include "machine/processors.hpp"
@@ -39,13 +40,12 @@ Matrix normals(Eigen::Index rows, Eigen::Index columns, Random& random) {
 
 // The rule after all answers that the model holds.
 WhitenedRule replayed(WhitenedRule rule, const LinearModel& model) {
-  const std::size_t d = model.schema.features();
   for (std::size_t a = 0; a < model.answers.size(); ++a) {
     const NoisyAnswer& answer = model.answers[a];
     if (rule.asks_moments()) {
-      rule.answer_moments(whole_matrix(answer.values, d), answer.deviation);
+      rule.answer_moments(whole_matrix(answer.values, rule.coordinates()), answer.deviation);
     } else {  // a curvature goes with every gradient
-      const Eigen::Map<const VectorXd> gradient(answer.values.data(), static_cast<Eigen::Index>(d));
+      const Eigen::Map<const VectorXd> gradient(answer.values.data(), rule.omega().size());
       rule.answer_gradient(gradient, answer.deviation, model.answers[++a].values.front());
     }
   }
@@ -97,36 +97,44 @@ void make_legal(const Schema& schema, const VectorXd& mean, MatrixXd& rows) {
   rows.col(first).setOnes();
 }
 
+// [k x d] Takes z = P^T x back to x, for every x that the schema can encode. Not finite where the
+// metric P [d x k] has no inverse on those.
+MatrixXd inverse_of(const Matrix& P, const Schema& schema) {
+  const ContrastBasis contrasts = contrast_basis(schema);
+  const Eigen::Map<const Matrix> lift(contrasts.lift.data(), P.rows(), P.cols());
+  return MatrixXd(lift.transpose() * P).inverse() * lift.transpose();
+}
+
 // [n x d] with the second moments of the rule's metric: legal ones where a constant column says
 // what the means are and no row was scaled down, else normal. None: the metric has no inverse.
 std::optional<MatrixXd> made_rows(const WhitenedRule& rule, const Schema& schema, Eigen::Index n,
                                   Random& random) {
-  const MatrixXd inverse = MatrixXd(rule.metric()).inverse();
+  const MatrixXd inverse = inverse_of(rule.metric(), schema);
   if (!inverse.allFinite()) return {};
-  const Eigen::Index d = inverse.rows();
+  const Eigen::Index k = inverse.rows(), d = inverse.cols();
   const bool legal = schema.intercept && schema.max_unclipped_norm() <= schema.row_norm;
-  const MatrixXd noise = normals(n, d, random);
-  if (!legal) return noise * rule.lambda().cwiseSqrt().asDiagonal() * inverse;
+  if (!legal) return normals(n, k, random) * rule.lambda().cwiseSqrt().asDiagonal() * inverse;
   MatrixXd moments = inverse.transpose() * rule.lambda().asDiagonal() * inverse;
   moments /= std::max(moments(d - 1, d - 1), 1e-9);
   const VectorXd mean = moments.col(d - 1);
   const Eigen::SelfAdjointEigenSolver<MatrixXd> spread(moments - mean * mean.transpose());
   if (spread.info() != Eigen::Success) return {};
-  MatrixXd rows = noise * spread.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal() *
+  MatrixXd rows = normals(n, d, random) *
+                  spread.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal() *
                   spread.eigenvectors().transpose();
   rows.rowwise() += mean.transpose();
   make_legal(schema, mean, rows);
   return rows;
 }
 
-// [d x d] Takes an omega to the one of the same scores that is shortest by the prior, which is what
+// [k x k] Takes an omega to the one of the same scores that is shortest by the prior, which is what
 // a fit without noise would find: levels of two categories can rise against each other unseen.
 MatrixXd identified(const MatrixXd& x, const WhitenedRule& rule) {
   constexpr double unseen = 1e-10;  // of the largest eigenvalue
   const ArrayXd scale = rule.prior().array().sqrt();
   const MatrixXd z = x * rule.metric() * scale.matrix().asDiagonal();
   const Eigen::SelfAdjointEigenSolver<MatrixXd> found(z.transpose() * z);
-  if (found.info() != Eigen::Success) return MatrixXd::Identity(x.cols(), x.cols());
+  if (found.info() != Eigen::Success) return MatrixXd::Identity(z.cols(), z.cols());
   const MatrixXd& V = found.eigenvectors();
   const ArrayXd& values = found.eigenvalues().array();
   const VectorXd seen = (values > unseen * values.maxCoeff()).cast<double>();
@@ -215,10 +223,9 @@ std::optional<Intervals> bootstrap_intervals(const LinearModel& model, const Pla
   const auto& settings = std::get<Whitened>(plan.offer().mechanism);
   const Problem& problem = plan.problem;
   const Neighbors& who = plan.offer().guarantee.who;
-  const std::vector<double> middle = model.schema.middle();
-  const WhitenedRule unasked(settings, problem, who, middle);
+  const WhitenedRule unasked(settings, problem, who, starting_metric(model.schema));
   const WhitenedRule rule = replayed(unasked, model);
-  const auto d = static_cast<Eigen::Index>(problem.features);
+  const auto k = static_cast<Eigen::Index>(rule.coordinates());
   const auto n = static_cast<std::size_t>(
       std::clamp(rule.rows(), 1.0,
                  static_cast<double>(std::max(most_rows, rows_a_feature * problem.features))));
@@ -238,7 +245,7 @@ std::optional<Intervals> bootstrap_intervals(const LinearModel& model, const Pla
   crew.each(Intervals::replicas, [&](std::size_t replica, std::size_t member) {
     if (options.stop != nullptr && *options.stop) return;
     Random own(seed + 1 + replica);
-    const VectorXd open = normals(d, 1, own);
+    const VectorXd open = normals(k, 1, own);
     const VectorXd truth = to_truth * (rule.omega().array() + spread * open.array()).matrix();
     MadeTable table(*x, weight, own);
     table.draw_labels(truth, rule);

@@ -18,13 +18,18 @@
 namespace gibbsite {
 namespace {
 
+using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 template <class Chain>
 class MetricSampler final : public Sampler {
  public:
   MetricSampler(const InMetric<Chain>& settings, const Task& task)
-      : settings_(settings), task_(task), problem_(in_metric(task.problem)), model_(task.model) {
+      : settings_(settings),
+        task_(task),
+        problem_(in_metric(task.problem)),
+        model_(task.model),
+        start_(starting_metric(task.schema)) {
     model_.center.clear();
     chain_ = sampler_of(settings_.chain, chain_task(task_.engine));  // for total() and fits()
   }
@@ -47,11 +52,15 @@ class MetricSampler final : public Sampler {
     std::vector<std::vector<double>> out = chain_->draws();
     for (auto& draw : out) {
       for (double& v : draw) v = std::nearbyint(v / grid) * grid;
-      const auto d = static_cast<Eigen::Index>(task_.row_features());
-      for (Eigen::Index at = 0; at < static_cast<Eigen::Index>(draw.size()); at += d) {
-        Eigen::Map<VectorXd> omega(draw.data() + at, d);  // of an output
-        omega = (metric_ * omega).eval();
+      const auto k = metric_.cols();
+      const Eigen::Map<const MatrixXd> omega(draw.data(), k,
+                                             static_cast<Eigen::Index>(draw.size()) / k);
+      MatrixXd theta(metric_.rows(), omega.cols());  // a column for each output
+      for (Eigen::Index output = 0; output < omega.cols(); ++output) {
+        const VectorXd of_output = omega.col(output);
+        theta.col(output) = metric_ * of_output;
       }
+      draw.assign(theta.data(), theta.data() + theta.size());
     }
     return out;
   }
@@ -80,18 +89,28 @@ class MetricSampler final : public Sampler {
 
  private:
   [[nodiscard]] std::size_t answers() const {
-    return task_.row_features() * (task_.row_features() + 1) / 2;
+    const auto k = static_cast<std::size_t>(start_.cols());
+    return k * (k + 1) / 2;
   }
   [[nodiscard]] std::string arithmetic() const {
     return fmt::format("{}: {}", task_.backend.name(), task_.backend.arithmetic());
   }
   [[nodiscard]] Task chain_task(std::shared_ptr<Engine> engine) const {
-    return {model_,    problem_,      task_.who,    task_.draws,  task_.schema, std::move(engine),
-            task_.key, task_.backend, task_.labels, task_.offsets};
+    return {model_,
+            problem_,
+            task_.who,
+            task_.draws,
+            task_.schema,
+            std::move(engine),
+            task_.key,
+            task_.backend,
+            task_.labels,
+            task_.offsets,
+            static_cast<std::size_t>(start_.cols())};
   }
   // The rule of whitened, which asks once.
   [[nodiscard]] WhitenedRule asked() const {
-    return {moments_only(settings_), task_.problem, task_.who, task_.schema.middle()};
+    return {moments_only(settings_), task_.problem, task_.who, start_};
   }
   [[nodiscard]] double deviation(const WhitenedRule& rule) const {
     return moment_deviation_up(Wide(settings_.moments_mu), task_.who, rule.clip(),
@@ -101,10 +120,9 @@ class MetricSampler final : public Sampler {
   // From the answer alone: the metric, and an engine over the rows in it.
   void take(std::vector<double> values) {
     WhitenedRule rule = asked();
-    const std::size_t d = task_.row_features();
     const WhitenedRule::Metric& P = rule.metric();
     answer_ = {"moments", rule.clip(), deviation(rule), {P.data(), P.data() + P.size()}, values};
-    rule.answer_moments(whole_matrix(values, d), answer_->deviation);
+    rule.answer_moments(whole_matrix(values, rule.coordinates()), answer_->deviation);
     metric_ = rule.metric() / rule.clip();
     chain_ = sampler_of(settings_.chain,
                         chain_task(load_in_metric(*task_.engine, task_.backend, task_.labels,
@@ -115,7 +133,8 @@ class MetricSampler final : public Sampler {
   Task task_;
   Problem problem_;
   Model model_;
-  WhitenedRule::Metric metric_;
+  WhitenedRule::Metric start_;   // of the question for moments [d x k]
+  WhitenedRule::Metric metric_;  // of the chains' rows [d x k]
   std::optional<NoisyAnswer> answer_;
   std::unique_ptr<Sampler> chain_;
 };

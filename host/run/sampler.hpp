@@ -25,11 +25,17 @@ struct Task {
   Backend& backend;                ///< that the engine is of
   std::span<const float> labels;   ///< [n]
   const float* offsets = nullptr;  ///< [n]; null: none
+  /// Columns of the rows that the chains run on, where those are made later; 0: the engine's.
+  std::size_t later_columns = 0;
 
+  /// K of the loss.
+  [[nodiscard]] std::size_t outputs() const { return engine->loss().outputs(); }
   /// Coordinates of theta, of all outputs of the loss.
-  [[nodiscard]] std::size_t features() const { return engine->features(); }
+  [[nodiscard]] std::size_t features() const {
+    return later_columns > 0 ? outputs() * later_columns : engine->features();
+  }
   /// Columns of the rows.
-  [[nodiscard]] std::size_t row_features() const { return features() / engine->loss().outputs(); }
+  [[nodiscard]] std::size_t row_features() const { return features() / outputs(); }
   [[nodiscard]] Potential potential(double beta, double prior_precision) const {
     return {engine, beta, prior_precision, model.center};
   }

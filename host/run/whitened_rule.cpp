@@ -3,7 +3,9 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "gibbsite/model/contrasts.hpp"
 #include "mechanism/whitened_losses.hpp"
 
 namespace gibbsite {
@@ -37,25 +39,54 @@ Eigenpairs eigenpairs(const MatrixXd& symmetric) {
   return {symmetric.diagonal(), MatrixXd::Identity(symmetric.rows(), symmetric.cols())};
 }
 
+// What every feature of a row has of its own, by the direction [d x k] that it has in coordinates:
+// sum_j own_j b_j b_j^T. None: each coordinate is a feature, and that is a diagonal matrix.
+class OwnParts {
+ public:
+  explicit OwnParts(MatrixXd directions) : directions_(std::move(directions)) {}
+
+  [[nodiscard]] Eigen::Index count(Eigen::Index k) const {
+    return directions_.size() > 0 ? directions_.rows() : k;
+  }
+  [[nodiscard]] MatrixXd matrix(const VectorXd& own) const {
+    if (directions_.size() == 0) return own.asDiagonal();
+    return directions_.transpose() * own.asDiagonal() * directions_;
+  }
+  /// What is to become of `own` where they leave B - low to explain. One level's contrasts overlap
+  /// with another's of its category, so it takes several times to get there.
+  [[nodiscard]] VectorXd next(const MatrixXd& B, const MatrixXd& low, const VectorXd& own) const {
+    if (directions_.size() == 0) return B.diagonal() - low.diagonal();
+    const MatrixXd left = B - low - matrix(own);
+    const ArrayXd along = (directions_ * left).cwiseProduct(directions_).rowwise().sum();
+    const ArrayXd squares = directions_.rowwise().squaredNorm();  // 0 of a lone level
+    return own.array() + (squares > 0).select(along / squares.max(1e-9), 0.0);
+  }
+
+ private:
+  MatrixXd directions_;
+};
+
 // B is second moments of a row with noise of `deviation` on the diagonal: fits low rank plus
-// diagonal, where noise cannot be told from a low rank below its operator norm.
-Eigenpairs without_noise(const MatrixXd& B, double deviation, double noise_norm, bool first) {
+// features' own parts, where noise cannot be told from a low rank below its operator norm.
+Eigenpairs without_noise(const MatrixXd& B, double deviation, double noise_norm, bool first,
+                         const OwnParts& parts) {
   const auto d = static_cast<double>(B.rows());
   const VectorXd diagonal = B.diagonal();
   const double floor = std::max(deviation, 1e-4 * std::max(diagonal.sum(), 1e-9) / d);
-  VectorXd own = first ? VectorXd::Zero(B.rows()).eval() : diagonal.cwiseMax(floor).eval();
+  VectorXd own =
+      first ? VectorXd::Zero(parts.count(B.rows())).eval() : diagonal.cwiseMax(floor).eval();
   MatrixXd low;
   for (int fit = 0; fit < fits; ++fit) {
-    const Eigenpairs e = eigenpairs(B - MatrixXd(own.asDiagonal()));
+    const Eigenpairs e = eigenpairs(B - parts.matrix(own));
     const VectorXd kept = e.values.unaryExpr(
         [&](double l) { return (first ? l : std::fabs(l)) > noise_norm ? l : 0.0; });
     low.noalias() = e.vectors * kept.asDiagonal() * e.vectors.transpose();
-    const VectorXd next = (diagonal - low.diagonal()).cwiseMax(floor);
+    const VectorXd next = parts.next(B, low, own).cwiseMax(floor);
     const double moved = (next - own).cwiseAbs().maxCoeff();
     if (moved < 1e-3 * floor) break;
     own = next;
   }
-  Eigenpairs out = eigenpairs(low + MatrixXd(own.asDiagonal()));
+  Eigenpairs out = eigenpairs(low + parts.matrix(own));
   out.values = out.values.cwiseMax(0.5 * floor);
   return out;
 }
@@ -63,21 +94,29 @@ Eigenpairs without_noise(const MatrixXd& B, double deviation, double noise_norm,
 }  // namespace
 
 WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, const Neighbors& who,
-                           std::span<const double> middle)
+                           Metric start)
     : settings_(settings),
       constants_(constants_for(problem)),
       adjacency_(who.adjacency),
       outputs_(problem.outputs),
       rows_(static_cast<double>(problem.rows)),
       intercept_(problem.intercept),
+      metric_(std::move(start)),
       clip_(settings.first_clip) {
-  const auto d = static_cast<Eigen::Index>(problem.row_features());
-  metric_ = Metric::Identity(d, d);
-  if (intercept_) {
-    for (Eigen::Index j = 0; j < d; ++j) metric_(d - 1, j) -= middle[static_cast<std::size_t>(j)];
-  }
   omega_ = sum_omega_ = sum_gradient_ =
-      VectorXd::Zero(d * static_cast<Eigen::Index>(problem.outputs));
+      VectorXd::Zero(metric_.cols() * static_cast<Eigen::Index>(problem.outputs));
+}
+
+WhitenedRule::Metric starting_metric(const Schema& schema) {
+  const ContrastBasis contrasts = contrast_basis(schema);
+  const auto d = static_cast<Eigen::Index>(contrasts.features);
+  WhitenedRule::Metric out = Eigen::Map<const WhitenedRule::Metric>(
+      contrasts.basis.data(), d, static_cast<Eigen::Index>(contrasts.coordinates));
+  if (!schema.intercept) return out;
+  const std::vector<double> middle = schema.middle();  // 0 for levels
+  const Eigen::Map<const VectorXd> shift(middle.data(), d);
+  out.row(d - 1) -= (shift.transpose() * out).eval();
+  return out;
 }
 
 WhitenedRule::Constants WhitenedRule::constants_for(const Problem& problem) {
@@ -99,14 +138,21 @@ std::uint64_t WhitenedRule::questions() const {
 }
 
 void WhitenedRule::answer_moments(const MatrixXd& noisy, double deviation) {
-  const auto d = noisy.rows();
+  const auto k = noisy.rows();
   // Under add/remove `rows_` is a cap: about so many rows are there, by the constant's own moment.
   if (moments_ == 0 && adjacency_ == Adjacency::add_remove && intercept_) {
-    rows_ = std::clamp(noisy(d - 1, d - 1), 0.001 * rows_, rows_);
+    rows_ = std::clamp(noisy(k - 1, k - 1), 0.001 * rows_, rows_);
   }
   const double of_one = deviation / rows_;
-  const double noise_norm = of_one * std::sqrt(2 * static_cast<double>(d));
-  const Eigenpairs e = without_noise(noisy / rows_, of_one, noise_norm, moments_ == 0);
+  const double noise_norm = of_one * std::sqrt(2 * static_cast<double>(k));
+  // A level has a frequency of its own, which no one contrast has; numbers are centered later.
+  MatrixXd directions;
+  if (moments_ == 0 && metric_.rows() > k) {
+    directions = metric_;
+    directions.bottomRows(1) = Eigen::RowVectorXd::Unit(k, k - 1);
+  }
+  const Eigenpairs e = without_noise(noisy / rows_, of_one, noise_norm, moments_ == 0,
+                                     OwnParts(std::move(directions)));
   const ArrayXd scale = (e.values.array() + ridge_share * noise_norm).rsqrt();
   metric_ = (metric_ * e.vectors * scale.matrix().asDiagonal()).eval();
   lambda_ = e.values.array() * scale.square();
@@ -116,17 +162,17 @@ void WhitenedRule::answer_moments(const MatrixXd& noisy, double deviation) {
     return;
   }
   clip_ = gradient_clip(settings_, lambda_.sum());
-  const MatrixXd gram = metric_.transpose() * metric_ + 1e-12 * MatrixXd::Identity(d, d);
+  const MatrixXd gram = metric_.transpose() * metric_ + 1e-12 * MatrixXd::Identity(k, k);
   prior_ = gram.inverse().diagonal().array().max(1e-12).pow(prior_power);
   if (!prior_.allFinite()) prior_.setOnes();
   prior_ /= prior_.dot(lambda_);
 }
 
 VectorXd WhitenedRule::theta() const {
-  const auto d = metric_.rows();
-  VectorXd out(omega_.size());
-  for (Eigen::Index first = 0; first < out.size(); first += d) {
-    out.segment(first, d) = metric_ * omega_.segment(first, d);
+  const auto d = metric_.rows(), k = metric_.cols(), K = static_cast<Eigen::Index>(outputs_);
+  VectorXd out(K * d);
+  for (Eigen::Index output = 0; output < K; ++output) {
+    out.segment(output * d, d) = metric_ * omega_.segment(output * k, k);
   }
   return out;
 }
@@ -134,8 +180,8 @@ VectorXd WhitenedRule::theta() const {
 // Gradients of several outputs add up to 0 over them but for noise, of which that takes 1/K.
 VectorXd WhitenedRule::centered(const VectorXd& of_outputs) const {
   if (outputs_ == 1) return of_outputs;
-  const auto d = metric_.rows(), K = static_cast<Eigen::Index>(outputs_);
-  const Eigen::Map<const MatrixXd> columns(of_outputs.data(), d, K);
+  const auto k = metric_.cols(), K = static_cast<Eigen::Index>(outputs_);
+  const Eigen::Map<const MatrixXd> columns(of_outputs.data(), k, K);
   MatrixXd out = columns.colwise() - columns.rowwise().mean();
   return Eigen::Map<VectorXd>(out.data(), out.size());
 }
@@ -160,17 +206,17 @@ void WhitenedRule::answer_gradient(const VectorXd& answer, double deviation,
   // All gradients, moved to one quadratic: U = H omega* + noise of variance s2.
   const ArrayXd H = rows_ * damped_curvature() * lambda_.array();
   const double s2 = noise();
-  const auto d = metric_.rows(), K = static_cast<Eigen::Index>(outputs_);
+  const auto k = metric_.cols(), K = static_cast<Eigen::Index>(outputs_);
   const ArrayXXd U =
       1 / weight_ *
-      (sum_omega_.reshaped(d, K).array().colwise() * H - sum_gradient_.reshaped(d, K).array());
+      (sum_omega_.reshaped(k, K).array().colwise() * H - sum_gradient_.reshaped(k, K).array());
   const ArrayXd squares = U.square().rowwise().sum();
   const ArrayXd per_variance = H.square() * prior_.array();
   double best = INFINITY;
   variance_ = constants_.expected_variance;
   const double lowest = std::log(least_variance), highest = std::log(constants_.most_variance);
-  for (int k = 0; k < variances_tried; ++k) {
-    const double logarithm = lowest + (highest - lowest) * k / (variances_tried - 1);
+  for (int tried = 0; tried < variances_tried; ++tried) {
+    const double logarithm = lowest + (highest - lowest) * tried / (variances_tried - 1);
     const ArrayXd total = s2 + std::exp(logarithm) * per_variance;
     const double away = logarithm - std::log(constants_.expected_variance);
     const double cost = (constants_.directions * total.log() + squares / total).sum() + away * away;

@@ -3,11 +3,11 @@
 // no row: noisy answers and public numbers alone, so nothing here costs privacy.
 #include <Eigen/Core>
 #include <cstdint>
-#include <span>
 
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/mechanism/in_metric.hpp"
 #include "gibbsite/mechanism/whitened.hpp"
+#include "gibbsite/model/schema.hpp"
 
 namespace gibbsite {
 
@@ -24,9 +24,9 @@ class WhitenedRule {
  public:
   using Metric = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-  /// `middle` [d]: the public point that rows are centered at by the last, constant feature.
+  /// `start` [d x k]: the public metric of the first question (`starting_metric`).
   WhitenedRule(const Whitened& settings, const Problem& problem, const Neighbors& who,
-               std::span<const double> middle);
+               Metric start);
 
   /// Questions answered, of `questions()`: moments first, then gradients.
   [[nodiscard]] std::uint64_t answered() const { return moments_ + gradients_; }
@@ -34,19 +34,21 @@ class WhitenedRule {
   [[nodiscard]] bool asks_moments() const { return moments_ < moment_questions(); }
   /// Whether the moments asked for are the second ones.
   [[nodiscard]] bool second() const { return moments_ == 1; }
-  /// P [d x d]: z = P^T x.
+  /// k: coordinates of z, at most the d features of a row.
+  [[nodiscard]] std::size_t coordinates() const { return static_cast<std::size_t>(metric_.cols()); }
+  /// P [d x k]: z = P^T x.
   [[nodiscard]] const Metric& metric() const { return metric_; }
   /// R of the next moments, then C.
   [[nodiscard]] double clip() const { return clip_; }
-  /// Where the next gradient is asked, in coordinates of z: [K x d] of the loss's K outputs.
+  /// Where the next gradient is asked, in coordinates of z: [K x k] of the loss's K outputs.
   [[nodiscard]] const Eigen::VectorXd& omega() const { return omega_; }
   /// Rows that sums are over: n, or what the first answer says of it.
   [[nodiscard]] double rows() const { return rows_; }
-  /// Eigenvalues of z's second moments, a row [d].
+  /// Eigenvalues of z's second moments, a row [k].
   [[nodiscard]] const Eigen::VectorXd& lambda() const { return lambda_; }
-  /// Shape of omega's prior variances [d].
+  /// Shape of omega's prior variances [k].
   [[nodiscard]] const Eigen::VectorXd& prior() const { return prior_; }
-  /// Of omega's coordinates [d], of one output, given all answers: the noise in them and labels
+  /// Of omega's coordinates [k], of one output, given all answers: the noise in them and labels
   /// that could have been others, against the prior (docs/intervals.md). After a gradient.
   [[nodiscard]] Eigen::VectorXd posterior_variance() const;
   /// P omega [K x d].
@@ -54,7 +56,7 @@ class WhitenedRule {
 
   /// Sum of clipped u u^T, u = P^T x, with noise of that deviation on its diagonal.
   void answer_moments(const Eigen::MatrixXd& noisy, double deviation);
-  /// Sum of capped gradients in coordinates of z [K x d] and of curvatures, of K outputs of traces.
+  /// Sum of capped gradients in coordinates of z [K x k] and of curvatures, of K outputs of traces.
   void answer_gradient(const Eigen::VectorXd& noisy, double deviation, double noisy_curvature);
 
  private:
@@ -88,12 +90,16 @@ class WhitenedRule {
   double clip_;
   Eigen::VectorXd lambda_;                    // eigenvalues of z's second moments
   Eigen::VectorXd prior_;                     // v: shape of omega's prior variances
-  Eigen::VectorXd omega_;                     // [K x d]
+  Eigen::VectorXd omega_;                     // [K x k]
   Eigen::VectorXd sum_omega_, sum_gradient_;  // weighted by precision and recency
   double weight_ = 0, squares_ = 0;           // sums of t^p/sigma_t^2, t^2p/sigma_t^2
   double damping_ = 1;                        // m
   double curvature_ = 0;                      // q
   double variance_ = 0;                       // V
 };
+
+/// Where every run starts, from the schema alone: the contrasts of `contrast_basis`, numbers
+/// centered at the middle of their range by the constant column, if there is one [d x k].
+WhitenedRule::Metric starting_metric(const Schema& schema);
 
 }  // namespace gibbsite

@@ -27,11 +27,12 @@ using Metric = WhitenedRule::Metric;
 
 std::size_t count(Eigen::Index n) { return static_cast<std::size_t>(n); }
 
-// ||P^-1||_2, rounded up; infinite where double cannot tell. With X P = I - E and ||E|| < 1,
-// P^-1 = (I - E)^-1 X.
+// ||P^-1||_2, rounded up; infinite where double cannot tell, and where P [d x k] has fewer columns
+// than rows. With X P = I - E and ||E|| < 1, P^-1 = (I - E)^-1 X.
 Wide inverse_norm_up(const Metric& P) {
-  const MatrixXd X = MatrixXd(P).inverse();
   const double infinity = std::numeric_limits<double>::infinity();
+  if (P.rows() != P.cols()) return infinity;
+  const MatrixXd X = MatrixXd(P).inverse();
   if (!X.allFinite()) return infinity;
   const MatrixXd residual = MatrixXd::Identity(P.rows(), P.cols()) - X * P;
   const Wide slack = 1 + Wide(1e-9), d = count(P.rows());
@@ -41,7 +42,8 @@ Wide inverse_norm_up(const Metric& P) {
 
 // How far a computed gradient P^T (X^T r) of n rows is off, in norm: the sum over rows, of numbers
 // cap_i ||x_i|| <= min(sup |f'| row norm, C ||P^-1||) each, and the product (docs/whitened.md,
-// "Rounding"). Of several outputs in the Frobenius norm.
+// "Rounding"). Of several outputs in the Frobenius norm. In coordinates of contrasts the row norm
+// alone bounds a row: one that no schema can encode may have z = 0 and yet that norm.
 double gradient_error_up(const Metric& P, double clip, const Problem& problem) {
   const Wide n = problem.rows, d = problem.row_features(), slack = 1 + Wide(1e-9);
   const Wide by_cap = Wide(clip) * inverse_norm_up(P);
@@ -84,8 +86,12 @@ class WhitenedSampler final : public Sampler {
     if (!whitened_links(task_.problem.loss)) return;
     CappedLink link{rule_.clip(), {}};
     const Metric& P = rule_.metric();
-    link.metric.reserve(count(P.size()));
-    for (Eigen::Index i = 0; i < P.size(); ++i) link.metric.push_back(seven_digits(P.data()[i]));
+    // [d x d]: columns of zeros change no norm.
+    Metric whole = Metric::Zero(P.rows(), P.rows());
+    whole.leftCols(P.cols()) = P;
+    for (const double v : whole.reshaped<Eigen::RowMajor>()) {
+      link.metric.push_back(seven_digits(v));
+    }
     model.link = std::move(link);
   }
 
@@ -115,11 +121,11 @@ class WhitenedSampler final : public Sampler {
 
  private:
   [[nodiscard]] WhitenedRule new_rule() const {
-    return {settings_, task_.problem, task_.who, task_.schema.middle()};
+    return {settings_, task_.problem, task_.who, starting_metric(task_.schema)};
   }
   [[nodiscard]] std::size_t numbers_of(bool moments) const {
-    const std::size_t d = task_.row_features();
-    return moments ? d * (d + 1) / 2 : task_.features() + 1;
+    const std::size_t k = rule_.coordinates();
+    return moments ? k * (k + 1) / 2 : k * task_.outputs() + 1;
   }
   [[nodiscard]] std::size_t numbers_until(std::uint64_t questions) const {
     const std::uint64_t moments =
@@ -150,7 +156,6 @@ class WhitenedSampler final : public Sampler {
   }
 
   void ask() {
-    const std::size_t numbers = task_.features();
     const Deviations noise = deviations();
     std::vector<double> values(numbers_of(rule_.asks_moments()));
     // Of the run's one stream, a step for each question.
@@ -162,27 +167,27 @@ class WhitenedSampler final : public Sampler {
         capped_ = task_.engine->capped_loss(view(rule_.metric()), {.clip = rule_.clip()});
       const VectorXd theta = rule_.theta();
       VectorXd sum(theta.size());
-      const double curvature = capped_->gradient({theta.data(), numbers}, {sum.data(), numbers});
-      const auto d = rule_.metric().rows();
-      for (Eigen::Index first = 0; first < sum.size(); first += d) {
-        const VectorXd gradient = rule_.metric().transpose() * sum.segment(first, d);
-        for (Eigen::Index j = 0; j < d; ++j) {
-          double& value = values[count(first + j)];
+      const double curvature =
+          capped_->gradient({theta.data(), task_.features()}, {sum.data(), task_.features()});
+      const auto d = rule_.metric().rows(), k = rule_.metric().cols();
+      for (Eigen::Index output = 0; output * d < sum.size(); ++output) {
+        const VectorXd gradient = rule_.metric().transpose() * sum.segment(output * d, d);
+        for (Eigen::Index j = 0; j < k; ++j) {
+          double& value = values[count(output * k + j)];
           value = answered(gradient[j], noise.sum * value, noise.sum);
         }
       }
-      values[numbers] = answered(curvature, noise.curvature * values[numbers], noise.curvature);
+      values.back() = answered(curvature, noise.curvature * values.back(), noise.curvature);
     }
     take(std::move(values));
   }
 
   // The same from a checkpoint as from the rows.
   void take(std::vector<double> values) {
-    const auto d = static_cast<Eigen::Index>(task_.features());
     const Deviations noise = deviations();
     const double clip = rule_.clip();
     if (rule_.asks_moments()) {
-      const MatrixXd moments = whole_matrix(values, task_.row_features());
+      const MatrixXd moments = whole_matrix(values, rule_.coordinates());
       const Metric& P = rule_.metric();
       answers_.push_back(
           {"moments", clip, noise.sum, {P.data(), P.data() + P.size()}, std::move(values)});
@@ -190,7 +195,7 @@ class WhitenedSampler final : public Sampler {
       return;
     }
     const VectorXd omega = rule_.omega();
-    const VectorXd gradient = Eigen::Map<const VectorXd>(values.data(), d);
+    const VectorXd gradient = Eigen::Map<const VectorXd>(values.data(), omega.size());
     const double curvature = values.back();
     values.pop_back();
     const std::vector<double> at(omega.begin(), omega.end());

@@ -41,9 +41,10 @@ Release fit_seeded(const Dataset& data, const Plan& made, std::uint64_t seed,
 // What follows from the released answer: the rule once more.
 WhitenedRule::Metric metric_of(const Release& release, const MetricPath& s, const Plan& made,
                                const Schema& schema) {
-  WhitenedRule rule(moments_only(s), made.problem, made.budget.neighbors(), schema.middle());
+  WhitenedRule rule(moments_only(s), made.problem, made.budget.neighbors(),
+                    starting_metric(schema));
   const NoisyAnswer& answer = release.model().answers.at(0);
-  rule.answer_moments(whole_matrix(answer.values, made.problem.features), answer.deviation);
+  rule.answer_moments(whole_matrix(answer.values, rule.coordinates()), answer.deviation);
   return rule.metric() / rule.clip();
 }
 
@@ -55,8 +56,10 @@ TEST(MetricRun, NoNeighborIsFurtherAwayThanMu) {
   int pairs = 0;
   for (const bool add_remove : {false, true}) {
     for (const char* loss : {"logistic", "logistic-capped"}) {
-      for (const std::size_t numbers : {1U, 4U}) {
-        const Dataset data = people(300, numbers, 7);
+      for (const std::size_t numbers : {1U, 2U, 4U}) {  // 2 with categories
+        const Dataset data = numbers == 2
+                                 ? support::with_categories(people(300, numbers, 7), {3, 1, 5}, 7)
+                                 : people(300, numbers, 7);
         Budget budget{.epsilon = 1, .delta = 1e-5};
         if (add_remove) budget.adjacency = Adjacency::add_remove;
         const Plan made = plan_of(data, budget, {}, add_remove ? 400 : 0, loss);
@@ -65,9 +68,10 @@ TEST(MetricRun, NoNeighborIsFurtherAwayThanMu) {
         const Release release = fit_seeded(data, made, 3);
         const WhitenedRule::Metric P = metric_of(release, s, made, data.schema);
         const NoisyAnswer& answer = release.model().answers[0];
-        const std::size_t d = data.features();
+        const std::size_t d = data.features(), k = numbers == 2 ? d - 3 : d;
+        ASSERT_EQ(P.cols(), static_cast<Eigen::Index>(k));
         std::vector<std::vector<double>> positions;
-        for (const double far : {0.0, 3.0, 30.0, -30.0}) positions.emplace_back(d, far);
+        for (const double far : {0.0, 3.0, 30.0, -30.0}) positions.emplace_back(k, far);
         std::vector<std::vector<float>> rows{std::vector<float>(d, 0), std::vector<float>(d, 1)};
         rows.push_back(rows[0]);
         rows.back()[0] = 1;
@@ -105,25 +109,28 @@ TEST(MetricRun, NoNeighborIsFurtherAwayThanMu) {
 
 // What is released is P omega of an omega on the grid that the chain's certificate speaks of.
 TEST(MetricRun, DrawsAreImagesOfTheCoordinatesGrid) {
-  const Dataset data = people(500, 3, 2);
-  const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-6, .draws = 3}, {.iterations = 20});
-  const auto& s = std::get<MetricPath>(made.offer().mechanism);
-  const Analysis found = analyze(made.offer().mechanism, made.problem, {}, 3);
-  const Analysis chain = analyze(s.chain, in_metric(made.problem), {}, 3);
-  double grid = 0;
-  for (const auto& [name, value] : found.constants) {
-    if (name == "coordinates_grid") grid = value;
-  }
-  ASSERT_EQ(grid, chain.release_grid);
-  const Release release = fit_seeded(data, made, 1);
-  ASSERT_EQ(release.model().draws.size(), 3U);
-  const Eigen::MatrixXd inverse =
-      Eigen::MatrixXd(metric_of(release, s, made, data.schema)).inverse();
-  for (const auto& draw : release.model().draws) {
-    const Eigen::VectorXd omega =
-        inverse * Eigen::Map<const Eigen::VectorXd>(draw.data(), inverse.rows());
-    for (const double v : omega) {
-      EXPECT_NEAR(v / grid, std::nearbyint(v / grid), 1e-2);
+  for (const bool categories : {false, true}) {
+    const Dataset data =
+        categories ? support::with_categories(people(500, 2, 2), {3, 1}, 2) : people(500, 3, 2);
+    const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-6, .draws = 3}, {.iterations = 20});
+    const auto& s = std::get<MetricPath>(made.offer().mechanism);
+    const Analysis found = analyze(made.offer().mechanism, made.problem, {}, 3);
+    const Analysis chain = analyze(s.chain, in_metric(made.problem), {}, 3);
+    double grid = 0;
+    for (const auto& [name, value] : found.constants) {
+      if (name == "coordinates_grid") grid = value;
+    }
+    ASSERT_EQ(grid, chain.release_grid);
+    const Release release = fit_seeded(data, made, 1);
+    ASSERT_EQ(release.model().draws.size(), 3U);
+    const Eigen::MatrixXd P = metric_of(release, s, made, data.schema);
+    const Eigen::MatrixXd inverse = (P.transpose() * P).inverse() * P.transpose();
+    for (const auto& draw : release.model().draws) {
+      const Eigen::VectorXd omega =
+          inverse * Eigen::Map<const Eigen::VectorXd>(draw.data(), inverse.cols());
+      for (const double v : omega) {
+        EXPECT_NEAR(v / grid, std::nearbyint(v / grid), 1e-2);
+      }
     }
   }
 }
@@ -174,37 +181,38 @@ INSTANTIATE_TEST_SUITE_P(Backends, MetricBackend, ::testing::Values("reference",
                          [](const auto& p) { return std::string(p.param); });
 
 TEST_P(MetricBackend, GoesOnFromACheckpointToTheSameBits) {
-  const Dataset data = people(60, 2, 1);
   const auto backend = support::make_test_backend(GetParam());
-  for (const char* mechanism : {"metric-path", "metric-proximal"}) {
-    Wishes wishes{.mechanism = mechanism};
-    if (wishes.mechanism == "metric-proximal") wishes.tv = 1e-3;
-    const Plan made = plan_of(data, {.epsilon = 2, .delta = 0.05, .draws = 2}, wishes);
-    ASSERT_TRUE(made.offer().feasible) << made.offer().why;
-    const Release whole = fit(logistic_regression(), data, made, *backend, Key::from_seed(3),
-                              {.release_answers = true});
-    const TempDir folder;
-    const FitOptions kept{.checkpoint = folder.path("run.ckpt"), .release_answers = true};
-    for (int attempts = 0;; ++attempts) {
-      ASSERT_LT(attempts, 100) << mechanism;
-      std::atomic<bool> stop = false;
-      FitOptions options = kept;
-      options.stop = &stop;
-      int calls = 0;
-      options.progress = [&](std::uint64_t, std::uint64_t) {
-        if (calls++ >= attempts) stop = true;
-      };
-      try {
-        const Release resumed =
-            fit(logistic_regression(), data, made, *backend, Key::from_seed(3), options);
-        EXPECT_GT(attempts, 0) << mechanism;
-        EXPECT_EQ(resumed.model().draws, whole.model().draws) << mechanism;
-        EXPECT_EQ(resumed.model().answers[0].values, whole.model().answers[0].values);
-        break;
-      } catch (const Interrupted&) {
+  for (const Dataset& data :
+       {people(60, 2, 1), support::with_categories(people(60, 1, 1), {2, 1}, 1)})
+    for (const char* mechanism : {"metric-path", "metric-proximal"}) {
+      Wishes wishes{.mechanism = mechanism};
+      if (wishes.mechanism == "metric-proximal") wishes.tv = 1e-3;
+      const Plan made = plan_of(data, {.epsilon = 2, .delta = 0.05, .draws = 2}, wishes);
+      ASSERT_TRUE(made.offer().feasible) << made.offer().why;
+      const Release whole = fit(logistic_regression(), data, made, *backend, Key::from_seed(3),
+                                {.release_answers = true});
+      const TempDir folder;
+      const FitOptions kept{.checkpoint = folder.path("run.ckpt"), .release_answers = true};
+      for (int attempts = 0;; ++attempts) {
+        ASSERT_LT(attempts, 100) << mechanism;
+        std::atomic<bool> stop = false;
+        FitOptions options = kept;
+        options.stop = &stop;
+        int calls = 0;
+        options.progress = [&](std::uint64_t, std::uint64_t) {
+          if (calls++ >= attempts) stop = true;
+        };
+        try {
+          const Release resumed =
+              fit(logistic_regression(), data, made, *backend, Key::from_seed(3), options);
+          EXPECT_GT(attempts, 0) << mechanism;
+          EXPECT_EQ(resumed.model().draws, whole.model().draws) << mechanism;
+          EXPECT_EQ(resumed.model().answers[0].values, whole.model().answers[0].values);
+          break;
+        } catch (const Interrupted&) {
+        }
       }
     }
-  }
 }
 
 // The answers are no whole number for each chain, whatever the features.
@@ -260,11 +268,14 @@ TEST(MetricRun, NoCheckpointGoesOnWithOtherArithmetic) {
 }
 
 TEST_P(MetricBackend, AgreesWithTheReference) {
-  const Dataset data = people(500, 4, 9);
-  const Plan made = plan_of(data, {.epsilon = 2, .delta = 1e-5}, {.iterations = 30});
-  const auto a = fit_seeded(data, made, 8, "reference").model().draws[0];
-  const auto b = fit_seeded(data, made, 8, GetParam()).model().draws[0];
-  for (std::size_t j = 0; j < a.size(); ++j) EXPECT_NEAR(a[j], b[j], 1e-3 * std::fabs(a[j]) + 1e-3);
+  for (const Dataset& data :
+       {people(500, 4, 9), support::with_categories(people(500, 2, 9), {4, 1, 3}, 9)}) {
+    const Plan made = plan_of(data, {.epsilon = 2, .delta = 1e-5}, {.iterations = 30});
+    const auto a = fit_seeded(data, made, 8, "reference").model().draws[0];
+    const auto b = fit_seeded(data, made, 8, GetParam()).model().draws[0];
+    for (std::size_t j = 0; j < a.size(); ++j)
+      EXPECT_NEAR(a[j], b[j], 1e-3 * std::fabs(a[j]) + 1e-3);
+  }
 }
 
 TEST(MetricRun, NoCheckpointGoesOnForOtherNeighbors) {

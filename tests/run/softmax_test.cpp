@@ -132,7 +132,8 @@ TEST(SoftmaxRun, RowsOfNoClassAreRefused) {
 
 WhitenedRule::Metric metric_of(const Release& release, const Plan& made, const Schema& schema) {
   const auto& s = std::get<MetricPath>(made.offer().mechanism);
-  WhitenedRule rule(moments_only(s), made.problem, made.budget.neighbors(), schema.middle());
+  WhitenedRule rule(moments_only(s), made.problem, made.budget.neighbors(),
+                    starting_metric(schema));
   const NoisyAnswer& answer = release.model().answers.at(0);
   rule.answer_moments(whole_matrix(answer.values, made.problem.row_features()), answer.deviation);
   return rule.metric() / rule.clip();

@@ -59,8 +59,7 @@ double squared_mu_of(const Dataset& data, const Dataset& other, std::span<const 
 
 std::vector<Question> asked_in(const Release& release, const Plan& made, const Dataset& data) {
   return support::questions_of(std::get<Whitened>(made.offer().mechanism), made.problem,
-                               made.budget.neighbors(), data.schema.middle(),
-                               release.model().answers);
+                               made.budget.neighbors(), data.schema, release.model().answers);
 }
 
 // No pair of neighbors is further apart than mu along the run that was made on one of them; the
@@ -169,6 +168,105 @@ TEST(WhitenedRun, EveryQuestionCostsItsShareForItsWorstPair) {
     EXPECT_LE(part, curvature_share * mu2 * (1 + 1e-9)) << i;
     EXPECT_GE(part, curvature_share * mu2 * (1 - 1e-3))
         << i << ": the noise is more than is needed";
+  }
+}
+
+// The same in coordinates of contrasts: of rows that the schema can encode, and of such that it
+// cannot, whose levels are none or all. Answers have as many numbers as there are contrasts.
+TEST(WhitenedRun, NoNeighborIsFurtherAwayWithCategories) {
+  int pairs = 0;
+  for (const char* loss : {"logistic", "softmax-3", "huber"}) {
+    double closest = 0;
+    for (const bool add_remove : {false, true}) {
+      const std::string name = loss;
+      const Dataset plain = name == "logistic"    ? people(300, 2, 7)
+                            : name == "softmax-3" ? support::class_people(300, 2, 3, 7)
+                                                  : support::amounts(300, 2, 7);
+      const Dataset data = support::with_categories(plain, {3, 1, 5}, 7);
+      const std::size_t d = data.features(), k = d - 3, K = name == "softmax-3" ? 3 : 1;
+      Budget budget{.epsilon = 1, .delta = 1e-5};
+      if (add_remove) budget.adjacency = Adjacency::add_remove;
+      const Plan made = plan_of(data, budget, {}, add_remove ? 400 : 0, loss);
+      const double mu = made.offer().guarantee.mu;
+      const Release release = fit_seeded(data, made, 2);
+      for (const NoisyAnswer& answer : release.model().answers) {
+        const bool moments = answer.question == "moments";
+        EXPECT_EQ(answer.at.size(), moments ? d * k : K * k);
+        if (answer.question == "curvature") continue;
+        EXPECT_EQ(answer.values.size(), moments ? k * (k + 1) / 2 : K * k);
+      }
+      const auto asked = asked_in(release, made, data);
+      ASSERT_EQ(asked[0].metric.cols(), static_cast<Eigen::Index>(k));
+      std::vector<std::vector<float>> rows;
+      for (const std::size_t level : {0U, 2U}) {
+        for (const float number : {0.0F, 1.0F}) {
+          rows.push_back({number, 1 - number, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1});
+          rows.back()[2 + level] = rows.back()[6 + 2 * level] = 1;
+        }
+      }
+      for (const float levels : {0.0F, 1.0F, -7.0F}) {
+        rows.emplace_back(d, levels);
+        rows.back()[d - 1] = 1;
+      }
+      for (std::size_t a = 0; a < rows.size(); ++a) {
+        for (std::size_t b = add_remove ? rows.size() - 1 : a; b < rows.size(); ++b) {
+          for (const float label : K == 3            ? std::vector{0.0F, 2.0F}
+                                   : name == "huber" ? std::vector{-5.0F, 5.0F}
+                                                     : std::vector{-1.0F, 1.0F}) {
+            Dataset here = data, there = data;
+            set_row(here, 17, rows[a], name == "huber" ? 5.0F : 1.0F);
+            if (add_remove) {
+              const auto at = there.x.begin() + static_cast<std::ptrdiff_t>(17 * d);
+              there.x.erase(at, at + static_cast<std::ptrdiff_t>(d));
+              there.y.erase(there.y.begin() + 17);
+            } else {
+              set_row(there, 17, rows[b], label);
+            }
+            const double apart = std::sqrt(squared_mu_of(here, there, asked, loss));
+            EXPECT_LE(apart, mu * (1 + 1e-9)) << loss << " " << a << " " << b << " " << label;
+            closest = std::max(closest, apart / mu);
+            ++pairs;
+          }
+        }
+      }
+    }
+    EXPECT_GT(closest, 0.6) << loss;
+  }
+  EXPECT_GT(pairs, 150);
+}
+
+// One coefficient a level is released, and they say nothing about the constant: their sum is 0 but
+// for the release's grid. Where a cell may be missing they may say something, and all are asked.
+TEST(WhitenedRun, CoefficientsOfACategoryAddUpToZero) {
+  for (const char* mechanism : {"whitened", "metric-path"}) {
+    for (const std::size_t K : {1U, 3U}) {
+      const Dataset plain = K == 3 ? support::class_people(400, 2, K, 7) : people(400, 2, 7);
+      Dataset data = support::with_categories(plain, {3, 1, 5}, 7);
+      const std::size_t d = data.features();
+      const char* loss = K == 3 ? "softmax-3" : "logistic";
+      for (const bool missing : {false, true}) {
+        data.schema.has_missing = missing;
+        data.schema.missing = "?";
+        const Plan made = plan(glm(loss).constants(data.schema, data.rows()),
+                               {.epsilon = 2, .delta = 1e-5}, {.mechanism = mechanism});
+        const Release release = fit_seeded(data, made, 4);
+        EXPECT_EQ(release.model().answers[0].at.size(), missing ? d * d : d * (d - 3));
+        const std::vector<double>& theta = release.model().draws[0];
+        ASSERT_EQ(theta.size(), K * d);
+        double most = 0;
+        for (std::size_t of = 0; of < K * d; of += d) {
+          const double sums[]{
+              theta[of + 2] + theta[of + 3] + theta[of + 4], theta[of + 5],
+              theta[of + 6] + theta[of + 7] + theta[of + 8] + theta[of + 9] + theta[of + 10]};
+          for (const double sum : sums) most = std::max(most, std::fabs(sum));
+        }
+        if (missing) {
+          EXPECT_GT(most, 1e-6) << mechanism << K;
+        } else {
+          EXPECT_LT(most, 1e-8) << mechanism << K;
+        }
+      }
+    }
   }
 }
 
@@ -447,38 +545,42 @@ TEST(WhitenedRun, AmountsAndCountsNeedNoLink) {
 
 // Answers are about the clip that they name: with hardly any noise they are the rows' own sums.
 TEST(WhitenedRun, AnswersAreSumsWithTheClipsThatTheyName) {
-  const Dataset data = people(200, 3, 3);
-  Plan made = plan_of(data, {.epsilon = 500, .delta = 1e-5}, 6);
-  auto& s = std::get<Whitened>(made.offers[made.chosen].mechanism);
-  s.first_clip = 0.4;  // so that every row is held
-  s.clip_factor = 0.05;
-  const auto release = fit_seeded(data, made, 5);
-  const auto asked = asked_in(release, made, data);
-  const auto backend = support::make_test_backend("cpu");
-  const auto engine = backend->load(data.view(), data.y, loss_named("logistic"));
-  std::size_t i = 0;
-  int held = 0;
-  for (const NoisyAnswer& answer : release.model().answers) {
-    if (answer.question == "curvature") continue;
-    Question q = asked[i++];
-    const auto at = [&](double factor) {
-      q.clip = answer.clip * factor;
-      const auto sums = support::exact_answer(*engine, q);  // in deviations
-      double off = 0;
-      for (std::size_t a = 0, k = 0; a < (q.moments ? 4 : answer.values.size()); ++a) {
-        for (std::size_t b = q.moments ? 0 : a; b <= a; ++b, ++k) {
-          const double exact = q.moments ? sums[4 * a + b] : sums[a];
-          off = std::max(off, std::fabs(answer.values[k] / answer.deviation - exact));
+  for (const bool categories : {false, true}) {
+    const Dataset data =
+        categories ? support::with_categories(people(200, 2, 3), {3, 1}, 3) : people(200, 3, 3);
+    Plan made = plan_of(data, {.epsilon = 500, .delta = 1e-5}, 6);
+    auto& s = std::get<Whitened>(made.offers[made.chosen].mechanism);
+    s.first_clip = 0.4;  // so that every row is held
+    s.clip_factor = 0.05;
+    const auto release = fit_seeded(data, made, 5);
+    const auto asked = asked_in(release, made, data);
+    const auto backend = support::make_test_backend("cpu");
+    const auto engine = backend->load(data.view(), data.y, loss_named("logistic"));
+    std::size_t i = 0;
+    int held = 0;
+    for (const NoisyAnswer& answer : release.model().answers) {
+      if (answer.question == "curvature") continue;
+      Question q = asked[i++];
+      const auto at = [&](double factor) {
+        q.clip = answer.clip * factor;
+        const auto sums = support::exact_answer(*engine, q);  // in deviations
+        double off = 0;
+        const auto k = static_cast<std::size_t>(q.metric.cols());
+        for (std::size_t a = 0, next = 0; a < (q.moments ? k : answer.values.size()); ++a) {
+          for (std::size_t b = q.moments ? 0 : a; b <= a; ++b, ++next) {
+            const double exact = q.moments ? sums[k * a + b] : sums[a];
+            off = std::max(off, std::fabs(answer.values[next] / answer.deviation - exact));
+          }
         }
-      }
-      return off;
-    };
-    // 8 deviations: 2e-15 for each of 44 numbers; the grid is an eighth of one.
-    EXPECT_LE(at(1), 8.2) << answer.question << i;
-    held += at(0.5) > 20 && at(2) > 20 ? 1 : 0;
+        return off;
+      };
+      // 8 deviations: 2e-15 for each of 60 numbers; the grid is an eighth of one.
+      EXPECT_LE(at(1), 8.2) << answer.question << i;
+      held += at(0.5) > 20 && at(2) > 20 ? 1 : 0;
+    }
+    EXPECT_EQ(i, 8U);
+    EXPECT_GE(held, 7) << "another clip would not have been seen";
   }
-  EXPECT_EQ(i, 8U);
-  EXPECT_GE(held, 7) << "another clip would not have been seen";
 }
 
 class WhitenedBackend : public ::testing::TestWithParam<const char*> {};
@@ -488,32 +590,35 @@ INSTANTIATE_TEST_SUITE_P(Backends, WhitenedBackend,
 
 // Killed after every question in turn, the run goes on to the same bits.
 TEST_P(WhitenedBackend, GoesOnFromACheckpointToTheSameBits) {
-  const Dataset data = people(100, 3, 1);
-  const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5});
-  const auto backend = support::make_test_backend(GetParam());
-  const Release whole = fit(logistic_regression(), data, made, *backend, Key::from_seed(3),
-                            {.release_answers = true});
-  const TempDir folder;
-  const FitOptions kept{.checkpoint = folder.path("run.ckpt"), .release_answers = true};
-  for (int attempts = 0;; ++attempts) {
-    ASSERT_LT(attempts, 60);
-    std::atomic<bool> stop = false;
-    FitOptions options = kept;
-    options.stop = &stop;
-    options.progress = [&](std::uint64_t, std::uint64_t) { stop = true; };
-    try {
-      const Release resumed =
-          fit(logistic_regression(), data, made, *backend, Key::from_seed(3), options);
-      EXPECT_GT(attempts, 3);
-      EXPECT_EQ(resumed.model().draws, whole.model().draws);
-      EXPECT_EQ(resumed.model().link->metric, whole.model().link->metric);
-      ASSERT_EQ(resumed.model().answers.size(), whole.model().answers.size());
-      for (std::size_t i = 0; i < whole.model().answers.size(); ++i) {
-        EXPECT_EQ(resumed.model().answers[i].values, whole.model().answers[i].values);
-        EXPECT_EQ(resumed.model().answers[i].deviation, whole.model().answers[i].deviation);
+  for (const bool categories : {false, true}) {
+    const Dataset data =
+        categories ? support::with_categories(people(100, 2, 1), {3, 1}, 1) : people(100, 3, 1);
+    const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5});
+    const auto backend = support::make_test_backend(GetParam());
+    const Release whole = fit(logistic_regression(), data, made, *backend, Key::from_seed(3),
+                              {.release_answers = true});
+    const TempDir folder;
+    const FitOptions kept{.checkpoint = folder.path("run.ckpt"), .release_answers = true};
+    for (int attempts = 0;; ++attempts) {
+      ASSERT_LT(attempts, 60);
+      std::atomic<bool> stop = false;
+      FitOptions options = kept;
+      options.stop = &stop;
+      options.progress = [&](std::uint64_t, std::uint64_t) { stop = true; };
+      try {
+        const Release resumed =
+            fit(logistic_regression(), data, made, *backend, Key::from_seed(3), options);
+        EXPECT_GT(attempts, 3);
+        EXPECT_EQ(resumed.model().draws, whole.model().draws);
+        EXPECT_EQ(resumed.model().link->metric, whole.model().link->metric);
+        ASSERT_EQ(resumed.model().answers.size(), whole.model().answers.size());
+        for (std::size_t i = 0; i < whole.model().answers.size(); ++i) {
+          EXPECT_EQ(resumed.model().answers[i].values, whole.model().answers[i].values);
+          EXPECT_EQ(resumed.model().answers[i].deviation, whole.model().answers[i].deviation);
+        }
+        break;
+      } catch (const Interrupted&) {
       }
-      break;
-    } catch (const Interrupted&) {
     }
   }
 }
@@ -530,11 +635,14 @@ TEST_P(WhitenedBackend, AgreesWithTheReferenceOnAmountsAndCounts) {
 }
 
 TEST_P(WhitenedBackend, AgreesWithTheReference) {
-  const Dataset data = people(500, 4, 9);
-  const Plan made = plan_of(data, {.epsilon = 2, .delta = 1e-5});
-  const auto a = fit_seeded(data, made, 8, "reference").model().draws[0];
-  const auto b = fit_seeded(data, made, 8, GetParam()).model().draws[0];
-  for (std::size_t j = 0; j < a.size(); ++j) EXPECT_NEAR(a[j], b[j], 1e-3 * std::fabs(a[j]) + 1e-4);
+  for (const Dataset& data :
+       {people(500, 4, 9), support::with_categories(people(500, 2, 9), {4, 1, 3}, 9)}) {
+    const Plan made = plan_of(data, {.epsilon = 2, .delta = 1e-5});
+    const auto a = fit_seeded(data, made, 8, "reference").model().draws[0];
+    const auto b = fit_seeded(data, made, 8, GetParam()).model().draws[0];
+    for (std::size_t j = 0; j < a.size(); ++j)
+      EXPECT_NEAR(a[j], b[j], 1e-3 * std::fabs(a[j]) + 1e-4);
+  }
 }
 
 // Large tables have the same settings whoever counts as a neighbor, the noise of an answer does

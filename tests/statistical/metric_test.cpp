@@ -33,7 +33,8 @@ class OneDimension {
   }
 
   double delta(double epsilon) {
-    const WhitenedRule start(moments_only(s_), problem_, who_, middle_);
+    const WhitenedRule start(moments_only(s_), problem_, who_,
+                             WhitenedRule::Metric::Identity(1, 1));
     const double R = start.clip(), P = start.metric()(0, 0);
     double moments[2];
     for (int k = 0; k < 2; ++k) engines_[k]->second_moments({&P, 1, 1}, R, {&moments[k], 1, 1});
@@ -76,7 +77,6 @@ class OneDimension {
   Neighbors who_;
   Problem problem_;
   Line tables_[2];
-  std::vector<double> middle_{0.0};
   std::unique_ptr<Backend> backend_ = make_backend("reference");
   std::unique_ptr<Engine> engines_[2];
 };
@@ -139,7 +139,7 @@ TEST(MetricLaw, AnswerAndStepsHaveTheNoiseThatTheyArePaidFor) {
             {.release_answers = true});
     ASSERT_EQ(out.model().answers.size(), 1U);
     const NoisyAnswer& answer = out.model().answers[0];
-    WhitenedRule rule(moments_only(s), made.problem, {}, data.schema.middle());
+    WhitenedRule rule(moments_only(s), made.problem, {}, starting_metric(data.schema));
     std::size_t at = 0;
     for (int a = 0; a < static_cast<int>(d); ++a) {
       for (int b = 0; b <= a; ++b, ++at) {

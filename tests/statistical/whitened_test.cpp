@@ -43,7 +43,7 @@ class OneDimension {
   // sup over events of P(E) - e^epsilon P'(E), E of all answers: one question for moments, then T
   // gradients with their curvatures, T = 1 or 2.
   double delta(double epsilon) {
-    const WhitenedRule start(settings_, problem_, who_, middle_);
+    const WhitenedRule start(settings_, problem_, who_, WhitenedRule::Metric::Identity(1, 1));
     const double R = start.clip(), P = start.metric()(0, 0);
     double moments[2];
     for (int k = 0; k < 2; ++k) {
@@ -87,7 +87,6 @@ class OneDimension {
   Neighbors who_;
   Problem problem_;
   Line here_, there_;
-  std::vector<double> middle_{0.0};
   std::unique_ptr<Engine> engines_[2];
 };
 

@@ -36,6 +36,35 @@ inline Dataset people(std::size_t n, std::size_t numbers, std::uint64_t seed) {
   return data;
 }
 
+/// Those rows with categories of so many levels each before the constant: of every row one level of
+/// each, more of the first ones.
+inline Dataset with_categories(const Dataset& people, const std::vector<std::size_t>& categories,
+                               std::uint64_t seed) {
+  Dataset data = people;
+  const std::size_t numbers = people.features() - 1;
+  for (std::size_t c = 0; c < categories.size(); ++c) {
+    Column column{
+        std::string("c").append(std::to_string(c)), ColumnType::category, 0, 1, {}, false};
+    for (std::size_t k = 0; k < categories[c]; ++k) column.levels.push_back(std::to_string(k));
+    data.schema.columns.push_back(std::move(column));
+  }
+  data.schema.row_norm = 2 * std::sqrt(static_cast<double>(data.schema.columns.size()));
+  data.x.clear();
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  for (std::size_t i = 0; i < people.rows(); ++i) {
+    const auto row = people.x.begin() + static_cast<std::ptrdiff_t>(i * (numbers + 1));
+    data.x.insert(data.x.end(), row, row + static_cast<std::ptrdiff_t>(numbers));
+    for (const std::size_t levels : categories) {
+      const double at = std::pow(uniform(random), 2) * static_cast<double>(levels);
+      const std::size_t level = std::min(levels - 1, static_cast<std::size_t>(at));
+      for (std::size_t k = 0; k < levels; ++k) data.x.push_back(k == level ? 1.0F : 0.0F);
+    }
+    data.x.push_back(1);
+  }
+  return data;
+}
+
 /// The same rows with an amount from 0 to 10 for a label, in tolerances of 1 from the middle: a
 /// line through the numbers, and noise.
 inline Dataset amounts(std::size_t n, std::size_t numbers, std::uint64_t seed, double noise = 0.5) {
@@ -132,6 +161,12 @@ inline std::vector<OddTable> odd_tables() {
   data = people(60, 1, 4);
   for (std::size_t i = 0; i < 60; ++i) data.y[i] = data.x[2 * i] > 0.5F ? 1.0F : -1.0F;
   out.push_back({"separable", data, 60});
+  out.push_back({"a category of one level", with_categories(people(60, 2, 4), {1}, 4)});
+  out.push_back({"categories of one level alone", with_categories(people(60, 0, 4), {1, 1}, 4)});
+  data = with_categories(people(60, 0, 4), {2, 1, 9}, 4);
+  out.push_back({"categories alone, nearly no noise", data, 60});
+  for (std::size_t i = 0; i < data.rows(); ++i) std::copy_n(data.x.begin(), 13, &data.x[13 * i]);
+  out.push_back({"levels that nobody has", data, 20});
   return out;
 }
 

@@ -28,15 +28,15 @@ struct Question {
 
 /// The questions that lead to these released answers: the rule once more.
 inline std::vector<Question> questions_of(const Whitened& settings, const Problem& problem,
-                                          const Neighbors& who, std::span<const double> middle,
+                                          const Neighbors& who, const Schema& schema,
                                           std::span<const NoisyAnswer> answers) {
-  WhitenedRule rule(settings, problem, who, middle);
+  WhitenedRule rule(settings, problem, who, starting_metric(schema));
   std::vector<Question> out;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const NoisyAnswer& a = answers[i];
     Question q{a.question == "moments", rule.metric(), rule.clip(), rule.omega(), a.deviation, 0};
     if (q.moments) {
-      rule.answer_moments(whole_matrix(a.values, problem.row_features()), a.deviation);
+      rule.answer_moments(whole_matrix(a.values, rule.coordinates()), a.deviation);
     } else {
       const NoisyAnswer& curvature = answers[++i];
       q.of_curvature = curvature.deviation;
@@ -52,22 +52,23 @@ inline std::vector<Question> questions_of(const Whitened& settings, const Proble
 /// What the rows answer, without noise, in units of its deviation and orthonormal coordinates of
 /// the norm that sensitivities are in: the distance of two tables' is what tells them apart.
 inline std::vector<double> exact_answer(Engine& engine, const Question& q) {
-  const auto d = static_cast<std::size_t>(q.metric.rows());
-  const MatrixView<const double> P{q.metric.data(), d, d};
+  const auto d = static_cast<std::size_t>(q.metric.rows()),
+             k = static_cast<std::size_t>(q.metric.cols());
+  const MatrixView<const double> P{q.metric.data(), d, k};
   std::vector<double> out;
   if (q.moments) {
-    std::vector<double> sums(d * d);
-    engine.second_moments(P, q.clip, {sums.data(), d, d});
+    std::vector<double> sums(k * k);
+    engine.second_moments(P, q.clip, {sums.data(), k, k});
     // All entries: one off the diagonal is there twice, and the sum of its squares too.
     for (const double v : sums) out.push_back(v / q.deviation);
     return out;
   }
   using Outputs = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  const std::size_t numbers = static_cast<std::size_t>(q.omega.size());  // [K x d]
-  const Eigen::Map<const Outputs> omega(q.omega.data(), q.omega.size() / q.metric.rows(),
-                                        q.metric.rows());
+  const Eigen::Map<const Outputs> omega(q.omega.data(), q.omega.size() / q.metric.cols(),
+                                        q.metric.cols());
   const Outputs theta = omega * q.metric.transpose();
   Outputs sum(theta.rows(), theta.cols());
+  const auto numbers = static_cast<std::size_t>(theta.size());  // [K x d]
   const double curvature = engine.capped_loss(P, {.clip = q.clip})
                                ->gradient({theta.data(), numbers}, {sum.data(), numbers});
   const Outputs gradient = sum * q.metric;
@@ -85,24 +86,25 @@ inline double squared_distance(std::span<const double> a, std::span<const double
 }
 
 /// What tells two tables apart in a run of chains of a private metric, as a mu of its own: the
-/// moments' answer, and T steps at the worst of the positions `omegas` [K d], each S^2 h/2.
+/// moments' answer, and T steps at the worst of the positions `omegas` [K k], each S^2 h/2.
 inline double metric_run_mu(Backend& backend, const Dataset& here, const Dataset& there,
                             std::string_view loss, const NoisyAnswer& answer,
                             const WhitenedRule::Metric& P, const Path& chain,
                             const std::vector<std::vector<double>>& omegas) {
   std::vector<double> moments[2], gradients[2];
-  const std::size_t d = here.features(), all = omegas.front().size();
-  for (const int k : {0, 1}) {
-    const Dataset& table = k == 0 ? here : there;
+  const std::size_t d = here.features(), k = static_cast<std::size_t>(P.cols()),
+                    all = omegas.front().size();
+  for (const int which : {0, 1}) {
+    const Dataset& table = which == 0 ? here : there;
     const auto engine = backend.load(table.view(), table.y, loss_named(loss));
-    moments[k].resize(d * d);
-    engine->second_moments({answer.at.data(), d, d}, answer.clip, {moments[k].data(), d, d});
+    moments[which].resize(k * k);
+    engine->second_moments({answer.at.data(), d, k}, answer.clip, {moments[which].data(), k, k});
     const auto in_metric =
-        load_in_metric(*engine, backend, table.y, table.view().offset, {P.data(), d, d}, 1);
+        load_in_metric(*engine, backend, table.y, table.view().offset, {P.data(), d, k}, 1);
     for (const std::vector<double>& omega : omegas) {
       std::vector<double> g(all);
       in_metric->loss_gradients({omega.data(), 1, all}, {g.data(), 1, all});
-      gradients[k].insert(gradients[k].end(), g.begin(), g.end());
+      gradients[which].insert(gradients[which].end(), g.begin(), g.end());
     }
   }
   double step = 0;

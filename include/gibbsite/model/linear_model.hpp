@@ -29,9 +29,10 @@ struct NoisyAnswer {
   std::string question;  ///< "moments", "gradient" or "curvature"
   double clip = 0;       ///< of a row's part; 0: bounded by itself
   double deviation = 0;  ///< of the noise in it; off a diagonal over sqrt(2)
-  /// Where it was asked: P [d x d] of moments, omega [d] of gradients, with P the last before.
+  /// Where it was asked: P [d x k] of moments, omega [K x k] of gradients, with P the last before;
+  /// k is of `contrast_basis` (model/contrasts.hpp).
   std::vector<double> at;
-  std::vector<double> values;  ///< lower triangle by rows, a vector [d], or one number
+  std::vector<double> values;  ///< lower triangle [k (k + 1)/2] by rows, a vector [K x k], a number
 };
 
 /// How far released coefficients may be from those of all the people that the table is a sample of,

@@ -1,0 +1,65 @@
+#include "gibbsite/model/contrasts.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gibbsite {
+namespace {
+
+// Entry (level, contrast) of Helmert's contrasts, contrast = 0, 1, ...: the levels up to `contrast`
+// against the next one. Orthonormal, and each adds up to 0.
+double helmert(std::size_t level, std::size_t contrast) {
+  const auto before = static_cast<double>(contrast + 1);
+  if (level > contrast + 1) return 0;
+  const double length = std::sqrt(before * (before + 1));
+  return (level <= contrast ? 1.0 : -before) / length;
+}
+
+}  // namespace
+
+bool always_has_level(const Schema& schema, const Column& column) {
+  if (column.type != ColumnType::category) return false;
+  const std::string* const missing = schema.missing_in(column);
+  const bool missing_has_one = missing == nullptr || schema.has_missing_level(column) ||
+                               !column.unlisted.empty() ||
+                               std::ranges::find(column.levels, *missing) != column.levels.end();
+  // A cell that is not listed, and an empty one where none is missing.
+  const bool invalid_has_one = schema.invalid == Invalid::refuse || column.other;
+  return missing_has_one && invalid_has_one;
+}
+
+ContrastBasis contrast_basis(const Schema& schema) {
+  const bool constant = schema.intercept && schema.max_unclipped_norm() <= schema.row_norm;
+  const auto is_contrasted = [&](const Column& column) {
+    return constant && always_has_level(schema, column);
+  };
+  ContrastBasis out;
+  out.features = schema.features();
+  out.coordinates =
+      out.features - static_cast<std::size_t>(std::ranges::count_if(schema.columns, is_contrasted));
+  const std::size_t d = out.features, k = out.coordinates;
+  out.basis.assign(d * k, 0.0);
+  std::size_t feature = 0, coordinate = 0;
+  std::vector<std::size_t> levels_of(d, 0);  // of a feature that is a contrasted level; else 0
+  for (const Column& column : schema.columns) {
+    const std::size_t features = schema.features_of(column);
+    const bool contrasted = is_contrasted(column);
+    const std::size_t coordinates = features - (contrasted ? 1 : 0);
+    for (std::size_t j = 0; j < features; ++j) {
+      if (contrasted) levels_of[feature + j] = features;
+      for (std::size_t c = 0; c < coordinates; ++c) {
+        out.basis[(feature + j) * k + coordinate + c] = contrasted ? helmert(j, c) : j == c ? 1 : 0;
+      }
+    }
+    feature += features;
+    coordinate += coordinates;
+  }
+  if (schema.intercept) out.basis[feature * k + coordinate] = 1;
+  out.lift = out.basis;
+  for (std::size_t j = 0; j < d; ++j) {
+    if (levels_of[j] > 0) out.lift[j * k + k - 1] += 1 / static_cast<double>(levels_of[j]);
+  }
+  return out;
+}
+
+}  // namespace gibbsite

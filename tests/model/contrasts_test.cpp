@@ -1,0 +1,92 @@
+// Coordinates without what the schema rules out: orthonormal, and which columns they are of.
+#include "gibbsite/model/contrasts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace gibbsite {
+namespace contrasts_test {
+
+Column number(const char* name) { return {name, ColumnType::number, 0, 1, {}, false}; }
+Column category(const char* name, std::size_t levels) {
+  Column out{name, ColumnType::category, 0, 1, {}, false};
+  for (std::size_t k = 0; k < levels; ++k) out.levels.push_back(std::to_string(k));
+  return out;
+}
+
+Schema schema_of(std::vector<Column> columns) {
+  Schema out;
+  out.label = "y";
+  out.positive = "1";
+  out.row_norm = 10;
+  out.intercept = true;
+  out.columns = std::move(columns);
+  return out;
+}
+
+double product(const std::vector<double>& a, const std::vector<double>& b, std::size_t k,
+               std::size_t column, std::size_t other) {
+  double sum = 0;
+  for (std::size_t at = 0; at < a.size(); at += k) sum += a[at + column] * b[at + other];
+  return sum;
+}
+
+TEST(Contrasts, AreOrthonormalAndAddUpToZero) {
+  for (const std::size_t levels : {1U, 2U, 3U, 42U, 500U}) {
+    const Schema schema = schema_of({number("a"), category("b", levels), number("c")});
+    const ContrastBasis found = contrast_basis(schema);
+    const std::size_t d = levels + 3, k = levels + 2;
+    ASSERT_EQ(found.features, d);
+    ASSERT_EQ(found.coordinates, k);
+    for (std::size_t i = 0; i < k; ++i) {
+      for (std::size_t j = 0; j <= i; ++j) {
+        // The way back is a left inverse of both.
+        const double one = i == j ? 1 : 0;
+        EXPECT_NEAR(product(found.basis, found.basis, k, i, j), one, 1e-13) << i << " " << j;
+        EXPECT_NEAR(product(found.basis, found.lift, k, i, j), one, 1e-13) << i << " " << j;
+      }
+    }
+    for (std::size_t i = 0; i + 1 < levels; ++i) {
+      double sum = 0;
+      for (std::size_t j = 0; j < levels; ++j) sum += found.basis[(1 + j) * k + 1 + i];
+      EXPECT_NEAR(sum, 0, 1e-13);
+    }
+    for (const std::size_t feature : {std::size_t{0}, d - 2, d - 1}) {  // numbers and the constant
+      for (std::size_t i = 0; i < k; ++i) {
+        const bool own = feature == 0 ? i == 0 : i + d == feature + k;
+        EXPECT_EQ(found.basis[feature * k + i], own ? 1 : 0);
+        EXPECT_EQ(found.lift[feature * k + i], own ? 1 : 0);
+      }
+    }
+  }
+}
+
+TEST(Contrasts, AreTheIdentityWithoutAConstantOrWhereRowsAreScaledDown) {
+  Schema schema = schema_of({number("a"), category("b", 3)});
+  ASSERT_EQ(contrast_basis(schema).coordinates, 4U);
+  schema.row_norm = std::nextafter(std::sqrt(2.0), 0.0);
+  const ContrastBasis scaled = contrast_basis(schema);
+  schema.row_norm = 10;
+  schema.intercept = false;
+  const ContrastBasis without = contrast_basis(schema);
+  for (const ContrastBasis& found : {scaled, without}) {
+    ASSERT_EQ(found.coordinates, found.features);
+    for (std::size_t at = 0; at < found.basis.size(); ++at) {
+      const double one = at % (found.features + 1) == 0 ? 1 : 0;
+      EXPECT_EQ(found.basis[at], one);
+      EXPECT_EQ(found.lift[at], one);
+    }
+  }
+}
+
+TEST(Contrasts, LeaveTheConstantAloneWhereAllCategoriesHaveOneLevel) {
+  const ContrastBasis found = contrast_basis(schema_of({category("a", 1), category("b", 1)}));
+  ASSERT_EQ(found.features, 3U);
+  ASSERT_EQ(found.coordinates, 1U);
+  EXPECT_EQ(found.basis, (std::vector<double>{0, 0, 1}));
+  EXPECT_EQ(found.lift, (std::vector<double>{1, 1, 1}));
+}
+
+}  // namespace contrasts_test
+}  // namespace gibbsite
