@@ -34,11 +34,16 @@ void answer_moments(Engine& engine, MatrixView<const double> P, double clip, dou
   const std::size_t k = P.cols;
   std::vector<double> sums(k * k);
   engine.second_moments(P, clip, {sums.data(), k, k});
+  add_noise({sums.data(), k, k}, deviation, values);
+}
+
+void add_noise(MatrixView<const double> sums, double deviation, std::span<double> values) {
+  const std::size_t k = sums.rows;
   const double off_diagonal = round_up(Wide(deviation) / sqrt(Wide(2)));
   for (std::size_t a = 0, at = 0; a < k; ++a) {
     for (std::size_t b = 0; b <= a; ++b, ++at) {
       const double sigma = a == b ? deviation : off_diagonal;
-      values[at] = answered(sums[a * k + b], sigma * values[at], sigma);
+      values[at] = answered(sums(a, b), sigma * values[at], sigma);
     }
   }
 }

@@ -134,7 +134,7 @@ WhitenedRule::Constants WhitenedRule::constants_for(const Problem& problem) {
 }
 
 std::uint64_t WhitenedRule::questions() const {
-  return moment_questions() + static_cast<std::uint64_t>(settings_.iterations);
+  return moment_questions() + iterations() + (settings_.information_share > 0 ? 2 : 0);
 }
 
 void WhitenedRule::answer_moments(const MatrixXd& noisy, double deviation) {
@@ -197,7 +197,18 @@ void WhitenedRule::answer_gradient(const VectorXd& answer, double deviation,
   curvature_ = gradients_ > 0 ? std::clamp(mean_curvature, constants_.least_curvature,
                                            constants_.most_curvature)
                               : constants_.most_curvature;
-  const double recent = std::pow(static_cast<double>(gradients_ + 1), constants_.recency);
+  add(noisy, deviation, std::pow(static_cast<double>(gradients_ + 1), constants_.recency));
+  ++gradients_;
+}
+
+void WhitenedRule::answer_block(const VectorXd& noisy, double deviation) {
+  block_omega_ = omega_;
+  block_variance_ = variance_;
+  add(noisy, deviation, 1);
+  ++of_intervals_;
+}
+
+void WhitenedRule::add(const VectorXd& noisy, double deviation, double recent) {
   const double weight = recent / (deviation * deviation);
   sum_omega_ += weight * omega_;
   sum_gradient_ += weight * noisy;
@@ -224,7 +235,6 @@ void WhitenedRule::answer_gradient(const VectorXd& answer, double deviation,
   }
   const ArrayXd shrunk = H * prior_.array() * variance_ / (s2 + variance_ * per_variance);
   omega_ = (U.colwise() * shrunk).reshaped();
-  ++gradients_;
 }
 
 // No loss curves more than `most_damped`: beyond it damping would hold omega where it is, and

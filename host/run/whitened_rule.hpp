@@ -28,10 +28,18 @@ class WhitenedRule {
   WhitenedRule(const Whitened& settings, const Problem& problem, const Neighbors& who,
                Metric start);
 
-  /// Questions answered, of `questions()`: moments first, then gradients.
-  [[nodiscard]] std::uint64_t answered() const { return moments_ + gradients_; }
+  /// Questions answered, of `questions()`: moments first, then gradients; with intervals the block
+  /// and the information.
+  [[nodiscard]] std::uint64_t answered() const { return moments_ + gradients_ + of_intervals_; }
   [[nodiscard]] std::uint64_t questions() const;
   [[nodiscard]] bool asks_moments() const { return moments_ < moment_questions(); }
+  /// Whether the next question is for the gradient beside the information, at omega().
+  [[nodiscard]] bool asks_block() const {
+    return settings_.information_share > 0 && of_intervals_ == 0 && !asks_moments() &&
+           gradients_ == iterations();
+  }
+  /// Whether the next question is for the information, at block_omega().
+  [[nodiscard]] bool asks_information() const { return of_intervals_ == 1; }
   /// Whether the moments asked for are the second ones.
   [[nodiscard]] bool second() const { return moments_ == 1; }
   /// k: coordinates of z, at most the d features of a row.
@@ -42,6 +50,9 @@ class WhitenedRule {
   [[nodiscard]] double clip() const { return clip_; }
   /// Where the next gradient is asked, in coordinates of z: [K x k] of the loss's K outputs.
   [[nodiscard]] const Eigen::VectorXd& omega() const { return omega_; }
+  /// Where the block was asked [k], and the scale of the prior that was found before it.
+  [[nodiscard]] const Eigen::VectorXd& block_omega() const { return block_omega_; }
+  [[nodiscard]] double block_variance() const { return block_variance_; }
   /// Rows that sums are over: n, or what the first answer says of it.
   [[nodiscard]] double rows() const { return rows_; }
   /// Eigenvalues of z's second moments, a row [k].
@@ -58,8 +69,17 @@ class WhitenedRule {
   void answer_moments(const Eigen::MatrixXd& noisy, double deviation);
   /// Sum of capped gradients in coordinates of z [K x k] and of curvatures, of K outputs of traces.
   void answer_gradient(const Eigen::VectorXd& noisy, double deviation, double noisy_curvature);
+  /// One more gradient [k], without a curvature.
+  void answer_block(const Eigen::VectorXd& noisy, double deviation);
+  /// That the information was answered: nothing that is asked or released here depends on it.
+  void answer_information() { ++of_intervals_; }
 
  private:
+  [[nodiscard]] std::uint64_t iterations() const {
+    return static_cast<std::uint64_t>(settings_.iterations);
+  }
+  // Takes a gradient into account and moves omega.
+  void add(const Eigen::VectorXd& noisy, double deviation, double recent);
   [[nodiscard]] std::uint64_t moment_questions() const {
     return settings_.second_moment_share > 0 ? 2 : 1;
   }
@@ -85,7 +105,7 @@ class WhitenedRule {
   std::size_t outputs_;  // K
   double rows_;          // n, or an estimate of it
   bool intercept_;
-  std::uint64_t moments_ = 0, gradients_ = 0;
+  std::uint64_t moments_ = 0, gradients_ = 0, of_intervals_ = 0;
   Metric metric_;
   double clip_;
   Eigen::VectorXd lambda_;                    // eigenvalues of z's second moments
@@ -96,6 +116,8 @@ class WhitenedRule {
   double damping_ = 1;                        // m
   double curvature_ = 0;                      // q
   double variance_ = 0;                       // V
+  Eigen::VectorXd block_omega_;
+  double block_variance_ = 0;
 };
 
 /// Where every run starts, from the schema alone: the contrasts of `contrast_basis`, numbers

@@ -83,6 +83,8 @@ class WhitenedSampler final : public Sampler {
   }
   void complete(LinearModel& model) const override {
     model.answers = answers_;
+    model.feature_means = answered_means(rule_.metric(), rule_.lambda(), task_.schema);
+    if (settings_.information_share > 0) model.estimates = estimate(scores(), task_.schema);
     if (!whitened_links(task_.problem.loss)) return;
     CappedLink link{rule_.clip(), {}};
     const Metric& P = rule_.metric();
@@ -111,26 +113,71 @@ class WhitenedSampler final : public Sampler {
     rule_ = new_rule();
     answers_.clear();
     gradient_error_.reset();
+    block_.reset();
     std::span<const double> left = checkpoint.theta;
     while (done() < checkpoint.step[0]) {
-      const std::size_t numbers = numbers_of(rule_.asks_moments());
+      const std::size_t numbers = numbers_of(asked());
       take({left.begin(), left.begin() + static_cast<std::ptrdiff_t>(numbers)});
       left = left.subspan(numbers);
     }
   }
 
  private:
+  // What the estimates follow from: answers, where they were asked, and the rule's public numbers.
+  [[nodiscard]] AnsweredScores scores() const {
+    const auto k = static_cast<Eigen::Index>(rule_.coordinates());
+    AnsweredScores out;
+    out.metric = rule_.metric();
+    out.lambda = rule_.lambda();
+    out.rows = rule_.rows();
+    out.prior = rule_.prior();
+    out.prior_scale = rule_.block_variance();
+    for (const NoisyAnswer& answer : answers_) {
+      if (answer.question == "information") {
+        out.information = whole_matrix(answer.values, rule_.coordinates());
+        out.information_deviation = answer.deviation;
+      } else if (answer.question == "gradient" || answer.question == "block") {
+        out.points.emplace_back(Eigen::Map<const VectorXd>(answer.at.data(), k));
+        out.gradients.emplace_back(Eigen::Map<const VectorXd>(answer.values.data(), k));
+        out.variances.push_back(answer.deviation * answer.deviation);
+      }
+    }
+    return out;
+  }
   [[nodiscard]] WhitenedRule new_rule() const {
     return {settings_, task_.problem, task_.who, starting_metric(task_.schema)};
   }
-  [[nodiscard]] std::size_t numbers_of(bool moments) const {
+  enum class Asked { moments, gradient, block, information };
+  [[nodiscard]] Asked asked() const {
+    return rule_.asks_moments()       ? Asked::moments
+           : rule_.asks_block()       ? Asked::block
+           : rule_.asks_information() ? Asked::information
+                                      : Asked::gradient;
+  }
+  [[nodiscard]] std::size_t numbers_of(Asked what) const {
     const std::size_t k = rule_.coordinates();
-    return moments ? k * (k + 1) / 2 : k * task_.outputs() + 1;
+    if (what == Asked::block) return k;
+    return what == Asked::gradient ? k * task_.outputs() + 1 : k * (k + 1) / 2;
   }
   [[nodiscard]] std::size_t numbers_until(std::uint64_t questions) const {
-    const std::uint64_t moments =
-        std::min<std::uint64_t>(questions, settings_.second_moment_share > 0 ? 2 : 1);
-    return moments * numbers_of(true) + (questions - moments) * numbers_of(false);
+    const std::uint64_t first = settings_.second_moment_share > 0 ? 2 : 1;
+    const std::uint64_t moments = std::min(questions, first);
+    const auto gradients =
+        std::min(questions - moments, static_cast<std::uint64_t>(settings_.iterations));
+    const std::uint64_t others = questions - moments - gradients;
+    return moments * numbers_of(Asked::moments) + gradients * numbers_of(Asked::gradient) +
+           (others > 0 ? numbers_of(Asked::block) : 0) +
+           (others > 1 ? numbers_of(Asked::information) : 0);
+  }
+
+  /// C, and B over C^2 for the block and the information.
+  [[nodiscard]] ScoreLimits limits_of_block() const {
+    return {.clip = rule_.clip(), .information = information_limit(settings_)};
+  }
+  /// At least the norm of a row's v in the information: sqrt(B), which engines round down.
+  [[nodiscard]] double information_clip() const {
+    const ScoreLimits limits = limits_of_block();
+    return std::sqrt(limits.information) * limits.clip;
   }
 
   struct Deviations {
@@ -144,6 +191,12 @@ class WhitenedSampler final : public Sampler {
                                   moments_error_up(clip, task_.problem)),
               0};
     }
+    if (rule_.asks_information()) {
+      const double longest = information_clip();
+      return {information_deviation_up(settings_, task_.who, longest,
+                                       moments_error_up(longest, task_.problem)),
+              0};
+    }
     if (!gradient_error_) {  // one metric for all of them
       gradient_error_ = gradient_error_up(rule_.metric(), clip, task_.problem);
     }
@@ -155,31 +208,57 @@ class WhitenedSampler final : public Sampler {
     return done() - (settings_.second_moment_share > 0 ? 2 : 1) + 1;
   }
 
+  // Where the rows' information is limited too.
+  CappedLoss& block() {
+    if (!block_) block_ = task_.engine->capped_loss(view(rule_.metric()), limits_of_block());
+    return *block_;
+  }
+
   void ask() {
     const Deviations noise = deviations();
-    std::vector<double> values(numbers_of(rule_.asks_moments()));
+    const Asked what = asked();
+    std::vector<double> values(numbers_of(what));
     // Of the run's one stream, a step for each question.
     answer_normals(task_.key, 0, done(), values);
-    if (rule_.asks_moments()) {
+    if (what == Asked::moments) {
       answer_moments(*task_.engine, view(rule_.metric()), rule_.clip(), noise.sum, values);
+    } else if (what == Asked::information) {
+      answer_information(noise.sum, values);
     } else {
-      if (!capped_)
+      if (what == Asked::gradient && !capped_)
         capped_ = task_.engine->capped_loss(view(rule_.metric()), {.clip = rule_.clip()});
-      const VectorXd theta = rule_.theta();
-      VectorXd sum(theta.size());
       const double curvature =
-          capped_->gradient({theta.data(), task_.features()}, {sum.data(), task_.features()});
-      const auto d = rule_.metric().rows(), k = rule_.metric().cols();
-      for (Eigen::Index output = 0; output * d < sum.size(); ++output) {
-        const VectorXd gradient = rule_.metric().transpose() * sum.segment(output * d, d);
-        for (Eigen::Index j = 0; j < k; ++j) {
-          double& value = values[count(output * k + j)];
-          value = answered(gradient[j], noise.sum * value, noise.sum);
-        }
+          answer_scores(what == Asked::block ? block() : *capped_, noise.sum, values);
+      if (what == Asked::gradient) {
+        values.back() = answered(curvature, noise.curvature * values.back(), noise.curvature);
       }
-      values.back() = answered(curvature, noise.curvature * values.back(), noise.curvature);
     }
     take(std::move(values));
+  }
+  // values [K x k, ...]: normals, which become the noisy gradient; gives the exact curvature.
+  double answer_scores(CappedLoss& loss, double deviation, std::vector<double>& values) {
+    const VectorXd theta = rule_.theta();
+    VectorXd sum(theta.size());
+    const double curvature =
+        loss.gradient({theta.data(), task_.features()}, {sum.data(), task_.features()});
+    const auto d = rule_.metric().rows(), k = rule_.metric().cols();
+    for (Eigen::Index output = 0; output * d < sum.size(); ++output) {
+      const VectorXd gradient = rule_.metric().transpose() * sum.segment(output * d, d);
+      for (Eigen::Index j = 0; j < k; ++j) {
+        double& value = values[count(output * k + j)];
+        value = answered(gradient[j], deviation * value, deviation);
+      }
+    }
+    return curvature;
+  }
+  // values [k (k + 1)/2]: normals, which become the noisy information where the block was asked.
+  void answer_information(double deviation, std::vector<double>& values) {
+    const VectorXd theta = rule_.metric() * rule_.block_omega();
+    const std::size_t k = rule_.coordinates();
+    std::vector<double> sum(k * k);
+    block().information({theta.data(), task_.features()}, {sum.data(), k, k});
+    add_noise({sum.data(), k, k}, deviation, values);
+    block_.reset();
   }
 
   // The same from a checkpoint as from the rows.
@@ -194,8 +273,24 @@ class WhitenedSampler final : public Sampler {
       rule_.answer_moments(moments, noise.sum);
       return;
     }
+    if (rule_.asks_information()) {
+      const VectorXd& omega = rule_.block_omega();
+      answers_.push_back({"information",
+                          information_clip(),
+                          noise.sum,
+                          {omega.begin(), omega.end()},
+                          std::move(values)});
+      rule_.answer_information();
+      return;
+    }
     const VectorXd omega = rule_.omega();
     const VectorXd gradient = Eigen::Map<const VectorXd>(values.data(), omega.size());
+    if (rule_.asks_block()) {
+      answers_.push_back(
+          {"block", clip, noise.sum, {omega.begin(), omega.end()}, std::move(values)});
+      rule_.answer_block(gradient, noise.sum);
+      return;
+    }
     const double curvature = values.back();
     values.pop_back();
     const std::vector<double> at(omega.begin(), omega.end());
@@ -207,7 +302,7 @@ class WhitenedSampler final : public Sampler {
   Whitened settings_;
   Task task_;
   WhitenedRule rule_;
-  std::unique_ptr<CappedLoss> capped_;
+  std::unique_ptr<CappedLoss> capped_, block_;
   std::optional<double> gradient_error_;
   std::vector<NoisyAnswer> answers_;
 };
