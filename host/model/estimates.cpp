@@ -1,74 +1,203 @@
-// STAND-IN for tests until the real one is merged: drop at merge.
 #include "gibbsite/model/estimates.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numbers>
 
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite {
-
-EffectEstimate Estimates::combination(std::span<const double> c) const {
-  if (c.size() != prior_deviation.size()) {
-    throw BadInput(fmt::format("combination: has {} coefficients, the estimates {}; give as many",
-                               c.size(), prior_deviation.size()));
-  }
-  EffectEstimate out;
-  double within = 0, prior = 0, square = 0;
-  for (std::size_t i = 0, at = 0; i < c.size(); ++i) {
-    for (std::size_t j = 0; j <= i; ++j, ++at)
-      within += (i == j ? 1 : 2) * c[i] * c[j] * covariance[at];
-    if (c[i] != 0) prior += c[i] * c[i] * prior_deviation[i] * prior_deviation[i];
-  }
-  for (std::size_t m = 0; m < weights.size(); ++m) {
-    double mean = 0;
-    for (std::size_t i = 0; i < c.size(); ++i) mean += c[i] * means[m][i];
-    out.estimate += weights[m] * mean;
-    square += weights[m] * mean * mean;
-  }
-  out.standard_error = std::sqrt(std::max(within + square - out.estimate * out.estimate, 0.0));
-  out.lower = out.estimate - 1.959963984540054 * out.standard_error;
-  out.upper = out.estimate + 1.959963984540054 * out.standard_error;
-  out.p_value = std::erfc(std::fabs(out.estimate) / out.standard_error / std::sqrt(2.0));
-  out.hidden = out.standard_error > 0.8 * std::sqrt(prior);
-  return out;
-}
-
 namespace {
 
-std::vector<double> empty_combination(const Estimates& estimates) {
-  return std::vector<double>(estimates.prior_deviation.size());
+constexpr double quantile_95 = 1.959963984540054;  // of the normal distribution, two-sided
+constexpr double hidden_share = 0.5;               // of the prior's variance
+
+double normal_probability(double z) { return 0.5 * std::erfc(-z / std::numbers::sqrt2); }
+
+// Normal components of one number: they share a standard deviation.
+struct Mixture {
+  std::span<const double> weights;
+  std::vector<double> means;
+  double deviation = 0;
+
+  [[nodiscard]] double mean() const {
+    double sum = 0;
+    for (std::size_t m = 0; m < means.size(); ++m) sum += weights[m] * means[m];
+    return sum;
+  }
+  [[nodiscard]] double variance() const {
+    const double center = mean();
+    double sum = deviation * deviation;
+    for (std::size_t m = 0; m < means.size(); ++m)
+      sum += weights[m] * (means[m] - center) * (means[m] - center);
+    return sum;
+  }
+  [[nodiscard]] double below(double value) const {
+    double sum = 0;
+    for (std::size_t m = 0; m < means.size(); ++m) {
+      const double away = value - means[m];
+      if (deviation > 0) {
+        sum += weights[m] * normal_probability(away / deviation);
+      } else {
+        sum += away > 0 ? weights[m] : 0.0;
+      }
+    }
+    return sum;
+  }
+  // By bisection. Chebyshev: no more than 1/81 lies beyond nine standard deviations.
+  [[nodiscard]] double quantile(double probability) const {
+    const double width = 9 * std::sqrt(variance());
+    double low = mean() - width, high = mean() + width;
+    for (int halving = 0; halving < 60; ++halving) {
+      const double middle = 0.5 * (low + high);
+      (below(middle) < probability ? low : high) = middle;
+    }
+    return 0.5 * (low + high);
+  }
+};
+
+// c' V c, V the lower triangle by rows.
+double quadratic_form(std::span<const double> c, const std::vector<double>& triangle) {
+  double sum = 0;
+  std::size_t at = 0;
+  for (std::size_t a = 0; a < c.size(); ++a) {
+    double row = 0;
+    for (std::size_t b = 0; b < a; ++b) row += triangle[at++] * c[b];
+    sum += c[a] * (2 * row + triangle[at++] * c[a]);
+  }
+  return std::max(sum, 0.0);
+}
+
+void require_length(std::size_t length, std::size_t expected, const char* what) {
+  if (length == expected) return;
+  throw BadInput(
+      fmt::format("{}: must be {} numbers, got {}; give one for each coefficient of the "
+                  "estimates",
+                  what, expected, length));
+}
+
+// First feature and number of features of the column that feature j comes from.
+struct Group {
+  std::size_t first = 0, size = 0;
+  bool is_category = false;
+};
+
+Group group_of(const Schema& schema, std::size_t j) {
+  std::size_t first = 0;
+  for (const Column& column : schema.columns) {
+    const std::size_t size = schema.features_of(column);
+    if (j < first + size) return {first, size, column.type == ColumnType::category};
+    first += size;
+  }
+  return {first, 1, false};
+}
+
+// Adds `factor` times the mean of the group's levels, weighted by their shares.
+void add_weighted_mean(const Estimates& estimates, const Group& group, double factor,
+                       std::span<double> c) {
+  const auto shares = std::span(estimates.feature_means).subspan(group.first, group.size);
+  double sum = 0;
+  for (const double share : shares) sum += std::max(share, 0.0);
+  for (std::size_t l = 0; l < group.size; ++l) {
+    const double equal = 1.0 / static_cast<double>(group.size);
+    c[group.first + l] += factor * (sum > 0 ? std::max(shares[l], 0.0) / sum : equal);
+  }
+}
+
+// Zeros for all coefficients, and the place where those of class k begin.
+std::vector<double> no_combination(const Estimates& estimates, const Schema& schema, std::size_t j,
+                                   std::size_t k) {
+  const std::size_t d = schema.features();
+  require_length(estimates.feature_means.size(), d, "feature_means");
+  const std::size_t size = estimates.prior_deviation.size();
+  if (j >= d || (k + 1) * d > size) {
+    throw BadInput(
+        fmt::format("feature {} of class {}: is none of the estimates' {} coefficients; "
+                    "give a feature of their schema",
+                    j, k, size));
+  }
+  return std::vector<double>(size, 0.0);
 }
 
 }  // namespace
 
+EffectEstimate Estimates::combination(std::span<const double> c) const {
+  const std::size_t size = prior_deviation.size();
+  require_length(c.size(), size, "combination");
+  require_length(covariance.size(), size * (size + 1) / 2, "covariance");
+  Mixture mixture{weights, {}, std::sqrt(quadratic_form(c, covariance))};
+  for (const std::vector<double>& component : means) {
+    double sum = 0;
+    for (std::size_t j = 0; j < size; ++j) sum += c[j] * component[j];
+    mixture.means.push_back(sum);
+  }
+  double prior_variance = 0, above = 0, below = 0;
+  for (std::size_t j = 0; j < size; ++j) {
+    if (c[j] == 0) continue;
+    prior_variance += c[j] * c[j] * prior_deviation[j] * prior_deviation[j];
+    if (further_above.size() != size || further_below.size() != size) continue;
+    above += std::pow(c[j] * (c[j] > 0 ? further_above[j] : further_below[j]), 2);
+    below += std::pow(c[j] * (c[j] > 0 ? further_below[j] : further_above[j]), 2);
+  }
+  EffectEstimate out;
+  out.estimate = mixture.mean();
+  out.standard_error = std::sqrt(mixture.variance());
+  const bool normal = mixture.means.size() == 1;
+  const double tail = 0.5 * (1 - level);
+  const double half = quantile_95 * out.standard_error;
+  double up = normal ? half : mixture.quantile(1 - tail) - out.estimate;
+  double down = normal ? half : out.estimate - mixture.quantile(tail);
+  const double of_prior = quantile_95 * std::sqrt(prior_variance);
+  const auto widen = [&](double& side, double further) {
+    side = std::max(side, std::min(std::sqrt(std::max(side, 0.0) * side + further), of_prior));
+  };
+  if (above > 0) widen(up, above);
+  if (below > 0) widen(down, below);
+  out.lower = out.estimate - down;
+  out.upper = out.estimate + up;
+  // What the mixture says of 0, and what the interval's half towards 0 says where it is wider.
+  if (out.standard_error > 0) {
+    const double under = mixture.below(0);
+    out.p_value = std::min(1.0, 2 * std::min(under, 1 - under));
+    const double towards = out.estimate > 0 ? down : up;
+    if ((out.estimate > 0 ? below : above) > 0 && towards > 0) {
+      const double z = quantile_95 * std::fabs(out.estimate) / towards;
+      out.p_value = std::max(out.p_value, 2 * normal_probability(-z));
+    }
+  } else {
+    out.p_value = out.estimate == 0 ? 1 : 0;
+  }
+  const double mean_half = 0.5 * (out.upper - out.lower);
+  out.hidden = mean_half * mean_half >= hidden_share * of_prior * of_prior;
+  return out;
+}
+
 EffectEstimate feature_effect(const Estimates& estimates, const Schema& schema, std::size_t j,
                               std::size_t k) {
-  std::vector<double> c = empty_combination(estimates);
-  const std::size_t base = k * schema.features();
-  std::size_t first = 0;
-  for (const Column& column : schema.columns) {
-    const std::size_t count = schema.features_of(column);
-    if (column.type == ColumnType::category && j >= first && j < first + count) {
-      double sum = 0;
-      for (std::size_t l = first; l < first + count; ++l)
-        sum += std::max(estimates.feature_means[l], 0.0);
-      for (std::size_t l = first; l < first + count; ++l)
-        c[base + l] -= std::max(estimates.feature_means[l], 0.0) / sum;
+  std::vector<double> c = no_combination(estimates, schema, j, k);
+  const std::size_t d = schema.features();
+  const auto of_class = std::span(c).subspan(k * d, d);
+  of_class[j] = 1;
+  if (schema.intercept && j == d - 1) {
+    for (std::size_t first = 0; first < d - 1; first += group_of(schema, first).size) {
+      const Group group = group_of(schema, first);
+      if (group.is_category) add_weighted_mean(estimates, group, 1, of_class);
     }
-    first += count;
+  } else if (const Group group = group_of(schema, j); group.is_category) {
+    add_weighted_mean(estimates, group, -1, of_class);
   }
-  c[base + j] += 1;
   return estimates.combination(c);
 }
 
 EffectEstimate level_against(const Estimates& estimates, const Schema& schema, std::size_t level,
                              std::size_t reference, std::size_t k) {
-  std::vector<double> c = empty_combination(estimates);
-  c[k * schema.features() + level] += 1;
-  c[k * schema.features() + reference] -= 1;
+  std::vector<double> c = no_combination(estimates, schema, std::max(level, reference), k);
+  const std::size_t d = schema.features();
+  c[k * d + level] += 1;
+  c[k * d + reference] -= 1;
   return estimates.combination(c);
 }
 

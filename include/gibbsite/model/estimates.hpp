@@ -32,13 +32,22 @@ struct Estimates {
   std::vector<double> prior_deviation;     ///< [K x d] of the prior; infinite for the constant
   std::vector<double> feature_means;       ///< [d] answered means of the features: of levels shares
   std::vector<double> feature_deviations;  ///< [d] answered standard deviations of the features
+  /// [K x d] or empty: by how much further the half of an interval reaches than the normal one, in
+  /// quadrature and for 1 of the coefficient, above and below it. Rows that carry one effect
+  /// saturate together: what is known of their probability says little of their log-odds.
+  std::vector<double> further_above, further_below;
 
-  /// The combination c . theta, c [K x d]. Throws BadInput on another length.
+  /// The combination c . theta, c [K x d]: the mean of the mixture and its quantiles; each half of
+  /// the interval h becomes sqrt(h^2 + sum_j c_j^2 further_j^2), but no wider than the prior's.
+  /// The p-value is at most 0.05 exactly where the interval does not hold 0. `hidden`: at least
+  /// half of the prior's variance is left. Throws BadInput on another length.
   [[nodiscard]] EffectEstimate combination(std::span<const double> c) const;
 };
 
 /// What is printed for feature j of `schema` (of class k of several): a number over its whole
-/// range, a level against the mean of its column's levels weighted by their answered shares.
+/// range, a level against the mean of its column's levels weighted by their answered shares, the
+/// constant with all levels at that mean and all numbers at the low end of their range.
+/// Throws BadInput where the schema has another number of features.
 EffectEstimate feature_effect(const Estimates& estimates, const Schema& schema, std::size_t j,
                               std::size_t k = 0);
 /// A level against another one of the same column, by their features.
