@@ -10,7 +10,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
-#include "gibbsite/model/loss.hpp"
+#include "gibbsite/release/predict.hpp"
 #include "release/level_weights.hpp"
 
 namespace gibbsite {
@@ -237,7 +237,7 @@ EffectTable effect_table(const LinearModel& model, const References& references)
   switch (schema.label_kind) {
     case LabelKind::two_classes:
       out.unit = "score";
-      if (loss_named(model.loss).link_words().empty() && !model.link) {
+      if (scores_are_log_odds(model)) {
         out.unit = "log-odds";
         out.ratio = "odds ratio";
       }
