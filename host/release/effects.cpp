@@ -323,7 +323,10 @@ std::vector<EffectCell> effect_cells(const EffectTable& table, const Effect& eff
 std::string effects_csv(const EffectTable& table) {
   std::string out;
   const auto line = [&](const std::vector<std::string>& cells) {
-    for (std::size_t i = 0; i < cells.size(); ++i) out += (i == 0 ? "" : ",") + csv_text(cells[i]);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (i > 0) out += ',';
+      out += csv_text(cells[i]);
+    }
     out += '\n';
   };
   line(effect_columns(table));

@@ -67,7 +67,7 @@ void table_of(Html& page, const EffectTable& table, std::size_t& left) {
         "</td><td>{}</td></tr>\n",
         Markup{hidden ? " class=\"soft\"" : ""}, effect.name, hidden ? " – hidden by noise" : "",
         interval_text(effect.effect),
-        Markup{table.ratio.empty() ? "" : "<td>" + ratio_text(effect.effect) + "</td>"},
+        Markup{table.ratio.empty() ? "" : fmt::format("<td>{}</td>", ratio_text(effect.effect))},
         forest.row(whiskers[i]), effect.is_constant() ? "" : p_value_text(effect.effect.p_value),
         beside(table, effect));
   }
