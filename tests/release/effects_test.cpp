@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "certificate/model_json.hpp"
 #include "gibbsite/core/error.hpp"
 #include "release/forest.hpp"
 #include "release/report_parts.hpp"
@@ -228,6 +230,44 @@ TEST(Effects, AsCsvHaveACellForEveryColumn) {
     EXPECT_EQ(std::ranges::count(csv, '\n'), 1 + 10);
     EXPECT_THAT(csv, Not(HasSubstr("nan")));
   }
+}
+
+TEST(Effects, AreTheSameFromTheFile) {
+  LinearModel model = support::effects_model();
+  model.schema.columns[4].reference = "it's";
+  model.estimates->weights = {0.25, 0.75};
+  model.estimates->means.push_back(std::vector<double>(10, 0.125));
+  model.estimates->further_above.assign(10, 0.5);
+  model.estimates->further_below.assign(10, 0.25);
+  const nlohmann::json file = nlohmann::json::parse(model_json(model).dump());
+  const LinearModel back = model_from_json(file, "m");
+  EXPECT_EQ(back.schema, model.schema);
+  EXPECT_EQ(back.feature_means, model.feature_means);
+  EXPECT_EQ(effects_csv(effect_table(back)), effects_csv(effect_table(model)));
+  // What is not as it was written is refused.
+  const auto refuses = [&](const char* place, const nlohmann::json& value) {
+    nlohmann::json edited = file;
+    edited[nlohmann::json::json_pointer(place)] = value;
+    EXPECT_THROW(static_cast<void>(model_from_json(edited, "m")), BadInput) << place;
+  };
+  refuses("/preprocessing/columns/4/reference", "white");
+  refuses("/preprocessing/columns/0/reference", "white");
+  refuses("/feature_means", {1, 2});
+  refuses("/estimates/level", 0.9);
+  refuses("/estimates/weights", {1});
+  refuses("/estimates/means/0", {1, 2});
+  refuses("/estimates/covariance", {1});
+  refuses("/estimates/prior_deviation/0", "wide");
+  refuses("/estimates/more", 1);
+  // Files of before hold none of these.
+  nlohmann::json before = file;
+  before.erase("estimates");
+  before.erase("feature_means");
+  before["preprocessing"]["columns"][4].erase("reference");
+  const LinearModel old = model_from_json(before, "m");
+  EXPECT_FALSE(old.estimates);
+  EXPECT_TRUE(old.feature_means.empty());
+  EXPECT_EQ(named(effect_table(old), "country=it's").reference, "United-States");
 }
 
 TEST(Effects, OnThePageStandWithAnAxisAndWhiskers) {

@@ -88,7 +88,7 @@ void expect_refused(const std::string& text, const std::string& what) {
     static_cast<void>(parsed(text));
     ADD_FAILURE() << text;
   } catch (const BadInput& error) {
-    EXPECT_THAT(error.what(), AllOf(StartsWith("effect '"), HasSubstr(what), HasSubstr("; "),
+    EXPECT_THAT(error.what(), AllOf(StartsWith("`effect` '"), HasSubstr(what), HasSubstr("; "),
                                     Not(HasSubstr("\n"))))
         << text;
   }
@@ -100,8 +100,8 @@ TEST(Hypothesis, RefusesInOneLineWithTheNearestSpelling) {
                  "no column is called 'hours-per-wek', did you mean hours-per-week?");
   expect_refused("'Age'", "no column is called 'Age', did you mean age?");
   expect_refused("sex=Mle", "column 'sex' has no level 'Mle', did you mean Male?");
-  expect_refused("country=United-State - age",
-                 "no level 'United-State', did you mean United-States?");
+  expect_refused("country=Unitd-States - age",
+                 "no level 'Unitd-States', did you mean United-States?");
   expect_refused("sex='Mle'", "has no level 'Mle', did you mean Male?");
   expect_refused("sex", "column 'sex' has levels; name one, as in sex=Male");
   expect_refused("id", "column 'id' has no coefficient");

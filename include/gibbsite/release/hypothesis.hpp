@@ -24,7 +24,7 @@ struct EffectClasses {
 /// A column is a number per unit of the column; a level stands against the mean of its column's
 /// levels weighted by their answered shares, so differences of levels are differences of levels.
 /// Names are the longest ones of the schema that fit, or texts in quotes ('...' or "...", a quote
-/// inside is doubled). Throws BadInput "effect ...: what; what to do", with the nearest spelling
+/// inside is doubled). Throws BadInput "`effect` ...: what; what to do", with the nearest spelling
 /// of an unknown name.
 std::vector<double> parse_effect(const LinearModel& model, std::string_view text,
                                  const EffectClasses& classes = {});
