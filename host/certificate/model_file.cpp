@@ -144,7 +144,6 @@ LinearModel model_from_json(const json& model, const std::string& source) {
   if (model.contains("feature_means"))
     out.feature_means = numbers_field(model, "feature_means", d, source);
   if (model.contains("answers")) {
-    const std::size_t outputs = classes ? out.schema.classes.size() : 1;
     out.answers = answers_from_json(model["answers"], out.schema, outputs, source);
   }
   return out;

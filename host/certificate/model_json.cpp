@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -53,6 +54,7 @@ json column_json(const Column& column) {
     out["levels"] = column.levels;
     out["other"] = column.other;
     if (!column.unlisted.empty()) out["unlisted"] = column.unlisted;
+    if (!column.reference.empty()) out["reference"] = column.reference;
   }
   if (column.has_missing && column.type != ColumnType::ignore) out["missing"] = column.missing;
   return out;
@@ -108,10 +110,12 @@ Column column_from_json(const json& object, const std::string& source) {
     std::tie(column.lo, column.hi) = range_field(object, source);
     read_bins(object, column.edges, column.decimals, source);
   } else if (column.type == ColumnType::category) {
-    only_fields(object, {"name", "type", "levels", "other", "unlisted", "missing"}, source);
+    only_fields(object, {"name", "type", "levels", "other", "unlisted", "reference", "missing"},
+                source);
     column.levels = texts_field(object, "levels", source);
     column.other = flag_field(object, "other", source);
     if (object.contains("unlisted")) column.unlisted = text_field(object, "unlisted", source);
+    if (object.contains("reference")) column.reference = text_field(object, "reference", source);
   } else {
     only_fields(object, {"name", "type"}, source);
   }

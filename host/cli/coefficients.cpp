@@ -39,6 +39,108 @@ std::string gray(const std::string& line) {
 
 constexpr std::size_t most = 10;  // lines
 
+// "+0.31"; of an amount with as many digits as it needs.
+std::string signed_text(double value) { return fmt::format("{:+.3g}", value); }
+
+// "×1.9 (1.5 to 2.4)", or of what is no power "+12 (8 to 16)".
+std::string with_interval(const EffectEstimate& effect, bool multiplies) {
+  if (!multiplies)
+    return fmt::format("{:+.3g} ({:.3g} to {:.3g})", effect.estimate, effect.lower, effect.upper);
+  return fmt::format("×{:.3g} ({:.3g} to {:.3g})", std::exp(effect.estimate),
+                     std::exp(effect.lower), std::exp(effect.upper));
+}
+
+// What a number does per unit, or a level beside the reference level.
+std::string beside(const EffectTable& table, const Effect& effect) {
+  const bool multiplies = !table.ratio.empty();
+  if (effect.is_reference()) return "reference level";
+  if (effect.per_unit) {
+    if (table.has_intervals) return with_interval(*effect.per_unit, multiplies) + " a unit";
+    return (multiplies ? fmt::format("×{:.4g}", std::exp(effect.per_unit->estimate))
+                       : signed_text(effect.per_unit->estimate)) +
+           " a unit";
+  }
+  if (!effect.against_reference) return "";
+  const EffectEstimate& other = *effect.against_reference;
+  return fmt::format("{} against {}{}",
+                     table.has_intervals ? with_interval(other, multiplies)
+                     : multiplies        ? fmt::format("×{:.3g}", std::exp(other.estimate))
+                                         : signed_text(other.estimate),
+                     effect.reference, other.hidden ? ", hidden by noise" : "");
+}
+
+std::string what_effects_are(const LinearModel& model, const EffectTable& table) {
+  const Schema& schema = model.schema;
+  switch (schema.label_kind) {
+    case LabelKind::amount:
+      return fmt::format("Effects on {}, in its own unit", shown(schema.label));
+    case LabelKind::count:
+      return fmt::format("Effects on the mean of {}: its log, and rate ratios",
+                         shown(schema.label));
+    case LabelKind::classes:
+      return fmt::format("Effects on the score of each class of {}", shown(schema.label));
+    case LabelKind::two_classes:
+      break;
+  }
+  return fmt::format("Effects on {} = {}: {}", shown(schema.label), shown(schema.positive),
+                     table.ratio.empty() ? "score" : "log-odds, and odds ratios");
+}
+
+// The table of a model that has estimates.
+std::string effects_report(const LinearModel& model, const CoefficientView& view) {
+  const EffectTable effects = effect_table(model, view.references);
+  std::vector<std::size_t> order = effects.by_certainty();
+  const auto constants = static_cast<std::size_t>(
+      std::ranges::count_if(effects.effects, [](const Effect& e) { return e.is_constant(); }));
+  const std::size_t count = effects.effects.size() - constants, hidden = effects.hidden();
+  const std::size_t known = count - hidden;
+  if (!view.all && order.size() > most) order.resize(std::min(known, most));
+  const bool multiplies = !effects.ratio.empty();
+  std::vector<std::vector<std::string>> cells(1);
+  if (effects.has_classes) cells[0].emplace_back("class");
+  for (const char* name : {"effect", "estimate", "std. error", "95 % interval", "p-value"})
+    cells[0].emplace_back(name);
+  if (multiplies) cells[0].push_back(effects.ratio);
+  cells[0].emplace_back("per unit, or against the reference level");
+  for (const std::size_t i : order) {
+    const Effect& effect = effects.effects[i];
+    const EffectEstimate& of = effect.effect;
+    std::vector<std::string>& line = cells.emplace_back();
+    if (effects.has_classes) line.push_back(effect.of_class);
+    line.insert(line.end(),
+                {effect.name, signed_text(of.estimate), fmt::format("{:.2g}", of.standard_error),
+                 fmt::format("{:+.3g} to {:+.3g}", of.lower, of.upper), p_value_text(of.p_value)});
+    if (multiplies) line.push_back(with_interval(of, true));
+    line.push_back(beside(effects, effect));
+    if (of.hidden && !effect.is_constant()) line.back() += "  hidden by noise";
+  }
+  std::string out = what_effects_are(model, effects);
+  if (order.size() < effects.effects.size())
+    out += fmt::format(" (the {} surest of {})", order.size(), count);
+  out += '\n';
+  if (!order.empty()) {
+    std::istringstream rows(table(cells));
+    std::string line;
+    for (std::size_t i = 0; std::getline(rows, line); ++i) {
+      const bool soft = i > 0 && effects.effects[order[i - 1]].effect.hidden;
+      out += (soft ? gray(line) : line) + '\n';
+    }
+  }
+  if (hidden > 0) {
+    out += fmt::format(
+        "{} of {} effects are hidden by noise: the table may hold them, the release "
+        "cannot tell.\n",
+        hidden, count);
+  }
+  out += fmt::format(
+      "A number: from the low end of its range to the high end. A level: against the mean of its "
+      "column's levels.\n{}\n",
+      interval_meaning);
+  if (order.size() < effects.effects.size() && !view.file.empty())
+    out += fmt::format("All {}: gibbsite coefficients {} --all\n", count, view.file);
+  return out;
+}
+
 std::string no_bound(const LinearModel& model) {
   return std::string("No bound on how far noise moved them holds for every table: none is given.") +
          (model.link ? " --intervals estimates it.\n" : "\n");
@@ -56,7 +158,8 @@ std::string bound_words(const LinearModel& model, const Certificate& certificate
 
 // A column for each class, of at most so many of them; else a line for each coefficient, the
 // largest ones.
-std::string class_report(const LinearModel& model, const Certificate& certificate) {
+std::string class_report(const LinearModel& model, const Certificate& certificate,
+                         const CoefficientView& view) {
   constexpr std::size_t most_columns = 6;
   const Schema& schema = model.schema;
   const std::vector<std::string> names = coefficient_line_names(schema, false);
@@ -72,7 +175,7 @@ std::string class_report(const LinearModel& model, const Certificate& certificat
   };
   std::vector<std::size_t> order(columns ? d : classes * d);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const bool all = order.size() <= most;
+  const bool all = view.all || order.size() <= most;
   if (!all) {
     std::ranges::stable_sort(order, std::greater{}, size);
     order.resize(most);
@@ -114,8 +217,11 @@ std::string class_report(const LinearModel& model, const Certificate& certificat
 
 }  // namespace
 
-std::string coefficient_report(const LinearModel& model, const Certificate& certificate) {
-  if (model.schema.label_kind == LabelKind::classes) return class_report(model, certificate);
+std::string coefficient_report(const LinearModel& model, const Certificate& certificate,
+                               const CoefficientView& view) {
+  if (model.estimates) return effects_report(model, view);
+  const EffectTable effects = effect_table(model, view.references);  // refuses unknown references
+  if (model.schema.label_kind == LabelKind::classes) return class_report(model, certificate, view);
   const auto& intervals = model.intervals;
   const CoefficientLines lines = coefficient_lines(model, certificate);
   const LabelKind label = model.schema.label_kind;
@@ -125,8 +231,14 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   const auto is_inside = [&](std::size_t j) { return lines.is_inside(j); };
   std::vector<std::size_t> order(theta.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const bool all = order.size() <= most;
-  if (!all) {
+  const bool all = view.all || order.size() <= most;
+  // Where shares are known, by how far a coefficient spreads the scores of people: a level that few
+  // have moves few, however large its coefficient is.
+  const bool by_spread = !intervals && !model.feature_means.empty();
+  if (!all && by_spread) {
+    order = effects.by_certainty();
+    order.resize(most);
+  } else if (!all) {
     // Where intervals differ, largest means furthest out of them: else a list of what is least
     // known.
     const auto size = [&](std::size_t j) {
@@ -154,23 +266,31 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
                                          std::exp(theta[j] + noise[j])));
     }
     if (bounded) cells.back().emplace_back(is_inside(j) ? "within" : "");
+    if (const std::string more =
+            j < effects.effects.size() ? beside(effects, effects.effects[j]) : "";
+        !view.references.empty() || by_spread)
+      cells.back().push_back(more);
     cells.back().push_back(bar(theta[j], largest));
   }
-  std::string out = fmt::format(
-      "Coefficients{}{}{}: {}\n",
-      multiplies ? fmt::format(" and what they multiply {} by",
-                               label == LabelKind::count ? "the mean" : "the odds")
-                 : "",
-      model.draws.size() == 1 ? "" : ", of the first draw",
-      all ? ""
-          : fmt::format(" (the {} {} of {})", most, intervals ? "surest" : "largest", theta.size()),
-      label == LabelKind::amount
-          ? fmt::format("a prediction of {} is {:.6g} plus what they add",
-                        shown(model.schema.label), model.schema.label_middle())
-      : label == LabelKind::count
-          ? fmt::format("above 0 speaks for more {}", shown(model.schema.label))
-          : fmt::format("above 0 speaks for {} = {}", shown(model.schema.label),
-                        shown(model.schema.positive)));
+  std::string out =
+      fmt::format("Coefficients{}{}{}: {}\n",
+                  multiplies ? fmt::format(" and what they multiply {} by",
+                                           label == LabelKind::count ? "the mean" : "the odds")
+                             : "",
+                  model.draws.size() == 1 ? "" : ", of the first draw",
+                  all ? ""
+                      : fmt::format(" (the {} {} of {})", most,
+                                    intervals   ? "surest"
+                                    : by_spread ? "that spread the scores most"
+                                                : "largest",
+                                    theta.size()),
+                  label == LabelKind::amount
+                      ? fmt::format("a prediction of {} is {:.6g} plus what they add",
+                                    shown(model.schema.label), model.schema.label_middle())
+                  : label == LabelKind::count
+                      ? fmt::format("above 0 speaks for more {}", shown(model.schema.label))
+                      : fmt::format("above 0 speaks for {} = {}", shown(model.schema.label),
+                                    shown(model.schema.positive)));
   std::istringstream rows(table(cells));
   std::string line;
   for (std::size_t i = 0; std::getline(rows, line); ++i) {

@@ -4,14 +4,22 @@
 
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/model/linear_model.hpp"
+#include "gibbsite/release/effects.hpp"
 
 namespace gibbsite::cli {
 
-/// A table of at most ten lines, the largest first where there are more (with
-/// intervals the surest): each coefficient, how far
-/// it may be off, what it multiplies the odds by; gray where it may be noise. With intervals the
-/// levels of a category stand against their mean, which the baseline takes up. Of several classes a
-/// column each, a dot where it may be noise.
-std::string coefficient_report(const LinearModel& model, const Certificate& certificate);
+/// What of the table of effects is shown.
+struct CoefficientView {
+  bool all = false;            ///< every line; else the ten surest
+  References references = {};  ///< reference levels in place of the schema's
+  std::string file = {};       ///< the model's, named where more can be had; empty: not named
+};
+
+/// A table of at most ten lines unless `all` is asked for. With estimates: effects with standard
+/// errors, confidence intervals, odds or rate ratios and p-values, the surest first; those that
+/// noise hides come last and say so. Otherwise coefficients, and how far noise may have moved them
+/// where a bound is known. Of several classes without estimates a column each.
+std::string coefficient_report(const LinearModel& model, const Certificate& certificate,
+                               const CoefficientView& view = {});
 
 }  // namespace gibbsite::cli

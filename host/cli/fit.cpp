@@ -349,10 +349,11 @@ void FitCommand::write_entered(const std::optional<Ledger>& ledger,
 }
 
 void FitCommand::require_no_engine() const {
-  if (intervals || release_moments || !checkpoint.empty()) {
+  if (intervals || release_moments || all_effects || !checkpoint.empty()) {
     throw BadInput(fmt::format("{}: has no meaning with --model {}; leave it out",
                                intervals         ? "--intervals"
                                : release_moments ? "--release-moments"
+                               : all_effects     ? "--all-effects"
                                                  : "--checkpoint",
                                plan.model));
   }
@@ -416,8 +417,10 @@ std::string FitCommand::report(const Release& model) const {
       "\n{}\n{}Written: {}; next:\n"
       "  gibbsite predict --model {} --data NEW.csv{}\n"
       "  gibbsite verify {}\n",
-      in_words(model.certificate()), coefficient_report(model.model(), model.certificate()), out,
-      out,
+      in_words(model.certificate()),
+      coefficient_report(model.model(), model.certificate(),
+                         {.all = all_effects, .references = {}, .file = out}),
+      out, out,
       model.model().intervals                                          ? " --intervals"
       : label == LabelKind::two_classes || label == LabelKind::classes ? " --probabilities"
                                                                        : "",
@@ -446,6 +449,8 @@ void define_fit(CLI::App& app) {
   app.add_flag("--release-moments", command->release_moments,
                "whitened: the model file holds the noisy second moments, gradients and curvatures "
                "that it follows from; they are paid for");
+  app.add_flag("--all-effects", command->all_effects,
+               "show every effect, not the ten surest alone");
   app.add_flag("--intervals", command->intervals,
                "whitened: how sure the coefficients are, by a bootstrap from the released numbers; "
                "costs time, no privacy (docs/intervals.md)");

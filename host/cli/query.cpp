@@ -1,17 +1,22 @@
+// Questions to a released file: a network, draws of a family, effects of a model.
 #include "gibbsite/release/query.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "command.hpp"
 #include "family.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/certificate/network_file.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/release/effects.hpp"
+#include "gibbsite/release/hypothesis.hpp"
 #include "gibbsite/release/network_query.hpp"
 #include "network.hpp"
 #include "text.hpp"
@@ -21,7 +26,8 @@ namespace {
 
 struct QueryCommand {
   std::string model, utilities;
-  std::vector<std::string> expectations, events, questions;
+  std::vector<std::string> expectations, events, questions, effects;
+  EffectClasses classes;
 
   bool json = false;
 
@@ -29,6 +35,13 @@ struct QueryCommand {
     const std::string text = read_release_text(model);
     std::vector<std::string> asked = questions;
     asked.insert(asked.end(), events.begin(), events.end());
+    if (!effects.empty()) {
+      if (!asked.empty() || !expectations.empty() || !utilities.empty())
+        throw BadInput("--effect: is asked of a model of rows, the rest of others; ask one kind");
+      return ask_effects(parse_release(text, model).model());
+    }
+    if (!classes.of.empty() || !classes.against.empty())
+      throw BadInput("--class: goes with --effect; give one, or leave it out");
     if (release_kind(text, model) == ReleaseKind::network) {
       if (!expectations.empty() || !utilities.empty()) {
         throw BadInput(
@@ -45,6 +58,51 @@ struct QueryCommand {
   }
 
  private:
+  void ask_effects(const LinearModel& of) const {
+    if (!of.estimates) {
+      throw BadInput(fmt::format(
+          "{}: has no estimates, so --effect has nothing to tell; fit with --intervals", model));
+    }
+    if (classes.of.empty() && of.schema.label_kind == LabelKind::classes)
+      throw BadInput("--class: is missing; name the class whose score --effect is about");
+    const EffectTable words = effect_table(of);
+    nlohmann::json out = nlohmann::json::array();
+    for (const std::string& effect : effects) {
+      const EffectEstimate is = ask_effect(of, effect, classes);
+      const auto ratio = [](double value) { return std::exp(value); };
+      if (json) {
+        nlohmann::json one = {{"effect", effect},          {"unit", words.unit},
+                              {"estimate", is.estimate},   {"std_err", is.standard_error},
+                              {"lower", is.lower},         {"upper", is.upper},
+                              {"level", Estimates::level}, {"p_value", is.p_value},
+                              {"hidden", is.hidden}};
+        if (!classes.of.empty()) one["class"] = classes.of;
+        if (!classes.against.empty()) one["against"] = classes.against;
+        if (!words.ratio.empty()) {
+          std::string name = words.ratio;
+          std::ranges::replace(name, ' ', '_');
+          one[name] = ratio(is.estimate);
+          one[name + "_lower"] = ratio(is.lower);
+          one[name + "_upper"] = ratio(is.upper);
+        }
+        out.push_back(std::move(one));
+        continue;
+      }
+      fmt::print("{}: {:+.4g}, standard error {:.2g}, 95 % interval {:+.4g} to {:+.4g}, p-value {}",
+                 shown(effect), is.estimate, is.standard_error, is.lower, is.upper,
+                 p_value_text(is.p_value));
+      if (!words.ratio.empty()) {
+        fmt::print(", {} {:.3g} ({:.3g} to {:.3g})", words.ratio, ratio(is.estimate),
+                   ratio(is.lower), ratio(is.upper));
+      }
+      fmt::print("{}\n", is.hidden ? ", hidden by noise" : "");
+    }
+    if (json)
+      fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    else
+      fmt::print("{}\n", interval_meaning);
+  }
+
   // Over draws.
   struct Asked {
     double mean = 0, low = 0, high = 0;
@@ -134,7 +192,7 @@ struct QueryCommand {
 
 void define_query(CLI::App& app) {
   const auto command = std::make_shared<QueryCommand>();
-  app.add_option("--model", command->model, "network or draws of a family that fit wrote")
+  app.add_option("--model", command->model, "model, network or draws of a family that fit wrote")
       ->type_name("FILE")
       ->required();
   app.add_option(
@@ -146,6 +204,17 @@ void define_query(CLI::App& app) {
                  "'P(income = >50K | sex = Female, age >= 40)'")
       ->type_name("EVENT")
       ->allow_extra_args(false);
+  app.add_option("--effect", command->effects,
+                 "of a model fitted with --intervals: a linear combination of columns and levels, "
+                 "such as 'age*10 - sex=Male'; its interval, p-value and odds ratio")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+  app.add_option("--class", command->classes.of,
+                 "with --effect, of several classes: the class whose score is asked about")
+      ->type_name("NAME");
+  app.add_option("--against", command->classes.against,
+                 "with --class: the class it is set against; default: the mean of all")
+      ->type_name("NAME");
   app.add_option(
          "--utilities", command->utilities,
          "CSV response,OUTCOME,...: the best response to a new person's value; outcomes are "
@@ -153,12 +222,12 @@ void define_query(CLI::App& app) {
       ->type_name("FILE");
   app.add_option("questions", command->questions, "the same without the option; any number")
       ->type_name("EVENT");
-  app.add_flag("--json", command->json, "of a network: print JSON");
+  app.add_flag("--json", command->json, "of a network, or with --effect: print JSON");
   app.callback([command] { command->run(); });
 }
 
 const Register query_command{
-    {4, "query", "Ask a released network, or draws of a family; costs no privacy",
+    {4, "query", "Ask a released model, network, or draws of a family; costs no privacy",
      "gibbsite query --model network.json 'P(income = >50K | sex = Female)'", define_query}};
 
 }  // namespace

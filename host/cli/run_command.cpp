@@ -32,29 +32,6 @@ std::vector<Command>& commands() {
 
 namespace {
 
-/// Single-character edits from one word to the other (Levenshtein).
-std::size_t edits(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
-/// ", did you mean X?" for the nearest name, when at most a third of it is amiss.
-std::string meant(const std::string& word, const std::vector<std::string>& names) {
-  const auto near = std::ranges::min_element(
-      names, {}, [&](const std::string& name) { return edits(word, name); });
-  if (near == names.end() || 3 * edits(word, *near) > near->size()) return "";
-  return fmt::format(", did you mean {}?", *near);
-}
-
 void reject_unknown_command(int argc, char** argv) {
   if (argc < 2) throw BadInput("no command given; see 'gibbsite --help'");
   const std::string name = argv[1];
@@ -64,8 +41,8 @@ void reject_unknown_command(int argc, char** argv) {
   if (known) return;
   std::vector<std::string> names;
   for (const Command& command : commands()) names.emplace_back(command.name);
-  throw BadInput(
-      fmt::format("no command is called '{}'{}; see 'gibbsite --help'", name, meant(name, names)));
+  throw BadInput(fmt::format("no command is called '{}'{}; see 'gibbsite --help'", name,
+                             did_you_mean(name, names)));
 }
 
 // The first word that the command does not know, as it was written.
@@ -83,7 +60,7 @@ std::string unknown_word(const CLI::App& command, int argc, char** argv) {
     const char* const end = word.data() + word.size();
     if (std::from_chars(word.data(), end, value).ptr == end) continue;  // -1 is a value
     return fmt::format("{}: gibbsite {} has no such option{}", name, command.get_name(),
-                       meant(name, names));
+                       did_you_mean(name, names));
   }
   const std::vector<std::string> rest = command.remaining();
   return fmt::format("'{}': gibbsite {} does not know what this belongs to",

@@ -72,6 +72,8 @@ std::string in_options(std::string_view message) {
                                                            "confidence",
                                                            "pairs",
                                                            "row_norm",
+                                                           "effect",
+                                                           "reference",
                                                            "features",
                                                            "rows",
                                                            "seeds",
@@ -226,6 +228,28 @@ constexpr const char* noise_words =
     "it leans on\nno other, of a number over its range or of a level that a tenth of the rows "
     "has\n";
 
+// How wide intervals will be, of what is chosen at each budget; "" where none are made.
+std::string interval_words(std::span<const Plan> plans) {
+  std::string out;
+  for (const Plan& plan : plans) {
+    const Offer& offer = plan.offer();
+    const auto* const whitened = std::get_if<Whitened>(&offer.mechanism);
+    const Loss& loss = loss_named(plan.problem.loss);
+    if (!offer.feasible || whitened == nullptr || loss.label() != LabelKind::two_classes) continue;
+    const auto half = [&](double share) {
+      return expected_half_interval(*whitened, plan.problem, plan.budget.neighbors(),
+                                    std::sqrt(share * (1 - share)));
+    };
+    out += fmt::format("{}±{:.2g} and ±{:.2g}{}", out.empty() ? "" : ", ", half(0.1), half(0.01),
+                       plans.size() == 1 ? "" : " at ε = " + digits(plan.budget.epsilon));
+  }
+  if (out.empty()) return out;
+  return "interval ±: with fit --intervals, a 95 % interval of a log-odds is at least about " +
+         out +
+         ":\nof a number over its range or a level that a tenth of the rows has, and of a level of "
+         "1 %; noise and sample together\n";
+}
+
 }  // namespace
 
 std::string plan_summary(std::span<const Plan> plans, std::span<const double> seconds) {
@@ -262,7 +286,7 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
                     "\n"
                     "best guess: how often whoever knows all other rows is right, at even odds, "
                     "about one person's\n" +
-                    noise_words +
+                    noise_words + interval_words(plans) +
                     fmt::format(
                         "learns: of what a fit without privacy gains over always {}; tables "
                         "differ\n\n",
@@ -312,7 +336,7 @@ std::string plan_table(const Plan& plan, std::span<const double> seconds) {
   std::string out =
       describe(plan.problem, plan.budget) +
       fmt::format("\n(ε, δ) = ({:.4g}, {:.4g})\n\n", plan.budget.epsilon, plan.budget.delta) +
-      table(lines) + "\n" + noise_words + "\n";
+      table(lines) + "\n" + noise_words + interval_words({&plan, 1}) + "\n";
   for (std::size_t i = 0; i < plan.offers.size(); ++i) {
     const Offer& offer = plan.offers[i];
     out += fmt::format("{} {}: {}\n",

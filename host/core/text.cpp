@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 namespace gibbsite {
 namespace {
@@ -86,6 +87,32 @@ std::string quoted(std::string_view text) {
     --end;
   const std::string_view head = text.substr(0, end);
   return fmt::format("'{}{}'", shown(head), text.size() > longest ? "..." : "");
+}
+
+namespace {
+
+// Single-character edits from one word to the other (Levenshtein).
+std::size_t edits(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& names) {
+  const auto near = std::ranges::min_element(
+      names, {}, [&](const std::string& name) { return edits(word, name); });
+  if (near == names.end() || 3 * edits(word, *near) > near->size()) return "";
+  return fmt::format(", did you mean {}?", shown(*near));
 }
 
 std::string number_text(double value) {

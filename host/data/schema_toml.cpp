@@ -460,6 +460,8 @@ class SchemaReader {
         column.other = read_bool(value, option);
       } else if (k == "unlisted" && column.type == ColumnType::category) {
         column.unlisted = read_string(value, option);
+      } else if (k == "reference" && column.type == ColumnType::category) {
+        column.reference = read_string(value, option);
       } else if (k == "decimals" && column.type == ColumnType::number) {
         column.decimals = read_decimals(value, option);
       } else if (k == "bins" && column.type == ColumnType::number) {

@@ -91,6 +91,8 @@ std::string to_toml(const Schema& schema) {
       out += fmt::format(", levels = {}, other = {}", toml_list(column.levels), column.other);
       if (!column.unlisted.empty())
         out += fmt::format(", unlisted = {}", toml_string(column.unlisted));
+      if (!column.reference.empty())
+        out += fmt::format(", reference = {}", toml_string(column.reference));
     }
     if (column.has_missing) out += fmt::format(", missing = {}", toml_string(column.missing));
     out += "}\n";

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "gibbsite/core/human_count.hpp"
 #include "mechanism/offers.hpp"
 #include "mechanism/whitened_losses.hpp"
 
@@ -24,6 +25,9 @@ constexpr std::array<Measured, 9> measured{{{1, 0.05},
                                             {80, 0.983},
                                             {160, 0.994},
                                             {320, 0.997}}};
+
+// q, of z between -1 and 1.
+double expected_curvature(const Problem& problem) { return 0.8 * largest_mean_curvature(problem); }
 
 }  // namespace
 
@@ -68,7 +72,7 @@ double rows_to_keep(double share, const Problem& problem, const Neighbors& who, 
 
 double expected_coefficient_noise(const Whitened& settings, const Problem& problem,
                                   const Neighbors& who, double spread) {
-  const double curvature = 0.8 * largest_mean_curvature(problem);  // q, of z between -1 and 1
+  const double curvature = expected_curvature(problem);
   const double clip = gradient_clip(settings, static_cast<double>(problem.row_features()));
   double precision = 0;
   for (std::uint64_t t = 1; static_cast<double>(t) <= settings.iterations; ++t) {
@@ -83,6 +87,14 @@ std::optional<double> expected_coefficient_noise(const Mechanism& mechanism, con
   const auto* const whitened = std::get_if<Whitened>(&mechanism);
   if (whitened == nullptr) return {};
   return expected_coefficient_noise(*whitened, problem, who);
+}
+
+double expected_half_interval(const Whitened& settings, const Problem& problem,
+                              const Neighbors& who, double spread) {
+  const double noise = expected_coefficient_noise(settings, problem, who, spread);
+  const double information =
+      static_cast<double>(problem.rows) * expected_curvature(problem) * spread * spread;
+  return two_sided_95 * std::sqrt(noise * noise + 1 / information);
 }
 
 }  // namespace gibbsite

@@ -152,15 +152,29 @@ std::size_t Schema::features() const {
   return d;
 }
 
+std::vector<std::string> Schema::level_names(const Column& column) const {
+  if (column.type != ColumnType::category) return {};
+  std::vector<std::string> names = column.levels;
+  if (has_missing_level(column)) names.emplace_back("(missing)");
+  if (column.other && column.unlisted.empty()) names.emplace_back("(other)");
+  return names;
+}
+
+std::optional<std::size_t> Schema::level_index(const Column& column, std::string_view level) const {
+  const std::vector<std::string> names = level_names(column);
+  auto found = std::ranges::find(names, level);
+  if (found == names.end() && has_missing_level(column) && level == column.missing)
+    found = std::ranges::find(names, "(missing)");
+  if (found == names.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - names.begin());
+}
+
 std::vector<std::string> Schema::feature_names() const {
   std::vector<std::string> names;
   names.reserve(features());
   for (const Column& column : columns) {
     if (column.type == ColumnType::number) names.push_back(column.name);
-    if (column.type != ColumnType::category) continue;
-    for (const std::string& level : column.levels) names.push_back(column.name + "=" + level);
-    if (has_missing_level(column)) names.push_back(column.name + "=(missing)");
-    if (column.other && column.unlisted.empty()) names.push_back(column.name + "=(other)");
+    for (const std::string& level : level_names(column)) names.push_back(column.name + "=" + level);
   }
   if (intercept) names.emplace_back("(intercept)");
   return names;
@@ -280,6 +294,7 @@ void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
   }
   if (column.type != ColumnType::category) {
     if (!column.unlisted.empty()) fail("unlisted is of a category; leave it out");
+    if (!column.reference.empty()) fail("reference is of a category; leave it out");
   } else {
     if (column.levels.empty()) fail("levels is empty; list the levels");
     std::set<std::string_view> seen;
@@ -289,6 +304,11 @@ void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
     if (!column.unlisted.empty() && !seen.contains(column.unlisted))
       fail(fmt::format("unlisted {} is none of the levels; list it, or leave it out",
                        quoted(column.unlisted)));
+    if (!column.reference.empty() && !schema.level_index(column, column.reference))
+      fail(
+          fmt::format("reference {} is none of the column's levels; name a listed level, or "
+                      "\"(other)\" or \"(missing)\" if the column has it",
+                      quoted(column.reference)));
   }
 }
 

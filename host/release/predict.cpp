@@ -142,6 +142,24 @@ std::vector<double> predict_probabilities(const LinearModel& model, const Rows& 
   return out;
 }
 
+bool scores_are_log_odds(const LinearModel& model) {
+  const Loss& loss = loss_named(model.loss);
+  return loss.label() == LabelKind::two_classes && loss.link_words().empty() && !model.link;
+}
+
+std::vector<double> predict_log_odds(const LinearModel& model, const Rows& x) {
+  std::vector<double> out = predict_probabilities(model, x);
+  if (model.draws.size() == 1 && scores_are_log_odds(model)) {
+    for (std::size_t i = 0; i < x.rows; ++i) out[i] = x.dot(i, model.draws.front());
+    return out;
+  }
+  for (double& p : out) {  // above 36.7 a double cannot tell a probability from 1
+    p = std::clamp(p, std::numeric_limits<double>::min(), 1 - 0x1p-53);
+    p = std::log(p) - std::log1p(-p);
+  }
+  return out;
+}
+
 std::vector<double> predict_classes(const LinearModel& model, const Rows& x) {
   const Loss& loss = loss_named(model.loss);
   if (loss.label() != LabelKind::classes) {

@@ -161,12 +161,12 @@ std::string report_of(const Release& release, const json& file, const std::strin
                           human_count(static_cast<double>(c.problem.rows))),
               facts);
   guarantee_sections(page, facts, in_words(c));
+  coefficients_section(page, model, c);
   unit_section(page, facts);
   algorithm_section(
       page, facts, certificate,
       fmt::format("Loss {}, {} coefficient{}, {} draw{}.", model.loss, c.problem.features,
                   plural(c.problem.features), c.draws, plural(c.draws)));
-  coefficients_section(page, model, c);
   bias_section(page, true);
   dictionary_section(page, model.schema, true);
   checklist_section(page, certificate, c);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/release/coefficients.hpp"
 #include "gibbsite/release/query.hpp"
+#include "release/forest.hpp"
 #include "release/page.hpp"
 #include "release/report_parts.hpp"
 
@@ -70,18 +72,6 @@ std::vector<double> widths(const Schema& schema) {
   return out;
 }
 
-// A coefficient and its interval about a line at 0.
-Markup interval_picture(double value, double half, double most) {
-  const auto at = [&](double v) { return 45 + 42 * std::clamp(v / most, -1.0, 1.0); };
-  std::string out =
-      "<svg viewBox=\"0 0 90 14\" aria-hidden=\"true\"><path class=\"rule\" d=\"M45 0v14\"/>";
-  if (half > 0)
-    out += fmt::format("<path class=\"axis\" d=\"M{:.1f} 7H{:.1f}\"/>", at(value - half),
-                       at(value + half));
-  return {out +
-          fmt::format("<circle class=\"dot\" cx=\"{:.1f}\" cy=\"7\" r=\"3\"/></svg>", at(value))};
-}
-
 void constant_words(Html& page, const OriginalUnits& units, double constant,
                     const LinearModel& model) {
   page.put(
@@ -100,13 +90,17 @@ void one_output_table(Html& page, const LinearModel& model, const Certificate& c
   std::vector<double> width = widths(schema);
   width.resize(lines.values.size(), 0.0);  // the baseline's
   const auto half = [&](std::size_t j) { return bounded ? lines.half_widths[j] : 0.0; };
-  double most = 0;
+  std::vector<Whisker> whiskers;
   for (std::size_t j = 0; j < lines.values.size(); ++j)
-    most = std::max(most, std::fabs(lines.values[j]) + half(j));
-  most = most > 0 ? most : 1;
+    whiskers.push_back({lines.values[j] - half(j), lines.values[j], lines.values[j] + half(j)});
+  const Forest forest(whiskers, odds);
+  // What may be noise comes last.
+  std::vector<std::size_t> order(lines.values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_partition(order, [&](std::size_t j) { return !lines.is_inside(j); });
   page.put(
       "<table class=\"coefficients\"><caption>{}</caption><thead><tr><th scope=\"col\">of</th><th "
-      "scope=\"col\">effect{}</th><th scope=\"col\" class=\"picture\">about 0</th>{}<th "
+      "scope=\"col\">effect{}</th><th scope=\"col\" class=\"picture\">{}{}</th>{}<th "
       "scope=\"col\">for one more</th></tr></thead><tbody>\n",
       std::string("Effect of a number: from the low end of its range to the high end; of a level: "
                   "where the row has it") +
@@ -114,15 +108,19 @@ void one_output_table(Html& page, const LinearModel& model, const Certificate& c
            : schema.label_kind == LabelKind::count ? "; ×: what that multiplies the mean by"
                                                    : "; ×: what that multiplies the odds by"),
       bounded ? " ±" : "",
+      !odds                                   ? "effect"
+      : schema.label_kind == LabelKind::count ? "mean ×"
+                                              : "odds ×",
+      forest.axis(),
       Markup{!odds                                   ? ""
              : schema.label_kind == LabelKind::count ? "<th scope=\"col\">mean ×</th>"
                                                      : "<th scope=\"col\">odds ×</th>"});
-  for (std::size_t j = 0; j < std::min(lines.values.size(), most_lines); ++j) {
+  if (order.size() > most_lines) order.resize(most_lines);
+  for (const std::size_t j : order) {
     const double value = lines.values[j];
     page.put("<tr{}><th scope=\"row\">{}</th><td>{:+.4g}{}</td><td class=\"picture\">{}</td>",
              Markup{lines.is_inside(j) ? " class=\"soft\"" : ""}, lines.names[j], value,
-             bounded ? fmt::format(" ± {:.3g}", half(j)) : "",
-             interval_picture(value, half(j), most));
+             bounded ? fmt::format(" ± {:.3g}", half(j)) : "", forest.row(whiskers[j]));
     if (odds) {
       page.put("<td>{:.3g}{}</td>", std::exp(value),
                bounded ? fmt::format(" ({:.3g} to {:.3g})", std::exp(value - half(j)),
@@ -178,9 +176,11 @@ void class_tables(Html& page, const LinearModel& model, const Certificate& certi
 }  // namespace
 
 void coefficients_section(Html& page, const LinearModel& model, const Certificate& certificate) {
-  heading(page, "utility", "Utility: the coefficients and how sure they are");
+  heading(page, "utility",
+          model.estimates ? "Utility: the effects and how sure they are"
+                          : "Utility: the coefficients and how sure they are");
   const Schema& schema = model.schema;
-  if (model.draws.size() > 1)
+  if (model.draws.size() > 1 && !model.estimates)
     page.put("<p>Of the first of {} draws; predictions average over all.</p>\n",
              model.draws.size());
   switch (schema.label_kind) {
@@ -201,12 +201,14 @@ void coefficients_section(Html& page, const LinearModel& model, const Certificat
           schema.label);
       break;
   }
-  if (schema.label_kind == LabelKind::classes) {
+  if (model.estimates) {
+    effects_part(page, model);
+  } else if (schema.label_kind == LabelKind::classes) {
     class_tables(page, model, certificate);
   } else {
     one_output_table(page, model, certificate);
   }
-  page.put("<p class=\"note\">{}</p>\n", interval_words(model, certificate));
+  if (!model.estimates) page.put("<p class=\"note\">{}</p>\n", interval_words(model, certificate));
   page.put(
       "<p class=\"note\">How accurate it is on the private table is not said here: that would read "
       "the table again, and no guarantee covers it.</p>\n");

@@ -36,6 +36,8 @@ void algorithm_section(Html& page, const ReportFacts& facts, const nlohmann::jso
 void dictionary_section(Html& page, const Schema& schema, bool has_label, bool has_bins = false);
 
 void coefficients_section(Html& page, const LinearModel& model, const Certificate& certificate);
+/// The table and forest plot of a model that has estimates.
+void effects_part(Html& page, const LinearModel& model);
 /// Of a family's parameters.
 void estimates_section(Html& page, const FamilyRelease& release);
 

@@ -283,6 +283,47 @@ class _Private:
         self.coef_ = np.array([list(slopes.values()) for _, slopes, _ in several], dtype=np.float64)
         self.intercept_ = np.array([intercept for intercept, _, _ in several])
         self.coef_exact_ = bool(several[0][2])
+        self.coef_scale_ = release.least_row_scale
+
+    # Effects.
+
+    def summary(self, reference: dict | None = None):
+        """The table of effects: a pandas DataFrame where pandas is installed, else a list of
+        dicts with the same columns. The surest effects come first, those that noise hides last
+        (docs/python.md, "Effects").
+
+        reference : {column: level} that other levels are set against, in place of the schema's;
+            by default the most frequent level by the answered shares
+
+        Without intervals=True only the coefficients are known: std_err, lower, upper and p_value
+        are missing then. Public: it reads the model alone.
+        """
+        self._require_fitted()
+        columns, rows, order, _ = self.release_.effects(dict(reference or {}))
+        rows = [dict(zip(columns, rows[place])) for place in order]
+        try:
+            import pandas
+        except ImportError:
+            return rows
+        frame = pandas.DataFrame(rows, columns=columns)
+        keys = ["class", "term"] if "class" in columns else ["term"]
+        texts = {"class", "term", "column", "level", "unit", "reference"}
+        truths = {"hidden", "vs_reference_hidden"}
+        for name in columns:
+            if name in truths:
+                frame[name] = frame[name].astype("boolean")
+            elif name not in texts:
+                frame[name] = frame[name].astype("float64")
+        return frame.set_index(keys)
+
+    def effect(self, text: str, of_class: str = "", against: str = "") -> dict:
+        """What is known of a linear combination of columns and levels, such as
+        "age*10 - sex=Male": estimate, std_err, lower, upper, p_value, odds_ratio, hidden. A column
+        counts per unit, a level against the mean of its column's levels. Of several classes
+        `of_class` names whose score is asked about, `against` the class that it is set against.
+        Costs no privacy. ValueError where the model was fitted without intervals=True."""
+        self._require_fitted()
+        return self.release_.effect(text, of_class, against)
 
     # Predicting.
 
@@ -495,7 +536,11 @@ class PrivateLogisticRegression(_Private):
         What each slope belongs to: "age", "job=clerk".
     coef_exact_ : bool
         Whether `coef_` holds for every row within the ranges: no row can be longer than the
-        schema's norm, so none is scaled. `predict` goes by the encoder in either case.
+        schema's norm, so none is scaled. Then intercept_ + X @ coef_ is decision_function up to
+        the rounding of rows to floats. `predict` goes by the encoder in either case.
+    coef_scale_ : float
+        The least factor by which a row is scaled down, 1 where coef_exact_: a row's encoded
+        columns, and with them all of its score but the constant, count at least so much.
     coef_interval_ : ndarray [slopes, 2]
         With intervals=True: between which the coefficients of the whole population lie, at 95 %.
     certificate_ : dict
@@ -636,9 +681,9 @@ class PrivateLogisticRegression(_Private):
         if self._is_of_several():
             # A probability of 0 is told from none.
             return np.log(np.maximum(self._class_probabilities(X), np.finfo(np.float64).tiny))
-        # Above 36.7 a double cannot tell a probability from 1.
-        p = np.clip(self._probability(X), np.finfo(np.float64).tiny, 1 - 2.0**-53)
-        return np.log(p) - np.log1p(-p)
+        rows = self._rows(X)
+        scores = self.release_.log_odds(rows)
+        return np.asarray(scores, dtype=np.float64)
 
     def predict_proba(self, X) -> np.ndarray:
         """Probabilities of classes_ [rows, classes], of two by the model file's link
@@ -756,7 +801,7 @@ class PrivateLinearRegression(_Regressor):
         Change of what is predicted per unit of a column, or where a category has that level.
     intercept_ : float
         What is predicted where every column is 0.
-    coef_names_, coef_exact_, certificate_, release_, schema_, n_features_in_, feature_names_in_
+    coef_names_, coef_exact_, coef_scale_, certificate_, release_, schema_, n_features_in_, feature_names_in_
         As of PrivateLogisticRegression.
     """
 
@@ -851,7 +896,7 @@ class PrivatePoissonRegressor(_Regressor):
         Change of the log of the mean per unit of a column, or where a category has that level.
     intercept_ : float
         Log of the mean where every column is 0.
-    coef_names_, coef_exact_, certificate_, release_, schema_, n_features_in_, feature_names_in_
+    coef_names_, coef_exact_, coef_scale_, certificate_, release_, schema_, n_features_in_, feature_names_in_
         As of PrivateLogisticRegression.
     """
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -16,6 +18,8 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/mechanism/analysis.hpp"
+#include "gibbsite/release/effects.hpp"
+#include "gibbsite/release/hypothesis.hpp"
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/run/model_request.hpp"
 #include "private_run.hpp"
@@ -216,6 +220,48 @@ nb::list in_original_units(const LinearModel& model) {
   return out;
 }
 
+nb::object cell_to_python(const EffectCell& cell) {
+  if (const auto* text = std::get_if<std::string>(&cell)) return nb::cast(*text);
+  if (const auto* number = std::get_if<double>(&cell)) return nb::cast(*number);
+  if (const auto* truth = std::get_if<bool>(&cell)) return nb::cast(*truth);
+  return nb::none();
+}
+
+nb::tuple effects_of(const LinearModel& model, const References& references) {
+  const EffectTable table = effect_table(model, references);
+  nb::list rows, order;
+  for (const Effect& effect : table.effects) {
+    nb::list cells;
+    for (const EffectCell& cell : effect_cells(table, effect)) cells.append(cell_to_python(cell));
+    rows.append(cells);
+  }
+  for (const std::size_t place : table.by_certainty()) order.append(place);
+  return nb::make_tuple(effect_columns(table), rows, order, table.has_intervals);
+}
+
+nb::dict effect_of(const LinearModel& model, const std::string& text, const std::string& of_class,
+                   const std::string& against) {
+  const EffectEstimate is = ask_effect(model, text, {of_class, against});
+  const EffectTable words = effect_table(model);
+  nb::dict out;
+  out["effect"] = text;
+  out["unit"] = words.unit;
+  out["estimate"] = is.estimate;
+  out["std_err"] = is.standard_error;
+  out["lower"] = is.lower;
+  out["upper"] = is.upper;
+  out["p_value"] = is.p_value;
+  if (!words.ratio.empty()) {
+    std::string name = words.ratio;
+    std::ranges::replace(name, ' ', '_');
+    out[name.c_str()] = std::exp(is.estimate);
+    out[(name + "_lower").c_str()] = std::exp(is.lower);
+    out[(name + "_upper").c_str()] = std::exp(is.upper);
+  }
+  out["hidden"] = is.hidden;
+  return out;
+}
+
 void require_same_space(const LinearModel& model, const Dataset& data) {
   if (data.features() == model.schema.features()) return;
   throw BadInput(
@@ -312,6 +358,30 @@ void bind_release(nb::module_& m) {
           "columns; exact where no row can be scaled down. Of several classes for each draw a list "
           "of those, one a class.")
       .def_prop_ro(
+          "least_row_scale",
+          [](const Release& r) {
+            const Schema& schema = r.model().schema;
+            return std::min(1.0, schema.row_norm / schema.max_unclipped_norm());
+          },
+          "The least factor by which the encoder scales a row down; 1: none is.")
+      .def(
+          "effects",
+          [](const Release& r, const References& reference) {
+            return effects_of(r.model(), reference);
+          },
+          "reference"_a = References{},
+          "(columns, rows, order, has_intervals) of the table of effects: cells by column, None "
+          "where nothing is known, and the places of the rows, the surest first. reference: levels "
+          "by column that others are set against, in place of the schema's.")
+      .def(
+          "effect",
+          [](const Release& r, const std::string& text, const std::string& of_class,
+             const std::string& against) { return effect_of(r.model(), text, of_class, against); },
+          "text"_a, "of_class"_a = "", "against"_a = "",
+          "The estimate of a linear combination of columns and levels, such as 'age*10 - "
+          "sex=Male', with its interval and p-value, from the released estimates alone. Raises "
+          "BadInput where the model has none, and on a name that it does not know.")
+      .def_prop_ro(
           "intervals", [](const Release& r) { return half_widths(r.model()); },
           "Half of each coefficient's 95 % interval [features], or None.")
       .def_prop_ro(
@@ -332,6 +402,15 @@ void bind_release(nb::module_& m) {
             return to_numpy(std::move(p), {n});
           },
           "data"_a, "P(positive class) [n].")
+      .def(
+          "log_odds",
+          [](const Release& r, const Dataset& data) {
+            require_same_space(r.model(), data);
+            auto z = predict_log_odds(r.model(), data.view());
+            const std::size_t n = z.size();
+            return to_numpy(std::move(z), {n});
+          },
+          "data"_a, "Log-odds of the positive class [n], those of predict_probabilities.")
       .def(
           "predict_classes",
           [](const Release& r, const Dataset& data) {

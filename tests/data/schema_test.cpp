@@ -70,6 +70,39 @@ TEST(Schema, AMissingLevelIsOfTheColumnThatAsksForIt) {
       {"s:4:", "'missing'"});
 }
 
+TEST(Schema, ACategoryNamesItsReferenceLevel) {
+  const auto with = [](const std::string& options) {
+    return parse_schema(
+        "label='y'\npositive='1'\n[columns]\nk={type='category',levels=['a','b'],other=true,"
+        "missing='NA'" +
+            options + "}\nx={type='number',range=[0,1]}",
+        "s");
+  };
+  EXPECT_EQ(with("").columns[0].reference, "");
+  // Levels, the two that are no listed ones, and a missing cell's own text.
+  const std::vector<std::pair<std::string, std::size_t>> places{
+      {"a", 0}, {"b", 1}, {"(missing)", 2}, {"NA", 2}, {"(other)", 3}};
+  for (const auto& [reference, place] : places) {
+    const Schema s = with(",reference='" + reference + "'");
+    EXPECT_EQ(s.columns[0].reference, reference);
+    EXPECT_EQ(s.level_index(s.columns[0], reference), place);
+    EXPECT_EQ(parse_schema(to_toml(s), "s"), s);
+    EXPECT_EQ(s.feature_names(), with("").feature_names());
+  }
+  EXPECT_THAT(with("").level_names(with("").columns[0]),
+              ElementsAre("a", "b", "(missing)", "(other)"));
+  EXPECT_TRUE(with("").level_names(with("").columns[1]).empty());
+  expect_bad_input([&] { with(",reference='c'"); },
+                   {"s:4:", "column 'k'", "reference 'c' is none of the column's levels"});
+  expect_bad_input([&] { with(",reference=1"); }, {"s:4:", "reference"});
+  expect_bad_input(
+      [] {
+        parse_schema(
+            "label='y'\npositive='1'\n[columns]\nx={type='number',range=[0,1],reference='a'}", "s");
+      },
+      {"s:4:", "unknown key 'reference'"});
+}
+
 TEST(Schema, DefaultsAreThoseOfTheHeader) {
   const Schema s = parse_schema(
       "label='y'\npositive='1'\nnegative='0'\n[columns]\nx={type='number',range=[0,1]}", "s");

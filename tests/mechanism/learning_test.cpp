@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace gibbsite {
 namespace learning_test {
 
@@ -59,6 +61,31 @@ TEST(Learning, RowsKeepTheShareThatWasAskedFor) {
       }
     }
   }
+}
+
+// What a plan says of intervals is the noise where that is all, the sample where that is, and both
+// together between.
+TEST(Learning, HalfIntervalsHoldNoiseAndSample) {
+  Problem one = problem(100'000, 10);
+  one.loss = "logistic";
+  const Neighbors who{Adjacency::replace_one, 1};
+  Whitened settings;
+  settings.query_mu = 0.3;
+  settings.first_clip = 3;
+  settings.first_moment_share = 0.1;
+  settings.curvature_share = 0.1;
+  settings.clip_factor = 0.5;
+  settings.iterations = 10;
+  const double noise = expected_coefficient_noise(settings, one, who, 0.3);
+  const double sample = 1 / std::sqrt(100'000 * 0.2 * 0.3 * 0.3);
+  EXPECT_NEAR(expected_half_interval(settings, one, who, 0.3), 1.959964 * std::hypot(noise, sample),
+              1e-6);
+  // A level of few has the wider one; in proportion to 1/spread.
+  EXPECT_NEAR(expected_half_interval(settings, one, who, 0.1) /
+                  expected_half_interval(settings, one, who, 0.3),
+              3, 1e-9);
+  settings.query_mu = 1e6;  // no noise to speak of: what the sample leaves
+  EXPECT_NEAR(expected_half_interval(settings, one, who, 0.3), 1.959964 * sample, 1e-5);
 }
 
 }  // namespace learning_test

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gibbsite {
 
@@ -18,6 +19,10 @@ std::string shown(std::string_view text, std::string (*escape)(std::uint32_t cod
 
 /// 'text' for an error message: as shown(), long text cut.
 std::string quoted(std::string_view text);
+
+/// ", did you mean NAME?" for the nearest of `names`, at most a third of which may differ
+/// (Levenshtein distance); else "".
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& names);
 
 /// Shortest text of a number: "3", "-1", "0.5"; -0 is "0".
 std::string number_text(double value);

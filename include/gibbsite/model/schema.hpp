@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gibbsite/core/problem.hpp"
@@ -31,6 +32,9 @@ struct Column {
   /// category: the listed level that missing cells without a level, and with `other` levels not
   /// listed, count as; empty: they have none, or become "(other)".
   std::string unlisted = {};
+  /// category: the level that the table of effects sets the others against; one of
+  /// Schema::level_names. Empty: the most frequent one. Nothing in a fit depends on it.
+  std::string reference = {};
 
   bool operator==(const Column&) const = default;
 };
@@ -114,6 +118,13 @@ struct Schema {
   [[nodiscard]] bool has_missing_level(const Column& column) const;
   /// How many features a column becomes: 1 for a number, 0 when ignored.
   [[nodiscard]] std::size_t features_of(const Column& column) const;
+  /// Names of a category's features: its levels, then "(missing)" and "(other)" where they are
+  /// features; of other columns none.
+  [[nodiscard]] std::vector<std::string> level_names(const Column& column) const;
+  /// The place of a level in level_names. A missing cell's own text stands for "(missing)". Null if
+  /// the column has no such level.
+  [[nodiscard]] std::optional<std::size_t> level_index(const Column& column,
+                                                       std::string_view level) const;
   /// d, the intercept included.
   [[nodiscard]] std::size_t features() const;
   /// "age", "workclass=Private", "workclass=(other)", ..., "(intercept)" [d].

@@ -16,6 +16,12 @@ namespace gibbsite {
 /// has a link. Throws BadInput on a model of anything else.
 std::vector<double> predict_probabilities(const LinearModel& model, const Rows& x);
 
+/// Whether scores x.theta of two classes are log-odds: P(y = +1) is their sigmoid.
+bool scores_are_log_odds(const LinearModel& model);
+/// Log-odds of predict_probabilities [n], finite: x.theta itself where there is one draw whose
+/// scores are log-odds, so that no digit is lost where a probability is next to 1. Throws as it.
+std::vector<double> predict_log_odds(const LinearModel& model, const Rows& x);
+
 /// Of amounts and counts: the label predicted for rows [n x d], in its own unit and held in its
 /// public range; the mean over the released draws. Throws BadInput on a model of classes.
 std::vector<double> predict_amounts(const LinearModel& model, const Rows& x);

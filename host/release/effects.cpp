@@ -1,0 +1,355 @@
+#include "gibbsite/release/effects.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/release/predict.hpp"
+#include "release/level_weights.hpp"
+
+namespace gibbsite {
+namespace {
+
+EffectEstimate scaled(EffectEstimate effect, double factor) {
+  effect.estimate *= factor;
+  effect.standard_error *= factor;
+  effect.lower *= factor;
+  effect.upper *= factor;
+  return effect;
+}
+
+EffectEstimate without_interval(double estimate) {
+  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+  return {estimate, unknown, unknown, unknown, unknown, false};
+}
+
+const Column& category_named(const Schema& schema, const std::string& name) {
+  std::vector<std::string> names;
+  for (const Column& column : schema.columns) {
+    if (column.type != ColumnType::category) continue;
+    if (column.name == name) return column;
+    names.push_back(column.name);
+  }
+  throw BadInput(fmt::format("`reference`: no category is called {}{}; name a column with levels",
+                             quoted(name), did_you_mean(name, names)));
+}
+
+std::size_t reference_place(const Schema& schema, const Column& column, const std::string& level) {
+  const auto place = schema.level_index(column, level);
+  if (place) return *place;
+  throw BadInput(fmt::format("`reference`: column {} has no level {}{}; name one of its levels",
+                             quoted(column.name), quoted(level),
+                             did_you_mean(level, schema.level_names(column))));
+}
+
+// Which of the column's levels others are set against.
+std::size_t reference_of(const LinearModel& model, const Column& column,
+                         const References& references, std::span<const double> shares) {
+  const auto given = references.find(column.name);
+  if (given != references.end()) return reference_place(model.schema, column, given->second);
+  if (!column.reference.empty()) return reference_place(model.schema, column, column.reference);
+  if (shares.empty()) return 0;
+  return static_cast<std::size_t>(std::ranges::max_element(shares) - shares.begin());
+}
+
+// The table of the coefficients of one output, class k of several.
+class OutputTable {
+ public:
+  OutputTable(const LinearModel& model, const References& references, std::size_t k)
+      : model_(model),
+        schema_(model.schema),
+        references_(references),
+        k_(k),
+        theta_(coefficients_of(model.schema, model.draws.front(), k)),
+        shares_(answered_means(model)) {
+    if (schema_.label_kind == LabelKind::amount) unit_ = schema_.label_unit();
+    if (schema_.label_kind == LabelKind::classes) class_ = schema_.classes[k];
+  }
+
+  void add_to(std::vector<Effect>& out) const {
+    std::size_t first = 0;
+    for (const Column& column : schema_.columns) {
+      if (column.type == ColumnType::number) out.push_back(number(column, first));
+      if (column.type == ColumnType::category) add_levels(out, column, first);
+      first += schema_.features_of(column);
+    }
+    if (schema_.intercept || model_.estimates) out.push_back(constant());
+  }
+
+ private:
+  [[nodiscard]] Effect named(std::string name, std::size_t j) const {
+    Effect out;
+    out.name = std::move(name);
+    out.of_class = class_;
+    out.coefficient = unit_ * theta_[j];
+    return out;
+  }
+  [[nodiscard]] EffectEstimate estimated(std::size_t j) const {
+    return model_.estimates ? scaled(feature_effect(*model_.estimates, schema_, j, k_), unit_)
+                            : without_interval(unit_ * theta_[j]);
+  }
+
+  [[nodiscard]] Effect number(const Column& column, std::size_t j) const {
+    Effect out = named(
+        fmt::format("{}, {} to {}", column.name, number_text(column.lo), number_text(column.hi)),
+        j);
+    out.column = column.name;
+    out.lo = column.lo;
+    out.hi = column.hi;
+    out.effect = estimated(j);
+    out.per_unit = scaled(out.effect, 1 / (column.hi - column.lo));
+    return out;
+  }
+
+  void add_levels(std::vector<Effect>& out, const Column& column, std::size_t first) const {
+    const std::vector<std::string> levels = schema_.level_names(column);
+    const auto shares =
+        shares_.empty() ? std::span<const double>() : shares_.subspan(first, levels.size());
+    const std::size_t reference = reference_of(model_, column, references_, shares);
+    for (std::size_t l = 0; l < levels.size(); ++l) {
+      const std::size_t j = first + l;
+      Effect level = named(column.name + "=" + levels[l], j);
+      level.column = column.name;
+      level.level = levels[l];
+      level.reference = levels[reference];
+      level.effect = estimated(j);
+      if (!shares.empty()) level.share = std::clamp(shares[l], 0.0, 1.0);
+      if (l != reference) {
+        level.against_reference =
+            model_.estimates
+                ? scaled(level_against(*model_.estimates, schema_, j, first + reference, k_), unit_)
+                : without_interval(unit_ * (theta_[j] - theta_[first + reference]));
+      }
+      out.push_back(std::move(level));
+    }
+  }
+
+  [[nodiscard]] Effect constant() const {
+    if (!model_.estimates) {
+      Effect out = named("(intercept)", theta_.size() - 1);
+      out.effect = without_interval(out.coefficient);
+      return out;
+    }
+    Effect out;
+    out.name = "(baseline)";
+    out.of_class = class_;
+    out.coefficient = schema_.intercept ? unit_ * theta_.back() : 0;
+    // Every level stands against the mean of its column, so the constant takes up the means.
+    const std::size_t d = schema_.features();
+    std::vector<double> c((k_ + 1) * d);
+    c.resize(model_.draws.front().size());
+    const auto own = std::span(c).subspan(k_ * d, d);
+    std::size_t first = 0;
+    for (const Column& column : schema_.columns) {
+      const std::size_t features = schema_.features_of(column);
+      if (column.type == ColumnType::category)
+        std::ranges::copy(level_weights(shares_, first, features), own.subspan(first).begin());
+      first += features;
+    }
+    if (schema_.intercept) own.back() = 1;
+    out.effect = scaled(model_.estimates->combination(c), unit_);
+    return out;
+  }
+
+  const LinearModel& model_;
+  const Schema& schema_;
+  const References& references_;
+  std::size_t k_;
+  std::span<const double> theta_, shares_;
+  double unit_ = 1;
+  std::string class_;
+};
+
+// Places by descending certainty, and the words of why.
+double certainty(const Effect& effect, bool has_intervals) {
+  const double size = std::fabs(effect.effect.estimate);
+  if (has_intervals) return size / std::max(effect.effect.standard_error, 1e-300);
+  // By how far it spreads the scores of people: a level that few have moves few.
+  return effect.share ? size * std::sqrt(*effect.share * (1 - *effect.share)) : size * 0.29;
+}
+
+EffectCell cell(double value) {
+  return std::isfinite(value) ? EffectCell(value) : EffectCell(std::monostate{});
+}
+
+std::string csv_text(const std::string& text) {
+  if (text.find_first_of("\",\r\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + '"';
+}
+
+}  // namespace
+
+std::vector<std::size_t> EffectTable::by_certainty() const {
+  std::vector<std::size_t> order(effects.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto group = [&](std::size_t i) {
+    return effects[i].is_constant() ? 2 : effects[i].effect.hidden ? 1 : 0;
+  };
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    if (group(a) != group(b)) return group(a) < group(b);
+    return certainty(effects[a], has_intervals) > certainty(effects[b], has_intervals);
+  });
+  return order;
+}
+
+std::size_t EffectTable::hidden() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      effects, [](const Effect& e) { return e.effect.hidden && !e.is_constant(); }));
+}
+
+void add_reference(const Schema& schema, std::string_view text, References& references) {
+  // A column's name may hold "=": the longest one that is a category's.
+  for (std::size_t at = text.rfind('='); at != std::string_view::npos && at > 0;
+       at = text.rfind('=', at - 1)) {
+    const std::string name(text.substr(0, at)), level(text.substr(at + 1));
+    for (const Column& column : schema.columns) {
+      if (column.type != ColumnType::category || column.name != name) continue;
+      static_cast<void>(reference_place(schema, column, level));
+      references[name] = level;
+      return;
+    }
+  }
+  const std::size_t at = text.find('=');
+  if (at == std::string_view::npos)
+    throw BadInput(
+        fmt::format("`reference`: {} is no column=level; write, say, race=white", quoted(text)));
+  static_cast<void>(category_named(schema, std::string(text.substr(0, at))));
+}
+
+EffectTable effect_table(const LinearModel& model, const References& references) {
+  const Schema& schema = model.schema;
+  for (const auto& [column, level] : references)
+    static_cast<void>(reference_place(schema, category_named(schema, column), level));
+  EffectTable out;
+  out.has_intervals = model.estimates.has_value();
+  out.has_classes = schema.label_kind == LabelKind::classes;
+  switch (schema.label_kind) {
+    case LabelKind::two_classes:
+      out.unit = "score";
+      if (scores_are_log_odds(model)) {
+        out.unit = "log-odds";
+        out.ratio = "odds ratio";
+      }
+      break;
+    case LabelKind::count:
+      out.unit = "log of the mean";
+      out.ratio = "rate ratio";
+      break;
+    case LabelKind::amount:
+      out.unit = schema.label;
+      break;
+    case LabelKind::classes:
+      out.unit = "score";
+      break;
+  }
+  const std::size_t outputs = out.has_classes ? schema.classes.size() : 1;
+  for (std::size_t k = 0; k < outputs; ++k) OutputTable(model, references, k).add_to(out.effects);
+  return out;
+}
+
+std::vector<std::string> effect_columns(const EffectTable& table) {
+  std::string ratio = table.ratio;
+  std::ranges::replace(ratio, ' ', '_');
+  std::vector<std::string> out;
+  if (table.has_classes) out.emplace_back("class");
+  for (const char* name :
+       {"term", "column", "level", "unit", "estimate", "std_err", "lower", "upper", "p_value"})
+    out.emplace_back(name);
+  const auto ratios = [&](const std::string& of) {
+    if (ratio.empty()) return;
+    for (const char* part : {"", "_lower", "_upper"}) out.push_back(of + ratio + part);
+  };
+  ratios("");
+  for (const char* name :
+       {"hidden", "share", "per_unit", "per_unit_std_err", "per_unit_lower", "per_unit_upper"})
+    out.emplace_back(name);
+  ratios("per_unit_");
+  for (const char* name : {"reference", "vs_reference", "vs_reference_std_err",
+                           "vs_reference_lower", "vs_reference_upper", "vs_reference_p_value"})
+    out.emplace_back(name);
+  ratios("vs_reference_");
+  out.emplace_back("vs_reference_hidden");
+  out.emplace_back("coefficient");
+  return out;
+}
+
+std::vector<EffectCell> effect_cells(const EffectTable& table, const Effect& effect) {
+  std::vector<EffectCell> out;
+  const auto text = [&](const std::string& value) {
+    out.push_back(value.empty() ? EffectCell(std::monostate{}) : EffectCell(value));
+  };
+  const auto ratios = [&](const EffectEstimate& of) {
+    if (table.ratio.empty()) return;
+    for (const double value : {of.estimate, of.lower, of.upper})
+      out.push_back(cell(std::exp(value)));
+  };
+  const auto numbers = [&](const EffectEstimate& of, bool with_p) {
+    for (const double value : {of.estimate, of.standard_error, of.lower, of.upper})
+      out.push_back(cell(value));
+    if (with_p) out.push_back(cell(of.p_value));
+    ratios(of);
+  };
+  const EffectEstimate none = without_interval(std::numeric_limits<double>::quiet_NaN());
+  if (table.has_classes) text(effect.of_class);
+  text(effect.name);
+  text(effect.column);
+  text(effect.level);
+  text(table.unit);
+  numbers(effect.effect, true);
+  out.push_back(table.has_intervals ? EffectCell(effect.effect.hidden)
+                                    : EffectCell(std::monostate{}));
+  out.push_back(effect.share ? cell(*effect.share) : EffectCell(std::monostate{}));
+  numbers(effect.per_unit.value_or(none), false);
+  text(effect.reference);
+  numbers(effect.against_reference.value_or(none), true);
+  out.push_back(table.has_intervals && effect.against_reference
+                    ? EffectCell(effect.against_reference->hidden)
+                    : EffectCell(std::monostate{}));
+  out.push_back(cell(effect.coefficient));
+  return out;
+}
+
+std::string effects_csv(const EffectTable& table) {
+  std::string out;
+  const auto line = [&](const std::vector<std::string>& cells) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (i > 0) out += ',';
+      out += csv_text(cells[i]);
+    }
+    out += '\n';
+  };
+  line(effect_columns(table));
+  for (const Effect& effect : table.effects) {
+    std::vector<std::string> cells;
+    for (const EffectCell& one : effect_cells(table, effect)) {
+      if (const auto* text = std::get_if<std::string>(&one))
+        cells.push_back(*text);
+      else if (const auto* number = std::get_if<double>(&one))
+        cells.push_back(fmt::format("{}", *number));
+      else if (const auto* truth = std::get_if<bool>(&one))
+        cells.emplace_back(*truth ? "true" : "false");
+      else
+        cells.emplace_back();
+    }
+    line(cells);
+  }
+  return out;
+}
+
+std::string p_value_text(double p) {
+  if (!(p >= 0)) return "";
+  return p < 0.001 ? "<0.001" : fmt::format("{:.2g}", p);
+}
+
+}  // namespace gibbsite

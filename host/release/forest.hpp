@@ -1,0 +1,36 @@
+#pragma once
+// A forest plot, a row at a time: estimates with whiskers on one axis, in the cells of a table.
+#include <span>
+
+#include "gibbsite/core/ticks.hpp"
+#include "release/html.hpp"
+
+namespace gibbsite {
+
+/// An estimate and its interval, which may be a point.
+struct Whisker {
+  double low = 0, value = 0, high = 0;
+};
+
+class Forest {
+ public:
+  /// One axis for all of them, with 0 on it. `ratio`: values are logarithms, and the axis is
+  /// labelled with what they are logarithms of.
+  Forest(std::span<const Whisker> all, bool ratio);
+
+  /// The axis with its scale: the head of the column of pictures.
+  [[nodiscard]] Markup axis() const;
+  /// A row: a dot, whiskers with ends, an arrow where one goes on beyond the axis, a line at 0.
+  [[nodiscard]] Markup row(const Whisker& whisker) const;
+
+ private:
+  struct Tick {
+    double at;
+    std::string label;
+  };
+  [[nodiscard]] double x(double value) const;
+  Range range_;
+  std::vector<Tick> ticks_;
+};
+
+}  // namespace gibbsite

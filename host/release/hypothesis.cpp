@@ -1,0 +1,337 @@
+#include "gibbsite/release/hypothesis.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+#include "release/level_weights.hpp"
+
+namespace gibbsite {
+namespace {
+
+constexpr std::size_t longest_text = 10'000, deepest = 50;
+
+// A number, or a combination of coefficients [d].
+struct Value {
+  double number = 0;
+  std::vector<double> combination;  // empty: a number
+
+  [[nodiscard]] bool is_number() const { return combination.empty(); }
+};
+
+void scale(Value& value, double factor) {
+  value.number *= factor;
+  for (double& c : value.combination) c *= factor;
+}
+
+class EffectReader {
+ public:
+  EffectReader(const LinearModel& model, std::string_view text)
+      : schema_(model.schema), means_(answered_means(model)), text_(text), rest_(text) {
+    std::size_t first = 0;
+    for (const Column& column : schema_.columns) {
+      if (column.type == ColumnType::number || column.type == ColumnType::category)
+        columns_.push_back({&column, first});
+      first += schema_.features_of(column);
+    }
+  }
+
+  std::vector<double> read() {
+    if (text_.size() > longest_text) fail("is too long", "ask a shorter one");
+    Value value = sum();
+    skip();
+    if (!rest_.empty()) {
+      const std::string at = quoted(rest_);
+      if (rest_[0] == '=') fail("has '=' after what is no category", "write column=level");
+      fail(fmt::format("cannot be read from {} on", at),
+           "put + - * or / between terms, and names with such signs in quotes");
+    }
+    if (value.is_number()) fail("names no column", "name a column or a column=level");
+    if (std::ranges::all_of(value.combination, [](double c) { return c == 0; }))
+      fail("is 0 whatever the coefficients are", "ask about a difference of two effects");
+    return std::move(value.combination);
+  }
+
+ private:
+  struct Place {
+    const Column* column;
+    std::size_t first;  // of its features
+  };
+
+  [[noreturn]] void fail(const std::string& what, const std::string& how) const {
+    throw BadInput(fmt::format("`effect` {}: {}; {}", quoted(text_), what, how));
+  }
+
+  static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+  void skip() {
+    while (!rest_.empty() && is_blank(rest_[0])) rest_.remove_prefix(1);
+  }
+  bool take(char sign) {
+    skip();
+    if (rest_.empty() || rest_[0] != sign) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+
+  Value sum() {
+    if (++depth_ > deepest) fail("is nested too deeply", "ask a simpler one");
+    Value out = term();
+    while (true) {
+      const bool minus = take('-');
+      if (!minus && !take('+')) break;
+      Value next = term();
+      if (out.is_number() != next.is_number())
+        fail("adds a number to an effect", "multiply the number by a column, as in 10*age");
+      out.number += minus ? -next.number : next.number;
+      for (std::size_t j = 0; j < out.combination.size(); ++j)
+        out.combination[j] += minus ? -next.combination[j] : next.combination[j];
+    }
+    --depth_;
+    return out;
+  }
+
+  Value term() {
+    Value out = factor();
+    while (true) {
+      if (take('*')) {
+        Value next = factor();
+        if (!out.is_number() && !next.is_number())
+          fail("multiplies two columns", "the model has no interactions; multiply by a number");
+        if (out.is_number()) std::swap(out, next);
+        scale(out, next.number);
+      } else if (take('/')) {
+        const Value next = factor();
+        if (!next.is_number()) fail("divides by a column", "divide by a number");
+        if (next.number == 0) fail("divides by 0", "divide by another number");
+        scale(out, 1 / next.number);
+      } else {
+        return out;
+      }
+      if (!std::isfinite(out.number) ||
+          !std::ranges::all_of(out.combination, [](double c) { return std::isfinite(c); }))
+        fail("has a number that is too large", "use smaller ones");
+    }
+  }
+
+  Value factor() {
+    if (++depth_ > deepest) fail("is nested too deeply", "ask a simpler one");
+    Value out = atom();
+    --depth_;
+    return out;
+  }
+
+  Value atom() {
+    if (take('-')) {
+      Value out = factor();
+      scale(out, -1);
+      return out;
+    }
+    if (take('(')) {
+      Value out = sum();
+      if (!take(')')) fail("lacks a )", "close what is open");
+      return out;
+    }
+    skip();
+    if (rest_.empty()) fail("ends too early", "give a column, a column=level or a number");
+    // A column may be called 2020: a name that stands alone is the column's.
+    if (const auto column = column_here()) return effect_of(*column);
+    if (const auto number = number_here()) return {*number, {}};
+    const std::string name = word(column_names());
+    if (name.empty())
+      fail(fmt::format("cannot be read from {} on", quoted(rest_)),
+           "give a column, a column=level or a number");
+    unknown_column(name);
+  }
+
+  [[noreturn]] void unknown_column(const std::string& name) const {
+    for (const Column& column : schema_.columns) {
+      if (column.name != name) continue;
+      fail(fmt::format("column {} has no coefficient", quoted(name)),
+           "name a column of numbers or levels that the model uses");
+    }
+    fail(fmt::format("no column is called {}{}", quoted(name), did_you_mean(name, column_names())),
+         "name a column of the model");
+  }
+
+  // What a number begins with and takes, if nothing of a name follows.
+  std::optional<double> number_here() {
+    if (rest_[0] != '.' && (rest_[0] < '0' || rest_[0] > '9')) return std::nullopt;
+    double value = 0;
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    const auto length = static_cast<std::size_t>(end - rest_.data());
+    if (error != std::errc() || !std::isfinite(value) || !ends_at(length)) return std::nullopt;
+    rest_.remove_prefix(length);
+    return value;
+  }
+
+  // Whether a name may end after so many bytes of the rest.
+  [[nodiscard]] bool ends_at(std::size_t length) const {
+    if (length >= rest_.size()) return true;
+    const char next = rest_[length];
+    return is_blank(next) || std::string_view("+-*/()=").find(next) != std::string_view::npos;
+  }
+
+  // A text in quotes of either kind, in which a doubled quote is one.
+  std::optional<std::string> in_quotes() {
+    if (rest_.empty() || (rest_[0] != '\'' && rest_[0] != '"')) return std::nullopt;
+    const char quote = rest_[0];
+    std::string out;
+    for (std::size_t i = 1; i < rest_.size(); ++i) {
+      if (rest_[i] == quote) {
+        if (i + 1 >= rest_.size() || rest_[i + 1] != quote) {
+          rest_.remove_prefix(i + 1);
+          return out;
+        }
+        ++i;
+      }
+      out += rest_[i];
+    }
+    fail("has a quote that nothing closes", "close it, or double a quote inside of a name");
+  }
+
+  // What was meant to be one of `names`, for errors: up to the next blank where that is near one
+  // of them, as "-" may be a part of a name; else up to the next sign.
+  [[nodiscard]] std::string word(const std::vector<std::string>& names) const {
+    const auto blank = std::ranges::find_if(rest_, is_blank);
+    const std::string whole(rest_.begin(), blank);
+    if (!did_you_mean(whole, names).empty()) return whole;
+    std::size_t length = 0;
+    while (length < rest_.size() && !ends_at(length)) ++length;
+    return std::string(rest_.substr(0, length));
+  }
+  [[nodiscard]] std::vector<std::string> column_names() const {
+    std::vector<std::string> names;
+    for (const Place& place : columns_) names.push_back(place.column->name);
+    return names;
+  }
+
+  std::optional<Place> column_here() {
+    if (const auto name = in_quotes()) {
+      for (const Place& place : columns_)
+        if (place.column->name == *name) return place;
+      unknown_column(*name);
+    }
+    std::optional<Place> best;
+    for (const Place& place : columns_) {
+      const std::string& name = place.column->name;
+      if (!rest_.starts_with(name) || !ends_at(name.size())) continue;
+      if (!best || name.size() > best->column->name.size()) best = place;
+    }
+    if (best) rest_.remove_prefix(best->column->name.size());
+    return best;
+  }
+
+  Value effect_of(const Place& place) {
+    Value out;
+    out.combination.resize(schema_.features());
+    const Column& column = *place.column;
+    if (column.type == ColumnType::number) {
+      out.combination[place.first] = 1 / (column.hi - column.lo);
+      return out;
+    }
+    if (!take('='))
+      fail(fmt::format("column {} has levels", quoted(column.name)),
+           fmt::format("name one, as in {}={}", shown(column.name),
+                       shown(schema_.level_names(column).front())));
+    skip();
+    const std::size_t level = level_here(column);
+    const std::size_t levels = schema_.features_of(column);
+    const std::vector<double> weights = level_weights(means_, place.first, levels);
+    for (std::size_t l = 0; l < levels; ++l) out.combination[place.first + l] = -weights[l];
+    out.combination[place.first + level] += 1;
+    return out;
+  }
+
+  std::size_t level_here(const Column& column) {
+    const auto unknown = [&](const std::string& name) {
+      fail(fmt::format("column {} has no level {}{}", quoted(column.name), quoted(name),
+                       did_you_mean(name, schema_.level_names(column))),
+           "name one of its levels");
+    };
+    if (const auto name = in_quotes()) {
+      const auto level = schema_.level_index(column, *name);
+      if (!level) unknown(*name);
+      return *level;
+    }
+    std::vector<std::string> names = schema_.level_names(column);
+    if (schema_.has_missing_level(column)) names.push_back(column.missing);
+    const std::string* best = nullptr;
+    for (const std::string& name : names) {
+      if (name.empty() || !rest_.starts_with(name) || !ends_at(name.size())) continue;
+      if (best == nullptr || name.size() > best->size()) best = &name;
+    }
+    if (best == nullptr) unknown(word(names));
+    rest_.remove_prefix(best->size());
+    return *schema_.level_index(column, *best);
+  }
+
+  const Schema& schema_;
+  std::span<const double> means_;
+  std::string_view text_, rest_;
+  std::vector<Place> columns_;
+  std::size_t depth_ = 0;
+};
+
+std::size_t class_place(const Schema& schema, const std::string& name) {
+  const auto found = std::ranges::find(schema.classes, name);
+  if (found == schema.classes.end()) {
+    throw BadInput(fmt::format("`effect`: no class is called {}{}; name one of the label's classes",
+                               quoted(name), did_you_mean(name, schema.classes)));
+  }
+  return static_cast<std::size_t>(found - schema.classes.begin());
+}
+
+}  // namespace
+
+std::vector<double> parse_effect(const LinearModel& model, std::string_view text,
+                                 const EffectClasses& classes) {
+  const Schema& schema = model.schema;
+  const std::vector<double> one = EffectReader(model, text).read();
+  if (schema.label_kind != LabelKind::classes) {
+    if (!classes.of.empty() || !classes.against.empty())
+      throw BadInput("`effect`: the model is not of several classes; name no class");
+    return one;
+  }
+  if (classes.of.empty()) {
+    throw BadInput(fmt::format(
+        "`effect`: the model is of {} classes; name the class whose score is asked about",
+        schema.classes.size()));
+  }
+  const std::size_t count = schema.classes.size(), d = one.size();
+  if (classes.of == classes.against)
+    throw BadInput("`effect`: a class against itself is 0; name another one");
+  std::vector<double> weights(count, 0.0);
+  if (classes.against.empty()) {
+    weights.assign(count, -1.0 / static_cast<double>(count));
+  } else {
+    weights[class_place(schema, classes.against)] = -1;
+  }
+  weights[class_place(schema, classes.of)] += 1;
+  std::vector<double> out(count * d);
+  for (std::size_t k = 0; k < count; ++k)
+    for (std::size_t j = 0; j < d; ++j) out[k * d + j] = weights[k] * one[j];
+  return out;
+}
+
+EffectEstimate ask_effect(const LinearModel& model, std::string_view text,
+                          const EffectClasses& classes) {
+  if (!model.estimates) {
+    throw BadInput("the model has no estimates, so no effect can be tested; fit it with intervals");
+  }
+  EffectEstimate out = model.estimates->combination(parse_effect(model, text, classes));
+  if (model.schema.label_kind == LabelKind::amount) {
+    const double unit = model.schema.label_unit();
+    for (double* value : {&out.estimate, &out.standard_error, &out.lower, &out.upper})
+      *value *= unit;
+  }
+  return out;
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,109 @@
+// The page's effects of a model that has estimates: numbers and a forest plot, the surest first.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gibbsite/release/effects.hpp"
+#include "release/forest.hpp"
+#include "release/page.hpp"
+#include "release/report_parts.hpp"
+
+namespace gibbsite {
+namespace {
+
+constexpr std::size_t most_effects = 1000;  // that are listed
+
+std::string interval_text(const EffectEstimate& of) {
+  return fmt::format("{:+.3g} ({:.3g} to {:.3g})", of.estimate, of.lower, of.upper);
+}
+
+std::string ratio_text(const EffectEstimate& of) {
+  return fmt::format("{:.3g} ({:.3g} to {:.3g})", std::exp(of.estimate), std::exp(of.lower),
+                     std::exp(of.upper));
+}
+
+// What one more of a number does, or how a level stands to the reference level.
+std::string beside(const EffectTable& table, const Effect& effect) {
+  const auto text = [&](const EffectEstimate& of) {
+    return table.ratio.empty() ? interval_text(of) : ratio_text(of);
+  };
+  if (effect.is_reference()) return "reference level";
+  if (effect.per_unit) return text(*effect.per_unit) + " a unit";
+  if (!effect.against_reference) return "";
+  return fmt::format("{} against {}{}", text(*effect.against_reference), effect.reference,
+                     effect.against_reference->hidden ? ", hidden by noise" : "");
+}
+
+void table_of(Html& page, const EffectTable& table, std::size_t& left) {
+  std::vector<Whisker> whiskers, known;
+  for (const Effect& one : table.effects) {
+    whiskers.push_back({one.effect.lower, one.effect.estimate, one.effect.upper});
+    if (!one.effect.hidden && !one.is_constant()) known.push_back(whiskers.back());
+  }
+  // What noise hides has intervals so wide that nothing else could be told on their scale.
+  const Forest forest(known.empty() ? whiskers : known, !table.ratio.empty());
+  const std::string ratio_head =
+      table.ratio.empty() ? "" : fmt::format("<th scope=\"col\">{} (95 %)</th>", table.ratio);
+  page.put(
+      "<table class=\"effects\"><caption>Effect of a number: from the low end of its range to the "
+      "high end; of a level: against the mean of its column's levels. In {}{}. The surest come "
+      "first.</caption><thead><tr><th scope=\"col\">effect</th><th scope=\"col\">estimate (95 % "
+      "confidence interval)</th>{}<th scope=\"col\" class=\"picture\">{}{}</th><th "
+      "scope=\"col\">p-value</th><th scope=\"col\">per unit, or against the reference "
+      "level</th></tr></thead><tbody>\n",
+      table.unit, table.ratio.empty() ? "" : "; the picture is of ratios, on a logarithmic scale",
+      Markup{ratio_head}, table.ratio.empty() ? table.unit : table.ratio, forest.axis());
+  for (const std::size_t i : table.by_certainty()) {
+    if (left == 0) break;
+    --left;
+    const Effect& effect = table.effects[i];
+    const bool hidden = effect.effect.hidden && !effect.is_constant();
+    page.put(
+        "<tr{}><th scope=\"row\">{}{}</th><td>{}</td>{}<td class=\"picture\">{}</td><td>{}"
+        "</td><td>{}</td></tr>\n",
+        Markup{hidden ? " class=\"soft\"" : ""}, effect.name, hidden ? " – hidden by noise" : "",
+        interval_text(effect.effect),
+        Markup{table.ratio.empty() ? "" : fmt::format("<td>{}</td>", ratio_text(effect.effect))},
+        forest.row(whiskers[i]), effect.is_constant() ? "" : p_value_text(effect.effect.p_value),
+        beside(table, effect));
+  }
+  page.put("</tbody></table>\n");
+}
+
+}  // namespace
+
+void effects_part(Html& page, const LinearModel& model) {
+  const EffectTable all = effect_table(model);
+  std::size_t left = most_effects;
+  if (!all.has_classes) {
+    table_of(page, all, left);
+  } else {
+    for (const std::string& name : model.schema.classes) {
+      if (left == 0) break;
+      EffectTable one = all;
+      std::erase_if(one.effects, [&](const Effect& effect) { return effect.of_class != name; });
+      page.put("<h3>{}</h3>\n", name);
+      table_of(page, one, left);
+    }
+  }
+  if (all.effects.size() > most_effects)
+    page.put("<p>and {} more (all in the file)</p>\n", all.effects.size() - most_effects);
+  if (const std::size_t hidden = all.hidden(); hidden > 0) {
+    page.put(
+        "<p>{} of {} effects are hidden by noise: the table may hold them, the release cannot "
+        "tell. They are gray and come last.</p>\n",
+        hidden, static_cast<std::size_t>(std::ranges::count_if(all.effects, [](const Effect& e) {
+          return !e.is_constant();
+        })));
+  }
+  page.put("<p class=\"note\">{}</p>\n", interval_meaning);
+  page.put(
+      "<p class=\"note\">Predictions are made by other numbers, the file's “coefficients”: these "
+      "are held nearer to 0, which predicts better and is no estimate of an effect.</p>\n");
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,82 @@
+#pragma once
+// The table of effects: what a model's coefficients say in the units of the columns, and how sure
+// that is. A function of the released model alone (docs/report.md, "Effects").
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "gibbsite/model/linear_model.hpp"
+
+namespace gibbsite {
+
+/// What a reader may conclude from the intervals of a table of effects.
+inline constexpr std::string_view interval_meaning =
+    "95 % intervals for the coefficients of the fit without noise, privacy noise and sampling "
+    "included; measured coverage on simulated tables of this kind: see docs/intervals.md.";
+
+/// One row of the table. Estimates are log-odds (two classes), log of a mean (counts), the label's
+/// own unit (amounts) or scores (several classes). Without intervals only `estimate` is known.
+struct Effect {
+  std::string name;       ///< "age, 17 to 90", "sex=Male", "(baseline)", "(intercept)"
+  std::string column;     ///< empty: the constant
+  std::string level;      ///< empty: a number, or the constant
+  std::string of_class;   ///< one of several classes, else empty
+  double lo = 0, hi = 0;  ///< public range of a number; equal otherwise
+  /// The shrunk coefficient of the encoded feature, which predictions are made by.
+  double coefficient = 0;
+  /// A number over its range; a level against the mean of its column's levels weighted by their
+  /// shares; the constant with all levels at that mean. Without intervals: the coefficient.
+  EffectEstimate effect;
+  std::optional<EffectEstimate> per_unit;           ///< a number: for one more of its unit
+  std::optional<double> share;                      ///< a level: answered share of the rows
+  std::optional<EffectEstimate> against_reference;  ///< a level other than the reference level
+  std::string reference;                            ///< the reference level of the column
+
+  [[nodiscard]] bool is_constant() const { return column.empty(); }
+  [[nodiscard]] bool is_reference() const { return !level.empty() && level == reference; }
+};
+
+struct EffectTable {
+  bool has_intervals = false;
+  /// What exp(estimate) is: "odds ratio" or "rate ratio"; empty where it is nothing.
+  std::string ratio;
+  std::string unit;  ///< of estimates: "log-odds", "log of the mean", "score", or the label's name
+  bool has_classes = false;
+  std::vector<Effect> effects;  ///< in the schema's order, the constant last; class after class
+
+  /// Places in `effects`, the surest first: by |estimate| / standard error, effects that noise
+  /// hides after all others, constants last. Without intervals by how far an effect spreads the
+  /// scores where shares are known, else by size.
+  [[nodiscard]] std::vector<std::size_t> by_certainty() const;
+  /// How many effects noise hides, constants aside.
+  [[nodiscard]] std::size_t hidden() const;
+};
+
+/// Level by column, in place of the schema's `reference`.
+using References = std::map<std::string, std::string>;
+/// Reads "column=level". Throws BadInput on an unknown column or level, with the nearest spelling.
+void add_reference(const Schema& schema, std::string_view text, References& references);
+
+/// The reference level of each category is, in this order: the one given here, the schema's, the
+/// most frequent one by the answered shares, the first one. Throws BadInput on an unknown column
+/// or level.
+EffectTable effect_table(const LinearModel& model, const References& references = {});
+
+/// A cell of the table as data: nothing, a text, a number, true or false.
+using EffectCell = std::variant<std::monostate, std::string, double, bool>;
+/// Names of the columns of the table as data: "estimate", "std_err", "p_value", ...
+std::vector<std::string> effect_columns(const EffectTable& table);
+/// The cells of one effect, in the order of effect_columns.
+std::vector<EffectCell> effect_cells(const EffectTable& table, const Effect& effect);
+/// The whole table as CSV in the schema's order (RFC 4180; numbers with all their digits).
+std::string effects_csv(const EffectTable& table);
+
+/// "0.0123"; "<0.001" for smaller ones.
+std::string p_value_text(double p);
+
+}  // namespace gibbsite

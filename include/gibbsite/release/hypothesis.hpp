@@ -1,0 +1,37 @@
+#pragma once
+// Linear combinations of effects as a person writes them: "age*10 - sex=Male". They are answered
+// from the released estimates alone, at no privacy (docs/report.md, "Hypotheses").
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gibbsite/model/linear_model.hpp"
+
+namespace gibbsite {
+
+/// Of a model of several classes: whose score is asked about, and against which other class; empty:
+/// against the mean of all classes. Both empty for other models.
+struct EffectClasses {
+  std::string of, against;
+};
+
+/// The combination c [K x d] of coefficients that a text names.
+///
+///     sum    = ["-"] term {("+" | "-") term}
+///     term   = factor {"*" factor | "/" number}
+///     factor = number | column | column "=" level | "(" sum ")" | "-" factor
+///
+/// A column is a number per unit of the column; a level stands against the mean of its column's
+/// levels weighted by their answered shares, so differences of levels are differences of levels.
+/// Names are the longest ones of the schema that fit, or texts in quotes ('...' or "...", a quote
+/// inside is doubled). Throws BadInput "`effect` ...: what; what to do", with the nearest spelling
+/// of an unknown name.
+std::vector<double> parse_effect(const LinearModel& model, std::string_view text,
+                                 const EffectClasses& classes = {});
+
+/// What the estimates say of it, in the label's unit (EffectTable). Throws BadInput where the model
+/// has none.
+EffectEstimate ask_effect(const LinearModel& model, std::string_view text,
+                          const EffectClasses& classes = {});
+
+}  // namespace gibbsite

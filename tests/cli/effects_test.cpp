@@ -1,0 +1,140 @@
+// Effects by the program: the table, CSV, reference levels, hypotheses, and their bad input.
+#include <fstream>
+
+#include "certificate/model_json.hpp"
+#include "cli/cli.hpp"
+#include "support/effects_example.hpp"
+
+namespace gibbsite::testing {
+namespace effects_test {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// A model file with estimates, of another's certificate: effects are read from the model alone.
+class EffectsCli : public Cli {
+ protected:
+  void SetUp() override {
+    Cli::SetUp();
+    std::ifstream golden(std::string(GIBBSITE_SOURCE_DIR) + "/tests/golden/v1/path.json",
+                         std::ios::binary);
+    file_ = nlohmann::json::parse(golden);
+    write("model.json", support::effects_model());
+    LinearModel without = support::effects_model();
+    without.estimates.reset();
+    write("without.json", without);
+  }
+  void write(const std::string& name, const LinearModel& model) {
+    file_["model"] = model_json(model);
+    file_["certificate"]["digest"] = file_digest(file_);
+    folder.write(name, file_.dump());
+  }
+  [[nodiscard]] Outcome effect(const std::vector<std::string>& more,
+                               const std::string& model = "model.json") const {
+    std::vector<std::string> out{"query", "--model", model};
+    out.insert(out.end(), more.begin(), more.end());
+    return gibbsite(out);
+  }
+
+  nlohmann::json file_;
+};
+
+TEST_F(EffectsCli, ShowsTheSurestFirstAndMarksWhatNoiseHides) {
+  const Outcome out = gibbsite({"coefficients", "model.json", "--all"});
+  ASSERT_EQ(out.status, 0) << out.err;
+  EXPECT_THAT(
+      out.out,
+      AllOf(HasSubstr("odds ratio"), HasSubstr("p-value"), HasSubstr("95 % interval"),
+            HasSubstr("reference level"), HasSubstr("against Male"), HasSubstr("docs/intervals.md"),
+            HasSubstr("hidden by noise"), HasSubstr(" a unit"), Not(HasSubstr("--all"))));
+  std::istringstream lines(out.out);
+  bool hidden = false;
+  std::size_t rows = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(" to ") == std::string::npos || line.starts_with("A number")) continue;
+    ++rows;
+    const bool is_hidden = line.ends_with("hidden by noise") && line.find("  hidden") != line.npos;
+    if (hidden && !line.starts_with("(baseline)")) {
+      EXPECT_TRUE(is_hidden) << line;
+    }
+    hidden = hidden || is_hidden;
+  }
+  EXPECT_TRUE(hidden);
+  EXPECT_EQ(rows, 10U);
+}
+
+TEST_F(EffectsCli, ShowsTenAndSaysWhereTheOthersAre) {
+  LinearModel model = support::effects_model();
+  for (int k = 0; k < 20; ++k) {
+    model.schema.columns.push_back({.name = "x" + std::to_string(k), .type = ColumnType::number});
+    model.draws[0].insert(model.draws[0].end() - 1, 0.1);
+  }
+  model.estimates = support::effects_estimates(model.schema);
+  model.feature_means = model.estimates->feature_means;
+  write("large.json", model);
+  const Outcome out = gibbsite({"coefficients", "large.json"});
+  ASSERT_EQ(out.status, 0) << out.err;
+  EXPECT_THAT(out.out,
+              AllOf(HasSubstr("(the 10 surest of 29)"),
+                    HasSubstr("All 29: gibbsite coefficients large.json --all\n"),
+                    HasSubstr("effects are hidden by noise"), Not(HasSubstr("(baseline)"))));
+  const Outcome all = gibbsite({"coefficients", "large.json", "--all"});
+  EXPECT_THAT(all.out, AllOf(HasSubstr("(baseline)"), HasSubstr("x19, 0 to 1")));
+}
+
+TEST_F(EffectsCli, WritesCsvAndTakesReferences) {
+  const Outcome out = gibbsite({"coefficients", "model.json", "--csv", "--reference", "sex=Female",
+                                "--reference", "country=it's"});
+  ASSERT_EQ(out.status, 0) << out.err;
+  EXPECT_THAT(out.out, AllOf(StartsWith("term,column,level,unit,estimate,std_err,"),
+                             HasSubstr("\nsex=Male,sex,Male,log-odds,"), HasSubstr(",Female,"),
+                             HasSubstr(",it's,")));
+  EXPECT_EQ(std::count(out.out.begin(), out.out.end(), '\n'), 11);
+  expect_error(gibbsite({"coefficients", "model.json", "--reference", "sex=Femal"}), 2,
+               "--reference: column 'sex' has no level 'Femal', did you mean Female?");
+  expect_error(gibbsite({"coefficients", "table.csv"}), 2, "table.csv: ");
+}
+
+TEST_F(EffectsCli, WithoutEstimatesPromisesNoInterval) {
+  const Outcome out = gibbsite({"coefficients", "without.json"});
+  ASSERT_EQ(out.status, 0) << out.err;
+  EXPECT_THAT(out.out, AllOf(HasSubstr("age, 17 to 90"), HasSubstr("against Male"),
+                             Not(HasSubstr("p-value")), Not(HasSubstr("95 % interval"))));
+  const Outcome csv = gibbsite({"coefficients", "without.json", "--csv"});
+  EXPECT_THAT(csv.out, HasSubstr("\n\"age, 17 to 90\",age,,log-odds,0.9,,,,,"));
+}
+
+TEST_F(EffectsCli, AnswersHypotheses) {
+  const Outcome out = effect({"--effect", "age*10 - sex=Male", "--effect", "hours-per-week*100"});
+  ASSERT_EQ(out.status, 0) << out.err;
+  EXPECT_THAT(out.out,
+              AllOf(StartsWith("age*10 - sex=Male: "), HasSubstr("standard error"),
+                    HasSubstr("95 % interval"), HasSubstr("p-value"), HasSubstr("odds ratio"),
+                    HasSubstr("docs/intervals.md"), HasSubstr("\nhours-per-week*100: "),
+                    HasSubstr(", hidden by noise\n")));
+  const auto json = nlohmann::json::parse(
+      effect({"--json", "--effect", "sex=Female - sex=Male", "--effect", "age*10"}).out);
+  ASSERT_EQ(json.size(), 2U);
+  const Estimates estimates = *support::effects_model().estimates;
+  EXPECT_NEAR(json[0]["estimate"], estimates.means[0][3] - estimates.means[0][2], 1e-12);
+  EXPECT_NEAR(json[0]["odds_ratio"], std::exp(json[0]["estimate"].get<double>()), 1e-12);
+  EXPECT_NEAR(json[1]["estimate"], estimates.means[0][0] * 10 / 73, 1e-12);
+  EXPECT_NEAR(json[1]["std_err"], 1.0 / 73, 1e-12);
+  EXPECT_EQ(json[1]["hidden"], false);
+}
+
+TEST_F(EffectsCli, RefusesHypothesesInOneLine) {
+  expect_error(effect({"--effect", "agee*10"}), 2,
+               "--effect 'agee*10': no column is called 'agee', did you mean age?");
+  expect_error(effect({"--effect", "age"}, "without.json"), 2,
+               "without.json: has no estimates, so --effect has nothing to tell; fit with "
+               "--intervals");
+  expect_error(effect({"--effect", "age", "P(a)"}), 2, "ask one kind");
+  expect_error(effect({"--class", "x"}), 2, "--class: goes with --effect");
+  expect_error(effect({"--effect", "age", "--class", "x"}), 2, "not of several classes");
+}
+
+}  // namespace effects_test
+}  // namespace gibbsite::testing

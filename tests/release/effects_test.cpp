@@ -1,0 +1,322 @@
+// The table of effects: its numbers against sums by hand, its order, reference levels, CSV, page.
+#include "gibbsite/release/effects.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "certificate/model_json.hpp"
+#include "gibbsite/core/error.hpp"
+#include "release/forest.hpp"
+#include "release/report_parts.hpp"
+#include "support/effects_example.hpp"
+#include "support/html.hpp"
+
+namespace gibbsite {
+namespace effects_test {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const Effect& named(const EffectTable& table, const std::string& name) {
+  const auto found = std::ranges::find(table.effects, name, &Effect::name);
+  if (found == table.effects.end()) throw std::runtime_error("no effect " + name);
+  return *found;
+}
+
+// c' V c of what is given, by the lower triangle.
+double variance(const Estimates& of, const std::vector<double>& c) {
+  double sum = 0;
+  for (std::size_t i = 0; i < c.size(); ++i)
+    for (std::size_t j = 0; j < c.size(); ++j) {
+      const std::size_t row = std::max(i, j), column = std::min(i, j);
+      sum += c[i] * c[j] * of.covariance[row * (row + 1) / 2 + column];
+    }
+  return sum;
+}
+
+TEST(Effects, OfANumberAreOverItsRangeAndPerUnit) {
+  const LinearModel model = support::effects_model();
+  const EffectTable table = effect_table(model);
+  EXPECT_TRUE(table.has_intervals);
+  EXPECT_EQ(table.ratio, "odds ratio");
+  EXPECT_EQ(table.unit, "log-odds");
+  const Effect& age = named(table, "age, 17 to 90");
+  EXPECT_EQ(age.coefficient, 0.9);  // the shrunk one, beside the estimate
+  EXPECT_DOUBLE_EQ(age.effect.estimate, model.estimates->means[0][0]);
+  EXPECT_NEAR(age.effect.standard_error, 0.1, 1e-12);
+  ASSERT_TRUE(age.per_unit);
+  EXPECT_NEAR(age.per_unit->estimate, age.effect.estimate / 73, 1e-15);
+  EXPECT_NEAR(age.per_unit->upper - age.per_unit->lower, (age.effect.upper - age.effect.lower) / 73,
+              1e-15);
+  EXPECT_EQ(age.per_unit->p_value, age.effect.p_value);
+  EXPECT_FALSE(age.share || age.against_reference);
+}
+
+TEST(Effects, OfALevelStandAgainstTheWeightedMeanAndTheMostFrequentLevel) {
+  const LinearModel model = support::effects_model();
+  const EffectTable table = effect_table(model);
+  const std::vector<double>& mean = model.estimates->means[0];
+  const Effect& male = named(table, "sex=Male");
+  EXPECT_NEAR(male.effect.estimate, mean[2] - (0.67 * mean[2] + 0.33 * mean[3]), 1e-12);
+  std::vector<double> c(10);
+  c[2] = 0.33;
+  c[3] = -0.33;
+  EXPECT_NEAR(male.effect.standard_error, std::sqrt(variance(*model.estimates, c)), 1e-12);
+  EXPECT_EQ(male.share, 0.67);
+  EXPECT_TRUE(male.is_reference());
+  EXPECT_FALSE(male.against_reference);
+  const Effect& female = named(table, "sex=Female");
+  EXPECT_EQ(female.reference, "Male");
+  ASSERT_TRUE(female.against_reference);
+  EXPECT_NEAR(female.against_reference->estimate, mean[3] - mean[2], 1e-12);
+  c[2] = -1;
+  c[3] = 1;
+  EXPECT_NEAR(female.against_reference->standard_error, std::sqrt(variance(*model.estimates, c)),
+              1e-12);
+  EXPECT_EQ(named(table, "country=it's").reference, "United-States");
+  EXPECT_EQ(named(table, "country=(other)").share, 0);  // answered as -.002
+}
+
+TEST(Effects, TheBaselineTakesUpTheMeansOfLevels) {
+  const LinearModel model = support::effects_model();
+  const Effect& baseline = effect_table(model).effects.back();
+  EXPECT_TRUE(baseline.is_constant());
+  EXPECT_EQ(baseline.name, "(baseline)");
+  const std::vector<double>& mean = model.estimates->means[0];
+  double expected = mean[9] + 0.67 * mean[2] + 0.33 * mean[3];
+  const double shares[] = {0.9, 0.05, 0.04, 0.012};  // a share below 0 counts as 0
+  for (std::size_t l = 0; l < 4; ++l) expected += shares[l] / 1.002 * mean[4 + l];
+  EXPECT_NEAR(baseline.effect.estimate, expected, 1e-12);
+}
+
+TEST(Effects, AreOrderedByWhatIsKnownAndHiddenOnesAreLast) {
+  const LinearModel model = support::effects_model();
+  const EffectTable table = effect_table(model);
+  const std::vector<std::size_t> order = table.by_certainty();
+  ASSERT_EQ(order.size(), table.effects.size());
+  EXPECT_GE(table.hidden(), 1U);
+  EXPECT_TRUE(named(table, "hours-per-week, 0 to 100").effect.hidden);
+  double last = std::numeric_limits<double>::infinity();
+  std::size_t at = 0;
+  for (; at < order.size() - 1 - table.hidden(); ++at) {
+    const Effect& one = table.effects[order[at]];
+    EXPECT_FALSE(one.effect.hidden || one.is_constant()) << one.name;
+    const double z = std::fabs(one.effect.estimate) / one.effect.standard_error;
+    EXPECT_LE(z, last) << one.name;
+    last = z;
+  }
+  for (; at < order.size() - 1; ++at) EXPECT_TRUE(table.effects[order[at]].effect.hidden);
+  EXPECT_TRUE(table.effects[order.back()].is_constant());
+}
+
+TEST(Effects, TakeAReferenceFromTheSchemaOrTheCaller) {
+  LinearModel model = support::effects_model();
+  model.schema.columns[4].reference = "it's";
+  EXPECT_EQ(named(effect_table(model), "country=United").reference, "it's");
+  EXPECT_TRUE(named(effect_table(model), "country=it's").is_reference());
+  EXPECT_EQ(named(effect_table(model, {{"country", "United"}}), "country=it's").reference,
+            "United");
+  // A missing cell's own text stands for its level.
+  References given;
+  add_reference(model.schema, "country=?", given);
+  EXPECT_EQ(named(effect_table(model, given), "country=it's").reference, "(missing)");
+  // It changes nothing but what levels are set against.
+  const EffectTable before = effect_table(support::effects_model()), after = effect_table(model);
+  for (std::size_t i = 0; i < before.effects.size(); ++i)
+    EXPECT_EQ(before.effects[i].effect.estimate, after.effects[i].effect.estimate);
+}
+
+void expect_refused(const Schema& schema, const std::string& text, const std::string& what) {
+  References none;
+  try {
+    add_reference(schema, text, none);
+    ADD_FAILURE() << text;
+  } catch (const BadInput& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr(what), Not(HasSubstr("\n"))));
+  }
+  EXPECT_TRUE(none.empty());
+}
+
+TEST(Effects, RefuseAnUnknownReference) {
+  const Schema schema = support::effects_schema();
+  expect_refused(schema, "sex=Mole", "column 'sex' has no level 'Mole', did you mean Male?");
+  expect_refused(schema, "sexx=Male", "no category is called 'sexx', did you mean sex?");
+  expect_refused(schema, "age=17", "no category is called 'age'");
+  expect_refused(schema, "Male", "is no column=level");
+  expect_refused(schema, "sex=(missing)", "has no level '(missing)'");
+  EXPECT_THROW(static_cast<void>(effect_table(support::effects_model(), {{"sex", "x"}})), BadInput);
+}
+
+TEST(Effects, WithoutEstimatesAreCoefficientsAndPromiseNothing) {
+  LinearModel model = support::effects_model();
+  model.estimates.reset();
+  EffectTable table = effect_table(model);
+  EXPECT_FALSE(table.has_intervals);
+  const Effect& female = named(table, "sex=Female");
+  EXPECT_EQ(female.effect.estimate, -0.2);
+  EXPECT_TRUE(std::isnan(female.effect.standard_error));
+  EXPECT_TRUE(std::isnan(female.effect.p_value));
+  EXPECT_EQ(female.against_reference->estimate, -0.4);
+  EXPECT_EQ(table.effects.back().name, "(intercept)");
+  EXPECT_EQ(table.hidden(), 0U);
+  // A level that hardly anybody has does not lead, however large its coefficient is.
+  model.draws[0][7] = 2;
+  table = effect_table(model);
+  EXPECT_EQ(table.effects[table.by_certainty().front()].name, "age, 17 to 90");
+  model.feature_means.clear();
+  table = effect_table(model);
+  EXPECT_FALSE(named(table, "sex=Male").share);
+  EXPECT_TRUE(named(table, "sex=Male").is_reference());  // the first one
+}
+
+TEST(Effects, AreInTheUnitOfTheLabel) {
+  LinearModel model = support::effects_model();
+  model.loss = "huber";
+  model.schema.label_kind = LabelKind::amount;
+  model.schema.positive = model.schema.negative = "";
+  model.schema.label_lo = 0;
+  model.schema.label_hi = 100;
+  model.schema.tolerance = 20;
+  EffectTable table = effect_table(model);
+  EXPECT_EQ(table.unit, "income");
+  EXPECT_TRUE(table.ratio.empty());
+  EXPECT_NEAR(named(table, "age, 17 to 90").effect.estimate, 20 * model.estimates->means[0][0],
+              1e-12);
+  EXPECT_NEAR(named(table, "age, 17 to 90").effect.standard_error, 2, 1e-12);
+  EXPECT_THAT(effect_columns(table), Not(::testing::Contains("odds_ratio")));
+  model.loss = "poisson";
+  model.schema.label_kind = LabelKind::count;
+  table = effect_table(model);
+  EXPECT_EQ(table.ratio, "rate ratio");
+  EXPECT_THAT(effect_columns(table), ::testing::Contains("rate_ratio"));
+}
+
+TEST(Effects, OfSeveralClassesAreOneTableAClass) {
+  LinearModel model = support::effects_model();
+  model.schema.label_kind = LabelKind::classes;
+  model.schema.positive = model.schema.negative = "";
+  model.schema.classes = {"a", "b", "c"};
+  model.loss = "softmax-3";
+  model.draws = {std::vector<double>(30, 0.5)};
+  model.estimates = support::effects_estimates(model.schema, 3);
+  const EffectTable table = effect_table(model);
+  ASSERT_EQ(table.effects.size(), 30U);
+  EXPECT_EQ(table.effects[10].of_class, "b");
+  EXPECT_DOUBLE_EQ(table.effects[10].effect.estimate, model.estimates->means[0][10]);
+  EXPECT_EQ(effect_columns(table).front(), "class");
+}
+
+TEST(Effects, AsCsvHaveACellForEveryColumn) {
+  LinearModel model = support::effects_model();
+  model.schema.columns[3].levels[0] = "Ma\"le, or so";
+  for (const bool has : {true, false}) {
+    if (!has) model.estimates.reset();
+    const EffectTable table = effect_table(model);
+    const std::vector<std::string> names = effect_columns(table);
+    for (const Effect& effect : table.effects)
+      EXPECT_EQ(effect_cells(table, effect).size(), names.size());
+    const std::string csv = effects_csv(table);
+    EXPECT_THAT(csv, HasSubstr("term,column,level,unit,estimate,std_err,lower,upper,p_value,"
+                               "odds_ratio,odds_ratio_lower,odds_ratio_upper,hidden,share,"));
+    EXPECT_THAT(csv, HasSubstr("\n\"sex=Ma\"\"le, or so\",sex,\"Ma\"\"le, or so\",log-odds,"));
+    EXPECT_EQ(std::ranges::count(csv, '\n'), 1 + 10);
+    EXPECT_THAT(csv, Not(HasSubstr("nan")));
+  }
+}
+
+TEST(Effects, AreTheSameFromTheFile) {
+  LinearModel model = support::effects_model();
+  model.schema.columns[4].reference = "it's";
+  model.estimates->weights = {0.25, 0.75};
+  model.estimates->means.push_back(std::vector<double>(10, 0.125));
+  model.estimates->further_above.assign(10, 0.5);
+  model.estimates->further_below.assign(10, 0.25);
+  const nlohmann::json file = nlohmann::json::parse(model_json(model).dump());
+  const LinearModel back = model_from_json(file, "m");
+  EXPECT_EQ(back.schema, model.schema);
+  EXPECT_EQ(back.feature_means, model.feature_means);
+  EXPECT_EQ(effects_csv(effect_table(back)), effects_csv(effect_table(model)));
+  // What is not as it was written is refused.
+  const auto refuses = [&](const char* place, const nlohmann::json& value) {
+    nlohmann::json edited = file;
+    edited[nlohmann::json::json_pointer(place)] = value;
+    EXPECT_THROW(static_cast<void>(model_from_json(edited, "m")), BadInput) << place;
+  };
+  refuses("/preprocessing/columns/4/reference", "white");
+  refuses("/preprocessing/columns/0/reference", "white");
+  refuses("/feature_means", {1, 2});
+  refuses("/estimates/level", 0.9);
+  refuses("/estimates/weights", {1});
+  refuses("/estimates/means/0", {1, 2});
+  refuses("/estimates/covariance", {1});
+  refuses("/estimates/prior_deviation/0", "wide");
+  refuses("/estimates/more", 1);
+  // Files of before hold none of these.
+  nlohmann::json before = file;
+  before.erase("estimates");
+  before.erase("feature_means");
+  before["preprocessing"]["columns"][4].erase("reference");
+  const LinearModel old = model_from_json(before, "m");
+  EXPECT_FALSE(old.estimates);
+  EXPECT_TRUE(old.feature_means.empty());
+  EXPECT_EQ(named(effect_table(old), "country=it's").reference, "United-States");
+}
+
+TEST(Effects, OnThePageStandWithAnAxisAndWhiskers) {
+  LinearModel model = support::effects_model();
+  model.schema.columns[3].levels[1] = "<script>alert(1)</script>";
+  Html page;
+  effects_part(page, model);
+  const std::string& text = page.text();
+  EXPECT_THAT(text, AllOf(HasSubstr("odds ratio"), HasSubstr("confidence interval"),
+                          HasSubstr("p-value"), HasSubstr("reference level"),
+                          HasSubstr(std::string(interval_meaning)), Not(HasSubstr("<script>"))));
+  // Rows in the order of certainty, the hidden ones gray, each with whiskers.
+  const EffectTable table = effect_table(model);
+  std::size_t last = 0;
+  for (const std::size_t i : table.by_certainty()) {
+    const std::string name = ">" + escaped_html(table.effects[i].name);
+    const std::size_t at = text.find(name, last);
+    ASSERT_NE(at, std::string::npos) << name;
+    last = at;
+    const std::string row = text.substr(at, text.find("</tr>", at) - at);
+    EXPECT_THAT(row, HasSubstr("class=\"whisker\""));
+  }
+  EXPECT_EQ(support::all_of(text, "(<tr class=\"soft\">)").size(), table.hidden());
+  EXPECT_THAT(text, HasSubstr("hours-per-week, 0 to 100 – hidden by noise"));
+}
+
+TEST(Forest, PutsEveryEndOnOneScale) {
+  const std::vector<Whisker> all{{-1, 0.5, 2}, {0, 1, 1.5}};
+  const Forest plain(all, false);
+  EXPECT_THAT(plain.axis().text, AllOf(HasSubstr(">0<"), HasSubstr(">1<"), HasSubstr(">2<")));
+  const Forest ratios(all, true);
+  EXPECT_THAT(ratios.axis().text,
+              AllOf(HasSubstr(">1<"), HasSubstr(">2<"), HasSubstr(">5<"), Not(HasSubstr(">0<"))));
+  // 5 % of the range are left at either side: -1 is at 12 + 216 (.05 * 3)/3.3.
+  EXPECT_THAT(plain.row(all[0]).text, HasSubstr("M21.8 10H218.2"));
+  EXPECT_THAT(plain.row(all[0]).text, AllOf(HasSubstr("M21.8 5v10"), HasSubstr("M218.2 5v10")));
+  // Beyond the axis an arrow.
+  EXPECT_THAT(plain.row({-9, 0, 1}).text,
+              AllOf(HasSubstr("M18.0 5l-6 5l6 5"), HasSubstr("circle")));
+  EXPECT_THAT(plain.row({8, 9, 10}).text, Not(HasSubstr("circle")));
+  EXPECT_THAT(Forest({}, true).axis().text, HasSubstr(">1<"));
+}
+
+TEST(PValues, AreShort) {
+  EXPECT_EQ(p_value_text(0.0123), "0.012");
+  EXPECT_EQ(p_value_text(1e-9), "<0.001");
+  EXPECT_EQ(p_value_text(1), "1");
+  EXPECT_EQ(p_value_text(std::nan("")), "");
+}
+
+}  // namespace effects_test
+}  // namespace gibbsite
