@@ -298,7 +298,7 @@ class Answered {
   double clip_;
 };
 
-// P of gradients: the released one, or what the rule makes of the moments (of settings in which
+// P of gradients: what the rule makes of the moments that were answered (of settings in which
 // nothing is planted that has to do with it).
 class MetricOf {
  public:
@@ -308,7 +308,6 @@ class MetricOf {
         who_(plan.budget.neighbors()),
         middle_(schema.middle()) {}
   std::vector<double> operator()(const LinearModel& released) const {
-    if (released.link) return released.link->metric;
     WhitenedRule rule(settings_, problem_, who_, middle_);
     for (const NoisyAnswer& answer : released.answers) {
       if (answer.question == "moments")

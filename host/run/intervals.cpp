@@ -11,7 +11,6 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/whitened.hpp"
-#include "gibbsite/model/loss.hpp"
 #include "machine/crew.hpp"
 #include "machine/processors.hpp"
 #include "run/answers.hpp"
@@ -29,6 +28,8 @@ using Random = std::mt19937_64;
 // Rows that are made: each stands for as many of the table's as there are over this.
 constexpr std::size_t most_rows = 8192, rows_a_feature = 4;
 constexpr std::uint64_t seed = 0x67696262736974;  // public: nothing is hidden by it
+
+double sigmoid(double z) { return 1 / (1 + std::exp(-z)); }
 
 Matrix normals(Eigen::Index rows, Eigen::Index columns, Random& random) {
   std::normal_distribution<double> normal;
@@ -149,14 +150,12 @@ class MadeTable {
   }
 
   // Labels at `theta`, by the probabilities that the released model has.
-  void draw_labels(const VectorXd& theta, const WhitenedRule& rule) {
-    const MatrixXd z = x_ * rule.metric();
+  void draw_labels(const VectorXd& theta) {
     const VectorXd logit = x_ * theta;
     const int people = std::max(1, static_cast<int>(std::lround(weight_)));
     positive_.resize(x_.rows());
     for (Eigen::Index i = 0; i < x_.rows(); ++i) {
-      const double p = capped_probability(logit[i], cap_of(rule.clip(), z.row(i).norm()));
-      std::binomial_distribution<int> count(people, p);
+      std::binomial_distribution<int> count(people, sigmoid(logit[i]));
       positive_[i] = count(random_) / static_cast<double>(people);
     }
   }
@@ -179,17 +178,16 @@ class MadeTable {
     const MatrixXd z = x_ * rule.metric();
     const ArrayXd cap =
         z.rowwise().norm().unaryExpr([&](double norm) { return cap_of(rule.clip(), norm); });
-    const Loss& loss = loss_named(problem.loss);
     const double of_curvature = curvature_deviation_up(settings, who, problem.curvature, 0);
     VectorXd slope(x_.rows());
     for (std::uint64_t t = 1; rule.answered() < rule.questions(); ++t) {
       const VectorXd logit = z * rule.omega();
       double curvature = 0;
       for (Eigen::Index i = 0; i < x_.rows(); ++i) {
-        const double up = loss.probability(-logit[i]), down = loss.probability(logit[i]);
-        const double p = positive_[i];
-        slope[i] = (1 - p) * std::min(down, cap[i]) - p * std::min(up, cap[i]);
-        curvature += up * down * (p * (up < cap[i] ? 1 : 0) + (1 - p) * (down < cap[i] ? 1 : 0));
+        // The weight does not look at the label (docs/whitened.md, "Probabilities").
+        const double p = sigmoid(logit[i]), weight = std::min(1.0, cap[i] / std::max(p, 1 - p));
+        slope[i] = weight * (p - positive_[i]);
+        curvature += weight * p * (1 - p);
       }
       const double deviation = gradient_deviation_up(settings, who, t, rule.clip(), 0);
       VectorXd gradient = weight_ * (z.transpose() * slope);
@@ -241,7 +239,7 @@ std::optional<Intervals> bootstrap_intervals(const LinearModel& model, const Pla
     const VectorXd open = normals(d, 1, own);
     const VectorXd truth = to_truth * (rule.omega().array() + spread * open.array()).matrix();
     MadeTable table(*x, weight, own);
-    table.draw_labels(truth, rule);
+    table.draw_labels(truth);
     const VectorXd error = table.run(unasked, settings, problem, who, first) - truth;
     out.errors[replica] = {error.begin(), error.end()};
     ++done;

@@ -1,9 +1,6 @@
 // Runs of whitened: a question to the rows, noise, the rule; the answers are all that it keeps.
-#include <fmt/format.h>
-
 #include <Eigen/Dense>
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -56,13 +53,6 @@ double curvature_error_up(const Problem& problem) {
                   Wide(largest_trace(problem)));
 }
 
-double seven_digits(double value) {
-  const std::string text = fmt::format("{:.7g}", value);
-  double out = 0;
-  std::from_chars(text.data(), text.data() + text.size(), out);
-  return out;
-}
-
 class WhitenedSampler final : public Sampler {
  public:
   WhitenedSampler(const Whitened& settings, const Task& task)
@@ -79,15 +69,7 @@ class WhitenedSampler final : public Sampler {
     const VectorXd theta = rule_.theta();
     return {{theta.begin(), theta.end()}};
   }
-  void complete(LinearModel& model) const override {
-    model.answers = answers_;
-    if (!whitened_links(task_.problem.loss)) return;
-    CappedLink link{rule_.clip(), {}};
-    const Metric& P = rule_.metric();
-    link.metric.reserve(count(P.size()));
-    for (Eigen::Index i = 0; i < P.size(); ++i) link.metric.push_back(seven_digits(P.data()[i]));
-    model.link = std::move(link);
-  }
+  void complete(LinearModel& model) const override { model.answers = answers_; }
 
   void save(Checkpoint& checkpoint) const override {
     checkpoint.theta.clear();

@@ -94,7 +94,6 @@ TEST(Intervals, OfARowHoldItsProbability) {
     const double of_score = data.view().dot(7, error);
     sum += of_score * of_score / Intervals::replicas;
   }
-  model.link.reset();
   const double z = data.view().dot(7, model.draws[0]);
   EXPECT_NEAR(predict_intervals(model, data.view())[7].high,
               1 / (1 + std::exp(-z - Intervals::multiplier * std::sqrt(sum))), 1e-12);
