@@ -211,12 +211,12 @@ void metric(benchmark::State& state, Question question, const Shape& shape) {
       P[at] = (at % (d + 1) == 0 ? 1 : 0) + 1e-3 * static_cast<double>(Table::uniform(at));
     }
     const MatrixView<const double> view{P.data(), d, d};
-    std::unique_ptr<CappedLoss> loss = engine->capped_loss(view, 0.8);
+    std::unique_ptr<CappedLoss> loss = engine->capped_loss(view, {.clip = 0.8});
     const auto ask = [&] {
       if (question == Question::moments) {
         return engine->second_moments(view, 0.8, {moments.data(), d, d});
       }
-      if (question == Question::first_gradient) loss = engine->capped_loss(view, 0.8);
+      if (question == Question::first_gradient) loss = engine->capped_loss(view, {.clip = 0.8});
       loss->gradient(theta, gradient);
     };
     const auto answers = [&](int count) {

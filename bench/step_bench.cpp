@@ -235,7 +235,7 @@ void capped(benchmark::State& state, const Case& c, bool first) {
   const std::vector<double> p = metric(d), theta = thetas(1, d);
   std::vector<double> out(d);
   const auto make = [&] {
-    return engine->capped_loss({p.data(), d, d}, std::sqrt(static_cast<double>(d)) / 2);
+    return engine->capped_loss({p.data(), d, d}, {.clip = std::sqrt(static_cast<double>(d)) / 2});
   };
   auto loss = make();
   measure(state, c, [&] {

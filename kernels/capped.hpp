@@ -1,8 +1,11 @@
 #pragma once
-// The gradient of the loss whose slope a row holds at its own cap, and the curvature that is left:
+// The sum of scores, each capped by its row's own length, and of the curvatures that are left:
 //
-//   partials[leaf, :d] = sum over the leaf's rows of clamp(f'(x_i . theta, y_i), -cap_i, cap_i) x_i
-//   partials[leaf, d]  = sum of f''(x_i . theta, y_i) [|f'| < cap_i]
+//   partials[leaf, :d] = sum over the leaf's rows of score_i x_i
+//   partials[leaf, d]  = sum of curvature_i
+//
+// Logistic: weighted_score of the derivative p - t (engine/clip.hpp). Other losses: the score is
+// clamp(f', -cap_i, cap_i), the curvature f'' [|f'| < cap_i].
 //
 // The indicator jumps, so f', f'' and the comparison have to be the same bits wherever the row is:
 // a logit's sum is ordered by d alone, and the file is compiled without contraction (-fmad=false),
@@ -14,6 +17,10 @@
 //
 // Traffic: n d floats of X once, n caps and labels; leaves * (d + 1) doubles out.
 // Work: 4 n d flops in double and, per row, two exps.
+#include <limits>
+#include <type_traits>
+
+#include "engine/clip.hpp"
 #include "kernels/leaf_gradient.hpp"
 
 namespace gibbsite::kernels {
@@ -27,20 +34,31 @@ struct Capped {
   std::size_t rows = 0, features = 0;
   std::size_t leaf_rows = 0;
   unsigned loss = 0;  ///< place in the list of losses
+  /// Of information, in squares of the clip (ScoreLimits).
+  double limit = std::numeric_limits<double>::infinity();
 };
 
 /// Most features that it takes.
 inline constexpr std::size_t capped_most_features = 2048;
 
-// The slope of a row, held; the curvature that is left adds up where it `counts`.
+// The score of a row; the curvature that is left adds up where it `counts`. Labels of the logistic
+// loss are -1 and 1, of its capped variant -1/2 and 1/2.
 template <class Loss>
-struct HeldSlope {
+struct CappedSlope {
   Loss loss;
   View<const float> caps;
+  double limit;
   bool counts;
   double curvature = 0;
   GIBBSITE_HD double operator()(std::size_t row, double logit, double label) {
     const double slope = loss.residual(logit, label), cap = static_cast<double>(caps[row]);
+    if constexpr (std::is_same_v<Loss, logistic_by_label>) {
+      if (std::fabs(label) == 1) {
+        const WeightedScore weighted = weighted_score(slope, cap, limit);
+        if (counts) curvature += weighted.curvature;
+        return weighted.score;
+      }
+    }
     if (counts && std::fabs(slope) < cap) curvature += loss.second(logit, label);
     return slope > cap ? cap : slope < -cap ? -cap : slope;
   }
@@ -81,8 +99,8 @@ struct CappedBody {
     Leaf::load_theta(block, p.theta, 0, 1, d, theta);
     auto sums = block.template shared<double>(Leaf::sums);
     const auto partial = p.partials.part(block.block() * (d + 1), d + 1);
-    HeldSlope<typename Leaf::Loss> slope{Leaf::Loss::at(p.loss), p.caps.part(first, rows),
-                                         Leaf::first_of_row(block)};
+    CappedSlope<typename Leaf::Loss> slope{Leaf::Loss::at(p.loss), p.caps.part(first, rows),
+                                           p.limit, Leaf::first_of_row(block)};
     Leaf::run(block, p.x.part(first * d, (p.rows - first) * d), p.y.part(first, rows), rows,
               static_cast<unsigned>(d), theta, 1, sums, partial, slope);
     add_curvatures(block, slope.curvature, sums, partial, d);
@@ -110,7 +128,7 @@ struct CappedWideBody {
     for (std::size_t j = block.thread(); j < d; j += threads) theta[j] = p.theta[j];
     block.sync();
 
-    HeldSlope<Loss> slope{Loss::at(p.loss), p.caps, block.lane() == 0};
+    CappedSlope<Loss> slope{Loss::at(p.loss), p.caps, p.limit, block.lane() == 0};
     double g[Columns] = {};
     for (std::size_t row = first; row < end; row += rows_at_once) {
       const std::size_t mine = row + block.warp();

@@ -121,10 +121,10 @@ RankSpeed measured_speed(Backend& local, const Measured& rows, const Loss& loss)
   out.gradients = count / seconds_of([&] {
                     engine->loss_gradients({theta.data(), 1, d}, {gradient.data(), 1, d});
                   });
-  const auto capped = engine->capped_loss(P, 1);
+  const auto capped = engine->capped_loss(P, {.clip = 1});
   const double next = seconds_of([&] { static_cast<void>(capped->gradient(theta, gradient)); });
-  const double first =
-      seconds_of([&] { static_cast<void>(engine->capped_loss(P, 1)->gradient(theta, gradient)); });
+  const double first = seconds_of(
+      [&] { static_cast<void>(engine->capped_loss(P, {.clip = 1})->gradient(theta, gradient)); });
   out.capped = count / next;
   out.caps = count / std::max(first - next, 1e-9);
   out.moments = count / seconds_of([&] { engine->second_moments(P, 1, {moments.data(), d, d}); });

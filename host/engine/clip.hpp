@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <vector>
 
 #include "gibbsite/core/host_device.hpp"
 #include "gibbsite/core/matrix_view.hpp"
@@ -15,12 +16,24 @@
 namespace gibbsite {
 
 class Loss;
+struct ScoreLimits;
 
 /// sup of the trace of grad_z^2 f: phi of one output.
 double largest_trace_of(const Loss& loss);
 
 /// Throws BadInput where P [d x k] has other rows or is not finite, or clip is negative.
 void require_metric(MatrixView<const double> P, std::size_t d, double clip);
+/// The same, and where an information is below 1/4: a row whose cap is 1 could exceed it.
+void require_metric(MatrixView<const double> P, std::size_t d, const ScoreLimits& limits);
+
+/// Whether the scores of that loss are weighted and not held: its derivative is p - t.
+bool is_logistic(const Loss& loss);
+/// Throws BadInput unless rows of that loss have an information that is limited.
+void require_information(const Loss& loss, const ScoreLimits& limits);
+/// sqrt(information) clip, rounded down: the norm of a row's v in CappedLoss::information.
+double information_clip(const ScoreLimits& limits);
+/// Square roots of rows' curvatures, as floats.
+std::vector<float> information_factors(std::span<const double> curvatures);
 
 /// Largest float <= v, for v >= 0; the largest finite one where v is more.
 GIBBSITE_HD inline float float_below(double v) {
@@ -52,6 +65,28 @@ GIBBSITE_HD inline float cap_below(double clip, double norm, float largest) {
   if (norm == 0) return largest;
   if (!(norm <= std::numeric_limits<double>::max())) return 0;
   return std::min(largest, float_below(clip / norm * (1 - 0x1p-51)));
+}
+
+/// The score of one row of two classes and the curvature that is left of it (docs/whitened.md).
+struct WeightedScore {
+  double score = 0;      ///< |score| <= cap exactly
+  double curvature = 0;  ///< in [0, 1/4]
+};
+/// The derivative r = p - t of the logistic loss, weighted so that neither label could exceed the
+/// cap: w = min(1, cap / max(p, 1 - p), limit cap^2 / (p (1 - p))), score w r, curvature
+/// w p (1 - p). As w does not look at the label t, the score has mean 0 at the true coefficients.
+/// The last term holds w p (1 - p) ||z||^2 <= limit clip^2, since ||z|| <= clip / cap where cap < 1;
+/// it says nothing where limit is infinite. Where r is not a number the score is the cap.
+GIBBSITE_HD inline WeightedScore weighted_score(double r, double cap, double limit) {
+  const double size = std::fabs(r), other = 1 - size;
+  const double curvature = size * other;
+  // Comparisons in this order leave 0/0 and infinity * 0 out.
+  const double of_limit = limit * cap * cap / curvature;
+  const double of_cap = cap / (size > other ? size : other);
+  double w = of_cap < 1 ? of_cap : 1;
+  w = of_limit < w ? of_limit : w;
+  const double score = r * w;
+  return {std::fabs(score) <= cap ? score : std::copysign(cap, r), size <= 1 ? curvature * w : 0};
 }
 
 /// ||r|| from above, of K numbers whose squares were rounded and added in any order.

@@ -13,6 +13,8 @@
 #include "engine/exact_loss.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
+#include "gibbsite/model/losses/logistic.hpp"
+#include "gibbsite/model/losses/softmax.hpp"
 
 namespace gibbsite {
 namespace {
@@ -73,10 +75,10 @@ class NormsAbove {
   NormBound bound_;
 };
 
-// P^T x, scaled down to norm <= clip in exact arithmetic: floats. A row that leaves the floats is
-// 0.
-void clipped_row(const Rows& x, std::size_t i, MatrixView<const double> P, double clip,
-                 VectorXd& v) {
+// P^T x times `factor` <= 1, and scaled down to norm <= clip in exact arithmetic where that is
+// shorter: floats. A row that leaves the floats is 0.
+void clipped_row(const Rows& x, std::size_t i, MatrixView<const double> P, double clip, VectorXd& v,
+                 float factor = 1) {
   v.setZero();
   x.for_each(i, [&](std::size_t j, float value) {
     for (std::size_t a = 0; a < P.cols; ++a) v[index(a)] += static_cast<double>(value) * P(j, a);
@@ -87,24 +89,66 @@ void clipped_row(const Rows& x, std::size_t i, MatrixView<const double> P, doubl
     v.setZero();
     return;
   }
-  const auto s = static_cast<double>(shrinking(squares, P.cols, clip));
+  const auto s = static_cast<double>(std::min(factor, shrinking(squares, P.cols, clip)));
   for (double& a : v) a = normal_or_zero(static_cast<float>(a * s));
+}
+
+// out [k x k] = sum of v v^T of rows in the metric, times their factors and clipped.
+template <class Factor>
+void add_up_moments(const Rows& x, MatrixView<const double> P, double clip, const Factor& factor,
+                    MatrixView<double> out) {
+  const std::size_t k = P.cols;
+  const VectorXd sum = sum_blocks(x.rows, [&](std::size_t first, std::size_t last) {
+    VectorXd moments = VectorXd::Zero(index(k * k)), v(index(k));
+    for (std::size_t i = first; i < last; ++i) {
+      clipped_row(x, i, P, clip, v, factor(i));
+      for (std::size_t a = 0; a < k; ++a) {
+        for (std::size_t b = 0; b <= a; ++b) moments[index(a * k + b)] += v[index(a)] * v[index(b)];
+      }
+    }
+    return moments;
+  });
+  for (std::size_t a = 0; a < k; ++a) {
+    for (std::size_t b = 0; b <= a; ++b) out(a, b) = out(b, a) = sum[index(a * k + b)];
+  }
 }
 
 class PlainCappedLoss final : public CappedLoss {
  public:
   PlainCappedLoss(const Rows& x, std::span<const float> y, const Loss& loss,
-                  MatrixView<const double> P, double clip)
-      : x_(x), y_(y), loss_(loss), caps_(x.rows) {
+                  MatrixView<const double> P, const ScoreLimits& limits)
+      : x_(x),
+        y_(y),
+        loss_(loss),
+        limits_(limits),
+        metric_(P.data, P.data + P.rows * P.cols),
+        columns_(P.cols),
+        caps_(x.rows) {
     NormsAbove norm(P);
     const float largest = float_below(loss.max_abs_residual());
-    for (std::size_t i = 0; i < x.rows; ++i) caps_[i] = cap_below(clip, norm(x, i), largest);
+    for (std::size_t i = 0; i < x.rows; ++i) caps_[i] = cap_below(limits.clip, norm(x, i), largest);
+  }
+
+  void information(std::span<const double> theta, MatrixView<double> out) override {
+    require_information(loss_, limits_);
+    std::vector<double> curvatures(x_.rows);
+    for (std::size_t i = 0; i < x_.rows; ++i) {
+      const double z = x_.dot(i, theta) + x_.offset_of(i);
+      double r = 0;
+      loss_.unweighted().residuals({&z, 1}, y_.subspan(i, 1), {&r, 1});
+      curvatures[i] = scored(r, i).curvature;
+    }
+    const std::vector<float> factors = information_factors(curvatures);
+    add_up_moments(
+        x_, {metric_.data(), x_.cols, columns_}, information_clip(limits_),
+        [&](std::size_t i) { return factors[i]; }, out);
   }
 
   double gradient(std::span<const double> theta, std::span<double> out) override {
     if (loss_.outputs() > 1) return outputs_gradient(theta, out);
     const std::size_t d = x_.cols;
     const double most = loss_.curvature();  // as rounding may be above it
+    const bool logistic = is_logistic(loss_);
     const VectorXd sum = sum_blocks(x_.rows, [&](std::size_t first, std::size_t last) {
       std::vector<double> z(last - first), r(last - first), w(last - first);
       for (std::size_t i = 0; i < z.size(); ++i) {
@@ -115,9 +159,14 @@ class PlainCappedLoss final : public CappedLoss {
       VectorXd g = VectorXd::Zero(index(d + 1));
       for (std::size_t i = 0; i < z.size(); ++i) {
         const auto cap = static_cast<double>(caps_[first + i]);
-        if (std::fabs(r[i]) < cap) g[index(d)] += std::min(w[i], most);
-        const double held = std::clamp(r[i], -cap, cap) *
-                            static_cast<double>(class_weight(loss_.class_weights(), y_[first + i]));
+        double held = std::clamp(r[i], -cap, cap) * factor_of(first + i);
+        if (logistic) {
+          const WeightedScore row = scored(r[i], first + i);
+          held = row.score;
+          g[index(d)] += row.curvature;
+        } else if (std::fabs(r[i]) < cap) {
+          g[index(d)] += std::min(w[i], most);
+        }
         x_.for_each(first + i,
                     [&](std::size_t j, float v) { g[index(j)] += held * static_cast<double>(v); });
       }
@@ -128,6 +177,17 @@ class PlainCappedLoss final : public CappedLoss {
   }
 
  private:
+  [[nodiscard]] double factor_of(std::size_t i) const {
+    return static_cast<double>(class_weight(loss_.class_weights(), y_[i]));
+  }
+  // Of row i with that derivative, its class's weight in both.
+  [[nodiscard]] WeightedScore scored(double r, std::size_t i) const {
+    WeightedScore out = weighted_score(r, static_cast<double>(caps_[i]), limits_.information);
+    out.score *= factor_of(i);
+    out.curvature *= factor_of(i);
+    return out;
+  }
+
   double outputs_gradient(std::span<const double> theta, std::span<double> out) const {
     const std::size_t d = x_.cols, K = loss_.outputs();
     const VectorXd sum = sum_blocks(x_.rows, [&](std::size_t first, std::size_t last) {
@@ -138,22 +198,21 @@ class PlainCappedLoss final : public CappedLoss {
         const auto y = y_.subspan(i, 1);
         for (std::size_t k = 0; k < K; ++k) z[index(k)] = x_.dot(i, theta.subspan(k * d, d));
         const Loss& loss = loss_.unweighted();
-        const auto w = static_cast<double>(class_weight(loss_.class_weights(), y[0]));
+        const double w = factor_of(i);
         loss.residuals(numbers(z), y, numbers(r));
-        const double squares = r.squaredNorm();
-        const double held = holding(length_above(squares, K), caps_[i]);
+        // ||p - e_k||^2 = 1 + |p|^2 - 2 p_k is largest at the least p_k. The row's own length is
+        // among them: the larger holds it exactly whatever was rounded.
+        v = r;
+        v[index(losses::class_of(y[0], K))] += 1;
+        const double of_any = 1 + v.squaredNorm() - 2 * v.minCoeff();
+        const double held = holding(length_above(std::max(r.squaredNorm(), of_any), K), caps_[i]);
         double trace = 0;
         for (std::size_t k = 0; k < K; ++k) {
           v = VectorXd::Unit(index(K), index(k));
           loss.curvature_products(numbers(z), y, numbers(v), numbers(v));
           trace += v[index(k)];
         }
-        if (held < 1) {  // along r it does not change
-          v = r;
-          loss.curvature_products(numbers(z), y, numbers(v), numbers(v));
-          trace = held * (trace - (squares > 0 ? r.dot(v) / squares : 0));
-        }
-        g[index(K * d)] += w * std::clamp(trace, 0.0, largest_trace_of(loss_));
+        g[index(K * d)] += w * std::clamp(held * trace, 0.0, largest_trace_of(loss_));
         r *= held;
         r *= w;
         x_.for_each(i, [&](std::size_t j, float value) {
@@ -170,10 +229,30 @@ class PlainCappedLoss final : public CappedLoss {
   Rows x_;
   std::span<const float> y_;
   const Loss& loss_;
+  ScoreLimits limits_;
+  std::vector<double> metric_;  // P [d x columns]
+  std::size_t columns_;
   std::vector<float> caps_;  // [n]
 };
 
 }  // namespace
+
+bool is_logistic(const Loss& loss) { return loss.unweighted().name() == losses::logistic::name; }
+void require_information(const Loss& loss, const ScoreLimits& limits) {
+  if (is_logistic(loss) && limits.information < std::numeric_limits<double>::infinity()) return;
+  throw BadInput(fmt::format(
+      "information: rows of `model` {} have none that is limited; ask it of logistic alone",
+      loss.name()));
+}
+double information_clip(const ScoreLimits& limits) {
+  return std::sqrt(limits.information) * limits.clip * (1 - 0x1p-50);
+}
+std::vector<float> information_factors(std::span<const double> curvatures) {
+  std::vector<float> out(curvatures.size());
+  std::ranges::transform(curvatures, out.begin(),
+                         [](double v) { return static_cast<float>(std::sqrt(v)); });
+  return out;
+}
 
 void add_terms(std::span<const double> terms, std::span<double> out) {
   std::ranges::fill(out, 0.0);
@@ -192,6 +271,11 @@ void require_metric(MatrixView<const double> P, std::size_t d, double clip) {
   if (!std::ranges::all_of(all, [](double v) { return std::isfinite(v); })) {
     throw BadInput("P: a number is not finite; give finite ones");
   }
+}
+
+void require_metric(MatrixView<const double> P, std::size_t d, const ScoreLimits& limits) {
+  require_metric(P, d, limits.clip);
+  require_at_least(limits.information, 0.25, "information");
 }
 
 NormBound bound_norms(MatrixView<const double> P, std::span<double> sizes) {
@@ -299,20 +383,8 @@ double HostRows::largest_logit(std::span<const double> theta) const {
 
 void HostRows::second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) {
   require_metric(P, columns(), clip);
-  const std::size_t k = P.cols;
-  const VectorXd sum = sum_blocks(table_.rows, [&](std::size_t first, std::size_t last) {
-    VectorXd moments = VectorXd::Zero(index(k * k)), v(index(k));
-    for (std::size_t i = first; i < last; ++i) {
-      clipped_row(table_, i, P, clip, v);
-      for (std::size_t a = 0; a < k; ++a) {
-        for (std::size_t b = 0; b <= a; ++b) moments[index(a * k + b)] += v[index(a)] * v[index(b)];
-      }
-    }
-    return moments;
-  });
-  for (std::size_t a = 0; a < k; ++a) {
-    for (std::size_t b = 0; b <= a; ++b) out(a, b) = out(b, a) = sum[index(a * k + b)];
-  }
+  add_up_moments(
+      table_, P, clip, [](std::size_t) { return 1.0F; }, out);
 }
 
 void HostRows::clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) {
@@ -324,9 +396,10 @@ void HostRows::clipped_rows(MatrixView<const double> P, double clip, MatrixView<
   }
 }
 
-std::unique_ptr<CappedLoss> HostRows::capped_loss(MatrixView<const double> P, double clip) {
-  require_metric(P, columns(), clip);
-  return std::make_unique<PlainCappedLoss>(table_, labels_, *loss_, P, clip);
+std::unique_ptr<CappedLoss> HostRows::capped_loss(MatrixView<const double> P,
+                                                  const ScoreLimits& limits) {
+  require_metric(P, columns(), limits);
+  return std::make_unique<PlainCappedLoss>(table_, labels_, *loss_, P, limits);
 }
 
 std::array<double, 4> HostRows::exact_difference(MatrixView<const double> terms,

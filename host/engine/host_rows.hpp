@@ -42,7 +42,7 @@ class HostRows : public Engine {
   void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override;
   void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) override;
   [[nodiscard]] std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
-                                                        double clip) override;
+                                                        const ScoreLimits& limits) override;
 
   void weighted_loss_gradients(MatrixView<const double> theta, std::span<const double> weights,
                                MatrixView<double> out) override;

@@ -14,6 +14,7 @@
 #include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "mechanism/offers.hpp"
+#include "mechanism/whitened_losses.hpp"
 #include "privacy/gap_price.hpp"
 
 namespace gibbsite {
@@ -128,11 +129,12 @@ bool of_objective(Calibration calibration) {
 
 // Of a mechanism that is yet to be chosen. Where slopes are bounded in a ball alone it is path.
 Takes taken_by_auto(const Problem& problem, const Wishes& wishes) {
-  return {.step_size = !wishes.tv,
-          .iterations = !wishes.tv,
+  return {.step_size = !wishes.tv && !wishes.intervals,
+          .iterations = !wishes.tv && !wishes.intervals,
           .ball = !problem.bounded(),
           .tv = true,
-          .posterior_calibration = true};
+          .posterior_calibration = true,
+          .intervals = true};
 }
 
 void validate(const Problem& problem, const Budget& budget, const Wishes& wishes) {
@@ -159,6 +161,17 @@ void validate(const Problem& problem, const Budget& budget, const Wishes& wishes
   if (wishes.padded && !takes.padded) {
     throw BadInput(
         "`padded`: belongs to `mechanism` proximal or metric-proximal; give both or neither");
+  }
+  if (wishes.intervals && !takes.intervals) {
+    throw BadInput(
+        fmt::format("`intervals`: {} answers nothing that they could be made from; leave them out, "
+                    "or use `mechanism` whitened",
+                    wishes.mechanism));
+  }
+  if (wishes.intervals && (wishes.tv || wishes.ball)) {
+    throw BadInput(
+        "`intervals`: belong to `mechanism` whitened, which takes no `tv` and no `ball`; leave one "
+        "out");
   }
   if (wishes.ball) {
     require_ball(*wishes.ball, "`ball`");
@@ -250,6 +263,7 @@ std::size_t automatic_choice(const std::vector<Offer>& all, const Wishes& wishes
   if (!wishes.tv) {
     const bool asks_for_path = wishes.ball || wishes.step_size || wishes.iterations ||
                                wishes.calibration != Calibration::gdp;
+    if (wishes.intervals) return whitened;
     if (asks_for_path) return path;
     return all[whitened].feasible ? whitened : all[metric].feasible ? metric : path;
   }
@@ -275,6 +289,12 @@ Plan plan(const Problem& problem, const Problem& chains, const Budget& budget,
           const Wishes& wishes) {
   validate(problem, budget, wishes);
   validate(chains, budget, wishes);
+  if (wishes.intervals && !takes_information(problem)) {
+    throw BadInput(fmt::format(
+        "`intervals`: they are of two classes that count the same (docs/intervals.md), and this "
+        "model is {}; leave them out",
+        problem.loss));
+  }
   Plan out{problem, budget,
            all_offers(std::type_identity<Mechanism>{}, problem, chains, budget, wishes), 0};
   if (wishes.mechanism == "auto") {

@@ -21,23 +21,32 @@ double of_both(const Neighbors& who, double replaced) {
 
 Wide rows_of(const Neighbors& who) { return who.rows_per_person; }
 
+bool asks_information(const Whitened& s) { return s.information_share > 0; }
+
 Wide left_by_moments(const Whitened& s) {
-  return 1 - Wide(s.first_moment_share) - Wide(s.second_moment_share);
+  return 1 - Wide(s.first_moment_share) - Wide(s.second_moment_share) - Wide(s.information_share);
 }
 
 // Shares are of one whole, noise is within double, and its grids resolve the sums.
 bool is_sound(const Whitened& s, const Problem& problem) {
+  // The block and the information go together, of two classes alone: what a row's information is
+  // limited by is derived for them.
+  const bool together = asks_information(s) == (s.block_share > 0) && s.block_share < 1 &&
+                        (!asks_information(s) || takes_information(problem));
   return in_moment_range(s.query_mu) && in_moment_range(s.first_clip) &&
          in_moment_range(s.clip_factor) && left_by_moments(s) > 0 && s.curvature_share < 1 &&
+         together && (!asks_information(s) || s.clip_factor <= std::numbers::sqrt2) &&
          answers_resolve(static_cast<double>(problem.rows), s.query_mu);
 }
 
 // The rule of docs/whitened.md, from public numbers.
 Whitened rule(const Problem& problem, const Neighbors& who, double mu,
-              const std::optional<double>& iterations) {
+              const std::optional<double>& iterations, bool intervals) {
   const auto d = static_cast<double>(problem.row_features());
   const auto K = static_cast<double>(problem.outputs);
-  const double signal = signal_of(problem, who, mu);
+  // Of all but the information: .1 of mu^2 and .4 of the gradients were tried (docs/intervals.md).
+  const double information = intervals ? 0.1 : 0.0, rest = 1 - information;
+  const double signal = signal_of(problem, who, mu * std::sqrt(rest));
   // A direction of K classes curves by 1/K where one of two curves by 1/2: so much more noise.
   const double of_slopes = K > 1 ? 2 * signal / K : signal;
   const double rounds = of_slopes / (8 * d);
@@ -46,27 +55,34 @@ Whitened rule(const Problem& problem, const Neighbors& who, double mu,
   return {
       .query_mu = mu,
       .first_clip = first_clip_of(problem),
-      .first_moment_share = twice ? 0.1 : 0.2,
-      .second_moment_share = twice ? 0.2 : 0.0,
+      .first_moment_share = rest * (twice ? 0.1 : 0.2),
+      .second_moment_share = rest * (twice ? 0.2 : 0.0),
       .curvature_share = 0.02,
       .clip_factor = K > 1 ? std::numbers::sqrt2 * clip_factor : clip_factor,  // of sup |f'|
-      .iterations = iterations.value_or(std::clamp(std::round(8 * std::sqrt(rounds)), 12.0, 40.0))};
+      .iterations = iterations.value_or(std::clamp(std::round(8 * std::sqrt(rounds)), 12.0, 40.0)),
+      .information_share = information,
+      .block_share = intervals ? 0.4 : 0.0};
 }
 
 Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget& left,
-                     const std::optional<double>& iterations) {
+                     const std::optional<double>& iterations, bool intervals) {
   const double mu = gdp_mu_down(left.epsilon, left.delta);
-  const Whitened s = rule(problem, budget.neighbors(), mu, iterations);
-  const double questions = s.second_moment_share > 0 ? 2 : 1;
+  const Whitened s = rule(problem, budget.neighbors(), mu, iterations, intervals);
+  const double questions = (s.second_moment_share > 0 ? 2 : 1) + (intervals ? 1 : 0);
   Offer out;
   out.mechanism = s;
   out.guarantee.mu = mu;
-  out.cost = cost_of(s.iterations + questions, s.iterations + questions * moments_work(problem), 1);
+  const double gradients = s.iterations + (intervals ? 1 : 0);
+  out.cost = cost_of(gradients + questions, gradients + questions * moments_work(problem), 1);
   if (!whitened_takes(problem)) {
     out.why = fmt::format(
         "what {} predicts where gradients are capped is not known; use another `mechanism`, or "
         "`model` logistic, softmax, huber, pseudo-huber or poisson",
         problem.loss);
+  } else if (intervals && !takes_information(problem)) {
+    out.why =
+        "its intervals are of two classes that count the same (docs/intervals.md); leave out "
+        "`intervals`, or use `model` logistic without class weights";
   } else if (problem.center_norm != 0 || problem.prior_precision) {
     out.why = "chooses its own prior; leave out `prior_precision` and the center";
   } else if (budget.draws != 1) {
@@ -98,8 +114,9 @@ double gradient_deviation_up(const Whitened& s, const Neighbors& who, std::uint6
                              double error) {
   const Wide T = s.iterations;
   // w_t = 2t/(T(T + 1)): they add to 1.
-  const Wide share =
-      left_by_moments(s) * (1 - Wide(s.curvature_share)) * 2 * Wide(t) / (T * (T + 1));
+  const Wide block = s.block_share;
+  const Wide of_gradients = Wide(t) > T ? block : (1 - block) * 2 * Wide(t) / (T * (T + 1));
+  const Wide share = left_by_moments(s) * (1 - Wide(s.curvature_share)) * of_gradients;
   const Wide change = rows_of(who) * Wide(of_both(who, 2)) * Wide(clip) + 2 * Wide(error);
   return round_up(change / (Wide(s.query_mu) * sqrt(share)));
 }
@@ -111,16 +128,25 @@ double curvature_deviation_up(const Whitened& s, const Neighbors& who, double cu
   return round_up(change / (Wide(s.query_mu) * sqrt(share)));
 }
 
+double information_deviation_up(const Whitened& s, const Neighbors& who, double clip,
+                                double error) {
+  return moment_deviation_up(Wide(s.query_mu) * sqrt(Wide(s.information_share)), who, clip, error);
+}
+
+double information_limit(const Whitened& s) { return 1 / (2 * s.clip_factor * s.clip_factor); }
+
 double answered_numbers(const Whitened& s, std::uint64_t features) {
+  const auto d = static_cast<double>(features);
   const double questions = s.second_moment_share > 0 ? 2 : 1;
-  return s.iterations * (static_cast<double>(features) + 1) + questions * moment_numbers(features);
+  const double information = asks_information(s) ? d + moment_numbers(features) : 0;
+  return s.iterations * (d + 1) + questions * moment_numbers(features) + information;
 }
 
 Offer offer(std::type_identity<Whitened> /*kind*/, const Problem& problem, const Budget& budget,
             const Wishes& wishes) {
   const auto iterations = wishes.mechanism == Whitened::name ? wishes.iterations : std::nullopt;
   return paid_for_noise(problem, budget, [&](const Budget& left) {
-    return whitened_offer(problem, budget, left, iterations);
+    return whitened_offer(problem, budget, left, iterations, wishes.intervals);
   });
 }
 
@@ -145,13 +171,26 @@ std::string assumption_of(const Whitened& /*m*/) {
 }
 std::string_view run_time_tells(const Whitened& /*m*/) { return ""; }
 std::string basis_of(const Whitened& m) {
+  const char* const sums = m.second_moment_share > 0 ? "two sums" : "one sum";
+  if (asks_information(m)) {
+    return fmt::format(
+        "It rests on the noise in {} of second moments, {:.10g} of gradients and one information "
+        "matrix, which it covers too",
+        sums, m.iterations + 1);
+  }
   return fmt::format(
       "It rests on the noise in {} of second moments and {:.10g} of gradients, which it covers too",
-      m.second_moment_share > 0 ? "two sums" : "one sum", m.iterations);
+      sums, m.iterations);
 }
 std::string procedure_of(const Whitened& m, const Cost& cost) {
-  return fmt::format("{} of second moments and {:.0f} capped gradients, {:.0f} passes",
-                     m.second_moment_share > 0 ? "two" : "one", m.iterations, cost.passes);
+  const char* const sums = m.second_moment_share > 0 ? "two" : "one";
+  if (asks_information(m)) {
+    return fmt::format(
+        "{} of second moments, {:.0f} capped gradients and one information matrix, {:.0f} passes",
+        sums, m.iterations + 1, cost.passes);
+  }
+  return fmt::format("{} of second moments and {:.0f} capped gradients, {:.0f} passes", sums,
+                     m.iterations, cost.passes);
 }
 std::optional<double> coefficient_noise_up(const Whitened& /*m*/, const Problem& /*problem*/) {
   return {};

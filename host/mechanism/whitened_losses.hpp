@@ -18,6 +18,10 @@ inline bool whitened_takes(const Problem& problem) {
          loss == "pseudo-huber" || loss == "poisson";
 }
 
+/// Whether an information matrix can be asked of its rows, and so intervals: two classes that count
+/// the same.
+inline bool takes_information(const Problem& problem) { return problem.loss == "logistic"; }
+
 /// sup of the trace of a row's grad_z^2 f, from which its curvature is asked: phi of one output.
 inline double largest_trace(const Problem& problem) {
   return problem.curvature * problem.traces.most;

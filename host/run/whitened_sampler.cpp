@@ -140,7 +140,8 @@ class WhitenedSampler final : public Sampler {
     if (rule_.asks_moments()) {
       answer_moments(*task_.engine, view(rule_.metric()), rule_.clip(), noise.sum, values);
     } else {
-      if (!capped_) capped_ = task_.engine->capped_loss(view(rule_.metric()), rule_.clip());
+      if (!capped_)
+        capped_ = task_.engine->capped_loss(view(rule_.metric()), {.clip = rule_.clip()});
       const VectorXd theta = rule_.theta();
       VectorXd sum(theta.size());
       const double curvature = capped_->gradient({theta.data(), numbers}, {sum.data(), numbers});

@@ -394,8 +394,8 @@ TEST_P(EachLoss, QuestionsAboutRowsAreThoseOfAnyLoss) {
   EXPECT_THROW(engine->second_moments({P.data(), 2, 5}, 0.7, {here.data(), 2, 2}), BadInput);
   EXPECT_EQ(engine->row_norms().sum_squares, plain->row_norms().sum_squares);
   EXPECT_EQ(engine->row_norms().largest_squared, plain->row_norms().largest_squared);
-  const auto capped = engine->capped_loss({P.data(), 5, 2}, 0.7);
-  const auto definition = other->capped_loss({P.data(), 5, 2}, 0.7);
+  const auto capped = engine->capped_loss({P.data(), 5, 2}, {.clip = 0.7});
+  const auto definition = other->capped_loss({P.data(), 5, 2}, {.clip = 0.7});
   if (outputs() == 1 || !on_a_card()) return;  // of several outputs the host answers for a card
   const std::vector<double> theta(5 * outputs(), 0.1);
   std::vector<double> g(theta.size(), NAN), exact(theta.size(), NAN);

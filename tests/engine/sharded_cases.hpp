@@ -135,10 +135,14 @@ inline Answers ask(Engine& engine, const Case& c, const Table& t, std::size_t fi
     auto& of_rows = out["clipped " + std::to_string(first)];
     of_rows.assign(clipped.begin(), clipped.end());
   }
-  const auto capped = engine.capped_loss(P, 0.4);
+  const auto capped = engine.capped_loss(P, {.clip = 0.4, .information = 0.3});
   for (const char* const time : {"capped", "capped again"}) {
     auto& slope = out[time] = zeros(d);
     slope.push_back(capped->gradient(theta.row(0), std::span(slope).first(d)));
+  }
+  if (t.loss.name() == "logistic") {
+    auto& information = out["information"] = zeros(4);
+    capped->information(theta.row(0), {information.data(), 2, 2});
   }
   if (first != elsewhere) {
     auto& weighted = out["weighted"] = zeros(c.chains * d);

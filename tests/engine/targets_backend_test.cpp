@@ -55,7 +55,7 @@ TEST_F(CappedTargets, AreHeldBeforeTheyAreWeighed) {
         theta[j] = 2 * std::sin(static_cast<double>(j + 1));
       }
       const double clip = 0.8;
-      const auto capped = engine->capped_loss({identity.data(), d, 1}, clip);
+      const auto capped = engine->capped_loss({identity.data(), d, 1}, {.clip = clip});
       const double curvature = capped->gradient(theta, out);
       std::vector<long double> exact(d, 0);
       long double exact_curvature = 0;

@@ -140,7 +140,7 @@ TEST(WhitenedRun, EveryQuestionCostsItsShareForItsWorstPair) {
       for (const double v : x) out.push_back(static_cast<float>(v));
       return out;
     };
-    const double far = 50 * q.clip;
+    const double far = 1e5 * q.clip;
     // Across omega a residual is 1/2 for either class, beyond the cap: opposite gradients.
     const Eigen::VectorXd along =
         q.omega.norm() > 0 ? q.omega.normalized().eval() : Eigen::VectorXd::Unit(3, 0).eval();
@@ -157,7 +157,7 @@ TEST(WhitenedRun, EveryQuestionCostsItsShareForItsWorstPair) {
     EXPECT_LE(apart, (share + curvature_share) * mu2 * (1 + 1e-9)) << i;
     EXPECT_GE(apart, share * mu2 * (1 - 1e-4)) << i << ": the noise is more than is needed";
     if (q.moments) continue;
-    // A short row across omega has a curvature of 1/4, one beyond its cap none.
+    // A short row across omega has a curvature of 1/4, one far beyond its cap next to none.
     Dataset middle = data;
     set_row(middle, 4, row_at(1e-3 * across), 1);
     const auto backend = support::make_test_backend("cpu");
@@ -290,10 +290,10 @@ TEST(WhitenedRun, NoNeighborIsFurtherAwayWithSeveralClasses) {
   EXPECT_GT(pairs, 500);
 }
 
-// A question's own worst pairs of three classes. Far out where two classes are level and the third
-// is out of the question their slopes are opposite: the whole share of a gradient. Where all are
-// level, as at first, slopes are 120 degrees apart: 3/4 of it. A row at 0 against one held is the
-// whole share of the traces.
+// A question's own worst pairs of three classes. Two rows far out in about the same direction, each
+// sure of a class and labeled with the other's, have opposite scores: the whole share of a gradient.
+// Where all classes are level, as at first, scores are 120 degrees apart: 3/4 of it. A row at 0
+// against one held is the whole share of the traces.
 TEST(WhitenedRun, QuestionsOfClassesCostTheirShares) {
   const Dataset data = support::class_people(200, 2, 3, 3);
   const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5}, 3, 0, "softmax-3");
@@ -322,14 +322,15 @@ TEST(WhitenedRun, QuestionsOfClassesCostTheirShares) {
       along = (along - along.dot(apart) / apart.squaredNorm() * apart).normalized();
     }
     const Eigen::MatrixXd inverse = Eigen::MatrixXd(q.metric).inverse().transpose();
-    const auto row_at = [&](double far) {
-      const Eigen::VectorXd x = inverse * (far * along);
+    const double sure = gradients > 1 ? 40 / apart.squaredNorm() : 0;
+    const auto row_at = [&](double far, double side) {
+      const Eigen::VectorXd x = inverse * (far * along + side * sure * apart);
       std::vector<float> out;
       for (const double v : x) out.push_back(static_cast<float>(v));
       return out;
     };
     const double far = 1e4 * q.clip;
-    auto a = answer(row_at(far), 0), b = answer(row_at(far), 1);
+    auto a = answer(row_at(far, 1), 0), b = answer(row_at(far, -1), 1);
     const double trace_a = a.back();
     a.pop_back(), b.pop_back();
     const double moved = support::squared_distance(a, b) / mu2;

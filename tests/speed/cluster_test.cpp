@@ -230,7 +230,7 @@ TEST(MadeRows, HaveTheBitsOfRowsInMemory) {
     std::vector<double> out(d * d + 2 * d + 1);
     engine.second_moments(P, 0.8, {out.data(), d, d});
     engine.loss_gradients(at, {out.data() + d * d, 1, d});
-    const auto capped = engine.capped_loss(P, 0.3);
+    const auto capped = engine.capped_loss(P, {.clip = 0.3});
     out.back() = capped->gradient(theta, std::span(out).subspan(d * d + d, d));
     EXPECT_FALSE(engine.first_fault(fine));
     const auto fault = engine.first_fault(long_row);

@@ -63,7 +63,8 @@ class OneDimension {
     double gradient[2], curvature[2];
     for (int k = 0; k < 2; ++k) {
       double sum = 0;
-      curvature[k] = engines_[k]->capped_loss({&P, 1, 1}, C)->gradient({&theta, 1}, {&sum, 1});
+      curvature[k] =
+          engines_[k]->capped_loss({&P, 1, 1}, {.clip = C})->gradient({&theta, 1}, {&sum, 1});
       gradient[k] = P * sum;
     }
     const double sigma = gradient_deviation_up(settings_, who_, t, C, 0);

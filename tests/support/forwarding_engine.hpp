@@ -30,8 +30,8 @@ class ForwardingEngine : public Engine {
     inner_->clipped_rows(P, clip, out);
   }
   [[nodiscard]] std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
-                                                        double clip) override {
-    return inner_->capped_loss(P, clip);
+                                                        const ScoreLimits& limits) override {
+    return inner_->capped_loss(P, limits);
   }
   void weighted_loss_gradients(MatrixView<const double> theta, std::span<const double> weights,
                                MatrixView<double> out) override {

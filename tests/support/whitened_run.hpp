@@ -68,8 +68,8 @@ inline std::vector<double> exact_answer(Engine& engine, const Question& q) {
                                         q.metric.rows());
   const Outputs theta = omega * q.metric.transpose();
   Outputs sum(theta.rows(), theta.cols());
-  const double curvature =
-      engine.capped_loss(P, q.clip)->gradient({theta.data(), numbers}, {sum.data(), numbers});
+  const double curvature = engine.capped_loss(P, {.clip = q.clip})
+                               ->gradient({theta.data(), numbers}, {sum.data(), numbers});
   const Outputs gradient = sum * q.metric;
   for (Eigen::Index i = 0; i < gradient.size(); ++i) {
     out.push_back(gradient.data()[i] / q.deviation);

@@ -136,9 +136,10 @@ class CpuEngine final : public HostRows {
     require_metric(P, columns(), clip);
     cpu::clipped_rows(table_, crew_, P, clip, out);
   }
-  std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P, double clip) override {
-    require_metric(P, columns(), clip);
-    return cpu::capped_loss(table_, crew_, loss(), P, clip);
+  std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
+                                          const ScoreLimits& limits) override {
+    require_metric(P, columns(), limits);
+    return cpu::capped_loss(table_, crew_, loss(), P, limits);
   }
 
   void loss_values(MatrixView<const double> theta, std::span<double> out) override {

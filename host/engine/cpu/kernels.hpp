@@ -140,14 +140,15 @@ struct RowsPart {
 /// z[i] = x_i . theta, or of the absolute values of x_i.
 void row_logits(const RowsPart& rows, std::size_t features, const double* theta, bool absolute,
                 double* z);
-/// r[i] = clamp(f'(z[i], y[i]), -cap[i], cap[i]); returns the sum of f'' where |f'| < cap. w [rows]
-/// is scratch.
-/// With factors both are multiplied by w(y[i]) after that.
+/// Scores r [rows] of rows with logits z, derivatives f'(z[i], y[i]) capped at cap[i]: weighted_score
+/// (engine/clip.hpp) of the logistic loss, w [rows] then holds the rows' curvatures; of another one
+/// clamp(f', -cap, cap), w is scratch. Returns the sum of the curvatures, of other losses f'' where
+/// |f'| < cap. With factors all are multiplied by w(y[i]) after that.
 double held_residuals(const LossChoice& loss, std::span<const double> z, const RowTargets& y,
-                      const float* cap, double* r, double* w);
-/// The same of K outputs: z [K x rows], its outputs `stride` apart, becomes grad_z f of each row
-/// times what holds its length at cap[i]; returns the sum of the traces of their derivatives. A
-/// row's bits do not depend on its place.
+                      const float* cap, double limit, double* r, double* w);
+/// Scores of K outputs: z [K x rows], its outputs `stride` apart, becomes grad_z f of each row times
+/// min(1, cap[i] / its largest length of any label); returns the sum of that weight times tr grad_z^2
+/// f. A row's bits do not depend on its place.
 double held_outputs(const LossChoice& loss, double* z, std::size_t stride, const RowTargets& y,
                     const float* cap, std::size_t rows);
 /// g += sum_i r[i] x_i.

@@ -236,37 +236,37 @@ void OutputValues(size_t outputs, const double* z, size_t stride, const RowTarge
   MultiplyRows(y, rows, f);
 }
 
-// SoftmaxResiduals of a vector of rows, in r; then r times what holds its length at the cap
-// (engine/clip.hpp). Gives the trace of the derivative: of H = diag p - p p^T where r is free, of
-// s (I - r r^T/|r|^2) H where it is held. With o = 1 - p_y = -r_y, p_k = r_k, and the others' sums
-// of powers Q_2, Q_3:
-//   |r|^2 = o^2 + Q_2,   tr H = 1 - |p|^2 = o (2 - o) - Q_2,
-//   r'Hr = (1 - o) o^2 + Q_3 - (Q_2 - (1 - o) o)^2.
+// Scores of a vector of rows of several classes, in the place of their derivatives r = p - e_y:
+// w r with w = min(1, cap / largest), the largest ||p - e_k|| of any class k (engine/clip.hpp).
+// Gives the curvature w tr(diag p - p p^T). With o = 1 - p_y = -r_y, p_k = r_k, and the others' sum
+// of squares Q:
+//   |r|^2 = o^2 + Q,   largest^2 = 1 + |p|^2 - 2 min p,   1 - |p|^2 = o (2 - o) - Q.
 template <class D, class Load, class Store>
 HWY_INLINE hn::Vec<D> HoldOutputs(D d, size_t outputs, hn::Vec<D> label, hn::Vec<D> cap,
                                   double most, const Load& r, const Store& put) {
-  const auto zero = hn::Zero(d), one = hn::Set(d, 1.0);
-  auto own = zero;
-  TreeSum<D> squares(d), cubes(d);
+  const auto zero = hn::Zero(d), one = hn::Set(d, 1.0), two = hn::Set(d, 2.0);
+  auto own = zero, least = two;
+  TreeSum<D> squares(d);
   for (size_t k = 0; k < outputs; ++k) {
     const auto slope = r(k), square = hn::Mul(slope, slope);
     const auto is_label = hn::Eq(label, hn::Set(d, static_cast<double>(k)));
     own = hn::IfThenElse(is_label, hn::Neg(slope), own);
     squares.Add(d, hn::IfThenZeroElse(is_label, square));
-    cubes.Add(d, hn::IfThenZeroElse(is_label, hn::Mul(square, slope)));
+    least = hn::Min(least, hn::IfThenElse(is_label, two, slope));
   }
-  const auto q2 = squares.Total(), q3 = cubes.Total(), rest = hn::Sub(one, own);
-  const auto all = hn::MulAdd(own, own, q2);
+  const auto others = squares.Total(), rest = hn::Sub(one, own);
+  const auto of_label = hn::MulAdd(own, own, others);
+  const auto of_any =
+      hn::Sub(hn::Add(one, hn::MulAdd(rest, rest, others)), hn::Mul(two, hn::Min(least, rest)));
+  // The row's own length is among them: the larger holds it exactly whatever was rounded.
+  const auto all = hn::Max(of_label, of_any);
   const auto length = hn::Mul(hn::Sqrt(all), hn::Set(d, length_above(1, outputs)));  // the factor
   const auto free = hn::Le(length, cap);
   const auto held =
       hn::IfThenElseZero(hn::Gt(cap, zero), hn::IfThenElse(free, one, hn::Div(cap, length)));
-  const auto trace = hn::NegMulAdd(own, own, hn::Sub(hn::Add(own, own), q2));
-  const auto mean = hn::NegMulAdd(rest, own, q2);
-  const auto along = hn::NegMulAdd(mean, mean, hn::MulAdd(rest, hn::Mul(own, own), q3));
-  const auto across = hn::Sub(trace, hn::IfThenElseZero(hn::Gt(all, zero), hn::Div(along, all)));
+  const auto trace = hn::NegMulAdd(own, own, hn::Sub(hn::Add(own, own), others));
   for (size_t k = 0; k < outputs; ++k) put(k, hn::Mul(r(k), held));
-  const auto found = hn::Mul(held, hn::IfThenElse(free, trace, across));
+  const auto found = hn::Mul(held, trace);
   return hn::Min(hn::Max(found, zero), hn::Set(d, most));
 }
 
@@ -317,12 +317,41 @@ HWY_INLINE double HoldAll(size_t count, const float* cap, double* r, const F& cu
   return hn::GetLane(hn::SumOfLanes(d, sum)) + hn::GetLane(rest);
 }
 
-// f'' of a loss whose slope is free, from its size: of logistic |f'| (1 - |f'|), of huber 1, of
-// pseudo-huber (1 - f'^2)^(3/2).
+// weighted_score of `count` derivatives r in their place, their curvatures in w; gives the sum of
+// these times the rows' factors.
 template <class D>
-HWY_INLINE hn::Vec<D> FreeCurvature(D d, losses::logistic /*loss*/, hn::Vec<D> size) {
-  return hn::Mul(size, hn::Sub(hn::Set(d, 1.0), size));
+HWY_INLINE hn::Vec<D> Weigh(D d, size_t begin, size_t end, const float* HWY_RESTRICT cap,
+                            const float* factor, double limit, double* HWY_RESTRICT r,
+                            double* HWY_RESTRICT w, hn::Vec<D> sum) {
+  const auto one = hn::Set(d, 1.0), of_all = hn::Set(d, limit);
+  for (size_t i = begin; i < end; i += hn::Lanes(d)) {
+    const auto slope = hn::LoadU(d, r + i), most = LoadAs(d, cap + i), size = hn::Abs(slope);
+    const auto other = hn::Sub(one, size), curvature = hn::Mul(size, other);
+    const auto of_limit = hn::Div(hn::Mul(hn::Mul(of_all, most), most), curvature);
+    const auto of_cap = hn::Div(most, hn::IfThenElse(hn::Gt(size, other), size, other));
+    auto weight = hn::IfThenElse(hn::Lt(of_cap, one), of_cap, one);
+    weight = hn::IfThenElse(hn::Lt(of_limit, weight), of_limit, weight);
+    const auto score = hn::Mul(slope, weight);
+    hn::StoreU(hn::IfThenElse(hn::Le(hn::Abs(score), most), score, hn::CopySign(most, slope)), d,
+               r + i);
+    auto left = hn::IfThenElseZero(hn::Le(size, one), hn::Mul(curvature, weight));
+    if (factor != nullptr) left = hn::Mul(left, LoadAs(d, factor + i));
+    hn::StoreU(left, d, w + i);
+    sum = hn::Add(sum, left);
+  }
+  return sum;
 }
+double WeighAll(size_t count, const float* cap, const float* factor, double limit, double* r,
+                double* w) {
+  const Full<double> d;
+  const Narrow<double> one;
+  const size_t whole = count / hn::Lanes(d) * hn::Lanes(d);
+  const auto sum = Weigh(d, 0, whole, cap, factor, limit, r, w, hn::Zero(d));
+  const auto rest = Weigh(one, whole, count, cap, factor, limit, r, w, hn::Zero(one));
+  return hn::GetLane(hn::SumOfLanes(d, sum)) + hn::GetLane(rest);
+}
+
+// f'' of a loss whose slope is free, from its size: of huber 1, of pseudo-huber (1 - f'^2)^(3/2).
 template <class D>
 HWY_INLINE hn::Vec<D> FreeCurvature(D d, losses::huber /*loss*/, hn::Vec<D> /*size*/) {
   return hn::Set(d, 1.0);
@@ -334,11 +363,10 @@ HWY_INLINE hn::Vec<D> FreeCurvature(D d, losses::pseudo_huber /*loss*/, hn::Vec<
 }
 template <class Loss>
 constexpr bool has_free_curvature =
-    std::is_same_v<Loss, losses::logistic> || std::is_same_v<Loss, losses::huber> ||
-    std::is_same_v<Loss, losses::pseudo_huber>;
+    std::is_same_v<Loss, losses::huber> || std::is_same_v<Loss, losses::pseudo_huber>;
 
 double HeldResiduals(const LossChoice& loss, const double* z, const RowTargets& targets,
-                     const float* cap, size_t count, double* r, double* w) {
+                     const float* cap, double limit, size_t count, double* r, double* w) {
   if (targets.offset != nullptr) {
     std::copy_n(z, count, w);
     AddOffsets(targets, count, w);
@@ -351,7 +379,9 @@ double HeldResiduals(const LossChoice& loss, const double* z, const RowTargets& 
   };
   double sum = 0;
   WithLoss(loss, [&]<class Of>(const Of& of) HWY_ATTR {
-    if constexpr (has_free_curvature<Of>) {
+    if constexpr (std::is_same_v<Of, losses::logistic>) {
+      sum = WeighAll(count, cap, targets.factor, limit, r, w);
+    } else if constexpr (has_free_curvature<Of>) {
       sum = HoldAll(count, cap, r, [&](auto d, size_t i, auto size) HWY_ATTR {
         return times_factor(d, i, FreeCurvature(d, of, size));
       });
@@ -447,8 +477,8 @@ double held_outputs(const LossChoice& loss, double* z, std::size_t stride, const
   return HWY_DYNAMIC_DISPATCH(HeldOutputs)(loss, z, stride, y, cap, rows);
 }
 double held_residuals(const LossChoice& loss, std::span<const double> z, const RowTargets& y,
-                      const float* cap, double* r, double* w) {
-  return HWY_DYNAMIC_DISPATCH(HeldResiduals)(loss, z.data(), y, cap, z.size(), r, w);
+                      const float* cap, double limit, double* r, double* w) {
+  return HWY_DYNAMIC_DISPATCH(HeldResiduals)(loss, z.data(), y, cap, limit, z.size(), r, w);
 }
 
 }  // namespace gibbsite::cpu

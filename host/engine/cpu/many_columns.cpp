@@ -90,9 +90,10 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
     require_metric(P, columns(), clip);
     cpu::clipped_rows(table(), crew_, P, clip, out);
   }
-  std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P, double clip) override {
-    require_metric(P, columns(), clip);
-    return std::make_unique<Capped>(*this, P, clip);
+  std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
+                                          const ScoreLimits& limits) override {
+    require_metric(P, columns(), limits);
+    return std::make_unique<Capped>(*this, P, limits);
   }
 
   void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
@@ -136,14 +137,23 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
   // depends on the number of entries, so on other rows.
   class Capped final : public CappedLoss {
    public:
-    Capped(ManyColumnsEngine& engine, MatrixView<const double> P, double clip)
+    Capped(ManyColumnsEngine& engine, MatrixView<const double> P, const ScoreLimits& limits)
         : engine_(engine),
-          caps_(engine.table(), engine.loss(), P, clip),
+          limits_(limits),
+          caps_(engine.table(), engine.loss(), P, limits.clip),
           curvatures_((engine.rows() + sub_block - 1) / sub_block) {
       for (std::size_t w = 0; w < engine.crew_.members(); ++w) workers_.push_back(caps_.scratch());
     }
     double gradient(std::span<const double> theta, std::span<double> out) override {
       return add(theta, out, {});
+    }
+    void information(std::span<const double> theta, MatrixView<double> out) override {
+      require_information(engine_.loss(), limits_);
+      of_rows_.resize(engine_.rows());
+      std::vector<double> unused(theta.size());
+      gradient(theta, unused);
+      cpu::information(engine_.table(), engine_.crew_, caps_.metric(), limits_, of_rows_, out);
+      of_rows_.clear();
     }
     // state [(K d + 1) x 2] as OrderedSums has it, or none.
     double add(std::span<const double> theta, std::span<double> out, std::span<double> state) {
@@ -164,7 +174,9 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
             }
             double z[sub_block], w[sub_block];
             row_logits(rows, d, theta.data(), false, z);
-            curvature = held_residuals(engine_.choice_, {z, n}, y, caps_.from(first), r.data(), w);
+            curvature = held_residuals(engine_.choice_, {z, n}, y, caps_.from(first),
+                                       limits_.information, r.data(), w);
+            if (!of_rows_.empty()) std::copy_n(w, n, &of_rows_[first]);
           },
           out, state.empty() ? state : state.first(2 * out.size()));
       found_ = true;
@@ -180,9 +192,11 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
 
    private:
     ManyColumnsEngine& engine_;
+    ScoreLimits limits_;
     Caps caps_;
     std::vector<Caps::Scratch> workers_;
     std::vector<double> curvatures_;  // of sub-blocks
+    std::vector<double> of_rows_;     // [n] curvatures while information is found
     bool found_ = false;
   };
   [[nodiscard]] Table table() const {

@@ -191,14 +191,16 @@ void FindCaps(const Metric& m, size_t rows, const float* u, const double* w, dou
   }
 }
 
-void ClipRows(const Metric& m, size_t rows, const float* u, double clip, double* v) {
+void ClipRows(const Metric& m, size_t rows, const float* u, double clip, const float* factor,
+              double* v) {
   const Doubles d;
   const hn::Rebind<float, Doubles> half;
   const size_t lanes = hn::Lanes(d);
   const auto least = hn::Set(half, std::numeric_limits<float>::min());
   for (size_t i = 0; i < rows; ++i) {
     const float* const from = u + i * m.stride;
-    const auto s = hn::Set(half, shrinking(Squares(m, from), m.columns, clip));
+    const float shorter = shrinking(Squares(m, from), m.columns, clip);
+    const auto s = hn::Set(half, factor == nullptr ? shorter : std::min(shorter, factor[i]));
     for (size_t a = 0; a < m.stride; a += lanes) {
       const auto scaled = hn::Mul(hn::LoadU(half, from + a), s);
       const auto kept = hn::IfThenElseZero(hn::Ge(hn::Abs(scaled), least), scaled);
@@ -358,8 +360,9 @@ void find_caps(const Metric& metric, std::size_t rows, const float* u, const dou
                float largest, float* cap) {
   HWY_DYNAMIC_DISPATCH(FindCaps)(metric, rows, u, w, clip, largest, cap);
 }
-void clip_rows(const Metric& metric, std::size_t rows, const float* u, double clip, double* v) {
-  HWY_DYNAMIC_DISPATCH(ClipRows)(metric, rows, u, clip, v);
+void clip_rows(const Metric& metric, std::size_t rows, const float* u, double clip,
+               const float* factor, double* v) {
+  HWY_DYNAMIC_DISPATCH(ClipRows)(metric, rows, u, clip, factor, v);
 }
 
 std::size_t moments_size(const Metric& metric) {

@@ -52,8 +52,10 @@ void project(const Metric& metric, const RowsPart& rows, float* u);
 void find_caps(const Metric& metric, std::size_t rows, const float* u, const double* w, double clip,
                float largest, float* cap);
 
-/// v[i] = u[i] scaled down to norm <= clip in exact arithmetic, of floats, [rows x stride].
-void clip_rows(const Metric& metric, std::size_t rows, const float* u, double clip, double* v);
+/// v[i] = u[i] times factor[i] <= 1, and scaled down to norm <= clip in exact arithmetic where that
+/// is shorter; of floats, [rows x stride]. No factors: 1.
+void clip_rows(const Metric& metric, std::size_t rows, const float* u, double clip,
+               const float* factor, double* v);
 
 /// Numbers of the sum of v v^T as `add_moments` lays it out: the lower half in panels of columns.
 std::size_t moments_size(const Metric& metric);

@@ -73,10 +73,10 @@ class ClippedRows {
   ClippedRows(const Metric& metric, std::size_t most)
       : metric_(metric), u_(most * metric.stride), v_(most * metric.stride) {}
 
-  // P^T x of norm at most `clip`, in units of 2^exponent, [rows x stride].
-  const double* operator()(const RowsPart& rows, double clip) {
+  // P^T x times its factor, of norm at most `clip`, in units of 2^exponent, [rows x stride].
+  const double* operator()(const RowsPart& rows, double clip, const float* factor = nullptr) {
     project(metric_, rows, u_.data());
-    clip_rows(metric_, rows.size(), u_.data(), clip, v_.data());
+    clip_rows(metric_, rows.size(), u_.data(), clip, factor, v_.data());
     return v_.data();
   }
 
@@ -94,9 +94,12 @@ std::vector<ClippedRows> clipped_rows_of(const Metric& metric, std::size_t membe
 
 class Capped final : public CappedLoss {
  public:
-  Capped(const Table& table, Crew& crew, const Loss& loss, MatrixView<const double> P, double clip)
+  Capped(const Table& table, Crew& crew, const Loss& loss, MatrixView<const double> P,
+         const ScoreLimits& limits)
       : table_(table),
-        caps_(table, loss, P, clip),
+        crew_(crew),
+        limits_(limits),
+        caps_(table, loss, P, limits.clip),
         choice_(choose_loss(loss)),
         packed_(packed_or_plain(table)),
         theta_(outputs() * packed_),
@@ -112,6 +115,14 @@ class Capped final : public CappedLoss {
     }
   }
 
+  void information(std::span<const double> theta, MatrixView<double> out) override {
+    require_information(*choice_.other, limits_);
+    curvatures_.resize(table_.rows.size());
+    std::vector<double> unused(theta.size());
+    gradient(theta, unused);
+    cpu::information(table_, crew_, caps_.metric(), limits_, curvatures_, out);
+    curvatures_.clear();
+  }
   double gradient(std::span<const double> theta, std::span<double> out) override {
     const std::size_t d = table_.features, K = outputs();
     for (std::size_t k = 0; k < K; ++k) {
@@ -163,19 +174,42 @@ class Capped final : public CappedLoss {
     double* const r = z + sub_block_;
     row_logits(rows, table_.features, theta_.data(), false, z);
     sum[packed_] += held_residuals(choice_, {z, last - first}, table_.targets(first),
-                                   caps_.from(first), r, r + sub_block_);
+                                   caps_.from(first), limits_.information, r, r + sub_block_);
+    if (!curvatures_.empty()) std::copy_n(r + sub_block_, last - first, &curvatures_[first]);
     add_rows(rows, r, sum);
   }
 
   Table table_;
+  Crew& crew_;
+  ScoreLimits limits_;
   Caps caps_;
   LossChoice choice_;
   std::size_t packed_, sub_block_ = 0;
   Aligned<double> theta_;
   BlockSums sums_;  // of gradients [K x packed], and the curvature behind
   std::vector<Worker> workers_;
+  std::vector<double> curvatures_;  // [n] while information is found
   bool found_ = false;
 };
+
+// out [k x k] = sum of v v^T, rows times their factors [n] and clipped; no factors: 1.
+void add_up_moments(const Table& table, Crew& crew, const Metric& metric, double clip,
+                    const float* factor, MatrixView<double> out) {
+  const double scaled = std::ldexp(std::min(clip, 0x1p480), -metric.exponent);
+  const std::size_t chunk = metric.stride <= 256 ? 2 * tile_rows : tile_rows;
+  BlockSums sums(crew, table.rows.size(), moments_size(metric),
+                 table.rows.size() * metric.stride * (1 + metric.stride / 16));
+  std::vector<ClippedRows> workers = clipped_rows_of(metric, sums.members(), chunk);
+  unpack_moments(metric,
+                 sums([&](std::size_t first, std::size_t last, std::size_t member, double* sum) {
+                   for (; first < last; first += chunk) {
+                     const RowsPart rows = table.part(first, std::min(first + chunk, last));
+                     const float* const own = factor == nullptr ? nullptr : factor + first;
+                     add_moments(metric, rows.size(), workers[member](rows, scaled, own), sum);
+                   }
+                 }),
+                 out);
+}
 
 }  // namespace
 
@@ -203,20 +237,13 @@ void Caps::find(std::size_t first, std::size_t last, Scratch& scratch) {
 
 void second_moments(const Table& table, Crew& crew, MatrixView<const double> P, double clip,
                     MatrixView<double> out) {
-  const Metric metric(P);
-  const double scaled = std::ldexp(std::min(clip, 0x1p480), -metric.exponent);
-  const std::size_t chunk = metric.stride <= 256 ? 2 * tile_rows : tile_rows;
-  BlockSums sums(crew, table.rows.size(), moments_size(metric),
-                 table.rows.size() * metric.stride * (1 + metric.stride / 16));
-  std::vector<ClippedRows> workers = clipped_rows_of(metric, sums.members(), chunk);
-  unpack_moments(metric,
-                 sums([&](std::size_t first, std::size_t last, std::size_t member, double* sum) {
-                   for (; first < last; first += chunk) {
-                     const RowsPart rows = table.part(first, std::min(first + chunk, last));
-                     add_moments(metric, rows.size(), workers[member](rows, scaled), sum);
-                   }
-                 }),
-                 out);
+  add_up_moments(table, crew, Metric(P), clip, nullptr, out);
+}
+
+void information(const Table& table, Crew& crew, const Metric& metric, const ScoreLimits& limits,
+                 std::span<const double> curvatures, MatrixView<double> out) {
+  const std::vector<float> factors = information_factors(curvatures);
+  add_up_moments(table, crew, metric, information_clip(limits), factors.data(), out);
 }
 
 void clipped_rows(const Table& table, Crew& crew, MatrixView<const double> P, double clip,
@@ -245,8 +272,8 @@ void clipped_rows(const Table& table, Crew& crew, MatrixView<const double> P, do
 }
 
 std::unique_ptr<CappedLoss> capped_loss(const Table& table, Crew& crew, const Loss& loss,
-                                        MatrixView<const double> P, double clip) {
-  return std::make_unique<Capped>(table, crew, loss, P, clip);
+                                        MatrixView<const double> P, const ScoreLimits& limits) {
+  return std::make_unique<Capped>(table, crew, loss, P, limits);
 }
 
 }  // namespace gibbsite::cpu

@@ -2,6 +2,7 @@
 // What is asked of rows in a metric P (docs/whitened.md): moments, and the loss capped in it.
 // Blocks of rows are shared by the crew, their sums added in the one tree (pairwise.hpp).
 #include <memory>
+#include <span>
 
 #include "engine/cpu/moments.hpp"
 #include "engine/cpu/table.hpp"
@@ -20,6 +21,7 @@ class Caps {
     Aligned<double> sizes;
   };
   static constexpr std::size_t most_rows = 256;  ///< at a time
+  [[nodiscard]] const Metric& metric() const { return metric_; }
   [[nodiscard]] Scratch scratch() const;
   void find(std::size_t first, std::size_t last, Scratch& scratch);
   [[nodiscard]] const float* from(std::size_t row) const { return &caps_[row]; }
@@ -38,6 +40,9 @@ void second_moments(const Table& table, Crew& crew, MatrixView<const double> P, 
 void clipped_rows(const Table& table, Crew& crew, MatrixView<const double> P, double clip,
                   MatrixView<float> out);
 std::unique_ptr<CappedLoss> capped_loss(const Table& table, Crew& crew, const Loss& loss,
-                                        MatrixView<const double> P, double clip);
+                                        MatrixView<const double> P, const ScoreLimits& limits);
+/// As CappedLoss::information, of a row's curvatures [n]: each between 0 and 1.
+void information(const Table& table, Crew& crew, const Metric& metric, const ScoreLimits& limits,
+                 std::span<const double> curvatures, MatrixView<double> out);
 
 }  // namespace gibbsite::cpu

@@ -193,21 +193,27 @@ class CudaEngine final : public HostRows, public CardShare {
     design_ = metric_.how();
   }
   [[nodiscard]] std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
-                                                        double clip) override {
+                                                        const ScoreLimits& limits) override {
     if (outputs() > 1) {
       design_ = "in a metric, on the host: the card caps losses of one output";
-      return HostRows::capped_loss(P, clip);
+      return HostRows::capped_loss(P, limits);
     }
-    if (!on_the_card()) return HostRows::capped_loss(P, clip);
-    require_metric(P, columns(), clip);
-    return std::make_unique<Capped>(*this, P, clip, ++caps_made_);
+    if (!on_the_card()) return HostRows::capped_loss(P, limits);
+    require_metric(P, columns(), limits);
+    return std::make_unique<Capped>(*this, P, limits, ++caps_made_);
   }
 
  private:
   class Capped final : public CappedLoss {
    public:
-    Capped(CudaEngine& engine, MatrixView<const double> P, double clip, std::uint64_t id)
-        : engine_(engine), of_{id, P.cols, {P.data, P.data + P.rows * P.cols}, clip} {}
+    Capped(CudaEngine& engine, MatrixView<const double> P, const ScoreLimits& limits,
+           std::uint64_t id)
+        : engine_(engine), of_{id, P.cols, {P.data, P.data + P.rows * P.cols}, limits} {}
+    // The card has no kernel for it: the host answers from its own rows, once in a run.
+    void information(std::span<const double> theta, MatrixView<double> out) override {
+      engine_.HostRows::capped_loss({of_.P.data(), engine_.columns(), of_.k}, of_.limits)
+          ->information(theta, out);
+    }
     double gradient(std::span<const double> theta, std::span<double> out) override {
       engine_.forget_run();
       const double curvature = engine_.metric_.capped_gradient(of_, theta, out);

@@ -250,7 +250,7 @@ double MetricRows::capped_gradient(const CapsOf& of, std::span<const double> the
                                             .rows = chunk.rows,
                                             .features = d,
                                             .columns = of.k,
-                                            .clip = of.clip,
+                                            .clip = of.limits.clip,
                                             .largest = float_below(largest_),
                                             .bound = bound});
     }
@@ -263,7 +263,8 @@ double MetricRows::capped_gradient(const CapsOf& of, std::span<const double> the
         .rows = chunk.rows,
         .features = d,
         .leaf_rows = plan_.leaf_rows,
-        .loss = loss_});
+        .loss = loss_,
+        .limit = of.limits.information});
     tree.close();
   });
   device_.copy_out(Queue::compute, sum.data(), bytes_of(tree.total()), (d + 1) * sizeof(double));

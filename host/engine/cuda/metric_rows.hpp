@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/cuda/placed_rows.hpp"
+#include "gibbsite/engine/engine.hpp"
 #include "gibbsite/model/loss.hpp"
 
 namespace gibbsite::cuda {
@@ -29,7 +30,7 @@ struct CapsOf {
   std::uint64_t id = 0;  ///< which caps these are, from 1
   std::size_t k = 0;
   std::vector<double> P;  ///< [d x k]
-  double clip = 0;
+  ScoreLimits limits;
 };
 
 class MetricRows {

@@ -229,11 +229,7 @@ class RemoteEngine final : public HostRows {
   }
   void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override {
     require_metric(P, columns(), clip);
-    const std::size_t k = P.cols;
-    const auto sum = ask_.sum({What::moments, k, clip, all_of(P), {}}, k * (k + 1) / 2);
-    for (std::size_t a = 0, at = 0; a < k; ++a) {
-      for (std::size_t b = 0; b <= a; ++b) out(a, b) = out(b, a) = sum[at++];
-    }
+    ask_symmetric({What::moments, P.cols, clip, all_of(P), {}}, out);
   }
   void clipped_rows(MatrixView<const double> /*P*/, double /*clip*/,
                     MatrixView<float> /*out*/) override {
@@ -246,9 +242,10 @@ class RemoteEngine final : public HostRows {
                                MatrixView<double> /*out*/) override {
     throw BadInput("weights: rows that lie elsewhere are all asked alike; fit in one process");
   }
-  std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P, double clip) override {
-    require_metric(P, columns(), clip);
-    return std::make_unique<Capped>(*this, P, clip);
+  std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
+                                          const ScoreLimits& limits) override {
+    require_metric(P, columns(), limits);
+    return std::make_unique<Capped>(*this, P, limits);
   }
 
   [[nodiscard]] double plain_value(std::span<const double> theta) const override {
@@ -301,8 +298,19 @@ class RemoteEngine final : public HostRows {
  private:
   class Capped final : public CappedLoss {
    public:
-    Capped(const RemoteEngine& of, MatrixView<const double> P, double clip)
-        : of_(of), question_{What::capped_gradient, P.cols, clip, {}, all_of(P)} {}
+    Capped(const RemoteEngine& of, MatrixView<const double> P, const ScoreLimits& limits)
+        : of_(of),
+          limits_(limits),
+          question_{What::capped_gradient, P.cols, limits.clip, {}, all_of(P)} {
+      question_.second.push_back(limits.information);
+    }
+    void information(std::span<const double> theta, MatrixView<double> out) override {
+      require_information(of_.loss(), limits_);
+      Question question = question_;
+      question.what = What::information;
+      question.first = all_of(theta);
+      of_.ask_symmetric(question, out);
+    }
     double gradient(std::span<const double> theta, std::span<double> out) override {
       question_.first = all_of(theta);
       const std::size_t d = out.size();
@@ -319,9 +327,18 @@ class RemoteEngine final : public HostRows {
 
    private:
     const RemoteEngine& of_;
+    ScoreLimits limits_;
     Question question_;
   };
 
+  // out [k x k] = the symmetric matrix whose lower triangle the shares answer.
+  void ask_symmetric(const Question& q, MatrixView<double> out) const {
+    const std::size_t k = out.rows;
+    const auto sum = ask_.sum(q, k * (k + 1) / 2);
+    for (std::size_t a = 0, at = 0; a < k; ++a) {
+      for (std::size_t b = 0; b <= a; ++b) out(a, b) = out(b, a) = sum[at++];
+    }
+  }
   [[nodiscard]] double largest(const Question& q) const {
     double out = 0;
     for (const auto& of_share : ask_.each(q, 1)) {

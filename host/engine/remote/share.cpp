@@ -43,7 +43,7 @@ void require(bool fits) {
   }
 }
 
-bool is_matrix(const std::vector<double>& numbers, std::uint64_t rows, std::uint64_t columns) {
+bool is_matrix(std::span<const double> numbers, std::uint64_t rows, std::uint64_t columns) {
   return rows > 0 && columns > 0 && numbers.size() % columns == 0 &&
          numbers.size() / columns == rows;
 }
@@ -102,25 +102,17 @@ class AskedRows final : private HostRows {
       case What::moments: {
         const std::size_t k = q.rows;
         require(is_matrix(q.first, k, columns()));
-        std::vector<double> whole(k * k);
-        return of_nodes(numbers, k * (k + 1) / 2, [&](std::size_t node, std::span<double> half) {
-          nodes_[node]->second_moments({q.first.data(), columns(), k}, q.number,
-                                       {whole.data(), k, k});
-          for (std::size_t a = 0, at = 0; a < k; ++a) {
-            for (std::size_t b = 0; b <= a; ++b) half[at++] = whole[a * k + b];
-          }
+        return symmetric_of_nodes(numbers, k, [&](std::size_t node, MatrixView<double> out) {
+          nodes_[node]->second_moments({q.first.data(), columns(), k}, q.number, out);
         });
       }
+      case What::information:
+        find_caps(q);
+        return symmetric_of_nodes(numbers, q.rows, [&](std::size_t node, MatrixView<double> out) {
+          capped_[node]->information(q.first, out);
+        });
       case What::capped_gradient: {
-        require(q.first.size() == d && is_matrix(q.second, q.rows, columns()));
-        if (capped_.empty() || caps_metric_ != q.second || caps_clip_ != q.number) {
-          capped_.clear();
-          for (const auto& node : nodes_) {
-            capped_.push_back(node->capped_loss({q.second.data(), columns(), q.rows}, q.number));
-          }
-          caps_metric_ = q.second;
-          caps_clip_ = q.number;
-        }
+        find_caps(q);
         if (in_turn) {
           require(numbers.size() == 2 * (d + 1));
           for (std::size_t k = 0; k < nodes_.size(); ++k) {
@@ -207,6 +199,30 @@ class AskedRows final : private HostRows {
     for (std::size_t k = 0; k < nodes_.size(); ++k) {
       find(k, std::span(numbers).subspan(k * size, size));
     }
+  }
+  // The lower triangle of each node's matrix [k x k].
+  template <class F>
+  void symmetric_of_nodes(std::vector<double>& numbers, std::size_t k, const F& find) {
+    std::vector<double> whole(k * k);
+    of_nodes(numbers, k * (k + 1) / 2, [&](std::size_t node, std::span<double> half) {
+      find(node, MatrixView<double>{whole.data(), k, k});
+      for (std::size_t a = 0, at = 0; a < k; ++a) {
+        for (std::size_t b = 0; b <= a; ++b) half[at++] = whole[a * k + b];
+      }
+    });
+  }
+  // Those of the last question, or new ones: P, the limit of information behind it, and the clip.
+  void find_caps(const Question& q) {
+    require(q.first.size() == features() && !q.second.empty() &&
+            is_matrix(std::span(q.second).first(q.second.size() - 1), q.rows, columns()));
+    if (!capped_.empty() && caps_metric_ == q.second && caps_clip_ == q.number) return;
+    capped_.clear();
+    for (const auto& node : nodes_) {
+      capped_.push_back(
+          node->capped_loss({q.second.data(), columns(), q.rows}, {q.number, q.second.back()}));
+    }
+    caps_metric_ = q.second;
+    caps_clip_ = q.number;
   }
   const HostHessian& hessian_at(const Question& q) {
     if (!hessian_ || hessian_theta_ != q.first || hessian_scale_ != q.number) {

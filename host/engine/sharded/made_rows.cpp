@@ -37,6 +37,7 @@ enum Question : std::uint64_t {  // marks of the other engine's begin at 0
   ask_moments,
   ask_caps,
   ask_capped_gradient,
+  ask_information,
   ask_fault,
 };
 
@@ -107,10 +108,12 @@ class MadeEngine final : public Engine {
   }
 
   [[nodiscard]] std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
-                                                        double clip) override {
-    require_metric(P, columns(), clip);
-    require_equal(mark_of(ask_caps, all_of(P), clip));
-    return std::make_unique<Capped>(*this, P, clip);
+                                                        const ScoreLimits& limits) override {
+    require_metric(P, columns(), limits);
+    Mark mark = mark_of(ask_caps, all_of(P), limits.clip);
+    mark.add(limits.information);
+    require_equal(mark);
+    return std::make_unique<Capped>(*this, P, limits);
   }
 
   [[nodiscard]] std::optional<RowFault> first_fault(const RowLimits& limits) const override {
@@ -182,26 +185,36 @@ class MadeEngine final : public Engine {
 
   class Capped final : public CappedLoss {
    public:
-    Capped(MadeEngine& of, MatrixView<const double> P, double clip)
-        : of_(of), P_(P.data, P.data + P.rows * P.cols), k_(P.cols), clip_(clip) {}
+    Capped(MadeEngine& of, MatrixView<const double> P, const ScoreLimits& limits)
+        : of_(of), P_(P.data, P.data + P.rows * P.cols), k_(P.cols), limits_(limits) {}
+    void information(std::span<const double> theta, MatrixView<double> out) override {
+      require_information(of_.loss_, limits_);
+      const Mark mark = mark_of(ask_information, theta, 0);
+      of_.require_equal(mark);
+      const auto sum = of_.add(mark, k_ * k_, [&](Engine& engine, std::span<double> part) {
+        engine.capped_loss(metric(), limits_)->information(theta, {part.data(), k_, k_});
+      });
+      std::ranges::copy(sum, out.data);
+    }
     double gradient(std::span<const double> theta, std::span<double> out) override {
       const std::size_t d = out.size();
       const Mark mark = mark_of(ask_capped_gradient, theta, 0);
       of_.require_equal(mark);
-      const MatrixView<const double> P{P_.data(), of_.columns(), k_};
       // Caps are found anew: a float a row would be kept.
       const auto sum = of_.add(mark, d + 1, [&](Engine& engine, std::span<double> part) {
-        part[d] = engine.capped_loss(P, clip_)->gradient(theta, part.first(d));
+        part[d] = engine.capped_loss(metric(), limits_)->gradient(theta, part.first(d));
       });
       std::copy_n(sum.begin(), d, out.begin());
       return sum[d];
     }
 
    private:
+    [[nodiscard]] MatrixView<const double> metric() const { return {P_.data(), of_.columns(), k_}; }
+
     MadeEngine& of_;
     std::vector<double> P_;
     std::size_t k_;
-    double clip_;
+    ScoreLimits limits_;
   };
 
   [[noreturn]] static void refuse(const char* what) {

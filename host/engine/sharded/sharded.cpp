@@ -43,6 +43,7 @@ enum Question : std::uint64_t {
   ask_clipped_rows,
   ask_caps,
   ask_capped_gradient,
+  ask_information,
   ask_weighted_gradients,
   ask_plain_value,
   ask_plain_gradient,
@@ -287,19 +288,10 @@ class ShardedEngine final : public HostRows {
 
   void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override {
     require_metric(P, columns(), clip);
-    const std::size_t k = P.cols;
-    const Mark mark = mark_of(ask_moments, all_of(P), clip);
-    asking_.require_equal(mark);
-    std::vector<double> whole(k * k);
-    const auto sum = add(mark, k * (k + 1) / 2, [&](std::size_t node, std::span<double> half) {
-      nodes_[node].engine->second_moments(P, clip, {whole.data(), k, k});
-      for (std::size_t a = 0, at = 0; a < k; ++a) {
-        for (std::size_t b = 0; b <= a; ++b) half[at++] = whole[a * k + b];
-      }
-    });
-    for (std::size_t a = 0, at = 0; a < k; ++a) {
-      for (std::size_t b = 0; b <= a; ++b) out(a, b) = out(b, a) = sum[at++];
-    }
+    add_symmetric(mark_of(ask_moments, all_of(P), clip), out,
+                  [&](std::size_t node, MatrixView<double> of_node) {
+                    nodes_[node].engine->second_moments(P, clip, of_node);
+                  });
   }
 
   void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) override {
@@ -311,10 +303,13 @@ class ShardedEngine final : public HostRows {
     }
   }
 
-  std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P, double clip) override {
-    require_metric(P, columns(), clip);
-    asking_.require_equal(mark_of(ask_caps, all_of(P), clip));
-    return std::make_unique<Capped>(*this, P, clip);
+  std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
+                                          const ScoreLimits& limits) override {
+    require_metric(P, columns(), limits);
+    Mark mark = mark_of(ask_caps, all_of(P), limits.clip);
+    mark.add(limits.information);
+    asking_.require_equal(mark);
+    return std::make_unique<Capped>(*this, P, limits);
   }
 
   void weighted_loss_gradients(MatrixView<const double> theta, std::span<const double> weights,
@@ -411,8 +406,16 @@ class ShardedEngine final : public HostRows {
 
   class Capped final : public CappedLoss {
    public:
-    Capped(ShardedEngine& of, MatrixView<const double> P, double clip) : of_(of) {
-      for (const Local& node : of.nodes_) nodes_.push_back(node.engine->capped_loss(P, clip));
+    Capped(ShardedEngine& of, MatrixView<const double> P, const ScoreLimits& limits)
+        : of_(of), limits_(limits) {
+      for (const Local& node : of.nodes_) nodes_.push_back(node.engine->capped_loss(P, limits));
+    }
+    void information(std::span<const double> theta, MatrixView<double> out) override {
+      require_information(of_.loss(), limits_);
+      of_.add_symmetric(mark_of(ask_information, theta), out,
+                        [&](std::size_t node, MatrixView<double> of_node) {
+                          nodes_[node]->information(theta, of_node);
+                        });
     }
     double gradient(std::span<const double> theta, std::span<double> out) override {
       const Mark mark = mark_of(ask_capped_gradient, theta);
@@ -437,8 +440,26 @@ class ShardedEngine final : public HostRows {
 
    private:
     ShardedEngine& of_;
+    ScoreLimits limits_;
     std::vector<std::unique_ptr<CappedLoss>> nodes_;
   };
+
+  // out [k x k] = the sum of the nodes' symmetric matrices, which find(node, matrix) gives.
+  template <class Find>
+  void add_symmetric(const Mark& mark, MatrixView<double> out, const Find& find) {
+    const std::size_t k = out.rows;
+    asking_.require_equal(mark);
+    std::vector<double> whole(k * k);
+    const auto sum = add(mark, k * (k + 1) / 2, [&](std::size_t node, std::span<double> half) {
+      find(node, MatrixView<double>{whole.data(), k, k});
+      for (std::size_t a = 0, at = 0; a < k; ++a) {
+        for (std::size_t b = 0; b <= a; ++b) half[at++] = whole[a * k + b];
+      }
+    });
+    for (std::size_t a = 0, at = 0; a < k; ++a) {
+      for (std::size_t b = 0; b <= a; ++b) out(a, b) = out(b, a) = sum[at++];
+    }
+  }
 
   static Mark mark_of_chains(const Ensemble& ensemble, std::uint64_t steps) {
     Mark mark = mark_of(ask_step, ensemble.theta, static_cast<double>(steps));

@@ -3,6 +3,7 @@
 // above asks it for sums over rows and reads none.
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -58,20 +59,36 @@ class LossHessian {
   virtual void add_product(std::span<const double> v, std::span<double> out) const = 0;
 };
 
-/// The loss with the slope of every row held at a cap of its own (docs/whitened.md): cap_i is
+/// What one row may add to a sum of scores, and to an information matrix.
+struct ScoreLimits {
+  double clip = 0;  ///< C: the norm of a row's score
+  /// B / C^2, at least 1/4: the Frobenius norm of a row's information is at most B. Infinite: it is
+  /// not limited. Two classes only.
+  double information = std::numeric_limits<double>::infinity();
+};
+
+/// The sum of the rows' scores, each capped by the row's own length (docs/whitened.md): cap_i is
 /// min(sup |f'|, clip / ||P^T x_i||) rounded down to a float, so that cap_i ||P^T x_i|| <= clip in
-/// exact arithmetic; sup |f'| where the row is 0. Of weighted classes f is the loss before weights,
-/// and what is held is multiplied by w(y_i) <= 1. A function of (row, P, clip) alone: not of the
-/// row's place, of the other rows, of how they are stored, nor of threads. Not to outlive its
-/// engine. Of several outputs a slope is a vector r = grad_z f, whose length is held.
+/// exact arithmetic; sup |f'| where the row is 0. With r_i = grad_z f of one row:
+///
+///   logistic, softmax   score w_i r_i, w_i = min(1, cap_i / the largest ||r_i|| of any label)
+///   other losses        score clamp(r_i, -cap_i, cap_i)
+///
+/// Of weighted classes f is the loss before weights, and the score is multiplied by w(y_i) <= 1. A
+/// score is a function of (row, P, limits, theta) alone: not of the row's place, of the other rows,
+/// of how they are stored, nor of threads. Not to outlive its engine.
 class CappedLoss {
  public:
   virtual ~CappedLoss() = default;
-  /// out[K x columns] = sum_i min(1, cap_i/||r_i||) r_i x_i^T, held to cap_i exactly; returns the
-  /// sum of the traces of its derivatives in z, f'' [|f'| < cap_i] of one output, each in [0, sup
-  /// tr grad_z^2 f]. Sums keep to accumulation_depth; a row's bits in both are a function of
-  /// (row, label, P, clip, theta) alone. Reads X once.
+  /// out[K x columns] = sum_i score_i x_i^T, ||score_i|| <= cap_i exactly; returns the sum of the
+  /// curvatures, each in [0, sup tr grad_z^2 f]: w_i tr grad_z^2 f of logistic and softmax,
+  /// f'' [|f'| < cap_i] of the others. Sums keep to accumulation_depth. Reads X once.
   virtual double gradient(std::span<const double> theta, std::span<double> out) = 0;
+  /// out[k x k] = sum_i v_i v_i^T with v_i = P^T x_i sqrt(w_i f''_i) in floats and ||v_i||^2 <=
+  /// limits.information clip^2 in exact arithmetic: the derivative of the sum of scores' mean.
+  /// Everything else as of Engine::second_moments. Throws BadInput on another loss than logistic,
+  /// and where information is not limited.
+  virtual void information(std::span<const double> theta, MatrixView<double> out) = 0;
 };
 
 /// A data set and a loss, resident on a backend.
@@ -130,10 +147,10 @@ class Engine {
   /// can be loaded with (docs/metric.md). Work 2 n d k. Throws as `second_moments` does.
   virtual void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) = 0;
 
-  /// The loss capped at `clip` in the metric of P [d x k]; one float a row, found by the first
-  /// gradient. Throws as `second_moments` does.
+  /// The loss capped at `limits` in the metric of P [d x k]; one float a row, found by the first
+  /// gradient. Throws as `second_moments` does, and on an information below 1/4.
   [[nodiscard]] virtual std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
-                                                                double clip) = 0;
+                                                                const ScoreLimits& limits) = 0;
 
   // What is asked rarely. In double whatever the engine's arithmetic, in an order that the number
   // of rows fixes: the same bits on every engine of a machine.

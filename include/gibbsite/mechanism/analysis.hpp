@@ -65,6 +65,8 @@ struct Wishes {
   std::optional<double> ball{};
   /// proximal: the same public number of passes whatever the data.
   bool padded = false;
+  /// whitened: a share of the budget asks how sure the coefficients are (docs/intervals.md).
+  bool intervals = false;
 };
 
 /// Which wishes a mechanism takes: `plan` and `fit` refuse the others, and `calibration_allows`

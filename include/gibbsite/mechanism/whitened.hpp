@@ -8,9 +8,10 @@
 
 namespace gibbsite {
 
-/// One or two clipped second moments and T capped gradients with their curvatures, each a Gaussian
-/// mechanism with a public share of mu^2 fixed beforehand; public settings. Whatever else a run
-/// does follows from their answers.
+/// One or two clipped second moments and T capped gradients with their curvatures; with intervals
+/// also one more gradient and the information matrix at one point. Each is a Gaussian mechanism with
+/// a public share of mu^2 fixed beforehand; public settings. Whatever else a run does follows from
+/// their answers.
 struct Whitened {
   static constexpr std::string_view name = "whitened";
   static constexpr std::string_view theorem = "docs/whitened.md";
@@ -23,6 +24,8 @@ struct Whitened {
   double curvature_share = 0;      ///< of what moments leave
   double clip_factor = 0;          ///< kappa: gradients are capped at kappa sqrt(d_eff)
   double iterations = 0;           ///< T
+  double information_share = 0;    ///< of mu^2, for the information matrix; 0: it is not asked
+  double block_share = 0;          ///< of the gradients' budget, for the gradient beside it
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -33,6 +36,8 @@ struct Whitened {
     visit("curvature_share", self.curvature_share, Legal::positive);
     visit("clip_factor", self.clip_factor, Legal::positive);
     visit("iterations", self.iterations, Legal::count);
+    visit("information_share", self.information_share, Legal::positive_or_absent);
+    visit("block_share", self.block_share, Legal::positive_or_absent);
   }
 };
 
@@ -45,14 +50,23 @@ double gradient_clip(const Whitened& settings, double effective_features);
 /// Second moments of rows of norm <= clip: of a diagonal entry; one off it has this over sqrt(2).
 double moment_deviation_up(const Whitened& settings, const Neighbors& who, bool second, double clip,
                            double error);
-/// Of every coordinate of gradient t = 1, ..., T, which is capped at `clip`.
+/// Of every coordinate of gradient t = 1, ..., T, which is capped at `clip`; of the block's, which
+/// is asked beside the information, t = T + 1.
 double gradient_deviation_up(const Whitened& settings, const Neighbors& who, std::uint64_t t,
                              double clip, double error);
+/// Of a diagonal entry of the information matrix, whose rows v v^T have ||v|| <= clip; one off it
+/// has this over sqrt(2).
+double information_deviation_up(const Whitened& settings, const Neighbors& who, double clip,
+                                double error);
+/// ScoreLimits::information of the block and the information: B = 2 R^2/4 for a typical norm R =
+/// clip / kappa, so B / clip^2 = 1 / (2 kappa^2).
+double information_limit(const Whitened& settings);
 /// Of a sum of curvatures, each from 0 to `curvature`.
 double curvature_deviation_up(const Whitened& settings, const Neighbors& who, double curvature,
                               double error);
 
-/// Numbers that are answered in a run: T (d + 1), and d (d + 1)/2 for each question for moments.
+/// Numbers that are answered in a run: T (d + 1), and d (d + 1)/2 for each question for moments;
+/// with intervals d + d (d + 1)/2 more.
 double answered_numbers(const Whitened& settings, std::uint64_t features);
 
 Offer offer(std::type_identity<Whitened>, const Problem& problem, const Budget& budget,
