@@ -13,6 +13,8 @@
 #include "gibbsite/data/reshape.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/losses.hpp"
+#include "gibbsite/model/losses/softmax.hpp"
+#include "mechanism/whitened_losses.hpp"
 #include "run/answers.hpp"
 #include "run/whitened_rule.hpp"
 
@@ -236,6 +238,12 @@ class Answered {
         Eigen::Map<const VectorXd>(answer_.at.data(), static_cast<Eigen::Index>(answer_.at.size()));
     const double cap = cap_of(clip_, z.norm());
     const double at = z.dot(omega);
+    if (is_two_class_logistic(loss_.name())) {
+      const double p = loss_.probability(at);
+      const double weighed = weight(record.y) * std::min(1.0, cap / std::max(p, 1 - p));
+      if (answer_.question == "gradient") return weighed * (p - (record.y > 0 ? 1 : 0)) * z;
+      return VectorXd::Constant(1, weighed * p * (1 - p));
+    }
     double slope = 0, curvature = 0;
     loss_.unweighted().residuals({&at, 1}, {&record.y, 1}, {&slope, 1});
     loss_.curvatures({&at, 1}, {&record.y, 1}, {&curvature, 1});
@@ -244,38 +252,25 @@ class Answered {
   }
 
  private:
-  // A slope is held before it is weighed (docs/losses.md, "Weighted classes").
+  // A score is held before the class's weight multiplies it (docs/losses.md, "Weighted classes").
   [[nodiscard]] double weight(float y) const {
     return static_cast<double>(class_weight(loss_.class_weights(), y));
   }
-  // The gradient [K x k], or the trace of the held slopes' derivative.
+  // The score w (p - e_y) z^T [K x k], or the trace w (1 - ||p||^2); w is such that no label's
+  // score could be longer than the cap.
   [[nodiscard]] VectorXd of_outputs(const VectorXd& z, float y) const {
     const auto K = static_cast<Eigen::Index>(loss_.outputs());
     const Eigen::Map<const Eigen::MatrixXd> omega(answer_.at.data(), z.size(), K);
     const VectorXd at = omega.transpose() * z;
-    const auto numbers = [](VectorXd& of) {
-      return std::span(of.data(), static_cast<std::size_t>(of.size()));
-    };
-    const std::span point(at.data(), loss_.outputs());
-    VectorXd slope(K), along(K);
-    const Loss& loss = loss_.unweighted();
-    loss.residuals(point, {&y, 1}, numbers(slope));
-    const double length = slope.norm(), cap = clip_ / z.norm();
-    const double held = length > cap ? cap / length : 1;
-    if (answer_.question == "gradient") {
-      const Eigen::MatrixXd out = weight(y) * held * z * slope.transpose();
-      return out.reshaped();
-    }
-    double trace = 0;
-    for (Eigen::Index k = 0; k < K; ++k) {
-      along = VectorXd::Unit(K, k);
-      loss.curvature_products(point, {&y, 1}, numbers(along), numbers(along));
-      trace += along[k];
-    }
-    along = slope;
-    loss.curvature_products(point, {&y, 1}, numbers(along), numbers(along));
-    if (held < 1) trace = held * (trace - slope.dot(along) / (length * length));
-    return VectorXd::Constant(1, weight(y) * trace);
+    VectorXd p(K);
+    losses::softmax({at.data(), loss_.outputs()}, {p.data(), loss_.outputs()});
+    const double squares = p.squaredNorm();
+    const double longest = std::sqrt(1 + squares - 2 * p.minCoeff());
+    const double weighed = weight(y) * std::min(1.0, cap_of(clip_, z.norm()) / longest);
+    if (answer_.question != "gradient") return VectorXd::Constant(1, weighed * (1 - squares));
+    p[static_cast<Eigen::Index>(y)] -= 1;
+    const Eigen::MatrixXd out = weighed * z * p.transpose();
+    return out.reshaped();
   }
   // P^T x of P [d x k] row-major.
   static VectorXd times(const std::vector<double>& P, const VectorXd& x) {
@@ -301,7 +296,7 @@ class Answered {
   double clip_;
 };
 
-// P of gradients: the released one, or what the rule makes of the moments (of settings in which
+// P of gradients: what the rule makes of the moments that were answered (of settings in which
 // nothing is planted that has to do with it).
 class MetricOf {
  public:
@@ -311,7 +306,6 @@ class MetricOf {
         who_(plan.budget.neighbors()),
         start_(starting_metric(schema)) {}
   std::vector<double> operator()(const LinearModel& released) const {
-    if (released.link) return released.link->metric;
     WhitenedRule rule(settings_, problem_, who_, start_);
     for (const NoisyAnswer& answer : released.answers) {
       if (answer.question == "moments")

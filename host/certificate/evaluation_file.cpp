@@ -125,7 +125,7 @@ bool is_of_evaluation(const json& certificate) {
 }
 
 json to_json(const EvaluationRelease& release) {
-  json out = {{"format", release_format},
+  json out = {{"format", format_names.at(release.certificate().format)},
               {"model", model_json(release.model())},
               {"certificate", to_json(release.certificate())}};
   out["certificate"]["digest"] = file_digest(out);
@@ -151,6 +151,7 @@ EvaluationRelease parse_evaluation(const std::string& text, const std::string& p
   try {
     EvaluationCertificate certificate = evaluation_certificate_from_json(file.at("certificate"));
     certificate.refuses_cells = model.schema.invalid == Invalid::refuse;
+    certificate.format = format_written(file);
     return ReleaseAccess::make(std::move(model), std::move(certificate));
   } catch (const BadInput& error) {
     throw BadInput(fmt::format("{}: {}", path, error.what()));

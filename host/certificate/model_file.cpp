@@ -90,7 +90,7 @@ json parse_strict(const std::string& text, const std::string& source) {
 }  // namespace
 
 json to_json(const Release& release) {
-  json out = {{"format", release_format},
+  json out = {{"format", format_names.at(release.certificate().format)},
               {"model", model_json(release.model())},
               {"certificate", to_json(release.certificate())}};
   out["certificate"]["digest"] = file_digest(out);
@@ -134,7 +134,9 @@ LinearModel model_from_json(const json& model, const std::string& source) {
   // Of a loss of its own it says nothing that the loss does not.
   const bool of_loss =
       model.contains("link") && model["link"].contains("kind") && model["link"]["kind"] == out.loss;
-  if (model.contains("link") && !of_loss) out.link = link_from_json(model["link"], d, source);
+  if (model.contains("link") && !of_loss) {
+    out.legacy_link = legacy_link_from_json(model["link"], d, source);
+  }
   if (model.contains("intervals")) {
     out.intervals = intervals_from_json(model["intervals"], d, source);
   }
@@ -149,10 +151,20 @@ LinearModel model_from_json(const json& model, const std::string& source) {
   return out;
 }
 
-bool is_release(const json& object) {
-  return object.is_object() && object.contains("format") &&
-         (object["format"] == release_format || object["format"] == release_format_1);
+std::size_t format_of(const json& object) {
+  if (!object.is_object() || !object.contains("format")) return 0;
+  for (std::size_t format = 1; format <= Claims::newest_format; ++format) {
+    if (object["format"] == format_names[format]) return format;
+  }
+  return 0;
 }
+
+std::size_t format_written(const json& object) {
+  const std::size_t format = format_of(object);
+  return format > 1 ? format : Claims::newest_format;
+}
+
+bool is_release(const json& object) { return format_of(object) != 0; }
 
 Release release_from_json(const json& object, const std::string& source) {
   if (!is_release(object)) {
@@ -160,9 +172,16 @@ Release release_from_json(const json& object, const std::string& source) {
                                release_format));
   }
   LinearModel model = model_from_json(field(object, "model", source), source);
+  if (model.legacy_link && format_of(object) != legacy_link_format) {
+    throw BadInput(fmt::format(
+        "{}: model.link: capped-logistic belongs to files of {} alone; use the file as it was "
+        "written",
+        source, format_names[legacy_link_format]));
+  }
   try {
     Certificate certificate = certificate_from_json(field(object, "certificate", source));
     certificate.refuses_cells = model.schema.invalid == Invalid::refuse;
+    certificate.format = format_written(object);
     return ReleaseAccess::make(std::move(model), std::move(certificate));
   } catch (const BadInput& error) {
     throw BadInput(fmt::format("{}: {}", source, error.what()));

@@ -162,13 +162,13 @@ json by_class(const Schema& schema, std::span<const double> theta, const F& of) 
 }
 
 // Enough words for another program to predict by.
-constexpr const char* capped_link_words =
+constexpr const char* legacy_link_words =
     "z = x . coefficients of the encoded row x; cap = min(1, clip / |metric^T x|); s = 1/(1 + "
     "exp(|z|)). The class that z speaks against has probability p = 1/2 if s > cap, else s/(cap + "
     "s) if 1 - s > cap, else s; at most 1/2 - 1e-6 |z|/(1 + |z|). z > 0 speaks for the second of "
     "classes";
 
-json link_json(const CappedLink& link, std::size_t d) {
+json legacy_link_json(const LegacyCappedLink& link, std::size_t d) {
   json metric = json::array();
   for (std::size_t j = 0; j < d; ++j) {
     const auto row = link.metric.begin() + static_cast<std::ptrdiff_t>(j * d);
@@ -177,7 +177,7 @@ json link_json(const CappedLink& link, std::size_t d) {
   return {{"kind", "capped-logistic"},
           {"clip", link.clip},
           {"metric", std::move(metric)},
-          {"words", capped_link_words}};
+          {"words", legacy_link_words}};
 }
 
 // Of a loss whose z is no log-odds.
@@ -404,8 +404,9 @@ Schema schema_from_json(const json& object, const std::string& source) {
 
 json model_json(const LinearModel& model) {
   const bool one = model.draws.size() == 1;
-  const json link =
-      model.link ? link_json(*model.link, model.schema.features()) : loss_link_json(model);
+  const json link = model.legacy_link
+                        ? legacy_link_json(*model.legacy_link, model.schema.features())
+                        : loss_link_json(model);
   json units = json::array(), coefficients = json::array();
   for (const auto& draw : model.draws) {
     coefficients.push_back(by_class(model.schema, draw, [](std::span<const double> theta) {
@@ -467,12 +468,13 @@ std::vector<double> draw_from_json(const json& draw, const Schema& schema,
   return out;
 }
 
-CappedLink link_from_json(const json& object, std::size_t d, const std::string& source) {
+LegacyCappedLink legacy_link_from_json(const json& object, std::size_t d,
+                                       const std::string& source) {
   only_fields(object, {"kind", "clip", "metric", "words"}, source + ": link");
   if (text_field(object, "kind", source) != "capped-logistic") {
     reject(source, "link.kind", "must be capped-logistic");
   }
-  CappedLink out{number_field(object, "clip", source), {}};
+  LegacyCappedLink out{number_field(object, "clip", source), {}};
   require_finite_positive(out.clip, source + ": link.clip");
   const json& metric = field(object, "metric", source);
   if (!metric.is_array() || metric.size() != d) {

@@ -1,11 +1,13 @@
 #pragma once
 // Between the model part of a file and values. Internal to the release module.
+#include <array>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/evaluation_model.hpp"
 #include "gibbsite/model/family_model.hpp"
@@ -15,8 +17,18 @@
 
 namespace gibbsite {
 
-inline constexpr std::string_view release_format = "gibbsite-release/2";
-inline constexpr std::string_view release_format_1 = "gibbsite-release/1";  ///< read, not written
+/// By number; none is read that is not among them.
+inline constexpr std::array<std::string_view, Claims::newest_format + 1> format_names{
+    "", "gibbsite-release/1", "gibbsite-release/2", "gibbsite-release/3"};
+/// What new files have.
+inline constexpr std::string_view release_format = format_names.back();
+/// The one format whose whitened logistic models hold a LegacyCappedLink.
+inline constexpr std::size_t legacy_link_format = 2;
+/// The number of the format of a file's object; 0 where it has none that is read.
+std::size_t format_of(const nlohmann::json& object);
+/// What that file is written as again: as it is, but format 1, whose names are no more, as the
+/// newest.
+std::size_t format_written(const nlohmann::json& object);
 
 /// The "model" object: loss, classes, features, coefficients, preprocessing, original_units.
 nlohmann::json model_json(const LinearModel& model);
@@ -61,10 +73,12 @@ std::vector<double> numbers_field(const nlohmann::json& json, const char* name, 
 /// One draw of `coefficients`: [d], or [K x d] of lists by the names of the schema's K classes.
 std::vector<double> draw_from_json(const nlohmann::json& draw, const Schema& schema,
                                    const std::string& source);
-/// The link of a model of d features, and the answers that it follows from.
-CappedLink link_from_json(const nlohmann::json& json, std::size_t d, const std::string& source);
+/// The capped link of a model of d features in a file of format 2.
+LegacyCappedLink legacy_link_from_json(const nlohmann::json& json, std::size_t d,
+                                       const std::string& source);
 Intervals intervals_from_json(const nlohmann::json& object, std::size_t d,
                               const std::string& source);
+/// The answers that a model of that schema and so many outputs follows from.
 std::vector<NoisyAnswer> answers_from_json(const nlohmann::json& json, const Schema& schema,
                                            std::size_t outputs, const std::string& source);
 /// A whole number from 0 to 2^53.

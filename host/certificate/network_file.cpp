@@ -142,7 +142,7 @@ bool is_of_network(const json& certificate) {
 }
 
 json to_json(const NetworkRelease& release) {
-  json out = {{"format", release_format},
+  json out = {{"format", format_names.at(release.certificate().format)},
               {"model", model_json(release.model())},
               {"certificate", to_json(release.certificate())}};
   out["certificate"]["digest"] = file_digest(out);
@@ -174,6 +174,7 @@ NetworkRelease parse_network(const std::string& text, const std::string& path) {
   try {
     NetworkCertificate certificate = network_certificate_from_json(claimed);
     certificate.refuses_cells = model.schema.invalid == Invalid::refuse;
+    certificate.format = format_written(file);
     return ReleaseAccess::make(std::move(model), std::move(certificate));
   } catch (const BadInput& error) {
     throw BadInput(fmt::format("{}: {}", path, error.what()));

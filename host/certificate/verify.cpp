@@ -137,7 +137,7 @@ void verify_certificate(Verifier& v, Verification& out, const json& file) {
   Certificate c = certificate_from_json(certificate);
   const Analysis found = verify_numbers(v, out, file, c);
   const bool old_names = certificate.at("guarantee").contains("gdp_mu");
-  v.check(old_names == (file.at("format") == release_format_1),
+  v.check(old_names == (format_of(file) == 1),
           "guarantee: its numbers have the names of the file's format");
 
   // A file of another version stands if this version comes to the same numbers and words.
@@ -147,12 +147,12 @@ void verify_certificate(Verifier& v, Verification& out, const json& file) {
 }
 
 // Released answers: as many questions as the settings have, each with the noise of its share at
-// least, clipped where the settings and the link say; without a link at one clip, of what kappa
-// allows. (What rounding added to the noise cannot be seen here, nor the clip between first moments
+// least, clipped where the settings and the link of format 2 say; without a link at one clip, of
+// what kappa allows. (What rounding added to the noise cannot be seen here, nor the clip between first moments
 // and gradients.)
 void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
                     const LinearModel& model) {
-  const std::optional<CappedLink>& link = model.link;
+  const std::optional<LegacyCappedLink>& link = model.legacy_link;
   const std::vector<NoisyAnswer>& answers = model.answers;
   const auto gradient =
       std::ranges::find_if(answers, [](const NoisyAnswer& a) { return a.question == "gradient"; });
@@ -254,10 +254,12 @@ void verify_model(Verifier& v, const json& file) {
   same_problem(v, of_model, c);
   same_draws(v, linear.draws.size(), c);
 
-  v.check(
-      linear.link.has_value() ==
-          (taken_by(c.mechanism).intervals && whitened_links(c.problem.loss)),
-      "model.link: there where the mechanism is whitened and the loss logistic, and only there");
+  const bool capped = format_of(file) == legacy_link_format && taken_by(c.mechanism).intervals &&
+                      is_two_class_logistic(c.problem.loss);
+  v.check(linear.legacy_link.has_value() == capped,
+          capped ? "model.link: capped-logistic, in a whitened logistic model of this format"
+                 : "model.link: not capped-logistic, which is of whitened logistic models of "
+                   "gibbsite-release/2");
   if (!linear.answers.empty()) {
     std::visit([&](const auto& m) { verify_answers(v, m, c, linear); }, c.mechanism);
   }
@@ -276,14 +278,14 @@ void verify_model(Verifier& v, const json& file) {
   }
 }
 
-// Of what is no table's model of one outcome; no such file has another format.
+// Of what is no table's model of one outcome; no such file has format 1.
 template <class C>
 void verify_certificate_of(Verifier& v, Verification& out, const json& file,
                            C (*certificate_from)(const json&)) {
   const json& certificate = file.at("certificate");
   C c = certificate_from(certificate);
   const Analysis found = verify_numbers(v, out, file, c);
-  v.check(file.at("format") == release_format, fmt::format("format = {}", release_format));
+  v.check(format_of(file) >= 2, fmt::format("format = {}", file.at("format").get<std::string>()));
   json expected = to_json(c, found);
   expected["digest"] = field(certificate, "digest", "certificate");  // checked with the model
   v.same("", expected, certificate);
@@ -476,7 +478,10 @@ void verify_evaluation_model(Verifier& v, const json& file) {
 Verification verify(const json& model) {
   Verification out;
   Verifier v(out);
-  v.check(is_release(model), fmt::format("format = {}", release_format));
+  v.check(is_release(model),
+          is_release(model)
+              ? fmt::format("format = {}", format_names[format_of(model)])
+              : fmt::format("format: none of gibbsite-release/1 to {}", Claims::newest_format));
   if (model.is_object()) {
     for (const auto& item : model.items()) {
       const bool known =

@@ -141,9 +141,29 @@ std::string effects_report(const LinearModel& model, const CoefficientView& view
   return out;
 }
 
-std::string no_bound(const LinearModel& model) {
+// Lines of at most 99 columns, broken at blanks.
+std::string wrapped(const std::string& text) {
+  constexpr std::size_t width = 99;
+  std::string out;
+  std::size_t column = 0;
+  std::istringstream words(text);
+  for (std::string word; words >> word; column += word.size()) {
+    if (column > 0) {
+      const bool fits = column + 1 + word.size() <= width;
+      out += fits ? ' ' : '\n';
+      column = fits ? column + 1 : 0;
+    }
+    out += word;
+  }
+  return out + '\n';
+}
+
+std::string no_bound(const LinearModel& model, const Certificate& certificate) {
+  const bool estimable = taken_by(certificate.mechanism).intervals &&
+                         model.schema.label_kind == LabelKind::two_classes &&
+                         model.schema.class_weights.empty();
   return std::string("No bound on how far noise moved them holds for every table: none is given.") +
-         (model.link ? " --intervals estimates it.\n" : "\n");
+         (estimable ? " --intervals estimates it.\n" : "\n");
 }
 
 std::string bound_words(const LinearModel& model, const Certificate& certificate,
@@ -209,7 +229,7 @@ std::string class_report(const LinearModel& model, const Certificate& certificat
       "differences between classes count.\n{}",
       shown(schema.label), model.draws.size() == 1 ? "" : ", of the first draw", of_all,
       table(cells));
-  if (!deviation) return out + no_bound(model);
+  if (!deviation) return out + no_bound(model, certificate);
   const auto inside = static_cast<std::size_t>(std::ranges::count_if(theta, is_inside));
   return out + fmt::format("·: within {:.4f}, ", noise) +
          bound_words(model, certificate, inside, theta.size());
@@ -296,6 +316,8 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   for (std::size_t i = 0; std::getline(rows, line); ++i) {
     out += (is_inside(order[i]) ? gray(line) : line) + '\n';
   }
+  if (const std::string words = score_words(model); !words.empty())
+    out += wrapped(in_options(words));
   if (intervals) {
     return out +
            fmt::format(
@@ -305,7 +327,7 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
                "one whose classes nearly separate 10 % (docs/intervals.md).\n",
                100 * Intervals::level, inside, theta.size());
   }
-  if (!bounded) return out + no_bound(model);
+  if (!bounded) return out + no_bound(model, certificate);
   return out + "±: " + bound_words(model, certificate, inside, theta.size());
 }
 

@@ -25,7 +25,13 @@ struct ExportCommand {
   void run() const {
     require_other_file(onnx, model, "--model", "--onnx");
     require_new(onnx, force, "--onnx");
-    const std::string text = to_json(read_release(model)).dump();
+    const Release release = read_release(model);
+    if (release.model().legacy_link) {
+      throw BadInput(model +
+                     ": model.link: capped-logistic, of a file of gibbsite-release/2, has no "
+                     "graph; fit the model again");
+    }
+    const std::string text = to_json(release).dump();
     if (!onnx_writer()) {
       throw BadInput(
           "--onnx: this program writes none by itself; use the one that Python installs (pip "

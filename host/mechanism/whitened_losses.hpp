@@ -6,16 +6,15 @@
 
 namespace gibbsite {
 
-/// Whether a model of that loss needs the metric and the clip for its probabilities (a CappedLink):
-/// what amounts and counts predict follows from z alone, and of several classes z alone was nearer
-/// to the labels.
-inline bool whitened_links(std::string_view loss) { return unweighted_name(loss) == "logistic"; }
+/// Whether it is the logistic loss of two classes, weighted or not.
+inline bool is_two_class_logistic(std::string_view loss) {
+  return unweighted_name(loss) == "logistic";
+}
 
-/// Whether the rule was found for that loss, and what it predicts is known where gradients are
-/// capped.
+/// Whether the rule was found for that loss.
 inline bool whitened_takes(const Problem& problem) {
   const std::string_view loss = unweighted_name(problem.loss);
-  return loss.starts_with("softmax-") || whitened_links(loss) || loss == "huber" ||
+  return loss.starts_with("softmax-") || is_two_class_logistic(loss) || loss == "huber" ||
          loss == "pseudo-huber" || loss == "poisson";
 }
 

@@ -9,6 +9,7 @@
 #include "gibbsite/core/human_count.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
 #include "gibbsite/model/loss.hpp"
+#include "gibbsite/model/losses/logistic_capped.hpp"
 
 namespace gibbsite {
 namespace {
@@ -60,6 +61,21 @@ bool CoefficientLines::is_inside(std::size_t j) const {
   return !half_widths.empty() && std::fabs(values[j]) <= half_widths[j];
 }
 
+std::string score_words(const LinearModel& model) {
+  if (model.schema.label_kind != LabelKind::two_classes) return "";
+  if (model.legacy_link) {
+    return "These are scores and no log-odds: the probability follows by model.link of the file, "
+           "of gibbsite-release/2. Fitted again they are log-odds.";
+  }
+  if (loss_named(model.loss).link_words().empty()) return "";
+  if (unweighted_name(model.loss) == losses::logistic_capped::name) {
+    return "These are scores and no log-odds: the loss holds slopes at 1/2. From even odds, an "
+           "effect v multiplies the odds by (1 + exp(v))/2, and by 2/(1 + exp(-v)) where v is "
+           "below 0. With `loss_cap` 1 they are log-odds.";
+  }
+  return "These are scores and no log-odds: the probability follows by model.link of the file.";
+}
+
 CoefficientLines coefficient_lines(const LinearModel& model, const Certificate& certificate) {
   const auto& intervals = model.intervals;
   const LabelKind label = model.schema.label_kind;
@@ -70,8 +86,9 @@ CoefficientLines coefficient_lines(const LinearModel& model, const Certificate& 
   CoefficientLines out;
   out.names = coefficient_line_names(model.schema, intervals.has_value());
   out.values = in_units(model.draws.front());
-  // Where they are powers of something, of odds or of a mean, what they multiply it by.
-  out.multiplies = label == LabelKind::count || loss_named(model.loss).link_words().empty();
+  // exp of a log-odds multiplies odds, exp of the log of a mean that mean.
+  out.multiplies =
+      label == LabelKind::count || (label == LabelKind::two_classes && score_words(model).empty());
   if (intervals) {
     Intervals of_lines;
     for (const auto& error : intervals->errors) of_lines.errors.push_back(in_units(error));

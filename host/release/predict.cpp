@@ -39,8 +39,8 @@ double area_under_curve(std::span<const double> scores, const IsPositive& is_pos
   return outranked / (static_cast<double>(positives.size()) * static_cast<double>(negatives));
 }
 
-// Of every row the largest slope that its gradient had, 2 d^2 flops a row, by blocks of rows.
-std::vector<double> caps(const CappedLink& link, const Rows& x) {
+// The cap of every row, of models that hold a capped link: 2 d^2 flops a row, by blocks of rows.
+std::vector<double> caps(const LegacyCappedLink& link, const Rows& x) {
   using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   const auto index = [](std::size_t n) { return static_cast<Eigen::Index>(n); };
   const Eigen::Map<const RowMajor> metric(link.metric.data(), index(x.cols), index(x.cols));
@@ -97,7 +97,8 @@ constexpr const char* a_label_each =
 template <class F>
 void for_each_row(const LinearModel& model, const Rows& x, const F& f) {
   require_fitting(model, x);
-  const std::vector<double> cap = model.link ? caps(*model.link, x) : std::vector<double>();
+  const std::vector<double> cap =
+      model.legacy_link ? caps(*model.legacy_link, x) : std::vector<double>();
   const Loss& loss = loss_named(model.loss);
   for (std::size_t i = 0; i < x.rows; ++i) {
     f(i,

@@ -16,6 +16,7 @@
 #include "gibbsite/core/human_count.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
+#include "gibbsite/release/coefficients.hpp"
 #include "release/page.hpp"
 #include "release/report_parts.hpp"
 
@@ -42,15 +43,18 @@ void network_bias_section(Html& page, bool counted) {
       Markup{who_is_missing});
 }
 
-void bias_section(Html& page, bool linear) {
+// `linear`: of a linear model; null of draws of a family.
+void bias_section(Html& page, const LinearModel* linear) {
   heading(page, "bias", "Bias");
   page.put("<ul>\n");
-  if (linear) {
+  if (linear != nullptr) {
     page.put(
         "<li>Cells outside of their range, unlisted levels, missing cells and long rows were "
         "changed by the rules of the dictionary; people to whom that happens more often are "
-        "described worse.</li>\n<li>A prior and the noise pull coefficients toward 0, those of "
-        "rare levels most: small groups are described worst.</li>\n");
+        "described worse.</li>\n<li>{} small groups are described worst.</li>\n",
+        score_words(*linear).empty()
+            ? "The prior pulls coefficients toward 0, those of rare levels most:"
+            : "Slopes were held, which can make coefficients of rare levels too large:");
   } else {
     page.put(
         "<li>Cells outside of the range, unlisted levels and missing cells were changed by the "
@@ -167,7 +171,7 @@ std::string report_of(const Release& release, const json& file, const std::strin
       page, facts, certificate,
       fmt::format("Loss {}, {} coefficient{}, {} draw{}.", model.loss, c.problem.features,
                   plural(c.problem.features), c.draws, plural(c.draws)));
-  bias_section(page, true);
+  bias_section(page, &model);
   dictionary_section(page, model.schema, true);
   checklist_section(page, certificate, c);
   verify_section(page, text, file.at("certificate"), c.is_void());
@@ -195,7 +199,7 @@ std::string report_of(const FamilyRelease& release, const json& file, const std:
       page, facts, file.at("certificate"),
       fmt::format("Family {}, {} draw{}.", to_string(model.family), c.draws, plural(c.draws)));
   estimates_section(page, release);
-  bias_section(page, false);
+  bias_section(page, nullptr);
   dictionary_section(page, model.schema, false);
   checklist_section(page, file.at("certificate"), c);
   verify_section(page, text, file.at("certificate"), c.is_void());

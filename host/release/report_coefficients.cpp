@@ -56,7 +56,7 @@ std::string sum_words(const LinearModel& model) {
     case LabelKind::two_classes:
       break;
   }
-  return loss_named(model.loss).link_words().empty() && !model.link
+  return score_words(model).empty()
              ? "log-odds"
              : "the score from which the probability follows (model.link of the file)";
 }
@@ -186,6 +186,8 @@ void coefficients_section(Html& page, const LinearModel& model, const Certificat
   switch (schema.label_kind) {
     case LabelKind::two_classes:
       page.put("<p>Above 0 speaks for {} = {}.</p>\n", schema.label, schema.positive);
+      if (const std::string words = score_words(model); !words.empty())
+        page.put("<p>{}</p>\n", words);
       break;
     case LabelKind::amount:
       page.put("<p>A prediction of {} is {} plus what they add.</p>\n", schema.label,

@@ -70,7 +70,7 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
         "`intervals`: they are of classes that count the same, and class_weights weighs them; "
         "leave one out");
   }
-  if (options.intervals && !whitened_links(plan.problem.loss)) {
+  if (options.intervals && !is_two_class_logistic(plan.problem.loss)) {
     throw BadInput(
         plan.problem.outputs > 1
             ? "`intervals`: labels would have to be made anew, and by which probabilities is "

@@ -126,7 +126,7 @@ WhitenedRule::Constants WhitenedRule::constants_for(const Problem& problem) {
     const double mean = largest_mean_curvature(problem);
     return {0.35 * mean, mean, phi, 0, 1.5, 100, static_cast<double>(problem.outputs - 1)};
   }
-  if (whitened_links(problem.loss)) return {0.24 * phi, phi, phi, 0, 3, 100};
+  if (is_two_class_logistic(problem.loss)) return {0.24 * phi, phi, phi, 0, 3, 100};
   const double B2 = problem.label_bound * problem.label_bound;
   // Counts: the curvature is a mean count over the largest one.
   const double least = problem.loss == "poisson" ? 0.04 : 0.15;

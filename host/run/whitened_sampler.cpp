@@ -1,9 +1,6 @@
 // Runs of whitened: a question to the rows, noise, the rule; the answers are all that it keeps.
-#include <fmt/format.h>
-
 #include <Eigen/Dense>
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -58,13 +55,6 @@ double curvature_error_up(const Problem& problem) {
                   Wide(largest_trace(problem)));
 }
 
-double seven_digits(double value) {
-  const std::string text = fmt::format("{:.7g}", value);
-  double out = 0;
-  std::from_chars(text.data(), text.data() + text.size(), out);
-  return out;
-}
-
 class WhitenedSampler final : public Sampler {
  public:
   WhitenedSampler(const Whitened& settings, const Task& task)
@@ -85,16 +75,6 @@ class WhitenedSampler final : public Sampler {
     model.answers = answers_;
     model.feature_means = answered_means(rule_.metric(), rule_.lambda(), task_.schema);
     if (settings_.information_share > 0) model.estimates = estimate(scores(), task_.schema);
-    if (!whitened_links(task_.problem.loss)) return;
-    CappedLink link{rule_.clip(), {}};
-    const Metric& P = rule_.metric();
-    // [d x d]: columns of zeros change no norm.
-    Metric whole = Metric::Zero(P.rows(), P.rows());
-    whole.leftCols(P.cols()) = P;
-    for (const double v : whole.reshaped<Eigen::RowMajor>()) {
-      link.metric.push_back(seven_digits(v));
-    }
-    model.link = std::move(link);
   }
 
   void save(Checkpoint& checkpoint) const override {

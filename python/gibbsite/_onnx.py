@@ -166,7 +166,7 @@ def _clipped(graph, x, columns_used, row_norm):
     )
 
 
-def _losing(graph, z, link, x, order):
+def _losing(graph, z, link):
     """The probability of the class that z speaks against."""
     size = graph.node("Abs", z)
     one = np.array(1.0)
@@ -181,25 +181,12 @@ def _losing(graph, z, link, x, order):
         room = graph.node("Max", graph.node("Sub", one, size), np.array(0.0))
         share = graph.node("Div", room, graph.node("Add", one, room))
         return graph.node("Max", share, np.array(0.001))
-    if kind != "capped-logistic":
-        raise ValueError(f"model.link.kind: {kind!r} is unknown; use a gibbsite that knows it")
-    metric = np.array(link["metric"], np.float64)[order]
-    whitened = graph.node("MatMul", x, metric)
-    norm = graph.node("Sqrt", graph.sum(graph.node("Mul", whitened, whitened), 1))
-    clip = np.array(link["clip"])
-    # clip / max(norm, clip) is min(1, clip / norm), of a norm of 0 too.
-    cap = graph.node("Div", clip, graph.node("Max", norm, clip))
-    wins = graph.node("Greater", graph.node("Sub", one, s), cap)
-    losing = graph.node("Where", wins, graph.node("Div", s, graph.node("Add", cap, s)), s)
-    losing = graph.node("Where", graph.node("Greater", s, cap), np.array(0.5), losing)
-    below = graph.node(
-        "Sub",
-        np.array(0.5),
-        graph.node(
-            "Div", graph.node("Mul", np.array(1e-6), size), graph.node("Add", one, size)
-        ),
-    )
-    return graph.node("Min", losing, below)
+    if kind == "capped-logistic":
+        raise ValueError(
+            "model.link: capped-logistic, of a file of gibbsite-release/2, has no graph; fit the "
+            "model again"
+        )
+    raise ValueError(f"model.link.kind: {kind!r} is unknown; use a gibbsite that knows it")
 
 
 def _draws(model):
@@ -307,7 +294,7 @@ def onnx_model(text):
             p = graph.mean(p, 1)
         else:
             classes = model["classes"]
-            losing = _losing(graph, z, link, x, order)
+            losing = _losing(graph, z, link)
             winning = graph.node("Sub", np.array(1.0), losing)
             positive = graph.node("Where", graph.node("Greater", z, np.array(0.0)), winning, losing)
             positive = graph.node("Where", graph.isnan(z), nan, positive)

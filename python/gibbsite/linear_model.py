@@ -529,7 +529,12 @@ class PrivateLogisticRegression(_Private):
         The negative class and the positive one, or those of the list.
     coef_ : ndarray [1, slopes], of several classes [classes, slopes]
         Change of the log-odds per unit of a column, or where a category has that level; of several
-        classes of z_k, exp(z_k) over their sum being the probability of class k.
+        classes of z_k, exp(z_k) over their sum being the probability of class k. It is shrunk
+        towards 0: by the prior that follows from the noise (mechanism "whitened", the default) or
+        by `prior_precision`. With mechanism "path" or "metric-path" (loss logistic-capped), and of
+        a model file of gibbsite-release/2 by "whitened", it is no log-odds but a score, from
+        which predict_proba follows by the file's link; `gibbsite.plan(..., loss_cap=1)` fits
+        log-odds with those mechanisms.
     intercept_ : ndarray [1], of several classes [classes]
         Log-odds, or z_k, where every column is 0.
     coef_names_ : ndarray of str [slopes]
@@ -686,8 +691,8 @@ class PrivateLogisticRegression(_Private):
         return np.asarray(scores, dtype=np.float64)
 
     def predict_proba(self, X) -> np.ndarray:
-        """Probabilities of classes_ [rows, classes], of two by the model file's link
-        (docs/whitened.md)."""
+        """Probabilities of classes_ [rows, classes]: the sigmoid of the score, of several classes
+        the softmax of their scores; by the model file's link where it has one (docs/formats.md)."""
         if self._is_of_several():
             return self._class_probabilities(X)
         p = self._probability(X)

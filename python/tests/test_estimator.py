@@ -86,6 +86,16 @@ def test_coefficients_are_in_the_units_of_the_columns():
     np.testing.assert_allclose(scaled.coef_[0] * [1, 100, 1], plain.coef_[0], rtol=1e-3, atol=1e-3)
 
 
+def test_coefficients_are_log_odds():
+    """The score of the coefficients is the log-odds of predict_proba: no link lies between."""
+    X, y = numbers()
+    model = estimator(epsilon=1.0).fit(X, y)
+    assert model.certificate_["mechanism"]["name"] == "whitened" and model.coef_exact_
+    assert "link" not in json.loads(model.to_json())["model"]
+    score = X @ model.coef_[0] + model.intercept_[0]
+    np.testing.assert_allclose(model.decision_function(X), score, rtol=1e-5, atol=1e-5)
+
+
 def test_rows_that_are_scaled_down_are_said():
     X, y = numbers()
     assert not fitted(X, y, row_norm=0.5).coef_exact_
@@ -648,7 +658,7 @@ def test_model_files_that_cannot_be(tmp_path):
     X, y = numbers(200)
     text = estimator().fit(X, y).to_json()
     path = tmp_path / "model.json"
-    for bad in ("", "{}", "[]", text[: len(text) // 2], text.replace("gibbsite-release/2", "gibbsite-release/9")):
+    for bad in ("", "{}", "[]", text[: len(text) // 2], text.replace("gibbsite-release/3", "gibbsite-release/9")):
         path.write_text(bad)
         with pytest.raises(ValueError, match="model.json") as info:
             PrivateLogisticRegression.from_file(path)

@@ -91,7 +91,7 @@ def yes(score):
 @pytest.mark.parametrize(
     "head, options",
     [
-        (CLASSES, []),  # whitened: its capped link
+        (CLASSES, []),  # whitened
         (CLASSES + "row_norm = 1.2\n", ["--mechanism", "path", "--draws", "2"]),  # rows are clipped
         (CLASSES + "intercept = false\n", ["--mechanism", "output"]),
         (CLASSES + 'class_weights = {no = 1, yes = 2.5}\n', ["--mechanism", "path"]),
@@ -225,6 +225,23 @@ def test_command_line(tmp_path):
     refused = run("--model", tmp_path / "f.json", "--onnx", tmp_path / "f.onnx")
     assert refused.returncode == 2 and refused.stderr.count("\n") == 1
     assert "family" in refused.stderr and not (tmp_path / "f.onnx").exists()
+
+
+def test_a_capped_link_of_before_has_no_graph(tmp_path):
+    """A whitened logistic model of gibbsite-release/2 is read, predicts, and is not exported."""
+    path = ROOT / "tests" / "golden" / "v2" / "whitened.json"
+    out = tmp_path / "m.onnx"
+    with pytest.raises(ValueError, match="model.link: capped-logistic.*fit the model again") as info:
+        gibbsite.export_onnx(path, out)
+    assert "\n" not in str(info.value) and not out.exists()
+    refused = subprocess.run(
+        [sys.executable, "-m", "gibbsite", "export", "--model", str(path), "--onnx", str(out)],
+        capture_output=True, text=True,
+    )
+    assert refused.returncode == 2 and refused.stderr.count("\n") == 1
+    assert "fit the model again" in refused.stderr and not out.exists()
+    gibbsite.export_onnx(path.with_name("output.json"), out)
+    assert out.exists()
 
 
 def test_names_that_collide(tmp_path):

@@ -84,7 +84,7 @@ def test_a_model_in_a_pickle_that_cannot_be():
     X, y = numbers(200)
     model = PrivateLogisticRegression(2.0, 1e-6, ranges=(-3, 3)).fit(X, y)
     state = model.__getstate__()
-    state["model"] = state["model"].replace("gibbsite-release/2", "gibbsite-release/9")
+    state["model"] = state["model"].replace("gibbsite-release/3", "gibbsite-release/9")
     with pytest.raises(ValueError) as info:
         PrivateLogisticRegression.__new__(PrivateLogisticRegression).__setstate__(state)
     assert "\n" not in str(info.value)

@@ -156,7 +156,7 @@ TEST_F(ReportCli, RefusesInOneLineAndLeavesNothing) {
   expect_error(of("stronger.json", "r.html"), 4, "stronger.json: NOT VALID: guarantee");
   file["format"] = "gibbsite-release/9";
   folder.write("later.json", file.dump());
-  expect_error(of("later.json", "r.html"), 2, "later.json: is not a gibbsite-release/2 file");
+  expect_error(of("later.json", "r.html"), 2, "later.json: is not a gibbsite-release/3 file");
   expect_error(of("table.csv", "r.html"), 2, "table.csv: is not JSON");
   expect_error(of("none.json", "r.html"), 2, "none.json: cannot read");
   expect_error(of("m.json", "m.json"), 2, "m.json");

@@ -178,9 +178,12 @@ TEST(Whitened, AmountsAndCountsAreTaken) {
     EXPECT_EQ(s.clip_factor, of_classes.clip_factor);
     EXPECT_EQ(s.iterations, of_classes.iterations);
     EXPECT_EQ(s.query_mu, of_classes.query_mu);
-    EXPECT_FALSE(whitened_links(loss));
+    EXPECT_FALSE(is_two_class_logistic(loss));
   }
-  EXPECT_TRUE(whitened_links("logistic"));
+  EXPECT_TRUE(is_two_class_logistic("logistic"));
+  EXPECT_TRUE(is_two_class_logistic("logistic(0.4,1)"));
+  EXPECT_FALSE(is_two_class_logistic("logistic-capped"));
+  EXPECT_FALSE(is_two_class_logistic("softmax-3"));
   for (const char* loss : {"smoothed-hinge", "logistic-capped"}) {
     const Plan made = plan(with_loss(loss), budget, {.mechanism = "whitened"});
     EXPECT_FALSE(made.offer().feasible);

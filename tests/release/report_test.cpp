@@ -151,7 +151,7 @@ TEST(Report, IsRefusedOfWhatDoesNotVerify) {
   edited["model"]["coefficients"][0] = 7.0;
   expect_invalid(edited, "model");
   edited = file;
-  edited["format"] = "gibbsite-release/3";
+  edited["format"] = "gibbsite-release/4";
   EXPECT_THROW(static_cast<void>(html_report(edited.dump(), "m.json")), BadInput);
   EXPECT_THROW(static_cast<void>(html_report("{", "m.json")), BadInput);
   EXPECT_THROW(static_cast<void>(read_html_report("/no/such/file")), BadInput);

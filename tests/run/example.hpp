@@ -75,7 +75,6 @@ inline Example make_example(const std::string& name, const Schema& schema, std::
   if (std::holds_alternative<Whitened>(run.plan.offer().mechanism)) {
     const std::size_t d = schema.features();
     const std::size_t outputs = loss_named(loss).outputs();
-    if (loss == "logistic") run.model.link = CappedLink{1.25, std::vector<double>(d * d, 0.5)};
     const auto& w = std::get<Whitened>(run.plan.offer().mechanism);
     const Neighbors who = budget.neighbors();
     std::vector<double> square(d * d, 1), triangle(d * (d + 1) / 2, 0.25), vector(outputs * d, 3);
@@ -85,9 +84,10 @@ inline Example make_example(const std::string& name, const Schema& schema, std::
       run.model.answers.push_back(
           {"moments", clip, moment_deviation_up(w, who, i > 0, clip, 0), square, triangle});
     }
+    const double clip = 0.5 * gradient_clip(w, static_cast<double>(d));
     for (std::uint64_t t = 1; static_cast<double>(t) <= w.iterations; ++t) {
       run.model.answers.push_back(
-          {"gradient", 1.25, gradient_deviation_up(w, who, t, 1.25, 0), vector, vector});
+          {"gradient", clip, gradient_deviation_up(w, who, t, clip, 0), vector, vector});
       run.model.answers.push_back(
           {"curvature", 0, curvature_deviation_up(w, who, curvature, 0), vector, {17}});
     }

@@ -173,7 +173,6 @@ TEST(MetricRun, TheAnswerIsReleasedOnRequestAlone) {
   EXPECT_TRUE(without.model().answers.empty());
   EXPECT_EQ(with.model().answers.size(), 1U);
   EXPECT_EQ(with.model().draws, without.model().draws);
-  EXPECT_FALSE(with.model().link);
 }
 
 class MetricBackend : public ::testing::TestWithParam<const char*> {};

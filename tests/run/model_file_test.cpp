@@ -46,7 +46,7 @@ TEST(Release, RefusesACoefficientThatIsNotFinite) {
 
 TEST(Release, ModelFileHasTheFieldsOfTheContract) {
   const json one = to_json(testing::examples()[0].release);
-  EXPECT_EQ(one["format"], "gibbsite-release/2");
+  EXPECT_EQ(one["format"], "gibbsite-release/3");
   const json& model = one["model"];
   EXPECT_EQ(model["loss"], "logistic");
   EXPECT_EQ(model["classes"], json::array({"<=50K", ">50K"}));
@@ -92,7 +92,7 @@ TEST(Release, UnreadableFilesAreOneLine) {
       EXPECT_THAT(error.what(), HasSubstr(why));
     }
   };
-  rejected([](json& f) { f["format"] = "gibbsite-release/9"; }, "gibbsite-release/2");
+  rejected([](json& f) { f["format"] = "gibbsite-release/9"; }, "gibbsite-release/3");
   rejected([](json& f) { f.erase("model"); }, "model: is missing");
   rejected([](json& f) { f["model"].erase("coefficients"); }, "coefficients: is missing");
   rejected([](json& f) { f["model"]["coefficients"].push_back(1); }, "7 numbers");

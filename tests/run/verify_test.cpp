@@ -646,7 +646,7 @@ TEST(Verify, RejectsTheNamesOfVersion1InAFileOfThisOne) {
   guarantee.erase("mu");
   EXPECT_FALSE(verify(resealed(file)).valid);
   json newer = to_json(testing::examples().front().release);
-  newer["format"] = release_format_1;
+  newer["format"] = "gibbsite-release/1";
   EXPECT_FALSE(verify(resealed(newer)).valid);
 }
 
@@ -660,7 +660,7 @@ TEST(Verify, AcceptsWeakerClaims) {
   }
 }
 
-// Answers that were released say what noise they had; a link says how probabilities are to be had.
+// Answers that were released say what noise they had.
 TEST(Verify, RejectsAnswersWithLessNoiseThanTheirShares) {
   const json file = to_json(testing::examples()[11].release);
   ASSERT_TRUE(verify(file).valid);
@@ -676,7 +676,10 @@ TEST(Verify, RejectsAnswersWithLessNoiseThanTheirShares) {
     })) << i;
     EXPECT_TRUE(fails([&](json& model) { model["answers"].erase(i); })) << i;
   }
-  EXPECT_TRUE(fails([](json& model) { model["answers"][2]["clip"] = 1.26; }));
+  EXPECT_TRUE(fails([](json& model) {
+    json& clip = model["answers"][2]["clip"];
+    clip = 1.01 * clip.get<double>();
+  }));
   // A clip that needs no noise, or next to none.
   for (const std::size_t i : {0U, 2U}) {
     for (const double clip : {-1.0, 0.0, 1e-9}) {
@@ -690,18 +693,11 @@ TEST(Verify, RejectsAnswersWithLessNoiseThanTheirShares) {
   EXPECT_TRUE(fails([](json& model) { model["answers"] = json::array(); }));
   EXPECT_TRUE(fails([](json& model) { model["answers"][0]["question"] = "rows"; }));
   EXPECT_TRUE(fails([](json& model) { model["answers"][0]["values"].erase(0); }));
-  EXPECT_TRUE(fails([](json& model) { model.erase("link"); }));
-  EXPECT_TRUE(fails([](json& model) { model["link"]["clip"] = 0; }));
-  EXPECT_TRUE(fails([](json& model) { model["link"]["metric"].erase(0); }));
-  EXPECT_TRUE(fails([](json& model) { model["link"]["words"] = "sigmoid"; }));
   EXPECT_FALSE(fails([](json& model) { model.erase("answers"); })) << "they may be kept back";
-  json path = to_json(testing::examples()[0].release);
-  path["model"]["link"] = file["model"]["link"];
-  EXPECT_FALSE(verify(resealed(path)).valid);
 }
 
-// Without a link gradients vouch for one another's clip.
-void rejects_less_noise_without_a_link(const Dataset& data, const char* loss) {
+// Gradients vouch for one another's clip.
+void rejects_less_noise(const Dataset& data, const char* loss) {
   const Plan made = plan(glm(loss).constants(data.schema, 200), {.epsilon = 1, .delta = 1e-5},
                          {.mechanism = "whitened"});
   const auto backend = make_backend("reference");
@@ -734,17 +730,16 @@ void rejects_less_noise_without_a_link(const Dataset& data, const char* loss) {
       answer["deviation"] = 1e9;
     }
   }));
-  // A link belongs to classes.
-  EXPECT_TRUE(fails([&](json& model) {
-    model["link"] = to_json(testing::examples()[11].release)["model"]["link"];
-  }));
   EXPECT_FALSE(fails([](json& model) { model.erase("answers"); })) << "they may be kept back";
 }
+TEST(Verify, RejectsAnswersOfTwoClassesWithLessNoiseThanTheirShares) {
+  rejects_less_noise(support::people(200, 3, 5), "logistic");
+}
 TEST(Verify, RejectsAnswersOfAmountsWithLessNoiseThanTheirShares) {
-  rejects_less_noise_without_a_link(support::amounts(200, 3, 5), "huber");
+  rejects_less_noise(support::amounts(200, 3, 5), "huber");
 }
 TEST(Verify, RejectsAnswersOfClassesWithLessNoiseThanTheirShares) {
-  rejects_less_noise_without_a_link(support::class_people(200, 3, 4, 5), "softmax-4");
+  rejects_less_noise(support::class_people(200, 3, 4, 5), "softmax-4");
 }
 
 // An infeasible combination of kinds: a draw that started from the data passed off as a path.
@@ -884,13 +879,13 @@ TEST(ReadReleaseJson, RejectsWhatIsNoModelFile) {
   };
   rejected("", "is not JSON");
   rejected("{", "is not JSON");
-  rejected("[]", "gibbsite-release/2");
-  rejected("{\"format\": \"gibbsite-release/3\", \"model\": {}, \"certificate\": {}}",
-           "gibbsite-release/2");
-  rejected("{\"format\": \"gibbsite-release/1\", \"model\": {}}", "gibbsite-release/2");
+  rejected("[]", "gibbsite-release/3");
+  rejected("{\"format\": \"gibbsite-release/4\", \"model\": {}, \"certificate\": {}}",
+           "gibbsite-release/3");
+  rejected("{\"format\": \"gibbsite-release/1\", \"model\": {}}", "gibbsite-release/3");
   rejected(std::string(100000, '['), "nested too deeply");  // before its end is missed
   rejected(std::string(100000, '[') + std::string(100000, ']'), "nested too deeply");
-  rejected(good.substr(0, good.size() - 1) + ", \"format\": \"gibbsite-release/2\"}", "twice");
+  rejected(good.substr(0, good.size() - 1) + ", \"format\": \"gibbsite-release/3\"}", "twice");
   EXPECT_THROW(read_release_json(folder.path()), BadInput);  // a folder
   EXPECT_THROW(read_release_json(folder.path("absent")), BadInput);
 }

@@ -118,7 +118,7 @@ TEST(Version1, WrittenAnewSaysTheSameInThisVersionsNames) {
     SCOPED_TRACE(kind.name);
     const json file = read_release_json(path_of(kind.name));
     const json anew = to_json(read_release(path_of(kind.name)));
-    EXPECT_EQ(anew["format"], "gibbsite-release/2");
+    EXPECT_EQ(anew["format"], "gibbsite-release/3");
     const Verification result = verify(anew);
     EXPECT_TRUE(result.valid) << ::testing::PrintToString(result.failures);
     EXPECT_EQ(anew["model"], file["model"]);

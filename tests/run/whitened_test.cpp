@@ -524,11 +524,9 @@ TEST(WhitenedRun, ComesToTheMinimumOfAmountsAndCounts) {
   }
 }
 
-TEST(WhitenedRun, AmountsAndCountsNeedNoLink) {
+TEST(WhitenedRun, AmountsAndCountsHaveNoIntervals) {
   for (const OfLoss& of : other_losses(300, 2, 1)) {
     const Plan made = plan_of(of.data, {.epsilon = 1, .delta = 1e-5}, {}, 0, of.loss);
-    const Release out = fit_seeded(of.data, made, 3);
-    EXPECT_FALSE(out.model().link.has_value());
     FitOptions options;
     options.intervals = true;
     const auto backend = support::make_test_backend("cpu");
@@ -610,7 +608,6 @@ TEST_P(WhitenedBackend, GoesOnFromACheckpointToTheSameBits) {
             fit(logistic_regression(), data, made, *backend, Key::from_seed(3), options);
         EXPECT_GT(attempts, 3);
         EXPECT_EQ(resumed.model().draws, whole.model().draws);
-        EXPECT_EQ(resumed.model().link->metric, whole.model().link->metric);
         ASSERT_EQ(resumed.model().answers.size(), whole.model().answers.size());
         for (std::size_t i = 0; i < whole.model().answers.size(); ++i) {
           EXPECT_EQ(resumed.model().answers[i].values, whole.model().answers[i].values);
@@ -749,7 +746,6 @@ TEST(WhitenedRun, DegenerateTablesOfClassesEndInAModel) {
     const auto backend = support::make_test_backend("cpu");
     const Release out = fit(glm("softmax-3"), data, made, *backend, Key::from_os());
     EXPECT_TRUE(verify(out).valid) << odd.name;
-    EXPECT_FALSE(out.model().link.has_value());
     for (const double v : out.model().draws[0]) EXPECT_TRUE(std::isfinite(v)) << odd.name;
     for (const double p : predict_classes(out.model(), data.view())) {
       EXPECT_TRUE(p >= 0 && p <= 1) << odd.name << " " << p;

@@ -1,5 +1,6 @@
 #pragma once
 // The certificate: public numbers from which anybody can recompute the guarantee.
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -15,12 +16,16 @@ namespace gibbsite {
 
 /// What a release claims, whatever it is of.
 struct Claims {
+  static constexpr std::size_t newest_format = 3;
+
   std::uint64_t draws = 1;
   double epsilon = 0, delta = 0;        ///< claimed; nothing where void
   Guarantee claimed;                    ///< of all draws
   NoiseKind noise = NoiseKind::philox;  ///< of the run's key
   bool refuses_cells = true;            ///< the schema leaves Invalid::refuse
   std::string backend, version;
+  /// Number of the file's format, gibbsite-release/2 or /3. A file of format 2 stays one.
+  std::size_t format = newest_format;
 
   /// Noise of a user's seed: no guarantee.
   [[nodiscard]] bool is_void() const { return noise != NoiseKind::chacha20; }

@@ -28,8 +28,8 @@ class Release {
 
 /// The whole file, digest and all.
 nlohmann::json to_json(const Release& release);
-/// From a file of this version or of gibbsite-release/1. Throws BadInput "SOURCE: ..." on anything
-/// else, and when a number of its certificate is missing or out of range.
+/// From a file of this version, or of gibbsite-release/2 or /1. Throws BadInput "SOURCE: ..." on
+/// anything else, and when a number of its certificate is missing or out of range.
 Release release_from_json(const nlohmann::json& json, const std::string& source);
 
 /// Written whole or not at all (temporary file in the same folder, then rename; a path that is not

@@ -12,16 +12,16 @@
 
 namespace gibbsite {
 
-/// How a logit becomes a probability where gradients were capped (docs/whitened.md,
-/// "Probabilities"): by the cap that the row would have had.
-struct CappedLink {
+/// What logistic models of `whitened` hold in files of gibbsite-release/2, whose fits clipped each
+/// row's slope: the probability follows from the score z and the row's cap. New models have none.
+struct LegacyCappedLink {
   double clip = 0;             ///< C
   std::vector<double> metric;  ///< P [d x d] row-major, to seven digits
 };
 /// min(1, C/norm), norm = ||P^T x||; 1 for a row of norm 0.
 double cap_of(double clip, double norm);
-/// P(y = +1) at a logit z of a row with that cap. Rises with z: s = sigmoid(-|z|) is the losing
-/// side's; it is s where neither side is capped, s/(cap + s) where the winning one is.
+/// P(y = +1) by a LegacyCappedLink, of a row with that cap. Rises with the score z: the losing
+/// side has s = sigmoid(-|z|) where neither side is capped, s/(cap + s) where the winning one is.
 double capped_probability(double z, double cap);
 
 /// A noisy answer about the private rows that a model follows from.
@@ -67,11 +67,11 @@ struct Intervals {
 struct LinearModel {
   std::string loss;
   Schema schema;
-  std::vector<std::vector<double>> draws;   ///< [draws][d]; of K classes [draws][K x d]
-  std::optional<CappedLink> link = {};      ///< none: a probability is sigmoid(z)
-  std::vector<NoisyAnswer> answers = {};    ///< released on request
-  std::optional<Intervals> intervals = {};  ///< made on request
-  std::optional<Estimates> estimates = {};  ///< asked for on request
+  std::vector<std::vector<double>> draws;            ///< [draws][d]; of K classes [draws][K x d]
+  std::optional<LegacyCappedLink> legacy_link = {};  ///< of files of format 2 alone
+  std::vector<NoisyAnswer> answers = {};             ///< released on request
+  std::optional<Intervals> intervals = {};           ///< made on request
+  std::optional<Estimates> estimates = {};           ///< asked for on request
   /// [d] answered means of the features, so shares of levels; empty where moments were not asked.
   std::vector<double> feature_means = {};
 };

@@ -13,6 +13,10 @@ namespace gibbsite {
 /// last instead, of a model without an intercept too [d or d + 1].
 std::vector<std::string> coefficient_line_names(const Schema& schema, bool against_means);
 
+/// "", or of two classes whose coefficients are no log-odds a sentence that says so and what an
+/// effect does to the odds; fields stand in backquotes.
+std::string score_words(const LinearModel& model);
+
 /// Of the first draw of a model of one output, amounts in the label's own unit.
 struct CoefficientLines {
   std::vector<std::string> names;

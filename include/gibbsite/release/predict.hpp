@@ -11,9 +11,9 @@
 
 namespace gibbsite {
 
-/// Of two classes: P(y = +1) for rows [n x d]: the mean over the released draws of the loss's
-/// probability at x.theta, sigmoid for the logistic one, or of capped_probability where the model
-/// has a link. Throws BadInput on a model of anything else.
+/// Two classes: P(y = +1) for rows [n x d], the mean over the released draws of the loss's
+/// probability at x.theta, which is the sigmoid for the logistic loss. A model with a
+/// LegacyCappedLink has capped_probability instead. Throws BadInput on a model of anything else.
 std::vector<double> predict_probabilities(const LinearModel& model, const Rows& x);
 
 /// Whether scores x.theta of two classes are log-odds: P(y = +1) is their sigmoid.
