@@ -517,9 +517,11 @@ std::vector<NoisyAnswer> answers_from_json(const json& list, const Schema& schem
     only_fields(object, {"question", "clip", "deviation", "at", "values"}, source + ": answers");
     NoisyAnswer answer;
     answer.question = text_field(object, "question", source);
-    const bool moments = answer.question == "moments", gradient = answer.question == "gradient";
-    if (!moments && !gradient && answer.question != "curvature") {
-      reject(source, "answers.question", "must be moments, gradient or curvature");
+    const bool moments = answer.question == "moments", gradient = answer.question == "gradient",
+               block = answer.question == "block", information = answer.question == "information";
+    if (!moments && !gradient && !block && !information && answer.question != "curvature") {
+      reject(source, "answers.question",
+             "must be moments, gradient, curvature, block or information");
     }
     answer.clip = number_field(object, "clip", source);
     answer.deviation = number_field(object, "deviation", source);
@@ -527,9 +529,9 @@ std::vector<NoisyAnswer> answers_from_json(const json& list, const Schema& schem
     require_finite_positive(answer.deviation, source + ": answers.deviation");
     answer.at = numbers_field(object, "at", moments ? d * k : outputs * k, source);
     answer.values = numbers_field(object, "values",
-                                  moments    ? k * (k + 1) / 2
-                                  : gradient ? outputs * k
-                                             : 1,
+                                  moments || information ? k * (k + 1) / 2
+                                  : gradient || block    ? outputs * k
+                                                         : 1,
                                   source);
     out.push_back(std::move(answer));
   }

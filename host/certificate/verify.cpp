@@ -148,8 +148,9 @@ void verify_certificate(Verifier& v, Verification& out, const json& file) {
 
 // Released answers: as many questions as the settings have, each with the noise of its share at
 // least, clipped where the settings and the link of format 2 say; without a link at one clip, of
-// what kappa allows. (What rounding added to the noise cannot be seen here, nor the clip between first moments
-// and gradients.)
+// what kappa allows; with intervals one block at that clip and one information at its limit. (What
+// rounding added to the noise cannot be seen here, nor the clip between first moments and
+// gradients.)
 void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
                     const LinearModel& model) {
   const std::optional<LegacyCappedLink>& link = model.legacy_link;
@@ -158,17 +159,26 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
       std::ranges::find_if(answers, [](const NoisyAnswer& a) { return a.question == "gradient"; });
   const double clip = link ? link->clip : gradient != answers.end() ? gradient->clip : 0;
   const Neighbors& who = c.claimed.who;
-  std::uint64_t moments = 0, gradients = 0, curvatures = 0;
+  const auto T = static_cast<std::uint64_t>(s.iterations);
+  const double longest = std::sqrt(information_limit(s)) * clip;  // of a row in the information
+  std::uint64_t moments = 0, gradients = 0, curvatures = 0, blocks = 0, informations = 0;
   bool noisy = true, clipped = true;
   for (const NoisyAnswer& a : answers) {
     double least = 0;
-    clipped = clipped && (a.question == "moments"    ? moments > 0 || a.clip == s.first_clip
-                          : a.question == "gradient" ? a.clip == clip
-                                                     : a.clip == 0);
+    clipped = clipped && (a.question == "moments"       ? moments > 0 || a.clip == s.first_clip
+                          : a.question == "information" ? std::fabs(a.clip - longest) <= 1e-12 * longest
+                          : a.question != "curvature"   ? a.clip == clip
+                                                        : a.clip == 0);
     if (a.question == "moments") {
       least = moment_deviation_up(s, who, moments++ > 0, a.clip, 0);
     } else if (a.question == "gradient") {
       least = gradient_deviation_up(s, who, ++gradients, a.clip, 0);
+    } else if (a.question == "block") {
+      ++blocks;
+      least = s.block_share > 0 ? gradient_deviation_up(s, who, T + 1, a.clip, 0) : 0;
+    } else if (a.question == "information") {
+      ++informations;
+      least = s.information_share > 0 ? information_deviation_up(s, who, a.clip, 0) : 0;
     } else {
       ++curvatures;
       least = curvature_deviation_up(s, who, largest_trace(c.problem), 0);
@@ -187,7 +197,9 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
     v.check(clip > 0 && clip <= most * (1 + 1e-12),
             "model.answers: gradients' clip is at most kappa sqrt(k)");
   }
-  const auto T = static_cast<std::uint64_t>(s.iterations);
+  const std::uint64_t of_intervals = s.information_share > 0 ? 1 : 0;
+  v.check(blocks == of_intervals && informations == of_intervals,
+          fmt::format("model.answers: {} block and {} information", blocks, informations));
   v.check(moments == (s.second_moment_share > 0 ? 2U : 1U) && gradients == T && curvatures == T,
           fmt::format("model.answers: {} of moments, {} gradients, {} curvatures", moments,
                       gradients, curvatures));
@@ -260,6 +272,9 @@ void verify_model(Verifier& v, const json& file) {
           capped ? "model.link: capped-logistic, in a whitened logistic model of this format"
                  : "model.link: not capped-logistic, which is of whitened logistic models of "
                    "gibbsite-release/2");
+  const std::optional<double> information = setting(c.mechanism, "information_share");
+  v.check(!linear.estimates || information.value_or(0) > 0,
+          "model.estimates: only where the settings have an information_share");
   if (!linear.answers.empty()) {
     std::visit([&](const auto& m) { verify_answers(v, m, c, linear); }, c.mechanism);
   }

@@ -182,7 +182,7 @@ std::string class_report(const LinearModel& model, const Certificate& certificat
                          const CoefficientView& view) {
   constexpr std::size_t most_columns = 6;
   const Schema& schema = model.schema;
-  const std::vector<std::string> names = coefficient_line_names(schema, false);
+  const std::vector<std::string> names = coefficient_line_names(schema);
   const std::size_t classes = schema.classes.size(), d = names.size();
   const std::vector<double>& theta = model.draws.front();
   const bool columns = classes <= most_columns;
@@ -242,7 +242,6 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   if (model.estimates) return effects_report(model, view);
   const EffectTable effects = effect_table(model, view.references);  // refuses unknown references
   if (model.schema.label_kind == LabelKind::classes) return class_report(model, certificate, view);
-  const auto& intervals = model.intervals;
   const CoefficientLines lines = coefficient_lines(model, certificate);
   const LabelKind label = model.schema.label_kind;
   const bool multiplies = lines.multiplies, bounded = !lines.half_widths.empty();
@@ -254,18 +253,14 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   const bool all = view.all || order.size() <= most;
   // Where shares are known, by how far a coefficient spreads the scores of people: a level that few
   // have moves few, however large its coefficient is.
-  const bool by_spread = !intervals && !model.feature_means.empty();
+  const bool by_spread = !model.feature_means.empty();
   if (!all && by_spread) {
     order = effects.by_certainty();
     order.resize(most);
   } else if (!all) {
-    // Where intervals differ, largest means furthest out of them: else a list of what is least
-    // known.
-    const auto size = [&](std::size_t j) {
-      return std::fabs(theta[j]) / (intervals ? std::max(noise[j], 1e-300) : 1.0);
-    };
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return std::fabs(theta[a]) > std::fabs(theta[b]);
+    });
     order.resize(most);
   }
   double largest = 0;
@@ -281,10 +276,6 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
       cells.back().push_back(amount ? fmt::format("± {:.5g}", noise[j])
                                     : fmt::format("± {:.4f}", noise[j]));
     if (multiplies) cells.back().push_back(fmt::format("×{:.3g}", std::exp(theta[j])));
-    if (multiplies && intervals) {
-      cells.back().push_back(fmt::format("{:.3g} to {:.3g}", std::exp(theta[j] - noise[j]),
-                                         std::exp(theta[j] + noise[j])));
-    }
     if (bounded) cells.back().emplace_back(is_inside(j) ? "within" : "");
     if (const std::string more =
             j < effects.effects.size() ? beside(effects, effects.effects[j]) : "";
@@ -300,9 +291,7 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
                   model.draws.size() == 1 ? "" : ", of the first draw",
                   all ? ""
                       : fmt::format(" (the {} {} of {})", most,
-                                    intervals   ? "surest"
-                                    : by_spread ? "that spread the scores most"
-                                                : "largest",
+                                    by_spread ? "that spread the scores most" : "largest",
                                     theta.size()),
                   label == LabelKind::amount
                       ? fmt::format("a prediction of {} is {:.6g} plus what they add",
@@ -318,15 +307,6 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   }
   if (const std::string words = score_words(model); !words.empty())
     out += wrapped(in_options(words));
-  if (intervals) {
-    return out +
-           fmt::format(
-               "±: {:.0f} % intervals, privacy's noise and the sample together (levels against "
-               "their mean); {} of {} hold 0.\nMeasured, not proven: of eight tables they held 83 "
-               "to 100 %, of Adult 66 to 78 %, of one whose\ncolumns lean on each other 40 %, of "
-               "one whose classes nearly separate 10 % (docs/intervals.md).\n",
-               100 * Intervals::level, inside, theta.size());
-  }
   if (!bounded) return out + no_bound(model, certificate);
   return out + "±: " + bound_words(model, certificate, inside, theta.size());
 }

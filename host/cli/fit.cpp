@@ -279,7 +279,7 @@ void FitCommand::fit() const {
     say(fmt::format("sampling took {:.4g} s, {:.4g} s were predicted\n", sampling.seconds(),
                     seconds));
   }
-  if (intervals && !model.model().intervals) {
+  if (plan.intervals && !model.model().estimates) {
     fmt::print(stderr,
                "gibbsite: warning: --intervals: none can be made from these answers (noise hides "
                "the table's moments); the model has none\n");
@@ -349,9 +349,9 @@ void FitCommand::write_entered(const std::optional<Ledger>& ledger,
 }
 
 void FitCommand::require_no_engine() const {
-  if (intervals || release_moments || all_effects || !checkpoint.empty()) {
+  if (plan.intervals || release_moments || all_effects || !checkpoint.empty()) {
     throw BadInput(fmt::format("{}: has no meaning with --model {}; leave it out",
-                               intervals         ? "--intervals"
+                               plan.intervals    ? "--intervals"
                                : release_moments ? "--release-moments"
                                : all_effects     ? "--all-effects"
                                                  : "--checkpoint",
@@ -395,12 +395,8 @@ TableArguments::Share FitCommand::read(const Schema& domain, bool one_column) co
 
 Release FitCommand::fit_plan(const Dataset& data, const Plan& made, Backend& engine_maker,
                              const std::optional<Ledger>& ledger, std::string& how) const {
-  Progress bar("sampling", quiet, interval()), making("intervals", quiet, interval());
+  Progress bar("fitting", quiet, interval());
   FitOptions options;
-  options.intervals = intervals;
-  options.intervals_progress = [&making](std::uint64_t done, std::uint64_t total) {
-    making.update(done, total);
-  };
   options.checkpoint = checkpoint;
   options.release_answers = release_moments;
   options.ledger = ledger ? &*ledger : nullptr;
@@ -421,7 +417,7 @@ std::string FitCommand::report(const Release& model) const {
       coefficient_report(model.model(), model.certificate(),
                          {.all = all_effects, .references = {}, .file = out}),
       out, out,
-      model.model().intervals                                          ? " --intervals"
+      model.model().estimates                                          ? " --intervals"
       : label == LabelKind::two_classes || label == LabelKind::classes ? " --probabilities"
                                                                        : "",
       out);
@@ -451,9 +447,6 @@ void define_fit(CLI::App& app) {
                "that it follows from; they are paid for");
   app.add_flag("--all-effects", command->all_effects,
                "show every effect, not the ten surest alone");
-  app.add_flag("--intervals", command->intervals,
-               "whitened: how sure the coefficients are, by a bootstrap from the released numbers; "
-               "costs time, no privacy (docs/intervals.md)");
   app.add_flag("--verbose", command->verbose,
                "say how the backend went about it, and for each column what was changed");
   app.add_option("--checkpoint", command->checkpoint,

@@ -27,7 +27,7 @@ struct FitCommand {
                            ledger_path;
   std::optional<std::uint64_t> seed;
   bool quiet = false, progress = false, verbose = false, removes_cache = false, force = false;
-  bool release_moments = false, intervals = false, all_effects = false;
+  bool release_moments = false, all_effects = false;
   FamilyArguments family;
   NetworkArguments network;
 

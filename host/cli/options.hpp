@@ -80,7 +80,7 @@ struct TableArguments {
 struct PlanArguments {
   std::optional<double> epsilon, delta, prior_precision, tv, step_size, loss_cap, ball;
   std::optional<std::uint64_t> iterations, rows_cap, rows_per_person, draws;
-  bool padded = false;
+  bool padded = false, intervals = false;
   std::string model = "auto", mechanism = "auto", calibration = "gdp", adjacency = "replace-one";
 
   /// `budget_needed`: whether a command makes sense without --epsilon and --delta. `epsilons`:

@@ -37,7 +37,7 @@ struct PredictCommand {
           " is a pipe, which is read only once, so no column of it can be kept; give a file");
     }
     const LinearModel linear = read_release(model).model();
-    if (intervals && !linear.intervals) {
+    if (intervals && !linear.estimates) {
       throw BadInput(model + ": holds no intervals; fit with --intervals");
     }
     const bool of_classes = linear.schema.label_kind == LabelKind::classes;

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <numeric>
-#include <span>
 
 #include "gibbsite/core/human_count.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
@@ -12,38 +10,7 @@
 #include "gibbsite/model/losses/logistic_capped.hpp"
 
 namespace gibbsite {
-namespace {
-
-// Of each line its number, from theta or a replica's errors [d].
-std::vector<double> line_numbers(const Schema& schema, std::span<const double> of,
-                                 bool against_means, double unit) {
-  std::vector<double> out(of.begin(), of.end());
-  if (against_means) {
-    double baseline = 0;
-    if (schema.intercept) {
-      baseline = out.back();
-      out.pop_back();
-    }
-    auto first = out.begin();
-    for (const Column& column : schema.columns) {
-      const auto features = static_cast<std::ptrdiff_t>(schema.features_of(column));
-      if (column.type == ColumnType::category) {
-        const double mean =
-            std::accumulate(first, first + features, 0.0) / static_cast<double>(features);
-        for (auto level = first; level != first + features; ++level) *level -= mean;
-        baseline += mean;
-      }
-      first += features;
-    }
-    out.push_back(baseline);
-  }
-  for (double& number : out) number *= unit;
-  return out;
-}
-
-}  // namespace
-
-std::vector<std::string> coefficient_line_names(const Schema& schema, bool against_means) {
+std::vector<std::string> coefficient_line_names(const Schema& schema) {
   std::vector<std::string> names = schema.feature_names();
   std::size_t first = 0;
   for (const Column& column : schema.columns) {
@@ -51,9 +18,6 @@ std::vector<std::string> coefficient_line_names(const Schema& schema, bool again
       names[first] = fmt::format("{}, {} to {}", names[first], column.lo, column.hi);
     first += schema.features_of(column);
   }
-  if (!against_means) return names;
-  if (schema.intercept) names.pop_back();
-  names.emplace_back("(baseline)");
   return names;
 }
 
@@ -77,25 +41,16 @@ std::string score_words(const LinearModel& model) {
 }
 
 CoefficientLines coefficient_lines(const LinearModel& model, const Certificate& certificate) {
-  const auto& intervals = model.intervals;
   const LabelKind label = model.schema.label_kind;
   const double unit = label == LabelKind::amount ? model.schema.label_unit() : 1;
-  const auto in_units = [&](std::span<const double> of) {
-    return line_numbers(model.schema, of, intervals.has_value(), unit);
-  };
   CoefficientLines out;
-  out.names = coefficient_line_names(model.schema, intervals.has_value());
-  out.values = in_units(model.draws.front());
+  out.names = coefficient_line_names(model.schema);
+  out.values = model.draws.front();
+  for (double& value : out.values) value *= unit;
   // exp of a log-odds multiplies odds, exp of the log of a mean that mean.
   out.multiplies =
       label == LabelKind::count || (label == LabelKind::two_classes && score_words(model).empty());
-  if (intervals) {
-    Intervals of_lines;
-    for (const auto& error : intervals->errors) of_lines.errors.push_back(in_units(error));
-    for (std::size_t j = 0; j < out.values.size(); ++j)
-      out.half_widths.push_back(of_lines.half_width(j));
-  } else if (const auto deviation =
-                 coefficient_noise_up(certificate.mechanism, certificate.problem)) {
+  if (const auto deviation = coefficient_noise_up(certificate.mechanism, certificate.problem)) {
     out.half_widths.assign(out.values.size(), two_sided_95 * unit * *deviation);
   }
   return out;

@@ -145,7 +145,7 @@ std::vector<double> predict_probabilities(const LinearModel& model, const Rows& 
 
 bool scores_are_log_odds(const LinearModel& model) {
   const Loss& loss = loss_named(model.loss);
-  return loss.label() == LabelKind::two_classes && loss.link_words().empty() && !model.link;
+  return loss.label() == LabelKind::two_classes && loss.link_words().empty() && !model.legacy_link;
 }
 
 std::vector<double> predict_log_odds(const LinearModel& model, const Rows& x) {
@@ -199,16 +199,16 @@ std::size_t likeliest(std::span<const double> probabilities) {
 }
 
 std::vector<ProbabilityInterval> predict_intervals(const LinearModel& model, const Rows& x) {
-  if (!model.intervals) {
+  if (!model.estimates) {
     throw BadInput("model: holds no intervals; fit it with `intervals`");
   }
   std::vector<ProbabilityInterval> out(x.rows);
+  std::vector<double> row(model.schema.features());
   for_each_row(model, x, [&](std::size_t i, const auto& probability) {
-    const double z = x.dot(i, model.draws.front());
-    const double half = Intervals::multiplier * model.intervals->deviation([&](const auto& error) {
-      return x.dot(i, error);
-    });
-    out[i] = {probability(z - half), probability(z + half)};
+    std::ranges::fill(row, 0.0);
+    x.for_each(i, [&](std::size_t j, float v) { row[j] = static_cast<double>(v); });
+    const EffectEstimate score = model.estimates->combination(row);
+    out[i] = {probability(score.lower), probability(score.upper)};
   });
   return out;
 }

@@ -24,14 +24,6 @@ constexpr std::size_t most_lines = 1000;  // of coefficients
 constexpr std::size_t most_shares = 100;  // of a family's parameters
 
 std::string interval_words(const LinearModel& model, const Certificate& certificate) {
-  if (model.intervals) {
-    return fmt::format(
-        "±: {:.0f} % intervals, privacy's noise and the sample together; levels stand against "
-        "their mean. Measured, not proven: of eight tables they held 83 to 100 %, of Adult 66 to "
-        "78 %, of one whose columns lean on each other 40 %, of one whose classes nearly separate "
-        "10 % (docs/intervals.md). Gray: the interval holds 0.",
-        100 * Intervals::level);
-  }
   if (!coefficient_noise_up(certificate.mechanism, certificate.problem))
     return "No bound on how far noise moved them holds for every table: none is given.";
   return fmt::format(
@@ -136,17 +128,12 @@ void one_output_table(Html& page, const LinearModel& model, const Certificate& c
   if (lines.values.size() > most_lines)
     page.put("<p>and {} more (all in the file)</p>\n", lines.values.size() - most_lines);
   const OriginalUnits units = original_units(model, model.draws.front());
-  double constant = units.intercept;
-  if (model.intervals) {  // levels against their mean: the baseline has taken the means up
-    const double unit = schema.label_kind == LabelKind::amount ? schema.label_unit() : 1;
-    constant += lines.values.back() - (schema.intercept ? unit * model.draws.front().back() : 0);
-  }
-  constant_words(page, units, constant, model);
+  constant_words(page, units, units.intercept, model);
 }
 
 void class_tables(Html& page, const LinearModel& model, const Certificate& certificate) {
   const Schema& schema = model.schema;
-  const std::vector<std::string> names = coefficient_line_names(schema, false);
+  const std::vector<std::string> names = coefficient_line_names(schema);
   const std::vector<double> width = widths(schema);
   const auto deviation = coefficient_noise_up(certificate.mechanism, certificate.problem);
   const double half = two_sided_95 * deviation.value_or(0);

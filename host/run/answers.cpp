@@ -34,10 +34,10 @@ void answer_moments(Engine& engine, MatrixView<const double> P, double clip, dou
   const std::size_t k = P.cols;
   std::vector<double> sums(k * k);
   engine.second_moments(P, clip, {sums.data(), k, k});
-  add_noise({sums.data(), k, k}, deviation, values);
+  answer_symmetric({sums.data(), k, k}, deviation, values);
 }
 
-void add_noise(MatrixView<const double> sums, double deviation, std::span<double> values) {
+void answer_symmetric(MatrixView<const double> sums, double deviation, std::span<double> values) {
   const std::size_t k = sums.rows;
   const double off_diagonal = round_up(Wide(deviation) / sqrt(Wide(2)));
   for (std::size_t a = 0, at = 0; a < k; ++a) {

@@ -24,6 +24,9 @@ double answered(double sum, double noise, double deviation);
 /// the metric P [d x k], with noise of `deviation` on the diagonal and 1/sqrt(2) of it off.
 void answer_moments(Engine& engine, MatrixView<const double> P, double clip, double deviation,
                     std::span<double> values);
+/// values [k (k + 1)/2]: normals, which become the lower triangle of the symmetric `sums` [k x k]
+/// with noise of `deviation` on the diagonal and 1/sqrt(2) of it off.
+void answer_symmetric(MatrixView<const double> sums, double deviation, std::span<double> values);
 /// The symmetric matrix [k x k] of that lower triangle.
 Eigen::MatrixXd whole_matrix(std::span<const double> values, std::size_t k);
 

@@ -709,6 +709,19 @@ std::vector<double> values_of(const VectorXd& v) { return {v.begin(), v.end()}; 
 
 }  // namespace
 
+std::vector<double> answered_means(const MatrixXd& metric, const VectorXd& lambda,
+                                   const Schema& schema) {
+  if (!schema.intercept) return {};
+  AnsweredScores answers;
+  answers.metric = metric;
+  answers.lambda = lambda;
+  const Features features(answers, schema);
+  std::vector<double> out = values_of(features.mean + features.middle);
+  out.back() = 1;
+  const bool finite = std::ranges::all_of(out, [](double value) { return std::isfinite(value); });
+  return finite ? out : std::vector<double>();
+}
+
 std::optional<Estimates> estimate(const AnsweredScores& answers, const Schema& schema) {
   check(answers, schema);
   if (!is_usable(answers)) return {};

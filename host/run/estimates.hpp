@@ -29,6 +29,11 @@ struct AnsweredScores {
   double prior_scale = 0;  ///< their scale that the path found, after the last gradient
 };
 
+/// Answered means of the features [d], of levels shares that add up to 1: from the metric P [d x k]
+/// and the eigenvalues of z = P^T x that moments led to. Empty without a constant column.
+std::vector<double> answered_means(const Eigen::MatrixXd& metric, const Eigen::VectorXd& lambda,
+                                   const Schema& schema);
+
 /// The posterior of the coefficients of the plain logistic model. The same for the same answers on
 /// every machine with the same libraries. Takes O(k^3) time. None where the answers leave no
 /// finite one. Throws BadInput where the shapes do not fit each other or the schema.

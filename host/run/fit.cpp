@@ -16,7 +16,6 @@
 #include "gibbsite/model/linear_model.hpp"
 #include "mechanism/whitened_losses.hpp"
 #include "run/entering.hpp"
-#include "run/intervals.hpp"
 #include "run/run_plan.hpp"
 
 namespace gibbsite {
@@ -59,25 +58,6 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
   const Model model = asked_model;  // NOLINT(performance-unnecessary-copy-initialization)
   const Plan plan = asked;          // NOLINT(performance-unnecessary-copy-initialization)
   const bool certified = key.kind() == NoiseKind::chacha20;
-  if (options.intervals && !taken_by(plan.offer().mechanism).intervals) {
-    throw BadInput(
-        fmt::format("`intervals`: {} releases nothing that rows could be made from; drop it, or "
-                    "what keeps `mechanism` whitened from being chosen",
-                    name_of(plan.offer().mechanism)));
-  }
-  if (options.intervals && unweighted_name(plan.problem.loss) != plan.problem.loss) {
-    throw BadInput(
-        "`intervals`: they are of classes that count the same, and class_weights weighs them; "
-        "leave one out");
-  }
-  if (options.intervals && !is_two_class_logistic(plan.problem.loss)) {
-    throw BadInput(
-        plan.problem.outputs > 1
-            ? "`intervals`: labels would have to be made anew, and by which probabilities is "
-              "settled for two classes alone; drop it"
-            : "`intervals`: labels would have to be made anew, and how amounts and counts scatter "
-              "about a prediction is not released; drop it");
-  }
   const std::unique_ptr<Communicator> alone = one_process();
   Communicator& ranks = options.ranks != nullptr ? *options.ranks : *alone;
   const bool first_rank = ranks.rank() == 0;
@@ -88,10 +68,6 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
     require_room(options, key.kind(), paid);
   });
   Run run = run_plan(model, data, plan, backend, std::move(key), options);
-  if (options.intervals && first_rank) {
-    run.model.intervals = bootstrap_intervals(run.model, plan, options);
-    if (!options.release_answers) run.model.answers.clear();
-  }
   Release out = release(run);
   if (!certified) return out;
   ranks.together([&] {

@@ -298,7 +298,7 @@ Run run_plan(const Model& model, const Dataset& data, const Plan& plan, Backend&
   if (options.design) options.design(engine->design());
   LinearModel fitted{std::string(model.loss->name()), data.schema, sampler->draws(), {}, {}};
   sampler->complete(fitted);
-  if (!options.release_answers && !options.intervals) fitted.answers.clear();
+  if (!options.release_answers) fitted.answers.clear();
   return {plan, std::move(fitted), checkpoint.key.kind, std::string(backend.name()),
           key_hash(checkpoint.key)};
 }

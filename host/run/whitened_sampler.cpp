@@ -12,6 +12,7 @@
 #include "gibbsite/mechanism/noise_law.hpp"
 #include "mechanism/whitened_losses.hpp"
 #include "run/answers.hpp"
+#include "run/estimates.hpp"
 #include "run/sampler.hpp"
 #include "run/whitened_rule.hpp"
 
@@ -237,7 +238,7 @@ class WhitenedSampler final : public Sampler {
     const std::size_t k = rule_.coordinates();
     std::vector<double> sum(k * k);
     block().information({theta.data(), task_.features()}, {sum.data(), k, k});
-    add_noise({sum.data(), k, k}, deviation, values);
+    answer_symmetric({sum.data(), k, k}, deviation, values);
     block_.reset();
   }
 

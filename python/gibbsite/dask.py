@@ -100,7 +100,6 @@ class Table:
         *,
         seed=None,
         ledger=None,
-        intervals=False,
         release_moments=False,
         n_jobs=None,
         progress=None,
@@ -110,7 +109,6 @@ class Table:
         options = {
             "seed": seed,
             "ledger": ledger,
-            "intervals": intervals,
             "release_moments": release_moments,
             "n_jobs": n_jobs,
             "progress": progress,
@@ -228,7 +226,6 @@ def fit(
     seed=None,
     ledger=None,
     checkpoint="",
-    intervals=False,
     release_moments=False,
     n_jobs=None,
     progress=None,
@@ -238,7 +235,7 @@ def fit(
 
     ddf, schema, client: as `read` takes them
     epsilon, delta, **wishes: as `gibbsite.plan` takes them (mechanism="path", rows_cap=..., ...)
-    seed, ledger, intervals, release_moments, progress: as `gibbsite.fit` takes them
+    seed, ledger, release_moments, progress: as `gibbsite.fit` takes them
     n_jobs: threads here; workers use theirs
 
     Not done: backend="cuda", a checkpoint, metric-path and metric-proximal.
@@ -246,7 +243,6 @@ def fit(
     options = {
         "seed": seed,
         "ledger": ledger,
-        "intervals": intervals,
         "release_moments": release_moments,
         "n_jobs": n_jobs,
         "progress": progress,

@@ -132,6 +132,7 @@ class _Private:
             rows_cap=self.rows_cap,
             rows_per_person=self.rows_per_person,
             prior_precision=self.prior_precision,
+            intervals=bool(getattr(self, "intervals", False)),
         )
         release = _core.fit(
             data,
@@ -139,7 +140,6 @@ class _Private:
             backend=self.backend,
             seed=seed,
             ledger=ledger,
-            intervals=bool(getattr(self, "intervals", False)),
             n_jobs=self._threads(),
             progress=self.progress,
         )
@@ -507,7 +507,8 @@ class PrivateLogisticRegression(_Private):
         the middle of the range, and any label but the positive one the negative class (of several:
         a label that is none of them the first).
     intervals : bool
-        Whether the model holds 95 % intervals, at no privacy (docs/intervals.md). Of two classes.
+        Whether a share of the budget is spent on how sure the coefficients are: the model then holds
+        estimates with 95 % intervals (docs/intervals.md). Two classes without class weights.
     prior_precision : float or None
         Of the chain's Gaussian prior, on the encoder's scale (docs/path.md).
     adjacency : "replace-one" or "add-remove"
@@ -547,7 +548,9 @@ class PrivateLogisticRegression(_Private):
         The least factor by which a row is scaled down, 1 where coef_exact_: a row's encoded
         columns, and with them all of its score but the constant, count at least so much.
     coef_interval_ : ndarray [slopes, 2]
-        With intervals=True: between which the coefficients of the whole population lie, at 95 %.
+        With intervals=True: ends of the 95 % interval of each effect, in the order and the units of
+        coef_names_; levels against the mean of their column's. The estimates inside are in summary();
+        coef_ is shrunk, predicts better, and may lie outside.
     certificate_ : dict
         What is guaranteed, and the numbers it follows from.
     release_ : Release
@@ -653,9 +656,8 @@ class PrivateLogisticRegression(_Private):
     def _set_release(self, release):
         super()._set_release(release)
         if release.intervals is not None:
-            widths = dict(zip(self.schema_.feature_names, np.asarray(release.intervals)))
-            half = np.array([widths[name] * _unit(self._facts, name) for name in self.coef_names_])
-            self.coef_interval_ = np.stack([self.coef_[0] - half, self.coef_[0] + half], axis=1)
+            ends = dict(zip(self.schema_.feature_names, np.asarray(release.intervals)))
+            self.coef_interval_ = np.array([ends[name] * _unit(self._facts, name) for name in self.coef_names_])
 
     @classmethod
     def _from_release(cls, release):

@@ -42,7 +42,7 @@ PlanOf make_plan(double epsilon, double delta, Count rows, const Schema* schema,
                  const std::string& mechanism, const std::string& calibration,
                  const std::string& adjacency, Count rows_cap, std::uint64_t rows_per_person,
                  std::uint64_t draws, Number prior_precision, Number loss_cap, Number tv,
-                 bool padded, Number step_size, Count iterations, Number ball, Count classes) {
+                 bool padded, bool intervals, Number step_size, Count iterations, Number ball, Count classes) {
   if (!rows && !rows_cap) throw BadInput("rows: is missing; give the number of rows");
   FeatureSpace space;
   if (schema != nullptr) {
@@ -74,6 +74,7 @@ PlanOf make_plan(double epsilon, double delta, Count rows, const Schema* schema,
   if (iterations) wishes.iterations = static_cast<double>(*iterations);
   wishes.ball = ball;
   wishes.padded = padded;
+  wishes.intervals = intervals;
   const ModelRequest request{model, prior_precision, loss_cap, rows_cap};
   const nb::gil_scoped_release unlocked;
   return {request, plan(request, space, rows.value_or(0), budget, wishes)};
@@ -98,14 +99,13 @@ nb::dict offer_dict(const Offer& offer) {
 
 Release fit_data(const Dataset& data, const PlanOf& plan, const std::string& backend,
                  std::optional<std::uint64_t> seed, const Ledger* ledger,
-                 const std::string& checkpoint, bool intervals, bool release_moments,
+                 const std::string& checkpoint, bool release_moments,
                  std::optional<std::int64_t> n_jobs, const nb::object& progress) {
   require_feasible(plan.plan);
   const auto engines = make_warning_backend(backend, n_jobs);
   settle(*engines, loss_named(plan.plan.problem.loss), !data.offset.empty());
   FitOptions options;
   options.checkpoint = checkpoint;
-  options.intervals = intervals;
   options.release_answers = release_moments;
   return private_run(progress, ledger, seed, options, [&](Key&& key, const FitOptions& watching) {
     return gibbsite::fit(model_of(plan.request, plan.plan), data, plan.plan, *engines,
@@ -115,15 +115,14 @@ Release fit_data(const Dataset& data, const PlanOf& plan, const std::string& bac
 
 Release fit_shares(const Schema& schema, const PlanOf& plan, RemoteTable table,
                    const nb::object& ask, const nb::object& relay,
-                   std::optional<std::uint64_t> seed, const Ledger* ledger, bool intervals,
-                   bool release_moments, std::optional<std::int64_t> n_jobs,
+                   std::optional<std::uint64_t> seed, const Ledger* ledger, bool release_moments,
+                   std::optional<std::int64_t> n_jobs,
                    const nb::object& progress) {
   require_feasible(plan.plan);
   BackendOptions threads;
   threads.threads = threads_of(n_jobs);
   PythonCarrier carrier(ask, relay);
   FitOptions options;
-  options.intervals = intervals;
   options.release_answers = release_moments;
   options.rows_elsewhere = table.bounds.back();
   const auto engines = make_remote_backend(make_backend("cpu", threads), std::move(table), carrier);
@@ -145,12 +144,17 @@ Numbers draws_of(const LinearModel& model) {
                            : to_numpy(std::move(all), {draws, d});
 }
 
-nb::object half_widths(const LinearModel& model) {
-  if (!model.intervals) return nb::none();
-  const std::size_t d = model.draws.front().size();
-  std::vector<double> widths(d);
-  for (std::size_t j = 0; j < d; ++j) widths[j] = model.intervals->half_width(j);
-  return nb::cast(to_numpy(std::move(widths), {d}));
+// [d x 2] ends of the interval of each feature's effect, or none.
+nb::object interval_ends(const LinearModel& model) {
+  if (!model.estimates) return nb::none();
+  const std::size_t d = model.schema.features();
+  std::vector<double> ends;
+  for (std::size_t j = 0; j < d; ++j) {
+    const EffectEstimate effect = feature_effect(*model.estimates, model.schema, j);
+    ends.push_back(effect.lower);
+    ends.push_back(effect.upper);
+  }
+  return nb::cast(to_numpy(std::move(ends), {d, 2}));
 }
 
 /// What two classes and several have in common.
@@ -310,7 +314,7 @@ void bind_plan(nb::module_& m) {
         "intercept"_a = false, "model"_a = "auto", "mechanism"_a = "auto", "calibration"_a = "gdp",
         "adjacency"_a = "replace-one", "rows_cap"_a = nb::none(), "rows_per_person"_a = 1,
         "draws"_a = 1, "prior_precision"_a = nb::none(), "loss_cap"_a = nb::none(),
-        "tv"_a = nb::none(), "padded"_a = false, "step_size"_a = nb::none(),
+        "tv"_a = nb::none(), "padded"_a = false, "intervals"_a = false, "step_size"_a = nb::none(),
         "iterations"_a = nb::none(), "ball"_a = nb::none(), "classes"_a = nb::none(),
         "What the budget buys on `rows` rows of that schema (or of `features` numbers within "
         "`row_norm`, and of three `classes` or more), without any data. The arguments are those of "
@@ -382,8 +386,9 @@ void bind_release(nb::module_& m) {
           "sex=Male', with its interval and p-value, from the released estimates alone. Raises "
           "BadInput where the model has none, and on a name that it does not know.")
       .def_prop_ro(
-          "intervals", [](const Release& r) { return half_widths(r.model()); },
-          "Half of each coefficient's 95 % interval [features], or None.")
+          "intervals", [](const Release& r) { return interval_ends(r.model()); },
+          "Ends of the 95 % interval of each feature's effect [features, 2], or None: numbers over "
+          "their range, levels against the mean of their column's.")
       .def_prop_ro(
           "certificate", [](const Release& r) { return to_python(to_json(r.certificate())); },
           "The certificate of model.json, as a dict.")
@@ -494,7 +499,7 @@ void bind_fit(nb::module_& m) {
   bind_plan(m);
   bind_release(m);
   m.def("fit", &fit_data, "data"_a, "plan"_a, nb::kw_only(), "backend"_a = "auto",
-        "seed"_a = nb::none(), "ledger"_a = nb::none(), "checkpoint"_a = "", "intervals"_a = false,
+        "seed"_a = nb::none(), "ledger"_a = nb::none(), "checkpoint"_a = "",
         "release_moments"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
         "Runs the plan on the data and certifies what it releases. seed: reproducible noise and a "
         "void certificate. ledger: entered there before this returns. checkpoint: a file to resume "
@@ -505,16 +510,16 @@ void bind_fit(nb::module_& m) {
       [](const Schema& schema, const PlanOf& plan, std::vector<std::uint64_t> bounds,
          const std::vector<nb::bytes>& digests, std::uint64_t entries, bool sparse,
          const nb::object& ask, const nb::object& relay, std::optional<std::uint64_t> seed,
-         const Ledger* ledger, bool intervals, bool release_moments,
+         const Ledger* ledger, bool release_moments,
          std::optional<std::int64_t> n_jobs, const nb::object& progress) {
         RemoteTable table{std::move(bounds), {}, entries, sparse};
         for (const nb::bytes& digest : digests)
           table.digests.emplace_back(digest.c_str(), digest.size());
-        return fit_shares(schema, plan, std::move(table), ask, relay, seed, ledger, intervals,
+        return fit_shares(schema, plan, std::move(table), ask, relay, seed, ledger,
                           release_moments, n_jobs, progress);
       },
       "schema"_a, "plan"_a, nb::kw_only(), "bounds"_a, "digests"_a, "entries"_a, "sparse"_a,
-      "ask"_a, "relay"_a, "seed"_a = nb::none(), "ledger"_a = nb::none(), "intervals"_a = false,
+      "ask"_a, "relay"_a, "seed"_a = nb::none(), "ledger"_a = nb::none(),
       "release_moments"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
       "`fit` of rows in shares elsewhere: ask(question) gives the answers of all, relay(question, "
       "before) that of the last, each asked with the answer of the one before it.");

@@ -9,9 +9,8 @@
 
 namespace gibbsite {
 
-/// "age, 17 to 90", "work=Private", ..., "(intercept)" [d]; `against_means`: "(baseline)" comes
-/// last instead, of a model without an intercept too [d or d + 1].
-std::vector<std::string> coefficient_line_names(const Schema& schema, bool against_means);
+/// "age, 17 to 90", "work=Private", ..., "(intercept)" [d].
+std::vector<std::string> coefficient_line_names(const Schema& schema);
 
 /// "", or of two classes whose coefficients are no log-odds a sentence that says so and what an
 /// effect does to the odds; fields stand in backquotes.
@@ -20,11 +19,9 @@ std::string score_words(const LinearModel& model);
 /// Of the first draw of a model of one output, amounts in the label's own unit.
 struct CoefficientLines {
   std::vector<std::string> names;
-  /// Of a number from the low end of its range to the high end. With intervals the levels of a
-  /// category stand against their mean, which the baseline takes up.
+  /// A number from the low end of its range to the high end.
   std::vector<double> values;
-  /// Of the model's intervals; else within which 95 % of noise leaves it (coefficient_noise_up).
-  /// Empty: there is no bound.
+  /// Within which 95 % of the noise leaves each (coefficient_noise_up). Empty: there is no bound.
   std::vector<double> half_widths;
   bool multiplies = false;  ///< exp(value) multiplies odds or a mean
 

@@ -16,11 +16,6 @@ struct FitOptions {
   std::string checkpoint{};
   /// whitened: the model holds the noisy answers that it follows from; they are paid for.
   bool release_answers = false;
-  /// whitened: the model holds intervals of its coefficients, made from its noisy answers (docs/
-  /// intervals.md); they cost no privacy.
-  bool intervals = false;
-  /// While they are made: (replicas done, in all), a few times a second at most.
-  std::function<void(std::uint64_t, std::uint64_t)> intervals_progress{};
   double checkpoint_every_seconds = 60.0;  ///< also written at the start, the end and interruption
   /// Called with (steps done, steps in all) a few times a second.
   std::function<void(std::uint64_t, std::uint64_t)> progress{};
@@ -32,8 +27,7 @@ struct FitOptions {
   const std::atomic<bool>* stop = nullptr;  ///< set by a signal handler
   /// The ranks that the rows lie on, each of which calls `fit` with its own and a backend of
   /// `shard` (engine/sharded.hpp); null: one process. Rank 0's key is taken, and rank 0 alone reads
-  /// and writes the checkpoint, knows the ledger and makes intervals: its model is the one to
-  /// write. Which ranks `stop` is set on makes no difference.
+  /// and writes the checkpoint and knows the ledger: its model is the one to write. Which ranks `stop` is set on makes no difference.
   Communicator* ranks = nullptr;
   /// Rows that the backend has from elsewhere beside the data's (engine/remote.hpp). There is no
   /// checkpoint of them.
