@@ -264,7 +264,7 @@ class Answered {
     losses::softmax({at.data(), loss_.outputs()}, {p.data(), loss_.outputs()});
     const double squares = p.squaredNorm();
     const double longest = std::sqrt(1 + squares - 2 * p.minCoeff());
-    const double weighed = weight(y) * std::min(1.0, cap_of(clip_, z.norm()) / longest);
+    const double weighed = weight(y) * std::min(1.0, clip_ / (z.norm() * longest));
     if (answer_.question != "gradient") return VectorXd::Constant(1, weighed * (1 - squares));
     p[static_cast<Eigen::Index>(y)] -= 1;
     const Eigen::MatrixXd out = weighed * z * p.transpose();
