@@ -474,11 +474,16 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
   std::vector<Copies> here{{table, k}}, there, common;
   if (neighbor) there.push_back({*neighbor, k});
   if (answers) {
-    // Both labels of every axis, as often: they hold what is fitted near 0, where the pair differs.
-    const std::uint64_t places = 2 * shape.features;
+    // Every label of every axis, as often: they hold what is fitted near 0, where the pair differs
+    // most. Of several classes a score's weight is largest where all are as likely.
+    const std::uint64_t labels = outputs > 1 ? outputs : 2, places = labels * shape.features;
     for (std::uint64_t place = 0; place < places; ++place) {
-      Record axis{std::vector<float>(shape.features), place % 2 == 0 ? high : low};
-      axis.x[place / 2] = table.x[0];
+      const std::uint64_t which = place % labels;
+      const float of_class = static_cast<float>(which);
+      Record axis{std::vector<float>(shape.features), outputs > 1  ? of_class
+                                                      : which == 0 ? high
+                                                                   : low};
+      axis.x[place / labels] = table.x[0];
       const std::uint64_t rest = shape.rows - k;
       common.push_back({axis, rest / places + (place < rest % places ? 1 : 0)});
     }
