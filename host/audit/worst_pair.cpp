@@ -266,7 +266,7 @@ class Answered {
     losses::softmax({at.data(), loss_.outputs()}, {p.data(), loss_.outputs()});
     const double squares = p.squaredNorm();
     const double longest = std::sqrt(1 + squares - 2 * p.minCoeff());
-    const double weighed = weight(y) * std::min(1.0, cap_of(clip_, z.norm()) / longest);
+    const double weighed = weight(y) * std::min(1.0, clip_ / (z.norm() * longest));
     if (answer_.question != "gradient") return VectorXd::Constant(1, weighed * (1 - squares));
     p[static_cast<Eigen::Index>(y)] -= 1;
     const Eigen::MatrixXd out = weighed * z * p.transpose();
@@ -485,11 +485,16 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
   std::vector<Copies> here{{table, k}}, there, common;
   if (neighbor) there.push_back({*neighbor, k});
   if (answers) {
-    // Both labels of every axis, as often: they hold what is fitted near 0, where the pair differs.
-    const std::uint64_t places = 2 * shape.features;
+    // Every label of every axis, as often: they hold what is fitted near 0, where the pair differs
+    // most. Of several classes a score's weight is largest where all are as likely.
+    const std::uint64_t labels = outputs > 1 ? outputs : 2, places = labels * shape.features;
     for (std::uint64_t place = 0; place < places; ++place) {
-      Record axis{std::vector<float>(shape.features), place % 2 == 0 ? high : low};
-      axis.x[place / 2] = table.x[0];
+      const std::uint64_t which = place % labels;
+      const float of_class = static_cast<float>(which);
+      Record axis{std::vector<float>(shape.features), outputs > 1  ? of_class
+                                                      : which == 0 ? high
+                                                                   : low};
+      axis.x[place / labels] = table.x[0];
       const std::uint64_t rest = shape.rows - k;
       common.push_back({axis, rest / places + (place < rest % places ? 1 : 0)});
     }
