@@ -91,9 +91,12 @@ class NormalRows {
   [[nodiscard]] double variance(const VectorXd& omega) const {
     return omega.dot(covariance_ * omega);
   }
+  [[nodiscard]] const VectorXd& mean() const { return mean_; }
   [[nodiscard]] std::array<double, 4> averages(const VectorXd& omega) const {
-    const double center = mean_.dot(omega);
-    const double deviation = std::sqrt(std::max(variance(omega), 1e-8));
+    return averages(mean_.dot(omega), std::sqrt(std::max(variance(omega), 1e-8)));
+  }
+  // Of normal scores.
+  [[nodiscard]] std::array<double, 4> averages(double center, double deviation) const {
     std::array<double, 4> sum{};
     for (Index k = 0; k < quadrature_points; ++k) {
       const std::array<double, 4> at = logistic(center + deviation * quadrature_.points[k]);
@@ -231,7 +234,7 @@ NormalRows normal_rows(const Features& features, const VectorXd& lambda) {
 
 // [J x k] Unit directions in the metric along which each number and each level varies, then the
 // axes.
-MatrixXd directions(const Features& features, const VectorXd& lambda) {
+MatrixXd unit_directions(const Features& features, const VectorXd& lambda) {
   const Index k = lambda.size();
   std::vector<VectorXd> all;
   for (const Index j : features.numbers) all.emplace_back(features.inverse.col(j));
@@ -263,7 +266,7 @@ class Information {
  public:
   Information(const AnsweredScores& answers, const Features& features, const NormalRows& rows)
       : deviation_(answers.information_deviation),
-        directions_(directions(features, answers.lambda)) {
+        directions_(unit_directions(features, answers.lambda)) {
     const VectorXd& at = answers.points.back();
     const MatrixXd H = rows.information(at);
     const double mean_curvature = rows.curvature(at);
@@ -309,6 +312,9 @@ class Information {
     return out + curvature_ * curvature_ * (u.transpose() * between * u);
   }
 
+  // [J x k] Unit vectors: numbers, levels, axes.
+  [[nodiscard]] const MatrixXd& directions() const { return directions_; }
+
   double alpha = 0;
   MatrixXd correction;  // D: what is added to alpha H_g
 
@@ -323,18 +329,83 @@ class Information {
   double curvature_ = 0, diagonal_kept_ = 0, beside_kept_ = 0;
 };
 
+// How the probability of a level's rows bends as their score moves away from where A_2 was asked:
+// amplitude v (p(v . omega) - p_0 - q_0 v . (omega - omega_0)), 0 to first order at omega_0. Without
+// it a rare level whose score was far off there keeps the information that it had there.
+class LevelCurves {
+ public:
+  LevelCurves(const AnsweredScores& answers, const Features& features, const NormalRows& rows,
+              const Information& information)
+      : rows_(rows) {
+    const VectorXd& at = answers.points.back();
+    const MatrixXd A = information.alpha * rows.information(at) + information.correction;
+    Index j = static_cast<Index>(features.numbers.size());  // the row of information.directions
+    for (const Levels& group : features.categories) {
+      const auto levels = features.metric.middleRows(group.first, group.size);
+      const auto shares = features.mean.segment(group.first, group.size);
+      const VectorXd weighted = levels.transpose() * shares;
+      for (Index l = 0; l < group.size; ++l, ++j) {
+        const VectorXd u = information.directions().row(j);
+        Curve curve;
+        curve.direction = rows.mean() + levels.row(l).transpose() - weighted;
+        const double along = u.dot(at);
+        curve.deviation = std::sqrt(std::max(rows.variance(at) - along * along, 1e-8));
+        curve.score = curve.direction.dot(at);
+        const auto a = rows.averages(curve.score, curve.deviation);
+        curve.probability = a[0];
+        curve.curvature = a[1];
+        // The information of these rows, answered; their weights are at most 1.
+        const double across = curve.direction.dot(u);
+        const double of_level = std::max(u.dot(A * u), 0.0);
+        curve.amplitude =
+            std::min(of_level / std::max(a[1] * across * across, 1e-12), answers.rows * shares[l]);
+        if (curve.amplitude > 0) curves_.push_back(std::move(curve));
+      }
+    }
+  }
+
+  void add_score(const VectorXd& omega, VectorXd& sum) const {
+    for (const Curve& curve : curves_) {
+      const double score = curve.direction.dot(omega);
+      const double p = rows_.averages(score, curve.deviation)[0];
+      sum += curve.amplitude * (p - curve.probability - curve.curvature * (score - curve.score)) *
+             curve.direction;
+    }
+  }
+  void add_derivative(const VectorXd& omega, MatrixXd& sum) const {
+    for (const Curve& curve : curves_) {
+      const double q = rows_.averages(curve.direction.dot(omega), curve.deviation)[1];
+      sum +=
+          curve.amplitude * (q - curve.curvature) * curve.direction * curve.direction.transpose();
+    }
+  }
+
+ private:
+  struct Curve {
+    VectorXd direction;    // v: of the score of the level's rows, average ones but for the level
+    double deviation = 0;  // of their scores
+    double score = 0, probability = 0, curvature = 0;  // v . omega_0, p_0, q_0
+    double amplitude = 0;
+  };
+
+  const NormalRows& rows_;
+  std::vector<Curve> curves_;
+};
+
 struct Normal {
   VectorXd mean;
   MatrixXd covariance;
 };
 
-// U = F(omega) + noise, F(omega) = alpha h(omega) + D omega a_1(omega)/a_1(omega_0).
+// U = F(omega) + noise, F(omega) = alpha h(omega) + D omega a_1(omega)/a_1(omega_0) + the levels'
+// curves.
 class Equation {
  public:
   Equation(const AnsweredScores& answers, const Features& features, const NormalRows& rows,
            const Information& information)
       : rows_(rows),
         information_(information),
+        curves_(answers, features, rows, information),
         n_(answers.rows),
         at_(answers.points.back()),
         curvature_at_(rows.curvature(at_)),
@@ -360,16 +431,19 @@ class Equation {
   [[nodiscard]] const MatrixXd& prior() const { return prior_; }
 
   [[nodiscard]] VectorXd score(const VectorXd& omega) const {
-    return information_.alpha * rows_.score(omega) +
-           information_.correction * omega * (rows_.curvature(omega) / curvature_at_);
+    VectorXd out = information_.alpha * rows_.score(omega) +
+                   information_.correction * omega * (rows_.curvature(omega) / curvature_at_);
+    curves_.add_score(omega, out);
+    return out;
   }
 
   // dF/domega, held positive: no direction has less than a part of the public model's.
   [[nodiscard]] MatrixXd derivative(const VectorXd& omega) const {
     const double a1 = rows_.curvature(omega);
-    return held(information_.alpha * rows_.information(omega) +
-                    information_.correction * (a1 / curvature_at_),
-                information_.alpha * a1);
+    MatrixXd out = information_.alpha * rows_.information(omega) +
+                   information_.correction * (a1 / curvature_at_);
+    curves_.add_derivative(omega, out);
+    return held(out, information_.alpha * a1);
   }
 
   // Inverse of the covariance of U - F(omega): privacy's noise, the sample, the error of A_2.
@@ -438,6 +512,7 @@ class Equation {
 
   const NormalRows& rows_;
   const Information& information_;
+  LevelCurves curves_;
   double n_;
   VectorXd at_;  // omega_0
   double curvature_at_;
@@ -705,6 +780,17 @@ bool is_usable(const AnsweredScores& answers) {
   return out;
 }
 
+// To ten significant digits, so that a file holds no more and means the same.
+double rounded(double value) {
+  constexpr int digits = 10;
+  if (value == 0 || !std::isfinite(value)) return value;
+  const int places = digits - 1 - static_cast<int>(std::floor(std::log10(std::fabs(value))));
+  const double scale = std::pow(10.0, std::abs(places));
+  const double out =
+      places >= 0 ? std::round(value * scale) / scale : std::round(value / scale) * scale;
+  return std::isfinite(out) ? out : value;
+}
+
 std::vector<double> values_of(const VectorXd& v) { return {v.begin(), v.end()}; }
 
 }  // namespace
@@ -751,7 +837,7 @@ std::optional<Estimates> estimate(const AnsweredScores& answers, const Schema& s
   for (Index a = 0; a < covariance.rows(); ++a) {
     for (Index b = 0; b <= a; ++b) {
       const double value = 0.5 * (covariance(a, b) + covariance(b, a));
-      out.covariance.push_back(a == b ? std::max(value, 0.0) : value);
+      out.covariance.push_back(rounded(a == b ? std::max(value, 0.0) : value));
     }
   }
   out.prior_deviation = values_of(features.precision.cwiseSqrt().cwiseInverse());
