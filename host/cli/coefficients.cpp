@@ -42,12 +42,13 @@ constexpr std::size_t most = 10;  // lines
 // "+0.31"; of an amount with as many digits as it needs.
 std::string signed_text(double value) { return fmt::format("{:+.3g}", value); }
 
-// "×1.9 (1.5 to 2.4)", or of what is no power "+12 (8 to 16)".
-std::string with_interval(const EffectEstimate& effect, bool multiplies) {
+// "×1.9 (1.5 to 2.4)", or of what is no power "+12 (8 to 16)". A unit may move a ratio little, so
+// it has more digits.
+std::string with_interval(const EffectEstimate& effect, bool multiplies, int digits = 3) {
   if (!multiplies)
     return fmt::format("{:+.3g} ({:.3g} to {:.3g})", effect.estimate, effect.lower, effect.upper);
-  return fmt::format("×{:.3g} ({:.3g} to {:.3g})", std::exp(effect.estimate),
-                     std::exp(effect.lower), std::exp(effect.upper));
+  return fmt::format("×{:.{}g} ({:.{}g} to {:.{}g})", std::exp(effect.estimate), digits,
+                     std::exp(effect.lower), digits, std::exp(effect.upper), digits);
 }
 
 // What a number does per unit, or a level beside the reference level.
@@ -55,7 +56,7 @@ std::string beside(const EffectTable& table, const Effect& effect) {
   const bool multiplies = !table.ratio.empty();
   if (effect.is_reference()) return "reference level";
   if (effect.per_unit) {
-    if (table.has_intervals) return with_interval(*effect.per_unit, multiplies) + " a unit";
+    if (table.has_intervals) return with_interval(*effect.per_unit, multiplies, 5) + " a unit";
     return (multiplies ? fmt::format("×{:.4g}", std::exp(effect.per_unit->estimate))
                        : signed_text(effect.per_unit->estimate)) +
            " a unit";

@@ -230,24 +230,26 @@ constexpr const char* noise_words =
 
 // How wide intervals will be, of what is chosen at each budget; "" where none are made.
 std::string interval_words(std::span<const Plan> plans) {
-  std::string out;
+  std::string ordinary, rare;
   for (const Plan& plan : plans) {
     const Offer& offer = plan.offer();
     const auto* const whitened = std::get_if<Whitened>(&offer.mechanism);
-    const Loss& loss = loss_named(plan.problem.loss);
-    if (!offer.feasible || whitened == nullptr || loss.label() != LabelKind::two_classes) continue;
+    const LabelKind label = loss_named(plan.problem.loss).label();
+    if (!offer.feasible || whitened == nullptr || label != LabelKind::two_classes) continue;
     const auto half = [&](double share) {
-      return expected_half_interval(*whitened, plan.problem, plan.budget.neighbors(),
-                                    std::sqrt(share * (1 - share)));
+      return fmt::format(", ±{:.2g}",
+                         expected_half_interval(*whitened, plan.problem, plan.budget.neighbors(),
+                                                std::sqrt(share * (1 - share))));
     };
-    out += fmt::format("{}±{:.2g} and ±{:.2g}{}", out.empty() ? "" : ", ", half(0.1), half(0.01),
-                       plans.size() == 1 ? "" : " at ε = " + digits(plan.budget.epsilon));
+    ordinary += half(0.1);
+    rare += half(0.01);
   }
-  if (out.empty()) return out;
-  return "interval ±: with fit --intervals, a 95 % interval of a log-odds is at least about " +
-         out +
-         ":\nof a number over its range or a level that a tenth of the rows has, and of a level of "
-         "1 %; noise and sample together\n";
+  if (ordinary.empty()) return "";
+  return fmt::format(
+      "interval ±: with fit --intervals, a 95 % interval, noise and sample together, is at least "
+      "about {}\nof a number over its range or of a level that a tenth of the rows has, {} of a "
+      "level of 1 %\n",
+      ordinary.substr(2), rare.substr(2));
 }
 
 }  // namespace

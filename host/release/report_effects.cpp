@@ -21,18 +21,19 @@ std::string interval_text(const EffectEstimate& of) {
   return fmt::format("{:+.3g} ({:.3g} to {:.3g})", of.estimate, of.lower, of.upper);
 }
 
-std::string ratio_text(const EffectEstimate& of) {
-  return fmt::format("{:.3g} ({:.3g} to {:.3g})", std::exp(of.estimate), std::exp(of.lower),
-                     std::exp(of.upper));
+std::string ratio_text(const EffectEstimate& of, int digits = 3) {
+  return fmt::format("{:.{}g} ({:.{}g} to {:.{}g})", std::exp(of.estimate), digits,
+                     std::exp(of.lower), digits, std::exp(of.upper), digits);
 }
 
 // What one more of a number does, or how a level stands to the reference level.
 std::string beside(const EffectTable& table, const Effect& effect) {
-  const auto text = [&](const EffectEstimate& of) {
-    return table.ratio.empty() ? interval_text(of) : ratio_text(of);
+  // A unit may move a ratio little, so it has more digits.
+  const auto text = [&](const EffectEstimate& of, int digits = 3) {
+    return table.ratio.empty() ? interval_text(of) : ratio_text(of, digits);
   };
   if (effect.is_reference()) return "reference level";
-  if (effect.per_unit) return text(*effect.per_unit) + " a unit";
+  if (effect.per_unit) return text(*effect.per_unit, 5) + " a unit";
   if (!effect.against_reference) return "";
   return fmt::format("{} against {}{}", text(*effect.against_reference), effect.reference,
                      effect.against_reference->hidden ? ", hidden by noise" : "");

@@ -98,7 +98,8 @@ TEST(Effects, TheBaselineTakesUpTheMeansOfLevels) {
 }
 
 TEST(Effects, AreOrderedByWhatIsKnownAndHiddenOnesAreLast) {
-  const LinearModel model = support::effects_model();
+  LinearModel model = support::effects_model();
+  model.estimates->means[0][1] = 40;  // far from 0, and noise hides it all the same
   const EffectTable table = effect_table(model);
   const std::vector<std::size_t> order = table.by_certainty();
   ASSERT_EQ(order.size(), table.effects.size());
@@ -124,6 +125,11 @@ TEST(Effects, TakeAReferenceFromTheSchemaOrTheCaller) {
   EXPECT_TRUE(named(effect_table(model), "country=it's").is_reference());
   EXPECT_EQ(named(effect_table(model, {{"country", "United"}}), "country=it's").reference,
             "United");
+  // By default the most frequent one, wherever it is listed.
+  LinearModel others = support::effects_model();
+  others.estimates->feature_means[2] = 0.4;
+  others.estimates->feature_means[3] = 0.6;
+  EXPECT_EQ(named(effect_table(others), "sex=Male").reference, "Female");
   // A missing cell's own text stands for its level.
   References given;
   add_reference(model.schema, "country=?", given);
