@@ -40,13 +40,13 @@ ContrastBasis contrast_basis(const Schema& schema) {
   const std::size_t d = out.features, k = out.coordinates;
   out.basis.assign(d * k, 0.0);
   std::size_t feature = 0, coordinate = 0;
-  std::vector<std::size_t> levels_of(d, 0);  // of a feature that is a contrasted level; else 0
+  out.levels.assign(d, 0);
   for (const Column& column : schema.columns) {
     const std::size_t features = schema.features_of(column);
     const bool contrasted = is_contrasted(column);
     const std::size_t coordinates = features - (contrasted ? 1 : 0);
     for (std::size_t j = 0; j < features; ++j) {
-      if (contrasted) levels_of[feature + j] = features;
+      if (contrasted) out.levels[feature + j] = features;
       for (std::size_t c = 0; c < coordinates; ++c) {
         out.basis[(feature + j) * k + coordinate + c] = contrasted ? helmert(j, c) : j == c ? 1 : 0;
       }
@@ -54,12 +54,32 @@ ContrastBasis contrast_basis(const Schema& schema) {
     feature += features;
     coordinate += coordinates;
   }
-  if (schema.intercept) out.basis[feature * k + coordinate] = 1;
-  out.lift = out.basis;
-  for (std::size_t j = 0; j < d; ++j) {
-    if (levels_of[j] > 0) out.lift[j * k + k - 1] += 1 / static_cast<double>(levels_of[j]);
+  if (!schema.intercept) return out;
+  double squares = 1;
+  for (const std::size_t m : out.levels) {
+    if (m > 0) squares += 1 / static_cast<double>(m * m);
   }
+  const double length = std::sqrt(squares);
+  for (std::size_t j = 0; j < feature; ++j) {
+    const std::size_t m = out.levels[j];
+    if (m > 0) out.basis[j * k + k - 1] = 1 / (static_cast<double>(m) * length);
+  }
+  out.basis[feature * k + k - 1] = 1 / length;
   return out;
+}
+
+void center_levels(const ContrastBasis& contrasts, std::span<double> theta) {
+  for (std::size_t j = 0; j < theta.size();) {
+    const std::size_t m = contrasts.levels[j];
+    if (m > 0) {
+      const std::span<double> levels = theta.subspan(j, m);
+      double mean = 0;
+      for (const double v : levels) mean += v / static_cast<double>(m);
+      for (double& v : levels) v -= mean;
+      theta.back() += mean;
+    }
+    j += std::max<std::size_t>(m, 1);
+  }
 }
 
 }  // namespace gibbsite

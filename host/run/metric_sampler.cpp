@@ -11,6 +11,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/engine/engine.hpp"
+#include "gibbsite/model/contrasts.hpp"
 #include "mechanism/moments_question.hpp"
 #include "run/answers.hpp"
 #include "run/sampler.hpp"
@@ -49,6 +50,7 @@ class MetricSampler final : public Sampler {
   // theta = P omega, omega on the grid that its certificate covers.
   [[nodiscard]] std::vector<std::vector<double>> draws() const override {
     const double grid = analyze(settings_.chain, problem_, task_.who, task_.draws).release_grid;
+    const ContrastBasis contrasts = contrast_basis(task_.schema);
     std::vector<std::vector<double>> out = chain_->draws();
     for (auto& draw : out) {
       for (double& v : draw) v = std::nearbyint(v / grid) * grid;
@@ -61,6 +63,9 @@ class MetricSampler final : public Sampler {
         theta.col(output) = metric_ * of_output;
       }
       draw.assign(theta.data(), theta.data() + theta.size());
+      for (std::size_t first = 0; first < draw.size(); first += contrasts.features) {
+        center_levels(contrasts, std::span(draw).subspan(first, contrasts.features));
+      }
     }
     return out;
   }

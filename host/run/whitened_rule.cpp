@@ -39,54 +39,25 @@ Eigenpairs eigenpairs(const MatrixXd& symmetric) {
   return {symmetric.diagonal(), MatrixXd::Identity(symmetric.rows(), symmetric.cols())};
 }
 
-// What every feature of a row has of its own, by the direction [d x k] that it has in coordinates:
-// sum_j own_j b_j b_j^T. None: each coordinate is a feature, and that is a diagonal matrix.
-class OwnParts {
- public:
-  explicit OwnParts(MatrixXd directions) : directions_(std::move(directions)) {}
-
-  [[nodiscard]] Eigen::Index count(Eigen::Index k) const {
-    return directions_.size() > 0 ? directions_.rows() : k;
-  }
-  [[nodiscard]] MatrixXd matrix(const VectorXd& own) const {
-    if (directions_.size() == 0) return own.asDiagonal();
-    return directions_.transpose() * own.asDiagonal() * directions_;
-  }
-  /// What is to become of `own` where they leave B - low to explain. One level's contrasts overlap
-  /// with another's of its category, so it takes several times to get there.
-  [[nodiscard]] VectorXd next(const MatrixXd& B, const MatrixXd& low, const VectorXd& own) const {
-    if (directions_.size() == 0) return B.diagonal() - low.diagonal();
-    const MatrixXd left = B - low - matrix(own);
-    const ArrayXd along = (directions_ * left).cwiseProduct(directions_).rowwise().sum();
-    const ArrayXd squares = directions_.rowwise().squaredNorm();  // 0 of a lone level
-    return own.array() + (squares > 0).select(along / squares.max(1e-9), 0.0);
-  }
-
- private:
-  MatrixXd directions_;
-};
-
 // B is second moments of a row with noise of `deviation` on the diagonal: fits low rank plus
-// features' own parts, where noise cannot be told from a low rank below its operator norm.
-Eigenpairs without_noise(const MatrixXd& B, double deviation, double noise_norm, bool first,
-                         const OwnParts& parts) {
+// diagonal, where noise cannot be told from a low rank below its operator norm.
+Eigenpairs without_noise(const MatrixXd& B, double deviation, double noise_norm, bool first) {
   const auto d = static_cast<double>(B.rows());
   const VectorXd diagonal = B.diagonal();
   const double floor = std::max(deviation, 1e-4 * std::max(diagonal.sum(), 1e-9) / d);
-  VectorXd own =
-      first ? VectorXd::Zero(parts.count(B.rows())).eval() : diagonal.cwiseMax(floor).eval();
+  VectorXd own = first ? VectorXd::Zero(B.rows()).eval() : diagonal.cwiseMax(floor).eval();
   MatrixXd low;
   for (int fit = 0; fit < fits; ++fit) {
-    const Eigenpairs e = eigenpairs(B - parts.matrix(own));
+    const Eigenpairs e = eigenpairs(B - MatrixXd(own.asDiagonal()));
     const VectorXd kept = e.values.unaryExpr(
         [&](double l) { return (first ? l : std::fabs(l)) > noise_norm ? l : 0.0; });
     low.noalias() = e.vectors * kept.asDiagonal() * e.vectors.transpose();
-    const VectorXd next = parts.next(B, low, own).cwiseMax(floor);
+    const VectorXd next = (diagonal - low.diagonal()).cwiseMax(floor);
     const double moved = (next - own).cwiseAbs().maxCoeff();
     if (moved < 1e-3 * floor) break;
     own = next;
   }
-  Eigenpairs out = eigenpairs(low + parts.matrix(own));
+  Eigenpairs out = eigenpairs(low + MatrixXd(own.asDiagonal()));
   out.values = out.values.cwiseMax(0.5 * floor);
   return out;
 }
@@ -141,18 +112,12 @@ void WhitenedRule::answer_moments(const MatrixXd& noisy, double deviation) {
   const auto k = noisy.rows();
   // Under add/remove `rows_` is a cap: about so many rows are there, by the constant's own moment.
   if (moments_ == 0 && adjacency_ == Adjacency::add_remove && intercept_) {
-    rows_ = std::clamp(noisy(k - 1, k - 1), 0.001 * rows_, rows_);
+    const double constant = 1 / metric_(metric_.rows() - 1, k - 1);  // of every row
+    rows_ = std::clamp(noisy(k - 1, k - 1) / (constant * constant), 0.001 * rows_, rows_);
   }
   const double of_one = deviation / rows_;
   const double noise_norm = of_one * std::sqrt(2 * static_cast<double>(k));
-  // A level has a frequency of its own, which no one contrast has; numbers are centered later.
-  MatrixXd directions;
-  if (moments_ == 0 && metric_.rows() > k) {
-    directions = metric_;
-    directions.bottomRows(1) = Eigen::RowVectorXd::Unit(k, k - 1);
-  }
-  const Eigenpairs e = without_noise(noisy / rows_, of_one, noise_norm, moments_ == 0,
-                                     OwnParts(std::move(directions)));
+  const Eigenpairs e = without_noise(noisy / rows_, of_one, noise_norm, moments_ == 0);
   const ArrayXd scale = (e.values.array() + ridge_share * noise_norm).rsqrt();
   metric_ = (metric_ * e.vectors * scale.matrix().asDiagonal()).eval();
   lambda_ = e.values.array() * scale.square();

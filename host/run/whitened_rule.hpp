@@ -62,7 +62,7 @@ class WhitenedRule {
   /// Of omega's coordinates [k], of one output, given all answers: the noise in them and labels
   /// that could have been others, against the prior (docs/intervals.md). After a gradient.
   [[nodiscard]] Eigen::VectorXd posterior_variance() const;
-  /// P omega [K x d].
+  /// P omega [K x d]: where the next gradient is asked.
   [[nodiscard]] Eigen::VectorXd theta() const;
 
   /// Sum of clipped u u^T, u = P^T x, with noise of that deviation on its diagonal.

@@ -10,6 +10,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
+#include "gibbsite/model/contrasts.hpp"
 #include "mechanism/whitened_losses.hpp"
 #include "run/answers.hpp"
 #include "run/estimates.hpp"
@@ -70,11 +71,16 @@ class WhitenedSampler final : public Sampler {
   [[nodiscard]] std::uint64_t total() const override { return rule_.questions(); }
   [[nodiscard]] std::vector<std::vector<double>> draws() const override {
     const VectorXd theta = rule_.theta();
-    return {{theta.begin(), theta.end()}};
+    std::vector<double> out(theta.begin(), theta.end());
+    const ContrastBasis contrasts = contrast_basis(task_.schema);
+    for (std::size_t first = 0; first < out.size(); first += contrasts.features) {
+      center_levels(contrasts, std::span(out).subspan(first, contrasts.features));
+    }
+    return {std::move(out)};
   }
   void complete(LinearModel& model) const override {
     model.answers = answers_;
-    model.feature_means = answered_means(rule_.metric(), rule_.lambda(), task_.schema);
+    model.feature_means = answered_means(centered_metric(), rule_.lambda(), task_.schema);
     if (settings_.information_share > 0) model.estimates = estimate(scores(), task_.schema);
   }
 
@@ -104,11 +110,20 @@ class WhitenedSampler final : public Sampler {
   }
 
  private:
+  // P whose columns are centered as released coefficients are: the same scores for every row.
+  [[nodiscard]] MatrixXd centered_metric() const {
+    MatrixXd out = rule_.metric();  // column by column in memory
+    const ContrastBasis contrasts = contrast_basis(task_.schema);
+    for (Eigen::Index j = 0; j < out.cols(); ++j) {
+      center_levels(contrasts, {out.col(j).data(), count(out.rows())});
+    }
+    return out;
+  }
   // What the estimates follow from: answers, where they were asked, and the rule's public numbers.
   [[nodiscard]] AnsweredScores scores() const {
     const auto k = static_cast<Eigen::Index>(rule_.coordinates());
     AnsweredScores out;
-    out.metric = rule_.metric();
+    out.metric = centered_metric();
     out.lambda = rule_.lambda();
     out.rows = rule_.rows();
     out.prior = rule_.prior();

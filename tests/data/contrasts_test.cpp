@@ -39,7 +39,7 @@ double distance_back(const ContrastBasis& contrasts, const std::vector<float>& r
   }
   for (std::size_t j = 0; j < d; ++j) {
     double back = 0;
-    for (std::size_t i = 0; i < k; ++i) back += contrasts.lift[j * k + i] * y[i];
+    for (std::size_t i = 0; i < k; ++i) back += contrasts.basis[j * k + i] * y[i];
     farthest = std::max(farthest, std::fabs(back - static_cast<double>(row[j])));
   }
   return farthest;

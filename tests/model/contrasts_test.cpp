@@ -41,10 +41,8 @@ TEST(Contrasts, AreOrthonormalAndAddUpToZero) {
     ASSERT_EQ(found.coordinates, k);
     for (std::size_t i = 0; i < k; ++i) {
       for (std::size_t j = 0; j <= i; ++j) {
-        // The way back is a left inverse of both.
         const double one = i == j ? 1 : 0;
         EXPECT_NEAR(product(found.basis, found.basis, k, i, j), one, 1e-13) << i << " " << j;
-        EXPECT_NEAR(product(found.basis, found.lift, k, i, j), one, 1e-13) << i << " " << j;
       }
     }
     for (std::size_t i = 0; i + 1 < levels; ++i) {
@@ -52,11 +50,10 @@ TEST(Contrasts, AreOrthonormalAndAddUpToZero) {
       for (std::size_t j = 0; j < levels; ++j) sum += found.basis[(1 + j) * k + 1 + i];
       EXPECT_NEAR(sum, 0, 1e-13);
     }
-    for (const std::size_t feature : {std::size_t{0}, d - 2, d - 1}) {  // numbers and the constant
+    for (const std::size_t feature : {std::size_t{0}, d - 2}) {  // numbers
       for (std::size_t i = 0; i < k; ++i) {
         const bool own = feature == 0 ? i == 0 : i + d == feature + k;
         EXPECT_EQ(found.basis[feature * k + i], own ? 1 : 0);
-        EXPECT_EQ(found.lift[feature * k + i], own ? 1 : 0);
       }
     }
   }
@@ -75,7 +72,6 @@ TEST(Contrasts, AreTheIdentityWithoutAConstantOrWhereRowsAreScaledDown) {
     for (std::size_t at = 0; at < found.basis.size(); ++at) {
       const double one = at % (found.features + 1) == 0 ? 1 : 0;
       EXPECT_EQ(found.basis[at], one);
-      EXPECT_EQ(found.lift[at], one);
     }
   }
 }
@@ -84,8 +80,16 @@ TEST(Contrasts, LeaveTheConstantAloneWhereAllCategoriesHaveOneLevel) {
   const ContrastBasis found = contrast_basis(schema_of({category("a", 1), category("b", 1)}));
   ASSERT_EQ(found.features, 3U);
   ASSERT_EQ(found.coordinates, 1U);
-  EXPECT_EQ(found.basis, (std::vector<double>{0, 0, 1}));
-  EXPECT_EQ(found.lift, (std::vector<double>{1, 1, 1}));
+  for (const double v : found.basis) EXPECT_NEAR(v, 1 / std::sqrt(3.0), 1e-15);
+}
+
+// Scores of rows stay what they were.
+TEST(Contrasts, LevelsAreCenteredAtTheConstant) {
+  const ContrastBasis found =
+      contrast_basis(schema_of({number("a"), category("b", 3), category("c", 1)}));
+  std::vector<double> theta{5, 1, 2, 6, 4, 10};
+  center_levels(found, theta);
+  EXPECT_EQ(theta, (std::vector<double>{5, -2, -1, 3, 0, 17}));
 }
 
 }  // namespace contrasts_test

@@ -10,6 +10,7 @@
 
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/model/contrasts.hpp"
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/run/fit.hpp"
 #include "run/answers.hpp"
@@ -124,7 +125,10 @@ TEST(MetricRun, DrawsAreImagesOfTheCoordinatesGrid) {
     const Release release = fit_seeded(data, made, 1);
     ASSERT_EQ(release.model().draws.size(), 3U);
     const Eigen::MatrixXd P = metric_of(release, s, made, data.schema);
-    const Eigen::MatrixXd inverse = (P.transpose() * P).inverse() * P.transpose();
+    // Levels are centered at the constant in a draw, which the basis does not see.
+    const ContrastBasis contrasts = contrast_basis(data.schema);
+    const Eigen::Map<const WhitenedRule::Metric> basis(contrasts.basis.data(), P.rows(), P.cols());
+    const Eigen::MatrixXd inverse = (basis.transpose() * P).inverse() * basis.transpose();
     for (const auto& draw : release.model().draws) {
       const Eigen::VectorXd omega =
           inverse * Eigen::Map<const Eigen::VectorXd>(draw.data(), inverse.cols());

@@ -2,6 +2,7 @@
 // Coordinates of rows without the directions that the schema rules out (docs/whitened.md,
 // "Coordinates").
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "gibbsite/model/schema.hpp"
@@ -13,18 +14,23 @@ namespace gibbsite {
 /// `other` turns a cell that is not listed into no level.
 bool always_has_level(const Schema& schema, const Column& column);
 
-/// An orthonormal basis of the directions in which rows can differ, and the way back. Levels of a
-/// category that always has one add up to the constant column, so that of m levels m - 1 contrasts
-/// are kept. Where the schema has no intercept, or rows may be scaled down, both are the identity.
+/// An orthonormal basis of the space that all rows of the schema lie in. Levels of a category that
+/// always has one add up to the constant column, so that of m levels m - 1 contrasts are kept. Where
+/// the schema has no intercept, or rows may be scaled down, it is the identity.
 struct ContrastBasis {
   std::size_t features = 0;     ///< d
   std::size_t coordinates = 0;  ///< k <= d
-  /// B [d x k] row-major, B^T B = 1: contrasts of levels, numbers and other levels as they are, the
-  /// constant last.
+  /// B [d x k] row-major, B^T B = 1: contrasts of levels, numbers and other levels as they are; last
+  /// the constant with 1/m of it on each of the m levels of a category with contrasts. So x = B B^T x
+  /// for every row x that the schema can encode.
   std::vector<double> basis;
-  /// S [d x k] row-major: x = S B^T x for every row x that the schema can encode.
-  std::vector<double> lift;
+  /// m [d] of a level that is in contrasts; 0 of other features.
+  std::vector<std::size_t> levels;
 };
 ContrastBasis contrast_basis(const Schema& schema);
+
+/// Of all theta [d] with the same scores for every row that can be encoded the one whose levels add
+/// up to 0 in each category with contrasts: their mean goes to the constant.
+void center_levels(const ContrastBasis& contrasts, std::span<double> theta);
 
 }  // namespace gibbsite
