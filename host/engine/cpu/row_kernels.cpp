@@ -4,6 +4,7 @@
 
 #include "engine/cpu/kernels.hpp"
 #include "engine/cpu/targets.hpp"
+#include "machine/instructions.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/cpu/row_kernels.cpp"
@@ -292,6 +293,7 @@ std::size_t row_lanes(std::size_t d) {
 }  // namespace
 
 std::string instruction_set() {
+  force_instructions();
   const std::string name = HWY_DYNAMIC_DISPATCH(TargetName)();
   return name.starts_with("AVX3") ? "AVX-512" : name;
 }
