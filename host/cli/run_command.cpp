@@ -18,6 +18,7 @@
 #include "command.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/engine/machine.hpp"
 #include "gibbsite/version.hpp"
 #include "interrupt.hpp"
 #include "ranks.hpp"
@@ -148,7 +149,8 @@ void run(int argc, char** argv) {
   app.footer(
       "Example:\n"
       "  gibbsite plan --data table.csv --schema table.toml --epsilon 1 --delta 1e-6\n\n"
-      "'gibbsite COMMAND --help' shows the options and an example of each command.");
+      "'gibbsite COMMAND --help' shows the options and an example of each command.\n"
+      "GIBBSITE_INSTRUCTIONS=sse4, avx2 or avx512 in the environment chooses the vector instructions.");
   std::sort(commands().begin(), commands().end(),
             [](const Command& a, const Command& b) { return a.order < b.order; });
   for (const Command& command : commands()) {
@@ -184,6 +186,7 @@ int run_command(int argc, char** argv) {
   stop_flag() = false;
   const RanksOfCommand of_command;
   try {
+    instruction_set();  // obeys GIBBSITE_INSTRUCTIONS, or refuses it, before any kernel runs
     meet_ranks(argc, argv);
     // Where that one fails it ends the others; else they meet it in RanksOfCommand.
     if (is_first_rank() || !is_of_first_rank(argc, argv)) run(argc, argv);

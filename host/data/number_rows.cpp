@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "data/clip.hpp"
+#include "machine/instructions.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "data/number_rows.cpp"
@@ -218,6 +219,7 @@ NumberRows::NumberRows(const Schema& schema, std::span<const Encoding> encodings
       intercept_(schema.intercept),
       may_clip_(schema.max_unclipped_norm() > schema.row_norm),
       row_norm_(schema.row_norm) {
+  force_instructions();  // a library's user may read rows before any backend is made
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   for (std::size_t j = 0; j < columns_; ++j) {
     const Encoding& e = encodings[j];

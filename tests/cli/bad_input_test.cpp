@@ -1,4 +1,6 @@
 // Every bad input: one line on stderr, the right status, nothing left behind.
+#include <cstdlib>
+
 #include "cli/cli.hpp"
 
 namespace gibbsite::testing {
@@ -199,6 +201,23 @@ TEST_F(BadInput, OfTheCommandItself) {
                "is required; see 'gibbsite fit --help'");
   expect_error(gibbsite({"verify"}), 2, "see 'gibbsite verify --help'");
 }
+
+#ifdef __x86_64__
+// The variable is read by every command, before it does anything else.
+TEST_F(BadInput, OfTheInstructionSet) {
+  const char* const before = std::getenv("GIBBSITE_INSTRUCTIONS");
+  const std::string kept = before == nullptr ? "" : before;
+  setenv("GIBBSITE_INSTRUCTIONS", "sse5", 1);
+  for (const char* const command : {"devices", "plan"}) {
+    expect_error(gibbsite({command}), 2,
+                 "GIBBSITE_INSTRUCTIONS=sse5: this machine and build have ");
+  }
+  setenv("GIBBSITE_INSTRUCTIONS", "sse4", 1);
+  EXPECT_THAT(gibbsite({"devices"}).out, ::testing::HasSubstr("; SSE4 by GIBBSITE_INSTRUCTIONS; "));
+  kept.empty() ? unsetenv("GIBBSITE_INSTRUCTIONS")
+               : setenv("GIBBSITE_INSTRUCTIONS", kept.c_str(), 1);
+}
+#endif
 
 TEST_F(BadInput, OfPlan) {
   const auto plan = [&](std::vector<std::string> options) {

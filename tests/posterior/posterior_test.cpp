@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <random>
 
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/core/error.hpp"
 #include "support/forwarding_engine.hpp"
+#include "support/instruction_sets.hpp"
 
 namespace gibbsite {
 namespace posterior_test {
@@ -396,6 +398,28 @@ TEST(Posterior, NamesGoBothWays) {
               ThrowsMessage<BadInput>(AllOf(HasSubstr("'nuts'"), HasSubstr("hmc, mala"))));
   EXPECT_THAT([] { metric_from_string("dense"); },
               ThrowsMessage<BadInput>(AllOf(HasSubstr("'dense'"), HasSubstr("laplace"))));
+}
+
+// Draws by AVX2 are those by AVX-512 to the bit; others are near: fused multiply-adds round once.
+TEST(Posterior, EveryInstructionSetDrawsTheSame) {
+  for (const std::size_t d : {std::size_t{3}, std::size_t{9}}) {
+    const Instance p(700, d);
+    PosteriorOptions options = brief();
+    options.scales.assign(d, 1.0);
+    std::map<std::string, std::vector<double>> found;
+    support::on_every_instruction_set(
+        [&](const std::string& set) { found[set] = run(p.potential(0.5, "cpu"), options).values; });
+    const std::vector<double>& best =
+        found.contains("AVX2") ? found["AVX2"] : found.begin()->second;
+    for (const auto& [set, values] : found) {
+      if (set.starts_with("AVX3") && found.contains("AVX2")) {
+        EXPECT_EQ(values, best) << set;
+      }
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        ASSERT_NEAR(values[i], best[i], 1e-8) << set << " at " << i;
+      }
+    }
+  }
 }
 
 }  // namespace posterior_test

@@ -39,6 +39,7 @@
 #include "engine/host_rows.hpp"
 #include "gibbsite/engine/machine.hpp"
 #include "machine/crew.hpp"
+#include "machine/instructions.hpp"
 
 namespace gibbsite {
 namespace {
@@ -319,7 +320,9 @@ class CpuBackend final : public Backend {
 
   [[nodiscard]] std::string_view name() const override { return "cpu"; }
   [[nodiscard]] std::string description() const override {
-    return fmt::format("{}; {} thread{}", arithmetic(), threads_, threads_ == 1 ? "" : "s");
+    return fmt::format("{}{}; {} thread{}", arithmetic(),
+                       force_instructions().empty() ? "" : " by GIBBSITE_INSTRUCTIONS", threads_,
+                       threads_ == 1 ? "" : "s");
   }
   [[nodiscard]] std::string arithmetic() const override {
     return fmt::format("{} on float storage; {}", to_string(arithmetic_), cpu::instruction_set());
@@ -341,6 +344,7 @@ class CpuBackend final : public Backend {
 }  // namespace
 
 std::unique_ptr<Backend> make_cpu_backend(Arithmetic arithmetic, std::size_t threads) {
+  force_instructions();
   return std::make_unique<CpuBackend>(arithmetic, threads);
 }
 

@@ -4,6 +4,7 @@
 
 #include "engine/cpu/kernels.hpp"
 #include "engine/cpu/targets.hpp"
+#include "machine/instructions.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/cpu/row_kernels.cpp"
@@ -21,18 +22,33 @@ const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
 
 size_t LanesDouble() { return hn::Lanes(Full<double>()); }
 size_t LanesFloat() { return hn::Lanes(Full<float>()); }
+size_t RowLanesDouble() { return row_lanes<Full<double>>; }
+size_t RowLanesFloat() { return row_lanes<Full<float>>; }
+
+// Sums of all lanes of a group of vectors: halves are added, then quarters, as AVX-512 does in one.
+template <class D>
+HWY_INLINE Lane<D> SumOfGroup(D d, const hn::Vec<D> (&sum)[row_vectors<D>]) {
+  if constexpr (row_vectors<D> == 1) return hn::GetLane(hn::SumOfLanes(d, sum[0]));
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum[0], sum[row_vectors<D> - 1])));
+}
 
 // Of a lambda that is called from two places: not inlined, its vectors would lie in memory.
 #undef GIBBSITE_IN_REGISTERS
 #define GIBBSITE_IN_REGISTERS HWY_ATTR __attribute__((always_inline))
 
-// f(offset in the row, offset in the packed vector) over the vectors of a row.
+// f(offset in the row, offset in the packed vector) over the groups of row_vectors of a row.
 template <class D, class F>
-HWY_INLINE void ForEachVector(D d, size_t features, F f) {
-  const size_t lanes = hn::Lanes(d);
+HWY_INLINE void ForEachGroup(D /*d*/, size_t features, F f) {
+  constexpr size_t lanes = row_lanes<D>;
   size_t j = 0;
   for (; j + lanes <= features; j += lanes) f(j, j);
   if (j < features) f(features - lanes, j);
+}
+
+// Numbers of a packed vector of so many features.
+template <class D>
+HWY_INLINE size_t PackedSize(D /*d*/, size_t features) {
+  return (features + row_lanes<D> - 1) / row_lanes<D> * row_lanes<D>;
 }
 
 template <class T>
@@ -46,22 +62,31 @@ struct FewChains {
 template <size_t R, size_t C, bool absolute, class D>
 HWY_INLINE void DotRows(D d, const float* HWY_RESTRICT x, size_t features,
                         const FewChains<Lane<D>>& p, size_t row) {
-  hn::Vec<D> sum[R][C];
+  constexpr size_t V = row_vectors<D>, lanes = hn::MaxLanes(D());
+  hn::Vec<D> sum[R][C][V];
   for (size_t i = 0; i < R; ++i) {
-    for (size_t c = 0; c < C; ++c) sum[i][c] = hn::Zero(d);
+    for (size_t c = 0; c < C; ++c) {
+      for (size_t v = 0; v < V; ++v) sum[i][c][v] = hn::Zero(d);
+    }
   }
-  ForEachVector(d, features, [&](size_t from, size_t packed) GIBBSITE_IN_REGISTERS {
-    hn::Vec<D> theta[C];
-    for (size_t c = 0; c < C; ++c) theta[c] = hn::LoadU(d, p.theta + c * p.packed + packed);
-    for (size_t i = 0; i < R; ++i) {
-      auto v = LoadAs(d, x + i * features + from);
-      if constexpr (absolute) v = hn::Abs(v);
-      for (size_t c = 0; c < C; ++c) sum[i][c] = hn::MulAdd(v, theta[c], sum[i][c]);
+  ForEachGroup(d, features, [&](size_t from, size_t packed) GIBBSITE_IN_REGISTERS {
+    for (size_t v = 0; v < V; ++v) {
+      hn::Vec<D> theta[C];
+      for (size_t c = 0; c < C; ++c) {
+        theta[c] = hn::LoadU(d, p.theta + c * p.packed + packed + v * lanes);
+      }
+      for (size_t i = 0; i < R; ++i) {
+        auto row_part = LoadAs(d, x + i * features + from + v * lanes);
+        if constexpr (absolute) row_part = hn::Abs(row_part);
+        for (size_t c = 0; c < C; ++c) {
+          sum[i][c][v] = hn::MulAdd(row_part, theta[c], sum[i][c][v]);
+        }
+      }
     }
   });
   for (size_t i = 0; i < R; ++i) {
     for (size_t c = 0; c < C; ++c) {
-      p.r[c * p.rows + row + i] = hn::GetLane(hn::SumOfLanes(d, sum[i][c]));
+      p.r[c * p.rows + row + i] = SumOfGroup(d, sum[i][c]);
     }
   }
 }
@@ -69,8 +94,9 @@ HWY_INLINE void DotRows(D d, const float* HWY_RESTRICT x, size_t features,
 template <size_t R, size_t C, bool absolute = false, class D>
 HWY_INLINE void Logits(D d, const float* HWY_RESTRICT x, size_t features,
                        const FewChains<Lane<D>>& p) {
+  constexpr size_t S = R / row_vectors<D>;  // as many sums as there are registers for
   size_t i = 0;
-  for (; i + R <= p.rows; i += R) DotRows<R, C, absolute>(d, x + i * features, features, p, i);
+  for (; i + S <= p.rows; i += S) DotRows<S, C, absolute>(d, x + i * features, features, p, i);
   for (; i < p.rows; ++i) DotRows<1, C, absolute>(d, x + i * features, features, p, i);
 }
 
@@ -82,16 +108,19 @@ HWY_INLINE void AddRows(D d, const float* HWY_RESTRICT x, size_t features,
   for (size_t i = 0; i < R; ++i) {
     for (size_t c = 0; c < C; ++c) weight[i][c] = hn::Set(d, p.r[c * p.rows + row + i]);
   }
-  ForEachVector(d, features, [&](size_t from, size_t packed) GIBBSITE_IN_REGISTERS {
-    hn::Vec<D> sum[C];
-    for (size_t c = 0; c < C; ++c) sum[c] = hn::LoadU(d, p.g + c * p.packed + packed);
-    for (size_t i = 0; i < R; ++i) {
-      const float* const at = x + i * features + from;
-      hwy::Prefetch(at + ahead);
-      const auto v = LoadAs(d, at);
-      for (size_t c = 0; c < C; ++c) sum[c] = hn::MulAdd(v, weight[i][c], sum[c]);
+  ForEachGroup(d, features, [&](size_t from, size_t packed) GIBBSITE_IN_REGISTERS {
+    for (size_t k = 0; k < row_lanes<D>; k += hn::MaxLanes(D())) {
+      Lane<D>* const g = p.g + packed + k;
+      hn::Vec<D> sum[C];
+      for (size_t c = 0; c < C; ++c) sum[c] = hn::LoadU(d, g + c * p.packed);
+      for (size_t i = 0; i < R; ++i) {
+        const float* const at = x + i * features + from + k;
+        hwy::Prefetch(at + ahead);
+        const auto v = LoadAs(d, at);
+        for (size_t c = 0; c < C; ++c) sum[c] = hn::MulAdd(v, weight[i][c], sum[c]);
+      }
+      for (size_t c = 0; c < C; ++c) hn::StoreU(sum[c], d, g + c * p.packed);
     }
-    for (size_t c = 0; c < C; ++c) hn::StoreU(sum[c], d, p.g + c * p.packed + packed);
   });
 }
 
@@ -116,7 +145,7 @@ void RowsOf(D d, const RowGradient<Lane<D>>& p, size_t packed) {
 
 template <Pass pass, class D>
 void RowPass(D d, const RowGradient<Lane<D>>& p) {
-  const size_t lanes = hn::Lanes(d), packed = (p.x.cols + lanes - 1) / lanes * lanes;
+  const size_t packed = PackedSize(d, p.x.cols);
   RowGradient<Lane<D>> part = p;
   size_t c = 0;
   const auto next = [&](size_t chains) {
@@ -153,7 +182,7 @@ void RowGradientOf(D d, const RowGradient<Lane<D>>& p) {
 
 template <class T>
 HWY_INLINE void RowGradientAnyWidth(const RowGradient<T>& p) {
-  if (p.x.cols < hn::Lanes(Full<T>())) {
+  if (p.x.cols < row_lanes<Full<T>>) {
     RowGradientOf(Narrow<T>(), p);
   } else {
     RowGradientOf(Full<T>(), p);
@@ -164,8 +193,7 @@ void RowGradientFloat(const RowGradient<float>& p) { RowGradientAnyWidth(p); }
 
 template <class D>
 void RowValuesOf(D d, const RowValues& p) {
-  const size_t lanes = hn::Lanes(d), packed = (p.x.cols + lanes - 1) / lanes * lanes;
-  const size_t rows = p.x.rows;
+  const size_t packed = PackedSize(d, p.x.cols), rows = p.x.rows;
   const FewChains<double> few{p.theta, p.z, nullptr, rows, packed};
   switch (p.chains) {
     case 1:
@@ -184,18 +212,22 @@ void RowValuesOf(D d, const RowValues& p) {
     double* const z = p.z + c * rows;
     ValuesOf(p.loss, p.y, rows, z);
     const Full<double> wide;
-    auto sum = hn::Zero(wide);
+    constexpr size_t V = row_vectors<Full<double>>, lanes = hn::MaxLanes(Full<double>());
+    hn::Vec<Full<double>> sum[V];
+    for (size_t v = 0; v < V; ++v) sum[v] = hn::Zero(wide);
     size_t i = 0;
-    for (; i + hn::Lanes(wide) <= rows; i += hn::Lanes(wide)) {
-      sum = hn::Add(sum, hn::LoadU(wide, z + i));
+    for (; i + V * lanes <= rows; i += V * lanes) {
+      for (size_t v = 0; v < V; ++v) {
+        sum[v] = hn::Add(sum[v], hn::LoadU(wide, z + i + v * lanes));
+      }
     }
-    p.value[c] = hn::GetLane(hn::SumOfLanes(wide, sum));
+    p.value[c] = SumOfGroup(wide, sum);
     for (; i < rows; ++i) p.value[c] += z[i];
   }
 }
 void RowValuesDouble(const RowValues& p) {
-  p.x.cols < hn::Lanes(Full<double>()) ? RowValuesOf(Narrow<double>(), p)
-                                       : RowValuesOf(Full<double>(), p);
+  p.x.cols < row_lanes<Full<double>> ? RowValuesOf(Narrow<double>(), p)
+                                     : RowValuesOf(Full<double>(), p);
 }
 
 // ---- one chain, in parts ----
@@ -205,10 +237,11 @@ template <bool absolute, class D>
 void EntryLogits(D d, const SparseRows& x, size_t features, const double* HWY_RESTRICT theta,
                  double* HWY_RESTRICT z) {
   const hn::CappedTag<double, 1> one;
-  const size_t lanes = hn::Lanes(d), whole = features / lanes * lanes;
-  HWY_ALIGN double sum[most_lanes<double>];
+  constexpr size_t lanes = row_lanes<D>, vector = hn::MaxLanes(D());
+  const size_t whole = features / lanes * lanes;
+  HWY_ALIGN double sum[lanes];
   for (size_t i = 0; i < x.rows; ++i) {
-    hn::Store(hn::Zero(d), d, sum);
+    std::fill_n(sum, lanes, 0.0);
     for (std::uint64_t e = x.begin[i]; e < x.begin[i + 1]; ++e) {
       const size_t j = x.feature[e];
       double* const at = sum + (j < whole ? j % lanes : j - (features - lanes));
@@ -216,15 +249,16 @@ void EntryLogits(D d, const SparseRows& x, size_t features, const double* HWY_RE
       hn::StoreU(hn::MulAdd(hn::Set(one, value), hn::LoadU(one, theta + j), hn::LoadU(one, at)),
                  one, at);
     }
-    z[i] = hn::GetLane(hn::SumOfLanes(d, hn::Load(d, sum)));
+    hn::Vec<D> parts[row_vectors<D>];
+    for (size_t v = 0; v < row_vectors<D>; ++v) parts[v] = hn::Load(d, sum + v * vector);
+    z[i] = SumOfGroup(d, parts);
   }
 }
 
 template <bool absolute, class D>
 void RowLogitsOf(D d, const RowsPart& rows, size_t features, const double* theta, double* z) {
   if (rows.x.data == nullptr) return EntryLogits<absolute>(d, rows.entries, features, theta, z);
-  const size_t lanes = hn::Lanes(d), packed = (features + lanes - 1) / lanes * lanes;
-  const FewChains<double> few{theta, z, nullptr, rows.x.rows, packed};
+  const FewChains<double> few{theta, z, nullptr, rows.x.rows, PackedSize(d, features)};
   Logits<8, 1, absolute>(d, rows.x.data, features, few);
 }
 void RowLogits(const RowsPart& rows, size_t features, const double* theta, bool absolute,
@@ -233,14 +267,13 @@ void RowLogits(const RowsPart& rows, size_t features, const double* theta, bool 
     absolute ? RowLogitsOf<true>(d, rows, features, theta, z)
              : RowLogitsOf<false>(d, rows, features, theta, z);
   };
-  features < hn::Lanes(Full<double>()) ? of(Narrow<double>()) : of(Full<double>());
+  features < row_lanes<Full<double>> ? of(Narrow<double>()) : of(Full<double>());
 }
 
 template <class D>
 void AddRowsOf(D d, const RowsPart& rows, double* r, double* g) {
   const MatrixView<const float> x = rows.x;
-  const size_t lanes = hn::Lanes(d), packed = (x.cols + lanes - 1) / lanes * lanes;
-  const FewChains<double> few{nullptr, r, g, x.rows, packed};
+  const FewChains<double> few{nullptr, r, g, x.rows, PackedSize(d, x.cols)};
   const size_t ahead = x.rows * x.cols;
   size_t i = 0;
   for (; i + 8 <= x.rows; i += 8) AddRows<8, 1>(d, x.data + i * x.cols, x.cols, few, i, ahead);
@@ -256,8 +289,8 @@ void AddRowsTimes(const RowsPart& rows, double* r, double* g) {
     }
     return;
   }
-  rows.x.cols < hn::Lanes(Full<double>()) ? AddRowsOf(Narrow<double>(), rows, r, g)
-                                          : AddRowsOf(Full<double>(), rows, r, g);
+  rows.x.cols < row_lanes<Full<double>> ? AddRowsOf(Narrow<double>(), rows, r, g)
+                                        : AddRowsOf(Full<double>(), rows, r, g);
 }
 
 }  // namespace gibbsite::cpu::HWY_NAMESPACE
@@ -269,6 +302,8 @@ namespace gibbsite::cpu {
 HWY_EXPORT(TargetName);
 HWY_EXPORT(LanesDouble);
 HWY_EXPORT(LanesFloat);
+HWY_EXPORT(RowLanesDouble);
+HWY_EXPORT(RowLanesFloat);
 HWY_EXPORT(RowValuesDouble);
 HWY_EXPORT(RowGradientDouble);
 HWY_EXPORT(RowGradientFloat);
@@ -283,28 +318,31 @@ std::size_t lanes() {
 
 namespace {
 
-// Lanes of the packed vectors of d features.
+// Numbers that lie side by side in the packed vectors of d features.
 template <class T>
-std::size_t row_lanes(std::size_t d) {
-  return d < lanes<T>() ? 1 : lanes<T>();
+std::size_t lanes_for(std::size_t d) {
+  const std::size_t full = sizeof(T) == sizeof(double) ? HWY_DYNAMIC_DISPATCH(RowLanesDouble)()
+                                                       : HWY_DYNAMIC_DISPATCH(RowLanesFloat)();
+  return d < full ? 1 : full;
 }
 
 }  // namespace
 
 std::string instruction_set() {
+  force_instructions();
   const std::string name = HWY_DYNAMIC_DISPATCH(TargetName)();
   return name.starts_with("AVX3") ? "AVX-512" : name;
 }
 
 template <class T>
 std::size_t packed_size(std::size_t d) {
-  const std::size_t l = row_lanes<T>(d);
+  const std::size_t l = lanes_for<T>(d);
   return (d + l - 1) / l * l;
 }
 
 template <class T>
 void pack(std::span<const double> v, T* packed) {
-  const std::size_t d = v.size(), l = row_lanes<T>(d), whole = d / l * l;
+  const std::size_t d = v.size(), l = lanes_for<T>(d), whole = d / l * l;
   for (std::size_t j = 0; j < whole; ++j) packed[j] = static_cast<T>(v[j]);
   if (whole == d) return;
   // The tail vector holds features d - l ... d - 1; those before `whole` are in already.
@@ -315,7 +353,7 @@ void pack(std::span<const double> v, T* packed) {
 
 template <class T>
 void unpack(const double* packed, std::span<double> v) {
-  const std::size_t d = v.size(), whole = d / row_lanes<T>(d) * row_lanes<T>(d);
+  const std::size_t d = v.size(), whole = d / lanes_for<T>(d) * lanes_for<T>(d);
   std::copy_n(packed, whole, v.begin());
   std::copy_n(packed + packed_size<T>(d) - (d - whole), d - whole,
               v.begin() + static_cast<std::ptrdiff_t>(whole));

@@ -21,6 +21,15 @@ using Narrow = hn::CappedTag<T, 1>;  // rows shorter than a vector
 
 template <class D>
 using Lane = hn::TFromD<D>;
+// Vectors side by side that a row's sums run in. AVX2 takes two of doubles, so that its sums have
+// the order of AVX-512's, and the same bits. Without fused multiply-add the bits are others anyway.
+template <class D>
+constexpr size_t row_vectors = HWY_NATIVE_FMA != 0 && hn::MaxLanes(D()) * sizeof(Lane<D>) == 32 &&
+                                       sizeof(Lane<D>) == 8
+                                   ? 2
+                                   : 1;
+template <class D>
+constexpr size_t row_lanes = row_vectors<D>* hn::MaxLanes(D());
 template <class T>
 constexpr size_t most_lanes = HWY_MAX_BYTES / sizeof(T);
 

@@ -6,7 +6,9 @@
 
 namespace gibbsite {
 
-/// Of the vector kernels: "AVX-512", "AVX2", "NEON", ...
+/// Instruction set of the vector kernels: "AVX-512", "AVX2", "NEON", ... It is the best one of the
+/// machine, or the one that the environment variable GIBBSITE_INSTRUCTIONS (sse4, avx2, avx512)
+/// names; BadInput where the machine lacks that one. The variable is read once a process.
 std::string instruction_set();
 /// Threads that a backend on the CPU uses at most: one for each processor in the affinity mask, not
 /// more than the quota of the control groups rounded up, nor than OMP_NUM_THREADS where it is set.
