@@ -165,10 +165,11 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
   bool noisy = true, clipped = true;
   for (const NoisyAnswer& a : answers) {
     double least = 0;
-    clipped = clipped && (a.question == "moments"       ? moments > 0 || a.clip == s.first_clip
-                          : a.question == "information" ? std::fabs(a.clip - longest) <= 1e-12 * longest
-                          : a.question != "curvature"   ? a.clip == clip
-                                                        : a.clip == 0);
+    clipped =
+        clipped && (a.question == "moments"       ? moments > 0 || a.clip == s.first_clip
+                    : a.question == "information" ? std::fabs(a.clip - longest) <= 1e-12 * longest
+                    : a.question != "curvature"   ? a.clip == clip
+                                                  : a.clip == 0);
     if (a.question == "moments") {
       least = moment_deviation_up(s, who, moments++ > 0, a.clip, 0);
     } else if (a.question == "gradient") {

@@ -284,23 +284,22 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
       cells.back().push_back(more);
     cells.back().push_back(bar(theta[j], largest));
   }
-  std::string out =
-      fmt::format("Coefficients{}{}{}: {}\n",
-                  multiplies ? fmt::format(" and what they multiply {} by",
-                                           label == LabelKind::count ? "the mean" : "the odds")
-                             : "",
-                  model.draws.size() == 1 ? "" : ", of the first draw",
-                  all ? ""
-                      : fmt::format(" (the {} {} of {})", most,
-                                    by_spread ? "that spread the scores most" : "largest",
-                                    theta.size()),
-                  label == LabelKind::amount
-                      ? fmt::format("a prediction of {} is {:.6g} plus what they add",
-                                    shown(model.schema.label), model.schema.label_middle())
-                  : label == LabelKind::count
-                      ? fmt::format("above 0 speaks for more {}", shown(model.schema.label))
-                      : fmt::format("above 0 speaks for {} = {}", shown(model.schema.label),
-                                    shown(model.schema.positive)));
+  std::string out = fmt::format(
+      "Coefficients{}{}{}: {}\n",
+      multiplies ? fmt::format(" and what they multiply {} by",
+                               label == LabelKind::count ? "the mean" : "the odds")
+                 : "",
+      model.draws.size() == 1 ? "" : ", of the first draw",
+      all ? ""
+          : fmt::format(" (the {} {} of {})", most,
+                        by_spread ? "that spread the scores most" : "largest", theta.size()),
+      label == LabelKind::amount
+          ? fmt::format("a prediction of {} is {:.6g} plus what they add",
+                        shown(model.schema.label), model.schema.label_middle())
+      : label == LabelKind::count
+          ? fmt::format("above 0 speaks for more {}", shown(model.schema.label))
+          : fmt::format("above 0 speaks for {} = {}", shown(model.schema.label),
+                        shown(model.schema.positive)));
   std::istringstream rows(table(cells));
   std::string line;
   for (std::size_t i = 0; std::getline(rows, line); ++i) {

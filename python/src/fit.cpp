@@ -42,7 +42,8 @@ PlanOf make_plan(double epsilon, double delta, Count rows, const Schema* schema,
                  const std::string& mechanism, const std::string& calibration,
                  const std::string& adjacency, Count rows_cap, std::uint64_t rows_per_person,
                  std::uint64_t draws, Number prior_precision, Number loss_cap, Number tv,
-                 bool padded, bool intervals, Number step_size, Count iterations, Number ball, Count classes) {
+                 bool padded, bool intervals, Number step_size, Count iterations, Number ball,
+                 Count classes) {
   if (!rows && !rows_cap) throw BadInput("rows: is missing; give the number of rows");
   FeatureSpace space;
   if (schema != nullptr) {
@@ -116,8 +117,7 @@ Release fit_data(const Dataset& data, const PlanOf& plan, const std::string& bac
 Release fit_shares(const Schema& schema, const PlanOf& plan, RemoteTable table,
                    const nb::object& ask, const nb::object& relay,
                    std::optional<std::uint64_t> seed, const Ledger* ledger, bool release_moments,
-                   std::optional<std::int64_t> n_jobs,
-                   const nb::object& progress) {
+                   std::optional<std::int64_t> n_jobs, const nb::object& progress) {
   require_feasible(plan.plan);
   BackendOptions threads;
   threads.threads = threads_of(n_jobs);
@@ -510,13 +510,13 @@ void bind_fit(nb::module_& m) {
       [](const Schema& schema, const PlanOf& plan, std::vector<std::uint64_t> bounds,
          const std::vector<nb::bytes>& digests, std::uint64_t entries, bool sparse,
          const nb::object& ask, const nb::object& relay, std::optional<std::uint64_t> seed,
-         const Ledger* ledger, bool release_moments,
-         std::optional<std::int64_t> n_jobs, const nb::object& progress) {
+         const Ledger* ledger, bool release_moments, std::optional<std::int64_t> n_jobs,
+         const nb::object& progress) {
         RemoteTable table{std::move(bounds), {}, entries, sparse};
         for (const nb::bytes& digest : digests)
           table.digests.emplace_back(digest.c_str(), digest.size());
-        return fit_shares(schema, plan, std::move(table), ask, relay, seed, ledger,
-                          release_moments, n_jobs, progress);
+        return fit_shares(schema, plan, std::move(table), ask, relay, seed, ledger, release_moments,
+                          n_jobs, progress);
       },
       "schema"_a, "plan"_a, nb::kw_only(), "bounds"_a, "digests"_a, "entries"_a, "sparse"_a,
       "ask"_a, "relay"_a, "seed"_a = nb::none(), "ledger"_a = nb::none(),
