@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
-#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -220,29 +219,6 @@ json intervals_json(const Intervals& intervals) {
           {"words", interval_words}};
 }
 
-constexpr const char* estimate_words =
-    "posterior of the coefficients of the same model without noise, of the encoded features: normals "
-    "with these weights and means that share one covariance, its lower triangle by rows. Levels "
-    "count against the mean of their column's, weighted by feature_means";
-
-// A prior without end, that of the constant, is null.
-json estimates_json(const Estimates& estimates) {
-  json prior = json::array();
-  for (const double deviation : estimates.prior_deviation)
-    prior.push_back(std::isfinite(deviation) ? json(deviation) : json(nullptr));
-  json out = {{"level", Estimates::level},
-              {"weights", estimates.weights},
-              {"means", estimates.means},
-              {"covariance", estimates.covariance},
-              {"prior_deviation", std::move(prior)},
-              {"feature_means", estimates.feature_means},
-              {"feature_deviations", estimates.feature_deviations},
-              {"words", estimate_words}};
-  if (!estimates.further_above.empty()) out["further_above"] = estimates.further_above;
-  if (!estimates.further_below.empty()) out["further_below"] = estimates.further_below;
-  return out;
-}
-
 json answer_json(const NoisyAnswer& answer) {
   return {{"question", answer.question},
           {"clip", answer.clip},
@@ -447,8 +423,6 @@ json model_json(const LinearModel& model) {
   if (!link.is_null()) out["link"] = link;
   for (const NoisyAnswer& answer : model.answers) out["answers"].push_back(answer_json(answer));
   if (model.intervals) out["intervals"] = intervals_json(*model.intervals);
-  if (model.estimates) out["estimates"] = estimates_json(*model.estimates);
-  if (!model.feature_means.empty()) out["feature_means"] = model.feature_means;
   return out;
 }
 
@@ -521,41 +495,6 @@ Intervals intervals_from_json(const json& object, std::size_t d, const std::stri
   for (const json& error : errors) {
     out.errors.push_back(numbers_field({{"errors", error}}, "errors", d, source));
   }
-  return out;
-}
-
-Estimates estimates_from_json(const json& object, std::size_t d, std::size_t outputs,
-                              const std::string& source) {
-  only_fields(object,
-              {"level", "weights", "means", "covariance", "prior_deviation", "feature_means",
-               "feature_deviations", "further_above", "further_below", "words"},
-              source + ": estimates");
-  if (number_field(object, "level", source) != Estimates::level)
-    reject(source, "estimates.level", "is another one than this program's");
-  const std::size_t all = outputs * d;
-  const json& means = field(object, "means", source);
-  if (!means.is_array() || means.empty())
-    reject(source, "estimates.means", "must be a list of lists");
-  Estimates out;
-  out.weights = numbers_field(object, "weights", means.size(), source);
-  for (const json& mean : means)
-    out.means.push_back(numbers_field({{"means", mean}}, "means", all, source));
-  out.covariance = numbers_field(object, "covariance", all * (all + 1) / 2, source);
-  const json& prior = field(object, "prior_deviation", source);
-  if (!prior.is_array() || prior.size() != all)
-    reject(source, "estimates.prior_deviation", fmt::format("must be {} numbers", all));
-  for (const json& deviation : prior) {
-    out.prior_deviation.push_back(
-        deviation.is_null()
-            ? std::numeric_limits<double>::infinity()
-            : number_field({{"prior_deviation", deviation}}, "prior_deviation", source));
-  }
-  out.feature_means = numbers_field(object, "feature_means", d, source);
-  out.feature_deviations = numbers_field(object, "feature_deviations", d, source);
-  if (object.contains("further_above"))
-    out.further_above = numbers_field(object, "further_above", all, source);
-  if (object.contains("further_below"))
-    out.further_below = numbers_field(object, "further_below", all, source);
   return out;
 }
 

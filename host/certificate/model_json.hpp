@@ -63,8 +63,6 @@ std::vector<double> draw_from_json(const nlohmann::json& draw, const Schema& sch
                                    const std::string& source);
 /// The link of a model of d features, and the answers that it follows from.
 CappedLink link_from_json(const nlohmann::json& json, std::size_t d, const std::string& source);
-Estimates estimates_from_json(const nlohmann::json& object, std::size_t d, std::size_t outputs,
-                              const std::string& source);
 Intervals intervals_from_json(const nlohmann::json& object, std::size_t d,
                               const std::string& source);
 std::vector<NoisyAnswer> answers_from_json(const nlohmann::json& json, std::size_t d,
