@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "certificate/certify.hpp"
+#include "certificate/estimates_json.hpp"
 #include "certificate/model_json.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
@@ -137,8 +138,12 @@ LinearModel model_from_json(const json& model, const std::string& source) {
   if (model.contains("intervals")) {
     out.intervals = intervals_from_json(model["intervals"], d, source);
   }
+  const std::size_t outputs = classes ? out.schema.classes.size() : 1;
+  if (model.contains("estimates"))
+    out.estimates = estimates_from_json(model["estimates"], d, outputs, source);
+  if (model.contains("feature_means"))
+    out.feature_means = numbers_field(model, "feature_means", d, source);
   if (model.contains("answers")) {
-    const std::size_t outputs = classes ? out.schema.classes.size() : 1;
     out.answers = answers_from_json(model["answers"], d, outputs, source);
   }
   return out;

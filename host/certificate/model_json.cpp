@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "certificate/estimates_json.hpp"
 #include "core/digest.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/loss.hpp"
@@ -423,6 +424,8 @@ json model_json(const LinearModel& model) {
   if (!link.is_null()) out["link"] = link;
   for (const NoisyAnswer& answer : model.answers) out["answers"].push_back(answer_json(answer));
   if (model.intervals) out["intervals"] = intervals_json(*model.intervals);
+  if (model.estimates) out["estimates"] = estimates_json(*model.estimates);
+  if (!model.feature_means.empty()) out["feature_means"] = model.feature_means;
   return out;
 }
 

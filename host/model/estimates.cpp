@@ -161,7 +161,7 @@ EffectEstimate Estimates::combination(std::span<const double> c) const {
   // What the mixture says of 0, and what the interval's half towards 0 says where it is wider.
   if (out.standard_error > 0) {
     const double under = mixture.below(0);
-    out.p_value = std::min(1.0, 2 * std::min(under, 1 - under));
+    out.p_value = std::clamp(2 * std::min(under, 1 - under), 0.0, 1.0);
     const double towards = out.estimate > 0 ? down : up;
     if ((out.estimate > 0 ? below : above) > 0 && towards > 0) {
       const double z = quantile_95 * std::fabs(out.estimate) / towards;

@@ -1,0 +1,845 @@
+// Estimates from noisy answers (docs/intervals.md): a public model of the rows, the noisy
+// information that corrects it, one non-linear equation, and the posterior of its root.
+#include "run/estimates.hpp"
+
+#include <fmt/format.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "gibbsite/core/error.hpp"
+
+namespace gibbsite {
+namespace {
+
+using Eigen::ArrayXd;
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+// Public constants, chosen once by simulation (docs/intervals.md). None has to do with privacy.
+constexpr double prior_scale = 2.5;          // tau: log-odds of a level, and of one sd of a number
+constexpr double least_deviation = 0.02;     // of a number, as a part of its range
+constexpr double constant_precision = 1e-4;  // of the prior of the constant
+constexpr double effect_correction = 0.5;    // delta of a number or a level
+constexpr double axis_correction = 0.5;      // delta of an axis of the metric, times its lambda
+constexpr double least_curvature = 0.02;     // of the derivative, as a part of the public model's
+constexpr double least_alpha = 0.1;          // of the number of rows
+constexpr double long_deviation = 2;         // sd of the predictor from which it counts as long
+constexpr double rarest_share = 1e-4;        // of a level
+constexpr double normal_95 = 1.959963984540054;
+constexpr int newton_steps = 8;
+constexpr int quadrature_points = 61;
+
+MatrixXd symmetric(const MatrixXd& M) { return 0.5 * (M + M.transpose()); }
+
+// Of a symmetric positive definite matrix; where rounding spoils that, of the nearest that is.
+MatrixXd inverse_of(const MatrixXd& M) {
+  const Eigen::LLT<MatrixXd> factor(M);
+  if (factor.info() == Eigen::Success) {
+    MatrixXd out = factor.solve(MatrixXd::Identity(M.rows(), M.cols()));
+    if (out.allFinite()) return symmetric(out);
+  }
+  const Eigen::SelfAdjointEigenSolver<MatrixXd> e(M);
+  const double least = 1e-13 * e.eigenvalues().cwiseAbs().maxCoeff();
+  const VectorXd values = e.eigenvalues().cwiseMax(std::max(least, 1e-300));
+  return e.eigenvectors() * values.cwiseInverse().asDiagonal() * e.eigenvectors().transpose();
+}
+
+double log_determinant(const MatrixXd& M) {
+  const Eigen::LDLT<MatrixXd> factor(M);
+  return factor.vectorD().array().abs().max(1e-300).log().sum();
+}
+
+MatrixXd pseudo_inverse(const MatrixXd& P) {
+  return Eigen::CompleteOrthogonalDecomposition<MatrixXd>(P).pseudoInverse();
+}
+
+// Gauss-Hermite for the standard normal: eigenpairs of the Jacobi matrix of its polynomials
+// (Golub and Welsch 1969).
+struct NormalQuadrature {
+  ArrayXd points, weights;
+  NormalQuadrature() {
+    MatrixXd jacobi = MatrixXd::Zero(quadrature_points, quadrature_points);
+    for (Index a = 1; a < quadrature_points; ++a)
+      jacobi(a, a - 1) = jacobi(a - 1, a) = std::sqrt(static_cast<double>(a));
+    const Eigen::SelfAdjointEigenSolver<MatrixXd> e(jacobi);
+    points = e.eigenvalues();
+    weights = e.eigenvectors().row(0).transpose().array().square();
+    weights /= weights.sum();
+  }
+};
+
+// The probability at a score and its first three derivatives.
+std::array<double, 4> logistic(double score) {
+  const double p = score < 0 ? std::exp(score) / (1 + std::exp(score)) : 1 / (1 + std::exp(-score));
+  const double q = p * (1 - p);
+  return {p, q, q * (1 - 2 * p), q * (1 - 6 * q)};
+}
+
+// What normal rows z with the answered first two moments would give. Stein's lemma: with
+// a_i = E sigma^(i)(z . omega), h(omega) = E sigma(z . omega) z = a_0 mu + a_1 S omega.
+class NormalRows {
+ public:
+  NormalRows(VectorXd mean, MatrixXd covariance)
+      : mean_(std::move(mean)), covariance_(std::move(covariance)) {}
+
+  [[nodiscard]] const MatrixXd& covariance() const { return covariance_; }
+  [[nodiscard]] double variance(const VectorXd& omega) const {
+    return omega.dot(covariance_ * omega);
+  }
+  [[nodiscard]] const VectorXd& mean() const { return mean_; }
+  [[nodiscard]] std::array<double, 4> averages(const VectorXd& omega) const {
+    return averages(mean_.dot(omega), std::sqrt(std::max(variance(omega), 1e-8)));
+  }
+  // Of normal scores.
+  [[nodiscard]] std::array<double, 4> averages(double center, double deviation) const {
+    std::array<double, 4> sum{};
+    for (Index k = 0; k < quadrature_points; ++k) {
+      const std::array<double, 4> at = logistic(center + deviation * quadrature_.points[k]);
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += quadrature_.weights[k] * at[i];
+    }
+    return sum;
+  }
+  // a_1: the mean of p(1 - p).
+  [[nodiscard]] double curvature(const VectorXd& omega) const { return averages(omega)[1]; }
+  // h [k].
+  [[nodiscard]] VectorXd score(const VectorXd& omega) const {
+    const auto a = averages(omega);
+    return a[0] * mean_ + a[1] * (covariance_ * omega);
+  }
+  // dh/domega = E sigma'(z . omega) z z^T [k x k].
+  [[nodiscard]] MatrixXd information(const VectorXd& omega) const {
+    const auto a = averages(omega);
+    const VectorXd u = covariance_ * omega;
+    return a[1] * (covariance_ + mean_ * mean_.transpose()) +
+           a[2] * (mean_ * u.transpose() + u * mean_.transpose()) + a[3] * (u * u.transpose());
+  }
+
+ private:
+  NormalQuadrature quadrature_;
+  VectorXd mean_;
+  MatrixXd covariance_;
+};
+
+// Features of a category.
+struct Levels {
+  Index first = 0, size = 0;
+  // P holds contrasts of these levels: their coefficients add up to 0, their cells to a constant.
+  bool contrasts = false;
+};
+
+// The features of a schema as the equation sees them: numbers centered at the middle of their
+// range, and what the answered moments say of them.
+struct Features {
+  MatrixXd metric;   // P with the constant's coefficient taken at the middle of all ranges [d x k]
+  MatrixXd inverse;  // pseudo-inverse [k x d]: x = inverse^T z
+  std::vector<Index> numbers;
+  std::vector<Levels> categories;
+  Index constant = -1;    // none: -1
+  VectorXd middle;        // of the ranges [d]
+  VectorXd one;           // the constant is one . z [k]; empty where no feature is one
+  double one_moment = 1;  // answered second moment of the constant
+  VectorXd mean;          // of the centered features; of levels their shares [d]
+  VectorXd deviation;     // [d]
+  VectorXd precision;     // of the prior [d]
+
+  Features(const AnsweredScores& answers, const Schema& schema);
+
+ private:
+  void answer_moments(const VectorXd& lambda);
+};
+
+Features::Features(const AnsweredScores& answers, const Schema& schema) : metric(answers.metric) {
+  const Index d = metric.rows();
+  const std::vector<double> public_middle = schema.middle();
+  middle = Eigen::Map<const VectorXd>(public_middle.data(), d);
+  Index first = 0;
+  for (const Column& column : schema.columns) {
+    const auto size = static_cast<Index>(schema.features_of(column));
+    if (column.type == ColumnType::number) {
+      numbers.push_back(first);
+    } else if (column.type == ColumnType::category && size > 0) {
+      const auto rows = metric.middleRows(first, size);
+      const bool contrasts = rows.colwise().sum().norm() <= 1e-6 * rows.norm();
+      categories.push_back({first, size, contrasts});
+    }
+    first += size;
+  }
+  if (schema.intercept) {
+    constant = d - 1;
+    metric.row(constant) += middle.transpose() * answers.metric;
+  }
+  inverse = pseudo_inverse(metric);
+  if (schema.intercept) {
+    one = inverse.col(constant);
+  } else {
+    for (const Levels& group : categories)  // levels of which a row has one add up to it
+      if (!group.contrasts && one.size() == 0)
+        one = inverse.middleCols(group.first, group.size).rowwise().sum();
+  }
+  answer_moments(answers.lambda);
+  precision = VectorXd::Constant(d, 1 / (prior_scale * prior_scale));
+  for (const Index j : numbers)
+    precision[j] = std::pow(std::max(deviation[j], least_deviation) / prior_scale, 2);
+  if (constant >= 0) precision[constant] = constant_precision;
+}
+
+void Features::answer_moments(const VectorXd& lambda) {
+  const Index d = metric.rows();
+  const VectorXd second = (inverse.array().square().matrix().transpose() * lambda).cwiseMax(0);
+  if (one.size() > 0) {
+    one_moment = std::max(one.dot(lambda.cwiseProduct(one)), 1e-6);
+    mean = inverse.transpose() * lambda.cwiseProduct(one) / one_moment;
+    deviation = (second.array() / one_moment - mean.array().square()).max(1e-6).sqrt();
+  } else {
+    // Second moments alone: of a level they are its share, a number counts as evenly spread over
+    // the low part of its range.
+    mean = VectorXd::Zero(d);
+    deviation = VectorXd::Constant(d, 1e-3);
+    for (const Index j : numbers) {
+      const double moment = std::clamp(second[j], 1e-6, 1.0);
+      mean[j] = std::max(moment, std::sqrt(0.75 * moment));
+      deviation[j] = std::sqrt(std::max(moment - mean[j] * mean[j], 1e-6));
+      mean[j] -= middle[j];
+    }
+    for (const Levels& group : categories)
+      mean.segment(group.first, group.size) = second.segment(group.first, group.size);
+  }
+  for (const Levels& group : categories) {
+    auto shares = mean.segment(group.first, group.size);
+    if (group.contrasts) shares.array() += 1 / static_cast<double>(group.size) - shares.mean();
+    shares = shares.cwiseMax(rarest_share).eval();
+    shares /= shares.sum();
+    for (Index l = group.first; l < group.first + group.size; ++l)
+      deviation[l] = std::sqrt(mean[l] * (1 - mean[l]));
+  }
+  if (constant >= 0) {
+    mean[constant] = 1;
+    deviation[constant] = 0;
+  }
+}
+
+// Normal rows with the answered moments, of mean 0 where nothing says what it is.
+NormalRows normal_rows(const Features& features, const VectorXd& lambda) {
+  VectorXd mean = VectorXd::Zero(lambda.size());
+  if (features.one.size() > 0)
+    mean = lambda.cwiseProduct(features.one) / std::sqrt(features.one_moment);
+  MatrixXd covariance = MatrixXd(lambda.asDiagonal()) - mean * mean.transpose();
+  return {std::move(mean), std::move(covariance)};
+}
+
+// [J x k] Unit directions in the metric along which each number and each level varies, then the
+// axes.
+MatrixXd unit_directions(const Features& features, const VectorXd& lambda) {
+  const Index k = lambda.size();
+  std::vector<VectorXd> all;
+  for (const Index j : features.numbers) all.emplace_back(features.inverse.col(j));
+  for (const Levels& group : features.categories) {
+    VectorXd shift = VectorXd::Zero(k);
+    if (group.contrasts && features.one.size() > 0) {
+      shift = features.one / static_cast<double>(group.size) -
+              features.inverse.middleCols(group.first, group.size).rowwise().mean();
+    }
+    for (Index l = group.first; l < group.first + group.size; ++l)
+      all.emplace_back(features.inverse.col(l) + shift);
+  }
+  const auto effects = static_cast<Index>(all.size());
+  MatrixXd out(effects + k, k);
+  for (Index j = 0; j < effects; ++j) {
+    VectorXd b = all[static_cast<std::size_t>(j)];
+    if (features.one.size() > 0)
+      b -= b.dot(lambda.cwiseProduct(features.one)) / features.one_moment * features.one;
+    const VectorXd u = b.cwiseProduct(lambda);
+    out.row(j) = u.transpose() / std::sqrt(std::max(b.dot(u), 1e-12));
+  }
+  out.bottomRows(k).setIdentity();
+  return out;
+}
+
+// A_2 = alpha H_g(omega_0) + a sum_j delta_j u_j u_j^T + rest, a = alpha a_1(omega_0): alpha by
+// least squares, delta_j by their prior, the rest shrunk element by element by its own size.
+class Information {
+ public:
+  Information(const AnsweredScores& answers, const Features& features, const NormalRows& rows)
+      : deviation_(answers.information_deviation),
+        directions_(unit_directions(features, answers.lambda)) {
+    const VectorXd& at = answers.points.back();
+    const MatrixXd H = rows.information(at);
+    const double mean_curvature = rows.curvature(at);
+    const double s2 = deviation_ * deviation_;
+    // Weights are at most 1 and p(1 - p) at most 1/4, so more than that is noise.
+    const double most =
+        std::max(least_alpha, 0.25 / std::max(mean_curvature, 1e-12)) * answers.rows;
+    alpha = std::clamp(answers.information.cwiseProduct(H).sum() / H.squaredNorm(),
+                       least_alpha * answers.rows, most);
+    curvature_ = alpha * mean_curvature;
+    MatrixXd rest = answers.information - alpha * H;
+    const MatrixXd& u = directions_;
+    const Index k = H.rows(), effects = u.rows() - k;
+    VectorXd own(u.rows());
+    own << VectorXd::Constant(effects, effect_correction), axis_correction * answers.lambda;
+    const double a2 = curvature_ * curvature_;
+    spread_ = inverse_of(MatrixXd((u * u.transpose()).cwiseAbs2() * (a2 / s2)) +
+                         MatrixXd(own.cwiseAbs2().cwiseInverse().asDiagonal()));
+    const VectorXd seen = (u * rest).cwiseProduct(u).rowwise().sum() * (curvature_ / s2);
+    const VectorXd delta = spread_ * seen;
+    correction = curvature_ * u.transpose() * delta.asDiagonal() * u;
+    rest -= correction;
+    const VectorXd diagonal = rest.diagonal();
+    diagonal_kept_ = kept(diagonal.squaredNorm() / static_cast<double>(k), s2);
+    if (k > 1) {
+      const double beside = rest.squaredNorm() - diagonal.squaredNorm();
+      beside_kept_ = kept(beside / static_cast<double>(k * (k - 1)), 0.5 * s2);
+    }
+    correction += beside_kept_ * rest;
+    correction.diagonal() += (diagonal_kept_ - beside_kept_) * diagonal;
+  }
+
+  // Covariance of (error of the estimate of A_2) v, where E v v^T = `vv`.
+  [[nodiscard]] MatrixXd error(const MatrixXd& vv) const {
+    const double s2 = deviation_ * deviation_;
+    const VectorXd q = vv.diagonal();
+    MatrixXd out = vv;
+    out.diagonal() += VectorXd::Constant(q.size(), q.sum()) - 2 * q;
+    out *= 0.5 * beside_kept_ * s2;
+    out.diagonal() += diagonal_kept_ * s2 * q;
+    const MatrixXd& u = directions_;
+    const MatrixXd between = spread_.cwiseProduct(u * vv * u.transpose());
+    return out + curvature_ * curvature_ * (u.transpose() * between * u);
+  }
+
+  // [J x k] Unit vectors: numbers, levels, axes.
+  [[nodiscard]] const MatrixXd& directions() const { return directions_; }
+
+  double alpha = 0;
+  MatrixXd correction;  // D: what is added to alpha H_g
+
+ private:
+  static double kept(double mean_square, double noise) {
+    return mean_square > noise ? 1 - noise / mean_square : 0;
+  }
+
+  double deviation_;
+  MatrixXd directions_;
+  MatrixXd spread_;  // posterior covariance of delta
+  double curvature_ = 0, diagonal_kept_ = 0, beside_kept_ = 0;
+};
+
+// How the probability of a level's rows bends as their score moves away from where A_2 was asked:
+// amplitude v (p(v . omega) - p_0 - q_0 v . (omega - omega_0)), 0 to first order at omega_0. Without
+// it a rare level whose score was far off there keeps the information that it had there.
+class LevelCurves {
+ public:
+  LevelCurves(const AnsweredScores& answers, const Features& features, const NormalRows& rows,
+              const Information& information)
+      : rows_(rows) {
+    const VectorXd& at = answers.points.back();
+    const MatrixXd A = information.alpha * rows.information(at) + information.correction;
+    Index j = static_cast<Index>(features.numbers.size());  // the row of information.directions
+    for (const Levels& group : features.categories) {
+      const auto levels = features.metric.middleRows(group.first, group.size);
+      const auto shares = features.mean.segment(group.first, group.size);
+      const VectorXd weighted = levels.transpose() * shares;
+      for (Index l = 0; l < group.size; ++l, ++j) {
+        const VectorXd u = information.directions().row(j);
+        Curve curve;
+        curve.direction = rows.mean() + levels.row(l).transpose() - weighted;
+        const double along = u.dot(at);
+        curve.deviation = std::sqrt(std::max(rows.variance(at) - along * along, 1e-8));
+        curve.score = curve.direction.dot(at);
+        const auto a = rows.averages(curve.score, curve.deviation);
+        curve.probability = a[0];
+        curve.curvature = a[1];
+        // The information of these rows, answered; their weights are at most 1.
+        const double across = curve.direction.dot(u);
+        const double of_level = std::max(u.dot(A * u), 0.0);
+        curve.amplitude =
+            std::min(of_level / std::max(a[1] * across * across, 1e-12), answers.rows * shares[l]);
+        if (curve.amplitude > 0) curves_.push_back(std::move(curve));
+      }
+    }
+  }
+
+  void add_score(const VectorXd& omega, VectorXd& sum) const {
+    for (const Curve& curve : curves_) {
+      const double score = curve.direction.dot(omega);
+      const double p = rows_.averages(score, curve.deviation)[0];
+      sum += curve.amplitude * (p - curve.probability - curve.curvature * (score - curve.score)) *
+             curve.direction;
+    }
+  }
+  void add_derivative(const VectorXd& omega, MatrixXd& sum) const {
+    for (const Curve& curve : curves_) {
+      const double q = rows_.averages(curve.direction.dot(omega), curve.deviation)[1];
+      sum +=
+          curve.amplitude * (q - curve.curvature) * curve.direction * curve.direction.transpose();
+    }
+  }
+
+ private:
+  struct Curve {
+    VectorXd direction;    // v: of the score of the level's rows, average ones but for the level
+    double deviation = 0;  // of their scores
+    double score = 0, probability = 0, curvature = 0;  // v . omega_0, p_0, q_0
+    double amplitude = 0;
+  };
+
+  const NormalRows& rows_;
+  std::vector<Curve> curves_;
+};
+
+struct Normal {
+  VectorXd mean;
+  MatrixXd covariance;
+};
+
+// U = F(omega) + noise, F(omega) = alpha h(omega) + D omega a_1(omega)/a_1(omega_0) + the levels'
+// curves.
+class Equation {
+ public:
+  Equation(const AnsweredScores& answers, const Features& features, const NormalRows& rows,
+           const Information& information)
+      : rows_(rows),
+        information_(information),
+        curves_(answers, features, rows, information),
+        n_(answers.rows),
+        at_(answers.points.back()),
+        curvature_at_(rows.curvature(at_)),
+        scale_(answers.lambda.array().rsqrt()),
+        prior_(features.metric.transpose() * features.precision.asDiagonal() * features.metric),
+        path_prior_(prior_) {
+    path_prior_.diagonal() += (answers.prior_scale * answers.prior).cwiseInverse();
+    // The late half of the path, and the block, weighted by their precision.
+    const std::size_t last = answers.points.size() - 1, first = last / 2;
+    double weight = 0;
+    sum_ = center_ = VectorXd::Zero(at_.size());
+    for (std::size_t t = first; t <= last; ++t) {
+      const double w = 1 / answers.variances[t];
+      sum_ += w * (score(answers.points[t]) - answers.gradients[t]);
+      center_ += w * answers.points[t];
+      weight += w;
+    }
+    variance_ = 1 / weight;
+    sum_ *= variance_;
+    center_ *= variance_;
+  }
+
+  [[nodiscard]] const MatrixXd& prior() const { return prior_; }
+
+  [[nodiscard]] VectorXd score(const VectorXd& omega) const {
+    VectorXd out = information_.alpha * rows_.score(omega) +
+                   information_.correction * omega * (rows_.curvature(omega) / curvature_at_);
+    curves_.add_score(omega, out);
+    return out;
+  }
+
+  // dF/domega, held positive: no direction has less than a part of the public model's.
+  [[nodiscard]] MatrixXd derivative(const VectorXd& omega) const {
+    const double a1 = rows_.curvature(omega);
+    MatrixXd out = information_.alpha * rows_.information(omega) +
+                   information_.correction * (a1 / curvature_at_);
+    curves_.add_derivative(omega, out);
+    return held(out, information_.alpha * a1);
+  }
+
+  // Inverse of the covariance of U - F(omega): privacy's noise, the sample, the error of A_2.
+  // `posterior`: how far omega may be from where it is thought; null: A_2 counts as exact.
+  [[nodiscard]] MatrixXd precision(const VectorXd& omega, const MatrixXd& derivative,
+                                   const MatrixXd* posterior) const {
+    // Cauchy-Schwarz: the score's variance sum p(1-p) w^2 z z^T is at least this, and at most
+    // the derivative sum p(1-p) w z z^T. Rows of a rare level have a small w, so the bound is near.
+    const MatrixXd full = held(n_ * rows_.information(omega), n_ * rows_.curvature(omega));
+    MatrixXd covariance = derivative * full.llt().solve(derivative);
+    covariance.diagonal().array() += variance_;
+    if (posterior != nullptr) {
+      const VectorXd away = omega - center_;
+      const MatrixXd narrow = inverse_of(inverse_of(*posterior) - prior_ + path_prior_);
+      covariance += information_.error(away * away.transpose() + narrow);
+    }
+    return inverse_of(symmetric(covariance));
+  }
+
+  // Minus twice the log of the posterior density, but for a constant.
+  [[nodiscard]] double cost(const VectorXd& omega, const MatrixXd& precision) const {
+    const VectorXd left = sum_ - score(omega);
+    return left.dot(precision * left) + omega.dot(prior_ * omega);
+  }
+
+  // Half the gradient of -cost: H S (U - F(omega)) - Q omega.
+  [[nodiscard]] VectorXd slope(const VectorXd& omega, const MatrixXd& weighted) const {
+    return weighted * (sum_ - score(omega)) - prior_ * omega;
+  }
+
+  // Newton's method from where the block was asked; a step is halved until the cost falls.
+  [[nodiscard]] Normal solve() const {
+    constexpr double least_part = 1.0 / 64;
+    VectorXd omega = at_;
+    std::optional<MatrixXd> V;
+    MatrixXd H, S;
+    const auto linearize = [&] {
+      H = derivative(omega);
+      S = precision(omega, H, V ? &*V : nullptr);
+      V = inverse_of(symmetric(H * S * H) + prior_);
+    };
+    for (int k = 0; k < newton_steps; ++k) {
+      linearize();
+      const VectorXd step = *V * slope(omega, H * S);
+      const double now = cost(omega, S);
+      double part = 1;
+      while (part > least_part && !(cost(omega + part * step, S) <= now + 1e-9 * std::fabs(now)))
+        part /= 2;
+      if (part <= least_part) break;
+      omega += part * step;
+      if (part == 1 && step.dot(inverse_of(*V) * step) < 1e-4) break;
+    }
+    linearize();
+    return {omega, *V};
+  }
+
+ private:
+  // V max(l, least) V^T of the matrix in units of the rows' spread.
+  [[nodiscard]] MatrixXd held(const MatrixXd& M, double unit) const {
+    const Eigen::SelfAdjointEigenSolver<MatrixXd> e(
+        symmetric(scale_.matrix().asDiagonal() * M * scale_.matrix().asDiagonal()));
+    const VectorXd values = e.eigenvalues().cwiseMax(least_curvature * unit);
+    const MatrixXd V = scale_.inverse().matrix().asDiagonal() * e.eigenvectors();
+    return V * values.asDiagonal() * V.transpose();
+  }
+
+  const NormalRows& rows_;
+  const Information& information_;
+  LevelCurves curves_;
+  double n_;
+  VectorXd at_;  // omega_0
+  double curvature_at_;
+  ArrayXd scale_;
+  MatrixXd prior_, path_prior_;  // Q; Q and the prior that the path used
+  VectorXd sum_, center_;        // U; mean of the points, weighted as in U
+  double variance_ = 0;          // of the noise in U
+};
+
+// Where the predictor is long, its length is hardly known: quadrature over the length, Laplace's
+// approximation across it.
+class OverLength {
+ public:
+  OverLength(const Equation& equation, const NormalRows& rows, const Normal& mode)
+      : equation_(equation), mode_(mode), spread_(rows.covariance()) {
+    const auto k = static_cast<double>(spread_.rows());
+    spread_.diagonal().array() += 1e-9 * spread_.trace() / k;
+  }
+
+  struct Point {
+    double log_weight = 0;
+    Normal law;
+  };
+
+  // Components and their weights, normalized.
+  [[nodiscard]] std::vector<Point> components() const {
+    const double start = std::log(std::max(length(mode_.mean), 0.05)), top = start + 2.6;
+    double low = start - 1, high = start + 1.5;
+    VectorXd best = mode_.mean;
+    std::vector<Point> grid;
+    for (int zoom = 0; zoom < zooms; ++zoom) {
+      const auto logs = ArrayXd::LinSpaced(grid_points, low, high).eval();
+      grid = walk(logs, best);
+      const std::size_t k = keep_one_top(grid, nearest(logs, start));
+      best = grid[k].law.mean;
+      std::size_t a = grid_points, b = 0;
+      for (std::size_t j = 0; j < grid_points; ++j) {
+        if (!(grid[j].log_weight > -5)) continue;
+        a = std::min(a, j);
+        b = j;
+      }
+      a = a > 0 ? a - 1 : 0;
+      b = std::min<std::size_t>(b + 1, grid_points - 1);
+      const bool last = zoom == zooms - 1;
+      if (b - a >= grid_points - 3) {
+        if (b == grid_points - 1 && grid.back().log_weight > -3 && !last && high < top) {
+          high += 0.6;
+          continue;
+        }
+        break;
+      }
+      if (!last) {
+        low = logs[static_cast<Index>(a)];
+        high = logs[static_cast<Index>(b)];
+      }
+    }
+    blur(grid);
+    double total = 0;
+    for (const Point& point : grid) total += std::exp(point.log_weight);
+    std::vector<Point> out;
+    double rest = 0;
+    for (Point& point : grid) {
+      const double weight = std::exp(point.log_weight) / total;
+      if (!(weight >= least_weight)) continue;
+      rest += weight;
+      out.push_back({weight, std::move(point.law)});
+    }
+    for (Point& point : out) point.log_weight = std::log(point.log_weight / rest);
+    return out;
+  }
+
+ private:
+  static constexpr std::size_t grid_points = 9;
+  static constexpr int zooms = 3;
+  static constexpr double least_weight = 1e-6;
+
+  [[nodiscard]] double length(const VectorXd& omega) const {
+    return std::sqrt(std::max(omega.dot(spread_ * omega), 0.0));
+  }
+  static std::size_t nearest(const ArrayXd& logs, double value) {
+    Index at = 0;
+    (logs - value).abs().minCoeff(&at);
+    return static_cast<std::size_t>(at);
+  }
+
+  // The best omega of that length, by two steps from `omega`, and the density there.
+  [[nodiscard]] Point at(double wanted, VectorXd omega) const {
+    constexpr int steps = 2;
+    omega *= wanted / length(omega);
+    Point out;
+    double across = 0, of_noise = 0;
+    MatrixXd S;
+    for (int step = 0; step < steps; ++step) {
+      const MatrixXd H = equation_.derivative(omega);
+      S = equation_.precision(omega, H, &mode_.covariance);
+      const VectorXd normal = (spread_ * omega).normalized();
+      const MatrixXd HS = H * S;
+      const MatrixXd M = symmetric(HS * H) + equation_.prior();
+      const VectorXd Mn = M * normal;
+      const double c = M.trace() / static_cast<double>(M.rows());
+      const MatrixXd tangent = M - normal * Mn.transpose() - Mn * normal.transpose() +
+                               (normal.dot(Mn) + c) * normal * normal.transpose();
+      out.law.covariance = inverse_of(tangent) - normal * normal.transpose() / c;
+      omega += out.law.covariance * equation_.slope(omega, HS);
+      omega *= wanted / length(omega);
+      across = log_determinant(tangent) - std::log(c);
+      of_noise = log_determinant(S);
+    }
+    out.log_weight = -0.5 * equation_.cost(omega, S) - 0.5 * across + 0.5 * of_noise +
+                     2 * std::log(wanted) - std::log((spread_ * omega).norm());
+    if (!std::isfinite(out.log_weight)) out.log_weight = never;
+    out.law.mean = std::move(omega);
+    return out;
+  }
+
+  // Up and down from the length of `best`, each from its neighbor's omega.
+  [[nodiscard]] std::vector<Point> walk(const ArrayXd& logs, const VectorXd& best) const {
+    std::vector<Point> out(grid_points);
+    const std::size_t middle = nearest(logs, std::log(length(best)));
+    const auto wanted = [&](std::size_t j) { return std::exp(logs[static_cast<Index>(j)]); };
+    out[middle] = at(wanted(middle), best);
+    for (std::size_t j = middle + 1; j < grid_points; ++j)
+      out[j] = at(wanted(j), out[j - 1].law.mean);
+    for (std::size_t j = middle; j-- > 0;) out[j] = at(wanted(j), out[j + 1].law.mean);
+    return out;
+  }
+
+  // The top that is reached uphill from j; what lies beyond the first valley beside it weighs
+  // nothing. Log weights become those against the top's.
+  static std::size_t keep_one_top(std::vector<Point>& grid, std::size_t j) {
+    const auto at = [&](std::size_t i) { return grid[i].log_weight; };
+    for (;;) {
+      const bool left = j > 0 && at(j - 1) > at(j);
+      const bool right = j + 1 < grid.size() && at(j + 1) > at(j);
+      if (!left && !right) break;
+      j = left && (!right || at(j - 1) >= at(j + 1)) ? j - 1 : j + 1;
+    }
+    std::vector<double> kept(grid.size(), never);
+    const double top = at(j);
+    kept[j] = 0;
+    for (std::size_t i = j; i + 1 < grid.size() && at(i + 1) <= at(i) + 1e-9; ++i)
+      kept[i + 1] = at(i + 1) - top;
+    for (std::size_t i = j; i > 0 && at(i - 1) <= at(i) + 1e-9; --i) kept[i - 1] = at(i - 1) - top;
+    for (std::size_t i = 0; i < grid.size(); ++i) grid[i].log_weight = kept[i];
+    return j;
+  }
+
+  // Each point stands for all lengths up to half way to its neighbors.
+  static void blur(std::vector<Point>& grid) {
+    std::vector<VectorXd> moved(grid.size());
+    for (std::size_t j = 0; j < grid.size(); ++j) {
+      const std::size_t a = j > 0 ? j - 1 : 0, b = std::min(j + 1, grid.size() - 1);
+      moved[j] = (grid[b].law.mean - grid[a].law.mean) / static_cast<double>(b - a);
+    }
+    for (std::size_t j = 0; j < grid.size(); ++j)
+      grid[j].law.covariance += moved[j] * moved[j].transpose() / 12;
+  }
+
+  static constexpr double never = -1e9;
+
+  const Equation& equation_;
+  const Normal& mode_;
+  MatrixXd spread_;
+};
+
+// Rows that carry one effect saturate together: those of a level, and the few far out of a number
+// that is bunched at one end of its range (as two points of its mean and deviation).
+struct Together {
+  std::size_t feature = 0;
+  double side = 1;     // of the rows, from the mean
+  double reach = 1;    // how far out they are, of the range
+  double factor = 1;   // of the interval
+  double score = 0;    // of such a row
+  double most = 0;     // half of the prior's interval
+  double per_one = 1;  // of the effect, for 1 of its coefficient
+};
+
+// Half an interval that is symmetric in the probability of these rows, not in its log-odds.
+double saturated(const Together& rows, double half, double sign) {
+  const double p = logistic(rows.score)[0];
+  const double q = std::max(p * (1 - p), 1e-9);
+  const double end = p + rows.side * sign * rows.factor * half * rows.reach * q;
+  if (!(end > 1e-6 && end < 1 - 1e-6)) return rows.most;
+  return std::min(std::fabs(std::log(end / (1 - end)) - rows.score) / rows.reach, rows.most);
+}
+
+std::vector<Together> together(const Features& features, const Estimates& estimates,
+                               const Schema& schema) {
+  std::vector<double> everyone(estimates.feature_means);
+  const double mean_score = estimates.combination(everyone).estimate;
+  std::vector<Together> out;
+  for (const Index number : features.numbers) {
+    const auto j = static_cast<std::size_t>(number);
+    const double mean = features.mean[number], deviation = features.deviation[number];
+    const double near = std::max(
+        std::min(mean + features.middle[number], 1 - features.middle[number] - mean), 1e-4);
+    if (!(near < deviation)) continue;
+    Together rows{.feature = j};
+    rows.side = mean + features.middle[number] < 0.5 ? 1 : -1;
+    rows.reach = std::clamp(deviation * deviation / near + near, 0.1, 1.0);
+    rows.factor = near < deviation / 3 ? 1.5 : 1.0;
+    const double estimate = feature_effect(estimates, schema, j).estimate;
+    rows.score = mean_score + rows.side * estimate * (rows.reach - near);
+    rows.most = normal_95 / std::sqrt(features.precision[number]);
+    out.push_back(rows);
+  }
+  for (const Levels& group : features.categories) {
+    for (Index l = group.first; l < group.first + group.size; ++l) {
+      const auto j = static_cast<std::size_t>(l);
+      Together rows{.feature = j};
+      rows.score = mean_score + feature_effect(estimates, schema, j).estimate;
+      rows.most = normal_95 * prior_scale;
+      rows.per_one = 1 - features.mean[l];
+      out.push_back(rows);
+    }
+  }
+  return out;
+}
+
+void widen_where_rows_saturate(const Features& features, const Schema& schema,
+                               Estimates& estimates) {
+  std::vector<double> above(estimates.prior_deviation.size(), 0.0), below = above;
+  for (const Together& rows : together(features, estimates, schema)) {
+    if (!(rows.per_one > 1e-9)) continue;
+    const EffectEstimate effect = feature_effect(estimates, schema, rows.feature);
+    const auto further = [&](double half, double sign) {
+      const double wide = saturated(rows, half, sign);
+      return wide > half ? std::sqrt(wide * wide - half * half) / rows.per_one : 0.0;
+    };
+    above[rows.feature] = further(effect.upper - effect.estimate, 1);
+    below[rows.feature] = further(effect.estimate - effect.lower, -1);
+  }
+  estimates.further_above = std::move(above);
+  estimates.further_below = std::move(below);
+}
+
+void check(const AnsweredScores& answers, const Schema& schema) {
+  const Index d = answers.metric.rows(), k = answers.metric.cols();
+  const auto require = [](bool holds, const char* what) {
+    if (!holds)
+      throw BadInput(fmt::format("answers: {}; give all answers of one run with its schema", what));
+  };
+  require(schema.features() == static_cast<std::size_t>(d) && k > 0, "another number of features");
+  require(answers.lambda.size() == k && answers.prior.size() == k, "lambda and prior must be [k]");
+  require(answers.information.rows() == k && answers.information.cols() == k,
+          "information must be [k x k]");
+  require(!answers.points.empty() && answers.points.size() == answers.gradients.size() &&
+              answers.points.size() == answers.variances.size(),
+          "points, gradients and variances must be as many");
+  for (std::size_t t = 0; t < answers.points.size(); ++t)
+    require(answers.points[t].size() == k && answers.gradients[t].size() == k,
+            "points and gradients must be [k]");
+}
+
+bool is_usable(const AnsweredScores& answers) {
+  const auto positive = [](double value) { return std::isfinite(value) && value > 0; };
+  bool out = answers.metric.allFinite() && answers.information.allFinite() &&
+             positive(answers.rows) && positive(answers.information_deviation) &&
+             positive(answers.prior_scale) && answers.lambda.allFinite() &&
+             answers.lambda.minCoeff() > 0 && answers.prior.allFinite() &&
+             answers.prior.minCoeff() > 0;
+  for (const double variance : answers.variances) out = out && positive(variance);
+  for (const VectorXd& point : answers.points) out = out && point.allFinite();
+  for (const VectorXd& gradient : answers.gradients) out = out && gradient.allFinite();
+  return out;
+}
+
+// To ten significant digits, so that a file holds no more and means the same.
+double rounded(double value) {
+  constexpr int digits = 10;
+  if (value == 0 || !std::isfinite(value)) return value;
+  const int places = digits - 1 - static_cast<int>(std::floor(std::log10(std::fabs(value))));
+  const double scale = std::pow(10.0, std::abs(places));
+  const double out =
+      places >= 0 ? std::round(value * scale) / scale : std::round(value / scale) * scale;
+  return std::isfinite(out) ? out : value;
+}
+
+std::vector<double> values_of(const VectorXd& v) { return {v.begin(), v.end()}; }
+
+}  // namespace
+
+std::optional<Estimates> estimate(const AnsweredScores& answers, const Schema& schema) {
+  check(answers, schema);
+  if (!is_usable(answers)) return {};
+  const Features features(answers, schema);
+  if (!features.inverse.allFinite()) return {};
+  const NormalRows rows = normal_rows(features, answers.lambda);
+  const Information information(answers, features, rows);
+  const Equation equation(answers, features, rows, information);
+  const Normal mode = equation.solve();
+  if (!mode.mean.allFinite() || !mode.covariance.allFinite()) return {};
+
+  Estimates out;
+  const MatrixXd& P = answers.metric;
+  MatrixXd covariance = mode.covariance;
+  if (rows.variance(mode.mean) >= long_deviation * long_deviation) {
+    covariance.setZero();
+    for (const OverLength::Point& point : OverLength(equation, rows, mode).components()) {
+      out.weights.push_back(std::exp(point.log_weight));
+      out.means.push_back(values_of(P * point.law.mean));
+      covariance += out.weights.back() * point.law.covariance;
+    }
+  } else {
+    out.weights = {1};
+    out.means = {values_of(P * mode.mean)};
+  }
+  covariance = (P * covariance * P.transpose()).eval();
+  for (Index a = 0; a < covariance.rows(); ++a) {
+    for (Index b = 0; b <= a; ++b) {
+      const double value = 0.5 * (covariance(a, b) + covariance(b, a));
+      out.covariance.push_back(rounded(a == b ? std::max(value, 0.0) : value));
+    }
+  }
+  out.prior_deviation = values_of(features.precision.cwiseSqrt().cwiseInverse());
+  if (features.constant >= 0) out.prior_deviation.back() = std::numeric_limits<double>::infinity();
+  out.feature_means = values_of(features.mean + features.middle);
+  if (features.constant >= 0) out.feature_means.back() = 1;
+  out.feature_deviations = values_of(features.deviation);
+  const auto finite = [](const std::vector<double>& values) {
+    return std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
+  };
+  if (out.means.empty() || !finite(out.weights) || !finite(out.covariance)) return {};
+  if (!std::ranges::all_of(out.means, finite) || !finite(out.feature_means)) return {};
+  widen_where_rows_saturate(features, schema, out);
+  if (!finite(out.further_above) || !finite(out.further_below)) return {};
+  return out;
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,37 @@
+#pragma once
+// Estimates of the coefficients with their uncertainty, from the noisy answers of `whitened`
+// (docs/intervals.md). Sees no row: noisy answers and public numbers alone, so nothing here costs
+// privacy.
+#include <Eigen/Core>
+#include <optional>
+#include <vector>
+
+#include "gibbsite/model/estimates.hpp"
+#include "gibbsite/model/schema.hpp"
+
+namespace gibbsite {
+
+/// What was answered of rows z = P^T x of two classes, and the public numbers that go with it.
+struct AnsweredScores {
+  Eigen::MatrixXd metric;  ///< P [d x k]; k < d where the schema rules directions out
+  Eigen::VectorXd lambda;  ///< answered eigenvalues of E z z^T, which is diagonal [k]
+  double rows = 0;         ///< n, or what an answer says of it
+  /// Where gradients of the weighted log-likelihood were asked, in the order of asking [T + 1][k].
+  /// The last one is the block: its weights bound the information of a row as well.
+  std::vector<Eigen::VectorXd> points;
+  std::vector<Eigen::VectorXd> gradients;  ///< sums over rows of (p - t) w z, with noise [T + 1][k]
+  std::vector<double> variances;           ///< of the noise in each of their coordinates [T + 1]
+  /// Sum of p(1 - p) w z z^T at the last point with the block's weights, symmetric, with noise of
+  /// that deviation on the diagonal and over sqrt(2) beside it [k x k].
+  Eigen::MatrixXd information;
+  double information_deviation = 0;
+  Eigen::VectorXd prior;   ///< v: shape of the prior variances that the path used [k]
+  double prior_scale = 0;  ///< their scale that the path found, after the last gradient
+};
+
+/// The posterior of the coefficients of the plain logistic model. The same for the same answers on
+/// every machine with the same libraries. Takes O(k^3) time. None where the answers leave no
+/// finite one. Throws BadInput where the shapes do not fit each other or the schema.
+std::optional<Estimates> estimate(const AnsweredScores& answers, const Schema& schema);
+
+}  // namespace gibbsite

@@ -1,0 +1,389 @@
+// Estimates from noisy answers: against the NumPy prototype's numbers, and answers that say little.
+#include "run/estimates.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <Eigen/Dense>
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include "gibbsite/core/error.hpp"
+
+namespace gibbsite {
+namespace estimates_test {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+Schema schema_of(std::size_t numbers, const std::vector<std::size_t>& levels) {
+  Schema out;
+  out.label = "y";
+  out.positive = "1";
+  out.intercept = true;
+  for (std::size_t j = 0; j < numbers; ++j)
+    out.columns.push_back({.name = "x" + std::to_string(j), .type = ColumnType::number});
+  for (std::size_t g = 0; g < levels.size(); ++g) {
+    Column column{.name = "c" + std::to_string(g), .type = ColumnType::category};
+    for (std::size_t l = 0; l < levels[g]; ++l) column.levels.push_back(std::to_string(l));
+    out.columns.push_back(column);
+  }
+  return out;
+}
+
+VectorXd vector_of(const json& list) {
+  const auto values = list.get<std::vector<double>>();
+  return Eigen::Map<const VectorXd>(values.data(), static_cast<Index>(values.size()));
+}
+
+// A run of the prototype, and what it makes of its answers.
+struct Case {
+  explicit Case(const json& object)
+      : file(object),
+        schema(schema_of(object["numbers"], object["levels"].get<std::vector<std::size_t>>())) {
+    answers.lambda = vector_of(file["lambda"]);
+    answers.rows = file["rows"];
+    answers.prior = vector_of(file["prior"]);
+    answers.prior_scale = file["prior_scale"];
+    answers.variances = file["variances"].get<std::vector<double>>();
+    for (const json& point : file["points"]) answers.points.push_back(vector_of(point));
+    for (const json& gradient : file["gradients"]) answers.gradients.push_back(vector_of(gradient));
+    const Index k = answers.lambda.size(), d = static_cast<Index>(schema.features());
+    answers.metric.resize(d, k);
+    for (Index j = 0; j < d; ++j)
+      answers.metric.row(j) = vector_of(file["metric"][static_cast<std::size_t>(j)]).transpose();
+    answers.information.resize(k, k);
+    std::size_t at = 0;
+    for (Index a = 0; a < k; ++a)
+      for (Index b = 0; b <= a; ++b)
+        answers.information(a, b) = answers.information(b, a) = file["information"][at++];
+    answers.information_deviation = file["information_deviation"];
+  }
+
+  json file;
+  Schema schema;
+  AnsweredScores answers;
+};
+
+std::vector<Case> cases() {
+  std::ifstream file(GIBBSITE_SOURCE_DIR "/tests/run/estimates.json");
+  std::vector<Case> out;
+  for (const json& object : json::parse(file)) out.emplace_back(object);
+  return out;
+}
+
+// Everything that may be printed is finite, in order, and an interval holds its estimate.
+void expect_sound(const Estimates& e, const Schema& schema) {
+  double total = 0;
+  for (const double weight : e.weights) {
+    EXPECT_GE(weight, 0);
+    total += weight;
+  }
+  EXPECT_NEAR(total, 1, 1e-12);
+  for (std::size_t j = 0; j < schema.features(); ++j) {
+    const EffectEstimate effect = feature_effect(e, schema, j);
+    EXPECT_TRUE(std::isfinite(effect.estimate) && std::isfinite(effect.standard_error)) << j;
+    EXPECT_TRUE(effect.lower <= effect.estimate && effect.estimate <= effect.upper) << j;
+    EXPECT_TRUE(effect.p_value >= 0 && effect.p_value <= 1) << j;
+    EXPECT_GE(e.feature_deviations[j], 0);
+  }
+}
+
+// Both evaluate the same formulas; the prototype's numbers have ten digits, its answers nine. What
+// Newton's method leaves is alike, since both take the same steps.
+TEST(EstimatesOfAnswers, AreThoseOfThePrototype) {
+  constexpr double relative = 1e-6;
+  int several = 0, wider = 0;
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.file["table"].get<std::string>());
+    const auto found = estimate(c.answers, c.schema);
+    ASSERT_TRUE(found);
+    expect_sound(*found, c.schema);
+    EXPECT_EQ(found->weights.size(), c.file["components"].get<std::size_t>());
+    several += found->weights.size() > 1 ? 1 : 0;
+    const std::size_t effects = c.file["estimate"].size();
+    ASSERT_EQ(effects, c.schema.features() - 1);
+    for (std::size_t j = 0; j < effects; ++j) {
+      const EffectEstimate effect = feature_effect(*found, c.schema, j);
+      const double deviation = c.file["standard_error"][j];
+      const double tolerance = relative * (deviation + std::fabs(effect.estimate));
+      EXPECT_NEAR(effect.standard_error, deviation, relative * deviation) << j;
+      EXPECT_NEAR(effect.estimate, c.file["estimate"][j].get<double>(), tolerance) << j;
+      EXPECT_NEAR(effect.lower, c.file["lower"][j].get<double>(), 3 * tolerance) << j;
+      EXPECT_NEAR(effect.upper, c.file["upper"][j].get<double>(), 3 * tolerance) << j;
+      EXPECT_NEAR(found->feature_means[j], c.file["feature_means"][j].get<double>(), 1e-8) << j;
+      wider += effect.upper - effect.lower > 3.95 * deviation ? 1 : 0;
+    }
+  }
+  EXPECT_GE(several, 2);  // else the quadrature over the length is not held
+  EXPECT_GE(wider, 10);   // else rows that saturate together are not
+}
+
+// Rows that a test makes up: few kinds of them, each as often as said.
+struct MadeUp {
+  MatrixXd kinds;     // encoded rows [m x d]
+  VectorXd how_many;  // [m]
+  MatrixXd basis;     // [d x k] where the metric starts
+};
+
+double sigmoid(double z) { return 1 / (1 + std::exp(-z)); }
+
+// What a run without capped rows answers, asked along a path from `start` to `last` where the block
+// and the information are asked; noise of those deviations only in what the answers claim.
+AnsweredScores exact_answers(const MadeUp& table, const VectorXd& truth, const VectorXd& start,
+                             const VectorXd& last, double gradient_deviation,
+                             double information_deviation) {
+  const MatrixXd x = table.kinds * table.basis;
+  const double n = table.how_many.sum();
+  const MatrixXd moments = x.transpose() * table.how_many.asDiagonal() * x / n;
+  const Eigen::SelfAdjointEigenSolver<MatrixXd> e(moments);
+  AnsweredScores out;
+  out.metric =
+      table.basis * e.eigenvectors() * e.eigenvalues().cwiseSqrt().cwiseInverse().asDiagonal();
+  const Index k = out.metric.cols();
+  out.lambda = VectorXd::Ones(k);
+  out.rows = n;
+  const MatrixXd z = table.kinds * out.metric;
+  const auto omega_of = [&](const VectorXd& theta) -> VectorXd {
+    return out.metric.completeOrthogonalDecomposition().solve(theta);
+  };
+  const VectorXd p = (table.kinds * truth).unaryExpr(&sigmoid);
+  for (const double part : {0.0, 0.5, 0.75, 1.0, 1.0}) {
+    const VectorXd omega = omega_of(start + part * (last - start));
+    const VectorXd now = (z * omega).unaryExpr(&sigmoid);
+    out.points.push_back(omega);
+    out.gradients.push_back(z.transpose() * table.how_many.cwiseProduct(now - p));
+    out.variances.push_back(gradient_deviation * gradient_deviation);
+  }
+  const VectorXd now = (z * out.points.back()).unaryExpr(&sigmoid);
+  const VectorXd weight = table.how_many.array() * now.array() * (1 - now.array());
+  out.information = z.transpose() * weight.asDiagonal() * z;
+  out.information_deviation = information_deviation;
+  out.prior = VectorXd::Constant(k, 1 / static_cast<double>(k));
+  out.prior_scale = 3;
+  return out;
+}
+
+// Two levels, one of `share` of the rows, in contrast coordinates with the constant.
+MadeUp two_levels(double n, double share) {
+  MadeUp out;
+  out.kinds.resize(2, 3);
+  out.kinds << 1, 0, 1, 0, 1, 1;
+  out.how_many.resize(2);
+  out.how_many << n * (1 - share), n * share;
+  out.basis.resize(3, 2);
+  out.basis << M_SQRT1_2, 0, -M_SQRT1_2, 0, 0, 1;
+  return out;
+}
+
+VectorXd theta_of_levels(double of_first, double effect) {
+  VectorXd out(3);
+  out << -effect / 2, effect / 2, of_first + effect / 2;
+  return out;
+}
+
+// The path overshot: where the block is asked nearly no row of the level is positive, and what they
+// tell of their effect is a seventh of what it is at the truth. A line through that point would put
+// it at +5 or so (planted: without the levels' curves this fails).
+TEST(EstimatesOfAnswers, FindARareLevelsEffectThoughThePathOvershotIt) {
+  const MadeUp table = two_levels(30000, 0.03);
+  const VectorXd truth = theta_of_levels(-2.2, -0.6);
+  const AnsweredScores answers =
+      exact_answers(table, truth, theta_of_levels(-2.1, -3.2), theta_of_levels(-2.2, -2.7), 3, 3);
+  const auto found = estimate(answers, schema_of(0, {2}));
+  ASSERT_TRUE(found);
+  const EffectEstimate effect = level_against(*found, schema_of(0, {2}), 1, 0);
+  EXPECT_NEAR(effect.estimate, -0.6, 0.2);
+  EXPECT_LT(effect.lower, -0.6);
+  EXPECT_GT(effect.upper, -0.6);
+}
+
+// Numbers at the ends and the middle of their range: nearly no noise leaves the sample's part.
+TEST(EstimatesOfAnswers, WithoutNoiseHaveTheSamplesDeviation) {
+  MadeUp table;
+  table.kinds.resize(9, 3);
+  table.how_many = VectorXd::Constant(9, 400);
+  for (Index a = 0; a < 9; ++a)
+    table.kinds.row(a) << static_cast<double>(a / 3) / 2, static_cast<double>(a % 3) / 2, 1;
+  table.basis = MatrixXd::Identity(3, 3);
+  VectorXd truth(3);
+  truth << 1.2, -0.8, 0.1;
+  const AnsweredScores answers = exact_answers(table, truth, VectorXd::Zero(3), truth, 0.01, 0.01);
+  const Schema schema = schema_of(2, {});
+  const auto found = estimate(answers, schema);
+  ASSERT_TRUE(found);
+  const VectorXd p = (table.kinds * truth).unaryExpr(&sigmoid);
+  const VectorXd weight = table.how_many.array() * p.array() * (1 - p.array());
+  const MatrixXd fisher = table.kinds.transpose() * weight.asDiagonal() * table.kinds;
+  const MatrixXd V = fisher.inverse();
+  for (std::size_t j = 0; j < 2; ++j) {
+    const auto a = static_cast<Index>(j);
+    const EffectEstimate effect = feature_effect(*found, schema, j);
+    // Less what a prior of 2.5 over a deviation takes: 1 - V/(2.5/sd)^2.
+    EXPECT_NEAR(effect.estimate, truth[a], 0.02);
+    // The sample's part is bounded as if rows were normal, and these are not.
+    EXPECT_NEAR(effect.standard_error, std::sqrt(V(a, a)), 0.05 * std::sqrt(V(a, a)));
+    EXPECT_FALSE(effect.hidden);
+  }
+}
+
+// Answers that are all noise leave what the prior says, whatever they are: never a short interval.
+TEST(EstimatesOfAnswers, OfNoiseAreThePriors) {
+  for (Case& c : std::vector<Case>(cases())) {
+    SCOPED_TRACE(c.file["table"].get<std::string>());
+    for (double& variance : c.answers.variances) variance *= 1e12;
+    const Index k = c.answers.lambda.size();
+    for (const double size : {0.0, 1.0, -1.0}) {
+      c.answers.information_deviation = 1e6 * c.answers.rows;
+      c.answers.information =
+          size * c.answers.information_deviation * MatrixXd::Identity(k, k).eval();
+      const auto found = estimate(c.answers, c.schema);
+      ASSERT_TRUE(found);
+      expect_sound(*found, c.schema);
+      for (std::size_t j = 0; j + 1 < c.schema.features(); ++j)
+        EXPECT_TRUE(feature_effect(*found, c.schema, j).hidden) << j << " " << size;
+    }
+  }
+}
+
+// The order and the signs of the metric's axes mean nothing.
+TEST(EstimatesOfAnswers, DoNotDependOnHowAxesAreCalled) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.file["table"].get<std::string>());
+    const Index k = c.answers.lambda.size();
+    MatrixXd turn = MatrixXd::Zero(k, k);
+    for (Index a = 0; a < k; ++a) turn(a, (a + 1) % k) = a % 2 == 0 ? 1 : -1;
+    AnsweredScores other = c.answers;
+    other.metric = c.answers.metric * turn;
+    other.lambda = turn.cwiseAbs().transpose() * c.answers.lambda;
+    other.prior = turn.cwiseAbs().transpose() * c.answers.prior;
+    other.information = turn.transpose() * c.answers.information * turn;
+    for (VectorXd& point : other.points) point = (turn.transpose() * point).eval();
+    for (VectorXd& gradient : other.gradients) gradient = (turn.transpose() * gradient).eval();
+    const auto one = estimate(c.answers, c.schema), two = estimate(other, c.schema);
+    ASSERT_TRUE(one && two);
+    for (std::size_t j = 0; j + 1 < c.schema.features(); ++j) {
+      const EffectEstimate a = feature_effect(*one, c.schema, j);
+      const EffectEstimate b = feature_effect(*two, c.schema, j);
+      EXPECT_NEAR(a.estimate, b.estimate, 1e-6 * a.standard_error) << j;
+      EXPECT_NEAR(a.lower, b.lower, 1e-5 * a.standard_error) << j;
+      EXPECT_NEAR(a.upper, b.upper, 1e-5 * a.standard_error) << j;
+    }
+  }
+}
+
+AnsweredScores answers_at_zero(const MatrixXd& metric) {
+  const Index k = metric.cols();
+  AnsweredScores out;
+  out.metric = metric;
+  out.lambda = VectorXd::Ones(k);
+  out.rows = 1000;
+  out.points = {VectorXd::Zero(k)};
+  out.gradients = {VectorXd::Constant(k, 100.0)};
+  out.variances = {100};
+  out.information = 250 * MatrixXd::Identity(k, k);
+  out.information_deviation = 30;
+  out.prior = VectorXd::Ones(k);
+  out.prior_scale = 3;
+  return out;
+}
+
+TEST(EstimatesOfAnswers, OfOddSchemasAreSound) {
+  const auto expect_finite = [](const AnsweredScores& answers, const Schema& schema) {
+    const auto found = estimate(answers, schema);
+    ASSERT_TRUE(found);
+    expect_sound(*found, schema);
+  };
+  {
+    SCOPED_TRACE("the constant alone");
+    expect_finite(answers_at_zero(MatrixXd::Identity(1, 1)), schema_of(0, {}));
+  }
+  {
+    SCOPED_TRACE("a category of one level, and one of two");
+    expect_finite(answers_at_zero(MatrixXd::Identity(4, 4)), schema_of(0, {1, 2}));
+    MatrixXd contrasts = MatrixXd::Zero(4, 2);  // of the one level none
+    contrasts(1, 0) = M_SQRT1_2;
+    contrasts(2, 0) = -M_SQRT1_2;
+    contrasts(3, 1) = 1;
+    const AnsweredScores answers = answers_at_zero(contrasts);
+    expect_finite(answers, schema_of(0, {1, 2}));
+    EXPECT_EQ(feature_effect(*estimate(answers, schema_of(0, {1, 2})), schema_of(0, {1, 2}), 0)
+                  .standard_error,
+              0);
+  }
+  Schema without = schema_of(2, {});
+  without.intercept = false;
+  expect_finite(answers_at_zero(MatrixXd::Identity(2, 2)), without);
+  without = schema_of(1, {3});
+  without.intercept = false;
+  expect_finite(answers_at_zero(MatrixXd::Identity(4, 4)), without);
+  {
+    SCOPED_TRACE("two columns of which the metric knows one");
+    MatrixXd same = MatrixXd::Zero(3, 2);
+    same(0, 0) = same(1, 0) = 1;
+    same(2, 1) = 1;
+    expect_finite(answers_at_zero(same), schema_of(2, {}));
+  }
+  {
+    SCOPED_TRACE("answers beyond anything");
+    const auto expect_finite_or_none = [](const AnsweredScores& answers, const Schema& schema) {
+      if (const auto found = estimate(answers, schema)) expect_sound(*found, schema);
+    };
+    AnsweredScores wild = answers_at_zero(MatrixXd::Identity(3, 3));
+    wild.gradients = {VectorXd::Constant(3, 1e9)};
+    expect_finite(wild, schema_of(2, {}));
+    wild.information = -1e9 * MatrixXd::Identity(3, 3);
+    expect_finite(wild, schema_of(2, {}));
+    wild.information = 1e9 * MatrixXd::Ones(3, 3);
+    expect_finite(wild, schema_of(2, {}));
+    wild.lambda << 1e-9, 1, 1e9;
+    expect_finite_or_none(wild, schema_of(2, {}));
+    wild.points = {VectorXd::Constant(3, 1e4)};
+    expect_finite_or_none(wild, schema_of(2, {}));
+  }
+}
+
+TEST(EstimatesOfAnswers, AreNoneWhereAnAnswerIsNoNumber) {
+  const Schema schema = schema_of(1, {});
+  const auto none = [&](const std::function<void(AnsweredScores&)>& change) {
+    AnsweredScores answers = answers_at_zero(MatrixXd::Identity(2, 2));
+    ASSERT_TRUE(estimate(answers, schema));
+    change(answers);
+    EXPECT_FALSE(estimate(answers, schema));
+  };
+  none([](AnsweredScores& a) { a.information(0, 1) = NAN; });
+  none([](AnsweredScores& a) { a.gradients[0][1] = INFINITY; });
+  none([](AnsweredScores& a) { a.points[0][1] = NAN; });
+  none([](AnsweredScores& a) { a.variances[0] = 0; });
+  none([](AnsweredScores& a) { a.lambda[0] = 0; });
+  none([](AnsweredScores& a) { a.prior[0] = -1; });
+  none([](AnsweredScores& a) { a.rows = 0; });
+  none([](AnsweredScores& a) { a.metric(0, 0) = NAN; });
+}
+
+TEST(EstimatesOfAnswers, RefuseAnswersOfAnotherShape) {
+  const auto refused = [&](const std::function<void(AnsweredScores&)>& change, const char* why) {
+    AnsweredScores answers = answers_at_zero(MatrixXd::Identity(2, 2));
+    change(answers);
+    EXPECT_THAT([&] { estimate(answers, schema_of(1, {})); },
+                ThrowsMessage<BadInput>(HasSubstr(why)));
+  };
+  refused([](AnsweredScores& a) { a.metric = MatrixXd::Identity(3, 2); }, "features");
+  refused([](AnsweredScores& a) { a.lambda = VectorXd::Ones(3); }, "lambda");
+  refused([](AnsweredScores& a) { a.information = MatrixXd::Ones(2, 3); }, "information");
+  refused([](AnsweredScores& a) { a.points.clear(); }, "as many");
+  refused([](AnsweredScores& a) { a.gradients[0] = VectorXd::Ones(3); }, "gradients");
+}
+
+}  // namespace estimates_test
+}  // namespace gibbsite
