@@ -1,6 +1,7 @@
 """summary(), effect() and what coef_ promises of decision_function and predict_proba."""
 
 import math
+import sys
 import warnings
 
 import numpy as np
@@ -75,10 +76,11 @@ def test_a_row_that_is_scaled_keeps_at_least_coef_scale_of_its_score():
 
 
 def test_decision_function_loses_no_digit_far_out():
-    X, y = numbers()
-    model = fitted(X, y, mechanism="output", epsilon=1e4)
+    X, y = numbers(20_000)
+    model = fitted(X, y, mechanism="objective", epsilon=700.0, prior_precision=1e-3)
     z = model.decision_function(X)
     score = X @ model.coef_[0] + model.intercept_[0]
+    assert score.max() > 100  # a probability is 1 to a double from 37 on
     far = np.abs(score) > 0.5 * np.abs(score).max()
     np.testing.assert_allclose(z[far], score[far], rtol=1e-5)
 
@@ -130,6 +132,15 @@ def test_summary_is_a_data_frame_with_pandas():
     assert frame.index.name == "term"
     for name in ("estimate", "std_err", "lower", "upper", "p_value", "odds_ratio", "share"):
         assert frame[name].dtype == np.float64
+
+
+def test_summary_is_a_list_without_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)  # what is not installed
+    X, y = numbers()
+    rows = fitted(X, y, mechanism="output").summary()
+    assert isinstance(rows, list) and len(rows) == 4
+    assert rows[0]["estimate"] is not None and rows[0]["p_value"] is None
+    assert rows[-1]["term"] == "(intercept)"
 
 
 def test_summary_of_amounts_has_no_ratio():

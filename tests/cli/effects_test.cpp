@@ -82,6 +82,13 @@ TEST_F(EffectsCli, ShowsTenAndSaysWhereTheOthersAre) {
                     HasSubstr("effects are hidden by noise"), Not(HasSubstr("(baseline)"))));
   const Outcome all = gibbsite({"coefficients", "large.json", "--all"});
   EXPECT_THAT(all.out, AllOf(HasSubstr("(baseline)"), HasSubstr("x19, 0 to 1")));
+  // Without estimates a level that few have does not lead by its size.
+  model.estimates.reset();
+  model.draws[0][7] = 2;
+  write("large.json", model);
+  const Outcome without = gibbsite({"coefficients", "large.json"});
+  EXPECT_THAT(without.out, HasSubstr("(the 10 that spread the scores most of 30)"));
+  EXPECT_THAT(without.out.substr(without.out.find('\n')), StartsWith("\n  age, 17 to 90"));
 }
 
 TEST_F(EffectsCli, WritesCsvAndTakesReferences) {
