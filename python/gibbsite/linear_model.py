@@ -158,6 +158,13 @@ class _Private:
         if table.columns is not None:
             self.feature_names_in_ = np.array(table.columns, dtype=object)
         self._columns = columns
+        if getattr(self, "intervals", False) and release.intervals is None:
+            warnings.warn(
+                "intervals: none can be made from these answers (noise hides the table's moments); "
+                "the model has none",
+                UserWarning,
+                stacklevel=2,
+            )
         return self
 
     def _seed(self):
@@ -395,7 +402,7 @@ class _Private:
 
     def to_onnx(self):
         """An onnx.ModelProto that predicts as this estimator does, within 1e-6, from columns by
-        their names: encoding, clipping and link in one graph (docs/onnx.md has its inputs and
+        their names: encoding, clipping and scores in one graph (docs/onnx.md has its inputs and
         outputs). Needs onnx (pip install 'gibbsite[onnx]')."""
         return _onnx.onnx_model(self.to_json())
 
