@@ -168,8 +168,12 @@ class OutputTable {
 
 // Places by descending certainty, and the words of why.
 double certainty(const Effect& effect, bool has_intervals) {
-  const double size = std::fabs(effect.effect.estimate);
-  if (has_intervals) return size / std::max(effect.effect.standard_error, 1e-300);
+  const EffectEstimate& is = effect.effect;
+  const double size = std::fabs(is.estimate);
+  if (has_intervals) {
+    const double towards_zero = is.estimate > 0 ? is.estimate - is.lower : is.upper - is.estimate;
+    return size / std::max(towards_zero, 1e-300);
+  }
   // By how far it spreads the scores of people: a level that few have moves few.
   return effect.share ? size * std::sqrt(*effect.share * (1 - *effect.share)) : size * 0.29;
 }

@@ -165,5 +165,22 @@ def test_with_intervals_effects_agree_with_the_table():
     asked = model.effect("x0*6")
     for name in ("estimate", "std_err", "lower", "upper", "p_value", "odds_ratio", "hidden"):
         assert asked[name] == pytest.approx(row[name])
-    with pytest.raises(ValueError, match="did you mean x0"):
+    with pytest.raises(ValueError, match="no column is called 'x_0'"):
         model.effect("x_0")
+
+
+def test_a_fit_that_makes_no_estimates_says_so(monkeypatch):
+    """Answers that leave no estimate, which is rare: a plan without them stands in for it."""
+    X, y = numbers()
+    plan = gibbsite._core.plan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", gibbsite.VoidWarning)
+        PrivateLogisticRegression(1.0, 1e-6, ranges=(-3, 3), intervals=True, random_state=1).fit(X, y)
+    monkeypatch.setattr(
+        gibbsite._core, "plan", lambda **request: plan(**{**request, "intervals": False})
+    )
+    model = PrivateLogisticRegression(1.0, 1e-6, ranges=(-3, 3), intervals=True)
+    with pytest.warns(UserWarning, match="intervals: none can be made"):
+        model.fit(X, y)
+    assert not hasattr(model, "coef_interval_") and model.verify().valid

@@ -118,6 +118,32 @@ TEST(Effects, AreOrderedByWhatIsKnownAndHiddenOnesAreLast) {
   EXPECT_TRUE(table.effects[order.back()].is_constant());
 }
 
+TEST(Effects, WhoseIntervalHoldsZeroFollowThoseThatExcludeIt) {
+  LinearModel model = support::effects_model();
+  const std::string first = effect_table(model).effects[effect_table(model).by_certainty()[0]].name;
+  EXPECT_EQ(first, "age, 17 to 90");
+  // The estimate stays ten standard errors from 0, but its interval now reaches beyond 0.
+  model.estimates->further_above.assign(model.schema.features(), 0);
+  model.estimates->further_below = model.estimates->further_above;
+  model.estimates->further_below[0] = 3;
+  const EffectTable table = effect_table(model);
+  EXPECT_LT(named(table, first).effect.lower, 0);
+  EXPECT_GT(std::fabs(named(table, first).effect.estimate),
+            9 * named(table, first).effect.standard_error);
+  bool holds_zero = false;
+  std::size_t excluding = 0;
+  for (const std::size_t i : table.by_certainty()) {
+    const Effect& one = table.effects[i];
+    if (one.effect.hidden || one.is_constant()) continue;
+    const bool holds = one.effect.lower <= 0 && one.effect.upper >= 0;
+    EXPECT_FALSE(holds_zero && !holds) << one.name;
+    holds_zero |= holds;
+    excluding += holds ? 0 : 1;
+  }
+  EXPECT_TRUE(holds_zero);
+  EXPECT_GE(excluding, 1U);
+}
+
 TEST(Effects, TakeAReferenceFromTheSchemaOrTheCaller) {
   LinearModel model = support::effects_model();
   model.schema.columns[4].reference = "it's";

@@ -49,9 +49,10 @@ struct EffectTable {
   bool has_classes = false;
   std::vector<Effect> effects;  ///< in the schema's order, the constant last; class after class
 
-  /// Places in `effects`, the surest first: by |estimate| / standard error, effects that noise
-  /// hides after all others, constants last. Without intervals by how far an effect spreads the
-  /// scores where shares are known, else by size.
+  /// Places in `effects`, the surest first: by |estimate| over the half of the interval that
+  /// reaches towards 0, so that effects whose interval excludes 0 precede the others. Effects that
+  /// noise hides come after all others, constants last. Without intervals by how far an effect
+  /// spreads the scores where shares are known, else by size.
   [[nodiscard]] std::vector<std::size_t> by_certainty() const;
   /// How many effects noise hides, constants aside.
   [[nodiscard]] std::size_t hidden() const;
