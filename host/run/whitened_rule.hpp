@@ -60,7 +60,7 @@ class WhitenedRule {
   /// Shape of omega's prior variances [k].
   [[nodiscard]] const Eigen::VectorXd& prior() const { return prior_; }
   /// Of omega's coordinates [k], of one output, given all answers: the noise in them and labels
-  /// that could have been others, against the prior (docs/intervals.md). After a gradient.
+  /// that could have been others, against the prior. After a gradient.
   [[nodiscard]] Eigen::VectorXd posterior_variance() const;
   /// P omega [K x d]: where the next gradient is asked.
   [[nodiscard]] Eigen::VectorXd theta() const;
