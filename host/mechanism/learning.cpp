@@ -75,7 +75,8 @@ double expected_coefficient_noise(const Whitened& settings, const Problem& probl
   const double curvature = expected_curvature(problem);
   const double clip = gradient_clip(settings, static_cast<double>(problem.row_features()));
   double precision = 0;
-  for (std::uint64_t t = 1; static_cast<double>(t) <= settings.iterations; ++t) {
+  const double gradients = settings.iterations + (settings.block_share > 0 ? 1 : 0);
+  for (std::uint64_t t = 1; static_cast<double>(t) <= gradients; ++t) {
     const double deviation = gradient_deviation_up(settings, who, t, clip, 0);
     precision += 1 / (deviation * deviation);
   }

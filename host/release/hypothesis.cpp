@@ -200,7 +200,7 @@ class EffectReader {
   // of them, as "-" may be a part of a name; else up to the next sign.
   [[nodiscard]] std::string word(const std::vector<std::string>& names) const {
     const auto blank = std::ranges::find_if(rest_, is_blank);
-    const std::string whole(rest_.begin(), blank);
+    std::string whole(rest_.begin(), blank);
     if (!did_you_mean(whole, names).empty()) return whole;
     std::size_t length = 0;
     while (length < rest_.size() && !ends_at(length)) ++length;
@@ -293,7 +293,7 @@ std::size_t class_place(const Schema& schema, const std::string& name) {
 std::vector<double> parse_effect(const LinearModel& model, std::string_view text,
                                  const EffectClasses& classes) {
   const Schema& schema = model.schema;
-  const std::vector<double> one = EffectReader(model, text).read();
+  std::vector<double> one = EffectReader(model, text).read();
   if (schema.label_kind != LabelKind::classes) {
     if (!classes.of.empty() || !classes.against.empty())
       throw BadInput("`effect`: the model is not of several classes; name no class");

@@ -89,7 +89,8 @@ void one_output_table(Html& page, const LinearModel& model, const Certificate& c
   // What may be noise comes last.
   std::vector<std::size_t> order(lines.values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_partition(order, [&](std::size_t j) { return !lines.is_inside(j); });
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::size_t j) { return !lines.is_inside(j); });
   page.put(
       "<table class=\"coefficients\"><caption>{}</caption><thead><tr><th scope=\"col\">of</th><th "
       "scope=\"col\">effect{}</th><th scope=\"col\" class=\"picture\">{}{}</th>{}<th "

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/model/contrasts.hpp"
 
 namespace gibbsite {
 namespace {
@@ -836,14 +837,34 @@ std::vector<double> values_of(const VectorXd& v) { return {v.begin(), v.end()}; 
 
 }  // namespace
 
-std::vector<double> answered_means(const MatrixXd& metric, const VectorXd& lambda,
+std::vector<double> answered_means(const MatrixXd& start, const MatrixXd& moments,
                                    const Schema& schema) {
   if (!schema.intercept) return {};
-  AnsweredScores answers;
-  answers.metric = metric;
-  answers.lambda = lambda;
-  const Features features(answers, schema);
-  std::vector<double> out = values_of(features.mean + features.middle);
+  const Index d = start.rows(), k = start.cols();
+  // The last coordinate is the same c for every row, so sum u u_k / sum u_k^2 = mean(u)/c. With
+  // x = B B^T x for every row, u = S^T B (B^T x).
+  const double squares = moments(k - 1, k - 1), c = 1 / start(d - 1, k - 1);
+  if (!(squares > 0)) return {};
+  const ContrastBasis contrasts = contrast_basis(schema);
+  using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const Eigen::Map<const RowMajor> basis(contrasts.basis.data(), d, k);
+  const MatrixXd to_u = start.transpose() * basis;
+  const VectorXd mean = basis * to_u.partialPivLu().solve(moments.col(k - 1) * (c / squares));
+  std::vector<double> out = values_of(mean);
+  Index first = 0;
+  for (const Column& column : schema.columns) {
+    const auto size = static_cast<Index>(schema.features_of(column));
+    const auto of_column =
+        std::span(out).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(size));
+    first += size;
+    if (column.type == ColumnType::number) {
+      for (double& value : of_column) value = std::clamp(value, 0.0, 1.0);
+    } else if (size > 0) {
+      double sum = 0;
+      for (double& share : of_column) sum += share = std::max(share, rarest_share);
+      for (double& share : of_column) share /= sum;
+    }
+  }
   out.back() = 1;
   const bool finite = std::ranges::all_of(out, [](double value) { return std::isfinite(value); });
   return finite ? out : std::vector<double>();
@@ -883,7 +904,8 @@ std::optional<Estimates> estimate(const AnsweredScores& answers, const Schema& s
   }
   out.prior_deviation = values_of(features.precision.cwiseSqrt().cwiseInverse());
   if (features.constant >= 0) out.prior_deviation.back() = std::numeric_limits<double>::infinity();
-  out.feature_means = values_of(features.mean + features.middle);
+  out.feature_means = answers.means;
+  if (out.feature_means.empty()) out.feature_means = values_of(features.mean + features.middle);
   if (features.constant >= 0) out.feature_means.back() = 1;
   out.feature_deviations = values_of(features.deviation);
   const auto finite = [](const std::vector<double>& values) {

@@ -28,13 +28,17 @@ struct AnsweredScores {
   /// C and B of the weights (docs/intervals.md); 0: unknown, then what follows from them for rows
   /// of rare levels is left out, and their intervals are several times wider.
   double clip = 0, information_bound = 0;
-  Eigen::VectorXd prior;   ///< v: shape of the prior variances that the path used [k]
-  double prior_scale = 0;  ///< their scale that the path found, after the last gradient
+  Eigen::VectorXd prior;      ///< v: shape of the prior variances that the path used [k]
+  std::vector<double> means;  ///< answered_means [d], or empty: then those of the metric
+  double prior_scale = 0;     ///< their scale that the path found, after the last gradient
 };
 
-/// Answered means of the features [d], of levels shares that add up to 1: from the metric P [d x k]
-/// and the eigenvalues of z = P^T x that moments led to. Empty without a constant column.
-std::vector<double> answered_means(const Eigen::MatrixXd& metric, const Eigen::VectorXd& lambda,
+/// Answered means of the features [d], of levels shares that add up to 1, from the first answer:
+/// the noisy sum of u u^T [k x k] of u = S^T x with the starting metric S [d x k], whose last
+/// coordinate is the constant's. That question scales hardly any row down, later ones do, most those
+/// of rare levels. Shares and means are held to what a table can have. Empty without a constant
+/// column.
+std::vector<double> answered_means(const Eigen::MatrixXd& start, const Eigen::MatrixXd& moments,
                                    const Schema& schema);
 
 /// The posterior of the coefficients of the plain logistic model. The same for the same answers on

@@ -211,11 +211,4 @@ double WhitenedRule::damped_curvature() const {
 // The same as 1/weight_, bit by bit, where the power is 0.
 double WhitenedRule::noise() const { return squares_ / weight_ / weight_; }
 
-VectorXd WhitenedRule::posterior_variance() const {
-  const ArrayXd information = rows_ * curvature_ * lambda_.array();  // of a gradient's own sum
-  const ArrayXd H = rows_ * damped_curvature() * lambda_.array();
-  const ArrayXd precision = H.square() / (noise() + information) + 1 / (variance_ * prior_.array());
-  return precision.inverse();
-}
-
 }  // namespace gibbsite

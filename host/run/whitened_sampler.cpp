@@ -80,7 +80,7 @@ class WhitenedSampler final : public Sampler {
   }
   void complete(LinearModel& model) const override {
     model.answers = answers_;
-    model.feature_means = answered_means(centered_metric(), rule_.lambda(), task_.schema);
+    model.feature_means = first_means();
     if (settings_.information_share > 0) model.estimates = estimate(scores(), task_.schema);
   }
 
@@ -110,6 +110,11 @@ class WhitenedSampler final : public Sampler {
   }
 
  private:
+  // Answered means of the features [d], of levels shares; empty without a constant column.
+  [[nodiscard]] std::vector<double> first_means() const {
+    return answered_means(starting_metric(task_.schema),
+                          whole_matrix(answers_.front().values, rule_.coordinates()), task_.schema);
+  }
   // P whose columns are centered as released coefficients are: the same scores for every row.
   [[nodiscard]] MatrixXd centered_metric() const {
     MatrixXd out = rule_.metric();  // column by column in memory
@@ -128,6 +133,9 @@ class WhitenedSampler final : public Sampler {
     out.rows = rule_.rows();
     out.prior = rule_.prior();
     out.prior_scale = rule_.block_variance();
+    out.clip = rule_.clip();
+    out.information_bound = information_limit(settings_) * rule_.clip() * rule_.clip();
+    out.means = first_means();
     for (const NoisyAnswer& answer : answers_) {
       if (answer.question == "information") {
         out.information = whole_matrix(answer.values, rule_.coordinates());

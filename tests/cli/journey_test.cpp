@@ -284,7 +284,7 @@ TEST_F(Journey, IntervalsGoFromFitToPredict) {
   const Outcome fit = gibbsite(with);
   ASSERT_EQ(fit.status, 0) << fit.err;
   for (const char* word :
-       {"±: 95 % intervals", "Measured, not proven", "department=A", "(baseline)", " to ",
+       {"95 % interval", "odds ratio", "p-value", "reference level", "department=A", " to ",
         "gibbsite predict --model model.json --data NEW.csv --intervals"}) {
     EXPECT_THAT(fit.out, HasSubstr(word));
   }
@@ -300,7 +300,7 @@ TEST_F(Journey, IntervalsGoFromFitToPredict) {
   other.insert(other.end(), {"--mechanism", "path", "--force"});
   const Outcome refused = gibbsite(other);
   EXPECT_NE(refused.status, 0);
-  EXPECT_THAT(refused.err, HasSubstr("--intervals: path releases nothing that rows could be made"));
+  EXPECT_THAT(refused.err, HasSubstr("--intervals: path answers nothing that they could be made"));
   std::vector<std::string> without = command;
   without.emplace_back("--force");
   ASSERT_EQ(gibbsite(without).status, 0);

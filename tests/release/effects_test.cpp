@@ -110,7 +110,9 @@ TEST(Effects, AreOrderedByWhatIsKnownAndHiddenOnesAreLast) {
   for (; at < order.size() - 1 - table.hidden(); ++at) {
     const Effect& one = table.effects[order[at]];
     EXPECT_FALSE(one.effect.hidden || one.is_constant()) << one.name;
-    const double z = std::fabs(one.effect.estimate) / one.effect.standard_error;
+    const double towards_zero = one.effect.estimate > 0 ? one.effect.estimate - one.effect.lower
+                                                        : one.effect.upper - one.effect.estimate;
+    const double z = std::fabs(one.effect.estimate) / towards_zero;
     EXPECT_LE(z, last) << one.name;
     last = z;
   }

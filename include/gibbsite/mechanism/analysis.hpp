@@ -76,7 +76,7 @@ struct Takes {
   bool posterior_calibration = false;  ///< other than gdp, a bound on beta
   bool objective_calibration = false;  ///< `exact` and `redberg`, which its analysis checks
   bool loss_of_chains = false;         ///< may have a loss of its own: that of chains
-  /// Rows can be made from what it answers, and so intervals of models of two classes.
+  /// It can be asked for the information of its rows, from which intervals follow.
   bool intervals = false;
 };
 

@@ -35,9 +35,9 @@ struct NoisyAnswer {
   std::vector<double> values;  ///< lower triangle [k (k + 1)/2] by rows, a vector [K x k], a number
 };
 
-/// How far released coefficients may be from those of all the people that the table is a sample of,
-/// fitted without noise: errors of the same mechanism on rows and labels made from the released
-/// numbers (docs/intervals.md). Noise and sample together; reads nothing private.
+/// What files of gibbsite-release/2 may hold: errors of the same mechanism on rows and labels that
+/// were made from the released numbers. Intervals made of them held less often than they said, so
+/// nothing shows them any more. New models have Estimates in their place.
 struct Intervals {
   static constexpr double level = 0.95;
   static constexpr std::size_t replicas = 24;
@@ -70,7 +70,7 @@ struct LinearModel {
   std::vector<std::vector<double>> draws;            ///< [draws][d]; of K classes [draws][K x d]
   std::optional<LegacyCappedLink> legacy_link = {};  ///< of files of format 2 alone
   std::vector<NoisyAnswer> answers = {};             ///< released on request
-  std::optional<Intervals> intervals = {};           ///< made on request
+  std::optional<Intervals> intervals = {};           ///< of files of format 2 alone
   std::optional<Estimates> estimates = {};           ///< asked for on request
   /// [d] answered means of the features, so shares of levels; empty where moments were not asked.
   std::vector<double> feature_means = {};
