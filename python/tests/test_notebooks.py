@@ -78,7 +78,7 @@ def test_adult_to_a_report(tmp_path, monkeypatch):
     assert said[-1].strip() == "verified: True"
     assert said[-2].startswith("adult.html:") and said[-2].strip().endswith("status 0")
     assert "(32561, 14)" in said[2]
-    effects = re.findall(r"^.{36} +(\S+) ± \S+, (\S+) to (\S+)$", said[4], flags=re.MULTILINE)
+    effects = re.findall(r"(\S+) ± \S+, (\S+) to (\S+)$", said[4], flags=re.MULTILINE)
     assert len(effects) == 12
     excludes = []
     for estimate, lower, upper in (map(float, one) for one in effects):
