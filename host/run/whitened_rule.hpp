@@ -37,66 +37,88 @@ class WhitenedRule {
   [[nodiscard]] bool asks_block() const {
     return settings_.information_share > 0 && of_intervals_ == 0 && !asks_moments() &&
            gradients_ == iterations();
-    /// P omega [K x d]: where the next gradient is asked.
-    [[nodiscard]] Eigen::VectorXd theta() const;
+  }
+  /// Whether the next question is for the information, at block_omega().
+  [[nodiscard]] bool asks_information() const { return of_intervals_ == 1; }
+  /// Whether the moments asked for are the second ones.
+  [[nodiscard]] bool second() const { return moments_ == 1; }
+  /// k: coordinates of z, at most the d features of a row.
+  [[nodiscard]] std::size_t coordinates() const { return static_cast<std::size_t>(metric_.cols()); }
+  /// P [d x k]: z = P^T x.
+  [[nodiscard]] const Metric& metric() const { return metric_; }
+  /// R of the next moments, then C.
+  [[nodiscard]] double clip() const { return clip_; }
+  /// Where the next gradient is asked, in coordinates of z: [K x k] of the loss's K outputs.
+  [[nodiscard]] const Eigen::VectorXd& omega() const { return omega_; }
+  /// Where the block was asked [k], and the scale of the prior that was found before it.
+  [[nodiscard]] const Eigen::VectorXd& block_omega() const { return block_omega_; }
+  [[nodiscard]] double block_variance() const { return block_variance_; }
+  /// Rows that sums are over: n, or what the first answer says of it.
+  [[nodiscard]] double rows() const { return rows_; }
+  /// Eigenvalues of z's second moments, a row [k].
+  [[nodiscard]] const Eigen::VectorXd& lambda() const { return lambda_; }
+  /// Shape of omega's prior variances [k].
+  [[nodiscard]] const Eigen::VectorXd& prior() const { return prior_; }
+  /// P omega [K x d]: where the next gradient is asked.
+  [[nodiscard]] Eigen::VectorXd theta() const;
 
-    /// Sum of clipped u u^T, u = P^T x, with noise of that deviation on its diagonal.
-    void answer_moments(const Eigen::MatrixXd& noisy, double deviation);
-    /// Sum of capped gradients in coordinates of z [K x k] and of curvatures, of K outputs of traces.
-    void answer_gradient(const Eigen::VectorXd& noisy, double deviation, double noisy_curvature);
-    /// One more gradient [k], without a curvature.
-    void answer_block(const Eigen::VectorXd& noisy, double deviation);
-    /// That the information was answered: nothing that is asked or released here depends on it.
-    void answer_information() { ++of_intervals_; }
+  /// Sum of clipped u u^T, u = P^T x, with noise of that deviation on its diagonal.
+  void answer_moments(const Eigen::MatrixXd& noisy, double deviation);
+  /// Sum of capped gradients in coordinates of z [K x k] and of curvatures, of K outputs of traces.
+  void answer_gradient(const Eigen::VectorXd& noisy, double deviation, double noisy_curvature);
+  /// One more gradient [k], without a curvature.
+  void answer_block(const Eigen::VectorXd& noisy, double deviation);
+  /// That the information was answered: nothing that is asked or released here depends on it.
+  void answer_information() { ++of_intervals_; }
 
-   private:
-    [[nodiscard]] std::uint64_t iterations() const {
-      return static_cast<std::uint64_t>(settings_.iterations);
-    }
-    // Takes a gradient into account and moves omega.
-    void add(const Eigen::VectorXd& noisy, double deviation, double recent);
-    [[nodiscard]] std::uint64_t moment_questions() const {
-      return settings_.second_moment_share > 0 ? 2 : 1;
-    }
+ private:
+  [[nodiscard]] std::uint64_t iterations() const {
+    return static_cast<std::uint64_t>(settings_.iterations);
+  }
+  // Takes a gradient into account and moves omega.
+  void add(const Eigen::VectorXd& noisy, double deviation, double recent);
+  [[nodiscard]] std::uint64_t moment_questions() const {
+    return settings_.second_moment_share > 0 ? 2 : 1;
+  }
 
-    [[nodiscard]] Eigen::VectorXd centered(const Eigen::VectorXd& of_outputs) const;
-    [[nodiscard]] double damped_curvature() const;  // q m
-    [[nodiscard]] double noise() const;             // s2: variance of gradients' weighted mean
+  [[nodiscard]] Eigen::VectorXd centered(const Eigen::VectorXd& of_outputs) const;
+  [[nodiscard]] double damped_curvature() const;  // q m
+  [[nodiscard]] double noise() const;             // s2: variance of gradients' weighted mean
 
-    // What is another where labels are amounts or counts (docs/whitened.md).
-    struct Constants {
-      double least_curvature, most_curvature;  // of q
-      double most_damped;                      // of q m
-      double recency;                          // p: gradient t counts t^p times its precision
-      double expected_variance;                // of z, a priori
-      double most_variance;
-      double directions = 1;  // of z that move what is predicted
-    };
-    static Constants constants_for(const Problem& problem);
-
-    Whitened settings_;
-    Constants constants_;
-    Adjacency adjacency_;
-    std::size_t outputs_;  // K
-    double rows_;          // n, or an estimate of it
-    bool intercept_;
-    std::uint64_t moments_ = 0, gradients_ = 0, of_intervals_ = 0;
-    Metric metric_;
-    double clip_;
-    Eigen::VectorXd lambda_;                    // eigenvalues of z's second moments
-    Eigen::VectorXd prior_;                     // v: shape of omega's prior variances
-    Eigen::VectorXd omega_;                     // [K x k]
-    Eigen::VectorXd sum_omega_, sum_gradient_;  // weighted by precision and recency
-    double weight_ = 0, squares_ = 0;           // sums of t^p/sigma_t^2, t^2p/sigma_t^2
-    double damping_ = 1;                        // m
-    double curvature_ = 0;                      // q
-    double variance_ = 0;                       // V
-    Eigen::VectorXd block_omega_;
-    double block_variance_ = 0;
+  // What is another where labels are amounts or counts (docs/whitened.md).
+  struct Constants {
+    double least_curvature, most_curvature;  // of q
+    double most_damped;                      // of q m
+    double recency;                          // p: gradient t counts t^p times its precision
+    double expected_variance;                // of z, a priori
+    double most_variance;
+    double directions = 1;  // of z that move what is predicted
   };
+  static Constants constants_for(const Problem& problem);
 
-  /// Where every run starts, from the schema alone: the contrasts of `contrast_basis`, numbers
-  /// centered at the middle of their range by the constant column, if there is one [d x k].
-  WhitenedRule::Metric starting_metric(const Schema& schema);
+  Whitened settings_;
+  Constants constants_;
+  Adjacency adjacency_;
+  std::size_t outputs_;  // K
+  double rows_;          // n, or an estimate of it
+  bool intercept_;
+  std::uint64_t moments_ = 0, gradients_ = 0, of_intervals_ = 0;
+  Metric metric_;
+  double clip_;
+  Eigen::VectorXd lambda_;                    // eigenvalues of z's second moments
+  Eigen::VectorXd prior_;                     // v: shape of omega's prior variances
+  Eigen::VectorXd omega_;                     // [K x k]
+  Eigen::VectorXd sum_omega_, sum_gradient_;  // weighted by precision and recency
+  double weight_ = 0, squares_ = 0;           // sums of t^p/sigma_t^2, t^2p/sigma_t^2
+  double damping_ = 1;                        // m
+  double curvature_ = 0;                      // q
+  double variance_ = 0;                       // V
+  Eigen::VectorXd block_omega_;
+  double block_variance_ = 0;
+};
+
+/// Where every run starts, from the schema alone: the contrasts of `contrast_basis`, numbers
+/// centered at the middle of their range by the constant column, if there is one [d x k].
+WhitenedRule::Metric starting_metric(const Schema& schema);
 
 }  // namespace gibbsite
