@@ -112,7 +112,7 @@ TEST(Whitened, EveryOfferKeepsItsBudgetAndUsesIt) {
                 squared_mu(s, budget.neighbors(), s.first_clip, 2.9, 1.3, p.curvature);
             EXPECT_TRUE(cost <= claimed && cost >= claimed * (1 - Wide(1e-14)));
             EXPECT_EQ(analyze(s, p, budget.neighbors(), 1).guarantee.mu, offer.guarantee.mu);
-            if (intervals) EXPECT_GE(information_limit(s), 0.25);
+            EXPECT_GE(information_limit(s), 0.25);
             EXPECT_GE(s.clip_factor, 0.25);
             EXPECT_LE(s.clip_factor, 1);
             const double spent = delta_up(offer.guarantee, epsilon);
