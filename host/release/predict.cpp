@@ -200,7 +200,10 @@ std::size_t likeliest(std::span<const double> probabilities) {
 
 std::vector<ProbabilityInterval> predict_intervals(const LinearModel& model, const Rows& x) {
   if (!model.estimates) {
-    throw BadInput("model: holds no intervals; fit it with `intervals`");
+    throw BadInput(model.intervals
+                       ? "model: its intervals were made in an older way that held less often than "
+                         "it said; fit it again with `intervals`"
+                       : "model: holds no intervals; fit it with `intervals`");
   }
   std::vector<ProbabilityInterval> out(x.rows);
   std::vector<double> row(model.schema.features());

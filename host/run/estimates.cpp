@@ -336,7 +336,8 @@ class LevelCurves {
  public:
   LevelCurves(const AnsweredScores& answers, const Features& features, const NormalRows& rows,
               const Information& information)
-      : rows_(rows) {
+      : path_information(MatrixXd::Zero(answers.lambda.size(), answers.lambda.size())),
+        rows_(rows) {
     const VectorXd& at = answers.points.back();
     const MatrixXd A = information.alpha * rows.information(at) + information.correction;
     Index j = static_cast<Index>(features.numbers.size());  // the row of information.directions
@@ -360,6 +361,18 @@ class LevelCurves {
         curve.amplitude =
             std::min(of_level / std::max(a[1] * across * across, 1e-12), answers.rows * shares[l]);
         if (curve.amplitude > 0) curves_.push_back(std::move(curve));
+        if (!(answers.clip > 0 && answers.information_bound > 0)) continue;
+        // These rows' norm and weights, as if all were alike.
+        const double square = std::max(answers.lambda.sum() - 1, 0.0) + across * across;
+        Weights weights;
+        weights.path = std::min(
+            1.0, answers.clip / (std::sqrt(std::max(square, 1e-12)) * std::max(a[0], 1 - a[0])));
+        weights.block = std::min(
+            weights.path, answers.information_bound / std::max(a[0] * (1 - a[0]) * square, 1e-12));
+        weights.direction = u;
+        path_information +=
+            (weights.path / weights.block - 1) * of_level * (1 - shares[l]) * u * u.transpose();
+        weights_.push_back(std::move(weights));
       }
     }
   }
@@ -379,8 +392,23 @@ class LevelCurves {
           curve.amplitude * (q - curve.curvature) * curve.direction * curve.direction.transpose();
     }
   }
+  // Information without weights: along a level at least what `weighted` is over their weight.
+  void add_unweighted(const MatrixXd& weighted, double path_share, MatrixXd& full) const {
+    for (const Weights& w : weights_) {
+      const VectorXd& u = w.direction;
+      const double weight = path_share * w.path + (1 - path_share) * w.block;
+      full += std::max(u.dot(weighted * u) / weight - u.dot(full * u), 0.0) * u * u.transpose();
+    }
+  }
+
+  // What a gradient of the path tells of rare levels beyond the block, whose rows weigh less.
+  MatrixXd path_information;
 
  private:
+  struct Weights {
+    VectorXd direction;  // u
+    double path = 1, block = 1;
+  };
   struct Curve {
     VectorXd direction;    // v: of the score of the level's rows, average ones but for the level
     double deviation = 0;  // of their scores
@@ -390,6 +418,7 @@ class LevelCurves {
 
   const NormalRows& rows_;
   std::vector<Curve> curves_;
+  std::vector<Weights> weights_;
 };
 
 struct Normal {
@@ -419,18 +448,27 @@ class Equation {
     sum_ = center_ = VectorXd::Zero(at_.size());
     for (std::size_t t = first; t <= last; ++t) {
       const double w = 1 / answers.variances[t];
-      sum_ += w * (score(answers.points[t]) - answers.gradients[t]);
+      sum_ += w * (block_score(answers.points[t]) - answers.gradients[t]);
+      if (t < last) {
+        sum_ += w * (curves_.path_information * answers.points[t]);
+        path_share_ += w;
+      }
       center_ += w * answers.points[t];
       weight += w;
     }
     variance_ = 1 / weight;
     sum_ *= variance_;
     center_ *= variance_;
+    path_share_ *= variance_;
   }
 
   [[nodiscard]] const MatrixXd& prior() const { return prior_; }
 
+  // What all gradients are on average, weighted as in U.
   [[nodiscard]] VectorXd score(const VectorXd& omega) const {
+    return block_score(omega) + path_share_ * (curves_.path_information * omega);
+  }
+  [[nodiscard]] VectorXd block_score(const VectorXd& omega) const {
     VectorXd out = information_.alpha * rows_.score(omega) +
                    information_.correction * omega * (rows_.curvature(omega) / curvature_at_);
     curves_.add_score(omega, out);
@@ -443,6 +481,7 @@ class Equation {
     MatrixXd out = information_.alpha * rows_.information(omega) +
                    information_.correction * (a1 / curvature_at_);
     curves_.add_derivative(omega, out);
+    out += path_share_ * curves_.path_information;
     return held(out, information_.alpha * a1);
   }
 
@@ -452,7 +491,8 @@ class Equation {
                                    const MatrixXd* posterior) const {
     // Cauchy-Schwarz: the score's variance sum p(1-p) w^2 z z^T is at least this, and at most
     // the derivative sum p(1-p) w z z^T. Rows of a rare level have a small w, so the bound is near.
-    const MatrixXd full = held(n_ * rows_.information(omega), n_ * rows_.curvature(omega));
+    MatrixXd full = held(n_ * rows_.information(omega), n_ * rows_.curvature(omega));
+    curves_.add_unweighted(derivative, path_share_, full);
     MatrixXd covariance = derivative * full.llt().solve(derivative);
     covariance.diagonal().array() += variance_;
     if (posterior != nullptr) {
@@ -520,6 +560,7 @@ class Equation {
   MatrixXd prior_, path_prior_;  // Q; Q and the prior that the path used
   VectorXd sum_, center_;        // U; mean of the points, weighted as in U
   double variance_ = 0;          // of the noise in U
+  double path_share_ = 0;        // of the path in U; the rest is the block's
 };
 
 // Where the predictor is long, its length is hardly known: quadrature over the length, Laplace's

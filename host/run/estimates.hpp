@@ -25,6 +25,9 @@ struct AnsweredScores {
   /// that deviation on the diagonal and over sqrt(2) beside it [k x k].
   Eigen::MatrixXd information;
   double information_deviation = 0;
+  /// C and B of the weights (docs/intervals.md); 0: unknown, then what follows from them for rows
+  /// of rare levels is left out, and their intervals are several times wider.
+  double clip = 0, information_bound = 0;
   Eigen::VectorXd prior;   ///< v: shape of the prior variances that the path used [k]
   double prior_scale = 0;  ///< their scale that the path found, after the last gradient
 };

@@ -106,6 +106,7 @@ def fits():
         "whitened": PEOPLE + EASY,
         "whitened-add-remove": PEOPLE + EASY + ["--adjacency", "add-remove", "--rows-cap", "500", "--rows-per-person", "2"],
         "whitened-sparse": SPARSE + EASY,
+        "whitened-intervals": PEOPLE + EASY + ["--intervals"],
         "whitened-dense": DENSE + EASY + ["--release-moments"],
         "path-capped": PEOPLE + EASY + ["--mechanism", "path", "--iterations", "50"],
         "metric-path": PEOPLE + EASY + ["--draws", "2", "--release-moments"],

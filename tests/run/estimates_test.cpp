@@ -68,6 +68,8 @@ struct Case {
       for (Index b = 0; b <= a; ++b)
         answers.information(a, b) = answers.information(b, a) = file["information"][at++];
     answers.information_deviation = file["information_deviation"];
+    answers.clip = file["clip"];
+    answers.information_bound = file["information_bound"];
   }
 
   json file;
