@@ -28,9 +28,13 @@ using support::Question;
 using testing::TempDir;
 
 Plan plan_of(const Dataset& data, const Budget& budget, std::optional<double> iterations = {},
-             std::uint64_t cap = 0, const char* loss = "logistic") {
+             std::uint64_t cap = 0, const char* loss = "logistic", bool intervals = false) {
   return plan(glm(loss).constants(data.schema, cap > 0 ? cap : data.rows()), budget,
-              {.mechanism = "whitened", .iterations = iterations});
+              {.mechanism = "whitened", .iterations = iterations, .intervals = intervals});
+}
+Plan plan_with_intervals(const Dataset& data, const Budget& budget,
+                         std::optional<double> iterations = {}, std::uint64_t cap = 0) {
+  return plan_of(data, budget, iterations, cap, "logistic", true);
 }
 
 Release fit_seeded(const Dataset& data, const Plan& made, std::uint64_t seed,
@@ -145,31 +149,34 @@ TEST(WhitenedRun, EveryQuestionCostsItsShareForItsWorstPair) {
       return out;
     };
     const double far = 1e5 * q.clip;
-    // Across omega a residual is 1/2 for either class, beyond the cap: opposite gradients.
+    // Across omega p is 1/2: the scores of the classes are opposite. At twice the clip the cap is
+    // 1/2, and rounding to floats hardly tilts the row out of that plane.
+    const double at = q.moments ? far : 2 * q.clip;
     const Eigen::VectorXd along =
         q.omega.norm() > 0 ? q.omega.normalized().eval() : Eigen::VectorXd::Unit(3, 0).eval();
     Eigen::VectorXd across = Eigen::VectorXd::Unit(3, 1);
     across = (across - across.dot(along) * along).normalized();
     Dataset here = data, there = data;
-    set_row(here, 4, row_at(far * across), 1);
+    set_row(here, 4, row_at(at * across), 1);
     if (q.moments) {
       set_row(there, 4, row_at(far * along), 1);
     } else {
-      set_row(there, 4, row_at(far * across), -1);
+      set_row(there, 4, row_at(at * across), -1);
     }
     const double apart = squared_mu_of(here, there, {&q, 1});
     EXPECT_LE(apart, (share + curvature_share) * mu2 * (1 + 1e-9)) << i;
     EXPECT_GE(apart, share * mu2 * (1 - 1e-4)) << i << ": the noise is more than is needed";
     if (q.moments) continue;
     // A short row across omega has a curvature of 1/4, one far beyond its cap next to none.
-    Dataset middle = data;
+    Dataset middle = data, beyond = data;
     set_row(middle, 4, row_at(1e-3 * across), 1);
+    set_row(beyond, 4, row_at(far * across), 1);
     const auto backend = support::make_test_backend("cpu");
     const auto curvature = [&](const Dataset& table) {
       const auto engine = backend->load(table.view(), table.y, loss_named("logistic"));
       return support::exact_answer(*engine, q).back();
     };
-    const double part = std::pow(curvature(middle) - curvature(here), 2);
+    const double part = std::pow(curvature(middle) - curvature(beyond), 2);
     EXPECT_LE(part, curvature_share * mu2 * (1 + 1e-9)) << i;
     EXPECT_GE(part, curvature_share * mu2 * (1 - 1e-3))
         << i << ": the noise is more than is needed";
@@ -640,21 +647,23 @@ TEST(WhitenedRun, AnswersAreSumsWithTheClipsThatTheyName) {
       held += at(0.5) > 20 && at(2) > 20 ? 1 : 0;
     }
     EXPECT_EQ(i, 8U);
-    EXPECT_GE(held, categories ? 4 : 7) << "another clip would not have been seen";
+    // Of moments and the first gradients: nearer to the end scores of mean 0 add up to little,
+    // whatever the clip.
+    EXPECT_GE(held, 3) << "another clip would not have been seen";
   }
 }
 
 // The answers of intervals are about the rows' own sums with the limit that they name, at one point:
 // with hardly any noise.
 TEST(WhitenedRun, AnswersOfIntervalsAreSumsAtTheBlocksPoint) {
-  const Dataset data = support::with_categories(people(200, 2, 3), {3, 1}, 3);
+  const Dataset data = support::with_categories(people(5000, 2, 3), {3, 1}, 3);
   const Plan made = plan_with_intervals(data, {.epsilon = 500, .delta = 1e-5}, 6);
   const auto release = fit_seeded(data, made, 5);
   const auto asked = asked_in(release, made, data);
   const auto& answers = release.model().answers;
   const auto backend = support::make_test_backend("cpu");
   const auto engine = backend->load(data.view(), data.y, loss_named("logistic"));
-  const std::size_t k = asked.back().metric.cols();
+  const auto k = static_cast<std::size_t>(asked.back().metric.cols());
   for (const std::size_t from_last : {2U, 1U}) {
     const NoisyAnswer& answer = answers[answers.size() - from_last];
     Question q = asked[asked.size() - from_last];
@@ -675,7 +684,7 @@ TEST(WhitenedRun, AnswersOfIntervalsAreSumsAtTheBlocksPoint) {
       return most;
     };
     EXPECT_LE(off(), 8.2) << answer.question;
-    q.omega *= 2;
+    q.omega.setZero();
     EXPECT_GT(off(), 20) << answer.question << ": another point would not have been seen";
   }
 }
@@ -706,7 +715,7 @@ TEST_P(WhitenedBackend, GoesOnFromACheckpointToTheSameBits) {
       try {
         const Release resumed =
             fit(logistic_regression(), data, made, *backend, Key::from_seed(3), options);
-        EXPECT_GT(attempts, intervals ? 14 : 3);
+        EXPECT_GE(attempts, intervals ? 14 : 4);
         EXPECT_EQ(resumed.model().draws, whole.model().draws);
         EXPECT_EQ(model_json(resumed.model()), model_json(whole.model()));
         EXPECT_EQ(resumed.model().estimates.has_value(), intervals);
@@ -765,11 +774,13 @@ TEST_P(WhitenedBackend, ScoresKeepTheirCapAndHaveMeanZeroOverTheLabel) {
         if (!std::isfinite(limit)) continue;
         const double norm = std::fabs(row), cap = std::min(1.0, C / norm);
         const double weight = std::min({1.0, cap / std::max(p, q), limit * cap * cap / (p * q)});
+        // p(1 - p) of a p that was rounded to 1 or beside it.
+        const double lost = norm > 0 ? 0x1p-52 * weight * row * row + 1e-30 : 0;
         const double expected = norm > 0 ? weight * p * q * row * row : 0;
         EXPECT_LE(v[i * n + i], limit * C * C) << i << " " << z;
         EXPECT_LE(w[i * n + i], limit * C * C) << i << " " << z;
-        EXPECT_NEAR(v[i * n + i], expected, 1e-5 * expected + 1e-30) << i << " " << z;
-        EXPECT_NEAR(w[i * n + i], v[i * n + i], 1e-5 * expected + 1e-30) << i << " " << z;
+        EXPECT_NEAR(v[i * n + i], expected, 1e-5 * expected + lost) << i << " " << z;
+        EXPECT_NEAR(w[i * n + i], v[i * n + i], 1e-5 * expected + lost) << i << " " << z;
       }
       EXPECT_GT(held, 10);
     }
@@ -913,7 +924,7 @@ TEST(WhitenedRun, DegenerateTablesEndInAModel) {
         std::vector<double> c(odd.data.schema.features(), 0.0);
         c[j] = 1;
         const auto effect = estimates.combination(c);
-        EXPECT_TRUE(std::isfinite(effect.estimate) && effect.low <= effect.high)
+        EXPECT_TRUE(std::isfinite(effect.estimate) && effect.lower <= effect.upper)
             << odd.name << " " << j;
       }
     }
@@ -929,7 +940,9 @@ TEST(WhitenedRun, FilesOfIntervalsHoldNothingBesideTheAnswers) {
   const Release release = fit_seeded(data, made, 4);
   ASSERT_TRUE(release.model().estimates.has_value());
   const std::function<void(const nlohmann::json&)> no_rows = [&](const nlohmann::json& value) {
-    if (value.is_number()) EXPECT_NE(value.get<double>(), 211);
+    if (value.is_number()) {
+      EXPECT_NE(value.get<double>(), 211);
+    }
     if (value.is_structured()) {
       for (const auto& item : value) no_rows(item);
     }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,7 +26,7 @@ struct Question {
   double clip = 0;
   Eigen::VectorXd omega;                   ///< of a gradient
   double deviation = 0, of_curvature = 0;  ///< of the noise in its answer
-  std::string_view name = "";              ///< moments, gradient, block or information
+  std::string name = {};                   ///< moments, gradient, block or information
   double limit = std::numeric_limits<double>::infinity();  ///< ScoreLimits::information
 };
 
