@@ -29,13 +29,18 @@ Wide left_by_moments(const Whitened& s) {
 
 // Shares are of one whole, noise is within double, and its grids resolve the sums.
 bool is_sound(const Whitened& s, const Problem& problem) {
+  // A share below 0 would give the others more than there is. Numbers that are none fail too.
+  const bool shares = s.first_moment_share > 0 && s.second_moment_share >= 0 &&
+                      s.curvature_share > 0 && s.information_share >= 0 && s.block_share >= 0 &&
+                      s.iterations >= 1;
   // The block and the information go together, of two classes alone: what a row's information is
   // limited by is derived for them.
   const bool together = asks_information(s) == (s.block_share > 0) && s.block_share < 1 &&
                         (!asks_information(s) || takes_information(problem));
   return in_moment_range(s.query_mu) && in_moment_range(s.first_clip) &&
-         in_moment_range(s.clip_factor) && left_by_moments(s) > 0 && s.curvature_share < 1 &&
-         together && (!asks_information(s) || s.clip_factor <= std::numbers::sqrt2) &&
+         in_moment_range(s.clip_factor) && shares && left_by_moments(s) > 0 &&
+         s.curvature_share < 1 && together &&
+         (!asks_information(s) || s.clip_factor <= std::numbers::sqrt2) &&
          answers_resolve(static_cast<double>(problem.rows), s.query_mu);
 }
 

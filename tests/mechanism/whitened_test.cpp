@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "gibbsite/core/wide.hpp"
@@ -41,6 +42,14 @@ Wide squared_mu(const Whitened& s, const Neighbors& who, double R1, double R2, d
     sum += part(k * gradients * Wide(C) + 2 * Wide(e), gradient_deviation_up(s, who, t, C, e));
     sum += part(k * Wide(curvature) + 2 * Wide(e), curvature_deviation_up(s, who, curvature, e));
   }
+  if (s.information_share > 0) {
+    const auto T = static_cast<std::uint64_t>(s.iterations);
+    sum += part(k * gradients * Wide(C) + 2 * Wide(e), gradient_deviation_up(s, who, T + 1, C, e));
+    // v v^T of ||v||^2 <= B = information_limit C^2.
+    const double longest = std::sqrt(information_limit(s)) * C;
+    sum += part(k * moments * Wide(longest) * Wide(longest) + 2 * Wide(e),
+                information_deviation_up(s, who, longest, e));
+  }
   return sum;
 }
 
@@ -50,16 +59,22 @@ TEST(Whitened, ItsQuestionsTogetherCostWhatIsClaimed) {
   for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
     for (const std::uint64_t k : {1ULL, 3ULL}) {
       for (const double second : {0.0, 0.2, 0.37}) {
-        for (const double T : {1.0, 2.0, 40.0, 1000.0}) {
+        for (const auto& [T, information, block] :
+             {std::array{1.0, 0.0, 0.0}, std::array{2.0, 0.0, 0.0}, std::array{40.0, 0.0, 0.0},
+              std::array{1000.0, 0.0, 0.0}, std::array{1.0, 0.1, 0.4}, std::array{40.0, 0.1, 0.4},
+              std::array{3.0, 0.5, 0.01}, std::array{12.0, 1e-3, 0.99}}) {
           const Whitened s{.query_mu = 0.2371,
                            .first_clip = 1.7,
                            .first_moment_share = 0.1,
                            .second_moment_share = second,
                            .curvature_share = 0.02,
                            .clip_factor = 0.4,
-                           .iterations = T};
+                           .iterations = T,
+                           .information_share = information,
+                           .block_share = block};
           const Neighbors who{adjacency, k};
           const Analysis found = analyze(s, long_rows(1000, 5), who, 1);
+          EXPECT_LT(found.guarantee.tv, 1);
           const Wide claimed = Wide(found.guarantee.mu) * Wide(found.guarantee.mu);
           for (const double curvature : {0.25, 1.0}) {  // of classes; of amounts and counts
             const Wide spent = squared_mu(s, who, s.first_clip, 2.9, 1.3, curvature);
@@ -74,31 +89,41 @@ TEST(Whitened, ItsQuestionsTogetherCostWhatIsClaimed) {
 
 TEST(Whitened, EveryOfferKeepsItsBudgetAndUsesIt) {
   int planned = 0;
-  for (const std::uint64_t rows : {1ULL, 35ULL, 32561ULL, 1'000'000ULL, 1'000'000'000ULL}) {
-    for (const std::uint64_t d : {1ULL, 20ULL, 108ULL, 2000ULL}) {
-      for (const double epsilon : {0.01, 0.1, 1.0, 8.0}) {
-        for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
-          // Of one row, nobody is asked for a delta below what a double resolves.
-          const auto n = static_cast<double>(rows);
-          const double delta = std::min(1e-3, 1 / (n * n));
-          const Budget budget{epsilon, delta, adjacency, 2, 1};
-          const Offer offer =
-              gibbsite::offer(std::type_identity<Whitened>{}, long_rows(rows, d), budget, {});
-          ASSERT_TRUE(offer.feasible) << offer.why;
-          const Whitened& s = settings_of(offer);
-          EXPECT_GE(s.iterations, 12);
-          EXPECT_LE(offer.cost.passes, 42);
-          EXPECT_GE(s.clip_factor, 0.25);
-          EXPECT_LE(s.clip_factor, 1);
-          const double spent = delta_up(offer.guarantee, epsilon);
-          EXPECT_LE(spent, delta);
-          EXPECT_GE(spent, delta * (1 - 2e-3)) << "less was bought than paid for";
-          ++planned;
+  for (const bool intervals : {false, true})
+    for (const std::uint64_t rows : {1ULL, 35ULL, 32561ULL, 1'000'000ULL, 1'000'000'000ULL}) {
+      for (const std::uint64_t d : {1ULL, 20ULL, 108ULL, 2000ULL}) {
+        for (const double epsilon : {0.01, 0.1, 1.0, 8.0}) {
+          for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
+            // Of one row, nobody is asked for a delta below what a double resolves.
+            const auto n = static_cast<double>(rows);
+            const double delta = std::min(1e-3, 1 / (n * n));
+            const Budget budget{epsilon, delta, adjacency, 2, 1};
+            const Offer offer = gibbsite::offer(std::type_identity<Whitened>{}, long_rows(rows, d),
+                                                budget, {.intervals = intervals});
+            ASSERT_TRUE(offer.feasible) << offer.why;
+            const Whitened& s = settings_of(offer);
+            EXPECT_GE(s.iterations, 12);
+            EXPECT_LE(offer.cost.passes, intervals ? 44 : 42);
+            EXPECT_EQ(s.information_share > 0, intervals);
+            EXPECT_EQ(s.block_share > 0, intervals);
+            const Problem p = long_rows(rows, d);
+            const Wide claimed = Wide(offer.guarantee.mu) * Wide(offer.guarantee.mu);
+            const Wide cost =
+                squared_mu(s, budget.neighbors(), s.first_clip, 2.9, 1.3, p.curvature);
+            EXPECT_TRUE(cost <= claimed && cost >= claimed * (1 - Wide(1e-14)));
+            EXPECT_EQ(analyze(s, p, budget.neighbors(), 1).guarantee.mu, offer.guarantee.mu);
+            EXPECT_GE(information_limit(s), 0.25);
+            EXPECT_GE(s.clip_factor, 0.25);
+            EXPECT_LE(s.clip_factor, 1);
+            const double spent = delta_up(offer.guarantee, epsilon);
+            EXPECT_LE(spent, delta);
+            EXPECT_GE(spent, delta * (1 - 2e-3)) << "less was bought than paid for";
+            ++planned;
+          }
         }
       }
     }
-  }
-  EXPECT_EQ(planned, 160);
+  EXPECT_EQ(planned, 320);
 }
 
 TEST(Whitened, TheRuleIsThatOfTheDocuments) {
@@ -216,8 +241,96 @@ TEST(Whitened, SettingsThatAreNotSharesOfOneBudgetPromiseNothing) {
   bad = good;
   bad.query_mu *= 1.001;
   EXPECT_GT(delta(bad), 1e-6);
+  for (double Whitened::*const share :
+       {&Whitened::first_moment_share, &Whitened::second_moment_share, &Whitened::curvature_share,
+        &Whitened::information_share, &Whitened::block_share}) {
+    for (const double value : {-0.3, -1e-300, 1.0, 2.0, static_cast<double>(NAN)}) {
+      bad = good;
+      bad.*share = value;
+      EXPECT_EQ(delta(bad), 1) << value << ": a share that gives to the others";
+    }
+  }
+  for (const double T : {0.0, -3.0, static_cast<double>(NAN)}) {
+    bad = good;
+    bad.iterations = T;
+    EXPECT_EQ(delta(bad), 1) << T;
+  }
   // Two releases by the same settings.
   EXPECT_DOUBLE_EQ(analyze(good, long_rows(1000, 5), {}, 4).guarantee.mu, 2 * good.query_mu);
+}
+
+// With intervals: the block and the information go together, within the whole, where a row's
+// information has a limit.
+TEST(Whitened, SettingsOfIntervalsThatAreNotSharesOfOneBudgetPromiseNothing) {
+  const Budget budget{.epsilon = 1, .delta = 1e-6};
+  const Wishes wishes{.mechanism = "whitened", .intervals = true};
+  const Problem problem = long_rows(1000, 5);
+  const Whitened good = settings_of(plan(problem, budget, wishes).offer());
+  const auto delta = [&](const Whitened& s, const Problem& p) {
+    return delta_up(analyze(s, p, {}, 1).guarantee, 1);
+  };
+  EXPECT_LE(delta(good, problem), 1e-6);
+  const auto promises_nothing = [&](double Whitened::*field, double value, const char* why) {
+    Whitened bad = good;
+    bad.*field = value;
+    EXPECT_EQ(delta(bad, problem), 1) << why << " " << value;
+  };
+  promises_nothing(&Whitened::information_share, 0, "a block without information");
+  promises_nothing(&Whitened::block_share, 0, "information without a block");
+  for (const double value : {-0.1, -1e-300, 0.8, 1.0, 1e300, static_cast<double>(NAN)})
+    promises_nothing(&Whitened::information_share, value, "more than the whole, or less than none");
+  for (const double value : {-0.1, 1.0, 1.5, static_cast<double>(NAN)})
+    promises_nothing(&Whitened::block_share, value, "nothing is left for the other gradients");
+  promises_nothing(&Whitened::clip_factor, 1.42, "a row's information may be beyond its limit");
+  promises_nothing(&Whitened::second_moment_share, 0.9, "shares above one");
+  Whitened most = good;
+  most.clip_factor = 1.4;
+  EXPECT_LE(delta(most, problem), 1e-6);
+  for (const char* loss : {"huber", "pseudo-huber", "poisson", "logistic(0.4,1)", "softmax-3"}) {
+    Problem other = problem;
+    other.loss = loss;
+    if (other.loss.starts_with("softmax")) other.outputs = 3, other.features *= 3;
+    EXPECT_EQ(delta(good, other), 1) << loss << " has no information that is limited";
+  }
+}
+
+TEST(Whitened, IntervalsAreRefusedWhereNothingAnswersThem) {
+  const Budget budget{.epsilon = 1, .delta = 1e-6};
+  const auto refusal = [&](const Problem& p, const Wishes& wishes) -> std::string {
+    try {
+      const Plan made = plan(p, budget, wishes);
+      const Offer& offer = made.offer();
+      if (!offer.feasible) return offer.why;
+      return setting(offer.mechanism, "information_share").value_or(0) > 0 ? "none" : "silence";
+    } catch (const std::exception& e) {
+      return e.what();
+    }
+  };
+  const Problem good = long_rows(1000, 5);
+  EXPECT_EQ(refusal(good, {.mechanism = "whitened", .intervals = true}), "none");
+  EXPECT_EQ(refusal(good, {.intervals = true}), "none");
+  for (const char* mechanism : {"path", "metric-path", "output", "proximal", "objective"}) {
+    EXPECT_THAT(refusal(good, {.mechanism = mechanism, .intervals = true}),
+                HasSubstr("`intervals`"))
+        << mechanism;
+  }
+  for (const char* loss : {"huber", "pseudo-huber", "poisson", "logistic(0.4,1)", "softmax-3"}) {
+    for (const char* mechanism : {"auto", "whitened"}) {
+      Problem other = good;
+      other.loss = loss;
+      if (other.loss.starts_with("softmax")) other.outputs = 3, other.features *= 3;
+      EXPECT_THAT(refusal(other, {.mechanism = mechanism, .intervals = true}),
+                  HasSubstr("`intervals`"))
+          << loss << mechanism;
+    }
+  }
+  for (const char* mechanism : {"auto", "whitened"}) {
+    Wishes tv{.mechanism = mechanism, .intervals = true}, ball = tv;
+    tv.tv = 1e-6;
+    ball.ball = 1;
+    EXPECT_THAT(refusal(good, tv), HasSubstr("`tv`")) << mechanism;
+    EXPECT_THAT(refusal(good, ball), HasSubstr("`ball`")) << mechanism;
+  }
 }
 
 }  // namespace whitened_test

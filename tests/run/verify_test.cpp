@@ -742,6 +742,89 @@ TEST(Verify, RejectsAnswersOfClassesWithLessNoiseThanTheirShares) {
   rejects_less_noise(support::class_people(200, 3, 4, 5), "softmax-4");
 }
 
+// A file with intervals: its block and its information have a share each, a clip and a noise.
+TEST(Verify, HoldsTheAnswersOfIntervalsToTheirShares) {
+  for (const bool add_remove : {false, true}) {
+    const Dataset data = support::people(200, 3, 5);
+    Budget budget{.epsilon = 1, .delta = 1e-5, .rows_per_person = 2};
+    if (add_remove) budget.adjacency = Adjacency::add_remove;
+    const Plan made = plan(glm("logistic").constants(data.schema, 200), budget,
+                           {.mechanism = "whitened", .intervals = true});
+    const auto backend = make_backend("reference");
+    const json file = to_json(
+        fit(glm("logistic"), data, made, *backend, Key::from_os(), {.release_answers = true}));
+    const Verification as_made = verify(file);
+    ASSERT_TRUE(as_made.valid) << ::testing::PrintToString(as_made.failures);
+    ASSERT_TRUE(file["model"].contains("estimates"));
+    const json& answers = file["model"]["answers"];
+    const std::size_t information = answers.size() - 1, block = information - 1;
+    ASSERT_EQ(answers[block]["question"], "block");
+    ASSERT_EQ(answers[information]["question"], "information");
+    const auto fails = [&](const auto& edit) {
+      json changed = file;
+      edit(changed);
+      return !verify(resealed(changed)).valid;
+    };
+    const auto scaled = [](json& number, double factor) { number = factor * number.get<double>(); };
+    for (const std::size_t i : {block, information}) {
+      const auto on_answer = [&](const auto& edit) {
+        return fails([&](json& changed) { edit(changed["model"]["answers"], i); });
+      };
+      EXPECT_TRUE(
+          on_answer([&](json& all, std::size_t at) { scaled(all[at]["deviation"], 0.99); }));
+      EXPECT_TRUE(on_answer([&](json& all, std::size_t at) {
+        scaled(all[at]["clip"], 0.5);
+        scaled(all[at]["deviation"], 0.5);
+      }));
+      EXPECT_TRUE(on_answer([&](json& all, std::size_t at) { scaled(all[at]["clip"], 1.5); }));
+      EXPECT_TRUE(on_answer([&](json& all, std::size_t at) { all.erase(at); }));
+      EXPECT_TRUE(on_answer([&](json& all, std::size_t at) { all.push_back(json(all[at])); }));
+      EXPECT_TRUE(on_answer([&](json& all, std::size_t at) { all[at]["values"].erase(0); }));
+      EXPECT_TRUE(on_answer([&](json& all, std::size_t at) { all[at]["at"].erase(0); }));
+      EXPECT_TRUE(on_answer([&](json& all, std::size_t at) { all[at]["question"] = "gradient"; }));
+    }
+    // Another split of one budget: some answer has less noise than its share.
+    for (const char* name : {"information_share", "block_share"}) {
+      for (const double factor : {0.5, 1.01, 1.3}) {
+        EXPECT_TRUE(fails([&](json& changed) {
+          scaled(changed["certificate"]["mechanism"][name], factor);
+        })) << name
+            << factor;
+      }
+      for (const json& value : {json(-0.1), json(0.0), json(1.0), json(1e300), json(nullptr)}) {
+        EXPECT_TRUE(fails([&](json& changed) {
+          changed["certificate"]["mechanism"][name] = value;
+          changed["model"].erase("answers");
+        })) << name
+            << value;
+      }
+      EXPECT_TRUE(fails([&](json& changed) {
+        changed["certificate"]["mechanism"].erase(name);
+        changed["model"].erase("answers");
+      })) << name;
+    }
+    EXPECT_TRUE(fails([&](json& changed) {  // estimates that nothing was asked for
+      for (const char* name : {"information_share", "block_share"})
+        changed["certificate"]["mechanism"].erase(name);
+    }));
+    EXPECT_TRUE(fails([&](json& changed) {
+      changed["certificate"]["mechanism"]["clip_factor"] = 1.5;
+      changed["model"].erase("answers");
+    }));
+    EXPECT_TRUE(fails([](json& changed) { changed["model"]["estimates"]["rows"] = 200; }));
+    EXPECT_FALSE(fails([](json& changed) { changed["model"].erase("answers"); }));
+    // No file of an older format has them.
+    for (const char* format : {"gibbsite-release/1", "gibbsite-release/2"}) {
+      EXPECT_TRUE(fails([&](json& changed) { changed["format"] = format; })) << format;
+      EXPECT_TRUE(fails([&](json& changed) {
+        changed["format"] = format;
+        changed["model"].erase("answers");
+        changed["model"].erase("estimates");
+      })) << format;
+    }
+  }
+}
+
 // An infeasible combination of kinds: a draw that started from the data passed off as a path.
 // At a large epsilon the Gaussian part of delta vanishes; what computed normals can never reach
 // does not.

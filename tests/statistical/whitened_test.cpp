@@ -69,7 +69,8 @@ class OneDimension {
     }
     const double sigma = gradient_deviation_up(settings_, who_, t, C, 0);
     const double of_curvature = curvature_deviation_up(settings_, who_, problem_.curvature, 0);
-    if (static_cast<double>(t) == settings_.iterations) {
+    const bool more_to_come = settings_.information_share > 0;
+    if (static_cast<double>(t) == settings_.iterations && !more_to_come) {
       const double mu = std::hypot((gradient[0] - gradient[1]) / sigma,
                                    (curvature[0] - curvature[1]) / of_curvature);
       return last_part(epsilon, odds, mu);
@@ -78,9 +79,29 @@ class OneDimension {
       return over_normal(curvature, of_curvature, 2, [&](double c, double still_more) {
         WhitenedRule next = rule;
         next.answer_gradient(Eigen::VectorXd::Constant(1, g), sigma, c);
-        return after_gradients(next, t + 1, epsilon, odds + more + still_more);
+        const double all = odds + more + still_more;
+        return next.asks_block() ? after_block(next, t + 1, epsilon, all)
+                                 : after_gradients(next, t + 1, epsilon, all);
       });
     });
+  }
+  // The block and the information are asked at one point, whatever either answers.
+  double after_block(const WhitenedRule& rule, std::uint64_t t, double epsilon, double odds) {
+    const double C = rule.clip(), P = rule.metric()(0, 0), theta = rule.theta()[0];
+    const ScoreLimits limits{.clip = C, .information = information_limit(settings_)};
+    double gradient[2], information[2];
+    for (int k = 0; k < 2; ++k) {
+      const auto block = engines_[k]->capped_loss({&P, 1, 1}, limits);
+      double sum = 0;
+      block->gradient({&theta, 1}, {&sum, 1});
+      gradient[k] = P * sum;
+      block->information({&theta, 1}, {&information[k], 1, 1});
+    }
+    const double longest = std::sqrt(limits.information) * C;
+    const double mu = std::hypot(
+        (gradient[0] - gradient[1]) / gradient_deviation_up(settings_, who_, t, C, 0),
+        (information[0] - information[1]) / information_deviation_up(settings_, who_, longest, 0));
+    return last_part(epsilon, odds, mu);
   }
 
   Whitened settings_;
@@ -128,6 +149,29 @@ TEST(WhitenedLaw, TwoGradientsThatFollowOneAnotherStayBelowIt) {
       EXPECT_LE(run.delta(epsilon), gdp_delta_up(epsilon, mu) + 1e-9) << pair.name << " " << mu;
     }
   }
+}
+
+// With intervals: the block and the information where the gradients led to, as shares that plans
+// have and as nearly all of the budget.
+TEST(WhitenedLaw, ARunWithIntervalsStaysBelowIt) {
+  double nearest = 0;
+  for (const auto& [information, block] : {std::pair{0.1, 0.4}, std::pair{0.35, 0.9}}) {
+    for (const double mu : {0.5, 2.0}) {
+      Whitened settings = one_question(mu, 1);
+      settings.information_share = information;
+      settings.block_share = block;
+      for (const auto& pair : support::line_pairs()) {
+        const bool turned = block > 0.5;
+        OneDimension run(turned ? pair.there : pair.here, turned ? pair.here : pair.there, settings,
+                         pair.who, pair.rows);
+        const double epsilon = mu < 1 ? 0.4 : 2;
+        const double allowed = gdp_delta_up(epsilon, mu), found = run.delta(epsilon);
+        EXPECT_LE(found, allowed + 1e-9) << pair.name << " " << mu << " " << block;
+        nearest = std::max(nearest, found / allowed);
+      }
+    }
+  }
+  EXPECT_GT(nearest, 0.7) << "the noise is more than is needed";
 }
 
 // Slopes of either sign and curvatures up to 1.

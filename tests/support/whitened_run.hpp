@@ -4,8 +4,10 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +26,8 @@ struct Question {
   double clip = 0;
   Eigen::VectorXd omega;                   ///< of a gradient
   double deviation = 0, of_curvature = 0;  ///< of the noise in its answer
+  std::string name = {};                   ///< moments, gradient, block or information
+  double limit = std::numeric_limits<double>::infinity();  ///< ScoreLimits::information
 };
 
 /// The questions that lead to these released answers: the rule once more.
@@ -34,15 +38,30 @@ inline std::vector<Question> questions_of(const Whitened& settings, const Proble
   std::vector<Question> out;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const NoisyAnswer& a = answers[i];
-    Question q{a.question == "moments", rule.metric(), rule.clip(), rule.omega(), a.deviation, 0};
+    Question q{a.question == "moments",
+               rule.metric(),
+               rule.clip(),
+               rule.omega(),
+               a.deviation,
+               0,
+               a.question};
+    const auto values = [&] {
+      return Eigen::Map<const Eigen::VectorXd>(a.values.data(),
+                                               static_cast<Eigen::Index>(a.values.size()));
+    };
     if (q.moments) {
       rule.answer_moments(whole_matrix(a.values, rule.coordinates()), a.deviation);
+    } else if (q.name == "block") {
+      q.limit = information_limit(settings);
+      rule.answer_block(values(), a.deviation);
+    } else if (q.name == "information") {
+      q.limit = information_limit(settings);
+      q.omega = rule.block_omega();
+      rule.answer_information();
     } else {
       const NoisyAnswer& curvature = answers[++i];
       q.of_curvature = curvature.deviation;
-      rule.answer_gradient(Eigen::Map<const Eigen::VectorXd>(
-                               a.values.data(), static_cast<Eigen::Index>(a.values.size())),
-                           a.deviation, curvature.values[0]);
+      rule.answer_gradient(values(), a.deviation, curvature.values[0]);
     }
     out.push_back(std::move(q));
   }
@@ -69,13 +88,19 @@ inline std::vector<double> exact_answer(Engine& engine, const Question& q) {
   const Outputs theta = omega * q.metric.transpose();
   Outputs sum(theta.rows(), theta.cols());
   const auto numbers = static_cast<std::size_t>(theta.size());  // [K x d]
-  const double curvature = engine.capped_loss(P, {.clip = q.clip})
-                               ->gradient({theta.data(), numbers}, {sum.data(), numbers});
+  const auto capped = engine.capped_loss(P, {.clip = q.clip, .information = q.limit});
+  if (q.name == "information") {
+    std::vector<double> sums(k * k);
+    capped->information({theta.data(), numbers}, {sums.data(), k, k});
+    for (const double v : sums) out.push_back(v / q.deviation);
+    return out;
+  }
+  const double curvature = capped->gradient({theta.data(), numbers}, {sum.data(), numbers});
   const Outputs gradient = sum * q.metric;
   for (Eigen::Index i = 0; i < gradient.size(); ++i) {
     out.push_back(gradient.data()[i] / q.deviation);
   }
-  out.push_back(curvature / q.of_curvature);
+  if (q.name != "block") out.push_back(curvature / q.of_curvature);
   return out;
 }
 
