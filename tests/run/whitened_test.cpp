@@ -653,8 +653,8 @@ TEST(WhitenedRun, AnswersAreSumsWithTheClipsThatTheyName) {
   }
 }
 
-// The answers of intervals are about the rows' own sums with the limit that they name, at one point:
-// with hardly any noise. After one gradient the block moves omega far.
+// The answers of intervals are the rows' own sums with the limit that they name, at one point: with
+// hardly any noise. After one gradient the block moves omega far.
 TEST(WhitenedRun, AnswersOfIntervalsAreSumsAtTheBlocksPoint) {
   const Dataset data = support::with_categories(people(5000, 2, 3), {3, 1}, 3);
   const Plan made = plan_with_intervals(data, {.epsilon = 500, .delta = 1e-5}, 1);
