@@ -186,12 +186,13 @@ TEST_F(InstructionBits, OfAnEnginesAnswers) {
                      return Numbers(out.begin(), out.end());
                    }),
                    1e-5, "rows in a metric, " + what);
-    expect_promise(on_each([&] {
-                     Numbers out(d);
-                     engine()->capped_loss({P.data(), d, k}, 0.1)->gradient({theta.data(), d}, out);
-                     return out;
-                   }),
-                   1e-5, "capped gradients, " + what);
+    expect_promise(
+        on_each([&] {
+          Numbers out(d);
+          engine()->capped_loss({P.data(), d, k}, {.clip = 0.1})->gradient({theta.data(), d}, out);
+          return out;
+        }),
+        1e-5, "capped gradients, " + what);
     expect_promise(on_each([&] {
                      std::vector<ChainSpec> specs(chains, {.inverse_temperature = 0.7,
                                                            .prior_precision = 1.5,
