@@ -80,11 +80,11 @@ struct WeightedScore {
 GIBBSITE_HD inline WeightedScore weighted_score(double r, double cap, double limit) {
   const double size = std::fabs(r), other = 1 - size;
   const double curvature = size * other;
-  // Comparisons in this order leave 0/0 and infinity * 0 out.
-  const double of_limit = limit * cap * cap / curvature;
-  const double of_cap = cap / (size > other ? size : other);
-  double w = of_cap < 1 ? of_cap : 1;
-  w = of_limit < w ? of_limit : w;
+  // The smaller of two quotients by one division. No comparison is true of infinity * 0.
+  const double largest = size > other ? size : other, most = limit * cap * cap;
+  const bool limited = most * largest < cap * curvature;
+  const double above = limited ? most : cap, below = limited ? curvature : largest;
+  const double w = above < below ? above / below : 1;
   const double score = r * w;
   return {std::fabs(score) <= cap ? score : std::copysign(cap, r), size <= 1 ? curvature * w : 0};
 }

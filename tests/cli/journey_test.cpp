@@ -265,7 +265,7 @@ TEST_F(Journey, FitSaysWhatItDidOnOneScreen) {
                                 "--delta", "1e-8", "--out", "m.json"});
   ASSERT_EQ(fit.status, 0) << fit.err;
   EXPECT_LE(std::ranges::count(fit.out, '\n'), 30) << fit.out;
-  EXPECT_THAT(fit.out, HasSubstr("the 10 largest of 16"));
+  EXPECT_THAT(fit.out, HasSubstr("the 10 that spread the scores most of 16"));
   // Odds from the low end of a range to its high end are e to the coefficient.
   std::smatch found;
   const std::regex line("(c[0-9]+), -2 to 6 +([+-][0-9.]+) +×([0-9.e+-]+)");

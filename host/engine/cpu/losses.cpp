@@ -327,10 +327,12 @@ HWY_INLINE hn::Vec<D> Weigh(D d, size_t begin, size_t end, const float* HWY_REST
   for (size_t i = begin; i < end; i += hn::Lanes(d)) {
     const auto slope = hn::LoadU(d, r + i), most = LoadAs(d, cap + i), size = hn::Abs(slope);
     const auto other = hn::Sub(one, size), curvature = hn::Mul(size, other);
-    const auto of_limit = hn::Div(hn::Mul(hn::Mul(of_all, most), most), curvature);
-    const auto of_cap = hn::Div(most, hn::IfThenElse(hn::Gt(size, other), size, other));
-    auto weight = hn::IfThenElse(hn::Lt(of_cap, one), of_cap, one);
-    weight = hn::IfThenElse(hn::Lt(of_limit, weight), of_limit, weight);
+    const auto largest = hn::IfThenElse(hn::Gt(size, other), size, other);
+    const auto of_limit = hn::Mul(hn::Mul(of_all, most), most);
+    const auto limited = hn::Lt(hn::Mul(of_limit, largest), hn::Mul(most, curvature));
+    const auto above = hn::IfThenElse(limited, of_limit, most),
+               below = hn::IfThenElse(limited, curvature, largest);
+    const auto weight = hn::IfThenElse(hn::Lt(above, below), hn::Div(above, below), one);
     const auto score = hn::Mul(slope, weight);
     hn::StoreU(hn::IfThenElse(hn::Le(hn::Abs(score), most), score, hn::CopySign(most, slope)), d,
                r + i);
