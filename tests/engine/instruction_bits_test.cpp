@@ -136,18 +136,20 @@ struct Shape {
 // and as entries, fewer features than lanes, rests; the moments of rows in a metric; steps.
 TEST_F(InstructionBits, OfAnEnginesAnswers) {
   support::Thinned sweep(3);
-  for (const auto& [n, d, chains, sparse] : {Shape{50, 1, 1, false},
-                                             {1100, 3, 2, false},
-                                             {300, 5, 1, false},
-                                             {2100, 7, 3, false},
-                                             {500, 8, 4, false},
-                                             {1030, 13, 1, false},
-                                             {400, 17, 2, false},
-                                             {90, 40, 33, false},
-                                             {1500, 11, 9, false},
-                                             {400, 60, 1, true},
-                                             {400, 60, 7, true}}) {
+  for (const Shape& shape : {Shape{50, 1, 1, false},
+                             {1100, 3, 2, false},
+                             {300, 5, 1, false},
+                             {2100, 7, 3, false},
+                             {500, 8, 4, false},
+                             {1030, 13, 1, false},
+                             {400, 17, 2, false},
+                             {90, 40, 33, false},
+                             {1500, 11, 9, false},
+                             {400, 60, 1, true},
+                             {400, 60, 7, true}}) {
     if (sweep.skips()) continue;
+    const std::size_t n = shape.n, d = shape.d, chains = shape.chains;
+    const bool sparse = shape.sparse;
     support::OddRows p = support::make_odd_rows(n, d, static_cast<unsigned>(d));
     if (sparse) p = support::make_sparse_rows(n, d, 4, 9);
     std::mt19937 bits(3);
