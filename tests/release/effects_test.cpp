@@ -87,7 +87,7 @@ TEST(Effects, OfALevelStandAgainstTheWeightedMeanAndTheMostFrequentLevel) {
 
 TEST(Effects, TheBaselineTakesUpTheMeansOfLevels) {
   const LinearModel model = support::effects_model();
-  const Effect& baseline = effect_table(model).effects.back();
+  const Effect baseline = effect_table(model).effects.back();
   EXPECT_TRUE(baseline.is_constant());
   EXPECT_EQ(baseline.name, "(baseline)");
   const std::vector<double>& mean = model.estimates->means[0];

@@ -60,7 +60,8 @@ TEST(Hypothesis, TakesLevelsAgainstTheirMeanSoDifferencesAreDifferences) {
 
 TEST(Hypothesis, AnswersAsTheTableDoes) {
   const LinearModel model = support::effects_model();
-  for (const Effect& effect : effect_table(model).effects) {
+  const EffectTable table = effect_table(model);
+  for (const Effect& effect : table.effects) {
     if (effect.is_constant()) continue;
     std::string text = "'" + effect.column + "'";
     if (effect.level.empty()) {
