@@ -230,9 +230,7 @@ class Answered {
   [[nodiscard]] VectorXd part_of(const Record& record) const {
     const VectorXd x = record.vector();
     if (answer_.question == "moments") return moments(x);
-    // Columns of a link's metric behind those that were asked are zeros.
-    const auto k = static_cast<Eigen::Index>(answer_.at.size() / loss_.outputs());
-    const VectorXd z = times(P_, x).head(k);
+    const VectorXd z = times(P_, x);
     if (loss_.outputs() > 1) return of_outputs(z, record.y);
     const VectorXd omega =
         Eigen::Map<const VectorXd>(answer_.at.data(), static_cast<Eigen::Index>(answer_.at.size()));

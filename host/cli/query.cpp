@@ -79,8 +79,7 @@ struct QueryCommand {
         if (!classes.of.empty()) one["class"] = classes.of;
         if (!classes.against.empty()) one["against"] = classes.against;
         if (!words.ratio.empty()) {
-          std::string name = words.ratio;
-          std::ranges::replace(name, ' ', '_');
+          const std::string name = words.ratio_key();
           one[name] = ratio(is.estimate);
           one[name + "_lower"] = ratio(is.lower);
           one[name + "_upper"] = ratio(is.upper);

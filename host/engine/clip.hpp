@@ -75,8 +75,8 @@ struct WeightedScore {
 /// The derivative r = p - t of the logistic loss, weighted so that neither label could exceed the
 /// cap: w = min(1, cap / max(p, 1 - p), limit cap^2 / (p (1 - p))), score w r, curvature
 /// w p (1 - p). As w does not look at the label t, the score has mean 0 at the true coefficients.
-/// The last term holds w p (1 - p) ||z||^2 <= limit clip^2, since ||z|| <= clip / cap where cap < 1;
-/// it says nothing where limit is infinite. Where r is not a number the score is the cap.
+/// The last term holds w p (1 - p) ||z||^2 <= limit clip^2, since ||z|| <= clip / cap where
+/// cap < 1; it says nothing where limit is infinite. Where r is not a number the score is the cap.
 GIBBSITE_HD inline WeightedScore weighted_score(double r, double cap, double limit) {
   const double size = std::fabs(r), other = 1 - size;
   const double curvature = size * other;

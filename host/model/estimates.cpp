@@ -98,13 +98,9 @@ Group group_of(const Schema& schema, std::size_t j) {
 // Adds `factor` times the mean of the group's levels, weighted by their shares.
 void add_weighted_mean(const Estimates& estimates, const Group& group, double factor,
                        std::span<double> c) {
-  const auto shares = std::span(estimates.feature_means).subspan(group.first, group.size);
-  double sum = 0;
-  for (const double share : shares) sum += std::max(share, 0.0);
-  for (std::size_t l = 0; l < group.size; ++l) {
-    const double equal = 1.0 / static_cast<double>(group.size);
-    c[group.first + l] += factor * (sum > 0 ? std::max(shares[l], 0.0) / sum : equal);
-  }
+  const std::vector<double> weights =
+      level_weights(estimates.feature_means, group.first, group.size);
+  for (std::size_t l = 0; l < group.size; ++l) c[group.first + l] += factor * weights[l];
 }
 
 // Zeros for all coefficients, and the place where those of class k begin.
@@ -172,6 +168,20 @@ EffectEstimate Estimates::combination(std::span<const double> c) const {
   }
   const double mean_half = 0.5 * (out.upper - out.lower);
   out.hidden = mean_half * mean_half >= hidden_share * of_prior * of_prior;
+  return out;
+}
+
+std::vector<double> level_weights(std::span<const double> means, std::size_t first,
+                                  std::size_t count) {
+  std::vector<double> out(count, 1.0);
+  double sum = 0;
+  for (std::size_t l = 0; l < count && !means.empty(); ++l)
+    sum += out[l] = means[first + l] > 0 ? means[first + l] : 0.0;
+  if (!(sum > 0)) {
+    out.assign(count, 1.0);
+    sum = static_cast<double>(count);
+  }
+  for (double& weight : out) weight /= sum;
   return out;
 }
 

@@ -21,6 +21,12 @@ double capped_probability(double z, double cap) {
   return z > 0 ? 1 - least : least;
 }
 
+std::span<const double> feature_means_of(const LinearModel& model) {
+  if (model.estimates && !model.estimates->feature_means.empty())
+    return model.estimates->feature_means;
+  return model.feature_means;
+}
+
 std::vector<std::string> coefficient_names(const Schema& schema) {
   std::vector<std::string> features = schema.feature_names();
   if (schema.label_kind != LabelKind::classes) return features;

@@ -11,7 +11,6 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/release/predict.hpp"
-#include "release/level_weights.hpp"
 
 namespace gibbsite {
 namespace {
@@ -67,7 +66,7 @@ class OutputTable {
         references_(references),
         k_(k),
         theta_(coefficients_of(model.schema, model.draws.front(), k)),
-        shares_(answered_means(model)) {
+        shares_(feature_means_of(model)) {
     if (schema_.label_kind == LabelKind::amount) unit_ = schema_.label_unit();
     if (schema_.label_kind == LabelKind::classes) class_ = schema_.classes[k];
   }
@@ -262,9 +261,14 @@ EffectTable effect_table(const LinearModel& model, const References& references)
   return out;
 }
 
+std::string EffectTable::ratio_key() const {
+  std::string out = ratio;
+  std::ranges::replace(out, ' ', '_');
+  return out;
+}
+
 std::vector<std::string> effect_columns(const EffectTable& table) {
-  std::string ratio = table.ratio;
-  std::ranges::replace(ratio, ' ', '_');
+  const std::string ratio = table.ratio_key();
   std::vector<std::string> out;
   if (table.has_classes) out.emplace_back("class");
   for (const char* name :

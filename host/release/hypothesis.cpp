@@ -11,7 +11,6 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
-#include "release/level_weights.hpp"
 
 namespace gibbsite {
 namespace {
@@ -34,7 +33,7 @@ void scale(Value& value, double factor) {
 class EffectReader {
  public:
   EffectReader(const LinearModel& model, std::string_view text)
-      : schema_(model.schema), means_(answered_means(model)), text_(text), rest_(text) {
+      : schema_(model.schema), means_(feature_means_of(model)), text_(text), rest_(text) {
     std::size_t first = 0;
     for (const Column& column : schema_.columns) {
       if (column.type == ColumnType::number || column.type == ColumnType::category)

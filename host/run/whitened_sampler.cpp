@@ -81,7 +81,11 @@ class WhitenedSampler final : public Sampler {
   void complete(LinearModel& model) const override {
     model.answers = answers_;
     model.feature_means = first_means();
-    if (settings_.information_share > 0) model.estimates = estimate(scores(), task_.schema);
+    if (settings_.information_share > 0) {
+      AnsweredScores answered_scores = scores();
+      answered_scores.means = model.feature_means;
+      model.estimates = estimate(answered_scores, task_.schema);
+    }
   }
 
   void save(Checkpoint& checkpoint) const override {
@@ -135,7 +139,6 @@ class WhitenedSampler final : public Sampler {
     out.prior_scale = rule_.block_variance();
     out.clip = rule_.clip();
     out.information_bound = information_limit(settings_) * rule_.clip() * rule_.clip();
-    out.means = first_means();
     for (const NoisyAnswer& answer : answers_) {
       if (answer.question == "information") {
         out.information = whole_matrix(answer.values, rule_.coordinates());

@@ -256,8 +256,7 @@ nb::dict effect_of(const LinearModel& model, const std::string& text, const std:
   out["upper"] = is.upper;
   out["p_value"] = is.p_value;
   if (!words.ratio.empty()) {
-    std::string name = words.ratio;
-    std::ranges::replace(name, ' ', '_');
+    const std::string name = words.ratio_key();
     out[name.c_str()] = std::exp(is.estimate);
     out[(name + "_lower").c_str()] = std::exp(is.lower);
     out[(name + "_upper").c_str()] = std::exp(is.upper);

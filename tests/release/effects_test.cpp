@@ -212,13 +212,7 @@ TEST(Effects, WithoutEstimatesAreCoefficientsAndPromiseNothing) {
 }
 
 TEST(Effects, AreInTheUnitOfTheLabel) {
-  LinearModel model = support::effects_model();
-  model.loss = "huber";
-  model.schema.label_kind = LabelKind::amount;
-  model.schema.positive = model.schema.negative = "";
-  model.schema.label_lo = 0;
-  model.schema.label_hi = 100;
-  model.schema.tolerance = 20;
+  LinearModel model = support::effects_of_amounts();
   EffectTable table = effect_table(model);
   EXPECT_EQ(table.unit, "income");
   EXPECT_TRUE(table.ratio.empty());

@@ -179,12 +179,7 @@ TEST(Hypothesis, OfSeveralClassesIsAboutOneAgainstAnother) {
 }
 
 TEST(Hypothesis, IsRefusedWithoutEstimatesAndIsInTheLabelsUnit) {
-  LinearModel model = support::effects_model();
-  model.loss = "huber";
-  model.schema.label_kind = LabelKind::amount;
-  model.schema.positive = model.schema.negative = "";
-  model.schema.label_hi = 100;
-  model.schema.tolerance = 20;
+  LinearModel model = support::effects_of_amounts();
   const EffectEstimate age = ask_effect(model, "age*73");
   EXPECT_NEAR(age.estimate, 20 * model.estimates->means[0][0], 1e-12);
   EXPECT_NEAR(age.standard_error, 2, 1e-12);

@@ -68,4 +68,16 @@ inline LinearModel effects_model() {
   return model;
 }
 
+/// The same coefficients of an amount, 0 to 100 with a tolerance of 20.
+inline LinearModel effects_of_amounts() {
+  LinearModel model = effects_model();
+  model.loss = "huber";
+  model.schema.label_kind = LabelKind::amount;
+  model.schema.positive = model.schema.negative = "";
+  model.schema.label_lo = 0;
+  model.schema.label_hi = 100;
+  model.schema.tolerance = 20;
+  return model;
+}
+
 }  // namespace gibbsite::support

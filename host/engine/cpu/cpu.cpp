@@ -1,9 +1,9 @@
 // One pass over X per step for all chains of a group. For a sub-block of rows that stays in cache:
 // the logits of every chain, their residuals, and X^T r added to the sum of the sub-block's
 // 1024-row block; the sums of blocks are added pairwise (pairwise.hpp). So the bits of a chain
-// depend on the instruction set (AVX2 and AVX-512 have the same in double) and on whether at most `few_chains` (one, where rows are
-// sparse) or more are unfinished, a chain of K outputs counting as K, not on the number of threads
-// nor on what they did, not on how a run is cut.
+// depend on the instruction set (AVX2 and AVX-512 have the same in double) and on whether at most
+// `few_chains` (one, where rows are sparse) or more are unfinished, a chain of K outputs counting as
+// K, not on the number of threads nor on what they did, not on how a run is cut.
 //
 //   few chains:  reads n*d floats, 4*n*d flops a chain: bound by memory (kernels.hpp)
 //   many chains: 4*n*d*C flops on panels of chains: bound by FMA and, per (row, chain), one exp.

@@ -140,15 +140,15 @@ struct RowsPart {
 /// z[i] = x_i . theta, or of the absolute values of x_i.
 void row_logits(const RowsPart& rows, std::size_t features, const double* theta, bool absolute,
                 double* z);
-/// Scores r [rows] of rows with logits z, derivatives f'(z[i], y[i]) capped at cap[i]: weighted_score
-/// (engine/clip.hpp) of the logistic loss, w [rows] then holds the rows' curvatures; of another one
-/// clamp(f', -cap, cap), w is scratch. Returns the sum of the curvatures, of other losses f'' where
-/// |f'| < cap. With factors all are multiplied by w(y[i]) after that.
+/// Scores r [rows] of rows with logits z: derivatives f'(z[i], y[i]) capped at cap[i]. Logistic:
+/// weighted_score (engine/clip.hpp), and w [rows] then holds the rows' curvatures. Another loss:
+/// clamp(f', -cap, cap), and w is scratch. Returns the sum of the curvatures; another loss has f''
+/// where |f'| < cap. With factors all are multiplied by w(y[i]) after that.
 double held_residuals(const LossChoice& loss, std::span<const double> z, const RowTargets& y,
                       const float* cap, double limit, double* r, double* w);
-/// Scores of K outputs: z [K x rows], its outputs `stride` apart, becomes grad_z f of each row times
-/// min(1, cap[i] / its largest length of any label); returns the sum of that weight times tr grad_z^2
-/// f. A row's bits do not depend on its place.
+/// Scores of K outputs: z [K x rows], its outputs `stride` apart, becomes grad_z f of each row
+/// times min(1, cap[i] / its largest length of any label). Returns the sum of that weight times
+/// tr grad_z^2 f. A row's bits do not depend on its place.
 double held_outputs(const LossChoice& loss, double* z, std::size_t stride, const RowTargets& y,
                     const float* cap, std::size_t rows);
 /// g += sum_i r[i] x_i.

@@ -16,6 +16,7 @@
 #include "engine/remote/program.hpp"
 #include "engine/remote/wire.hpp"
 #include "engine/sharded/tree.hpp"
+#include "engine/symmetric.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
 
@@ -333,11 +334,7 @@ class RemoteEngine final : public HostRows {
 
   // out [k x k] = the symmetric matrix whose lower triangle the shares answer.
   void ask_symmetric(const Question& q, MatrixView<double> out) const {
-    const std::size_t k = out.rows;
-    const auto sum = ask_.sum(q, k * (k + 1) / 2);
-    for (std::size_t a = 0, at = 0; a < k; ++a) {
-      for (std::size_t b = 0; b <= a; ++b) out(a, b) = out(b, a) = sum[at++];
-    }
+    unpack_triangle(ask_.sum(q, triangle_size(out.rows)), out);
   }
   [[nodiscard]] double largest(const Question& q) const {
     double out = 0;

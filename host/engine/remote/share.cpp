@@ -13,6 +13,7 @@
 #include "engine/remote/program.hpp"
 #include "engine/remote/wire.hpp"
 #include "engine/sharded/tree.hpp"
+#include "engine/symmetric.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/engine/remote.hpp"
@@ -204,11 +205,9 @@ class AskedRows final : private HostRows {
   template <class F>
   void symmetric_of_nodes(std::vector<double>& numbers, std::size_t k, const F& find) {
     std::vector<double> whole(k * k);
-    of_nodes(numbers, k * (k + 1) / 2, [&](std::size_t node, std::span<double> half) {
+    of_nodes(numbers, triangle_size(k), [&](std::size_t node, std::span<double> half) {
       find(node, MatrixView<double>{whole.data(), k, k});
-      for (std::size_t a = 0, at = 0; a < k; ++a) {
-        for (std::size_t b = 0; b <= a; ++b) half[at++] = whole[a * k + b];
-      }
+      pack_triangle({whole.data(), k, k}, half);
     });
   }
   // Those of the last question, or new ones: P, the limit of information behind it, and the clip.

@@ -27,6 +27,7 @@
 #include "engine/host_rows.hpp"
 #include "engine/ordered_sums.hpp"
 #include "engine/sharded/sums.hpp"
+#include "engine/symmetric.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/version.hpp"
@@ -450,15 +451,11 @@ class ShardedEngine final : public HostRows {
     const std::size_t k = out.rows;
     asking_.require_equal(mark);
     std::vector<double> whole(k * k);
-    const auto sum = add(mark, k * (k + 1) / 2, [&](std::size_t node, std::span<double> half) {
+    const auto sum = add(mark, triangle_size(k), [&](std::size_t node, std::span<double> half) {
       find(node, MatrixView<double>{whole.data(), k, k});
-      for (std::size_t a = 0, at = 0; a < k; ++a) {
-        for (std::size_t b = 0; b <= a; ++b) half[at++] = whole[a * k + b];
-      }
+      pack_triangle({whole.data(), k, k}, half);
     });
-    for (std::size_t a = 0, at = 0; a < k; ++a) {
-      for (std::size_t b = 0; b <= a; ++b) out(a, b) = out(b, a) = sum[at++];
-    }
+    unpack_triangle(sum, out);
   }
 
   static Mark mark_of_chains(const Ensemble& ensemble, std::uint64_t steps) {

@@ -44,6 +44,12 @@ struct Estimates {
   [[nodiscard]] EffectEstimate combination(std::span<const double> c) const;
 };
 
+/// Weights by which `count` levels of a category, from feature `first` on, are averaged [count]:
+/// their answered shares among `means` [d], those below 0 counting as 0, so that they add up to 1;
+/// all the same where no share is above 0 or `means` is empty.
+std::vector<double> level_weights(std::span<const double> means, std::size_t first,
+                                  std::size_t count);
+
 /// What is printed for feature j of `schema` (of class k of several): a number over its whole
 /// range, a level against the mean of its column's levels weighted by their answered shares, the
 /// constant with all levels at that mean and all numbers at the low end of their range.

@@ -76,6 +76,10 @@ struct LinearModel {
   std::vector<double> feature_means = {};
 };
 
+/// Answered means of the features [d], those of the estimates where there are some; empty where the
+/// model has none.
+std::span<const double> feature_means_of(const LinearModel& model);
+
 /// Names of a draw's coefficients: the schema's features; of several classes "CLASS: feature", one
 /// class after the other.
 std::vector<std::string> coefficient_names(const Schema& schema);

@@ -55,6 +55,8 @@ struct EffectTable {
   /// noise hides come after all others, constants last. Without intervals by how far an effect
   /// spreads the scores where shares are known, else by size.
   [[nodiscard]] std::vector<std::size_t> by_certainty() const;
+  /// `ratio` as a key of data: "odds_ratio" or "rate_ratio"; empty where there is none.
+  [[nodiscard]] std::string ratio_key() const;
   /// How many effects noise hides, constants aside.
   [[nodiscard]] std::size_t hidden() const;
 };
