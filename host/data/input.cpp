@@ -47,8 +47,8 @@ void refuse_other_formats(const std::string& path, std::string_view head) {
   const std::string_view compressed =
       of_r
           ? "is of R; write the table as CSV: write.csv(d, FILE, row.names = FALSE)"sv
-          : "is compressed; decompress it first, or give it by a pipe: gzip -dc, zstd -dc, xz -dc or "
-            "bzip2 -dc FILE | gibbsite ... --data -"sv;
+          : "is compressed; decompress it first, or into a pipe that is read as standard input: gzip "
+            "-dc, zstd -dc, xz -dc or bzip2 -dc"sv;
   const bool workbook =
       path.ends_with(".xlsx") || path.ends_with(".xlsm") || path.ends_with(".ods");
   constexpr std::string_view stata =
