@@ -288,7 +288,7 @@ TEST_F(Journey, IntervalsGoFromFitToPredict) {
         "gibbsite predict --model model.json --data NEW.csv --intervals"}) {
     EXPECT_THAT(fit.out, HasSubstr(word));
   }
-  EXPECT_LE(std::ranges::count(fit.out, '\n'), 30);
+  EXPECT_LE(std::ranges::count(fit.out, '\n'), 35);
   EXPECT_EQ(gibbsite({"verify", "model.json"}).status, 0);
   const Outcome predict =
       gibbsite({"predict", "--model", "model.json", "--data", data, "--intervals"});
