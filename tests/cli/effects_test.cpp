@@ -62,7 +62,7 @@ TEST_F(EffectsCli, ShowsTheSurestFirstAndMarksWhatNoiseHides) {
     // What noise hides has no numbers, and nothing but the constant follows it.
     const bool is_hidden = line.find("  hidden  ") != line.npos;
     if (is_hidden) {
-      EXPECT_EQ(line.find(" to "), line.npos) << line;
+      EXPECT_EQ(line.find("±"), line.npos) << line;
     }
     if (hidden && line.find("(baseline)") == line.npos) {
       EXPECT_TRUE(is_hidden) << line;
