@@ -152,8 +152,10 @@ double score_deviation_up(const Whitened& s, const Neighbors& who, double clip, 
 }
 
 double information_limit(const Whitened& s) {
-  const double typical = 1 / (s.clip_factor * s.clip_factor);
-  return asks_scores(s) ? typical : typical / 2;
+  const double kappa = s.clip_factor, typical = 1 / (kappa * kappa);
+  // With held slopes rows up to twice the typical length keep all of their weight where kappa, and
+  // so the budget, is large: rare levels are such rows.
+  return asks_scores(s) ? typical * std::max(1.0, 4 * kappa * kappa * kappa) : typical / 2;
 }
 
 double answered_numbers(const Whitened& s, std::uint64_t features) {

@@ -740,6 +740,7 @@ class _Regressor(_Private):
         super()._set_release(release)
         self.coef_ = self.coef_[0]
         self.intercept_ = float(self.intercept_[0])
+        self._set_intervals(release)
 
     def __sklearn_tags__(self):
         from sklearn.utils import RegressorTags, TargetTags
@@ -815,7 +816,7 @@ class PrivateLinearRegression(_Regressor):
         this, in coefficients of the encoded columns over the tolerance. Public: chosen without the
         data (docs/ball.md).
     intervals : bool
-        Asks two more questions, with a part of the same budget, so that the model also has
+        Asks three more questions, with a part of the same budget, so that the model also has
         estimates with 95 % intervals (docs/intervals.md). huber and pseudo-huber alone.
     mechanism, ledger, random_state, fit_intercept, row_norm, prior_precision, adjacency, rows_cap,
     rows_per_person, n_jobs, backend, progress
@@ -874,10 +875,6 @@ class PrivateLinearRegression(_Regressor):
         ):
             raise ValueError(f"ball: must be a number, got {self.ball!r}")
 
-    def _set_release(self, release):
-        super()._set_release(release)
-        self._set_intervals(release)
-
     @classmethod
     def _from_release(cls, release):
         estimator = super()._from_release(release)
@@ -920,6 +917,9 @@ class PrivatePoissonRegressor(_Regressor):
     invalid : "refuse" or "middle"
         With `ranges`: what a cell or label that cannot be read becomes: an error, or the middle of
         its range.
+    intervals : bool
+        Asks three more questions, with a part of the same budget, so that the model also has
+        estimates with 95 % intervals (docs/intervals.md).
     mechanism, ledger, random_state, fit_intercept, row_norm, prior_precision, adjacency, rows_cap,
     rows_per_person, n_jobs, backend, progress
         As of PrivateLogisticRegression.
@@ -930,6 +930,9 @@ class PrivatePoissonRegressor(_Regressor):
         Change of the log of the mean per unit of a column, or where a category has that level.
     intercept_ : float
         Log of the mean where every column is 0.
+    coef_interval_ : ndarray [slopes, 2]
+        With intervals=True: ends of the 95 % interval of each effect, in the order and the units of
+        coef_; a level's is against the mean of its column.
     coef_names_, coef_exact_, coef_scale_, certificate_, release_, schema_, n_features_in_, feature_names_in_
         As of PrivateLogisticRegression.
     """
@@ -953,6 +956,7 @@ class PrivatePoissonRegressor(_Regressor):
         invalid: str = "refuse",
         prior_precision: float | None = None,
         adjacency: str = "replace-one",
+        intervals: bool = False,
         rows_cap: int | None = None,
         rows_per_person: int = 1,
         n_jobs: int | None = None,

@@ -171,7 +171,8 @@ TEST_F(Journey, OfIntervalsOfAmountsAndCounts) {
   std::string people = "x,wage,visits\n";
   for (int i = 0; i < 6000; ++i) {
     const double x = i % 101 / 100.0;
-    people += fmt::format("{},{},{}\n", x, 1000 + 4000 * x + 700 * (i % 7 - 3), i % 3 + (i % 101) / 25);
+    people +=
+        fmt::format("{},{},{}\n", x, 1000 + 4000 * x + 700 * (i % 7 - 3), i % 3 + (i % 101) / 25);
   }
   folder.write("people.csv", people);
   const char* const column = "[columns]\nx = {type = 'number', range = [0, 1]}\n";

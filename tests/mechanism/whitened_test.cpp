@@ -240,7 +240,11 @@ TEST(Whitened, QuestionsOfAmountsTogetherCostWhatIsClaimed) {
         const Wide spent = squared_mu(s, who, s.first_clip, 2.9, 1.3, 1.0);
         EXPECT_TRUE(spent <= claimed && spent >= claimed * (1 - Wide(1e-14))) << scores;
         // A limit that takes no part of a row of typical length.
-        EXPECT_DOUBLE_EQ(information_limit(s) * s.clip_factor * s.clip_factor, 1);
+        for (const double kappa : {0.25, 0.6, 1.0}) {
+          s.clip_factor = kappa;
+          EXPECT_DOUBLE_EQ(information_limit(s) * kappa * kappa,
+                           std::max(1.0, 4 * std::pow(kappa, 3)));
+        }
         ++seen;
       }
       const auto promises = [&](double share, double information, double block, const char* of) {
