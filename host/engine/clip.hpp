@@ -34,6 +34,8 @@ void require_information(const Loss& loss, const ScoreLimits& limits);
 double information_clip(const ScoreLimits& limits);
 /// Square roots of rows' curvatures, as floats.
 std::vector<float> information_factors(std::span<const double> curvatures);
+/// Sizes of rows' scores, as floats.
+std::vector<float> score_factors(std::span<const double> scores);
 
 /// Largest float <= v, for v >= 0; the largest finite one where v is more.
 GIBBSITE_HD inline float float_below(double v) {
@@ -87,6 +89,14 @@ GIBBSITE_HD inline WeightedScore weighted_score(double r, double cap, double lim
   const double w = above < below ? above / below : 1;
   const double score = r * w;
   return {std::fabs(score) <= cap ? score : std::copysign(cap, r), size <= 1 ? curvature * w : 0};
+}
+
+/// The weight of a row whose slope is held at its cap: min(1, limit cap^2), so that ||z||^2 times it
+/// is at most limit clip^2, since ||z|| <= clip / cap. It does not look at the label. 1 where limit
+/// is infinite.
+GIBBSITE_HD inline double held_weight(double cap, double limit) {
+  const double most = limit * cap * cap;  // no number where the cap is 0, and so is the score
+  return most < 1 ? most : 1;
 }
 
 /// ||r|| from above, of K numbers whose squares were rounded and added in any order.

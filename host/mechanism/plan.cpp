@@ -291,8 +291,8 @@ Plan plan(const Problem& problem, const Problem& chains, const Budget& budget,
   validate(chains, budget, wishes);
   if (wishes.intervals && !takes_information(problem)) {
     throw BadInput(fmt::format(
-        "`intervals`: they are of two classes that count the same (docs/intervals.md), and this "
-        "model is {}; leave them out",
+        "`intervals`: they are of two classes that count the same, of amounts and of counts "
+        "(docs/intervals.md), and this model is {}; leave them out",
         problem.loss));
   }
   Plan out{problem, budget,

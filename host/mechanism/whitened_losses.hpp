@@ -18,9 +18,16 @@ inline bool whitened_takes(const Problem& problem) {
          loss == "pseudo-huber" || loss == "poisson";
 }
 
+/// Whether it is of amounts or counts, whose slopes are held at their caps and not weighted.
+inline bool has_held_slopes(const Problem& problem) {
+  return problem.loss == "huber" || problem.loss == "pseudo-huber" || problem.loss == "poisson";
+}
+
 /// Whether an information matrix can be asked of its rows, and so intervals: two classes that count
-/// the same.
-inline bool takes_information(const Problem& problem) { return problem.loss == "logistic"; }
+/// the same, amounts and counts.
+inline bool takes_information(const Problem& problem) {
+  return problem.loss == "logistic" || has_held_slopes(problem);
+}
 
 /// sup of the trace of a row's grad_z^2 f, from which its curvature is asked: phi of one output.
 inline double largest_trace(const Problem& problem) {

@@ -12,6 +12,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/contrasts.hpp"
+#include "run/estimates_parts.hpp"
 
 namespace gibbsite {
 namespace {
@@ -917,5 +918,22 @@ std::optional<Estimates> estimate(const AnsweredScores& answers, const Schema& s
   if (!finite(out.further_above) || !finite(out.further_below)) return {};
   return out;
 }
+
+FeatureParts feature_parts(const AnsweredScores& answers, const Schema& schema) {
+  check(answers, schema);
+  if (!is_usable(answers)) return {};
+  const Features features(answers, schema);
+  if (!features.inverse.allFinite()) return {};
+  return {features.metric,
+          unit_directions(features, answers.lambda),
+          normal_rows(features, answers.lambda).mean(),
+          features.mean + features.middle,
+          features.deviation,
+          features.precision,
+          true};
+}
+
+double rounded_estimate(double value) { return rounded(value); }
+MatrixXd inverse_of_symmetric(const MatrixXd& matrix) { return inverse_of(matrix); }
 
 }  // namespace gibbsite

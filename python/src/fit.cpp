@@ -148,11 +148,13 @@ Numbers draws_of(const LinearModel& model) {
 nb::object interval_ends(const LinearModel& model) {
   if (!model.estimates) return nb::none();
   const std::size_t d = model.schema.features();
+  const bool of_amounts = model.schema.label_kind == LabelKind::amount;
+  const double unit = of_amounts ? model.schema.label_unit() : 1;
   std::vector<double> ends;
   for (std::size_t j = 0; j < d; ++j) {
     const EffectEstimate effect = feature_effect(*model.estimates, model.schema, j);
-    ends.push_back(effect.lower);
-    ends.push_back(effect.upper);
+    ends.push_back(unit * effect.lower);
+    ends.push_back(unit * effect.upper);
   }
   return nb::cast(to_numpy(std::move(ends), {d, 2}));
 }
@@ -387,7 +389,7 @@ void bind_release(nb::module_& m) {
       .def_prop_ro(
           "intervals", [](const Release& r) { return interval_ends(r.model()); },
           "Ends of the 95 % interval of each feature's effect [features, 2], or None: numbers over "
-          "their range, levels against the mean of their column's.")
+          "their range, levels against the mean of their column's; of amounts in the label's unit.")
       .def_prop_ro(
           "certificate", [](const Release& r) { return to_python(to_json(r.certificate())); },
           "The certificate of model.json, as a dict.")
@@ -443,7 +445,9 @@ void bind_release(nb::module_& m) {
             const std::size_t n = flat.size() / 2;
             return to_numpy(std::move(flat), {n, 2});
           },
-          "data"_a, "Between which it lies, 95 % [n, 2]; of a model with intervals.")
+          "data"_a,
+          "Between which P(positive class), or the mean of an amount, lies at 95 % [n, 2]; of a "
+          "model with intervals.")
       .def(
           "evaluate",
           [](const Release& r, const Dataset& data) {

@@ -116,12 +116,14 @@ class Capped final : public CappedLoss {
   }
 
   void information(std::span<const double> theta, MatrixView<double> out) override {
-    require_information(*choice_.other, limits_);
-    curvatures_.resize(table_.rows.size());
-    std::vector<double> unused(theta.size());
-    gradient(theta, unused);
-    cpu::information(table_, crew_, caps_.metric(), limits_, curvatures_, out);
-    curvatures_.clear();
+    find_rows(theta, false);
+    cpu::information(table_, crew_, caps_.metric(), limits_, of_rows_, out);
+    of_rows_.clear();
+  }
+  void score_moments(std::span<const double> theta, MatrixView<double> out) override {
+    find_rows(theta, true);
+    cpu::score_moments(table_, crew_, caps_.metric(), limits_, of_rows_, out);
+    of_rows_.clear();
   }
   double gradient(std::span<const double> theta, std::span<double> out) override {
     const std::size_t d = table_.features, K = outputs();
@@ -159,6 +161,15 @@ class Capped final : public CappedLoss {
 
   [[nodiscard]] std::size_t outputs() const { return choice_.outputs; }
 
+  // Every row's score or curvature.
+  void find_rows(std::span<const double> theta, bool scores) {
+    require_information(*choice_.other, limits_);
+    scores_ = scores;
+    of_rows_.resize(table_.rows.size());
+    std::vector<double> unused(theta.size());
+    gradient(theta, unused);
+  }
+
   void add(std::size_t first, std::size_t last, Worker& worker, double* sum) {
     const RowsPart rows = table_.part(first, last);
     double* const z = worker.numbers.data();
@@ -175,7 +186,8 @@ class Capped final : public CappedLoss {
     row_logits(rows, table_.features, theta_.data(), false, z);
     sum[packed_] += held_residuals(choice_, {z, last - first}, table_.targets(first),
                                    caps_.from(first), limits_.information, r, r + sub_block_);
-    if (!curvatures_.empty()) std::copy_n(r + sub_block_, last - first, &curvatures_[first]);
+    if (!of_rows_.empty())
+      std::copy_n(scores_ ? r : r + sub_block_, last - first, &of_rows_[first]);
     add_rows(rows, r, sum);
   }
 
@@ -188,7 +200,8 @@ class Capped final : public CappedLoss {
   Aligned<double> theta_;
   BlockSums sums_;  // of gradients [K x packed], and the curvature behind
   std::vector<Worker> workers_;
-  std::vector<double> curvatures_;  // [n] while information is found
+  std::vector<double> of_rows_;  // [n] scores or curvatures while a matrix is found
+  bool scores_ = false;
   bool found_ = false;
 };
 
@@ -244,6 +257,12 @@ void information(const Table& table, Crew& crew, const Metric& metric, const Sco
                  std::span<const double> curvatures, MatrixView<double> out) {
   const std::vector<float> factors = information_factors(curvatures);
   add_up_moments(table, crew, metric, information_clip(limits), factors.data(), out);
+}
+
+void score_moments(const Table& table, Crew& crew, const Metric& metric, const ScoreLimits& limits,
+                   std::span<const double> scores, MatrixView<double> out) {
+  const std::vector<float> factors = score_factors(scores);
+  add_up_moments(table, crew, metric, limits.clip, factors.data(), out);
 }
 
 void clipped_rows(const Table& table, Crew& crew, MatrixView<const double> P, double clip,

@@ -306,11 +306,10 @@ class RemoteEngine final : public HostRows {
       question_.second.push_back(limits.information);
     }
     void information(std::span<const double> theta, MatrixView<double> out) override {
-      require_information(of_.loss(), limits_);
-      Question question = question_;
-      question.what = What::information;
-      question.first = all_of(theta);
-      of_.ask_symmetric(question, out);
+      ask_matrix(What::information, theta, out);
+    }
+    void score_moments(std::span<const double> theta, MatrixView<double> out) override {
+      ask_matrix(What::score_moments, theta, out);
     }
     double gradient(std::span<const double> theta, std::span<double> out) override {
       question_.first = all_of(theta);
@@ -327,6 +326,14 @@ class RemoteEngine final : public HostRows {
     }
 
    private:
+    void ask_matrix(What what, std::span<const double> theta, MatrixView<double> out) {
+      require_information(of_.loss(), limits_);
+      Question question = question_;
+      question.what = what;
+      question.first = all_of(theta);
+      of_.ask_symmetric(question, out);
+    }
+
     const RemoteEngine& of_;
     ScoreLimits limits_;
     Question question_;

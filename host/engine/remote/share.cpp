@@ -112,6 +112,11 @@ class AskedRows final : private HostRows {
         return symmetric_of_nodes(numbers, q.rows, [&](std::size_t node, MatrixView<double> out) {
           capped_[node]->information(q.first, out);
         });
+      case What::score_moments:
+        find_caps(q);
+        return symmetric_of_nodes(numbers, q.rows, [&](std::size_t node, MatrixView<double> out) {
+          capped_[node]->score_moments(q.first, out);
+        });
       case What::capped_gradient: {
         find_caps(q);
         if (in_turn) {

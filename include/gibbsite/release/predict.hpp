@@ -33,13 +33,14 @@ std::vector<double> predict_classes(const LinearModel& model, const Rows& x);
 /// The place of the largest of `probabilities`, the first of equals.
 std::size_t likeliest(std::span<const double> probabilities);
 
-/// Between which P(y = +1) lies at Intervals::level: the probabilities of the two ends of the
-/// score's interval.
-struct ProbabilityInterval {
+/// Ends of an interval of level Estimates::level: what the two ends of the score's interval say.
+struct PredictionInterval {
   double low = 0, high = 1;
 };
-/// One a row. Throws BadInput where the model has no intervals.
-std::vector<ProbabilityInterval> predict_intervals(const LinearModel& model, const Rows& x);
+/// One a row: of two classes of P(y = +1), of amounts and counts of the mean of the rows that are
+/// like it, in the label's unit and held in its public range. Throws BadInput where the model has no
+/// intervals.
+std::vector<PredictionInterval> predict_intervals(const LinearModel& model, const Rows& x);
 
 /// Rows whose predicted probability lies in one tenth of [0, 1].
 struct CalibrationBin {
