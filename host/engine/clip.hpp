@@ -30,6 +30,8 @@ void require_metric(MatrixView<const double> P, std::size_t d, const ScoreLimits
 bool is_logistic(const Loss& loss);
 /// Throws BadInput unless rows of that loss have an information that is limited.
 void require_information(const Loss& loss, const ScoreLimits& limits);
+/// Throws BadInput on a loss of several outputs, whose scores have no second moments here.
+void require_one_output(const Loss& loss);
 /// sqrt(information) clip, rounded down: the norm of a row's v in CappedLoss::information.
 double information_clip(const ScoreLimits& limits);
 /// Square roots of rows' curvatures, as floats.
