@@ -14,6 +14,8 @@
 #include "gibbsite/data/csv_columns.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "options.hpp"
+#include "reading.hpp"
+#include "standard_output.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -51,6 +53,7 @@ struct PredictCommand {
                                                     .ignore_extra_columns = true,
                                                     .label_path = {},
                                                     .progress = {}});
+    tell_reading(data);
     // A file keeps the bytes of a name, a terminal does not obey them.
     const bool on_screen = out.empty() && isatty(STDOUT_FILENO) == 1;
     const auto name = [&](const std::string& text) {
@@ -127,7 +130,7 @@ struct PredictCommand {
       std::fwrite(text.data(), 1, text.size(), stdout);
     } else {
       write_new(out, force, [&](Existing existing) {
-        write_file_atomically(out, {text.data(), text.size()}, 0644, existing);
+        write_file_atomically(out, {text.data(), text.size()}, private_file, existing);
       });
     }
   }
@@ -139,8 +142,7 @@ void define_predict(CLI::App& app) {
       ->type_name("FILE")
       ->required();
   command->table.add_to(app, true);
-  app.add_option("--out", command->out, "CSV to write; standard output when absent")
-      ->type_name("FILE");
+  add_output(app, "--out", command->out, "CSV to write; standard output when absent or -");
   app.add_option("--keep", command->keep,
                  "columns of a CSV table to write before the prediction, with commas between")
       ->delimiter(',')
