@@ -193,12 +193,14 @@ struct EvaluateCommand {
       require_reportable(text);
     }
     if (ranks().size() > 1) catch_interrupts();  // one process ends by them at once
-    const Dataset data = data_table
-                             .read_share(linear.schema, {.labels = ReadOptions::Labels::required,
-                                                         .ignore_extra_columns = true,
-                                                         .label_path = {},
-                                                         .progress = {}})
-                             .data;
+    const Dataset data =
+        data_table
+            .read_share(linear.schema, {.labels = ReadOptions::Labels::required,
+                                        .unreadable = advice_of_model(linear.schema),
+                                        .ignore_extra_columns = true,
+                                        .label_path = {},
+                                        .progress = {}})
+            .data;
     fmt::print(stderr,
                "private: these figures read the labels of this table and the certificate does not "
                "cover them; publish them only if the table is public\n");

@@ -27,6 +27,18 @@ class VoidWarning(UserWarning):
     """A model was fitted with noise that whoever knows the seed can subtract: no guarantee."""
 
 
+def _warn_of_unseen(data):
+    rows = len({row for row, _ in data.unseen})
+    columns = list(dict.fromkeys(name for _, name in data.unseen))
+    warnings.warn(
+        f"X: {rows} of {data.rows} rows have a cell that the model cannot read (a level that is not "
+        f"listed, no number, or empty) in {_tables.listed(columns)}; they are predicted as of another "
+        "level or a missing cell (private: this line tells about the table)",
+        UserWarning,
+        stacklevel=5,
+    )
+
+
 _KINDS = {"classes": "a class", "amount": "an amount", "count": "a count"}
 
 
@@ -158,6 +170,7 @@ class _Private:
         if table.columns is not None:
             self.feature_names_in_ = np.array(table.columns, dtype=object)
         self._columns = columns
+        self._raw = table.raw
         if getattr(self, "intervals", False) and release.intervals is None:
             warnings.warn(
                 "intervals: none can be made from these answers (noise hides the table's moments); "
@@ -246,6 +259,7 @@ class _Private:
             self.invalid,
             self.row_norm,
             self.fit_intercept,
+            table.raw,
         )
         facts = _tables.SchemaFacts(schema)
         return schema, table, columns, self._engine_labels(labels, classes, facts), classes
@@ -269,6 +283,8 @@ class _Private:
             facts.check_columns(columns)
         else:
             columns = list(schema.columns)
+            if table.raw is not None and set(map(str, table.raw)) == set(columns):
+                columns = [str(name) for name in table.raw]
             if len(columns) != table.width:
                 raise ValueError(
                     f"X has {table.width} columns, but the schema has {len(columns)}"
@@ -363,6 +379,11 @@ class _Private:
                     "X: feature names must be in the same order as they were in fit: "
                     f"{_tables.listed(list(fitted))}"
                 )
+        elif table.raw is not None and self._raw is not None and table.raw != self._raw:
+            raise ValueError(
+                "X: columns must be those of fit, in the same order: "
+                f"{_tables.listed(self._raw)}, got {_tables.listed(table.raw)}"
+            )
         elif table.width != self.n_features_in_:
             raise ValueError(
                 f"X has {table.width} features, but {name} is expecting {self.n_features_in_} "
@@ -380,7 +401,10 @@ class _Private:
                 UserWarning,
                 stacklevel=4,
             )
-        return table.read(self.schema_, self._columns, None, self._threads())
+        data = table.read(self.schema_, self._columns, None, self._threads(), unseen="middle")
+        if data.unseen:
+            _warn_of_unseen(data)
+        return data
 
     # The file.
 
@@ -425,6 +449,7 @@ class _Private:
         estimator = cls(guarantee.get("epsilon"), guarantee.get("delta"), schema=schema.to_toml())
         estimator._set_release(release)
         estimator._columns = list(schema.columns)
+        estimator._raw = None
         estimator.n_features_in_ = len(estimator._columns)
         if estimator._columns != [f"x{j}" for j in range(estimator.n_features_in_)]:
             estimator.feature_names_in_ = np.array(estimator._columns, dtype=object)
@@ -448,6 +473,7 @@ class _Private:
             state["columns"] = list(self._columns)
             state["names"] = list(getattr(self, "feature_names_in_", [])) or None
             state["width"] = self.n_features_in_
+            state["raw"] = self._raw
         return state
 
     def __setstate__(self, state):
@@ -460,6 +486,7 @@ class _Private:
         if "classes" in state:
             self.classes_ = np.array(state["classes"], dtype=np.dtype(state["classes_dtype"]))
         self._columns = state["columns"]
+        self._raw = state.get("raw")
         self.n_features_in_ = state["width"]
         if state["names"] is not None:
             self.feature_names_in_ = np.array(state["names"], dtype=object)

@@ -99,14 +99,14 @@ nb::dict offer_dict(const Offer& offer) {
 }
 
 Release fit_data(const Dataset& data, const PlanOf& plan, const std::string& backend,
-                 std::optional<std::uint64_t> seed, const Ledger* ledger,
-                 const std::string& checkpoint, bool release_moments,
-                 std::optional<std::int64_t> n_jobs, const nb::object& progress) {
+                 std::optional<std::uint64_t> seed, const Ledger* ledger, const Path& checkpoint,
+                 bool release_moments, std::optional<std::int64_t> n_jobs,
+                 const nb::object& progress) {
   require_feasible(plan.plan);
   const auto engines = make_warning_backend(backend, n_jobs);
   settle(*engines, loss_named(plan.plan.problem.loss), !data.offset.empty());
   FitOptions options;
-  options.checkpoint = checkpoint;
+  options.checkpoint = checkpoint.string();
   options.release_answers = release_moments;
   return private_run(progress, ledger, seed, options, [&](Key&& key, const FitOptions& watching) {
     return gibbsite::fit(model_of(plan.request, plan.plan), data, plan.plan, *engines,
@@ -335,7 +335,8 @@ void bind_release(nb::module_& m) {
                                                                      : v.failures.front());
       });
   nb::class_<Release>(m, "Release", "A model that may be published, with its certificate.")
-      .def_static("read", &read_release, "path"_a, "From a model.json, unchanged since `fit`.")
+      .def_static("read", of_path(&read_release), "path"_a,
+                  "From a model.json, unchanged since `fit`.")
       .def_static("from_json", &parse_release, "text"_a, "source"_a = "model",
                   "From its text; `source` names it in errors.")
       .def(
@@ -343,8 +344,8 @@ void bind_release(nb::module_& m) {
           "The text of model.json.")
       .def(
           "write",
-          [](const Release& r, const std::string& path, bool replace) {
-            write_release(path, r, replace ? Existing::replaced : Existing::kept);
+          [](const Release& r, const Path& path, bool replace) {
+            write_release(path.string(), r, replace ? Existing::replaced : Existing::kept);
           },
           "path"_a, "replace"_a = false,
           "model.json, whole or not at all; FileExistsError where there is one, unless replace.")
@@ -485,9 +486,9 @@ void bind_release(nb::module_& m) {
       });
   m.def(
       "verify",
-      [](const std::string& path) {
+      [](const Path& path) {
         const nb::gil_scoped_release unlocked;
-        return verify(read_release_json(path));
+        return verify(read_release_json(path.string()));
       },
       "path"_a, "Recomputes every claim of a model.json of either kind, whatever it holds.");
 }
@@ -522,7 +523,7 @@ void bind_fit(nb::module_& m) {
       "release_moments"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
       "`fit` of rows in shares elsewhere: ask(question) gives the answers of all, relay(question, "
       "before) that of the last, each asked with the answer of the one before it.");
-  m.def("discard_checkpoint", &discard_checkpoint, "path"_a,
+  m.def("discard_checkpoint", of_path(&discard_checkpoint), "path"_a,
         "Removes the checkpoint of a run whose model is written.");
   m.def(
       "list_backends",
