@@ -386,28 +386,27 @@ void read_csv_columns(const std::string& path, const std::vector<std::string>& c
 
 namespace {
 /// Throws BadInput where the first line is a title, a comment or Excel's "sep=," and the header
-/// comes after it. Of the lines only the numbers of cells are said.
+/// comes after it: the lines below have more cells. Their numbers of cells are all that is said.
 void require_header_on_top(const std::string& path) {
+  constexpr std::size_t most_lines = 20;
   Input input(path, {});
   const std::string top = input.peek_all();
-  std::string_view text = top;
-  std::array<std::string_view, 2> lines;
-  std::size_t count = 0;
-  while (count < lines.size() && !text.empty()) {
+  std::string_view text = top, first;
+  for (std::size_t line = 0; line < most_lines && !text.empty();) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    if (line.find_first_not_of(" \r") != std::string_view::npos) lines[count++] = line;
+    const std::string_view here = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
+    if (here.find_first_not_of(" \r") == std::string_view::npos) continue;
+    if (line++ == 0) first = here;
+    const char separator = separator_of(here);
+    const std::size_t cells = words_of_line(here, {&separator, 1}).size();
+    const bool one = words_of_line(first, {&separator, 1}).size() == 1;
+    if (line > 1 && cells > 1 && (one || first.starts_with("sep=")))
+      throw BadInput(fmt::format(
+          "{}:1: the first line {} and a line below has {} cells: is it a title or a comment? "
+          "remove what stands above the names of the columns",
+          path, one ? "has 1 cell" : "says what separates", cells));
   }
-  if (count < lines.size()) return;
-  const char separator = separator_of(lines[1]);
-  const std::size_t cells = words_of_line(lines[1], {&separator, 1}).size();
-  const std::size_t first = words_of_line(lines[0], {&separator, 1}).size();
-  if (lines[0].starts_with("sep=") || (first == 1 && cells > 1))
-    throw BadInput(fmt::format(
-        "{}:1: the first line has {} where the next has {} cells: is it a title or a comment? "
-        "remove what stands above the names of the columns",
-        path, first == 1 ? "1 cell" : fmt::format("{} cells", first), cells));
 }
 }  // namespace
 

@@ -201,8 +201,11 @@ std::string CellEncoder::number_advice(const Encoding& e, std::string_view cell)
     out += "write numbers without thousands separators, ";
   constexpr std::size_t longest_mark = 16;
   const bool digits = cell.find_first_of("0123456789") != std::string_view::npos;
-  if (!e.missing_text && !digits && cell.size() <= longest_mark)
-    out += fmt::format("set missing = \"{}\" if it marks a missing cell, ", shown(cell));
+  if (!digits && cell.size() <= longest_mark)
+    out += e.missing_text
+               ? fmt::format("write it as {} if it is a missing one, ",
+                             gibbsite::quoted(*e.missing_text))
+               : fmt::format("set missing = \"{}\" if it marks a missing cell, ", shown(cell));
   return out;
 }
 
@@ -238,7 +241,11 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
   double value = 0;  // text such as "abc" may be a level, nan may not
   const bool number =
       e.is_number() || (labels_are_numbers_ && parse_number(cell, value) && !std::isfinite(value));
-  if (cell.empty()) fail(e, "the cell is empty; fill it" + or_else("set missing = \"\", "));
+  if (cell.empty())
+    fail(e, "the cell is empty; fill it" +
+                or_else(e.missing_text ? fmt::format("write it as a missing one, {}, ",
+                                                     gibbsite::quoted(*e.missing_text))
+                                       : "set missing = \"\", "));
   const std::string column = fmt::format("column {}: ", gibbsite::quoted(e.name));
   if (number)
     fail_quoting(fmt::format("{}{} is not a finite number; fix the cell{}", column,

@@ -58,8 +58,9 @@ std::string toml_advice(std::string_view line, std::string_view error) {
     });
     if (!bare) return fmt::format("; put the name in quotes: \"{}\" = ...", shown(name));
   }
-  if (error.find("value") != std::string_view::npos && has("="))
-    return "; put words in quotes: \"...\"";
+  for (const char* const kind : {"value", "floating-point", "boolean", "integer"})
+    if (error.find(kind) != std::string_view::npos && has("="))
+      return "; put words in quotes: \"...\"";
   return "";
 }
 

@@ -496,7 +496,10 @@ def _pandas_cells(column):
         # Which categories there are, and of what type, follows from the rows.
         if getattr(column.dtype.categories.dtype, "storage", "") != "pyarrow":
             return column.astype(object).to_numpy()
-    return pyarrow.array(column, from_pandas=True)
+    cells = pyarrow.array(column, from_pandas=True)
+    if isinstance(cells.type, pyarrow.BaseExtensionType):  # periods would be read as their ordinals
+        raise TypeError(f"cells of {column.dtype} are neither numbers nor text")
+    return cells
 
 
 def _read_stream(X):
@@ -1140,7 +1143,8 @@ def class_codes(y, classes, facts, by_name=False):
         _refuse_missing(y, facts, ~found)
         raise ValueError(
             f"y: row {row + 1}: {_kind_of(y, row)}label {_shown(y[row])} is none of the "
-            f"{len(classes)} classes; list it: classes=[...] (private: this line quotes the table)"
+            f"{len(classes)} classes; {_type_advice(y[row], classes)} (private: this line quotes the "
+            "table)"
         )
     return result
 
@@ -1149,7 +1153,8 @@ def _require_same_type(y, classes):
     """Of classes that were declared: text is no number. Types are public, no label is quoted."""
     kind = _kind_of_labels(y)
     texts = [isinstance(one, str) for one in classes.tolist()]
-    if kind == "text" and y.dtype.kind != "O" and not any(texts):
+    is_text = y.dtype.kind in "UST" or (y.dtype.metadata or {}).get("labels") == "text"
+    if is_text and not any(texts):
         spelled = [str(one) for one in classes.tolist()]
         raise ValueError(
             f"classes: {listed(classes.tolist())} are no text, and the labels of y are; write them "
@@ -1181,6 +1186,18 @@ def _kind_of(y, row):
     return "continuous " if continuous else ""
 
 
+def _type_advice(label, classes):
+    """Of a label that is none of the classes."""
+    listed_classes = classes.tolist()
+    alike = [one for one in listed_classes if str(one) == str(_plain(label))]
+    if alike:
+        both = ("text", "a number") if isinstance(_plain(label), str) else ("a number", "text")
+        return f"it is {both[0]} and the class {both[1]}: write classes=[...] as y has them"
+    if len(listed_classes) > 2:
+        return "list it: classes=[...]"
+    return "declare both: classes=[negative, positive]"
+
+
 def _signs(y, classes, facts, by_name):
     names = [facts.negative, facts.positive] if by_name else classes
     listed = _named if by_name else _equal
@@ -1196,7 +1213,7 @@ def _signs(y, classes, facts, by_name):
             raise ValueError(
                 f"y: row {row + 1}: {_kind_of(y, row)}label {_shown(y[row])} is neither class "
                 f"{_shown(classes[0])} nor "
-                f"{_shown(classes[1])}; declare both: classes=[negative, positive] (private: this "
+                f"{_shown(classes[1])}; {_type_advice(y[row], classes)} (private: this "
                 "line quotes the table)"
             )
     return result

@@ -136,8 +136,12 @@ def test_classes_of_another_type_than_y():
     with pytest.raises(ValueError, match="'0', '1' are text, and the labels of y are numbers") as said:
         logistic(classes=["0", "1"]).fit(X, b)
     assert "row" not in str(said.value)
-    with pytest.raises(ValueError, match=r"0, 1 are no text.*classes=\['0', '1'\]"):
-        logistic(classes=[0, 1]).fit(X, b.astype(str).to_numpy(dtype="U1"))
+    for text in (b.astype(str).to_numpy(dtype="U1"), b.astype("string"), pl.Series(b.astype(str))):
+        with pytest.raises(ValueError, match=r"0, 1 are no text.*classes=\['0', '1'\]") as said:
+            logistic(classes=[0, 1]).fit(X, text)
+        assert "row" not in str(said.value)
+    with pytest.raises(ValueError, match="it is text and the class a number: write classes"):
+        logistic(classes=[0, 1]).fit(X, b.astype(str).astype(object).to_numpy())
 
 
 # Values.

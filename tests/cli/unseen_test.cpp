@@ -30,6 +30,10 @@ class Unseen : public Cli {
     words.insert(words.end(), more.begin(), more.end());
     return gibbsite(words);
   }
+  static std::vector<std::string> fit_of(const std::string& table) {
+    return {"fit", "--data",  table,  "--schema", "table.toml", "--epsilon",
+            "1",   "--delta", "1e-6", "--out",    "m.json"};
+  }
   static std::vector<std::string> lines(const std::string& text) {
     std::istringstream in(text);
     std::vector<std::string> out;
@@ -143,15 +147,14 @@ TEST_F(Unseen, NoRowsAreNoError) {
   EXPECT_EQ(predict({"--data", "parts"}).out, "prediction\n");
   // A model of no rows is another matter.
   folder.write("none.csv", "age,work,income\n");
-  expect_error(gibbsite(fit({"--data", "none.csv", "--out", "m.json"})), 2,
-               "the table has no rows");
+  expect_error(gibbsite(fit_of("none.csv")), 2, "the table has no rows");
 }
 
 TEST_F(Unseen, ANameInBracketsFallsUponNoOtherFile) {
   folder.write("data 2.csv", csv());
   folder.write("data 24.csv", csv());
   for (const std::string name : {"data [2024].csv", "data [2].csv", "data 2?.csv"}) {
-    const Outcome out = gibbsite(fit({"--data", name, "--out", "m.json"}));
+    const Outcome out = gibbsite(fit_of(name));
     expect_error(out, 2, name + ": no such file; as a pattern it would be data 2");
     expect_error(predict({"--data", name}), 2, "no such file");
     expect_error(gibbsite({"evaluate", "--model", "model.json", "--data", name}), 2,

@@ -63,6 +63,10 @@ TEST_F(Advice, NumbersThatAreNone) {
     EXPECT_EQ(line.find("missing = ") != std::string::npos, cell != "1e400") << line;
   }
   EXPECT_THAT(said(header + "NA,clerk,yes\n"), HasSubstr("set missing = \"NA\""));
+  EXPECT_THAT(said(header + ",clerk,yes\n", "t.csv", "missing = \"NA\"\n"),
+              HasSubstr("write it as a missing one, 'NA'"));
+  EXPECT_THAT(said(header + "NULL,clerk,yes\n", "t.csv", "missing = \"NA\"\n"),
+              HasSubstr("write it as 'NA' if it is a missing one"));
   EXPECT_THAT(said(header + "\"3,5\",clerk,yes\n"), HasSubstr("set decimal = \",\""));
   EXPECT_THAT(said(header + "3.5,clerk,yes\n", "t.csv", "decimal = \",\"\n"),
               HasSubstr("set decimal = \".\""));
@@ -100,7 +104,8 @@ TEST_F(Advice, LinesAboveTheHeader) {
   EXPECT_THAT(said("sep=,\n" + table), HasSubstr("line 2 does: remove the lines above it"));
   EXPECT_THAT(said("# exported by crm\n" + table), HasSubstr("line 2 does"));
   EXPECT_THAT(said("Customers\nas of Monday\n\n" + table), HasSubstr("line 4 does"));
-  for (const std::string above : {"sep=,\n", "# exported by crm\n", "Customers\n\n"})
+  for (const std::string above :
+       {"sep=,\n", "# exported by crm\n", "Customers\n\n", "Customers\nas of Monday\n\n"})
     EXPECT_THAT(of_schema(above + table), HasSubstr("remove what stands above")) << above;
   EXPECT_THAT(of_schema(table), HasSubstr("age = {type"));
   EXPECT_THAT(of_schema("name\nBerger\n"), HasSubstr("name = {type"));
