@@ -210,6 +210,23 @@ def _text_column(cells, column, point, nan_is_missing, missing=None):
     return pyarrow.array([text(cell) for cell in cells], pyarrow.large_string())
 
 
+def read_array(X, labels, schema, **options):
+    """A table of numbers: X [n, k] float32 or float64, column j of the schema in column j, strides as
+    they come; labels [n] float64, -1 or +1 or the amounts themselves, or None with labels_optional.
+    X is read once and not copied; on a GPU (DLPack) it is copied from there in blocks, integers too,
+    if the module is built with CUDA.
+
+    options: labels_optional=False; n_jobs=None: threads, None for all, no bit depends on it;
+    progress=None: progress(bytes done, in all). A masked array is refused: its mask would be lost.
+    """
+    for name, array in (("X", X), ("labels", labels)):
+        if isinstance(array, np.ma.MaskedArray):
+            raise TypeError(
+                f"{name} is a masked array, whose mask would be lost; give {name}.filled(numpy.nan)"
+            )
+    return _core.read_array(X, labels, schema, **options)
+
+
 def read_arrow(
     table,
     schema,
@@ -767,6 +784,7 @@ class SchemaFacts:
         self.refuses_unlisted = (
             self.negative is not None and toml.get("unlisted_label", "negative") == "refuse"
         )
+        self.unlisted = 0  # of the labels that class_codes read: of neither class
         self.missing = toml.get("missing")
         self.has_missing = "missing" in toml or any(
             "missing" in column for column in toml["columns"].values()
@@ -1077,6 +1095,8 @@ def list_of_classes(classes):
 
 
 def _number(text):
+    if re.fullmatch(r"[+-]?\d+", text, re.ASCII):
+        return int(text)  # which a float may not be
     value = float(text)
     return int(value) if value == int(value) else value
 
@@ -1206,6 +1226,8 @@ def _signs(y, classes, facts, by_name):
     if facts.middle:
         return result
     _refuse_missing(y, facts)
+    if facts.negative is not None:
+        facts.unlisted = int(np.count_nonzero(~(positive | listed(y, names[0]))))
     if facts.refuses_unlisted:
         unlisted = ~(positive | listed(y, names[0]))
         if unlisted.any():

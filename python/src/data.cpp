@@ -289,6 +289,22 @@ void bind_data(nb::module_& m) {
       .def_prop_ro("counts", &counts_of,
                    "What reading changed. Private: for the curator's eyes, never released.")
       .def_prop_ro(
+          "column_counts",
+          [](const Dataset& d) {
+            nb::dict out;
+            for (std::size_t j = 0; j < d.counts.columns.size(); ++j) {
+              const CellCounts& cells = d.counts.columns[j];
+              nb::dict of_column;
+              of_column["clamped"] = cells.clamped;
+              of_column["missing"] = cells.missing;
+              of_column["other"] = cells.other;
+              of_column["invalid"] = cells.invalid;
+              out[d.schema.columns[j].name.c_str()] = of_column;
+            }
+            return out;
+          },
+          "The same of cells, by column. Private.")
+      .def_prop_ro(
           "unseen",
           [](const Dataset& d) {
             std::vector<std::pair<std::uint64_t, std::string>> out;
