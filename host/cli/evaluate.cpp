@@ -197,6 +197,7 @@ struct EvaluateCommand {
     if (ranks().size() > 1) catch_interrupts();  // one process ends by them at once
     const TableArguments::Share share =
         data_table.read_share(linear.schema, {.labels = ReadOptions::Labels::required,
+                                              .unreadable = advice_of_model(linear.schema),
                                               .ignore_extra_columns = true,
                                               .label_path = {},
                                               .progress = {}});

@@ -203,6 +203,7 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
 
   const TableArguments::Share share =
       table.read_share(linear.schema, {.labels = ReadOptions::Labels::required,
+                                       .unreadable = advice_of_model(linear.schema),
                                        .ignore_extra_columns = true,
                                        .label_path = {},
                                        .progress = {}});

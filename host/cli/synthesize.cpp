@@ -1,6 +1,7 @@
 // People drawn from a released network, as a table.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "options.hpp"
 #include "progress.hpp"
 #include "standard_output.hpp"
+#include "streams.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -73,9 +75,7 @@ struct SynthesizeCommand {
     return (std::uint64_t{device()} << 21 ^ device()) & ((std::uint64_t{1} << 53) - 1);
   }
   static void print(std::string_view text) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
-      throw BadInput("standard output: cannot write; free space or choose another place");
-    }
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_output(errno);
   }
 };
 
