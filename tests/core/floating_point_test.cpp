@@ -13,7 +13,7 @@
 namespace gibbsite {
 namespace floating_point_test {
 
-using testing::ChangedArithmetic;
+using test_arithmetic::ChangedArithmetic;
 
 TEST(StandardArithmetic, IsSetAndGivenBack) {
   for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {

@@ -108,9 +108,9 @@ TEST_F(Fit, ComputesTheSameWhateverTheThreadRoundsTo) {
   };
   for (const char* name : {"reference", "cpu"}) {
     const std::string expected = bits(*make_backend(name));
-    for (const int what :
-         {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO, testing::ChangedArithmetic::flush_to_zero}) {
-      const testing::ChangedArithmetic changed(what);
+    for (const int what : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO,
+                           test_arithmetic::ChangedArithmetic::flush_to_zero}) {
+      const test_arithmetic::ChangedArithmetic changed(what);
       const int mode = std::fegetround();
       EXPECT_EQ(bits(*make_backend(name)), expected) << name << ' ' << what;
       EXPECT_EQ(std::fegetround(), mode);

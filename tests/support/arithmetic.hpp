@@ -6,7 +6,7 @@
 #include <xmmintrin.h>
 #endif
 
-namespace gibbsite::testing {
+namespace gibbsite::test_arithmetic {
 
 /// Changes this thread's arithmetic for as long as it lives.
 class ChangedArithmetic {
@@ -43,4 +43,4 @@ class ChangedArithmetic {
   bool works_ = false;
 };
 
-}  // namespace gibbsite::testing
+}  // namespace gibbsite::test_arithmetic
