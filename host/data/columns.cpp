@@ -40,7 +40,7 @@ void require_distinct(const std::vector<std::string>& names, const std::string& 
 std::vector<Target> match_columns(const std::vector<std::string>& names, const Schema& schema,
                                   const ReadOptions& options, const std::string& what,
                                   bool has_labels, CellEncoder& rows) {
-  if (!names.empty() && names.front().empty())
+  if (what == "the header" && !names.empty() && names.front().empty())
     rows.fail(
         what +
         " has no name for its first column: are they the row numbers that R and pandas write? "

@@ -135,7 +135,7 @@ Input::Input(const std::string& path, Progress progress)
       changed_ = changed_at(info);
     }
     if (!fill())
-      throw BadInput(path_ + (standard ? ": nothing comes in; check the command before the pipe"
+      throw BadInput(path_ + (standard ? ": the file is empty; check the command before the pipe"
                                        : ": the file is empty (0 bytes); write the table again, or "
                                          "check the path"));
     refuse_other_formats(path_, {first_, static_cast<std::size_t>(last_ - first_)});

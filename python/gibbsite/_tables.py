@@ -370,12 +370,12 @@ def read_columns(X, takes_text, has_missing=False, middle=False):
     pandas frame has to stay one. `middle`: whether a cell that is no number is read as NaN."""
     if X is None:
         raise ValueError("X is None; give a two-dimensional table")
-    _refuse_containers(X)
     if hasattr(X, "tocsr") or hasattr(X, "todense"):
         raise TypeError(
             "X is a sparse matrix, and sparse data is not supported; give X.toarray(), or a LIBSVM "
             "file to gibbsite.read_table"
         )
+    _refuse_containers(X)
     if _is_pandas(X) and hasattr(X, "columns"):
         return _read_pandas(X, has_missing)
     if hasattr(X, "__arrow_c_stream__") and not isinstance(X, np.ndarray):
@@ -422,7 +422,7 @@ def _refuse_containers(X):
         raise TypeError(
             "X is a dict; give pandas.DataFrame(X) or pyarrow.table(X), which are tables"
         )
-    if isinstance(X, (set, frozenset, str, bytes)) or (
+    if isinstance(X, (set, frozenset)) or (
         hasattr(X, "__next__") and not hasattr(X, "__arrow_c_stream__")
     ):
         raise TypeError(f"X is a {kind}, whose rows have no order or no end; give a table or a list")
@@ -687,7 +687,7 @@ def takes_text(ranges):
 
 def _by_raw_names(ranges, raw, width):
     """(names, what is said of each) of columns whose names are no text."""
-    if raw is not None:
+    if raw is not None and not all(isinstance(key, str) for key in ranges):
         _require_none(
             "ranges: must name the columns of X",
             without_a_range=[name for name in raw if name not in ranges],

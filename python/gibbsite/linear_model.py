@@ -99,7 +99,6 @@ class _Private:
     """What all estimators have in common. A subclass says what its label is."""
 
     _kind: str  # of the schema's label
-    _unlisted = 0  # labels of the last fit that are of neither class
     _of_ranges: tuple = ()  # parameters of its own that a schema says itself
 
     def _take(self, params):
@@ -226,7 +225,7 @@ class _Private:
             self.feature_names_in_ = np.array(table.columns, dtype=object)
         self._columns = columns
         self._raw = table.raw
-        _warn_of_rows(data, classes, self._unlisted)
+        _warn_of_rows(data, classes, self.__dict__.pop("_unlisted", 0))
         if getattr(self, "intervals", False) and release.intervals is None:
             warnings.warn(
                 "intervals: none can be made from these answers (noise hides the table's moments); "

@@ -87,7 +87,7 @@ def test_names_of_a_multi_index():
         (lambda X: np.ma.masked_array(X[["age"]].to_numpy(), X[["age"]].to_numpy() < 30), "mask would be lost"),
         (lambda X: {1, 2}, "X is a set"),
         (lambda X: (row for row in X.itertuples()), "X is a generator"),
-        (lambda X: "table.csv", "X is a str"),
+        (lambda X: "table.csv", "Expected 2D array, got 0D array"),
     ],
 )
 def test_what_is_no_table_is_refused_in_a_line_that_quotes_no_cell(made, words):

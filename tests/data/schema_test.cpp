@@ -464,7 +464,7 @@ TEST_F(SchemaFile, TemplateRefusesBadHeaders) {
   expect_bad_input([&] { (void)schema_template(write("e.csv", "")); }, {"e.csv", "empty"});
   expect_bad_input([&] { (void)schema_template(write("b.csv", "\n \n")); }, {"no header"});
   expect_bad_input([&] { (void)schema_template(write("d.csv", "a,b,a\n")); },
-                   {"d.csv:1:", "'a'", "twice"});
+                   {"d.csv:1:", "twice"});
   expect_bad_input([&] { (void)schema_template(write("q.csv", "a,\"b\n")); }, {"quote"});
   expect_bad_input([&] { (void)schema_template(write("l.csv", "a,caf\xe9\n")); }, {"UTF-8"});
 }
