@@ -161,7 +161,8 @@ std::string wrapped(const std::string& text) {
 
 std::string no_bound(const LinearModel& model, const Certificate& certificate) {
   const bool estimable = taken_by(certificate.mechanism).intervals &&
-                         model.schema.label_kind == LabelKind::two_classes &&
+                         (model.schema.label_kind == LabelKind::two_classes ||
+                          model.schema.label_kind == LabelKind::classes) &&
                          model.schema.class_weights.empty();
   return std::string("No bound on how far noise moved them holds for every table: none is given.") +
          (estimable ? " --intervals estimates it.\n" : "\n");

@@ -91,8 +91,10 @@ inline std::vector<double> exact_answer(Engine& engine, const Question& q) {
   const auto capped = engine.capped_loss(P, {.clip = q.clip, .information = q.limit});
   if (q.name == "information") {
     std::vector<double> sums(k * k);
-    capped->information({theta.data(), numbers}, {sums.data(), k, k});
-    for (const double v : sums) out.push_back(v / q.deviation);
+    for (const ClassPair& pair : class_pairs(std::max<std::size_t>(engine.loss().outputs(), 2))) {
+      capped->information_between({theta.data(), numbers}, pair, {sums.data(), k, k});
+      for (const double v : sums) out.push_back(v / q.deviation);
+    }
     return out;
   }
   const double curvature = capped->gradient({theta.data(), numbers}, {sum.data(), numbers});

@@ -55,7 +55,8 @@ double moment_deviation_up(const Whitened& settings, const Neighbors& who, bool 
 double gradient_deviation_up(const Whitened& settings, const Neighbors& who, std::uint64_t t,
                              double clip, double error);
 /// Of a diagonal entry of the information matrix, whose rows v v^T have ||v|| <= clip; one off it
-/// has this over sqrt(2).
+/// has this over sqrt(2). Of several classes of each block of it: a row's v of all pairs of classes
+/// have sum ||v||^4 <= clip^4.
 double information_deviation_up(const Whitened& settings, const Neighbors& who, double clip,
                                 double error);
 /// ScoreLimits::information of the block and the information: B = 2 R^2/4 for a typical norm R =
@@ -65,8 +66,8 @@ double information_limit(const Whitened& settings);
 double curvature_deviation_up(const Whitened& settings, const Neighbors& who, double curvature,
                               double error);
 
-/// Numbers that are answered in a run: T (d + 1), and d (d + 1)/2 for each question for moments;
-/// with intervals d + d (d + 1)/2 more.
+/// Numbers of moments and gradients that are answered in a run of one output: T (d + 1), and
+/// d (d + 1)/2 for each question for moments.
 double answered_numbers(const Whitened& settings, std::uint64_t features);
 
 Offer offer(std::type_identity<Whitened>, const Problem& problem, const Budget& budget,
