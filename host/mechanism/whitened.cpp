@@ -165,7 +165,10 @@ double information_deviation_up(const Whitened& s, const Neighbors& who, double 
   return moment_deviation_up(Wide(s.query_mu) * sqrt(Wide(s.information_share)), who, clip, error);
 }
 
-double information_limit(const Whitened& s) { return 1 / (2 * s.clip_factor * s.clip_factor); }
+// At kappa = sqrt(2), which rounding puts above it, 1/4 and no less.
+double information_limit(const Whitened& s) {
+  return std::max(1 / (2 * s.clip_factor * s.clip_factor), 0.25);
+}
 
 double answered_numbers(const Whitened& s, std::uint64_t features) {
   const auto d = static_cast<double>(features);

@@ -321,6 +321,14 @@ TEST(Whitened, IntervalsAreRefusedWhereNothingAnswersThem) {
   Problem classes = good;
   classes.loss = "softmax-3", classes.outputs = 3, classes.features *= 3;
   EXPECT_EQ(refusal(classes, {.intervals = true}), "none");
+  // A budget at which kappa is sqrt(2) and no more: engines take no limit below 1/4.
+  Problem large = long_rows(10'000, 7);
+  large.loss = "softmax-3", large.outputs = 3, large.features *= 3;
+  const Whitened most = settings_of(
+      plan(large, {.epsilon = 4, .delta = 1e-8}, {.mechanism = "whitened", .intervals = true})
+          .offer());
+  EXPECT_GE(most.clip_factor, 1.41);
+  EXPECT_GE(information_limit(most), 0.25);
   // So many that estimates would take too long.
   Problem wide = long_rows(100'000, 300);
   wide.loss = "softmax-3", wide.outputs = 3, wide.features *= 3;

@@ -60,7 +60,7 @@ double gradient_deviation_up(const Whitened& settings, const Neighbors& who, std
 double information_deviation_up(const Whitened& settings, const Neighbors& who, double clip,
                                 double error);
 /// ScoreLimits::information of the block and the information: B = 2 R^2/4 for a typical norm R =
-/// clip / kappa, so B / clip^2 = 1 / (2 kappa^2).
+/// clip / kappa, so B / clip^2 = 1 / (2 kappa^2), at least 1/4.
 double information_limit(const Whitened& settings);
 /// Of a sum of curvatures, each from 0 to `curvature`.
 double curvature_deviation_up(const Whitened& settings, const Neighbors& who, double curvature,
