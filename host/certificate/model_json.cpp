@@ -520,10 +520,11 @@ std::vector<NoisyAnswer> answers_from_json(const json& list, const Schema& schem
     NoisyAnswer answer;
     answer.question = text_field(object, "question", source);
     const bool moments = answer.question == "moments", gradient = answer.question == "gradient",
-               block = answer.question == "block", information = answer.question == "information";
+               block = answer.question == "block",
+               information = answer.question == "information" || answer.question == "scores";
     if (!moments && !gradient && !block && !information && answer.question != "curvature") {
       reject(source, "answers.question",
-             "must be moments, gradient, curvature, block or information");
+             "must be moments, gradient, curvature, block, information or scores");
     }
     answer.clip = number_field(object, "clip", source);
     answer.deviation = number_field(object, "deviation", source);

@@ -42,10 +42,8 @@ struct PredictCommand {
     }
     const bool of_classes = linear.schema.label_kind == LabelKind::classes;
     const bool of_amounts = !of_classes && linear.schema.label_kind != LabelKind::two_classes;
-    if ((of_classes && threshold) || (of_amounts && (probabilities || threshold || intervals))) {
-      throw BadInput(not_of_label(of_amounts && probabilities ? "--probabilities"
-                                  : threshold                 ? "--threshold"
-                                                              : "--intervals",
+    if ((of_classes && threshold) || (of_amounts && (probabilities || threshold))) {
+      throw BadInput(not_of_label(of_amounts && probabilities ? "--probabilities" : "--threshold",
                                   model, linear.schema.label_kind));
     }
     if (threshold) require_between(*threshold, 0, 1, "--threshold");
@@ -58,16 +56,18 @@ struct PredictCommand {
     const auto name = [&](const std::string& text) {
       return csv_cell(on_screen ? shown(text) : text);
     };
+    if (of_classes) return write(class_lines(linear, data, name));
+    std::vector<PredictionInterval> around;
+    if (intervals) around = predict_intervals(linear, data.view());
     if (of_amounts) {
       const std::vector<double> amounts = predict_amounts(linear, data.view());
-      return write(lines(amounts.size(), "prediction", name, [&](auto end, std::size_t i) {
+      const std::string head = intervals ? "prediction,low,high" : "prediction";
+      return write(lines(amounts.size(), head, name, [&](auto end, std::size_t i) {
         fmt::format_to(end, "{:.8g}", amounts[i]);
+        if (intervals) fmt::format_to(end, ",{:.8g},{:.8g}", around[i].low, around[i].high);
       }));
     }
-    if (of_classes) return write(class_lines(linear, data, name));
     const std::vector<double> positive = predict_probabilities(linear, data.view());
-    std::vector<ProbabilityInterval> around;
-    if (intervals) around = predict_intervals(linear, data.view());
     const std::string names[] = {name(linear.schema.negative_name()), name(linear.schema.positive)};
     const bool with_probability = probabilities || intervals;
     const std::string head = fmt::format("prediction{}{}", with_probability ? ",probability" : "",
@@ -85,7 +85,7 @@ struct PredictCommand {
   [[nodiscard]] fmt::memory_buffer class_lines(const LinearModel& linear, const Dataset& data,
                                                const Name& name) const {
     const std::vector<double> all = predict_classes(linear, data.view());
-    std::vector<ProbabilityInterval> around;
+    std::vector<PredictionInterval> around;
     if (intervals) around = predict_class_intervals(linear, data.view());
     std::vector<std::string> names;
     std::string head = "prediction";
@@ -101,7 +101,7 @@ struct PredictCommand {
       for (std::size_t k = 0; k < row.size(); ++k) {
         fmt::format_to(end, ",{:.6g}", row[k]);
         if (!intervals) continue;
-        const ProbabilityInterval& of = around[i * row.size() + k];
+        const PredictionInterval& of = around[i * row.size() + k];
         fmt::format_to(end, ",{:.6g},{:.6g}", of.low, of.high);
       }
     });
@@ -160,9 +160,9 @@ void define_predict(CLI::App& app) {
              "least probability for which the positive class is predicted; default 0.5");
   app.add_flag("--probabilities", command->probabilities,
                "add the probability of the positive class, or of each of several");
-  app.add_flag(
-      "--intervals", command->intervals,
-      "add it and its 95 % interval, of a model fitted with --intervals (docs/intervals.md)");
+  app.add_flag("--intervals", command->intervals,
+               "add it and its 95 % interval, of amounts that of the mean; of a model fitted with "
+               "--intervals (docs/intervals.md)");
   app.callback([command] { command->run(); });
 }
 

@@ -28,6 +28,13 @@ std::size_t columns_of(const std::string& text);
 /// Cells are shown as core/text.hpp has it.
 std::string table(const std::vector<std::vector<std::string>>& lines);
 
+/// What a terminal shows of a line.
+inline constexpr std::size_t terminal_columns = 99;
+/// Columns of the longest line.
+std::size_t widest_line(const std::string& text);
+/// Lines that fit a terminal, broken at blanks; ends with a line end.
+std::string wrapped(const std::string& text);
+
 /// The error of an option that has no meaning with such a label.
 std::string not_of_label(std::string_view option, std::string_view model, LabelKind label);
 

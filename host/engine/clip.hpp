@@ -29,13 +29,14 @@ void require_metric(MatrixView<const double> P, std::size_t d, const ScoreLimits
 
 /// Whether the scores of that loss are weighted and not held: its derivative is p - t.
 bool is_logistic(const Loss& loss);
-/// Throws BadInput unless rows of that loss have an information that is limited, and the pair is of
-/// its classes.
+/// Throws BadInput unless it is of several classes, the pair among them, and information is limited.
 void require_information(const Loss& loss, const ScoreLimits& limits, const ClassPair& pair);
 /// sqrt(information) clip, rounded down: the norm of a row's v in CappedLoss::information.
 double information_clip(const ScoreLimits& limits);
 /// Square roots of rows' curvatures, as floats.
 std::vector<float> information_factors(std::span<const double> curvatures);
+/// Sizes of rows' scores, as floats.
+std::vector<float> score_factors(std::span<const double> scores);
 
 /// What a row of several classes is multiplied by for its v in CappedLoss::information_between. v is
 /// u = P^T x times min(factor, share s), s the `shrinking` of u to `information_clip`.
@@ -122,6 +123,13 @@ GIBBSITE_HD inline double pair_norm(const double* p, std::size_t K) {
 GIBBSITE_HD inline double limited_weight(double norm, double cap, double limit) {
   const double most = limit * cap * cap;  // no comparison is true of infinity * 0
   return most < norm ? most / norm : 1;
+}
+/// The weight of a row whose slope is held at its cap: min(1, limit cap^2), so that ||z||^2 times it
+/// is at most limit clip^2, since ||z|| <= clip / cap. It does not look at the label. 1 where limit
+/// is infinite.
+GIBBSITE_HD inline double held_weight(double cap, double limit) {
+  const double most = limit * cap * cap;  // no number where the cap is 0, and so is the score
+  return most < 1 ? most : 1;
 }
 
 /// ||r|| from above, of K numbers whose squares were rounded and added in any order.

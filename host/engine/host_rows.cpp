@@ -132,28 +132,24 @@ class PlainCappedLoss final : public CappedLoss {
   void information_between(std::span<const double> theta, ClassPair pair,
                            MatrixView<double> out) override {
     require_information(loss_, limits_, pair);
-    if (loss_.outputs() > 1) return class_information(theta, pair, out);
+    class_information(theta, pair, out);
+  }
+  void information(std::span<const double> theta, MatrixView<double> out) override {
+    require_information(loss_, limits_);
     std::vector<double> curvatures(x_.rows);
-    for (std::size_t i = 0; i < x_.rows; ++i) {
-      const double z = x_.dot(i, theta) + x_.offset_of(i);
-      double r = 0;
-      loss_.unweighted().residuals({&z, 1}, y_.subspan(i, 1), {&r, 1});
-      curvatures[i] = scored(r, i).curvature;
-    }
-    const std::vector<float> factors = information_factors(curvatures);
-    add_up_moments(
-        x_, {metric_.data(), x_.cols, columns_}, information_clip(limits_),
-        [&](std::size_t i) {
-          return PairFactor{factors[i], 1};
-        },
-        out);
+    for (std::size_t i = 0; i < x_.rows; ++i) curvatures[i] = scored_at(theta, i).curvature;
+    add_up(information_factors(curvatures), information_clip(limits_), out);
+  }
+  void score_moments(std::span<const double> theta, MatrixView<double> out) override {
+    require_information(loss_, limits_);
+    std::vector<double> scores(x_.rows);
+    for (std::size_t i = 0; i < x_.rows; ++i) scores[i] = scored_at(theta, i).score;
+    add_up(score_factors(scores), limits_.clip, out);
   }
 
   double gradient(std::span<const double> theta, std::span<double> out) override {
     if (loss_.outputs() > 1) return outputs_gradient(theta, out);
     const std::size_t d = x_.cols;
-    const double most = loss_.curvature();  // as rounding may be above it
-    const bool logistic = is_logistic(loss_);
     const VectorXd sum = sum_blocks(x_.rows, [&](std::size_t first, std::size_t last) {
       std::vector<double> z(last - first), r(last - first), w(last - first);
       for (std::size_t i = 0; i < z.size(); ++i) {
@@ -163,17 +159,11 @@ class PlainCappedLoss final : public CappedLoss {
       loss_.curvatures(z, y_.subspan(first, z.size()), w);
       VectorXd g = VectorXd::Zero(index(d + 1));
       for (std::size_t i = 0; i < z.size(); ++i) {
-        const auto cap = static_cast<double>(caps_[first + i]);
-        double held = std::clamp(r[i], -cap, cap) * factor_of(first + i);
-        if (logistic) {
-          const WeightedScore row = scored(r[i], first + i);
-          held = row.score;
-          g[index(d)] += row.curvature;
-        } else if (std::fabs(r[i]) < cap) {
-          g[index(d)] += std::min(w[i], most);
-        }
-        x_.for_each(first + i,
-                    [&](std::size_t j, float v) { g[index(j)] += held * static_cast<double>(v); });
+        const WeightedScore row = scored(r[i], w[i], first + i);
+        g[index(d)] += row.curvature;
+        x_.for_each(first + i, [&](std::size_t j, float v) {
+          g[index(j)] += row.score * static_cast<double>(v);
+        });
       }
       return g;
     });
@@ -185,12 +175,35 @@ class PlainCappedLoss final : public CappedLoss {
   [[nodiscard]] double factor_of(std::size_t i) const {
     return static_cast<double>(class_weight(loss_.class_weights(), y_[i]));
   }
-  // Of row i with that derivative, its class's weight in both.
-  [[nodiscard]] WeightedScore scored(double r, std::size_t i) const {
-    WeightedScore out = weighted_score(r, static_cast<double>(caps_[i]), limits_.information);
+  // Of row i with that derivative and second derivative, its class's weight in both.
+  [[nodiscard]] WeightedScore scored(double r, double second, std::size_t i) const {
+    const auto cap = static_cast<double>(caps_[i]);
+    WeightedScore out;
+    if (logistic_) {
+      out = weighted_score(r, cap, limits_.information);
+      out.curvature *= factor_of(i);
+    } else {
+      const double w = held_weight(cap, limits_.information);
+      out.score = std::clamp(r, -cap, cap) * w;
+      if (std::fabs(r) < cap) out.curvature = std::min(second, most_) * w;
+    }
     out.score *= factor_of(i);
-    out.curvature *= factor_of(i);
     return out;
+  }
+  [[nodiscard]] WeightedScore scored_at(std::span<const double> theta, std::size_t i) const {
+    const double z = x_.dot(i, theta) + x_.offset_of(i);
+    double r = 0, second = 0;
+    loss_.unweighted().residuals({&z, 1}, y_.subspan(i, 1), {&r, 1});
+    loss_.curvatures({&z, 1}, y_.subspan(i, 1), {&second, 1});
+    return scored(r, second, i);
+  }
+  void add_up(const std::vector<float>& factors, double clip, MatrixView<double> out) const {
+    add_up_moments(
+        x_, {metric_.data(), x_.cols, columns_}, clip,
+        [&](std::size_t i) {
+          return PairFactor{factors[i], 1};
+        },
+        out);
   }
 
   void class_information(std::span<const double> theta, const ClassPair& pair,
@@ -254,7 +267,9 @@ class PlainCappedLoss final : public CappedLoss {
   ScoreLimits limits_;
   std::vector<double> metric_;  // P [d x columns]
   std::size_t columns_;
-  std::vector<float> caps_;  // [n]
+  std::vector<float> caps_;             // [n]
+  bool logistic_ = is_logistic(loss_);  // weighted; other slopes are held
+  double most_ = loss_.curvature();     // as rounding may be above it
 };
 
 }  // namespace
@@ -262,14 +277,13 @@ class PlainCappedLoss final : public CappedLoss {
 bool is_logistic(const Loss& loss) { return loss.unweighted().name() == losses::logistic::name; }
 void require_information(const Loss& loss, const ScoreLimits& limits, const ClassPair& pair) {
   const bool softmax = dynamic_cast<const losses::Softmax*>(&loss.unweighted()) != nullptr;
-  const std::size_t classes = softmax ? loss.outputs() : 2;
-  if (!(is_logistic(loss) || softmax) ||
-      !(limits.information < std::numeric_limits<double>::infinity())) {
+  if (!softmax || !(limits.information < std::numeric_limits<double>::infinity())) {
     throw BadInput(
-        fmt::format("information: rows of `model` {} have none that is limited; ask it of logistic "
-                    "or softmax, with a limit",
+        fmt::format("information: rows of `model` {} have none of pairs of classes that is "
+                    "limited; ask it of softmax, with a limit",
                     loss.name()));
   }
+  const std::size_t classes = loss.outputs();
   if (pair.first < pair.second && pair.second < classes) return;
   throw BadInput(
       fmt::format("information: classes {} and {} are no pair of `model` {}; give first < second "
@@ -297,6 +311,13 @@ PairFactor pair_factor(std::span<const double> p, double cap, double limit, cons
   return {static_cast<float>(std::sqrt(w * of_pair)),
           float_below(std::sqrt(of_pair / norm) * (1 - 0x1p-30))};
 }
+void require_information(const Loss& loss, const ScoreLimits& limits) {
+  if (loss.outputs() == 1 && limits.information < std::numeric_limits<double>::infinity()) return;
+  throw BadInput(fmt::format(
+      "information: rows of `model` {} have none that is limited; ask it of a model of one output "
+      "and with a limit",
+      loss.name()));
+}
 double information_clip(const ScoreLimits& limits) {
   return std::sqrt(limits.information) * limits.clip * (1 - 0x1p-50);
 }
@@ -304,6 +325,12 @@ std::vector<float> information_factors(std::span<const double> curvatures) {
   std::vector<float> out(curvatures.size());
   std::ranges::transform(curvatures, out.begin(),
                          [](double v) { return static_cast<float>(std::sqrt(v)); });
+  return out;
+}
+std::vector<float> score_factors(std::span<const double> scores) {
+  std::vector<float> out(scores.size());
+  std::ranges::transform(scores, out.begin(),
+                         [](double v) { return static_cast<float>(std::fabs(v)); });
   return out;
 }
 

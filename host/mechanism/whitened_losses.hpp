@@ -20,11 +20,17 @@ inline bool whitened_takes(const Problem& problem) {
          loss == "pseudo-huber" || loss == "poisson";
 }
 
+/// Whether it is of amounts or counts, whose slopes are held at their caps and not weighted.
+inline bool has_held_slopes(const Problem& problem) {
+  return problem.loss == "huber" || problem.loss == "pseudo-huber" || problem.loss == "poisson";
+}
+
 /// Whether an information matrix can be asked of its rows, and so intervals: two or several classes
-/// that count the same.
+/// that count the same, amounts and counts.
 inline bool takes_information(const Problem& problem) {
   return problem.loss == unweighted_name(problem.loss) &&
-         (problem.loss == "logistic" || problem.loss.starts_with("softmax-"));
+         (problem.loss == "logistic" || problem.loss.starts_with("softmax-") ||
+          has_held_slopes(problem));
 }
 
 /// Pairs of classes, each of which has one block of the information: 1 of two classes.

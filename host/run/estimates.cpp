@@ -12,7 +12,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/contrasts.hpp"
-#include "run/estimate_features.hpp"
+#include "run/estimates_parts.hpp"
 
 namespace gibbsite {
 namespace {
@@ -23,18 +23,57 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 // Public constants, chosen once by simulation (docs/intervals.md). None has to do with privacy.
-constexpr double effect_correction = 0.5;  // delta of a number or a level
-constexpr double axis_correction = 0.5;    // delta of an axis of the metric, times its lambda
-constexpr double least_curvature = 0.02;   // of the derivative, as a part of the public model's
-constexpr double least_alpha = 0.1;        // of the number of rows
-constexpr double long_deviation = 2;       // sd of the predictor from which it counts as long
+constexpr double prior_scale = 2.5;          // tau: log-odds of a level, and of one sd of a number
+constexpr double least_deviation = 0.02;     // of a number, as a part of its range
+constexpr double constant_precision = 1e-4;  // of the prior of the constant
+constexpr double effect_correction = 0.5;    // delta of a number or a level
+constexpr double axis_correction = 0.5;      // delta of an axis of the metric, times its lambda
+constexpr double least_curvature = 0.02;     // of the derivative, as a part of the public model's
+constexpr double least_alpha = 0.1;          // of the number of rows
+constexpr double long_deviation = 2;         // sd of the predictor from which it counts as long
+constexpr double rarest_share = 1e-4;        // of a level
 constexpr double normal_95 = 1.959963984540054;
 constexpr int newton_steps = 8;
+constexpr int quadrature_points = 61;
+
+MatrixXd symmetric(const MatrixXd& M) { return 0.5 * (M + M.transpose()); }
+
+// Of a symmetric positive definite matrix; where rounding spoils that, of the nearest that is.
+MatrixXd inverse_of(const MatrixXd& M) {
+  const Eigen::LLT<MatrixXd> factor(M);
+  if (factor.info() == Eigen::Success) {
+    MatrixXd out = factor.solve(MatrixXd::Identity(M.rows(), M.cols()));
+    if (out.allFinite()) return symmetric(out);
+  }
+  const Eigen::SelfAdjointEigenSolver<MatrixXd> e(M);
+  const double least = 1e-13 * e.eigenvalues().cwiseAbs().maxCoeff();
+  const VectorXd values = e.eigenvalues().cwiseMax(std::max(least, 1e-300));
+  return e.eigenvectors() * values.cwiseInverse().asDiagonal() * e.eigenvectors().transpose();
+}
 
 double log_determinant(const MatrixXd& M) {
   const Eigen::LDLT<MatrixXd> factor(M);
   return factor.vectorD().array().abs().max(1e-300).log().sum();
 }
+
+MatrixXd pseudo_inverse(const MatrixXd& P) {
+  return Eigen::CompleteOrthogonalDecomposition<MatrixXd>(P).pseudoInverse();
+}
+
+// Gauss-Hermite for the standard normal: eigenpairs of the Jacobi matrix of its polynomials
+// (Golub and Welsch 1969).
+struct NormalQuadrature {
+  ArrayXd points, weights;
+  NormalQuadrature() {
+    MatrixXd jacobi = MatrixXd::Zero(quadrature_points, quadrature_points);
+    for (Index a = 1; a < quadrature_points; ++a)
+      jacobi(a, a - 1) = jacobi(a - 1, a) = std::sqrt(static_cast<double>(a));
+    const Eigen::SelfAdjointEigenSolver<MatrixXd> e(jacobi);
+    points = e.eigenvalues();
+    weights = e.eigenvectors().row(0).transpose().array().square();
+    weights /= weights.sum();
+  }
+};
 
 // The probability at a score and its first three derivatives.
 std::array<double, 4> logistic(double score) {
@@ -61,7 +100,7 @@ class NormalRows {
   // Of normal scores.
   [[nodiscard]] std::array<double, 4> averages(double center, double deviation) const {
     std::array<double, 4> sum{};
-    for (Index k = 0; k < quadrature_.points.size(); ++k) {
+    for (Index k = 0; k < quadrature_points; ++k) {
       const std::array<double, 4> at = logistic(center + deviation * quadrature_.points[k]);
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += quadrature_.weights[k] * at[i];
     }
@@ -88,6 +127,104 @@ class NormalRows {
   MatrixXd covariance_;
 };
 
+// Features of a category.
+struct Levels {
+  Index first = 0, size = 0;
+  // P holds contrasts of these levels: their coefficients add up to 0, their cells to a constant.
+  bool contrasts = false;
+};
+
+// The features of a schema as the equation sees them: numbers centered at the middle of their
+// range, and what the answered moments say of them.
+struct Features {
+  MatrixXd metric;   // P with the constant's coefficient taken at the middle of all ranges [d x k]
+  MatrixXd inverse;  // pseudo-inverse [k x d]: x = inverse^T z
+  std::vector<Index> numbers;
+  std::vector<Levels> categories;
+  Index constant = -1;    // none: -1
+  VectorXd middle;        // of the ranges [d]
+  VectorXd one;           // the constant is one . z [k]; empty where no feature is one
+  double one_moment = 1;  // answered second moment of the constant
+  VectorXd mean;          // of the centered features; of levels their shares [d]
+  VectorXd deviation;     // [d]
+  VectorXd precision;     // of the prior [d]
+
+  Features(const AnsweredScores& answers, const Schema& schema);
+
+ private:
+  void answer_moments(const VectorXd& lambda);
+};
+
+Features::Features(const AnsweredScores& answers, const Schema& schema) : metric(answers.metric) {
+  const Index d = metric.rows();
+  const std::vector<double> public_middle = schema.middle();
+  middle = Eigen::Map<const VectorXd>(public_middle.data(), d);
+  Index first = 0;
+  for (const Column& column : schema.columns) {
+    const auto size = static_cast<Index>(schema.features_of(column));
+    if (column.type == ColumnType::number) {
+      numbers.push_back(first);
+    } else if (column.type == ColumnType::category && size > 0) {
+      const auto rows = metric.middleRows(first, size);
+      const bool contrasts = rows.colwise().sum().norm() <= 1e-6 * rows.norm();
+      categories.push_back({first, size, contrasts});
+    }
+    first += size;
+  }
+  if (schema.intercept) {
+    constant = d - 1;
+    metric.row(constant) += middle.transpose() * answers.metric;
+  }
+  inverse = pseudo_inverse(metric);
+  if (schema.intercept) {
+    one = inverse.col(constant);
+  } else {
+    for (const Levels& group : categories)  // levels of which a row has one add up to it
+      if (!group.contrasts && one.size() == 0)
+        one = inverse.middleCols(group.first, group.size).rowwise().sum();
+  }
+  answer_moments(answers.lambda);
+  precision = VectorXd::Constant(d, 1 / (prior_scale * prior_scale));
+  for (const Index j : numbers)
+    precision[j] = std::pow(std::max(deviation[j], least_deviation) / prior_scale, 2);
+  if (constant >= 0) precision[constant] = constant_precision;
+}
+
+void Features::answer_moments(const VectorXd& lambda) {
+  const Index d = metric.rows();
+  const VectorXd second = (inverse.array().square().matrix().transpose() * lambda).cwiseMax(0);
+  if (one.size() > 0) {
+    one_moment = std::max(one.dot(lambda.cwiseProduct(one)), 1e-6);
+    mean = inverse.transpose() * lambda.cwiseProduct(one) / one_moment;
+    deviation = (second.array() / one_moment - mean.array().square()).max(1e-6).sqrt();
+  } else {
+    // Second moments alone: of a level they are its share, a number counts as evenly spread over
+    // the low part of its range.
+    mean = VectorXd::Zero(d);
+    deviation = VectorXd::Constant(d, 1e-3);
+    for (const Index j : numbers) {
+      const double moment = std::clamp(second[j], 1e-6, 1.0);
+      mean[j] = std::max(moment, std::sqrt(0.75 * moment));
+      deviation[j] = std::sqrt(std::max(moment - mean[j] * mean[j], 1e-6));
+      mean[j] -= middle[j];
+    }
+    for (const Levels& group : categories)
+      mean.segment(group.first, group.size) = second.segment(group.first, group.size);
+  }
+  for (const Levels& group : categories) {
+    auto shares = mean.segment(group.first, group.size);
+    if (group.contrasts) shares.array() += 1 / static_cast<double>(group.size) - shares.mean();
+    shares = shares.cwiseMax(rarest_share).eval();
+    shares /= shares.sum();
+    for (Index l = group.first; l < group.first + group.size; ++l)
+      deviation[l] = std::sqrt(mean[l] * (1 - mean[l]));
+  }
+  if (constant >= 0) {
+    mean[constant] = 1;
+    deviation[constant] = 0;
+  }
+}
+
 // Normal rows with the answered moments, of mean 0 where nothing says what it is.
 NormalRows normal_rows(const Features& features, const VectorXd& lambda) {
   VectorXd mean = VectorXd::Zero(lambda.size());
@@ -95,6 +232,34 @@ NormalRows normal_rows(const Features& features, const VectorXd& lambda) {
     mean = lambda.cwiseProduct(features.one) / std::sqrt(features.one_moment);
   MatrixXd covariance = MatrixXd(lambda.asDiagonal()) - mean * mean.transpose();
   return {std::move(mean), std::move(covariance)};
+}
+
+// [J x k] Unit directions in the metric along which each number and each level varies, then the
+// axes.
+MatrixXd unit_directions(const Features& features, const VectorXd& lambda) {
+  const Index k = lambda.size();
+  std::vector<VectorXd> all;
+  for (const Index j : features.numbers) all.emplace_back(features.inverse.col(j));
+  for (const Levels& group : features.categories) {
+    VectorXd shift = VectorXd::Zero(k);
+    if (group.contrasts && features.one.size() > 0) {
+      shift = features.one / static_cast<double>(group.size) -
+              features.inverse.middleCols(group.first, group.size).rowwise().mean();
+    }
+    for (Index l = group.first; l < group.first + group.size; ++l)
+      all.emplace_back(features.inverse.col(l) + shift);
+  }
+  const auto effects = static_cast<Index>(all.size());
+  MatrixXd out(effects + k, k);
+  for (Index j = 0; j < effects; ++j) {
+    VectorXd b = all[static_cast<std::size_t>(j)];
+    if (features.one.size() > 0)
+      b -= b.dot(lambda.cwiseProduct(features.one)) / features.one_moment * features.one;
+    const VectorXd u = b.cwiseProduct(lambda);
+    out.row(j) = u.transpose() / std::sqrt(std::max(b.dot(u), 1e-12));
+  }
+  out.bottomRows(k).setIdentity();
+  return out;
 }
 
 // A_2 = alpha H_g(omega_0) + a sum_j delta_j u_j u_j^T + rest, a = alpha a_1(omega_0): alpha by
@@ -645,6 +810,30 @@ void check(const AnsweredScores& answers, const Schema& schema) {
             "points and gradients must be [k]");
 }
 
+bool is_usable(const AnsweredScores& answers) {
+  const auto positive = [](double value) { return std::isfinite(value) && value > 0; };
+  bool out = answers.metric.allFinite() && answers.information.allFinite() &&
+             positive(answers.rows) && positive(answers.information_deviation) &&
+             positive(answers.prior_scale) && answers.lambda.allFinite() &&
+             answers.lambda.minCoeff() > 0 && answers.prior.allFinite() &&
+             answers.prior.minCoeff() > 0;
+  for (const double variance : answers.variances) out = out && positive(variance);
+  for (const VectorXd& point : answers.points) out = out && point.allFinite();
+  for (const VectorXd& gradient : answers.gradients) out = out && gradient.allFinite();
+  return out;
+}
+
+// To ten significant digits, so that a file holds no more and means the same.
+double rounded(double value) {
+  constexpr int digits = 10;
+  if (value == 0 || !std::isfinite(value)) return value;
+  const int places = digits - 1 - static_cast<int>(std::floor(std::log10(std::fabs(value))));
+  const double scale = std::pow(10.0, std::abs(places));
+  const double out =
+      places >= 0 ? std::round(value * scale) / scale : std::round(value / scale) * scale;
+  return std::isfinite(out) ? out : value;
+}
+
 std::vector<double> values_of(const VectorXd& v) { return {v.begin(), v.end()}; }
 
 }  // namespace
@@ -729,5 +918,22 @@ std::optional<Estimates> estimate(const AnsweredScores& answers, const Schema& s
   if (!finite(out.further_above) || !finite(out.further_below)) return {};
   return out;
 }
+
+FeatureParts feature_parts(const AnsweredScores& answers, const Schema& schema) {
+  check(answers, schema);
+  if (!is_usable(answers)) return {};
+  const Features features(answers, schema);
+  if (!features.inverse.allFinite()) return {};
+  return {features.metric,
+          unit_directions(features, answers.lambda),
+          normal_rows(features, answers.lambda).mean(),
+          features.mean + features.middle,
+          features.deviation,
+          features.precision,
+          true};
+}
+
+double rounded_estimate(double value) { return rounded(value); }
+MatrixXd inverse_of_symmetric(const MatrixXd& matrix) { return inverse_of(matrix); }
 
 }  // namespace gibbsite

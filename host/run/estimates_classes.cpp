@@ -14,7 +14,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/engine/engine.hpp"
-#include "run/estimate_features.hpp"
+#include "run/estimates_parts.hpp"
 
 namespace gibbsite {
 namespace estimates_classes {
@@ -32,6 +32,23 @@ constexpr Index points_of_two_contrasts = 21;  // along each
 constexpr Index points_beyond = 2000;          // of more than two contrasts
 
 Index index_of(std::size_t n) { return static_cast<Index>(n); }
+
+MatrixXd symmetric(const MatrixXd& M) { return 0.5 * (M + M.transpose()); }
+
+// Gauss-Hermite for the standard normal: eigenpairs of the Jacobi matrix of its polynomials
+// (Golub and Welsch 1969).
+struct GaussHermite {
+  VectorXd points, weights;
+  explicit GaussHermite(Index count) {
+    MatrixXd jacobi = MatrixXd::Zero(count, count);
+    for (Index a = 1; a < count; ++a)
+      jacobi(a, a - 1) = jacobi(a - 1, a) = std::sqrt(static_cast<double>(a));
+    const Eigen::SelfAdjointEigenSolver<MatrixXd> e(jacobi);
+    points = e.eigenvalues();
+    weights = e.eigenvectors().row(0).transpose().cwiseAbs2();
+    weights /= weights.sum();
+  }
+};
 
 // [K x (K - 1)] Orthonormal columns that add up to 0.
 MatrixXd class_contrasts(Index K) {
@@ -55,7 +72,7 @@ struct NormalPoints {
 
 NormalPoints::NormalPoints(Index D) {
   if (D <= 2) {
-    const NormalQuadrature line(D == 1 ? 61 : points_of_two_contrasts);
+    const GaussHermite line(D == 1 ? 61 : points_of_two_contrasts);
     const Index n = line.points.size(), Q = D == 1 ? n : n * n;
     points.resize(D, Q);
     weights.resize(Q);
@@ -105,13 +122,11 @@ struct Averages {
 
 class NormalRowsOfClasses {
  public:
-  NormalRowsOfClasses(const Features& features, const VectorXd& lambda, Index classes)
+  NormalRowsOfClasses(const FeatureParts& features, const VectorXd& lambda, Index classes)
       : contrasts_(class_contrasts(classes)),
         class_pairs_(class_pairs(static_cast<std::size_t>(classes))),
         points_(classes - 1),
-        mean_(VectorXd::Zero(lambda.size())) {
-    if (features.one.size() > 0)
-      mean_ = lambda.cwiseProduct(features.one) / std::sqrt(features.one_moment);
+        mean_(features.row_mean) {
     covariance_ = MatrixXd(lambda.asDiagonal()) - mean_ * mean_.transpose();
   }
 
@@ -215,8 +230,9 @@ class PairInformation {
     MatrixXd rest = answered - expected;
     VectorXd own(u.rows());
     own << VectorXd::Constant(effects, own_correction), own_correction * lambda;
-    spread_ = inverse_of(MatrixXd((u * u.transpose()).cwiseAbs2() * (curvature * curvature / s2)) +
-                         MatrixXd(own.cwiseAbs2().cwiseInverse().asDiagonal()));
+    spread_ = inverse_of_symmetric(
+        MatrixXd((u * u.transpose()).cwiseAbs2() * (curvature * curvature / s2)) +
+        MatrixXd(own.cwiseAbs2().cwiseInverse().asDiagonal()));
     const VectorXd seen = (u * rest).cwiseProduct(u).rowwise().sum() * (curvature / s2);
     const VectorXd delta = spread_ * seen;
     correction = curvature * u.transpose() * delta.asDiagonal() * u;
@@ -266,10 +282,10 @@ struct Posterior {
 // omega over that at omega_0.
 class ClassEquation {
  public:
-  ClassEquation(const AnsweredScores& answers, const Features& features, Index classes)
+  ClassEquation(const AnsweredScores& answers, const FeatureParts& features, Index classes)
       : rows_(features, answers.lambda, classes),
         k_(answers.lambda.size()),
-        directions_(unit_directions(features, answers.lambda)) {
+        directions_(features.directions) {
     const Index D = classes - 1, m = D * k_;
     at_ = contrasts_of(answers.points.back());
     start_ = rows_.at(at_, true);
@@ -326,7 +342,7 @@ class ClassEquation {
     const auto linearize = [&] {
       H = derivative(omega);
       S = precision(omega, H, V ? &*V : nullptr);
-      V = inverse_of(symmetric(H * S * H) + prior_);
+      V = inverse_of_symmetric(symmetric(H * S * H) + prior_);
     };
     const auto cost = [&](const VectorXd& at) {
       const VectorXd left = sum_ - score(at);
@@ -341,7 +357,7 @@ class ClassEquation {
         part /= 2;
       if (part <= shortest) break;
       omega += part * step;
-      if (part == 1 && step.dot(inverse_of(*V) * step) < 1e-4) break;
+      if (part == 1 && step.dot(inverse_of_symmetric(*V) * step) < 1e-4) break;
     }
     linearize();
     return {omega, *V};
@@ -401,7 +417,8 @@ class ClassEquation {
     covariance.diagonal().array() += variance_;
     if (posterior != nullptr) {
       const VectorXd away = omega - center_;
-      const MatrixXd narrow = inverse_of(inverse_of(*posterior) - prior_ + path_prior_);
+      const MatrixXd narrow =
+          inverse_of_symmetric(inverse_of_symmetric(*posterior) - prior_ + path_prior_);
       const MatrixXd vv = away * away.transpose() + narrow;
       std::vector<MatrixXd> errors;
       for (std::size_t i = 0; i < information_.size(); ++i) {
@@ -414,7 +431,7 @@ class ClassEquation {
       }
       covariance += rows_.assembled(errors);
     }
-    return inverse_of(symmetric(covariance));
+    return inverse_of_symmetric(symmetric(covariance));
   }
 
   NormalRowsOfClasses rows_;
@@ -450,6 +467,23 @@ void check(const AnsweredScores& answers, Index classes, const Schema& schema) {
             "points and gradients must be [classes x k]");
 }
 
+// Those of the first class: what says how features are, and nothing of the coefficients.
+AnsweredScores of_one_class(const AnsweredScores& answers) {
+  const Index k = answers.metric.cols();
+  AnsweredScores out = answers;
+  for (VectorXd& point : out.points) point = point.head(k).eval();
+  for (VectorXd& gradient : out.gradients) gradient = gradient.head(k).eval();
+  out.information = answers.information.topRows(k).eval();
+  return out;
+}
+
+bool all_numbers(const AnsweredScores& answers) {
+  bool out = answers.information.allFinite();
+  for (const VectorXd& point : answers.points) out = out && point.allFinite();
+  for (const VectorXd& gradient : answers.gradients) out = out && gradient.allFinite();
+  return out;
+}
+
 bool are_finite(const std::vector<double>& values) {
   return std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
 }
@@ -461,9 +495,9 @@ std::optional<Estimates> estimate_classes(const AnsweredScores& answers, std::si
   using namespace estimates_classes;
   const Index K = index_of(classes), D = K - 1;
   check(answers, K, schema);
-  if (!is_usable(answers)) return {};
-  const Features features(answers, schema);
-  if (!features.inverse.allFinite()) return {};
+  if (!all_numbers(answers)) return {};
+  const FeatureParts features = feature_parts(of_one_class(answers), schema);
+  if (!features.usable) return {};
   const ClassEquation equation(answers, features, K);
   const Posterior posterior = equation.solve();
   if (!posterior.mean.allFinite() || !posterior.covariance.allFinite()) return {};
@@ -484,18 +518,17 @@ std::optional<Estimates> estimate_classes(const AnsweredScores& answers, std::si
   for (Index a = 0; a < covariance.rows(); ++a) {
     for (Index b = 0; b <= a; ++b) {
       const double value = 0.5 * (covariance(a, b) + covariance(b, a));
-      out.covariance.push_back(rounded(a == b ? std::max(value, 0.0) : value));
+      out.covariance.push_back(rounded_estimate(a == b ? std::max(value, 0.0) : value));
     }
   }
   VectorXd prior = features.precision.cwiseSqrt().cwiseInverse();
-  if (features.constant >= 0) prior[features.constant] = std::numeric_limits<double>::infinity();
+  if (schema.intercept) prior[d - 1] = std::numeric_limits<double>::infinity();
   for (Index c = 0; c < K; ++c)
     out.prior_deviation.insert(out.prior_deviation.end(), prior.begin(), prior.end());
-  const VectorXd means = features.mean + features.middle;
   out.feature_means = answers.means;
-  if (out.feature_means.empty()) out.feature_means = {means.begin(), means.end()};
-  if (features.constant >= 0) out.feature_means.back() = 1;
-  out.feature_deviations = {features.deviation.begin(), features.deviation.end()};
+  if (out.feature_means.empty()) out.feature_means = {features.means.begin(), features.means.end()};
+  if (schema.intercept) out.feature_means.back() = 1;
+  out.feature_deviations = {features.deviations.begin(), features.deviations.end()};
   if (!are_finite(out.covariance) || !are_finite(out.means.front()) ||
       !are_finite(out.feature_means))
     return {};

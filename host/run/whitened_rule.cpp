@@ -105,7 +105,8 @@ WhitenedRule::Constants WhitenedRule::constants_for(const Problem& problem) {
 }
 
 std::uint64_t WhitenedRule::questions() const {
-  return moment_questions() + iterations() + (settings_.information_share > 0 ? 2 : 0);
+  return moment_questions() + iterations() + (settings_.information_share > 0 ? 2 : 0) +
+         (settings_.score_share > 0 ? 1 : 0);
 }
 
 void WhitenedRule::answer_moments(const MatrixXd& noisy, double deviation) {

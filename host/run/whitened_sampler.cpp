@@ -14,6 +14,7 @@
 #include "mechanism/whitened_losses.hpp"
 #include "run/answers.hpp"
 #include "run/estimates.hpp"
+#include "run/estimates_amounts.hpp"
 #include "run/estimates_classes.hpp"
 #include "run/sampler.hpp"
 #include "run/whitened_rule.hpp"
@@ -85,8 +86,11 @@ class WhitenedSampler final : public Sampler {
     if (settings_.information_share > 0) {
       AnsweredScores answered_scores = scores();
       answered_scores.means = model.feature_means;
-      model.estimates = task_.outputs() > 1
-                            ? estimate_classes(answered_scores, task_.outputs(), task_.schema)
+      const bool of_classes = task_.outputs() > 1, of_amounts = settings_.score_share > 0;
+      model.estimates =
+          of_classes   ? estimate_classes(answered_scores, task_.outputs(), task_.schema)
+          : of_amounts ? estimate_amounts(answered_scores, score_moments(), task_.schema)
+                       : estimate(answered_scores, task_.schema);
                             : estimate(answered_scores, task_.schema);
     }
   }
@@ -168,14 +172,19 @@ class WhitenedSampler final : public Sampler {
     }
     return out;
   }
+  // Of amounts: the second moments of scores where the block was asked, the last answer.
+  [[nodiscard]] AnsweredMoments score_moments() const {
+    return {whole_matrix(answers_.back().values, rule_.coordinates()), answers_.back().deviation};
+  }
   [[nodiscard]] WhitenedRule new_rule() const {
     return {settings_, task_.problem, task_.who, starting_metric(task_.schema)};
   }
-  enum class Asked { moments, gradient, block, information };
+  enum class Asked { moments, gradient, block, information, scores };
   [[nodiscard]] Asked asked() const {
     return rule_.asks_moments()       ? Asked::moments
            : rule_.asks_block()       ? Asked::block
            : rule_.asks_information() ? Asked::information
+           : rule_.asks_scores()      ? Asked::scores
                                       : Asked::gradient;
   }
   [[nodiscard]] std::size_t numbers_of(Asked what) const {
@@ -192,7 +201,7 @@ class WhitenedSampler final : public Sampler {
     const std::uint64_t others = questions - moments - gradients;
     return moments * numbers_of(Asked::moments) + gradients * numbers_of(Asked::gradient) +
            (others > 0 ? numbers_of(Asked::block) : 0) +
-           (others > 1 ? numbers_of(Asked::information) : 0);
+           (others > 1 ? (others - 1) * numbers_of(Asked::information) : 0);
   }
 
   /// C, and B over C^2 for the block and the information.
@@ -223,6 +232,10 @@ class WhitenedSampler final : public Sampler {
                                        moments_error_up(longest, task_.problem)),
               0};
     }
+    if (rule_.asks_scores()) {
+      return {score_deviation_up(settings_, task_.who, clip, moments_error_up(clip, task_.problem)),
+              0};
+    }
     if (!gradient_error_) {  // one metric for all of them
       gradient_error_ = gradient_error_up(rule_.metric(), clip, task_.problem);
     }
@@ -250,6 +263,8 @@ class WhitenedSampler final : public Sampler {
       answer_moments(*task_.engine, view(rule_.metric()), rule_.clip(), noise.sum, values);
     } else if (what == Asked::information) {
       answer_information(noise.sum, values);
+    } else if (what == Asked::scores) {
+      answer_score_moments(noise.sum, values);
     } else {
       if (what == Asked::gradient && !capped_)
         capped_ = task_.engine->capped_loss(view(rule_.metric()), {.clip = rule_.clip()});
@@ -289,12 +304,26 @@ class WhitenedSampler final : public Sampler {
           rule_.block_omega().segment(output * rule_.metric().cols(), rule_.metric().cols());
     }
     std::vector<double> sum(k * k);
-    std::span<double> left = values;
-    for (const ClassPair& pair : pairs()) {
-      block().information_between({theta.data(), task_.features()}, pair, {sum.data(), k, k});
-      answer_symmetric({sum.data(), k, k}, deviation, left.first(numbers));
-      left = left.subspan(numbers);
+    if (task_.outputs() == 1) {
+      block().information({theta.data(), task_.features()}, {sum.data(), k, k});
+      answer_symmetric({sum.data(), k, k}, deviation, values);
+    } else {
+      std::span<double> left = values;
+      for (const ClassPair& pair : pairs()) {
+        block().information_between({theta.data(), task_.features()}, pair, {sum.data(), k, k});
+        answer_symmetric({sum.data(), k, k}, deviation, left.first(numbers));
+        left = left.subspan(numbers);
+      }
     }
+    if (settings_.score_share == 0) block_.reset();
+  }
+  // Likewise the noisy second moments of the scores.
+  void answer_score_moments(double deviation, std::vector<double>& values) {
+    const VectorXd theta = rule_.metric() * rule_.block_omega();
+    const std::size_t k = rule_.coordinates();
+    std::vector<double> sum(k * k);
+    block().score_moments({theta.data(), task_.features()}, {sum.data(), k, k});
+    answer_symmetric({sum.data(), k, k}, deviation, values);
     block_.reset();
   }
 
@@ -318,6 +347,13 @@ class WhitenedSampler final : public Sampler {
                           {omega.begin(), omega.end()},
                           std::move(values)});
       rule_.answer_information();
+      return;
+    }
+    if (rule_.asks_scores()) {
+      const VectorXd& omega = rule_.block_omega();
+      answers_.push_back(
+          {"scores", clip, noise.sum, {omega.begin(), omega.end()}, std::move(values)});
+      rule_.answer_scores();
       return;
     }
     const VectorXd omega = rule_.omega();

@@ -484,6 +484,72 @@ TEST_F(Whitened, InformationOfARowIsExactlyBelow) {
   EXPECT_GT(held, support::repeats(emulated ? 10U : 100U, 5U));
 }
 
+// Of amounts and counts v v^T of one row is exactly below the limit and s s^T of its score exactly below the
+// clip, whatever the row, its label and the metric; both are those of the score that the gradient
+// has, whose weight does not look at the label.
+TEST_F(Whitened, MatricesOfARowWithAHeldSlopeAreExactlyBelow) {
+  std::size_t held = 0, weighted = 0, seen = 0;
+  support::Thinned sweep(7, emulated ? 7 : 1);
+  for (const char* name : {"huber", "pseudo-huber", "poisson"}) {
+    const Loss& loss = loss_named(name);
+    for (const auto& [d, k] : {Shape{1, 1}, Shape{3, 2}, Shape{8, 17}, Shape{40, 5}}) {
+      const Metric m = make_metric(d, k, Kind::full);
+      for (const auto& x : odd_rows(d)) {
+        const auto at = static_cast<std::size_t>(
+            std::ranges::max_element(x, {}, [](float v) { return std::fabs(v); }) - x.begin());
+        const auto norm = static_cast<double>(length(m, x));
+        for (const double clip : {0.0, 1e-40, 0.3, 5.0, 1e30}) {
+          for (const double limit : {0.25, 1.0, 8.0}) {
+            for (const float label : {-1e6F, 0.2F, 5.0F}) {
+              const float y =
+                  loss.label() == LabelKind::count ? std::clamp(label, 0.0F, 1.0F) : label;
+              if (sweep.skips()) continue;
+              const std::vector<double> theta(d);
+              const auto engine = load(Rows(x.data(), 1, d), {&y, 1}, 1, loss);
+              const auto capped = engine->capped_loss(m.view(), {clip, limit});
+              std::vector<double> information(k * k, NAN), scores(k * k, NAN), sum(d);
+              capped->information(theta, {information.data(), k, k});
+              capped->score_moments(theta, {scores.data(), k, k});
+              const double curvature = capped->gradient(theta, sum);
+              const auto where = [&, d = d] {
+                return fmt::format("{}, d {}, row of {}, label {}, clip {}, limit {}", name, d,
+                                   x[at], y, clip, limit);
+              };
+              Wide of_information = 0, of_scores = 0;
+              for (std::size_t a = 0; a < k; ++a) {
+                of_information += Wide(information[a * k + a]);
+                of_scores += Wide(scores[a * k + a]);
+              }
+              ++seen;
+              ASSERT_TRUE(of_information <= Wide(limit) * Wide(clip) * Wide(clip)) << where();
+              ASSERT_TRUE(of_scores <= Wide(clip) * Wide(clip)) << where();
+              if (x[at] == 0 || std::fabs(x[at]) < 1e-20F || norm > 1e15 || clip < 1e-18) continue;
+              const double score = sum[at] / static_cast<double>(x[at]);
+              const double off = 3e-6 * (1 + sizes(m, x) / norm * static_cast<double>(d + 8));
+              ASSERT_NEAR(static_cast<double>(of_scores) / (norm * norm), score * score,
+                          off * score * score + 1e-60)
+                  << where();
+              ASSERT_NEAR(static_cast<double>(of_information) / (norm * norm), curvature,
+                          off * curvature + 1e-60)
+                  << where();
+              const double cap = std::min(1.0, clip / norm), w = std::min(1.0, limit * cap * cap);
+              double r = 0, z = 0;
+              loss.residuals({&z, 1}, {&y, 1}, {&r, 1});
+              const double rough = 1e-5 + 2 * off;
+              ASSERT_NEAR(score, w * std::clamp(r, -cap, cap), rough * w * cap) << where();
+              held += std::fabs(r) > cap ? 1U : 0U;
+              weighted += w < 0.99 ? 1U : 0U;
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(held, emulated ? 5U : 100U);
+  EXPECT_GT(weighted, emulated ? 5U : 100U);
+  EXPECT_GT(seen, held);
+}
+
 // The limit is one more weight of the score: the information is the derivative of the scores' mean.
 TEST_F(Whitened, InformationIsTheDerivativeOfTheScoresMean) {
   const std::size_t n = emulated ? 40 : 500, d = 4;

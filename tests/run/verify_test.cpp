@@ -826,6 +826,60 @@ TEST(Verify, HoldsTheAnswersOfIntervalsToTheirShares) {
   }
 }
 
+// With held slopes: the second moments of the scores have a share, the clip and a noise too.
+TEST(Verify, HoldsTheScoresOfAmountsAndCountsToTheirShare) {
+  for (const char* loss : {"huber", "poisson"}) {
+    const bool counts = loss == std::string("poisson");
+    const Dataset data = counts ? support::counts(2000, 3, 5) : support::amounts(2000, 3, 5);
+    const Budget budget{.epsilon = 4, .delta = 1e-5, .rows_per_person = 2};
+    const Plan made = plan(glm(loss).constants(data.schema, 2000), budget,
+                           {.mechanism = "whitened", .intervals = true});
+    const auto backend = make_backend("reference");
+    const json file =
+        to_json(fit(glm(loss), data, made, *backend, Key::from_os(), {.release_answers = true}));
+    const Verification as_made = verify(file);
+    ASSERT_TRUE(as_made.valid) << ::testing::PrintToString(as_made.failures);
+    const json& answers = file["model"]["answers"];
+    const std::size_t at = answers.size() - 1;
+    ASSERT_EQ(answers[at]["question"], "scores");
+    EXPECT_EQ(answers[at]["clip"], answers[at - 2]["clip"]);
+    const auto fails = [&](const auto& edit) {
+      json changed = file;
+      edit(changed);
+      return !verify(resealed(changed)).valid;
+    };
+    const auto on_answer = [&](const auto& edit) {
+      return fails([&](json& changed) { edit(changed["model"]["answers"]); });
+    };
+    const auto scaled = [](json& number, double factor) { number = factor * number.get<double>(); };
+    EXPECT_FALSE(fails([](json&) {}));
+    EXPECT_TRUE(on_answer([&](json& all) { scaled(all[at]["deviation"], 0.99); }));
+    EXPECT_TRUE(on_answer([&](json& all) {
+      scaled(all[at]["clip"], 0.5);
+      scaled(all[at]["deviation"], 0.25);
+    }));
+    EXPECT_TRUE(on_answer([&](json& all) { all.erase(at); }));
+    EXPECT_TRUE(on_answer([&](json& all) { all.push_back(json(all[at])); }));
+    EXPECT_TRUE(on_answer([&](json& all) { all[at]["values"].erase(0); }));
+    EXPECT_TRUE(on_answer([&](json& all) { all[at]["question"] = "information"; }));
+    for (const double factor : {0.5, 1.01, 1.3}) {
+      EXPECT_TRUE(fails([&](json& changed) {
+        scaled(changed["certificate"]["mechanism"]["score_share"], factor);
+      })) << factor;
+    }
+    for (const json& value : {json(-0.1), json(0.0), json(1.0), json(nullptr)}) {
+      EXPECT_TRUE(fails([&](json& changed) {
+        changed["certificate"]["mechanism"]["score_share"] = value;
+        changed["model"].erase("answers");
+      })) << value;
+    }
+    EXPECT_TRUE(fails([](json& changed) {
+      changed["certificate"]["mechanism"].erase("score_share");
+      changed["model"].erase("answers");
+    }));
+  }
+}
+
 // An infeasible combination of kinds: a draw that started from the data passed off as a path.
 // At a large epsilon the Gaussian part of delta vanishes; what computed normals can never reach
 // does not.

@@ -304,26 +304,35 @@ double HeldOutputs(const LossChoice& loss, double* z, size_t stride, const RowTa
   return sum;
 }
 
-// r <- clamp(r, -cap, cap) of `count` residuals; the sum of curvature(i) where |r| < cap.
+// r <- held_weight clamp(r, -cap, cap) of `count` residuals, w the curvatures: held_weight
+// curvature(i) where |r| < cap. Gives the sum of these.
 template <class D, class F>
 HWY_INLINE hn::Vec<D> Hold(D d, size_t begin, size_t end, const float* HWY_RESTRICT cap,
-                           double* HWY_RESTRICT r, hn::Vec<D> sum, const F& curvature) {
+                           double limit, double* HWY_RESTRICT r, double* w, hn::Vec<D> sum,
+                           const F& curvature) {
+  const auto one = hn::Set(d, 1.0), of_all = hn::Set(d, limit);
   for (size_t i = begin; i < end; i += hn::Lanes(d)) {
     const auto slope = hn::LoadU(d, r + i), most = LoadAs(d, cap + i), size = hn::Abs(slope);
     const auto free = hn::Lt(size, most);
-    sum = hn::Add(sum, hn::IfThenElseZero(free, curvature(i, size)));
-    hn::StoreU(hn::IfThenElse(free, slope, hn::CopySign(most, slope)), d, r + i);
+    const auto of_limit = hn::Mul(hn::Mul(of_all, most), most);
+    const auto weight = hn::IfThenElse(hn::Lt(of_limit, one), of_limit, one);
+    const auto left = hn::IfThenElseZero(free, hn::Mul(curvature(i, size), weight));
+    sum = hn::Add(sum, left);
+    hn::StoreU(left, d, w + i);
+    const auto held = hn::IfThenElse(free, slope, hn::CopySign(most, slope));
+    hn::StoreU(hn::Mul(held, weight), d, r + i);
   }
   return sum;
 }
 template <class F>
-HWY_INLINE double HoldAll(size_t count, const float* cap, double* r, const F& curvature) {
+HWY_INLINE double HoldAll(size_t count, const float* cap, double limit, double* r, double* w,
+                          const F& curvature) {
   const Full<double> d;
   const Narrow<double> one;
   const size_t whole = count / hn::Lanes(d) * hn::Lanes(d);
-  const auto sum = Hold(d, 0, whole, cap, r, hn::Zero(d),
+  const auto sum = Hold(d, 0, whole, cap, limit, r, w, hn::Zero(d),
                         [&](size_t i, auto size) HWY_ATTR { return curvature(d, i, size); });
-  const auto rest = Hold(one, whole, count, cap, r, hn::Zero(one),
+  const auto rest = Hold(one, whole, count, cap, limit, r, w, hn::Zero(one),
                          [&](size_t i, auto size) HWY_ATTR { return curvature(one, i, size); });
   return hn::GetLane(hn::SumOfLanes(d, sum)) + hn::GetLane(rest);
 }
@@ -395,12 +404,12 @@ double HeldResiduals(const LossChoice& loss, const double* z, const RowTargets& 
     if constexpr (std::is_same_v<Of, losses::logistic>) {
       sum = WeighAll(count, cap, targets.factor, limit, r, w);
     } else if constexpr (has_free_curvature<Of>) {
-      sum = HoldAll(count, cap, r, [&](auto d, size_t i, auto size) HWY_ATTR {
+      sum = HoldAll(count, cap, limit, r, w, [&](auto d, size_t i, auto size) HWY_ATTR {
         return times_factor(d, i, FreeCurvature(d, of, size));
       });
     } else {
       loss.other->curvatures({z, count}, {y, count}, {w, count});
-      sum = HoldAll(count, cap, r, [&](auto d, size_t i, auto) HWY_ATTR {
+      sum = HoldAll(count, cap, limit, r, w, [&](auto d, size_t i, auto) HWY_ATTR {
         return times_factor(d, i, hn::LoadU(d, w + i));
       });
     }

@@ -150,16 +150,19 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
     void information_between(std::span<const double> theta, ClassPair pair,
                              MatrixView<double> out) override {
       require_information(engine_.loss(), limits_, pair);
-      if (engine_.outputs() > 1) {
-        std::vector<double> unused(found_ ? 0 : theta.size());
-        if (!found_) gradient(theta, unused);
-        return class_information(engine_.table(), engine_.crew_, caps_, limits_, engine_.outputs(),
-                                 theta.data(), engine_.columns(), pair, out);
-      }
-      of_rows_.resize(engine_.rows());
-      std::vector<double> unused(theta.size());
-      gradient(theta, unused);
+      std::vector<double> unused(found_ ? 0 : theta.size());
+      if (!found_) gradient(theta, unused);
+      class_information(engine_.table(), engine_.crew_, caps_, limits_, engine_.outputs(),
+                        theta.data(), engine_.columns(), pair, out);
+    }
+    void information(std::span<const double> theta, MatrixView<double> out) override {
+      find_rows(theta, false);
       cpu::information(engine_.table(), engine_.crew_, caps_.metric(), limits_, of_rows_, out);
+      of_rows_.clear();
+    }
+    void score_moments(std::span<const double> theta, MatrixView<double> out) override {
+      find_rows(theta, true);
+      cpu::score_moments(engine_.table(), engine_.crew_, caps_.metric(), limits_, of_rows_, out);
       of_rows_.clear();
     }
     // state [(K d + 1) x 2] as OrderedSums has it, or none.
@@ -184,7 +187,7 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
             row_logits(rows, d, theta.data(), false, z);
             curvature = held_residuals(engine_.choice_, {z, n}, y, caps_.from(first),
                                        limits_.information, r.data(), w);
-            if (!of_rows_.empty()) std::copy_n(w, n, &of_rows_[first]);
+            if (!of_rows_.empty()) std::copy_n(scores_ ? r.data() : w, n, &of_rows_[first]);
           },
           out, state.empty() ? state : state.first(2 * out.size()));
       found_ = true;
@@ -199,12 +202,22 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
     }
 
    private:
+    // Every row's score or curvature.
+    void find_rows(std::span<const double> theta, bool scores) {
+      require_information(engine_.loss(), limits_);
+      scores_ = scores;
+      of_rows_.resize(engine_.rows());
+      std::vector<double> unused(theta.size());
+      gradient(theta, unused);
+    }
+
     ManyColumnsEngine& engine_;
     ScoreLimits limits_;
     Caps caps_;
     std::vector<Caps::Scratch> workers_;
     std::vector<double> curvatures_;  // of sub-blocks
-    std::vector<double> of_rows_;     // [n] curvatures while information is found
+    std::vector<double> of_rows_;     // [n] scores or curvatures while a matrix is found
+    bool scores_ = false;
     bool found_ = false;
   };
   [[nodiscard]] Table table() const {

@@ -120,21 +120,23 @@ class Capped final : public CappedLoss {
   void information_between(std::span<const double> theta, ClassPair pair,
                            MatrixView<double> out) override {
     require_information(*choice_.other, limits_, pair);
-    if (outputs() > 1) {
-      if (!found_) {
-        std::vector<double> unused(theta.size());
-        gradient(theta, unused);
-      } else {
-        pack_all(theta);
-      }
-      return class_information(table_, crew_, caps_, limits_, outputs(), theta_.data(), packed_,
-                               pair, out);
+    if (!found_) {
+      std::vector<double> unused(theta.size());
+      gradient(theta, unused);
+    } else {
+      pack_all(theta);
     }
-    curvatures_.resize(table_.rows.size());
-    std::vector<double> unused(theta.size());
-    gradient(theta, unused);
-    cpu::information(table_, crew_, caps_.metric(), limits_, curvatures_, out);
-    curvatures_.clear();
+    class_information(table_, crew_, caps_, limits_, outputs(), theta_.data(), packed_, pair, out);
+  }
+  void information(std::span<const double> theta, MatrixView<double> out) override {
+    find_rows(theta, false);
+    cpu::information(table_, crew_, caps_.metric(), limits_, of_rows_, out);
+    of_rows_.clear();
+  }
+  void score_moments(std::span<const double> theta, MatrixView<double> out) override {
+    find_rows(theta, true);
+    cpu::score_moments(table_, crew_, caps_.metric(), limits_, of_rows_, out);
+    of_rows_.clear();
   }
   double gradient(std::span<const double> theta, std::span<double> out) override {
     const std::size_t d = table_.features, K = outputs();
@@ -176,6 +178,14 @@ class Capped final : public CappedLoss {
       pack_for(table_, theta.subspan(k * d, d), theta_.data() + k * packed_);
     }
   }
+  // Every row's score or curvature.
+  void find_rows(std::span<const double> theta, bool scores) {
+    require_information(*choice_.other, limits_);
+    scores_ = scores;
+    of_rows_.resize(table_.rows.size());
+    std::vector<double> unused(theta.size());
+    gradient(theta, unused);
+  }
 
   void add(std::size_t first, std::size_t last, Worker& worker, double* sum) {
     const RowsPart rows = table_.part(first, last);
@@ -193,7 +203,8 @@ class Capped final : public CappedLoss {
     row_logits(rows, table_.features, theta_.data(), false, z);
     sum[packed_] += held_residuals(choice_, {z, last - first}, table_.targets(first),
                                    caps_.from(first), limits_.information, r, r + sub_block_);
-    if (!curvatures_.empty()) std::copy_n(r + sub_block_, last - first, &curvatures_[first]);
+    if (!of_rows_.empty())
+      std::copy_n(scores_ ? r : r + sub_block_, last - first, &of_rows_[first]);
     add_rows(rows, r, sum);
   }
 
@@ -206,7 +217,8 @@ class Capped final : public CappedLoss {
   Aligned<double> theta_;
   BlockSums sums_;  // of gradients [K x packed], and the curvature behind
   std::vector<Worker> workers_;
-  std::vector<double> curvatures_;  // [n] while information is found
+  std::vector<double> of_rows_;  // [n] scores or curvatures while a matrix is found
+  bool scores_ = false;
   bool found_ = false;
 };
 
@@ -289,6 +301,12 @@ void class_information(const Table& table, Crew& crew, const Caps& caps, const S
   });
   add_up_moments(table, crew, caps.metric(), information_clip(limits),
                  {factors.data(), shares.data()}, out);
+}
+
+void score_moments(const Table& table, Crew& crew, const Metric& metric, const ScoreLimits& limits,
+                   std::span<const double> scores, MatrixView<double> out) {
+  const std::vector<float> factors = score_factors(scores);
+  add_up_moments(table, crew, metric, limits.clip, factors.data(), out);
 }
 
 void clipped_rows(const Table& table, Crew& crew, MatrixView<const double> P, double clip,

@@ -315,6 +315,12 @@ class RemoteEngine final : public HostRows {
       question.first.push_back(static_cast<double>(pair.second));
       of_.ask_symmetric(question, out);
     }
+    void information(std::span<const double> theta, MatrixView<double> out) override {
+      ask_matrix(What::information, theta, out);
+    }
+    void score_moments(std::span<const double> theta, MatrixView<double> out) override {
+      ask_matrix(What::score_moments, theta, out);
+    }
     double gradient(std::span<const double> theta, std::span<double> out) override {
       question_.first = all_of(theta);
       const std::size_t d = out.size();
@@ -330,6 +336,14 @@ class RemoteEngine final : public HostRows {
     }
 
    private:
+    void ask_matrix(What what, std::span<const double> theta, MatrixView<double> out) {
+      require_information(of_.loss(), limits_);
+      Question question = question_;
+      question.what = what;
+      question.first = all_of(theta);
+      of_.ask_symmetric(question, out);
+    }
+
     const RemoteEngine& of_;
     ScoreLimits limits_;
     Question question_;

@@ -109,6 +109,12 @@ class AskedRows final : private HostRows {
         });
       }
       case What::information: {
+        if (outputs() == 1) {
+          find_caps(q);
+          return symmetric_of_nodes(numbers, q.rows, [&](std::size_t node, MatrixView<double> out) {
+            capped_[node]->information(q.first, out);
+          });
+        }
         require(q.first.size() == features() + 2);
         Question of_caps = q;
         of_caps.first.resize(features());
@@ -118,6 +124,11 @@ class AskedRows final : private HostRows {
           capped_[node]->information_between(of_caps.first, pair, out);
         });
       }
+      case What::score_moments:
+        find_caps(q);
+        return symmetric_of_nodes(numbers, q.rows, [&](std::size_t node, MatrixView<double> out) {
+          capped_[node]->score_moments(q.first, out);
+        });
       case What::capped_gradient: {
         find_caps(q);
         if (in_turn) {

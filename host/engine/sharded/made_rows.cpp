@@ -38,6 +38,7 @@ enum Question : std::uint64_t {  // marks of the other engine's begin at 0
   ask_caps,
   ask_capped_gradient,
   ask_information,
+  ask_score_moments,
   ask_fault,
 };
 
@@ -200,6 +201,12 @@ class MadeEngine final : public Engine {
       });
       std::ranges::copy(sum, out.data);
     }
+    void information(std::span<const double> theta, MatrixView<double> out) override {
+      ask_matrix(&CappedLoss::information, ask_information, theta, out);
+    }
+    void score_moments(std::span<const double> theta, MatrixView<double> out) override {
+      ask_matrix(&CappedLoss::score_moments, ask_score_moments, theta, out);
+    }
     double gradient(std::span<const double> theta, std::span<double> out) override {
       const std::size_t d = out.size();
       const Mark mark = mark_of(ask_capped_gradient, theta, 0);
@@ -214,6 +221,18 @@ class MadeEngine final : public Engine {
 
    private:
     [[nodiscard]] MatrixView<const double> metric() const { return {P_.data(), of_.columns(), k_}; }
+    template <class Matrix>
+    void ask_matrix(Matrix matrix, Question question, std::span<const double> theta,
+                    MatrixView<double> out) {
+      require_information(of_.loss_, limits_);
+      const Mark mark = mark_of(question, theta, 0);
+      of_.require_equal(mark);
+      const auto sum = of_.add(mark, k_ * k_, [&](Engine& engine, std::span<double> part) {
+        const auto capped = engine.capped_loss(metric(), limits_);
+        ((*capped).*matrix)(theta, {part.data(), k_, k_});
+      });
+      std::ranges::copy(sum, out.data);
+    }
 
     MadeEngine& of_;
     std::vector<double> P_;
