@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "certificate/canonical_json.hpp"
 #include "certificate/estimates_json.hpp"
 #include "core/digest.hpp"
 #include "gibbsite/model/contrasts.hpp"
@@ -543,6 +544,12 @@ std::vector<NoisyAnswer> answers_from_json(const json& list, const Schema& schem
 }
 
 std::string file_digest(json file) {
+  constexpr std::size_t last_of_spelling = 2;
+  const std::size_t format = format_of(file);
+  const json::json_pointer at("/certificate/digest");
+  const bool of_spelling = (format > 0 && format <= last_of_spelling) ||
+                           (file.contains(at) && file[at].is_string() &&
+                            file[at].get_ref<const std::string&>().starts_with(digest_of_spelling));
   json& certificate = file["certificate"];
   if (certificate.is_object()) {
     certificate.erase("digest");
@@ -554,7 +561,18 @@ std::string file_digest(json file) {
     Guarantee any;
     Guarantee::fields(any, [&](const char* claim, double) { leave_out(claim); });
   }
-  return "blake2b-256:" + digest_of(file.dump());
+  return of_spelling ? digest_of_spelling + digest_of(file.dump())
+                     : digest_of_values + digest_of(canonical_text(file));
+}
+
+bool is_file_digest(std::string_view text) {
+  constexpr std::size_t digits = 64;
+  for (const std::string& name : {digest_of_values, digest_of_spelling}) {
+    if (!text.starts_with(name)) continue;
+    text.remove_prefix(name.size());
+    return text.size() == digits && text.find_first_not_of("0123456789abcdef") == text.npos;
+  }
+  return false;
 }
 
 }  // namespace gibbsite

@@ -17,6 +17,7 @@
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/model.hpp"
@@ -234,8 +235,15 @@ void verify_answers(Verifier& v, const auto& /*settings*/, const Certificate& /*
 void verify_digest(Verifier& v, const json& file) {
   const json& certificate = file.at("certificate");
   const std::string digest = file_digest(file);
-  v.check(certificate.contains("digest") && certificate["digest"] == digest,
-          "digest of the file = " + digest);
+  if (certificate.contains("digest") && certificate["digest"] == digest)
+    return v.check(true, "digest of the file = " + digest);
+  v.check(false,
+          std::string("certificate.digest: the file was changed after it was written: this is not "
+                      "the digest of its contents") +
+              (digest.starts_with(digest_of_spelling)
+                   ? " (this older kind is of how numbers are spelled: a program that wrote the "
+                     "file anew, 1.0 as 1, breaks it without another change)"
+                   : ""));
 }
 
 // The certificate's problem is that of the model, which holds what is the certificate's alone too.
@@ -498,6 +506,7 @@ void verify_evaluation_model(Verifier& v, const json& file) {
 }  // namespace
 
 Verification verify(const json& model) {
+  const StandardArithmetic arithmetic;
   Verification out;
   Verifier v(out);
   v.check(is_release(model),

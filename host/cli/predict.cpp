@@ -1,6 +1,7 @@
 #include "gibbsite/release/predict.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -14,6 +15,8 @@
 #include "gibbsite/data/csv_columns.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "options.hpp"
+#include "reading.hpp"
+#include "standard_output.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -25,6 +28,7 @@ struct PredictCommand {
   std::vector<std::string> keep;
   std::optional<double> threshold;
   bool probabilities = false, intervals = false, force = false;
+  enum class Unseen { unsaid, middle, refuse, skip } unseen = Unseen::unsaid;
 
   void run() const {
     require_other_file(out, table.data, "--data");
@@ -47,10 +51,17 @@ struct PredictCommand {
                                   model, linear.schema.label_kind));
     }
     if (threshold) require_between(*threshold, 0, 1, "--threshold");
-    const Dataset data = table.read(linear.schema, {.labels = ReadOptions::Labels::optional,
-                                                    .ignore_extra_columns = true,
-                                                    .label_path = {},
-                                                    .progress = {}});
+    using Unreadable = ReadOptions::Unreadable;
+    const Dataset data = table.read(
+        linear.schema,
+        {.labels = ReadOptions::Labels::optional,
+         .unreadable = unseen == Unseen::refuse ? Unreadable::refused : Unreadable::marked,
+         .may_be_empty = true,
+         .ignore_extra_columns = true,
+         .label_path = {},
+         .progress = {}});
+    tell_reading(data);
+    warn_of_unreadable(data);
     // A file keeps the bytes of a name, a terminal does not obey them.
     const bool on_screen = out.empty() && isatty(STDOUT_FILENO) == 1;
     const auto name = [&](const std::string& text) {
@@ -61,8 +72,9 @@ struct PredictCommand {
     if (intervals) around = predict_intervals(linear, data.view());
     if (of_amounts) {
       const std::vector<double> amounts = predict_amounts(linear, data.view());
-      const std::string head = intervals ? "prediction,low,high" : "prediction";
-      return write(lines(amounts.size(), head, name, [&](auto end, std::size_t i) {
+      std::vector<std::string> head{"prediction"};
+      if (intervals) head.insert(head.end(), {"low", "high"});
+      return write(lines(data, head, name, [&](auto end, std::size_t i) {
         fmt::format_to(end, "{:.8g}", amounts[i]);
         if (intervals) fmt::format_to(end, ",{:.8g},{:.8g}", around[i].low, around[i].high);
       }));
@@ -70,9 +82,10 @@ struct PredictCommand {
     const std::vector<double> positive = predict_probabilities(linear, data.view());
     const std::string names[] = {name(linear.schema.negative_name()), name(linear.schema.positive)};
     const bool with_probability = probabilities || intervals;
-    const std::string head = fmt::format("prediction{}{}", with_probability ? ",probability" : "",
-                                         intervals ? ",low,high" : "");
-    write(lines(positive.size(), head, name, [&](auto end, std::size_t i) {
+    std::vector<std::string> head{"prediction"};
+    if (with_probability) head.emplace_back("probability");
+    if (intervals) head.insert(head.end(), {"low", "high"});
+    write(lines(data, head, name, [&](auto end, std::size_t i) {
       fmt::format_to(end, "{}", names[positive[i] >= threshold.value_or(0.5) ? 1 : 0]);
       if (with_probability) fmt::format_to(end, ",{:.6g}", positive[i]);
       if (intervals) fmt::format_to(end, ",{:.6g},{:.6g}", around[i].low, around[i].high);
@@ -88,13 +101,13 @@ struct PredictCommand {
     std::vector<PredictionInterval> around;
     if (intervals) around = predict_class_intervals(linear, data.view());
     std::vector<std::string> names;
-    std::string head = "prediction";
+    std::vector<std::string> head{"prediction"};
     for (const std::string& one : linear.schema.classes) {
       names.push_back(name(one));
-      if (probabilities || intervals) head += "," + name("probability=" + one);
-      if (intervals) head += "," + name("low=" + one) + "," + name("high=" + one);
+      if (probabilities || intervals) head.push_back(name("probability=" + one));
+      if (intervals) head.insert(head.end(), {name("low=" + one), name("high=" + one)});
     }
-    return lines(data.rows(), head, name, [&](auto end, std::size_t i) {
+    return lines(data, head, name, [&](auto end, std::size_t i) {
       const std::span<const double> row(all.data() + i * names.size(), names.size());
       fmt::format_to(end, "{}", names[likeliest(row)]);
       if (!probabilities && !intervals) return;
@@ -107,14 +120,59 @@ struct PredictCommand {
     });
   }
 
-  /// The header and a line for each row: the cells that are kept, then what `put` says of row i.
+  /// Private: what the table holds. The lines of the output say which rows, with --unseen.
+  void warn_of_unreadable(const Dataset& data) const {
+    if (data.unreadable.empty()) return;
+    std::vector<std::size_t> of_column(data.schema.columns.size());
+    std::size_t rows = 0;
+    for (std::size_t k = 0; k < data.unreadable.size(); ++k) {
+      ++of_column[data.unreadable[k].column];
+      rows += k == 0 || data.unreadable[k].row != data.unreadable[k - 1].row ? 1U : 0U;
+    }
+    std::string columns;
+    constexpr std::size_t most = 5;
+    std::size_t named = 0;
+    for (std::size_t j = 0; j < of_column.size(); ++j) {
+      if (of_column[j] == 0 || ++named > most) continue;
+      columns += fmt::format("{}{} in {}", named == 1 ? "" : ", ", of_column[j],
+                             gibbsite::quoted(data.schema.columns[j].name));
+    }
+    fmt::print(
+        stderr,
+        "gibbsite: warning: {} of {} rows have a cell that the model cannot read, a level that "
+        "is not listed, no number or empty ({}{}): {} (private)\n",
+        rows, data.rows(), columns, named > most ? ", ..." : "",
+        unseen == Unseen::skip
+            ? "they have no prediction"
+            : "predicted as of another level or a missing cell; --unseen middle says in a "
+              "column which they are, skip leaves them without a prediction, refuse stops");
+  }
+
+  /// The header and a line for each row: the cells that are kept, then what `put` says of row i, and
+  /// with --unseen the columns whose cell the model could not read.
   template <class Name, class Put>
-  [[nodiscard]] fmt::memory_buffer lines(std::size_t rows, const std::string& head,
-                                         const Name& name, const Put& put) const {
+  [[nodiscard]] fmt::memory_buffer lines(const Dataset& data, std::vector<std::string> head,
+                                         const Name& name, const Put& put_row) const {
+    const std::size_t rows = data.rows();
+    const std::string nothing(head.size() - 1, ',');
+    const bool says_which = unseen == Unseen::middle || unseen == Unseen::skip;
+    if (says_which) head.emplace_back("unseen");
+    std::size_t mark = 0;
+    const auto put = [&](auto end, std::size_t i) {
+      std::string which;
+      for (; mark < data.unreadable.size() && data.unreadable[mark].row == i; ++mark)
+        which +=
+            (which.empty() ? "" : ";") + data.schema.columns[data.unreadable[mark].column].name;
+      if (unseen == Unseen::skip && !which.empty())
+        fmt::format_to(end, "{}", nothing);
+      else
+        put_row(end, i);
+      if (says_which) fmt::format_to(end, ",{}", name(which));
+    };
     fmt::memory_buffer text;
     const auto end = std::back_inserter(text);
     for (const std::string& column : keep) fmt::format_to(end, "{},", name(column));
-    fmt::format_to(end, "{}\n", head);
+    fmt::format_to(end, "{}\n", fmt::join(head, ","));
     std::size_t i = 0;
     const auto line = [&](std::span<const std::string> cells) {
       if (i == rows) throw BadInput(table.data + ": has more rows than before; leave it alone");
@@ -136,7 +194,7 @@ struct PredictCommand {
       std::fwrite(text.data(), 1, text.size(), stdout);
     } else {
       write_new(out, force, [&](Existing existing) {
-        write_file_atomically(out, {text.data(), text.size()}, 0644, existing);
+        write_file_atomically(out, {text.data(), text.size()}, private_file, existing);
       });
     }
   }
@@ -148,14 +206,29 @@ void define_predict(CLI::App& app) {
       ->type_name("FILE")
       ->required();
   command->table.add_to(app, true);
-  app.add_option("--out", command->out, "CSV to write; standard output when absent")
-      ->type_name("FILE");
+  add_output(app, "--out", command->out, "CSV to write; standard output when absent or -");
   app.add_option("--keep", command->keep,
                  "columns of a CSV table to write before the prediction, with commas between")
       ->delimiter(',')
       ->type_name("NAMES")
       ->allow_extra_args(false);
   add_force(app, command->force);
+  app.add_option_function<std::string>(
+         "--unseen",
+         [command](const std::string& text) {
+           using Unseen = PredictCommand::Unseen;
+           if (text != "middle" && text != "refuse" && text != "skip") {
+             throw BadInput(
+                 fmt::format("--unseen: '{}' is none of middle, refuse, skip; give one", text));
+           }
+           command->unseen = text == "middle"   ? Unseen::middle
+                             : text == "refuse" ? Unseen::refuse
+                                                : Unseen::skip;
+         },
+         "cells that the model cannot read (a level not listed, no number, empty): middle predicts "
+         "as of another level or a missing cell, skip leaves the row without a prediction, both with "
+         "a column 'unseen' of their names; refuse stops; default middle, counted on the screen")
+      ->type_name("NAME");
   add_number(app, "--threshold", command->threshold,
              "least probability for which the positive class is predicted; default 0.5");
   app.add_flag("--probabilities", command->probabilities,

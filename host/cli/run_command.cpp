@@ -3,25 +3,32 @@
 #include "run_command.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <memory>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include "command.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/engine/machine.hpp"
 #include "gibbsite/version.hpp"
 #include "interrupt.hpp"
 #include "ranks.hpp"
+#include "standard_output.hpp"
+#include "streams.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -133,9 +140,13 @@ class Formatter : public CLI::Formatter {
 };
 
 void flush_output() {
+  errno = 0;
   std::cout.flush();
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout) {
-    throw BadInput("standard output: cannot write; free space or choose another place");
+    if (errno != 0) fail_output(errno);
+    pollfd output{STDOUT_FILENO, POLLOUT, 0};  // of an earlier flush
+    const bool left = ::poll(&output, 1, 0) > 0 && (output.revents & POLLERR) != 0;
+    fail_output(left ? EPIPE : EIO);
   }
 }
 
@@ -165,6 +176,9 @@ void run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) throw BadInput(usage_error(app, error, argc, argv));
     app.exit(error);  // --help, --version
+  } catch (const std::system_error& error) {
+    if (std::ferror(stdout) == 0) throw;
+    fail_output(error.code().value());  // more text than its buffer holds
   }
   flush_output();
 }
@@ -172,7 +186,7 @@ void run(int argc, char** argv) {
 int fail(std::vector<std::string> lines, Status status) {
   for (std::string& line : lines) {
     std::replace(line.begin(), line.end(), '\n', ' ');
-    line = in_options(line);
+    line = in_options(StandardOutput::named(line));
   }
   end_ranks(lines, status);
   for (const std::string& line : lines) fmt::print(stderr, "gibbsite: {}\n", shown(line));
@@ -182,8 +196,12 @@ int fail(std::vector<std::string> lines, Status status) {
 }  // namespace
 
 int run_command(int argc, char** argv) {
+  const SafeStreams streams;
+  const LastWords last_words;
   std::signal(SIGXFSZ, SIG_IGN);  // a full quota is an error of write(), not a death
   stop_flag() = false;
+  set_standard_arithmetic();
+  const StandardOutput of_files;
   const RanksOfCommand of_command;
   try {
     instruction_set();  // obeys GIBBSITE_INSTRUCTIONS, or refuses it, before any kernel runs
@@ -197,6 +215,9 @@ int run_command(int argc, char** argv) {
   } catch (const Error& error) {
     std::fflush(stdout);
     return fail({error.what()}, error.status());
+  } catch (const ReaderLeft&) {
+    constexpr int died_of = 128;  // as shells count
+    return died_of + SIGPIPE;
   } catch (const std::bad_alloc&) {
     return fail({"out of memory; use a machine with more, or a smaller table"}, Status::bad_input);
   } catch (const std::exception& error) {

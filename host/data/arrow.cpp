@@ -16,6 +16,7 @@
 #include "data/columns.hpp"
 #include "data/input.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
 
 namespace gibbsite {
 namespace arrow_rows {
@@ -112,6 +113,7 @@ std::int64_t ArrowReader::read_block(std::vector<Part>& parts, std::int64_t at, 
   // The first row of which a cell is refused, for whichever column; it is then said as in a file.
   std::size_t good = count;
   std::exception_ptr refusal;
+  rows_.mark_unreadable(false);
   for (std::size_t f = 0; f < fields_.size(); ++f) {
     if (fields_[f].target.is_label) continue;
     std::size_t row = 0;
@@ -129,12 +131,18 @@ std::int64_t ArrowReader::read_block(std::vector<Part>& parts, std::int64_t at, 
     set_labels(parts, at + static_cast<std::int64_t>(i), 1);
     rows_.end_row({block_.data() + i * used_.size(), used_.size()});
   }
+  rows_.mark_unreadable(true);
+  std::size_t done = good;
   if (refusal) {
     refuse(parts, at + static_cast<std::int64_t>(good));
-    std::rethrow_exception(refusal);
+    if (options_.unreadable != ReadOptions::Unreadable::marked) std::rethrow_exception(refusal);
+    if (!labels_.empty()) rows_.set_class(labels_[row_]);
+    rows_.end_row();
+    ++row_;
+    ++done;
   }
-  bytes_ += count * row_bytes_ + std::exchange(cells_->text_bytes, 0);
-  return static_cast<std::int64_t>(count);
+  bytes_ += done * row_bytes_ + std::exchange(cells_->text_bytes, 0);
+  return static_cast<std::int64_t>(done);
 }
 
 void ArrowReader::refuse(const std::vector<Part>& parts, std::int64_t i) {
@@ -167,6 +175,15 @@ void ArrowReader::report(std::uint64_t bytes, bool now) {
 
 Dataset read_arrow(ArrowArrayStream& stream, const Schema& schema, const ReadOptions& options,
                    std::span<const double> labels, const std::string& source) {
+  const StandardArithmetic arithmetic;
+  if (options.unreadable != ReadOptions::Unreadable::by_schema &&
+      schema.invalid != Invalid::refuse) {
+    Schema strict = schema;  // as in read_table
+    strict.invalid = Invalid::refuse;
+    Dataset data = read_arrow(stream, strict, options, labels, source);
+    data.schema.invalid = schema.invalid;
+    return data;
+  }
   arrow_rows::Stream owned(stream, source);
   return arrow_rows::ArrowReader(owned, schema, options, labels, source).read();
 }

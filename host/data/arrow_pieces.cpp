@@ -80,6 +80,7 @@ Worker& ArrowReader::worker_of(std::size_t member, const std::vector<Part>& part
   if (!worker) {
     ReadOptions of_worker = in_memory(options_);
     of_worker.to_files = nullptr;
+    of_worker.unreadable = ReadOptions::Unreadable::by_schema;  // such a row goes in alone
     worker = std::make_unique<Worker>(schema_, of_worker, fields_.size(), used_.size());
   }
   if (worker->batch != batch_) {

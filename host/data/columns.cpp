@@ -40,6 +40,11 @@ void require_distinct(const std::vector<std::string>& names, const std::string& 
 std::vector<Target> match_columns(const std::vector<std::string>& names, const Schema& schema,
                                   const ReadOptions& options, const std::string& what,
                                   bool has_labels, CellEncoder& rows) {
+  if (!names.empty() && names.front().empty())
+    rows.fail(
+        what +
+        " has no name for its first column: are they the row numbers that R and pandas write? "
+        "write the table without them (R: row.names = FALSE; pandas: index=False)");
   std::map<std::string_view, const Encoding*> known;
   for (const Encoding& e : rows.encodings()) known.emplace(e.name, &e);
   // First, as a label under another name is a column that is not in the schema too.

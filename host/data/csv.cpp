@@ -24,6 +24,9 @@ namespace gibbsite {
 
 namespace {
 
+constexpr const char* blanks_between_cells =
+    ":1: the names have blanks between them, as R's write.table writes them; write the table with "
+    "commas (R: write.csv(d, FILE, row.names = FALSE))";
 constexpr std::size_t longest_cell = std::size_t{1} << 20;
 
 /// Of comma, semicolon, tab and bar the one that the header has most often outside of quotes; the
@@ -174,11 +177,62 @@ HeaderLine header_of(const std::string& path) {
   return {std::move(handler.names), reader.where()};
 }
 
+/// The words of a line, without the quotes about them, by separators or by blanks.
+std::vector<std::string> words_of_line(std::string_view line, std::string_view separators) {
+  std::vector<std::string> words(1);
+  bool quoted = false;
+  for (const char c : line) {
+    quoted = quoted != (c == '"');
+    if (!quoted && separators.find(c) != std::string_view::npos)
+      words.emplace_back();
+    else if (c != '"' && (c != ' ' || quoted) && c != '\r')
+      words.back() += c;
+  }
+  return words;
+}
+
+/// Where the schema's names are, near the top of a text.
+struct HeaderPlace {
+  std::size_t line = 0;  ///< from 1; 0: in no line
+  bool blanks = false;   ///< with blanks between them
+};
+HeaderPlace find_header(std::string_view text, const Schema& schema) {
+  constexpr std::size_t most_lines = 100;
+  const auto names = [&](std::string_view line, std::string_view separators) {
+    std::size_t count = 0;
+    for (const std::string& word : words_of_line(line, separators))
+      count += word == schema.label || std::ranges::find(schema.columns, word, &Column::name) !=
+                                           schema.columns.end()
+                   ? 1U
+                   : 0U;
+    return count > std::min<std::size_t>(schema.columns.size(), 1);  // two, or the only ones
+  };
+  for (std::size_t line = 1; line <= most_lines && !text.empty(); ++line) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view here = text.substr(0, end);
+    if (names(here, ",;\t|")) return {line, false};
+    if (names(here, " ")) return {line, true};
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return {};
+}
+
+/// Throws BadInput where the names of the first line have blanks between them: quotes about them
+/// would be stray ones.
+void require_separators(Input& input, const Schema& schema) {
+  const std::string_view text = input.peek();
+  const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
+  if (line.find_first_of(",;\t|") != std::string_view::npos) return;
+  const HeaderPlace place = find_header(line, schema);
+  if (place.line == 1 && place.blanks) throw BadInput(input.path() + blanks_between_cells);
+}
+
 /// The first record names the columns, the others are rows.
 class TableHandler {
  public:
   TableHandler(Input& input, const Schema& schema, const ReadOptions& options)
-      : schema_(schema),
+      : input_(input),
+        schema_(schema),
         options_(options),
         rows_(schema, options, &input, [this] { return where(); }) {}
 
@@ -202,6 +256,7 @@ class TableHandler {
 
   bool row() {
     if (in_header_) {
+      require_known_names();
       require_distinct(header_, where(), "the header");
       targets_ = match_columns(header_, schema_, options_, "the header", false, rows_);
       in_header_ = false;
@@ -223,6 +278,25 @@ class TableHandler {
   std::function<std::string()> where;
 
  private:
+  /// Throws BadInput where the first line names no column of the schema: it is then a row, which is
+  /// not quoted, or a line above the header.
+  void require_known_names() {
+    const auto known = [&](const std::string& name) {
+      return name == schema_.label ||
+             std::ranges::find(schema_.columns, name, &Column::name) != schema_.columns.end();
+    };
+    if (schema_.columns.empty() || std::ranges::any_of(header_, known)) return;
+    const HeaderPlace place = find_header(input_.peek_all(), schema_);
+    const char* const none = "the first line names none of the schema's columns";
+    if (place.line > 1)
+      rows_.fail(fmt::format("{}, and line {} does: remove the lines above it", none, place.line));
+    rows_.fail(
+        fmt::format("{}; if it is a row, put a line of names above it; if lines stand above the "
+                    "names, remove them; else write the names as the schema does ({}, ...)",
+                    none, gibbsite::quoted(schema_.columns.front().name)));
+  }
+
+  Input& input_;
   const Schema& schema_;
   const ReadOptions& options_;
   CellEncoder rows_;
@@ -310,11 +384,65 @@ void read_csv_columns(const std::string& path, const std::vector<std::string>& c
   reader.read();
 }
 
+namespace {
+/// Throws BadInput where the first line is a title, a comment or Excel's "sep=," and the header
+/// comes after it: the lines below have more cells. Their numbers of cells are all that is said.
+void require_header_on_top(const std::string& path) {
+  constexpr std::size_t most_lines = 20;
+  Input input(path, {});
+  const std::string top = input.peek_all();
+  std::string_view text = top, first;
+  for (std::size_t line = 0; line < most_lines && !text.empty();) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view here = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (here.find_first_not_of(" \r") == std::string_view::npos) continue;
+    if (line++ == 0) first = here;
+    const char separator = separator_of(here);
+    const std::size_t cells = words_of_line(here, {&separator, 1}).size();
+    const bool one = words_of_line(first, {&separator, 1}).size() == 1;
+    if (line > 1 && cells > 1 && (one || first.starts_with("sep=")))
+      throw BadInput(fmt::format(
+          "{}:1: the first line {} and a line below has {} cells: is it a title or a comment? "
+          "remove what stands above the names of the columns",
+          path, one ? "has 1 cell" : "says what separates", cells));
+  }
+}
+}  // namespace
+
 std::vector<std::string> read_csv_header(const std::string& path) {
+  if (path != "-") require_header_on_top(path);
   HeaderLine header = header_of(path);
   if (header.names.empty()) throw BadInput(path + ": no header line; give a table with one");
-  require_distinct(header.names, header.where, "the header");
+  try {
+    require_distinct(header.names, header.where, "the header");
+  } catch (const BadInput&) {  // the line may be a row: it is not quoted
+    throw BadInput(
+        header.where +
+        ": a name occurs twice in the header; rename one, or, if this line is a row, put a "
+        "line of names above it");
+  }
   return std::move(header.names);
+}
+
+std::vector<std::string> read_csv_first_row(const std::string& path) {
+  struct Handler {
+    std::vector<std::string> cells;
+    bool in_header = true;
+    void cell(std::string_view text) {
+      if (!in_header) cells.emplace_back(text);
+    }
+    bool row() { return std::exchange(in_header, false); }
+  };
+  Handler handler;
+  try {
+    Input input(path, {});
+    CsvReader reader(input, handler);
+    reader.read();
+  } catch (const BadInput&) {
+    return {};  // who reads the table says so
+  }
+  return std::move(handler.cells);
 }
 
 TextRules csv_rules(const std::string& path) {
@@ -349,6 +477,7 @@ Dataset read_csv_part(const std::string& path, const Schema& schema, const ReadO
 
 Dataset read_csv(const std::string& path, const Schema& schema, const ReadOptions& options) {
   Input input(path, options.progress);
+  require_separators(input, schema);
   TableHandler table(input, schema, options);
   CsvReader reader(input, table);
   table.where = [&reader] { return reader.where(); };

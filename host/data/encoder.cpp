@@ -16,8 +16,6 @@ namespace gibbsite {
 namespace {
 // Of rows on their way to a cache.
 constexpr std::size_t buffer_bytes = std::size_t{16} << 20;
-constexpr const char* missing_label_words =
-    "the label is missing; fill it, or set invalid = \"middle\" in the schema";
 
 /// y of a label that cannot be read.
 float middle_label(const Schema& schema) {
@@ -55,6 +53,7 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
   for (const Column& column : schema.columns) {
     Encoding e;
     e.name = column.name;
+    e.column = encodings_.size();
     e.type = column.type;
     e.lo = column.lo;
     e.hi = column.hi;
@@ -179,29 +178,80 @@ void CellEncoder::fail_quoting(const std::string& what) const {
   fail(what + " (private: this line quotes the table)");
 }
 
+std::string CellEncoder::or_else(const std::string& in_schema) const {
+  if (options_.unreadable != ReadOptions::Unreadable::by_schema)
+    return " (the schema is the model's and stays as it was published)";
+  return fmt::format(", {}or set invalid = \"middle\" in the schema", in_schema);
+}
+
+std::string CellEncoder::missing_label_words() const {
+  return "the label is missing; fill it" + or_else("");
+}
+
+std::string CellEncoder::number_advice(const Encoding& e, std::string_view cell) const {
+  const char point = data_.schema.decimal, other = point == '.' ? ',' : '.';
+  const bool has_other = cell.find(other) != std::string_view::npos;
+  double value = 0;
+  std::string out;
+  if (has_other && parse_number(cell, value, other))
+    out += fmt::format("set decimal = \"{}\" if that is the decimal sign, ", other);
+  std::string plain(cell);
+  std::erase(plain, other);
+  if (has_other && parse_number(plain, value, point) && std::isfinite(value))
+    out += "write numbers without thousands separators, ";
+  constexpr std::size_t longest_mark = 16;
+  const bool digits = cell.find_first_of("0123456789") != std::string_view::npos;
+  if (!digits && cell.size() <= longest_mark)
+    out += e.missing_text
+               ? fmt::format("write it as {} if it is a missing one, ",
+                             gibbsite::quoted(*e.missing_text))
+               : fmt::format("set missing = \"{}\" if it marks a missing cell, ", shown(cell));
+  return out;
+}
+
+std::string CellEncoder::level_advice(const Encoding& e, std::string_view cell) const {
+  if (!is_utf8(cell))
+    return "save the table as UTF-8 (this looks like Latin-1 or Windows-1252: iconv -f LATIN1 -t "
+           "UTF-8), ";
+  double value = 0, listed = 0;
+  if (parse_number(cell, value)) {
+    for (const auto& [level, feature] : e.levels)
+      if (parse_number(level, listed) && listed == value)
+        return fmt::format(
+            "write it as {}, which is the same number (R writes 1e+05 unless options(scipen = 999) "
+            "is set), ",
+            gibbsite::quoted(level));
+  }
+  return "list the level, set other = true, ";
+}
+
 void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
+  const bool marks = options_.unreadable == ReadOptions::Unreadable::marked && may_mark_;
+  if (data_.schema.invalid == Invalid::middle || marks) {
+    ++counts_[e.slot].invalid;
+    values_[e.slot] = e.middle();
+    const bool missing = marks && cell.empty() && e.missing != Encoding::none;
+    if (missing)
+      set_one(e, e.missing);
+    else if (e.other != Encoding::none)
+      set_one(e, e.other);
+    if (marks) data_.unreadable.push_back({rows_, static_cast<std::uint32_t>(e.column)});
+    return;
+  }
   double value = 0;  // text such as "abc" may be a level, nan may not
   const bool number =
       e.is_number() || (labels_are_numbers_ && parse_number(cell, value) && !std::isfinite(value));
-  if (data_.schema.invalid == Invalid::middle) {
-    ++counts_[e.slot].invalid;
-    values_[e.slot] = e.middle();
-    if (e.other != Encoding::none) set_one(e, e.other);
-    return;
-  }
-  const bool comma = data_.schema.decimal == '.' && parse_number(cell, value, ',');
-  constexpr const char* rule = "or set invalid = \"middle\" in the schema";
   if (cell.empty())
-    fail(e, fmt::format("the cell is empty; fill it, set missing = \"\", {}", rule));
+    fail(e, "the cell is empty; fill it" +
+                or_else(e.missing_text ? fmt::format("write it as a missing one, {}, ",
+                                                     gibbsite::quoted(*e.missing_text))
+                                       : "set missing = \"\", "));
   const std::string column = fmt::format("column {}: ", gibbsite::quoted(e.name));
   if (number)
-    fail_quoting(fmt::format("{}{} is not a finite number; fix the cell, {}{}{}", column,
-                             gibbsite::quoted(cell), comma ? "set decimal = \",\", " : "",
-                             e.missing_text ? "" : "set `missing`, ", rule));
-  fail_quoting(
-      fmt::format("{}level {} is not in the schema; fix the cell, list the level, set "
-                  "other = true, {}",
-                  column, gibbsite::quoted(cell), rule));
+    fail_quoting(fmt::format("{}{} is not a finite number; fix the cell{}", column,
+                             gibbsite::quoted(cell), or_else(number_advice(e, cell))));
+  fail_quoting(fmt::format("{}level {} is not in the schema; fix the cell{}", column,
+                           gibbsite::quoted(cell), or_else(level_advice(e, cell))));
 }
 
 void CellEncoder::set_null(const Encoding& e) {
@@ -264,10 +314,10 @@ void CellEncoder::add_number_label(double value, std::string_view text) {
     return;
   }
   set_label_missing(fmt::format(
-      "label {} is not {}; fix the label, or set invalid = \"middle\" in the schema (private: this "
-      "line quotes the table)",
+      "label {} is not {}; fix the label{} (private: this line quotes the table)",
       gibbsite::quoted(text),
-      schema.label_kind == LabelKind::amount ? "a finite number" : "a whole number from 0 up"));
+      schema.label_kind == LabelKind::amount ? "a finite number" : "a whole number from 0 up",
+      or_else("")));
 }
 
 void CellEncoder::set_label(double value) {
@@ -276,7 +326,7 @@ void CellEncoder::set_label(double value) {
     double number = 0;
     const bool absent = std::isnan(value) || (data_.schema.has_missing &&
                                               parse_number(missing, number) && number == value);
-    return absent ? set_label_missing(missing_label_words)
+    return absent ? set_label_missing(missing_label_words())
                   : add_number_label(value, number_text(value));
   }
   const auto bits = std::bit_cast<std::uint64_t>(value);
@@ -321,12 +371,12 @@ bool CellEncoder::add_class(std::string_view label) {
     return true;
   }
   if (label.empty() || (schema.has_missing && label == schema.missing)) {
-    set_label_missing(missing_label_words);
+    set_label_missing(missing_label_words());
   } else if (schema.invalid == Invalid::refuse) {
     set_unlabeled(fmt::format(
-        "label {} is none of the schema's classes; fix the label, list it in `classes`, or set "
-        "invalid = \"middle\" in the schema (private: this line quotes the table)",
-        gibbsite::quoted(label)));
+        "label {} is none of the schema's classes; fix the label{} (private: this line quotes the "
+        "table)",
+        gibbsite::quoted(label), or_else("list it in `classes`, ")));
   } else {
     ++data_.counts.unlisted_labels;
     data_.y.push_back(middle_label_);
@@ -342,7 +392,7 @@ bool CellEncoder::add_label(std::string_view label) {
   if (schema.has_number_label()) {
     double value = 0;
     if (label.empty() || (schema.has_missing && label == schema.missing)) {
-      set_label_missing(missing_label_words);
+      set_label_missing(missing_label_words());
     } else {
       const bool number = parse_number(label, value, labels_are_numbers_ ? '.' : schema.decimal);
       add_number_label(number ? value : std::numeric_limits<double>::quiet_NaN(), label);
@@ -352,15 +402,17 @@ bool CellEncoder::add_label(std::string_view label) {
   const bool positive = label == positive_;
   const bool listed = positive || label == negative_;
   if (label.empty() || (!listed && schema.has_missing && label == schema.missing)) {
-    set_label_missing(missing_label_words);
+    set_label_missing(missing_label_words());
     return false;
   }
   const bool unlisted = !listed && !negative_.empty();
   if (unlisted && schema.refuses_unlisted_label) {
     set_unlabeled(fmt::format(
-        "label {} is neither {} nor {}; fix the label, or set unlisted_label = \"negative\" in the "
-        "schema (private: this line quotes the table)",
-        gibbsite::quoted(label), gibbsite::quoted(positive_), gibbsite::quoted(negative_)));
+        "label {} is neither {} nor {}; fix the label{} (private: this line quotes the table)",
+        gibbsite::quoted(label), gibbsite::quoted(positive_), gibbsite::quoted(negative_),
+        options_.unreadable == ReadOptions::Unreadable::by_schema
+            ? ", or set unlisted_label = \"negative\" in the schema"
+            : or_else("")));
     return false;
   }
   data_.counts.unlisted_labels += unlisted ? 1 : 0;
@@ -371,6 +423,7 @@ bool CellEncoder::add_label(std::string_view label) {
 void CellEncoder::absent_is(double value) {
   absent_number_ = value;
   absent_.resize(values_.size());
+  const bool may_mark = std::exchange(may_mark_, false);
   for (const Encoding& e : encodings_) {
     if (e.type == ColumnType::ignore) continue;
     Absent& absent = absent_[e.slot];
@@ -385,6 +438,7 @@ void CellEncoder::absent_is(double value) {
     absent.counts = std::exchange(counts_[e.slot], {});
     if (absent.value != 0 || absent.refused != nullptr) absent_matters_.push_back(e.slot);
   }
+  may_mark_ = may_mark;
 }
 
 void CellEncoder::set_present(const Encoding& e, double value) {
@@ -595,7 +649,8 @@ void CellEncoder::sum_counts() {
 
 Dataset CellEncoder::finish() {
   const std::uint64_t rows = rows_;
-  if (rows == 0) throw BadInput(source() + ": the table has no rows; give at least one");
+  if (rows == 0 && !options_.may_be_empty)
+    throw BadInput(source() + ": the table has no rows; give at least one");
   if (layout_ == Layout::undecided) choose_layout();
   if (!labeled_) data_.y.clear();
   sum_counts();

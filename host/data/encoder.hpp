@@ -32,6 +32,7 @@ struct Encoding {
   static constexpr std::size_t none = ~std::size_t{0};
 
   std::string name;
+  std::size_t column = 0;  ///< place in the schema's columns
   ColumnType type = ColumnType::ignore;
   double lo = 0, hi = 1;
   std::size_t slot = 0;   ///< among the columns that are used
@@ -119,6 +120,9 @@ class CellEncoder {
   void set_label_missing(const std::string& why);
   /// The file holds no labels; throws BadInput when they are required.
   void set_unlabeled(const std::string& why);
+  /// Whether cells that cannot be read are marked now, where the options ask for it; else they are
+  /// refused. Rows that go in many at a time end before such a row, which then goes in alone.
+  void mark_unreadable(bool may) { may_mark_ = may; }
   /// None is asked for: the rows are to be predicted.
   void leave_unlabeled() { labeled_ = false; }
   /// Before the first label: LIBSVM and .npy compare numbers as numbers ("+1" is "1.0").
@@ -183,6 +187,11 @@ class CellEncoder {
 
  private:
   [[noreturn]] void fail(const Encoding& encoding, const std::string& what) const;
+  /// Behind "fix the cell": what the schema can do about it, unless it is a published one.
+  [[nodiscard]] std::string or_else(const std::string& in_schema) const;
+  [[nodiscard]] std::string missing_label_words() const;
+  [[nodiscard]] std::string number_advice(const Encoding& encoding, std::string_view cell) const;
+  [[nodiscard]] std::string level_advice(const Encoding& encoding, std::string_view cell) const;
   /// A cell that is no cell of this column: refused, or made one, as the schema says.
   void set_invalid(const Encoding& encoding, std::string_view cell);
   void set_in_range(const Encoding& e, double value) {
@@ -245,7 +254,7 @@ class CellEncoder {
   std::uint64_t rows_ = 0, expected_ = 0;
   enum class Layout { undecided, sparse, dense } layout_ = Layout::undecided;
 
-  bool labeled_ = true, labels_are_numbers_ = false;
+  bool labeled_ = true, labels_are_numbers_ = false, may_mark_ = true;
   std::string positive_, negative_;  // as compared; negative_ is empty when any other is
   // A number that was a label of each class before: most labels are one of two.
   struct KnownLabel {

@@ -43,32 +43,75 @@ void refuse_other_formats(const std::string& path, std::string_view head) {
     std::string_view magic, what;
   };
   using namespace std::string_view_literals;
+  const bool of_r = path.ends_with(".rds") || path.ends_with(".RData") || path.ends_with(".rda");
+  const std::string_view compressed =
+      of_r
+          ? "is of R; write the table as CSV: write.csv(d, FILE, row.names = FALSE)"sv
+          : "is compressed; decompress it first, or give it by a pipe: gzip -dc, zstd -dc, xz -dc or "
+            "bzip2 -dc FILE | gibbsite ... --data -"sv;
   const bool workbook =
       path.ends_with(".xlsx") || path.ends_with(".xlsm") || path.ends_with(".ods");
-  for (const Format& format : std::initializer_list<Format>{
-           {"PAR1"sv,
-            "is a Parquet file; let its name end in .parquet, or write it as CSV, in Python with "
-            "pandas.read_parquet(FILE).to_csv(CSV, index=False)"},
-           {"ARROW1"sv,
-            "is an Arrow file; let its name end in .arrow, or write it as CSV, in Python with "
-            "pandas.read_feather(FILE).to_csv(CSV, index=False)"},
-           {"\xd0\xcf\x11\xe0"sv, "is an old Excel workbook; save the sheet as CSV UTF-8"},
-           {"\x89HDF"sv, "is an HDF5 file; write the table as CSV or .npy"},
-           {"SQLite format 3"sv, "is an SQLite database; export the table as CSV"},
-           {"PK\x03\x04"sv,
-            workbook ? "is a workbook (Excel, LibreOffice); save the sheet as CSV UTF-8"sv
-            : path.ends_with(".npz")
-                ? "is an archive of arrays (.npz); save X and y with numpy.save, each in its .npy"sv
-                : "is compressed (zip, or a workbook); decompress it first, or save the sheet as "
-                  "CSV UTF-8"sv},
-           {"\x1f\x8b"sv, "is compressed; decompress it first"},
-           {"\x28\xb5\x2f\xfd"sv, "is compressed; decompress it first"},
-           {"\xfd"
-            "7zXZ"sv,
-            "is compressed; decompress it first"},
-           {"BZh"sv, "is compressed; decompress it first"},
-           {"\xff\xfe"sv, "is UTF-16 text; save it as UTF-8"},
-           {"\xfe\xff"sv, "is UTF-16 text; save it as UTF-8"}}) {
+  constexpr std::string_view stata =
+      "is a Stata file; write the table as CSV (Stata: export delimited using FILE, nolabel)";
+  constexpr std::string_view spss =
+      "is an SPSS file; write the table as CSV (SPSS: SAVE TRANSLATE /TYPE=CSV /FIELDNAMES)";
+  constexpr std::string_view pickle =
+      "is a pickle of Python; write the table as CSV or Parquet (pandas: to_csv(FILE, "
+      "index=False))";
+  constexpr std::string_view json =
+      "is JSON; write the table as CSV with a line of names (Python: pandas.read_json(FILE), "
+      "lines=True for one record a line, then .to_csv(CSV, index=False))";
+  // Stata's older files begin with their version: 113 to 115, and a byte order of 1 or 2.
+  if (path.ends_with(".dta") && head.size() > 1 && head[0] >= 'h' && head[0] <= 's' &&
+      (head[1] == 1 || head[1] == 2))
+    throw BadInput(fmt::format("{}: the file {}", path, stata));
+  for (
+      const Format& format : std::initializer_list<Format>{
+          {"PAR1"sv,
+           "is a Parquet file; let its name end in .parquet, or write it as CSV, in Python with "
+           "pandas.read_parquet(FILE).to_csv(CSV, index=False)"},
+          {"ARROW1"sv,
+           "is an Arrow file; let its name end in .arrow, or write it as CSV, in Python with "
+           "pandas.read_feather(FILE).to_csv(CSV, index=False)"},
+          {"\xd0\xcf\x11\xe0"sv, "is an old Excel workbook; save the sheet as CSV UTF-8"},
+          {"\x89HDF"sv, "is an HDF5 file; write the table as CSV or .npy"},
+          {"SQLite format 3"sv, "is an SQLite database; export the table as CSV"},
+          {"PK\x03\x04"sv,
+           workbook ? "is a workbook (Excel, LibreOffice); save the sheet as CSV UTF-8"sv
+           : path.ends_with(".npz")
+               ? "is an archive of arrays (.npz); save X and y with numpy.save, each in its .npy"sv
+               : "is compressed (zip, or a workbook); decompress it first, or save the sheet as "
+                 "CSV UTF-8"sv},
+          {"\x1f\x8b"sv, compressed},
+          {"\x28\xb5\x2f\xfd"sv, compressed},
+          {"FEA1"sv,
+           "is of Feather's first version; write it as Arrow, in Python with to_feather of a newer "
+           "pandas, or as CSV"},
+          {"<stata_dta>"sv, stata},
+          {"$FL2"sv, spss},
+          {"$FL3"sv, spss},
+          {"ORC"sv, "is an ORC file; write the table as Parquet or CSV"},
+          {"Obj\x01"sv, "is an Avro file; write the table as Parquet or CSV"},
+          {"RDX2"sv, "is of R; write the table as CSV: write.csv(d, FILE, row.names = FALSE)"},
+          {"RDX3"sv, "is of R; write the table as CSV: write.csv(d, FILE, row.names = FALSE)"},
+          {"\x80\x04\x95"sv, pickle},
+          {"\x80\x05\x95"sv, pickle},
+          {"%PDF"sv, "is a PDF; export the table as CSV"},
+          {"<?xml"sv, "is XML; export the table as CSV"},
+          {"<!DOCTYPE"sv, "is a page of the web; download the table itself, as CSV"},
+          {"<html"sv, "is a page of the web; download the table itself, as CSV"},
+          {"{\""sv, json},
+          {"{\n"sv, json},
+          {"{\r\n"sv, json},
+          {"[{"sv, json},
+          {"[\n"sv, json},
+          {"[["sv, json},
+          {"\xfd"
+           "7zXZ"sv,
+           compressed},
+          {"BZh"sv, compressed},
+          {"\xff\xfe"sv, "is UTF-16 text; save it as UTF-8"},
+          {"\xfe\xff"sv, "is UTF-16 text; save it as UTF-8"}}) {
     if (head.starts_with(format.magic)) {
       throw BadInput(fmt::format("{}: the file {}", path, format.what));
     }
@@ -91,7 +134,10 @@ Input::Input(const std::string& path, Progress progress)
       size_ = static_cast<std::uint64_t>(info.st_size);
       changed_ = changed_at(info);
     }
-    if (!fill()) throw BadInput(path_ + ": the file is empty; check the path");
+    if (!fill())
+      throw BadInput(path_ + (standard ? ": nothing comes in; check the command before the pipe"
+                                       : ": the file is empty (0 bytes); write the table again, or "
+                                         "check the path"));
     refuse_other_formats(path_, {first_, static_cast<std::size_t>(last_ - first_)});
     if (peek().starts_with("\xef\xbb\xbf")) first_ += (text_begin_ = 3);
   } catch (...) {
@@ -145,6 +191,13 @@ std::string_view Input::peek() {
     last_ += got;
   }
   return rest();
+}
+
+std::string Input::peek_all() const {
+  std::string text(chunk_bytes, '\0');
+  const ssize_t got = size_ > 0 ? ::pread(fd_, text.data(), text.size(), 0) : 0;
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return text;
 }
 
 std::string_view Input::next_piece() {

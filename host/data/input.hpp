@@ -41,6 +41,8 @@ class Input {
   [[nodiscard]] std::uint64_t text_begin() const { return text_begin_; }
   /// What comes first: a line that is not blank, or all that the first chunk holds; not taken.
   std::string_view peek();
+  /// The rest of the first chunk, while nothing behind it was taken; for messages.
+  [[nodiscard]] std::string peek_all() const;
   /// The next bytes up to and including a newline, or to the end of the chunk; empty at the end of
   /// the file. Valid until the next call. A byte order mark at the start is dropped.
   std::string_view next_piece();

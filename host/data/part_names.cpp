@@ -33,22 +33,28 @@ std::string extension_of_part(const std::string& path) {
   return extension.find_first_not_of(".0123456789") == std::string::npos ? "" : extension;
 }
 
-/// Copies that an editor leaves would have their rows counted twice.
+/// Copies that an editor leaves would have their rows counted twice. What most parts are called by
+/// is the table's; the error names one of the others.
 void require_one_extension(const std::vector<std::string>& parts, bool folder) {
-  const auto is_known = [](const std::string& part) {
-    return std::ranges::find(known_extensions, extension_of_part(part)) != known_extensions.end();
-  };
-  const auto first = folder ? std::ranges::find_if(parts, is_known) : parts.begin();
-  if (first == parts.end())
+  std::map<std::string, std::size_t> counts;
+  for (const std::string& part : parts) {
+    const std::string extension = extension_of_part(part);
+    const bool known = std::ranges::find(known_extensions, extension) != known_extensions.end();
+    if (known || !folder) ++counts[extension];
+  }
+  if (counts.empty())
     throw BadInput(parts.front() +
                    ": is of no kind that a folder's parts are known by (.csv, .npy, "
                    ".parquet, ...); give a pattern of the parts");
-  const std::string extension = extension_of_part(*first);
+  const auto most = std::ranges::max_element(counts, {}, [](const auto& count) {
+    const bool text = count.first == ".txt";  // a README beside one part
+    return std::pair(count.second, text ? 0 : 1);
+  });
   for (const std::string& part : parts) {
-    if (extension_of_part(part) == extension) continue;
-    throw BadInput(fmt::format("{}: is no part of a table of {}; move it away or give a pattern{}",
-                               part, extension.empty() ? *first : extension + " files",
-                               folder ? "" : " of one kind"));
+    if (extension_of_part(part) == most->first) continue;
+    throw BadInput(
+        fmt::format("{}: is no part of a table of {} files; move it away or give a pattern{}", part,
+                    most->first.empty() ? "nameless" : most->first, folder ? "" : " of one kind"));
   }
 }
 
@@ -69,11 +75,38 @@ void require_apart(const std::vector<std::string>& parts) {
 
 bool has_pattern(const std::string& path) { return path.find_first_of("*?[") != std::string::npos; }
 
+std::vector<std::string> files_of_pattern(const std::string& pattern) {
+  std::vector<std::string> files;
+  glob_t found{};
+  std::error_code error;
+  if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
+    for (std::size_t k = 0; k < found.gl_pathc; ++k)
+      if (!fs::is_directory(found.gl_pathv[k], error)) files.emplace_back(found.gl_pathv[k]);
+  }
+  ::globfree(&found);
+  std::ranges::sort(files);
+  return files;
+}
+
+/// Throws BadInput where a name that may be that of a file, as "data [2024].csv", would fall upon
+/// others: a pattern has a * in it, or a ? and more than one file.
+void require_meant(const std::string& path) {
+  if (path.find('*') != std::string::npos) return;
+  const std::vector<std::string> files = files_of_pattern(path);
+  if (files.empty() || (path.find('?') != std::string::npos && files.size() > 1)) return;
+  throw BadInput(fmt::format(
+      "{}: no such file; as a pattern it would be {}{}: give that name, or a pattern with a *",
+      path, files.front(), files.size() == 1 ? "" : fmt::format(" and {} more", files.size() - 1)));
+}
+
 }  // namespace
 
 bool is_in_parts(const std::string& path) {
   std::error_code error;
-  return fs::is_directory(path, error) || (has_pattern(path) && !fs::exists(path, error));
+  if (fs::is_directory(path, error)) return true;
+  if (!has_pattern(path) || fs::exists(path, error)) return false;
+  require_meant(path);
+  return true;
 }
 
 std::vector<std::string> parts_of(const std::string& path) {
@@ -91,12 +124,7 @@ std::vector<std::string> parts_of(const std::string& path) {
       throw BadInput(
           fmt::format("{}: cannot be read: {}; check the folder", path, error.message()));
   } else {
-    glob_t found{};
-    if (::glob(path.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
-      for (std::size_t k = 0; k < found.gl_pathc; ++k)
-        if (!fs::is_directory(found.gl_pathv[k], error)) parts.emplace_back(found.gl_pathv[k]);
-    }
-    ::globfree(&found);
+    parts = files_of_pattern(path);
   }
   if (parts.empty()) {
     throw BadInput(fmt::format("{}: {}; give the files of a table", path,

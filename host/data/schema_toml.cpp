@@ -9,6 +9,7 @@
 
 #include "data/input.hpp"
 #include "data/schema_writer.hpp"
+#include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
@@ -28,6 +29,41 @@ constexpr std::string_view no_row_weights =
     "nothing can be certified; class_weights weighs classes, and type = \"exposure\" is for what "
     "counts are over";
 
+std::string_view line_of(std::string_view text, unsigned line) {
+  for (; line > 1; --line) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  return text.substr(0, text.find('\n'));
+}
+
+/// What to do about a line that is no TOML, where one of the usual slips is in it; begins "; ".
+std::string toml_advice(std::string_view line, std::string_view error) {
+  const auto has = [&](std::string_view what) { return line.find(what) != std::string_view::npos; };
+  for (const char* const quote :
+       {"\u201c", "\u201d", "\u201e", "\u2018", "\u2019", "\u00ab", "\u00bb"})
+    if (has(quote)) return "; write straight quotes (\") in place of typographic ones";
+  if (error.find("inline table") != std::string_view::npos &&
+      error.find("dangling comma") != std::string_view::npos)
+    return "; remove the comma before }";
+  if (error.find("inline table") != std::string_view::npos &&
+      error.find("\\n") != std::string_view::npos)
+    return "; keep what is between { and } in one line";
+  if (error.find("array") != std::string_view::npos) return "; check the brackets and commas";
+  if (!is_utf8(line)) return "; save the schema as UTF-8";
+  const std::string_view key = line.substr(0, line.find('='));
+  const std::size_t first = key.find_first_not_of(" \t"), last = key.find_last_not_of(" \t");
+  if (has("=") && first != std::string_view::npos && key[first] != '"' && key[first] != '\'') {
+    const std::string_view name = key.substr(first, last - first + 1);
+    const bool bare = std::ranges::all_of(name, [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+             c == '_' || c == '-';
+    });
+    if (!bare) return fmt::format("; put the name in quotes: \"{}\" = ...", shown(name));
+  }
+  for (const char* const kind : {"value", "floating-point", "boolean", "integer"})
+    if (error.find(kind) != std::string_view::npos && has("="))
+      return "; put words in quotes: \"...\"";
+  return "";
+}
+
 class SchemaReader {
  public:
   // `only`: the one column that is wanted.
@@ -46,7 +82,9 @@ class SchemaReader {
     try {
       root = toml::parse(std::string_view(text), std::string_view(lines_.source));
     } catch (const toml::parse_error& error) {
-      fail(error.source(), fmt::format("not valid TOML: {}", shown(error.description())));
+      fail(error.source(),
+           fmt::format("not valid TOML: {}{}", shown(error.description()),
+                       toml_advice(line_of(text, error.source().begin.line), error.description())));
     }
     for (const auto& [key, node] : root)
       collect([&, &key = key, &node = node] { read_key(key, node); });

@@ -27,6 +27,7 @@
 #include "data/text.hpp"
 #include "data/text_index.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/machine/memory.hpp"
 #include "machine/crew.hpp"
 #include "machine/processors.hpp"
@@ -118,7 +119,10 @@ std::uint64_t size_of(const std::string& path) {
   const std::uint64_t size = error ? 0 : fs::file_size(path, error);
   if (error)
     throw BadInput(fmt::format("{}: cannot open: {}; check the path", path, error.message()));
-  if (size == 0) throw BadInput(path + ": the file is empty; check the path");
+  if (size == 0)
+    throw BadInput(path +
+                   ": the file is empty (0 bytes): Spark leaves such a part where there were no "
+                   "rows; move it away, or write the table again");
   return size;
 }
 
@@ -131,7 +135,9 @@ std::uint64_t set_least_piece_bytes(std::uint64_t bytes) {
 namespace {
 
 /// What a Dataset has beside its rows: b's behind a's.
-void append_beside_rows(Dataset& a, Dataset& b) {
+void append_beside_rows(Dataset& a, Dataset& b, std::uint64_t rows_of_a) {
+  for (const UnreadableCell& cell : b.unreadable)
+    a.unreadable.push_back({rows_of_a + cell.row, cell.column});
   a.y.insert(a.y.end(), b.y.begin(), b.y.end());
   a.offset.insert(a.offset.end(), b.offset.begin(), b.offset.end());
   const std::vector<std::uint64_t*> sums = a.counts.numbers(), those = b.counts.numbers();
@@ -147,6 +153,7 @@ void append_rows(Dataset& a, Dataset&& b) {
     return;
   }
   const Rows more = b.view();
+  const std::uint64_t rows_of_a = a.rows();
   if (more.is_sparse()) {
     SparseTable& t = a.sparse;
     const std::uint64_t entries = t.begin.back(), from = more.sparse.begin[0];
@@ -158,7 +165,7 @@ void append_rows(Dataset& a, Dataset&& b) {
   } else {
     a.x.insert(a.x.end(), b.x.begin(), b.x.end());
   }
-  append_beside_rows(a, b);
+  append_beside_rows(a, b, rows_of_a);
 }
 
 struct SharedTable::Files {
@@ -393,11 +400,13 @@ void SharedTable::Files::count_rows() {
     part.first_row = rows;
     rows += part.rows;
   }
-  if (rows == 0) throw BadInput(path + ": the table has no rows; give at least one");
+  if (rows == 0 && !options.may_be_empty)
+    throw BadInput(path + ": the table has no rows; give at least one");
 }
 
 /// As all ranks decide by the same rows, none needs to be told.
 void SharedTable::Files::choose_layout() {
+  if (rows == 0) return;
   ReadOptions wanted = options;
   wanted.layout = ReadOptions::Layout::sparse;
   wanted.progress = {};
@@ -481,7 +490,7 @@ Dataset SharedTable::Files::read(RowRange range, const ReadOptions& wanted) cons
     if (first >= last) continue;
     Dataset more = read(part, {first - part.first_row, last - part.first_row}, wanted);
     if (wanted.to_files != nullptr) {
-      append_beside_rows(data, more);
+      append_beside_rows(data, more, first - range.first);
     } else {
       append_rows(data, std::move(more));
     }
@@ -652,6 +661,7 @@ std::uint64_t SharedTable::rows() const { return files_->rows; }
 const std::string& SharedTable::digest() const { return files_->digest; }
 
 Dataset SharedTable::read(RowRange range) const {
+  const StandardArithmetic arithmetic;
   Files& files = *files_;
   Dataset data = files.no_rows();
   files.ranks.together([&] {

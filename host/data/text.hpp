@@ -20,6 +20,22 @@ inline bool parse_number(std::string_view text, double& value, char point = '.')
                                   .ptr == last;
 }
 
+/// Whether the text is whole UTF-8, as far as the lengths of its signs tell.
+inline bool is_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i++]);
+    const std::size_t more = lead < 0x80                   ? 0
+                             : lead >= 0xc2 && lead < 0xe0 ? 1
+                             : lead >= 0xe0 && lead < 0xf0 ? 2
+                             : lead >= 0xf0 && lead < 0xf5 ? 3
+                                                           : text.size();
+    if (more > text.size() - i) return false;
+    for (std::size_t k = 0; k < more; ++k)
+      if ((static_cast<unsigned char>(text[i++]) & 0xc0) != 0x80) return false;
+  }
+  return true;
+}
+
 /// ".csv" of "TABLE.CSV".
 inline std::string extension_of(const std::string& path) {
   std::string extension = std::filesystem::path(path).extension().string();

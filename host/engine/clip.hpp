@@ -29,6 +29,10 @@ void require_metric(MatrixView<const double> P, std::size_t d, const ScoreLimits
 
 /// Whether the scores of that loss are weighted and not held: its derivative is p - t.
 bool is_logistic(const Loss& loss);
+/// Throws BadInput unless rows of that loss have an information that is limited.
+void require_information(const Loss& loss, const ScoreLimits& limits);
+/// Throws BadInput on a loss of several outputs, whose scores have no second moments here.
+void require_one_output(const Loss& loss);
 /// Throws BadInput unless it is of several classes, the pair among them, and information is limited.
 void require_information(const Loss& loss, const ScoreLimits& limits, const ClassPair& pair);
 /// sqrt(information) clip, rounded down: the norm of a row's v in CappedLoss::information.

@@ -141,7 +141,7 @@ class PlainCappedLoss final : public CappedLoss {
     add_up(information_factors(curvatures), information_clip(limits_), out);
   }
   void score_moments(std::span<const double> theta, MatrixView<double> out) override {
-    require_information(loss_, limits_);
+    require_one_output(loss_);
     std::vector<double> scores(x_.rows);
     for (std::size_t i = 0; i < x_.rows; ++i) scores[i] = scored_at(theta, i).score;
     add_up(score_factors(scores), limits_.clip, out);
@@ -317,6 +317,11 @@ void require_information(const Loss& loss, const ScoreLimits& limits) {
       "information: rows of `model` {} have none that is limited; ask it of a model of one output "
       "and with a limit",
       loss.name()));
+}
+void require_one_output(const Loss& loss) {
+  if (loss.outputs() == 1) return;
+  throw BadInput(fmt::format(
+      "score_moments: `model` {} has several outputs; ask it of a model of one", loss.name()));
 }
 double information_clip(const ScoreLimits& limits) {
   return std::sqrt(limits.information) * limits.clip * (1 - 0x1p-50);

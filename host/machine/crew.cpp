@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <system_error>
+
+#include "gibbsite/core/floating_point.hpp"
 
 namespace gibbsite {
 namespace {
@@ -53,10 +56,16 @@ Crew::~Crew() {
   for (std::thread& helper : helpers_) helper.join();
 }
 
+// Where the system gives no more threads, those that are there do the work, the caller at least.
 void Crew::start() {
-  if (!helpers_.empty() || members_ == 1) return;
-  for (std::size_t member = 1; member < members_; ++member) {
-    helpers_.emplace_back([this, member] { help(member); });
+  if (started_) return;
+  started_ = true;
+  try {
+    helpers_.reserve(members_ - 1);
+    for (std::size_t member = 1; member < members_; ++member) {
+      helpers_.emplace_back([this, member] { help(member); });
+    }
+  } catch (const std::system_error&) {
   }
 }
 
@@ -215,6 +224,7 @@ std::uint64_t Crew::next_work() {
 }
 
 void Crew::help(std::size_t member) {
+  set_standard_arithmetic();  // a thread begins with what its maker has
   std::atomic<std::size_t>& pinned = pinned_[member].place;
   while (std::uint64_t seen = next_work()) {
     // Pinned before it is taken: a caller that goes on sees the pin, or the ticket is stale.

@@ -18,7 +18,7 @@
 namespace gibbsite {
 
 /// One caller (member 0) and its helpers (1, 2, ...), which start with the first work and sleep
-/// between. All calls come from one thread. Tasks must not throw.
+/// between. There are fewer helpers, down to none, if the system gives no more threads. All calls come from one thread. Tasks must not throw.
 class Crew {
  public:
   static constexpr std::size_t most_members = 64, most_results = 128;
@@ -134,6 +134,7 @@ class Crew {
   std::atomic<std::uint32_t> sleepers_ = 0;
   std::atomic<bool> stop_ = false;
   std::vector<std::thread> helpers_;
+  bool started_ = false;
 };
 
 }  // namespace gibbsite

@@ -3,8 +3,10 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <limits>
 #include <sstream>
@@ -114,6 +116,21 @@ int usable_processors() {
       most = std::min(most, static_cast<double>(number));
   }
   return std::max(static_cast<int>(most), 1);
+}
+
+int startable_threads(int wanted) {
+  std::vector<std::thread> started;
+  std::atomic<bool> leave = false;
+  try {
+    while (static_cast<int>(started.size()) + 1 < wanted) {
+      started.emplace_back([&leave] { leave.wait(false); });
+    }
+  } catch (const std::exception&) {  // std::system_error, or memory
+  }
+  leave = true;
+  leave.notify_all();
+  for (std::thread& one : started) one.join();
+  return static_cast<int>(started.size()) + 1;
 }
 
 }  // namespace gibbsite

@@ -13,5 +13,8 @@ int allowed_processors();
 /// Threads worth starting: one for each of them, not more than the quota rounded up, nor than
 /// OMP_NUM_THREADS where it is set; at least 1.
 int usable_processors();
+/// How many of `wanted` threads, the caller among them, the system lets this process have now: they
+/// are started and ended. Where OpenMP is asked for more it ends the program.
+int startable_threads(int wanted);
 
 }  // namespace gibbsite

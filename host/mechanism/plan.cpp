@@ -9,6 +9,7 @@
 
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/core/human_count.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/learning.hpp"
@@ -287,6 +288,7 @@ Plan plan(const Problem& problem, const Budget& budget, const Wishes& wishes) {
 
 Plan plan(const Problem& problem, const Problem& chains, const Budget& budget,
           const Wishes& wishes) {
+  const StandardArithmetic arithmetic;
   validate(problem, budget, wishes);
   validate(chains, budget, wishes);
   if (wishes.intervals) {

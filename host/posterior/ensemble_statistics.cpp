@@ -13,6 +13,7 @@
 #include "engine/cuda/cuda.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/engine/machine.hpp"
+#include "machine/processors.hpp"
 
 namespace gibbsite {
 namespace kernels {
@@ -28,7 +29,7 @@ std::vector<Summary> summarize_on_host(const Draws& draws, std::span<const doubl
   std::vector<Summary> summaries(draws.parameters);
   std::atomic<std::size_t> next = 0;
   std::exception_ptr error;
-#pragma omp parallel num_threads(thread_count())
+#pragma omp parallel num_threads(startable_threads(thread_count()))
   try {
     EnsembleStatistics<OneThread> statistics(draws.chains, draws.draws);
     for (std::size_t j = next++; j < draws.parameters; j = next++) {

@@ -924,13 +924,25 @@ FeatureParts feature_parts(const AnsweredScores& answers, const Schema& schema) 
   if (!is_usable(answers)) return {};
   const Features features(answers, schema);
   if (!features.inverse.allFinite()) return {};
-  return {features.metric,
-          unit_directions(features, answers.lambda),
-          normal_rows(features, answers.lambda).mean(),
-          features.mean + features.middle,
-          features.deviation,
-          features.precision,
-          true};
+  FeatureParts out{features.metric,
+                   unit_directions(features, answers.lambda),
+                   normal_rows(features, answers.lambda).mean(),
+                   features.mean + features.middle,
+                   features.deviation,
+                   features.precision,
+                   {},
+                   true};
+  auto j = static_cast<Index>(features.numbers.size());
+  for (const Levels& group : features.categories) {
+    const auto levels = features.metric.middleRows(group.first, group.size);
+    const auto shares = features.mean.segment(group.first, group.size);
+    const VectorXd others = out.row_mean - levels.transpose() * shares;
+    for (Index l = 0; l < group.size; ++l, ++j) {
+      const VectorXd row = others + levels.row(l).transpose();
+      out.levels.push_back({j, shares[l], row.dot(out.directions.row(j))});
+    }
+  }
+  return out;
 }
 
 double rounded_estimate(double value) { return rounded(value); }

@@ -9,6 +9,13 @@
 
 namespace gibbsite {
 
+/// A level of a category as its rows lie in the metric.
+struct LevelPart {
+  Eigen::Index direction = 0;  ///< row of FeatureParts::directions
+  double share = 0;            ///< answered, of the rows
+  double across = 0;           ///< z . direction of an average one of its rows
+};
+
 /// The features of a schema [d], in the metric [d x k] and by their answered moments.
 struct FeatureParts {
   Eigen::MatrixXd metric;      ///< P, the constant's coefficient taken at the middle of all ranges
@@ -17,7 +24,8 @@ struct FeatureParts {
   Eigen::VectorXd means;       ///< [d] of levels their shares
   Eigen::VectorXd deviations;  ///< [d]
   Eigen::VectorXd precision;   ///< [d] of the prior of two classes, of deviation 2.5
-  bool usable = false;         ///< all answers are finite and sound
+  std::vector<LevelPart> levels;
+  bool usable = false;  ///< all answers are finite and sound
 };
 /// Throws BadInput where the shapes do not fit each other or the schema.
 FeatureParts feature_parts(const AnsweredScores& answers, const Schema& schema);

@@ -201,7 +201,8 @@ class WhitenedSampler final : public Sampler {
     const std::uint64_t others = questions - moments - gradients;
     return moments * numbers_of(Asked::moments) + gradients * numbers_of(Asked::gradient) +
            (others > 0 ? numbers_of(Asked::block) : 0) +
-           (others > 1 ? (others - 1) * numbers_of(Asked::information) : 0);
+           (others > 1 ? numbers_of(Asked::information) : 0) +
+           (others > 2 ? numbers_of(Asked::scores) : 0);
   }
 
   /// C, and B over C^2 for the block and the information.
@@ -247,6 +248,13 @@ class WhitenedSampler final : public Sampler {
     return done() - (settings_.second_moment_share > 0 ? 2 : 1) + 1;
   }
 
+  // The path's scores.
+  CappedLoss& path() {
+    if (!capped_) capped_ = task_.engine->capped_loss(view(rule_.metric()), {.clip = rule_.clip()});
+    return *capped_;
+  }
+  // Those of the block: of two classes where the rows' information is limited too.
+  CappedLoss& block_scores() { return settings_.score_share > 0 ? path() : block(); }
   // Where the rows' information is limited too.
   CappedLoss& block() {
     if (!block_) block_ = task_.engine->capped_loss(view(rule_.metric()), limits_of_block());
@@ -266,10 +274,8 @@ class WhitenedSampler final : public Sampler {
     } else if (what == Asked::scores) {
       answer_score_moments(noise.sum, values);
     } else {
-      if (what == Asked::gradient && !capped_)
-        capped_ = task_.engine->capped_loss(view(rule_.metric()), {.clip = rule_.clip()});
       const double curvature =
-          answer_scores(what == Asked::block ? block() : *capped_, noise.sum, values);
+          answer_scores(what == Asked::block ? block_scores() : path(), noise.sum, values);
       if (what == Asked::gradient) {
         values.back() = answered(curvature, noise.curvature * values.back(), noise.curvature);
       }
@@ -315,16 +321,15 @@ class WhitenedSampler final : public Sampler {
         left = left.subspan(numbers);
       }
     }
-    if (settings_.score_share == 0) block_.reset();
+    block_.reset();
   }
   // Likewise the noisy second moments of the scores.
   void answer_score_moments(double deviation, std::vector<double>& values) {
     const VectorXd theta = rule_.metric() * rule_.block_omega();
     const std::size_t k = rule_.coordinates();
     std::vector<double> sum(k * k);
-    block().score_moments({theta.data(), task_.features()}, {sum.data(), k, k});
+    path().score_moments({theta.data(), task_.features()}, {sum.data(), k, k});
     answer_symmetric({sum.data(), k, k}, deviation, values);
-    block_.reset();
   }
 
   // The same from a checkpoint as from the rows.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "gibbsite/engine/machine.hpp"
+#include "machine/processors.hpp"
 #include "speed/mix.hpp"
 
 namespace gibbsite {
@@ -92,7 +93,7 @@ MadeUpRows make_up_rows(const TableShape& shape, std::uint64_t rows) {
   std::vector<float> x(sparse ? 0 : rows * d), y(rows), value(sparse ? rows * columns : 0);
   std::vector<std::uint64_t> begin(sparse ? rows + 1 : 1);
   std::vector<std::uint32_t> feature(value.size());
-#pragma omp parallel for schedule(dynamic, 1024) num_threads(thread_count())
+#pragma omp parallel for schedule(dynamic, 1024) num_threads(startable_threads(thread_count()))
   for (std::uint64_t i = 0; i < rows; ++i) {
     std::uint64_t first = 0;  // feature of the column
     for (std::uint64_t k = 0; k < columns; ++k) {

@@ -30,7 +30,6 @@ from ._core import (
     plan,
     plan_family,
     plan_network,
-    read_array,
     read_table,
     run_command,
     schema_template,
@@ -40,8 +39,9 @@ from ._core import (
 )
 from ._files import open_stream
 from ._onnx import export_onnx, write_onnx
-from ._tables import read_arrow
+from ._tables import read_array, read_arrow
 from .linear_model import (
+    FitWarning,
     NotFittedError,
     PrivateLinearRegression,
     PrivateLogisticRegression,
@@ -58,6 +58,7 @@ __all__ = [
     "Error",
     "FamilyPlan",
     "FamilyRelease",
+    "FitWarning",
     "Infeasible",
     "Ledger",
     "NetworkPlan",

@@ -59,12 +59,14 @@ class Table:
 
     source: ndarray [rows, columns] of float32 or float64, `_Cells`, an object with
         `__arrow_c_stream__` or, with is_on_device, an array of DLPack
-    columns: names, those of the frame, or None
+    columns: names, those of the frame, or None where it has none or they are no text
+    raw: those that are no text, as integers or the tuples of a MultiIndex, or None
     width: number of columns
     """
 
-    def __init__(self, source, columns, width, is_on_device=False):
+    def __init__(self, source, columns, width, is_on_device=False, raw=None):
         self.is_on_device = is_on_device
+        self.raw = raw
         self.source = source
         self.columns = columns
         self.width = width
@@ -73,8 +75,9 @@ class Table:
     def is_array(self):
         return isinstance(self.source, np.ndarray)
 
-    def read(self, schema, columns, labels, n_jobs, progress=None):
-        """The `Dataset`; `columns` are the schema's columns in the order of X."""
+    def read(self, schema, columns, labels, n_jobs, progress=None, unseen=""):
+        """The `Dataset`; `columns` are the schema's columns in the order of X. unseen: of rows to
+        predict, as `read_table` has it; arrays of numbers are read as the schema says."""
         if self.is_on_device:
             return _core.read_array(
                 self.source,
@@ -95,6 +98,7 @@ class Table:
                 labels_optional=labels is None,
                 n_jobs=n_jobs,
                 progress=progress,
+                unseen=unseen,
             )
         array = self.source
         if columns != list(schema.columns):  # the schema's order
@@ -206,6 +210,23 @@ def _text_column(cells, column, point, nan_is_missing, missing=None):
     return pyarrow.array([text(cell) for cell in cells], pyarrow.large_string())
 
 
+def read_array(X, labels, schema, **options):
+    """A table of numbers: X [n, k] float32 or float64, column j of the schema in column j, strides as
+    they come; labels [n] float64, -1 or +1 or the amounts themselves, or None with labels_optional.
+    X is read once and not copied; on a GPU (DLPack) it is copied from there in blocks, integers too,
+    if the module is built with CUDA.
+
+    options: labels_optional=False; n_jobs=None: threads, None for all, no bit depends on it;
+    progress=None: progress(bytes done, in all). A masked array is refused: its mask would be lost.
+    """
+    for name, array in (("X", X), ("labels", labels)):
+        if isinstance(array, np.ma.MaskedArray):
+            raise TypeError(
+                f"{name} is a masked array, whose mask would be lost; give {name}.filled(numpy.nan)"
+            )
+    return _core.read_array(X, labels, schema, **options)
+
+
 def read_arrow(
     table,
     schema,
@@ -215,11 +236,13 @@ def read_arrow(
     ignore_extra_columns=False,
     n_jobs=None,
     progress=None,
+    unseen="",
 ):
     """Anything with __arrow_c_stream__: pandas, polars, pyarrow (readers too), DuckDB -> `Dataset`.
 
     The index of a pandas frame is no column, and its columns of objects are read cell by cell.
     labels [n] float64, -1 or +1 or places in the schema's classes, take the place of the label's column. progress(bytes done, 0).
+    unseen: as of `read_table`.
     """
     if _is_pandas(table) and hasattr(table, "columns"):
         table = _pandas_table(table, schema)
@@ -231,6 +254,7 @@ def read_arrow(
         ignore_extra_columns=ignore_extra_columns,
         n_jobs=n_jobs,
         progress=progress,
+        unseen=unseen,
     )
 
 
@@ -317,6 +341,11 @@ def _cells_of_rows(rows):
     """A list of rows -> ndarray of objects [rows, columns]. A row may be an array of one type."""
     cut = []
     for row in rows:
+        if isinstance(row, dict):
+            raise TypeError(
+                "X is a list of dicts, whose columns have no order; give pandas.DataFrame(X) or "
+                "pyarrow.Table.from_pylist(X)"
+            )
         if not _is_list(row):
             row = np.asarray(row)
             row = row if row.ndim else None
@@ -341,6 +370,7 @@ def read_columns(X, takes_text, has_missing=False, middle=False):
     pandas frame has to stay one. `middle`: whether a cell that is no number is read as NaN."""
     if X is None:
         raise ValueError("X is None; give a two-dimensional table")
+    _refuse_containers(X)
     if hasattr(X, "tocsr") or hasattr(X, "todense"):
         raise TypeError(
             "X is a sparse matrix, and sparse data is not supported; give X.toarray(), or a LIBSVM "
@@ -357,6 +387,51 @@ def read_columns(X, takes_text, has_missing=False, middle=False):
         _check_shape(*shape)
         return Table(X, None, shape[1], is_on_device=True)
     return _read_array(X, takes_text, middle)
+
+
+def _refuse_containers(X):
+    """What is no table, or would lose something on the way to one. By its type alone."""
+    module, kind = type(X).__module__.partition(".")[0], type(X).__name__
+    if _is_pandas(X) and not hasattr(X, "columns"):
+        raise ValueError(
+            f"Expected 2D array, got a pandas {kind} instead. Reshape your data: X.iloc[[0]] is a "
+            "table of one row, X[['age']] one of one column"
+        )
+    one_column = isinstance(getattr(X, "shape", None), tuple) and len(X.shape) == 1
+    if module == "polars" and (one_column or kind == "Series"):
+        raise ValueError(
+            "Expected 2D array, got a polars Series instead. Reshape your data: X.to_frame()"
+        )
+    if module == "pyarrow" and hasattr(X, "type") and not hasattr(X, "schema"):
+        raise ValueError(
+            f"Expected 2D array, got a pyarrow {kind} instead. Reshape your data: "
+            "pyarrow.table({name: X})"
+        )
+    if module == "polars" and kind == "LazyFrame":
+        raise TypeError("X is a LazyFrame, which holds no rows yet; give X.collect()")
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError(
+            "X is a masked array, whose mask would be lost; give X.filled(numpy.nan), or a table "
+            "with missing cells"
+        )
+    if isinstance(X, np.ndarray) and X.dtype.names is not None:
+        raise TypeError(
+            "X is an array of records; give pandas.DataFrame(X), which has its columns by name"
+        )
+    if isinstance(X, dict):
+        raise TypeError(
+            "X is a dict; give pandas.DataFrame(X) or pyarrow.table(X), which are tables"
+        )
+    if isinstance(X, (set, frozenset, str, bytes)) or (
+        hasattr(X, "__next__") and not hasattr(X, "__arrow_c_stream__")
+    ):
+        raise TypeError(f"X is a {kind}, whose rows have no order or no end; give a table or a list")
+
+
+def _raw_names(names):
+    """Names that are no text, or None."""
+    names = list(names)
+    return None if not names or all(isinstance(name, str) for name in names) else names
 
 
 def _text_names(names):
@@ -393,12 +468,15 @@ def _read_pandas(X, has_missing):
     plain = all(isinstance(dtype, np.dtype) for dtype in X.dtypes)
     same = len(set(X.dtypes)) == 1
     if plain and same and kinds == {"f"} and not has_missing:  # one block: no copy, no pyarrow
-        return Table(_as_floats(X.to_numpy()), columns, width)
+        return Table(_as_floats(X.to_numpy()), columns, width, raw=_raw_names(X.columns))
     try:
         import pyarrow
     except ImportError:
         if plain and kinds <= set("fiu") and not has_missing:
-            return Table(X.to_numpy(dtype=np.float64), columns, width)
+            whole = X.to_numpy()
+            if whole.dtype.kind in "iu":
+                _require_exact(whole)
+            return Table(whole.astype(np.float64), columns, width, raw=_raw_names(X.columns))
         raise ImportError(
             "X: a pandas DataFrame with text, dates or missing cells is read through pyarrow; "
             "pip install pyarrow"
@@ -407,7 +485,7 @@ def _read_pandas(X, has_missing):
     for j in range(width):
         column = X.iloc[:, j]
         cells.append(_named_pandas_cells(X.columns[j], column))
-    return Table(_Cells(cells, True), columns, width)
+    return Table(_Cells(cells, True), columns, width, raw=_raw_names(X.columns))
 
 
 def _named_pandas_cells(name, column):
@@ -425,6 +503,8 @@ def _named_pandas_cells(name, column):
 def _pandas_cells(column):
     import pyarrow
 
+    if hasattr(column, "sparse"):
+        column = column.sparse.to_dense()
     if column.dtype == object:
         return column.to_numpy()
     if getattr(column.dtype, "storage", "") == "python":  # text that may be no UTF-8
@@ -433,7 +513,10 @@ def _pandas_cells(column):
         # Which categories there are, and of what type, follows from the rows.
         if getattr(column.dtype.categories.dtype, "storage", "") != "pyarrow":
             return column.astype(object).to_numpy()
-    return pyarrow.array(column, from_pandas=True)
+    cells = pyarrow.array(column, from_pandas=True)
+    if isinstance(cells.type, pyarrow.BaseExtensionType):  # periods would be read as their ordinals
+        raise TypeError(f"cells of {column.dtype} are neither numbers nor text")
+    return cells
 
 
 def _read_stream(X):
@@ -476,6 +559,14 @@ def _read_array(X, takes_text, middle):
         )
     rows, width = array.shape
     _check_shape(rows, width)
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and takes_text:
+        try:  # a level is a whole number of 64 bits, of which a double has 53
+            import pyarrow
+
+            whole = [pyarrow.array(np.ascontiguousarray(array[:, j])) for j in range(width)]
+            return Table(_Cells(whole, False), None, width)
+        except ImportError:
+            _require_exact(array)
     if array.dtype.kind in "biuf":
         return Table(_as_floats(array), None, width)
     if array.dtype.kind in "Mm":
@@ -491,6 +582,14 @@ def _read_array(X, takes_text, middle):
         ) from None
     array = array.astype(object)
     return Table(_Cells([array[:, j] for j in range(width)], False), None, width)
+
+
+def _require_exact(array):
+    if ((array > 2**53) | (array < -(2**53))).any():
+        raise ValueError(
+            "X has whole numbers beyond 2^53, which floats would merge; pip install pyarrow, which "
+            "reads them exactly (private: this line tells about the table)"
+        )
 
 
 def _numbers(array, middle):
@@ -586,26 +685,51 @@ def takes_text(ranges):
     return not all(_is_pair(what) or _is_exposure(what) for what in columns)
 
 
-def schema_of_ranges(ranges, columns, width, label_lines, invalid, row_norm, fit_intercept):
+def _by_raw_names(ranges, raw, width):
+    """(names, what is said of each) of columns whose names are no text."""
+    if raw is not None:
+        _require_none(
+            "ranges: must name the columns of X",
+            without_a_range=[name for name in raw if name not in ranges],
+            not_in_X=[name for name in ranges if name not in raw],
+        )
+        names = [str(name) for name in raw]
+        if len(set(names)) < len(names):
+            raise ValueError(f"X: column names read alike as text: {listed(names)}; rename them")
+        return names, [ranges[name] for name in raw]
+    keys = list(ranges)
+    if len(keys) != width:
+        raise ValueError(f"ranges: names {len(keys)} columns, but X has {width}")
+    if any(isinstance(key, numbers.Integral) for key in keys):  # places in the array
+        if set(keys) != set(range(width)):
+            raise ValueError(
+                f"ranges: X has no names, so its columns are 0 to {width - 1}, got {listed(keys)}"
+            )
+        keys = list(range(width))
+    return [str(key) for key in keys], [ranges[key] for key in keys]
+
+
+def schema_of_ranges(
+    ranges, columns, width, label_lines, invalid, row_norm, fit_intercept, raw=None
+):
     """The `Schema` that ranges say.
 
     ranges: {column: (lowest, highest) | [level, ...] | "ignore"}, the same as a list in the order of
     the columns, or one pair (lowest, highest) for all of them
     columns: names of the columns of X, or None
+    raw: those of a frame that are no text, or None; integer keys of `ranges` are else places
     label_lines: what the label is, in the schema's words
     """
     if isinstance(ranges, dict):
         if columns is None:
-            columns = [str(name) for name in ranges]
-            if len(columns) != width:
-                raise ValueError(f"ranges: names {len(columns)} columns, but X has {width}")
+            columns, what = _by_raw_names(ranges, raw, width)
         else:
             extra = [name for name in columns if name not in ranges]
             lacking = [name for name in ranges if name not in columns]
             _require_none(
                 "ranges: must name the columns of X", without_a_range=extra, not_in_X=lacking
             )
-        what = [ranges[name] for name in columns]
+            what = [ranges[name] for name in columns]
     else:
         columns = [f"x{j}" for j in range(width)] if columns is None else columns
         if _is_pair(ranges):
@@ -660,6 +784,7 @@ class SchemaFacts:
         self.refuses_unlisted = (
             self.negative is not None and toml.get("unlisted_label", "negative") == "refuse"
         )
+        self.unlisted = 0  # of the labels that class_codes read: of neither class
         self.missing = toml.get("missing")
         self.has_missing = "missing" in toml or any(
             "missing" in column for column in toml["columns"].values()
@@ -706,6 +831,7 @@ def as_labels(y):
             "requires y to be passed, but the target y is None; to fit a table with its label "
             "column, use gibbsite.read_table or read_arrow, plan and fit"
         )
+    _refuse_labels(y)
     if hasattr(y, "tocsr"):
         raise TypeError("y is a sparse matrix, and sparse labels are not supported; give y.toarray()")
     if not isinstance(y, np.ndarray) and _core._is_on_device(y):
@@ -737,6 +863,16 @@ def as_labels(y):
     if y.dtype.kind not in "biufUSO" and y.dtype.kind != "T":
         raise ValueError(f"y: Unknown label type: {y.dtype}; give two classes")
     return y
+
+
+def _refuse_labels(y):
+    """Labels that would lose something on the way to an array. By their type alone."""
+    if isinstance(y, np.ma.MaskedArray):
+        raise TypeError("y is a masked array, whose mask would be lost; give y.compressed() with the same rows of X")
+    if isinstance(y, (set, frozenset, dict, str, bytes)) or hasattr(y, "__next__"):
+        raise TypeError(f"y is a {type(y).__name__}; give an array or a list of labels")
+    if isinstance(y, np.ndarray) and y.dtype.names is not None:
+        raise TypeError("y is an array of records; give one of its fields")
 
 
 def _only_one(label):
@@ -936,6 +1072,11 @@ def observed_classes(y):
 
 def list_of_classes(classes):
     """[negative, positive], or three and more, as an ndarray that keeps their types."""
+    if isinstance(classes, (set, frozenset, dict)):
+        raise TypeError(
+            f"classes: a {type(classes).__name__} does not say which is the positive class; give a "
+            "list: [negative, positive]"
+        )
     if isinstance(classes, str) or not hasattr(classes, "__len__") or len(classes) < 2:
         raise ValueError(
             "classes: must be [negative, positive], a list of three or more, "
@@ -954,6 +1095,8 @@ def list_of_classes(classes):
 
 
 def _number(text):
+    if re.fullmatch(r"[+-]?\d+", text, re.ASCII):
+        return int(text)  # which a float may not be
     value = float(text)
     return int(value) if value == int(value) else value
 
@@ -1004,6 +1147,8 @@ def class_codes(y, classes, facts, by_name=False):
     """Labels as the engine takes them, float64 [rows], by the schema's rules for missing and
     unlisted ones: -1 and +1, or places in the list of several. `by_name`: by the schema's names of
     the classes."""
+    if not by_name:
+        _require_same_type(y, classes)
     if facts.classes is None:
         return _signs(y, classes, facts, by_name)
     is_one = _named if by_name else _equal
@@ -1018,9 +1163,28 @@ def class_codes(y, classes, facts, by_name=False):
         _refuse_missing(y, facts, ~found)
         raise ValueError(
             f"y: row {row + 1}: {_kind_of(y, row)}label {_shown(y[row])} is none of the "
-            f"{len(classes)} classes; list it: classes=[...] (private: this line quotes the table)"
+            f"{len(classes)} classes; {_type_advice(y[row], classes)} (private: this line quotes the "
+            "table)"
         )
     return result
+
+
+def _require_same_type(y, classes):
+    """Of classes that were declared: text is no number. Types are public, no label is quoted."""
+    kind = _kind_of_labels(y)
+    texts = [isinstance(one, str) for one in classes.tolist()]
+    is_text = y.dtype.kind in "UST" or (y.dtype.metadata or {}).get("labels") == "text"
+    if is_text and not any(texts):
+        spelled = [str(one) for one in classes.tolist()]
+        raise ValueError(
+            f"classes: {listed(classes.tolist())} are no text, and the labels of y are; write them "
+            f"as y does: classes={spelled!r}"
+        )
+    if kind in ("numbers", "booleans") and all(texts):
+        raise ValueError(
+            f"classes: {listed(classes.tolist())} are text, and the labels of y are {kind}; write "
+            "them as y does, without quotes"
+        )
 
 
 def _refuse_missing(y, facts, among=True):
@@ -1042,6 +1206,18 @@ def _kind_of(y, row):
     return "continuous " if continuous else ""
 
 
+def _type_advice(label, classes):
+    """Of a label that is none of the classes."""
+    listed_classes = classes.tolist()
+    alike = [one for one in listed_classes if str(one) == str(_plain(label))]
+    if alike:
+        both = ("text", "a number") if isinstance(_plain(label), str) else ("a number", "text")
+        return f"it is {both[0]} and the class {both[1]}: write classes=[...] as y has them"
+    if len(listed_classes) > 2:
+        return "list it: classes=[...]"
+    return "declare both: classes=[negative, positive]"
+
+
 def _signs(y, classes, facts, by_name):
     names = [facts.negative, facts.positive] if by_name else classes
     listed = _named if by_name else _equal
@@ -1050,6 +1226,8 @@ def _signs(y, classes, facts, by_name):
     if facts.middle:
         return result
     _refuse_missing(y, facts)
+    if facts.negative is not None:
+        facts.unlisted = int(np.count_nonzero(~(positive | listed(y, names[0]))))
     if facts.refuses_unlisted:
         unlisted = ~(positive | listed(y, names[0]))
         if unlisted.any():
@@ -1057,7 +1235,7 @@ def _signs(y, classes, facts, by_name):
             raise ValueError(
                 f"y: row {row + 1}: {_kind_of(y, row)}label {_shown(y[row])} is neither class "
                 f"{_shown(classes[0])} nor "
-                f"{_shown(classes[1])}; declare both: classes=[negative, positive] (private: this "
+                f"{_shown(classes[1])}; {_type_advice(y[row], classes)} (private: this "
                 "line quotes the table)"
             )
     return result

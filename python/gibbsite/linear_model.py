@@ -23,8 +23,73 @@ def _clones_are_unmarked():
     return tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < (1, 3)
 
 
+class FitWarning(UserWarning):
+    """What the curator should look at before a fit is relied on, as the command line says it. Of
+    private rows it is private; it comes after the release, which does not depend on it."""
+
+
+def _warn_of_budget(plan):
+    """Of public numbers alone, before anything is spent."""
+    if plan.delta * plan.rows >= 1:
+        warnings.warn(
+            f"delta: {plan.delta:g} is not below 1/rows, so the guarantee allows to publish a person's "
+            "row; give one far below",
+            FitWarning,
+            stacklevel=3,
+        )
+    kept = plan._kept_share
+    if kept < 0.5:
+        warnings.warn(
+            f"{plan.rows} rows are few for {plan.features} features at epsilon={plan.epsilon:g}: expect "
+            f"about {100 * kept:.0f} % of what could be learned without privacy",
+            FitWarning,
+            stacklevel=3,
+        )
+
+
+def _warn_of_rows(data, classes, unlisted):
+    """Of private counts: what reading changed in most cells of a column, and classes without rows."""
+
+    def warn(words):
+        warnings.warn(
+            f"{words} (private: this line tells about the table)", FitWarning, stacklevel=4
+        )
+
+    rows = data.rows
+    for name, counts in data.column_counts.items():
+        for kind, said in (
+            ("clamped", "beyond the range, and count as its end"),
+            ("other", "of no listed level"),
+            ("missing", "missing"),
+            ("invalid", "unreadable"),
+        ):
+            if 2 * counts[kind] > rows:
+                warn(f"column {name!r}: {counts[kind]} of {rows} cells are {said}; is the schema right?")
+    if classes is None:
+        return
+    if 2 * unlisted > rows:
+        warn(f"y: {unlisted} of {rows} labels are of neither class, and count as negative")
+    labels = np.asarray(data.labels)
+    codes = [-1.0, 1.0] if len(classes) == 2 else range(len(classes))
+    absent = [one for code, one in zip(codes, classes.tolist()) if not (labels == code).any()]
+    if absent:
+        warn(f"y: no label is of the class {_tables.listed(absent)}; are the classes right?")
+
+
 class VoidWarning(UserWarning):
     """A model was fitted with noise that whoever knows the seed can subtract: no guarantee."""
+
+
+def _warn_of_unseen(data):
+    rows = len({row for row, _ in data.unseen})
+    columns = list(dict.fromkeys(name for _, name in data.unseen))
+    warnings.warn(
+        f"X: {rows} of {data.rows} rows have a cell that the model cannot read (a level that is not "
+        f"listed, no number, or empty) in {_tables.listed(columns)}; they are predicted as of another "
+        "level or a missing cell (private: this line tells about the table)",
+        UserWarning,
+        stacklevel=5,
+    )
 
 
 _KINDS = {"classes": "a class", "amount": "an amount", "count": "a count"}
@@ -34,6 +99,7 @@ class _Private:
     """What all estimators have in common. A subclass says what its label is."""
 
     _kind: str  # of the schema's label
+    _unlisted = 0  # labels of the last fit that are of neither class
     _of_ranges: tuple = ()  # parameters of its own that a schema says itself
 
     def _take(self, params):
@@ -134,6 +200,7 @@ class _Private:
             prior_precision=self.prior_precision,
             intervals=bool(getattr(self, "intervals", False)),
         )
+        _warn_of_budget(plan)
         release = _core.fit(
             data,
             plan,
@@ -158,6 +225,8 @@ class _Private:
         if table.columns is not None:
             self.feature_names_in_ = np.array(table.columns, dtype=object)
         self._columns = columns
+        self._raw = table.raw
+        _warn_of_rows(data, classes, self._unlisted)
         if getattr(self, "intervals", False) and release.intervals is None:
             warnings.warn(
                 "intervals: none can be made from these answers (noise hides the table's moments); "
@@ -246,6 +315,7 @@ class _Private:
             self.invalid,
             self.row_norm,
             self.fit_intercept,
+            table.raw,
         )
         facts = _tables.SchemaFacts(schema)
         return schema, table, columns, self._engine_labels(labels, classes, facts), classes
@@ -269,6 +339,8 @@ class _Private:
             facts.check_columns(columns)
         else:
             columns = list(schema.columns)
+            if table.raw is not None and set(map(str, table.raw)) == set(columns):
+                columns = [str(name) for name in table.raw]
             if len(columns) != table.width:
                 raise ValueError(
                     f"X has {table.width} columns, but the schema has {len(columns)}"
@@ -370,6 +442,11 @@ class _Private:
                     "X: feature names must be in the same order as they were in fit: "
                     f"{_tables.listed(list(fitted))}"
                 )
+        elif table.raw is not None and self._raw is not None and table.raw != self._raw:
+            raise ValueError(
+                "X: columns must be those of fit, in the same order: "
+                f"{_tables.listed(self._raw)}, got {_tables.listed(table.raw)}"
+            )
         elif table.width != self.n_features_in_:
             raise ValueError(
                 f"X has {table.width} features, but {name} is expecting {self.n_features_in_} "
@@ -387,7 +464,10 @@ class _Private:
                 UserWarning,
                 stacklevel=4,
             )
-        return table.read(self.schema_, self._columns, None, self._threads())
+        data = table.read(self.schema_, self._columns, None, self._threads(), unseen="middle")
+        if data.unseen:
+            _warn_of_unseen(data)
+        return data
 
     # The file.
 
@@ -432,6 +512,7 @@ class _Private:
         estimator = cls(guarantee.get("epsilon"), guarantee.get("delta"), schema=schema.to_toml())
         estimator._set_release(release)
         estimator._columns = list(schema.columns)
+        estimator._raw = None
         estimator.n_features_in_ = len(estimator._columns)
         if estimator._columns != [f"x{j}" for j in range(estimator.n_features_in_)]:
             estimator.feature_names_in_ = np.array(estimator._columns, dtype=object)
@@ -455,6 +536,7 @@ class _Private:
             state["columns"] = list(self._columns)
             state["names"] = list(getattr(self, "feature_names_in_", [])) or None
             state["width"] = self.n_features_in_
+            state["raw"] = self._raw
         return state
 
     def __setstate__(self, state):
@@ -467,6 +549,7 @@ class _Private:
         if "classes" in state:
             self.classes_ = np.array(state["classes"], dtype=np.dtype(state["classes_dtype"]))
         self._columns = state["columns"]
+        self._raw = state.get("raw")
         self.n_features_in_ = state["width"]
         if state["names"] is not None:
             self.feature_names_in_ = np.array(state["names"], dtype=object)
@@ -653,7 +736,9 @@ class PrivateLogisticRegression(_Private):
         return [*lines, *_tables.class_weight_lines(self.class_weight, classes, names)], classes
 
     def _engine_labels(self, labels, classes, facts):
-        return _tables.class_codes(labels, classes, facts)
+        codes = _tables.class_codes(labels, classes, facts)
+        self._unlisted = facts.unlisted
+        return codes
 
     def _labels_of_schema(self, labels, facts):
         if isinstance(self.classes, str) and self.classes == "observed":
@@ -666,7 +751,9 @@ class PrivateLogisticRegression(_Private):
             if len(classes) != named:
                 raise ValueError(f"classes: lists {len(classes)}, and the schema names {named}")
         by_name = self.classes is None
-        return _tables.class_codes(labels, classes, facts, by_name=by_name), classes
+        codes = _tables.class_codes(labels, classes, facts, by_name=by_name)
+        self._unlisted = facts.unlisted
+        return codes, classes
 
     def _set_release(self, release):
         super()._set_release(release)

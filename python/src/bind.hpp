@@ -2,6 +2,7 @@
 // The parts of the module gibbsite._core; each binds what one room of the library offers.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -12,6 +13,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -23,6 +25,14 @@
 namespace gibbsite::python {
 
 using namespace nanobind::literals;
+
+/// What Python names a file by: text, or an object of pathlib.
+using Path = std::filesystem::path;
+/// The same function of a path, for one that takes text.
+template <class Out>
+auto of_path(Out (*f)(const std::string&)) {
+  return [f](const Path& path) { return f(path.string()); };
+}
 
 void bind_errors(nb::module_& m);
 void bind_data(nb::module_& m);

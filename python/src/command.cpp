@@ -52,8 +52,9 @@ void bind_command(nb::module_& m) {
       "What makes the bytes of an ONNX graph of a model file's text for `gibbsite export`.");
   m.def(
       "run_command",
-      [](std::vector<std::string> arguments) {
-        arguments.insert(arguments.begin(), "gibbsite");
+      [](const std::vector<Path>& words) {
+        std::vector<std::string> arguments{"gibbsite"};
+        for (const Path& word : words) arguments.push_back(word.string());
         std::vector<char*> argv;
         for (std::string& argument : arguments) argv.push_back(argument.data());
         argv.push_back(nullptr);

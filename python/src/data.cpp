@@ -79,6 +79,23 @@ ReadOptions options_of(bool labels_optional, bool ignore_extra_columns,
   return options;
 }
 
+/// What `predict --unseen` says: "" as the schema has it.
+void read_unseen(ReadOptions& options, const std::string& unseen) {
+  using Unreadable = ReadOptions::Unreadable;
+  if (unseen.empty()) return;
+  if (unseen != "middle" && unseen != "refuse") {
+    throw BadInput(fmt::format(
+        "unseen: '{}' is neither middle nor refuse; give one, or leave it out", shown(unseen)));
+  }
+  options.unreadable = unseen == "middle" ? Unreadable::marked : Unreadable::refused;
+}
+
+constexpr const char* unseen_doc =
+    "The table of a file by its extension: CSV, .svm, .npy (with labels=PATH), .parquet, .arrow. "
+    "progress(bytes done, in all). unseen, of rows to predict: \"middle\" reads a cell that the "
+    "schema cannot read as of another level or a missing one and lists it in Dataset.unseen; "
+    "\"refuse\" is an error; by default the schema's `invalid` says.";
+
 void watch_reading(ReadOptions& options, Watch& watch) {
   options.progress = [&watch](std::uint64_t done, std::uint64_t total) {
     watch.report(done, total);
@@ -174,14 +191,18 @@ void bind_schema(nb::module_& m) {
   nb::class_<Schema>(m, "Schema",
                      "What is public about a table, written by a person: ranges, levels, classes, "
                      "the largest norm of a row (docs/data.md).")
-      .def_static("read", &read_schema, "path"_a, "From a TOML file.")
+      .def_static("read", of_path(&read_schema), "path"_a, "From a TOML file.")
       .def_static("parse", &parse_schema, "toml"_a, "source"_a = "schema",
                   "From TOML text; `source` names it in errors.")
-      .def_static("read_column", &read_column_schema, "path"_a, "column"_a,
-                  "The schema of one column alone, for families; needs no label.")
+      .def_static(
+          "read_column",
+          [](const Path& path, const std::string& column) {
+            return read_column_schema(path.string(), column);
+          },
+          "path"_a, "column"_a, "The schema of one column alone, for families; needs no label.")
       .def_static("parse_column", &parse_column_schema, "toml"_a, "source"_a, "column"_a,
                   "The same from text.")
-      .def_static("read_network", &read_network_schema, "path"_a,
+      .def_static("read_network", of_path(&read_network_schema), "path"_a,
                   "The columns of a network, the label's one among them; needs no label.")
       .def_static("parse_network", &parse_network_schema, "toml"_a, "source"_a = "schema",
                   "The same from text.")
@@ -267,6 +288,32 @@ void bind_data(nb::module_& m) {
           "clamped to their range [n]. Private.")
       .def_prop_ro("counts", &counts_of,
                    "What reading changed. Private: for the curator's eyes, never released.")
+      .def_prop_ro(
+          "column_counts",
+          [](const Dataset& d) {
+            nb::dict out;
+            for (std::size_t j = 0; j < d.counts.columns.size(); ++j) {
+              const CellCounts& cells = d.counts.columns[j];
+              nb::dict of_column;
+              of_column["clamped"] = cells.clamped;
+              of_column["missing"] = cells.missing;
+              of_column["other"] = cells.other;
+              of_column["invalid"] = cells.invalid;
+              out[d.schema.columns[j].name.c_str()] = of_column;
+            }
+            return out;
+          },
+          "The same of cells, by column. Private.")
+      .def_prop_ro(
+          "unseen",
+          [](const Dataset& d) {
+            std::vector<std::pair<std::uint64_t, std::string>> out;
+            for (const UnreadableCell& cell : d.unreadable)
+              out.emplace_back(cell.row, d.schema.columns[cell.column].name);
+            return out;
+          },
+          "(row from 0, column) of each cell that was read as another, with unseen=\"middle\". "
+          "Private.")
       .def_ro("schema", &Dataset::schema)
       .def("__repr__", [](const Dataset& d) {
         return fmt::format("<gibbsite.Dataset: {} rows, {} features, private>", d.rows(),
@@ -275,26 +322,27 @@ void bind_data(nb::module_& m) {
 
   m.def(
       "read_table",
-      [](const std::string& path, const Schema& schema, const std::string& labels,
-         bool labels_optional, bool ignore_extra_columns, std::optional<std::int64_t> n_jobs,
-         const nb::object& progress) {
+      [](const Path& path, const Schema& schema, const Path& labels, bool labels_optional,
+         bool ignore_extra_columns, std::optional<std::int64_t> n_jobs, const nb::object& progress,
+         const std::string& unseen) {
         ReadOptions options = options_of(labels_optional, ignore_extra_columns, n_jobs);
-        options.label_path = labels;
+        options.label_path = labels.string();
+        read_unseen(options, unseen);
         return watched(progress, [&](Watch& watch) {
           watch_reading(options, watch);
-          return read_table(path, schema, options);
+          return read_table(path.string(), schema, options);
         });
       },
       "path"_a, "schema"_a, nb::kw_only(), "labels"_a = "", "labels_optional"_a = false,
       "ignore_extra_columns"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
-      "The table of a file by its extension: CSV, .svm, .npy (with labels=PATH), .parquet, .arrow. "
-      "progress(bytes done, in all).");
+      "unseen"_a = "", unseen_doc);
   m.def(
       "read_arrow",
       [](const nb::object& table, const Schema& schema, const Labels& labels, bool labels_optional,
          bool ignore_extra_columns, std::optional<std::int64_t> n_jobs, const nb::object& progress,
-         std::optional<bool> sparse) {
+         std::optional<bool> sparse, const std::string& unseen) {
         ReadOptions options = options_of(labels_optional, ignore_extra_columns, n_jobs);
+        read_unseen(options, unseen);
         options.expected_rows = rows_of(table);
         if (sparse)
           options.layout = *sparse ? ReadOptions::Layout::sparse : ReadOptions::Layout::dense;
@@ -306,10 +354,10 @@ void bind_data(nb::module_& m) {
       },
       "table"_a, "schema"_a, nb::kw_only(), "labels"_a = nb::none(), "labels_optional"_a = false,
       "ignore_extra_columns"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
-      "_sparse"_a = nb::none(),
+      "_sparse"_a = nb::none(), "unseen"_a = "",
       "Anything with __arrow_c_stream__: pandas, polars, pyarrow (readers too), DuckDB. labels [n] "
       "float64, -1 or +1, of several classes places in schema.classes, or the amounts themselves, "
-      "take the place of the label's column. "
+      "take the place of the label's column. unseen: as of read_table. "
       "progress(bytes done, 0).");
   m.def("read_array", &read_device, "X"_a, "labels"_a.none(), "schema"_a, nb::kw_only(),
         "labels_optional"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(), array_doc);
@@ -325,8 +373,8 @@ void bind_data(nb::module_& m) {
   m.def("_set_device_copy", &set_device_copy, "copy"_a.none());
   m.def(
       "schema_template",
-      [](const std::string& path, bool header) {
-        return schema_template(path, header ? Header::given : Header::unknown);
+      [](const Path& path, bool header) {
+        return schema_template(path.string(), header ? Header::given : Header::unknown);
       },
       "path"_a, "header"_a = false,
       "A schema to fill in, from a table's header line alone; header=True: the first line names "

@@ -110,13 +110,13 @@ void bind_family(nb::module_& m) {
 
   nb::class_<FamilyRelease>(m, "FamilyRelease",
                             "Draws of a family's parameters that may be published.")
-      .def_static("read", &read_family, "path"_a)
+      .def_static("read", of_path(&read_family), "path"_a)
       .def_static("from_json", &parse_family, "text"_a, "source"_a = "model")
       .def("to_json", [](const FamilyRelease& r) { return to_json(r).dump(2) + "\n"; })
       .def(
           "write",
-          [](const FamilyRelease& r, const std::string& path, bool replace) {
-            write_family(path, r, replace ? Existing::replaced : Existing::kept);
+          [](const FamilyRelease& r, const Path& path, bool replace) {
+            write_family(path.string(), r, replace ? Existing::replaced : Existing::kept);
           },
           "path"_a, "replace"_a = false)
       .def_prop_ro("column", [](const FamilyRelease& r) { return r.model().column(); })

@@ -18,6 +18,8 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/mechanism/analysis.hpp"
+#include "gibbsite/mechanism/learning.hpp"
+#include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/release/effects.hpp"
 #include "gibbsite/release/hypothesis.hpp"
 #include "gibbsite/release/predict.hpp"
@@ -99,14 +101,14 @@ nb::dict offer_dict(const Offer& offer) {
 }
 
 Release fit_data(const Dataset& data, const PlanOf& plan, const std::string& backend,
-                 std::optional<std::uint64_t> seed, const Ledger* ledger,
-                 const std::string& checkpoint, bool release_moments,
-                 std::optional<std::int64_t> n_jobs, const nb::object& progress) {
+                 std::optional<std::uint64_t> seed, const Ledger* ledger, const Path& checkpoint,
+                 bool release_moments, std::optional<std::int64_t> n_jobs,
+                 const nb::object& progress) {
   require_feasible(plan.plan);
   const auto engines = make_warning_backend(backend, n_jobs);
   settle(*engines, loss_named(plan.plan.problem.loss), !data.offset.empty());
   FitOptions options;
-  options.checkpoint = checkpoint;
+  options.checkpoint = checkpoint.string();
   options.release_answers = release_moments;
   return private_run(progress, ledger, seed, options, [&](Key&& key, const FitOptions& watching) {
     return gibbsite::fit(model_of(plan.request, plan.plan), data, plan.plan, *engines,
@@ -278,6 +280,23 @@ void require_same_space(const LinearModel& model, const Dataset& data) {
                   data.features(), model.schema.features()));
 }
 
+/// The share of what could be learned without privacy that is to be expected, as the command line
+/// says it before a fit; NaN where it was not measured.
+double kept_share_of(const Plan& plan) {
+  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+  if (!plan.offer().feasible) return unknown;
+  const Guarantee& guarantee = plan.offer().guarantee;
+  double mu =
+      guarantee.reveal > 0 ? gdp_mu_down(plan.budget.epsilon, plan.budget.delta) : guarantee.mu;
+  if (!(mu > 0)) return unknown;
+  if (!plan.problem.bounded()) {
+    const auto ball = setting(plan.offer().mechanism, "ball");
+    if (!ball) return unknown;
+    mu /= plan.problem.max_abs_residual_up(*ball);
+  }
+  return kept_share(signal_per_feature(plan.problem, plan.budget.neighbors(), mu));
+}
+
 void bind_plan(nb::module_& m) {
   nb::class_<PlanOf>(m, "Plan",
                      "Public settings that follow from public numbers alone: what every mechanism "
@@ -288,6 +307,7 @@ void bind_plan(nb::module_& m) {
       .def_prop_ro(
           "why", [](const PlanOf& p) { return in_arguments(p.plan.offer().why); },
           "Why it was chosen, or why it is out of reach.")
+      .def_prop_ro("_kept_share", [](const PlanOf& p) { return kept_share_of(p.plan); })
       .def_prop_ro("_loss", [](const PlanOf& p) { return p.plan.problem.loss; })
       .def_prop_ro("epsilon", [](const PlanOf& p) { return p.plan.budget.epsilon; })
       .def_prop_ro("delta", [](const PlanOf& p) { return p.plan.budget.delta; })
@@ -341,7 +361,8 @@ void bind_release(nb::module_& m) {
                                                                      : v.failures.front());
       });
   nb::class_<Release>(m, "Release", "A model that may be published, with its certificate.")
-      .def_static("read", &read_release, "path"_a, "From a model.json, unchanged since `fit`.")
+      .def_static("read", of_path(&read_release), "path"_a,
+                  "From a model.json, unchanged since `fit`.")
       .def_static("from_json", &parse_release, "text"_a, "source"_a = "model",
                   "From its text; `source` names it in errors.")
       .def(
@@ -349,8 +370,8 @@ void bind_release(nb::module_& m) {
           "The text of model.json.")
       .def(
           "write",
-          [](const Release& r, const std::string& path, bool replace) {
-            write_release(path, r, replace ? Existing::replaced : Existing::kept);
+          [](const Release& r, const Path& path, bool replace) {
+            write_release(path.string(), r, replace ? Existing::replaced : Existing::kept);
           },
           "path"_a, "replace"_a = false,
           "model.json, whole or not at all; FileExistsError where there is one, unless replace.")
@@ -500,9 +521,9 @@ void bind_release(nb::module_& m) {
       });
   m.def(
       "verify",
-      [](const std::string& path) {
+      [](const Path& path) {
         const nb::gil_scoped_release unlocked;
-        return verify(read_release_json(path));
+        return verify(read_release_json(path.string()));
       },
       "path"_a, "Recomputes every claim of a model.json of either kind, whatever it holds.");
 }
@@ -537,7 +558,7 @@ void bind_fit(nb::module_& m) {
       "release_moments"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
       "`fit` of rows in shares elsewhere: ask(question) gives the answers of all, relay(question, "
       "before) that of the last, each asked with the answer of the one before it.");
-  m.def("discard_checkpoint", &discard_checkpoint, "path"_a,
+  m.def("discard_checkpoint", of_path(&discard_checkpoint), "path"_a,
         "Removes the checkpoint of a run whose model is written.");
   m.def(
       "list_backends",

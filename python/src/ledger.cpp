@@ -50,12 +50,13 @@ void bind_ledger(nb::module_& m) {
   nb::class_<Ledger>(m, "Ledger",
                      "Caps on all that is released about the same people, in a file "
                      "(docs/ledger.md). Given to a fit, the release is entered before it returns.")
-      .def(nb::init<std::string>(), "path"_a)
+      .def(
+          "__init__", [](Ledger* l, const Path& path) { new (l) Ledger(path.string()); }, "path"_a)
       .def_static(
           "create",
-          [](const std::string& path, double epsilon, double delta, const std::string& adjacency,
+          [](const Path& path, double epsilon, double delta, const std::string& adjacency,
              std::uint64_t rows_per_person, double reveal_share, double tv_share) {
-            return Ledger::create(path, epsilon, delta,
+            return Ledger::create(path.string(), epsilon, delta,
                                   {adjacency_from_string(adjacency), rows_per_person},
                                   {reveal_share, tv_share});
           },

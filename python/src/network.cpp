@@ -148,13 +148,13 @@ void bind_network_release(nb::module_& m) {
   nb::class_<NetworkRelease>(m, "NetworkRelease",
                              "A network with its tables that may be published. Questions to it and "
                              "people drawn from it cost no privacy.")
-      .def_static("read", &read_network, "path"_a)
+      .def_static("read", of_path(&read_network), "path"_a)
       .def_static("from_json", &parse_network, "text"_a, "source"_a = "model")
       .def("to_json", [](const NetworkRelease& r) { return to_json(r).dump(2) + "\n"; })
       .def(
           "write",
-          [](const NetworkRelease& r, const std::string& path, bool replace) {
-            write_network(path, r, replace ? Existing::replaced : Existing::kept);
+          [](const NetworkRelease& r, const Path& path, bool replace) {
+            write_network(path.string(), r, replace ? Existing::replaced : Existing::kept);
           },
           "path"_a, "replace"_a = false)
       .def_prop_ro("columns", [](const NetworkRelease& r) { return r.model().names(); })
@@ -227,10 +227,10 @@ void bind_network_release(nb::module_& m) {
           "same seed, which is no secret, whatever n_jobs.")
       .def(
           "write_synthetic",
-          [](const NetworkRelease& r, const std::string& path, Count rows, Count seed, bool replace,
+          [](const NetworkRelease& r, const Path& path, Count rows, Count seed, bool replace,
              std::optional<std::int64_t> n_jobs, const nb::object& progress) {
             watched(progress, [&](Watch& watch) {
-              StreamedFile file(path);
+              StreamedFile file(path.string(), public_file);
               synthesize(
                   r.model(), rows.value_or(r.certificate().problem.rows), stream_of(seed),
                   [&](std::string_view text) { file.append(text); },

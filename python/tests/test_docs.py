@@ -3,6 +3,7 @@
 import pathlib
 import re
 import shutil
+import tomllib
 
 import pytest
 
@@ -40,6 +41,15 @@ def test_the_code_runs(page, tmp_path, monkeypatch, capsys):
         from test_check_estimator import model
 
         assert [repr(one) for one in checked] == [repr(model())]
+
+
+def test_the_first_example_names_what_it_needs():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    named = {re.match(r"[a-z]+", one)[0] for one in extras["pandas"]}
+    assert {"pandas", "pyarrow"} <= named
+    for page in ("docs/python.md", "README.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert "pip install '.[pandas]'" in text[: text.index("```python")], page
 
 
 def test_six_lines_from_installing_to_a_verified_model():

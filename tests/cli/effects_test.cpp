@@ -45,12 +45,11 @@ class EffectsCli : public Cli {
 TEST_F(EffectsCli, ShowsTheSurestFirstAndMarksWhatNoiseHides) {
   const Outcome out = gibbsite({"coefficients", "model.json", "--all"});
   ASSERT_EQ(out.status, 0) << out.err;
-  EXPECT_THAT(
-      out.out,
-      AllOf(HasSubstr("odds ratio"), HasSubstr("p-value"), HasSubstr("95 % interval"),
-            HasSubstr("reference level"), HasSubstr("reference sex=Male"),
-            HasSubstr("docs/intervals.md"), HasSubstr("are hidden by noise"), HasSubstr("per unit"),
-            Not(HasSubstr("--all"))));
+  EXPECT_THAT(out.out,
+              AllOf(HasSubstr("odds ratio"), HasSubstr("p-value"), HasSubstr("95 % interval"),
+                    HasSubstr("reference level"), HasSubstr("reference sex=Male"),
+                    HasSubstr("docs/intervals.md"), HasSubstr("are hidden by noise"),
+                    HasSubstr("per unit"), Not(HasSubstr("--all"))));
   std::istringstream lines(out.out);
   bool hidden = false;
   std::size_t rows = 0;

@@ -612,6 +612,9 @@ TEST_F(Journey, SchemaComesFromTheHeaderAlone) {
   for (const char* name : {"age", "work", "income"}) EXPECT_THAT(out.out, HasSubstr(name));
   EXPECT_THAT(out.out, Not(HasSubstr("Private")));
   EXPECT_THAT(out.out, Not(HasSubstr("50K")));
+  EXPECT_EQ(out.err,
+            "gibbsite: note: table.csv: the first line is taken for the names of the columns: "
+            "'age', 'work', 'income'\n");
 }
 
 TEST_F(Journey, AHeaderlessTableIsNotPublishedAsNames) {
@@ -621,6 +624,12 @@ TEST_F(Journey, AHeaderlessTableIsNotPublishedAsNames) {
   EXPECT_EQ(refused.out, "");
   EXPECT_THAT(refused.err, Not(HasSubstr("State-gov")));
   EXPECT_EQ(gibbsite({"schema", "bare.csv", "--header", "yes"}).status, 0);
+  folder.write("words.csv", "Smith,nurse\nJones,clerk\n");
+  const Outcome words = gibbsite({"schema", "words.csv"});
+  expect_error(words, 2, "words.csv:1: the second line looks like the first one");
+  EXPECT_THAT(words.err, HasSubstr("--header yes"));
+  EXPECT_EQ(words.out, "");
+  EXPECT_THAT(gibbsite({"schema", "words.csv", "--header", "yes"}).err, HasSubstr("'Smith'"));
   expect_error(gibbsite({"schema", "table.csv", "--header", "no"}), 2, "--header: 'no'");
 }
 

@@ -81,6 +81,7 @@ struct Table {
     a.lambda = VectorXd::Ones(3);
     a.rows = n;
     a.clip = 1e3;
+    a.information_bound = 1e6;
     a.prior = VectorXd::Ones(3);
     a.prior_scale = 10;
     const VectorXd omega = a.metric.inverse() * at;

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <random>
 
+#include "certificate/canonical_json.hpp"
 #include "certificate/model_json.hpp"
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
@@ -23,6 +24,7 @@ namespace verify_test {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 void collect_leaves(const json& value, const json::json_pointer& at,
                     std::vector<json::json_pointer>& out) {
@@ -638,6 +640,69 @@ TEST(Verify, RejectsFieldsThatNobodyAskedFor) {
   EXPECT_FALSE(verify(resealed(more)).valid);
 }
 
+// A version is the one text of a certificate that nothing recomputes.
+TEST(Verify, RejectsAVersionThatIsNoneEvenResealed) {
+  const testing::TempDir folder;
+  const json file = to_json(testing::examples().front().release);
+  json changed = file;
+  const auto set = [&](const std::string& version) -> const json& {
+    changed["certificate"]["software"]["version"] = version;
+    return changed = resealed(changed);
+  };
+  for (const char* version : {"0.1.0", "1.2.3.dev4+g5678", "10.0.0-rc1"})
+    EXPECT_TRUE(verify(set(version)).valid) << version;
+  for (const std::string& version :
+       {std::string(), std::string("Smith, 39, nurse"), std::string("1.2.3\n39,nurse"),
+        std::string("v1"), std::string(41, '1'), std::string("1.2.3 audited"),
+        std::string("1.2.3\0x", 7)}) {
+    EXPECT_FALSE(verify(set(version)).valid) << version;
+    EXPECT_THROW(read_release(folder.write("model.json", changed.dump())), BadInput) << version;
+  }
+}
+
+// jq, JavaScript and R write 1.0 as 1, -0.0 as 0, and blanks where they like.
+TEST(Verify, HoldsWhateverProgramWroteTheNumbers) {
+  const testing::TempDir folder;
+  std::vector<json> files;
+  for (const auto& example : testing::examples()) files.push_back(to_json(example.release));
+  for (const auto& example : testing::loss_examples()) files.push_back(to_json(example.release));
+  for (const json& file : files) {
+    ASSERT_THAT(file["certificate"]["digest"].get<std::string>(),
+                ::testing::StartsWith("blake2b-256-jcs:"));
+    const std::string rewritten = canonical_text(file);  // as JSON.stringify has it
+    const std::string path = folder.write("model.json", rewritten);
+    const Verification result = verify(read_release_json(path));
+    EXPECT_EQ(result.valid, verify(file).valid) << ::testing::PrintToString(result.failures);
+    EXPECT_NO_THROW(untouched_json(rewritten, "model.json"));
+    // A value that changed is another matter.
+    json edited = json::parse(rewritten);
+    json& first = edited["model"].contains("coefficients") ? edited["model"]["coefficients"]
+                                                           : edited["model"]["draws"];
+    while (!first.is_number()) {
+      json inner = *first.begin();
+      first = inner;
+    }
+    EXPECT_THROW(untouched_json(edited.dump(), "model.json"), BadInput);
+  }
+}
+
+// Files from before digests of values.
+TEST(Verify, ReadsDigestsOfSpellingAndSaysWhatRewritingDoesToThem) {
+  const testing::TempDir folder;
+  json file = to_json(testing::examples().front().release);
+  file["certificate"]["digest"] = digest_of_spelling;
+  file = resealed(file);
+  ASSERT_TRUE(is_file_digest(file["certificate"]["digest"].get<std::string>()));
+  EXPECT_THAT(file["certificate"]["digest"].get<std::string>(), Not(HasSubstr("jcs")));
+  EXPECT_TRUE(verify(file).valid);
+  EXPECT_NO_THROW(read_release(folder.write("model.json", file.dump(2))));
+  const json rewritten = json::parse(canonical_text(file));
+  const Verification result = verify(rewritten);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_THAT(result.failures[0], HasSubstr("certificate.digest: "));
+  EXPECT_THAT(result.failures[0], HasSubstr("1.0 as 1"));
+}
+
 TEST(Verify, RejectsTheNamesOfVersion1InAFileOfThisOne) {
   json file = to_json(testing::examples().front().release);
   json& guarantee = file["certificate"]["guarantee"];
@@ -1024,6 +1089,18 @@ TEST(ReadReleaseJson, RejectsWhatIsNoModelFile) {
   rejected(std::string(100000, '['), "nested too deeply");  // before its end is missed
   rejected(std::string(100000, '[') + std::string(100000, ']'), "nested too deeply");
   rejected(good.substr(0, good.size() - 1) + ", \"format\": \"gibbsite-release/3\"}", "twice");
+  // The parser takes a NUL byte for the end of the text.
+  const std::string nul(1, '\0');
+  rejected(good + nul, "NUL byte at byte " + std::to_string(good.size()));
+  rejected(good + "\n" + nul + good, "NUL byte");
+  rejected(good + nul + "age,income\n39,>50K\n", "NUL byte");
+  rejected(nul + good, "NUL byte at byte 0");
+  rejected(good + good, "is not JSON");
+  // Digits that change no value, and no digest.
+  const std::size_t number = good.find("\"row_norm\":1.5");
+  ASSERT_NE(number, std::string::npos);
+  rejected(std::string(good).insert(number + 14, std::string(70, '0')),
+           "a number of more than 64 characters");
   EXPECT_THROW(read_release_json(folder.path()), BadInput);  // a folder
   EXPECT_THROW(read_release_json(folder.path("absent")), BadInput);
 }

@@ -634,17 +634,18 @@ TEST(WhitenedRun, QuestionsOfIntervalsOfAmountsCostTheirShares) {
           for (const double v : x) out.push_back(static_cast<float>(v));
           return out;
         };
-        // Two directions across omega, where the prediction is 0, at the largest length of which the
-        // limit takes nothing: a label of 0 has all of its information, one of 5 is held.
+        // Two directions across omega, where the prediction is 0. At twice the clip a label of 5 is
+        // held; the information is at the largest length of which its limit takes nothing, where a
+        // label of 0 has all of it.
         const Eigen::VectorXd along = q.omega.normalized();
         Eigen::VectorXd first = Eigen::VectorXd::Unit(3, 1);
         first = (first - first.dot(along) * along).normalized();
         Eigen::VectorXd second = Eigen::VectorXd::Unit(3, 2);
         second -= second.dot(along) * along + second.dot(first) * first;
         second.normalize();
-        const double at = std::sqrt(q.limit) * q.clip;
-        ASSERT_GE(q.limit, 1) << "the limit would hold a row that the clip does not";
         const bool information = q.name == "information", scores = q.name == "scores";
+        const double at = (information ? std::sqrt(q.limit) : 2) * q.clip;
+        ASSERT_GE(q.limit, 1) << "the limit would hold a row that the clip does not";
         const float label = information ? 0 : 5;
         Dataset here = data, there = data;
         for (std::size_t i = 0; i < rows; ++i) {
@@ -662,7 +663,7 @@ TEST(WhitenedRun, QuestionsOfIntervalsOfAmountsCostTheirShares) {
         EXPECT_LE(apart, share * mu2 * (1 + 1e-9)) << q.name << rows << add_remove;
         EXPECT_GE(apart, share * mu2 * (1 - 1e-4))
             << q.name << rows << add_remove << ": the noise is more than is needed";
-        // Beyond that length the weight holds all three where they are.
+        // Beyond that length cap and weight hold all three where they are.
         Dataset far = data, other = data;
         set_row(far, 4, row_at(1e4 * at * first), label);
         set_row(other, 4, row_at(1e4 * at * second), -label);

@@ -91,12 +91,13 @@ class OneDimension {
     const ScoreLimits limits{.clip = C, .information = information_limit(settings_)};
     double gradient[2], information[2], scores[2];
     for (int k = 0; k < 2; ++k) {
-      const auto block = engines_[k]->capped_loss({&P, 1, 1}, limits);
+      const auto limited = engines_[k]->capped_loss({&P, 1, 1}, limits),
+                 path = engines_[k]->capped_loss({&P, 1, 1}, {.clip = C});
       double sum = 0;
-      block->gradient({&theta, 1}, {&sum, 1});
+      (settings_.score_share > 0 ? path : limited)->gradient({&theta, 1}, {&sum, 1});
       gradient[k] = P * sum;
-      block->information({&theta, 1}, {&information[k], 1, 1});
-      block->score_moments({&theta, 1}, {&scores[k], 1, 1});
+      limited->information({&theta, 1}, {&information[k], 1, 1});
+      path->score_moments({&theta, 1}, {&scores[k], 1, 1});
     }
     const double longest = std::sqrt(limits.information) * C;
     double mu = std::hypot(

@@ -52,14 +52,14 @@ inline std::vector<Question> questions_of(const Whitened& settings, const Proble
     if (q.moments) {
       rule.answer_moments(whole_matrix(a.values, rule.coordinates()), a.deviation);
     } else if (q.name == "block") {
-      q.limit = information_limit(settings);
+      // With held slopes its scores are those of the path.
+      if (settings.score_share == 0) q.limit = information_limit(settings);
       rule.answer_block(values(), a.deviation);
     } else if (q.name == "information") {
       q.limit = information_limit(settings);
       q.omega = rule.block_omega();
       rule.answer_information();
     } else if (q.name == "scores") {
-      q.limit = information_limit(settings);
       q.omega = rule.block_omega();
       rule.answer_scores();
     } else {

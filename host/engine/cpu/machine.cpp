@@ -96,7 +96,7 @@ double best_seconds(F f) {
 template <class F>
 double fma_rate(F multiply_add) {
   constexpr std::size_t n = 200'000;
-  const int threads = thread_count();
+  const int threads = startable_threads(thread_count());
   double flops = 0;
   const double seconds = best_seconds([&] {
     flops = 0;
@@ -117,7 +117,7 @@ std::string instruction_set() { return cpu::instruction_set(); }
 int thread_count() { return std::clamp(omp_get_max_threads(), 1, usable_processors()); }
 
 double read_bandwidth(std::span<const float> x) {
-  const int threads = thread_count();
+  const int threads = startable_threads(thread_count());
   const auto parts = static_cast<std::size_t>(threads);
   // What is small is read again and again, so that the start of threads does not count.
   const std::size_t times = 1 + (std::size_t{4} << 20) / std::max<std::size_t>(x.size_bytes(), 64);

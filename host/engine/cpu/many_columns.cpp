@@ -156,11 +156,13 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
                         theta.data(), engine_.columns(), pair, out);
     }
     void information(std::span<const double> theta, MatrixView<double> out) override {
+      require_information(engine_.loss(), limits_);
       find_rows(theta, false);
       cpu::information(engine_.table(), engine_.crew_, caps_.metric(), limits_, of_rows_, out);
       of_rows_.clear();
     }
     void score_moments(std::span<const double> theta, MatrixView<double> out) override {
+      require_one_output(engine_.loss());
       find_rows(theta, true);
       cpu::score_moments(engine_.table(), engine_.crew_, caps_.metric(), limits_, of_rows_, out);
       of_rows_.clear();
@@ -204,7 +206,6 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
    private:
     // Every row's score or curvature.
     void find_rows(std::span<const double> theta, bool scores) {
-      require_information(engine_.loss(), limits_);
       scores_ = scores;
       of_rows_.resize(engine_.rows());
       std::vector<double> unused(theta.size());

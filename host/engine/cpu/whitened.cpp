@@ -129,11 +129,13 @@ class Capped final : public CappedLoss {
     class_information(table_, crew_, caps_, limits_, outputs(), theta_.data(), packed_, pair, out);
   }
   void information(std::span<const double> theta, MatrixView<double> out) override {
+    require_information(*choice_.other, limits_);
     find_rows(theta, false);
     cpu::information(table_, crew_, caps_.metric(), limits_, of_rows_, out);
     of_rows_.clear();
   }
   void score_moments(std::span<const double> theta, MatrixView<double> out) override {
+    require_one_output(*choice_.other);
     find_rows(theta, true);
     cpu::score_moments(table_, crew_, caps_.metric(), limits_, of_rows_, out);
     of_rows_.clear();
@@ -180,7 +182,6 @@ class Capped final : public CappedLoss {
   }
   // Every row's score or curvature.
   void find_rows(std::span<const double> theta, bool scores) {
-    require_information(*choice_.other, limits_);
     scores_ = scores;
     of_rows_.resize(table_.rows.size());
     std::vector<double> unused(theta.size());

@@ -316,9 +316,11 @@ class RemoteEngine final : public HostRows {
       of_.ask_symmetric(question, out);
     }
     void information(std::span<const double> theta, MatrixView<double> out) override {
+      require_information(of_.loss(), limits_);
       ask_matrix(What::information, theta, out);
     }
     void score_moments(std::span<const double> theta, MatrixView<double> out) override {
+      require_one_output(of_.loss());
       ask_matrix(What::score_moments, theta, out);
     }
     double gradient(std::span<const double> theta, std::span<double> out) override {
@@ -337,7 +339,6 @@ class RemoteEngine final : public HostRows {
 
    private:
     void ask_matrix(What what, std::span<const double> theta, MatrixView<double> out) {
-      require_information(of_.loss(), limits_);
       Question question = question_;
       question.what = what;
       question.first = all_of(theta);

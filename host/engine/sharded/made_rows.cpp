@@ -202,9 +202,11 @@ class MadeEngine final : public Engine {
       std::ranges::copy(sum, out.data);
     }
     void information(std::span<const double> theta, MatrixView<double> out) override {
+      require_information(of_.loss_, limits_);
       ask_matrix(&CappedLoss::information, ask_information, theta, out);
     }
     void score_moments(std::span<const double> theta, MatrixView<double> out) override {
+      require_one_output(of_.loss_);
       ask_matrix(&CappedLoss::score_moments, ask_score_moments, theta, out);
     }
     double gradient(std::span<const double> theta, std::span<double> out) override {
@@ -224,7 +226,6 @@ class MadeEngine final : public Engine {
     template <class Matrix>
     void ask_matrix(Matrix matrix, Question question, std::span<const double> theta,
                     MatrixView<double> out) {
-      require_information(of_.loss_, limits_);
       const Mark mark = mark_of(question, theta, 0);
       of_.require_equal(mark);
       const auto sum = of_.add(mark, k_ * k_, [&](Engine& engine, std::span<double> part) {

@@ -42,6 +42,12 @@ struct IngestCounts {
   [[nodiscard]] std::vector<std::uint64_t*> numbers();
 };
 
+/// A cell that its column cannot read.
+struct UnreadableCell {
+  std::uint64_t row = 0;     ///< of the Dataset, from 0
+  std::uint32_t column = 0;  ///< place in the schema's columns
+};
+
 /// Rows of a table after scaling, encoding and clipping: every row without the intercept has
 /// norm <= row_norm in exact arithmetic, the intercept (if any) is the last feature.
 struct Dataset {
@@ -53,6 +59,8 @@ struct Dataset {
   std::vector<float> y;         ///< [n] as LabelKind says; empty when the file had no label column
   std::vector<float> offset{};  ///< [n] of Schema::scaled_exposure; empty without an exposure
   IngestCounts counts;
+  /// Under ReadOptions::Unreadable::marked: each cell that was read as something else, by row.
+  std::vector<UnreadableCell> unreadable{};
   /// So many rows that a backend makes itself (engine/made_rows.hpp), the only one to take them: x
   /// and y are empty.
   std::uint64_t made = 0;
@@ -71,6 +79,17 @@ struct ReadOptions {
   /// fit and evaluate need labels, predict does not: with `optional` a table without a label
   /// column, or with a label that the schema refuses, is read as unlabeled (y empty).
   enum class Labels { required, optional } labels = Labels::required;
+  /// What becomes of a cell that its column cannot read: a level that is not listed, text that is
+  /// no number, an empty cell.
+  enum class Unreadable {
+    by_schema,  ///< as `invalid` of the schema says
+    /// An error whose advice leaves the schema alone: it is that of a model, which is published.
+    refused,
+    /// Predicted all the same: read as under Invalid::middle, but an empty cell of a category as a
+    /// missing one where the schema has a level for that. Dataset::unreadable lists them.
+    marked
+  } unreadable = Unreadable::by_schema;
+  bool may_be_empty = false;  ///< a table without rows is no error: there is nothing to predict
   bool ignore_extra_columns =
       false;                    ///< predict and evaluate: columns not in the schema are skipped
   std::string label_path = {};  ///< .npy only: the file of y

@@ -100,7 +100,8 @@ class CappedLoss {
   /// on a loss of several outputs, and where information is not limited.
   virtual void information(std::span<const double> theta, MatrixView<double> out) = 0;
   /// out[k x k] = sum_i v_i v_i^T with v_i = P^T x_i score_i in floats and ||v_i|| <= limits.clip in
-  /// exact arithmetic: the second moments of the scores. Everything else as of `information`.
+  /// exact arithmetic: the second moments of the scores. Everything else as of
+  /// Engine::second_moments. Throws BadInput on a loss of several outputs.
   virtual void score_moments(std::span<const double> theta, MatrixView<double> out) = 0;
   /// The same of several classes, one pair a < b of them: v_i = P^T x_i sqrt(w_i p_a p_b) with the
   /// probabilities p. With all pairs of classes the v_i of one row have sum ||v_i||^4 <=

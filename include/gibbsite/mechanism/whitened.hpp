@@ -65,9 +65,9 @@ double information_deviation_up(const Whitened& settings, const Neighbors& who, 
 /// this over sqrt(2).
 double score_deviation_up(const Whitened& settings, const Neighbors& who, double clip,
                           double error);
-/// ScoreLimits::information of the block and what is asked beside it: B / clip^2 for a typical norm
-/// R = clip / kappa. B = 2 R^2/4 of two classes, whose curvatures are at most 1/4, and of
-/// several, at least clip^2/4; B = R^2 max(1, 4 kappa^3) of amounts and counts.
+/// ScoreLimits::information of the information matrix, and of classes of the block: B / clip^2 for a
+/// typical norm R = clip / kappa. B = 2 R^2/4 of two classes, whose curvatures are at most 1/4, and
+/// of several, at least clip^2/4; B = R^2 max(1, 4 kappa^3) of amounts and counts.
 double information_limit(const Whitened& settings);
 /// Of a sum of curvatures, each from 0 to `curvature`.
 double curvature_deviation_up(const Whitened& settings, const Neighbors& who, double curvature,
