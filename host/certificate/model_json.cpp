@@ -513,6 +513,8 @@ std::vector<NoisyAnswer> answers_from_json(const json& list, const Schema& schem
   // Files from before contrasts have answers in d coordinates.
   const json first = list[0].is_object() ? list[0].value("at", json()) : json();
   const std::size_t k = first.size() == d * d ? d : contrast_basis(schema).coordinates;
+  // The information has a block for each pair of classes.
+  const std::size_t pairs = outputs > 1 ? outputs * (outputs - 1) / 2 : 1;
   std::vector<NoisyAnswer> out;
   for (const json& object : list) {
     only_fields(object, {"question", "clip", "deviation", "at", "values"}, source + ": answers");
@@ -531,9 +533,10 @@ std::vector<NoisyAnswer> answers_from_json(const json& list, const Schema& schem
     require_finite_positive(answer.deviation, source + ": answers.deviation");
     answer.at = numbers_field(object, "at", moments ? d * k : outputs * k, source);
     answer.values = numbers_field(object, "values",
-                                  moments || information ? k * (k + 1) / 2
-                                  : gradient || block    ? outputs * k
-                                                         : 1,
+                                  moments             ? k * (k + 1) / 2
+                                  : information       ? pairs * (k * (k + 1) / 2)
+                                  : gradient || block ? outputs * k
+                                                      : 1,
                                   source);
     out.push_back(std::move(answer));
   }

@@ -179,9 +179,8 @@ std::string effects_report(const LinearModel& model, const CoefficientView& view
 }
 
 std::string no_bound(const LinearModel& model, const Certificate& certificate) {
-  const LabelKind label = model.schema.label_kind;
-  const bool estimable = taken_by(certificate.mechanism).intervals && label != LabelKind::classes &&
-                         model.schema.class_weights.empty();
+  const bool estimable =
+      taken_by(certificate.mechanism).intervals && model.schema.class_weights.empty();
   return std::string("No bound on how far noise moved them holds for every table: none is given.") +
          (estimable ? " --intervals estimates it.\n" : "\n");
 }

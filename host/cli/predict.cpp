@@ -92,22 +92,31 @@ struct PredictCommand {
     }));
   }
 
-  /// The likeliest class, and with --probabilities that of each, a column "probability=CLASS".
+  /// The likeliest class, and with --probabilities that of each, a column "probability=CLASS"; with
+  /// --intervals its ends too, "low=CLASS" and "high=CLASS".
   template <class Name>
   [[nodiscard]] fmt::memory_buffer class_lines(const LinearModel& linear, const Dataset& data,
                                                const Name& name) const {
     const std::vector<double> all = predict_classes(linear, data.view());
+    std::vector<PredictionInterval> around;
+    if (intervals) around = predict_class_intervals(linear, data.view());
     std::vector<std::string> names;
     std::vector<std::string> head{"prediction"};
     for (const std::string& one : linear.schema.classes) {
       names.push_back(name(one));
-      if (probabilities) head.push_back(name("probability=" + one));
+      if (probabilities || intervals) head.push_back(name("probability=" + one));
+      if (intervals) head.insert(head.end(), {name("low=" + one), name("high=" + one)});
     }
     return lines(data, head, name, [&](auto end, std::size_t i) {
       const std::span<const double> row(all.data() + i * names.size(), names.size());
       fmt::format_to(end, "{}", names[likeliest(row)]);
-      if (!probabilities) return;
-      for (const double p : row) fmt::format_to(end, ",{:.6g}", p);
+      if (!probabilities && !intervals) return;
+      for (std::size_t k = 0; k < row.size(); ++k) {
+        fmt::format_to(end, ",{:.6g}", row[k]);
+        if (!intervals) continue;
+        const PredictionInterval& of = around[i * row.size() + k];
+        fmt::format_to(end, ",{:.6g},{:.6g}", of.low, of.high);
+      }
     });
   }
 

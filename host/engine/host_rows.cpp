@@ -75,10 +75,10 @@ class NormsAbove {
   NormBound bound_;
 };
 
-// P^T x times `factor` <= 1, and scaled down to norm <= clip in exact arithmetic where that is
-// shorter: floats. A row that leaves the floats is 0.
+// P^T x times a factor <= 1, and scaled down to norm <= clip times a share <= 1 in exact arithmetic
+// where that is shorter: floats. A row that leaves the floats is 0.
 void clipped_row(const Rows& x, std::size_t i, MatrixView<const double> P, double clip, VectorXd& v,
-                 float factor = 1) {
+                 const PairFactor& of = {1, 1}) {
   v.setZero();
   x.for_each(i, [&](std::size_t j, float value) {
     for (std::size_t a = 0; a < P.cols; ++a) v[index(a)] += static_cast<double>(value) * P(j, a);
@@ -89,11 +89,11 @@ void clipped_row(const Rows& x, std::size_t i, MatrixView<const double> P, doubl
     v.setZero();
     return;
   }
-  const auto s = static_cast<double>(std::min(factor, shrinking(squares, P.cols, clip)));
+  const auto s = static_cast<double>(shared(of.factor, of.share, shrinking(squares, P.cols, clip)));
   for (double& a : v) a = normal_or_zero(static_cast<float>(a * s));
 }
 
-// out [k x k] = sum of v v^T of rows in the metric, times their factors and clipped.
+// out [k x k] = sum of v v^T of rows in the metric, times their factors and clipped to their share.
 template <class Factor>
 void add_up_moments(const Rows& x, MatrixView<const double> P, double clip, const Factor& factor,
                     MatrixView<double> out) {
@@ -129,6 +129,11 @@ class PlainCappedLoss final : public CappedLoss {
     for (std::size_t i = 0; i < x.rows; ++i) caps_[i] = cap_below(limits.clip, norm(x, i), largest);
   }
 
+  void information_between(std::span<const double> theta, ClassPair pair,
+                           MatrixView<double> out) override {
+    require_information(loss_, limits_, pair);
+    class_information(theta, pair, out);
+  }
   void information(std::span<const double> theta, MatrixView<double> out) override {
     require_information(loss_, limits_);
     std::vector<double> curvatures(x_.rows);
@@ -194,7 +199,24 @@ class PlainCappedLoss final : public CappedLoss {
   }
   void add_up(const std::vector<float>& factors, double clip, MatrixView<double> out) const {
     add_up_moments(
-        x_, {metric_.data(), x_.cols, columns_}, clip, [&](std::size_t i) { return factors[i]; },
+        x_, {metric_.data(), x_.cols, columns_}, clip,
+        [&](std::size_t i) {
+          return PairFactor{factors[i], 1};
+        },
+        out);
+  }
+
+  void class_information(std::span<const double> theta, const ClassPair& pair,
+                         MatrixView<double> out) const {
+    const std::size_t d = x_.cols, K = loss_.outputs();
+    std::vector<double> z(K), p(K);
+    add_up_moments(
+        x_, {metric_.data(), d, columns_}, information_clip(limits_),
+        [&](std::size_t i) {
+          for (std::size_t k = 0; k < K; ++k) z[k] = x_.dot(i, theta.subspan(k * d, d));
+          losses::softmax(z, p);
+          return pair_factor(p, static_cast<double>(caps_[i]), limits_.information, pair);
+        },
         out);
   }
 
@@ -215,7 +237,10 @@ class PlainCappedLoss final : public CappedLoss {
         v = r;
         v[index(losses::class_of(y[0], K))] += 1;
         const double of_any = 1 + v.squaredNorm() - 2 * v.minCoeff();
-        const double held = holding(length_above(std::max(r.squaredNorm(), of_any), K), caps_[i]);
+        const double held =
+            std::min(holding(length_above(std::max(r.squaredNorm(), of_any), K), caps_[i]),
+                     limited_weight(pair_norm(v.data(), K), static_cast<double>(caps_[i]),
+                                    limits_.information));
         double trace = 0;
         for (std::size_t k = 0; k < K; ++k) {
           v = VectorXd::Unit(index(K), index(k));
@@ -250,6 +275,42 @@ class PlainCappedLoss final : public CappedLoss {
 }  // namespace
 
 bool is_logistic(const Loss& loss) { return loss.unweighted().name() == losses::logistic::name; }
+void require_information(const Loss& loss, const ScoreLimits& limits, const ClassPair& pair) {
+  const bool softmax = dynamic_cast<const losses::Softmax*>(&loss.unweighted()) != nullptr;
+  if (!softmax || !(limits.information < std::numeric_limits<double>::infinity())) {
+    throw BadInput(
+        fmt::format("information: rows of `model` {} have none of pairs of classes that is "
+                    "limited; ask it of softmax, with a limit",
+                    loss.name()));
+  }
+  const std::size_t classes = loss.outputs();
+  if (pair.first < pair.second && pair.second < classes) return;
+  throw BadInput(
+      fmt::format("information: classes {} and {} are no pair of `model` {}; give first < second "
+                  "below {}",
+                  pair.first, pair.second, loss.name(), classes));
+}
+std::vector<ClassPair> class_pairs(std::size_t classes) {
+  std::vector<ClassPair> out;
+  for (std::size_t second = 1; second < classes; ++second)
+    for (std::size_t first = 0; first < second; ++first) out.push_back({first, second});
+  return out;
+}
+PairFactor pair_factor(std::span<const double> p, double cap, double limit, const ClassPair& pair) {
+  const std::size_t K = p.size();
+  const double norm = pair_norm(p.data(), K);
+  // Squares of smaller ones would leave the normal doubles.
+  if (!(norm > 1e-140 && std::isfinite(norm))) return {};
+  double squares = 0;
+  for (const double v : p) squares += v * v;
+  const double any = length_above(1 + squares - 2 * *std::ranges::min_element(p), K);
+  const double w =
+      std::min(holding(any, static_cast<float>(cap)), limited_weight(norm, cap, limit));
+  const double of_pair = p[pair.first] * p[pair.second];
+  // Of K^2 roundings in norm, K at most 1000.
+  return {static_cast<float>(std::sqrt(w * of_pair)),
+          float_below(std::sqrt(of_pair / norm) * (1 - 0x1p-30))};
+}
 void require_information(const Loss& loss, const ScoreLimits& limits) {
   if (loss.outputs() == 1 && limits.information < std::numeric_limits<double>::infinity()) return;
   throw BadInput(fmt::format(
@@ -408,7 +469,11 @@ double HostRows::largest_logit(std::span<const double> theta) const {
 void HostRows::second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) {
   require_metric(P, columns(), clip);
   add_up_moments(
-      table_, P, clip, [](std::size_t) { return 1.0F; }, out);
+      table_, P, clip,
+      [](std::size_t) {
+        return PairFactor{1, 1};
+      },
+      out);
 }
 
 void HostRows::clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) {

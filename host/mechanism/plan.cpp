@@ -291,11 +291,9 @@ Plan plan(const Problem& problem, const Problem& chains, const Budget& budget,
   const StandardArithmetic arithmetic;
   validate(problem, budget, wishes);
   validate(chains, budget, wishes);
-  if (wishes.intervals && !takes_information(problem)) {
-    throw BadInput(fmt::format(
-        "`intervals`: they are of two classes that count the same, of amounts and of counts "
-        "(docs/intervals.md), and this model is {}; leave them out",
-        problem.loss));
+  if (wishes.intervals) {
+    if (const std::string why = information_obstacle(problem); !why.empty())
+      throw BadInput("`intervals`: " + why);
   }
   Plan out{problem, budget,
            all_offers(std::type_identity<Mechanism>{}, problem, chains, budget, wishes), 0};

@@ -24,6 +24,12 @@ Wide rows_of(const Neighbors& who) { return who.rows_per_person; }
 bool asks_information(const Whitened& s) { return s.information_share > 0; }
 bool asks_scores(const Whitened& s) { return s.score_share > 0; }
 
+// Numbers of the block and of the information, in d coordinates of each of K outputs.
+double numbers_of_intervals(const Problem& problem) {
+  const std::uint64_t d = problem.row_features();
+  return static_cast<double>(problem.features) + information_blocks(problem) * moment_numbers(d);
+}
+
 Wide left_by_moments(const Whitened& s) {
   return 1 - Wide(s.first_moment_share) - Wide(s.second_moment_share) - Wide(s.information_share) -
          Wide(s.score_share);
@@ -35,8 +41,8 @@ bool is_sound(const Whitened& s, const Problem& problem) {
   const bool shares = s.first_moment_share > 0 && s.second_moment_share >= 0 &&
                       s.curvature_share > 0 && s.information_share >= 0 && s.block_share >= 0 &&
                       s.score_share >= 0 && s.iterations >= 1;
-  // The block and the information go together, of two classes, amounts and counts: what a
-  // row's information is limited by is derived for them. Scores' moments go with held slopes.
+  // The block and the information go together, of classes that count the same, amounts and counts:
+  // what a row's information is limited by is derived for them. Scores' moments go with held slopes.
   const bool together = asks_information(s) == (s.block_share > 0) && s.block_share < 1 &&
                         (!asks_information(s) || takes_information(problem)) &&
                         asks_scores(s) == (asks_information(s) && has_held_slopes(problem));
@@ -80,8 +86,8 @@ Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget&
                      const std::optional<double>& iterations, bool intervals) {
   const double mu = gdp_mu_down(left.epsilon, left.delta);
   const Whitened s = rule(problem, budget.neighbors(), mu, iterations, intervals);
-  const double questions =
-      (s.second_moment_share > 0 ? 2 : 1) + (intervals ? 1 : 0) + (asks_scores(s) ? 1 : 0);
+  const double questions = (s.second_moment_share > 0 ? 2 : 1) +
+                           (intervals ? information_blocks(problem) : 0) + (asks_scores(s) ? 1 : 0);
   Offer out;
   out.mechanism = s;
   out.guarantee.mu = mu;
@@ -92,11 +98,8 @@ Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget&
         "what {} predicts where gradients are capped is not known; use another `mechanism`, or "
         "`model` logistic, softmax, huber, pseudo-huber or poisson",
         problem.loss);
-  } else if (intervals && !takes_information(problem)) {
-    out.why =
-        "its intervals are of two classes that count the same, of amounts and of counts "
-        "(docs/intervals.md); leave out `intervals`, or use `model` logistic without class "
-        "weights, huber, pseudo-huber or poisson";
+  } else if (intervals && !information_obstacle(problem).empty()) {
+    out.why = "`intervals`: " + information_obstacle(problem);
   } else if (problem.center_norm != 0 || problem.prior_precision) {
     out.why = "chooses its own prior; leave out `prior_precision` and the center";
   } else if (budget.draws != 1) {
@@ -113,6 +116,28 @@ Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget&
 }
 
 }  // namespace
+
+std::string information_obstacle(const Problem& problem) {
+  if (!takes_information(problem)) {
+    return fmt::format(
+        "they are of two or more classes that count the same, of amounts and of counts "
+        "(docs/intervals.md), and this model is {}; leave them out",
+        problem.loss);
+  }
+  if (problem.outputs > most_interval_classes) {
+    return fmt::format("they are of at most {} classes, and this model has {}; leave them out",
+                       most_interval_classes, problem.outputs);
+  }
+  const double contrasts =
+      static_cast<double>(problem.row_features()) * static_cast<double>(problem.outputs - 1);
+  if (problem.outputs > 1 && contrasts > most_contrasts) {
+    return fmt::format(
+        "of {} classes and {} columns they would be of {} coefficients, and at most {} are taken; "
+        "leave them out, or take fewer columns or classes",
+        problem.outputs, problem.row_features(), contrasts, most_contrasts);
+  }
+  return "";
+}
 
 double gradient_clip(const Whitened& s, double effective_features) {
   return s.clip_factor * std::sqrt(effective_features);
@@ -155,15 +180,16 @@ double information_limit(const Whitened& s) {
   const double kappa = s.clip_factor, typical = 1 / (kappa * kappa);
   // With held slopes rows up to twice the typical length keep all of their weight where kappa, and
   // so the budget, is large: rare levels are such rows.
-  return asks_scores(s) ? typical * std::max(1.0, 4 * kappa * kappa * kappa) : typical / 2;
+  if (asks_scores(s)) return typical * std::max(1.0, 4 * kappa * kappa * kappa);
+  // At kappa = sqrt(2), which rounding puts above it, 1/4 and no less.
+  return std::max(typical / 2, 0.25);
 }
 
 double answered_numbers(const Whitened& s, std::uint64_t features) {
   const auto d = static_cast<double>(features);
   const double questions = s.second_moment_share > 0 ? 2 : 1;
-  const double information = asks_information(s) ? d + moment_numbers(features) : 0;
   const double scores = asks_scores(s) ? moment_numbers(features) : 0;
-  return s.iterations * (d + 1) + questions * moment_numbers(features) + information + scores;
+  return s.iterations * (d + 1) + questions * moment_numbers(features) + scores;
 }
 
 Offer offer(std::type_identity<Whitened> /*kind*/, const Problem& problem, const Budget& budget,
@@ -178,8 +204,9 @@ Analysis analyze(const Whitened& s, const Problem& problem, const Neighbors& who
                  std::uint64_t draws) {
   Analysis out;
   const std::uint64_t d = problem.row_features();  // a gradient has them for each output
-  const double numbers =
-      answered_numbers(s, d) + s.iterations * static_cast<double>(problem.features - d);
+  const double numbers = answered_numbers(s, d) +
+                         s.iterations * static_cast<double>(problem.features - d) +
+                         (asks_information(s) ? numbers_of_intervals(problem) : 0);
   out.constants = {{"answered_numbers", numbers}};
   out.release_grid = answered_coefficient_grid;
   out.noise = noise_cost_up(AnsweredNoise{numbers}, draws);

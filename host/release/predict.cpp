@@ -202,13 +202,18 @@ std::size_t likeliest(std::span<const double> probabilities) {
   return static_cast<std::size_t>(std::ranges::max_element(probabilities) - probabilities.begin());
 }
 
+namespace {
+const Estimates& require_estimates(const LinearModel& model) {
+  if (model.estimates) return *model.estimates;
+  throw BadInput(model.intervals
+                     ? "model: its intervals were made in an older way that held less often than "
+                       "it said; fit it again with `intervals`"
+                     : "model: holds no intervals; fit it with `intervals`");
+}
+}  // namespace
+
 std::vector<PredictionInterval> predict_intervals(const LinearModel& model, const Rows& x) {
-  if (!model.estimates) {
-    throw BadInput(model.intervals
-                       ? "model: its intervals were made in an older way that held less often than "
-                         "it said; fit it again with `intervals`"
-                       : "model: holds no intervals; fit it with `intervals`");
-  }
+  static_cast<void>(require_estimates(model));
   std::vector<PredictionInterval> out(x.rows);
   std::vector<double> row(model.schema.features());
   const auto score_of = [&](std::size_t i) {
@@ -230,6 +235,45 @@ std::vector<PredictionInterval> predict_intervals(const LinearModel& model, cons
     const EffectEstimate score = score_of(i);
     out[i] = {probability(score.lower), probability(score.upper)};
   });
+  return out;
+}
+
+std::vector<PredictionInterval> predict_class_intervals(const LinearModel& model, const Rows& x) {
+  const Estimates& estimates = require_estimates(model);
+  if (loss_named(model.loss).label() != LabelKind::classes)
+    throw BadInput("model: is not of several classes; ask for the interval of its probability");
+  require_fitting(model, x);
+  const std::size_t K = loss_named(model.loss).outputs(), d = x.cols;
+  const auto log_odds = [](double p) { return std::log(p) - std::log1p(-p); };
+  constexpr double least = 1e-12;
+  std::vector<PredictionInterval> out(x.rows * K);
+  std::vector<double> z(K), p(K), c(K * d);
+  for (std::size_t i = 0; i < x.rows; ++i) {
+    std::ranges::fill(z, 0.0);
+    for (std::size_t m = 0; m < estimates.means.size(); ++m) {
+      x.for_each(i, [&](std::size_t j, float v) {
+        for (std::size_t k = 0; k < K; ++k)
+          z[k] += estimates.weights[m] * estimates.means[m][k * d + j] * static_cast<double>(v);
+      });
+    }
+    losses::softmax(z, p);
+    for (std::size_t k = 0; k < K; ++k) {
+      // The log-odds of class k against the others move by 1 with its score and by -p_l/(1 - p_k)
+      // with that of class l.
+      const double others = std::max(1 - p[k], least);
+      std::ranges::fill(c, 0.0);
+      for (std::size_t l = 0; l < K; ++l) {
+        const double moves = l == k ? 1 : -p[l] / others;
+        x.for_each(i,
+                   [&](std::size_t j, float v) { c[l * d + j] = moves * static_cast<double>(v); });
+      }
+      const EffectEstimate score = estimates.combination(c);
+      const double center = log_odds(std::clamp(p[k], least, 1 - least));
+      const auto probability = [](double at) { return 1 / (1 + std::exp(-at)); };
+      out[i * K + k] = {probability(center + score.lower - score.estimate),
+                        probability(center + score.upper - score.estimate)};
+    }
+  }
   return out;
 }
 

@@ -167,10 +167,10 @@ void WhitenedRule::answer_gradient(const VectorXd& answer, double deviation,
   ++gradients_;
 }
 
-void WhitenedRule::answer_block(const VectorXd& noisy, double deviation) {
+void WhitenedRule::answer_block(const VectorXd& answer, double deviation) {
   block_omega_ = omega_;
   block_variance_ = variance_;
-  add(noisy, deviation, 1);
+  add(centered(answer), deviation, 1);
   ++of_intervals_;
 }
 

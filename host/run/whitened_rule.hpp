@@ -52,7 +52,7 @@ class WhitenedRule {
   [[nodiscard]] double clip() const { return clip_; }
   /// Where the next gradient is asked, in coordinates of z: [K x k] of the loss's K outputs.
   [[nodiscard]] const Eigen::VectorXd& omega() const { return omega_; }
-  /// Where the block was asked [k], and the scale of the prior that was found before it.
+  /// Where the block was asked [K x k], and the scale of the prior that was found before it.
   [[nodiscard]] const Eigen::VectorXd& block_omega() const { return block_omega_; }
   [[nodiscard]] double block_variance() const { return block_variance_; }
   /// Rows that sums are over: n, or what the first answer says of it.
@@ -68,7 +68,7 @@ class WhitenedRule {
   void answer_moments(const Eigen::MatrixXd& noisy, double deviation);
   /// Sum of capped gradients in coordinates of z [K x k] and of curvatures, of K outputs of traces.
   void answer_gradient(const Eigen::VectorXd& noisy, double deviation, double noisy_curvature);
-  /// One more gradient [k], without a curvature.
+  /// One more gradient [K x k], without a curvature.
   void answer_block(const Eigen::VectorXd& noisy, double deviation);
   /// That the information was answered: nothing that is asked or released here depends on it.
   void answer_information() { ++of_intervals_; }

@@ -367,8 +367,10 @@ class _Private:
 
     def _set_intervals(self, release):
         if release.intervals is not None:
-            ends = dict(zip(self.schema_.feature_names, np.asarray(release.intervals)))
-            self.coef_interval_ = np.array([ends[name] * _unit(self._facts, name) for name in self.coef_names_])
+            ends = np.asarray(release.intervals)  # [features, 2] of each class
+            places = [list(self.schema_.feature_names).index(name) for name in self.coef_names_]
+            units = np.array([_unit(self._facts, name) for name in self.coef_names_], dtype=np.float64)
+            self.coef_interval_ = ends[..., places, :] * units[:, np.newaxis]
 
     def summary(self, reference: dict | None = None):
         """The table of effects: a pandas DataFrame where pandas is installed, else a list of
@@ -602,7 +604,8 @@ class PrivateLogisticRegression(_Private):
         a label that is none of them the first).
     intervals : bool
         Whether a share of the budget is spent on how sure the coefficients are: the model then holds
-        estimates with 95 % intervals (docs/intervals.md). Two classes without class weights.
+        estimates with 95 % intervals (docs/intervals.md). Two or several classes without class
+        weights.
     prior_precision : float or None
         Of the chain's Gaussian prior, on the encoder's scale (docs/path.md).
     adjacency : "replace-one" or "add-remove"
@@ -641,7 +644,7 @@ class PrivateLogisticRegression(_Private):
     coef_scale_ : float
         The least factor by which a row is scaled down, 1 where coef_exact_: a row's encoded
         columns, and with them all of its score but the constant, count at least so much.
-    coef_interval_ : ndarray [slopes, 2]
+    coef_interval_ : ndarray [slopes, 2], of several classes [classes, slopes, 2]
         With intervals=True: ends of the 95 % interval of each effect, in the order and the units of
         coef_names_; levels against the mean of their column's. The estimates inside are in summary();
         coef_ is shrunk, predicts better, and may lie outside.
@@ -809,7 +812,8 @@ class PrivateLogisticRegression(_Private):
         return self.classes_[positive.astype(np.intp)]
 
     def predict_intervals(self, X) -> np.ndarray:
-        """With intervals=True: between which P(positive) lies at 95 % [rows, 2]."""
+        """With intervals=True: between which P(positive) lies at 95 % [rows, 2]; of several classes
+        the probability of each of classes_ [rows, classes, 2]."""
         rows = self._rows(X)
         return np.asarray(self.release_.predict_intervals(rows), dtype=np.float64)
 

@@ -335,12 +335,16 @@ TEST(Whitened, SettingsOfIntervalsThatAreNotSharesOfOneBudgetPromiseNothing) {
   Whitened most = good;
   most.clip_factor = 1.4;
   EXPECT_LE(delta(most, problem), 1e-6);
-  for (const char* loss : {"huber", "pseudo-huber", "poisson", "logistic(0.4,1)", "softmax-3"}) {
+  for (const char* loss :
+       {"huber", "pseudo-huber", "poisson", "logistic(0.4,1)", "softmax-3(0.4,1,1)"}) {
     Problem other = problem;
     other.loss = loss;
     if (other.loss.starts_with("softmax")) other.outputs = 3, other.features *= 3;
     EXPECT_EQ(delta(good, other), 1) << loss << " has no information that is limited";
   }
+  Problem classes = problem;
+  classes.loss = "softmax-3", classes.outputs = 3, classes.features *= 3;
+  EXPECT_LE(delta(good, classes), 1.01e-6);
 }
 
 TEST(Whitened, IntervalsAreRefusedWhereNothingAnswersThem) {
@@ -365,7 +369,28 @@ TEST(Whitened, IntervalsAreRefusedWhereNothingAnswersThem) {
                 HasSubstr("`intervals`"))
         << mechanism;
   }
-  for (const char* loss : {"logistic(0.4,1)", "softmax-3"}) {
+  Problem classes = good;
+  classes.loss = "softmax-3", classes.outputs = 3, classes.features *= 3;
+  EXPECT_EQ(refusal(classes, {.intervals = true}), "none");
+  // A budget at which kappa is sqrt(2) and no more: engines take no limit below 1/4.
+  Problem large = long_rows(10'000, 7);
+  large.loss = "softmax-3", large.outputs = 3, large.features *= 3;
+  const Whitened most = settings_of(
+      plan(large, {.epsilon = 4, .delta = 1e-8}, {.mechanism = "whitened", .intervals = true})
+          .offer());
+  EXPECT_GE(most.clip_factor, 1.41);
+  EXPECT_GE(information_limit(most), 0.25);
+  // So many that estimates would take too long.
+  Problem wide = long_rows(100'000, 300);
+  wide.loss = "softmax-3", wide.outputs = 3, wide.features *= 3;
+  EXPECT_EQ(refusal(wide, {.intervals = true}), "none");
+  wide = long_rows(100'000, 301);
+  wide.loss = "softmax-3", wide.outputs = 3, wide.features *= 3;
+  EXPECT_THAT(refusal(wide, {.intervals = true}), HasSubstr("`intervals`: of 3 classes and 301"));
+  wide = long_rows(100'000, 3);
+  wide.loss = "softmax-21", wide.outputs = 21, wide.features *= 21;
+  EXPECT_THAT(refusal(wide, {.intervals = true}), HasSubstr("at most 20 classes"));
+  for (const char* loss : {"logistic(0.4,1)", "softmax-3(0.4,1,1)"}) {
     for (const char* mechanism : {"auto", "whitened"}) {
       Problem other = good;
       other.loss = loss;

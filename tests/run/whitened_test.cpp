@@ -243,6 +243,64 @@ TEST(WhitenedRun, TheBlockAndTheInformationCostTheirSharesForTheirWorstPair) {
   }
 }
 
+// Of three classes: p is 1/3 across all omegas. Opposite rows of one class are the block's worst
+// pair, orthogonal ones far away the information's, whose blocks of all pairs of classes count
+// together.
+TEST(WhitenedRun, TheBlockAndTheInformationOfClassesCostTheirShares) {
+  const Dataset data = support::class_people(200, 3, 3, 3);
+  const std::size_t d = data.features();
+  ASSERT_EQ(d, 4U);
+  for (const bool add_remove : {false, true}) {
+    for (const std::uint64_t rows : {1ULL, 3ULL}) {
+      Budget budget{.epsilon = 1, .delta = 1e-5, .rows_per_person = rows};
+      if (add_remove) budget.adjacency = Adjacency::add_remove;
+      const Plan made = plan_of(data, budget, 4, add_remove ? 300 : 0, "softmax-3", true);
+      const auto& s = std::get<Whitened>(made.offer().mechanism);
+      const auto asked = asked_in(fit_seeded(data, made, 5), made, data);
+      const double mu2 = s.query_mu * s.query_mu;
+      const double left = 1 - s.first_moment_share - s.second_moment_share - s.information_share;
+      ASSERT_EQ(asked.back().name, "information");
+      for (const Question& q : {asked[asked.size() - 2], asked.back()}) {
+        const bool information = q.name == "information";
+        const double share =
+            information ? s.information_share : left * (1 - s.curvature_share) * s.block_share;
+        const Eigen::MatrixXd inverse = Eigen::MatrixXd(q.metric).inverse().transpose();
+        const auto row_at = [&](const Eigen::VectorXd& z) {
+          const Eigen::VectorXd x = inverse * z;
+          std::vector<float> out;
+          for (const double v : x) out.push_back(static_cast<float>(v));
+          return out;
+        };
+        // The two directions across the differences of the classes' omegas.
+        Eigen::MatrixXd omegas = q.omega.reshaped(4, 3);
+        omegas = (omegas.colwise() - omegas.rowwise().mean()).eval();
+        const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> e(omegas * omegas.transpose());
+        const Eigen::VectorXd first = e.eigenvectors().col(0), second = e.eigenvectors().col(1);
+        ASSERT_GE(q.limit, 0.5) << "the limit would hold the row at twice the clip";
+        // So far that the cap decides, and not so far that floats tilt the row out of the plane.
+        const double at = information ? 30 * q.clip : 2 * q.clip;
+        Dataset here = data, there = data;
+        for (std::size_t i = 0; i < rows; ++i) {
+          set_row(here, 4 + i, row_at(at * first), 1);
+          if (!add_remove)
+            set_row(there, 4 + i, row_at(information ? at * second : -at * first), 1);
+        }
+        if (add_remove) {
+          const auto begin = static_cast<std::ptrdiff_t>(4 * d);
+          there.x.erase(there.x.begin() + begin,
+                        there.x.begin() + begin + static_cast<std::ptrdiff_t>(d * rows));
+          there.y.erase(there.y.begin() + 4,
+                        there.y.begin() + 4 + static_cast<std::ptrdiff_t>(rows));
+        }
+        const double apart = squared_mu_of(here, there, {&q, 1}, "softmax-3");
+        EXPECT_LE(apart, share * mu2 * (1 + 1e-9)) << q.name << rows << add_remove;
+        EXPECT_GE(apart, share * mu2 * (1 - 1e-3))
+            << q.name << rows << add_remove << ": the noise is more than is needed";
+      }
+    }
+  }
+}
+
 // The same in coordinates of contrasts: of rows that the schema can encode, and of such that it
 // cannot, whose levels are none or all. Answers have as many numbers as there are contrasts.
 TEST(WhitenedRun, NoNeighborIsFurtherAwayWithCategories) {

@@ -96,12 +96,17 @@ inline std::vector<double> exact_answer(Engine& engine, const Question& q) {
   if (q.name == "information" || q.name == "scores") {
     std::vector<double> sums(k * k);
     const MatrixView<double> of_rows{sums.data(), k, k};
-    if (q.name == "scores") {
-      capped->score_moments({theta.data(), numbers}, of_rows);
-    } else {
-      capped->information({theta.data(), numbers}, of_rows);
+    const std::size_t outputs = engine.loss().outputs();
+    for (const ClassPair& pair : class_pairs(std::max<std::size_t>(outputs, 2))) {
+      if (q.name == "scores") {
+        capped->score_moments({theta.data(), numbers}, of_rows);
+      } else if (outputs > 1) {
+        capped->information_between({theta.data(), numbers}, pair, of_rows);
+      } else {
+        capped->information({theta.data(), numbers}, of_rows);
+      }
+      for (const double v : sums) out.push_back(v / q.deviation);
     }
-    for (const double v : sums) out.push_back(v / q.deviation);
     return out;
   }
   const double curvature = capped->gradient({theta.data(), numbers}, {sum.data(), numbers});

@@ -237,13 +237,13 @@ void OutputValues(size_t outputs, const double* z, size_t stride, const RowTarge
 }
 
 // Scores of a vector of rows of several classes, in the place of their derivatives r = p - e_y:
-// w r with w = min(1, cap / largest), the largest ||p - e_k|| of any class k (engine/clip.hpp).
-// Gives the curvature w tr(diag p - p p^T). With o = 1 - p_y = -r_y, p_k = r_k, and the others' sum
-// of squares Q:
+// w r with w = min(1, cap / largest, limit cap^2 / pair_norm), the largest ||p - e_k|| of any class
+// k (engine/clip.hpp). Gives the curvature w tr(diag p - p p^T). With o = 1 - p_y = -r_y, p_k = r_k,
+// and the others' sum of squares Q:
 //   |r|^2 = o^2 + Q,   largest^2 = 1 + |p|^2 - 2 min p,   1 - |p|^2 = o (2 - o) - Q.
 template <class D, class Load, class Store>
 HWY_INLINE hn::Vec<D> HoldOutputs(D d, size_t outputs, hn::Vec<D> label, hn::Vec<D> cap,
-                                  double most, const Load& r, const Store& put) {
+                                  double limit, double most, const Load& r, const Store& put) {
   const auto zero = hn::Zero(d), one = hn::Set(d, 1.0), two = hn::Set(d, 2.0);
   auto own = zero, least = two;
   TreeSum<D> squares(d);
@@ -262,8 +262,19 @@ HWY_INLINE hn::Vec<D> HoldOutputs(D d, size_t outputs, hn::Vec<D> label, hn::Vec
   const auto all = hn::Max(of_label, of_any);
   const auto length = hn::Mul(hn::Sqrt(all), hn::Set(d, length_above(1, outputs)));  // the factor
   const auto free = hn::Le(length, cap);
-  const auto held =
+  auto held =
       hn::IfThenElseZero(hn::Gt(cap, zero), hn::IfThenElse(free, one, hn::Div(cap, length)));
+  if (limit < std::numeric_limits<double>::infinity()) {
+    auto before = zero, pairs = zero;
+    for (size_t k = 0; k < outputs; ++k) {
+      const auto is_label = hn::Eq(label, hn::Set(d, static_cast<double>(k)));
+      const auto p = hn::IfThenElse(is_label, rest, r(k)), square = hn::Mul(p, p);
+      pairs = hn::MulAdd(before, square, pairs);
+      before = hn::Add(before, square);
+    }
+    const auto norm = hn::Sqrt(pairs), bound = hn::Mul(hn::Mul(hn::Set(d, limit), cap), cap);
+    held = hn::Min(held, hn::IfThenElse(hn::Lt(bound, norm), hn::Div(bound, norm), one));
+  }
   const auto trace = hn::NegMulAdd(own, own, hn::Sub(hn::Add(own, own), others));
   for (size_t k = 0; k < outputs; ++k) put(k, hn::Mul(r(k), held));
   const auto found = hn::Mul(held, trace);
@@ -271,23 +282,23 @@ HWY_INLINE hn::Vec<D> HoldOutputs(D d, size_t outputs, hn::Vec<D> label, hn::Vec
 }
 
 double HeldOutputs(const LossChoice& loss, double* z, size_t stride, const RowTargets& y,
-                   const float* cap, size_t rows) {
+                   const float* cap, double limit, size_t rows) {
   const Full<double> d;
   const double most = largest_trace_of(*loss.other);
   double sum = 0;
-  ForEachRows<double>(z, stride, y.y, rows,
-                      [&](hn::Vec<Full<double>> label, const auto& load, const auto& store,
-                          size_t count, size_t first) HWY_ATTR {
-                        SoftmaxResiduals(d, loss.outputs, label, load, store);
-                        HWY_ALIGN float caps[most_lanes<double>] = {};
-                        HWY_ALIGN double traces[most_lanes<double>];
-                        std::copy_n(cap + first, count, caps);
-                        hn::Store(
-                            HoldOutputs(d, loss.outputs, label, LoadAs(d, caps), most, load, store),
-                            d, traces);
-                        MultiplyRows(y.from(first), count, traces);
-                        for (size_t i = 0; i < count; ++i) sum += traces[i];
-                      });
+  ForEachRows<double>(
+      z, stride, y.y, rows,
+      [&](hn::Vec<Full<double>> label, const auto& load, const auto& store, size_t count,
+          size_t first) HWY_ATTR {
+        SoftmaxResiduals(d, loss.outputs, label, load, store);
+        HWY_ALIGN float caps[most_lanes<double>] = {};
+        HWY_ALIGN double traces[most_lanes<double>];
+        std::copy_n(cap + first, count, caps);
+        hn::Store(HoldOutputs(d, loss.outputs, label, LoadAs(d, caps), limit, most, load, store), d,
+                  traces);
+        MultiplyRows(y.from(first), count, traces);
+        for (size_t i = 0; i < count; ++i) sum += traces[i];
+      });
   for (size_t k = 0; y.factor != nullptr && k < loss.outputs; ++k)
     MultiplyRows(y, rows, z + k * stride);
   return sum;
@@ -484,8 +495,8 @@ void residuals(const LossChoice& loss, std::span<const float> z, std::span<const
 }
 
 double held_outputs(const LossChoice& loss, double* z, std::size_t stride, const RowTargets& y,
-                    const float* cap, std::size_t rows) {
-  return HWY_DYNAMIC_DISPATCH(HeldOutputs)(loss, z, stride, y, cap, rows);
+                    const float* cap, double limit, std::size_t rows) {
+  return HWY_DYNAMIC_DISPATCH(HeldOutputs)(loss, z, stride, y, cap, limit, rows);
 }
 double held_residuals(const LossChoice& loss, std::span<const double> z, const RowTargets& y,
                       const float* cap, double limit, double* r, double* w) {

@@ -147,6 +147,14 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
     double gradient(std::span<const double> theta, std::span<double> out) override {
       return add(theta, out, {});
     }
+    void information_between(std::span<const double> theta, ClassPair pair,
+                             MatrixView<double> out) override {
+      require_information(engine_.loss(), limits_, pair);
+      std::vector<double> unused(found_ ? 0 : theta.size());
+      if (!found_) gradient(theta, unused);
+      class_information(engine_.table(), engine_.crew_, caps_, limits_, engine_.outputs(),
+                        theta.data(), engine_.columns(), pair, out);
+    }
     void information(std::span<const double> theta, MatrixView<double> out) override {
       require_information(engine_.loss(), limits_);
       find_rows(theta, false);
@@ -173,7 +181,8 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
               for (std::size_t k = 0; k < K; ++k) {
                 row_logits(rows, d, theta.data() + k * d, false, r.data() + k * n);
               }
-              curvature = held_outputs(engine_.choice_, r.data(), n, y, caps_.from(first), n);
+              curvature = held_outputs(engine_.choice_, r.data(), n, y, caps_.from(first),
+                                       limits_.information, n);
               return;
             }
             double z[sub_block], w[sub_block];

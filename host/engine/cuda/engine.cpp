@@ -210,6 +210,10 @@ class CudaEngine final : public HostRows, public CardShare {
            std::uint64_t id)
         : engine_(engine), of_{id, P.cols, {P.data, P.data + P.rows * P.cols}, limits} {}
     // The card has no kernel for it: the host answers from its own rows, once in a run.
+    void information_between(std::span<const double> theta, ClassPair pair,
+                             MatrixView<double> out) override {
+      on_host()->information_between(theta, pair, out);
+    }
     void information(std::span<const double> theta, MatrixView<double> out) override {
       on_host()->information(theta, out);
     }

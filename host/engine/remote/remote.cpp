@@ -305,6 +305,16 @@ class RemoteEngine final : public HostRows {
           question_{What::capped_gradient, P.cols, limits.clip, {}, all_of(P)} {
       question_.second.push_back(limits.information);
     }
+    void information_between(std::span<const double> theta, ClassPair pair,
+                             MatrixView<double> out) override {
+      require_information(of_.loss(), limits_, pair);
+      Question question = question_;
+      question.what = What::information;
+      question.first = all_of(theta);
+      question.first.push_back(static_cast<double>(pair.first));
+      question.first.push_back(static_cast<double>(pair.second));
+      of_.ask_symmetric(question, out);
+    }
     void information(std::span<const double> theta, MatrixView<double> out) override {
       require_information(of_.loss(), limits_);
       ask_matrix(What::information, theta, out);

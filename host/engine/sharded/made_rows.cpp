@@ -188,6 +188,19 @@ class MadeEngine final : public Engine {
    public:
     Capped(MadeEngine& of, MatrixView<const double> P, const ScoreLimits& limits)
         : of_(of), P_(P.data, P.data + P.rows * P.cols), k_(P.cols), limits_(limits) {}
+    void information_between(std::span<const double> theta, ClassPair pair,
+                             MatrixView<double> out) override {
+      require_information(of_.loss_, limits_, pair);
+      Mark mark = mark_of(ask_information, theta, 0);
+      mark.add(std::uint64_t{pair.first});
+      mark.add(std::uint64_t{pair.second});
+      of_.require_equal(mark);
+      const auto sum = of_.add(mark, k_ * k_, [&](Engine& engine, std::span<double> part) {
+        engine.capped_loss(metric(), limits_)
+            ->information_between(theta, pair, {part.data(), k_, k_});
+      });
+      std::ranges::copy(sum, out.data);
+    }
     void information(std::span<const double> theta, MatrixView<double> out) override {
       require_information(of_.loss_, limits_);
       ask_matrix(&CappedLoss::information, ask_information, theta, out);

@@ -412,6 +412,16 @@ class ShardedEngine final : public HostRows {
         : of_(of), limits_(limits) {
       for (const Local& node : of.nodes_) nodes_.push_back(node.engine->capped_loss(P, limits));
     }
+    void information_between(std::span<const double> theta, ClassPair pair,
+                             MatrixView<double> out) override {
+      require_information(of_.loss(), limits_, pair);
+      Mark mark = mark_of(ask_information, theta);
+      mark.add(std::uint64_t{pair.first});
+      mark.add(std::uint64_t{pair.second});
+      of_.add_symmetric(mark, out, [&](std::size_t node, MatrixView<double> of_node) {
+        nodes_[node]->information_between(theta, pair, of_node);
+      });
+    }
     void information(std::span<const double> theta, MatrixView<double> out) override {
       require_information(of_.loss(), limits_);
       of_.add_symmetric(mark_of(ask_information, theta), out,

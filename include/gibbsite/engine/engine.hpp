@@ -63,18 +63,28 @@ class LossHessian {
 struct ScoreLimits {
   double clip = 0;  ///< C: the norm of a row's score
   /// B / C^2, at least 1/4: the Frobenius norm of a row's information is at most B. Infinite: it is
-  /// not limited. Losses of one output only.
+  /// not limited.
   double information = std::numeric_limits<double>::infinity();
 };
+
+/// Two classes first < second of those of softmax-K, which has K (K - 1)/2 such pairs.
+struct ClassPair {
+  std::size_t first = 0;
+  std::size_t second = 1;
+};
+/// All pairs of `classes` >= 2 classes: {0, 1}, {0, 2}, {1, 2}, {0, 3}, ...
+std::vector<ClassPair> class_pairs(std::size_t classes);
 
 /// The sum of the rows' scores, each capped by the row's own length (docs/whitened.md): cap_i is
 /// min(sup |f'|, clip / ||P^T x_i||) rounded down to a float, so that cap_i ||P^T x_i|| <= clip in
 /// exact arithmetic; sup |f'| where the row is 0. With r_i = grad_z f of one row:
 ///
-///   logistic, softmax   score w_i r_i, w_i = min(1, cap_i / the largest ||r_i|| of any label)
+///   logistic, softmax   score w_i r_i, w_i = min(1, cap_i / the largest ||r_i|| of any label,
+///                                                limits.information cap_i^2 / s_i)
 ///   other losses        score w_i clamp(r_i, -cap_i, cap_i), w_i = min(1, limits.information cap_i^2)
 ///
-/// Of weighted classes f is the loss before weights, and the score is multiplied by w(y_i) <= 1. A
+/// s_i = p (1 - p) of logistic; of softmax the square root of the sum of (p_a p_b)^2 over all pairs
+/// of classes. Of weighted classes f is the loss before weights, and the score is multiplied by w(y_i) <= 1. A
 /// score is a function of (row, P, limits, theta) alone: not of the row's place, of the other rows,
 /// of how they are stored, nor of threads. Not to outlive its engine.
 class CappedLoss {
@@ -93,6 +103,13 @@ class CappedLoss {
   /// exact arithmetic: the second moments of the scores. Everything else as of
   /// Engine::second_moments. Throws BadInput on a loss of several outputs.
   virtual void score_moments(std::span<const double> theta, MatrixView<double> out) = 0;
+  /// The same of several classes, one pair a < b of them: v_i = P^T x_i sqrt(w_i p_a p_b) with the
+  /// probabilities p. With all pairs of classes the v_i of one row have sum ||v_i||^4 <=
+  /// (limits.information clip^2)^2 in exact arithmetic. sum_ab (e_a - e_b)(e_a - e_b)^T (x) out_ab is
+  /// the derivative of the sum of scores' mean. Throws BadInput on another loss than softmax, on a
+  /// pair that is none of its classes, and where information is not limited.
+  virtual void information_between(std::span<const double> theta, ClassPair pair,
+                                   MatrixView<double> out) = 0;
 };
 
 /// A data set and a loss, resident on a backend.

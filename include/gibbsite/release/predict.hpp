@@ -41,6 +41,10 @@ struct PredictionInterval {
 /// like it, in the label's unit and held in its public range. Throws BadInput where the model has no
 /// intervals.
 std::vector<PredictionInterval> predict_intervals(const LinearModel& model, const Rows& x);
+/// [n x K] Between which the probability of each of several classes lies at Intervals::level: from
+/// the interval of its log-odds against all others, linear in the coefficients about the estimates.
+/// Throws BadInput where the model has no intervals or is of no several classes.
+std::vector<PredictionInterval> predict_class_intervals(const LinearModel& model, const Rows& x);
 
 /// Rows whose predicted probability lies in one tenth of [0, 1].
 struct CalibrationBin {
