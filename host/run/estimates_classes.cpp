@@ -27,6 +27,7 @@ using Eigen::VectorXd;
 constexpr double own_correction = 0.5;  // delta of a number, a level or an axis, as of two classes
 constexpr double least_part = 0.02;     // of the derivative, of the public model's
 constexpr double least_rows = 0.1;      // of alpha, of the number of rows
+constexpr double long_deviation = 3;    // sd of scores, a contrast, from which they count as long
 constexpr int newton_steps = 8;
 constexpr Index points_of_two_contrasts = 21;  // along each
 constexpr Index points_beyond = 2000;          // of more than two contrasts
@@ -140,6 +141,13 @@ class NormalRowsOfClasses {
     VectorXd out = contrasts_ * scores;
     out = (out.array() - out.maxCoeff()).exp();
     return out / out.sum();
+  }
+  // (1 (x) S) omega: how the variance of the scores, of all contrasts, changes with omega.
+  [[nodiscard]] VectorXd spread(const VectorXd& omega) const {
+    const Index k = mean_.size();
+    const Eigen::Map<const MatrixXd> columns(omega.data(), k, omega.size() / k);
+    const MatrixXd out = covariance_ * columns;
+    return out.reshaped();
   }
   // [(K - 1) x k] of omega.
   [[nodiscard]] MatrixXd rows_of(const VectorXd& omega) const {
@@ -360,10 +368,23 @@ class ClassEquation {
       if (part == 1 && step.dot(inverse_of_symmetric(*V) * step) < 1e-4) break;
     }
     linearize();
+    widen_length(omega, *V);
     return {omega, *V};
   }
 
  private:
+  // Where scores are long their length is hardly known, and the prior holds it too short: its
+  // deviation counts up to twice.
+  void widen_length(const VectorXd& omega, MatrixXd& V) const {
+    const VectorXd along = rows_.spread(omega);
+    const double variance = omega.dot(along), contrasts = static_cast<double>(contrast_count());
+    if (!(variance > 0)) return;
+    const double part = std::clamp(std::sqrt(variance / contrasts) - long_deviation, 0.0, 1.0);
+    const double relative = along.dot(V * along) / (variance * variance);
+    V += 3 * part * relative * omega * omega.transpose();
+  }
+  [[nodiscard]] Index contrast_count() const { return rows_.contrasts().cols(); }
+
   // (C^T (x) 1) v of [K x k].
   [[nodiscard]] VectorXd contrasts_of(const VectorXd& v) const {
     const MatrixXd& C = rows_.contrasts();

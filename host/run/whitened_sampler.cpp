@@ -91,7 +91,6 @@ class WhitenedSampler final : public Sampler {
           of_classes   ? estimate_classes(answered_scores, task_.outputs(), task_.schema)
           : of_amounts ? estimate_amounts(answered_scores, score_moments(), task_.schema)
                        : estimate(answered_scores, task_.schema);
-                            : estimate(answered_scores, task_.schema);
     }
   }
 

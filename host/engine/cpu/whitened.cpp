@@ -307,7 +307,7 @@ void class_information(const Table& table, Crew& crew, const Caps& caps, const S
 void score_moments(const Table& table, Crew& crew, const Metric& metric, const ScoreLimits& limits,
                    std::span<const double> scores, MatrixView<double> out) {
   const std::vector<float> factors = score_factors(scores);
-  add_up_moments(table, crew, metric, limits.clip, factors.data(), out);
+  add_up_moments(table, crew, metric, limits.clip, {factors.data(), nullptr}, out);
 }
 
 void clipped_rows(const Table& table, Crew& crew, MatrixView<const double> P, double clip,
