@@ -262,11 +262,11 @@ std::optional<Estimates> posterior_of(const AnsweredScores& answers, const Answe
   const MatrixXd model = of_counts ? of_log_means(lambda, features.row_mean, answers.points.back())
                                    : MatrixXd(lambda.asDiagonal());
   const double most = n * clip2 / lambda.sum();
-  const double mean_square = std::clamp(scores.sum.trace() / lambda.sum(), 1e-4 * most, most) / n;
+  const double mean_square = std::clamp(scores.sum.trace() / lambda.sum(), 1e-6 * most, most) / n;
   const std::vector<RareLevel> rare = rare_levels(answers, features, mean_square, of_counts);
   const Smoothed information({answers.information, answers.information_deviation}, model, features,
                              lambda, rare, &RareLevel::information, least_curvature * n, n);
-  const Smoothed variance(scores, model, features, lambda, rare, &RareLevel::scores, 1e-4 * most,
+  const Smoothed variance(scores, model, features, lambda, rare, &RareLevel::scores, 1e-6 * most,
                           most);
   // A prior as wide as the range of amounts allows: its half is `range` tolerances.
   const double range = (schema.label_hi - schema.label_lo) / (2 * schema.label_unit());

@@ -263,7 +263,7 @@ TEST(Whitened, QuestionsOfAmountsTogetherCostWhatIsClaimed) {
         EXPECT_FALSE(promises(share, 0.1, 0.4, loss)) << share;
     }
   }
-  EXPECT_EQ(seen, 12);
+  EXPECT_EQ(seen, 18);
 }
 
 // A certificate may hold any settings: what they do not add up to is not promised.

@@ -80,7 +80,7 @@ struct Table {
     a.metric = e.eigenvectors() * e.eigenvalues().cwiseSqrt().cwiseInverse().asDiagonal();
     a.lambda = VectorXd::Ones(3);
     a.rows = n;
-    a.clip = 1e3;
+    a.clip = 2;
     a.information_bound = 1e6;
     a.prior = VectorXd::Ones(3);
     a.prior_scale = 10;
