@@ -340,7 +340,7 @@ std::string FitCommand::report(const Release& model) const {
       in_words(model.certificate()),
       coefficient_report(model.model(), model.certificate(),
                          {.all = all_effects, .references = {}, .file = out}),
-      out, out,
+      StandardOutput::named(out), out,
       model.model().estimates                                          ? " --intervals"
       : label == LabelKind::two_classes || label == LabelKind::classes ? " --probabilities"
                                                                        : "",

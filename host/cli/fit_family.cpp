@@ -16,6 +16,7 @@
 #include "interrupt.hpp"
 #include "ledger.hpp"
 #include "progress.hpp"
+#include "standard_output.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -62,11 +63,12 @@ void FitCommand::fit_family_model(Family kind) const {
   watched.ledger = ledger ? &*ledger : nullptr;
   const FamilyRelease drawn = fit_family(data, made, key(), watched);
   write_entered(ledger, [&](Existing existing) { write_family(out, drawn, existing); });
-  say(fmt::format(
-      "\n{}\n{}Written: {}; next:\n"
-      "  gibbsite query --model {} --probability '{} > 0.5'\n"
-      "  gibbsite verify {}\n",
-      in_words(drawn.certificate()), family_report(drawn), out, out, shown(asked_of(drawn)), out));
+  say(
+      fmt::format("\n{}\n{}Written: {}; next:\n"
+                  "  gibbsite query --model {} --probability '{} > 0.5'\n"
+                  "  gibbsite verify {}\n",
+                  in_words(drawn.certificate()), family_report(drawn), StandardOutput::named(out),
+                  out, shown(asked_of(drawn)), out));
 }
 
 }  // namespace gibbsite::cli

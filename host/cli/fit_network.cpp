@@ -16,6 +16,7 @@
 #include "network.hpp"
 #include "progress.hpp"
 #include "reading.hpp"
+#include "standard_output.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -74,8 +75,8 @@ void FitCommand::fit_network_model() const {
                   "  gibbsite query --model {} '{}'\n"
                   "  gibbsite synthesize --model {} --rows 1000 --out synthetic.csv\n"
                   "  gibbsite verify {}\n",
-                  in_words(release.certificate()), network_report(release.model()), out, out,
-                  shown(asked_of(release.model())), out, out));
+                  in_words(release.certificate()), network_report(release.model()),
+                  StandardOutput::named(out), out, shown(asked_of(release.model())), out, out));
 }
 
 }  // namespace gibbsite::cli

@@ -16,12 +16,12 @@ namespace {
 // What is about to be published as names, so that a person sees it; "" of a file with names of its
 // own.
 std::string taken_for_names(const std::string& path) {
-  constexpr std::size_t most = 12;
+  constexpr std::size_t most = 12, longest = 60;
   const std::vector<std::string> names = first_line_names(path);
   if (names.empty()) return "";
   std::string list;
   for (std::size_t j = 0; j < std::min(most, names.size()); ++j)
-    list += (j > 0 ? ", " : "") + gibbsite::quoted(names[j]);
+    list += (j > 0 ? ", " : "") + gibbsite::quoted(names[j].substr(0, longest));
   if (names.size() > most) list += fmt::format(", and {} more", names.size() - most);
   return fmt::format("{}: the first line is taken for the names of the columns: {}", shown(path),
                      list);

@@ -385,8 +385,8 @@ std::string plan_line(const Plan& plan, double seconds) {
                        setting(m, "prior_precision").value_or(0));
   }
   if (is_gaussian(offer)) out += fmt::format(", μ = {:.4g}", offer.guarantee.mu);
-  return out + fmt::format(", (ε, δ) = ({:.4g}, {:.4g}), {}", plan.budget.epsilon,
-                           plan.budget.delta, about(seconds));
+  out += fmt::format(", (ε, δ) = ({:.4g}, {:.4g})", plan.budget.epsilon, plan.budget.delta);
+  return std::isnan(seconds) ? out : out + ", " + about(seconds);
 }
 
 }  // namespace gibbsite::cli

@@ -48,7 +48,7 @@ std::string kept_words(double share);
 std::string plan_summary(std::span<const Plan> plans, std::span<const double> seconds);
 /// The offers side by side, and below which was chosen and why. `seconds` [offers]; NaN: unknown.
 std::string plan_table(const Plan& plan, std::span<const double> seconds);
-/// One line on the offer that will be run.
+/// One line on the offer that will be run; without the time if `seconds` is NaN.
 std::string plan_line(const Plan& plan, double seconds);
 
 }  // namespace gibbsite::cli
