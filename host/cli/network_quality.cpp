@@ -186,6 +186,7 @@ void NetworkEvaluation::run(const NetworkModel& network, const std::string& mode
     require_writable(plot, "--plot");
   }
   const Dataset data = table.read(network.schema, {.labels = ReadOptions::Labels::optional,
+                                                   .unreadable = advice_of_model(network.schema),
                                                    .ignore_extra_columns = true,
                                                    .label_path = {},
                                                    .progress = {}});

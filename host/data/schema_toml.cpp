@@ -46,7 +46,15 @@ std::string toml_advice(std::string_view line, std::string_view error) {
   if (error.find("inline table") != std::string_view::npos &&
       error.find("\\n") != std::string_view::npos)
     return "; keep what is between { and } in one line";
-  if (error.find("array") != std::string_view::npos) return "; check the brackets and commas";
+  if (error.find("leading zeroes") != std::string_view::npos)
+    return "; write numbers without thousands separators";
+  if (error.find("expected comma") != std::string_view::npos)
+    return "; put a comma between the parts, and close every bracket";
+  if (error.find("saw ':'") != std::string_view::npos) return "; write = in place of :";
+  if (error.find("boolean") != std::string_view::npos && (has("True") || has("False")))
+    return "; write true and false in small letters";
+  if (has("(") && error.find("value") != std::string_view::npos)
+    return "; write ranges and lists in square brackets";
   if (!is_utf8(line)) return "; save the schema as UTF-8";
   const std::string_view key = line.substr(0, line.find('='));
   const std::size_t first = key.find_first_not_of(" \t"), last = key.find_last_not_of(" \t");

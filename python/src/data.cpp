@@ -88,13 +88,14 @@ void read_unseen(ReadOptions& options, const std::string& unseen) {
         "unseen: '{}' is neither middle nor refuse; give one, or leave it out", shown(unseen)));
   }
   options.unreadable = unseen == "middle" ? Unreadable::marked : Unreadable::refused;
+  options.may_be_empty = true;
 }
 
 constexpr const char* unseen_doc =
     "The table of a file by its extension: CSV, .svm, .npy (with labels=PATH), .parquet, .arrow. "
     "progress(bytes done, in all). unseen, of rows to predict: \"middle\" reads a cell that the "
     "schema cannot read as of another level or a missing one and lists it in Dataset.unseen; "
-    "\"refuse\" is an error; by default the schema's `invalid` says.";
+    "\"refuse\" is an error, and a table without rows is none; by default the schema's `invalid` says.";
 
 void watch_reading(ReadOptions& options, Watch& watch) {
   options.progress = [&watch](std::uint64_t done, std::uint64_t total) {

@@ -14,6 +14,13 @@ import pytest
 LEVELS = ["clerk", "farmer", "nurse"]
 RANGES = {"age": (18, 80), "job": LEVELS}
 CLASSES = ["no", "yes"]
+UNIT = """label = "buy"
+positive = "yes"
+negative = "no"
+[columns]
+age = {type = "number", range = [18, 80]}
+job = {type = "category", levels = ["clerk", "farmer", "nurse"], other = true}
+"""
 
 
 def rows(n=400):
@@ -260,8 +267,38 @@ def test_a_table_in_a_file_says_which_cells(tmp_path):
     assert data.unseen == [(1, "a"), (1, "c"), (2, "c")]
     with pytest.raises(gibbsite.BadInput, match="stays as it was published"):
         gibbsite.read_table(tmp_path / "new.csv", known, unseen="refuse", **read)
+    (tmp_path / "none.csv").write_text("a,c\n")
+    assert gibbsite.read_table(tmp_path / "none.csv", known, unseen="middle", **read).rows == 0
+    with pytest.raises(gibbsite.BadInput, match="no rows"):
+        gibbsite.read_table(tmp_path / "none.csv", known, **read)
     with pytest.raises(gibbsite.BadInput, match="neither middle nor refuse"):
         gibbsite.read_table(tmp_path / "new.csv", known, unseen="skip", **read)
+
+
+# What the command line warns of.
+
+
+@pytest.mark.parametrize(
+    "made, words",
+    [
+        (lambda X, y: gibbsite.PrivateLogisticRegression(0.01, 1e-6, ranges=RANGES, classes=CLASSES).fit(X[:40], y[:40]), "40 rows are few"),
+        (lambda X, y: gibbsite.PrivateLogisticRegression(1, 0.1, ranges=RANGES, classes=CLASSES).fit(X, y), "delta: 0.1 is not below 1/rows"),
+        (lambda X, y: logistic().fit(X, ["yes"] * len(X)), "no label is of the class 'no'"),
+        (lambda X, y: logistic({"age": (0, 1), "job": LEVELS}).fit(X, y), "column 'age': 400 of 400 cells are beyond the range"),
+        (lambda X, y: logistic(ranges=None, classes=None, schema=UNIT).fit(X, y.str.title()), "400 of 400 labels are of neither class"),
+        (lambda X, y: logistic(ranges=None, classes=None, schema=UNIT).fit(X.assign(job="pilot"), y), "column 'job': 400 of 400 cells are of no listed level"),
+    ],
+)
+def test_a_fit_warns_as_the_program_does(made, words):
+    with pytest.warns(gibbsite.FitWarning, match=words):
+        made(*rows())
+
+
+def test_a_plain_fit_warns_of_nothing():
+    X, y = rows(4000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        logistic().fit(X, y).predict(X)
 
 
 # Paths.

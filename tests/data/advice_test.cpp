@@ -170,6 +170,15 @@ TEST_F(Advice, SlipsOfToml) {
               HasSubstr("put the name in quotes"));
   EXPECT_THAT(toml("job={type=\"category\",levels=[\"clerk\"],}"), HasSubstr("remove the comma"));
   EXPECT_THAT(toml("job={type=ignore}"), HasSubstr("put words in quotes"));
+  EXPECT_THAT(toml("job={type=\"category\", levels=[clerk]}"), HasSubstr("put words in quotes"));
+  EXPECT_THAT(toml("job={type=\"category\" levels=[\"clerk\"]}"), HasSubstr("put a comma"));
+  EXPECT_THAT(toml("job={type=\"category\", levels=[\"a\", \"b\"}"),
+              HasSubstr("close every bracket"));
+  EXPECT_THAT(toml("job: {type=\"ignore\"}"), HasSubstr("write = in place of :"));
+  EXPECT_THAT(toml("job={type=\"category\", levels=[\"a\"], other=True}"),
+              HasSubstr("small letters"));
+  EXPECT_THAT(toml("job={type=\"number\", range=(0, 60)}"), HasSubstr("square brackets"));
+  EXPECT_THAT(toml("job={type=\"number\", range=[0, 1,000]}"), HasSubstr("thousands separators"));
   EXPECT_THAT(toml("hours={type=\"ignore\"}\nhours.worked={type=\"ignore\"}"),
               HasSubstr("put the name in quotes: \"hours.worked\""));
 }
